@@ -1,0 +1,21 @@
+"""Learned text similarity in JAX.
+
+Text becomes sparse `Terms`, a model turns `Terms` into `Vectors`, and everything after that (similarity, retrieval,
+metrics, export) sees only `Vectors`. Import the room you need, `from jaxsim import terms` or
+`from jaxsim.methods import opca`: importing the package alone loads neither JAX nor SciPy.
+"""
+
+from __future__ import annotations
+
+from importlib import metadata
+
+
+def _version() -> str:
+    """Returns the version of the installed distribution, which is `jaxsim-text` and not `jaxsim`."""
+    try:
+        return metadata.version("jaxsim-text")
+    except metadata.PackageNotFoundError:
+        return "0+unknown"
+
+
+__version__ = _version()

@@ -1,0 +1,157 @@
+"""Shared argument checks, so that every refusal in the library reads the same way."""
+
+from __future__ import annotations
+
+import numpy as np
+
+__all__ = ["binary_lists", "expect", "positive_int", "real", "score_lists", "targets"]
+
+
+def expect(condition: bool, argument: str, expected: str, got: object) -> None:
+    """Raise a `ValueError` naming the argument unless ``condition`` holds.
+
+    Args:
+      condition: Whether the argument is acceptable.
+      argument: The argument at fault, written as the caller wrote it (``pairs.left``, ``k``).
+      expected: What is acceptable, in words.
+      got: What came instead, a shape, a dtype or a single value; never a whole array.
+
+    Raises:
+      ValueError: ``<argument>: expected <expected>, got <got>``.
+
+    Example:
+      >>> expect(0 < 3, "k", "a positive number", 3)
+      >>> expect(False, "k", "at least 1", 0)
+      Traceback (most recent call last):
+      ...
+      ValueError: k: expected at least 1, got 0
+    """
+    if not condition:
+        raise ValueError(f"{argument}: expected {expected}, got {got}")
+
+
+def positive_int(value: object, argument: str) -> None:
+    """Refuse anything but a whole number of at least 1.
+
+    Args:
+      value: The value to look at.
+      argument: Its name, as the caller wrote it.
+
+    Raises:
+      ValueError: For other types (booleans included) and for numbers below 1.
+
+    Example:
+      >>> positive_int(10, "k")
+    """
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    expect(whole and value >= 1, argument, "a whole number of at least 1", value)
+
+
+def real(values, argument: str) -> np.ndarray:
+    """A float64 array of real numbers: at least one axis, not empty, no NaN; infinities are legal.
+
+    Args:
+      values: Array-like of any real dtype, booleans included.
+      argument: Its name, as the caller wrote it.
+
+    Returns:
+      A new float64 array of the same shape.
+
+    Raises:
+      ValueError: For ragged lists, other dtypes, empty arrays, scalars and NaN.
+
+    Example:
+      >>> real([1, 2], "scores").tolist()
+      [1.0, 2.0]
+    """
+    try:
+        values = np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{argument}: expected an array of real numbers, got ragged lists") from error
+    numeric = np.issubdtype(values.dtype, np.number) or values.dtype.kind in "bV"
+    expect(numeric and values.dtype.kind != "c", argument, "real numbers", f"dtype {values.dtype}")
+    values = values.astype(np.float64)
+    expect(values.ndim >= 1 and values.size > 0, argument, "at least one value", f"shape {values.shape}")
+    expect(not np.isnan(values).any(), argument, "no NaN", "NaN")
+    return values
+
+
+def score_lists(scores, labels) -> tuple[np.ndarray, np.ndarray]:
+    """Scores and labels of one list, or of one list a row, as float64.
+
+    Args:
+      scores: ``[num_docs]`` or ``[num_queries, num_docs]`` real.
+      labels: Real, of the shape of ``scores``.
+
+    Returns:
+      ``(scores, labels)``, new float64 arrays.
+
+    Raises:
+      ValueError: As `real`, and for more than two axes or unequal shapes.
+
+    Example:
+      >>> score_lists([2, 1], [1, 0])[0].tolist()
+      [2.0, 1.0]
+    """
+    scores, labels = real(scores, "scores"), real(labels, "labels")
+    expect(scores.ndim <= 2, "scores", "shape (num_docs,) or (num_queries, num_docs)", scores.shape)
+    expect(labels.shape == scores.shape, "labels", f"shape {scores.shape} (as scores)", labels.shape)
+    return scores, labels
+
+
+def binary_lists(scores, labels, *, both: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """As `score_lists`, for labels 0 and 1.
+
+    Args:
+      scores: ``[num_docs]`` or ``[num_queries, num_docs]`` real.
+      labels: 0 or 1 (any real dtype or booleans), of the shape of ``scores``.
+      both: Whether every list must hold at least one label of each kind.
+
+    Returns:
+      ``(scores, labels)``, new float64 arrays.
+
+    Raises:
+      ValueError: As `score_lists`, for other labels, and with ``both`` for a list of one label only.
+
+    Example:
+      >>> binary_lists([2, 1], [True, False])[1].tolist()
+      [1.0, 0.0]
+    """
+    scores, labels = score_lists(scores, labels)
+    wrong = (labels != 0) & (labels != 1)
+    if wrong.any():
+        raise ValueError(f"labels: expected 0 or 1, got {labels[wrong][0]:g}")
+    if both:
+        positives = np.atleast_1d(labels.sum(axis=-1))
+        single = np.flatnonzero((positives == 0) | (positives == labels.shape[-1]))
+        if single.size:
+            only, row = int(positives[single[0]] > 0), int(single[0])
+            raise ValueError(f"labels: expected both 0 and 1 in every list, got only {only} in list {row}")
+    return scores, labels
+
+
+def targets(target, num_queries: int, num_candidates: int) -> np.ndarray:
+    """The column of each query's mate, as int64.
+
+    Args:
+      target: ``[num_queries]`` integers.
+      num_queries: How many queries there are.
+      num_candidates: How many columns there are.
+
+    Returns:
+      ``[num_queries]`` int64 array.
+
+    Raises:
+      ValueError: For another shape, other dtypes, and columns out of range.
+
+    Example:
+      >>> targets([1, 0], 2, 3).tolist()
+      [1, 0]
+    """
+    target = np.asarray(target)
+    expect(target.shape == (num_queries,), "target", f"shape ({num_queries},), one column a query", target.shape)
+    expect(np.issubdtype(target.dtype, np.integer), "target", "integers", f"dtype {target.dtype}")
+    outside = (target < 0) | (target >= num_candidates)
+    if outside.any():
+        raise ValueError(f"target: expected columns in [0, {num_candidates}), got {target[outside][0]}")
+    return target.astype(np.int64)

@@ -1,0 +1,177 @@
+"""Reading corpus files: the data folder, checksums, JSON Lines and tar archives, with errors that name file and line.
+
+Nothing is unpacked to disk: compressed files and archives are streamed.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import hashlib
+import json
+import lzma
+import os
+import tarfile
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO
+
+_OPENERS: dict[str, Callable[..., IO[bytes]]] = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
+_DAMAGED = (lzma.LZMAError, EOFError, zlib.error, gzip.BadGzipFile, tarfile.TarError)
+
+
+class MissingCorpus(FileNotFoundError):
+    """A corpus is not where it was looked for; the message says what to get and from where."""
+
+
+def root(root: str | os.PathLike | None = None) -> Path:
+    """The data folder: the argument, or else the environment variable ``JAXSIM_DATA``.
+
+    Args:
+      root: the folder, or None.
+
+    Returns:
+      An existing folder.
+
+    Raises:
+      MissingCorpus: neither is given, or it is no folder.
+
+    Example:
+      >>> root(".").as_posix()
+      '.'
+    """
+    given = os.environ.get("JAXSIM_DATA") if root is None else root
+    if not given:
+        raise MissingCorpus("JAXSIM_DATA: expected the folder of the corpora (or the argument root=), got nothing")
+    if not Path(given).is_dir():
+        name = "JAXSIM_DATA" if root is None else "root"
+        raise MissingCorpus(f"{name}: expected an existing folder with the corpora, got {str(given)!r}")
+    return Path(given)
+
+
+def sha256(path: str | os.PathLike) -> str:
+    """SHA-256 of a file's bytes as 64 hexadecimal digits.
+
+    Args:
+      path: an existing file.
+
+    Returns:
+      The digest.
+    """
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_lines(path: str | os.PathLike) -> Iterator[str]:
+    """Stream the lines of a UTF-8 file, plain or compressed (``.xz``, ``.gz``, ``.bz2``), without their line ends.
+
+    Args:
+      path: the file; its last suffix chooses the decompressor.
+
+    Yields:
+      One line after the other.
+
+    Raises:
+      ValueError: the compressed stream is damaged or cut short, or a line is not UTF-8; names file and line.
+    """
+    path = Path(path)
+    read = 0
+    try:
+        with _OPENERS.get(path.suffix, open)(path, "rb") as file:
+            for line in file:
+                yield line.decode("utf-8").rstrip("\r\n")
+                read += 1
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{path}, line {read + 1}: expected UTF-8 text, got an invalid byte ({error.reason})"
+        ) from error
+    except _DAMAGED as error:
+        raise ValueError(
+            f"{path}, after line {read}: expected a whole {path.suffix} file, got a damaged or truncated one ({error})"
+        ) from error
+
+
+def read_jsonl(path: str | os.PathLike, keys: tuple[str, ...]) -> Iterator[tuple[int, dict]]:
+    """Stream the objects of a JSON Lines file; blank lines are skipped.
+
+    Args:
+      path: the file, plain or compressed.
+      keys: names that every object must hold, with a string (or, for identifiers, a number) as value.
+
+    Yields:
+      Line number (from 1) and object; the values of ``keys`` are strings.
+
+    Raises:
+      ValueError: a line that is no JSON object, lacks a key or holds something else there; names file and line.
+    """
+    for number, line in enumerate(read_lines(path), start=1):
+        if not line.strip():
+            continue
+        where = f"{path}, line {number}"
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"{where}: expected a JSON object, got invalid JSON ({error})") from error
+        if not isinstance(record, dict):
+            raise ValueError(f"{where}: expected a JSON object, got a {type(record).__name__}")
+        for key in keys:
+            if key not in record:
+                raise ValueError(f"{where}: expected the key {key!r}, got the keys {sorted(record)}")
+            if isinstance(record[key], int | float) and not isinstance(record[key], bool):
+                record[key] = str(record[key])
+            if not isinstance(record[key], str):
+                raise ValueError(f"{where}: expected text under {key!r}, got {type(record[key]).__name__}")
+        yield number, record
+
+
+def read_archive(path: str | os.PathLike, *, keep: Callable[[str], bool], encoding: str = "utf-8") -> dict[str, str]:
+    """Texts of the chosen members of a tar archive of any compression, read in one pass.
+
+    Args:
+      path: the archive.
+      keep: told a member's name, says whether it is wanted.
+      encoding: of the members.
+
+    Returns:
+      Member name -> text, in the archive's order.
+
+    Raises:
+      ValueError: the archive is damaged or cut short, or a member does not decode; names both.
+    """
+    texts: dict[str, str] = {}
+    try:
+        with tarfile.open(path, "r|*") as archive:
+            for member in archive:
+                if member.isfile() and keep(member.name):
+                    texts[member.name] = decode(archive.extractfile(member).read(), f"{path}: {member.name}", encoding)
+    except _DAMAGED as error:
+        raise ValueError(f"{path}: expected a whole tar archive, got a damaged or truncated one ({error})") from error
+    return texts
+
+
+def decode(data: bytes, where: str, encoding: str = "utf-8") -> str:
+    r"""Decode bytes; what does not decode is an error that names the file and the line.
+
+    Args:
+      data: the bytes.
+      where: the file, for the message.
+      encoding: of the text.
+
+    Returns:
+      The text, with ``\n`` as line end.
+
+    Raises:
+      ValueError: an invalid byte.
+
+    Example:
+      >>> decode(b"a\r\nb", "x.txt")
+      'a\nb'
+    """
+    try:
+        return data.decode(encoding).replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ValueError(
+            f"{where}, line {line}: expected {encoding} text, got an invalid byte ({error.reason})"
+        ) from error

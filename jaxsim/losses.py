@@ -1,0 +1,223 @@
+r"""Loss functions: elementwise and unreduced, except `all_pairs_logistic`, whose terms are too many to hold.
+
+The logistic pairwise loss is Eq. (2) of Yih, Toutanova, Platt and Meek 2011 (000). Its appendix prints the derivative
+with the wrong sign in the exponent; the derivative of :math:`\log(1+e^{-\gamma\Delta})` used here is
+:math:`-\gamma / (1 + e^{\gamma\Delta})`.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import jax
+import jax.numpy as jnp
+
+from jaxsim import checks
+from jaxsim.vectors import unit
+
+# Up to this scale exp(4 * gamma) is finite in float32, which the one-exponential form of the streamed loss needs.
+_SHORT_GAMMA = 20.0
+_BLOCK_ROWS = 256
+
+
+def logistic_pairwise(delta, *, gamma) -> jax.Array:
+    r"""Logistic loss of a similarity difference, 000 Eq. (2).
+
+    .. math:: L(\Delta) = \log(1 + \exp(-\gamma \Delta))
+
+    Args:
+      delta: any shape, floating: similarity of the better pair minus that of the worse.
+      gamma: scalar scale (10 in the paper), broadcast against ``delta``.
+
+    Returns:
+      The shape of ``delta``, in nats; log 2 at 0; accurate for ``|gamma * delta|`` up to 1e4 and beyond.
+
+    Example:
+      >>> round(float(logistic_pairwise(0.0, gamma=10.0)), 4)
+      0.6931
+
+    Relations: `all_pairs_logistic` is its mean over every negative of a batch.
+    """
+    return jax.nn.softplus(-gamma * jnp.asarray(delta))
+
+
+def margin_ranking(positive, negative, *, margin: float = 1.0) -> jax.Array:
+    r"""Margin ranking loss, 003 §2.3: :math:`\max(0, m - f(q, d^+) + f(q, d^-))`.
+
+    Args:
+      positive: any shape, floating: scores of relevant documents.
+      negative: scores of irrelevant documents, broadcast against ``positive``.
+      margin: ``m``, in units of the score.
+
+    Returns:
+      The broadcast shape, at least 0.
+
+    Example:
+      >>> float(margin_ranking(2.0, 1.5))
+      0.5
+    """
+    return jax.nn.relu(margin - jnp.asarray(positive) + jnp.asarray(negative))
+
+
+def squared(labels, scores) -> jax.Array:
+    r"""Half squared error, 000 §3.2: :math:`\tfrac12 (y - s)^2`.
+
+    Args:
+      labels: any shape, floating.
+      scores: broadcast against ``labels``.
+
+    Returns:
+      The broadcast shape, at least 0.
+
+    Example:
+      >>> float(squared(1.0, 0.0))
+      0.5
+    """
+    return 0.5 * (jnp.asarray(labels) - jnp.asarray(scores)) ** 2
+
+
+def log(labels, scores, *, bound: float = 1e-6) -> jax.Array:
+    r"""Log loss of a score read as a probability, 004 Eq. (5).
+
+    .. math:: -y \log s - (1 - y) \log(1 - s)
+
+    Args:
+      labels: any shape, 0 or 1 (or a probability).
+      scores: broadcast against ``labels``; clipped to ``[bound, 1 - bound]``.
+      bound: distance kept from 0 and 1.
+
+    Returns:
+      The broadcast shape, in nats.
+
+    Example:
+      >>> round(float(log(1.0, 0.5)), 4)
+      0.6931
+
+    Differs from the paper: a cosine may be 0 or negative, where the printed loss is undefined; the clip bounds it.
+    """
+    labels = jnp.asarray(labels)
+    scores = jnp.clip(jnp.asarray(scores), bound, 1 - bound)
+    return -(labels * jnp.log(scores) + (1 - labels) * jnp.log1p(-scores))
+
+
+def _short(scores, own_row, own_column, gamma, keep):
+    # One exponential a score: x, y = exp(gamma (c_ij - c_ii)), exp(gamma (c_ij - c_jj)) share it.
+    shared = jnp.where(keep, jnp.exp(gamma * scores), 0)
+    x = shared * jnp.exp(-gamma * own_row)
+    y = shared * jnp.exp(-gamma * own_column)
+    return jnp.log1p(x + y + x * y), x / (1 + x), y / (1 + y)
+
+
+def _careful(scores, own_row, own_column, gamma, keep):
+    row, column = gamma * (scores - own_row), gamma * (scores - own_column)
+    loss = jnp.where(keep, jax.nn.softplus(row) + jax.nn.softplus(column), 0)
+    return loss, jnp.where(keep, jax.nn.sigmoid(row), 0), jnp.where(keep, jax.nn.sigmoid(column), 0)
+
+
+def _streamed(left, right, gamma, block_rows, elementwise, with_grad):
+    """Sum over i != j, both directions, and its gradients in the unit vectors, one block of rows at a time."""
+    m, k = left.shape
+    num_blocks = -(-m // block_rows)
+    size = -(-m // num_blocks)
+    pad = num_blocks * size - m
+    own = jnp.sum(left * right, axis=-1)
+    rows = jnp.pad(left, ((0, pad), (0, 0))).reshape(num_blocks, size, k)
+    own_rows = jnp.pad(own, (0, pad)).reshape(num_blocks, size)
+    columns = jnp.arange(m)
+
+    def step(carry, block):
+        total, d_right, column_sums = carry
+        start, p, own_p = block
+        ids = start + jnp.arange(size)
+        keep = (ids[:, None] != columns[None, :]) & (ids < m)[:, None]
+        loss, slope_row, slope_column = elementwise(p @ right.T, own_p[:, None], own[None, :], gamma, keep)
+        total = total + jnp.sum(loss)
+        if not with_grad:
+            return (total, d_right, column_sums), None
+        weight = slope_row + slope_column
+        carry = (total, d_right + weight.T @ p, column_sums + jnp.sum(slope_column, axis=0))
+        return carry, (weight @ right, jnp.sum(slope_row, axis=1))
+
+    start = (jnp.zeros((), left.dtype), jnp.zeros_like(right), jnp.zeros_like(own))
+    xs = (jnp.arange(num_blocks) * size, rows, own_rows)
+    (total, d_right, column_sums), out = jax.lax.scan(step, start, xs)
+    if not with_grad:
+        return total
+    d_left = out[0].reshape(-1, k)[:m]
+    # Every score of a pair with itself is compared with its whole row and its whole column.
+    d_own = -(out[1].reshape(-1)[:m] + column_sums)[:, None]
+    return total, d_left + d_own * right, d_right + d_own * left
+
+
+def _chosen(left, right, gamma, block_rows, with_grad):
+    def run(elementwise):
+        return lambda p, q, g: _streamed(p, q, g, block_rows, elementwise, with_grad)
+
+    return jax.lax.cond(gamma <= _SHORT_GAMMA, run(_short), run(_careful), left, right, gamma)
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(3,))
+def _all_pairs(left, right, gamma, block_rows):
+    return _chosen(left, right, gamma, block_rows, False)
+
+
+def _all_pairs_forward(left, right, gamma, block_rows):
+    # The gradient is ready when the loss is: three matrix products in all, no second pass, no m x m matrix.
+    total, d_left, d_right = _chosen(left, right, gamma, block_rows, True)
+    return total, (gamma * d_left, gamma * d_right)
+
+
+def _all_pairs_backward(block_rows, saved, grad):
+    del block_rows
+    d_left, d_right = saved
+    return grad * d_left, grad * d_right, jnp.zeros_like(grad)
+
+
+_all_pairs.defvjp(_all_pairs_forward, _all_pairs_backward)
+
+
+def all_pairs_logistic(left, right, *, gamma=10.0, block_size: int | None = None) -> jax.Array:
+    r"""Mean logistic loss over **all** negatives of a batch of pairs, in both directions, exactly (000 §4.1.1, Eq. 2).
+
+    With :math:`c_{ij} = \cos(p_i, q_j)`,
+
+    .. math:: rac{1}{2m(m-1)} \sum_{i 
+e j} \log(1 + e^{-\gamma(c_{ii} - c_{ij})})
+              + \log(1 + e^{-\gamma(c_{jj} - c_{ij})})
+
+    Both directions share one block of scores, so value and gradient take three matrix products of ``2 m^2 k``
+    operations, and the gradient is computed in the forward pass; memory is ``O(block_size * m + m * k)``.
+
+    Args:
+      left: ``[m, k]`` floating embeddings; row i is the mate of row i of ``right``.
+      right: ``[m, k]`` floating embeddings.
+      gamma: positive scalar scale; a constant, no gradient flows into it.
+      block_size: rows a block (256 unless given); any ``m`` will do, primes too.
+
+    Returns:
+      Scalar, in nats: log 2 for a collapsed model, 0 for ``m = 1`` (no negatives) and for ``m = 0``.
+
+    Raises:
+      ValueError: if the shapes differ, are not two-dimensional, or ``block_size`` is below 1.
+
+    Example:
+      >>> pairs = jnp.eye(3)
+      >>> round(float(all_pairs_logistic(pairs, pairs, gamma=1.0)), 4)
+      0.3133
+
+    Relations: `logistic_pairwise` of every difference; in contrastive learning's terms, all in-batch negatives with a
+    pairwise rather than a softmax loss.
+    """
+    left, right = jnp.asarray(left), jnp.asarray(right)
+    checks.expect(left.ndim == 2, "left", "shape [m, k]", left.shape)
+    checks.expect(right.shape == left.shape, "right", f"shape {left.shape} (as left)", right.shape)
+    block_rows = _BLOCK_ROWS if block_size is None else block_size
+    checks.expect(block_rows >= 1, "block_size", "at least 1", block_rows)
+    dtype = jnp.result_type(left, right, jnp.float32)
+    left, right = unit(left.astype(dtype)), unit(right.astype(dtype))
+    m = left.shape[0]
+    if m < 2:
+        return 0 * (jnp.sum(left) + jnp.sum(right))
+    # Divided as a float: 2 m (m - 1) overflows 32-bit integers from m = 32,769 on.
+    count = 2.0 * m * (m - 1.0)
+    return _all_pairs(left, right, jnp.asarray(gamma, dtype), block_rows) / count

@@ -1,0 +1,82 @@
+"""Oriented principal component analysis over two or more languages (002 §2.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse
+
+from jaxsim import checks, linalg
+from jaxsim import terms as terms_room
+from jaxsim.methods import statistics
+from jaxsim.models.projection import Projection
+from jaxsim.optim import Fit, closed_form
+from jaxsim.terms import Terms
+
+
+def _differences(views: Sequence[Terms]):
+    """Sparse rows ``E`` with ``EᵀE = Σ_m (D_m - D̄)ᵀ(D_m - D̄) / n``."""
+    matrices = [terms_room.to_scipy(view).astype(np.float64) for view in views]
+    n = views[0].num_docs
+    if len(matrices) == 2:
+        # Both languages are equally far from their mean.
+        return (matrices[0] - matrices[1]) / np.sqrt(2.0 * n)
+    mean = sum(matrices[1:], start=matrices[0]) / len(matrices)
+    return scipy.sparse.vstack([matrix - mean for matrix in matrices]) / np.sqrt(n)
+
+
+@linalg.precise
+def fit(views: Sequence[Terms], *, k: int, noise: float = 0.1) -> Fit:
+    r"""Projects on the ``k`` leading solutions of :math:`S v = \lambda N v` (002 Eq. 7, 9-11).
+
+    .. math:: S = \sum_m D_m^\top D_m / n - \mu_m \mu_m^\top, \qquad
+              N = \sum_m (D_m - \bar D)^\top (D_m - \bar D) / n + \gamma I
+
+    Args:
+      views: two or more `Terms` of weighted documents, row i comparable in all of them, over shared vocabulary slots.
+      k: target dimension, at most ``num_terms``.
+      noise: ``γ``, positive, in squared units of the weights; 0.1 suits `log_tfidf` (002 §2.2).
+
+    Returns:
+      `Fit` of `Projection` with ``vᵀ N v = 1``, in descending order of ``λ``, so that the first ``j`` dimensions are the
+      fit at ``k = j``.
+
+    Raises:
+      ValueError: if the views do not agree, ``k`` is out of range, or ``noise`` is not positive.
+
+    Example:
+      >>> import scipy.sparse
+      >>> from jaxsim.terms import from_scipy
+      >>> left = from_scipy(scipy.sparse.csr_matrix([[2.0, 1.0], [-2.0, -1.0]]))
+      >>> right = from_scipy(scipy.sparse.csr_matrix([[2.0, -1.0], [-2.0, 1.0]]))
+      >>> weights = fit((left, right), k=1, noise=0.5).params.weights[:, 0]
+      >>> [round(float(w), 4) for w in weights]
+      [1.4142, 0.0]
+
+    Relations: `pca` is the same with ``N = I``; `dda` solves it in two stages where ``num_terms`` is too large;
+    `s2net` starts from it.
+    """
+    views = statistics.checked_views(views)
+    n, v, dtype = views[0].num_docs, views[0].num_terms, views[0].values.dtype
+    checks.expect(1 <= k <= v, "k", f"between 1 and {v} (terms)", k)
+    checks.expect(noise > 0, "noise", "a positive number", noise)
+    spread = terms_room.from_scipy(_differences(views).tocsr().astype(dtype))
+    covariance = linalg.gram(spread)
+    factor = linalg.cholesky(covariance.at[jnp.arange(v), jnp.arange(v)].add(noise), argument="noise")
+    del covariance
+    means = [linalg.means(view)[:, None] for view in views]
+
+    def signal_to_noise(x):
+        x = linalg.solve(factor, x, transpose=True)
+        total = sum(
+            terms_room.project_transpose(view, terms_room.project(view, x)) / n - mean @ (mean.T @ x)
+            for view, mean in zip(views, means, strict=True)
+        )
+        return linalg.solve(factor, total)
+
+    # The start of the Krylov iteration is fixed: the eigenvectors do not depend on it.
+    _, vectors = linalg.top_eigh(signal_to_noise, v, k, key=jax.random.key(0), dtype=dtype)
+    return closed_form(Projection(linalg.fix_signs(linalg.solve(factor, vectors, transpose=True))))

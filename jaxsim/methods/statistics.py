@@ -1,0 +1,102 @@
+"""Document statistics that several methods share, computed on the host."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from jaxsim import checks, terms
+from jaxsim.terms import Terms
+
+
+def checked_views(views: Sequence[Terms], *, at_least: int = 2) -> tuple[Terms, ...]:
+    """Comparable documents in several languages, checked for agreement.
+
+    Args:
+      views: `Terms` of the same documents over the same vocabulary slots, one a language.
+      at_least: number of languages required.
+
+    Returns:
+      The views as a tuple.
+
+    Raises:
+      ValueError: if there are too few, or they differ in documents or vocabulary, or have no documents.
+
+    Example:
+      >>> import scipy.sparse
+      >>> view = terms.from_scipy(scipy.sparse.csr_matrix([[1.0]]))
+      >>> len(checked_views((view, view)))
+      2
+    """
+    views = tuple(views) if isinstance(views, Sequence) else (views,)
+    checks.expect(len(views) >= at_least, "views", f"at least {at_least} languages", len(views))
+    first = views[0]
+    for i, view in enumerate(views):
+        checks.expect(isinstance(view, Terms), f"views[{i}]", "Terms", type(view).__name__)
+        checks.expect(view.num_docs == first.num_docs, f"views[{i}]", f"{first.num_docs} documents (as views[0])",
+                      view.num_docs)
+        checks.expect(view.num_terms == first.num_terms, f"views[{i}]", f"{first.num_terms} terms (as views[0])",
+                      view.num_terms)
+    checks.expect(first.num_docs >= 1, "views", "at least one document", 0)
+    checks.expect(first.num_terms >= 1, "views", "a vocabulary of at least one term", 0)
+    return views
+
+
+def counts_of(documents: Terms, argument: str):
+    """The host copy of a count matrix, refusing negative counts.
+
+    Args:
+      documents: `Terms` of counts.
+      argument: the caller's name for it.
+
+    Returns:
+      ``[num_docs, num_terms]`` CSR matrix.
+
+    Raises:
+      ValueError: for a negative count.
+
+    Example:
+      >>> import scipy.sparse
+      >>> counts_of(terms.from_scipy(scipy.sparse.csr_matrix([[2.0]])), "counts").toarray().tolist()
+      [[2.0]]
+    """
+    matrix = terms.to_scipy(documents)
+    if matrix.nnz and matrix.data.min() < 0:
+        raise ValueError(f"{argument}: expected counts of at least 0, got {matrix.data.min()}")
+    return matrix
+
+
+def document_frequency(matrix) -> np.ndarray:
+    """Number of documents each term occurs in.
+
+    Args:
+      matrix: ``[num_docs, num_terms]`` SciPy CSR matrix.
+
+    Returns:
+      ``[num_terms]`` int64.
+
+    Example:
+      >>> import scipy.sparse
+      >>> document_frequency(scipy.sparse.csr_matrix([[2.0, 0.0], [1.0, 1.0]])).tolist()
+      [2, 1]
+    """
+    return np.bincount(matrix.indices[matrix.data != 0], minlength=matrix.shape[1])
+
+
+def inverse_document_frequency(df: np.ndarray, num_docs: int, log=np.log) -> np.ndarray:
+    """``log(N / df)``; 0 for a term that occurs in no document.
+
+    Args:
+      df: ``[num_terms]`` document frequencies.
+      num_docs: ``N``.
+      log: the logarithm, ``np.log`` (001 eq. 5) or ``np.log2`` (002 eq. 8).
+
+    Returns:
+      ``[num_terms]`` float64.
+
+    Example:
+      >>> inverse_document_frequency(np.array([1, 2, 0]), 2, np.log2).tolist()
+      [1.0, 0.0, 0.0]
+    """
+    return np.where(df > 0, log(max(num_docs, 1) / np.maximum(df, 1)), 0.0)

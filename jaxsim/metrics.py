@@ -1,0 +1,236 @@
+r"""How good a list of scores is: one value a query, on the host, in float64.
+
+Every function takes ``scores`` (higher is better) and ``labels`` of the same shape, ``[num_docs]`` for one query or
+``[num_queries, num_docs]`` for many; the last axis is the list of one query. One list gives a scalar, many give
+``[num_queries]`` values, and callers average. Nothing is drawn at random and no argument is changed.
+
+**Ties.** `reciprocal_rank`, `accuracy_at_1` (mates) and `rank_loss`: a tie is an error. `auc`: a tie is one half.
+`max_f1`, `tpr_at_fpr`, `roc_curve`: documents of equal score enter together, because a threshold cannot part them.
+`precision_at`, `average_precision`, `ndcg`: equal scores are taken in order of their index, the lower first.
+
+**Lists without a relevant document** score 0 in `precision_at`, `average_precision`, `ndcg` and `max_f1`, as in
+trec_eval, and are refused by `auc` and `tpr_at_fpr`, which are undefined there. Infinite scores are legal, NaN is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from jaxsim import checks
+from jaxsim.curves import auc, max_f1, roc_curve, tpr_at_fpr
+
+__all__ = [
+    "accuracy_at_1",
+    "auc",
+    "average_precision",
+    "exponential_gain",
+    "linear_gain",
+    "max_f1",
+    "ndcg",
+    "precision_at",
+    "rank_loss",
+    "reciprocal_rank",
+    "roc_curve",
+    "tpr_at_fpr",
+]
+
+
+def average_precision(scores, labels):
+    r"""Mean of the precisions at the ranks of the relevant documents; its mean over queries is MAP.
+
+    .. math:: \frac{1}{|P|} \sum_{p \in P} \frac{|\{p' \in P : rank(p') \le rank(p)\}|}{rank(p)}
+
+    Args:
+      scores: ``[..., num_docs]`` real, higher is better; ties go to the lower index.
+      labels: ``[..., num_docs]`` 0 or 1.
+
+    Returns:
+      A float, or ``[num_queries]`` float64, in [0, 1]; 0 without a relevant document.
+
+    Raises:
+      ValueError: On unequal shapes, NaN, labels other than 0 and 1, or an empty list.
+
+    Example:
+      >>> round(float(average_precision([0.9, 0.5, 0.4, 0.1], [1, 0, 1, 0])), 4)
+      0.8333
+    """
+    scores, labels = checks.binary_lists(scores, labels)
+    relevant = _ordered(scores, labels)
+    precision = np.cumsum(relevant, axis=-1) / np.arange(1, relevant.shape[-1] + 1)
+    return np.sum(precision * relevant, axis=-1) / np.maximum(np.sum(relevant, axis=-1), 1.0)
+
+
+def precision_at(scores, labels, *, k: int):
+    """Share of relevant documents among the first ``k``.
+
+    Args:
+      scores: ``[..., num_docs]`` real, higher is better; ties go to the lower index.
+      labels: ``[..., num_docs]`` 0 or 1.
+      k: How many documents to look at; a list shorter than ``k`` still divides by ``k``, as in trec_eval.
+
+    Returns:
+      A float, or ``[num_queries]`` float64, in [0, 1].
+
+    Raises:
+      ValueError: On unequal shapes, NaN, labels other than 0 and 1, an empty list, or k below 1.
+
+    Example:
+      >>> float(precision_at([0.9, 0.5, 0.4, 0.1], [1, 0, 1, 0], k=2))
+      0.5
+    """
+    checks.positive_int(k, "k")
+    scores, labels = checks.binary_lists(scores, labels)
+    return np.sum(_ordered(scores, labels)[..., :k], axis=-1) / k
+
+
+def linear_gain(relevance: np.ndarray) -> np.ndarray:
+    """The relevance itself, as a gain for `ndcg` (trec_eval, scikit-learn).
+
+    Args:
+      relevance: Non-negative array.
+
+    Returns:
+      The same array.
+
+    Example:
+      >>> linear_gain(np.array([0.0, 3.0])).tolist()
+      [0.0, 3.0]
+    """
+    return relevance
+
+
+def exponential_gain(relevance: np.ndarray) -> np.ndarray:
+    """``2**relevance - 1``, as a gain for `ndcg` (web search).
+
+    Args:
+      relevance: Non-negative array.
+
+    Returns:
+      Array of the same shape.
+
+    Example:
+      >>> exponential_gain(np.array([0.0, 3.0])).tolist()
+      [0.0, 7.0]
+    """
+    return np.exp2(relevance) - 1.0
+
+
+def ndcg(scores, labels, *, k: int, gain: Callable[[np.ndarray], np.ndarray] = linear_gain):
+    r"""Normalised discounted cumulative gain of the first ``k`` documents.
+
+    .. math:: DCG_k = \sum_{r=1}^{k} g(rel_r) / \log_2(r + 1), \quad NDCG_k = DCG_k / DCG_k^{ideal}
+
+    The ideal order sorts all labels of the list. On 0/1 labels both gains agree; elsewhere they do not, so the gain
+    belongs in the record.
+
+    Args:
+      scores: ``[..., num_docs]`` real, higher is better; ties go to the lower index.
+      labels: ``[..., num_docs]`` finite relevance grades, at least 0.
+      k: How many documents to look at.
+      gain: `linear_gain`, `exponential_gain`, or any elementwise function of the float64 labels.
+
+    Returns:
+      A float, or ``[num_queries]`` float64, in [0, 1]; 0 without a relevant document.
+
+    Raises:
+      ValueError: On unequal shapes, NaN, negative labels, an empty list, or k below 1.
+
+    Example:
+      >>> round(float(ndcg([0.9, 0.5, 0.1], [0, 1, 1], k=2)), 4)
+      0.3869
+    """
+    checks.positive_int(k, "k")
+    scores, labels = checks.score_lists(scores, labels)
+    worst = labels.min() if labels.min() < 0 else labels.max()
+    checks.expect(0 <= worst < np.inf, "labels", "finite grades of at least 0", worst)
+    gains = np.asarray(gain(labels), dtype=np.float64)
+    checks.expect(gains.shape == labels.shape, "gain", f"a function that keeps shape {labels.shape}", gains.shape)
+    discount = 1.0 / np.log2(np.arange(2, min(k, labels.shape[-1]) + 2))
+    found = np.sum(_ordered(scores, gains)[..., :k] * discount, axis=-1)
+    ideal = np.sum(-np.sort(-gains, axis=-1)[..., :k] * discount, axis=-1)
+    return found / np.where(ideal > 0, ideal, 1.0)
+
+
+def rank_loss(positive, negative):
+    r"""Share of triples (query, better, worse) in the wrong order, the ranking loss of 003 §5.
+
+    .. math:: \frac1n \sum_i [s^+_i \le s^-_i]
+
+    Args:
+      positive: ``[..., n]`` scores of the better documents.
+      negative: ``[..., n]`` scores of the worse ones, triple by triple. Axes of length 1 broadcast, so ``[q, 1]``
+        against ``[q, n]`` compares one better document a query with ``n`` others.
+
+    Returns:
+      A float, or one value for each leading index, in [0, 1]; a tie is an error, so equal scores everywhere give 1.
+
+    Raises:
+      ValueError: On a different number of axes, shapes that do not broadcast, NaN or empty input.
+
+    Example:
+      >>> float(rank_loss([3.0, 1.0, 2.0, 2.0], [1.0, 2.0, 2.0, 0.0]))
+      0.5
+    """
+    positive, negative = checks.real(positive, "positive"), checks.real(negative, "negative")
+    fits = positive.ndim == negative.ndim and all(
+        a == b or a == 1 or b == 1 for a, b in zip(positive.shape, negative.shape, strict=True)
+    )
+    checks.expect(fits, "negative", f"scores that match positive, shape {positive.shape}", negative.shape)
+    return np.mean(positive <= negative, axis=-1)
+
+
+def reciprocal_rank(scores, target):
+    """One over the rank of each query's mate; its mean over queries is MRR.
+
+    Args:
+      scores: ``[num_queries, num_candidates]`` real, higher is better.
+      target: ``[num_queries]`` integer column of each query's mate.
+
+    Returns:
+      ``[num_queries]`` float64 in (0, 1]. The rank is 1 + the number of *other* candidates that score at least as
+      much as the mate: ties are errors.
+
+    Raises:
+      ValueError: On wrong shapes, NaN, empty input, or a target that is not a column.
+
+    Example:
+      >>> reciprocal_rank([[0.9, 0.1], [0.5, 0.5]], [0, 1]).tolist()
+      [1.0, 0.5]
+    """
+    return 1.0 / _mate_ranks(scores, target)
+
+
+def accuracy_at_1(scores, target):
+    """Whether each query's mate scores strictly above every other candidate.
+
+    Args:
+      scores: ``[num_queries, num_candidates]`` real, higher is better.
+      target: ``[num_queries]`` integer column of each query's mate.
+
+    Returns:
+      ``[num_queries]`` float64, 1 for a hit and 0 for a miss; a tie is a miss.
+
+    Raises:
+      ValueError: On wrong shapes, NaN, empty input, or a target that is not a column.
+
+    Example:
+      >>> accuracy_at_1([[0.9, 0.1], [0.5, 0.5]], [0, 1]).tolist()
+      [1.0, 0.0]
+    """
+    return (_mate_ranks(scores, target) == 1).astype(np.float64)
+
+
+def _ordered(scores: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """``values`` by falling score, the lower index first among equals."""
+    return np.take_along_axis(values, np.argsort(-scores, axis=-1, kind="stable"), axis=-1)
+
+
+def _mate_ranks(scores, target) -> np.ndarray:
+    """``[num_queries]`` 1-based ranks of the targets, ties as errors."""
+    scores = checks.real(scores, "scores")
+    checks.expect(scores.ndim == 2, "scores", "shape (num_queries, num_candidates)", scores.shape)
+    target = checks.targets(target, *scores.shape)
+    own = np.take_along_axis(scores, target[:, None], axis=1)
+    return np.count_nonzero(scores >= own, axis=1)

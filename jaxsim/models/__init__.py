@@ -1,0 +1,1 @@
+"""Model families: parameters and one pure ``encode(params, terms) -> Vectors`` each."""

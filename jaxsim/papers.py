@@ -1,0 +1,100 @@
+"""The papers' own figures, as printed, to stand beside ours in BENCHMARKS.md.
+
+Only what the papers print stands here. Rows that are ours alone (other starts, other dimensions) need no entry: they
+follow the paper's rows in a table.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+CITATIONS = {
+    "000": "Yih, Toutanova, Platt, Meek: Learning Discriminative Projections for Text Similarity Measures. CoNLL 2011.",
+    "001": "Yih, Meek: Learning Vector Representations for Similarity Measures. Microsoft Research report, 2010.",
+    "002": "Platt, Toutanova, Yih: Translingual Document Representations from Discriminative Projections. EMNLP 2010.",
+    "003": "Bai, Weston, Grangier, Collobert, Sadamasa, Qi, Chapelle, Weinberger: Learning to Rank with (a Lot of) "
+    "Word Features. Information Retrieval, 2010.",
+    "004": "Yih: Learning Term-weighting Functions for Similarity Measures. EMNLP 2009.",
+}
+"""Reference of each paper by the number that records use."""
+
+
+class PaperRow(NamedTuple):
+    """One printed row.
+
+    Attributes:
+      row: Row id of our records.
+      label: The name as printed.
+      figures: One value a metric of the table, None where the paper prints none.
+      k: The dimension printed beside it, None where there is none.
+    """
+
+    row: str
+    label: str
+    figures: tuple[float | None, ...]
+    k: int | None = None
+
+
+class PaperTable(NamedTuple):
+    """One printed table.
+
+    Attributes:
+      title: What it measures.
+      data: The paper's data, with its split counts.
+      metrics: Metric keys of the columns.
+      rows: Printed rows in the paper's order, except that the untranslated baseline, our sanity row, comes first.
+    """
+
+    title: str
+    data: str
+    metrics: tuple[str, ...]
+    rows: tuple[PaperRow, ...]
+
+
+TABLES = {
+    "002 Table 1": PaperTable(
+        title="Comparable document retrieval in Europarl",
+        data="Europarl EN–ES, 52,685 / 11,933 / 18,415 pairs",
+        metrics=("accuracy", "mrr"),
+        rows=(
+            PaperRow("log-tfidf", "Untranslated", (0.1595, 0.2564)),
+            PaperRow("opca", "OPCA", (0.9742, 0.9806), 1000),
+            PaperRow("cplsa", "CPLSA", (0.9716, 0.9782), 1000),
+            PaperRow("wbw", "Word-by-word", (0.9707, 0.9779)),
+            PaperRow("wbw-lsa", "Word-by-word, LSA", (0.9706, 0.9778), 5000),
+            PaperRow("jplsa", "JPLSA", (0.9645, 0.9726), 1000),
+            PaperRow("cca", "CCA", (0.9613, 0.9705), 1500),
+            PaperRow("cl-lsi", "CL-LSI", (0.9457, 0.9595), 3000),
+        ),
+    ),
+    "002 Table 2": PaperTable(
+        title="Comparable document retrieval in Wikipedia",
+        data="Wikipedia EN–ES, 43,380 / 8,675 / 8,675 pairs",
+        metrics=("accuracy", "mrr"),
+        rows=(
+            PaperRow("log-tfidf", "Untranslated", (0.4692, 0.5383)),
+            PaperRow("tf", "Untranslated, raw counts (in the text)", (None, 0.1024)),
+            PaperRow("opca", "OPCA", (0.7255, 0.7734), 2000),
+            PaperRow("wbw", "Word-by-word", (0.7033, 0.7467)),
+            PaperRow("cca", "CCA", (0.6894, 0.7378), 1500),
+            PaperRow("wbw-lsa", "Word-by-word, LSA", (0.6786, 0.7236), 5000),
+            PaperRow("cl-lsi", "CL-LSI", (0.5302, 0.6130), 5000),
+            PaperRow("cplsa", "CPLSA", (0.4579, 0.5130), 200),
+            PaperRow("jplsa", "JPLSA", (0.3322, 0.3619), 1000),
+        ),
+    ),
+    "000 Table 1": PaperTable(
+        title="Comparable document retrieval in Wikipedia, with S2Net",
+        data="Wikipedia EN–ES, 43,380 / 8,675 / 8,675 pairs",
+        metrics=("accuracy", "mrr"),
+        rows=(
+            PaperRow("s2net", "S2Net", (0.7447, 0.7973), 2000),
+            PaperRow("opca", "OPCA", (0.7255, 0.7734), 2000),
+            PaperRow("cca", "CCA", (0.6894, 0.7378), 1500),
+            PaperRow("cplsa", "CPLSA", (0.6329, 0.6842), 1000),
+            PaperRow("jplsa", "JPLSA", (0.6079, 0.6604), 1000),
+            PaperRow("cl-lsi", "CL-LSI", (0.5302, 0.6130), 5000),
+        ),
+    ),
+}
+"""Printed tables by the name that a record's `paper` field gives."""

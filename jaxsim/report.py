@@ -1,0 +1,189 @@
+"""BENCHMARKS.md and its figures, made from records (and the papers' printed figures) alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from jaxsim import papers, records, report_figures, report_tables
+
+_HEAD = """\
+# Benchmarks
+
+Made by `python experiments/report.py` from the records in `{results}`; edit neither by hand.
+
+- **paper**: the figure as printed, with its dimension. **ours**: mean over seeds, ± sample standard deviation where
+  something is random, number of seeds in brackets, on test data; every setting was chosen on development data.
+- **difference**: ours less the paper's; with other data it compares the shape of a table, not the systems.
+- **data**: `same` as the paper's, `resampled` from the same source, a `substitute`, or `synthetic`.
+- **status**: `reproduced`, `within noise`, or what is off and why. Rows nobody has run yet stay, as *not run*.
+- Ties count as errors, both directions of a pair are averaged, and near-duplicates never cross a split. The sanity
+  rows come first, then the paper's rows in its order, then ours. **Bold**: the smallest set of best rows (unpaired
+  t-tests on per-query values with Bonferroni's correction).
+"""
+
+_TABLES = {
+    "docstrings": "Docstrings: summary and body",
+    "en-es": "English–Spanish documentation, all sources",
+    "en-es-human": "English–Spanish documentation, sources translated by people",
+    "en-es-unseen": "English–Spanish documentation, test sources never seen in training",
+    "en-fr": "English–French web documentation",
+    "en-ja": "English–Japanese web documentation",
+    "en-it-speeches": "English–Italian Europarl, speeches",
+    "en-it-lines": "English–Italian Europarl, single lines",
+}
+
+
+def generate(
+    results: str | os.PathLike[str], benchmarks: str | os.PathLike[str], figures: str | os.PathLike[str]
+) -> list[Path]:
+    """Writes BENCHMARKS.md and the figures.
+
+    Args:
+      results: Root of the records.
+      benchmarks: The Markdown file to write.
+      figures: Folder of the SVG files. A figure of an earlier report that no record asks for is removed.
+
+    Returns:
+      The files written, BENCHMARKS.md first.
+
+    Raises:
+      FileNotFoundError: there is no results folder.
+      ValueError: a record is malformed, or records of one table do not belong together; the message names the file.
+    """
+    files = _render(Path(results), Path(benchmarks), Path(figures))
+    for path, content in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        records.write_bytes(path, content)
+    for path in _stale(Path(figures), files):
+        path.unlink()
+    return list(files)
+
+
+def check(
+    results: str | os.PathLike[str], benchmarks: str | os.PathLike[str], figures: str | os.PathLike[str]
+) -> list[str]:
+    """Compares the files with what `generate` would write.
+
+    Args:
+      results: Root of the records.
+      benchmarks: The Markdown file.
+      figures: Folder of the SVG files.
+
+    Returns:
+      One line a difference, naming the file; empty when all is as generated.
+
+    Raises:
+      FileNotFoundError: there is no results folder.
+      ValueError: as `generate`.
+    """
+    files = _render(Path(results), Path(benchmarks), Path(figures))
+    differences = []
+    for path, content in files.items():
+        if not path.is_file():
+            differences.append(f"{path}: missing")
+        elif path.suffix == ".svg":
+            if not report_figures.same(path.read_bytes(), content):
+                differences.append(f"{path}: not the figure that the records give")
+        elif path.read_bytes() != content:
+            differences.append(f"{path}: {_first_difference(path.read_bytes(), content)}")
+    differences += [f"{path}: no record asks for this figure" for path in _stale(Path(figures), files)]
+    return differences
+
+
+def _render(results: Path, benchmarks: Path, figures: Path) -> dict[Path, bytes]:
+    """Contents of every generated file by path."""
+    found = records.read_all(results)
+    base = benchmarks.parent
+    link = Path(os.path.relpath(results, base)).as_posix()
+    sections: dict[tuple[str, str], dict[str, dict[str, Any]]] = {}
+    for path, record in found.items():
+        sections.setdefault((record["experiment"], record["table"]), {})[f"{link}/{path}"] = record
+    text = [_HEAD.format(results=link)]
+    drawn: dict[Path, bytes] = {}
+    for experiment in sorted({name for name, _ in sections}, key=lambda name: _experiment_order(name, found)):
+        text.append(f"\n## {experiment}\n\n{_citations(experiment, found)}")
+        for table in sorted((t for e, t in sections if e == experiment), key=_table_order):
+            section, figure = _section(experiment, table, sections[experiment, table])
+            if figure is not None:
+                path = figures / f"{experiment}-{table}.svg"
+                drawn[path] = figure
+                where = Path(os.path.relpath(path, base)).as_posix()
+                section += f"\n![MRR against dimension: {experiment}, {table}]({where})\n"
+            text.append(section)
+    named = {record["paper"] for record in found.values()}
+    waiting = [name for name in papers.TABLES if name not in named]
+    if waiting:
+        text.append("\n## Printed tables that no record stands beside yet\n")
+        text += [f"\n### {name}: {papers.TABLES[name].title}\n\n{report_tables.main(name, {})}" for name in waiting]
+    return {benchmarks: "".join(text).encode(), **drawn}
+
+
+def _section(experiment: str, table: str, rows: dict[str, dict[str, Any]]) -> tuple[str, bytes | None]:
+    """One table with its data, groups and provenance; and its figure, if the records hold curves."""
+    report_tables.belong_together(rows)
+    paper = next(iter(rows.values()))["paper"]
+    printed = papers.TABLES.get(paper)
+    text = f"\n### {_TABLES.get(table, table)}\n\n"
+    if printed is not None:
+        text += f"Beside {paper}: {printed.title} ({printed.data}).\n"
+    text += report_tables.data(rows) + "\n"
+    measured = {path: record for path, record in rows.items() if "measurements" in record}
+    tested = {path: record for path, record in rows.items() if record["metrics"]}
+    if tested:
+        text += report_tables.main(paper, tested)
+    if measured:
+        text += report_tables.speed(measured)
+    text += report_tables.naive(paper, tested) + report_tables.by_group(tested, paper) + report_tables.provenance(rows)
+    return text, _curves(f"{experiment}: {_TABLES.get(table, table)}", tested, paper)
+
+
+def _curves(title: str, rows: Mapping[str, dict[str, Any]], paper: str) -> bytes | None:
+    series = {}
+    splits = set()
+    for path, record in report_tables.ordered(rows, paper):
+        points = [p for p in record["curve"] if p.get("k") and p.get("mrr") is not None]
+        if any(p.get("split") == "test" for p in points):
+            points = [p for p in points if p.get("split") == "test"]
+        sizes = [p["k"] for p in points]
+        if len(set(sizes)) < len(sizes):
+            raise ValueError(f"{path}: curve: expected one point a dimension with an mrr, got two at one k")
+        if len(points) > 1:
+            series[record["row"]] = sorted((p["k"], p["mrr"]) for p in points)
+            splits |= {p.get("split", "dev") for p in points}
+    if not series:
+        return None
+    ylabel = "MRR" if len(splits) > 1 else f"MRR ({'test' if 'test' in splits else 'development'} set)"
+    return report_figures.lines(series, title=title, xlabel="dimension k", ylabel=ylabel)
+
+
+def _citations(experiment: str, found: Mapping[str, dict[str, Any]]) -> str:
+    names = sorted({record["paper"][:3] for record in found.values() if record["experiment"] == experiment})
+    lines = [f"{name}: {papers.CITATIONS[name]}" for name in names if name in papers.CITATIONS]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _experiment_order(experiment: str, found: Mapping[str, dict[str, Any]]) -> tuple[bool, str, str]:
+    first = min(record["paper"] for record in found.values() if record["experiment"] == experiment)
+    return first == "none", first, experiment
+
+
+def _table_order(table: str) -> tuple[int, str]:
+    known = list(_TABLES)
+    return known.index(table) if table in known else len(known), table
+
+
+def _stale(figures: Path, files: Mapping[Path, bytes]) -> list[Path]:
+    """Figures that an earlier report left: drawn by `report_figures`, and no record asks for them now."""
+    drawn = [path for path in sorted(figures.glob("*.svg")) if path not in files]
+    return [path for path in drawn if report_figures.digest(path.read_bytes()) is not None]
+
+
+def _first_difference(have: bytes, want: bytes) -> str:
+    mine, right = have.decode(errors="replace").splitlines(), want.decode().splitlines()
+    for number, (left, other) in enumerate(zip(mine, right, strict=False), start=1):
+        if left != other:
+            return f"line {number}: expected {other!r}, got {left!r}"
+    return f"expected {len(right)} lines, got {len(mine)}"

@@ -1,0 +1,390 @@
+"""Sparse documents on the device: the only module that knows how they are stored.
+
+`Terms` holds a whole collection as compressed rows *and* as the transpose's compressed rows, so that ``F A`` and the
+gradient ``Fᵀ g`` are both products that walk over rows. The transpose stores a permutation into the values, not a second
+copy. `Slices` holds a minibatch as padded rows of one fixed width, which keeps every shape static (stochastic gradient
+descent, TPUs, ``vmap``). `project` works on both.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse
+from jax.experimental import sparse as jsparse
+
+from jaxsim import checks
+
+_SAMPLED_BLOCK = 65_536
+
+
+@functools.partial(
+    jax.tree_util.register_dataclass,
+    data_fields=["values", "indices", "indptr", "t_order", "t_indices", "t_indptr"],
+    meta_fields=["num_terms"],
+)
+@dataclasses.dataclass(frozen=True)
+class Terms:
+    """Sparse documents ``F``, shape ``[num_docs, num_terms]``, as a pytree. Build with `from_scipy` only.
+
+    Attributes:
+      values: ``[slots]`` floating, in row order; slots past ``indptr[-1]`` are padding.
+      indices: ``[slots]`` int32 term of each slot, ascending within a document.
+      indptr: ``[num_docs + 1]`` int32 row pointers.
+      t_order: ``[slots]`` int32, the transpose's slots as positions in `values`.
+      t_indices: ``[slots]`` int32 document of each slot of the transpose.
+      t_indptr: ``[num_terms + 1]`` int32 row pointers of the transpose.
+      num_terms: size of the vocabulary.
+    """
+
+    values: jax.Array
+    indices: jax.Array
+    indptr: jax.Array
+    t_order: jax.Array
+    t_indices: jax.Array
+    t_indptr: jax.Array
+    num_terms: int
+
+    @property
+    def num_docs(self) -> int:
+        """Number of documents, padding included."""
+        return self.indptr.shape[0] - 1
+
+    @property
+    def nnz(self) -> int:
+        """Number of stored slots, padding included."""
+        return self.values.shape[0]
+
+
+@functools.partial(
+    jax.tree_util.register_dataclass,
+    data_fields=["values", "indices", "document"],
+    meta_fields=["num_docs", "num_terms"],
+)
+@dataclasses.dataclass(frozen=True)
+class Slices:
+    """A minibatch of sparse documents cut into rows of one width. Build with `slices`.
+
+    Attributes:
+      values: ``[num_slices, width]`` floating; 0 in unused slots.
+      indices: ``[num_slices, width]`` int32; 0 in unused slots.
+      document: ``[num_slices]`` int32 ascending; ``num_docs`` marks a padding slice.
+      num_docs: number of documents.
+      num_terms: size of the vocabulary.
+    """
+
+    values: jax.Array
+    indices: jax.Array
+    document: jax.Array
+    num_docs: int
+    num_terms: int
+
+
+def _checked(csr, argument: str) -> scipy.sparse.csr_matrix:
+    """A canonical copy (sorted, duplicates summed) of ``csr``, or ValueError."""
+    checks.expect(scipy.sparse.issparse(csr), argument, "a SciPy sparse matrix", type(csr).__name__)
+    if csr.format == "csr":
+        num_docs, num_terms = csr.shape
+        bad = csr.indices[(csr.indices < 0) | (csr.indices >= num_terms)]
+        if bad.size:
+            raise ValueError(f"{argument}.indices: expected term ids in [0, {num_terms}), got {int(bad[0])}")
+        pointers = np.asarray(csr.indptr)
+        ordered = pointers[0] == 0 and np.all(np.diff(pointers) >= 0) and pointers[-1] <= csr.data.shape[0]
+        checks.expect(bool(ordered), f"{argument}.indptr", "ascending row pointers within the data", "others")
+    matrix = scipy.sparse.csr_matrix(csr, copy=True)
+    if not np.issubdtype(matrix.dtype, np.floating):
+        checks.expect(np.issubdtype(matrix.dtype, np.integer) or matrix.dtype == bool, argument,
+                      "real numbers", matrix.dtype)
+        matrix = matrix.astype(np.float32)
+    elif matrix.dtype == np.float16:
+        matrix = matrix.astype(np.float32)
+    matrix.sum_duplicates()
+    finite = np.isfinite(matrix.data)
+    if not finite.all():
+        row = int(np.searchsorted(matrix.indptr, int(np.argmin(finite)), side="right")) - 1
+        raise ValueError(f"{argument}: expected finite values, got {matrix.data[np.argmin(finite)]} in document {row}")
+    checks.expect(max(matrix.nnz, *matrix.shape) < 2**31 - 1, argument, "fewer than 2**31 slots", matrix.nnz)
+    return matrix
+
+
+def from_scipy(csr, *, pad_docs: int | None = None, pad_nnz: int | None = None) -> Terms:
+    """Puts a SciPy sparse matrix on the device, checking it once.
+
+    Args:
+      csr: ``[num_docs, num_terms]`` SciPy sparse matrix of real numbers; negative values are legal, duplicates are
+        summed, empty rows are legal. float64 stays float64 only where JAX has 64-bit types enabled.
+      pad_docs: total number of rows after padding with empty documents.
+      pad_nnz: total number of slots after padding.
+
+    Returns:
+      `Terms` of ``max(num_docs, pad_docs)`` documents.
+
+    Raises:
+      ValueError: for term ids out of range, values that are not finite, or a padding smaller than the data.
+
+    Example:
+      >>> terms = from_scipy(scipy.sparse.csr_matrix([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0]]))
+      >>> terms.num_docs, terms.num_terms, terms.nnz
+      (2, 3, 2)
+    """
+    matrix = _checked(csr, "csr")
+    num_docs, num_terms = matrix.shape
+    nnz = matrix.nnz
+    docs = num_docs if pad_docs is None else pad_docs
+    slots = nnz if pad_nnz is None else pad_nnz
+    checks.expect(docs >= num_docs, "pad_docs", f"at least {num_docs} (documents of csr)", docs)
+    checks.expect(slots >= nnz, "pad_nnz", f"at least {nnz} (slots of csr)", slots)
+    slots = max(slots, 1)
+    position = scipy.sparse.csr_matrix((np.arange(nnz), matrix.indices, matrix.indptr), shape=matrix.shape).tocsc()
+
+    def padded(array, dtype):
+        return jnp.asarray(np.concatenate([np.asarray(array, dtype), np.zeros(slots - nnz, dtype)]))
+
+    indptr = np.concatenate([matrix.indptr, np.full(docs - num_docs, nnz)]).astype(np.int32)
+    return Terms(
+        values=padded(matrix.data, matrix.dtype),
+        indices=padded(matrix.indices, np.int32),
+        indptr=jnp.asarray(indptr),
+        t_order=padded(position.data, np.int32),
+        t_indices=padded(position.indices, np.int32),
+        t_indptr=jnp.asarray(position.indptr.astype(np.int32)),
+        num_terms=num_terms,
+    )
+
+
+def to_scipy(terms: Terms) -> scipy.sparse.csr_matrix:
+    """Brings documents back to the host.
+
+    Args:
+      terms: `Terms` of ``num_docs`` documents.
+
+    Returns:
+      ``[num_docs, num_terms]`` CSR matrix; padding documents are empty rows, padding slots are gone.
+
+    Example:
+      >>> to_scipy(from_scipy(scipy.sparse.csr_matrix([[0.0, 3.0]]))).toarray().tolist()
+      [[0.0, 3.0]]
+    """
+    indptr = np.array(terms.indptr)
+    nnz = int(indptr[-1])
+    parts = (np.array(terms.values)[:nnz], np.array(terms.indices)[:nnz], indptr)
+    return scipy.sparse.csr_matrix(parts, shape=(terms.num_docs, terms.num_terms))
+
+
+def with_values(terms: Terms, values: jax.Array) -> Terms:
+    """The same pattern with new values; works inside ``jit``.
+
+    Args:
+      terms: `Terms` with ``nnz`` slots.
+      values: ``[nnz]`` floating, in the order of ``terms.values``.
+
+    Returns:
+      `Terms` with these values.
+
+    Raises:
+      ValueError: if the number of values differs from the number of slots.
+
+    Example:
+      >>> terms = from_scipy(scipy.sparse.csr_matrix([[1.0, 2.0]]))
+      >>> to_scipy(with_values(terms, -terms.values)).toarray().tolist()
+      [[-1.0, -2.0]]
+    """
+    checks.expect(values.shape == terms.values.shape, "values", f"shape {terms.values.shape}", values.shape)
+    return dataclasses.replace(terms, values=values)
+
+
+def weigh(terms: Terms, scale: jax.Array) -> Terms:
+    """Multiplies every term by its weight; works inside ``jit``.
+
+    Args:
+      terms: `Terms` over ``num_terms`` terms.
+      scale: ``[num_terms]`` floating.
+
+    Returns:
+      `Terms` with value ``f_dt * scale_t``.
+
+    Raises:
+      ValueError: if ``scale`` has another shape.
+
+    Example:
+      >>> terms = from_scipy(scipy.sparse.csr_matrix([[1.0, 2.0]]))
+      >>> to_scipy(weigh(terms, jnp.array([10.0, 1.0]))).toarray().tolist()
+      [[10.0, 2.0]]
+    """
+    checks.expect(scale.shape == (terms.num_terms,), "scale", f"shape ({terms.num_terms},)", scale.shape)
+    return with_values(terms, terms.values * scale[terms.indices])
+
+
+def take(terms: Terms, rows) -> Terms:
+    """Selects documents, on the host.
+
+    Args:
+      terms: `Terms`.
+      rows: ``[n]`` integers in ``[0, num_docs)``, repeats allowed.
+
+    Returns:
+      `Terms` of ``n`` documents.
+
+    Raises:
+      ValueError: for a row out of range.
+
+    Example:
+      >>> terms = from_scipy(scipy.sparse.csr_matrix([[1.0], [2.0], [3.0]]))
+      >>> to_scipy(take(terms, [2, 0])).toarray().tolist()
+      [[3.0], [1.0]]
+    """
+    rows = np.asarray(rows)
+    checks.expect(rows.ndim == 1, "rows", "one axis", f"{rows.ndim} axes")
+    inside = rows.size == 0 or (rows.min() >= 0 and rows.max() < terms.num_docs)
+    checks.expect(inside, "rows", f"rows in [0, {terms.num_docs})", "others")
+    return from_scipy(to_scipy(terms)[rows.astype(np.int64)])
+
+
+def slices(csr, *, width: int = 32, pad_slices: int | None = None) -> Slices:
+    """Cuts documents into padded rows of one width, for minibatches.
+
+    Args:
+      csr: as for `from_scipy`.
+      width: slots a slice.
+      pad_slices: total number of slices after padding; the same number for every batch means one compilation.
+
+    Returns:
+      `Slices`; a document of ``n`` distinct terms takes ``ceil(n / width)`` of them, an empty one none.
+
+    Raises:
+      ValueError: as `from_scipy`, for a width below 1, or if ``pad_slices`` is too small.
+
+    Example:
+      >>> cut = slices(scipy.sparse.csr_matrix([[1.0, 2.0, 3.0], [0.0, 0.0, 4.0]]), width=2)
+      >>> cut.document.tolist()
+      [0, 0, 1]
+    """
+    checks.expect(width >= 1, "width", "at least 1", width)
+    matrix = _checked(csr, "csr")
+    lengths = np.diff(matrix.indptr)
+    per_doc = -(-lengths // width)
+    used = int(per_doc.sum())
+    total = used if pad_slices is None else pad_slices
+    checks.expect(total >= used, "pad_slices", f"at least {used}", total)
+    total = max(total, 1)
+    document = np.full(total, matrix.shape[0], np.int32)
+    document[:used] = np.repeat(np.arange(matrix.shape[0]), per_doc)
+    first = np.repeat(np.cumsum(per_doc) - per_doc, lengths)
+    offset = np.arange(matrix.nnz) - np.repeat(matrix.indptr[:-1], lengths)
+    values = np.zeros((total, width), matrix.dtype)
+    indices = np.zeros((total, width), np.int32)
+    values[first + offset // width, offset % width] = matrix.data
+    indices[first + offset // width, offset % width] = matrix.indices
+    return Slices(jnp.asarray(values), jnp.asarray(indices), jnp.asarray(document), *map(int, matrix.shape))
+
+
+def _rows_product(values, indices, indptr, dense):
+    """CSR times dense, ``[rows, k]``; a native kernel on CPU and GPU."""
+    shape = (indptr.shape[0] - 1, dense.shape[0])
+    with jax.default_matmul_precision("highest"):
+        return jsparse.BCSR((values, indices, indptr), shape=shape) @ dense
+
+
+@jax.custom_vjp
+def _product(values, terms, weights):
+    return _rows_product(values, terms.indices, terms.indptr, weights)
+
+
+def _product_forward(values, terms, weights):
+    return _product(values, terms, weights), (values, terms, weights)
+
+
+def _product_backward(saved, grad):
+    values, terms, weights = saved
+    d_weights = _rows_product(values[terms.t_order], terms.t_indices, terms.t_indptr, grad)
+    return _sampled(terms, grad, weights), None, d_weights
+
+
+def _sampled(terms: Terms, left, right):
+    """``sum_k left[d, k] right[t, k]`` at every slot ``(d, t)``, in blocks of slots; 0 at padding."""
+    slots = terms.nnz
+    document = jnp.searchsorted(terms.indptr, jnp.arange(slots, dtype=jnp.int32), side="right") - 1
+    blocks = -(-slots // _SAMPLED_BLOCK)
+    size = -(-slots // blocks)
+
+    def one(start):
+        where = jnp.minimum(start + jnp.arange(size), slots - 1)
+        rows = jnp.minimum(document[where], left.shape[0] - 1)
+        return jnp.sum(left[rows] * right[terms.indices[where]], axis=-1)
+
+    sampled = jax.lax.map(one, jnp.arange(blocks) * size).reshape(-1)[:slots]
+    return jnp.where(jnp.arange(slots) < terms.indptr[-1], sampled, 0)
+
+
+_product.defvjp(_product_forward, _product_backward)
+
+
+def project(terms: Terms | Slices, weights: jax.Array) -> jax.Array:
+    r"""Concept vectors ``G = F A`` of all documents (000 eq. 1: :math:`g = A^\top f`).
+
+    Args:
+      terms: `Terms` or `Slices` of ``num_docs`` documents over ``num_terms`` terms.
+      weights: ``[num_terms, k]`` floating, ``A``.
+
+    Returns:
+      ``[num_docs, k]``; zero for an empty document. Differentiable (reverse mode) in ``weights`` and in the values.
+
+    Raises:
+      ValueError: if ``weights`` is not ``[num_terms, k]``.
+
+    Example:
+      >>> terms = from_scipy(scipy.sparse.csr_matrix([[1.0, 2.0], [0.0, 0.0]]))
+      >>> project(terms, jnp.array([[1.0], [10.0]])).tolist()
+      [[21.0], [0.0]]
+    """
+    fits = weights.ndim == 2 and weights.shape[0] == terms.num_terms
+    checks.expect(fits, "weights", f"shape ({terms.num_terms}, k)", weights.shape)
+    if isinstance(terms, Slices):
+        return _project_slices(terms, weights)
+    dtype = jnp.result_type(terms.values, weights)
+    if terms.num_terms == 0 or terms.num_docs == 0:
+        return jnp.zeros((terms.num_docs, weights.shape[1]), dtype)
+    return _product(terms.values.astype(dtype), terms, weights.astype(dtype))
+
+
+def _project_slices(cut: Slices, weights):
+    def one(values, indices):
+        def add(total, slot):
+            value, index = slot
+            return total + value * weights[index], None
+
+        start = jnp.zeros(weights.shape[1], jnp.result_type(values, weights))
+        return jax.lax.scan(add, start, (values, indices))[0]
+
+    rows = jax.vmap(one)(cut.values, cut.indices)
+    total = jax.ops.segment_sum(rows, cut.document, num_segments=cut.num_docs + 1, indices_are_sorted=True)
+    return total[:-1]
+
+
+def project_transpose(terms: Terms, dense: jax.Array) -> jax.Array:
+    """``Fᵀ G``: what the gradient of `project` computes, and half of every covariance product.
+
+    Args:
+      terms: `Terms` of ``num_docs`` documents over ``num_terms`` terms.
+      dense: ``[num_docs, k]`` floating.
+
+    Returns:
+      ``[num_terms, k]``.
+
+    Raises:
+      ValueError: if ``dense`` is not ``[num_docs, k]``.
+
+    Example:
+      >>> terms = from_scipy(scipy.sparse.csr_matrix([[1.0, 2.0], [0.0, 3.0]]))
+      >>> project_transpose(terms, jnp.array([[1.0], [1.0]])).tolist()
+      [[1.0], [5.0]]
+    """
+    fits = dense.ndim == 2 and dense.shape[0] == terms.num_docs
+    checks.expect(fits, "dense", f"shape ({terms.num_docs}, k)", dense.shape)
+    if terms.num_docs == 0 or terms.num_terms == 0:
+        return jnp.zeros((terms.num_terms, dense.shape[1]), dense.dtype)
+    return _rows_product(terms.values[terms.t_order], terms.t_indices, terms.t_indptr, dense)

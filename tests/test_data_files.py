@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import lzma
+import tarfile
+
+import pytest
+
+from jaxsim import data
+from jaxsim.data import catalogue, files, jsonl
+from jaxsim.data.pairs import concatenate, make
+
+LINES = '{"id": "a", "left": "One", "right": "Uno"}\n\n{"id": 2, "left": "Two", "right": ""}\n'
+
+
+def test_root_is_the_argument_or_the_environment(tmp_path, monkeypatch):
+    monkeypatch.delenv("JAXSIM_DATA", raising=False)
+    with pytest.raises(data.MissingCorpus, match="JAXSIM_DATA: expected the folder of the corpora"):
+        data.root()
+    monkeypatch.setenv("JAXSIM_DATA", str(tmp_path))
+    assert data.root() == tmp_path
+    assert data.root(tmp_path / ".") == tmp_path
+    with pytest.raises(FileNotFoundError, match="root: expected an existing folder"):
+        data.root(tmp_path / "none")
+    monkeypatch.setenv("JAXSIM_DATA", str(tmp_path / "none"))
+    with pytest.raises(data.MissingCorpus, match="JAXSIM_DATA: expected an existing folder"):
+        data.root()
+
+
+@pytest.mark.parametrize(("suffix", "write"), [("", open), (".gz", gzip.open), (".xz", lzma.open)])
+def test_jsonl_plain_and_compressed(tmp_path, suffix, write):
+    path = tmp_path / f"pairs.jsonl{suffix}"
+    with write(path, "wb") as file:
+        file.write(LINES.encode())
+    loaded = jsonl.load(path, left="left", right="right", id="id")
+    assert loaded.ids == ("a", "2") and loaded.left == ("One", "Two") and loaded.right == ("Uno", "")
+    assert loaded.languages == ("en", "en") and loaded.counts["pairs"] == 2
+    assert jsonl.load(path).ids == ("1", "3")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'{"left": "a", "right": "b"}\n{"left": ', r"pairs\.jsonl, line 2: expected a JSON object, got invalid JSON"),
+        (b'["left"]\n', r"line 1: expected a JSON object, got a list"),
+        (b'{"left": "a"}\n', r"line 1: expected the key 'right', got the keys \['left'\]"),
+        (b'{"left": "a", "right": null}\n', r"line 1: expected text under 'right', got NoneType"),
+        (b'{"left": true, "right": "b"}\n', r"line 1: expected text under 'left', got bool"),
+        (b'\n{"left": "\xff", "right": "b"}\n', r"line 2: expected UTF-8 text, got an invalid byte"),
+    ],
+)
+def test_jsonl_errors_name_file_and_line(tmp_path, content, message):
+    path = tmp_path / "pairs.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        jsonl.load(path)
+
+
+def test_jsonl_refuses_repeated_ids_and_missing_files(tmp_path):
+    path = tmp_path / "pairs.jsonl"
+    path.write_text('{"id": 1, "left": "a", "right": "b"}\n' * 2)
+    with pytest.raises(ValueError, match=r"line 2: expected an identifier not used before, got '1'"):
+        jsonl.load(path, id="id")
+    with pytest.raises(data.MissingCorpus, match=r"none\.jsonl: expected a JSON Lines file"):
+        jsonl.load(tmp_path / "none.jsonl")
+
+
+@pytest.mark.parametrize("compress", [lzma.compress, gzip.compress])
+def test_truncated_and_foreign_files(tmp_path, compress, rng):
+    body = b"".join(json.dumps({"left": str(n), "right": "b"}).encode() + b"\n" for n in rng.integers(0, 10**9, 20_000))
+    suffix = ".xz" if compress is lzma.compress else ".gz"
+    path = tmp_path / f"pairs.jsonl{suffix}"
+    whole = compress(body)
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match=rf"pairs\.jsonl\{suffix}, after line \d+: expected a whole \{suffix} file"):
+        jsonl.load(path)
+    path.write_bytes(b"this was never compressed")
+    with pytest.raises(ValueError, match=r"after line 0: expected a whole"):
+        jsonl.load(path)
+    path.write_bytes(b"")
+    if suffix == ".xz":
+        with pytest.raises(ValueError, match=r"after line 0: expected a whole"):
+            jsonl.load(path)
+
+
+def _archive(path, members, mode="w:xz"):
+    with tarfile.open(path, mode) as archive:
+        for name, content in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+
+
+def test_archives_are_read_in_one_pass(tmp_path):
+    path = tmp_path / "some.tar.xz"
+    _archive(path, {"en/a.txt": b"one\r\ntwo", "en/skip": b"\xff", "en/b.txt": "é".encode("latin-1")})
+    assert files.read_archive(path, keep=lambda name: name == "en/a.txt") == {"en/a.txt": "one\ntwo"}
+    assert files.read_archive(path, keep=lambda name: name == "en/b.txt", encoding="latin-1") == {"en/b.txt": "é"}
+    with pytest.raises(ValueError, match=r"some\.tar\.xz: en/b\.txt, line 1: expected utf-8 text"):
+        files.read_archive(path, keep=lambda name: name.endswith(".txt"))
+
+
+def test_a_truncated_archive_is_an_error(tmp_path, rng):
+    path = tmp_path / "some.tar.xz"
+    _archive(path, {f"en/{n}.txt": rng.bytes(5000) for n in range(20)})
+    whole = path.read_bytes()
+    for cut in (len(whole) // 2, 10, 0):
+        path.write_bytes(whole[:cut])
+        with pytest.raises(ValueError, match=r"some\.tar\.xz: expected a whole tar archive"):
+            files.read_archive(path, keep=lambda name: True, encoding="latin-1")
+
+
+def test_catalogue_knows_every_loader_and_says_what_is_missing(tmp_path, monkeypatch):
+    assert set(catalogue.CORPORA) == {"docstrings", "doc_pairs", "mdn", "europarl_en_it", "europarl_en_fr_tagged"}
+    for corpus in catalogue.CORPORA.values():
+        assert corpus.title and corpus.source and corpus.licence
+        assert all(len(digest) == 64 for digest in corpus.files.values())
+    with pytest.raises(ValueError, match="corpus: expected one of doc_pairs, .*, got 'wikipedia'"):
+        catalogue.get("wikipedia")
+    with pytest.raises(data.MissingCorpus, match=r"en\.jsonl\.xz: expected the corpus 'mdn' .*github\.com/mdn/content"):
+        catalogue.find("mdn", "en.jsonl.xz", root=tmp_path)
+    monkeypatch.delenv("JAXSIM_DATA", raising=False)
+    with pytest.raises(data.MissingCorpus, match="JAXSIM_DATA: .*needed: the corpus 'mdn'"):
+        catalogue.find("mdn", "en.jsonl.xz")
+
+
+def test_checksums_are_compared(tmp_path):
+    (tmp_path / "mdn").mkdir()
+    path = tmp_path / "mdn" / "en.jsonl.xz"
+    path.write_bytes(b"changed")
+    got = hashlib.sha256(b"changed").hexdigest()
+    with pytest.raises(
+        ValueError, match=rf"en\.jsonl\.xz: expected SHA-256 0bc0fcb6\w+, got {got} \(damaged or changed"
+    ):
+        catalogue.find("mdn", "en.jsonl.xz", root=tmp_path)
+    assert catalogue.find("mdn", "en.jsonl.xz", root=tmp_path, verify=False) == path
+
+
+def test_pairs_digest_take_and_concatenate():
+    one = make("one", ["a", "b"], ["x", "y"], ["u", "v"], languages=("en", "es"), differs="toy")
+    assert one.sha256 == make("one", ["a", "b"], ["x", "y"], ["u", "v"], languages=("en", "es")).sha256
+    others = [
+        make("one", ["a", "b"], ["xy", ""], ["u", "v"], languages=("en", "es")),
+        make("one", ["a", "b"], ["x", "y"], ["u", "v"], languages=("en", "fr")),
+        make("one", ["a", "c"], ["x", "y"], ["u", "v"], languages=("en", "es")),
+    ]
+    assert len({one.sha256, *(other.sha256 for other in others)}) == 4
+    taken = one.take([False, True])
+    assert (taken.ids, taken.left, taken.right, len(taken)) == (("b",), ("y",), ("v",), 1)
+    assert taken.counts == {"pairs": 1, "pairs_by_source": {"one": 1}} and taken.sha256 != one.sha256
+    assert one.take([]).ids == () and one.take([1, 0]).ids == ("b", "a")
+    both = concatenate("both", [taken, make("two", ["c"], [""], ["w"], languages=("en", "es"), differs="toy")])
+    assert both.sources == ("one", "two") and both.differs == "toy"
+    assert both.counts["parts"]["one"]["sha256"] == taken.sha256
+    assert data.tokenize(both) == ([["y"], []], [["v"], ["w"]])
+
+
+def test_pairs_refuse_what_does_not_fit():
+    one = make("one", ["a"], ["x"], ["u"], languages=("en", "es"))
+    with pytest.raises(ValueError, match="right: expected 1 entries, one an id, got 2"):
+        make("one", ["a"], ["x"], ["u", "v"], languages=("en", "es"))
+    with pytest.raises(ValueError, match=r"ids: expected unique identifiers, got \['a'\] more than once"):
+        make("one", ["a", "a"], ["x", "y"], ["u", "v"], languages=("en", "es"))
+    with pytest.raises(ValueError, match=r"rows: expected row numbers in 0 \.\.\. 0, got \[-1\]"):
+        one.take([-1])
+    with pytest.raises(ValueError, match="rows: expected 1 booleans"):
+        one.take([True, False])
+    with pytest.raises(ValueError, match="parts: expected the same two languages"):
+        concatenate("both", [one, make("two", ["b"], ["x"], ["u"], languages=("en", "fr"))])
+    with pytest.raises(ValueError, match="parts: expected at least one corpus"):
+        concatenate("none", [])

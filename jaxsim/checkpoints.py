@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
+import signal
+import threading
 from pathlib import Path
 
 import jax
@@ -65,6 +68,33 @@ def prepare(folder) -> Path:
     return folder
 
 
+_digest = fingerprint
+
+
+@contextlib.contextmanager
+def uninterrupted():
+    """Delays Ctrl-C to the end of the block, where a half-made state (donated arrays) would leave nothing to save.
+
+    Example:
+      >>> with uninterrupted():
+      ...     done = True
+      >>> done
+      True
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if before is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    caught = []
+    signal.signal(signal.SIGINT, lambda *_: caught.append(True))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if caught:
+        signal.raise_signal(signal.SIGINT)
+
+
 def save(folder: Path, state, meta: dict) -> None:
     """Writes a checkpoint beside the old one and then replaces it.
 
@@ -83,7 +113,8 @@ def save(folder: Path, state, meta: dict) -> None:
     leaves = {f"leaf.{i}": np.array(leaf) for i, leaf in enumerate(jax.tree.leaves(state))}
     temporary = folder / f"{_NAME}.{os.getpid()}.tmp"
     try:
-        save_file(leaves, temporary, metadata={"json": json.dumps(meta)})
+        description = {"json": json.dumps(meta), "contents": _digest(list(leaves.values()))}
+        save_file(leaves, temporary, metadata=description)
         with open(temporary, "rb") as file:
             os.fsync(file.fileno())
         os.replace(temporary, folder / _NAME)
@@ -111,8 +142,11 @@ def load(folder: Path, like, *, fingerprint: str):
     leaves, structure = jax.tree.flatten(like)
     try:
         with safe_open(path, framework="numpy") as file:
-            meta = json.loads(file.metadata()["json"])
+            description = file.metadata()
+            meta, contents = json.loads(description["json"]), description["contents"]
             found = [file.get_tensor(f"leaf.{i}") for i in range(len(file.keys()))]
+        if _digest(found) != contents:
+            raise ValueError("its contents changed after it was written")
     except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
         raise ValueError(f"checkpoint: expected a whole checkpoint, got a damaged file {path} ({error})") from None
     same = len(found) == len(leaves) and all(

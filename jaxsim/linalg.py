@@ -18,6 +18,7 @@ from jaxsim import checks, terms
 from jaxsim.terms import Terms
 
 _COLUMNS = 1024
+_SMALLEST_BASIS = 160
 
 
 def precise(function: Callable) -> Callable:
@@ -89,8 +90,8 @@ def top_eigh(
       k: number of eigenpairs, at most ``dim``.
       key: PRNG key of the random start.
       dtype: floating type; JAX's default unless given.
-      basis_factor: size of the Krylov basis as a multiple of ``k``; more is more accurate.
-      block_size: columns a block; about a quarter of ``k`` unless given.
+      basis_factor: size of the Krylov basis as a multiple of ``k``, at least 160 columns; more is more accurate.
+      block_size: columns a block, a quarter of ``k`` but at least 8 unless given; less is more accurate and slower.
 
     Returns:
       ``(values, vectors)``: ``[k]`` descending, ``[dim, k]`` orthonormal columns with fixed signs.
@@ -105,8 +106,10 @@ def top_eigh(
     """
     checks.expect(1 <= k <= dim, "k", f"between 1 and {dim}", k)
     dtype = jnp.dtype(dtype or jnp.result_type(float))
-    block = block_size or max(16, -(-k // 4))
-    steps = max(2, -(-int(basis_factor * k + 32) // block))
+    block = block_size or max(8, -(-k // 4))
+    # A short basis costs little and a few eigenpairs need many powers of the operator: 20 blocks of 8 for small k.
+    size = max(int(basis_factor * k + 32), _SMALLEST_BASIS)
+    steps = max(2, -(-size // block))
     if block * steps >= dim:
         images = matvec(jnp.eye(dim, dtype=dtype))
         small, rotation = jnp.linalg.eigh((images + images.T) / 2)

@@ -181,8 +181,7 @@ def all_pairs_logistic(left, right, *, gamma=10.0, block_size: int | None = None
 
     With :math:`c_{ij} = \cos(p_i, q_j)`,
 
-    .. math:: rac{1}{2m(m-1)} \sum_{i 
-e j} \log(1 + e^{-\gamma(c_{ii} - c_{ij})})
+    .. math:: \frac{1}{2m(m-1)} \sum_{i \ne j} \log(1 + e^{-\gamma(c_{ii} - c_{ij})})
               + \log(1 + e^{-\gamma(c_{jj} - c_{ij})})
 
     Both directions share one block of scores, so value and gradient take three matrix products of ``2 m^2 k``

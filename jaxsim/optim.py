@@ -10,6 +10,7 @@ and continue from a checkpoint bit for bit.
 from __future__ import annotations
 
 import functools
+import re
 import time
 import warnings
 from collections.abc import Callable, Iterable
@@ -187,7 +188,7 @@ class _Monitor:
         return self.validate is not None and self.patience is not None and step - self.best_step >= self.patience
 
     def meta(self) -> dict:
-        return {"history": self.history, "best_score": self.best_score, "best_step": self.best_step,
+        return {"history": [*self.history], "best_score": self.best_score, "best_step": self.best_step,
                 "seconds": self.seconds()}
 
     def restore(self, meta: dict, best_params) -> None:
@@ -203,6 +204,13 @@ class _Monitor:
             params, chosen = self.best_params, self.history[self.best_step]
         return Fit(params, chosen["loss"], chosen["grad_norm"], converged, last["step"], last["evaluations"],
                    self.history)
+
+
+def _mark(objective, *trees) -> str:
+    """Fingerprint of a problem: objective, static settings (without memory addresses) and arrays."""
+    name = getattr(objective, "__qualname__", type(objective).__name__)
+    shape = re.sub(r" at 0x[0-9a-f]+", "", str(jax.tree.structure(trees)))
+    return checkpoints.fingerprint([name, shape], trees)
 
 
 def _finite(value: float, step: int, what: str) -> None:
@@ -281,19 +289,23 @@ def minimize_lbfgs(
     if checkpoint is not None:
         folder = checkpoints.prepare(checkpoint)
         settings = [history_size, max_linesearch, -1.0 if first_step is None else first_step, tol]
-        mark = checkpoints.fingerprint(params, data, settings)
+        mark = _mark(objective, params, data, settings)
         saved = checkpoints.load(folder, (state, params), fingerprint=mark)
         if saved is not None:
             (state, best), meta = jax.tree.map(jnp.asarray, saved[0]), saved[1]
             monitor.restore(meta, best if meta["best_step"] >= 0 and validate is not None else None)
             step, evaluations = monitor.history[-1]["step"], monitor.history[-1]["evaluations"]
             norm = monitor.history[-1]["grad_norm"]
+            if int(state.count) > step:  # interrupted in the middle of ``validate``
+                step, evaluations, norm = int(state.count), meta["evaluations"], meta["grad_norm"]
+                monitor.record(step, float(state.value), norm, evaluations, state.params)
     if not monitor.history:
         monitor.record(0, float(value), float(norm), evaluations, params)
 
     def keep():
         best = state.params if monitor.best_params is None else monitor.best_params
-        checkpoints.save(folder, (state, best), {**monitor.meta(), "fingerprint": mark})
+        meta = {**monitor.meta(), "fingerprint": mark, "evaluations": evaluations, "grad_norm": float(norm)}
+        checkpoints.save(folder, (state, best), meta)
 
     stop = monitor.history[-1].get("stop")
     try:
@@ -305,21 +317,22 @@ def minimize_lbfgs(
                 stop = "line search failed"
                 monitor.history[-1].update(stop=stop, evaluations=evaluations)
                 break
-            moved = _advance(state.pairs, state.sy, state.yy, state.count, state.params, state.grad, found, grad)
-            pairs, sy, yy, count, direction = moved
-            state = _Lbfgs(found, value, grad, direction, pairs, sy, yy, count)
+            with checkpoints.uninterrupted():
+                moved = _advance(state.pairs, state.sy, state.yy, state.count, state.params, state.grad, found, grad)
+                pairs, sy, yy, count, direction = moved
+                state = _Lbfgs(found, value, grad, direction, pairs, sy, yy, count)
             monitor.record(step, float(value), float(norm), evaluations, found)
             if bool(failed):
                 monitor.history[-1]["line_search_failed"] = True
             if folder is not None and step % checkpoint_every == 0:
                 keep()
     except KeyboardInterrupt:
-        if folder is not None and not any(leaf.is_deleted() for leaf in jax.tree.leaves(state)):
+        if folder is not None:
             keep()
         raise
     if folder is not None:
         keep()
-    return monitor.result(state.params, float(norm) <= tol)
+    return monitor.result(state.params, monitor.history[-1]["grad_norm"] <= tol)
 
 
 @functools.partial(jax.jit, static_argnames=("objective", "optimizer"), donate_argnames=("params", "opt_state"))
@@ -358,7 +371,7 @@ def minimize_sgd(
       validate: function of params giving a score, higher is better; called at the start and after every epoch.
       patience: epochs without a better score before stopping.
       checkpoint: folder for checkpoints; an existing one of the same problem is continued.
-      checkpoint_every: epochs between checkpoints.
+      checkpoint_every: epochs between checkpoints; Ctrl-C writes the last whole epoch.
       progress: whether to show a bar on a terminal's stderr.
       label: name on the bar.
 
@@ -389,7 +402,7 @@ def minimize_sgd(
     folder = mark = None
     if checkpoint is not None:
         folder = checkpoints.prepare(checkpoint)
-        mark = checkpoints.fingerprint(start, jax.random.key_data(key), learning_rate)
+        mark = _mark(objective, start, jax.random.key_data(key), learning_rate)
         saved = checkpoints.load(folder, (params, opt_state, params), fingerprint=mark)
         if saved is not None:
             (params, opt_state, best), meta = jax.tree.map(jnp.asarray, saved[0]), saved[1]
@@ -397,18 +410,30 @@ def minimize_sgd(
             step, evaluations = monitor.history[-1]["step"], monitor.history[-1]["evaluations"]
     if not monitor.history:
         monitor.record(0, float("nan"), float("nan"), 0, jax.tree.map(jnp.copy, params))
-    while step < max_iter and not monitor.exhausted(step):
-        total, norms, number = 0.0, 0.0, 0
-        for batch in batches(jax.random.fold_in(key, step)):
-            params, opt_state, value, norm = _sgd_step(objective, optimizer, params, opt_state, batch)
-            total, norms, number = total + value, norms + norm, number + 1
-        checks.expect(number > 0, "batches", "at least one batch an epoch", 0)
-        step, evaluations = step + 1, evaluations + number
-        _finite(float(total), evaluations, label)
-        monitor.record(step, float(total) / number, float(norms) / number, evaluations, jax.tree.map(jnp.copy, params))
-        if folder is not None and (step % checkpoint_every == 0 or step == max_iter):
+    unsaved = None
+    try:
+        while step < max_iter and not monitor.exhausted(step):
+            total, norms, number = 0.0, 0.0, 0
+            for batch in batches(jax.random.fold_in(key, step)):
+                params, opt_state, value, norm = _sgd_step(objective, optimizer, params, opt_state, batch)
+                total, norms, number = total + value, norms + norm, number + 1
+            checks.expect(number > 0, "batches", "at least one batch an epoch", 0)
+            step, evaluations = step + 1, evaluations + number
+            _finite(float(total), evaluations, label)
+            monitor.record(step, float(total) / number, float(norms) / number, evaluations,
+                           jax.tree.map(jnp.copy, params))
+            if folder is None:
+                continue
             best = params if monitor.best_params is None else monitor.best_params
-            checkpoints.save(folder, (params, opt_state, best), {**monitor.meta(), "fingerprint": mark})
+            # A copy, because the next epoch's steps donate these arrays.
+            unsaved = jax.tree.map(jnp.copy, (params, opt_state, best)), {**monitor.meta(), "fingerprint": mark}
+            if step % checkpoint_every == 0 or step == max_iter:
+                checkpoints.save(folder, *unsaved)
+                unsaved = None
+    except KeyboardInterrupt:
+        if unsaved is not None:
+            checkpoints.save(folder, *unsaved)
+        raise
     return monitor.result(params, monitor.exhausted(step))
 
 

@@ -230,7 +230,7 @@ def take(terms: Terms, rows) -> Terms:
       `Terms` of ``n`` documents.
 
     Raises:
-      ValueError: for a row out of range.
+      ValueError: for a row out of range, or rows that are not integers (a mask, say).
 
     Example:
       >>> terms = from_scipy(scipy.sparse.csr_matrix([[1.0], [2.0], [3.0]]))
@@ -239,6 +239,7 @@ def take(terms: Terms, rows) -> Terms:
     """
     rows = np.asarray(rows)
     checks.expect(rows.ndim == 1, "rows", "one axis", f"{rows.ndim} axes")
+    checks.expect(rows.size == 0 or np.issubdtype(rows.dtype, np.integer), "rows", "integers", rows.dtype)
     inside = rows.size == 0 or (rows.min() >= 0 and rows.max() < terms.num_docs)
     checks.expect(inside, "rows", f"rows in [0, {terms.num_docs})", "others")
     return from_scipy(to_scipy(terms)[rows.astype(np.int64)])

@@ -27,6 +27,7 @@ ROOMS = (
     (5, {"methods"}),
     (5, {"io"}),
     (5, {"data"}),
+    (6, {"mates"}),
     (6, {"records", "record_schema", "environment", "report", "report_tables", "report_figures", "papers"}),
     (7, {"cli", "demo", "experiments", "__init__", "__main__"}),
 )

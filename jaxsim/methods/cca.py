@@ -53,8 +53,8 @@ def fit(left: Terms, right: Terms, *, k: int, ridge: float = 3.0) -> Fit:
       ridge: ``γ``, positive (10 for Europarl and 3 for Wikipedia in the paper).
 
     Returns:
-      `Fit` of a pair ``(left, right)`` of `Projection`, in descending order of correlation; a term that a side does not
-      use has weight 0 there.
+      `Fit` of a pair ``(left, right)`` of `Projection`, in descending order of correlation; columns beyond the numerical
+      rank are 0 on both sides, and a term that a side does not use has weight 0 there.
 
     Raises:
       ValueError: if the sides differ in documents, ``k`` is out of range, or ``ridge`` is not positive.
@@ -88,5 +88,8 @@ def fit(left: Terms, right: Terms, *, k: int, ridge: float = 3.0) -> Fit:
     squares, vectors = linalg.top_eigh(squared_correlation, a.used.size, k, key=jax.random.key(0), dtype=dtype)
     first = linalg.fix_signs(linalg.solve(a.factor, vectors, transpose=True))
     second = linalg.solve(b.factor, linalg.solve(b.factor, b.up(a.down(first))), transpose=True)
-    correlation = jnp.sqrt(jnp.maximum(squares, jnp.finfo(dtype).tiny))
-    return closed_form((a.full(first, left.num_terms), b.full(second / correlation, right.num_terms)))
+    # Beyond the rank of C12 a direction has no partner: dividing by its correlation would only scale rounding up.
+    kept = squares > jnp.finfo(dtype).eps * max(a.used.size, b.used.size) * jnp.maximum(squares[0], 0)
+    first = jnp.where(kept, first, 0)
+    second = jnp.where(kept, second / jnp.sqrt(jnp.where(kept, squares, 1)), 0)
+    return closed_form((a.full(first, left.num_terms), b.full(second, right.num_terms)))

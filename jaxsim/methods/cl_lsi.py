@@ -12,12 +12,14 @@ from jaxsim.optim import Fit
 from jaxsim.terms import Terms
 
 
-def fit(views: Sequence[Terms], *, k: int) -> Fit:
+def fit(views: Sequence[Terms], *, k: int, unit_length: bool = False) -> Fit:
     r"""LSA of :math:`\log_2(\sum_m f^m_{ij} + 1) \log_2(n / d_j)` (002 Eq. 5).
 
     Args:
       views: two or more `Terms` of **counts**, the same documents in several languages over shared vocabulary slots.
       k: target dimension, at most ``min(num_docs, num_terms)``.
+      unit_length: whether each summed document is scaled to length one, so that long ones do not dominate (ours; the
+        paper's documents keep their lengths).
 
     Returns:
       `Fit` of `Projection`, to be applied to `log_tfidf` vectors whose ``d_j`` and ``n`` are over all languages.
@@ -41,4 +43,7 @@ def fit(views: Sequence[Terms], *, k: int) -> Fit:
     idf = statistics.inverse_document_frequency(df, sum(view.num_docs for view in views), np.log2)
     total = sum(matrices[1:], start=matrices[0]).tocsr()
     total.data = (np.log2(total.data + 1) * idf[total.indices]).astype(total.dtype)
+    if unit_length:
+        length = np.sqrt(np.asarray(total.multiply(total).sum(axis=1)).ravel())
+        total.data /= np.repeat(np.where(length > 0, length, 1), np.diff(total.indptr)).astype(total.dtype)
     return lsa.fit(terms.from_scipy(total), k=k)

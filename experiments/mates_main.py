@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 from mates_corpora import CORPORA
-from mates_rows import FULL, QUICK, Table, say
+from mates_rows import FULL, QUICK, Table
 
 from jaxsim.data import MissingCorpus
 
 ROOT = Path(__file__).resolve().parent
-QUICK_TABLES = ("docstrings", "en-it-speeches")
+QUICK_TABLES = ("docstrings",)
 
 
 def main(experiment: str, about: str, rows: dict[str, Callable[[Table], None]], finish: Callable[[Table], None]) -> None:
@@ -39,9 +38,6 @@ def main(experiment: str, about: str, rows: dict[str, Callable[[Table], None]], 
         parser.error("--out: expected a folder outside experiments/results for the quick preset")
     names = given.tables or (("paper",) if given.preset == "paper" else QUICK_TABLES if quick else tuple(CORPORA))
     for name in names:
-        if quick and name != "docstrings" and not os.environ.get("JAXSIM_DATA") and given.tables is None:
-            say(f"{name}: skipped, because JAXSIM_DATA names no data folder")
-            continue
         try:
             table = Table(experiment, name, QUICK if quick else FULL, out, out / "cache" if quick else given.cache,
                           publish=not quick, release=given.release)

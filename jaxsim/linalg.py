@@ -64,7 +64,9 @@ def fix_signs(vectors: jax.Array) -> jax.Array:
 
 def _orthogonal(block, basis):
     """An orthonormal block orthogonal to ``basis``, also where the block is rank deficient."""
-    for _ in range(2):
+    # Twice is enough for a block of full rank. Where the Krylov space is exhausted, the first pass leaves rounding, QR
+    # makes unit vectors of it that lean on the basis, and only the third pass cleans those.
+    for _ in range(3):
         for known in basis:
             block = block - known @ (known.T @ block)
         block = jnp.linalg.qr(block)[0]
@@ -106,10 +108,7 @@ def top_eigh(
     """
     checks.expect(1 <= k <= dim, "k", f"between 1 and {dim}", k)
     dtype = jnp.dtype(dtype or jnp.result_type(float))
-    block = block_size or max(8, -(-k // 4))
-    # A short basis costs little and a few eigenpairs need many powers of the operator: 20 blocks of 8 for small k.
-    size = max(int(basis_factor * k + 32), _SMALLEST_BASIS)
-    steps = max(2, -(-size // block))
+    block, steps = _basis_size(k, basis_factor, block_size)
     if block * steps >= dim:
         images = matvec(jnp.eye(dim, dtype=dtype))
         small, rotation = jnp.linalg.eigh((images + images.T) / 2)
@@ -124,6 +123,78 @@ def top_eigh(
     small = basis.T @ images
     values, rotation = jnp.linalg.eigh((small + small.T) / 2)
     return values[::-1][:k], fix_signs(basis @ rotation[:, ::-1][:, :k])
+
+
+@precise
+def top_generalised(
+    signal: Callable,
+    noise: Callable,
+    noise_solve: Callable,
+    dim: int,
+    k: int,
+    *,
+    key: jax.Array,
+    dtype=None,
+    basis_factor: float = 3.0,
+    block_size: int | None = None,
+) -> tuple[jax.Array, jax.Array]:
+    """The ``k`` largest solutions of ``S v = λ N v`` for symmetric ``S`` and symmetric positive definite ``N``.
+
+    The Krylov space of ``N⁻¹ S`` is spanned in blocks; the Rayleigh-Ritz step inside it uses ``S`` and ``N`` themselves, so
+    that an inexact solve costs speed of convergence and not accuracy.
+
+    Args:
+      signal: ``S``, maps ``[dim, b]`` to ``[dim, b]``.
+      noise: ``N``, likewise.
+      noise_solve: ``N⁻¹``, likewise.
+      dim: size of the operators.
+      k: number of solutions, at most ``dim``.
+      key: PRNG key of the random start.
+      dtype: floating type; JAX's default unless given.
+      basis_factor: size of the Krylov basis as a multiple of ``k``.
+      block_size: columns a block; about a quarter of ``k`` unless given.
+
+    Returns:
+      ``(values, vectors)``: ``[k]`` descending, ``[dim, k]`` with ``vᵀ N v = 1`` and fixed signs.
+
+    Raises:
+      ValueError: if ``k`` is not in ``[1, dim]``.
+
+    Example:
+      >>> scale = jnp.array([[3.0], [1.0]])
+      >>> values, _ = top_generalised(lambda x: scale * x, lambda x: 2 * x, lambda x: x / 2, 2, 1, key=jax.random.key(0))
+      >>> round(float(values[0]), 4)
+      1.5
+    """
+    checks.expect(1 <= k <= dim, "k", f"between 1 and {dim}", k)
+    dtype = jnp.dtype(dtype or jnp.result_type(float))
+    block, steps = _basis_size(k, basis_factor, block_size)
+    if block * steps >= dim:
+        basis = jnp.eye(dim, dtype=dtype)
+        images = signal(basis)
+    else:
+        current = _orthogonal(jax.random.normal(key, (dim, block), dtype), [])
+        found, images = [current], [signal(current)]
+        for _ in range(steps - 1):
+            current = _orthogonal(noise_solve(images[-1]), found)
+            found.append(current)
+            images.append(signal(current))
+        basis, images = jnp.concatenate(found, axis=1), jnp.concatenate(images, axis=1)
+    small = basis.T @ images
+    factor = jnp.linalg.cholesky(basis.T @ noise(basis))
+    half = jax.scipy.linalg.solve_triangular(factor, (small + small.T) / 2, lower=True)
+    whole = jax.scipy.linalg.solve_triangular(factor, half.T, lower=True)
+    values, rotation = jnp.linalg.eigh((whole + whole.T) / 2)
+    chosen = jax.scipy.linalg.solve_triangular(factor.T, rotation[:, ::-1][:, :k], lower=False)
+    return values[::-1][:k], fix_signs(basis @ chosen)
+
+
+def _basis_size(k: int, basis_factor: float, block_size: int | None) -> tuple[int, int]:
+    """Columns a block and number of blocks."""
+    block = block_size or max(8, -(-k // 4))
+    # A short basis costs little and a few eigenpairs need many powers of the operator: 20 blocks of 8 for small k.
+    size = max(int(basis_factor * k + 32), _SMALLEST_BASIS)
+    return block, max(2, -(-size // block))
 
 
 @precise
@@ -158,8 +229,8 @@ def truncated_svd(documents: Terms, k: int, *, key: jax.Array, basis_factor: flo
     rank_floor = jnp.finfo(dtype).eps * max(n, v) * jnp.maximum(squares[0], 0)
     kept = squares > rank_floor
     values = jnp.where(kept, jnp.sqrt(jnp.where(kept, squares, 1)), 0)
-    right = vectors if v <= n else up(vectors) / jnp.where(kept, values, 1)
-    return values, fix_signs(jnp.where(kept, right, 0))
+    right = vectors if v <= n else up(vectors) / jnp.where(kept, values, 1)[None, :]
+    return values, fix_signs(jnp.where(kept[None, :], right, 0))
 
 
 @precise
@@ -209,24 +280,23 @@ def cholesky(matrix: jax.Array, *, argument: str) -> jax.Array:
     return factor
 
 
-def solve(factor: jax.Array, right: jax.Array, *, transpose: bool = False) -> jax.Array:
-    """Solves ``L x = b`` (or ``Lᵀ x = b``) for a Cholesky factor.
+@jax.jit
+@precise
+def cholesky_solve(factor: jax.Array, right: jax.Array) -> jax.Array:
+    """Solves ``L Lᵀ x = b`` for a Cholesky factor.
 
     Args:
       factor: ``[n, n]`` lower triangular.
       right: ``[n, b]``.
-      transpose: whether to solve with the transposed factor.
 
     Returns:
       ``[n, b]``.
 
     Example:
-      >>> solve(jnp.array([[2.0]]), jnp.array([[4.0]])).tolist()
-      [[2.0]]
+      >>> cholesky_solve(jnp.array([[2.0]]), jnp.array([[4.0]])).tolist()
+      [[1.0]]
     """
-    return jax.lax.linalg.triangular_solve(
-        factor, right, left_side=True, lower=True, transpose_a=transpose
-    )
+    return jax.scipy.linalg.cho_solve((factor, True), right)
 
 
 def means(documents: Terms) -> jax.Array:

@@ -93,16 +93,20 @@ def _evaluate(objective, params, data):
 
 @functools.partial(jax.jit, static_argnames=("objective", "max_linesearch"))
 def _search(objective, max_linesearch, state: _Lbfgs, data):
+    # A vast c2 switches the curvature condition off and leaves sufficient decrease: backtracking only shortens, so a trial
+    # that is too short already (or in a concave region) would be shortened to nothing. `_advance` skips pairs without
+    # curvature instead. (jaxopt's own "armijo" evaluates value and gradient apart.)
+    search = jaxopt.BacktrackingLineSearch(
+        fun=jax.value_and_grad(objective), value_and_grad=True, maxiter=max_linesearch, condition="wolfe", c2=1e30
+    )
     solver = jaxopt.LBFGS(
         fun=jax.value_and_grad(objective),
         value_and_grad=True,
-        linesearch="backtracking",
+        linesearch=search,
         linesearch_init="max",
-        maxls=max_linesearch,
         implicit_diff=False,
     )
-    # The whole step is tried first (jaxopt's linesearch_init="max"): backtracking only shortens, and a trial that starts
-    # too short can meet the decrease condition but never the curvature condition.
+    # The whole step is tried first (jaxopt's linesearch_init="max").
     _, found = solver.run_ls(
         jnp.asarray(solver.max_stepsize, state.value.dtype), state.params, value=state.value, grad=state.grad, descent_direction=state.direction,
         fun_args=(data,), fun_kwargs={},
@@ -128,9 +132,17 @@ def _advance(pairs, sy, yy, count, old_params, old_grad, params, grad):
     s_g, y_g, s_y, y_y = along[:h, 0], along[h:, 0], along[:h, 1], along[h:, 1]
     sy = sy.at[:, slot].set(s_y)
     yy = yy.at[:, slot].set(y_y).at[slot, :].set(y_y)
+    # A pair without curvature gets diagonal 0, which takes it out of the recursion (rho = 0).
+    s_s = _dot(step, step)
+    curved = s_y[slot] > 1e-7 * jnp.sqrt(s_s * y_y[slot])
+    sy = sy.at[slot, slot].set(jnp.where(curved, s_y[slot], 0))
     curvature = jnp.diagonal(sy)
-    rho = jnp.where(curvature == 0, 0, 1 / jnp.where(curvature == 0, 1, curvature))
-    scale = jnp.where(y_y[slot] > 0, s_y[slot] / y_y[slot], 1)
+    some = curvature > 0
+    rho = jnp.where(some, 1 / jnp.where(some, curvature, 1), 0)
+    # The scale of the newest pair that counts; without any, as long a step as the last.
+    newest = jnp.argmin(jnp.where(some, (slot - jnp.arange(h)) % h, h))
+    last_length = jnp.sqrt(s_s / jnp.maximum(_dot(grad, grad), jnp.finfo(s_s.dtype).tiny))
+    scale = jnp.where(jnp.any(some), curvature[newest] / jnp.where(some[newest], yy[newest, newest], 1), last_length)
     oldest = count + 1  # the slot written longest ago, modulo h
 
     # r = -grad - sum_j alpha_j y_j, newest to oldest; only products with older S and newer Y are read.

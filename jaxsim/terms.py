@@ -216,6 +216,8 @@ def weigh(terms: Terms, scale: jax.Array) -> Terms:
       [[10.0, 2.0]]
     """
     checks.expect(scale.shape == (terms.num_terms,), "scale", f"shape ({terms.num_terms},)", scale.shape)
+    if terms.num_terms == 0:
+        return terms
     return with_values(terms, terms.values * scale[terms.indices])
 
 
@@ -344,11 +346,11 @@ def project(terms: Terms | Slices, weights: jax.Array) -> jax.Array:
     """
     fits = weights.ndim == 2 and weights.shape[0] == terms.num_terms
     checks.expect(fits, "weights", f"shape ({terms.num_terms}, k)", weights.shape)
-    if isinstance(terms, Slices):
-        return _project_slices(terms, weights)
     dtype = jnp.result_type(terms.values, weights)
     if terms.num_terms == 0 or terms.num_docs == 0:
         return jnp.zeros((terms.num_docs, weights.shape[1]), dtype)
+    if isinstance(terms, Slices):
+        return _project_slices(terms, weights)
     return _product(terms.values.astype(dtype), terms, weights.astype(dtype))
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from jaxsim import checks, linalg
 from jaxsim import terms as terms_room
+from jaxsim.covariance import Factor, Ridge
 from jaxsim.methods import statistics
 from jaxsim.models.projection import Projection
 from jaxsim.optim import Fit, closed_form
@@ -15,25 +16,14 @@ from jaxsim.terms import Terms
 
 
 class _Side:
-    """One language: its used terms, its mean, and the Cholesky factor of its regularised covariance."""
+    """One language over the terms it uses: centred documents and the regularised covariance."""
 
     def __init__(self, documents: Terms, ridge: float):
         matrix = terms_room.to_scipy(documents)
         self.used = np.unique(matrix.indices[matrix.data != 0])
-        self.documents = terms_room.from_scipy(matrix[:, self.used])
-        self.n, size = documents.num_docs, self.used.size
-        self.mean = linalg.means(self.documents)[:, None]
-        covariance = linalg.gram(self.documents) / self.n - self.mean @ self.mean.T
-        diagonal = jnp.arange(size)
-        self.factor = linalg.cholesky(covariance.at[diagonal, diagonal].add(ridge), argument="ridge")
-
-    def down(self, x):
-        """Centred scores of the documents, ``[n, b]``."""
-        return terms_room.project(self.documents, x) - self.mean.T @ x
-
-    def up(self, scores):
-        """``C`` of these documents with centred scores of the other side's."""
-        return terms_room.project_transpose(self.documents, scores) / self.n
+        self.factor = Factor(terms_room.from_scipy(matrix[:, self.used]), centred=True,
+                             scale=1 / np.sqrt(documents.num_docs))
+        self.ridge = Ridge(self.factor, ridge, argument="ridge")
 
     def full(self, x, num_terms: int) -> Projection:
         return Projection(jnp.zeros((num_terms, x.shape[1]), x.dtype).at[self.used].set(x))
@@ -77,19 +67,20 @@ def fit(left: Terms, right: Terms, *, k: int, ridge: float = 3.0) -> Fit:
     checks.expect(1 <= k <= most, "k", f"between 1 and {most} (terms used on either side)", k)
     a, b = _Side(left, ridge), _Side(right, ridge)
 
-    def squared_correlation(x):
-        x = linalg.solve(a.factor, x, transpose=True)
-        x = linalg.solve(b.factor, b.up(a.down(x)))
-        x = linalg.solve(b.factor, x, transpose=True)
-        return linalg.solve(a.factor, a.up(b.down(x)))
+    def across(x):
+        return b.ridge.solve(b.factor.up(a.factor.down(x)))
 
-    dtype = a.documents.values.dtype
+    def signal(x):
+        return a.factor.up(b.factor.down(across(x)))
+
+    dtype = left.values.dtype
     # The start of the Krylov iteration is fixed: the eigenvectors do not depend on it.
-    squares, vectors = linalg.top_eigh(squared_correlation, a.used.size, k, key=jax.random.key(0), dtype=dtype)
-    first = linalg.fix_signs(linalg.solve(a.factor, vectors, transpose=True))
-    second = linalg.solve(b.factor, linalg.solve(b.factor, b.up(a.down(first))), transpose=True)
+    squares, first = linalg.top_generalised(
+        signal, a.ridge.apply, a.ridge.solve, a.used.size, k, key=jax.random.key(0), dtype=dtype
+    )
     # Beyond the rank of C12 a direction has no partner: dividing by its correlation would only scale rounding up.
-    kept = squares > jnp.finfo(dtype).eps * max(a.used.size, b.used.size) * jnp.maximum(squares[0], 0)
+    floor = jnp.finfo(dtype).eps * max(a.used.size, b.used.size) * jnp.maximum(squares[0], 0)
+    kept = (squares > floor)[None, :]
     first = jnp.where(kept, first, 0)
-    second = jnp.where(kept, second / jnp.sqrt(jnp.where(kept, squares, 1)), 0)
+    second = jnp.where(kept, across(first) / jnp.sqrt(jnp.where(kept, squares[None, :], 1)), 0)
     return closed_form((a.full(first, left.num_terms), b.full(second, right.num_terms)))

@@ -38,4 +38,4 @@ def fit(terms: Terms, *, k: int, singular_power: float = 0.0) -> Fit:
     # The start of the Krylov iteration is fixed: the singular vectors do not depend on it.
     values, right = linalg.truncated_svd(terms, k, key=jax.random.key(0))
     scale = jnp.where(values > 0, jnp.where(values > 0, values, 1) ** singular_power, 0)
-    return closed_form(Projection(right * scale))
+    return closed_form(Projection(right * scale[None, :]))

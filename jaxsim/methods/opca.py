@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 
 from jaxsim import checks, linalg
 from jaxsim import terms as terms_room
+from jaxsim.covariance import Factor, Ridge
 from jaxsim.methods import statistics
 from jaxsim.models.projection import Projection
 from jaxsim.optim import Fit, closed_form
@@ -64,19 +64,12 @@ def fit(views: Sequence[Terms], *, k: int, noise: float = 0.1) -> Fit:
     checks.expect(1 <= k <= v, "k", f"between 1 and {v} (terms)", k)
     checks.expect(noise > 0, "noise", "a positive number", noise)
     spread = terms_room.from_scipy(_differences(views).tocsr().astype(dtype))
-    covariance = linalg.gram(spread)
-    factor = linalg.cholesky(covariance.at[jnp.arange(v), jnp.arange(v)].add(noise), argument="noise")
-    del covariance
-    means = [linalg.means(view)[:, None] for view in views]
+    ridge = Ridge(Factor(spread, centred=False, scale=1.0), noise, argument="noise")
+    views = [Factor(view, centred=True, scale=1 / np.sqrt(n)) for view in views]
 
-    def signal_to_noise(x):
-        x = linalg.solve(factor, x, transpose=True)
-        total = sum(
-            terms_room.project_transpose(view, terms_room.project(view, x)) / n - mean @ (mean.T @ x)
-            for view, mean in zip(views, means, strict=True)
-        )
-        return linalg.solve(factor, total)
+    def signal(x):
+        return sum(view.covariance(x) for view in views)
 
     # The start of the Krylov iteration is fixed: the eigenvectors do not depend on it.
-    _, vectors = linalg.top_eigh(signal_to_noise, v, k, key=jax.random.key(0), dtype=dtype)
-    return closed_form(Projection(linalg.fix_signs(linalg.solve(factor, vectors, transpose=True))))
+    _, vectors = linalg.top_generalised(signal, ridge.apply, ridge.solve, v, k, key=jax.random.key(0), dtype=dtype)
+    return closed_form(Projection(vectors))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import jax
+import numpy as np
 
 from jaxsim import checks, linalg
-from jaxsim import terms as terms_room
+from jaxsim.covariance import Factor
 from jaxsim.models.projection import Projection
 from jaxsim.optim import Fit, closed_form
 from jaxsim.terms import Terms
@@ -36,11 +37,7 @@ def fit(terms: Terms, *, k: int) -> Fit:
     """
     n, v = terms.num_docs, terms.num_terms
     checks.expect(1 <= k <= min(n, v), "k", f"between 1 and {min(n, v)} (the largest possible rank)", k)
-    mean = linalg.means(terms)[:, None]
-
-    def covariance(x):
-        return terms_room.project_transpose(terms, terms_room.project(terms, x)) / n - mean @ (mean.T @ x)
-
+    factor = Factor(terms, centred=True, scale=1 / np.sqrt(n))
     # The start of the Krylov iteration is fixed: the eigenvectors do not depend on it.
-    _, vectors = linalg.top_eigh(covariance, v, k, key=jax.random.key(0), dtype=terms.values.dtype)
+    _, vectors = linalg.top_eigh(factor.covariance, v, k, key=jax.random.key(0), dtype=terms.values.dtype)
     return closed_form(Projection(vectors))

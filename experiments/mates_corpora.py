@@ -151,8 +151,8 @@ DIFFERS = {
     "en-es-unseen": "substitute: trained on some sources of documentation, tested on others",
     "en-fr": "substitute: MDN and other documentation, EN-FR",
     "en-ja": "substitute: MDN and other documentation, EN-JA, words by fugashi and UniDic",
-    "en-it-speeches": "resampled: a third of Europarl EN-IT in place of EN-ES; trained on blocks of 1996-99 cut at lines "
-    "opening with Mr, Madam or Mrs President, tested on speeches of 2000",
+    "en-it-speeches": "resampled: a third of Europarl EN-IT in place of EN-ES; trained on blocks of 1996-99 cut at "
+    "lines opening with Mr, Madam or Mrs President, tested on speeches of 2000",
     "en-it-lines": "resampled: a third of Europarl EN-IT in place of EN-ES; the same training blocks, tested on single "
     "lines of at least 20 words",
     "paper": "resampled: the official Europarl release, the papers' years, speeches aligned by speaker",

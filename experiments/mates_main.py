@@ -16,17 +16,21 @@ ROOT = Path(__file__).resolve().parent
 QUICK_TABLES = ("docstrings",)
 
 
-def main(experiment: str, about: str, rows: dict[str, Callable[[Table], None]], finish: Callable[[Table], None]) -> None:
+def main(
+    experiment: str, about: str, rows: dict[str, Callable[[Table], None]], finish: Callable[[Table], None]
+) -> None:
     """Fills the tables asked for, row by row; a row that has its record is skipped unless ``--again``."""
     parser = argparse.ArgumentParser(description=about,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--preset", choices=("quick", "full", "paper"), default="quick")
     parser.add_argument("--tables", nargs="+", choices=(*CORPORA, "paper"), metavar="TABLE",
                         help=f"of {', '.join(CORPORA)}; all unless given")
-    parser.add_argument("--rows", nargs="+", choices=tuple(rows), metavar="ROW", help=f"of {', '.join(rows)}; all unless given")
-    parser.add_argument("--out", type=Path, help="folder of the records; experiments/results for full and paper, a temporary "
-                        "folder for quick")
-    parser.add_argument("--cache", type=Path, default=ROOT.parent / "runs" / "mates", help="folder of fitted projections")
+    parser.add_argument("--rows", nargs="+", choices=tuple(rows), metavar="ROW",
+                        help=f"of {', '.join(rows)}; all unless given")
+    parser.add_argument("--out", type=Path, help="folder of the records; experiments/results for full and paper, a "
+                        "temporary folder for quick")
+    parser.add_argument("--cache", type=Path, default=ROOT.parent / "runs" / "mates",
+                        help="folder of fitted projections")
     parser.add_argument("--release", type=Path, help="the official Europarl release, for --preset paper")
     parser.add_argument("--again", action="store_true", help="run rows that have a record once more")
     given = parser.parse_args()

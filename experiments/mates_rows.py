@@ -1,4 +1,4 @@
-"""How a row of a mate table is fitted, chosen on dev, tested and recorded; shared by `platt2010_mates` and `yih2011_mates`.
+"""How a row of a mate table is fitted, chosen on dev, tested and recorded, for both mate experiments.
 
 Fits are kept in a cache folder under a digest of the package's sources, the data and the settings, so that the two
 experiments share them and an interrupted run goes on where it stopped; a row that has its record is not run again.
@@ -107,7 +107,8 @@ class Table:
 
     def fitted(self, method: str, settings: dict, make: Callable[[], Fit]) -> tuple[Fit, float]:
         """A fit and its seconds, from the cache if it is there."""
-        described = json.dumps([self.digest, self.corpus.pairs.sha256, self.name, self.settings.limit, method, settings],
+        described = json.dumps([self.digest, self.corpus.pairs.sha256, self.name, self.settings.limit, method,
+        settings],
                                sort_keys=True)
         path = self.cache / f"{self.name}-{method}-{hashlib.sha256(described.encode()).hexdigest()[:16]}.safetensors"
         note = path.with_suffix(".json")
@@ -165,7 +166,8 @@ class Table:
 
     def sweep(self, row: str, params, *, config: dict, dev: dict, seconds: float, unit_length: bool = True, **extra):
         """Records the dimension that dev prefers of a closed form, whose first dimensions are its smaller fits."""
-        curve = [{"k": k, "mrr": self.dev(projection.truncate(params, k), unit_length), "split": "dev"} for k in self.ks]
+        scores = {k: self.dev(projection.truncate(params, k), unit_length) for k in self.ks}
+        curve = [{"k": k, "mrr": score, "split": "dev"} for k, score in scores.items()]
         best = max(curve, key=lambda point: point["mrr"])
         chosen = projection.truncate(params, best["k"])
         self.record(row, [mates.encode(chosen, self.weighted("test", unit_length))], config={**config, "k": best["k"]},
@@ -207,7 +209,8 @@ def judge(table: Table, *, alpha: float) -> None:
             gap = values[row]["mrr"].mean() - values[lower]["mrr"].mean()
             pvalue = significance.paired_t(values[row]["mrr"], values[lower]["mrr"]).pvalue if gap else 1.0
             if gap <= 0:
-                (off if pvalue < alpha else close).append(f"{lower} is above by {-gap:.4f} MRR (paired t, p = {pvalue:.1g})")
+                told = f"{lower} is above by {-gap:.4f} MRR (paired t, p = {pvalue:.1g})"
+                (off if pvalue < alpha else close).append(told)
         record["status"] = "within noise" if close else "reproduced"
         if off:
             record["status"] = "off: " + "; ".join(off) + WHY.get((table.name, row), "")

@@ -1,14 +1,15 @@
 """Mate retrieval with S2Net: 000 (Yih, Toutanova, Platt, Meek 2011), Table 1 and Figure 2, on free corpora.
 
-The task of `platt2010_mates`. S2Net starts from the OPCA projection of the same dimension and minimises the logistic loss over
-all m (m - 1) negatives in both directions, with early stopping on dev MRR. The paper, Wikipedia EN-ES: S2Net .7973 MRR above
-OPCA .7734, CCA .7378 and CL-LSI .6130; S2Net at 500 dimensions equals OPCA at 2000; from CL-LSI it gains less.
+The task of `platt2010_mates`. S2Net starts from the OPCA projection of the same dimension and minimises the logistic
+loss over all m (m - 1) negatives in both directions, with early stopping on dev MRR. The paper, Wikipedia EN-ES: S2Net
+.7973 MRR above OPCA .7734, CCA .7378 and CL-LSI .6130; S2Net at 500 dimensions equals OPCA at 2000; from CL-LSI it
+gains less.
 
     JAXSIM_DATA=/path/to/corpora python experiments/yih2011_mates.py --preset full
     python experiments/yih2011_mates.py --preset quick --out /tmp/quick
 
-Time: quick under a minute on two cores. full: TIME_FULL (OPCA, CCA and CL-LSI come from the cache of platt2010_mates where
-that ran before).
+Time: quick under a minute on two cores. full: TIME_FULL (OPCA, CCA and CL-LSI come from the cache of platt2010_mates
+where that ran before).
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ def train(table: Table, label: str, init, k: int, *, method=s2net.fit, extra=(),
         **{name: value for name, value in config.items() if name != "seed"}))
 
 
-def rows_of(table: Table, row: str, ks, start, *, label: str | None = None, unit_length: bool = True, seeds=(), **config):
+def rows_of(table: Table, row: str, ks, start, *, label: str | None = None, unit_length: bool = True, seeds=(),
+**config):
     """Fits at every dimension, chooses by dev, tests the choice (for every seed, if anything is random)."""
     points, fits, spent = [], {}, 0.0
     for k in ks:

@@ -1,4 +1,4 @@
-"""Checkpoints of long fits: one safetensors file a folder, replaced atomically, so that ``kill -9`` costs one interval."""
+"""Checkpoints of long fits: one safetensors file a folder, replaced atomically; ``kill -9`` costs one interval."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Covariances of sparse documents as operators: products and solves without a centred or a dense document.
 
-A covariance ``C = Fᵀ F`` of ``n`` documents over ``V`` terms has rank ``n`` at most. `Ridge` solves with ``C + γ I`` by one
-Cholesky factor of the smaller of a ``V x V`` and an ``n x n`` matrix; the latter by the identity of Woodbury,
+A covariance ``C = Fᵀ F`` of ``n`` documents over ``V`` terms has rank ``n`` at most. `Ridge` solves with ``C + γ I``
+by one Cholesky factor of the smaller of a ``V x V`` and an ``n x n`` matrix; the latter by the identity of Woodbury,
 ``(γ I + Fᵀ F)⁻¹ = (I - Fᵀ (γ I + F Fᵀ)⁻¹ F) / γ``.
 """
 

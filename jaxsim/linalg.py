@@ -140,8 +140,8 @@ def top_generalised(
 ) -> tuple[jax.Array, jax.Array]:
     """The ``k`` largest solutions of ``S v = λ N v`` for symmetric ``S`` and symmetric positive definite ``N``.
 
-    The Krylov space of ``N⁻¹ S`` is spanned in blocks; the Rayleigh-Ritz step inside it uses ``S`` and ``N`` themselves, so
-    that an inexact solve costs speed of convergence and not accuracy.
+    The Krylov space of ``N⁻¹ S`` is spanned in blocks; the Rayleigh-Ritz step inside it uses ``S`` and ``N``
+    themselves, so that an inexact solve costs speed of convergence and not accuracy.
 
     Args:
       signal: ``S``, maps ``[dim, b]`` to ``[dim, b]``.
@@ -162,7 +162,8 @@ def top_generalised(
 
     Example:
       >>> scale = jnp.array([[3.0], [1.0]])
-      >>> values, _ = top_generalised(lambda x: scale * x, lambda x: 2 * x, lambda x: x / 2, 2, 1, key=jax.random.key(0))
+      >>> twice, half = (lambda x: 2 * x), (lambda x: x / 2)
+      >>> values, _ = top_generalised(lambda x: scale * x, twice, half, 2, 1, key=jax.random.key(0))
       >>> round(float(values[0]), 4)
       1.5
     """

@@ -29,7 +29,8 @@ class Task:
     """Counts of mates by split, over one vocabulary of both sides.
 
     Attributes:
-      counts: split name -> ``(left, right)`` CSR counts ``[m, num_terms]``, row i of one the mate of row i of the other.
+      counts: split name -> ``(left, right)`` CSR counts ``[m, num_terms]``, row i of one the mate of row i of the
+        other.
       sources: split name -> ``[m]`` names of the source of each pair.
       vocabulary: terms and document frequencies of the training part of both sides.
       groups: how many groups of near-duplicates there are and how large, for the record.
@@ -145,7 +146,8 @@ def from_pairs(
     if rows is not None:
         chosen = rows(groups, keep)
     else:
-        chosen = splits.split(np.arange(len(pairs)) if naive else groups, pairs.ids, shares=shares, salt=salt, keep=keep)
+        units = np.arange(len(pairs)) if naive else groups
+        chosen = splits.split(units, pairs.ids, shares=shares, salt=salt, keep=keep)
     sources = np.asarray(pairs.sources)
     return build(
         {name: ([left[i] for i in where], [right[i] for i in where]) for name, where in chosen.items()},

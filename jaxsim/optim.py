@@ -1,10 +1,10 @@
 """Optimisation: the only room that imports jaxopt and optax.
 
 `minimize_lbfgs` runs jaxopt's L-BFGS (backtracking line search, implicit differentiation off) with its search direction
-computed in compact form: the pairs ``S, Y`` stand in one matrix, the two-loop recursion runs on its small Gram matrices,
-and an iteration reads the history twice instead of copying it. The iterates are jaxopt's. `minimize_sgd` runs any optax
-transformation over minibatches. Both report progress, stop early on a validation score, return the best parameters,
-and continue from a checkpoint bit for bit.
+computed in compact form: the pairs ``S, Y`` stand in one matrix, the two-loop recursion runs on its small Gram
+matrices, and an iteration reads the history twice instead of copying it. The iterates are jaxopt's. `minimize_sgd`
+runs any optax transformation over minibatches. Both report progress, stop early on a validation score, return the best
+parameters, and continue from a checkpoint bit for bit.
 """
 
 from __future__ import annotations
@@ -93,9 +93,9 @@ def _evaluate(objective, params, data):
 
 @functools.partial(jax.jit, static_argnames=("objective", "max_linesearch"))
 def _search(objective, max_linesearch, state: _Lbfgs, data):
-    # A vast c2 switches the curvature condition off and leaves sufficient decrease: backtracking only shortens, so a trial
-    # that is too short already (or in a concave region) would be shortened to nothing. `_advance` skips pairs without
-    # curvature instead. (jaxopt's own "armijo" evaluates value and gradient apart.)
+    # A vast c2 switches the curvature condition off and leaves sufficient decrease: backtracking only shortens, so a
+    # trial that is too short already (or in a concave region) would be shortened to nothing. `_advance` skips pairs
+    # without curvature instead. (jaxopt's own "armijo" evaluates value and gradient apart.)
     search = jaxopt.BacktrackingLineSearch(
         fun=jax.value_and_grad(objective), value_and_grad=True, maxiter=max_linesearch, condition="wolfe", c2=1e30
     )
@@ -108,8 +108,8 @@ def _search(objective, max_linesearch, state: _Lbfgs, data):
     )
     # The whole step is tried first (jaxopt's linesearch_init="max").
     _, found = solver.run_ls(
-        jnp.asarray(solver.max_stepsize, state.value.dtype), state.params, value=state.value, grad=state.grad, descent_direction=state.direction,
-        fun_args=(data,), fun_kwargs={},
+        jnp.asarray(solver.max_stepsize, state.value.dtype), state.params, value=state.value, grad=state.grad,
+        descent_direction=state.direction, fun_args=(data,), fun_kwargs={},
     )
     norm = jnp.sqrt(_dot(found.grad, found.grad))
     return found.params, found.value, found.grad, found.num_fun_eval, found.failed, norm
@@ -117,7 +117,7 @@ def _search(objective, max_linesearch, state: _Lbfgs, data):
 
 @functools.partial(jax.jit, donate_argnames=("pairs",))
 def _advance(pairs, sy, yy, count, old_params, old_grad, params, grad):
-    """Stores the newest pair in place and computes the next direction, jaxopt's two-loop recursion on small matrices."""
+    """Stores the newest pair in place; the next direction is jaxopt's two-loop recursion on small matrices."""
     h = sy.shape[0]
     slot = count % h
     step = jax.tree.map(jnp.subtract, params, old_params)
@@ -251,15 +251,16 @@ def minimize_lbfgs(
     """Minimises ``objective(params, data)`` by L-BFGS (Nocedal and Wright, algorithm 7.5).
 
     Args:
-      objective: module-level function returning a scalar; compiled once a shape, so hyper-parameters belong in ``data``.
+      objective: module-level function returning a scalar; compiled once a shape, so hyper-parameters belong in
+        ``data``.
       params: pytree of floating arrays, exactly what is optimised.
       data: pytree of arrays, the constants.
       max_iter: largest number of iterations.
       tol: stop when the gradient norm is at most this.
       history_size: pairs kept; each costs twice the size of ``params``.
       max_linesearch: largest number of evaluations a line search.
-      first_step: length of the first trial step relative to the norm of ``params``; jaxopt's rule (the negative gradient
-        itself, which depends on the scale of ``params``) unless given.
+      first_step: length of the first trial step relative to the norm of ``params``; jaxopt's rule (the negative
+        gradient itself, which depends on the scale of ``params``) unless given.
       validate: function of params giving a score, higher is better; called at the start and after every iteration.
       patience: iterations without a better score before stopping.
       checkpoint: folder for checkpoints; an existing one of the same problem is continued.
@@ -268,8 +269,9 @@ def minimize_lbfgs(
       label: name on the bar.
 
     Returns:
-      `Fit`. A line search that fails but lowers the loss is marked ``"line_search_failed"`` in its entry of the history;
-      one that does not ends the fit, ``converged`` False and ``"stop": "line search failed"`` in the last entry.
+      `Fit`. A line search that fails but lowers the loss is marked ``"line_search_failed"`` in its entry of the
+      history; one that does not ends the fit, ``converged`` False and ``"stop": "line search failed"`` in the last
+      entry.
 
     Raises:
       ValueError: for bad settings, an unwritable folder, or a checkpoint of another problem.

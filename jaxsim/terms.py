@@ -1,9 +1,9 @@
 """Sparse documents on the device: the only module that knows how they are stored.
 
 `Terms` holds a whole collection as compressed rows *and* as the transpose's compressed rows, so that ``F A`` and the
-gradient ``Fᵀ g`` are both products that walk over rows. The transpose stores a permutation into the values, not a second
-copy. `Slices` holds a minibatch as padded rows of one fixed width, which keeps every shape static (stochastic gradient
-descent, TPUs, ``vmap``). `project` works on both.
+gradient ``Fᵀ g`` are both products that walk over rows. The transpose stores a permutation into the values, not a
+second copy. `Slices` holds a minibatch as padded rows of one fixed width, which keeps every shape static (stochastic
+gradient descent, TPUs, ``vmap``). `project` works on both.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a model makes of documents, and how two of them are compared.
 
-Every function is safe at a zero vector: its value is 0 there and its gradient is exactly 0, because an empty document is
-a normal input.
+Every function is safe at a zero vector: its value is 0 there and its gradient is exactly 0, because an empty document
+is a normal input.
 """
 
 from __future__ import annotations

@@ -43,8 +43,8 @@ def fit(left: Terms, right: Terms, *, k: int, ridge: float = 3.0) -> Fit:
       ridge: ``γ``, positive (10 for Europarl and 3 for Wikipedia in the paper).
 
     Returns:
-      `Fit` of a pair ``(left, right)`` of `Projection`, in descending order of correlation; columns beyond the numerical
-      rank are 0 on both sides, and a term that a side does not use has weight 0 there.
+      `Fit` of a pair ``(left, right)`` of `Projection`, in descending order of correlation; columns beyond the
+      numerical rank are 0 on both sides, and a term that a side does not use has weight 0 there.
 
     Raises:
       ValueError: if the sides differ in documents, ``k`` is out of range, or ``ridge`` is not positive.

@@ -41,8 +41,8 @@ def fit(views: Sequence[Terms], *, k: int, noise: float = 0.1) -> Fit:
       noise: ``γ``, positive, in squared units of the weights; 0.1 suits `log_tfidf` (002 §2.2).
 
     Returns:
-      `Fit` of `Projection` with ``vᵀ N v = 1``, in descending order of ``λ``, so that the first ``j`` dimensions are the
-      fit at ``k = j``.
+      `Fit` of `Projection` with ``vᵀ N v = 1``, in descending order of ``λ``, so that the first ``j`` dimensions are
+      the fit at ``k = j``.
 
     Raises:
       ValueError: if the views do not agree, ``k`` is out of range, or ``noise`` is not positive.

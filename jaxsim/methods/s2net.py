@@ -198,7 +198,8 @@ def fit(
     Args:
       left: weighted documents, ``[m, num_terms]``.
       right: their mates: row i belongs to row i.
-      init: start ``A₀``, a `Projection` (from `opca`, `cl_lsi`, `pca`, `random_init`) or a pair of them for two matrices.
+      init: start ``A₀``, a `Projection` (from `opca`, `cl_lsi`, `pca`, `random_init`) or a pair of them for two
+        matrices.
       gamma: scale of Eq. (2); 10 in the paper.
       beta: weight of ``½‖A - A₀‖²``; 0 (early stopping alone) in the paper's experiments.
       max_iter: largest number of L-BFGS iterations.
@@ -206,8 +207,8 @@ def fit(
       first_step: length of the first trial step relative to ``‖A₀‖``. The cosine ignores the scale of ``A`` but the
         negative gradient does not, so the plain first step would depend on it.
       history_size: L-BFGS pairs.
-      activation: elementwise function of the outputs (``jax.nn.sigmoid``, ``jnp.tanh``); none in the paper. The start is
-        then scaled to outputs of root mean square 1, and `models.projection.encode` needs the same ``activation``.
+      activation: elementwise function of the outputs (``jax.nn.sigmoid``, ``jnp.tanh``); none in the paper. The start
+        is then scaled to outputs of root mean square 1, and `models.projection.encode` needs the same ``activation``.
       validate: function of params giving a score, higher is better; the best parameters are returned.
       patience: iterations without a better score before stopping.
       block_size: rows a block of the streamed loss.
@@ -241,7 +242,7 @@ def fit(
     dtype = left.values.dtype
     data = Data(left, right, jnp.asarray(gamma, dtype), jnp.asarray(beta, dtype), start, activation, block_size)
     return optim.minimize_lbfgs(
-        objective, start, data, max_iter=max_iter, tol=tol / start_norm(start), first_step=first_step, history_size=history_size,
-        validate=validate, patience=patience, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
-        progress=progress, label="S2Net",
+        objective, start, data, max_iter=max_iter, tol=tol / start_norm(start), first_step=first_step,
+        history_size=history_size, validate=validate, patience=patience, checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every, progress=progress, label="S2Net",
     )

@@ -115,7 +115,7 @@ def fit(
     start = s2net.checked_start(init, left, right, activation=activation)
     data = Data(left, right, pairs, jnp.asarray(beta, left.values.dtype), start, activation)
     return optim.minimize_lbfgs(
-        objective, start, data, max_iter=max_iter, tol=tol / s2net.start_norm(start), first_step=first_step, history_size=history_size,
-        validate=validate, patience=patience, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
-        progress=progress, label="S2Net (squared loss)",
+        objective, start, data, max_iter=max_iter, tol=tol / s2net.start_norm(start), first_step=first_step,
+        history_size=history_size, validate=validate, patience=patience, checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every, progress=progress, label="S2Net (squared loss)",
     )

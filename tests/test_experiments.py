@@ -1,0 +1,98 @@
+"""The experiments' own rules: what is trained on, what is skipped, what a preset may write."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jaxsim import records
+
+EXPERIMENTS = Path(__file__).resolve().parent.parent / "experiments"
+DATA = os.environ.get("JAXSIM_DATA")
+real = pytest.mark.skipif(not DATA, reason="JAXSIM_DATA names no data folder, so the corpora are not here")
+
+
+@pytest.fixture(scope="module")
+def scripts():
+    """The folder of the experiments, importable."""
+    sys.path.insert(0, str(EXPERIMENTS))
+    import mates_corpora
+    import mates_rows
+
+    yield mates_corpora, mates_rows
+    sys.path.remove(str(EXPERIMENTS))
+
+
+def run(script, *options):
+    return subprocess.run([sys.executable, EXPERIMENTS / script, *map(str, options)], capture_output=True, text=True,
+                          timeout=240, check=False)
+
+
+def test_quick_presets_do_not_write_among_the_published_records():
+    found = run("platt2010_mates.py", "--preset", "quick", "--out", EXPERIMENTS / "results" / "x")
+    assert found.returncode == 2 and "--out: expected a folder outside experiments/results" in found.stderr
+
+
+def test_the_paper_preset_asks_for_the_release():
+    found = run("platt2010_mates.py", "--preset", "paper")
+    assert found.returncode == 2 and "--release: expected the folder of the official Europarl release" in found.stderr
+
+
+def test_a_missing_corpus_is_one_line_that_says_what_to_get():
+    environment = {key: value for key, value in os.environ.items() if key != "JAXSIM_DATA"}
+    found = subprocess.run([sys.executable, EXPERIMENTS / "yih2011_mates.py", "--tables", "en-fr"], text=True,
+                           capture_output=True, env=environment, timeout=120, check=False)
+    assert found.returncode == 2
+    assert "JAXSIM_DATA" in found.stderr.strip().splitlines()[-1] and "Traceback" not in found.stderr
+
+
+def test_rows_with_a_record_are_not_run_again(tmp_path):
+    options = ("--preset", "quick", "--out", tmp_path, "--rows", "tf")
+    assert run("platt2010_mates.py", *options).returncode == 0
+    path = tmp_path / "platt2010_mates" / "docstrings" / "tf.json"
+    first = records.read(path)
+    again = run("platt2010_mates.py", *options)
+    assert again.returncode == 0 and records.read(path)["started"] == first["started"]
+    assert " mrr " in run("platt2010_mates.py", *options, "--again").stderr
+    assert records.read(path)["metrics"] == first["metrics"]
+
+
+@real
+def test_no_group_of_near_duplicates_crosses_a_split(scripts):
+    from jaxsim.data import splits
+    from jaxsim.data.pairs import tokenize
+
+    corpora, _ = scripts
+    corpus = corpora.CORPORA["en-it-speeches"](300)
+    left, right = tokenize(corpus.pairs)
+    groups = splits.group_near_duplicates(left, right)
+    parts = np.asarray([name.split("/")[0] for name in corpus.pairs.ids])
+    assert set(parts) == {"train", "dev", "test"}
+    crossing = set(groups[parts == "train"]) & set(groups[parts == "test"])
+    kept = sum(sides[0].shape[0] for sides in corpus.task.counts.values())
+    assert kept <= len(left) - len(crossing)
+
+
+@real
+def test_unseen_sources_are_not_trained_on(scripts):
+    corpora, _ = scripts
+    corpus = corpora.CORPORA["en-es-unseen"](1500)
+    sources = {name: set(of.tolist()) for name, of in corpus.task.sources.items()}
+    assert sources["test"] <= set(corpora.UNSEEN_TEST)
+    assert not sources["train"] & (set(corpora.UNSEEN_TEST) | set(corpora.UNSEEN_DEV))
+
+
+@real
+def test_the_official_release_is_read_by_speaker(scripts, tmp_path):
+    from jaxsim.data import europarl
+
+    sample = Path(DATA) / "europarl_en_fr_tagged"
+    if not sample.is_dir():
+        pytest.skip("europarl_en_fr_tagged is not in the data folder")
+    days = europarl.load_release(sample, "en", "fr")
+    assert len(days) > 400 and all(days.left) and all(days.right)
+    with pytest.raises((ValueError, FileNotFoundError)):
+        scripts[0].paper_years(sample, "en", "fr")  # three days of 2000 alone: no training years

@@ -25,6 +25,7 @@ class Factor:
       num_terms: ``V``.
 
     Example:
+      >>> import scipy.sparse
       >>> documents = terms_room.from_scipy(scipy.sparse.csr_matrix([[1.0], [3.0]]))
       >>> Factor(documents, centred=True, scale=1.0).covariance(jnp.ones((1, 1))).tolist()
       [[2.0]]
@@ -67,6 +68,7 @@ class Ridge:
     """``N = Fᵀ F + γ I`` with products and solves.
 
     Example:
+      >>> import scipy.sparse
       >>> documents = terms_room.from_scipy(scipy.sparse.csr_matrix([[2.0, 0.0]]))
       >>> ridge = Ridge(Factor(documents, centred=False, scale=1.0), 1.0, argument="ridge")
       >>> ridge.solve(jnp.array([[5.0], [1.0]])).round(4).tolist()

@@ -115,18 +115,33 @@ def _search(objective, max_linesearch, state: _Lbfgs, data):
     return found.params, found.value, found.grad, found.num_fun_eval, found.failed, norm
 
 
+_precisely = functools.partial(jnp.matmul, precision="highest")
+
+
 @functools.partial(jax.jit, donate_argnames=("pairs",))
-def _advance(pairs, sy, yy, count, old_params, old_grad, params, grad):
-    """Stores the newest pair in place; the next direction is jaxopt's two-loop recursion on small matrices."""
+def _store(pairs, count, old_params, old_grad, params, grad):
+    """Writes the newest pair over the oldest, in place."""
+    step = jax.tree.map(jnp.subtract, params, old_params)
+    change = jax.tree.map(jnp.subtract, grad, old_grad)
+
+    def written(m, s, y):
+        h = m.shape[0] // 2
+        return m.at[count % h].set(s).at[h + count % h].set(y)
+
+    return jax.tree.map(written, pairs, step, change)
+
+
+@jax.jit
+def _direction(pairs, sy, yy, count, old_params, old_grad, params, grad):
+    """The next direction: jaxopt's two-loop recursion on small matrices."""
     h = sy.shape[0]
     slot = count % h
     step = jax.tree.map(jnp.subtract, params, old_params)
     change = jax.tree.map(jnp.subtract, grad, old_grad)
-    pairs = jax.tree.map(lambda m, s, y: m.at[slot].set(s).at[h + slot].set(y), pairs, step, change)
 
     def products(m, g, y):
-        both = jnp.stack([g.reshape(-1), y.reshape(-1)])
-        return jax.lax.dot_general(m.reshape(2 * h, -1), both, (((1,), (1,)), ((), ())))
+        m = m.reshape(2 * h, -1)
+        return jnp.stack([_precisely(m, g.reshape(-1)), _precisely(m, y.reshape(-1))], axis=1)
 
     along = sum(jax.tree.leaves(jax.tree.map(products, pairs, grad, change)))
     s_g, y_g, s_y, y_y = along[:h, 0], along[h:, 0], along[:h, 1], along[h:, 1]
@@ -160,9 +175,16 @@ def _advance(pairs, sy, yy, count, old_params, old_grad, params, grad):
     weight = jax.lax.fori_loop(0, h, left, jnp.zeros_like(rho))
     coefficients = jnp.concatenate([weight, -scale * alpha])
     direction = jax.tree.map(
-        lambda m, g: (coefficients @ m.reshape(2 * h, -1)).reshape(g.shape) - scale * g, pairs, grad
+        lambda m, g: _precisely(coefficients, m.reshape(2 * h, -1)).reshape(g.shape) - scale * g, pairs, grad
     )
-    return pairs, sy, yy, count + 1, direction
+    return sy, yy, count + 1, direction
+
+
+def _advance(pairs, sy, yy, count, old_params, old_grad, params, grad):
+    """Stores the newest pair in place of the oldest and gives the next direction."""
+    # Two programs, because XLA copies the whole history where one both writes and reads it.
+    pairs = _store(pairs, count, old_params, old_grad, params, grad)
+    return pairs, *_direction(pairs, sy, yy, count, old_params, old_grad, params, grad)
 
 
 class _Monitor:

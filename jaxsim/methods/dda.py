@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.sparse
 
-from jaxsim import checks
+from jaxsim import checks, linalg
 from jaxsim import terms as terms_room
 from jaxsim.methods import opca, statistics
 from jaxsim.models.projection import Projection
@@ -16,14 +16,14 @@ from jaxsim.optim import Fit, closed_form
 from jaxsim.terms import Terms
 
 
+@linalg.precise
 def fit(views: Sequence[Terms], *, k: int, noise: float = 0.1, num_blocks: int = 4, block_k: int | None = None) -> Fit:
     r"""OPCA inside each block of the vocabulary, then OPCA of the blocks' outputs; the composition is one matrix.
 
     Args:
       views: two or more `Terms` of weighted documents, row i comparable in all of them, over shared vocabulary slots.
       k: target dimension, at most ``num_blocks * block_k``.
-      noise: ``γ`` of the first stage, positive; the second stage's noise covariance is the identity plus what is left
-        between blocks, and gets the same share of its trace.
+      noise: ``γ``, positive; the second stage sees the same ``γ I`` through the first stage's projections.
       num_blocks: blocks of terms; term j belongs to block ``j mod num_blocks``.
       block_k: dimensions kept of each block; ``k`` (or the whole block, if that is smaller) unless given.
 
@@ -47,21 +47,34 @@ def fit(views: Sequence[Terms], *, k: int, noise: float = 0.1, num_blocks: int =
     checks.expect(1 <= num_blocks <= v, "num_blocks", f"between 1 and {v} (terms)", num_blocks)
     checks.expect(block_k is None or block_k >= 1, "block_k", "at least 1, or None", block_k)
     matrices = [terms_room.to_scipy(view) for view in views]
-    blocks = [np.arange(start, v, num_blocks) for start in range(num_blocks)]
     wanted = k if block_k is None else block_k
+    blocks = [np.arange(start, v, num_blocks) for start in range(num_blocks)]
+    room = sum(min(wanted, block.size) for block in blocks)
+    checks.expect(1 <= k <= room, "k", f"between 1 and {room} (dimensions left by the first stage)", k)
     stages, outputs = [], [[] for _ in views]
     for block in blocks:
         parts = [terms_room.from_scipy(matrix[:, block]) for matrix in matrices]
-        stage = opca.fit(parts, k=min(wanted, block.size), noise=noise).params.weights
-        stages.append(stage)
+        stages.append(opca.fit(parts, k=min(wanted, block.size), noise=noise).params.weights)
         for output, part in zip(outputs, parts, strict=True):
-            output.append(np.asarray(terms_room.project(part, stage)))
-    merged = [terms_room.from_scipy(scipy.sparse.csr_matrix(np.concatenate(output, axis=1))) for output in outputs]
-    # The first stage made vᵀ N v = 1 in every block, noise included: in these units γ has become a number near 1.
-    second = opca.fit(merged, k=k, noise=noise / (1 + noise)).params.weights
-    weights = np.zeros((v, k), second.dtype)
+            output.append(terms_room.project(part, stages[-1]))
+    second = _second_stage([jnp.concatenate(output, axis=1) for output in outputs], stages, k=k, noise=noise)
+    weights = jnp.zeros((v, k), second.dtype)
     row = 0
     for block, stage in zip(blocks, stages, strict=True):
-        weights[block] = np.asarray(stage @ second[row : row + stage.shape[1]])
+        weights = weights.at[block].set(stage @ second[row : row + stage.shape[1]])
         row += stage.shape[1]
-    return closed_form(Projection(jnp.asarray(weights)))
+    return closed_form(Projection(linalg.fix_signs(weights)))
+
+
+def _second_stage(outputs: list, stages: list, *, k: int, noise: float):
+    """OPCA of the blocks' outputs ``Z_m = D_m W``: the first stage's ``S`` and ``N``, noise included, seen through
+    W.""" n = outputs[0].shape[0]
+    middle = sum(outputs) / len(outputs)
+    signal = sum((z - z.mean(axis=0, keepdims=True)).T @ (z - z.mean(axis=0, keepdims=True)) for z in outputs) / n
+    spread = sum((z - middle).T @ (z - middle) for z in outputs) / n
+    added = noise * jax.scipy.linalg.block_diag(*(stage.T @ stage for stage in stages))
+    factor = linalg.cholesky(spread + added, argument="noise")
+    half = jax.scipy.linalg.solve_triangular(factor, signal, lower=True)
+    whole = jax.scipy.linalg.solve_triangular(factor, half.T, lower=True)
+    rotation = jnp.linalg.eigh((whole + whole.T) / 2)[1][:, ::-1][:, :k]
+    return jax.scipy.linalg.solve_triangular(factor.T, rotation, lower=False)

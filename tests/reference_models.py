@@ -1,0 +1,205 @@
+"""Losses, projections and weightings as slow float64 loops from the papers' equations; imports nothing of jaxsim.
+
+Numbers of equations: 000 is S2Net, 002 the cross-language projections, 001 and 004 the term weightings, 003 SSI.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import scipy.linalg
+
+
+def softplus(x: float) -> float:
+    """``log(1 + exp(x))`` without overflow."""
+    return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
+
+
+def sigmoid(x: float) -> float:
+    """``1 / (1 + exp(-x))`` without overflow."""
+    return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
+
+
+def logistic_pairwise(delta: float, gamma: float) -> float:
+    """000 Eq. (2)."""
+    return softplus(-gamma * delta)
+
+
+def margin_ranking(positive: float, negative: float, margin: float) -> float:
+    """003 §2.3."""
+    return max(0.0, margin - positive + negative)
+
+
+def squared(label: float, score: float) -> float:
+    """000 §3.2."""
+    return (label - score) ** 2 / 2
+
+
+def log(label: float, score: float, bound: float) -> float:
+    """004 Eq. (5), the score kept inside ``[bound, 1 - bound]``."""
+    score = min(max(score, bound), 1 - bound)
+    return -label * math.log(score) - (1 - label) * math.log(1 - score)
+
+
+def cosine(a, b) -> float:
+    """Cosine of two vectors; 0 if either is zero."""
+    norms = math.sqrt(sum(x * x for x in a)) * math.sqrt(sum(x * x for x in b))
+    return sum(x * y for x, y in zip(a, b, strict=True)) / norms if norms else 0.0
+
+
+def cosine_gradient(a, b) -> np.ndarray:
+    """Derivative of the cosine in ``a``; 0 if either vector is zero."""
+    length_a, length_b = np.linalg.norm(a), np.linalg.norm(b)
+    if not length_a or not length_b:
+        return np.zeros_like(a)
+    return b / (length_a * length_b) - cosine(a, b) * a / length_a**2
+
+
+def all_pairs_logistic(left, right, gamma: float) -> tuple[float, np.ndarray, np.ndarray]:
+    """Mean over i != j and both directions of 000 Eq. (2), and its gradients in both arguments."""
+    m = len(left)
+    total, d_left, d_right = 0.0, np.zeros_like(left), np.zeros_like(right)
+
+    def add(i, j, weight):  # weight times the gradient of cos(left_i, right_j)
+        d_left[i] += weight * cosine_gradient(left[i], right[j])
+        d_right[j] += weight * cosine_gradient(right[j], left[i])
+
+    count = 2 * m * (m - 1)
+    for i in range(m):
+        for j in range(m):
+            if i == j:
+                continue
+            for own, a, b in ((i, i, j), (i, j, i)):  # another right document for i, then another left one
+                delta = cosine(left[own], right[own]) - cosine(left[a], right[b])
+                total += logistic_pairwise(delta, gamma) / count
+                slope = -gamma * sigmoid(-gamma * delta) / count
+                add(own, own, slope)
+                add(a, b, -slope)
+    return total, d_left, d_right
+
+
+def s2net(left, right, a, b, gamma, beta, a0, b0, *, shared, activation=lambda x: x) -> float:
+    """000 §3: the all-pairs loss of the outputs, and the distance from the start (counted once if shared)."""
+    apart = np.sum((a - a0) ** 2) + (0 if shared else np.sum((b - b0) ** 2))
+    return all_pairs_logistic(activation(left @ a), activation(right @ b), gamma)[0] + beta * apart / 2
+
+
+def s2net_mse(left, right, pairs, a, beta, a0) -> float:
+    """000 §3.2: mean of half the squared error of the cosine over ``(row, row, label)`` triples."""
+    loss = [squared(label, cosine(left[i] @ a, right[j] @ a)) for i, j, label in pairs]
+    return sum(loss) / len(loss) + beta * np.sum((a - a0) ** 2) / 2
+
+
+def fix_signs(vectors) -> np.ndarray:
+    """Columns whose entry of largest magnitude is positive."""
+    largest = vectors[np.argmax(np.abs(vectors), axis=0), np.arange(vectors.shape[1])]
+    return vectors * np.where(largest < 0, -1.0, 1.0)
+
+
+def lsa(documents, k: int) -> np.ndarray:
+    """002 Eq. (1): the leading right singular vectors."""
+    return fix_signs(scipy.linalg.svd(documents, full_matrices=False)[2][:k].T)
+
+
+def covariance(documents) -> np.ndarray:
+    """``DᵀD / n - μ μᵀ``."""
+    mean = documents.mean(axis=0)
+    return documents.T @ documents / len(documents) - np.outer(mean, mean)
+
+
+def pca(documents, k: int) -> np.ndarray:
+    """Leading eigenvectors of the covariance."""
+    return fix_signs(scipy.linalg.eigh(covariance(documents))[1][:, ::-1][:, :k])
+
+
+def opca(views, k: int, noise: float) -> np.ndarray:
+    """002 Eq. (7), (9)-(11)."""
+    mean = sum(views) / len(views)
+    signal = sum(covariance(view) for view in views)
+    distortion = sum((view - mean).T @ (view - mean) for view in views) / len(mean)
+    distortion = distortion + noise * np.eye(mean.shape[1])
+    return fix_signs(scipy.linalg.eigh(signal, distortion)[1][:, ::-1][:, :k])
+
+
+def dda(views, k: int, noise: float, num_blocks: int, block_k: int) -> np.ndarray:
+    """002 §4: OPCA inside every block of terms (j modulo the number of blocks), then OPCA of all their outputs."""
+    v = views[0].shape[1]
+    first = np.zeros((v, 0))
+    for start in range(num_blocks):
+        block = np.arange(start, v, num_blocks)
+        columns = np.zeros((v, min(block_k, block.size)))
+        columns[block] = opca([view[:, block] for view in views], columns.shape[1], noise)
+        first = np.concatenate([first, columns], axis=1)
+    return first @ opca([view @ first for view in views], k, noise / (1 + noise))
+
+
+def cca(left, right, k: int, ridge: float) -> tuple[np.ndarray, np.ndarray]:
+    """002 Eq. (12)-(13) as printed, one eigenproblem over both vocabularies; unit regularised variance a side."""
+    v1, v2 = left.shape[1], right.shape[1]
+    cross = left.T @ right / len(left) - np.outer(left.mean(axis=0), right.mean(axis=0))
+    first = np.block([[np.zeros((v1, v1)), cross], [cross.T, np.zeros((v2, v2))]])
+    second = scipy.linalg.block_diag(covariance(left) + ridge * np.eye(v1), covariance(right) + ridge * np.eye(v2))
+    # vᵀ N v = 1 over both sides together; each side holds half of it.
+    vectors = math.sqrt(2) * scipy.linalg.eigh(first, second)[1][:, ::-1][:, :k]
+    largest = vectors[np.argmax(np.abs(vectors[:v1]), axis=0), np.arange(k)]
+    vectors = vectors * np.sign(largest)
+    return vectors[:v1], vectors[v1:]
+
+
+def document_frequency(counts) -> list[int]:
+    """Number of documents with a count above 0, a term."""
+    return [sum(1 for row in counts if row[j] > 0) for j in range(counts.shape[1])]
+
+
+def tfidf(counts, training) -> np.ndarray:
+    """001 Eq. (5): ``tf · log(N / df)``."""
+    out = np.zeros_like(counts)
+    for j, df in enumerate(document_frequency(training)):
+        for i in range(len(counts)):
+            out[i, j] = counts[i, j] * math.log(len(training) / df) if df else 0.0
+    return out
+
+
+def log_tfidf(counts, training) -> np.ndarray:
+    """002 Eq. (8): ``log2(tf + 1) · log2(n / d)``."""
+    out = np.zeros_like(counts)
+    for j, df in enumerate(document_frequency(training)):
+        for i in range(len(counts)):
+            out[i, j] = math.log2(counts[i, j] + 1) * math.log2(len(training) / df) if df else 0.0
+    return out
+
+
+def bm25(counts, training, k1: float, b: float) -> np.ndarray:
+    """Okapi BM25, the document side, with ``log(1 + (N - df + ½) / (df + ½))``."""
+    out = np.zeros_like(counts)
+    average = training.sum() / len(training)
+    for j, df in enumerate(document_frequency(training)):
+        idf = math.log(1 + (len(training) - df + 0.5) / (df + 0.5)) if df else 0.0
+        for i in range(len(counts)):
+            norm = k1 * (1 - b + b * counts[i].sum() / average)
+            out[i, j] = idf * counts[i, j] * (k1 + 1) / (counts[i, j] + norm) if counts[i, j] else 0.0
+    return out
+
+
+def cl_lsi(views, k: int) -> np.ndarray:
+    """002 Eq. (5): counts summed over the languages before the logarithm; d and n over all languages."""
+    return lsa(log_tfidf(sum(views), np.concatenate(views)), k)
+
+
+def lbfgs_direction(grad, steps, changes) -> np.ndarray:
+    """Nocedal and Wright, algorithm 7.4, for pairs ordered from oldest to newest."""
+    q, alphas = grad.copy(), []
+    for s, y in zip(reversed(steps), reversed(changes), strict=True):
+        alphas.append(np.dot(s, q) / np.dot(y, s))
+        q = q - alphas[-1] * y
+    if steps:
+        q = q * np.dot(steps[-1], changes[-1]) / np.dot(changes[-1], changes[-1])
+    for s, y, alpha in zip(steps, changes, reversed(alphas), strict=True):
+        q = q + s * (alpha - np.dot(y, q) / np.dot(y, s))
+    return -q
+
+
+def central_difference(function, x, direction, step: float = 1e-6) -> float:
+    """Derivative of a scalar function along a direction."""
+    return (float(function(x + step * direction)) - float(function(x - step * direction))) / (2 * step)

@@ -1,0 +1,310 @@
+"""One table that every method passes, on made-up comparable documents, and what every method refuses."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import reference_models as reference
+import scipy.sparse
+
+from jaxsim import pairs as pairs_room
+from jaxsim import terms
+from jaxsim.methods import bm25, cca, cl_lsi, dda, log_tfidf, lsa, opca, pca, s2net, s2net_mse, tfidf
+from jaxsim.models import projection, weighting
+from jaxsim.models.projection import Projection
+from jaxsim.vectors import Vectors
+
+M, TEST, V, K = 60, 16, 60, 6
+EMPTY = 5  # this pair has no words on either side; the one before it none on the left
+
+
+@dataclasses.dataclass
+class Corpus:
+    """Counts and log-tf-idf weights of both sides, and labelled pairs of rows."""
+
+    counts: tuple[terms.Terms, terms.Terms]
+    weighted: tuple[terms.Terms, terms.Terms]
+    pairs: pairs_room.LabelledPairs
+
+    def stacked(self, views) -> terms.Terms:
+        """All documents of both sides as one collection."""
+        return terms.from_scipy(scipy.sparse.vstack([terms.to_scipy(view) for view in views]).tocsr())
+
+
+@functools.cache
+def made_up():
+    """Counts of ``M + TEST`` pairs about one or two of 30 topics, whose words the two languages share in part."""
+    rng = np.random.default_rng(7)
+    topics = rng.dirichlet(np.full(30, 0.05), M + TEST)
+    common, *own = rng.dirichlet(np.full(V, 0.15), (3, 30))
+    counts = [rng.poisson(80 * topics @ (0.6 * common + 0.4 * words)).astype(float) for words in own]
+    counts[0][EMPTY - 1] = counts[0][EMPTY] = counts[1][EMPTY] = 0
+    wrong = (np.arange(M) + 1 + rng.integers(0, M - 1, M)) % M
+    return counts, np.concatenate([np.arange(M), wrong])
+
+
+def corpus(rows, dtype=np.float64, *, pad_nnz=None, pad_docs=None) -> Corpus:
+    counts, partners = made_up()
+    training = np.concatenate([side[:M] for side in counts])
+    weighted = [reference.log_tfidf(side[rows], training) for side in counts]
+
+    def build(dense):
+        return terms.from_scipy(scipy.sparse.csr_matrix(dense.astype(dtype)), pad_nnz=pad_nnz, pad_docs=pad_docs)
+
+    place = np.argsort(rows)  # where each original row went
+    pairs = None
+    if len(rows) == M and max(rows) < M:
+        labels = np.concatenate([np.ones(M), np.zeros(M)]).astype(dtype)
+        pairs = pairs_room.LabelledPairs(np.tile(place, 2), place[partners], labels)
+    return Corpus(tuple(build(side[rows]) for side in counts), tuple(build(side) for side in weighted), pairs)
+
+
+TRAIN, HELD_OUT = np.arange(M), np.arange(M, M + TEST)
+
+
+@dataclasses.dataclass(frozen=True)
+class Method:
+    """A row of the table.
+
+    Attributes:
+      fit: from a `Corpus` and ``k`` to a `Fit`.
+      encode: from params and a `Corpus` to the `Vectors` of both sides.
+      dot: whether documents are compared by the dot product instead of the cosine.
+      collapsed: loss of a model that tells no documents apart; None for closed forms.
+      dimensions: number of columns; None for term weightings.
+      at_zero: what an empty document's vector holds.
+      mismatched: whether the method takes two sides, which must agree.
+    """
+
+    fit: Callable
+    encode: Callable
+    dot: bool = False
+    collapsed: float | None = None
+    dimensions: int | None = K
+    at_zero: float = 0.0
+    mismatched: bool = True
+
+
+def by_weights(params, data):
+    return tuple(weighting.encode(params, side) for side in data.counts)
+
+
+def by_bm25(params, data):
+    return Vectors(sparse=data.counts[0]), weighting.encode(params, data.counts[1])
+
+
+def by_projection(params, data, activation=None):
+    return tuple(
+        projection.encode(one, side, activation=activation)
+        for one, side in zip(s2net.sides(params), data.weighted, strict=True)
+    )
+
+
+@functools.cache
+def start(k, dtype, seed=0):
+    return Projection(s2net.random_init(V, k, key=jax.random.key(seed)).weights.astype(dtype))
+
+
+def learned(data, k, *, init=None, two=False, **options):
+    first = start(k, data.weighted[0].values.dtype)
+    init = (opca.fit(data.weighted, k=k).params if init == "opca" else first) if not two else (first, first)
+    return s2net.fit(*data.weighted, init=init, max_iter=12, **options)
+
+
+def iterative(fit, **options):
+    return Method(fit, collapsed=math.log(2), **options)
+
+
+bent = functools.partial(functools.partial, by_projection)
+METHODS = {
+    "tfidf": Method(lambda d, k: tfidf.fit(d.stacked(d.counts)), by_weights, dimensions=None, mismatched=False),
+    "log_tfidf": Method(lambda d, k: log_tfidf.fit(d.stacked(d.counts)), by_weights, dimensions=None, mismatched=False),
+    "bm25": Method(lambda d, k: bm25.fit(d.counts[1]), by_bm25, dot=True, dimensions=None, mismatched=False),
+    "lsa": Method(lambda d, k: lsa.fit(d.stacked(d.weighted), k=k), by_projection, mismatched=False),
+    "pca": Method(lambda d, k: pca.fit(d.stacked(d.weighted), k=k), by_projection, mismatched=False),
+    "cl_lsi": Method(lambda d, k: cl_lsi.fit(d.counts, k=k), by_projection),
+    "opca": Method(lambda d, k: opca.fit(d.weighted, k=k), by_projection),
+    "opca of three views": Method(lambda d, k: opca.fit((*d.weighted, d.weighted[0]), k=k), by_projection),
+    "cca": Method(lambda d, k: cca.fit(*d.weighted, k=k, ridge=1.0), by_projection),
+    "dda": Method(lambda d, k: dda.fit(d.weighted, k=k, num_blocks=3), by_projection),
+    "s2net": iterative(learned, encode=by_projection),
+    "s2net from opca": iterative(lambda d, k: learned(d, k, init="opca", beta=1e-3), encode=by_projection),
+    "s2net, two matrices": iterative(lambda d, k: learned(d, k, two=True), encode=by_projection),
+    "s2net, sigmoid": iterative(functools.partial(learned, activation=jax.nn.sigmoid),
+                                encode=bent(activation=jax.nn.sigmoid), at_zero=0.5),
+    "s2net, tanh": iterative(functools.partial(learned, activation=jnp.tanh), encode=bent(activation=jnp.tanh)),
+    # A cosine of 1/2 for every pair, half of which are mates: ½ · ¼.
+    "s2net_mse": Method(lambda d, k: s2net_mse.fit(*d.weighted, d.pairs, init=start(k, d.weighted[0].values.dtype),
+                                                   max_iter=12), by_projection, collapsed=1 / 8),
+}
+every_method = pytest.mark.parametrize("name", METHODS)
+every_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+
+
+@functools.cache
+def fitted(name, dtype=np.float64):
+    return METHODS[name].fit(corpus(TRAIN, dtype), K)
+
+
+def dense(vectors: Vectors) -> np.ndarray:
+    return np.asarray(vectors.dense) if vectors.dense is not None else terms.to_scipy(vectors.sparse).toarray()
+
+
+def mate_accuracy(left, right, *, dot) -> float:
+    """Share of documents whose mate scores above all others, both directions averaged, ties being errors."""
+    scores = np.array([[np.dot(a, b) if dot else reference.cosine(a, b) for b in right] for a in left])
+    others = np.where(np.eye(len(scores), dtype=bool), -np.inf, scores)
+    own = np.diagonal(scores)
+    return float(np.mean([own > others.max(axis=1), own > others.max(axis=0)]))
+
+
+def assert_same(a, b, tolerance=0.0):
+    for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
+        np.testing.assert_allclose(x, y, atol=tolerance * max(float(np.max(np.abs(y))), 1.0), rtol=0)
+
+
+@every_method
+@every_dtype
+def test_shapes_types_and_report(name, dtype):
+    method, fit = METHODS[name], fitted(name, dtype)
+    for leaf in jax.tree.leaves(fit.params):
+        assert leaf.dtype == dtype and np.all(np.isfinite(leaf))
+    for side in method.encode(fit.params, corpus(TRAIN, dtype)):
+        assert side.num_docs == M
+        if method.dimensions is None:
+            assert side.dense is None and side.sparse.num_terms == V
+        else:
+            assert side.dense.shape == (M, method.dimensions) and side.dense.dtype == dtype
+    if method.collapsed is None:
+        assert np.isnan(fit.loss) and fit.steps == 0 and fit.converged and fit.history == []
+    else:
+        assert fit.loss == fit.history[-1]["loss"] and fit.steps == len(fit.history) - 1 > 0
+
+
+@every_method
+@every_dtype
+def test_finds_mates_better_than_chance_on_new_documents(name, dtype):
+    method = METHODS[name]
+    sides = [dense(side) for side in method.encode(fitted(name, dtype).params, corpus(HELD_OUT, dtype))]
+    assert mate_accuracy(*sides, dot=method.dot) > 2 / TEST
+
+
+@pytest.mark.parametrize("name", [name for name, method in METHODS.items() if method.collapsed is not None])
+@every_dtype
+def test_the_final_loss_is_below_the_collapsed_one(name, dtype):
+    fit = fitted(name, dtype)
+    losses = [entry["loss"] for entry in fit.history]
+    assert losses[-1] < 0.5 * METHODS[name].collapsed
+    assert losses == sorted(losses, reverse=True)
+
+
+@every_method
+def test_the_same_inputs_give_the_same_parameters_bit_for_bit(name):
+    assert_same(METHODS[name].fit(corpus(TRAIN), K).params, fitted(name).params)
+
+
+@every_method
+def test_the_order_of_the_pairs_changes_nothing(name, rng):
+    order = rng.permutation(M)
+    shuffled = corpus(order)
+    fit = METHODS[name].fit(shuffled, K)
+    assert_same(fit.params, fitted(name).params, 1e-6)
+    encode = METHODS[name].encode
+    for mixed, plain in zip(encode(fit.params, shuffled), encode(fit.params, corpus(TRAIN)), strict=True):
+        np.testing.assert_allclose(dense(mixed), dense(plain)[order], atol=1e-12)
+
+
+@every_method
+def test_padding_slots_change_no_fit(name):
+    assert_same(METHODS[name].fit(corpus(TRAIN, pad_nnz=M * V), K).params, fitted(name).params, 1e-8)
+
+
+@every_method
+def test_padding_documents_change_no_encoding(name):
+    method, params = METHODS[name], fitted(name).params
+    padded = method.encode(params, corpus(HELD_OUT, pad_nnz=TEST * V, pad_docs=TEST + 3))
+    for more, plain in zip(padded, method.encode(params, corpus(HELD_OUT)), strict=True):
+        np.testing.assert_allclose(dense(more)[:TEST], dense(plain), atol=1e-12)
+        assert np.all(dense(more)[TEST:] == method.at_zero)
+
+
+@every_method
+def test_encoding_inside_jit_is_the_same(name):
+    method, params, data = METHODS[name], fitted(name).params, corpus(HELD_OUT)
+
+    @jax.jit
+    def run(params, counts, weighted):
+        return method.encode(params, Corpus(counts, weighted, None))
+
+    assert_same(run(params, data.counts, data.weighted), method.encode(params, data), 1e-12)
+
+
+@every_method
+def test_empty_documents_are_legal(name):
+    method = METHODS[name]
+    left, right = (dense(side) for side in method.encode(fitted(name).params, corpus(TRAIN)))
+    for row in (left[EMPTY], right[EMPTY], left[EMPTY - 1]):
+        assert np.all(row == method.at_zero)
+
+
+@pytest.mark.parametrize("name", [n for n, m in METHODS.items() if m.dimensions is not None and m.collapsed is None])
+@pytest.mark.parametrize("k", [0, V + 1])
+def test_k_out_of_range_is_refused(name, k):
+    with pytest.raises(ValueError, match="k: expected between 1 and "):
+        METHODS[name].fit(corpus(TRAIN), k)
+
+
+@pytest.mark.parametrize("name", [name for name, method in METHODS.items() if method.mismatched])
+def test_sides_that_do_not_match_are_refused(name):
+    data, other = corpus(TRAIN), corpus(TRAIN[:-1])
+    crossed = Corpus((data.counts[0], other.counts[1]), (data.weighted[0], other.weighted[1]), data.pairs)
+    with pytest.raises(ValueError, match=r"(right|views\[1\]|pairs.right): expected .*59"):
+        METHODS[name].fit(crossed, K)
+
+
+ONE = terms.from_scipy(scipy.sparse.csr_matrix(np.eye(3)))
+NARROW = terms.from_scipy(scipy.sparse.csr_matrix(np.ones((3, 2))))
+NEGATIVE = terms.from_scipy(scipy.sparse.csr_matrix(-np.eye(3)))
+NO_DOCS = terms.from_scipy(scipy.sparse.csr_matrix((0, 3)))
+NO_TERMS = terms.from_scipy(scipy.sparse.csr_matrix((3, 0)))
+FULL = jnp.ones((3, 2))
+
+
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda: opca.fit((ONE,), k=1), "views: expected at least 2 languages, got 1"),
+    (lambda: opca.fit(ONE, k=1), "views: expected at least 2 languages, got 1"),
+    (lambda: opca.fit((ONE, NARROW), k=1), r"views\[1\]: expected 3 terms \(as views\[0\]\), got 2"),
+    (lambda: opca.fit((ONE, np.eye(3)), k=1), r"views\[1\]: expected Terms, got ndarray"),
+    (lambda: opca.fit((NO_DOCS, NO_DOCS), k=1), "views: expected at least one document"),
+    (lambda: opca.fit((NO_TERMS, NO_TERMS), k=1), "views: expected a vocabulary of at least one term"),
+    (lambda: opca.fit((ONE, ONE), k=1, noise=0.0), "noise: expected a positive number, got 0.0"),
+    (lambda: dda.fit((ONE, ONE), k=1, num_blocks=4), r"num_blocks: expected between 1 and 3 \(terms\), got 4"),
+    (lambda: dda.fit((ONE, ONE), k=1, num_blocks=2, block_k=0), "block_k: expected at least 1, or None, got 0"),
+    (lambda: cca.fit(ONE, ONE, k=1, ridge=-1.0), "ridge: expected a positive number, got -1.0"),
+    (lambda: cca.fit(NO_DOCS, NO_DOCS, k=1), "left: expected at least one document"),
+    (lambda: cl_lsi.fit((ONE, NEGATIVE), k=1), r"views\[1\]: expected counts of at least 0, got -1.0"),
+    (lambda: s2net.fit(ONE, ONE, init=FULL, gamma=0.0), "gamma: expected a positive number, got 0.0"),
+    (lambda: s2net.fit(ONE, ONE, init=FULL, beta=-1.0), "beta: expected at least 0, got -1.0"),
+    (lambda: s2net.fit(ONE, ONE, init=jnp.ones((4, 2))),
+     r"init \(left\): expected weights of shape \(3, k\), got \(4, 2\)"),
+    (lambda: s2net.fit(ONE, NARROW, init=FULL), r"init \(right\): expected weights of shape \(2, k\), got \(3, 2\)"),
+    (lambda: s2net.fit(ONE, ONE, init=(FULL, FULL[:, :1])),
+     r"init \(right\): expected 2 dimensions \(as left\), got 1"),
+    (lambda: s2net.fit(ONE, ONE, init=(FULL, FULL, FULL)), "init: expected one projection or a pair, got 3"),
+    (lambda: s2net.fit(ONE, ONE, init=0 * FULL), "a start that is not zero everywhere"),
+    (lambda: s2net.fit(ONE, ONE, init=FULL * jnp.nan), "finite weights, got NaN or infinity"),
+    (lambda: s2net.fit(NO_DOCS, NO_DOCS, init=FULL), "left: expected at least one pair"),
+    (lambda: s2net_mse.fit(ONE, ONE, ([0, 9], [0, 1], [1, 0]), init=FULL), r"pairs.left: expected indices in \[0, 3\)"),
+    (lambda: s2net_mse.fit(ONE, ONE, (np.zeros(0, int), np.zeros(0, int), []), init=FULL),
+     "pairs: expected at least one"),
+])
+def test_bad_input_is_refused_by_name(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import reference_models as reference
+import scipy.sparse
+
+from jaxsim import terms
+from jaxsim.methods import bm25, log_tfidf, tfidf
+from jaxsim.models import projection, weighting
+from jaxsim.models.projection import Projection
+
+
+@pytest.fixture
+def counts(rng):
+    """Training and new counts; term 5 is new, document 2 is empty."""
+    training, new = rng.poisson(0.7, (2, 8, 6)).astype(float)
+    training[:, 5], new[:, 5] = 0, 1
+    new[2] = 0
+    return training, new
+
+
+def sparse(dense, **options):
+    return terms.from_scipy(scipy.sparse.csr_matrix(dense), **options)
+
+
+FAMILIES = {
+    "tfidf": (tfidf.fit, reference.tfidf),
+    "log_tfidf": (log_tfidf.fit, reference.log_tfidf),
+    "bm25": (lambda t: bm25.fit(t, k1=1.5, b=0.6), lambda c, t: reference.bm25(c, t, 1.5, 0.6)),
+    "bm25 without saturation": (lambda t: bm25.fit(t, k1=0.0, b=1.0), lambda c, t: reference.bm25(c, t, 0.0, 1.0)),
+}
+
+
+@pytest.mark.parametrize(("fit", "loop"), FAMILIES.values(), ids=FAMILIES.keys())
+def test_weights_match_the_loops_and_come_from_the_training_documents_alone(counts, fit, loop):
+    training, new = counts
+    params = fit(sparse(training)).params
+    weighted = weighting.encode(params, sparse(new)).sparse
+    np.testing.assert_allclose(terms.to_scipy(weighted).toarray(), loop(new, training), atol=1e-12)
+    jitted = jax.jit(weighting.encode)(params, sparse(new)).sparse
+    np.testing.assert_allclose(jitted.values, weighted.values, atol=1e-12)
+
+
+@pytest.mark.parametrize(("fit", "loop"), FAMILIES.values(), ids=FAMILIES.keys())
+def test_padding_and_empty_input_change_no_weight(counts, fit, loop):
+    training, new = counts
+    params = fit(sparse(training, pad_nnz=100)).params
+    padded = weighting.encode(params, sparse(new, pad_docs=11, pad_nnz=90)).sparse
+    np.testing.assert_allclose(terms.to_scipy(padded).toarray()[:8], loop(new, training), atol=1e-12)
+    assert np.all(np.isfinite(padded.values))
+    nothing = weighting.encode(params, sparse(np.zeros((0, 6)))).sparse
+    assert nothing.num_docs == 0
+    for shape in ((0, 6), (3, 0), (3, 6)):
+        empty = fit(sparse(np.zeros(shape))).params
+        assert np.all(np.isfinite(empty.idf)) and not np.any(empty.idf)
+        assert np.all(np.isfinite(weighting.encode(empty, sparse(np.ones((2, shape[1])))).sparse.values))
+
+
+@pytest.mark.parametrize("fit", [tfidf.fit, log_tfidf.fit, bm25.fit])
+def test_negative_counts_are_refused(fit):
+    with pytest.raises(ValueError, match="terms: expected counts of at least 0, got -1.0"):
+        fit(sparse(np.array([[1.0, -1.0]])))
+
+
+@pytest.mark.parametrize(("options", "message"), [({"k1": -1.0}, "k1: expected at least 0"),
+                                                  ({"b": 1.5}, r"b: expected a number in \[0, 1\], got 1.5")])
+def test_bm25_settings_out_of_range_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        bm25.fit(sparse(np.ones((1, 1))), **options)
+
+
+def test_projection_encodes_and_applies_its_activation(rng):
+    dense, weights = rng.normal(size=(4, 6)), rng.normal(size=(6, 3))
+    dense[1] = 0
+    params = Projection(jnp.asarray(weights))
+    encoded = projection.encode(params, sparse(dense))
+    assert encoded.sparse is None
+    np.testing.assert_allclose(encoded.dense, dense @ weights, atol=1e-12)
+    bent = projection.encode(params, sparse(dense), activation=jnp.tanh).dense
+    np.testing.assert_allclose(bent, np.tanh(dense @ weights), atol=1e-12)
+    cut = projection.encode(params, terms.slices(scipy.sparse.csr_matrix(dense), width=4)).dense
+    np.testing.assert_allclose(cut, encoded.dense, atol=1e-12)
+    with pytest.raises(ValueError, match=r"weights: expected shape \(6, k\), got \(5, 3\)"):
+        projection.encode(Projection(jnp.ones((5, 3))), sparse(dense))
+
+
+def test_truncate_keeps_the_first_dimensions_of_one_or_two_sides(rng):
+    weights = jnp.asarray(rng.normal(size=(6, 3)))
+    assert np.array_equal(projection.truncate(Projection(weights), 2).weights, weights[:, :2])
+    left, right = projection.truncate((Projection(weights), Projection(-weights)), 1)
+    assert np.array_equal(left.weights, weights[:, :1]) and np.array_equal(right.weights, -weights[:, :1])

@@ -75,15 +75,16 @@ def best_opca(table: Table):
 def fit_opca(table: Table) -> None:
     """Oriented PCA, and the same on the naive split of the corpus."""
     found, best, tried, seconds = best_opca(table)
-    extra = {}
-    if table.corpus.naive is not None:
-        task, k = table.corpus.naive(), min(table.settings.grid_k, max(table.ks))
-        naive, _ = table.fitted("opca-naive", {**best, "k": k}, lambda: opca.fit(
-            task.weighted("train", unit_length=best["unit_length"]), k=k, noise=best["noise"]))
-        sides = mates.encode(naive.params, task.weighted("test", unit_length=best["unit_length"]))
-        extra["metrics_naive"] = mates.scores(*sides)
-    table.sweep("opca", found.params, config=best, dev={"grid": tried}, seconds=seconds,
-                unit_length=best["unit_length"], **extra)
+    unit_length = best["unit_length"]
+
+    def naive(k):
+        task = table.corpus.naive()
+        train = task.weighted("train", unit_length=unit_length)
+        fit, _ = table.fitted("opca-naive", {**best, "k": k}, lambda: opca.fit(train, k=k, noise=best["noise"]))
+        return mates.scores(*mates.encode(fit.params, task.weighted("test", unit_length=unit_length)))
+
+    table.sweep("opca", found.params, config=best, dev={"grid": tried}, seconds=seconds, unit_length=unit_length,
+                naive=naive if table.corpus.naive is not None else None)
 
 
 def fit_cca(table: Table) -> None:

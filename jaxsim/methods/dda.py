@@ -67,8 +67,8 @@ def fit(views: Sequence[Terms], *, k: int, noise: float = 0.1, num_blocks: int =
 
 
 def _second_stage(outputs: list, stages: list, *, k: int, noise: float):
-    """OPCA of the blocks' outputs ``Z_m = D_m W``: the first stage's ``S`` and ``N``, noise included, seen through
-    W.""" n = outputs[0].shape[0]
+    """OPCA of the outputs ``Z_m = D_m W``: the first stage's ``S`` and ``N``, noise included, seen through W."""
+    n = outputs[0].shape[0]
     middle = sum(outputs) / len(outputs)
     signal = sum((z - z.mean(axis=0, keepdims=True)).T @ (z - z.mean(axis=0, keepdims=True)) for z in outputs) / n
     spread = sum((z - middle).T @ (z - middle) for z in outputs) / n

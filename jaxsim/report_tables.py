@@ -88,7 +88,7 @@ def naive(paper: str, rows: Rows) -> str:
     keys = metric_keys(paper, rows)
     lines = [
         f"On a naive split, near-duplicates not grouped, {record['row']} scores "
-        f"{_values(record['metrics_naive'], keys)}: there, twins in training help and twins among the candidates hurt.\n"
+        f"{_values(record['metrics_naive'], keys)}: there, twins in training help twins among candidates hurt.\n"
         for _, record in ordered(rows, paper)
         if "metrics_naive" in record
     ]

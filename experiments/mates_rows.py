@@ -58,7 +58,9 @@ class Settings:
 
 FULL = Settings()
 # Dimensions of the tables that are large, or that share their story with a table that has them all.
-FEWER = {"en-es": (50, 100, 200, 300, 500), "en-es-unseen": (100, 300), "en-it-lines": (100, 300)}
+LESS = (50, 100, 200, 300, 500)
+FEWER = {"en-es": LESS, "en-fr": LESS, "en-ja": LESS, "en-it-speeches": LESS, "en-es-unseen": (100, 300),
+         "en-it-lines": (100, 300)}
 QUICK = Settings(ks=(20, 50), variant_ks=(20,), noises=(1e-4, 1e-3), ridges=(1e-4, 1e-3), grid_k=20, max_iter=8,
                  patience=4, seeds=(0, 1), limit=600)
 

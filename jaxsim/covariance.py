@@ -17,6 +17,18 @@ from jaxsim import terms as terms_room
 from jaxsim.terms import Terms
 
 
+# Jitted, because every operation outside jit is a program to compile of its own.
+@jax.jit
+def _down(documents: Terms, mean, scale, x):
+    return scale * (terms_room.project(documents, x) - mean.T @ x)
+
+
+@jax.jit
+def _up(documents: Terms, mean, scale, y):
+    total = jnp.sum(y, axis=0, keepdims=True)
+    return scale * (terms_room.project_transpose(documents, y) - mean * total)
+
+
 class Factor:
     """Rows ``F = s (D - 1 μᵀ)`` of which a covariance is made.
 
@@ -41,12 +53,11 @@ class Factor:
 
     def down(self, x: jax.Array) -> jax.Array:
         """``F x``, ``[num_docs, b]``."""
-        return self.scale * (terms_room.project(self.documents, x) - self.mean.T @ x)
+        return _down(self.documents, self.mean, self.scale, x)
 
     def up(self, y: jax.Array) -> jax.Array:
         """``Fᵀ y``, ``[num_terms, b]``."""
-        total = jnp.sum(y, axis=0, keepdims=True)
-        return self.scale * (terms_room.project_transpose(self.documents, y) - self.mean * total)
+        return _up(self.documents, self.mean, self.scale, y)
 
     def covariance(self, x: jax.Array) -> jax.Array:
         """``Fᵀ F x``, ``[num_terms, b]``."""

@@ -56,15 +56,17 @@ def _picture(path: Path, fit: Fit, baselines: dict[str, dict[str, float]], score
     FigureCanvasAgg(figure)
     left, right = figure.subplots(1, 2)
     steps = [entry["step"] for entry in fit.history]
-    left.plot(steps, [entry["loss"] for entry in fit.history], color="tab:blue", label="training loss")
-    left.set(xlabel="L-BFGS iteration", ylabel="training loss (nats)", yscale="log")
+    left.plot(steps, [entry["loss"] for entry in fit.history], color="tab:blue")
+    left.set(xlabel="L-BFGS iteration", yscale="log")
+    left.set_ylabel("training loss (nats)", color="tab:blue")
     other = left.twinx()
     other.plot(steps, [entry["validation"] for entry in fit.history], color="tab:orange")
     other.set_ylabel("dev mean reciprocal rank", color="tab:orange")
     names = [*baselines, "s2net"]
     values = [*(row["mrr"] for row in baselines.values()), score]
-    right.barh(names, values, color=["tab:gray"] * len(baselines) + ["tab:blue"])
-    right.set(xlabel="test mean reciprocal rank", xlim=(min(values) * 0.9, None))
+    bars = right.barh(names, values, color=["tab:gray"] * len(baselines) + ["tab:blue"])
+    right.bar_label(bars, [f"{value:.3f}" for value in values], padding=3)
+    right.set(xlabel="test mean reciprocal rank", xlim=(0, max(values) * 1.15))
     right.invert_yaxis()
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=120)

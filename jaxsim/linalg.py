@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim import checks, terms
+from jaxsim import checks, krylov, terms
 from jaxsim.terms import Terms
 
 _COLUMNS = 1024
@@ -43,6 +43,7 @@ def precise(function: Callable) -> Callable:
     return wrapped
 
 
+@jax.jit
 def fix_signs(vectors: jax.Array) -> jax.Array:
     """Flips columns so that the entry of largest magnitude (the first of equals) is positive.
 
@@ -60,17 +61,6 @@ def fix_signs(vectors: jax.Array) -> jax.Array:
         return vectors
     largest = jnp.take_along_axis(vectors, jnp.argmax(jnp.abs(vectors), axis=0)[None, :], axis=0)
     return vectors * jnp.where(largest < 0, -1, 1)
-
-
-def _orthogonal(block, basis):
-    """An orthonormal block orthogonal to ``basis``, also where the block is rank deficient."""
-    # Twice is enough for a block of full rank. Where the Krylov space is exhausted, the first pass leaves rounding, QR
-    # makes unit vectors of it that lean on the basis, and only the third pass cleans those.
-    for _ in range(3):
-        for known in basis:
-            block = block - known @ (known.T @ block)
-        block = jnp.linalg.qr(block)[0]
-    return block
 
 
 @precise
@@ -113,16 +103,14 @@ def top_eigh(
         images = matvec(jnp.eye(dim, dtype=dtype))
         small, rotation = jnp.linalg.eigh((images + images.T) / 2)
         return small[::-1][:k], fix_signs(rotation[:, ::-1][:, :k])
-    current = _orthogonal(jax.random.normal(key, (dim, block), dtype), [])
+    current = krylov.orthogonal(jax.random.normal(key, (dim, block), dtype), [])
     basis, images = [current], [matvec(current)]
     for _ in range(steps - 1):
-        current = _orthogonal(images[-1], basis)
+        current = krylov.orthogonal(images[-1], basis)
         basis.append(current)
         images.append(matvec(current))
-    basis, images = jnp.concatenate(basis, axis=1), jnp.concatenate(images, axis=1)
-    small = basis.T @ images
-    values, rotation = jnp.linalg.eigh((small + small.T) / 2)
-    return values[::-1][:k], fix_signs(basis @ rotation[:, ::-1][:, :k])
+    values, vectors = krylov.ritz(basis, images, k)
+    return values, fix_signs(vectors)
 
 
 @precise
@@ -174,20 +162,15 @@ def top_generalised(
         basis = jnp.eye(dim, dtype=dtype)
         images = signal(basis)
     else:
-        current = _orthogonal(jax.random.normal(key, (dim, block), dtype), [])
+        current = krylov.orthogonal(jax.random.normal(key, (dim, block), dtype), [])
         found, images = [current], [signal(current)]
         for _ in range(steps - 1):
-            current = _orthogonal(noise_solve(images[-1]), found)
+            current = krylov.orthogonal(noise_solve(images[-1]), found)
             found.append(current)
             images.append(signal(current))
         basis, images = jnp.concatenate(found, axis=1), jnp.concatenate(images, axis=1)
-    small = basis.T @ images
-    factor = jnp.linalg.cholesky(basis.T @ noise(basis))
-    half = jax.scipy.linalg.solve_triangular(factor, (small + small.T) / 2, lower=True)
-    whole = jax.scipy.linalg.solve_triangular(factor, half.T, lower=True)
-    values, rotation = jnp.linalg.eigh((whole + whole.T) / 2)
-    chosen = jax.scipy.linalg.solve_triangular(factor.T, rotation[:, ::-1][:, :k], lower=False)
-    return values[::-1][:k], fix_signs(basis @ chosen)
+    values, vectors = krylov.ritz_generalised(basis, images, noise(basis), k)
+    return values, fix_signs(vectors)
 
 
 def _basis_size(k: int, basis_factor: float, block_size: int | None) -> tuple[int, int]:
@@ -224,13 +207,22 @@ def truncated_svd(documents: Terms, k: int, *, key: jax.Array, basis_factor: flo
     n, v = documents.num_docs, documents.num_terms
     checks.expect(1 <= k <= min(n, v), "k", f"between 1 and {min(n, v)} (the largest possible rank)", k)
     dtype = documents.values.dtype
-    down, up = functools.partial(terms.project, documents), functools.partial(terms.project_transpose, documents)
+    down, up = functools.partial(_down, documents), functools.partial(_up, documents)
     small_side = (lambda x: up(down(x))) if v <= n else (lambda x: down(up(x)))
     squares, vectors = top_eigh(small_side, min(n, v), k, key=key, dtype=dtype, basis_factor=basis_factor)
-    rank_floor = jnp.finfo(dtype).eps * max(n, v) * jnp.maximum(squares[0], 0)
-    kept = squares > rank_floor
+    right = vectors if v <= n else up(vectors)
+    return _singular(squares, right, max(n, v), v > n)
+
+
+_down, _up = jax.jit(terms.project), jax.jit(terms.project_transpose)
+
+
+@functools.partial(jax.jit, static_argnames=("size", "divide"))
+def _singular(squares, right, size, divide):
+    """Singular values of their squares, and right vectors (still times those values if ``divide``), 0 past the rank."""
+    kept = squares > jnp.finfo(squares.dtype).eps * size * jnp.maximum(squares[0], 0)
     values = jnp.where(kept, jnp.sqrt(jnp.where(kept, squares, 1)), 0)
-    right = vectors if v <= n else up(vectors) / jnp.where(kept, values, 1)[None, :]
+    right = right / jnp.where(kept, values, 1)[None, :] if divide else right
     return values, fix_signs(jnp.where(kept[None, :], right, 0))
 
 

@@ -18,7 +18,7 @@ ROOMS = (
     (2, {"losses"}),
     (3, {"text", "markup"}),
     (3, {"features"}),
-    (3, {"linalg", "covariance"}),
+    (3, {"linalg", "krylov", "covariance"}),
     (3, {"pairs"}),
     (3, {"optim", "checkpoints"}),
     (3, {"retrieval", "scorers"}),

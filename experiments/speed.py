@@ -1,0 +1,122 @@
+"""Speed: what each part takes on one core and on two, beside its limit and the programs one would use instead.
+
+Every row first agrees with a float64 reference, then is timed in turns with its limit or its peers in the same run,
+warmed up and waited for: median of seven runs (fewer of slow ones) with minimum and spread. Expected, at the sizes of
+the full preset: value and gradient of the all-pairs loss within 1.4 x the time of its three matrix products on one core
+and 1.6 x on two, under 1 GB above the embeddings; an L-BFGS iteration of S2Net within 0.95 s on one core and 1.1
+evaluations; OPCA at least 5 x as fast as the dense eigenproblem to the same MRR; the demo within three minutes on two.
+
+    python experiments/speed.py --preset full
+    python experiments/speed.py --preset quick --only project all-pairs --out /tmp/quick
+
+Each core count is a process of its own, pinned before anything starts threads. Peers that are not installed
+(`pip install 'jaxsim-text[peers]'`) are said to be missing. Time: quick under a minute; full about 25 minutes on an
+otherwise idle machine, on one core and then on two.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+TABLES = {1: "one-core", 2: "two-cores"}
+NAMES = ("matmul", "project", "all-pairs", "lbfgs", "top-k", "lsa", "opca", "demo")
+PINNED = "JAXSIM_SPEED_CORES"
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--preset", choices=("quick", "full"), default="quick")
+    parser.add_argument("--cores", type=int, choices=tuple(TABLES), help="both unless given; quick: one")
+    parser.add_argument("--only", nargs="+", choices=NAMES, metavar="NAME", help=f"of {', '.join(NAMES)}; all unless "
+                        "given")
+    parser.add_argument("--out", type=Path, help="folder of the records; experiments/results for full, a temporary "
+                        "folder for quick")
+    return parser
+
+
+def pinned(cores: int, arguments: list[str]) -> int:
+    """Runs this script again in a process that owns ``cores`` cores from its first instruction on.
+
+    Returns:
+      Its exit status.
+    """
+    environment = {**os.environ, PINNED: str(cores), "OMP_WAIT_POLICY": "passive", "JAX_PLATFORMS": "cpu",
+                   **dict.fromkeys(_THREADS, str(cores))}
+    if not hasattr(os, "sched_setaffinity"):
+        environment["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + f" --xla_force_host_platform_device_count={cores}"
+        return subprocess.run([sys.executable, __file__, *arguments], env=environment).returncode
+    before = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, sorted(before)[:cores])
+        return subprocess.run([sys.executable, __file__, *arguments], env=environment).returncode
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def measure(given: argparse.Namespace, cores: int, out: Path) -> int:
+    """Measures the rows asked for in this process and writes a record of each; 1 if one had no parity, else 0."""
+    import speed_rows
+
+    from jaxsim import records
+
+    full = given.preset == "full"
+    environment = records.environment()
+    if full and out == ROOT / "results" and environment["dirty"]:
+        raise SystemExit("speed: expected a committed tree, got uncommitted changes (or give --out another folder)")
+    status = 0
+    for name in given.only or NAMES:
+        begun = time.perf_counter()
+        try:
+            sheet = speed_rows.ROWS[name](speed_rows.FULL if full else speed_rows.QUICK, cores, full)
+        except ArithmeticError as error:
+            print(f"{TABLES[cores]}: no record: {error}", file=sys.stderr, flush=True)
+            status = 1
+            continue
+        record = records.new(
+            experiment="speed", paper="none", table=TABLES[cores], row=sheet.row, status=sheet.status(),
+            config={"preset": given.preset, "cores": cores, **sheet.config}, dataset=sheet.dataset, metrics={},
+            environment=environment, measurements=sheet.lines, seconds={"evaluate": time.perf_counter() - begun},
+        )
+        records.write(record, out, allow_dirty=not full)
+        print(f"{TABLES[cores]}: {name}, {time.perf_counter() - begun:.0f} s: {sheet.status()}", file=sys.stderr,
+              flush=True)
+        for line in sheet.lines:
+            ratio = f"  {line['ratio']:.3g} x {line['of']}" if "ratio" in line else ""
+            print(f"  {line['name']}: {line['value']:.4g} {line['unit']}{ratio}  {line.get('note', '')}",
+                  file=sys.stderr, flush=True)
+    return status
+
+
+def main() -> int:
+    """Starts a pinned process for every core count, or measures inside one."""
+    parser = _parser()
+    given = parser.parse_args()
+    results, quick = ROOT / "results", given.preset == "quick"
+    inside = os.environ.get(PINNED)
+    if inside is not None:
+        return measure(given, int(inside), given.out.resolve())
+    if quick and given.out is not None and given.out.resolve().is_relative_to(results):
+        parser.error("--out: expected a folder outside experiments/results for the quick preset")
+    out = given.out or (Path(tempfile.mkdtemp(prefix="jaxsim-")) if quick else results)
+    has = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    failed = 0
+    for cores in (given.cores,) if given.cores else (1,) if quick else tuple(TABLES):
+        if cores > has:
+            parser.error(f"--cores: expected at most {has} (cores of this process), got {cores}")
+        arguments = ["--preset", given.preset, "--cores", str(cores), "--out", str(out)]
+        status = pinned(cores, arguments + (["--only", *given.only] if given.only else []))
+        failed = failed or status
+    print(out)
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

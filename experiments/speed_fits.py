@@ -22,7 +22,7 @@ from jaxsim.methods import lsa as lsa_method
 from jaxsim.methods import opca as opca_method
 from jaxsim.methods import s2net
 from jaxsim.models.projection import Projection
-from jaxsim.optim import jaxopt
+from jaxsim.optim.lbfgs import jaxopt
 
 GAMMA, NOISE = 10.0, 1e-4
 

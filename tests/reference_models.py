@@ -113,17 +113,21 @@ def pca(documents, k: int) -> np.ndarray:
     return fix_signs(scipy.linalg.eigh(covariance(documents))[1][:, ::-1][:, :k])
 
 
-def opca(views, k: int, noise: float) -> np.ndarray:
-    """002 Eq. (7), (9)-(11)."""
+def signal_and_noise(views, noise: float) -> tuple[np.ndarray, np.ndarray]:
+    """002 Eq. (9)-(11)."""
     mean = sum(views) / len(views)
     signal = sum(covariance(view) for view in views)
     distortion = sum((view - mean).T @ (view - mean) for view in views) / len(mean)
-    distortion = distortion + noise * np.eye(mean.shape[1])
-    return fix_signs(scipy.linalg.eigh(signal, distortion)[1][:, ::-1][:, :k])
+    return signal, distortion + noise * np.eye(mean.shape[1])
+
+
+def opca(views, k: int, noise: float) -> np.ndarray:
+    """002 Eq. (7)."""
+    return fix_signs(scipy.linalg.eigh(*signal_and_noise(views, noise))[1][:, ::-1][:, :k])
 
 
 def dda(views, k: int, noise: float, num_blocks: int, block_k: int) -> np.ndarray:
-    """002 §4: OPCA inside every block of terms (j modulo the number of blocks), then OPCA of all their outputs."""
+    """002 §4: OPCA inside every block of terms (j modulo the number of blocks), then inside the span of all of them."""
     v = views[0].shape[1]
     first = np.zeros((v, 0))
     for start in range(num_blocks):
@@ -131,7 +135,8 @@ def dda(views, k: int, noise: float, num_blocks: int, block_k: int) -> np.ndarra
         columns = np.zeros((v, min(block_k, block.size)))
         columns[block] = opca([view[:, block] for view in views], columns.shape[1], noise)
         first = np.concatenate([first, columns], axis=1)
-    return first @ opca([view @ first for view in views], k, noise / (1 + noise))
+    signal, distortion = (first.T @ matrix @ first for matrix in signal_and_noise(views, noise))
+    return fix_signs(first @ scipy.linalg.eigh(signal, distortion)[1][:, ::-1][:, :k])
 
 
 def cca(left, right, k: int, ridge: float) -> tuple[np.ndarray, np.ndarray]:

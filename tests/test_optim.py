@@ -84,7 +84,7 @@ def test_the_compact_direction_is_the_two_loop_recursion(rng):
         step = rng.normal(size=dim)
         steps, changes = [*steps, step][-h:], [*changes, hessian @ step][-h:]
         new_x, new_grad = x + step, grad + hessian @ step
-        *state, direction = optim._advance(*state, x, grad, new_x, new_grad)
+        *state, direction = optim.lbfgs._advance(*state, x, grad, new_x, new_grad)
         x, grad = new_x, new_grad
         expected = reference.lbfgs_direction(grad, steps, changes)
         np.testing.assert_allclose(direction, expected, atol=1e-9 * np.linalg.norm(expected))

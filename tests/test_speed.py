@@ -111,7 +111,7 @@ def test_the_history_of_lbfgs_is_not_copied():
     vectors = [jnp.full((size,), float(i), jnp.float32) for i in range(4)]
     pairs = jnp.zeros((2 * h, size), jnp.float32)
     square, count = jnp.zeros((h, h), jnp.float32), jnp.zeros((), jnp.int32)
-    stored = optim._store.lower(pairs, count, *vectors).compile().memory_analysis()
+    stored = optim.lbfgs._store.lower(pairs, count, *vectors).compile().memory_analysis()
     assert stored.alias_size_in_bytes >= pairs.nbytes and stored.temp_size_in_bytes < pairs.nbytes / h
-    read = optim._direction.lower(pairs, square, square, count, *vectors).compile().memory_analysis()
+    read = optim.lbfgs._direction.lower(pairs, square, square, count, *vectors).compile().memory_analysis()
     assert read.temp_size_in_bytes < pairs.nbytes / 2

@@ -1,0 +1,12 @@
+"""Optimisation: the only room that imports jaxopt and optax.
+
+`minimize_lbfgs` runs jaxopt's L-BFGS on a whole collection, `minimize_sgd` any optax transformation over minibatches.
+Both report progress, stop early on a validation score, return the best parameters, and continue from a checkpoint bit
+for bit.
+"""
+
+from jaxsim.optim.lbfgs import minimize_lbfgs
+from jaxsim.optim.monitor import Fit, closed_form
+from jaxsim.optim.sgd import minimize_sgd
+
+__all__ = ["Fit", "closed_form", "minimize_lbfgs", "minimize_sgd"]

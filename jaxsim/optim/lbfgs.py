@@ -1,0 +1,256 @@
+"""L-BFGS: jaxopt's, with the search direction in compact form.
+
+The pairs ``S, Y`` stand in one matrix, the two-loop recursion runs on its small Gram matrices, and an iteration reads
+the history twice instead of copying it. jaxopt announces that it is no longer maintained; it stands behind this file
+alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxsim import checkpoints, checks
+from jaxsim.optim.monitor import Fit, Monitor, dot, expect_finite, mark_of
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)
+    import jaxopt
+
+
+class _Lbfgs(NamedTuple):
+    """State between iterations, all of it arrays: this is what a checkpoint holds."""
+
+    params: Any
+    value: jax.Array
+    grad: Any
+    direction: Any
+    pairs: Any  # a leaf [2 h, ...]: rows 0 … h-1 are S, rows h … 2h-1 are Y
+    sy: jax.Array  # [h, h], S Yᵀ
+    yy: jax.Array  # [h, h], Y Yᵀ
+    count: jax.Array
+
+
+@functools.partial(jax.jit, static_argnames="objective")
+def _evaluate(objective, params, data):
+    value, grad = jax.value_and_grad(objective)(params, data)
+    return value, grad, jnp.sqrt(dot(grad, grad))
+
+
+@functools.partial(jax.jit, static_argnames=("objective", "max_linesearch"))
+def _search(objective, max_linesearch, state: _Lbfgs, data):
+    # A vast c2 switches the curvature condition off and leaves sufficient decrease: backtracking only shortens, so a
+    # trial that is too short already (or in a concave region) would be shortened to nothing. `_advance` skips pairs
+    # without curvature instead. (jaxopt's own "armijo" evaluates value and gradient apart.)
+    search = jaxopt.BacktrackingLineSearch(
+        fun=jax.value_and_grad(objective), value_and_grad=True, maxiter=max_linesearch, condition="wolfe", c2=1e30
+    )
+    solver = jaxopt.LBFGS(
+        fun=jax.value_and_grad(objective),
+        value_and_grad=True,
+        linesearch=search,
+        linesearch_init="max",
+        implicit_diff=False,
+    )
+    # The whole step is tried first (jaxopt's linesearch_init="max").
+    _, found = solver.run_ls(
+        jnp.asarray(solver.max_stepsize, state.value.dtype), state.params, value=state.value, grad=state.grad,
+        descent_direction=state.direction, fun_args=(data,), fun_kwargs={},
+    )
+    norm = jnp.sqrt(dot(found.grad, found.grad))
+    return found.params, found.value, found.grad, found.num_fun_eval, found.failed, norm
+
+
+_precisely = functools.partial(jnp.matmul, precision="highest")
+
+
+@functools.partial(jax.jit, donate_argnames=("pairs",))
+def _store(pairs, count, old_params, old_grad, params, grad):
+    """Writes the newest pair over the oldest, in place."""
+    step = jax.tree.map(jnp.subtract, params, old_params)
+    change = jax.tree.map(jnp.subtract, grad, old_grad)
+
+    def written(m, s, y):
+        h = m.shape[0] // 2
+        return m.at[count % h].set(s).at[h + count % h].set(y)
+
+    return jax.tree.map(written, pairs, step, change)
+
+
+@jax.jit
+def _direction(pairs, sy, yy, count, old_params, old_grad, params, grad):
+    """The next direction: jaxopt's two-loop recursion on small matrices."""
+    h = sy.shape[0]
+    slot = count % h
+    step = jax.tree.map(jnp.subtract, params, old_params)
+    change = jax.tree.map(jnp.subtract, grad, old_grad)
+
+    def products(m, g, y):
+        m = m.reshape(2 * h, -1)
+        return jnp.stack([_precisely(m, g.reshape(-1)), _precisely(m, y.reshape(-1))], axis=1)
+
+    along = sum(jax.tree.leaves(jax.tree.map(products, pairs, grad, change)))
+    s_g, y_g, s_y, y_y = along[:h, 0], along[h:, 0], along[:h, 1], along[h:, 1]
+    sy = sy.at[:, slot].set(s_y)
+    yy = yy.at[:, slot].set(y_y).at[slot, :].set(y_y)
+    # A pair without curvature gets diagonal 0, which takes it out of the recursion (rho = 0).
+    s_s = dot(step, step)
+    curved = s_y[slot] > 1e-7 * jnp.sqrt(s_s * y_y[slot])
+    sy = sy.at[slot, slot].set(jnp.where(curved, s_y[slot], 0))
+    curvature = jnp.diagonal(sy)
+    some = curvature > 0
+    rho = jnp.where(some, 1 / jnp.where(some, curvature, 1), 0)
+    # The scale of the newest pair that counts; without any, as long a step as the last.
+    newest = jnp.argmin(jnp.where(some, (slot - jnp.arange(h)) % h, h))
+    last_length = jnp.sqrt(s_s / jnp.maximum(dot(grad, grad), jnp.finfo(s_s.dtype).tiny))
+    scale = jnp.where(jnp.any(some), curvature[newest] / jnp.where(some[newest], yy[newest, newest], 1), last_length)
+    oldest = count + 1  # the slot written longest ago, modulo h
+
+    # r = -grad - sum_j alpha_j y_j, newest to oldest; only products with older S and newer Y are read.
+    def right(j, alpha):
+        i = (oldest + h - 1 - j) % h
+        return alpha.at[i].set(rho[i] * (-s_g[i] - jnp.dot(alpha, sy[i])))
+
+    alpha = jax.lax.fori_loop(0, h, right, jnp.zeros_like(rho))
+
+    def left(j, weight):
+        i = (oldest + j) % h
+        beta = rho[i] * (scale * (-y_g[i] - jnp.dot(alpha, yy[i])) + jnp.dot(weight, sy[:, i]))
+        return weight.at[i].set(alpha[i] - beta)
+
+    weight = jax.lax.fori_loop(0, h, left, jnp.zeros_like(rho))
+    coefficients = jnp.concatenate([weight, -scale * alpha])
+    direction = jax.tree.map(
+        lambda m, g: _precisely(coefficients, m.reshape(2 * h, -1)).reshape(g.shape) - scale * g, pairs, grad
+    )
+    return sy, yy, count + 1, direction
+
+
+def _advance(pairs, sy, yy, count, old_params, old_grad, params, grad):
+    """Stores the newest pair in place of the oldest and gives the next direction."""
+    # Two programs, because XLA copies the whole history where one both writes and reads it.
+    pairs = _store(pairs, count, old_params, old_grad, params, grad)
+    return pairs, *_direction(pairs, sy, yy, count, old_params, old_grad, params, grad)
+
+
+def minimize_lbfgs(
+    objective: Callable,
+    params,
+    data,
+    *,
+    max_iter: int = 100,
+    tol: float = 1e-6,
+    history_size: int = 10,
+    max_linesearch: int = 30,
+    first_step: float | None = None,
+    validate: Callable | None = None,
+    patience: int | None = None,
+    checkpoint=None,
+    checkpoint_every: int = 10,
+    progress: bool = False,
+    label: str = "L-BFGS",
+) -> Fit:
+    """Minimises ``objective(params, data)`` by L-BFGS (Nocedal and Wright, algorithm 7.5).
+
+    Args:
+      objective: module-level function returning a scalar; compiled once a shape, so hyper-parameters belong in
+        ``data``.
+      params: pytree of floating arrays, exactly what is optimised.
+      data: pytree of arrays, the constants.
+      max_iter: largest number of iterations.
+      tol: stop when the gradient norm is at most this.
+      history_size: pairs kept; each costs twice the size of ``params``.
+      max_linesearch: largest number of evaluations a line search.
+      first_step: length of the first trial step relative to the norm of ``params``; jaxopt's rule (the negative
+        gradient itself, which depends on the scale of ``params``) unless given.
+      validate: function of params giving a score, higher is better; called at the start and after every iteration.
+      patience: iterations without a better score before stopping.
+      checkpoint: folder for checkpoints; an existing one of the same problem is continued.
+      checkpoint_every: iterations between checkpoints; Ctrl-C writes one too.
+      progress: whether to show a bar on a terminal's stderr.
+      label: name on the bar.
+
+    Returns:
+      `Fit`. A line search that fails but lowers the loss is marked ``"line_search_failed"`` in its entry of the
+      history; one that does not ends the fit, ``converged`` False and ``"stop": "line search failed"`` in the last
+      entry.
+
+    Raises:
+      ValueError: for bad settings, an unwritable folder, or a checkpoint of another problem.
+      FloatingPointError: if the loss is not finite, naming the step.
+
+    Example:
+      >>> def objective(x, data):
+      ...     return jnp.sum((x - data) ** 2)
+      >>> fit = minimize_lbfgs(objective, jnp.zeros(2), jnp.array([1.0, 2.0]))
+      >>> [round(float(x), 4) for x in fit.params]
+      [1.0, 2.0]
+    """
+    checks.expect(history_size >= 1, "history_size", "at least 1", history_size)
+    checks.expect(checkpoint_every >= 1, "checkpoint_every", "at least 1", checkpoint_every)
+    params = jax.tree.map(lambda leaf: jnp.asarray(leaf), params)
+    monitor = Monitor(max_iter, validate=validate, patience=patience, progress=progress, label=label)
+    value, grad, norm = _evaluate(objective, params, data)
+    expect_finite(float(value), 0, label)
+    dtype = value.dtype
+    scale = jnp.ones((), dtype)
+    if first_step is not None and float(norm) > 0:
+        scale = (first_step * jnp.sqrt(dot(params, params)) / norm).astype(dtype)
+    pairs = jax.tree.map(lambda leaf: jnp.zeros((2 * history_size, *leaf.shape), leaf.dtype), params)
+    square = jnp.zeros((history_size, history_size), dtype)
+    state = _Lbfgs(params, value, grad, jax.tree.map(lambda g: -scale * g, grad), pairs, square, square,
+                   jnp.zeros((), jnp.int32))
+    step, evaluations = 0, 1
+    folder = mark = None
+    if checkpoint is not None:
+        folder = checkpoints.prepare(checkpoint)
+        settings = [history_size, max_linesearch, -1.0 if first_step is None else first_step, tol]
+        mark = mark_of(objective, params, data, settings)
+        saved = checkpoints.load(folder, (state, params), fingerprint=mark)
+        if saved is not None:
+            (state, best), meta = jax.tree.map(jnp.asarray, saved[0]), saved[1]
+            monitor.restore(meta, best if meta["best_step"] >= 0 and validate is not None else None)
+            step, evaluations = monitor.history[-1]["step"], monitor.history[-1]["evaluations"]
+            norm = monitor.history[-1]["grad_norm"]
+            if int(state.count) > step:  # interrupted in the middle of ``validate``
+                step, evaluations, norm = int(state.count), meta["evaluations"], meta["grad_norm"]
+                monitor.record(step, float(state.value), norm, evaluations, state.params)
+    if not monitor.history:
+        monitor.record(0, float(value), float(norm), evaluations, params)
+
+    def keep():
+        best = state.params if monitor.best_params is None else monitor.best_params
+        meta = {**monitor.meta(), "fingerprint": mark, "evaluations": evaluations, "grad_norm": float(norm)}
+        checkpoints.save(folder, (state, best), meta)
+
+    stop = monitor.history[-1].get("stop")
+    try:
+        while step < max_iter and float(norm) > tol and not monitor.exhausted(step) and stop is None:
+            found, value, grad, used, failed, norm = _search(objective, max_linesearch, state, data)
+            step, evaluations = step + 1, evaluations + int(used)
+            expect_finite(float(value), step, label)
+            if bool(failed) and not float(value) < float(state.value):
+                stop = "line search failed"
+                monitor.history[-1].update(stop=stop, evaluations=evaluations)
+                break
+            with checkpoints.uninterrupted():
+                moved = _advance(state.pairs, state.sy, state.yy, state.count, state.params, state.grad, found, grad)
+                pairs, sy, yy, count, direction = moved
+                state = _Lbfgs(found, value, grad, direction, pairs, sy, yy, count)
+            monitor.record(step, float(value), float(norm), evaluations, found)
+            if bool(failed):
+                monitor.history[-1]["line_search_failed"] = True
+            if folder is not None and step % checkpoint_every == 0:
+                keep()
+    except KeyboardInterrupt:
+        if folder is not None:
+            keep()
+        raise
+    if folder is not None:
+        keep()
+    return monitor.result(state.params, monitor.history[-1]["grad_norm"] <= tol)

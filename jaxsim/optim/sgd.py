@@ -1,0 +1,120 @@
+"""Stochastic gradient descent over minibatches by any optax transformation."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from jaxsim import checkpoints, checks
+from jaxsim.optim.monitor import Fit, Monitor, dot, expect_finite, mark_of
+
+
+@functools.partial(jax.jit, static_argnames=("objective", "optimizer"), donate_argnames=("params", "opt_state"))
+def _sgd_step(objective, optimizer, params, opt_state, batch):
+    value, grad = jax.value_and_grad(objective)(params, batch)
+    updates, opt_state = optimizer.update(grad, opt_state, params)
+    return optax.apply_updates(params, updates), opt_state, value, jnp.sqrt(dot(grad, grad))
+
+
+def minimize_sgd(
+    objective: Callable,
+    params,
+    batches: Callable[[jax.Array], Iterable],
+    *,
+    key: jax.Array,
+    optimizer: optax.GradientTransformation | None = None,
+    learning_rate: float = 0.01,
+    max_iter: int = 10,
+    validate: Callable | None = None,
+    patience: int | None = None,
+    checkpoint=None,
+    checkpoint_every: int = 1,
+    progress: bool = False,
+    label: str = "SGD",
+) -> Fit:
+    """Minimises the mean of ``objective(params, batch)`` over minibatches by an optax transformation.
+
+    Args:
+      objective: module-level function returning a scalar.
+      params: pytree of floating arrays.
+      batches: function of a key giving one epoch's batches, pytrees of arrays of constant shape (pad the last one).
+      key: PRNG key; epoch ``e`` uses ``fold_in(key, e)``.
+      optimizer: optax transformation; plain SGD at ``learning_rate`` unless given.
+      learning_rate: of the default optimizer.
+      max_iter: epochs.
+      validate: function of params giving a score, higher is better; called at the start and after every epoch.
+      patience: epochs without a better score before stopping.
+      checkpoint: folder for checkpoints; an existing one of the same problem is continued.
+      checkpoint_every: epochs between checkpoints; Ctrl-C writes the last whole epoch.
+      progress: whether to show a bar on a terminal's stderr.
+      label: name on the bar.
+
+    Returns:
+      `Fit`; loss and gradient norm of an entry are means over the epoch's batches, NaN before the first;
+      ``converged`` is True only if patience ran out.
+
+    Raises:
+      ValueError: for bad settings, an empty epoch, an unwritable folder, or a checkpoint of another problem.
+      FloatingPointError: if the loss is not finite, naming the step.
+
+    Example:
+      >>> def objective(x, batch):
+      ...     return jnp.mean((x - batch) ** 2)
+      >>> fit = minimize_sgd(objective, jnp.zeros(()), lambda key: [jnp.ones(4)] * 50, key=jax.random.key(0),
+      ...                    learning_rate=0.1, max_iter=2)
+      >>> round(float(fit.params), 4)
+      1.0
+    """
+    checks.expect(checkpoint_every >= 1, "checkpoint_every", "at least 1", checkpoint_every)
+    start = params
+    # Updates are donated, so the caller's arrays are copied once.
+    params = jax.tree.map(lambda leaf: jnp.array(leaf, copy=True), params)
+    optimizer = _default_sgd(learning_rate) if optimizer is None else optimizer
+    opt_state = optimizer.init(params)
+    monitor = Monitor(max_iter, validate=validate, patience=patience, progress=progress, label=label)
+    step, evaluations = 0, 0
+    folder = mark = None
+    if checkpoint is not None:
+        folder = checkpoints.prepare(checkpoint)
+        mark = mark_of(objective, start, jax.random.key_data(key), learning_rate)
+        saved = checkpoints.load(folder, (params, opt_state, params), fingerprint=mark)
+        if saved is not None:
+            (params, opt_state, best), meta = jax.tree.map(jnp.asarray, saved[0]), saved[1]
+            monitor.restore(meta, best if validate is not None else None)
+            step, evaluations = monitor.history[-1]["step"], monitor.history[-1]["evaluations"]
+    if not monitor.history:
+        monitor.record(0, float("nan"), float("nan"), 0, jax.tree.map(jnp.copy, params))
+    unsaved = None
+    try:
+        while step < max_iter and not monitor.exhausted(step):
+            total, norms, number = 0.0, 0.0, 0
+            for batch in batches(jax.random.fold_in(key, step)):
+                params, opt_state, value, norm = _sgd_step(objective, optimizer, params, opt_state, batch)
+                total, norms, number = total + value, norms + norm, number + 1
+            checks.expect(number > 0, "batches", "at least one batch an epoch", 0)
+            step, evaluations = step + 1, evaluations + number
+            expect_finite(float(total), evaluations, label)
+            monitor.record(step, float(total) / number, float(norms) / number, evaluations,
+                           jax.tree.map(jnp.copy, params))
+            if folder is None:
+                continue
+            best = params if monitor.best_params is None else monitor.best_params
+            # A copy, because the next epoch's steps donate these arrays.
+            unsaved = jax.tree.map(jnp.copy, (params, opt_state, best)), {**monitor.meta(), "fingerprint": mark}
+            if step % checkpoint_every == 0 or step == max_iter:
+                checkpoints.save(folder, *unsaved)
+                unsaved = None
+    except KeyboardInterrupt:
+        if unsaved is not None:
+            checkpoints.save(folder, *unsaved)
+        raise
+    return monitor.result(params, monitor.exhausted(step))
+
+
+@functools.cache
+def _default_sgd(learning_rate: float) -> optax.GradientTransformation:
+    return optax.sgd(learning_rate)

@@ -6,6 +6,7 @@ import argparse
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 from mates_corpora import CORPORA
 from mates_rows import FULL, QUICK, Table
@@ -33,6 +34,8 @@ def main(
                         help="folder of fitted projections")
     parser.add_argument("--release", type=Path, help="the official Europarl release, for --preset paper")
     parser.add_argument("--again", action="store_true", help="run rows that have a record once more")
+    parser.add_argument("--judge", action="store_true", help="fit nothing: only mark best sets and statuses "
+                        "again, from the records' per-query values")
     given = parser.parse_args()
     quick = given.preset == "quick"
     if given.preset == "paper" and given.release is None:
@@ -40,8 +43,17 @@ def main(
     out = given.out or (Path(tempfile.mkdtemp(prefix="jaxsim-")) if quick else ROOT / "results")
     if quick and out.resolve().is_relative_to(ROOT / "results"):
         parser.error("--out: expected a folder outside experiments/results for the quick preset")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        given.cache.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        parser.exit(2, f"{parser.prog}: --out, --cache: expected folders that can be written to, got {error}\n")
     names = given.tables or (("paper",) if given.preset == "paper" else QUICK_TABLES if quick else tuple(CORPORA))
     for name in names:
+        if given.judge:
+            if (out / experiment / name).is_dir():
+                finish(SimpleNamespace(out=out, experiment=experiment, name=name, publish=not quick))
+            continue
         try:
             table = Table(experiment, name, QUICK if quick else FULL, out, out / "cache" if quick else given.cache,
                           publish=not quick, release=given.release)

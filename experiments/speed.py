@@ -10,8 +10,8 @@ evaluations; OPCA at least 5 x as fast as the dense eigenproblem to the same MRR
     python experiments/speed.py --preset quick --only project all-pairs --out /tmp/quick
 
 Each core count is a process of its own, pinned before anything starts threads. Peers that are not installed
-(`pip install 'jaxsim-text[peers]'`) are said to be missing. Time: quick under a minute; full about 25 minutes on an
-otherwise idle machine, on one core and then on two.
+(`pip install 'jaxsim-text[peers]'`) are said to be missing. Time: quick under a minute; full about a quarter of an hour
+on an otherwise idle machine, on one core and then on two.
 """
 
 from __future__ import annotations

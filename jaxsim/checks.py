@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["binary_lists", "expect", "positive_int", "real", "score_lists", "targets"]
+__all__ = ["between", "binary_lists", "expect", "kind", "positive_int", "real", "score_lists", "targets"]
 
 
 def expect(condition: bool, argument: str, expected: str, got: object) -> None:
@@ -45,6 +45,49 @@ def positive_int(value: object, argument: str) -> None:
     """
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     expect(whole and value >= 1, argument, "a whole number of at least 1", value)
+
+
+def between(value: object, argument: str, most: int, reason: str) -> None:
+    """Refuse anything but a whole number from 1 to ``most``.
+
+    Args:
+      value: The value to look at.
+      argument: Its name, as the caller wrote it.
+      most: The largest legal value; 0 or less where no value is.
+      reason: What sets the bound, for the message.
+
+    Raises:
+      ValueError: For other types (booleans included) and for numbers out of range.
+
+    Example:
+      >>> between(4, "k", 3, "terms")
+      Traceback (most recent call last):
+      ...
+      ValueError: k: expected a whole number between 1 and 3 (terms), got 4
+    """
+    expect(most >= 1, argument, f"something to choose it from ({reason})", "none")
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    expect(whole and 1 <= value <= most, argument, f"a whole number between 1 and {most} ({reason})", value)
+
+
+def kind(value: object, argument: str, *types: type) -> None:
+    """Refuse values of other types.
+
+    Args:
+      value: The value to look at.
+      argument: Its name, as the caller wrote it.
+      *types: What it may be.
+
+    Raises:
+      ValueError: For any other type.
+
+    Example:
+      >>> kind("tanh", "activation", int)
+      Traceback (most recent call last):
+      ...
+      ValueError: activation: expected int, got str
+    """
+    expect(isinstance(value, types), argument, " or ".join(one.__name__ for one in types), type(value).__name__)
 
 
 def real(values, argument: str) -> np.ndarray:

@@ -31,12 +31,12 @@ def _options(
 
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the record, the picture and the model.")] = Path("runs/demo"),
+    out: Annotated[Path, typer.Option(help="Folder for the record and the picture.")] = Path("runs/demo"),
     k: Annotated[int, typer.Option(min=1, help="Dimension of the projections.")] = 300,
     max_iter: Annotated[int, typer.Option(min=1, help="L-BFGS iterations of S2Net at most.")] = 40,
     seed: Annotated[int, typer.Option(help="Seed of whatever is random.")] = 0,
 ) -> None:
-    """Learn a projection from the docstrings of installed packages and compare it with five baselines."""
+    """Learn a projection from the docstrings of installed packages and compare it with six baselines."""
     from jaxsim import demo as program
 
     _show(program.run(out, k=k, max_iter=max_iter, seed=seed))

@@ -77,7 +77,7 @@ def run(out: Path, *, k: int = 300, max_iter: int = 40, seed: int = 0, num_pairs
     """Fits S2Net and its baselines on docstrings and writes a record and a picture.
 
     Args:
-      out: folder for ``record.json`` (inside ``demo/docstrings``) and ``demo.png``.
+      out: folder for the record (``demo/docstrings/s2net.json``) and ``demo.png``.
       k: dimension of every projection.
       max_iter: L-BFGS iterations of S2Net at most.
       seed: salt of the split into training, dev and test pairs; nothing else is random.

@@ -96,7 +96,7 @@ def top_eigh(
       >>> [round(float(v), 4) for v in values]
       [3.0, 2.0]
     """
-    checks.expect(1 <= k <= dim, "k", f"between 1 and {dim}", k)
+    checks.between(k, "k", dim, "size of the operator")
     dtype = jnp.dtype(dtype or jnp.result_type(float))
     block, steps = _basis_size(k, basis_factor, block_size)
     if block * steps >= dim:
@@ -155,7 +155,7 @@ def top_generalised(
       >>> round(float(values[0]), 4)
       1.5
     """
-    checks.expect(1 <= k <= dim, "k", f"between 1 and {dim}", k)
+    checks.between(k, "k", dim, "size of the operator")
     dtype = jnp.dtype(dtype or jnp.result_type(float))
     block, steps = _basis_size(k, basis_factor, block_size)
     if block * steps >= dim:
@@ -205,7 +205,7 @@ def truncated_svd(documents: Terms, k: int, *, key: jax.Array, basis_factor: flo
       [3.0, 2.0]
     """
     n, v = documents.num_docs, documents.num_terms
-    checks.expect(1 <= k <= min(n, v), "k", f"between 1 and {min(n, v)} (the largest possible rank)", k)
+    checks.between(k, "k", min(n, v), "the largest possible rank")
     dtype = documents.values.dtype
     down, up = functools.partial(_down, documents), functools.partial(_up, documents)
     small_side = (lambda x: up(down(x))) if v <= n else (lambda x: down(up(x)))

@@ -212,6 +212,8 @@ def all_pairs_logistic(left, right, *, gamma=10.0, block_size: int | None = None
     checks.expect(right.shape == left.shape, "right", f"shape {left.shape} (as left)", right.shape)
     block_rows = _BLOCK_ROWS if block_size is None else block_size
     checks.expect(block_rows >= 1, "block_size", "at least 1", block_rows)
+    if isinstance(gamma, int | float):
+        checks.expect(0 < gamma < float("inf"), "gamma", "a positive number", gamma)
     dtype = jnp.result_type(left, right, jnp.float32)
     left, right = unit(left.astype(dtype)), unit(right.astype(dtype))
     m = left.shape[0]

@@ -16,6 +16,11 @@ _MARKUP = (
     re.compile(r"<pre\b[^>]*>.*?</pre\s*>", re.DOTALL | re.IGNORECASE),
     re.compile(r"(?<!`)(`+)(?!`)(?:(?!\n[ \t]*\n).)+?(?<!`)\1(?!`)", re.DOTALL),
     re.compile(r"<!--.*?-->|</?[A-Za-z!?][^<>]*>", re.DOTALL),
+    # Includes and imports name files, anchors and link definitions have identifiers: equal on both sides.
+    re.compile(r"\[!(?:INCLUDE|code)[^\[\]]*\[[^\]]*\][^\]\n]*\]", re.IGNORECASE),
+    re.compile(r"\{\*.*?\*\}|\{[ ]?#[\w-]+[ ]?\}"),
+    re.compile(r"^(?:import|export)\b.*\bfrom[ ]+['\"].*$", re.MULTILINE),
+    re.compile(r"^[ \t]*\[[^\]\n]+\]:[^\n]*$", re.MULTILINE),
     re.compile(r"(?<=\])\((?:[^()\n]|\([^()\n]*\))*\)"),
     re.compile(r"\{\{.*?\}\}", re.DOTALL),
     re.compile(r"\b(?:https?|ftp)://\S+|\bwww\.\S+", re.IGNORECASE),
@@ -34,10 +39,11 @@ def prose(text: str) -> str:
 
     Removed, in this order: the leading ``---`` block (its ``title:`` value stays, as the first line; ``localeTitle:``,
     the translated title of some collections, goes before it), fenced code, ``<pre>`` blocks, inline code, HTML tags,
-    link targets, ``{{...}}`` macros, bare URLs. Each removed part leaves one space.
+    includes (``[!INCLUDE[...]]``, ``{* ... *}``), lines of imports (MDX), link targets and definitions, heading
+    anchors (``{#id}``), ``{{...}}`` macros, bare URLs. Each removed part leaves one space.
 
     Args:
-      text: the page as it stands in its source; line ends may be ``\n`` or ``\r\n``.
+      text: the page as it stands in its source; line ends may be ``\n``, ``\r\n`` or ``\r``.
 
     Returns:
       The stripped text; stripping it once more changes nothing in ordinary pages.
@@ -46,7 +52,7 @@ def prose(text: str) -> str:
       >>> prose("---\ntitle: Maps\nslug: Web/Map\n---\nSee [the guide](/en/map) and `Map()`.").split()
       ['Maps', 'See', '[the', 'guide]', 'and', '.']
     """
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     title = ""
     front = _FRONT_MATTER.match(text)
     if front:

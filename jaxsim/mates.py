@@ -137,6 +137,7 @@ def from_pairs(
     Raises:
       ValueError: as `build`.
     """
+    checks.expect(len(pairs) > 0, "pairs", "at least one pair", "none")
     left, right = tokenize(pairs)
     groups = splits.group_near_duplicates(left, right)
     keep = splits.first_of_equals(left, right, pairs.ids)

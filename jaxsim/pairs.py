@@ -45,6 +45,7 @@ def labelled(left, right, labels, *, num_left: int, num_right: int) -> LabelledP
       >>> labelled([0], [1], [1.0], num_left=2, num_right=2).labels.tolist()
       [1.0]
     """
+    checks.expect(len(np.atleast_1d(np.asarray(labels))) >= 1, "pairs", "at least one pair", "none")
     rows = []
     for name, array, size in (("left", left, num_left), ("right", right, num_right)):
         array = np.asarray(array)

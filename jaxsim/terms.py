@@ -18,7 +18,11 @@ import scipy.sparse
 from jax.experimental import sparse as jsparse
 
 from jaxsim import checks
+from jaxsim.slices import Slices, project_slices, slices
+from jaxsim.sparse_checks import checked
 
+__all__ = ["Slices", "Terms", "from_scipy", "project", "project_transpose", "slices", "take", "to_scipy", "weigh",
+           "with_values"]
 _SAMPLED_BLOCK = 65_536
 
 
@@ -60,57 +64,6 @@ class Terms:
         return self.values.shape[0]
 
 
-@functools.partial(
-    jax.tree_util.register_dataclass,
-    data_fields=["values", "indices", "document"],
-    meta_fields=["num_docs", "num_terms"],
-)
-@dataclasses.dataclass(frozen=True)
-class Slices:
-    """A minibatch of sparse documents cut into rows of one width. Build with `slices`.
-
-    Attributes:
-      values: ``[num_slices, width]`` floating; 0 in unused slots.
-      indices: ``[num_slices, width]`` int32; 0 in unused slots.
-      document: ``[num_slices]`` int32 ascending; ``num_docs`` marks a padding slice.
-      num_docs: number of documents.
-      num_terms: size of the vocabulary.
-    """
-
-    values: jax.Array
-    indices: jax.Array
-    document: jax.Array
-    num_docs: int
-    num_terms: int
-
-
-def _checked(csr, argument: str) -> scipy.sparse.csr_matrix:
-    """A canonical copy (sorted, duplicates summed) of ``csr``, or ValueError."""
-    checks.expect(scipy.sparse.issparse(csr), argument, "a SciPy sparse matrix", type(csr).__name__)
-    if csr.format == "csr":
-        num_docs, num_terms = csr.shape
-        bad = csr.indices[(csr.indices < 0) | (csr.indices >= num_terms)]
-        if bad.size:
-            raise ValueError(f"{argument}.indices: expected term ids in [0, {num_terms}), got {int(bad[0])}")
-        pointers = np.asarray(csr.indptr)
-        ordered = pointers[0] == 0 and np.all(np.diff(pointers) >= 0) and pointers[-1] <= csr.data.shape[0]
-        checks.expect(bool(ordered), f"{argument}.indptr", "ascending row pointers within the data", "others")
-    matrix = scipy.sparse.csr_matrix(csr, copy=True)
-    if not np.issubdtype(matrix.dtype, np.floating):
-        checks.expect(np.issubdtype(matrix.dtype, np.integer) or matrix.dtype == bool, argument,
-                      "real numbers", matrix.dtype)
-        matrix = matrix.astype(np.float32)
-    elif matrix.dtype == np.float16:
-        matrix = matrix.astype(np.float32)
-    matrix.sum_duplicates()
-    finite = np.isfinite(matrix.data)
-    if not finite.all():
-        row = int(np.searchsorted(matrix.indptr, int(np.argmin(finite)), side="right")) - 1
-        raise ValueError(f"{argument}: expected finite values, got {matrix.data[np.argmin(finite)]} in document {row}")
-    checks.expect(max(matrix.nnz, *matrix.shape) < 2**31 - 1, argument, "fewer than 2**31 slots", matrix.nnz)
-    return matrix
-
-
 def from_scipy(csr, *, pad_docs: int | None = None, pad_nnz: int | None = None) -> Terms:
     """Puts a SciPy sparse matrix on the device, checking it once.
 
@@ -131,7 +84,7 @@ def from_scipy(csr, *, pad_docs: int | None = None, pad_nnz: int | None = None) 
       >>> terms.num_docs, terms.num_terms, terms.nnz
       (2, 3, 2)
     """
-    matrix = _checked(csr, "csr")
+    matrix = checked(csr, "csr")
     num_docs, num_terms = matrix.shape
     nnz = matrix.nnz
     docs = num_docs if pad_docs is None else pad_docs
@@ -247,44 +200,6 @@ def take(terms: Terms, rows) -> Terms:
     return from_scipy(to_scipy(terms)[rows.astype(np.int64)])
 
 
-def slices(csr, *, width: int = 32, pad_slices: int | None = None) -> Slices:
-    """Cuts documents into padded rows of one width, for minibatches.
-
-    Args:
-      csr: as for `from_scipy`.
-      width: slots a slice.
-      pad_slices: total number of slices after padding; the same number for every batch means one compilation.
-
-    Returns:
-      `Slices`; a document of ``n`` distinct terms takes ``ceil(n / width)`` of them, an empty one none.
-
-    Raises:
-      ValueError: as `from_scipy`, for a width below 1, or if ``pad_slices`` is too small.
-
-    Example:
-      >>> cut = slices(scipy.sparse.csr_matrix([[1.0, 2.0, 3.0], [0.0, 0.0, 4.0]]), width=2)
-      >>> cut.document.tolist()
-      [0, 0, 1]
-    """
-    checks.expect(width >= 1, "width", "at least 1", width)
-    matrix = _checked(csr, "csr")
-    lengths = np.diff(matrix.indptr)
-    per_doc = -(-lengths // width)
-    used = int(per_doc.sum())
-    total = used if pad_slices is None else pad_slices
-    checks.expect(total >= used, "pad_slices", f"at least {used}", total)
-    total = max(total, 1)
-    document = np.full(total, matrix.shape[0], np.int32)
-    document[:used] = np.repeat(np.arange(matrix.shape[0]), per_doc)
-    first = np.repeat(np.cumsum(per_doc) - per_doc, lengths)
-    offset = np.arange(matrix.nnz) - np.repeat(matrix.indptr[:-1], lengths)
-    values = np.zeros((total, width), matrix.dtype)
-    indices = np.zeros((total, width), np.int32)
-    values[first + offset // width, offset % width] = matrix.data
-    indices[first + offset // width, offset % width] = matrix.indices
-    return Slices(jnp.asarray(values), jnp.asarray(indices), jnp.asarray(document), *map(int, matrix.shape))
-
-
 def _rows_product(values, indices, indptr, dense):
     """CSR times dense, ``[rows, k]``; a native kernel on CPU and GPU."""
     shape = (indptr.shape[0] - 1, dense.shape[0])
@@ -350,22 +265,8 @@ def project(terms: Terms | Slices, weights: jax.Array) -> jax.Array:
     if terms.num_terms == 0 or terms.num_docs == 0:
         return jnp.zeros((terms.num_docs, weights.shape[1]), dtype)
     if isinstance(terms, Slices):
-        return _project_slices(terms, weights)
+        return project_slices(terms, weights)
     return _product(terms.values.astype(dtype), terms, weights.astype(dtype))
-
-
-def _project_slices(cut: Slices, weights):
-    def one(values, indices):
-        def add(total, slot):
-            value, index = slot
-            return total + value * weights[index], None
-
-        start = jnp.zeros(weights.shape[1], jnp.result_type(values, weights))
-        return jax.lax.scan(add, start, (values, indices))[0]
-
-    rows = jax.vmap(one)(cut.values, cut.indices)
-    total = jax.ops.segment_sum(rows, cut.document, num_segments=cut.num_docs + 1, indices_are_sorted=True)
-    return total[:-1]
 
 
 def project_transpose(terms: Terms, dense: jax.Array) -> jax.Array:

@@ -67,7 +67,7 @@ def unit(a) -> jax.Array:
     scale = jax.lax.stop_gradient(jnp.where(scale > 0, scale, 1))
     a = a / scale
     square = jnp.sum(a * a, axis=-1, keepdims=True)
-    some = square > 0
+    some = square != 0  # NaN stays NaN, so that whoever looks at a loss sees it
     return jnp.where(some, a / jnp.sqrt(jnp.where(some, square, 1)), 0)
 
 

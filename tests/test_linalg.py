@@ -155,7 +155,7 @@ def test_fix_signs_makes_the_first_largest_entry_positive():
 
 @pytest.mark.parametrize("k", [0, 4, -1])
 def test_k_out_of_range_is_refused(key, k):
-    with pytest.raises(ValueError, match="k: expected between 1 and 3"):
+    with pytest.raises(ValueError, match="k: expected a whole number between 1 and 3"):
         linalg.top_eigh(lambda x: x, 3, k, key=key)
-    with pytest.raises(ValueError, match="k: expected between 1 and 3"):
+    with pytest.raises(ValueError, match="k: expected a whole number between 1 and 3"):
         linalg.truncated_svd(terms.from_scipy(scipy.sparse.csr_matrix(np.ones((3, 8)))), k, key=key)

@@ -146,3 +146,13 @@ def test_the_score_matrix_is_never_held():
 def test_bad_shapes_are_refused(left, right, options, message):
     with pytest.raises(ValueError, match=message):
         losses.all_pairs_logistic(left, right, **options)
+
+
+def test_nan_embeddings_give_a_nan_loss():
+    assert np.isnan(losses.all_pairs_logistic(jnp.full((3, 2), jnp.nan), jnp.ones((3, 2))))
+
+
+@pytest.mark.parametrize("gamma", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_scale_that_is_not_positive_is_refused(gamma):
+    with pytest.raises(ValueError, match="gamma: expected a positive number"):
+        losses.all_pairs_logistic(jnp.eye(3), jnp.eye(3), gamma=gamma)

@@ -224,3 +224,20 @@ ONE = scipy.sparse.csr_matrix([[1.0, 2.0]])
 def test_bad_input_is_refused_by_name(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_ids_out_of_range_are_refused_in_every_format():
+    columns = scipy.sparse.csc_matrix((np.ones(2), np.array([0, 10**6]), np.array([0, 1, 2])), shape=(3, 2))
+    with pytest.raises(ValueError, match="csr: expected indices within"):
+        terms.from_scipy(columns)
+    coordinates = scipy.sparse.coo_matrix((np.ones(2), ([0, 1], [0, 1])), shape=(3, 2))
+    coordinates.col = np.array([0, 7])
+    with pytest.raises(ValueError, match=r"csr: expected term ids in \[0, 2\), got 7"):
+        terms.from_scipy(coordinates)
+
+
+def test_values_that_overflow_on_the_device_are_refused():
+    with jax.enable_x64(False), pytest.raises(ValueError, match="csr: expected finite values"):
+        terms.from_scipy(scipy.sparse.csr_matrix([[1e300]]))
+    wide = scipy.sparse.csr_matrix(np.array([[1.0, 2.0]], np.longdouble))
+    assert terms.to_scipy(terms.from_scipy(wide)).toarray().tolist() == [[1.0, 2.0]]

@@ -106,3 +106,8 @@ def test_shapes_that_do_not_fit_are_refused(function):
         function(1.0, 2.0)
     with pytest.raises(ValueError, match="a: expected real numbers, got complex"):
         function(jnp.ones(3, complex), jnp.ones(3))
+
+
+def test_nan_is_not_taken_for_zero():
+    assert np.isnan(vectors.unit(jnp.array([jnp.nan, 1.0]))).all()
+    assert np.isnan(vectors.cosine(jnp.array([jnp.nan, 1.0]), jnp.array([1.0, 1.0])))

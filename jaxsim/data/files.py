@@ -64,7 +64,9 @@ def sha256(path: str | os.PathLike) -> str:
 
 
 def read_lines(path: str | os.PathLike) -> Iterator[str]:
-    """Stream the lines of a UTF-8 file, plain or compressed (``.xz``, ``.gz``, ``.bz2``), without their line ends.
+    """Stream the lines of a UTF-8 file, plain or compressed (``.xz``, ``.gz``, ``.bz2``), without line ends.
+
+    A byte-order mark at the start is dropped.
 
     Args:
       path: the file; its last suffix chooses the decompressor.
@@ -77,10 +79,12 @@ def read_lines(path: str | os.PathLike) -> Iterator[str]:
     """
     path = Path(path)
     read = 0
+    if path.suffix in _OPENERS and path.stat().st_size == 0:
+        raise ValueError(f"{path}: expected a whole {path.suffix} file, got one of no bytes")
     try:
         with _OPENERS.get(path.suffix, open)(path, "rb") as file:
             for line in file:
-                yield line.decode("utf-8").rstrip("\r\n")
+                yield line.decode("utf-8-sig" if read == 0 else "utf-8").rstrip("\r\n")
                 read += 1
     except UnicodeDecodeError as error:
         raise ValueError(

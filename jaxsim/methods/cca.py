@@ -59,12 +59,14 @@ def fit(left: Terms, right: Terms, *, k: int, ridge: float = 3.0) -> Fit:
 
     Relations: `opca` minimises distances where this maximises correlations, and shares its terms between languages.
     """
+    checks.kind(left, "left", Terms)
+    checks.kind(right, "right", Terms)
     checks.expect(left.num_docs == right.num_docs, "right", f"{left.num_docs} documents (as left)", right.num_docs)
     checks.expect(left.num_docs >= 1, "left", "at least one document", 0)
-    checks.expect(ridge > 0, "ridge", "a positive number", ridge)
+    checks.expect(0 < ridge < np.inf, "ridge", "a positive number", ridge)
     used = [statistics.document_frequency(terms_room.to_scipy(side)).astype(bool).sum() for side in (left, right)]
     most = int(min(used))
-    checks.expect(1 <= k <= most, "k", f"between 1 and {most} (terms used on either side)", k)
+    checks.between(k, "k", most, "terms used on either side")
     a, b = _Side(left, ridge), _Side(right, ridge)
 
     def across(x):

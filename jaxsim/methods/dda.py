@@ -44,13 +44,15 @@ def fit(views: Sequence[Terms], *, k: int, noise: float = 0.1, num_blocks: int =
     """
     views = statistics.checked_views(views)
     v = views[0].num_terms
-    checks.expect(1 <= num_blocks <= v, "num_blocks", f"between 1 and {v} (terms)", num_blocks)
-    checks.expect(block_k is None or block_k >= 1, "block_k", "at least 1, or None", block_k)
+    checks.between(num_blocks, "num_blocks", v, "terms")
+    checks.positive_int(k, "k")
+    if block_k is not None:
+        checks.positive_int(block_k, "block_k")
     matrices = [terms_room.to_scipy(view) for view in views]
     wanted = k if block_k is None else block_k
     blocks = [np.arange(start, v, num_blocks) for start in range(num_blocks)]
     room = sum(min(wanted, block.size) for block in blocks)
-    checks.expect(1 <= k <= room, "k", f"between 1 and {room} (dimensions left by the first stage)", k)
+    checks.between(k, "k", room, "dimensions left by the first stage")
     stages, outputs = [], [[] for _ in views]
     for block in blocks:
         parts = [terms_room.from_scipy(matrix[:, block]) for matrix in matrices]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from jaxsim import linalg
+from jaxsim import checks, linalg
 from jaxsim.models.projection import Projection
 from jaxsim.optim import Fit, closed_form
 from jaxsim.terms import Terms
@@ -35,6 +35,7 @@ def fit(terms: Terms, *, k: int, singular_power: float = 0.0) -> Fit:
 
     Relations: `pca` subtracts the mean; `cl_lsi` is this on summed comparable documents.
     """
+    checks.kind(terms, "terms", Terms)
     # The start of the Krylov iteration is fixed: the singular vectors do not depend on it.
     values, right = linalg.truncated_svd(terms, k, key=jax.random.key(0))
     scale = jnp.where(values > 0, jnp.where(values > 0, values, 1) ** singular_power, 0)

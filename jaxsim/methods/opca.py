@@ -61,8 +61,8 @@ def fit(views: Sequence[Terms], *, k: int, noise: float = 0.1) -> Fit:
     """
     views = statistics.checked_views(views)
     n, v, dtype = views[0].num_docs, views[0].num_terms, views[0].values.dtype
-    checks.expect(1 <= k <= v, "k", f"between 1 and {v} (terms)", k)
-    checks.expect(noise > 0, "noise", "a positive number", noise)
+    checks.between(k, "k", v, "terms")
+    checks.expect(0 < noise < np.inf, "noise", "a positive number", noise)
     spread = terms_room.from_scipy(_differences(views).tocsr().astype(dtype))
     ridge = Ridge(Factor(spread, centred=False, scale=1.0), noise, argument="noise")
     views = [Factor(view, centred=True, scale=1 / np.sqrt(n)) for view in views]

@@ -35,8 +35,9 @@ def fit(terms: Terms, *, k: int) -> Fit:
 
     Relations: `lsa` without the mean; `opca` weighs the directions by a noise covariance.
     """
+    checks.kind(terms, "terms", Terms)
     n, v = terms.num_docs, terms.num_terms
-    checks.expect(1 <= k <= min(n, v), "k", f"between 1 and {min(n, v)} (the largest possible rank)", k)
+    checks.between(k, "k", min(n, v), "the largest possible rank")
     factor = Factor(terms, centred=True, scale=1 / np.sqrt(n))
     # The start of the Krylov iteration is fixed: the eigenvectors do not depend on it.
     _, vectors = linalg.top_eigh(factor.covariance, v, k, key=jax.random.key(0), dtype=terms.values.dtype)

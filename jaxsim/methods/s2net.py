@@ -137,6 +137,9 @@ def checked_start(init, left: Terms, right: Terms, *, activation: Callable | Non
     Raises:
       ValueError: for shapes that do not fit, values that are not finite, or a start that is zero everywhere.
     """
+    checks.expect(not isinstance(init, Fit), "init", "parameters (fit.params)", "a Fit")
+    checks.expect(init is not None and not isinstance(init, str), "init", "a projection or a pair of them", init)
+    checks.expect(activation is None or callable(activation), "activation", "a function, or None", activation)
     if not isinstance(init, Projection):
         init = tuple(x if isinstance(x, Projection) else Projection(jnp.asarray(x)) for x in init) if isinstance(
             init, tuple | list) else Projection(jnp.asarray(init))
@@ -150,7 +153,7 @@ def checked_start(init, left: Terms, right: Terms, *, activation: Callable | Non
         checks.expect(bool(jnp.any(one.weights != 0)), f"init ({name})", "a start that is not zero everywhere", "zeros")
     checks.expect(both[0].weights.shape[1] == both[1].weights.shape[1], "init (right)",
                   f"{both[0].weights.shape[1]} dimensions (as left)", both[1].weights.shape[1])
-    init = jax.tree.map(lambda weights: weights.astype(left.values.dtype), init)
+    init = jax.tree.map(lambda weights: jnp.asarray(weights, left.values.dtype), init)
     if activation is None:
         return init
     outputs = [terms_room.project(d, p.weights) for d, p in zip((left, right), sides(init), strict=True)]
@@ -192,6 +195,7 @@ def fit(
     checkpoint=None,
     checkpoint_every: int = 10,
     progress: bool = False,
+    mesh=None,
 ) -> Fit:
     """Learns the projection from mates, using all m (m - 1) negatives in both directions.
 
@@ -215,14 +219,17 @@ def fit(
       checkpoint: folder for checkpoints; an existing one of the same problem is continued.
       checkpoint_every: iterations between checkpoints.
       progress: whether to show a bar on a terminal's stderr.
+      mesh: devices to share the work; only None (one device) so far.
 
     Returns:
       `Fit` of `Projection` (or a pair, if ``init`` was one). Starting from a collapsed model (all cosines equal, loss
-      log 2) there is no gradient; a fit worth keeping has a lower loss.
+      log 2) there is no gradient, nor is there one for ``k = 1``, where every cosine is 1 or -1; a fit worth keeping
+      has a lower loss.
 
     Raises:
       ValueError: for mates that do not agree, a start that does not fit, or bad settings.
       FloatingPointError: if the loss is not finite.
+      NotImplementedError: for a mesh.
 
     Example:
       >>> import scipy.sparse
@@ -234,9 +241,14 @@ def fit(
 
     Relations: `opca` is its usual start; `s2net_mse` fits similarities instead of their order.
     """
+    checks.kind(left, "left", Terms)
+    checks.kind(right, "right", Terms)
     checks.expect(left.num_docs == right.num_docs, "right", f"{left.num_docs} documents (as left)", right.num_docs)
     checks.expect(left.num_docs >= 1, "left", "at least one pair", 0)
-    checks.expect(gamma > 0, "gamma", "a positive number", gamma)
+    checks.expect(0 < gamma < float("inf"), "gamma", "a positive number", gamma)
+    checks.expect(first_step > 0, "first_step", "a positive number", first_step)
+    if mesh is not None:
+        raise NotImplementedError("mesh: expected None, got a mesh; training runs on one device so far")
     checks.expect(beta >= 0, "beta", "at least 0", beta)
     start = checked_start(init, left, right, activation=activation)
     dtype = left.values.dtype

@@ -61,6 +61,7 @@ def counts_of(documents: Terms, argument: str):
       >>> counts_of(terms.from_scipy(scipy.sparse.csr_matrix([[2.0]])), "counts").toarray().tolist()
       [[2.0]]
     """
+    checks.kind(documents, argument, Terms)
     matrix = terms.to_scipy(documents)
     if matrix.nnz and matrix.data.min() < 0:
         raise ValueError(f"{argument}: expected counts of at least 0, got {matrix.data.min()}")

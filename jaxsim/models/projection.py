@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import jax
 
+from jaxsim import checks
 from jaxsim import terms as terms_room
 from jaxsim.terms import Slices, Terms
 from jaxsim.vectors import Vectors
@@ -42,6 +43,8 @@ def encode(params: Projection, terms: Terms | Slices, *, activation: Callable | 
       >>> encode(Projection(jnp.ones((2, 1))), documents).dense.tolist()
       [[3.0]]
     """
+    checks.kind(params, "params", Projection)
+    checks.kind(terms, "terms", Terms, Slices)
     dense = terms_room.project(terms, params.weights)
     return Vectors(dense=dense if activation is None else activation(dense))
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxsim import checks
 from jaxsim import terms as terms_room
 from jaxsim.terms import Terms
 from jaxsim.vectors import Vectors
@@ -76,6 +77,8 @@ def encode(params: TfIdf | LogTfIdf | Bm25, terms: Terms) -> Vectors:
       >>> encode(LogTfIdf(jnp.array([0.5, 1.0])), counts).sparse.values.tolist()
       [1.0]
     """
+    checks.kind(params, "params", TfIdf, LogTfIdf, Bm25)
+    checks.kind(terms, "terms", Terms)
     counts = terms.values
     if isinstance(params, LogTfIdf):
         terms = terms_room.with_values(terms, jnp.log2(counts + 1))

@@ -222,8 +222,8 @@ def compactness(curve: list[dict], closed: list[dict]) -> list[str]:
     told = ", ".join(f"{ratio:.1f} at k = {k}" for k, ratio in short.items())
     best = max(curve, key=lambda point: point["mrr"])
     return [f"OPCA reaches the dev MRR of S2Net with {told} times its dimension, not with two to five (training mates "
-            f"are told apart, loss {best['loss']:.1e} nats, where dev MRR is best, {best['mrr']:.3f}: it would take more "
-            "pairs, or harder ones)"]
+            f"are told apart, loss {best['loss']:.1e} nats, where dev MRR is best, {best['mrr']:.3f}: it would take "
+            "more pairs, or harder ones)"]
 
 
 def judge(table: Table, *, alpha: float) -> None:

@@ -33,8 +33,8 @@ ORDER = {
     "s2net": ("opca",), "opca": ("cca", "cl-lsi", "log-tfidf"), "cca": ("cl-lsi", "log-tfidf"),
     "cl-lsi": ("log-tfidf",), "log-tfidf": ("tf",),
 }
-# Reasons of misses, found by looking, by (table, row).
-ONE_LANGUAGE = ". Both sides are English here, so that equal words alone find most mates"
+# What may explain misses, by (table, row).
+ONE_LANGUAGE = ". Both sides are English here, so that equal words count for much"
 WHY = {
     ("docstrings", "cl-lsi"): ONE_LANGUAGE,
     ("docstrings", "cca"): ONE_LANGUAGE + ", which CCA, with its own projection for each side, cannot use (002 §2.3)",
@@ -221,9 +221,8 @@ def compactness(curve: list[dict], closed: list[dict]) -> list[str]:
         return []
     told = ", ".join(f"{ratio:.1f} at k = {k}" for k, ratio in short.items())
     best = max(curve, key=lambda point: point["mrr"])
-    return [f"OPCA reaches the dev MRR of S2Net with {told} times its dimension, not with two to five (training mates "
-            f"are told apart, loss {best['loss']:.1e} nats, where dev MRR is best, {best['mrr']:.3f}: it would take "
-            "more pairs, or harder ones)"]
+    return [f"OPCA reaches the dev MRR of S2Net with {told} times its dimension, not with two to five (where "
+            f"dev MRR is best, {best['mrr']:.3f}, the training loss is already down to {best['loss']:.1e} nats)"]
 
 
 def judge(table: Table, *, alpha: float) -> None:

@@ -11,6 +11,7 @@ import functools
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxsim import checks
 from jaxsim.vectors import unit
@@ -114,8 +115,11 @@ def _careful(scores, own_row, own_column, gamma, keep):
     return loss, jnp.where(keep, jax.nn.sigmoid(row), 0), jnp.where(keep, jax.nn.sigmoid(column), 0)
 
 
-def _streamed(left, right, gamma, block_rows, elementwise, with_grad):
-    """Sum over i != j, both directions, and its gradients in the unit vectors, one block of rows at a time."""
+def _streamed(left, right, gamma, groups, block_rows, elementwise, with_grad):
+    """Sum over i != j, both directions, and its gradients in the unit vectors, one block of rows at a time.
+
+    With ``groups``, over pairs i, j of different groups.
+    """
     m, k = left.shape
     num_blocks = -(-m // block_rows)
     size = -(-m // num_blocks)
@@ -124,12 +128,14 @@ def _streamed(left, right, gamma, block_rows, elementwise, with_grad):
     rows = jnp.pad(left, ((0, pad), (0, 0))).reshape(num_blocks, size, k)
     own_rows = jnp.pad(own, (0, pad)).reshape(num_blocks, size)
     columns = jnp.arange(m)
+    row_groups = None if groups is None else jnp.pad(groups, (0, pad)).reshape(num_blocks, size)
 
     def step(carry, block):
         total, d_right, column_sums = carry
-        start, p, own_p = block
+        start, p, own_p, group = block
         ids = start + jnp.arange(size)
-        keep = (ids[:, None] != columns[None, :]) & (ids < m)[:, None]
+        apart = ids[:, None] != columns[None, :] if groups is None else group[:, None] != groups[None, :]
+        keep = apart & (ids < m)[:, None]
         loss, slope_row, slope_column = elementwise(p @ right.T, own_p[:, None], own[None, :], gamma, keep)
         total = total + jnp.sum(loss)
         if not with_grad:
@@ -139,7 +145,7 @@ def _streamed(left, right, gamma, block_rows, elementwise, with_grad):
         return carry, (weight @ right, jnp.sum(slope_row, axis=1))
 
     start = (jnp.zeros((), left.dtype), jnp.zeros_like(right), jnp.zeros_like(own))
-    xs = (jnp.arange(num_blocks) * size, rows, own_rows)
+    xs = (jnp.arange(num_blocks) * size, rows, own_rows, row_groups)
     (total, d_right, column_sums), out = jax.lax.scan(step, start, xs)
     if not with_grad:
         return total
@@ -149,34 +155,42 @@ def _streamed(left, right, gamma, block_rows, elementwise, with_grad):
     return total, d_left + d_own * right, d_right + d_own * left
 
 
-def _chosen(left, right, gamma, block_rows, with_grad):
+def _chosen(left, right, gamma, groups, block_rows, with_grad):
     def run(elementwise):
-        return lambda p, q, g: _streamed(p, q, g, block_rows, elementwise, with_grad)
+        return lambda p, q, g, ids: _streamed(p, q, g, ids, block_rows, elementwise, with_grad)
 
-    return jax.lax.cond(gamma <= _SHORT_GAMMA, run(_short), run(_careful), left, right, gamma)
-
-
-@functools.partial(jax.custom_vjp, nondiff_argnums=(3,))
-def _all_pairs(left, right, gamma, block_rows):
-    return _chosen(left, right, gamma, block_rows, False)
+    return jax.lax.cond(gamma <= _SHORT_GAMMA, run(_short), run(_careful), left, right, gamma, groups)
 
 
-def _all_pairs_forward(left, right, gamma, block_rows):
+@functools.partial(jax.custom_vjp, nondiff_argnums=(4,))
+def _all_pairs(left, right, gamma, groups, block_rows):
+    return _chosen(left, right, gamma, groups, block_rows, False)
+
+
+def _all_pairs_forward(left, right, gamma, groups, block_rows):
     # The gradient is ready when the loss is: three matrix products in all, no second pass, no m x m matrix.
-    total, d_left, d_right = _chosen(left, right, gamma, block_rows, True)
+    total, d_left, d_right = _chosen(left, right, gamma, groups, block_rows, True)
     return total, (gamma * d_left, gamma * d_right)
 
 
 def _all_pairs_backward(block_rows, saved, grad):
     del block_rows
     d_left, d_right = saved
-    return grad * d_left, grad * d_right, jnp.zeros_like(grad)
+    return grad * d_left, grad * d_right, jnp.zeros_like(grad), None
 
 
 _all_pairs.defvjp(_all_pairs_forward, _all_pairs_backward)
 
 
-def all_pairs_logistic(left, right, *, gamma=10.0, block_size: int | None = None) -> jax.Array:
+def _negatives(groups, dtype) -> jax.Array:
+    """How many ordered pairs are of different groups, as a float: it overflows 32-bit integers."""
+    m = groups.shape[0]
+    ordered = jnp.sort(groups)
+    ends = [jnp.searchsorted(ordered, groups, side=side) for side in ("left", "right")]
+    return m * (m - 1.0) - jnp.sum((ends[1] - ends[0] - 1).astype(dtype))
+
+
+def all_pairs_logistic(left, right, *, gamma=10.0, groups=None, block_size: int | None = None) -> jax.Array:
     r"""Mean logistic loss over **all** negatives of a batch of pairs, in both directions, exactly (000 §4.1.1, Eq. 2).
 
     With :math:`c_{ij} = \cos(p_i, q_j)`,
@@ -191,18 +205,24 @@ def all_pairs_logistic(left, right, *, gamma=10.0, block_size: int | None = None
       left: ``[m, k]`` floating embeddings; row i is the mate of row i of ``right``.
       right: ``[m, k]`` floating embeddings.
       gamma: positive scalar scale; a constant, no gradient flows into it.
+      groups: ``[m]`` integers, or None. Pairs of one group, such as near-duplicates or several answers of one
+        question, are then no negatives of each other, and the mean is over the pairs of different groups.
       block_size: rows a block (256 unless given); any ``m`` will do, primes too.
 
     Returns:
-      Scalar, in nats: log 2 for a collapsed model, 0 for ``m = 1`` (no negatives) and for ``m = 0``.
+      Scalar, in nats: log 2 for a collapsed model, 0 where there are no negatives (``m`` of 0 or 1, or one group).
 
     Raises:
-      ValueError: if the shapes differ, are not two-dimensional, or ``block_size`` is below 1.
+      ValueError: if the shapes differ, are not two-dimensional, ``block_size`` is below 1, or ``groups`` are not
+        ``m`` integers.
 
     Example:
       >>> pairs = jnp.eye(3)
       >>> round(float(all_pairs_logistic(pairs, pairs, gamma=1.0)), 4)
       0.3133
+      >>> twins = jnp.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+      >>> [round(float(all_pairs_logistic(twins, twins, gamma=1.0, groups=g)), 4) for g in (None, jnp.array([0, 0, 1]))]
+      [0.4399, 0.3133]
 
     Relations: `logistic_pairwise` of every difference; in contrastive learning's terms, all in-batch negatives with a
     pairwise rather than a softmax loss.
@@ -214,11 +234,16 @@ def all_pairs_logistic(left, right, *, gamma=10.0, block_size: int | None = None
     checks.expect(block_rows >= 1, "block_size", "at least 1", block_rows)
     if isinstance(gamma, int | float):
         checks.expect(0 < gamma < float("inf"), "gamma", "a positive number", gamma)
+    if groups is not None:
+        groups = groups if isinstance(groups, jax.Array) else np.asarray(groups)
+        checks.expect(groups.shape == left.shape[:1] and jnp.issubdtype(groups.dtype, jnp.integer), "groups",
+                      f"{left.shape[0]} integers (one a pair)", f"{groups.dtype} of shape {groups.shape}")
+        groups = jnp.asarray(groups)
     dtype = jnp.result_type(left, right, jnp.float32)
     left, right = unit(left.astype(dtype)), unit(right.astype(dtype))
     m = left.shape[0]
     if m < 2:
         return 0 * (jnp.sum(left) + jnp.sum(right))
     # Divided as a float: 2 m (m - 1) overflows 32-bit integers from m = 32,769 on.
-    count = 2.0 * m * (m - 1.0)
-    return _all_pairs(left, right, jnp.asarray(gamma, dtype), block_rows) / count
+    count = 2.0 * m * (m - 1.0) if groups is None else jnp.maximum(2 * _negatives(groups, dtype), 1)
+    return _all_pairs(left, right, jnp.asarray(gamma, dtype), groups, block_rows) / count

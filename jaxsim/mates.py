@@ -7,7 +7,7 @@ part; every document of one side is then a query against all documents of the ot
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import jax
 import numpy as np
@@ -34,12 +34,14 @@ class Task:
       sources: split name -> ``[m]`` names of the source of each pair.
       vocabulary: terms and document frequencies of the training part of both sides.
       groups: how many groups of near-duplicates there are and how large, for the record.
+      group_ids: split name -> ``[m]`` numbers; pairs of one number are near-duplicates, as `s2net.fit` takes them.
     """
 
     counts: dict[str, Counts]
     sources: dict[str, np.ndarray]
     vocabulary: text.Vocabulary
     groups: dict
+    group_ids: dict[str, np.ndarray] = field(default_factory=dict)
 
     def weighted(self, split: str, *, unit_length: bool = True) -> tuple[Terms, Terms]:
         """Both sides' ``log2(tf + 1) · log2(n / df)`` vectors (002 Eq. 8).
@@ -150,11 +152,12 @@ def from_pairs(
         units = np.arange(len(pairs)) if naive else groups
         chosen = splits.split(units, pairs.ids, shares=shares, salt=salt, keep=keep)
     sources = np.asarray(pairs.sources)
-    return build(
+    task = build(
         {name: ([left[i] for i in where], [right[i] for i in where]) for name, where in chosen.items()},
         {name: sources[where] for name, where in chosen.items()},
         told, **vocabulary,
     )
+    return replace(task, group_ids={name: groups[where] for name, where in chosen.items()})
 
 
 def encode(params, sides: tuple[Terms, Terms], *, activation: Callable | None = None) -> tuple[Vectors, Vectors]:

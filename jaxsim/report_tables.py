@@ -9,8 +9,8 @@ from jaxsim import papers
 
 _SANITY = ("random", "tfidf", "log-tfidf", "tf")
 _USUAL = (
-    "bm25", "lsa", "pca", "cl-lsi", "cca", "dda", "opca", "s2net", "s2net-cl-lsi", "s2net-random", "s2net-gamma1",
-    "s2net-mse", "s2net-2",
+    "bm25", "lsa", "pca", "cl-lsi", "cca", "dda", "opca", "s2net", "s2net-all-negatives", "s2net-cl-lsi",
+    "s2net-random", "s2net-gamma1", "s2net-mse", "s2net-2", "s2net-tanh",
 )  # fmt: skip
 _MAIN = ("method", "paper", "ours (mean ± sd, seeds)", "difference", "data", "status", "record")
 _SPEED = ("row", "what", "value", "ratio", "against", "note", "status", "record")

@@ -56,19 +56,20 @@ def cosine_gradient(a, b) -> np.ndarray:
     return b / (length_a * length_b) - cosine(a, b) * a / length_a**2
 
 
-def all_pairs_logistic(left, right, gamma: float) -> tuple[float, np.ndarray, np.ndarray]:
-    """Mean over i != j and both directions of 000 Eq. (2), and its gradients in both arguments."""
+def all_pairs_logistic(left, right, gamma: float, groups=None) -> tuple[float, np.ndarray, np.ndarray]:
+    """Mean over i, j of different groups (i != j) and both directions of 000 Eq. (2), and its two gradients."""
     m = len(left)
+    groups = range(m) if groups is None else groups
     total, d_left, d_right = 0.0, np.zeros_like(left), np.zeros_like(right)
 
     def add(i, j, weight):  # weight times the gradient of cos(left_i, right_j)
         d_left[i] += weight * cosine_gradient(left[i], right[j])
         d_right[j] += weight * cosine_gradient(right[j], left[i])
 
-    count = 2 * m * (m - 1)
+    count = 2 * sum(groups[i] != groups[j] for i in range(m) for j in range(m))
     for i in range(m):
         for j in range(m):
-            if i == j:
+            if groups[i] == groups[j]:
                 continue
             for own, a, b in ((i, i, j), (i, j, i)):  # another right document for i, then another left one
                 delta = cosine(left[own], right[own]) - cosine(left[a], right[b])

@@ -11,8 +11,8 @@ import reference_models as reference
 from jaxsim import losses
 
 
-def _all_pairs(left, right, gamma, block_size=None):
-    return losses.all_pairs_logistic(left, right, gamma=gamma, block_size=block_size)
+def _all_pairs(left, right, gamma, groups=None, block_size=None):
+    return losses.all_pairs_logistic(left, right, gamma=gamma, groups=groups, block_size=block_size)
 
 
 # Compiled once a shape; gamma is traced, so that both branches are compiled together.
@@ -70,6 +70,33 @@ def test_all_pairs_logistic_and_its_gradient_match_the_loops(rng, m, block_size,
     np.testing.assert_allclose(grads[0], d_left, atol=1e-12 * gamma)
     np.testing.assert_allclose(grads[1], d_right, atol=1e-12 * gamma)
     assert grads[0][m // 2].tolist() == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("gamma", [10.0, 50.0])
+@pytest.mark.parametrize("block_size", [None, 1, 3, 100])
+def test_pairs_of_one_group_are_no_negatives_of_each_other(rng, block_size, gamma):
+    left, right = rng.normal(size=(2, 7, 3))
+    groups = np.array([5, -1, 5, 0, 2, 5, -1])
+    loss, d_left, d_right = reference.all_pairs_logistic(left, right, gamma, groups)
+    value, grads = value_and_grads(left, right, gamma, groups, block_size=block_size)
+    assert float(value) == pytest.approx(loss, rel=1e-12)
+    assert float(value_only(left, right, gamma, groups, block_size=block_size)) == pytest.approx(loss, rel=1e-12)
+    np.testing.assert_allclose(grads[0], d_left, atol=1e-12 * gamma)
+    np.testing.assert_allclose(grads[1], d_right, atol=1e-12 * gamma)
+
+
+def test_groups_of_one_pair_each_change_nothing_and_a_single_group_leaves_no_negatives(rng):
+    left, right = rng.normal(size=(2, 300, 3))
+    each = value_and_grads(left, right, 10.0, np.arange(300))
+    assert float(each[0]) == pytest.approx(float(value_only(left, right, 10.0)), rel=1e-14)
+    value, grads = value_and_grads(left, right, 10.0, np.zeros(300, int))
+    assert float(value) == 0 and not np.any(grads[0]) and not np.any(grads[1])
+
+
+@pytest.mark.parametrize("groups", [np.zeros(2, int), np.zeros((3, 1), int), np.zeros(3), ["a", "b", "c"]])
+def test_groups_that_are_not_one_integer_a_pair_are_refused(groups):
+    with pytest.raises(ValueError, match="groups: expected 3 integers"):
+        losses.all_pairs_logistic(jnp.eye(3), jnp.eye(3), groups=groups)
 
 
 @pytest.mark.parametrize("gamma", [10.0, 50.0])

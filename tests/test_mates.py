@@ -45,6 +45,12 @@ def test_near_duplicates_stay_together(corpus):
     assert not (rows["train"] & rows["test"]) - {empty}
     assert (crossing["train"] & crossing["test"]) - {(0.0,) * len(naive.vocabulary)}
     assert task.groups["groups"] == 90 and task.groups["largest"] == 2
+    for name, (left, _) in task.counts.items():
+        twin = left.toarray() @ left.toarray().T >= 4
+        ids = task.group_ids[name]
+        rows_with_words = left.toarray().sum(1) >= 4
+        assert ids.shape == (left.shape[0],)
+        assert ((ids[:, None] == ids[None, :]) <= (twin | ~rows_with_words[:, None])).all()
 
 
 def test_weighted_documents_have_unit_length_or_their_own(corpus):

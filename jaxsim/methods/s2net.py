@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxsim import checks, losses, optim
 from jaxsim import terms as terms_room
@@ -26,7 +27,7 @@ Sides = Projection | tuple[Projection, Projection]
 
 @functools.partial(
     jax.tree_util.register_dataclass,
-    data_fields=["left", "right", "gamma", "beta", "start"],
+    data_fields=["left", "right", "gamma", "beta", "start", "groups"],
     meta_fields=["activation", "block_size"],
 )
 @dataclasses.dataclass(frozen=True)
@@ -41,6 +42,7 @@ class Data:
       start: parameters at the start, ``A₀``.
       activation: elementwise function of the outputs, or None.
       block_size: rows a block of `losses.all_pairs_logistic`, or None.
+      groups: ``[m]`` integers: pairs of one group are no negatives of each other. None: all are.
     """
 
     left: Terms
@@ -50,6 +52,7 @@ class Data:
     start: Sides
     activation: Callable | None = None
     block_size: int | None = None
+    groups: jax.Array | None = None
 
 
 def sides(params: Sides) -> tuple[Projection, Projection]:
@@ -100,7 +103,7 @@ def objective(params: Sides, data: Data) -> jax.Array:
     first, second = sides(params)
     left = encode_projection(first, data.left, activation=data.activation).dense
     right = encode_projection(second, data.right, activation=data.activation).dense
-    loss = losses.all_pairs_logistic(left, right, gamma=data.gamma, block_size=data.block_size)
+    loss = losses.all_pairs_logistic(left, right, gamma=data.gamma, groups=data.groups, block_size=data.block_size)
     return loss + data.beta * distance_penalty(params, data.start)
 
 
@@ -161,6 +164,32 @@ def checked_start(init, left: Terms, right: Terms, *, activation: Callable | Non
     return jax.tree.map(lambda weights: weights / jnp.where(scale > 0, scale, 1), init)
 
 
+def checked_groups(groups, num_pairs: int) -> jax.Array:
+    """Group numbers, of any integers, as int32 from 0.
+
+    Args:
+      groups: ``[m]`` integers.
+      num_pairs: ``m``.
+
+    Returns:
+      ``[m]`` int32; equal where ``groups`` are.
+
+    Raises:
+      ValueError: for another shape, numbers that are not whole, or a single group of several pairs (no negatives).
+
+    Example:
+      >>> checked_groups([7, 2**40, 7], 3).tolist()
+      [0, 1, 0]
+    """
+    groups = np.asarray(groups)
+    checks.expect(groups.shape == (num_pairs,) and np.issubdtype(groups.dtype, np.integer), "groups",
+                  f"{num_pairs} integers (one a pair)", f"{groups.dtype} of shape {groups.shape}")
+    found, numbers = np.unique(groups, return_inverse=True)
+    checks.expect(found.size > 1 or num_pairs == 1, "groups", "at least two groups (no pair has a negative otherwise)",
+                  found.size)
+    return jnp.asarray(numbers, jnp.int32)
+
+
 def start_norm(start: Sides) -> float:
     """``‖A₀‖`` over all matrices, which makes a gradient's norm free of scale.
 
@@ -183,6 +212,7 @@ def fit(
     *,
     init,
     gamma: float = 10.0,
+    groups=None,
     beta: float = 0.0,
     max_iter: int = 100,
     tol: float = 1e-5,
@@ -199,12 +229,17 @@ def fit(
 ) -> Fit:
     """Learns the projection from mates, using all m (m - 1) negatives in both directions.
 
+    Where near-duplicates stand among the documents, telling each from its twins is nearly impossible and soon most of
+    the loss; ``groups`` takes twins out of each other's negatives.
+
     Args:
       left: weighted documents, ``[m, num_terms]``.
       right: their mates: row i belongs to row i.
       init: start ``A₀``, a `Projection` (from `opca`, `cl_lsi`, `pca`, `random_init`) or a pair of them for two
         matrices.
       gamma: scale of Eq. (2); 10 in the paper.
+      groups: ``[m]`` integers, or None. Pairs of one group (near-duplicates, say, as numbered by
+        `data.splits.group_near_duplicates`) are no negatives of each other. The paper has no groups.
       beta: weight of ``½‖A - A₀‖²``; 0 (early stopping alone) in the paper's experiments.
       max_iter: largest number of L-BFGS iterations.
       tol: stop when ``‖∇‖ ‖A₀‖``, which no scale of ``A`` changes, is at most this.
@@ -252,7 +287,8 @@ def fit(
     checks.expect(beta >= 0, "beta", "at least 0", beta)
     start = checked_start(init, left, right, activation=activation)
     dtype = left.values.dtype
-    data = Data(left, right, jnp.asarray(gamma, dtype), jnp.asarray(beta, dtype), start, activation, block_size)
+    groups = None if groups is None else checked_groups(groups, left.num_docs)
+    data = Data(left, right, jnp.asarray(gamma, dtype), jnp.asarray(beta, dtype), start, activation, block_size, groups)
     return optim.minimize_lbfgs(
         objective, start, data, max_iter=max_iter, tol=tol / start_norm(start), first_step=first_step,
         history_size=history_size, validate=validate, patience=patience, checkpoint=checkpoint,

@@ -19,3 +19,13 @@ def _version() -> str:
 
 
 __version__ = _version()
+__all__ = ["Model", "__version__"]
+
+
+def __getattr__(name: str):
+    """Loads `Model` when it is first asked for."""
+    if name == "Model":
+        from jaxsim.model import Model
+
+        return Model
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,6 +6,8 @@ import contextlib
 import hashlib
 import json
 import os
+import re
+import shutil
 import signal
 import threading
 from pathlib import Path
@@ -16,6 +18,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 _NAME = "checkpoint.safetensors"
+_TEMPORARY = re.compile(rf"{re.escape(_NAME)}\.(\d+)\.tmp|\.write-test-(\d+)", re.ASCII)
 
 
 def fingerprint(*trees) -> str:
@@ -42,6 +45,8 @@ def fingerprint(*trees) -> str:
 def prepare(folder) -> Path:
     """Makes the folder and proves that it can be written to, before any work is done.
 
+    Temporary files of processes that are gone (killed while they wrote) are removed.
+
     Args:
       folder: path of the checkpoint folder.
 
@@ -61,11 +66,38 @@ def prepare(folder) -> Path:
     probe = folder / f".write-test-{os.getpid()}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        _remove_stale(folder)
         probe.write_bytes(b"")
         probe.unlink()
     except OSError as error:
         raise ValueError(f"checkpoint: expected a folder that can be written to, got {folder} ({error})") from None
     return folder
+
+
+def _remove_stale(folder: Path) -> None:
+    for path in folder.iterdir():
+        found = _TEMPORARY.fullmatch(path.name)
+        if found and not _alive(int(found[1] or found[2])):
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                with contextlib.suppress(OSError):
+                    path.unlink()
+
+
+def _alive(pid: int) -> bool:
+    """Whether another process has this number. This one's own leftovers are of an earlier process of its number."""
+    if pid == os.getpid():
+        return False
+    if os.name != "posix":  # there, os.kill ends the process
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
 
 
 _digest = fingerprint
@@ -111,15 +143,17 @@ def save(folder: Path, state, meta: dict) -> None:
       [1.0, 1.0]
     """
     leaves = {f"leaf.{i}": np.array(leaf) for i, leaf in enumerate(jax.tree.leaves(state))}
+    # A folder, because safetensors writes through temporary files of its own, beside the file it is told.
     temporary = folder / f"{_NAME}.{os.getpid()}.tmp"
+    temporary.mkdir(exist_ok=True)
     try:
         description = {"json": json.dumps(meta), "contents": _digest(list(leaves.values()))}
-        save_file(leaves, temporary, metadata=description)
-        with open(temporary, "rb") as file:
+        save_file(leaves, temporary / _NAME, metadata=description)
+        with open(temporary / _NAME, "rb") as file:
             os.fsync(file.fileno())
-        os.replace(temporary, folder / _NAME)
+        os.replace(temporary / _NAME, folder / _NAME)
     finally:
-        temporary.unlink(missing_ok=True)
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def load(folder: Path, like, *, fingerprint: str):

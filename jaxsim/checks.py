@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["between", "binary_lists", "expect", "kind", "positive_int", "real", "score_lists", "targets"]
+__all__ = ["between", "binary_lists", "expect", "kind", "positive_int", "real", "score_lists", "targets", "whole"]
 
 
 def expect(condition: bool, argument: str, expected: str, got: object) -> None:
@@ -43,8 +43,27 @@ def positive_int(value: object, argument: str) -> None:
     Example:
       >>> positive_int(10, "k")
     """
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    expect(whole and value >= 1, argument, "a whole number of at least 1", value)
+    whole(value, argument, 1)
+
+
+def whole(value: object, argument: str, least: int, *, or_none: bool = False) -> None:
+    """Refuse anything but a whole number of at least ``least``.
+
+    Args:
+      value: The value to look at.
+      argument: Its name, as the caller wrote it.
+      least: The smallest legal value.
+      or_none: Whether None is legal too.
+
+    Raises:
+      ValueError: For other types (booleans included) and for smaller numbers.
+
+    Example:
+      >>> whole(0, "max_iter", 0)
+    """
+    fits = isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= least
+    told = f"a whole number of at least {least}" + (", or None" if or_none else "")
+    expect(fits or (or_none and value is None), argument, told, value)
 
 
 def between(value: object, argument: str, most: int, reason: str) -> None:

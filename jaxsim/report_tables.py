@@ -31,7 +31,8 @@ def belong_together(rows: Rows) -> None:
         if record["paper"] != first["paper"]:
             raise ValueError(f"{path}: paper: expected {first['paper']!r}, as in {first_path}, got {record['paper']!r}")
         if record["metrics"] and first["metrics"] and record["dataset"]["sha256"] != first["dataset"]["sha256"]:
-            raise ValueError(f"{path}: dataset.sha256: expected that of {first_path}, got another")
+            raise ValueError(f"{path}: dataset.sha256: expected that of {first_path} "
+                             f"({first['dataset']['sha256']}), got {record['dataset']['sha256']}")
 
 
 def ordered(rows: Rows, paper: str) -> list[tuple[str, Mapping[str, Any]]]:

@@ -20,8 +20,11 @@ def checked(csr, argument: str) -> scipy.sparse.csr_matrix:
         if bad.size:
             raise ValueError(f"{argument}.indices: expected term ids in [0, {num_terms}), got {int(bad[0])}")
         pointers = np.asarray(csr.indptr)
-        ordered = pointers[0] == 0 and np.all(np.diff(pointers) >= 0) and pointers[-1] <= csr.data.shape[0]
-        checks.expect(bool(ordered), f"{argument}.indptr", "ascending row pointers within the data", "others")
+        slots, steps = csr.data.shape[0], np.diff(pointers)
+        if pointers[0] != 0 or np.any(steps < 0) or pointers[-1] > slots:
+            i = np.flatnonzero(steps < 0)[:1]
+            got = f"{pointers[i[0] + 1]} after {pointers[i[0]]}" if i.size else f"{pointers[0]} to {pointers[-1]}"
+            raise ValueError(f"{argument}.indptr: expected ascending row pointers from 0 to at most {slots}, got {got}")
     matrix = scipy.sparse.csr_matrix(csr, copy=True)
     if not np.issubdtype(matrix.dtype, np.floating):
         checks.expect(np.issubdtype(matrix.dtype, np.integer) or matrix.dtype == bool, argument,
@@ -47,7 +50,7 @@ def _expect_ids_in_range(csr, argument: str) -> None:
         try:
             csr.check_format(full_check=True)
         except ValueError as error:
-            raise ValueError(f"{argument}: expected indices within {csr.shape}, got others ({error})") from None
+            raise ValueError(f"{argument}: expected indices within {csr.shape}, got: {error}") from None
     elif csr.format == "coo":
         for ids, size, what in zip((csr.row, csr.col), csr.shape, ("documents", "term ids"), strict=True):
             bad = ids[(ids < 0) | (ids >= size)]

@@ -195,8 +195,8 @@ def take(terms: Terms, rows) -> Terms:
     rows = np.asarray(rows)
     checks.expect(rows.ndim == 1, "rows", "one axis", f"{rows.ndim} axes")
     checks.expect(rows.size == 0 or np.issubdtype(rows.dtype, np.integer), "rows", "integers", rows.dtype)
-    inside = rows.size == 0 or (rows.min() >= 0 and rows.max() < terms.num_docs)
-    checks.expect(inside, "rows", f"rows in [0, {terms.num_docs})", "others")
+    outside = rows[(rows < 0) | (rows >= terms.num_docs)]
+    checks.expect(not outside.size, "rows", f"rows in [0, {terms.num_docs})", outside[:1].tolist())
     return from_scipy(to_scipy(terms)[rows.astype(np.int64)])
 
 

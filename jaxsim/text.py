@@ -207,8 +207,9 @@ def _checked(counts: sp.spmatrix, df: np.ndarray, num_docs: int) -> tuple[sp.csr
     df = np.asarray(df, np.float64)
     checks.expect(df.shape == (matrix.shape[1],), "df", f"one number a term, shape ({matrix.shape[1]},)", df.shape)
     checks.expect(bool(np.isfinite(matrix.data).all()), "counts", "finite numbers", "NaN or infinity")
-    checks.expect(bool((matrix.data >= 0).all()), "counts", "no negative numbers", "at least one")
-    checks.expect(bool(((df >= 0) & (df <= num_docs)).all()), "df", f"numbers in 0 ... num_docs = {num_docs}", "others")
+    checks.expect(bool((matrix.data >= 0).all()), "counts", "no negative numbers", matrix.data.min(initial=0))
+    outside = df[~((df >= 0) & (df <= num_docs))]
+    checks.expect(not outside.size, "df", f"numbers in 0 ... num_docs = {num_docs}", outside[:1].tolist())
     return matrix, df
 
 

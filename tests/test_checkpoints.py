@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
@@ -83,6 +86,24 @@ def test_an_unwritable_folder_is_refused_before_any_work(tmp_path):
 def test_prepare_makes_the_folder_and_leaves_nothing_in_it(tmp_path):
     folder = checkpoints.prepare(tmp_path / "a" / "b")
     assert folder.is_dir() and not list(folder.iterdir())
+
+
+def test_prepare_removes_what_killed_processes_left(tmp_path):
+    path = saved(tmp_path)
+    content = path.read_bytes()
+    program = ("import os, pathlib, signal, sys\nimport numpy as np\nfrom jaxsim import checkpoints\n"
+               "os.fsync = lambda number: os.kill(os.getpid(), signal.SIGKILL)\n"
+               "checkpoints.save(pathlib.Path(sys.argv[1]), [np.zeros(9)], {'fingerprint': 'y'})")
+    root = str(Path(__file__).parent.parent)
+    gone = subprocess.Popen([sys.executable, "-c", program, tmp_path], env={**os.environ, "PYTHONPATH": root})
+    assert gone.wait(60) == -signal.SIGKILL
+    assert {path.name for path in tmp_path.iterdir()} == {NAME, f"{NAME}.{gone.pid}.tmp"}
+    stale = [f".write-test-{gone.pid}", f"{NAME}.{os.getpid()}.tmp"]
+    kept = [f"{NAME}.{os.getppid()}.tmp", f"{NAME}.{10**30}.tmp", f"{NAME}.x.tmp", f"{gone.pid}.tmp", "notes.txt"]
+    for name in stale + kept:
+        (tmp_path / name).write_bytes(b"half")
+    checkpoints.prepare(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {NAME, *kept} and path.read_bytes() == content
 
 
 def test_the_fingerprint_sees_values_shapes_and_types():

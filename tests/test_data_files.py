@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import bz2
 import gzip
 import hashlib
 import io
@@ -30,7 +31,11 @@ def test_root_is_the_argument_or_the_environment(tmp_path, monkeypatch):
         data.root()
 
 
-@pytest.mark.parametrize(("suffix", "write"), [("", open), (".gz", gzip.open), (".xz", lzma.open)])
+WRITERS = [("", open), (".gz", gzip.open), (".xz", lzma.open), (".GZ", gzip.open), (".XZ", lzma.open),
+           (".Bz2", bz2.open)]
+
+
+@pytest.mark.parametrize(("suffix", "write"), WRITERS)
 def test_jsonl_plain_and_compressed(tmp_path, suffix, write):
     path = tmp_path / f"pairs.jsonl{suffix}"
     with write(path, "wb") as file:
@@ -163,11 +168,25 @@ def test_pairs_refuse_what_does_not_fit():
         make("one", ["a"], ["x"], ["u", "v"], languages=("en", "es"))
     with pytest.raises(ValueError, match=r"ids: expected unique identifiers, got \['a'\] more than once"):
         make("one", ["a", "a"], ["x", "y"], ["u", "v"], languages=("en", "es"))
-    with pytest.raises(ValueError, match=r"rows: expected row numbers in 0 \.\.\. 0, got \[-1\]"):
+    with pytest.raises(ValueError, match=r"rows: expected row numbers in \[0, 1\), got \[-1\]"):
         one.take([-1])
+    with pytest.raises(ValueError, match=r"rows: expected row numbers in \[0, 1\), got \[1\]"):
+        one.take([0, 1])
+    for rows, told in (([0.7], r"float64, \[0.7\]"), (["0"], r"<U1, \['0'\]"), ([None], r"object, \[None\]")):
+        with pytest.raises(ValueError, match=f"rows: expected integers or booleans, got {told}"):
+            one.take(rows)
     with pytest.raises(ValueError, match="rows: expected 1 booleans"):
         one.take([True, False])
     with pytest.raises(ValueError, match="parts: expected the same two languages"):
         concatenate("both", [one, make("two", ["b"], ["x"], ["u"], languages=("en", "fr"))])
     with pytest.raises(ValueError, match="parts: expected at least one corpus"):
         concatenate("none", [])
+
+
+@pytest.mark.parametrize("languages", ["en", ("en",), ("en", "es", "fr"), ("en", None), ("en", ""), None, {"en", "es"}])
+def test_languages_are_two_codes(tmp_path, languages):
+    with pytest.raises(ValueError, match=r"^languages: expected two language codes, such as \('en', 'es'\), got "):
+        make("one", ["a"], ["x"], ["u"], languages=languages)
+    with pytest.raises(ValueError, match="^languages: expected two language codes"):
+        jsonl.load(tmp_path / "none.jsonl", languages=languages)
+    assert make("one", ["a"], ["x"], ["u"], languages=["en", "es"]).languages == ("en", "es")

@@ -1,19 +1,55 @@
 """The demo on a few hundred docstrings: it writes a record and a picture and tells the same."""
 
 import json
+import signal
+import subprocess
+import sys
 import warnings
 
+import program_until_stopped
 import pytest
+from matplotlib.figure import Figure
 
 from jaxsim import demo, records
+from jaxsim.optim import Fit
+
+
+def stopped(out, sent, at):
+    """The demo in another process, which a signal stops in the middle."""
+    command = [sys.executable, program_until_stopped.__file__, int(sent), at, "demo", "--out", out, "--k", 4,
+               "--max-iter", 2]
+    return subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=240, check=False)
 
 
 @pytest.fixture(scope="module")
-def shown(tmp_path_factory):
+def killed(tmp_path_factory):
+    """A folder in which a run was killed as it wrote its record, and what it left."""
     out = tmp_path_factory.mktemp("demo")
+    found = stopped(out, signal.SIGKILL, r"s2net\.json$")
+    assert found.returncode == -signal.SIGKILL, found.stderr
+    return out, {path.name for path in out.rglob("*") if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def shown(killed):
+    out, _ = killed
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what importing the documented packages warns of is theirs
         return out, demo.run(out, k=30, max_iter=6, num_pairs=700)
+
+
+def test_a_kill_while_the_record_is_written_leaves_no_half_of_it(killed, shown):
+    _, left = killed
+    assert "demo.png" in left and "s2net.json" not in left
+    # `shown` ran in the same folder afterwards.
+    assert records.read(shown[1]["record"])["config"]["k"] == 30
+
+
+def test_ctrl_c_leaves_nothing_and_one_line(tmp_path):
+    found = stopped(tmp_path / "out", signal.SIGINT, "fitting lsa")
+    assert found.returncode == 130 and "Traceback" not in found.stderr
+    assert found.stderr.splitlines()[-1] == "jaxsim: interrupted"
+    assert not any((tmp_path / "out").iterdir())
 
 
 def test_the_record_passes_the_check_and_says_what_was_shown(shown):
@@ -30,6 +66,17 @@ def test_training_lowers_the_loss_and_dev_chose_the_best(shown):
     start, best = (float(part.split()[0]) for part in told["training loss"].split(", "))
     assert best <= start
     assert told["dev mrr"].count("0.") == 2
+
+
+def test_the_axes_of_the_picture_have_names_and_units(monkeypatch, tmp_path):
+    seen = []
+    save = Figure.savefig
+    monkeypatch.setattr(Figure, "savefig", lambda self, *a, **b: (seen.append(self), save(self, *a, **b)))
+    history = [{"step": step, "loss": 0.5 / (step + 1), "validation": 0.1 * step} for step in range(3)]
+    demo._picture(tmp_path / "x.png", Fit(None, 0.1, 0.0, False, 2, 3, history), {"opca": {"mrr": 0.4}}, 0.5)
+    losses, bars, dev = seen[0].axes
+    assert (losses.get_xlabel(), losses.get_ylabel()) == ("L-BFGS iteration", "training loss (nats)")
+    assert (dev.get_ylabel(), bars.get_xlabel()) == ("dev mean reciprocal rank", "test mean reciprocal rank")
 
 
 def test_the_picture_is_a_png(shown):

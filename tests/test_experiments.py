@@ -1,11 +1,14 @@
 """The experiments' own rules: what is trained on, what is skipped, what a preset may write."""
 
+import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
+import program_until_stopped
 import pytest
 
 from jaxsim import records
@@ -58,6 +61,27 @@ def test_rows_with_a_record_are_not_run_again(tmp_path):
     assert again.returncode == 0 and records.read(path)["started"] == first["started"]
     assert " mrr " in run("platt2010_mates.py", *options, "--again").stderr
     assert records.read(path)["metrics"] == first["metrics"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("sent", "at"), [
+    (signal.SIGKILL, r"cache/.*\.json$"), (signal.SIGKILL, r"cl-lsi\.json$"), (signal.SIGINT, r"cl-lsi\.json$"),
+], ids=["killed after the first fit", "killed at the record", "Ctrl-C at the record"])
+def test_a_run_that_is_stopped_goes_on_where_it_was(tmp_path, sent, at):
+    options = [EXPERIMENTS / "yih2011_mates.py", "--preset", "quick", "--out", tmp_path, "--rows", "cl-lsi"]
+    command = [sys.executable, program_until_stopped.__file__, int(sent), at, *options]
+    stopped = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=240, check=False)
+    assert stopped.returncode == -sent, stopped.stderr
+    path = tmp_path / "yih2011_mates" / "docstrings" / "cl-lsi.json"
+    notes = list((tmp_path / "cache").glob("*.json"))
+    assert not path.exists() and len(notes) == (3 if "cl-lsi" in at else 0)
+    assert all(json.loads(note.read_bytes())["fit"] for note in notes)
+    again = run(*options)
+    assert again.returncode == 0, again.stderr
+    assert again.stderr.count(" fitted in ") == 3 - len(notes)
+    assert records.read(path)["metrics"]["mrr"]["mean"] > 0.3
+    with np.load(path.with_suffix(".npz")) as values:
+        assert values["mrr"].mean() == pytest.approx(records.read(path)["metrics"]["mrr"]["mean"], rel=1e-5)
 
 
 @real

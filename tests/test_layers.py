@@ -28,8 +28,12 @@ ROOMS = (
     (5, {"io"}),
     (5, {"data"}),
     (6, {"mates"}),
+    (6, {"model"}),
+    (6, {"trec"}),
     (6, {"records", "record_schema", "environment", "report", "report_tables", "report_figures", "papers"}),
-    (7, {"cli", "demo", "experiments", "__init__", "__main__"}),
+    (7, {"training", "estimator"}),
+    (7, {"export"}),
+    (8, {"cli", "demo", "experiments", "__init__", "__main__"}),
 )
 LEVELS = {name: level for level, names in ROOMS for name in names}
 MATES = {name: names for _, names in ROOMS for name in names}

@@ -131,6 +131,24 @@ def test_s2net_ignores_the_scale_of_its_start():
     assert [fit.loss for fit in fits] == pytest.approx([fitted("s2net").loss] * 2, rel=1e-5)
 
 
+@pytest.mark.parametrize("two", [False, True], ids=["one matrix", "two matrices"])
+def test_a_start_before_a_nonlinear_output_is_scaled_whatever_its_size(two, rng):
+    words = rng.random((6, V)).astype(np.float32)
+    weights = start(K, np.float32).weights
+
+    def scaled(documents, exponent):
+        sides = [terms.from_scipy(scipy.sparse.csr_matrix(words * np.float32(documents))) for _ in range(2)]
+        init = Projection(weights * np.float32(10.0**exponent))
+        return s2net.checked_start((init, init) if two else init, *sides, activation=jnp.tanh), sides[0]
+
+    for documents, exponent in ((1.0, 0), (1e15, 15), (1e30, 30), (1e-15, -15), (1e-30, 20)):
+        found, side = scaled(documents, exponent)
+        outputs = terms.project(side, s2net.sides(found)[0].weights)
+        assert float(jnp.sqrt(jnp.mean(outputs**2))) == pytest.approx(1.0, rel=1e-5), (documents, exponent)
+    with pytest.raises(ValueError, match="left, right: expected documents whose outputs are finite, got inf"):
+        scaled(3e38, 0)
+
+
 def test_a_strong_penalty_keeps_s2net_at_its_start():
     fit = learned(corpus(TRAIN), K, beta=1e6)
     assert_same(fit.params, start(K, np.float64), 1e-4)

@@ -212,8 +212,11 @@ def test_a_loss_that_is_not_finite_names_the_step():
 
 
 def test_sgd_with_a_loss_that_is_not_finite_names_the_step(key):
-    with pytest.raises(FloatingPointError, match=r"SGD: expected a finite loss, got (inf|nan) at step 3"):
+    with pytest.raises(FloatingPointError, match=r"SGD: expected a finite loss, got inf at step 2 \(epoch 1\)"):
         optim.minimize_sgd(quadratic, jnp.zeros(2), lambda key: [jnp.ones(2)] * 3, key=key, learning_rate=1e200)
+    batches = iter([[0.0] * 4, [0.0, 0.0, jnp.nan, 0.0]])
+    with pytest.raises(FloatingPointError, match=r"got nan at step 7 \(epoch 2\)"):
+        optim.minimize_sgd(quadratic, jnp.zeros(2), lambda key: map(jnp.asarray, next(batches)), key=key)
 
 
 def test_sgd_leaves_the_start_alone_and_takes_any_optax_transformation(key):
@@ -237,15 +240,22 @@ def test_sgd_gives_every_epoch_its_own_key(key):
 
 
 @pytest.mark.parametrize(("options", "message"), [
-    ({"max_iter": -1}, "max_iter: expected at least 0, got -1"),
-    ({"patience": 0}, "patience: expected at least 1, or None, got 0"),
-    ({"history_size": 0}, "history_size: expected at least 1, got 0"),
-    ({"checkpoint_every": 0}, "checkpoint_every: expected at least 1, got 0"),
+    ({"max_iter": -1}, "max_iter: expected a whole number of at least 0, got -1"),
+    ({"max_iter": 2.5}, "max_iter: expected a whole number of at least 0, got 2.5"),
+    ({"max_iter": True}, "max_iter: expected a whole number of at least 0, got True"),
+    ({"patience": 0}, "patience: expected a whole number of at least 1, or None, got 0"),
+    ({"patience": 1.5}, "patience: expected a whole number of at least 1, or None, got 1.5"),
+    ({"checkpoint_every": 0}, "checkpoint_every: expected a whole number of at least 1, got 0"),
+    ({"checkpoint_every": 1.5}, "checkpoint_every: expected a whole number of at least 1, got 1.5"),
+    ({"history_size": 0}, "history_size: expected a whole number of at least 1, got 0"),
+    ({"max_linesearch": 2.5}, "max_linesearch: expected a whole number of at least 1, got 2.5"),
+    ({"tol": float("nan")}, "tol: expected a number of at least 0, got nan"),
+    ({"tol": -1.0}, "tol: expected a number of at least 0, got -1.0"),
 ])
 def test_bad_settings_are_refused(key, options, message):
     with pytest.raises(ValueError, match=message):
         optim.minimize_lbfgs(quadratic, jnp.zeros(2), jnp.ones(2), **options)
-    if "history_size" not in options:
+    if not {"history_size", "max_linesearch", "tol"} & set(options):
         with pytest.raises(ValueError, match=message):
             optim.minimize_sgd(quadratic, jnp.zeros(2), lambda key: [jnp.ones(2)], key=key, **options)
 

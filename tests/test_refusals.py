@@ -2,13 +2,14 @@
 
 import json
 
+import jax
 import numpy as np
 import pytest
 import scipy.sparse
 
 from jaxsim import mates, terms, text
 from jaxsim.data import jsonl, pairs
-from jaxsim.methods import bm25, cca, cl_lsi, dda, log_tfidf, lsa, opca, pca, s2net, tfidf
+from jaxsim.methods import bm25, cca, cl_lsi, dda, log_tfidf, lsa, opca, pca, s2net, s2net_mse, tfidf
 from jaxsim.models import projection
 
 MATRIX = scipy.sparse.csr_matrix(np.eye(4))
@@ -54,6 +55,61 @@ def test_starts_that_are_none():
         s2net.fit(DOCUMENTS, DOCUMENTS, init=fitted.params, first_step=0.0)
     with pytest.raises(NotImplementedError, match="^mesh: expected None"):
         s2net.fit(DOCUMENTS, DOCUMENTS, init=fitted.params, mesh=object())
+
+
+ONES = np.ones((4, 2))
+NO_TEXT = terms.from_scipy(scipy.sparse.csr_matrix((4, 4)))
+MATES = ([0, 1, 2, 3], [0, 1, 2, 3], [1.0, 1.0, 0.5, 0.0])
+SPREAD = s2net.random_init(4, 3, key=jax.random.key(0))
+
+
+@pytest.mark.parametrize("fit", [s2net.fit, lambda *sides, **options: s2net_mse.fit(*sides, MATES, **options)],
+                         ids=["s2net", "s2net_mse"])
+@pytest.mark.parametrize("scale", [1, 1 / 3], ids=["exact", "rounded"])
+def test_starts_without_a_gradient_are_refused(fit, scale):
+    for activation in (None, jax.nn.sigmoid):
+        with pytest.raises(ValueError, match="^init: expected a start from which there is a gradient .*, got loss 0"):
+            fit(DOCUMENTS, DOCUMENTS, init=scale * ONES, activation=activation)
+    for left, right, name in ((NO_TEXT, NO_TEXT, "left"), (NO_TEXT, DOCUMENTS, "left"), (DOCUMENTS, NO_TEXT, "right")):
+        with pytest.raises(ValueError, match=f"^{name}: expected documents with words, got none that has any"):
+            fit(left, right, init=SPREAD)
+
+
+def test_starts_that_are_as_good_as_it_gets_are_legal():
+    best = s2net.fit(DOCUMENTS, DOCUMENTS, init=SPREAD)
+    again = s2net.fit(DOCUMENTS, DOCUMENTS, init=best.params, tol=1.0)
+    assert again.converged and again.steps == 0 and again.loss == pytest.approx(best.loss)
+    rows = list(range(4))
+    alike = s2net_mse.fit(DOCUMENTS, DOCUMENTS, (rows, rows, np.ones(4)), init=ONES)
+    assert alike.converged and alike.loss < 1e-30
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"max_iter": 2.5}, "max_iter: expected a whole number of at least 0, got 2.5"),
+    ({"max_iter": -1}, "max_iter: expected a whole number of at least 0, got -1"),
+    ({"patience": 1.5}, "patience: expected a whole number of at least 1, or None, got 1.5"),
+    ({"tol": float("nan")}, "tol: expected a number of at least 0, got nan"),
+    ({"tol": -1}, "tol: expected a number of at least 0, got -1"),
+])
+def test_settings_of_the_optimiser_are_named_as_the_caller_wrote_them(options, message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        s2net.fit(DOCUMENTS, DOCUMENTS, init=SPREAD, **options)
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        s2net_mse.fit(DOCUMENTS, DOCUMENTS, MATES, init=SPREAD, **options)
+
+
+def test_messages_say_what_came():
+    with pytest.raises(ValueError, match=r"^rows: expected rows in \[0, 4\), got \[7\]"):
+        terms.take(DOCUMENTS, [0, 7, -1])
+    with pytest.raises(ValueError, match=r"^df: expected numbers in 0 ... num_docs = 4, got \[9.0\]"):
+        text.tf_idf(MATRIX, np.array([1, 9, 1, 1]), 4)
+    with pytest.raises(ValueError, match="^counts: expected no negative numbers, got -1.0"):
+        text.tf_idf(-MATRIX, np.ones(4), 4)
+    for pointers, told in (([0, 2, 1, 3, 4], "1 after 2"), ([0, 1, 2, 3, 9], "0 to 9"), ([1, 1, 2, 3, 4], "1 to 4")):
+        broken = MATRIX.copy()
+        broken.indptr = np.array(pointers, np.int32)
+        with pytest.raises(ValueError, match=f"indptr: expected ascending row pointers .* at most 4, got {told}"):
+            terms.from_scipy(broken)
 
 
 def test_a_pair_of_projections_is_not_one():

@@ -69,7 +69,7 @@ def read_lines(path: str | os.PathLike) -> Iterator[str]:
     A byte-order mark at the start is dropped.
 
     Args:
-      path: the file; its last suffix chooses the decompressor.
+      path: the file; its last suffix, in lower or upper case, chooses the decompressor.
 
     Yields:
       One line after the other.
@@ -78,11 +78,11 @@ def read_lines(path: str | os.PathLike) -> Iterator[str]:
       ValueError: the compressed stream is damaged or cut short, or a line is not UTF-8; names file and line.
     """
     path = Path(path)
-    read = 0
-    if path.suffix in _OPENERS and path.stat().st_size == 0:
+    read, opener = 0, _OPENERS.get(path.suffix.lower())
+    if opener and path.stat().st_size == 0:
         raise ValueError(f"{path}: expected a whole {path.suffix} file, got one of no bytes")
     try:
-        with _OPENERS.get(path.suffix, open)(path, "rb") as file:
+        with (opener or open)(path, "rb") as file:
             for line in file:
                 yield line.decode("utf-8-sig" if read == 0 else "utf-8").rstrip("\r\n")
                 read += 1

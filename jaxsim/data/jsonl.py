@@ -31,7 +31,8 @@ def load(
 
     Raises:
       MissingCorpus: no such file.
-      ValueError: a damaged file, invalid JSON, a missing key or a repeated identifier (file and line are named).
+      ValueError: a damaged file, invalid JSON, a missing key or a repeated identifier (file and line are named), or
+        languages that are not two codes.
 
     Example:
       >>> import tempfile
@@ -41,7 +42,7 @@ def load(
       ...     load(file.name, left="q", right="d").right
       ('uno',)
     """
-    path = Path(path)
+    path, languages = Path(path), pairs.two_languages(languages)
     if not path.is_file():
         raise files.MissingCorpus(f"{path}: expected a JSON Lines file of pairs, got no such file")
     keys = (left, right) if id is None else (left, right, id)

@@ -52,7 +52,7 @@ class Pairs:
           A new collection with its own digest and number of pairs.
 
         Raises:
-          ValueError: a row that does not exist.
+          ValueError: a row that does not exist, or rows that are not whole numbers.
 
         Example:
           >>> make("toy", ["a", "b"], ["one", "two"], ["uno", "dos"], languages=("en", "es")).take([1]).left
@@ -62,10 +62,11 @@ class Pairs:
         if rows.dtype == bool:
             checks.expect(rows.shape == (len(self),), "rows", f"{len(self)} booleans", rows.shape)
             rows = np.flatnonzero(rows)
-        rows = rows.astype(np.int64)
         checks.expect(rows.ndim == 1, "rows", "one axis", f"{rows.ndim} axes")
+        checks.expect(rows.size == 0 or np.issubdtype(rows.dtype, np.integer), "rows", "integers or booleans",
+                      f"{rows.dtype}, {rows[:1].tolist()}")
         outside = rows[(rows < 0) | (rows >= len(self))]
-        checks.expect(not outside.size, "rows", f"row numbers in 0 ... {len(self) - 1}", outside[:1].tolist())
+        checks.expect(not outside.size, "rows", f"row numbers in [0, {len(self)})", outside[:1].tolist())
         pick = [tuple(column[row] for row in rows) for column in (self.ids, self.left, self.right, self.sources)]
         digest = _digest(self.name, self.languages, *pick[:3])
         counted = _counts(pick[3], {})
@@ -86,6 +87,28 @@ def _digest(name: str, languages: Sequence[str], *columns: Sequence[str]) -> str
 def _counts(sources: Sequence[str], counts: dict) -> dict:
     by_source = dict(sorted(Counter(sources).items()))
     return {"pairs": len(sources), "pairs_by_source": by_source, **counts}
+
+
+def two_languages(languages: object) -> tuple[str, str]:
+    """Language codes of the two sides, as a tuple.
+
+    Args:
+      languages: a tuple or list of two strings.
+
+    Returns:
+      The codes.
+
+    Raises:
+      ValueError: for anything else, a bare string included.
+
+    Example:
+      >>> two_languages(["en", "es"])
+      ('en', 'es')
+    """
+    fits = isinstance(languages, tuple | list) and len(languages) == 2 and all(
+        isinstance(code, str) and code for code in languages)
+    checks.expect(fits, "languages", "two language codes, such as ('en', 'es')", repr(languages))
+    return tuple(languages)
 
 
 def make(
@@ -115,20 +138,20 @@ def make(
       The collection.
 
     Raises:
-      ValueError: columns of different lengths, or an identifier that occurs twice.
+      ValueError: columns of different lengths, an identifier that occurs twice, or languages that are not two codes.
 
     Example:
       >>> make("toy", ["a"], ["one"], ["uno"], languages=("en", "es")).counts
       {'pairs': 1, 'pairs_by_source': {'toy': 1}}
     """
-    ids, left, right = tuple(ids), tuple(left), tuple(right)
+    ids, left, right, languages = tuple(ids), tuple(left), tuple(right), two_languages(languages)
     sources = (name,) * len(ids) if sources is None else tuple(sources)
     for column, values in (("left", left), ("right", right), ("sources", sources)):
         checks.expect(len(values) == len(ids), column, f"{len(ids)} entries, one an id", len(values))
     twice = [key for key, number in Counter(ids).items() if number > 1]
     checks.expect(not twice, "ids", "unique identifiers", f"{twice[:1]} more than once")
     digest = _digest(name, languages, ids, left, right)
-    return Pairs(name, ids, left, right, sources, tuple(languages), digest, _counts(sources, counts or {}), differs)
+    return Pairs(name, ids, left, right, sources, languages, digest, _counts(sources, counts or {}), differs)
 
 
 def concatenate(name: str, parts: Sequence[Pairs]) -> Pairs:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from collections.abc import Callable
 
 import jax
@@ -17,6 +18,7 @@ import numpy as np
 
 from jaxsim import checks, losses, optim
 from jaxsim import terms as terms_room
+from jaxsim.methods import collapse
 from jaxsim.models.projection import Projection
 from jaxsim.models.projection import encode as encode_projection
 from jaxsim.optim import Fit
@@ -138,7 +140,8 @@ def checked_start(init, left: Terms, right: Terms, *, activation: Callable | Non
       The start as `Projection` or a pair.
 
     Raises:
-      ValueError: for shapes that do not fit, values that are not finite, or a start that is zero everywhere.
+      ValueError: for shapes that do not fit, values that are not finite, a start that is zero everywhere, or (with
+        ``activation``) outputs that overflow.
     """
     checks.expect(not isinstance(init, Fit), "init", "parameters (fit.params)", "a Fit")
     checks.expect(init is not None and not isinstance(init, str), "init", "a projection or a pair of them", init)
@@ -146,6 +149,7 @@ def checked_start(init, left: Terms, right: Terms, *, activation: Callable | Non
     if not isinstance(init, Projection):
         init = tuple(x if isinstance(x, Projection) else Projection(jnp.asarray(x)) for x in init) if isinstance(
             init, tuple | list) else Projection(jnp.asarray(init))
+    init = jax.tree.map(lambda weights: jnp.asarray(weights, left.values.dtype), init)
     both = sides(init)
     checks.expect(len(both) == 2, "init", "one projection or a pair", len(both))
     for name, one, documents in zip(("left", "right"), both, (left, right), strict=True):
@@ -156,12 +160,18 @@ def checked_start(init, left: Terms, right: Terms, *, activation: Callable | Non
         checks.expect(bool(jnp.any(one.weights != 0)), f"init ({name})", "a start that is not zero everywhere", "zeros")
     checks.expect(both[0].weights.shape[1] == both[1].weights.shape[1], "init (right)",
                   f"{both[0].weights.shape[1]} dimensions (as left)", both[1].weights.shape[1])
-    init = jax.tree.map(lambda weights: jnp.asarray(weights, left.values.dtype), init)
     if activation is None:
         return init
-    outputs = [terms_room.project(d, p.weights) for d, p in zip((left, right), sides(init), strict=True)]
-    scale = jnp.sqrt(sum(jnp.mean(output**2) for output in outputs) / 2)
-    return jax.tree.map(lambda weights: weights / jnp.where(scale > 0, scale, 1), init)
+    # Divided by the largest weight and the largest output first: neither may overflow, nor their squares vanish.
+    largest = max(jnp.max(jnp.abs(weights)) for weights in jax.tree.leaves(init))
+    small = jax.tree.map(lambda weights: weights / largest, init)
+    outputs = [terms_room.project(d, p.weights) for d, p in zip((left, right), sides(small), strict=True)]
+    peak = max(jnp.max(jnp.abs(output)) for output in outputs)
+    checks.expect(bool(jnp.isfinite(peak)), "left, right", "documents whose outputs are finite", float(peak))
+    if peak == 0:
+        return init
+    scale = jnp.sqrt(sum(jnp.mean((output / peak) ** 2) for output in outputs) / 2)
+    return jax.tree.map(lambda weights: weights / peak / scale, small)
 
 
 def checked_groups(groups, num_pairs: int) -> jax.Array:
@@ -257,12 +267,12 @@ def fit(
       mesh: devices to share the work; only None (one device) so far.
 
     Returns:
-      `Fit` of `Projection` (or a pair, if ``init`` was one). Starting from a collapsed model (all cosines equal, loss
-      log 2) there is no gradient, nor is there one for ``k = 1``, where every cosine is 1 or -1; a fit worth keeping
-      has a lower loss.
+      `Fit` of `Projection` (or a pair, if ``init`` was one). A collapsed model (all cosines equal) has loss log 2; a
+      fit worth keeping has a lower one. For ``k = 1``, where every cosine is 1 or -1, there is no gradient.
 
     Raises:
-      ValueError: for mates that do not agree, a start that does not fit, or bad settings.
+      ValueError: for mates that do not agree, a start that does not fit or is collapsed, documents without any words on
+        one side, or bad settings.
       FloatingPointError: if the loss is not finite.
       NotImplementedError: for a mesh.
 
@@ -285,12 +295,14 @@ def fit(
     if mesh is not None:
         raise NotImplementedError("mesh: expected None, got a mesh; training runs on one device so far")
     checks.expect(beta >= 0, "beta", "at least 0", beta)
+    checks.expect(tol >= 0, "tol", "a number of at least 0", tol)
     start = checked_start(init, left, right, activation=activation)
     dtype = left.values.dtype
     groups = None if groups is None else checked_groups(groups, left.num_docs)
     data = Data(left, right, jnp.asarray(gamma, dtype), jnp.asarray(beta, dtype), start, activation, block_size, groups)
-    return optim.minimize_lbfgs(
+    found = optim.minimize_lbfgs(
         objective, start, data, max_iter=max_iter, tol=tol / start_norm(start), first_step=first_step,
         history_size=history_size, validate=validate, patience=patience, checkpoint=checkpoint,
         checkpoint_every=checkpoint_every, progress=progress, label="S2Net",
     )
+    return collapse.learnable(found, left, right, collapsed=[math.log(2)])

@@ -8,9 +8,10 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxsim import checks, losses, optim, vectors
-from jaxsim.methods import s2net
+from jaxsim.methods import collapse, s2net
 from jaxsim.models.projection import encode as encode_projection
 from jaxsim.optim import Fit
 from jaxsim.pairs import LabelledPairs, labelled
@@ -94,7 +95,8 @@ def fit(
       `Fit` of `Projection` (or a pair, if ``init`` was one).
 
     Raises:
-      ValueError: for rows out of range, no pairs, a start that does not fit, or bad settings.
+      ValueError: for rows out of range, no pairs, a start that does not fit or is collapsed, documents without any
+        words on one side, or bad settings.
       FloatingPointError: if the loss is not finite.
 
     Example:
@@ -112,10 +114,14 @@ def fit(
     pairs = labelled(*pairs, num_left=left.num_docs, num_right=right.num_docs)
     checks.expect(pairs.labels.size >= 1, "pairs", "at least one pair", 0)
     checks.expect(beta >= 0, "beta", "at least 0", beta)
+    checks.expect(tol >= 0, "tol", "a number of at least 0", tol)
     start = s2net.checked_start(init, left, right, activation=activation)
     data = Data(left, right, pairs, jnp.asarray(beta, left.values.dtype), start, activation)
-    return optim.minimize_lbfgs(
+    found = optim.minimize_lbfgs(
         objective, start, data, max_iter=max_iter, tol=tol / s2net.start_norm(start), first_step=first_step,
         history_size=history_size, validate=validate, patience=patience, checkpoint=checkpoint,
         checkpoint_every=checkpoint_every, progress=progress, label="S2Net (squared loss)",
     )
+    # Where all cosines are 1, all are 0 or all are -1, the gradient is 0.
+    labels = np.asarray(pairs.labels)
+    return collapse.learnable(found, left, right, collapsed=[0.5 * np.mean((labels - c) ** 2) for c in (1, 0, -1)])

@@ -7,6 +7,6 @@ for bit.
 
 from jaxsim.optim.lbfgs import minimize_lbfgs
 from jaxsim.optim.monitor import Fit, closed_form
-from jaxsim.optim.sgd import minimize_sgd
+from jaxsim.optim.sgd import adam, minimize_sgd
 
-__all__ = ["Fit", "closed_form", "minimize_lbfgs", "minimize_sgd"]
+__all__ = ["Fit", "adam", "closed_form", "minimize_lbfgs", "minimize_sgd"]

@@ -191,10 +191,11 @@ def minimize_lbfgs(
       >>> [round(float(x), 4) for x in fit.params]
       [1.0, 2.0]
     """
-    checks.expect(history_size >= 1, "history_size", "at least 1", history_size)
-    checks.expect(checkpoint_every >= 1, "checkpoint_every", "at least 1", checkpoint_every)
+    checks.whole(history_size, "history_size", 1)
+    checks.whole(max_linesearch, "max_linesearch", 1)
     params = jax.tree.map(lambda leaf: jnp.asarray(leaf), params)
-    monitor = Monitor(max_iter, validate=validate, patience=patience, progress=progress, label=label)
+    monitor = Monitor(max_iter, tol=tol, validate=validate, patience=patience, checkpoint_every=checkpoint_every,
+                      progress=progress, label=label)
     value, grad, norm = _evaluate(objective, params, data)
     expect_finite(float(value), 0, label)
     dtype = value.dtype

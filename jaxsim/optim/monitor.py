@@ -60,10 +60,13 @@ def dot(a, b) -> jax.Array:
 class Monitor:
     """History, progress, validation and patience, shared by both optimisers."""
 
-    def __init__(self, total: int, *, validate, patience, progress: bool, label: str):
-        """Opens the bar; settings as for `minimize_lbfgs`."""
-        checks.expect(total >= 0, "max_iter", "at least 0", total)
-        checks.expect(patience is None or patience >= 1, "patience", "at least 1, or None", patience)
+    def __init__(self, total: int, *, validate, patience, checkpoint_every: int, progress: bool, label: str,
+                 tol: float = 0.0):
+        """Checks settings, which are those of `minimize_lbfgs`, and opens the bar."""
+        checks.whole(total, "max_iter", 0)
+        checks.whole(patience, "patience", 1, or_none=True)
+        checks.whole(checkpoint_every, "checkpoint_every", 1)
+        checks.expect(tol >= 0, "tol", "a number of at least 0", tol)
         self.validate, self.patience = validate, patience
         self.history: list[dict] = []
         self.best_score, self.best_step, self.best_params = -np.inf, 0, None
@@ -124,7 +127,7 @@ def mark_of(objective, *trees) -> str:
     return checkpoints.fingerprint([name, shape], trees)
 
 
-def expect_finite(value: float, step: int, what: str) -> None:
+def expect_finite(value: float, step: int | str, what: str) -> None:
     """Raises FloatingPointError naming the step if a loss is not finite."""
     if not np.isfinite(value):
         raise FloatingPointError(f"{what}: expected a finite loss, got {value} at step {step}; "

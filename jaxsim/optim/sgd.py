@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 
 from jaxsim import checkpoints, checks
@@ -59,7 +60,7 @@ def minimize_sgd(
 
     Raises:
       ValueError: for bad settings, an empty epoch, an unwritable folder, or a checkpoint of another problem.
-      FloatingPointError: if the loss is not finite, naming the step.
+      FloatingPointError: if the loss is not finite, naming the step (counted in batches) and the epoch.
 
     Example:
       >>> def objective(x, batch):
@@ -69,13 +70,13 @@ def minimize_sgd(
       >>> round(float(fit.params), 4)
       1.0
     """
-    checks.expect(checkpoint_every >= 1, "checkpoint_every", "at least 1", checkpoint_every)
     start = params
     # Updates are donated, so the caller's arrays are copied once.
     params = jax.tree.map(lambda leaf: jnp.array(leaf, copy=True), params)
     optimizer = _default_sgd(learning_rate) if optimizer is None else optimizer
     opt_state = optimizer.init(params)
-    monitor = Monitor(max_iter, validate=validate, patience=patience, progress=progress, label=label)
+    monitor = Monitor(max_iter, validate=validate, patience=patience, checkpoint_every=checkpoint_every,
+                      progress=progress, label=label)
     step, evaluations = 0, 0
     folder = mark = None
     if checkpoint is not None:
@@ -91,13 +92,17 @@ def minimize_sgd(
     unsaved = None
     try:
         while step < max_iter and not monitor.exhausted(step):
-            total, norms, number = 0.0, 0.0, 0
+            total, norms, values = 0.0, 0.0, []
             for batch in batches(jax.random.fold_in(key, step)):
                 params, opt_state, value, norm = _sgd_step(objective, optimizer, params, opt_state, batch)
-                total, norms, number = total + value, norms + norm, number + 1
+                total, norms = total + value, norms + norm
+                values.append(value)
+            number = len(values)
             checks.expect(number > 0, "batches", "at least one batch an epoch", 0)
+            if not np.isfinite(float(total)):
+                for i, value in enumerate([*values[:-1], total], start=evaluations + 1):
+                    expect_finite(float(value), f"{i} (epoch {step + 1})", label)
             step, evaluations = step + 1, evaluations + number
-            expect_finite(float(total), evaluations, label)
             monitor.record(step, float(total) / number, float(norms) / number, evaluations,
                            jax.tree.map(jnp.copy, params))
             if folder is None:
@@ -118,3 +123,21 @@ def minimize_sgd(
 @functools.cache
 def _default_sgd(learning_rate: float) -> optax.GradientTransformation:
     return optax.sgd(learning_rate)
+
+
+@functools.cache
+def adam(learning_rate: float, steps: int) -> optax.GradientTransformation:
+    """Adam with a learning rate that falls to 0 along a cosine over ``steps``.
+
+    Args:
+      learning_rate: at the start.
+      steps: batches until it is 0.
+
+    Returns:
+      The optax transformation, the same object for equal arguments, so that one program serves all fits.
+
+    Example:
+      >>> adam(0.1, 10) is adam(0.1, 10)
+      True
+    """
+    return optax.adam(optax.cosine_decay_schedule(learning_rate, steps))

@@ -1,0 +1,187 @@
+"""Model folders on disk: safetensors, a vocabulary, a configuration, a model card.
+
+A folder is written beside its place and renamed into it, so that a kill leaves the old model or the new one. Every
+file's digest stands in ``config.json``, so that an altered or missing file is an error and not a worse model.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load as tensors_from_bytes
+from safetensors.numpy import save as bytes_from_tensors
+
+from jaxsim import checks
+
+FORMAT = 1
+"""Version of the folder's layout. Readers take this one and older ones."""
+
+CONFIG, TENSORS, VOCABULARY, CARD = "config.json", "model.safetensors", "vocabulary.json", "README.md"
+
+
+def save(
+    folder: str | os.PathLike,
+    *,
+    tensors: Mapping[str, np.ndarray],
+    config: Mapping[str, Any],
+    vocabulary: Sequence[str],
+    card: str,
+) -> Path:
+    """Writes a model folder, replacing an older model of that name.
+
+    Args:
+      folder: where; its parents are made.
+      tensors: name -> array.
+      config: JSON-compatible settings; ``format``, ``library`` and ``files`` are added.
+      vocabulary: terms in the order of the tensors' rows.
+      card: Markdown for people.
+
+    Returns:
+      The folder.
+
+    Raises:
+      ValueError: if the place is taken by something that is no model folder.
+      OSError: if it cannot be written; what was there is as it was.
+
+    Example:
+      >>> with tempfile.TemporaryDirectory() as place:
+      ...     where = save(Path(place) / "m", tensors={"a": np.ones(2)}, config={"dim": 2}, vocabulary=["x"], card="hi")
+      ...     tensors, config, vocabulary = load(where)
+      >>> tensors["a"].tolist(), config["dim"], vocabulary
+      ([1.0, 1.0], 2, ['x'])
+    """
+    arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
+    contents = {
+        TENSORS: bytes_from_tensors(arrays),
+        VOCABULARY: json.dumps(list(vocabulary), ensure_ascii=False, indent=0).encode("utf-8", "surrogatepass"),
+        CARD: card.encode("utf-8", "surrogatepass"),
+    }
+    files = {name: hashlib.sha256(data).hexdigest() for name, data in contents.items() if name != CARD}
+    told = {"library": "jaxsim", "format": FORMAT, **config, "files": files}
+    contents[CONFIG] = (json.dumps(told, ensure_ascii=False, indent=1) + "\n").encode("utf-8", "surrogatepass")
+    return replace_folder(folder, contents, marker=CONFIG)
+
+
+def replace_folder(folder: str | os.PathLike, contents: Mapping[str, bytes], *, marker: str) -> Path:
+    """Writes files into a new folder beside ``folder`` and renames it into place.
+
+    Args:
+      folder: where; its parents are made.
+      contents: path inside the folder -> bytes.
+      marker: file whose presence says that an existing folder is one that may be replaced.
+
+    Returns:
+      The folder.
+
+    Raises:
+      ValueError: if the place is a file, or a folder with other things in it.
+      OSError: if it cannot be written; what was there is as it was.
+    """
+    folder = Path(folder)
+    place = folder.absolute()
+    temporary = _beside(folder, marker)
+    old = temporary.with_suffix(".old")
+    try:
+        for name, data in contents.items():
+            (temporary / name).parent.mkdir(parents=True, exist_ok=True)
+            with open(temporary / name, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        os.chmod(temporary, 0o755)
+        if place.exists():
+            os.rename(place, old)
+        try:
+            os.rename(temporary, place)
+        except OSError:
+            if old.exists():
+                os.rename(old, place)
+            raise
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+        if place.exists():
+            shutil.rmtree(old, ignore_errors=True)
+    return folder
+
+
+def check_place(folder: str | os.PathLike, *, marker: str = CONFIG) -> None:
+    """Makes sure that a folder can be written later, before any work is done; its parents are made.
+
+    Args:
+      folder: where `save` or `replace_folder` is to write.
+      marker: as for `replace_folder`.
+
+    Raises:
+      ValueError: if the place is a file, or a folder with other things in it.
+      OSError: if nothing can be written there.
+    """
+    _beside(Path(folder), marker).rmdir()
+
+
+def _beside(folder: Path, marker: str) -> Path:
+    """A new temporary folder beside ``folder``, whose place must be free."""
+    free = not folder.exists() or (folder.is_dir() and ((folder / marker).is_file() or not any(folder.iterdir())))
+    checks.expect(free, "out", f"a new folder, or one that holds an older model ({marker})", folder)
+    place = folder.absolute()
+    place.parent.mkdir(parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(dir=place.parent, prefix=f".{place.name}.", suffix=".part"))
+
+
+def load(folder: str | os.PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any], list[str]]:
+    """Reads a model folder and verifies its files.
+
+    Args:
+      folder: as `save` wrote it.
+
+    Returns:
+      ``(tensors, config, vocabulary)``.
+
+    Raises:
+      FileNotFoundError: if the folder or a file of it is missing.
+      ValueError: if a file was altered, or the folder is of another program or of a newer version.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise FileNotFoundError(f"{folder}: expected a model folder, got {'a file' if folder.exists() else 'nothing'}")
+    config = _config(folder)
+    contents = {}
+    for name, digest in config["files"].items():
+        path = folder / name
+        if not path.is_file():
+            raise FileNotFoundError(f"{path}: expected a file of the model, got none")
+        contents[name] = path.read_bytes()
+        got = hashlib.sha256(contents[name]).hexdigest()
+        checks.expect(got == digest, str(path), f"the file that was saved (SHA-256 {digest[:12]})", f"{got[:12]}")
+    try:
+        return tensors_from_bytes(contents[TENSORS]), config, json.loads(contents[VOCABULARY])
+    except (SafetensorError, ValueError, KeyError) as error:
+        raise ValueError(f"{folder}: expected the tensors and vocabulary of a model, got {error}") from error
+
+
+def _config(folder: Path) -> dict[str, Any]:
+    path = folder / CONFIG
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: expected the configuration of a model, got none")
+    try:
+        config = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise ValueError(f"{path}: expected JSON, got {error}") from error
+    ours = isinstance(config, dict) and config.get("library") == "jaxsim"
+    checks.expect(ours, str(path), 'a configuration with "library": "jaxsim"', "another program's")
+    version = config.get("format")
+    known = isinstance(version, int) and 1 <= version <= FORMAT
+    checks.expect(known, f"{path}: format", f"1 to {FORMAT} (install a newer jaxsim-text for newer models)", version)
+    files = config.get("files")
+    listed = isinstance(files, dict) and {TENSORS, VOCABULARY} <= set(files)
+    listed = listed and all(Path(name).name == name for name in files)
+    checks.expect(listed, f"{path}: files", f"digests of {TENSORS} and {VOCABULARY}", files)
+    return config

@@ -1,0 +1,315 @@
+"""`Model`: texts in, vectors and similarities out; the front door for people who have texts and not sparse rows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse as sp
+
+from jaxsim import checks, io, retrieval, terms, text, vectors
+from jaxsim.models import projection
+from jaxsim.models.projection import Projection
+from jaxsim.vectors import Vectors
+
+WEIGHTINGS: dict[str, Callable[..., sp.csr_matrix]] = {
+    "log_tf_idf": text.log_tf_idf,
+    "tf_idf": text.tf_idf,
+    "tf": lambda counts, df, num_docs: counts,
+}
+ACTIVATIONS: dict[str, Callable | None] = {"none": None, "tanh": jnp.tanh, "sigmoid": jax.nn.sigmoid}
+_BATCH = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A trained similarity model with everything it needs to read text.
+
+    Attributes:
+      vocabulary: terms with their document frequencies.
+      params: `Projection`; a pair of them where queries and documents have their own; None for bare term weights.
+      weighting: name in `WEIGHTINGS`.
+      activation: name in `ACTIVATIONS`.
+      languages: language codes of queries and documents, which choose the word splitters.
+      method: what it was trained by, for people.
+      training: counts, settings, dev metric and command of the training, for people; JSON-compatible.
+    """
+
+    vocabulary: text.Vocabulary
+    params: Projection | tuple[Projection, Projection] | None
+    weighting: str = "log_tf_idf"
+    activation: str = "none"
+    languages: tuple[str, str] = ("en", "en")
+    method: str = "unknown"
+    training: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self):
+        """Checks that the parts fit each other."""
+        checks.expect(self.weighting in WEIGHTINGS, "weighting", f"one of {', '.join(WEIGHTINGS)}", self.weighting)
+        checks.expect(self.activation in ACTIVATIONS, "activation", f"one of {', '.join(ACTIVATIONS)}", self.activation)
+        checks.expect(len(self.languages) == 2, "languages", "two language codes", self.languages)
+        for side in self._sides():
+            shape = tuple(side.weights.shape)
+            fits = len(shape) == 2 and shape[0] == len(self.vocabulary)
+            checks.expect(fits, "params", f"weights of {len(self.vocabulary)} terms (as vocabulary)", shape)
+
+    def _sides(self) -> tuple[Projection, ...]:
+        if self.params is None:
+            return ()
+        return (self.params,) if isinstance(self.params, Projection) else tuple(self.params)
+
+    @property
+    def dim(self) -> int:
+        """Length of a vector; the number of terms where there is no projection."""
+        return int(self._sides()[0].weights.shape[1]) if self._sides() else len(self.vocabulary)
+
+    @property
+    def two_sided(self) -> bool:
+        """Whether queries and documents are encoded differently."""
+        return len(self._sides()) == 2 or self.languages[0] != self.languages[1]
+
+    def term_vectors(self, texts: Sequence[str], *, side: str = "document") -> sp.csr_matrix:
+        """Weighted term vectors, before any projection.
+
+        Args:
+          texts: ``n`` strings; words that the vocabulary does not hold are ignored.
+          side: ``"query"`` or ``"document"``.
+
+        Returns:
+          ``[n, num_terms]`` float32.
+
+        Raises:
+          ValueError: for another side, or texts that are not strings.
+        """
+        checks.expect(side in ("query", "document"), "side", "'query' or 'document'", side)
+        split = text.tokenizer(self.languages[side == "document"])
+        wrong = next((one for one in texts if not isinstance(one, str)), "")
+        checks.expect(isinstance(wrong, str), "texts", "strings", f"a {type(wrong).__name__}")
+        counts = text.counts((split(one) for one in texts), self.vocabulary)
+        return WEIGHTINGS[self.weighting](counts, self.vocabulary.df, self.vocabulary.num_docs)
+
+    def vectors(self, texts: Iterable[str], *, side: str = "document", batch_size: int = _BATCH) -> Vectors:
+        """What `retrieval` takes: dense for projections, sparse for bare term weights.
+
+        Args:
+          texts: ``n`` strings.
+          side: ``"query"`` or ``"document"``.
+          batch_size: texts a batch.
+
+        Returns:
+          `Vectors` of ``n`` documents.
+
+        Raises:
+          ValueError: as `term_vectors`.
+        """
+        checks.positive_int(batch_size, "batch_size")
+        checks.expect(not isinstance(texts, str), "texts", "a list of strings", "one string")
+        texts = list(texts)
+        if self.params is None:
+            return Vectors(sparse=terms.from_scipy(self.term_vectors(texts, side=side)))
+        return Vectors(dense=jnp.asarray(self._dense(texts, side, batch_size)))
+
+    def _dense(self, texts: list[str], side: str, batch_size: int) -> np.ndarray:
+        params = self._sides()[-1 if side == "document" else 0]
+        found = np.zeros((len(texts), self.dim), np.float32)
+        for start in range(0, len(texts), batch_size):
+            rows = self.term_vectors(texts[start : start + batch_size], side=side)
+            # Sizes go up in powers of two, so that few programs are compiled for batches of any length.
+            docs = _power_of_two(rows.shape[0])
+            documents = terms.from_scipy(rows, pad_docs=docs, pad_nnz=_power_of_two(rows.nnz))
+            with jax.default_matmul_precision("highest"):
+                encoded = _encode(params, documents, self.activation)
+            found[start : start + batch_size] = np.asarray(encoded)[: rows.shape[0]]
+        return found
+
+    def encode(self, texts: str | Iterable[str], *, normalize: bool = False, batch_size: int = _BATCH) -> np.ndarray:
+        """Vectors of texts.
+
+        Args:
+          texts: one string, or ``n`` of them.
+          normalize: whether to scale vectors to length one; a text without known words stays zero.
+          batch_size: texts a batch.
+
+        Returns:
+          ``[k]`` for one string, else ``[n, k]``, float32.
+
+        Raises:
+          ValueError: for models whose two sides differ (`encode_query` and `encode_document` serve them), for bare
+            term weights (`vectors` serves them), and for texts that are not strings.
+
+        Example:
+          >>> words = text.Vocabulary(("cat", "dog"), np.array([1, 1]), 2)
+          >>> model = Model(words, Projection(jnp.eye(2)))
+          >>> model.encode(["cat", "dog dog dog", "bird"]).tolist()
+          [[1.0, 0.0], [0.0, 2.0], [0.0, 0.0]]
+        """
+        checks.expect(not self.two_sided, "model", "one with equal sides (or encode_query, encode_document)",
+                      "one that encodes queries and documents differently")
+        return self._encoded(texts, "document", normalize, batch_size)
+
+    def encode_query(self, texts: str | Iterable[str], *, normalize: bool = False, batch_size: int = _BATCH):
+        """Vectors of queries, the left side of the pairs; arguments and result of `encode`."""
+        return self._encoded(texts, "query", normalize, batch_size)
+
+    def encode_document(self, texts: str | Iterable[str], *, normalize: bool = False, batch_size: int = _BATCH):
+        """Vectors of documents, the right side of the pairs; arguments and result of `encode`."""
+        return self._encoded(texts, "document", normalize, batch_size)
+
+    def _encoded(self, texts, side: str, normalize: bool, batch_size: int) -> np.ndarray:
+        checks.expect(self.params is not None, "model", "one with a projection (or vectors, for term weights)",
+                      f"bare term weights ({self.method})")
+        checks.positive_int(batch_size, "batch_size")
+        many = [texts] if isinstance(texts, str) else list(texts)
+        found = self._dense(many, side, batch_size)
+        if normalize:
+            found = np.array(vectors.unit(found))
+        return found[0] if isinstance(texts, str) else found
+
+    def similarity(self, queries: str | Sequence[str], documents: str | Sequence[str]) -> np.ndarray:
+        """Cosine of every query with every document; 0 where either has no known words.
+
+        Args:
+          queries: one string or ``n``.
+          documents: one string or ``m``.
+
+        Returns:
+          ``[n, m]`` float32, without the axes of single strings.
+
+        Example:
+          >>> words = text.Vocabulary(("cat", "dog"), np.array([1, 1]), 2)
+          >>> float(Model(words, Projection(jnp.ones((2, 1)))).similarity("cat", "dog"))
+          1.0
+        """
+        sides = [
+            self.vectors([given] if isinstance(given, str) else given, side=side)
+            for given, side in ((queries, "query"), (documents, "document"))
+        ]
+        found = np.zeros((sides[0].num_docs, sides[1].num_docs), np.float32)
+        if found.size:
+            found = np.asarray(retrieval.cosine(*sides)(np.arange(sides[0].num_docs)), np.float32)
+        found = found[0] if isinstance(queries, str) else found
+        return found[..., 0] if isinstance(documents, str) else found
+
+    def pair_similarity(self, queries: Sequence[str], documents: Sequence[str]) -> np.ndarray:
+        """Cosine of every query with the document of its own row; 0 where either has no known words.
+
+        Args:
+          queries: ``n`` strings.
+          documents: ``n`` strings.
+
+        Returns:
+          ``[n]`` float32.
+        """
+        checks.expect(len(queries) == len(documents), "documents", f"{len(queries)} (as queries)", len(documents))
+        left, right = (
+            (self.term_vectors(texts, side=side) if self.params is None else self._dense(list(texts), side, _BATCH))
+            .astype(np.float64) for texts, side in ((queries, "query"), (documents, "document"))
+        )  # fmt: skip
+        both, *squares = (np.asarray((a.multiply(b) if sp.issparse(a) else a * b).sum(axis=1)).ravel()
+                          for a, b in ((left, right), (left, left), (right, right)))  # fmt: skip
+        norm = np.sqrt(squares[0]) * np.sqrt(squares[1])
+        return np.divide(both, norm, out=np.zeros_like(both), where=norm > 0).clip(-1, 1).astype(np.float32)
+
+    def search(self, queries: Sequence[str], documents: Vectors, *, k: int = 10) -> tuple[np.ndarray, np.ndarray]:
+        """The ``k`` nearest documents of every query by cosine, exactly.
+
+        Args:
+          queries: ``n`` strings.
+          documents: from ``vectors(texts)``, made once for many searches.
+          k: how many, at most the number of documents.
+
+        Returns:
+          ``(scores, indices)``, ``[n, k]``, the best first; ties go to the lower index.
+        """
+        return retrieval.top_k(self.vectors(queries, side="query"), documents, k=k)
+
+    def save(self, path: str | os.PathLike) -> Path:
+        """Writes the model as a folder: safetensors, vocabulary, configuration, and a README for people.
+
+        Args:
+          path: the folder; an older model there is replaced, anything else is left alone.
+
+        Returns:
+          The folder.
+
+        Raises:
+          ValueError: if something else is there.
+          OSError: if it cannot be written; what was there is as it was.
+        """
+        names = ("weights",) if len(self._sides()) == 1 else ("query_weights", "document_weights")
+        tensors = {name: np.asarray(side.weights) for name, side in zip(names, self._sides(), strict=False)}
+        tensors["df"] = np.asarray(self.vocabulary.df, np.int64)
+        config = {
+            "method": self.method, "dim": self.dim, "weighting": self.weighting, "activation": self.activation,
+            "languages": list(self.languages), "num_docs": self.vocabulary.num_docs, "training": self.training,
+        }  # fmt: skip
+        return io.save(path, tensors=tensors, config=config, vocabulary=self.vocabulary.terms, card=self.card())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> Model:
+        """Reads a folder that `save` wrote.
+
+        Args:
+          path: the folder.
+
+        Returns:
+          The model, with the same vectors bit for bit.
+
+        Raises:
+          FileNotFoundError: if the folder or a file of it is missing.
+          ValueError: if a file was altered, or was written by another program or a newer version.
+        """
+        tensors, config, words = io.load(path)
+        try:
+            vocabulary = text.Vocabulary(tuple(words), tensors["df"], config["num_docs"])
+            sides = [Projection(jnp.asarray(tensors[name])) for name in ("weights", "query_weights", "document_weights")
+                     if name in tensors]
+            params = None if not sides else sides[0] if len(sides) == 1 else tuple(sides)
+            return cls(vocabulary, params, config["weighting"], config["activation"], tuple(config["languages"]),
+                       config["method"], config["training"])
+        except KeyError as error:
+            raise ValueError(f"{path}: expected a model with {error}, got one without") from error
+
+    def card(self) -> str:
+        """The model card: what it is, what it was trained on, how to use it.
+
+        Returns:
+          Markdown.
+        """
+        told = "\n".join(f"- {name}: {value}" for name, value in self.training.items()) or "- not recorded"
+        call = 'model.encode(["a text", "another"])'
+        if self.two_sided:
+            call = 'model.encode_query(["a text"])  # and encode_document for the other side'
+        if self.params is None:
+            call = 'model.vectors(["a text", "another"])'
+        shape = "term weights" if self.params is None else f"{self.dim} dimensions"
+        return (
+            f"# Text similarity model ({self.method}, {shape})\n\n"
+            f"{len(self.vocabulary):,} terms, weighted by {self.weighting}; cosine similarity. Languages: "
+            f"{self.languages[0]} (queries), {self.languages[1]} (documents). Words that it has not seen are ignored; "
+            "a text without known words has the zero vector and similarity 0.\n\n"
+            f"```python\nfrom jaxsim import Model\n\nmodel = Model.load(\"path/to/this/folder\")\n{call}\n"
+            'model.similarity("a text", "another")\n```\n\n'
+            f"## Training\n\n{told}\n"
+        )
+
+
+def _power_of_two(size: int) -> int:
+    return 1 << max(size - 1, 0).bit_length()
+
+
+@jax.jit
+def _project(params: Projection, documents: terms.Terms) -> jax.Array:
+    return projection.encode(params, documents).dense
+
+
+def _encode(params: Projection, documents: terms.Terms, activation: str) -> jax.Array:
+    dense = _project(params, documents)
+    function = ACTIVATIONS[activation]
+    return dense if function is None else function(dense)

@@ -1,0 +1,118 @@
+"""Model folders: bit-identical round trips, and nothing good is lost whatever goes wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from jaxsim import io
+
+TENSORS = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "df": np.array([1, 2])}
+WORDS = ["élan", "日本", "\udc80", 'quote"', "ß"]
+
+
+def save(folder, **changes):
+    given = {"tensors": TENSORS, "config": {"dim": 3}, "vocabulary": WORDS, "card": "# card\n"} | changes
+    return io.save(folder, **given)
+
+
+def test_what_is_saved_is_loaded_bit_for_bit(tmp_path):
+    tensors, config, vocabulary = io.load(save(tmp_path / "deep" / "model"))
+    assert vocabulary == WORDS and config["dim"] == 3 and config["format"] == io.FORMAT
+    for name, array in TENSORS.items():
+        assert tensors[name].dtype == array.dtype
+        np.testing.assert_array_equal(tensors[name], array)
+    assert sorted(path.name for path in (tmp_path / "deep").iterdir()) == ["model"]
+
+
+def test_an_older_model_is_replaced_and_nothing_else_is(tmp_path):
+    save(tmp_path / "model")
+    save(tmp_path / "model", config={"dim": 4})
+    assert io.load(tmp_path / "model")[1]["dim"] == 4
+    (tmp_path / "empty").mkdir()
+    save(tmp_path / "empty")
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter1.txt").write_text("years of work")
+    (tmp_path / "file").write_text("a file")
+    for place in ("thesis", "file"):
+        with pytest.raises(ValueError, match="out: expected a new folder, or one that holds an older model"):
+            save(tmp_path / place)
+    assert (tmp_path / "thesis" / "chapter1.txt").read_text() == "years of work"
+    assert sorted(os.listdir(tmp_path)) == ["empty", "file", "model", "thesis"]
+
+
+def test_a_failed_write_leaves_the_older_model(tmp_path, monkeypatch):
+    save(tmp_path / "model")
+
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        save(tmp_path / "model", config={"dim": 4})
+    monkeypatch.undo()
+    assert io.load(tmp_path / "model")[1]["dim"] == 3
+    assert os.listdir(tmp_path) == ["model"]
+
+
+def test_kill_9_in_the_middle_of_saving_leaves_a_whole_model(tmp_path):
+    save(tmp_path / "model")
+    program = (
+        "import sys, numpy as np\nfrom jaxsim import io\nprint('ready', flush=True)\n"
+        "tensors = {'a': np.ones((300, 300))}\n"
+        "while True: io.save(sys.argv[1], tensors=tensors, config={'dim': 9}, vocabulary=['x'], card='')"
+    )
+    with subprocess.Popen([sys.executable, "-c", program, tmp_path / "model"], stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        time.sleep(0.3)
+        process.send_signal(signal.SIGKILL)
+    folders = [path for path in tmp_path.iterdir() if path.name == "model" or path.suffix == ".old"]
+    assert any(io.load(folder)[1]["dim"] in (3, 9) for folder in folders)
+
+
+@pytest.mark.parametrize("name", [io.TENSORS, io.VOCABULARY])
+def test_missing_altered_and_truncated_files_are_named(tmp_path, name):
+    path = save(tmp_path / "model") / name
+    whole = path.read_bytes()
+    for broken in (whole[:-1], whole[:-1] + b"x", b""):
+        path.write_bytes(broken)
+        with pytest.raises(ValueError, match=f"{name}: expected the file that was saved"):
+            io.load(tmp_path / "model")
+    path.unlink()
+    with pytest.raises(FileNotFoundError, match=f"{name}: expected a file of the model, got none"):
+        io.load(tmp_path / "model")
+
+
+def config_of(folder, **changes):
+    path = folder / io.CONFIG
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+@pytest.mark.parametrize(("changes", "message"), [
+    ({"format": io.FORMAT + 1}, "format: expected 1 to .*newer jaxsim-text.*got 2"),
+    ({"format": "1"}, "format: expected 1 to"),
+    ({"library": "other"}, 'expected a configuration with "library": "jaxsim"'),
+    ({"files": {}}, "files: expected digests of"),
+    ({"files": {io.TENSORS: "", io.VOCABULARY: "", "../x": ""}}, "files: expected digests of"),
+])
+def test_configurations_of_others_are_refused(tmp_path, changes, message):
+    config_of(save(tmp_path / "model"), **changes)
+    with pytest.raises(ValueError, match=message):
+        io.load(tmp_path / "model")
+
+
+def test_places_without_a_model_are_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="nowhere: expected a model folder, got nothing"):
+        io.load(tmp_path / "nowhere")
+    with pytest.raises(FileNotFoundError, match="config.json: expected the configuration of a model, got none"):
+        io.load(tmp_path)
+    (tmp_path / io.CONFIG).write_text("{")
+    with pytest.raises(ValueError, match="config.json: expected JSON"):
+        io.load(tmp_path)

@@ -1,0 +1,90 @@
+"""From pairs of texts to a model: every method, the split, and what is written down."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from jaxsim import training
+from jaxsim.data import docstrings, pairs
+from jaxsim.training import METHODS, Settings, train
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return docstrings.load().take(range(400))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_makes_a_model_that_finds_mates(corpus, method):
+    model = train(corpus, Settings(method=method, dim=20, max_iter=5, min_df=1), dev=0.2)
+    told = model.training
+    assert told["pairs"]["train"] + told["pairs"]["dev"] <= 400 and told["pairs"]["dev"] > 40
+    assert told["dev"]["mrr"] > 3 / told["pairs"]["dev"] and told["data"]["sha256"] == corpus.sha256
+    assert model.dim == (20 if METHODS[method] else len(model.vocabulary))
+    assert (told.get("fit") is not None) == (method == "s2net")
+
+
+def test_s2net_in_batches_and_exact_both_gain_over_their_start(corpus):
+    start = train(corpus, Settings(method="opca", dim=20), dev=0.2).training["dev"]["mrr"]
+    for batch_size in (0, 64):
+        told = train(corpus, Settings(dim=20, batch_size=batch_size, max_iter=10), dev=0.2).training
+        assert told["dev"]["mrr"] >= start, batch_size
+
+
+def test_one_seed_gives_one_model_bit_for_bit(corpus):
+    settings = Settings(dim=10, max_iter=3, batch_size=32)
+    models = [train(corpus, settings).params.weights for _ in range(2)]
+    np.testing.assert_array_equal(*models)
+
+
+def test_dev_pairs_of_ones_own_and_none(corpus):
+    rows = corpus.take(range(300)), corpus.take(range(300, 400))
+    assert train(rows[0], Settings(method="opca", dim=5), dev=rows[1]).training["pairs"]["dev"] == 100
+    told = train(rows[0], Settings(dim=5, max_iter=3), dev=0).training
+    assert told["pairs"]["dev"] == 0 and told["dev"] == {} and told["fit"]["steps"] == 3
+
+
+@pytest.mark.parametrize("method", ["s2net", "opca", "cca", "lsa", "cl-lsi"])
+def test_very_few_pairs(method):
+    few = pairs.make("few", "abc", ["red cat", "blue dog", "green"], ["rot cat", "blau dog", "grün"],
+                     languages=("en", "de"))
+    said = []
+    model = train(few, Settings(method=method, max_iter=2), say=said.append)
+    assert model.dim <= 2 and any("bear no more" in line for line in said)
+    assert np.isfinite(model.encode_query(["red cat dog"])).all()
+
+
+def test_near_duplicates_are_no_negatives_unless_asked_for(monkeypatch):
+    twins = pairs.make("twins", [str(i) for i in range(40)], [f"word{i // 2} same text of twins" for i in range(40)],
+                       [f"wort{i // 2} gleich text der zwillinge" for i in range(40)], languages=("en", "en"))
+    seen, fit = [], training.s2net.fit
+
+    def spy(*sides, groups=None, **options):
+        seen.append(groups)
+        return fit(*sides, groups=groups, **options)
+
+    monkeypatch.setattr(training.s2net, "fit", spy)
+    for all_negatives in (False, True):
+        train(twins, Settings(dim=5, max_iter=1, all_negatives=all_negatives), dev=0)
+    assert np.unique(seen[0]).size == 20 and seen[1] is None
+
+
+@pytest.mark.parametrize(("given", "options", "message"), [
+    (Settings(method="magic"), {}, "method: expected one of s2net, opca.* got magic"),
+    (Settings(dim=0), {}, "dim: expected a whole number of at least 1, got 0"),
+    (Settings(), {"dev": 1.0}, r"dev: expected pairs, or a share in \[0, 1\), got 1.0"),
+    (Settings(activation="relu"), {}, "activation: expected one of none, tanh, sigmoid, got relu"),
+    (Settings(weighting="bm25"), {}, "weighting: expected one of"),
+])
+def test_bad_settings_are_refused(corpus, given, options, message):
+    with pytest.raises(ValueError, match=message):
+        train(corpus, given, **options)
+
+
+def test_no_pairs_and_no_words_are_refused(corpus):
+    with pytest.raises(ValueError, match="pairs: expected at least one pair, got none"):
+        train(corpus.take([]))
+    blank = pairs.make("blank", ["a", "b"], ["", "!"], ["?", ""], languages=("en", "en"))
+    with pytest.raises(ValueError, match="pairs: expected texts with words, got an empty vocabulary"):
+        train(blank)

@@ -60,8 +60,9 @@ FULL = Settings()
 # Dimensions of the tables that are large, or that share their story with a table that has them all.
 LESS = (50, 100, 200, 300, 500)
 FEWER_SEEDS = {"en-es": (0, 1), "en-es-unseen": (0, 1)}
-FEWER = {"en-es": LESS, "en-fr": LESS, "en-ja": LESS, "en-it-speeches": LESS, "en-es-unseen": (100, 300),
+FEWER = {"en-es": LESS, "en-fr": LESS, "en-ja": LESS, "en-it-speeches": LESS, "en-es-unseen": (50, 100, 200),
          "en-it-lines": (100, 300)}
+FEWER_VARIANTS = {"en-es": (50, 100), "en-es-unseen": (50, 100)}
 QUICK = Settings(ks=(20, 50), variant_ks=(20,), noises=(1e-4, 1e-3), ridges=(1e-4, 1e-3), grid_k=20, max_iter=8,
                  patience=4, seeds=(0, 1), limit=600)
 
@@ -103,7 +104,8 @@ class Table:
         most = min(self.sizes["train"], len(self.task.vocabulary))
         ks = FEWER.get(self.name, self.settings.ks) if self.settings == FULL else self.settings.ks
         self.ks = tuple(k for k in ks if k < most)
-        self.variant_ks = tuple(k for k in self.settings.variant_ks if k < most)
+        variants = FEWER_VARIANTS.get(self.name) if self.settings == FULL else None
+        self.variant_ks = tuple(k for k in variants or self.settings.variant_ks if k < most)
         self.seeds = FEWER_SEEDS.get(self.name, self.settings.seeds) if self.settings == FULL else self.settings.seeds
         self._weighted: dict = {}
         say(f"{self.name}: {self.sizes} pairs, {len(self.task.vocabulary)} terms, {self.load_seconds:.0f} s")

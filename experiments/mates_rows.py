@@ -59,7 +59,6 @@ class Settings:
 FULL = Settings()
 # Dimensions of the tables that are large, or that share their story with a table that has them all.
 LESS = (50, 100, 200, 300, 500)
-FEWER_SEEDS = {"en-es": (0, 1), "en-es-unseen": (0, 1)}
 FEWER = {"en-es": LESS, "en-fr": LESS, "en-ja": LESS, "en-it-speeches": LESS, "en-es-unseen": (50, 100, 200),
          "en-it-lines": (100, 300)}
 FEWER_VARIANTS = {"en-es": (50, 100), "en-es-unseen": (50, 100)}
@@ -106,7 +105,6 @@ class Table:
         self.ks = tuple(k for k in ks if k < most)
         variants = FEWER_VARIANTS.get(self.name) if self.settings == FULL else None
         self.variant_ks = tuple(k for k in variants or self.settings.variant_ks if k < most)
-        self.seeds = FEWER_SEEDS.get(self.name, self.settings.seeds) if self.settings == FULL else self.settings.seeds
         self._weighted: dict = {}
         say(f"{self.name}: {self.sizes} pairs, {len(self.task.vocabulary)} terms, {self.load_seconds:.0f} s")
 

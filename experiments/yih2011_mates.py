@@ -135,7 +135,7 @@ def fit_random(table: Table) -> None:
     """S2Net from random starts."""
     size = len(table.task.vocabulary)
     rows_of(table, "s2net-random", table.variant_ks,
-            lambda k, seed: s2net.random_init(size, k, key=jax.random.key(seed)), seeds=table.seeds,
+            lambda k, seed: s2net.random_init(size, k, key=jax.random.key(seed)), seeds=table.settings.seeds,
             negatives=negatives(table)[0])
 
 

@@ -51,7 +51,7 @@ class Settings:
     ridges: tuple[float, ...] = (1e-4, 1e-3)
     grid_k: int = 200
     max_iter: int = 100
-    patience: int = 10
+    patience: int = 30
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
     limit: int | None = None
 
@@ -62,6 +62,7 @@ LESS = (50, 100, 200, 300, 500)
 FEWER = {"en-es": LESS, "en-fr": LESS, "en-ja": LESS, "en-it-speeches": LESS, "en-es-unseen": (50, 100, 200),
          "en-it-lines": (100, 300)}
 FEWER_VARIANTS = {"en-es": (50, 100), "en-es-unseen": (50, 100)}
+GRID_K = {"en-es": 100, "en-es-unseen": 100}
 QUICK = Settings(ks=(20, 50), variant_ks=(20,), noises=(1e-4, 1e-3), ridges=(1e-4, 1e-3), grid_k=20, max_iter=8,
                  patience=4, seeds=(0, 1), limit=600)
 
@@ -105,6 +106,8 @@ class Table:
         self.ks = tuple(k for k in ks if k < most)
         variants = FEWER_VARIANTS.get(self.name) if self.settings == FULL else None
         self.variant_ks = tuple(k for k in variants or self.settings.variant_ks if k < most)
+        self.grid_k = GRID_K.get(self.name) if self.settings == FULL else None
+        self.grid_k = min(self.grid_k or self.settings.grid_k, max(self.ks))
         self._weighted: dict = {}
         say(f"{self.name}: {self.sizes} pairs, {len(self.task.vocabulary)} terms, {self.load_seconds:.0f} s")
 
@@ -189,7 +192,7 @@ class Table:
 
     def grid(self, method: str, options: list[dict], fit: Callable[..., Fit], unit_length) -> tuple[dict, list, float]:
         """The options with the best dev score at one dimension, all scores, and the seconds of the fits."""
-        k = min(self.settings.grid_k, max(self.ks))
+        k = self.grid_k
         tried, spent = [], 0.0
         for option in options:
             found, seconds = self.fitted(method, {**option, "k": k}, lambda option=option: fit(k=k, **option))

@@ -78,7 +78,7 @@ def from_opca(table: Table):
 def negatives(table: Table) -> tuple[str, list[dict]]:
     """Which negatives dev prefers at one dimension: all, or those that are no near-duplicates; and both scores."""
     start, unit_length = from_opca(table)
-    k = min(table.settings.grid_k, max(table.ks))
+    k = table.grid_k
     tried = []
     for which in ("all", "other groups"):
         fit, _ = train(table, "s2net", start(k, 0), k, unit_length=unit_length, negatives=which)

@@ -1,6 +1,7 @@
 """Model folders on disk: safetensors, a vocabulary, a configuration, a model card.
 
-A folder is written beside its place and renamed into it, so that a kill leaves the old model or the new one. Every
+A folder is written beside its place and renamed into it, so that a kill leaves the old model or the new one (in the
+instant between two renames the old one has a hidden name beside its place, which `load` then tells). Every
 file's digest stands in ``config.json``, so that an altered or missing file is an error and not a worse model.
 """
 
@@ -77,7 +78,7 @@ def replace_folder(folder: str | os.PathLike, contents: Mapping[str, bytes], *, 
     Args:
       folder: where; its parents are made.
       contents: path inside the folder -> bytes.
-      marker: file whose presence says that an existing folder is one that may be replaced.
+      marker: JSON file with ``"library": "jaxsim"`` that says that an existing folder is one that may be replaced.
 
     Returns:
       The folder.
@@ -129,11 +130,20 @@ def check_place(folder: str | os.PathLike, *, marker: str = CONFIG) -> None:
 
 def _beside(folder: Path, marker: str) -> Path:
     """A new temporary folder beside ``folder``, whose place must be free."""
-    free = not folder.exists() or (folder.is_dir() and ((folder / marker).is_file() or not any(folder.iterdir())))
-    checks.expect(free, "out", f"a new folder, or one that holds an older model ({marker})", folder)
+    free = not folder.exists() or (folder.is_dir() and (_is_ours(folder / marker) or not any(folder.iterdir())))
+    checks.expect(free, "out", f"a new folder, or one that holds an older model of ours ({marker})", folder)
     place = folder.absolute()
     place.parent.mkdir(parents=True, exist_ok=True)
     return Path(tempfile.mkdtemp(dir=place.parent, prefix=f".{place.name}.", suffix=".part"))
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a marker says that this library wrote its folder; other tools have a config.json too."""
+    try:
+        told = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(told, dict) and told.get("library") == "jaxsim"
 
 
 def load(folder: str | os.PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any], list[str]]:
@@ -151,7 +161,9 @@ def load(folder: str | os.PathLike) -> tuple[dict[str, np.ndarray], dict[str, An
     """
     folder = Path(folder)
     if not folder.is_dir():
-        raise FileNotFoundError(f"{folder}: expected a model folder, got {'a file' if folder.exists() else 'nothing'}")
+        old = next(iter(sorted(folder.absolute().parent.glob(f".{folder.name}.*.old"))), None)
+        got = "a file" if folder.exists() else "nothing" if old is None else f"nothing; an older model is at {old}"
+        raise FileNotFoundError(f"{folder}: expected a model folder, got {got}")
     config = _config(folder)
     contents = {}
     for name, digest in config["files"].items():

@@ -72,7 +72,8 @@ class Model:
     @property
     def two_sided(self) -> bool:
         """Whether queries and documents are encoded differently."""
-        return len(self._sides()) == 2 or self.languages[0] != self.languages[1]
+        first, second = map(text.tokenizer, self.languages)
+        return len(self._sides()) == 2 or first is not second
 
     def term_vectors(self, texts: Sequence[str], *, side: str = "document") -> sp.csr_matrix:
         """Weighted term vectors, before any projection.

@@ -43,7 +43,8 @@ class Settings:
       activation: name in `model.ACTIVATIONS`, for S2Net.
       all_negatives: whether near-duplicates are negatives of each other too.
       max_iter: iterations (or epochs) of S2Net at most; by the number of pairs unless given.
-      patience: iterations (or epochs) without a better dev score before stopping.
+      patience: iterations (or epochs) without a better dev score before stopping; 30 (or 10) unless given. Dev scores
+        may dip for twenty iterations before they rise.
       batch_size: pairs a batch of S2Net; 0 for all pairs at once (exact), by the number of pairs unless given.
       seed: of whatever is random, and the salt of the split.
     """
@@ -59,7 +60,7 @@ class Settings:
     activation: str = "none"
     all_negatives: bool = False
     max_iter: int | None = None
-    patience: int = 10
+    patience: int | None = None
     batch_size: int | None = None
     seed: int = 0
 
@@ -117,15 +118,18 @@ def _s2net(parts: Parts) -> Fit:
     init = opca.fit(few, k=parts.k, noise=settings.noise).params
     groups = None if settings.all_negatives or np.unique(parts.groups).size < 2 else parts.groups
     common = {"init": init, "gamma": settings.gamma, "groups": groups, "activation": activation,
-              "validate": parts.validate, "patience": settings.patience if parts.validate else None,
-              "checkpoint": parts.checkpoint, "progress": parts.progress}  # fmt: skip
+              "validate": parts.validate, "checkpoint": parts.checkpoint, "progress": parts.progress}  # fmt: skip
     batch_size = settings.batch_size
     if batch_size is None:
         batch_size = 0 if m <= _EXACT_PAIRS else 256
+    if parts.validate:
+        usual = 30 if batch_size == 0 else 10
+        common["patience"] = usual if settings.patience is None else settings.patience
     if batch_size == 0:
-        steps = 100 if parts.validate else 15  # nothing to stop by, so stop early
-        return s2net.fit(*parts.train, max_iter=settings.max_iter or steps, **common)
-    epochs = settings.max_iter or int(np.clip(_STEPS * batch_size / m, 5, 40))
+        usual = 100 if parts.validate else 15  # nothing to stop by, so stop early
+        return s2net.fit(*parts.train, max_iter=usual if settings.max_iter is None else settings.max_iter, **common)
+    usual = int(np.clip(_STEPS * batch_size / m, 5, 40))
+    epochs = usual if settings.max_iter is None else settings.max_iter
     return s2net_sgd.fit(*parts.train, key=key, batch_size=batch_size, max_iter=epochs, **common)
 
 

@@ -1,4 +1,4 @@
-"""Strict settings for every test, and the only two sources of random numbers."""
+"""Strict settings for every test, the only two sources of random numbers, and a folder for the commands."""
 
 from __future__ import annotations
 
@@ -20,3 +20,28 @@ def key() -> jax.Array:
 def rng() -> np.random.Generator:
     """A NumPy generator, fresh and the same in every test."""
     return np.random.default_rng(0)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty folder to work in, with pairs of texts."""
+    from command_line import LEFT, RIGHT
+
+    monkeypatch.chdir(tmp_path)
+    rows = zip(LEFT, RIGHT, strict=True)
+    (tmp_path / "pairs.tsv").write_text("".join(f"{left}\t{right}\n" for left, right in rows))
+    (tmp_path / "texts.txt").write_text("".join(f"{text}\n" for text in RIGHT))
+    return tmp_path
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory):
+    """A model folder, trained once."""
+    from command_line import LEFT, OPCA, RIGHT
+
+    from jaxsim import cli
+
+    place = tmp_path_factory.mktemp("trained")
+    (place / "pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in zip(LEFT, RIGHT, strict=True)))
+    assert cli.main(["train", "--pairs", str(place / "pairs.tsv"), "--out", str(place / "model"), *OPCA]) == 0
+    return str(place / "model")

@@ -1,0 +1,16 @@
+"""The command line, `jaxsim` or `python -m jaxsim`.
+
+Results go to stdout, progress and errors to stderr. Bad input is one line that names the file or the option, with exit
+status 2; `--debug` shows the traceback instead.
+"""
+
+from __future__ import annotations
+
+from jaxsim.cli import evaluate, project, train, use  # noqa: F401  (each adds its commands to the app)
+from jaxsim.cli.output import CLOSED
+from jaxsim.cli.program import INTERRUPTED, app, entry, main
+
+_ORDER = ("demo", "train", "search", "similarity", "encode", "evaluate", "export", "data", "report")
+app.registered_commands.sort(key=lambda command: _ORDER.index(command.callback.__name__))
+
+__all__ = ["CLOSED", "INTERRUPTED", "app", "entry", "main"]

@@ -1,0 +1,147 @@
+"""The command `evaluate`: a model on pairs or on a test collection, and runs of any system."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from jaxsim.cli import options
+from jaxsim.cli.output import replacing, say, show_json, show_result
+from jaxsim.cli.program import app
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from jaxsim.model import Model
+    from jaxsim.trec import Qrels, Run
+
+
+@app.command(epilog="\b\nExample:\n  jaxsim evaluate --model model --pairs test.tsv\n"
+                    "  jaxsim evaluate --model model --queries queries.tsv --documents docs.tsv --qrels qrels.txt "
+                    "--run-out run.txt\n  jaxsim evaluate --run run.txt --qrels qrels.txt")
+def evaluate(
+    model: Annotated[Path | None, options.folder("Folder that `jaxsim train` wrote.")] = None,
+    pairs: Annotated[str | None, options.file("Table of pairs unseen in training; - for stdin.")] = None,
+    queries: Annotated[str | None, options.file("Queries: JSON Lines with id and text, or id<TAB>text.")] = None,
+    documents: Annotated[str | None, options.file("Documents, in the same way.")] = None,
+    qrels: Annotated[str | None, options.file("Judgements: lines `query 0 document grade`.")] = None,
+    run: Annotated[str | None, options.file("A run to judge: `query Q0 document rank score name`.")] = None,
+    run_out: Annotated[Path | None, options.file("Write the run, 1,000 documents a query.")] = None,
+    format: options.FormatOption = None,
+    left: options.LeftOption = None,
+    right: options.RightOption = None,
+    label: options.LabelOption = None,
+    json: options.JsonOption = False,
+) -> None:
+    """Measure a model, or a run of any system. Prints means with 95 % bootstrap intervals.
+
+    Pairs: how often a text's mate is the nearest of all (accuracy, ties are errors) and the mean of 1 / its rank (MRR),
+    both directions averaged. With --label: the area under the ROC curve (AUC) and the largest F1 of the cosine.
+    Test collections: MAP, MRR, precision and NDCG of the first 10, over queries that have a relevant document.
+    """
+    from jaxsim import checks, trec
+
+    ways = {"--pairs": pairs, "--queries": queries, "--run": run}
+    given = [name for name, value in ways.items() if value is not None]
+    checks.expect(len(given) == 1, ", ".join(ways), "one of them", " and ".join(given) or "none")
+    collection = given == ["--queries"]
+    rules = (
+        ("--model", model, run is None, run is not None), ("--documents", documents, collection, not collection),
+        ("--qrels", qrels, pairs is None, pairs is not None), ("--label", label, False, pairs is None),
+        ("--run-out", run_out, False, not collection),
+    )  # fmt: skip
+    for name, value, needed, excluded in rules:
+        checks.expect(not (needed and value is None), name, f"a value, with {given[0]}", "none")
+        checks.expect(not (excluded and value is not None), name, f"nothing, with {given[0]}", value)
+    options.one_stdin(pairs=pairs, queries=queries, documents=documents, qrels=qrels, run=run)
+    if pairs is not None:
+        result = _pairs(_load(model), pairs, format, left, right, label)
+    else:
+        judged = trec.read_qrels(qrels)
+        if run is None:
+            found, judged = _search(_load(model), queries, documents, judged)
+            if run_out is not None:
+                with replacing(run_out) as file:
+                    file.writelines(line.encode() for line in trec.run_lines(found))
+        else:
+            found = trec.read_run(run)
+            absent = sum(any(grade > 0 for grade in judged[query].values()) for query in judged.keys() - found.keys())
+            if absent:
+                say(f"{run}: {absent:,} queries with relevant documents are not in it and score 0")
+        result = _means(trec.scores(found, judged), "queries")
+    if json:
+        show_json(result)
+    else:
+        _show(result)
+
+
+def _load(folder: Path) -> Model:
+    from jaxsim.model import Model
+
+    return Model.load(folder)
+
+
+def _pairs(model: Model, source: str, format_, left, right, label) -> dict[str, Any]:
+    import numpy as np
+
+    from jaxsim import checks, mates, metrics
+
+    table = options.read_table(source, "--pairs", model.languages, format_, left, right, label)
+    pairs = table.pairs
+    if table.labels is not None:
+        positive = table.labels > 0
+        both = 0 < positive.sum() < positive.size
+        checks.expect(both, pairs.name, "labels above 0 and others", "only one kind")
+        scores = model.pair_similarity(pairs.left, pairs.right)
+        return {"pairs": len(pairs), "positive": int(positive.sum()), "auc": float(metrics.auc(scores, positive)),
+                "max_f1": float(metrics.max_f1(scores, positive))}  # fmt: skip
+    checks.expect(len(pairs) > 1, pairs.name, "at least two pairs", len(pairs))
+    sides = model.vectors(pairs.left, side="query"), model.vectors(pairs.right, side="document")
+    values = mates.per_query(*sides)
+    return _means({name: np.reshape(value, (2, -1)).mean(axis=0) for name, value in values.items()}, "pairs")
+
+
+def _search(model: Model, queries: str, documents: str, qrels: Qrels) -> tuple[Run, Qrels]:
+    """The model's run, and the judgements of the queries that are there."""
+    from jaxsim import checks, trec
+
+    wanted, texts = trec.read_texts(queries), trec.read_texts(documents)
+    judged = {query: grades for query, grades in qrels.items() if query in wanted}
+    checks.expect(bool(judged), "--qrels", f"judgements of queries in {queries}", "none of them")
+    names = list(texts)
+    unknown = sum(grade > 0 and name not in texts for grades in judged.values() for name, grade in grades.items())
+    if unknown:
+        say(f"{documents}: {unknown:,} relevant documents of the judgements are not in it and are never found")
+    scores, found = model.search(list(wanted.values()), model.vectors(texts.values(), side="document"),
+                                 k=min(trec.DEPTH, len(names)))  # fmt: skip
+    run = {query: trec.ranked({names[row]: float(score) for score, row in zip(scores[i], found[i], strict=True)})
+           for i, query in enumerate(wanted) if scores[i].any()}  # fmt: skip
+    if len(run) < len(wanted):
+        say(f"{queries}: {len(wanted) - len(run):,} queries share no known word with any document and find none")
+    return run, judged
+
+
+def _means(values: Mapping[str, np.ndarray], unit: str) -> dict[str, Any]:
+    """Means of one value a query, with intervals where there are two values or more."""
+    import jax
+
+    from jaxsim.significance import bootstrap_interval
+
+    found: dict[str, Any] = {}
+    for name, column in values.items():
+        found[unit] = len(column)
+        found[name] = {"mean": float(column.mean())}
+        if len(column) > 1:
+            low, high = bootstrap_interval(column, key=jax.random.key(0))
+            found[name] |= {"low": low, "high": high}
+    return found
+
+
+def _show(result: Mapping[str, Any]) -> None:
+    """Counts first, then a row a metric."""
+    counts = {name: value for name, value in result.items() if isinstance(value, int)}
+    rows = {name: value if isinstance(value, Mapping) else {"mean": value} for name, value in result.items()
+            if name not in counts}  # fmt: skip
+    show_result(counts)
+    show_result({"metric": rows})

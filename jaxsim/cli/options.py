@@ -1,0 +1,120 @@
+"""Options that several commands share, and what is made of them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from jaxsim.cli.output import say
+
+if TYPE_CHECKING:
+    from jaxsim.data.pairs import Pairs
+    from jaxsim.data.tables import Table
+
+Format = StrEnum("Format", {name.upper(): name for name in ("tsv", "csv", "jsonl", "parquet")})
+Side = StrEnum("Side", {name.upper(): name for name in ("query", "document")})
+
+
+def file(text: str):
+    """An option whose value is a file.
+
+    Args:
+      text: its help.
+
+    Returns:
+      The option.
+    """
+    return typer.Option(metavar="FILE", help=text)
+
+
+def folder(text: str):
+    """An option whose value is a folder.
+
+    Args:
+      text: its help.
+
+    Returns:
+      The option.
+    """
+    return typer.Option(metavar="DIR", help=text)
+
+
+def column(text: str):
+    """An option whose value is a column of a table.
+
+    Args:
+      text: its help.
+
+    Returns:
+      The option.
+    """
+    return typer.Option(metavar="COLUMN", help=text)
+
+
+ModelOption = Annotated[Path, folder("Folder that `jaxsim train` wrote.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+FormatOption = Annotated[
+    Format | None, typer.Option(help="Format of the pairs; by the file's suffix unless given, else by its first line.")
+]
+LeftOption = Annotated[str | None, column("Column of the left texts (name, or number from 1).")]
+RightOption = Annotated[str | None, column("Column of the right texts (name, or number from 1).")]
+LabelOption = Annotated[str | None, column("Column of labels, above 0 for texts that belong together.")]
+IdOption = Annotated[str | None, column("Column of identifiers.")]
+
+
+def read_table(source: str, option: str, languages, format_, left, right, label=None, id_=None) -> Table:
+    """Pairs and labels from a file or standard input.
+
+    Args:
+      source: a path, or ``"-"``.
+      option: the option that named it, for messages.
+      languages: language codes of both sides.
+      format_: member of `Format`, or None.
+      left: column of the left texts, or None; so for the next ones.
+      right: as left.
+      label: as left.
+      id_: as left.
+
+    Returns:
+      `Table`.
+    """
+    from jaxsim import checks
+    from jaxsim.data import tables
+
+    checks.expect(bool(source), option, "a file, or - for standard input", "nothing")
+    columns = tables.Columns(left, right, label, id_)
+    return tables.read(source, format=format_ and str(format_), columns=columns, languages=languages)
+
+
+def mates(table: Table) -> Pairs:
+    """The pairs of a table that belong together; says how many others there are.
+
+    Args:
+      table: pairs with or without labels.
+
+    Returns:
+      The pairs, at least one.
+    """
+    from jaxsim import checks
+    from jaxsim.data import tables
+
+    pairs, others = tables.mates(table)
+    if others:
+        say(f"{table.pairs.name}: left out {others:,} of {len(table.pairs):,} pairs, whose label is not above 0")
+    checks.expect(len(pairs) > 0, table.pairs.name, "a pair with a label above 0", "none")
+    return pairs
+
+
+def one_stdin(**sources: str | Path | None) -> None:
+    """Refuses standard input for two options at once.
+
+    Args:
+      **sources: option -> source.
+    """
+    from jaxsim import checks
+
+    used = [name for name, source in sources.items() if str(source) == "-"]
+    checks.expect(len(used) < 2, ", ".join(f"--{name}" for name in used), "standard input (-) once", "twice")

@@ -1,0 +1,127 @@
+"""What commands print: results to stdout, progress to stderr, files beside their place and renamed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import typer
+
+CLOSED = 141
+"""Exit status if nobody reads stdout any more, 128 + SIGPIPE."""
+
+
+def show(text: object) -> None:
+    """Prints a line of results.
+
+    Args:
+      text: the line.
+
+    Raises:
+      typer.Exit: if nobody reads stdout any more.
+    """
+    with _results():
+        sys.stdout.write(f"{text}\n")
+
+
+def flush() -> None:
+    """Hands on the lines printed so far.
+
+    Raises:
+      typer.Exit: if nobody reads stdout any more.
+    """
+    with _results():
+        sys.stdout.flush()
+
+
+@contextlib.contextmanager
+def _results() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise typer.Exit(CLOSED) from None
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, "standard output") from error
+
+
+def show_json(value: Any) -> None:
+    """Prints a value as one line of JSON.
+
+    Args:
+      value: anything that JSON can hold.
+    """
+    show(json.dumps(value, ensure_ascii=False))
+
+
+def say(message: str) -> None:
+    """Prints a line of progress, or an error, to stderr.
+
+    Args:
+      message: the line.
+    """
+    with contextlib.suppress(BrokenPipeError):
+        print(message, file=sys.stderr, flush=True)
+
+
+def show_result(result: Mapping[str, Any]) -> None:
+    """Prints a result: nested mappings as aligned rows of numbers, everything else as `name: value`.
+
+    Args:
+      result: name -> value, or name -> row -> column -> value.
+    """
+    for name, value in result.items():
+        if not isinstance(value, Mapping):
+            show(f"{name}: {value}")
+            continue
+        width = max([len(name), *(len(str(row)) for row in value)])
+        columns = list(dict.fromkeys(key for row in value.values() if isinstance(row, Mapping) for key in row))
+        show("  ".join([f"{name:<{width}}", *(f"{column:>9}" for column in columns)]))
+        for row, cells in value.items():
+            cells = [cells.get(column, "") for column in columns] if isinstance(cells, Mapping) else [cells]
+            shown = [f"{cell:9.4f}" if isinstance(cell, float) else f"{cell!s:>9}" for cell in cells]
+            show("  ".join([f"{row!s:<{width}}", *shown]))
+
+
+@contextlib.contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Lets errors of the system name the path that was asked for, and not a temporary one.
+
+    Args:
+      path: as the user wrote it.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Writes a file beside its place and renames it, so that no half of it is ever there.
+
+    Args:
+      path: where the file is to be.
+
+    Yields:
+      The file, open for writing.
+
+    Raises:
+      OSError: if it cannot be written; what was there is as it was.
+    """
+    if path.is_dir():
+        raise IsADirectoryError(21, "Is a directory", str(path))
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with naming(path):
+            file = open(temporary, "wb")
+        with file:
+            yield file
+        with naming(path):
+            os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)

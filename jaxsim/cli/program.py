@@ -1,0 +1,100 @@
+"""The program around the commands: its options, exit statuses, and errors as one line."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from jaxsim.cli.output import flush, say, show
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+INTERRUPTED = 130
+"""Exit status after Ctrl-C, 128 + SIGINT."""
+
+
+@app.callback(help="Learned text similarity: train a projection from pairs of documents and compare it with baselines.",
+              epilog="`jaxsim COMMAND --help` says what a command reads and writes, with an example.")
+def _options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.", is_eager=True)] = False,
+) -> None:
+    """Declares the options that `main` takes out before any command is looked at."""
+    del debug, version
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command.
+
+    Args:
+      arguments: Words after the program's name; those of this process if None.
+
+    Returns:
+      The exit status: 0, 1 where a check found a difference, 2 for bad input, 130 after Ctrl-C, 141 if nobody reads
+      stdout any more (`| head`).
+
+    Raises:
+      Exception: whatever went wrong, with `--debug`, and errors that are not about the input.
+
+    Example:
+      >>> main(["demo", "--k", "0"])  # stderr: jaxsim: Invalid value for '--k': ...
+      2
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in words
+    words = [word for word in words if word != "--debug"]
+    try:
+        status = _version() if words[:1] == ["--version"] else typer.main.get_command(app).main(
+            args=words or ["--help"], prog_name="jaxsim", standalone_mode=False)
+        status = status if isinstance(status, int) else 0
+        flush()
+    except typer.Exit as error:
+        status = error.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        status = INTERRUPTED
+    except Exception as error:
+        message = _message(error)
+        if debug or message is None:
+            raise
+        say(f"jaxsim: {message}")
+        return 2
+    if status == INTERRUPTED:
+        say("jaxsim: interrupted")
+    return status
+
+
+def entry() -> None:
+    """Runs the command of this process and ends it with the command's status."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the caller
+            setattr(sys, name, open(os.devnull, "w"))
+        getattr(sys, name).reconfigure(errors="backslashreplace")
+    status = main()
+    try:
+        sys.stdout.flush()
+    except OSError:  # told already; what is left in the buffer would fail again at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(status)
+
+
+def _version() -> None:
+    from jaxsim import __version__
+
+    show(__version__)
+
+
+def _message(error: Exception) -> str | None:
+    """One line about an error that the input caused; None for any other, which is a fault of ours."""
+    if hasattr(error, "format_message"):
+        text = error.format_message()
+    elif isinstance(error, OSError) and error.filename is not None and error.strerror is not None:
+        text = f"{error.filename}: {error.strerror}"
+    elif isinstance(error, ValueError | OSError | ImportError | ArithmeticError):
+        text = str(error)
+    else:
+        return None
+    return " ".join(text.split())

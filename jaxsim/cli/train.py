@@ -1,0 +1,154 @@
+"""The command `train`: from pairs of texts to a model folder."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jaxsim.cli import options
+from jaxsim.cli.output import naming, say, show_json, show_result
+from jaxsim.cli.program import app
+
+_METHODS = ("s2net", "opca", "cca", "cl-lsi", "lsa", "log-tfidf", "tfidf")
+Method = StrEnum("Method", {name.upper().replace("-", "_"): name for name in _METHODS})
+Weighting = StrEnum("Weighting", {name.upper(): name for name in ("log_tf_idf", "tf_idf", "tf")})
+
+
+@app.command(epilog="\b\nExample, with one pair a line and a tab between its texts:\n"
+                    "  jaxsim train --pairs pairs.tsv --out model\n"
+                    "  jaxsim train --pairs faq.csv --left question --right answer --method opca --dim 100 --out faq")
+def train(
+    context: typer.Context,
+    pairs: Annotated[str, options.file("TSV, CSV, JSON Lines or Parquet, also .gz, .xz, .bz2; - for stdin.")],
+    out: Annotated[Path, options.folder("Folder for the model; an older model is replaced.")],
+    method: Annotated[Method, typer.Option(help="How to learn.")] = Method.S2NET,
+    dim: Annotated[int, typer.Option(min=1, help="Length of the vectors; less where the data bears less.")] = 300,
+    dev: Annotated[str, typer.Option(metavar="SHARE|FILE", help="Share of the pairs that are held out to stop and to "
+                                     "measure by, or a file of such pairs; 0: none.")] = "0.1",
+    format: options.FormatOption = None,
+    left: options.LeftOption = None,
+    right: options.RightOption = None,
+    label: options.LabelOption = None,
+    id: options.IdOption = None,
+    languages: Annotated[str, typer.Option(metavar="CODE,CODE", help="Languages of left and right texts; ja is cut by "
+                                           "a dictionary, all others at what is no letter or digit.")] = "en,en",
+    weighting: Annotated[Weighting, typer.Option(help="Term weights.")] = Weighting.LOG_TF_IDF,
+    drop_top: Annotated[int, typer.Option(min=0, help="Most frequent terms left out.")] = 0,
+    max_terms: Annotated[int, typer.Option(min=1, help="Terms kept at most.")] = 50_000,
+    min_df: Annotated[int, typer.Option(min=1, help="Texts a term must occur in (1 below 100 pairs).")] = 2,
+    max_iter: Annotated[int | None, typer.Option(min=1, help="Iterations, or epochs, of S2Net at most.")] = None,
+    batch_size: Annotated[int | None, typer.Option(min=0, help="Pairs a batch of S2Net; 0: all, exactly.")] = None,
+    seed: Annotated[int, typer.Option(help="Of whatever is random, and of the split.")] = 0,
+    all_negatives: Annotated[bool, typer.Option("--all-negatives", help="Near-duplicates are negatives too.")] = False,
+    resume: Annotated[bool, typer.Option(help="Go on from OUT.checkpoint, or delete it and start anew.")] = False,
+    json: options.JsonOption = False,
+) -> None:
+    """Learn a model from pairs of texts. Prints how well held-out texts find their mates, beside bare term weights.
+
+    S2Net keeps its state in OUT.checkpoint while it trains: after an interruption, the same command with --resume goes
+    on. Without --left and --right, tables give columns 1 and 2, or those of a known pair of names in the first line,
+    such as query and document or question and answer; JSON Lines and Parquet give a known pair of keys.
+    """
+    from jaxsim import checks, io, training
+
+    options.one_stdin(pairs=pairs, dev=dev)
+    with naming(out):
+        io.check_place(out)
+    codes = tuple(code.strip() for code in languages.split(","))
+    checks.expect(len(codes) == 2 and all(codes), "--languages", "two language codes such as en,es", languages)
+    share = _share(dev)
+    checks.expect(share is None or 0 <= share < 1, "--dev", "a share in [0, 1), or a file of pairs", dev)
+    columns = (codes, format, left, right, label, id)
+    read = options.mates(options.read_table(pairs, "--pairs", *columns))
+    held_out = options.mates(options.read_table(dev, "--dev", *columns)) if share is None else share
+    checkpoint = _checkpoint(out, resume) if method == Method.S2NET else None
+    settings = training.Settings(
+        method=str(method), dim=dim, weighting=str(weighting), drop_top=drop_top, max_terms=max_terms, min_df=min_df,
+        max_iter=max_iter, batch_size=batch_size, seed=seed, all_negatives=all_negatives,
+    )  # fmt: skip
+    try:
+        model = training.train(read, settings, dev=held_out, checkpoint=checkpoint, progress=True, say=say)
+        model = replace(model, training={**model.training, "command": _command(context)})
+        model.save(out)
+    except KeyboardInterrupt:
+        if checkpoint is not None and _is_checkpoint(checkpoint):
+            say(f"{checkpoint}: stopped here; the same command with --resume goes on")
+        raise
+    if checkpoint is not None and checkpoint.is_dir():
+        shutil.rmtree(checkpoint)
+    told = model.training["dev"]
+    if model.params is not None and told and told["mrr"] < told["untrained_mrr"]:
+        say("the held-out pairs find each other better by bare term weights: more pairs, another --dim or --method, or "
+            "`jaxsim search --terms 0.5` may help")
+    if json:
+        show_json({"model": str(out), **model.training})
+    else:
+        show_result(_shown(model, out))
+
+
+def _share(dev: str) -> float | None:
+    """A share of the pairs, or None for a file."""
+    try:
+        return float(dev)
+    except ValueError:
+        return None
+
+
+def _is_checkpoint(folder: Path) -> bool:
+    return (folder / "checkpoint.safetensors").is_file()
+
+
+def _checkpoint(out: Path, resume: bool) -> Path:
+    """The folder of checkpoints, empty unless training is to go on."""
+    from jaxsim import checks
+
+    folder = out.absolute().with_name(f"{out.absolute().name}.checkpoint")
+    folder = Path(os.path.relpath(folder)) if not out.is_absolute() else folder
+    others = [path.name for path in folder.iterdir() if not path.name.startswith(("checkpoint.", ".write-test-"))
+              ] if folder.is_dir() else []  # fmt: skip
+    checks.expect(not others, str(folder), "a folder of checkpoints", f"one with {others[:1]}")
+    if resume:
+        say(f"{folder}: going on from it" if _is_checkpoint(folder) else f"{folder}: no checkpoint, starting anew")
+    elif folder.is_dir():
+        say(f"{folder}: deleted, starting anew (--resume would have gone on from it)")
+        shutil.rmtree(folder)
+    return folder
+
+
+def _command(context: typer.Context) -> str:
+    """The command line without the folders of files."""
+    words = ["jaxsim", "train"]
+    for option in context.command.params:
+        value = context.params.get(option.name)
+        if value == option.default or value is None:
+            continue
+        words.append(option.opts[0])
+        if not isinstance(value, bool):
+            words.append(str(value.name if isinstance(value, Path) else value))
+            if option.name in ("pairs", "dev"):
+                words[-1] = Path(words[-1]).name
+    return shlex.join(words)
+
+
+def _shown(model, out: Path) -> dict:
+    told = model.training
+    dev, pairs = told["dev"], told["pairs"]
+    rows = {}
+    if dev:
+        names = ("accuracy", "mrr")
+        rows[f"dev ({pairs['dev']:,} pairs)"] = {
+            model.method: {name: dev[name] for name in names},
+            "untrained": {name: dev[f"untrained_{name}"] for name in names},
+        }
+    else:
+        rows["dev"] = "no pairs held out"
+    shape = f"{told['terms']:,} terms" + ("" if model.params is None else f", {model.dim} dimensions")
+    return {**rows, "pairs": f"{pairs['train']:,} for training", "size": shape, "seconds": told["seconds"],
+            "model": str(out)}  # fmt: skip

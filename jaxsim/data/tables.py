@@ -1,0 +1,280 @@
+"""Pairs of texts from tables: TSV, CSV, JSON Lines or Parquet, from a file or standard input.
+
+Columns are given by name (where there is a header, or keys) or by number from 1. TSV has no quoting: a cell is what
+stands between two tabs. CSV has quoted fields, which may hold line ends.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxsim import checks
+from jaxsim.data import pairs as pairs_room
+from jaxsim.data import streams
+from jaxsim.data.pairs import Pairs
+
+FORMATS = ("tsv", "csv", "jsonl", "parquet")
+NAMES = (
+    ("left", "right"), ("query", "document"), ("question", "answer"), ("source", "target"), ("anchor", "positive"),
+    ("text1", "text2"), ("sentence1", "sentence2"),
+)  # fmt: skip
+"""Names of the two columns that are known without being told."""
+
+_SUFFIXES = {".tsv": "tsv", ".tab": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
+_LONGEST = 2**31 - 1  # of a field, in characters; the csv module takes no more everywhere
+
+
+class Table(NamedTuple):
+    """What a table holds.
+
+    Attributes:
+      pairs: all of its rows.
+      labels: ``[n]`` float64, or None without a label column.
+    """
+
+    pairs: Pairs
+    labels: np.ndarray | None
+
+
+class Columns(NamedTuple):
+    """Which columns to read, each a name, a number from 1 as a string, or None for the default.
+
+    Attributes:
+      left: the left text.
+      right: the right text.
+      label: a number, above 0 where the texts are mates.
+      id: the identifier.
+    """
+
+    left: str | None = None
+    right: str | None = None
+    label: str | None = None
+    id: str | None = None
+
+
+def read(
+    source: str | os.PathLike,
+    *,
+    format: str | None = None,
+    columns: Columns | None = None,
+    languages: tuple[str, str] = ("en", "en"),
+) -> Table:
+    r"""Reads pairs, and their labels where there is a column of them.
+
+    Without names, TSV and CSV give their first two columns, and the first row is a header if it names a pair of
+    columns in `NAMES`; JSON Lines and Parquet give the first pair of `NAMES` that is there.
+
+    Args:
+      source: a path, plain or compressed (``.gz``, ``.xz``, ``.bz2``), or ``"-"`` for standard input.
+      format: one of `FORMATS`; by the file's suffix unless given, else JSON Lines if the first character that is not
+        blank is ``{``, and TSV otherwise.
+      columns: which columns; the defaults above unless given.
+      languages: language codes of left and right texts.
+
+    Returns:
+      `Table`. Identifiers are the numbers of the pairs unless there is a column of them; empty texts are legal.
+
+    Raises:
+      OSError: if the file cannot be opened.
+      ValueError: for anything that is no table of pairs; the message names file and line.
+      ImportError: for Parquet without pyarrow.
+
+    Example:
+      >>> import tempfile
+      >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+      ...     _ = file.write('question,answer,score\n"one, two",uno,1\n')
+      ...     file.flush()
+      ...     table = read(file.name, columns=Columns(label="score"))
+      >>> table.pairs.left, table.pairs.right, table.labels.tolist()
+      (('one, two',), ('uno',), [1.0])
+    """
+    columns = Columns() if columns is None else columns
+    place = streams.name(source)
+    checks.expect(format is None or format in FORMATS, "format", f"one of {', '.join(FORMATS)}", format)
+    both = (columns.left is None) == (columns.right is None)
+    checks.expect(both, "left, right", "both columns or neither", f"{columns.left} and {columns.right}")
+    chosen = format or _SUFFIXES.get(streams.suffix(source))
+    if chosen == "parquet":
+        rows = _parquet(source, columns)
+    else:
+        json_lines, text = streams.sniffed(source)
+        chosen = chosen or ("jsonl" if json_lines else "tsv")
+        rows = _json(text, place, columns) if chosen == "jsonl" else _cells(text, place, chosen, columns)
+    ids: dict[str, str] = {}
+    left, right, labels = [], [], []
+    for where, values in rows:
+        key = str(len(ids) + 1) if values.id is None else values.id
+        checks.expect(key not in ids, where, "an identifier not used before", f"{key!r}, as in {ids.get(key)}")
+        ids[key] = where.removeprefix(f"{place}, ")
+        left.append(values.left)
+        right.append(values.right)
+        if columns.label is not None:
+            labels.append(_number(values.label, columns.label, where))
+    checks.expect(len(ids) > 0, place, "pairs", "an empty file" if chosen != "parquet" else "no rows")
+    title = place if source == streams.STDIN else Path(source).name
+    found = pairs_room.make(title, ids, left, right, languages=languages)
+    return Table(found, None if columns.label is None else np.array(labels, np.float64))
+
+
+def mates(table: Table) -> tuple[Pairs, int]:
+    """The pairs that belong together.
+
+    Args:
+      table: as `read` gives it.
+
+    Returns:
+      ``(pairs whose label is above 0, number of others)``; all of them without labels.
+
+    Example:
+      >>> pairs = pairs_room.make("toy", ["1", "2"], ["a", "b"], ["x", "y"], languages=("en", "en"))
+      >>> mates(Table(pairs, np.array([0.0, 2.0])))[0].left
+      ('b',)
+    """
+    if table.labels is None:
+        return table.pairs, 0
+    rows = np.flatnonzero(table.labels > 0)
+    return (table.pairs if rows.size == len(table.pairs) else table.pairs.take(rows)), len(table.pairs) - rows.size
+
+
+def _number(value: Any, column: str, where: str) -> float:
+    """A label as a finite number."""
+    try:
+        found = float(value)
+    except (TypeError, ValueError, OverflowError):
+        found = math.nan
+    shown = value if not isinstance(value, str) or len(value) <= 40 else value[:39] + "…"
+    checks.expect(math.isfinite(found), where, f"a number in the column {column!r}", repr(shown))
+    return found
+
+
+def _find(names: Sequence[str], wanted: str, argument: str, where: str, *, numbers: bool = True) -> int:
+    """Position of a column among names."""
+    if numbers and wanted.isdecimal():
+        fits = 1 <= int(wanted) <= len(names)
+        checks.expect(fits, f"{where}: {argument}", f"a column from 1 to {len(names)}", wanted)
+        return int(wanted) - 1
+    found = [i for i, one in enumerate(names) if one == wanted]
+    found = found or [i for i, one in enumerate(names) if one.strip().lower() == wanted.strip().lower()]
+    checks.expect(bool(found), f"{where}: {argument}", f"the column {wanted!r}", f"the columns {streams.listed(names)}")
+    checks.expect(len(found) == 1, f"{where}: {argument}", f"one column {wanted!r}", len(found))
+    return found[0]
+
+
+def _known(names: Sequence[str]) -> tuple[int, int] | None:
+    """Positions of the first pair of `NAMES` among names."""
+    lower = [one.strip().lower() for one in names]
+    return next(((lower.index(a), lower.index(b)) for a, b in NAMES if a in lower and b in lower), None)
+
+
+def _positions(names: Sequence[str], columns: Columns, where: str, default, *, numbers: bool = True) -> list:
+    """Positions of the left, right, label and id columns; None for those that are not read."""
+    found = [None if wanted is None else _find(names, wanted, argument, where, numbers=numbers)
+             for argument, wanted in columns._asdict().items()]  # fmt: skip
+    if columns.left is None:
+        found[:2] = default
+    checks.expect(found[0] != found[1], f"{where}: right", "another column than left", repr(columns.right))
+    return found
+
+
+def _named(names: Sequence[str], columns: Columns, where: str, *, numbers: bool) -> list:
+    """Positions where columns have names: JSON Lines and Parquet."""
+    default = _known(names) if columns.left is None else None
+    expected = f"the columns {' and '.join(NAMES[0])} (or another known pair), or the options left and right"
+    given = columns.left is not None or default is not None
+    checks.expect(given, where, expected, f"the columns {streams.listed(names)}")
+    return _positions(names, columns, where, default, numbers=numbers)
+
+
+def _json(rows: Iterable[str], place: str, columns: Columns) -> Iterator[tuple[str, Columns]]:
+    keys = None
+    for number, record in streams.objects(rows, place):
+        where = f"{place}, line {number}"
+        if keys is None:
+            names = list(record)
+            keys = [None if one is None else names[one] for one in _named(names, columns, where, numbers=False)]
+        yield where, _row(record, keys, where)
+
+
+def _row(record: dict[str, Any], keys: Sequence[str | None], where: str) -> Columns:
+    """The cells of an object."""
+    left, right, label, id_ = keys
+    fits = label is None or label in record
+    checks.expect(fits, where, f"the column {label!r}", f"the columns {streams.listed(record)}")
+    return Columns(
+        streams.string(record, left, where), streams.string(record, right, where),
+        None if label is None else record[label], None if id_ is None else streams.string(record, id_, where),
+    )  # fmt: skip
+
+
+def _cells(rows: Iterable[str], place: str, kind: str, columns: Columns) -> Iterator[tuple[str, Columns]]:
+    split = _csv(rows, place) if kind == "csv" else _tsv(rows)
+    between = {"csv": "commas", "tsv": "tabs"}[kind]
+    positions, width, found = None, 0, 0
+    for number, cells in split:
+        where = f"{place}, line {number}"
+        if positions is None:
+            width = len(cells)
+            checks.expect(width >= 2, where, f"at least two columns, separated by {between}", width)
+            known = _known(cells)
+            header = known is not None or any(one is not None and not one.isdecimal() for one in columns)
+            positions = _positions(cells, columns, where, known or (0, 1))
+            if header:
+                continue
+        found += 1
+        checks.expect(len(cells) == width, where, f"{width} columns, separated by {between}, as in the first line",
+                      len(cells))
+        yield where, Columns(*(None if one is None else cells[one] for one in positions))
+    checks.expect(positions is None or found > 0, place, "pairs after the header", "none")
+
+
+def _tsv(rows: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
+    for number, line in enumerate(rows, start=1):
+        if line.strip(" \r\n"):
+            yield number, line.rstrip("\r\n").split("\t")
+
+
+def _csv(rows: Iterable[str], place: str) -> Iterator[tuple[int, list[str]]]:
+    before = csv.field_size_limit(_LONGEST)
+    reader = csv.reader(rows, strict=True)
+    start = 1
+    try:
+        for cells in reader:
+            if cells and (len(cells) > 1 or cells[0].strip()):
+                yield start, cells
+            start = reader.line_num + 1
+    except csv.Error as error:
+        raise ValueError(f"{place}, line {start}: expected CSV, got a row that is not ({error})") from error
+    finally:
+        csv.field_size_limit(before)
+
+
+def _parquet(source: str | os.PathLike, columns: Columns) -> Iterator[tuple[str, Columns]]:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise ImportError("format: expected the package pyarrow for Parquet, got none; pip install pyarrow") from error
+    place = streams.name(source)
+    plain = source != streams.STDIN and Path(source).suffix.lower() == ".parquet"
+    with streams.opened(source) as stream:
+        file = stream if plain else io.BytesIO(stream.read())
+        try:
+            reader = parquet.ParquetFile(file)
+            names = list(reader.schema_arrow.names)
+            positions = _named(names, columns, place, numbers=True)
+            keys = [None if one is None else names[one] for one in positions]
+            wanted = list(dict.fromkeys(key for key in keys if key is not None))
+            rows = (record for batch in reader.iter_batches(columns=wanted) for record in batch.to_pylist())
+            for number, record in enumerate(rows, start=1):
+                where = f"{place}, row {number}"
+                yield where, _row(record, keys, where)
+        except (pyarrow.ArrowException, OSError) as error:
+            raise ValueError(f"{place}: expected a Parquet file, got another or a damaged one ({error})") from error

@@ -1,0 +1,33 @@
+"""What the tests of the commands share: pairs of texts, and calls that work or are refused."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+from jaxsim import cli
+
+TOPICS = ("sparse matrix row", "random seed draw", "plot axis colour", "file path folder", "date month leap")
+LEFT = [f"{TOPICS[i % 5]} item{i} {'alpha' if i % 2 else 'beta'}" for i in range(40)]
+RIGHT = [f"about item{i}: {TOPICS[i % 5]} {'omega' if i % 3 else 'sigma'} of many words" for i in range(40)]
+OPCA = ["--method", "opca", "--dim", "5"]
+
+
+def run(capsys, *words) -> str:
+    """What a command that works prints."""
+    capsys.readouterr()
+    assert cli.main([str(word) for word in words]) == 0
+    return capsys.readouterr().out
+
+
+def refused(capsys, *words) -> str:
+    """The one line of a command that is refused."""
+    capsys.readouterr()
+    assert cli.main([str(word) for word in words]) == 2
+    out, err = capsys.readouterr()
+    assert not out and err.splitlines()[-1].startswith("jaxsim: ")
+    return err.splitlines()[-1].removeprefix("jaxsim: ")
+
+
+def feed(monkeypatch, text: str):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(text.encode()))))

@@ -1,0 +1,91 @@
+"""Training that is killed or stopped and goes on, and pipes that close."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from command_line import OPCA, refused, run
+
+import jaxsim
+from jaxsim import checkpoints, cli
+from jaxsim.model import Model
+
+S2NET = ["train", "--pairs", "pairs.tsv", "--out", "model", "--dim", "4", "--dev", "0", "--max-iter", "33"]
+KILLED = """
+import os, signal, sys
+from jaxsim import checkpoints, cli
+save, saved = checkpoints.save, []
+def stop(*state):
+    save(*state)
+    saved.append(1)
+    if len(saved) == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+checkpoints.save = stop
+cli.main(sys.argv[1:])
+"""
+
+
+@pytest.mark.slow
+def test_kill_9_in_the_middle_leaves_the_older_model_and_resume_goes_on(folder, capsys, monkeypatch):
+    run(capsys, "train", "--pairs", "pairs.tsv", "--out", "model", *OPCA)
+    older = {path.name: path.read_bytes() for path in (folder / "model").iterdir()}
+    environment = {**os.environ, "JAX_ENABLE_X64": "1"}  # as in this process, so that its checkpoint fits
+    assert subprocess.run([sys.executable, "-c", KILLED, *S2NET], env=environment).returncode == -9
+    assert {path.name: path.read_bytes() for path in (folder / "model").iterdir()} == older
+    assert os.listdir("model.checkpoint") == ["checkpoint.safetensors"]
+    message = refused(capsys, *S2NET, "--resume", "--weighting", "tf")
+    assert "checkpoint: expected a checkpoint of the same data, start and settings" in message
+    load, resumed = checkpoints.load, []
+
+    def spy(*given, **options):
+        found = load(*given, **options)
+        resumed.append(found[1]["history"][-1]["step"])
+        return found
+
+    monkeypatch.setattr(checkpoints, "load", spy)
+    capsys.readouterr()
+    assert cli.main([*S2NET, "--resume"]) == 0
+    assert "model.checkpoint: going on from it" in capsys.readouterr().err
+    assert resumed == [20]
+    assert Model.load("model").training["fit"]["steps"] == 33 and Model.load("model").method == "s2net"
+    assert sorted(os.listdir()) == ["model", "pairs.tsv", "texts.txt"]
+
+
+def test_ctrl_c_says_how_to_go_on_and_without_resume_training_starts_anew(folder, capsys, monkeypatch):
+    save, saved = checkpoints.save, []
+
+    def stop(*state):
+        save(*state)
+        saved.append(1)
+        if len(saved) == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(checkpoints, "save", stop)
+    assert cli.main(S2NET) == cli.INTERRUPTED
+    err = capsys.readouterr().err
+    assert "model.checkpoint: stopped here; the same command with --resume goes on" in err and "interrupted" in err
+    assert not os.path.exists("model")
+    assert "none.tsv" in refused(capsys, *S2NET, "--pairs", "none.tsv") and os.path.exists("model.checkpoint")
+    assert cli.main([*S2NET, "--batch-size", "0", "--max-iter", "2"]) == 0
+    assert "model.checkpoint: deleted, starting anew" in capsys.readouterr().err
+    assert sorted(os.listdir()) == ["model", "pairs.tsv", "texts.txt"]
+    os.mkdir("model.checkpoint")
+    (folder / "model.checkpoint" / "thesis.txt").write_text("years of work")
+    assert "model.checkpoint: expected a folder of checkpoints, got one with ['thesis.txt']" in refused(capsys, *S2NET)
+
+
+def test_pipes_in_a_shell(trained, folder):
+    program = f"{sys.executable} -m jaxsim"
+    script = (
+        f"set -o pipefail; seq 100000 | {program} encode --model {trained} | head -n 1; echo ${{PIPESTATUS[1]}}\n"
+        f"cut -f 2 pairs.tsv | {program} encode --model {trained} | wc -l\n"
+    )
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(
+        os.path.dirname(os.path.dirname(jaxsim.__file__)))})  # fmt: skip
+    first, status, number = done.stdout.splitlines()
+    assert len(json.loads(first)) == 5 and status == str(cli.CLOSED) and number.strip() == "40"
+    assert done.stderr == ""

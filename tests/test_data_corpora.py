@@ -56,7 +56,7 @@ def test_doc_pairs_names_what_is_wrong(tmp_path):
     with pytest.raises(data.MissingCorpus, match=r"tico19\.en_fr\.jsonl\.xz: expected the corpus 'doc_pairs'"):
         doc_pairs.load("fr", sources=["tico19"], root=tmp_path)
     _jsonl(tmp_path / "doc_pairs" / "tico19.en_fr.jsonl.xz", [{"id": "a", "en": "One side only"}])
-    with pytest.raises(ValueError, match="line 1: expected the key 'fr'"):
+    with pytest.raises(ValueError, match="line 1: expected the column 'fr'"):
         doc_pairs.load("fr", sources=["tico19"], root=tmp_path, verify=False)
     with pytest.raises(ValueError, match="expected SHA-256"):
         doc_pairs.load("fr", sources=["tico19"], root=tmp_path)

@@ -51,10 +51,12 @@ def test_jsonl_plain_and_compressed(tmp_path, suffix, write):
     [
         (b'{"left": "a", "right": "b"}\n{"left": ', r"pairs\.jsonl, line 2: expected a JSON object, got invalid JSON"),
         (b'["left"]\n', r"line 1: expected a JSON object, got a list"),
-        (b'{"left": "a"}\n', r"line 1: expected the key 'right', got the keys \['left'\]"),
-        (b'{"left": "a", "right": null}\n', r"line 1: expected text under 'right', got NoneType"),
-        (b'{"left": true, "right": "b"}\n', r"line 1: expected text under 'left', got bool"),
-        (b'\n{"left": "\xff", "right": "b"}\n', r"line 2: expected UTF-8 text, got an invalid byte"),
+        (b'{"left": "a"}\n', r"line 1: expected the column 'right', got the columns 'left'"),
+        (b'{"left": "a", "right": null}\n', r"line 1: expected text in the column 'right', got null"),
+        (b'{"left": true, "right": "b"}\n', r"line 1: expected text in the column 'left', got bool"),
+        (b'\n{"left": "\xff", "right": "b"}\n', r"line 2: expected UTF-8 text, got the byte 0xff at byte 11"),
+        (b'{"left": ' + b"[" * 100_000, r"line 1: expected a JSON object, got invalid JSON"),
+        (b'{"left": ' + b"9" * 5_000 + b"}", r"line 1: expected a JSON object, got invalid JSON"),
     ],
 )
 def test_jsonl_errors_name_file_and_line(tmp_path, content, message):
@@ -73,14 +75,14 @@ def test_jsonl_refuses_repeated_ids_and_missing_files(tmp_path):
         jsonl.load(tmp_path / "none.jsonl")
 
 
-@pytest.mark.parametrize("compress", [lzma.compress, gzip.compress])
+@pytest.mark.parametrize("compress", [lzma.compress, gzip.compress, bz2.compress])
 def test_truncated_and_foreign_files(tmp_path, compress, rng):
     body = b"".join(json.dumps({"left": str(n), "right": "b"}).encode() + b"\n" for n in rng.integers(0, 10**9, 20_000))
-    suffix = ".xz" if compress is lzma.compress else ".gz"
+    suffix = {lzma.compress: ".xz", gzip.compress: ".gz", bz2.compress: ".bz2"}[compress]
     path = tmp_path / f"pairs.jsonl{suffix}"
     whole = compress(body)
     path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(ValueError, match=rf"pairs\.jsonl\{suffix}, after line \d+: expected a whole \{suffix} file"):
+    with pytest.raises(ValueError, match=rf"pairs\.jsonl\{suffix}, after line \d+: expected a whole compressed file"):
         jsonl.load(path)
     path.write_bytes(b"this was never compressed")
     with pytest.raises(ValueError, match=r"after line 0: expected a whole"):

@@ -5,19 +5,17 @@ Nothing is unpacked to disk: compressed files and archives are streamed.
 
 from __future__ import annotations
 
-import bz2
 import gzip
 import hashlib
-import json
 import lzma
 import os
 import tarfile
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO
 
-_OPENERS: dict[str, Callable[..., IO[bytes]]] = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
+from jaxsim.data import streams
+
 _DAMAGED = (lzma.LZMAError, EOFError, zlib.error, gzip.BadGzipFile, tarfile.TarError)
 
 
@@ -78,22 +76,10 @@ def read_lines(path: str | os.PathLike) -> Iterator[str]:
       ValueError: the compressed stream is damaged or cut short, or a line is not UTF-8; names file and line.
     """
     path = Path(path)
-    read, opener = 0, _OPENERS.get(path.suffix.lower())
-    if opener and path.stat().st_size == 0:
+    if path.suffix.lower() in streams.SUFFIXES and path.stat().st_size == 0:
         raise ValueError(f"{path}: expected a whole {path.suffix} file, got one of no bytes")
-    try:
-        with (opener or open)(path, "rb") as file:
-            for line in file:
-                yield line.decode("utf-8-sig" if read == 0 else "utf-8").rstrip("\r\n")
-                read += 1
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{path}, line {read + 1}: expected UTF-8 text, got an invalid byte ({error.reason})"
-        ) from error
-    except _DAMAGED as error:
-        raise ValueError(
-            f"{path}, after line {read}: expected a whole {path.suffix} file, got a damaged or truncated one ({error})"
-        ) from error
+    for line in streams.lines(path):
+        yield line.rstrip("\r\n")
 
 
 def read_jsonl(path: str | os.PathLike, keys: tuple[str, ...]) -> Iterator[tuple[int, dict]]:
@@ -109,23 +95,9 @@ def read_jsonl(path: str | os.PathLike, keys: tuple[str, ...]) -> Iterator[tuple
     Raises:
       ValueError: a line that is no JSON object, lacks a key or holds something else there; names file and line.
     """
-    for number, line in enumerate(read_lines(path), start=1):
-        if not line.strip():
-            continue
-        where = f"{path}, line {number}"
-        try:
-            record = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise ValueError(f"{where}: expected a JSON object, got invalid JSON ({error})") from error
-        if not isinstance(record, dict):
-            raise ValueError(f"{where}: expected a JSON object, got a {type(record).__name__}")
+    for number, record in streams.objects(read_lines(path), str(path)):
         for key in keys:
-            if key not in record:
-                raise ValueError(f"{where}: expected the key {key!r}, got the keys {sorted(record)}")
-            if isinstance(record[key], int | float) and not isinstance(record[key], bool):
-                record[key] = str(record[key])
-            if not isinstance(record[key], str):
-                raise ValueError(f"{where}: expected text under {key!r}, got {type(record[key]).__name__}")
+            record[key] = streams.string(record, key, f"{path}, line {number}")
         yield number, record
 
 

@@ -23,6 +23,7 @@ from jaxsim import checks
 
 STDIN = "-"
 _OPENERS: dict[str, Callable[..., IO[bytes]]] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
+SUFFIXES = tuple(_OPENERS)
 _MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\0": ".xz", b"BZh": ".bz2"}
 _BOM = "\ufeff"
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 
-from jaxsim import checks, mates, terms, text
+from jaxsim import checkpoints, checks, mates, terms, text
 from jaxsim.data import splits
 from jaxsim.data.pairs import Pairs, tokenize
 from jaxsim.methods import cca, cl_lsi, lsa, opca, s2net, s2net_sgd
@@ -115,7 +117,7 @@ def _s2net(parts: Parts) -> Fit:
     key = jax.random.key(settings.seed)
     chosen = np.sort(np.asarray(jax.random.permutation(key, m))[:_START_PAIRS])
     few = parts.train if m <= _START_PAIRS else tuple(terms.take(side, chosen) for side in parts.train)
-    init = opca.fit(few, k=parts.k, noise=settings.noise).params
+    init = _start(parts, few)
     groups = None if settings.all_negatives or np.unique(parts.groups).size < 2 else parts.groups
     common = {"init": init, "gamma": settings.gamma, "groups": groups, "activation": activation,
               "validate": parts.validate, "checkpoint": parts.checkpoint, "progress": parts.progress}  # fmt: skip
@@ -131,6 +133,24 @@ def _s2net(parts: Parts) -> Fit:
     usual = int(np.clip(_STEPS * batch_size / m, 5, 40))
     epochs = usual if settings.max_iter is None else settings.max_iter
     return s2net_sgd.fit(*parts.train, key=key, batch_size=batch_size, max_iter=epochs, **common)
+
+
+def _start(parts: Parts, views: tuple[Terms, ...]) -> Projection:
+    """OPCA, kept beside the checkpoints: refitted on other cores it would differ in its last bits."""
+    def fit() -> Projection:
+        return opca.fit(views, k=parts.k, noise=parts.settings.noise).params
+
+    if parts.checkpoint is None:
+        return fit()
+    folder = checkpoints.prepare(Path(parts.checkpoint) / "checkpoint.start")
+    mark = checkpoints.fingerprint([parts.k, parts.settings.noise], views)
+    like = Projection(np.zeros((views[0].num_terms, parts.k), views[0].values.dtype))
+    saved = checkpoints.load(folder, like, fingerprint=mark)
+    if saved is not None:
+        return jax.tree.map(jnp.asarray, saved[0])
+    init = fit()
+    checkpoints.save(folder, init, {"fingerprint": mark})
+    return init
 
 
 def _activation(name: str) -> Callable | None:

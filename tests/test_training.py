@@ -38,6 +38,16 @@ def test_one_seed_gives_one_model_bit_for_bit(corpus):
     np.testing.assert_array_equal(*models)
 
 
+def test_a_stopped_training_keeps_its_start_and_goes_on_bit_for_bit(corpus, tmp_path, monkeypatch):
+    settings = Settings(dim=10, max_iter=3)
+    whole = train(corpus, settings, checkpoint=tmp_path / "checkpoint")
+    monkeypatch.setattr(training.opca, "fit", None)  # would be called without the start that was kept
+    again = train(corpus, settings, checkpoint=tmp_path / "checkpoint")
+    np.testing.assert_array_equal(again.params.weights, whole.params.weights)
+    with pytest.raises(ValueError, match="checkpoint"):
+        train(corpus.take(range(300)), settings, checkpoint=tmp_path / "checkpoint")
+
+
 def test_dev_pairs_of_ones_own_and_none(corpus):
     rows = corpus.take(range(300)), corpus.take(range(300, 400))
     assert train(rows[0], Settings(method="opca", dim=5), dev=rows[1]).training["pairs"]["dev"] == 100

@@ -46,7 +46,7 @@ class Settings:
       all_negatives: whether near-duplicates are negatives of each other too.
       max_iter: iterations (or epochs) of S2Net at most; by the number of pairs unless given.
       patience: iterations (or epochs) without a better dev score before stopping; 30 (or 10) unless given. Dev scores
-        may dip for twenty iterations before they rise.
+        may dip before they rise.
       batch_size: pairs a batch of S2Net; 0 for all pairs at once (exact), by the number of pairs unless given.
       seed: of whatever is random, and the salt of the split.
     """
@@ -124,15 +124,16 @@ def _s2net(parts: Parts) -> Fit:
     batch_size = settings.batch_size
     if batch_size is None:
         batch_size = 0 if m <= _EXACT_PAIRS else 256
-    if parts.validate:
-        usual = 30 if batch_size == 0 else 10
-        common["patience"] = usual if settings.patience is None else settings.patience
     if batch_size == 0:
-        usual = 100 if parts.validate else 15  # nothing to stop by, so stop early
-        return s2net.fit(*parts.train, max_iter=usual if settings.max_iter is None else settings.max_iter, **common)
-    usual = int(np.clip(_STEPS * batch_size / m, 5, 40))
-    epochs = usual if settings.max_iter is None else settings.max_iter
-    return s2net_sgd.fit(*parts.train, key=key, batch_size=batch_size, max_iter=epochs, **common)
+        max_iter, patience = 100 if parts.validate else 15, 30  # with nothing to stop by, stop early
+    else:
+        max_iter, patience = int(np.clip(_STEPS * batch_size / m, 5, 40)), 10
+    common["max_iter"] = max_iter if settings.max_iter is None else settings.max_iter
+    if parts.validate:
+        common["patience"] = patience if settings.patience is None else settings.patience
+    if batch_size == 0:
+        return s2net.fit(*parts.train, **common)
+    return s2net_sgd.fit(*parts.train, key=key, batch_size=batch_size, **common)
 
 
 def _start(parts: Parts, views: tuple[Terms, ...]) -> Projection:

@@ -8,6 +8,7 @@ with the wrong sign in the exponent; the derivative of :math:`\log(1+e^{-\gamma\
 from __future__ import annotations
 
 import functools
+import itertools
 
 import jax
 import jax.numpy as jnp
@@ -118,7 +119,7 @@ def _careful(scores, own_row, own_column, gamma, keep):
 def _streamed(left, right, gamma, groups, block_rows, elementwise, with_grad):
     """Sum over i != j, both directions, and its gradients in the unit vectors, one block of rows at a time.
 
-    With ``groups``, over pairs i, j of different groups.
+    With ``groups`` ``[m, c]``, over pairs i, j that differ in every column.
     """
     m, k = left.shape
     num_blocks = -(-m // block_rows)
@@ -128,14 +129,14 @@ def _streamed(left, right, gamma, groups, block_rows, elementwise, with_grad):
     rows = jnp.pad(left, ((0, pad), (0, 0))).reshape(num_blocks, size, k)
     own_rows = jnp.pad(own, (0, pad)).reshape(num_blocks, size)
     columns = jnp.arange(m)
-    row_groups = None if groups is None else jnp.pad(groups, (0, pad)).reshape(num_blocks, size)
+    row_groups = None if groups is None else jnp.pad(groups, ((0, pad), (0, 0))).reshape(num_blocks, size, -1)
 
     def step(carry, block):
         total, d_right, column_sums = carry
         start, p, own_p, group = block
         ids = start + jnp.arange(size)
-        apart = ids[:, None] != columns[None, :] if groups is None else group[:, None] != groups[None, :]
-        keep = apart & (ids < m)[:, None]
+        keep = ids[:, None] != columns[None, :] if groups is None else _apart(group, groups)
+        keep = keep & (ids < m)[:, None]
         loss, slope_row, slope_column = elementwise(p @ right.T, own_p[:, None], own[None, :], gamma, keep)
         total = total + jnp.sum(loss)
         if not with_grad:
@@ -153,6 +154,12 @@ def _streamed(left, right, gamma, groups, block_rows, elementwise, with_grad):
     # Every score of a pair with itself is compared with its whole row and its whole column.
     d_own = -(out[1].reshape(-1)[:m] + column_sums)[:, None]
     return total, d_left + d_own * right, d_right + d_own * left
+
+
+def _apart(some, groups):
+    """Which pairs differ in every column: of ``[n, c]`` and ``[m, c]`` group numbers, ``[n, m]``."""
+    each = (some[:, None, column] != groups[None, :, column] for column in range(groups.shape[1]))
+    return functools.reduce(jnp.logical_and, each)
 
 
 def _chosen(left, right, gamma, groups, block_rows, with_grad):
@@ -183,11 +190,23 @@ _all_pairs.defvjp(_all_pairs_forward, _all_pairs_backward)
 
 
 def _negatives(groups, dtype) -> jax.Array:
-    """How many ordered pairs are of different groups, as a float: it overflows 32-bit integers."""
-    m = groups.shape[0]
-    ordered = jnp.sort(groups)
-    ends = [jnp.searchsorted(ordered, groups, side=side) for side in ("left", "right")]
-    return m * (m - 1.0) - jnp.sum((ends[1] - ends[0] - 1).astype(dtype))
+    """How many ordered pairs differ in every column, as a float: it overflows 32-bit integers."""
+    m, num_columns = groups.shape
+    found = jnp.asarray(m * (m - 1.0), dtype)
+    for size in range(1, num_columns + 1):  # inclusion and exclusion
+        for some in itertools.combinations(range(num_columns), size):
+            found += (-1) ** size * _alike([groups[:, column] for column in some], dtype)
+    return found
+
+
+def _alike(columns, dtype) -> jax.Array:
+    """How many ordered pairs i != j are equal in all columns."""
+    m = columns[0].shape[0]
+    order = jnp.lexsort(columns)
+    new = functools.reduce(jnp.logical_or, [jnp.diff(column[order]) != 0 for column in columns])
+    run = jnp.cumsum(jnp.concatenate([jnp.zeros(1, jnp.int32), new.astype(jnp.int32)]))
+    sizes = jnp.zeros(m, dtype).at[run].add(1)
+    return jnp.sum(sizes * (sizes - 1))
 
 
 def all_pairs_logistic(left, right, *, gamma=10.0, groups=None, block_size: int | None = None) -> jax.Array:
@@ -206,7 +225,8 @@ def all_pairs_logistic(left, right, *, gamma=10.0, groups=None, block_size: int 
       right: ``[m, k]`` floating embeddings.
       gamma: positive scalar scale; a constant, no gradient flows into it.
       groups: ``[m]`` integers, or None. Pairs of one group, such as near-duplicates or several answers of one
-        question, are then no negatives of each other, and the mean is over the pairs of different groups.
+        question, are then no negatives of each other, and the mean is over the pairs of different groups. With
+        ``[m, c]``, pairs that are equal in any column are none: one column for questions, say, one for answers.
       block_size: rows a block (256 unless given); any ``m`` will do, primes too.
 
     Returns:
@@ -236,9 +256,11 @@ def all_pairs_logistic(left, right, *, gamma=10.0, groups=None, block_size: int 
         checks.expect(0 < gamma < float("inf"), "gamma", "a positive number", gamma)
     if groups is not None:
         groups = groups if isinstance(groups, jax.Array) else np.asarray(groups)
-        checks.expect(groups.shape == left.shape[:1] and jnp.issubdtype(groups.dtype, jnp.integer), "groups",
-                      f"{left.shape[0]} integers (one a pair)", f"{groups.dtype} of shape {groups.shape}")
-        groups = jnp.asarray(groups)
+        fits = groups.ndim in (1, 2) and groups.shape[:1] == left.shape[:1] and 0 not in groups.shape[1:]
+        checks.expect(fits and jnp.issubdtype(groups.dtype, jnp.integer), "groups",
+                      f"{left.shape[0]} integers (one a pair), or as many rows of them",
+                      f"{groups.dtype} of shape {groups.shape}")
+        groups = jnp.asarray(groups).reshape(groups.shape[0], -1)
     dtype = jnp.result_type(left, right, jnp.float32)
     left, right = unit(left.astype(dtype)), unit(right.astype(dtype))
     m = left.shape[0]

@@ -74,7 +74,7 @@ class Parts:
     Attributes:
       counts: raw counts of the training pairs, left and right, CSR.
       train: their weighted vectors, of unit length.
-      groups: ``[m]`` group numbers of near-duplicates.
+      groups: ``[m, 2]`` group numbers of near-duplicates among the left and among the right texts.
       validate: dev score of params, or None without dev pairs.
       k: dimension.
       settings: the rest.
@@ -116,9 +116,10 @@ def _s2net(parts: Parts) -> Fit:
     activation = _activation(settings.activation)
     key = jax.random.key(settings.seed)
     chosen = np.sort(np.asarray(jax.random.permutation(key, m))[:_START_PAIRS])
-    few = parts.train if m <= _START_PAIRS else tuple(terms.take(side, chosen) for side in parts.train)
-    init = _start(parts, few)
-    groups = None if settings.all_negatives or np.unique(parts.groups).size < 2 else parts.groups
+    some = parts.train if m <= _START_PAIRS else tuple(terms.take(side, chosen) for side in parts.train)
+    init = _start(parts, some)
+    few = min(np.unique(column).size for column in parts.groups.T) < 2  # no negative would be left
+    groups = None if settings.all_negatives or few else parts.groups
     common = {"init": init, "gamma": settings.gamma, "groups": groups, "activation": activation,
               "validate": parts.validate, "checkpoint": parts.checkpoint, "progress": parts.progress}  # fmt: skip
     batch_size = settings.batch_size
@@ -203,8 +204,9 @@ def train(
     begun = time.perf_counter()
     say(f"{len(pairs):,} pairs: reading words …")
     sides = tokenize(pairs)
-    groups = splits.group_near_duplicates(*sides)
-    rows, dev_pairs = _parts(pairs, groups, sides, dev, settings)
+    twins = [splits.group_near_duplicates(side) for side in sides]
+    rows, dev_pairs = _parts(pairs, splits.merge(*twins), sides, dev, settings)
+    groups = np.stack(twins, axis=1)
     words = [[side[i] for i in rows["train"]] for side in sides]
     vocabulary = text.Vocabulary.build(
         [*words[0], *words[1]], drop_top=settings.drop_top, max_terms=settings.max_terms,

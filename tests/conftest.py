@@ -34,6 +34,23 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.fixture
+def server(monkeypatch):
+    """A web server on this machine, with the two files of the corpus "small", which is in the catalogue."""
+    from local_server import ONE, TWO, corpus, serve
+
+    from jaxsim.data import catalogue
+
+    for name in ("JAXSIM_DATA", "JAXSIM_DATA_URL"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.setenv(name, "127.0.0.1")
+    with serve() as found:
+        found.bodies = {"/public/one.txt": ONE, "/public/two.txt": TWO}
+        monkeypatch.setitem(catalogue.CORPORA, "small", corpus(found.url))
+        yield found
+
+
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory):
     """A model folder, trained once."""

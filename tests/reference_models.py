@@ -57,19 +57,22 @@ def cosine_gradient(a, b) -> np.ndarray:
 
 
 def all_pairs_logistic(left, right, gamma: float, groups=None) -> tuple[float, np.ndarray, np.ndarray]:
-    """Mean over i, j of different groups (i != j) and both directions of 000 Eq. (2), and its two gradients."""
+    """Mean over i, j of different groups (i != j) and both directions of 000 Eq. (2), and its two gradients.
+
+    Groups of several columns are different where all columns are.
+    """
     m = len(left)
-    groups = range(m) if groups is None else groups
+    groups = np.reshape(range(m) if groups is None else groups, (m, -1))
     total, d_left, d_right = 0.0, np.zeros_like(left), np.zeros_like(right)
 
     def add(i, j, weight):  # weight times the gradient of cos(left_i, right_j)
         d_left[i] += weight * cosine_gradient(left[i], right[j])
         d_right[j] += weight * cosine_gradient(right[j], left[i])
 
-    count = 2 * sum(groups[i] != groups[j] for i in range(m) for j in range(m))
+    count = 2 * sum(np.all(groups[i] != groups[j]) for i in range(m) for j in range(m))
     for i in range(m):
         for j in range(m):
-            if groups[i] == groups[j]:
+            if np.any(groups[i] == groups[j]):
                 continue
             for own, a, b in ((i, i, j), (i, j, i)):  # another right document for i, then another left one
                 delta = cosine(left[own], right[own]) - cosine(left[a], right[b])

@@ -120,10 +120,14 @@ def test_a_truncated_archive_is_an_error(tmp_path, rng):
 
 
 def test_catalogue_knows_every_loader_and_says_what_is_missing(tmp_path, monkeypatch):
-    assert set(catalogue.CORPORA) == {"docstrings", "doc_pairs", "mdn", "europarl_en_it", "europarl_en_fr_tagged"}
+    loaded = {"docstrings", "doc_pairs", "mdn", "europarl_en_it", "europarl_en_fr_tagged", "europarl_release"}
+    assert set(catalogue.CORPORA) == loaded
     for corpus in catalogue.CORPORA.values():
         assert corpus.title and corpus.source and corpus.licence
-        assert all(len(digest) == 64 for digest in corpus.files.values())
+        assert all(digest is None or len(digest) == 64 for digest in corpus.files.values())
+        assert corpus.addresses.keys() <= corpus.files.keys()
+        # What has no address says how it was made, and what has no checksum can at least be fetched.
+        assert all(file in corpus.addresses or (corpus.packed and digest) for file, digest in corpus.files.items())
     with pytest.raises(ValueError, match="corpus: expected one of doc_pairs, .*, got 'wikipedia'"):
         catalogue.get("wikipedia")
     with pytest.raises(data.MissingCorpus, match=r"en\.jsonl\.xz: expected the corpus 'mdn' .*github\.com/mdn/content"):

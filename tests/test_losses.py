@@ -74,9 +74,11 @@ def test_all_pairs_logistic_and_its_gradient_match_the_loops(rng, m, block_size,
 
 @pytest.mark.parametrize("gamma", [10.0, 50.0])
 @pytest.mark.parametrize("block_size", [None, 1, 3, 100])
-def test_pairs_of_one_group_are_no_negatives_of_each_other(rng, block_size, gamma):
+@pytest.mark.parametrize("columns", [1, 2, 3])
+def test_pairs_of_one_group_are_no_negatives_of_each_other(rng, block_size, gamma, columns):
     left, right = rng.normal(size=(2, 7, 3))
-    groups = np.array([5, -1, 5, 0, 2, 5, -1])
+    groups = np.array([[5, -1, 5, 0, 2, 5, -1], [0, 0, 1, 2, 3, 1, 4], [9, 8, 9, 7, 7, 9, 6]])[:columns].T
+    groups = groups[:, 0] if columns == 1 else groups
     loss, d_left, d_right = reference.all_pairs_logistic(left, right, gamma, groups)
     value, grads = value_and_grads(left, right, gamma, groups, block_size=block_size)
     assert float(value) == pytest.approx(loss, rel=1e-12)
@@ -93,7 +95,8 @@ def test_groups_of_one_pair_each_change_nothing_and_a_single_group_leaves_no_neg
     assert float(value) == 0 and not np.any(grads[0]) and not np.any(grads[1])
 
 
-@pytest.mark.parametrize("groups", [np.zeros(2, int), np.zeros((3, 1), int), np.zeros(3), ["a", "b", "c"]])
+@pytest.mark.parametrize("groups", [np.zeros(2, int), np.zeros((3, 0), int), np.zeros((3, 1, 1), int),
+                                    np.zeros(3), ["a", "b", "c"]])
 def test_groups_that_are_not_one_integer_a_pair_are_refused(groups):
     with pytest.raises(ValueError, match="groups: expected 3 integers"):
         losses.all_pairs_logistic(jnp.eye(3), jnp.eye(3), groups=groups)

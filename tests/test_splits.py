@@ -75,6 +75,15 @@ def test_a_huge_bucket_stays_fast_and_connected():
     assert set(splits.group_near_duplicates(documents).tolist()) == {0}
 
 
+def test_groups_of_each_side_merge_into_those_of_both(rng):
+    left, right = ([[f"w{w}" for w in rng.integers(12, size=3)] for _ in range(60)] for _ in range(2))
+    merged = splits.merge(splits.group_near_duplicates(left), splits.group_near_duplicates(right))
+    both = splits.group_near_duplicates(left, right)
+    assert merged.tolist() == both.tolist() and 1 < np.unique(both).size < 60
+    with pytest.raises(ValueError, match=r"groups: expected shape \(2,\), as the first, got \(3,\)"):
+        splits.merge(np.zeros(2), np.zeros(3))
+
+
 def test_groups_do_not_depend_on_the_order_of_rows(rng):
     documents = _documents(rng, 50, 30)
     order = rng.permutation(len(documents))

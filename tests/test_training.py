@@ -77,7 +77,24 @@ def test_near_duplicates_are_no_negatives_unless_asked_for(monkeypatch):
     monkeypatch.setattr(training.s2net, "fit", spy)
     for all_negatives in (False, True):
         train(twins, Settings(dim=5, max_iter=1, all_negatives=all_negatives), dev=0)
-    assert np.unique(seen[0]).size == 20 and seen[1] is None
+    assert [np.unique(column).size for column in seen[0].T] == [20, 20] and seen[1] is None
+
+
+def test_pairs_that_share_a_text_with_a_third_stay_negatives_of_each_other(monkeypatch):
+    """Questions that share some answers would be one large group without negatives."""
+    rows = range(40)
+    chain = pairs.make("chain", [str(i) for i in rows], [f"question{i // 2} about thing{i // 2}" for i in rows],
+                       [f"answer{(i + 1) // 2} of matter{(i + 1) // 2}" for i in rows], languages=("en", "en"))
+    seen, fit = [], training.s2net.fit
+
+    def spy(*sides, groups=None, **options):
+        seen.append(groups)
+        return fit(*sides, groups=groups, **options)
+
+    monkeypatch.setattr(training.s2net, "fit", spy)
+    train(chain, Settings(dim=5, max_iter=1), dev=0)
+    apart = (seen[0][:, None] != seen[0][None]).all(axis=2)
+    assert apart.sum(axis=1).tolist() == [38, *[37] * 38, 38]
 
 
 @pytest.mark.parametrize(("given", "options", "message"), [

@@ -6,7 +6,7 @@ status 2; `--debug` shows the traceback instead.
 
 from __future__ import annotations
 
-from jaxsim.cli import evaluate, project, train, use  # noqa: F401  (each adds its commands to the app)
+from jaxsim.cli import corpora, evaluate, project, train, use  # noqa: F401  (each adds its commands to the app)
 from jaxsim.cli.output import CLOSED
 from jaxsim.cli.program import INTERRUPTED, app, entry, main
 

@@ -1,10 +1,9 @@
-"""Commands about this project itself: `demo`, `report` and `data`."""
+"""Commands about this project itself: `demo` and `report`."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -44,36 +43,3 @@ def report(
         show(line)
     if differences:
         raise typer.Exit(1)
-
-
-@app.command(epilog="\b\nExample:\n  jaxsim data\n  jaxsim data mdn --root /path/to/corpora")
-def data(
-    name: Annotated[str | None, typer.Argument(help="A corpus, to see its terms and to verify its files.")] = None,
-    root: Annotated[Path | None, typer.Option(help="Folder of the corpora (else the variable JAXSIM_DATA).")] = None,
-) -> None:
-    """List the corpora, where each comes from, and whether it is here."""
-    from jaxsim.data import catalogue
-
-    if name is not None:
-        corpus = catalogue.get(name)
-        for title, text in (("title", corpus.title), ("source", corpus.source), ("licence", corpus.licence)):
-            show(f"{title}: {text}")
-        for file in corpus.files:
-            show(f"verified: {catalogue.find(name, file, root=root)}")
-        return
-    width = max(map(len, catalogue.CORPORA))
-    for corpus in catalogue.CORPORA.values():
-        show(f"{corpus.name:<{width}}  {_state(corpus, root):<9}  {corpus.title}")
-
-
-def _state(corpus: Any, root: Path | None) -> str:
-    """Whether the files of a corpus are in the data folder."""
-    from jaxsim.data import files
-
-    if not corpus.files:
-        return "installed"
-    if root is None and not os.environ.get("JAXSIM_DATA"):
-        return "missing"
-    folder = files.root(root) / corpus.name
-    present = sum((folder / file).is_file() for file in corpus.files)
-    return "present" if present == len(corpus.files) else f"{present} of {len(corpus.files)}" if present else "missing"

@@ -1,12 +1,13 @@
 """Corpora of document pairs: one loader a corpus, each giving `Pairs` with counts and checksums; splits by group.
 
 Docstrings of installed packages need no download. The other corpora are looked for in the folder that the environment
-variable ``JAXSIM_DATA`` (or the argument ``root=``) names; `catalogue` says what they are and where they come from.
+variable ``JAXSIM_DATA`` (or the argument ``root=``) names; `catalogue` says what they are and where they come from, and
+`fetching` downloads what has an address.
 """
 
 from __future__ import annotations
 
-from jaxsim.data import catalogue, doc_pairs, docstrings, europarl, jsonl, mdn, pairs, splits
+from jaxsim.data import catalogue, doc_pairs, docstrings, europarl, fetching, jsonl, mdn, pairs, splits
 from jaxsim.data.files import MissingCorpus, root
 from jaxsim.data.pairs import Pairs, concatenate, tokenize
 
@@ -18,6 +19,7 @@ __all__ = [
     "doc_pairs",
     "docstrings",
     "europarl",
+    "fetching",
     "jsonl",
     "mdn",
     "pairs",

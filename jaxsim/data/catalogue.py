@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from jaxsim import checks
@@ -20,14 +20,37 @@ class Corpus:
       title: what it is, in a few words.
       source: where the texts come from: web address or repositories, enough to get them again.
       licence: terms of the texts, as their owners state them.
-      files: file name -> SHA-256 of the files as distributed; empty where any file will do.
+      files: file name -> SHA-256 of the files as distributed, None where none is known; empty where any file will do.
+      addresses: file name -> public web address, for files that have one.
+      packed: how files without an address were made from the source, for people who want to make them again.
     """
 
     name: str
     title: str
     source: str
     licence: str
-    files: dict[str, str]
+    files: dict[str, str | None]
+    addresses: dict[str, str] = field(default_factory=dict)
+    packed: str = ""
+
+
+@dataclass(frozen=True)
+class Status:
+    """Whether a file of a corpus is there and the expected one.
+
+    Attributes:
+      file: its name.
+      path: where it is looked for; None where no data folder is known.
+      state: ``"verified"``, ``"present"`` (there, but no checksum is known), ``"missing"`` or ``"wrong"``.
+      expected: SHA-256 as distributed, or None.
+      got: SHA-256 of what is there, or None.
+    """
+
+    file: str
+    path: Path | None
+    state: str
+    expected: str | None
+    got: str | None
 
 
 def _files(name: str) -> dict[str, str]:
@@ -51,6 +74,8 @@ CORPORA = {
             "withastro/docs, python/python-docs-es and -ja, mdn/archived-content, google-deepmind/xquad, tico-19",
             "a licence for each source: CC BY 4.0, CC BY-SA, MIT, BSD, PSF, CC0 and public domain",
             _files("doc_pairs"),
+            packed="pages at equal paths, a file for each source and language, without pages that are not translated "
+            "or occur twice",
         ),
         Corpus(
             "mdn",
@@ -58,13 +83,17 @@ CORPORA = {
             "github.com/mdn/content and github.com/mdn/translated-content, state of 2023-02-08 (German: 2022-07-28)",
             "CC BY-SA 2.5, Mozilla Contributors; code samples CC0 or MIT",
             _files("mdn"),
+            packed="commit 89b8ab5a of the first and 8171887e (German: 6df13e94) of the second, a file for each "
+            "language, and the links between the English pages",
         ),
         Corpus(
             "europarl_en_it",
             "European Parliament proceedings 1996-2001, English and Italian, aligned lines of 129 session days",
-            "early sentence-aligned release of Europarl, www.statmt.org/europarl (Koehn 2005)",
+            "the early sentence-aligned release of Europarl, www.statmt.org/europarl (Koehn 2005)",
             "no known copyright restriction; to be acknowledged: European Parliament",
             _files("europarl_en_it"),
+            packed="every third session day of the folder it-en in github.com/Martingeek4life/Sin-r, commit e8471c43, "
+            "in UTF-8, and the speeches that were cut out of these days",
         ),
         Corpus(
             "europarl_en_fr_tagged",
@@ -72,6 +101,25 @@ CORPORA = {
             "www.statmt.org/europarl (Koehn 2005): the source release, folders txt/en, txt/fr and so on",
             "no known copyright restriction; to be acknowledged: European Parliament",
             _files("europarl_en_fr_tagged"),
+            packed="the folder europarl.uima/resources/sample in github.com/mjlaali/europarl, commit a796a50d, an "
+            "archive for each language",
+        ),
+        Corpus(
+            "europarl_release",
+            "European Parliament proceedings 1996-2011, the whole source release (version 7, 21 languages, 1.5 GB)",
+            "www.statmt.org/europarl (Koehn 2005); `jaxsim.data.release.load_release` reads the archive as it is",
+            "no known copyright restriction; to be acknowledged: European Parliament",
+            {"europarl.tgz": None},
+            {"europarl.tgz": "https://www.statmt.org/europarl/v7/europarl.tgz"},
+        ),
+        Corpus(
+            "nfcorpus",
+            "NFCorpus: titles of NutritionFacts.org pages as queries, PubMed abstracts as documents, graded by links",
+            "github.com/WeberNick/vector-space-retrieval, a copy of the collection of Heidelberg University (Boteva, "
+            "Gholipour, Sokolov, Riezler, ECIR 2016)",
+            "free for academic use; NutritionFacts.org text for non-commercial use, abstracts from PubMed",
+            _files("nfcorpus"),
+            packed="the files of data/*/raw at commit 39c4b09e, of which s-4.qrel is named 3-2-1.qrel, compressed",
         ),
     )
 }
@@ -121,8 +169,65 @@ def find(name: str, file: str, *, root: str | os.PathLike | None = None, verify:
         raise files.MissingCorpus(f"{error}; needed: {hint}") from error
     if not path.is_file():
         raise files.MissingCorpus(f"{path}: expected {hint}; got no such file")
-    if verify and file in corpus.files:
-        digest = files.sha256(path)
-        expected = corpus.files[file]
-        checks.expect(digest == expected, str(path), f"SHA-256 {expected}", f"{digest} (damaged or changed)")
+    if verify and corpus.files.get(file) is not None:
+        expect_right([_look(path, file, corpus.files[file])])
     return path
+
+
+def status(name: str, folder: str | os.PathLike | None) -> list[Status]:
+    """Look at every file of a corpus; absent and wrong ones are told, not refused.
+
+    Args:
+      name: of the corpus.
+      folder: the corpus's own folder, which need not exist; None where there is none.
+
+    Returns:
+      One entry a file, in the catalogue's order.
+
+    Raises:
+      ValueError: no such corpus.
+      OSError: a file cannot be read.
+
+    Example:
+      >>> [(one.file, one.state) for one in status("europarl_release", None)]
+      [('europarl.tgz', 'missing')]
+    """
+    known = get(name).files.items()
+    if folder is None:
+        return [Status(file, None, "missing", expected, None) for file, expected in known]
+    return [_look(Path(folder) / file, file, expected) for file, expected in known]
+
+
+def _look(path: Path, file: str, expected: str | None) -> Status:
+    if not path.exists():
+        return Status(file, path, "missing", expected, None)
+    if not path.is_file():
+        return Status(file, path, "wrong", expected, None)
+    got = files.sha256(path)
+    state = "present" if expected is None else "verified" if got == expected else "wrong"
+    return Status(file, path, state, expected, got)
+
+
+def expect_right(found: list[Status], advice: str = "") -> None:
+    """Refuse files that are not the expected ones.
+
+    Args:
+      found: as `status` gives them.
+      advice: what to do about it, for the message.
+
+    Raises:
+      ValueError: a wrong file; names the first and counts the others.
+
+    Example:
+      >>> expect_right([Status("a", Path("a"), "wrong", "00", "11")])
+      Traceback (most recent call last):
+      ...
+      ValueError: a: expected SHA-256 00, got 11 (damaged or changed)
+    """
+    wrong = [one for one in found if one.state == "wrong"]
+    if wrong:
+        first, others = wrong[0], len(wrong) - 1
+        got = f"{first.got} (damaged or changed)" if first.got else "something that is no file"
+        more = f", and {others} more such files" if others else ""
+        wanted = "a file" if first.expected is None else f"SHA-256 {first.expected}"
+        raise ValueError(f"{first.path}: expected {wanted}, got {got}{more}{advice}")

@@ -55,4 +55,12 @@ SHA256 = {
     "mdn/fr.jsonl.xz": "fbfef14609f9f91197d870a7bdd2b07a0d1153913e4a6bd4e3cc9ea7622dfd10",
     "mdn/ja.jsonl.xz": "14920e2b1adef214414d9df99aef8d19b79f02e53c132e0af250c3194826c9f2",
     "mdn/links.tsv.xz": "ad54329f863f81548c69117f75d719db0c639357c0f5168f62e1bef90b3bca2a",
+    "nfcorpus/dev.3-2-1.qrel.gz": "96083a3d045d097bb3393fd1a4a77c4e288d1314cc662a35b995330d6cb2057a",
+    "nfcorpus/dev.docs.tsv.xz": "7ce14a5158ff8f830e833b31a4b563d7292afa554df96b216b5702de6d2a93ea",
+    "nfcorpus/dev.titles.queries.gz": "369f7c504ee17aa3ac6293897a72a51c3ff2f5cd938f8c48c780a147e1603171",
+    "nfcorpus/test.3-2-1.qrel.gz": "7ad47d59e37262d27f87c25cc4b8757336c25f1dffa16c749737557096339584",
+    "nfcorpus/test.docs.tsv.xz": "9738b43364ffc0f11e3134846f43e95563d2593827d102f0b76b5f3109fbdcbe",
+    "nfcorpus/test.titles.queries.gz": "9029f8684b11581a35a58fd3ecb60b7a577d8a8ce5559c44606ec69501c1e624",
+    "nfcorpus/train.3-2-1.qrel.gz": "589f1fe9f288e99e6d16f01366919f091f683636747122ae31e7f4f1c04c1963",
+    "nfcorpus/train.titles.queries.gz": "554f8ad9f9e358e84b39822dca13714a12fe5761e23f8391fca07957b2a5253b",
 }

@@ -164,7 +164,38 @@ def group_near_duplicates(
     sides = [left_tokens] if right_tokens is None else [left_tokens, right_tokens]
     expected = f"{len(left_tokens)} documents, as on the left"
     checks.expect(len(sides[-1]) == len(left_tokens), "right_tokens", expected, len(sides[-1]))
-    labels = _components(len(left_tokens), [_edges(side, threshold, num_perm, seed) for side in sides])
+    return _numbered(_components(len(left_tokens), [_edges(side, threshold, num_perm, seed) for side in sides]))
+
+
+def merge(*groups: np.ndarray) -> np.ndarray:
+    """Groups of documents that are of one group in any of several partitions, directly or by way of others.
+
+    Args:
+      *groups: ``[num_pairs]`` group numbers each, such as those of the left and of the right documents.
+
+    Returns:
+      `[num_pairs]` int64 group numbers, counted from 0 in order of first appearance: with the groups of each side,
+      those of `group_near_duplicates` of both.
+
+    Raises:
+      ValueError: for partitions of different lengths.
+
+    Example:
+      >>> merge(np.array([0, 0, 1, 2]), np.array([0, 1, 1, 2])).tolist()
+      [0, 0, 0, 1]
+    """
+    edges = []
+    for one in groups:
+        one = np.asarray(one)
+        shape = np.shape(groups[0])
+        checks.expect(one.shape == shape, "groups", f"shape {shape}, as the first", one.shape)
+        _, first, inverse = np.unique(one, return_index=True, return_inverse=True)
+        edges.append(np.stack([first[inverse], np.arange(one.size)]))
+    return _numbered(_components(np.size(groups[0]), edges))
+
+
+def _numbered(labels: np.ndarray) -> np.ndarray:
+    """The same partition, counted from 0 in order of first appearance."""
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[inverse].astype(np.int64)
 

@@ -44,7 +44,7 @@ class Data:
       start: parameters at the start, ``A₀``.
       activation: elementwise function of the outputs, or None.
       block_size: rows a block of `losses.all_pairs_logistic`, or None.
-      groups: ``[m]`` integers: pairs of one group are no negatives of each other. None: all are.
+      groups: ``[m, c]`` integers: pairs that are equal in any column are no negatives of each other. None: all are.
     """
 
     left: Terms
@@ -178,26 +178,29 @@ def checked_groups(groups, num_pairs: int) -> jax.Array:
     """Group numbers, of any integers, as int32 from 0.
 
     Args:
-      groups: ``[m]`` integers.
+      groups: ``[m]`` or ``[m, c]`` integers.
       num_pairs: ``m``.
 
     Returns:
-      ``[m]`` int32; equal where ``groups`` are.
+      ``[m, c]`` int32; equal where ``groups`` are.
 
     Raises:
       ValueError: for another shape, numbers that are not whole, or a single group of several pairs (no negatives).
 
     Example:
       >>> checked_groups([7, 2**40, 7], 3).tolist()
-      [0, 1, 0]
+      [[0], [1], [0]]
     """
     groups = np.asarray(groups)
-    checks.expect(groups.shape == (num_pairs,) and np.issubdtype(groups.dtype, np.integer), "groups",
-                  f"{num_pairs} integers (one a pair)", f"{groups.dtype} of shape {groups.shape}")
-    found, numbers = np.unique(groups, return_inverse=True)
-    checks.expect(found.size > 1 or num_pairs == 1, "groups", "at least two groups (no pair has a negative otherwise)",
-                  found.size)
-    return jnp.asarray(numbers, jnp.int32)
+    fits = groups.ndim in (1, 2) and groups.shape[:1] == (num_pairs,) and 0 not in groups.shape[1:]
+    checks.expect(fits and np.issubdtype(groups.dtype, np.integer), "groups",
+                  f"{num_pairs} integers (one a pair), or as many rows of them",
+                  f"{groups.dtype} of shape {groups.shape}")
+    columns = [np.unique(column, return_inverse=True)[1] for column in groups.reshape(num_pairs, -1).T]
+    fewest = min(int(column.max()) + 1 for column in columns)
+    checks.expect(fewest > 1 or num_pairs == 1, "groups", "at least two groups (no pair has a negative otherwise)",
+                  fewest)
+    return jnp.asarray(np.stack(columns, axis=1), jnp.int32)
 
 
 def start_norm(start: Sides) -> float:
@@ -249,7 +252,8 @@ def fit(
         matrices.
       gamma: scale of Eq. (2); 10 in the paper.
       groups: ``[m]`` integers, or None. Pairs of one group (near-duplicates, say, as numbered by
-        `data.splits.group_near_duplicates`) are no negatives of each other. The paper has no groups.
+        `data.splits.group_near_duplicates`) are no negatives of each other. With ``[m, c]``, pairs that are equal in
+        any column are none. The paper has no groups.
       beta: weight of ``½‖A - A₀‖²``; 0 (early stopping alone) in the paper's experiments.
       max_iter: largest number of L-BFGS iterations.
       tol: stop when ``‖∇‖ ‖A₀‖``, which no scale of ``A`` changes, is at most this.

@@ -34,7 +34,7 @@ class Batch:
       left: `Terms` (or `Slices`) of ``batch_size`` documents.
       right: their mates, row for row.
       gamma: scalar, the scale of Eq. (2).
-      groups: ``[batch_size]`` int32: pairs of one group are no negatives of each other.
+      groups: ``[batch_size, c]`` int32: pairs that are equal in any column are no negatives of each other.
       activation: elementwise function of the outputs, or None.
     """
 
@@ -102,7 +102,7 @@ def fit(
       init: start ``A₀``, a `Projection` or a pair of them, as for `s2net.fit`.
       key: PRNG key of the order of the pairs.
       gamma: scale of Eq. (2); 10 in the paper.
-      groups: ``[m]`` integers, or None; as for `s2net.fit`.
+      groups: ``[m]`` or ``[m, c]`` integers, or None; as for `s2net.fit`.
       batch_size: pairs a batch; all of them where there are fewer. The last pairs of an epoch that fill no batch wait
         for the next one.
       learning_rate: of Adam, in units of the root mean square of ``A₀``; it falls to 0 along a cosine.

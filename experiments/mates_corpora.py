@@ -36,7 +36,7 @@ def _split(corpus: Pairs, salt: str = "", **vocabulary) -> Corpus:
                   lambda: mates.from_pairs(corpus, salt=salt, naive=True, **vocabulary))
 
 
-def _cut(corpus: Pairs, limit: int | None) -> Pairs:
+def cut(corpus: Pairs, limit: int | None) -> Pairs:
     """An even sample of at most ``limit`` pairs, for the quick preset."""
     if limit is None or len(corpus) <= limit:
         return corpus
@@ -51,21 +51,26 @@ def _load(language: str, sources=None) -> Pairs:
 
 
 def _docstrings(limit):
-    return _split(_cut(docstrings.load(), limit), min_df=2)
+    return _split(cut(docstrings.load(), limit), min_df=2)
 
 
 def _en_es(limit):
-    return _split(_cut(_load("es"), limit), salt="2")
+    return _split(cut(_load("es"), limit), salt="2")
+
+
+def human_pairs() -> Pairs:
+    """English and Spanish pages that people translated."""
+    sources = [source for source in doc_pairs.available("es") if source in doc_pairs.HUMAN_SOURCES]
+    parts = [doc_pairs.load("es", sources=sources), mdn.load("es")]
+    return pairs.concatenate("human-translated doc_pairs+mdn en-es", parts)
 
 
 def _en_es_human(limit):
-    sources = [source for source in doc_pairs.available("es") if source in doc_pairs.HUMAN_SOURCES]
-    parts = [doc_pairs.load("es", sources=sources), mdn.load("es")]
-    return _split(_cut(pairs.concatenate("human-translated doc_pairs+mdn en-es", parts), limit), salt="2")
+    return _split(cut(human_pairs(), limit), salt="2")
 
 
 def _en_es_unseen(limit):
-    corpus = _cut(_load("es"), limit)
+    corpus = cut(_load("es"), limit)
     sources = np.asarray(corpus.sources)
 
     def rows(groups, keep):
@@ -80,7 +85,7 @@ def _en_es_unseen(limit):
 
 
 def _mdn(language):
-    return lambda limit: _split(_cut(_load(language), limit), salt="2")
+    return lambda limit: _split(cut(_load(language), limit), salt="2")
 
 
 def _europarl(unit: str):
@@ -93,7 +98,7 @@ def _europarl(unit: str):
         else:
             dev = europarl.load_lines((2001,), max_pairs=LINES // 3)
             test = europarl.load_lines((2000,), max_pairs=LINES)
-        parts = [_cut(part, limit) for part in (train, dev, test)]
+        parts = [cut(part, limit) for part in (train, dev, test)]
         ends = np.cumsum([len(part) for part in parts])
         named = [
             pairs.make(part.name, [f"{name}/{i}" for i in part.ids], part.left, part.right, languages=part.languages,
@@ -122,7 +127,7 @@ def paper_years(release: Path, left: str = "en", right: str = "es", *, limit: in
     The paper's test part has the first nine months of 2003; the whole year is read here if the release has more.
     """
     years = {"train": (1996, 1997, 1998, 1999, 2002), "dev": (2001,), "test": (2000, 2003)}
-    parts = {name: _cut(europarl.load_release(release, left, right, years=when), limit) for name, when in years.items()}
+    parts = {name: cut(europarl.load_release(release, left, right, years=when), limit) for name, when in years.items()}
     corpus = pairs.concatenate(f"europarl {left}-{right}", list(parts.values()))
     ends = np.cumsum([len(part) for part in parts.values()])
 

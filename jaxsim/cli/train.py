@@ -44,6 +44,9 @@ def train(
     max_terms: Annotated[int, typer.Option(min=1, help="Terms kept at most.")] = 50_000,
     min_df: Annotated[int, typer.Option(min=1, help="Texts a term must occur in (1 below 100 pairs).")] = 2,
     max_iter: Annotated[int | None, typer.Option(min=1, help="Iterations, or epochs, of S2Net at most.")] = None,
+    patience: Annotated[int | None, typer.Option(min=1, help="Iterations, or epochs, without a better dev score before "
+                                                 "S2Net stops.")] = None,
+    gamma: Annotated[float, typer.Option(min=1e-6, help="Scale of S2Net's loss: how much near misses count.")] = 10.0,
     batch_size: Annotated[int | None, typer.Option(min=0, help="Pairs a batch of S2Net; 0: all, exactly.")] = None,
     seed: Annotated[int, typer.Option(help="Of whatever is random, and of the split.")] = 0,
     all_negatives: Annotated[bool, typer.Option("--all-negatives", help="Near-duplicates are negatives too.")] = False,
@@ -71,7 +74,8 @@ def train(
     checkpoint = _checkpoint(out, resume) if method == Method.S2NET else None
     settings = training.Settings(
         method=str(method), dim=dim, weighting=str(weighting), drop_top=drop_top, max_terms=max_terms, min_df=min_df,
-        max_iter=max_iter, batch_size=batch_size, seed=seed, all_negatives=all_negatives,
+        max_iter=max_iter, patience=patience, gamma=gamma, batch_size=batch_size, seed=seed,
+        all_negatives=all_negatives,
     )  # fmt: skip
     try:
         model = training.train(read, settings, dev=held_out, checkpoint=checkpoint, progress=True, say=say)

@@ -38,7 +38,7 @@ class Model:
       activation: name in `ACTIVATIONS`.
       languages: language codes of queries and documents, which choose the word splitters.
       method: what it was trained by, for people.
-      training: counts, settings, dev metric and command of the training, for people; JSON-compatible.
+      training: counts, settings, dev metric, command and history of the training, for people; JSON-compatible.
     """
 
     vocabulary: text.Vocabulary
@@ -283,7 +283,8 @@ class Model:
         Returns:
           Markdown.
         """
-        told = "\n".join(f"- {name}: {value}" for name, value in self.training.items()) or "- not recorded"
+        shown = {name: value for name, value in self.training.items() if name != "history"}  # as long as the training
+        told = "\n".join(f"- {name}: {value}" for name, value in shown.items()) or "- not recorded"
         call = 'model.encode(["a text", "another"])'
         if self.two_sided:
             call = 'model.encode_query(["a text"])  # and encode_document for the other side'

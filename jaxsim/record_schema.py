@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from jaxsim import record_history
 from jaxsim.checks import expect
 
 METRICS = (
@@ -71,6 +72,8 @@ def check(record: Mapping[str, Any]) -> None:
     if record["fit"]:
         for field in _FIT:
             expect(field in record["fit"], "fit", f"the field {field!r} (or nothing at all)", "none")
+    if "history" in record["fit"]:
+        record_history.check(record["fit"]["history"], "fit.history")
     _extra(record)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxsim import record_schema
+from jaxsim import record_history, record_schema
 from jaxsim.environment import environment
 from jaxsim.record_schema import METRICS, check
 
@@ -61,22 +61,24 @@ def fit_summary(fit: Any) -> dict[str, Any]:
     """The part of a `Fit` that a record holds; NaN (the loss of a closed form) becomes None, since JSON has none.
 
     Args:
-      fit: A `Fit`, or anything with `loss, grad_norm, converged, steps, evaluations`.
+      fit: A `Fit`, or anything with `loss, grad_norm, converged, steps, evaluations` and perhaps `history`.
 
     Returns:
-      A dict of those five, as Python numbers.
+      A dict of those five, as Python numbers, and of `history` (`record_history.compact`) where there is one.
     """
 
     def number(value: Any) -> float | None:
         value = float(value)
         return value if math.isfinite(value) else None
 
+    history = record_history.compact(getattr(fit, "history", []))
     return {
         "loss": number(fit.loss),
         "grad_norm": number(fit.grad_norm),
         "converged": bool(fit.converged),
         "steps": int(fit.steps),
         "evaluations": int(fit.evaluations),
+        **({"history": history} if history else {}),
     }
 
 

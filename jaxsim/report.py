@@ -106,12 +106,12 @@ def _render(results: Path, benchmarks: Path, figures: Path) -> dict[Path, bytes]
     for experiment in sorted({name for name, _ in sections}, key=lambda name: _experiment_order(name, found)):
         text.append(f"\n## {experiment}\n\n{_citations(experiment, found)}")
         for table in sorted((t for e, t in sections if e == experiment), key=_table_order):
-            section, figure = _section(experiment, table, sections[experiment, table])
-            if figure is not None:
-                path = figures / f"{experiment}-{table}.svg"
+            section, pictures = _section(experiment, table, sections[experiment, table])
+            for suffix, (what, figure) in pictures.items():
+                path = figures / f"{experiment}-{table}{suffix}.svg"
                 drawn[path] = figure
                 where = Path(os.path.relpath(path, base)).as_posix()
-                section += f"\n![MRR against dimension: {experiment}, {table}]({where})\n"
+                section += f"\n![{what}: {experiment}, {table}]({where})\n"
             text.append(section)
     named = {record["paper"] for record in found.values()}
     waiting = [name for name in papers.TABLES if name not in named]
@@ -121,8 +121,10 @@ def _render(results: Path, benchmarks: Path, figures: Path) -> dict[Path, bytes]
     return {benchmarks: "".join(text).encode(), **drawn}
 
 
-def _section(experiment: str, table: str, rows: dict[str, dict[str, Any]]) -> tuple[str, bytes | None]:
-    """One table with its data, groups and provenance; and its figure, if the records hold curves."""
+def _section(
+    experiment: str, table: str, rows: dict[str, dict[str, Any]]
+) -> tuple[str, dict[str, tuple[str, bytes]]]:
+    """One table with its data, groups and provenance; and the figures that the records have the data of, by suffix."""
     report_tables.belong_together(rows)
     paper = next(iter(rows.values()))["paper"]
     printed = papers.TABLES.get(paper)
@@ -137,7 +139,11 @@ def _section(experiment: str, table: str, rows: dict[str, dict[str, Any]]) -> tu
     if measured:
         text += report_tables.speed(measured)
     text += report_tables.naive(paper, tested) + report_tables.by_group(tested, paper) + report_tables.provenance(rows)
-    return text, _curves(f"{experiment}: {_TABLES.get(table, table)}", tested, paper)
+    title = f"{experiment}: {_TABLES.get(table, table)}"
+    figures = {"": ("MRR against dimension", _curves(title, tested, paper)),
+               "-training": ("Training curves", _training(title, tested, paper)),
+               "-seconds": ("MRR against seconds", _seconds(title, tested, paper))}  # fmt: skip
+    return text, {suffix: (what, figure) for suffix, (what, figure) in figures.items() if figure is not None}
 
 
 def _curves(title: str, rows: Mapping[str, dict[str, Any]], paper: str) -> bytes | None:
@@ -157,6 +163,34 @@ def _curves(title: str, rows: Mapping[str, dict[str, Any]], paper: str) -> bytes
         return None
     ylabel = "MRR" if len(splits) > 1 else f"MRR ({'test' if 'test' in splits else 'development'} set)"
     return report_figures.lines(series, title=title, xlabel="dimension k", ylabel=ylabel)
+
+
+def _training(title: str, rows: Mapping[str, dict[str, Any]], paper: str) -> bytes | None:
+    """Loss and dev score by iteration, of the rows whose records hold the history of their fit (the first seed's)."""
+    kept = [record for _, record in report_tables.ordered(rows, paper) if "history" in record["fit"]]
+    what = "MRR" if all("mrr" in record["dev"] for record in kept) else "score"
+    histories = {record["row"]: record["fit"]["history"] for record in kept}
+    return report_figures.training(histories, title=title, score=f"{what} (development set)")
+
+
+def _seconds(title: str, rows: Mapping[str, dict[str, Any]], paper: str) -> bytes | None:
+    """Best dev MRR so far by seconds of training; closed forms are one step, from when they are ready to the end."""
+    series = {}
+    for _, record in report_tables.ordered(rows, paper):
+        best, points = 0.0, []
+        for point in record["curve"]:
+            if point.get("seconds") and "k" not in point and point.get("mrr") is not None:
+                best = max(best, point["mrr"])
+                points.append((point["seconds"], best))
+        if points:
+            series[record["row"]] = points
+    if not series:
+        return None
+    last = max(points[-1][0] for points in series.values())
+    series = {name: [*points, *([(last, points[-1][1])] if points[-1][0] < last else [])]
+              for name, points in series.items()}  # fmt: skip
+    labels = "seconds of training, from raw texts", "best MRR so far (development set)"
+    return report_figures.panels([report_figures.Panel(series, *labels, xscale="log")], title=title)
 
 
 def _citations(experiment: str, found: Mapping[str, dict[str, Any]]) -> str:

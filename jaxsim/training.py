@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 
-from jaxsim import checkpoints, checks, mates, terms, text
+from jaxsim import checkpoints, checks, mates, record_history, terms, text
 from jaxsim.data import splits
 from jaxsim.data.pairs import Pairs, tokenize
 from jaxsim.methods import cca, cl_lsi, lsa, opca, s2net, s2net_sgd
@@ -186,7 +186,7 @@ def train(
       say: told what is being done.
 
     Returns:
-      `Model`; ``model.training`` holds counts, settings, dev scores and seconds.
+      `Model`; ``model.training`` holds counts, settings, dev scores, seconds and the history of S2Net.
 
     Raises:
       ValueError: for bad settings, no pairs, or texts without words.
@@ -239,7 +239,8 @@ def train(
     told |= {"settings": asdict(settings), "data": {"name": pairs.name,
              "sha256": pairs.sha256}, "dev": _dev_scores(model, untrained, dev_pairs)}  # fmt: skip
     if fit is not None and fit.history:
-        told["fit"] = {"steps": fit.steps, "loss": fit.loss, "start_loss": fit.history[0]["loss"]}
+        told["history"] = record_history.compact(fit.history)
+        told["fit"] = {"steps": fit.steps, "loss": fit.loss, "start_loss": told["history"]["loss"][0]}
     told["seconds"] = round(time.perf_counter() - begun, 1)
     return replace(model, training=told)
 

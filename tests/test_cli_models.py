@@ -97,6 +97,31 @@ def test_train_encode_search_evaluate(trained, folder, capsys):
     assert table[3].split()[:2] == ["mrr", f"{shown['mrr']['mean']:.4f}"]
 
 
+def test_evaluate_draws_figures(trained, folder, capsys):
+    words = ["evaluate", "--model", trained, "--pairs", "pairs.tsv"]
+    plain = run(capsys, *words)
+    assert cli.main([*words, "--figures", "figures", "--examples", "3"]) == 0
+    out, err = capsys.readouterr()
+    assert out == f"{plain}roc: figures/roc.svg\nneighbours: figures/neighbours.html\n"
+    assert "figures: no training curve, this model keeps no history" in err
+    page = (folder / "figures" / "neighbours.html").read_text()
+    assert "3 of the 40 queries of pairs.tsv" in page and page.count("<h2") == 3 and "opca: mate at rank" in page
+    told = json.loads(run(capsys, "train", "--pairs", "pairs.tsv", "--out", "model", "--dim", 5, "--max-iter", 2,
+                          "--dev", 0.2, "--json"))  # fmt: skip
+    assert len(told["history"]["step"]) == len(told["history"]["validation"]) == told["fit"]["steps"] + 1
+    assert "history" not in (folder / "model" / "README.md").read_text()
+    (folder / "labelled.tsv").write_text("".join(f"{a}\t{b}\t{i % 2}\n" for i, (a, b) in
+                                                 enumerate(zip(LEFT, RIGHT, strict=True))))  # fmt: skip
+    told = json.loads(run(capsys, "evaluate", "--model", "model", "--pairs", "labelled.tsv", "--label", 3, "--figures",
+                          "figures", "--json"))  # fmt: skip
+    assert told["figures"] == {name: f"figures/{name}.{kind}" for name, kind in
+                               (("training", "svg"), ("roc", "svg"), ("neighbours", "html"))}  # fmt: skip
+    drawn = (folder / "figures" / "roc.svg").read_text()
+    assert f"s2net (AUC {told['auc']:.4f})" in drawn and "untrained (AUC" in drawn
+    page = (folder / "figures" / "neighbours.html").read_text()
+    assert "20 of the 20 queries of labelled.tsv" in page and "of 40 documents" in page
+
+
 def test_encode_streams_lines_and_keeps_blank_ones(trained, folder, capsys, monkeypatch):
     (folder / "some.txt.gz").write_bytes(gzip.compress(f"{RIGHT[0]}\r\n\r\nunheard\n{RIGHT[1]}".encode()))
     whole = Model.load(trained).encode([RIGHT[0], "", "unheard", RIGHT[1]], normalize=True)
@@ -191,6 +216,13 @@ def _bare(model):
     (["evaluate", "--run", "x", "--qrels", "y", "--model", "z"], "--model: expected nothing, with --run, got z"),
     (["evaluate", "--model", "MODEL", "--pairs", "one.tsv"], "one.tsv: expected at least two pairs, got 1"),
     (["evaluate", "--model", "MODEL", "--pairs", "one.tsv", "--label", "3"], "one.tsv: expected labels above 0 an"),
+    (["evaluate", "--model", "MODEL", "--pairs", "one.tsv", "--figures", "f"], "one.tsv: expected at least two pairs"),
+    (["evaluate", "--model", "MODEL", "--pairs", "empty", "--figures", "f"], "empty: expected pairs, got an empty fi"),
+    (["evaluate", "--model", "bert", "--pairs", "pairs.tsv", "--figures", "f"], "bert: expected a model folder, got"),
+    (["evaluate", "--model", "MODEL", "--pairs", "pairs.tsv", "--figures", "texts.txt"], "texts.txt: Not a directory"),
+    (["evaluate", "--model", "MODEL", "--pairs", "pairs.tsv", "--figures", "texts.txt/f"], "texts.txt/f: Not a dir"),
+    (["evaluate", "--model", "MODEL", "--pairs", "pairs.tsv", "--examples", "3"], "--examples: expected nothing, w"),
+    (["evaluate", "--run", "x", "--qrels", "y", "--figures", "f"], "--figures: expected nothing, with --run, got f"),
     (["export", "--model", "MODEL", "--to", "onnx", "--out", "x"], "Invalid value for '--to'"),
 ])  # fmt: skip
 def test_bad_input_is_one_line_and_status_2(words, message, trained, folder, capsys):

@@ -44,3 +44,5 @@ def test_train_on_your_pairs(tmp_path):
     assert [line.split("\t")[0] for line in shown[3].splitlines()] == ["1", "2", "3"] * 2
     assert np.load(work / "documents.npy").shape[0] == 20 and -1 <= float(shown[4]) <= 1
     assert "s2net" in shown[5] and (work / "model").is_dir() and not (work / "model.checkpoint").exists()
+    figures = {line.split(": ")[1] for line in shown[6].splitlines() if line.startswith(("training", "roc", "neigh"))}
+    assert figures == {f"figures/{path.name}" for path in (work / "figures").iterdir()} and len(figures) == 3

@@ -30,8 +30,10 @@ ROOMS = (
     (6, {"mates"}),
     (6, {"model"}),
     (6, {"trec"}),
-    (6, {"records", "record_schema", "environment", "report", "report_tables", "report_figures", "papers"}),
+    (6, {"records", "record_schema", "record_history", "environment", "report", "report_tables", "report_figures",
+         "report_neighbours", "papers"}),
     (7, {"training", "estimator"}),
+    (7, {"report_model"}),
     (7, {"export"}),
     (8, {"cli", "demo", "experiments", "__init__", "__main__"}),
 )

@@ -297,7 +297,7 @@ FULL = jnp.ones((3, 2))
     (lambda: cca.fit(NO_DOCS, NO_DOCS, k=1), "left: expected at least one document"),
     (lambda: cl_lsi.fit((ONE, NEGATIVE), k=1), r"views\[1\]: expected counts of at least 0, got -1.0"),
     (lambda: s2net.fit(ONE, ONE, init=FULL, gamma=0.0), "gamma: expected a positive number, got 0.0"),
-    (lambda: s2net.fit(ONE, ONE, init=FULL, groups=[0, 1]), r"groups: expected 3 integers \(one a pair\), or as many rows of them, got"),
+    (lambda: s2net.fit(ONE, ONE, init=FULL, groups=[0, 1]), r"groups: expected 3 integers \(one a pair\), or"),
     (lambda: s2net.fit(ONE, ONE, init=FULL, groups=[0, 0, 0]), "groups: expected at least two groups"),
     (lambda: s2net.fit(ONE, ONE, init=FULL, beta=-1.0), "beta: expected at least 0, got -1.0"),
     (lambda: s2net.fit(ONE, ONE, init=jnp.ones((4, 2))),

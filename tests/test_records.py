@@ -89,6 +89,14 @@ def test_closed_form_has_no_loss():
     }  # fmt: skip
 
 
+def test_a_fit_keeps_its_history():
+    history = [{"step": 0, "loss": np.nan, "validation": 0.5, "seconds": 0.1},
+               {"step": 1, "loss": np.float32(0.25), "validation": 0.75, "seconds": 0.2}]  # fmt: skip
+    fit = SimpleNamespace(loss=0.25, grad_norm=0.1, converged=False, steps=1, evaluations=2, history=history)
+    kept = {"step": [0, 1], "loss": [None, 0.25], "validation": [0.5, 0.75], "seconds": [0.1, 0.2]}
+    assert made_up(fit=fit)["fit"]["history"] == kept == made_up(fit=made_up(fit=fit)["fit"])["fit"]["history"]
+
+
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
@@ -116,6 +124,7 @@ def test_closed_form_has_no_loss():
         ("dataset.groups", del_, r"dataset: expected the field 'groups'"),
         ("seconds.fit", -1.0, r"seconds.fit: expected a number of at least 0"),
         ("fit", {"loss": 0.5}, r"fit: expected the field 'grad_norm'"),
+        ("fit.history", {"step": [0]}, r"fit.history: expected an object of the lists step, loss"),
         ("versions", {}, r"versions: expected the field 'jax'"),
         ("commit", "abc", r"commit: expected 40 hexadecimal digits"),
         ("dirty", "no", r"dirty: expected true or false"),

@@ -74,6 +74,36 @@ def test_sections_hold_data_groups_naive_split_speed_and_provenance(place):
     assert "### 000 Table 1" in text, "a printed table without records stays"
 
 
+def test_training_curves_are_drawn_of_the_records_that_have_a_history(place):
+    fit = {"loss": 0.1, "grad_norm": 0.01, "converged": False, "steps": 1}
+    history = {"step": [0, 1], "loss": [0.5, 0.1], "validation": [0.6, 0.7]}
+    records.write(made_up(row="s2net", fit={**fit, "history": history}), place[0])
+    records.write(made_up(row="s2net-tanh", fit={**fit, "history": {"step": [0, 1], "loss": [None, 0.1]}}), place[0])
+    files = report.generate(*place)
+    assert [path.name for path in files[1:]] == ["made_up-en-es.svg", "made_up-en-es-training.svg"]
+    assert "![Training curves: made_up, en-es](docs/figures/made_up-en-es-training.svg)" in place[1].read_text()
+    drawn = files[2].read_bytes()
+    assert b">s2net<" in drawn and b"opca" not in drawn and b"MRR (development set)" in drawn
+    assert report.check(*place) == []
+    records.write(made_up(row="s2net", fit=fit), place[0])
+    assert f"{files[2]}: no record asks for this figure" in report.check(*place)
+    report.generate(*place)
+    assert not files[2].exists() and "Training curves" not in place[1].read_text()
+
+
+def test_time_to_quality_is_drawn_of_curves_over_seconds(place):
+    curve = [{"seconds": 2.0, "mrr": 0.5, "split": "dev"}, {"seconds": 4.0, "mrr": 0.25}, {"seconds": 8.0, "mrr": 0.75}]
+    records.write(made_up(experiment="peers", paper="none", curve=curve), place[0])
+    quick = [{"seconds": 0.5, "mrr": 0.625, "split": "dev"}]
+    records.write(made_up(experiment="peers", paper="none", row="lsa", curve=quick), place[0])
+    drawn = {path.name: path.read_bytes() for path in report.generate(*place)}
+    series = {"lsa": [(0.5, 0.625), (8.0, 0.625)], "opca": [(2.0, 0.5), (4.0, 0.5), (8.0, 0.75)]}
+    labels = "seconds of training, from raw texts", "best MRR so far (development set)"
+    title = "peers: English–Spanish documentation, all sources"
+    expected = report_figures.panels([report_figures.Panel(series, *labels, xscale="log")], title=title)
+    assert drawn["peers-en-es-seconds.svg"] == expected and "peers-en-es.svg" not in drawn
+
+
 def test_check_lists_what_differs(place):
     report.generate(*place)
     assert report.check(*place) == []

@@ -30,6 +30,9 @@ def test_s2net_in_batches_and_exact_both_gain_over_their_start(corpus):
     for batch_size in (0, 64):
         told = train(corpus, Settings(dim=20, batch_size=batch_size, max_iter=10), dev=0.2).training
         assert told["dev"]["mrr"] >= start, batch_size
+        history = told["history"]
+        assert history["step"] == list(range(told["fit"]["steps"] + 1)) and history["loss"][-1] > 0
+        assert max(history["validation"]) == pytest.approx(told["dev"]["mrr"], abs=1e-4)
 
 
 def test_one_seed_gives_one_model_bit_for_bit(corpus):

@@ -6,18 +6,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
 from jaxsim.cli import options
-from jaxsim.cli.output import replacing, say, show_json, show_result
+from jaxsim.cli.output import naming, replacing, say, show_json, show_result
 from jaxsim.cli.program import app
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from jaxsim.data.tables import Table
     from jaxsim.model import Model
     from jaxsim.trec import Qrels, Run
 
 
 @app.command(epilog="\b\nExample:\n  jaxsim evaluate --model model --pairs test.tsv\n"
+                    "  jaxsim evaluate --model model --pairs test.tsv --figures figures\n"
                     "  jaxsim evaluate --model model --queries queries.tsv --documents docs.tsv --qrels qrels.txt "
                     "--run-out run.txt\n  jaxsim evaluate --run run.txt --qrels qrels.txt")
 def evaluate(
@@ -28,6 +32,9 @@ def evaluate(
     qrels: Annotated[str | None, options.file("Judgements: lines `query 0 document grade`.")] = None,
     run: Annotated[str | None, options.file("A run to judge: `query Q0 document rank score name`.")] = None,
     run_out: Annotated[Path | None, options.file("Write the run, 1,000 documents a query.")] = None,
+    figures: Annotated[Path | None, options.folder("With --pairs: write training.svg, roc.svg and neighbours.html "
+                                                   "here; files of these names are replaced.")] = None,
+    examples: Annotated[int | None, typer.Option(min=1, help="Queries in neighbours.html, 20 unless given.")] = None,
     format: options.FormatOption = None,
     left: options.LeftOption = None,
     right: options.RightOption = None,
@@ -39,6 +46,9 @@ def evaluate(
     Pairs: how often a text's mate is the nearest of all (accuracy, ties are errors) and the mean of 1 / its rank (MRR),
     both directions averaged. With --label: the area under the ROC curve (AUC) and the largest F1 of the cosine.
     Test collections: MAP, MRR, precision and NDCG of the first 10, over queries that have a relevant document.
+
+    With --figures, the training curve (where the model keeps one), the ROC beside that of bare term weights, and a page
+    of nearest neighbours before and after learning.
     """
     from jaxsim import checks, trec
 
@@ -49,14 +59,22 @@ def evaluate(
     rules = (
         ("--model", model, run is None, run is not None), ("--documents", documents, collection, not collection),
         ("--qrels", qrels, pairs is None, pairs is not None), ("--label", label, False, pairs is None),
-        ("--run-out", run_out, False, not collection),
+        ("--run-out", run_out, False, not collection), ("--figures", figures, False, pairs is None),
     )  # fmt: skip
     for name, value, needed, excluded in rules:
         checks.expect(not (needed and value is None), name, f"a value, with {given[0]}", "none")
         checks.expect(not (excluded and value is not None), name, f"nothing, with {given[0]}", value)
+    checks.expect(examples is None or figures is not None, "--examples", "nothing, without --figures", examples)
     options.one_stdin(pairs=pairs, queries=queries, documents=documents, qrels=qrels, run=run)
+    drawn: dict[str, str] = {}
     if pairs is not None:
-        result = _pairs(_load(model), pairs, format, left, right, label)
+        if figures is not None and figures.exists() and not figures.is_dir():
+            raise NotADirectoryError(20, "Not a directory", str(figures))
+        trained = _load(model)
+        table = options.read_table(pairs, "--pairs", trained.languages, format, left, right, label)
+        result = _pairs(trained, table)
+        if figures is not None:
+            drawn = _figures(trained, table, figures, examples or 20)
     else:
         judged = trec.read_qrels(qrels)
         if run is None:
@@ -71,9 +89,10 @@ def evaluate(
                 say(f"{run}: {absent:,} queries with relevant documents are not in it and score 0")
         result = _means(trec.scores(found, judged), "queries")
     if json:
-        show_json(result)
+        show_json({**result, **({"figures": drawn} if drawn else {})})
     else:
         _show(result)
+        show_result(drawn)
 
 
 def _load(folder: Path) -> Model:
@@ -82,12 +101,11 @@ def _load(folder: Path) -> Model:
     return Model.load(folder)
 
 
-def _pairs(model: Model, source: str, format_, left, right, label) -> dict[str, Any]:
+def _pairs(model: Model, table: Table) -> dict[str, Any]:
     import numpy as np
 
     from jaxsim import checks, mates, metrics
 
-    table = options.read_table(source, "--pairs", model.languages, format_, left, right, label)
     pairs = table.pairs
     if table.labels is not None:
         positive = table.labels > 0
@@ -100,6 +118,17 @@ def _pairs(model: Model, source: str, format_, left, right, label) -> dict[str, 
     sides = model.vectors(pairs.left, side="query"), model.vectors(pairs.right, side="document")
     values = mates.per_query(*sides)
     return _means({name: np.reshape(value, (2, -1)).mean(axis=0) for name, value in values.items()}, "pairs")
+
+
+def _figures(model: Model, table: Table, folder: Path, examples: int) -> dict[str, str]:
+    """Writes the figures; their paths by name."""
+    from jaxsim import report_model
+
+    with naming(folder):
+        found = report_model.write(folder, model, table.pairs, table.labels, examples=examples)
+    if "training" not in found:
+        say(f"{folder}: no training curve, this model keeps no history of its training (only S2Net does)")
+    return {name: str(path) for name, path in found.items()}
 
 
 def _search(model: Model, queries: str, documents: str, qrels: Qrels) -> tuple[Run, Qrels]:

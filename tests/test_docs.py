@@ -1,27 +1,50 @@
-"""Every command of the task pages runs, from an empty folder, on little data."""
+"""Every command of the task pages runs, from an empty folder, on little data; what they say of records holds."""
 
 from __future__ import annotations
 
+import importlib.util
+import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.sparse
+from command_line import LEFT, RIGHT
+
+from jaxsim import terms
 
 ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs" / "train-on-your-pairs.md"
+DOCS = ROOT / "docs"
+PAGES = ("cross-language", "choose-a-method", "write-a-method", "accelerators")
 
 
-def blocks(page: Path) -> list[str]:
+def page(name: str) -> str:
+    return (DOCS / f"{name}.md").read_text(encoding="utf-8")
+
+
+def blocks(name: str) -> list[str]:
     """The fenced blocks of shell commands."""
-    return re.findall(r"^```bash\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    return re.findall(r"^```bash\n(.*?)^```$", page(name), re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.slow
-def test_train_on_your_pairs(tmp_path):
+def files(name: str) -> dict[str, str]:
+    """The Python files that a page asks to save, with what it asks to add to them."""
+    found: dict[str, str] = {}
+    asked = r"(?:Save|Add)\s+this\s+(?:as|to)\s+`(\S+\.py)`:\n\n```python\n(.*?)^```$"
+    for file, code in re.findall(asked, page(name), re.MULTILINE | re.DOTALL):
+        found[file] = found.get(file, "") + code
+    return found
+
+
+@pytest.fixture
+def shell(tmp_path):
+    """A function that runs a block of commands in one empty folder, and returns what it prints."""
     programs, work = tmp_path / "bin", tmp_path / "work"
     programs.mkdir()
     work.mkdir()
@@ -29,16 +52,42 @@ def test_train_on_your_pairs(tmp_path):
         (programs / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {words} "$@"\n')
         (programs / name).chmod(0o755)
     environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
-    first, *rest = blocks(PAGE)
-    # Few pairs, all of one package: those of different ones share few words.
-    small = "head -n 60 all.tsv > pairs.tsv; tail -n 20 pairs.tsv > test.tsv; cp test.tsv all.tsv"
-    shown = []
-    for block in (f"{first}\nwc -l < pairs.tsv\n{small}", *rest):
+
+    def run(block: str) -> str:
         done = subprocess.run(["bash", "-euo", "pipefail", "-c", block], cwd=work, env=environment, capture_output=True,
                               text=True)  # fmt: skip
         assert done.returncode == 0, f"{block}\n{done.stderr}"
         assert "Traceback" not in done.stderr
-        shown.append(done.stdout)
+        return done.stdout
+
+    run.work = work
+    return run
+
+
+def start(shell, name: str) -> list[str]:
+    """Saves a page's files and returns its commands."""
+    for file, code in files(name).items():
+        (shell.work / file).write_text(code, encoding="utf-8")
+    return blocks(name)
+
+
+def searched(shown: str) -> list[str]:
+    """The texts that a search found, best first."""
+    return [line.split("\t")[3] for line in shown.splitlines()]
+
+
+def after_training(shown: str) -> str:
+    """What a search prints after what a training printed."""
+    return shown[shown.index("\n1\t") + 1 :]
+
+
+@pytest.mark.slow
+def test_train_on_your_pairs(shell):
+    first, *rest = blocks("train-on-your-pairs")
+    # Few pairs, all of one package: those of different ones share few words.
+    small = "head -n 60 all.tsv > pairs.tsv; tail -n 20 pairs.tsv > test.tsv; cp test.tsv all.tsv"
+    shown = [shell(block) for block in (f"{first}\nwc -l < pairs.tsv\n{small}", *rest)]
+    work = shell.work
     assert int(shown[0]) > 100
     assert shown[1].startswith("dev (") and "untrained" in shown[1] and "accuracy" in shown[2]
     assert [line.split("\t")[0] for line in shown[3].splitlines()] == ["1", "2", "3"] * 2
@@ -46,3 +95,202 @@ def test_train_on_your_pairs(tmp_path):
     assert "s2net" in shown[5] and (work / "model").is_dir() and not (work / "model.checkpoint").exists()
     figures = {line.split(": ")[1] for line in shown[6].splitlines() if line.startswith(("training", "roc", "neigh"))}
     assert figures == {f"figures/{path.name}" for path in (work / "figures").iterdir()} and len(figures) == 3
+
+
+@pytest.mark.slow
+def test_cross_language(shell):
+    toy, train, evaluate, directions, search, back, reverse, japanese = start(shell, "cross-language")
+    shell(toy)
+    told = {line.split()[0]: float(line.split()[2]) for line in shell(train).splitlines()[1:3]}
+    assert told["opca"] > 0.8 > told["untrained"]
+    mean = float(re.search(r"^mrr +(\S+)", shell(evaluate), re.MULTILINE)[1])
+    there, again = (float(line.split()[-1]) for line in shell(directions).splitlines())
+    assert mean == pytest.approx((there + again) / 2, abs=1e-4) and mean > 0.8
+    assert searched(shell(search))[0].startswith("el pescador repara una red")
+    assert all("a red coat" in text for text in searched(shell(back)))
+    assert all("a red coat" in text for text in searched(after_training(shell(reverse))))
+    assert "漁師は" in searched(after_training(shell(japanese)))[0]
+
+
+@pytest.mark.slow
+def test_choose_a_method(shell):
+    compare, dimensions = start(shell, "choose-a-method")
+    lines = [f"{left}\t{right}\n" for left, right in zip(LEFT, RIGHT, strict=True)]
+    for name, some in (("pairs.tsv", lines[:30]), ("test.tsv", lines[30:])):
+        (shell.work / name).write_text("".join(some))
+    shown = shell(compare)
+    held_out = re.findall(r"^dev \((\d+) pairs\)", shown, re.MULTILINE)
+    assert len(held_out) == 3 and len(set(held_out)) == 1
+    assert len(set(re.findall(r"^untrained .*$", shown, re.MULTILINE))) == 1
+    assert re.findall(r"^(cl-lsi|opca|s2net) ", shown, re.MULTILINE) == ["cl-lsi", "opca", "s2net"]
+    rows = [line.split() for line in shell(dimensions).splitlines()]
+    sizes = [int(k) for k, _ in rows]
+    assert len(rows) == 3 and sizes == sorted(set(sizes)) and all(0 < float(mrr) <= 1 for _, mrr in rows)
+
+
+@pytest.mark.slow
+def test_write_a_method(shell):
+    (commands,) = start(shell, "write-a-method")
+    lines = shell(commands).splitlines()
+    dev = [float(line.split()[-1]) for line in lines if "dev mrr" in line]
+    assert len(dev) == 11 and max(dev) > dev[0] + 0.05
+    scores = [float(found) for found in re.findall(r"'mrr': ([\d.]+)", "\n".join(lines))]
+    assert len(scores) == 2 and min(scores) > dev[0] and -1 <= float(lines[-1]) <= 1
+
+
+@pytest.fixture
+def info_nce(tmp_path):
+    """The method of the page, as a module."""
+    path = tmp_path / "info_nce.py"
+    path.write_text(files("write-a-method")["info_nce.py"], encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("info_nce", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def made_up(rng, *, pad: int = 0):
+    """Two sides of six documents over nine terms, one of them empty, as arrays and as Terms."""
+    sides = [rng.random((6, 9)) * (rng.random((6, 9)) < 0.6) for _ in range(2)]
+    sides[1][4] = 0
+    sparse = [scipy.sparse.csr_matrix(side) for side in sides]
+    return sides, [terms.from_scipy(side, pad_nnz=side.nnz + pad) for side in sparse]
+
+
+def test_the_method_of_the_page_agrees_with_loops_and_finite_differences(info_nce, rng):
+    dense, sides = made_up(rng)
+    groups = np.array([0, 1, 2, 0, 4, 5])
+    params = info_nce.Projection(jnp.asarray(rng.standard_normal((9, 3))))
+    batch = info_nce.Batch(*sides, jnp.asarray(5.0), jnp.asarray(groups))
+    left, right = (side @ np.asarray(params.weights) for side in dense)
+
+    def cosine(a, b):
+        length = np.sqrt((a @ a) * (b @ b))
+        return a @ b / length if length > 0 else 0.0
+
+    total = 0.0
+    for i in range(6):
+        others = [j for j in range(6) if j == i or groups[j] != groups[i]]
+        rows = sum(np.exp(5 * cosine(left[i], right[j])) for j in others)
+        columns = sum(np.exp(5 * cosine(left[j], right[i])) for j in others)
+        total += (np.log(rows) + np.log(columns)) / 2 - 5 * cosine(left[i], right[i])
+    evaluate = jax.jit(jax.value_and_grad(info_nce.objective))
+    value, grad = evaluate(params, batch)
+    assert float(value) == pytest.approx(total / 6, rel=1e-10)
+    direction = rng.standard_normal((9, 3))
+    ahead, behind = (
+        float(evaluate(info_nce.Projection(params.weights + step * direction), batch)[0]) for step in (1e-5, -1e-5)
+    )
+    assert float(jnp.vdot(grad.weights, direction)) == pytest.approx((ahead - behind) / 2e-5, rel=1e-6)
+    padded = info_nce.Batch(*made_up(np.random.default_rng(0), pad=7)[1], batch.scale, batch.groups)
+    assert float(evaluate(params, padded)[0]) == pytest.approx(float(value), rel=1e-12)
+
+
+def test_a_collapsed_model_has_the_loss_that_the_page_says(info_nce):
+    alike = terms.from_scipy(scipy.sparse.csr_matrix(np.ones((6, 9))))
+    batch = info_nce.Batch(alike, alike, jnp.asarray(10.0), jnp.arange(6))
+    assert float(info_nce.objective(info_nce.Projection(jnp.ones((9, 3))), batch)) == pytest.approx(np.log(6))
+
+
+@pytest.mark.parametrize(("argument", "value"), [("temperature", 0.0), ("batch_size", 1), ("batch_size", 7)])
+def test_the_method_of_the_page_refuses_bad_settings(info_nce, rng, key, argument, value):
+    _, sides = made_up(rng)
+    settings = {"batch_size": 3, argument: value}
+    with pytest.raises(ValueError, match=f"^{argument}: expected"):
+        info_nce.fit(*sides, init=info_nce.Projection(jnp.ones((9, 3))), key=key, **settings)
+
+
+@pytest.mark.slow
+def test_accelerators(shell):
+    devices, memory, where, speed = start(shell, "accelerators")
+    assert "CpuDevice" in shell(devices)
+    for line in shell(memory).splitlines():
+        asked, formula, scores = map(int, re.findall(r"(\d+) MB", line))
+        assert asked == pytest.approx(formula, rel=0.3) and asked < scores / 4
+    lines = shell(where).splitlines()
+    assert [line.split()[1] for line in lines if line.startswith("devices")] == ["1", "4"]
+    projections = [line for line in lines if line.startswith("projection")]
+    assert len(projections) == 2 and len(set(projections)) == 1
+    assert sum(line.startswith("mesh: expected None") for line in lines) == 2
+    (shell.work / "experiments").symlink_to(ROOT / "experiments")
+    shell(speed)
+    record = json.loads((shell.work / "speed" / "speed" / "one-core" / "all-pairs.json").read_text())
+    assert record["status"].startswith("quick")
+
+
+def test_links_between_pages_lead_somewhere():
+    for name in (*PAGES, "train-on-your-pairs"):
+        for target in re.findall(r"\]\(([^)#:]*)(?:#([^)]+))?\)", page(name)):
+            path = (DOCS / target[0]) if target[0] else DOCS / f"{name}.md"
+            assert path.exists(), f"{name}: {target}"
+            if target[1]:
+                titles = re.findall(r"^#+ (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+                anchors = {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+                assert target[1] in anchors, f"{name}: {target}"
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert all(f"(docs/{name}.md)" in readme for name in PAGES)
+
+
+def records(experiment: str) -> dict[str, dict[str, dict]]:
+    """Table -> row -> record, of the committed ones."""
+    found: dict[str, dict[str, dict]] = {}
+    for path in sorted((ROOT / "experiments" / "results" / experiment).glob("*/*.json")):
+        found.setdefault(path.parent.name, {})[path.stem] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def mrr(record: dict) -> float:
+    return record["metrics"]["mrr"]["mean"]
+
+
+def dev(record: dict) -> dict[int, float]:
+    """MRR of the dev pairs at each dimension."""
+    return {point["k"]: point["mrr"] for point in record["curve"] if point["split"] == "dev"}
+
+
+def test_what_is_said_of_closed_forms_holds_in_the_records():
+    tables = records("platt2010_mates")
+    learned = ("opca", "cca", "cl-lsi", "dda")
+    falls = {"cl-lsi": 0, "cca": 0}
+    for name, rows in tables.items():
+        scores = {row: mrr(record) for row, record in rows.items()}
+        above = {row for row in learned if row in scores and scores[row] > scores["log-tfidf"]}
+        assert above == ({"opca"} if name == "docstrings" else scores.keys() & set(learned)), name
+        assert scores["opca"] > max(scores["cl-lsi"], scores.get("dda", 0)), name
+        apart = abs(scores["opca"] - scores["cca"])
+        assert apart > 0.05 if name == "docstrings" else apart < 0.005, name
+        curve = dev(rows["opca"])
+        assert max(curve, key=curve.get) == max(curve), name
+        for row in falls:
+            curve = dev(rows[row])
+            falls[row] += max(curve, key=curve.get) != max(curve)
+    ahead = {mrr(rows["opca"]) > mrr(rows["cca"]) for name, rows in tables.items() if name != "docstrings"}
+    assert ahead == {True, False} and falls == {"cl-lsi": 1, "cca": 1}
+
+
+def test_what_is_said_of_s2net_holds_in_the_records():
+    tables = records("yih2011_mates")
+    gains = []
+    for name, rows in tables.items():
+        assert mrr(rows["s2net"]) > mrr(rows["opca"]), name
+        ours, start_ = dev(rows["s2net"]), dev(rows["opca"])
+        few, many = min(ours.keys() & start_.keys()), max(ours.keys() & start_.keys())
+        gains.append(ours[few] - start_[few] > ours[many] - start_[many])
+    assert sum(gains) > len(gains) / 2
+    lines, docstrings = tables["en-it-lines"], tables["docstrings"]
+    assert mrr(lines["s2net-random"]) < mrr(lines["opca"])
+    assert mrr(docstrings["s2net-random"]) > mrr(docstrings["opca"])
+    equal = {name for name, rows in tables.items() if "s2net-all-negatives" in rows
+             and rows["s2net"]["config"]["k"] == rows["s2net-all-negatives"]["config"]["k"]}  # fmt: skip
+    assert equal == {"en-ja", "en-it-lines"}
+    gain = {name: mrr(tables[name]["s2net"]) - mrr(tables[name]["s2net-all-negatives"]) for name in equal}
+    assert gain["en-ja"] > 0.002 and 0 < gain["en-it-lines"] < 0.001
+    assert [name for name, rows in tables.items() if "s2net-mse" in rows] == ["docstrings"]
+    assert mrr(docstrings["s2net-mse"]) < mrr(docstrings["s2net"])
+    named = {row for rows in (*tables.values(), *records("platt2010_mates").values()) for row in rows}
+    assert not named & {"s2net_sgd", "s2net-sgd", "pca", "bm25"}
+    text = (ROOT / "BENCHMARKS.md").read_text(encoding="utf-8")
+    section = text[text.index("## yih2011_mates") : text.index("## platt2010_mates")]
+    for row in ("opca", "s2net"):
+        assert len(re.findall(rf"^\| \*\*{row}, k = ", section, re.MULTILINE)) == len(tables), row
+    assert all(record["device"].startswith("cpu") for rows in tables.values() for record in rows.values())

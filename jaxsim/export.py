@@ -136,9 +136,9 @@ def _exportable(model: Model) -> tuple[str, ...]:
                   "after the average)", model.activation)
     for language in model.languages:
         checks.expect(text.tokenizer(language) is text.words, "model.languages",
-                      r"languages whose words are \w+ (this one's are cut by a dictionary)", language)
+                      "languages whose words are runs of letters (this one's are cut by a dictionary)", language)
     words = model.vocabulary.terms
-    wrong = next((word for word in words if not _WORD.fullmatch(word)), None)
+    wrong = next((word for word in words if text.words(word, lower=False) != [word]), None)
     checks.expect(wrong is None, "model.vocabulary", "words as text.words cuts them", repr(wrong))
     checks.expect(len(set(words)) == len(words), "model.vocabulary", "every word once", "one more than once")
     return words
@@ -200,7 +200,8 @@ def _tokenizer(words: Iterable[str]) -> bytes:
     tokenizer = library.Tokenizer(library.models.WordLevel(ids, unk_token=_UNKNOWN))
     repairs = [normalizers.Replace(regex(pattern), by) for pattern, by in _repairs()]
     tokenizer.normalizer = normalizers.Sequence([normalizers.NFC(), *repairs, normalizers.Lowercase()])
-    word = regex(f"[{_ranges(_WORD.match)}]+")
+    letters, marks = _ranges(_WORD.match), text.word_marks()
+    word = regex(f"[{letters}]+(?:[{marks}]+[{letters}]*)*")
     tokenizer.pre_tokenizer = library.pre_tokenizers.Split(word, behavior="removed", invert=True)
     return (tokenizer.to_str(pretty=False) + "\n").encode()
 
@@ -264,5 +265,5 @@ def _card(model: Model, told: dict[str, Any], paths: dict[str, str]) -> bytes:
         f"Exported by jaxsim {__version__} for {told['format']}. {told['terms']:,} words; the {told['weighting']} "
         f"weight of a word is folded into its vector. Languages: {model.languages[0]} (queries), {model.languages[1]} "
         f"(documents).\n\n{''.join(calls)}{told['note']} Compare by cosine: lengths are not the model's. Words are the "
-        "`\\w+` tokens of the lower-case NFC form; words that the model has not seen add nothing.\n"
+        "letters, digits and their marks in the lower-case NFC form; words that the model has not seen add nothing.\n"
     ).encode()

@@ -17,7 +17,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain, repeat
+from itertools import chain, pairwise, repeat
 
 import numpy as np
 import scipy.sparse as sp
@@ -33,15 +33,39 @@ __all__ = [
     "prose",
     "tf_idf",
     "tokenizer",
+    "word_marks",
     "words",
     "words_ja",
 ]
 
-_WORD = re.compile(r"\w+")
+_PLAIN_WORD = re.compile(r"\w+")
+
+
+@functools.cache
+def word_marks() -> str:
+    """Combining marks that belong to words: vowel signs, tone marks, accents without a letter of their own.
+
+    Returns:
+      The inside of a character class of a regular expression, as literal characters.
+
+    Example:
+      >>> bool(re.fullmatch(f"[{word_marks()}]", "\u093f")), bool(re.match(f"[{word_marks()}]", "a"))
+      (True, False)
+    """
+    codes = [code for code in range(0x300, 0xE0000) if unicodedata.category(chr(code)) in ("Mn", "Mc")]
+    codes = [code for code in codes if "VARIATION SELECTOR" not in unicodedata.name(chr(code), "")]
+    breaks = [i for i in range(1, len(codes)) if codes[i] != codes[i - 1] + 1]
+    spans = [(chr(codes[a]), chr(codes[b - 1])) for a, b in pairwise([0, *breaks, len(codes)])]
+    return "".join(first if first == last else f"{first}-{last}" for first, last in spans)
+
+
+@functools.cache
+def _marked_word() -> re.Pattern[str]:
+    return re.compile(rf"\w+(?:[{word_marks()}]+\w*)*")
 
 
 def words(text: str, *, lower: bool = True) -> list[str]:
-    r"""Words of a text: the ``\w+`` tokens of its NFC form.
+    r"""Words of a text: runs of letters, digits, underscores and the marks that follow them, in its NFC form.
 
     Args:
       text: any string; the empty string has no words.
@@ -53,9 +77,17 @@ def words(text: str, *, lower: bool = True) -> list[str]:
     Example:
       >>> words("Élan vital, 2 times!")
       ['élan', 'vital', '2', 'times']
+      >>> words("हिन्दी में")
+      ['हिन्दी', 'में']
     """
     text = unicodedata.normalize("NFC", text)
-    return list(map(sys.intern, _WORD.findall(text.lower() if lower else text)))
+    text = text.lower() if lower else text
+    try:
+        text.encode("latin-1")  # no marks there, which need a slower search
+        word = _PLAIN_WORD
+    except UnicodeEncodeError:
+        word = _marked_word()
+    return list(map(sys.intern, word.findall(text)))
 
 
 @functools.cache

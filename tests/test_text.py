@@ -19,6 +19,18 @@ def test_words_are_nfc_lower_case_word_characters():
     assert text.words(" -- !") == []
 
 
+@pytest.mark.parametrize(("given", "expected"), [
+    ("हिन्दी में।", ["हिन्दी", "में"]),  # vowel signs and a virama
+    ("தமிழ் மொழி", ["தமிழ்", "மொழி"]),
+    ("Q\u0308 naïve “x”", ["q\u0308", "naïve", "x"]),  # an accent that no letter holds
+    ("İstanbul", ["i\u0307stanbul"]),  # lower case is two characters
+    ("1\ufe0f\u20e3 \u0301 a", ["1", "a"]),  # a keycap, and a mark without a letter
+    ("\ud800 b", ["b"]),
+])
+def test_marks_stay_with_their_letters(given, expected):
+    assert text.words(given) == expected
+
+
 def test_words_shares_equal_strings():
     one, two = text.words("shared"), text.words("SHARED")
     assert one[0] is two[0]

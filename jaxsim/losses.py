@@ -14,11 +14,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim import checks
+from jaxsim import checks, sweep
 from jaxsim.vectors import unit
 
-# Up to this scale exp(4 * gamma) is finite in float32, which the one-exponential form of the streamed loss needs.
-_SHORT_GAMMA = 20.0
 _BLOCK_ROWS = 256
 
 
@@ -102,81 +100,21 @@ def log(labels, scores, *, bound: float = 1e-6) -> jax.Array:
     return -(labels * jnp.log(scores) + (1 - labels) * jnp.log1p(-scores))
 
 
-def _short(scores, own_row, own_column, gamma, keep):
-    # One exponential a score: x, y = exp(gamma (c_ij - c_ii)), exp(gamma (c_ij - c_jj)) share it.
-    shared = jnp.where(keep, jnp.exp(gamma * scores), 0)
-    x = shared * jnp.exp(-gamma * own_row)
-    y = shared * jnp.exp(-gamma * own_column)
-    return jnp.log1p(x + y + x * y), x / (1 + x), y / (1 + y)
-
-
-def _careful(scores, own_row, own_column, gamma, keep):
-    row, column = gamma * (scores - own_row), gamma * (scores - own_column)
-    loss = jnp.where(keep, jax.nn.softplus(row) + jax.nn.softplus(column), 0)
-    return loss, jnp.where(keep, jax.nn.sigmoid(row), 0), jnp.where(keep, jax.nn.sigmoid(column), 0)
-
-
-def _streamed(left, right, gamma, groups, block_rows, elementwise, with_grad):
-    """Sum over i != j, both directions, and its gradients in the unit vectors, one block of rows at a time.
-
-    With ``groups`` ``[m, c]``, over pairs i, j that differ in every column.
-    """
-    m, k = left.shape
-    num_blocks = -(-m // block_rows)
-    size = -(-m // num_blocks)
-    pad = num_blocks * size - m
-    own = jnp.sum(left * right, axis=-1)
-    rows = jnp.pad(left, ((0, pad), (0, 0))).reshape(num_blocks, size, k)
-    own_rows = jnp.pad(own, (0, pad)).reshape(num_blocks, size)
-    columns = jnp.arange(m)
-    row_groups = None if groups is None else jnp.pad(groups, ((0, pad), (0, 0))).reshape(num_blocks, size, -1)
-
-    def step(carry, block):
-        total, d_right, column_sums = carry
-        start, p, own_p, group = block
-        ids = start + jnp.arange(size)
-        keep = ids[:, None] != columns[None, :] if groups is None else _apart(group, groups)
-        keep = keep & (ids < m)[:, None]
-        loss, slope_row, slope_column = elementwise(p @ right.T, own_p[:, None], own[None, :], gamma, keep)
-        total = total + jnp.sum(loss)
-        if not with_grad:
-            return (total, d_right, column_sums), None
-        weight = slope_row + slope_column
-        carry = (total, d_right + weight.T @ p, column_sums + jnp.sum(slope_column, axis=0))
-        return carry, (weight @ right, jnp.sum(slope_row, axis=1))
-
-    start = (jnp.zeros((), left.dtype), jnp.zeros_like(right), jnp.zeros_like(own))
-    xs = (jnp.arange(num_blocks) * size, rows, own_rows, row_groups)
-    (total, d_right, column_sums), out = jax.lax.scan(step, start, xs)
-    if not with_grad:
-        return total
-    d_left = out[0].reshape(-1, k)[:m]
-    # Every score of a pair with itself is compared with its whole row and its whole column.
-    d_own = -(out[1].reshape(-1)[:m] + column_sums)[:, None]
-    return total, d_left + d_own * right, d_right + d_own * left
-
-
-def _apart(some, groups):
-    """Which pairs differ in every column: of ``[n, c]`` and ``[m, c]`` group numbers, ``[n, m]``."""
-    each = (some[:, None, column] != groups[None, :, column] for column in range(groups.shape[1]))
-    return functools.reduce(jnp.logical_and, each)
-
-
-def _chosen(left, right, gamma, groups, block_rows, with_grad):
-    def run(elementwise):
-        return lambda p, q, g, ids: _streamed(p, q, g, ids, block_rows, elementwise, with_grad)
-
-    return jax.lax.cond(gamma <= _SHORT_GAMMA, run(_short), run(_careful), left, right, gamma, groups)
-
-
 @functools.partial(jax.custom_vjp, nondiff_argnums=(4,))
 def _all_pairs(left, right, gamma, groups, block_rows):
-    return _chosen(left, right, gamma, groups, block_rows, False)
+    return _swept(left, right, gamma, groups, block_rows, False)
+
+
+def _swept(left, right, gamma, groups, block_rows, with_grad):
+    """The sum of the loss and, with its gradients in the unit vectors."""
+    own, ids = jnp.sum(left * right, axis=-1), jnp.arange(left.shape[0], dtype=jnp.int32)
+    rows, columns = sweep.Side(left, own, ids, groups), sweep.Side(right, own, ids, groups)
+    return sweep.finished(sweep.sweep(rows, columns, gamma, block_rows, with_grad=with_grad), left, right)
 
 
 def _all_pairs_forward(left, right, gamma, groups, block_rows):
     # The gradient is ready when the loss is: three matrix products in all, no second pass, no m x m matrix.
-    total, d_left, d_right = _chosen(left, right, gamma, groups, block_rows, True)
+    total, d_left, d_right = _swept(left, right, gamma, groups, block_rows, True)
     return total, (gamma * d_left, gamma * d_right)
 
 
@@ -189,8 +127,20 @@ def _all_pairs_backward(block_rows, saved, grad):
 _all_pairs.defvjp(_all_pairs_forward, _all_pairs_backward)
 
 
-def _negatives(groups, dtype) -> jax.Array:
-    """How many ordered pairs differ in every column, as a float: it overflows 32-bit integers."""
+def negatives(groups, dtype) -> jax.Array:
+    """How many ordered pairs differ in every column, as a float: it overflows 32-bit integers.
+
+    Args:
+      groups: ``[m, c]`` integers.
+      dtype: of the result.
+
+    Returns:
+      Scalar.
+
+    Example:
+      >>> float(negatives(jnp.array([[0, 0], [0, 1], [1, 1]]), jnp.float32))
+      2.0
+    """
     m, num_columns = groups.shape
     found = jnp.asarray(m * (m - 1.0), dtype)
     for size in range(1, num_columns + 1):  # inclusion and exclusion
@@ -267,5 +217,5 @@ def all_pairs_logistic(left, right, *, gamma=10.0, groups=None, block_size: int 
     if m < 2:
         return 0 * (jnp.sum(left) + jnp.sum(right))
     # Divided as a float: 2 m (m - 1) overflows 32-bit integers from m = 32,769 on.
-    count = 2.0 * m * (m - 1.0) if groups is None else jnp.maximum(2 * _negatives(groups, dtype), 1)
+    count = 2.0 * m * (m - 1.0) if groups is None else jnp.maximum(2 * negatives(groups, dtype), 1)
     return _all_pairs(left, right, jnp.asarray(gamma, dtype), groups, block_rows) / count

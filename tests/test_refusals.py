@@ -53,7 +53,7 @@ def test_starts_that_are_none():
         s2net.fit(DOCUMENTS, DOCUMENTS, init=fitted.params, activation="tanh")
     with pytest.raises(ValueError, match="^first_step: expected a positive number"):
         s2net.fit(DOCUMENTS, DOCUMENTS, init=fitted.params, first_step=0.0)
-    with pytest.raises(NotImplementedError, match="^mesh: expected None"):
+    with pytest.raises(ValueError, match="^mesh: expected a jax.sharding.Mesh, got object"):
         s2net.fit(DOCUMENTS, DOCUMENTS, init=fitted.params, mesh=object())
 
 

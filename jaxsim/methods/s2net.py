@@ -16,12 +16,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim import checks, losses, optim
+from jaxsim import checks, losses, optim, sharding
 from jaxsim import terms as terms_room
 from jaxsim.methods import collapse
 from jaxsim.models.projection import Projection
 from jaxsim.models.projection import encode as encode_projection
 from jaxsim.optim import Fit
+from jaxsim.sharding import Shards
 from jaxsim.terms import Terms
 
 Sides = Projection | tuple[Projection, Projection]
@@ -37,7 +38,7 @@ class Data:
     """Constants of `objective`.
 
     Attributes:
-      left: `Terms` (or `Slices`) of ``m`` documents.
+      left: `Terms` (or `Slices`, or `Shards` over a mesh) of ``m`` documents.
       right: their mates, row for row.
       gamma: scalar, the scale of Eq. (2).
       beta: scalar, weight of the distance from the start.
@@ -47,8 +48,8 @@ class Data:
       groups: ``[m, c]`` integers: pairs that are equal in any column are no negatives of each other. None: all are.
     """
 
-    left: Terms
-    right: Terms
+    left: Terms | Shards
+    right: Terms | Shards
     gamma: jax.Array
     beta: jax.Array
     start: Sides
@@ -103,9 +104,16 @@ def objective(params: Sides, data: Data) -> jax.Array:
       Scalar, in nats; log 2 (plus the penalty) for a collapsed model.
     """
     first, second = sides(params)
-    left = encode_projection(first, data.left, activation=data.activation).dense
-    right = encode_projection(second, data.right, activation=data.activation).dense
-    loss = losses.all_pairs_logistic(left, right, gamma=data.gamma, groups=data.groups, block_size=data.block_size)
+    if isinstance(data.left, Shards):
+        left, right = (sharding.project(documents, one.weights) for documents, one in
+                       ((data.left, first), (data.right, second)))
+        if data.activation is not None:
+            left, right = data.activation(left), data.activation(right)
+        loss = sharding.all_pairs_logistic(left, right, data.left, gamma=data.gamma, block_size=data.block_size)
+    else:
+        left = encode_projection(first, data.left, activation=data.activation).dense
+        right = encode_projection(second, data.right, activation=data.activation).dense
+        loss = losses.all_pairs_logistic(left, right, gamma=data.gamma, groups=data.groups, block_size=data.block_size)
     return loss + data.beta * distance_penalty(params, data.start)
 
 
@@ -268,7 +276,8 @@ def fit(
       checkpoint: folder for checkpoints; an existing one of the same problem is continued.
       checkpoint_every: iterations between checkpoints.
       progress: whether to show a bar on a terminal's stderr.
-      mesh: devices to share the work; only None (one device) so far.
+      mesh: `jax.sharding.Mesh` of one axis, whose devices share the documents; one device unless given. The result is
+        the same but for the order of sums.
 
     Returns:
       `Fit` of `Projection` (or a pair, if ``init`` was one). A collapsed model (all cosines equal) has loss log 2; a
@@ -278,7 +287,6 @@ def fit(
       ValueError: for mates that do not agree, a start that does not fit or is collapsed, documents without any words on
         one side, or bad settings.
       FloatingPointError: if the loss is not finite.
-      NotImplementedError: for a mesh.
 
     Example:
       >>> import scipy.sparse
@@ -296,17 +304,22 @@ def fit(
     checks.expect(left.num_docs >= 1, "left", "at least one pair", 0)
     checks.expect(0 < gamma < float("inf"), "gamma", "a positive number", gamma)
     checks.expect(first_step > 0, "first_step", "a positive number", first_step)
-    if mesh is not None:
-        raise NotImplementedError("mesh: expected None, got a mesh; training runs on one device so far")
     checks.expect(beta >= 0, "beta", "at least 0", beta)
     checks.expect(tol >= 0, "tol", "a number of at least 0", tol)
     start = checked_start(init, left, right, activation=activation)
     dtype = left.values.dtype
     groups = None if groups is None else checked_groups(groups, left.num_docs)
-    data = Data(left, right, jnp.asarray(gamma, dtype), jnp.asarray(beta, dtype), start, activation, block_size, groups)
+    documents = left, right
+    if mesh is not None:
+        documents = sharding.shard(left, mesh, groups=groups), sharding.shard(right, mesh)
+        start, score, groups = sharding.replicate(start, mesh), validate, None
+        validate = None if score is None else lambda params: score(sharding.local(params))
+    data = Data(*documents, jnp.asarray(gamma, dtype), jnp.asarray(beta, dtype), start, activation, block_size, groups)
     found = optim.minimize_lbfgs(
         objective, start, data, max_iter=max_iter, tol=tol / start_norm(start), first_step=first_step,
         history_size=history_size, validate=validate, patience=patience, checkpoint=checkpoint,
         checkpoint_every=checkpoint_every, progress=progress, label="S2Net",
     )
+    if mesh is not None:
+        found = found._replace(params=sharding.local(found.params))
     return collapse.learnable(found, left, right, collapsed=[math.log(2)])

@@ -1,7 +1,8 @@
-"""Labelled pairs of documents, as indices into the rows of two collections."""
+"""Labelled pairs of documents and pairs of pairs, as indices into the rows of two collections."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -93,3 +94,121 @@ def mates_and_negatives(num_pairs: int, *, negatives: int, key: jax.Array) -> La
     rows = np.concatenate([np.tile(left, 1 + negatives)])
     labels = np.concatenate([np.ones(num_pairs), np.zeros(num_pairs * negatives)])
     return labelled(rows, np.concatenate([left, *wrong]), labels, num_left=num_pairs, num_right=num_pairs)
+
+
+class Preferences(NamedTuple):
+    """Pairs of pairs: the first of each should be more similar than the second (001 §3.2.2, 004 §3.2).
+
+    Attributes:
+      better_left: ``[n]`` int32 rows of the left collection, of the pair that should score higher.
+      better_right: ``[n]`` int32 rows of the right collection.
+      worse_left: ``[n]`` int32 rows of the left collection, of the pair that should score lower.
+      worse_right: ``[n]`` int32 rows of the right collection.
+    """
+
+    better_left: jax.Array
+    better_right: jax.Array
+    worse_left: jax.Array
+    worse_right: jax.Array
+
+
+def preferences(better, worse, *, num_left: int, num_right: int) -> Preferences:
+    """Checks row numbers once and puts them on the device.
+
+    Args:
+      better: ``(left, right)``, each ``[n]`` integers: the pairs that should score higher.
+      worse: ``(left, right)``, each ``[n]`` integers: preference by preference, those that should score lower.
+      num_left: documents of the left collection.
+      num_right: documents of the right collection.
+
+    Returns:
+      `Preferences`; the same one may occur twice.
+
+    Raises:
+      ValueError: for rows out of range, lengths that differ, or no preference at all.
+
+    Example:
+      >>> preferences(([0], [1]), ([0], [2]), num_left=3, num_right=3).worse_right.tolist()
+      [2]
+    """
+    rows = []
+    for name, array, size in zip(Preferences._fields, (*better, *worse), (num_left, num_right) * 2, strict=True):
+        array = np.asarray(array)
+        checks.expect(array.ndim == 1 and np.issubdtype(array.dtype, np.integer), f"pairs.{name}",
+                      "one axis of integers", f"{array.dtype} of shape {array.shape}")
+        outside = array[(array < 0) | (array >= size)]
+        checks.expect(not outside.size, f"pairs.{name}", f"indices in [0, {size}) (rows of terms)",
+                      outside[:1].tolist())
+        rows.append(array)
+    sizes = [row.size for row in rows]
+    checks.expect(len(set(sizes)) == 1, "pairs", "four equally long lists of rows", sizes)
+    checks.expect(sizes[0] >= 1, "pairs", "at least one preference", "none")
+    return Preferences(*(jnp.asarray(row, jnp.int32) for row in rows))
+
+
+def balanced(
+    num_docs: int, similar: Callable[[np.ndarray, np.ndarray], np.ndarray], *, num: int, key: jax.Array
+) -> LabelledPairs:
+    """Pairs of one collection drawn at random, as many similar ones as others, every pair at most once.
+
+    Args:
+      num_docs: documents of the collection.
+      similar: function of two ``[n]`` arrays of rows that says which pairs are similar.
+      num: pairs of each kind.
+      key: PRNG key of the draw.
+
+    Returns:
+      `LabelledPairs` of ``2 num`` pairs (left row < right row): the similar ones, label 1, then the others, label 0.
+
+    Raises:
+      ValueError: for fewer than two documents, or if there seem to be fewer pairs of a kind than wanted.
+
+    Example:
+      >>> chosen = balanced(9, lambda i, j: i % 2 == j % 2, num=4, key=jax.random.key(0))
+      >>> ((chosen.left - chosen.right) % 2).tolist()
+      [0, 0, 0, 0, 1, 1, 1, 1]
+    """
+    checks.expect(num_docs >= 2, "num_docs", "at least 2", num_docs)
+    checks.positive_int(num, "num")
+    codes = {True: np.zeros(0, np.int64), False: np.zeros(0, np.int64)}
+    for attempt in range(200):
+        left, right = np.asarray(jax.random.randint(jax.random.fold_in(key, attempt), (2, 4 * num), 0, num_docs))
+        low, high = np.minimum(left, right).astype(np.int64), np.maximum(left, right)
+        low, high = low[low < high], high[low < high]
+        alike = np.asarray(similar(low, high), bool)
+        for kind in codes:
+            found = np.concatenate([codes[kind], low[alike == kind] * num_docs + high[alike == kind]])
+            codes[kind] = found[np.sort(np.unique(found, return_index=True)[1])][:num]
+        if min(len(one) for one in codes.values()) == num:
+            break
+    for kind, name in ((True, "similar"), (False, "dissimilar")):
+        checks.expect(len(codes[kind]) == num, "num", f"at most the number of {name} pairs ({len(codes[kind])} found)",
+                      num)
+    rows = np.concatenate([codes[True], codes[False]])
+    labels = np.repeat([1.0, 0.0], num)
+    return labelled(rows // num_docs, rows % num_docs, labels, num_left=num_docs, num_right=num_docs)
+
+
+def preferences_of(pairs: LabelledPairs) -> Preferences:
+    """Sets the i-th similar pair above the i-th dissimilar one.
+
+    Args:
+      pairs: labels 1 and 0, equally many of each (such as `balanced` draws).
+
+    Returns:
+      `Preferences`, half as many as there are pairs.
+
+    Raises:
+      ValueError: for other labels, or unequal numbers of them.
+
+    Example:
+      >>> drawn = labelled([0, 0], [1, 2], [0.0, 1.0], num_left=3, num_right=3)
+      >>> preferences_of(drawn).better_right.tolist()
+      [2]
+    """
+    labels = np.asarray(pairs.labels)
+    better, worse = np.flatnonzero(labels == 1), np.flatnonzero(labels == 0)
+    checks.expect(better.size + worse.size == labels.size, "pairs.labels", "0 or 1", "others")
+    checks.expect(better.size == worse.size, "pairs", "as many similar as dissimilar ones",
+                  f"{better.size} and {worse.size}")
+    return Preferences(pairs.left[better], pairs.right[better], pairs.left[worse], pairs.right[worse])

@@ -212,3 +212,26 @@ def lbfgs_direction(grad, steps, changes) -> np.ndarray:
 def central_difference(function, x, direction, step: float = 1e-6) -> float:
     """Derivative of a scalar function along a direction."""
     return (float(function(x + step * direction)) - float(function(x - step * direction))) / (2 * step)
+
+
+def term_vectors(features, weights) -> np.ndarray:
+    """004 Eq. (3): ``[docs, terms, features]`` (0 where a term does not occur) to ``[docs, terms]``."""
+    out = np.zeros(features.shape[:2])
+    for p in range(features.shape[0]):
+        for i in range(features.shape[1]):
+            out[p, i] = sum(w * x for w, x in zip(weights, features[p, i], strict=True))
+    return out
+
+
+def tweak(left, right, triples, weights, loss, alpha, centre) -> float:
+    """004 Eq. (4) and (5) as means over ``(row, row, label)``, and ``α/2 ‖w - c‖²``."""
+    p, q = term_vectors(left, weights), term_vectors(right, weights)
+    each = [loss(label, cosine(p[i], q[j])) for i, j, label in triples]
+    return sum(each) / len(each) + alpha * np.sum((weights - centre) ** 2) / 2
+
+
+def preference_loss(left, right, quadruples, gamma) -> float:
+    """001 Eq. (4) as a mean over ``(row, row, row, row)``: the first pair above the second."""
+    each = [logistic_pairwise(cosine(left[a], right[b]) - cosine(left[c], right[d]), gamma)
+            for a, b, c, d in quadruples]
+    return sum(each) / len(each)

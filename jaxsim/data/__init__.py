@@ -1,4 +1,4 @@
-"""Corpora of document pairs: one loader a corpus, each giving `Pairs` with counts and checksums; splits by group.
+"""Corpora: one loader a corpus, most giving `Pairs`, with counts and checksums; splits by group.
 
 Docstrings of installed packages need no download. The other corpora are looked for in the folder that the environment
 variable ``JAXSIM_DATA`` (or the argument ``root=``) names; `catalogue` says what they are and where they come from, and
@@ -7,7 +7,19 @@ variable ``JAXSIM_DATA`` (or the argument ``root=``) names; `catalogue` says wha
 
 from __future__ import annotations
 
-from jaxsim.data import catalogue, doc_pairs, docstrings, europarl, fetching, jsonl, mdn, pairs, splits
+from jaxsim.data import (
+    catalogue,
+    doc_pairs,
+    docstrings,
+    europarl,
+    fetching,
+    jsonl,
+    mdn,
+    pairs,
+    reuters21578,
+    splits,
+    word_frequency,
+)
 from jaxsim.data.files import MissingCorpus, root
 from jaxsim.data.pairs import Pairs, concatenate, tokenize
 
@@ -23,7 +35,9 @@ __all__ = [
     "jsonl",
     "mdn",
     "pairs",
+    "reuters21578",
     "root",
     "splits",
     "tokenize",
+    "word_frequency",
 ]

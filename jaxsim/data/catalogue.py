@@ -121,6 +121,22 @@ CORPORA = {
             _files("nfcorpus"),
             packed="the files of data/*/raw at commit 39c4b09e, of which s-4.qrel is named 3-2-1.qrel, compressed",
         ),
+        Corpus(
+            "reuters21578",
+            "Reuters-21578, Distribution 1.0: 21,578 newswire stories of 1987 in SGML, with topics",
+            "github.com/colibri17/TextCategorization, commit b6c2ca3d (Lewis 1997)",
+            "Reuters Ltd. and Carnegie Group, Inc.: free distribution for research purposes only",
+            _files("reuters21578"),
+            packed="the folder reuters21578 as an archive: 22 SGML files, the collection's README and category lists",
+        ),
+        Corpus(
+            "word_frequency",
+            "the 100,000 most frequent English words of the web, with counts",
+            "github.com/RyanMcG/authorate, commit 4a8d3f02, count_1w.txt (Norvig; Google Web Trillion Word Corpus)",
+            "none stated; derived from data of the Linguistic Data Consortium; research use",
+            _files("word_frequency"),
+            packed="the first 100,000 lines, compressed",
+        ),
     )
 }
 

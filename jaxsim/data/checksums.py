@@ -63,4 +63,6 @@ SHA256 = {
     "nfcorpus/test.titles.queries.gz": "9029f8684b11581a35a58fd3ecb60b7a577d8a8ce5559c44606ec69501c1e624",
     "nfcorpus/train.3-2-1.qrel.gz": "589f1fe9f288e99e6d16f01366919f091f683636747122ae31e7f4f1c04c1963",
     "nfcorpus/train.titles.queries.gz": "554f8ad9f9e358e84b39822dca13714a12fe5761e23f8391fca07957b2a5253b",
+    "reuters21578/reuters21578.tar.gz": "f1d6d3fe8442e7c80d25427b1be4326925a4e55e3d5e8d5c305af6ad9dfbd66f",
+    "word_frequency/count_1w_top100k.txt.gz": "fce75c47175cff5b545c8eef7918636cbd5dbb22c9c1669bb22740df08d69fd4",
 }

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-STEPS = {"lbfgs": 30, "sgd": 12}
+STEPS = {"lbfgs": 30, "sgd": 12, "rows": 12}
 
 
 def objective(params, data):
@@ -22,6 +22,23 @@ def objective(params, data):
 def batches(key):
     """Three batches of noisy targets."""
     return [1 + jax.random.normal(jax.random.fold_in(key, i), (7,)) / 10 for i in range(3)]
+
+
+def neighbours(example, data):
+    """The two coordinates that an example of the valley is about."""
+    return {"x": example[0] + jnp.arange(2)}
+
+
+def at_one_place(rows, example, data):
+    """The valley between two neighbours."""
+    here, there = rows["x"]
+    return 100 * (there - here**2) ** 2 + (data * example[1] - here) ** 2
+
+
+def chunks(key):
+    """Two chunks of places and noisy targets."""
+    for one in jax.random.split(key):
+        yield jax.random.randint(one, (5,), 0, 7), 1 + jax.random.normal(one, (5,)) / 10
 
 
 def validate(params) -> float:
@@ -37,6 +54,9 @@ def train(kind, folder=None, *, validate=validate, max_iter=None, every=3):
     options = dict(checkpoint=folder, checkpoint_every=every, max_iter=max_iter or STEPS[kind], validate=validate)
     if kind == "lbfgs":
         return optim.minimize_lbfgs(objective, start, jnp.ones(7), tol=0.0, history_size=4, **options)
+    if kind == "rows":
+        return optim.minimize_rows(at_one_place, start, chunks, rows=neighbours, data=jnp.ones(()),
+                                   key=jax.random.key(3), learning_rate=5e-4, **options)
     return optim.minimize_sgd(objective, start, batches, key=jax.random.key(3), learning_rate=5e-4, **options)
 
 

@@ -196,6 +196,43 @@ def cl_lsi(views, k: int) -> np.ndarray:
     return lsa(log_tfidf(sum(views), np.concatenate(views)), k)
 
 
+def ssi_score(u, v, diagonal, query, document) -> float:
+    """003 Eq. (4), qᵀ(UᵀV + D)d, with the transposes of U and V as arguments."""
+    return float((query @ u) @ (document @ v) + query @ (diagonal * document))
+
+
+def ssi_sgd(u, v, diagonal, triples, queries, documents, margin: float, rate: float):
+    """003 §2.3: steps on one triple after the other; ``v`` None: V = U. Returns U, V, losses before each."""
+    u, symmetric = u.copy(), v is None
+    v = u if symmetric else v.copy()
+    found = []
+    for query, better, worse in triples:
+        q, difference = queries[query], documents[better] - documents[worse]
+        found.append(max(0.0, margin - ssi_score(u, v, diagonal, q, difference)))
+        if found[-1] > 0:
+            step_u, step_v = np.outer(q, difference @ v), np.outer(difference, q @ u)
+            u += rate * step_u
+            v += rate * step_v
+    return u, v, found
+
+
+def ssi_diag_sgd(diagonal, triples, queries, documents, margin: float, rate: float):
+    """The same for W = D (003 §2.2.1). Returns D and the losses before each step."""
+    diagonal, found = diagonal.copy(), []
+    for query, better, worse in triples:
+        products = queries[query] * (documents[better] - documents[worse])
+        found.append(max(0.0, margin - float(diagonal @ products)))
+        if found[-1] > 0:
+            diagonal += rate * products
+    return diagonal, found
+
+
+def not_linked(links, known, query: int, num_documents: int) -> list[int]:
+    """Documents that may be drawn as negatives of a query."""
+    pairs = {(int(a), int(b)) for a, b in [*links, *known]}
+    return [document for document in range(num_documents) if (query, document) not in pairs]
+
+
 def lbfgs_direction(grad, steps, changes) -> np.ndarray:
     """Nocedal and Wright, algorithm 7.4, for pairs ordered from oldest to newest."""
     q, alphas = grad.copy(), []

@@ -120,7 +120,8 @@ def test_a_truncated_archive_is_an_error(tmp_path, rng):
 
 
 def test_catalogue_knows_every_loader_and_says_what_is_missing(tmp_path, monkeypatch):
-    loaded = {"docstrings", "doc_pairs", "mdn", "europarl_en_it", "europarl_en_fr_tagged", "europarl_release"}
+    loaded = {"docstrings", "doc_pairs", "mdn", "europarl_en_it", "europarl_en_fr_tagged", "europarl_release",
+              "nfcorpus", "reuters21578", "wikispeedia", "word_frequency"}
     assert set(catalogue.CORPORA) == loaded
     for corpus in catalogue.CORPORA.values():
         assert corpus.title and corpus.source and corpus.licence

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from jaxsim import data, text
-from jaxsim.data import doc_pairs, europarl, mdn, splits
+from jaxsim.data import doc_pairs, europarl, mdn, splits, wikispeedia
 
 
 def _folder(name):
@@ -71,3 +71,17 @@ def test_release_counts():
     assert loaded.counts["on_one_side"] == loaded.counts["repeated_numbers"] == 0
     assert loaded.left[1].startswith("Madam President, on a point of order.")
     assert loaded.right[1].startswith("Madame la Présidente")
+
+
+def test_wikispeedia_counts():
+    root = _folder("wikispeedia")
+    articles = wikispeedia.load(root=root)
+    assert articles.counts == {"articles": 4598, "without_text": 6, "links_read": 119_882, "links_without_text": 3,
+                               "self_links": 110, "links_twice": 0, "links": 119_769}
+    assert not any("#copyright" in body or "Wikipedia Selection. Related" in body for body in articles.texts)
+    aachen = articles.texts[articles.ids.index("Aachen")].split()
+    assert aachen[:2] == ["Aachen", "Coordinates:"]
+    clicks = wikispeedia.clicks(articles, root=root)
+    assert clicks.shape == (49_632, 3) and clicks[:, 2].sum() == 253_898
+    known = {(a, b) for a, b in articles.links.tolist()}
+    assert all((a, b) in known for a, b, _ in clicks.tolist())

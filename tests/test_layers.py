@@ -29,6 +29,7 @@ ROOMS = (
     (5, {"data"}),
     (6, {"mates"}),
     (6, {"all_pairs"}),
+    (6, {"ranking"}),
     (6, {"model"}),
     (6, {"trec"}),
     (6, {"records", "record_schema", "record_history", "environment", "report", "report_tables", "report_figures",

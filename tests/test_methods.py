@@ -1,4 +1,4 @@
-"""One table that every method passes, on made-up comparable documents, and what every method refuses."""
+"""One table that every method passes, on made-up comparable documents."""
 
 from __future__ import annotations
 
@@ -16,8 +16,24 @@ import scipy.sparse
 
 from jaxsim import features, losses, terms
 from jaxsim import pairs as pairs_room
-from jaxsim.methods import bm25, cca, cl_lsi, dda, log_tfidf, lsa, opca, pca, s2net, s2net_mse, tfidf, tweak, vl_cv
-from jaxsim.models import concepts, projection, term_weights, weighting
+from jaxsim.methods import (
+    bm25,
+    cca,
+    cl_lsi,
+    dda,
+    log_tfidf,
+    lsa,
+    opca,
+    pca,
+    s2net,
+    s2net_mse,
+    ssi,
+    ssi_diag,
+    tfidf,
+    tweak,
+    vl_cv,
+)  # fmt: skip
+from jaxsim.models import bilinear, concepts, projection, term_weights, weighting
 from jaxsim.models.concepts import Concepts
 from jaxsim.models.projection import Projection
 from jaxsim.models.term_weights import TermWeights
@@ -84,6 +100,8 @@ class Method:
       dimensions: number of columns; None for term weightings.
       at_zero: what an empty document's vector holds.
       mismatched: whether the method takes two sides, which must agree.
+      stochastic: whether it takes one pair after the other, in an order that a key draws: the order of the rows then
+        counts, and the loss does not fall with every step.
     """
 
     fit: Callable
@@ -94,6 +112,7 @@ class Method:
     dimensions: int | None = K
     at_zero: float = 0.0
     mismatched: bool = True
+    stochastic: bool = False
 
 
 def by_weights(params, data):
@@ -155,6 +174,23 @@ def iterative(fit, **options):
     return Method(fit, collapsed=math.log(2), **options)
 
 
+def by_triples(fit, **options):
+    """Mates as links. The documents' own lengths are far from 1, hence the margin."""
+    links = np.repeat(np.arange(M), 2).reshape(M, 2)
+
+    def learned(data, k):
+        return fit(*data.weighted, links, key=jax.random.key(1), identity=0.1, margin=MARGIN, triples=1000, max_iter=3,
+                   **options)
+
+    return learned
+
+
+def by_bilinear(params, data):
+    return tuple(bilinear.encode(side, view) for side, view in zip(params, data.weighted, strict=True))
+
+
+MARGIN = 10.0
+TRIPLES = {"dot": True, "collapsed": MARGIN, "mismatched": False, "stochastic": True}
 bent = functools.partial(functools.partial, by_projection)
 METHODS = {
     "tfidf": Method(lambda d, k: tfidf.fit(d.stacked(d.counts)), by_weights, dimensions=None, mismatched=False),
@@ -183,6 +219,12 @@ METHODS = {
                                  below=0.95),
     "vl_cv": iterative(learn_concepts, encode=by_concepts),
 }
+METHODS |= {
+    "ssi": Method(by_triples(ssi.fit, k=K, learning_rate=1e-3), by_bilinear, **TRIPLES),
+    "ssi, symmetric": Method(by_triples(ssi.fit, k=K, learning_rate=1e-3, symmetric=True), by_bilinear, **TRIPLES),
+    "ssi, some terms": Method(by_triples(ssi.fit, k=K, learning_rate=1e-3, max_terms=20), by_bilinear, **TRIPLES),
+    "ssi_diag": Method(by_triples(ssi_diag.fit, learning_rate=1e-2), by_bilinear, **TRIPLES | {"dimensions": None}),
+}
 every_method = pytest.mark.parametrize("name", METHODS)
 every_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
@@ -193,7 +235,9 @@ def fitted(name, dtype=np.float64):
 
 
 def dense(vectors: Vectors) -> np.ndarray:
-    return np.asarray(vectors.dense) if vectors.dense is not None else terms.to_scipy(vectors.sparse).toarray()
+    """Both parts side by side: inner products of these are the scores of the `Vectors`."""
+    sparse = [] if vectors.sparse is None else [terms.to_scipy(vectors.sparse).toarray()]
+    return np.hstack([*([] if vectors.dense is None else [np.asarray(vectors.dense)]), *sparse])
 
 
 def mate_accuracy(left, right, *, dot) -> float:
@@ -241,7 +285,7 @@ def test_the_final_loss_is_below_the_collapsed_one(name, dtype):
     fit = fitted(name, dtype)
     losses = [entry["loss"] for entry in fit.history]
     assert losses[-1] < METHODS[name].below * METHODS[name].collapsed
-    assert losses == sorted(losses, reverse=True)
+    assert METHODS[name].stochastic or losses == sorted(losses, reverse=True)
 
 
 @every_method
@@ -249,7 +293,7 @@ def test_the_same_inputs_give_the_same_parameters_bit_for_bit(name):
     assert_same(METHODS[name].fit(corpus(TRAIN), K).params, fitted(name).params)
 
 
-@every_method
+@pytest.mark.parametrize("name", [name for name, method in METHODS.items() if not method.stochastic])
 def test_the_order_of_the_pairs_changes_nothing(name, rng):
     order = rng.permutation(M)
     shuffled = corpus(order)

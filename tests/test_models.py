@@ -7,9 +7,9 @@ import pytest
 import reference_models as reference
 import scipy.sparse
 
-from jaxsim import terms
+from jaxsim import retrieval, terms
 from jaxsim.methods import bm25, log_tfidf, tfidf
-from jaxsim.models import projection, weighting
+from jaxsim.models import bilinear, projection, weighting
 from jaxsim.models.projection import Projection
 
 
@@ -92,3 +92,39 @@ def test_truncate_keeps_the_first_dimensions_of_one_or_two_sides(rng):
     assert np.array_equal(projection.truncate(Projection(weights), 2).weights, weights[:, :2])
     left, right = projection.truncate((Projection(weights), Projection(-weights)), 1)
     assert np.array_equal(left.weights, weights[:, :1]) and np.array_equal(right.weights, -weights[:, :1])
+
+
+def test_bilinear_scores_are_those_of_its_matrix(rng):
+    documents, queries = rng.random((2, 5, 7)) * (rng.random((2, 5, 7)) < 0.6)
+    u, v, diagonal = rng.normal(size=(7, 3)), rng.normal(size=(7, 3)), rng.normal(size=7)
+    for parts, w in [((u, v, diagonal), u @ v.T + np.diag(diagonal)), ((u, u, diagonal), u @ u.T + np.diag(diagonal)),
+                     ((u, v, None), u @ v.T), ((None, None, diagonal), np.diag(diagonal))]:
+        sides = bilinear.sides(*(None if part is None else jnp.asarray(part) for part in parts))
+        left, right = (bilinear.encode(side, sparse(x)) for side, x in zip(sides, (queries, documents), strict=True))
+        found = retrieval.dot(left, right)(np.arange(5))
+        np.testing.assert_allclose(found, queries @ w @ documents.T, atol=1e-12)
+        scores, indices = retrieval.top_k(left, right, k=2, similarity=retrieval.dot)
+        np.testing.assert_array_equal(indices, np.argsort(-np.asarray(found), axis=1, kind="stable")[:, :2])
+
+
+def test_bilinear_sides_that_do_not_fit_are_refused():
+    one, other = jnp.ones((3, 2)), jnp.ones((3, 1))
+    for arguments, message in [((one, None, None), "right: expected weights, or None, as left, got one of them alone"),
+                               ((None, None, None), "diagonal: expected a diagonal, or weights, got neither"),
+                               ((one, other, None), r"right: expected shape \(num_terms, 2\)"),
+                               ((one, one, jnp.ones(2)), "diagonal: expected one number a term")]:
+        with pytest.raises(ValueError, match=message):
+            bilinear.sides(*arguments)
+    with pytest.raises(ValueError, match=r"low_rank: expected 1 documents \(as terms\), got 2"):
+        bilinear.encode(bilinear.sides(one, one, None)[0], sparse(np.ones((1, 3))), low_rank=sparse(np.ones((2, 3))))
+
+
+def test_strongest_terms_keep_the_length_and_break_ties_by_the_lower_term(rng):
+    documents = np.array([[1.0, -3.0, 2.0, 2.0], [0.0, 0.0, 0.0, 0.0], [0.0, 5.0, 0.0, 0.0]])
+    found = terms.to_scipy(bilinear.strongest(sparse(documents), 2)).toarray()
+    assert np.count_nonzero(found[0]) == 2 and found[0, 1] < 0 < found[0, 2]
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), np.linalg.norm(documents, axis=1), atol=1e-15)
+    np.testing.assert_array_equal(found[1:], documents[1:])
+    np.testing.assert_array_equal(terms.to_scipy(bilinear.strongest(sparse(documents), 4)).toarray(), documents)
+    with pytest.raises(ValueError, match="most: expected a whole number of at least 1, got 0"):
+        bilinear.strongest(sparse(documents), 0)

@@ -37,7 +37,7 @@ def same(a: float, b: float) -> bool:
     return a == b or (np.isnan(a) and np.isnan(b))
 
 
-@pytest.mark.parametrize("kind", ["lbfgs", "sgd"])
+@pytest.mark.parametrize("kind", ["lbfgs", "sgd", "rows"])
 def test_resuming_after_any_checkpoint_is_bit_identical(tmp_path, kind):
     whole = example.train(kind)
     part = example.train(kind, tmp_path, max_iter=7, every=2)
@@ -66,7 +66,7 @@ def stop(kind, folder, sent, *, every, wait_for):
     return errors.decode()
 
 
-@pytest.mark.parametrize("kind", ["lbfgs", "sgd"])
+@pytest.mark.parametrize("kind", ["lbfgs", "sgd", "rows"])
 def test_kill_9_loses_nothing_that_was_written(tmp_path, kind):
     stop(kind, tmp_path / "run", signal.SIGKILL, every=3, wait_for=(tmp_path / "run" / NAME).exists)
     resumed, whole = example.train(kind, tmp_path / "run"), example.train(kind)
@@ -74,7 +74,7 @@ def test_kill_9_loses_nothing_that_was_written(tmp_path, kind):
     assert all(same(a["loss"], b["loss"]) for a, b in zip(resumed.history, whole.history, strict=True))
 
 
-@pytest.mark.parametrize("kind", ["lbfgs", "sgd"])
+@pytest.mark.parametrize("kind", ["lbfgs", "sgd", "rows"])
 def test_ctrl_c_writes_a_checkpoint(tmp_path, kind):
     calls = tmp_path / "run.calls"  # one byte a validation
     errors = stop(kind, tmp_path / "run", signal.SIGINT, every=1000,
@@ -84,7 +84,7 @@ def test_ctrl_c_writes_a_checkpoint(tmp_path, kind):
     np.testing.assert_array_equal(flat(resumed.params), flat(whole.params))
 
 
-@pytest.mark.parametrize("kind", ["lbfgs", "sgd"])
+@pytest.mark.parametrize("kind", ["lbfgs", "sgd", "rows"])
 def test_ctrl_c_in_the_middle_of_a_validation_resumes_bit_identically(tmp_path, kind):
     calls = []
 
@@ -102,7 +102,7 @@ def test_ctrl_c_in_the_middle_of_a_validation_resumes_bit_identically(tmp_path, 
     assert [e["validation"] for e in resumed.history] == [e["validation"] for e in whole.history]
 
 
-@pytest.mark.parametrize("kind", ["lbfgs", "sgd"])
+@pytest.mark.parametrize("kind", ["lbfgs", "sgd", "rows"])
 def test_bad_checkpoints_and_folders_are_refused_before_any_step(tmp_path, kind):
     example.train(kind, tmp_path / "good", max_iter=3)
     path = tmp_path / "good" / NAME

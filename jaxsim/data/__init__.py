@@ -1,4 +1,4 @@
-"""Corpora: one loader a corpus, most giving `Pairs`, with counts and checksums; splits by group.
+"""Corpora: one loader a corpus, of pairs, labelled or linked documents, with counts and checksums; splits by group.
 
 Docstrings of installed packages need no download. The other corpora are looked for in the folder that the environment
 variable ``JAXSIM_DATA`` (or the argument ``root=``) names; `catalogue` says what they are and where they come from, and
@@ -14,10 +14,12 @@ from jaxsim.data import (
     europarl,
     fetching,
     jsonl,
+    links,
     mdn,
     pairs,
     reuters21578,
     splits,
+    wikispeedia,
     word_frequency,
 )
 from jaxsim.data.files import MissingCorpus, root
@@ -33,11 +35,13 @@ __all__ = [
     "europarl",
     "fetching",
     "jsonl",
+    "links",
     "mdn",
     "pairs",
     "reuters21578",
     "root",
     "splits",
     "tokenize",
+    "wikispeedia",
     "word_frequency",
 ]

@@ -137,6 +137,16 @@ CORPORA = {
             _files("word_frequency"),
             packed="the first 100,000 lines, compressed",
         ),
+        Corpus(
+            "wikispeedia",
+            "articles of the 2007 Wikipedia for Schools, the links between them, and click paths of a game on them",
+            "snap.stanford.edu, wikispeedia (West and Leskovec, WWW 2012; West, Pineau and Precup, IJCAI 2009)",
+            "texts GNU FDL (Wikipedia); SNAP asks for citation",
+            _files("wikispeedia"),
+            packed="the articles from github.com/angelpras/epfl_ADA_project, commit c955510e, articles and links from "
+            "github.com/asrtoufa/wikispeedia-paths-dual-hypergraph-features, commit 24112732, whose observations.txt "
+            "and lengths.txt give the finished paths, one a line with ; between the titles",
+        ),
     )
 }
 

@@ -65,4 +65,8 @@ SHA256 = {
     "nfcorpus/train.titles.queries.gz": "554f8ad9f9e358e84b39822dca13714a12fe5761e23f8391fca07957b2a5253b",
     "reuters21578/reuters21578.tar.gz": "f1d6d3fe8442e7c80d25427b1be4326925a4e55e3d5e8d5c305af6ad9dfbd66f",
     "word_frequency/count_1w_top100k.txt.gz": "fce75c47175cff5b545c8eef7918636cbd5dbb22c9c1669bb22740df08d69fd4",
+    "wikispeedia/articles.tsv.gz": "7fc8b38d46beb889b3d8a2b4436af2d31e043fff9125ab688ad2880422bb3e4b",
+    "wikispeedia/links.tsv.gz": "8abcc18c60689d66290370333f3ca6a14e7a6ff9638b32663528c9fab8584362",
+    "wikispeedia/paths_finished_articles.tsv.gz": "cd335593265586109e1f7e371e30d3171ea4398cfd0fcee20fc46456f7d9ed5a",
+    "wikispeedia/plaintext_articles.tar.xz": "cccb9ce017aec9720326dd1bf887ebc9b661da878adf6e5c052ac29c00f664e8",
 }

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import optax
 
-from jaxsim import checkpoints, checks
-from jaxsim.optim.monitor import Fit, Monitor, dot, expect_finite, mark_of
+from jaxsim import checks
+from jaxsim.optim import epochs
+from jaxsim.optim.monitor import Fit, dot, mark_of
 
 
 @functools.partial(jax.jit, static_argnames=("objective", "optimizer"), donate_argnames=("params", "opt_state"))
@@ -70,54 +70,24 @@ def minimize_sgd(
       >>> round(float(fit.params), 4)
       1.0
     """
-    start = params
-    # Updates are donated, so the caller's arrays are copied once.
-    params = jax.tree.map(lambda leaf: jnp.array(leaf, copy=True), params)
     optimizer = _default_sgd(learning_rate) if optimizer is None else optimizer
-    opt_state = optimizer.init(params)
-    monitor = Monitor(max_iter, validate=validate, patience=patience, checkpoint_every=checkpoint_every,
-                      progress=progress, label=label)
-    step, evaluations = 0, 0
-    folder = mark = None
-    if checkpoint is not None:
-        folder = checkpoints.prepare(checkpoint)
-        mark = mark_of(objective, start, jax.random.key_data(key), learning_rate)
-        saved = checkpoints.load(folder, (params, opt_state, params), fingerprint=mark)
-        if saved is not None:
-            (params, opt_state, best), meta = jax.tree.map(jnp.asarray, saved[0]), saved[1]
-            monitor.restore(meta, best if validate is not None else None)
-            step, evaluations = monitor.history[-1]["step"], monitor.history[-1]["evaluations"]
-    if not monitor.history:
-        monitor.record(0, float("nan"), float("nan"), 0, jax.tree.map(jnp.copy, params))
-    unsaved = None
-    try:
-        while step < max_iter and not monitor.exhausted(step):
-            total, norms, values = 0.0, 0.0, []
-            for batch in batches(jax.random.fold_in(key, step)):
-                params, opt_state, value, norm = _sgd_step(objective, optimizer, params, opt_state, batch)
-                total, norms = total + value, norms + norm
-                values.append(value)
-            number = len(values)
-            checks.expect(number > 0, "batches", "at least one batch an epoch", 0)
-            if not np.isfinite(float(total)):
-                for i, value in enumerate([*values[:-1], total], start=evaluations + 1):
-                    expect_finite(float(value), f"{i} (epoch {step + 1})", label)
-            step, evaluations = step + 1, evaluations + number
-            monitor.record(step, float(total) / number, float(norms) / number, evaluations,
-                           jax.tree.map(jnp.copy, params))
-            if folder is None:
-                continue
-            best = params if monitor.best_params is None else monitor.best_params
-            # A copy, because the next epoch's steps donate these arrays.
-            unsaved = jax.tree.map(jnp.copy, (params, opt_state, best)), {**monitor.meta(), "fingerprint": mark}
-            if step % checkpoint_every == 0 or step == max_iter:
-                checkpoints.save(folder, *unsaved)
-                unsaved = None
-    except KeyboardInterrupt:
-        if unsaved is not None:
-            checkpoints.save(folder, *unsaved)
-        raise
-    return monitor.result(params, monitor.exhausted(step))
+
+    def epoch(state, number):
+        params, opt_state = state
+        total, norms, values = 0.0, 0.0, []
+        for batch in batches(jax.random.fold_in(key, number)):
+            params, opt_state, value, norm = _sgd_step(objective, optimizer, params, opt_state, batch)
+            total, norms = total + value, norms + norm
+            values.append(value)
+        checks.expect(len(values) > 0, "batches", "at least one batch an epoch", 0)
+        return (params, opt_state), values, float(total) / len(values), float(norms) / len(values)
+
+    return epochs.run(
+        epoch, (params, optimizer.init(params)),
+        mark=lambda: mark_of(objective, params, jax.random.key_data(key), learning_rate), max_iter=max_iter,
+        validate=validate, patience=patience, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
+        progress=progress, label=label,
+    )
 
 
 @functools.cache

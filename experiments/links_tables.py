@@ -1,0 +1,257 @@
+"""The tables of `bai2010_links`: articles, their two splits, and how a row is chosen on dev, tested and recorded."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse
+
+from jaxsim import checkpoints, ranking, records, retrieval, significance, terms, text
+from jaxsim.data import links as links_room
+from jaxsim.data import splits, wikispeedia
+from jaxsim.models import bilinear
+from jaxsim.ranking import Judged
+from jaxsim.terms import Terms
+from jaxsim.vectors import Vectors
+
+EXPERIMENT = "bai2010_links"
+SHARES = {"table1": {"train": 0.65, "dev": 0.05, "test": 0.3}, "table3": {"train": 0.6, "dev": 0.1, "test": 0.3}}
+MAX_TERMS = 200  # of a document, in the low-rank part
+DIFFERS = {
+    "table1": "substitute: 4,598 articles of Wikipedia for Schools in place of 1.8 million, 119,769 links in place of "
+    "25 million; every query against the whole collection, not a sample; exact rank loss over all pairs",
+    "table3": "substitute: the same, links between the documents of a part; groups of near-duplicates in one part",
+}
+# better row -> rows that the paper puts below it, and the popularity baseline, which it does not have
+ORDER = {
+    "ssi-asym": ("ssi-sym", "ssi-diag", "popularity", "lsi+tfidf", "tfidf", "lsa", "ssi-asym-no-i"),
+    "ssi-sym": ("ssi-diag", "lsi+tfidf", "tfidf"), "ssi-diag": ("tfidf",), "lsi+tfidf": ("tfidf",), "tfidf": ("lsa",),
+    "ssi-asym-b1": ("ssi-sym-b1", "ssi-diag", "tfidf"), "ssi-sym-b1": ("ssi-diag", "tfidf"),
+}
+Encode = Callable[["Collection"], tuple[Vectors, Vectors]]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a preset fixes: grids are chosen from on dev."""
+
+    ks: tuple[int, ...] = (50, 100, 200, 300, 500)
+    k: int = 100
+    identities: tuple[float, ...] = (1.0, 3.0, 10.0, 30.0, 100.0)
+    rates: tuple[float, ...] = (0.03, 0.1)
+    starts: tuple[float, ...] = (1.0, 10.0, 30.0)
+    diag_rates: tuple[float, ...] = (30.0, 100.0, 300.0)
+    boosts: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1, 0.3)
+    triples: int = 100_000
+    max_iter: int = 30
+    grid_iter: int = 6
+    patience: int = 3
+    pairs: int = 100_000
+    seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
+    num_terms: int = 30_000
+    limit: int | None = None
+
+
+FULL = Settings()
+QUICK = Settings(ks=(10, 20), k=10, identities=(1.0, 10.0), rates=(0.03,), starts=(1.0, 10.0), diag_rates=(100.0,),
+                 boosts=(0.01, 0.1), triples=1000, max_iter=2, grid_iter=2, patience=2, pairs=5000, seeds=(0, 1),
+                 num_terms=5000, limit=250)
+
+
+@dataclass(eq=False)
+class Collection:
+    """Documents that are queries and candidates at once."""
+
+    rows: np.ndarray
+    counts: scipy.sparse.csr_matrix
+    df: np.ndarray
+    num_docs: int
+    titles: scipy.sparse.csr_matrix
+    _made: dict = field(default_factory=dict)
+
+    def _once(self, name: str, make: Callable):
+        if name not in self._made:
+            self._made[name] = make()
+        return self._made[name]
+
+    def tfidf(self) -> Terms:
+        """Unit tf · log(N / df), over the training documents' df."""
+        return self._once("tfidf", lambda: unit(text.tf_idf(self.counts, self.df, self.num_docs)))
+
+    def log_tfidf(self) -> Terms:
+        """Unit log2(tf + 1) · log2(n / df)."""
+        return self._once("log", lambda: unit(text.log_tf_idf(self.counts, self.df, self.num_docs)))
+
+    def cut(self) -> Terms:
+        """What the low-rank part sees."""
+        return self._once("cut", lambda: bilinear.strongest(self.tfidf(), MAX_TERMS))
+
+    def own(self) -> np.ndarray:
+        """Every document with itself: neither a right answer nor a negative."""
+        return np.repeat(np.arange(self.rows.size), 2).reshape(-1, 2)
+
+
+def unit(matrix: scipy.sparse.csr_matrix) -> Terms:
+    """Rows of length 1; an empty row stays empty."""
+    length = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel())
+    scale = np.divide(1.0, length, out=np.zeros(length.size), where=length > 0)
+    return terms.from_scipy((scipy.sparse.diags_array(scale) @ matrix).tocsr().astype(np.float32))
+
+
+def tokenized(limit: int | None) -> tuple[wikispeedia.Articles, list[list[str]], np.ndarray]:
+    """The articles, their words, and the rows that a preset uses: those with most links."""
+    articles = wikispeedia.load()
+    rows = np.arange(len(articles.ids))
+    if limit is not None:
+        degree = np.bincount(articles.links.ravel(), minlength=rows.size)
+        rows = np.sort(np.argsort(-degree, kind="stable")[:limit])
+    return articles, [text.words(articles.texts[row]) for row in rows.tolist()], rows
+
+
+@dataclass(eq=False)
+class Table:
+    """One table being filled."""
+
+    name: str
+    settings: Settings
+    out: Path
+    cache: Path
+    publish: bool
+    data: tuple
+    environment: dict = field(default_factory=records.environment)
+    _products: dict = field(default_factory=dict)
+
+    def __post_init__(self):
+        """Splits, counts and judges."""
+        begun = time.perf_counter()
+        self.articles, tokens, rows = self.data
+        ids = [self.articles.ids[row] for row in rows]
+        every = links_room.inside(self.articles.links, rows)
+        groups = splits.group_near_duplicates(tokens)
+        sizes = np.bincount(groups)
+        self.groups = {"groups": int(sizes.size), "largest": int(sizes.max())}
+        if self.name == "table1":
+            parts = dict.fromkeys(SHARES["table1"], np.arange(rows.size))
+            linked = links_room.split(every, ids, shares=SHARES["table1"])
+        else:
+            parts = splits.split(groups, ids, shares=SHARES["table3"])
+            linked = {name: links_room.inside(every, part) for name, part in parts.items()}
+        vocabulary = text.Vocabulary.build([tokens[row] for row in parts["train"]], drop_top=0,
+                                           max_terms=self.settings.num_terms, min_df=2)
+        counts = text.counts(tokens, vocabulary)
+        titles = text.counts([text.words(self.articles.titles[row]) for row in rows], vocabulary)
+
+        def collection(part):
+            return Collection(part, counts[part], vocabulary.df, vocabulary.num_docs, titles[part])
+
+        whole = collection(parts["train"])
+        self.parts = {name: whole if self.name == "table1" else collection(part) for name, part in parts.items()}
+        self.links = linked["train"]
+        known = {"dev": ["train"], "test": ["train", "dev"]} if self.name == "table1" else {"dev": [], "test": []}
+        self.truth: dict[str, Judged] = {}
+        for name, out in known.items():
+            size = self.parts[name].rows.size
+            left_out = [self.parts[name].own(), *(linked[other] for other in out)]
+            self.truth[name] = ranking.judged(linked[name], (size, size), left_out=left_out)
+        self.sizes = {name: {"documents": int(part.size), "links": len(linked[name])} for name, part in parts.items()}
+        self.load_seconds = time.perf_counter() - begun
+        say(f"{self.name}: {self.sizes}, {len(vocabulary)} terms, {self.load_seconds:.0f} s")
+
+    def dev(self, encode: Encode) -> dict[str, float]:
+        """Dev scores."""
+        return ranking.scores(*encode(self.parts["dev"]), self.truth["dev"])
+
+    def validate(self, params) -> float:
+        """Dev MAP of a bilinear model; products of sparse parts are computed once for an identity or a fixed D."""
+        part, truth, (query, document) = self.parts["dev"], self.truth["dev"], params
+        if query.weights is None or query.scale is None:
+            return ranking.scores(*sides(params, part), truth)["map"]
+        scale = np.asarray(query.scale)
+        weight, scale = (scale[0], np.ones_like(scale)) if np.ptp(scale) == 0 else (1.0, scale)
+        key = checkpoints.fingerprint(scale)
+        if key not in self._products:
+            weighed = terms.take(terms.weigh(part.tfidf(), jnp.asarray(scale)), truth.queries)
+            found = retrieval.dot(Vectors(sparse=weighed), Vectors(sparse=part.tfidf()))
+            blocks = np.array_split(np.arange(truth.queries.size), -(-truth.queries.size // 256))
+            self._products[key] = np.concatenate([np.asarray(found(rows)) for rows in blocks])
+
+        def similarity(left, right):
+            learned = retrieval.dot(left, right)
+            return lambda rows: learned(rows) + weight * self._products[key][rows]
+
+        dense = [Vectors(terms.project(part.cut(), side.weights)) for side in (query, document)]
+        return ranking.scores(*dense, truth, similarity=similarity)["map"]
+
+    def checkpoint(self, row: str, settings: dict) -> Path:
+        """Folder of a fit that goes on where it stopped; a finished one is read back."""
+        told = json.dumps([self.articles.sha256, self.name, self.settings.limit, settings], sort_keys=True)
+        return self.cache / f"{self.name}-{row}-{hashlib.sha256(told.encode()).hexdigest()[:16]}"
+
+    def path(self, row: str) -> Path:
+        """Where the row's record is, or will be."""
+        return self.out / EXPERIMENT / self.name / f"{row}.json"
+
+    def record(self, row: str, encodes: list[Encode], *, config: dict, dev: dict, curve=(), fit=None,
+               seconds: float = 0.0, seeds=()) -> None:
+        """Tests what dev chose (one model a seed) and writes the record with its per-query values."""
+        begun = time.perf_counter()
+        found = [ranking.per_query(*encode(self.parts["test"]), self.truth["test"]) for encode in encodes]
+        metrics = {name: [float(one[name].mean()) for one in found] for name in ranking.METRICS}
+        per_query = {name: np.mean([one[name] for one in found], axis=0) for name in ranking.METRICS}
+        errors = {f"test {name}, standard error over queries": significance.standard_error(values)
+                  for name, values in per_query.items()}
+        record = records.new(
+            experiment=EXPERIMENT, paper="003 Table 1" if self.name == "table1" else "003 Table 3", table=self.name,
+            row=row, status="within noise", config=config, seeds=list(seeds),
+            dataset={"name": self.articles.name, "sha256": self.articles.sha256, "differs": DIFFERS[self.name],
+                     "counts": {**self.articles.counts, "split": self.sizes}, "groups": self.groups},
+            dev={**dev, **errors}, metrics=metrics, curve=curve, fit=fit, environment=self.environment,
+            seconds={"load": self.load_seconds, "fit": seconds, "evaluate": time.perf_counter() - begun},
+        )
+        records.write(record, self.out, per_query=per_query, allow_dirty=not self.publish)
+        for folder in [] if row == "ssi-diag" else self.cache.glob(f"{self.name}-{row}-{'[0-9a-f]' * 16}"):
+            shutil.rmtree(folder)  # tables of some 50 MB a fit; the diagonals are small, and ssi-asym-d reads them
+        say(f"{self.name}: {row} {config} " + ", ".join(f"{name} {np.mean(v):.4f}" for name, v in metrics.items()))
+
+
+def sides(params, part: Collection) -> tuple[Vectors, Vectors]:
+    """Both sides of a bilinear model."""
+    return tuple(bilinear.encode(side, part.tfidf(), low_rank=part.cut()) for side in params)
+
+
+def say(message: str) -> None:
+    """A line of progress."""
+    print(time.strftime("%H:%M:%S"), message, file=sys.stderr, flush=True)
+
+
+def judge(out: Path, name: str, *, publish: bool, alpha: float = 0.05) -> None:
+    """Marks the smallest best set and says of every row whether the paper's order holds, by MAP over queries."""
+    folder = out / EXPERIMENT / name
+    rows = {path.stem: records.read(path) for path in sorted(folder.glob("*.json"))}
+    values = {}
+    for row in rows:
+        with np.load(folder / f"{row}.npz") as file:
+            values[row] = {metric: np.asarray(file[metric], np.float64) for metric in ranking.METRICS}
+    best = significance.smallest_best_set({row: value["map"] for row, value in values.items()}, alpha=alpha)
+    for row, record in rows.items():
+        off, close = [], []
+        for lower in (other for other in ORDER.get(row, ()) if other in rows):
+            gap = values[row]["map"].mean() - values[lower]["map"].mean()
+            pvalue = significance.paired_t(values[row]["map"], values[lower]["map"]).pvalue if gap else 1.0
+            if gap <= 0 or pvalue >= alpha:
+                where = "above" if gap < 0 else "not clearly below" if gap else "equal"
+                told = f"{lower} is {where}, by {abs(gap):.4f} MAP (paired t, p = {pvalue:.1g})"
+                (off if gap < 0 and pvalue < alpha else close).append(told)
+        record["status"] = ("off: " + "; ".join(off + close) if off else
+                            "within noise: " + "; ".join(close) if close else "reproduced")
+        record["best_set"] = row in best
+        records.write(record, out, per_query=values[row], allow_dirty=not publish)

@@ -1,0 +1,90 @@
+"""The loop over epochs that the stochastic optimisers share: history, early stopping, checkpoints, Ctrl-C."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim import checkpoints
+from jaxsim.optim.monitor import Fit, Monitor, expect_finite
+
+
+def run(
+    epoch: Callable,
+    state: tuple,
+    *,
+    mark: Callable[[], str],
+    max_iter: int,
+    validate: Callable | None,
+    patience: int | None,
+    checkpoint,
+    checkpoint_every: int,
+    progress: bool,
+    label: str,
+) -> Fit:
+    """Runs epochs until they are all done or patience runs out, from a checkpoint where there is one.
+
+    Args:
+      epoch: function of state and epoch number (from 0) giving ``(state, losses, loss, grad_norm)``: the new state
+        (the old one may be donated), the losses of its steps ``[number]``, their mean, and the mean gradient norm or
+        NaN.
+      state: pytrees of arrays, of which the first are the parameters; they are copied before the first epoch.
+      mark: gives the fingerprint of the problem; called only for checkpoints.
+      max_iter: epochs.
+      validate: function of params giving a score, higher is better; called at the start and after every epoch.
+      patience: epochs without a better score before stopping.
+      checkpoint: folder for checkpoints; an existing one of the same problem is continued.
+      checkpoint_every: epochs between checkpoints; Ctrl-C writes the last whole epoch.
+      progress: whether to show a bar on a terminal's stderr.
+      label: name on the bar.
+
+    Returns:
+      `Fit`; ``converged`` is True only if patience ran out.
+
+    Raises:
+      ValueError: for bad settings, an unwritable folder, or a checkpoint of another problem.
+      FloatingPointError: if a loss is not finite, naming the step and the epoch.
+    """
+    # Updates are donated, so the caller's arrays are copied once.
+    state = jax.tree.map(lambda leaf: jnp.array(leaf, copy=True), state)
+    monitor = Monitor(max_iter, validate=validate, patience=patience, checkpoint_every=checkpoint_every,
+                      progress=progress, label=label)
+    step, evaluations = 0, 0
+    folder = found = None
+    if checkpoint is not None:
+        folder, found = checkpoints.prepare(checkpoint), mark()
+        saved = checkpoints.load(folder, (*state, state[0]), fingerprint=found)
+        if saved is not None:
+            (*state, best), meta = jax.tree.map(jnp.asarray, saved[0]), saved[1]
+            state = tuple(state)
+            monitor.restore(meta, best if validate is not None else None)
+            step, evaluations = monitor.history[-1]["step"], monitor.history[-1]["evaluations"]
+    if not monitor.history:
+        monitor.record(0, float("nan"), float("nan"), 0, jax.tree.map(jnp.copy, state[0]))
+    unsaved = None
+    try:
+        while step < max_iter and not monitor.exhausted(step):
+            state, losses, loss, norm = epoch(state, step)
+            if not np.isfinite(loss):
+                first = int(np.argmin(np.isfinite([*losses[:-1], loss])))
+                value = loss if first == len(losses) - 1 else float(losses[first])
+                expect_finite(value, f"{evaluations + first + 1} (epoch {step + 1})", label)
+            step, evaluations = step + 1, evaluations + len(losses)
+            monitor.record(step, loss, norm, evaluations, jax.tree.map(jnp.copy, state[0]))
+            if folder is None:
+                continue
+            best = state[0] if monitor.best_params is None else monitor.best_params
+            # A copy, because the next epoch's steps donate these arrays.
+            unsaved = jax.tree.map(jnp.copy, (*state, best)), {**monitor.meta(), "fingerprint": found}
+            if step % checkpoint_every == 0 or step == max_iter:
+                checkpoints.save(folder, *unsaved)
+                unsaved = None
+    except KeyboardInterrupt:
+        if unsaved is not None:
+            checkpoints.save(folder, *unsaved)
+        raise
+    return monitor.result(state[0], monitor.exhausted(step))
+

@@ -1,0 +1,133 @@
+"""Stochastic gradient descent on tables of which an example needs a few rows: the cost of a step is that of its rows.
+
+The tables are the carry of a compiled scan over a chunk of examples and are donated, so that every update writes into
+them in place. What would copy them, a dense gradient, a ``where`` on a table, a ``cond`` outside a scan or a view held
+on the host, happens nowhere on the way.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim import checks
+from jaxsim.optim import epochs
+from jaxsim.optim.monitor import Fit, mark_of
+
+
+@functools.partial(jax.jit, static_argnames=("objective", "rows"), donate_argnames=("params",))
+def scan_chunk(objective: Callable, rows: Callable, params, data, chunk, learning_rate):
+    """One compiled loop over a chunk of examples, each of which updates its rows.
+
+    Args:
+      objective: as for `minimize_rows`.
+      rows: as for `minimize_rows`.
+      params: pytree of tables; donated.
+      data: pytree of arrays.
+      chunk: pytree of arrays whose first axis is the examples.
+      learning_rate: scalar.
+
+    Returns:
+      ``(params, losses)``, the loss of every example before its update.
+    """
+
+    def step(tables, example):
+        where = rows(example, data)
+        gathered = jax.tree.map(lambda table, at: table.at[at].get(mode="promise_in_bounds"), tables, where)
+        value, pull = jax.vjp(lambda some: objective(some, example, data), gathered)
+
+        def update(tables):
+            (slope,) = pull(jnp.ones_like(value))
+            return jax.tree.map(
+                lambda table, at, g: table.at[at].add(-learning_rate.astype(g.dtype) * g, mode="promise_in_bounds"),
+                tables, where, slope,
+            )
+
+        return jax.lax.cond(value > 0, update, lambda same: same, tables), value
+
+    return jax.lax.scan(step, params, chunk)
+
+
+def minimize_rows(
+    objective: Callable,
+    params,
+    chunks: Callable[[jax.Array], Iterable],
+    *,
+    rows: Callable,
+    data,
+    key: jax.Array,
+    learning_rate: float,
+    max_iter: int = 10,
+    depends=(),
+    validate: Callable | None = None,
+    patience: int | None = None,
+    checkpoint=None,
+    checkpoint_every: int = 1,
+    progress: bool = False,
+    label: str = "SGD",
+) -> Fit:
+    """Minimises a loss over examples by plain SGD, one example at a time, at a fixed learning rate.
+
+    Args:
+      objective: module-level function of gathered rows, example and data, giving the loss of the example: at least 0,
+        and flat where it is 0 (as `losses.margin_ranking` is), because such examples update nothing. The rows come as
+        a pytree like ``params``, each leaf ``[m, ...]``.
+      params: pytree of tables, ``[n, ...]`` floating.
+      chunks: function of a key giving one epoch's chunks, pytrees of arrays whose first axis is the examples. Chunks of
+        one size share one compiled program.
+      rows: module-level function of example and data giving the rows needed, a pytree like ``params`` of ``[m]``
+        integers, all in range; a row may be named more than once, and its updates add up.
+      data: pytree of arrays that objective and rows see: hyper-parameters, documents.
+      key: PRNG key; epoch ``e`` uses ``fold_in(key, e)``.
+      learning_rate: the step is this times the gradient of one example's loss.
+      max_iter: epochs.
+      depends: pytree of arrays that the chunks depend on, for the fingerprint of checkpoints.
+      validate: function of params giving a score, higher is better; called at the start and after every epoch.
+      patience: epochs without a better score before stopping.
+      checkpoint: folder for checkpoints; an existing one of the same problem is continued, bit for bit.
+      checkpoint_every: epochs between checkpoints; Ctrl-C writes the last whole epoch.
+      progress: whether to show a bar on a terminal's stderr.
+      label: name on the bar.
+
+    Returns:
+      `Fit`; the loss of an entry is the mean over the epoch's examples, each before its own update, and NaN before the
+      first; the gradient norm is not computed (NaN). An evaluation is an example, ``converged`` is True only if
+      patience ran out.
+
+    Raises:
+      ValueError: for bad settings, an empty epoch, an unwritable folder, or a checkpoint of another problem.
+      FloatingPointError: if a loss is not finite, naming the step (counted in examples) and the epoch.
+
+    Example:
+      >>> def objective(rows, example, data):
+      ...     return jnp.sum((rows - data) ** 2)
+      >>> fit = minimize_rows(objective, jnp.zeros((3, 1)), lambda key: [jnp.array([0, 2] * 20)],
+      ...                     rows=lambda example, data: example[None], data=jnp.ones(()), key=jax.random.key(0),
+      ...                     learning_rate=0.2, max_iter=1)
+      >>> fit.params[:, 0].round(4).tolist()
+      [1.0, 0.0, 1.0]
+
+    Relations: `minimize_sgd` computes a gradient of the whole table, and takes any optax transformation.
+    """
+    checks.expect(0 < learning_rate < float("inf"), "learning_rate", "a positive number", learning_rate)
+    rate = jnp.asarray(learning_rate, jnp.result_type(float))
+
+    def epoch(state, number):
+        (tables,), losses = state, []
+        for chunk in chunks(jax.random.fold_in(key, number)):
+            tables, values = scan_chunk(objective, rows, tables, data, chunk, rate)
+            losses.append(values)
+        losses = np.concatenate([np.zeros(0), *map(np.asarray, losses)])
+        checks.expect(losses.size > 0, "chunks", "at least one example an epoch", 0)
+        return (tables,), losses, float(np.mean(losses)), float("nan")
+
+    return epochs.run(
+        epoch, (params,),
+        mark=lambda: mark_of(objective, params, jax.random.key_data(key), learning_rate, data, depends),
+        max_iter=max_iter, validate=validate, patience=patience, checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every, progress=progress, label=label,
+    )

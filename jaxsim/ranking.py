@@ -1,0 +1,175 @@
+"""Link retrieval: how well the documents that a query links to stand above all others of the collection (003 §4).
+
+A query is compared with the whole collection, not with a sample. Links that are known (of training, say) and the query
+itself are out of the list: neither right nor wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse
+
+from jaxsim import checks, metrics, retrieval
+from jaxsim import terms as terms_room
+from jaxsim.vectors import Vectors
+
+METRICS = ("rank_loss", "map", "p@10")
+_BLOCK = 256
+
+
+class Judged(NamedTuple):
+    """What is right for every query.
+
+    Attributes:
+      queries: ``[n]`` int64 rows of the queries, ascending; each has at least one document.
+      relevant: ``[n, num_documents]`` CSR matrix, 1 for a document that the query links to.
+      left_out: ``[n, num_documents]`` CSR matrix, 1 for a document that is not in the query's list.
+    """
+
+    queries: np.ndarray
+    relevant: scipy.sparse.csr_matrix
+    left_out: scipy.sparse.csr_matrix
+
+
+def judged(links, shape: tuple[int, int], *, left_out=()) -> Judged:
+    """Queries and their documents from links.
+
+    Args:
+      links: ``[n, 2]`` integers, rows of queries and of documents. A query without a link is none.
+      shape: how many rows of queries and of documents there are.
+      left_out: arrays of such pairs that are neither right nor wrong.
+
+    Returns:
+      `Judged`.
+
+    Raises:
+      ValueError: for no links, rows out of range, or a link that is left out.
+
+    Example:
+      >>> found = judged([[2, 0]], (3, 3), left_out=[[[2, 2]]])
+      >>> found.queries.tolist(), found.relevant.toarray().tolist(), found.left_out.toarray().tolist()
+      ([2], [[1, 0, 0]], [[0, 0, 1]])
+    """
+    relevant, out = _pattern([links], shape, "links"), _pattern(left_out, shape, "left_out")
+    checks.expect(relevant.nnz > 0, "links", "at least one link", "none")
+    both = relevant.multiply(out).tocoo()
+    checks.expect(not both.nnz, "links", "none of the pairs left out", list(zip(both.row, both.col, strict=True))[:1])
+    queries = np.flatnonzero(np.diff(relevant.indptr))
+    return Judged(queries, relevant[queries], out[queries])
+
+
+def _pattern(parts, shape, argument: str) -> scipy.sparse.csr_matrix:
+    pairs = np.concatenate([np.zeros((0, 2), np.int64), *(np.asarray(part).reshape(-1, 2) for part in parts)])
+    outside = pairs[(pairs < 0).any(axis=1) | (pairs >= shape).any(axis=1)]
+    checks.expect(not outside.size, argument, f"rows of {shape[0]} queries and {shape[1]} documents",
+                  outside[:1].tolist())
+    pairs = np.unique(pairs.astype(np.int64), axis=0)
+    return scipy.sparse.csr_matrix((np.ones(len(pairs), np.int8), pairs.T), shape=shape)
+
+
+def per_query(
+    left: Vectors, right: Vectors, truth: Judged, *, similarity: Callable = retrieval.dot
+) -> dict[str, np.ndarray]:
+    """Scores of every query, by inner products unless another similarity is given.
+
+    Args:
+      left: queries, all rows that ``truth`` numbers.
+      right: documents.
+      truth: what is right.
+      similarity: function of the `Vectors` of ``truth.queries`` and those of all documents that returns a block scorer,
+        as for `retrieval.top_k`.
+
+    Returns:
+      ``rank_loss`` (the exact share of pairs of a relevant and another document that are misordered or tied; 0 for a
+      query that has no other), ``map`` (average precision) and ``p@10``, ties to the lower row; each ``[n]`` float64.
+
+    Raises:
+      ValueError: for vectors of other sizes than ``truth``, or values that are not finite.
+
+    Example:
+      >>> documents = Vectors(np.array([[1.0], [3.0], [2.0]]))
+      >>> {name: value.round(2).tolist() for name, value in
+      ...  per_query(documents, documents, judged([[0, 2]], (3, 3), left_out=[[[0, 0]]])).items()}
+      {'rank_loss': [1.0], 'map': [0.5], 'p@10': [0.1]}
+    """
+    checks.expect(right.num_docs == truth.relevant.shape[1], "right", f"{truth.relevant.shape[1]} documents",
+                  right.num_docs)
+    checks.expect(left.num_docs > truth.queries[-1], "left", f"more than {truth.queries[-1]} queries", left.num_docs)
+    score = similarity(take(left, truth.queries), right)
+    found: dict[str, list] = {name: [] for name in METRICS}
+    for start in range(0, truth.queries.size, _BLOCK):
+        rows = np.arange(start, min(start + _BLOCK, truth.queries.size))
+        # One shape for all blocks: the last query is repeated at the end.
+        padded = np.minimum(np.arange(start, start + min(_BLOCK, truth.queries.size)), truth.queries.size - 1)
+        scores = np.array(score(padded), np.float64)[: rows.size]
+        labels, out = truth.relevant[rows].toarray() == 1, truth.left_out[rows].toarray() == 1
+        scores[out] = -np.inf
+        found["map"].append(metrics.average_precision(scores, labels))
+        found["p@10"].append(metrics.precision_at(scores, labels, k=10))
+        found["rank_loss"].append([_misordered(*lists) for lists in zip(scores, labels, out, strict=True)])
+    return {name: np.concatenate(values) for name, values in found.items()}
+
+
+def _misordered(scores: np.ndarray, labels: np.ndarray, out: np.ndarray) -> float:
+    others = np.sort(scores[~labels & ~out])
+    if not others.size:
+        return 0.0
+    return float(np.mean(1 - np.searchsorted(others, scores[labels], side="left") / others.size))
+
+
+def take(vectors: Vectors, rows: np.ndarray) -> Vectors:
+    """Some documents.
+
+    Args:
+      vectors: `Vectors`.
+      rows: ``[n]`` row numbers.
+
+    Returns:
+      `Vectors` of ``n`` documents.
+    """
+    dense = None if vectors.dense is None else vectors.dense[np.asarray(rows)]
+    return Vectors(dense, None if vectors.sparse is None else terms_room.take(vectors.sparse, rows))
+
+
+def scores(left: Vectors, right: Vectors, truth: Judged, *, similarity: Callable = retrieval.dot) -> dict[str, float]:
+    """Means of `per_query`.
+
+    Args:
+      left: queries.
+      right: documents.
+      truth: what is right.
+      similarity: as for `per_query`.
+
+    Returns:
+      ``{"rank_loss": …, "map": …, "p@10": …}``.
+    """
+    found = per_query(left, right, truth, similarity=similarity)
+    return {name: float(values.mean()) for name, values in found.items()}
+
+
+def validator(encode: Callable, truth: Judged, *, metric: str = "map") -> Callable[[object], float]:
+    """The validation score of early stopping, higher is better.
+
+    Args:
+      encode: function of params giving ``(left, right)`` `Vectors`.
+      truth: held-out links.
+      metric: one of `METRICS`; the ranking loss, as in 003 §2.3, counts negatively.
+
+    Returns:
+      Function of params.
+
+    Raises:
+      ValueError: for another metric.
+
+    Example:
+      >>> documents = Vectors(np.array([[1.0], [3.0], [2.0]]))
+      >>> found = judged([[0, 2]], (3, 3), left_out=[[[0, 0]]])
+      >>> validator(lambda params: (documents, documents), found, metric="rank_loss")(None)
+      -1.0
+    """
+    checks.expect(metric in METRICS, "metric", f"one of {', '.join(METRICS)}", repr(metric))
+    sign = -1.0 if metric == "rank_loss" else 1.0
+    return lambda params: sign * scores(*encode(params), truth)[metric]

@@ -9,7 +9,7 @@ MRR on Wikipedia EN-ES and .9806 on Europarl EN-ES, above CCA .7378 / .9705, CL-
     python experiments/platt2010_mates.py --preset quick --out /tmp/quick
     python experiments/platt2010_mates.py --preset paper --release /path/to/europarl/txt
 
-Time: quick under a minute on two cores. full: about an hour and a half for all tables, of which EN-ES takes a third.
+Time: quick under a minute on two cores. full: about forty minutes on one core for all tables.
 `paper` reads the official Europarl release (EN-ES, the paper's own years); nobody has run it here, for want of the
 release.
 """

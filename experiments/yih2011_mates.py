@@ -10,8 +10,9 @@ gains less.
     JAXSIM_DATA=/path/to/corpora python experiments/yih2011_mates.py --preset full
     python experiments/yih2011_mates.py --preset quick --out /tmp/quick
 
-Time: quick under a minute on two cores. full: about two hours for all tables and rows (OPCA, CCA and CL-LSI come from
-the cache of platt2010_mates where that ran before).
+Time: quick under a minute on two cores. full, on one core: 5 to 15 minutes a table, but 90 minutes for en-es and two to
+three hours for en-es-unseen, whose training pairs are many (OPCA, CCA and CL-LSI come from the cache of platt2010_mates
+where that ran before).
 """
 
 from __future__ import annotations

@@ -91,6 +91,7 @@ def shard(documents: Terms, mesh: Mesh, *, groups: np.ndarray | None = None) -> 
       ValueError: for another mesh, or groups of another length.
 
     Example:
+      >>> import scipy.sparse
       >>> documents = terms_room.from_scipy(scipy.sparse.identity(3, format="csr"))
       >>> shard(documents, jax.make_mesh((1,), ("pairs",))).ids.tolist()
       [0, 1, 2]

@@ -11,7 +11,7 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from jaxsim import all_pairs, features, metrics, pairs, records, significance, terms, text
+from jaxsim import all_pairs, features, metrics, pairs, papers, records, significance, terms, text
 from jaxsim.data import reuters21578, splits, word_frequency
 from jaxsim.features import Featured
 from jaxsim.optim import Fit
@@ -218,7 +218,10 @@ def judge(out: Path, table: str, *, publish: bool) -> None:
                     (off if worse else close).append(f"{lower} is above by {-gap:.4f} {name}{told}")
                 elif pvalue is not None and pvalue >= ALPHA:
                     close.append(f"above {lower} by only {gap:.4f} {name}{told}")
-        record["status"] = "within noise: " + "; ".join(close) if close else "reproduced"
+        printed = row in ORDER or any(row == one.row for one in papers.TABLES[record["paper"]].rows)
+        record["status"] = "reproduced" if printed else "no row of the paper's table"
+        if close:
+            record["status"] = "within noise: " + "; ".join(close)
         if off:
             record["status"] = "off: " + "; ".join(off + close)
         record["best_set"] = row in best

@@ -22,14 +22,13 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from safetensors.numpy import save as bytes_from_tensors
 
-from jaxsim import __version__, checks, io, text
+from jaxsim import __version__, checks, io, text, tokens
 from jaxsim.model import WEIGHTINGS, Model
 from jaxsim.models.projection import Projection
 
@@ -234,11 +233,8 @@ def _characters() -> Iterator[str]:
 
 @functools.cache
 def _ranges(holds: Callable[[str], object]) -> str:
-    """The inside of a character class, as literal characters so that every regular expression engine reads it."""
-    codes = [ord(char) for char in _characters() if holds(char)]
-    breaks = [i for i in range(1, len(codes)) if codes[i] != codes[i - 1] + 1]
-    spans = [(codes[a], codes[b - 1]) for a, b in pairwise([0, *breaks, len(codes)])]
-    return "".join(f"{re.escape(chr(a))}-{re.escape(chr(b))}" if a < b else re.escape(chr(a)) for a, b in spans)
+    """The characters that something holds of, as the inside of a character class."""
+    return tokens.character_class([ord(char) for char in _characters() if holds(char)])
 
 
 _LOAD = {

@@ -19,7 +19,7 @@ from jaxsim.data.pairs import Pairs, tokenize
 from jaxsim.models import projection
 from jaxsim.models.projection import Projection
 from jaxsim.terms import Terms
-from jaxsim.vectors import Vectors
+from jaxsim.vectors import Vectors, take
 
 Counts = tuple[scipy.sparse.csr_matrix, scipy.sparse.csr_matrix]
 
@@ -221,20 +221,6 @@ def by_source(left: Vectors, right: Vectors, sources: np.ndarray) -> dict[str, d
         if rows.size > 1:
             found[source] = scores(take(left, rows), take(right, rows))
     return found
-
-
-def take(vectors: Vectors, rows: np.ndarray) -> Vectors:
-    """Some documents.
-
-    Args:
-      vectors: `Vectors`.
-      rows: ``[n]`` row numbers.
-
-    Returns:
-      `Vectors` of ``n`` documents.
-    """
-    dense = None if vectors.dense is None else vectors.dense[np.asarray(rows)]
-    return Vectors(dense, None if vectors.sparse is None else terms.take(vectors.sparse, rows))
 
 
 def validator(sides: tuple[Terms, Terms], *, activation: Callable | None = None) -> Callable[[object], float]:

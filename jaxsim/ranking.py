@@ -13,8 +13,7 @@ import numpy as np
 import scipy.sparse
 
 from jaxsim import checks, metrics, retrieval
-from jaxsim import terms as terms_room
-from jaxsim.vectors import Vectors
+from jaxsim.vectors import Vectors, take
 
 METRICS = ("rank_loss", "map", "p@10")
 _BLOCK = 256
@@ -118,20 +117,6 @@ def _misordered(scores: np.ndarray, labels: np.ndarray, out: np.ndarray) -> floa
     if not others.size:
         return 0.0
     return float(np.mean(1 - np.searchsorted(others, scores[labels], side="left") / others.size))
-
-
-def take(vectors: Vectors, rows: np.ndarray) -> Vectors:
-    """Some documents.
-
-    Args:
-      vectors: `Vectors`.
-      rows: ``[n]`` row numbers.
-
-    Returns:
-      `Vectors` of ``n`` documents.
-    """
-    dense = None if vectors.dense is None else vectors.dense[np.asarray(rows)]
-    return Vectors(dense, None if vectors.sparse is None else terms_room.take(vectors.sparse, rows))
 
 
 def scores(left: Vectors, right: Vectors, truth: Judged, *, similarity: Callable = retrieval.dot) -> dict[str, float]:

@@ -10,8 +10,10 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxsim import checks
+from jaxsim import terms as terms_room
 from jaxsim.terms import Terms
 
 
@@ -32,6 +34,20 @@ class Vectors(NamedTuple):
         if self.dense is None and self.sparse is None:
             raise ValueError("vectors: expected a dense or a sparse part, got neither")
         return self.dense.shape[0] if self.dense is not None else self.sparse.num_docs
+
+
+def take(vectors: Vectors, rows: np.ndarray) -> Vectors:
+    """Some documents.
+
+    Args:
+      vectors: `Vectors`.
+      rows: ``[n]`` row numbers.
+
+    Returns:
+      `Vectors` of ``n`` documents.
+    """
+    dense = None if vectors.dense is None else vectors.dense[np.asarray(rows)]
+    return Vectors(dense, None if vectors.sparse is None else terms_room.take(vectors.sparse, rows))
 
 
 def _floating(array, argument: str) -> jax.Array:

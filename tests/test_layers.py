@@ -17,7 +17,7 @@ ROOMS = (
     (1, {"vectors"}),
     (2, {"losses", "sweep"}),
     (3, {"sharding"}),
-    (3, {"text", "markup", "features"}),
+    (3, {"text", "tokens", "markup", "features"}),
     (3, {"linalg", "krylov", "covariance"}),
     (3, {"pairs"}),
     (3, {"optim", "checkpoints"}),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from jaxsim import text
+from jaxsim import text, tokens
 
 
 def test_words_are_nfc_lower_case_word_characters():
@@ -49,10 +49,10 @@ def test_japanese_needs_and_uses_a_segmenter():
 
 def test_missing_segmenter_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "fugashi", None)
-    text._japanese_tagger.cache_clear()
+    tokens._japanese_tagger.cache_clear()
     with pytest.raises(ImportError, match=r"pip install 'jaxsim-text\[ja\]'"):
         text.words_ja("文書")
-    text._japanese_tagger.cache_clear()
+    tokens._japanese_tagger.cache_clear()
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from jaxsim import checks, losses, optim, sharding
 from jaxsim import terms as terms_room
 from jaxsim.methods import collapse
+from jaxsim.methods.groups import checked_groups
 from jaxsim.models.projection import Projection
 from jaxsim.models.projection import encode as encode_projection
 from jaxsim.optim import Fit
@@ -75,11 +75,11 @@ def sides(params: Sides) -> tuple[Projection, Projection]:
     return (params, params) if isinstance(params, Projection) else tuple(params)
 
 
-def distance_penalty(params: Sides, start: Sides) -> jax.Array:
-    r"""``½‖A - A₀‖²``, 000 §3.2, summed over the matrices that are learned.
+def distance_penalty(params, start) -> jax.Array:
+    r"""``½‖A - A₀‖²``, 000 §3.2, summed over all that is learned.
 
     Args:
-      params: current parameters.
+      params: current parameters, any pytree of arrays.
       start: parameters at the start, the same structure.
 
     Returns:
@@ -180,35 +180,6 @@ def checked_start(init, left: Terms, right: Terms, *, activation: Callable | Non
         return init
     scale = jnp.sqrt(sum(jnp.mean((output / peak) ** 2) for output in outputs) / 2)
     return jax.tree.map(lambda weights: weights / peak / scale, small)
-
-
-def checked_groups(groups, num_pairs: int) -> jax.Array:
-    """Group numbers, of any integers, as int32 from 0.
-
-    Args:
-      groups: ``[m]`` or ``[m, c]`` integers.
-      num_pairs: ``m``.
-
-    Returns:
-      ``[m, c]`` int32; equal where ``groups`` are.
-
-    Raises:
-      ValueError: for another shape, numbers that are not whole, or a single group of several pairs (no negatives).
-
-    Example:
-      >>> checked_groups([7, 2**40, 7], 3).tolist()
-      [[0], [1], [0]]
-    """
-    groups = np.asarray(groups)
-    fits = groups.ndim in (1, 2) and groups.shape[:1] == (num_pairs,) and 0 not in groups.shape[1:]
-    checks.expect(fits and np.issubdtype(groups.dtype, np.integer), "groups",
-                  f"{num_pairs} integers (one a pair), or as many rows of them",
-                  f"{groups.dtype} of shape {groups.shape}")
-    columns = [np.unique(column, return_inverse=True)[1] for column in groups.reshape(num_pairs, -1).T]
-    fewest = min(int(column.max()) + 1 for column in columns)
-    checks.expect(fewest > 1 or num_pairs == 1, "groups", "at least two groups (no pair has a negative otherwise)",
-                  fewest)
-    return jnp.asarray(np.stack(columns, axis=1), jnp.int32)
 
 
 def start_norm(start: Sides) -> float:

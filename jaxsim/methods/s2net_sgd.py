@@ -17,7 +17,8 @@ import scipy.sparse
 
 from jaxsim import checks, losses, optim
 from jaxsim import terms as terms_room
-from jaxsim.methods.s2net import Sides, checked_groups, checked_start, sides
+from jaxsim.methods.groups import checked_groups
+from jaxsim.methods.s2net import Sides, checked_start, sides
 from jaxsim.models.projection import encode as encode_projection
 from jaxsim.optim import Fit
 from jaxsim.terms import Slices, Terms

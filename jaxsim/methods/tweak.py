@@ -19,6 +19,7 @@ from jaxsim import checks, losses, optim
 from jaxsim.features import Featured
 from jaxsim.methods import collapse, quadratic_forms
 from jaxsim.methods.quadratic_forms import Forms
+from jaxsim.methods.s2net import distance_penalty
 from jaxsim.models.term_weights import TermWeights
 from jaxsim.optim import Fit
 from jaxsim.pairs import LabelledPairs, Preferences, labelled, preferences
@@ -50,23 +51,6 @@ class Data:
     loss: Callable = losses.squared
 
 
-def penalty(params, centre) -> jax.Array:
-    """``½‖w - c‖²``.
-
-    Args:
-      params: pytree of arrays.
-      centre: of the same structure.
-
-    Returns:
-      Scalar.
-
-    Example:
-      >>> float(penalty(jnp.ones(4), jnp.zeros(4)))
-      2.0
-    """
-    return 0.5 * sum(jax.tree.leaves(jax.tree.map(lambda a, b: jnp.sum((a - b) ** 2), params, centre)))
-
-
 def objective(params: TermWeights, data: Data) -> jax.Array:
     r"""Mean loss of the labelled pairs (004 Eq. 4 and 5 without their constant factor), plus ``α/2 ‖w - c‖²``.
 
@@ -78,7 +62,7 @@ def objective(params: TermWeights, data: Data) -> jax.Array:
       Scalar.
     """
     scores = quadratic_forms.cosines(params.weights, data.forms)
-    return jnp.mean(data.loss(data.labels, scores)) + data.alpha * penalty(params, data.centre)
+    return jnp.mean(data.loss(data.labels, scores)) + data.alpha * distance_penalty(params, data.centre)
 
 
 def preference_objective(params: TermWeights, data: Data) -> jax.Array:
@@ -93,7 +77,7 @@ def preference_objective(params: TermWeights, data: Data) -> jax.Array:
     """
     better, worse = jnp.split(quadratic_forms.cosines(params.weights, data.forms), 2)
     loss = losses.logistic_pairwise(better - worse, gamma=data.gamma)
-    return jnp.mean(loss) + data.alpha * penalty(params, data.centre)
+    return jnp.mean(loss) + data.alpha * distance_penalty(params, data.centre)
 
 
 def least_squares(documents: Featured, values) -> TermWeights:

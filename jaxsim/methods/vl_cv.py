@@ -18,7 +18,8 @@ import jax.numpy as jnp
 from jaxsim import checks, losses, optim, vectors
 from jaxsim.features import Featured
 from jaxsim.methods import collapse
-from jaxsim.methods.tweak import checked_sides, penalty
+from jaxsim.methods.s2net import distance_penalty
+from jaxsim.methods.tweak import checked_sides
 from jaxsim.models import concepts
 from jaxsim.models.concepts import Concepts
 from jaxsim.models.projection import Projection
@@ -72,8 +73,8 @@ def objective(params: Concepts, data: Data) -> jax.Array:
     better = vectors.dot(left[data.pairs.better_left], right[data.pairs.better_right])
     worse = vectors.dot(left[data.pairs.worse_left], right[data.pairs.worse_right])
     loss = jnp.mean(losses.logistic_pairwise(better - worse, gamma=data.gamma))
-    return (loss + data.alpha * penalty(params.features, data.centre.features)
-            + data.beta * penalty(params.weights, data.centre.weights))
+    return (loss + data.alpha * distance_penalty(params.features, data.centre.features)
+            + data.beta * distance_penalty(params.weights, data.centre.weights))
 
 
 def checked_start(init, left: Featured, right: Featured) -> Concepts:

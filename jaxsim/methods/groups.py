@@ -1,0 +1,38 @@
+"""Pairs that are no negatives of each other, as numbered groups: near-duplicates, or answers of one question."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim import checks
+
+
+def checked_groups(groups, num_pairs: int) -> jax.Array:
+    """Group numbers, of any integers, as int32 from 0.
+
+    Args:
+      groups: ``[m]`` or ``[m, c]`` integers.
+      num_pairs: ``m``.
+
+    Returns:
+      ``[m, c]`` int32; equal where ``groups`` are.
+
+    Raises:
+      ValueError: for another shape, numbers that are not whole, or a single group of several pairs (no negatives).
+
+    Example:
+      >>> checked_groups([7, 2**40, 7], 3).tolist()
+      [[0], [1], [0]]
+    """
+    groups = np.asarray(groups)
+    fits = groups.ndim in (1, 2) and groups.shape[:1] == (num_pairs,) and 0 not in groups.shape[1:]
+    checks.expect(fits and np.issubdtype(groups.dtype, np.integer), "groups",
+                  f"{num_pairs} integers (one a pair), or as many rows of them",
+                  f"{groups.dtype} of shape {groups.shape}")
+    columns = [np.unique(column, return_inverse=True)[1] for column in groups.reshape(num_pairs, -1).T]
+    fewest = min(int(column.max()) + 1 for column in columns)
+    checks.expect(fewest > 1 or num_pairs == 1, "groups", "at least two groups (no pair has a negative otherwise)",
+                  fewest)
+    return jnp.asarray(np.stack(columns, axis=1), jnp.int32)

@@ -51,7 +51,7 @@ def train_all(data: Data, sizes: Sizes, name: str) -> dict[str, System]:
             continue
         say(f"{name}: {row}: dev {data.metric} {dev_score(data, found[row].scores):.4f}, {found[row].seconds:.1f} s")
     if "s2net" in found:
-        found["s2net-terms"] = s2net_terms(data, sizes, found["s2net"])
+        found["s2net-terms"] = s2net_terms(data, sizes, found["s2net"], found["log-tfidf"])
     return found
 
 

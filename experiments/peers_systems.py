@@ -145,10 +145,8 @@ def s2net(data: Data, sizes: Sizes) -> System:
                 lambda gamma: ours(data, sizes, method="s2net", gamma=gamma)[1])
 
 
-def s2net_terms(data: Data, sizes: Sizes, learned: System) -> System:
+def s2net_terms(data: Data, sizes: Sizes, learned: System, words: System) -> System:
     """The words themselves beside the vectors, as ``jaxsim search --terms`` has them."""
-    words = untrained(data, sizes)
-
     def mixed(ranking: Ranking, share: float):
         ways = zip(learned.scores(ranking), words.scores(ranking), strict=True)
         return tuple(None if a is None else (1 - share) * a + share * b for a, b in ways)

@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
+
 import jax
 import numpy as np
 import pytest
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
+
+
+def pytest_configure(config) -> None:
+    """Programs that one process of the tests compiles, its workers and the commands they start need not."""
+    if hasattr(config, "workerinput") or "JAX_COMPILATION_CACHE_DIR" in os.environ:
+        return
+    config.compiled_programs = tempfile.mkdtemp(prefix="jaxsim-compiled-")
+    for name, value in {"jax_compilation_cache_dir": config.compiled_programs,
+                        "jax_persistent_cache_min_compile_time_secs": 0.0,
+                        "jax_persistent_cache_min_entry_size_bytes": -1}.items():  # fmt: skip
+        jax.config.update(name, value)  # this process; the others read the environment
+        os.environ[name.upper()] = str(value)
+
+
+def pytest_unconfigure(config) -> None:
+    """The programs go when the tests are done."""
+    shutil.rmtree(getattr(config, "compiled_programs", ""), ignore_errors=True)
 
 
 @pytest.fixture

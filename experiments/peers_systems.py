@@ -74,7 +74,7 @@ class Sizes:
     mixes: tuple[float, ...] = (0.2, 0.4, 0.6, 0.8)
 
 
-FULL = Sizes(k=300, epochs=60, patience=6, limit=None, rates=(0.003, 0.01, 0.03, 0.1), batches=(64, 256),
+FULL = Sizes(k=300, epochs=40, patience=4, limit=None, rates=(0.003, 0.01, 0.03), batches=(128, 512),
              gammas=(5.0, 10.0, 20.0), noises=(1e-4, 1e-3, 1e-2))
 QUICK = Sizes(k=20, epochs=2, patience=2, limit=300, rates=(0.01,), batches=(64,), gammas=(10.0,), noises=(1e-4,))
 

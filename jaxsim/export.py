@@ -135,7 +135,7 @@ def _exportable(model: Model) -> tuple[str, ...]:
                   "after the average)", model.activation)
     for language in model.languages:
         checks.expect(text.tokenizer(language) is text.words, "model.languages",
-                      "languages whose words are runs of letters (this one's are cut by a dictionary)", language)
+                      "languages whose words are runs of letters (this one's are cut otherwise)", language)
     words = model.vocabulary.terms
     wrong = next((word for word in words if text.words(word, lower=False) != [word]), None)
     checks.expect(wrong is None, "model.vocabulary", "words as text.words cuts them", repr(wrong))

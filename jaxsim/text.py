@@ -21,7 +21,7 @@ import scipy.sparse as sp
 
 from jaxsim import checks
 from jaxsim.markup import prose
-from jaxsim.tokens import tokenizer, word_marks, words, words_ja
+from jaxsim.tokens import tokenizer, word_marks, words, words_ja, words_unspaced
 
 __all__ = [
     "Vocabulary",
@@ -34,6 +34,7 @@ __all__ = [
     "word_marks",
     "words",
     "words_ja",
+    "words_unspaced",
 ]
 
 

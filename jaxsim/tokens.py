@@ -9,7 +9,13 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from itertools import chain, pairwise
 
+from jaxsim import checks
+
 _PLAIN_WORD = re.compile(r"\w+")
+_CODE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]+)*")
+# Scripts without spaces between words, as the insides of character classes.
+_UNSPACED = {"zh": "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff", "th": "\u0e00-\u0e7f",
+             "lo": "\u0e80-\u0eff", "km": "\u1780-\u17ff", "my": "\u1000-\u109f"}  # fmt: skip
 
 
 def character_class(codes: Sequence[int]) -> str:
@@ -28,7 +34,6 @@ def character_class(codes: Sequence[int]) -> str:
     breaks = [i for i in range(1, len(codes)) if codes[i] != codes[i - 1] + 1]
     spans = [(codes[a], codes[b - 1]) for a, b in pairwise([0, *breaks, len(codes)])]
     return "".join(f"{re.escape(chr(a))}-{re.escape(chr(b))}" if a < b else re.escape(chr(a)) for a, b in spans)
-
 
 
 @functools.cache
@@ -114,17 +119,55 @@ def words_ja(text: str, *, lower: bool = True) -> list[str]:
     return words(" ".join(pieces), lower=lower)
 
 
-def tokenizer(language: str) -> Callable[[str], list[str]]:
-    """The word splitter for a language code: `words_ja` for ``"ja"``, `words` for all others.
+@functools.cache
+def words_unspaced(language: str) -> Callable[[str], list[str]]:
+    """Words of texts in a script without spaces: overlapping pairs of letters, other scripts' words as they are.
+
+    A letter is a character with the marks that follow it. A run of one letter is a word.
 
     Args:
-      language: ISO 639-1 code such as ``"en"``.
+      language: ``"zh"``, ``"th"``, ``"lo"``, ``"km"`` or ``"my"``.
+
+    Returns:
+      A function as `words`.
+
+    Example:
+      >>> words_unspaced("zh")("比较 JAX 与文本相似度")
+      ['比较', 'jax', '与文', '文本', '本相', '相似', '似度']
+    """
+    script = _UNSPACED[language]
+    piece = re.compile(rf"[{script}]+|[^{script}]+")
+    letter = re.compile(rf".[{word_marks()}]*", re.DOTALL)
+    inside = re.compile(f"[{script}]")
+
+    def cut(text: str, *, lower: bool = True) -> list[str]:
+        found = []
+        for part in chain.from_iterable(map(piece.findall, words(text, lower=lower))):
+            letters = letter.findall(part) if inside.match(part) else [part]
+            found += map(sys.intern, ["".join(two) for two in pairwise(letters)] or letters)
+        return found
+
+    return cut
+
+
+def tokenizer(language: str) -> Callable[[str], list[str]]:
+    """The word splitter for a language code.
+
+    `words_ja` for ``"ja"``, `words_unspaced` for Chinese, Thai, Lao, Khmer and Burmese, and `words` for all others.
+
+    Args:
+      language: ISO 639-1 code such as ``"en"``; what follows a hyphen, as in ``"pt-BR"``, changes nothing.
 
     Returns:
       A function from a text to its list of words.
+
+    Raises:
+      ValueError: for what is no language code, such as ``"english"``.
 
     Example:
       >>> tokenizer("es")("Hola mundo")
       ['hola', 'mundo']
     """
-    return words_ja if language == "ja" else words
+    checks.expect(_CODE.fullmatch(language), "language", "a code such as en, es or pt-BR", repr(language))
+    code = language.partition("-")[0]
+    return words_ja if code == "ja" else words_unspaced(code) if code in _UNSPACED else words

@@ -195,6 +195,7 @@ def _bare(model):
     (["train", "--pairs", "pairs.tsv", "--out", "m", "--dev", "none.tsv"], "none.tsv: No such file or directory"),
     (["train", "--pairs", "-", "--out", "m", "--dev", "-"], "--pairs, --dev: expected standard input (-) once"),
     (["train", "--pairs", "pairs.tsv", "--out", "m", "--languages", "en"], "--languages: expected two language codes"),
+    (["train", "--pairs", "pairs.tsv", "--out", "m", "--languages", "en,spanish"], "language: expected a code"),
     (["train", "--pairs", "pairs.tsv", "--out", "m", "--left", "q", "--right", "d"],
      "pairs.tsv, line 1: left: expected the column 'q', got the columns"),
     (["train", "--pairs", "texts.txt", "--out", "m"], "texts.txt, line 1: expected at least two columns"),

@@ -47,6 +47,26 @@ def test_japanese_needs_and_uses_a_segmenter():
     assert text.tokenizer("ja") is text.words_ja and text.tokenizer("es") is text.words
 
 
+@pytest.mark.parametrize(
+    ("language", "given", "expected"),
+    [
+        ("zh", "机器学习，JAX 2.0！", ["机器", "器学", "学习", "jax", "2", "0"]),
+        ("zh-TW", "我", ["我"]),
+        ("zh", "", []),
+        ("th", "ที่นี่ ok", ["ที่นี่", "ok"]),
+        ("my", "မြန်မာ", ["မြန်", "န်မာ"]),
+    ],
+)
+def test_scripts_without_spaces_are_cut_into_pairs_of_letters(language, given, expected):
+    assert text.tokenizer(language)(given) == expected
+
+
+@pytest.mark.parametrize("wrong", ["english", "", "EN", "e", "en es"])
+def test_what_is_no_language_code_is_refused(wrong):
+    with pytest.raises(ValueError, match=f"language: expected a code such as en, es or pt-BR, got '{wrong}'"):
+        text.tokenizer(wrong)
+
+
 def test_missing_segmenter_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "fugashi", None)
     tokens._japanese_tagger.cache_clear()

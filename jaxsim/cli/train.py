@@ -37,8 +37,9 @@ def train(
     right: options.RightOption = None,
     label: options.LabelOption = None,
     id: options.IdOption = None,
-    languages: Annotated[str, typer.Option(metavar="CODE,CODE", help="Languages of left and right texts; ja is cut by "
-                                           "a dictionary, all others at what is no letter or digit.")] = "en,en",
+    languages: Annotated[str, typer.Option(metavar="CODE,CODE", help="Languages of left and right texts: ja is cut by "
+                                           "a dictionary, zh, th, lo, km and my into pairs of letters, all others at "
+                                           "what is no letter or digit.")] = "en,en",
     weighting: Annotated[Weighting, typer.Option(help="Term weights.")] = Weighting.LOG_TF_IDF,
     drop_top: Annotated[int, typer.Option(min=0, help="Most frequent terms left out.")] = 0,
     max_terms: Annotated[int, typer.Option(min=1, help="Terms kept at most.")] = 50_000,
@@ -59,13 +60,15 @@ def train(
     on. Without --left and --right, tables give columns 1 and 2, or those of a known pair of names in the first line,
     such as query and document or question and answer; JSON Lines and Parquet give a known pair of keys.
     """
-    from jaxsim import checks, io, training
+    from jaxsim import checks, io, text, training
 
     options.one_stdin(pairs=pairs, dev=dev)
     with naming(out):
         io.check_place(out)
     codes = tuple(code.strip() for code in languages.split(","))
     checks.expect(len(codes) == 2 and all(codes), "--languages", "two language codes such as en,es", languages)
+    for code in codes:
+        text.tokenizer(code)  # refuses what is no code
     share = _share(dev)
     checks.expect(share is None or 0 <= share < 1, "--dev", "a share in [0, 1), or a file of pairs", dev)
     columns = (codes, format, left, right, label, id)

@@ -33,6 +33,12 @@ _TABLES = {
     "en-ja": "English–Japanese web documentation",
     "en-it-speeches": "English–Italian Europarl, speeches",
     "en-it-lines": "English–Italian Europarl, single lines",
+    "en-it-sentences": "English–Italian Europarl, sentences",
+    "nfcorpus": "NFCorpus: pages' titles and abstracts",
+    "yih2010_reuters/table2": "Reuters-21578: term vectors",
+    "yih2010_reuters/table3": "Reuters-21578: concept vectors",
+    "bai2010_links/table1": "Wikispeedia: links split at random",
+    "bai2010_links/table3": "Wikispeedia: documents split, links inside each part",
 }
 
 
@@ -128,7 +134,7 @@ def _section(
     report_tables.belong_together(rows)
     paper = next(iter(rows.values()))["paper"]
     printed = papers.TABLES.get(paper)
-    text = f"\n### {_TABLES.get(table, table)}\n\n"
+    text = f"\n### {_title(experiment, table)}\n\n"
     if printed is not None:
         text += f"Beside {paper}: {printed.title} ({printed.data}).\n"
     text += report_tables.data(rows) + "\n"
@@ -139,11 +145,15 @@ def _section(
     if measured:
         text += report_tables.speed(measured)
     text += report_tables.naive(paper, tested) + report_tables.by_group(tested, paper) + report_tables.provenance(rows)
-    title = f"{experiment}: {_TABLES.get(table, table)}"
+    title = f"{experiment}: {_title(experiment, table)}"
     figures = {"": ("MRR against dimension", _curves(title, tested, paper)),
                "-training": ("Training curves", _training(title, tested, paper)),
                "-seconds": ("MRR against seconds", _seconds(title, tested, paper))}  # fmt: skip
     return text, {suffix: (what, figure) for suffix, (what, figure) in figures.items() if figure is not None}
+
+
+def _title(experiment: str, table: str) -> str:
+    return _TABLES.get(f"{experiment}/{table}", _TABLES.get(table, table))
 
 
 def _curves(title: str, rows: Mapping[str, dict[str, Any]], paper: str) -> bytes | None:

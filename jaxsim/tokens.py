@@ -57,6 +57,31 @@ def _marked_word() -> re.Pattern[str]:
     return re.compile(rf"\w+(?:[{word_marks()}]+\w*)*")
 
 
+def pieces(text: str, *, lower: bool = True) -> list[str]:
+    """As `words`, but equal tokens are separate strings: less work for what is only counted.
+
+    Args:
+      text: any string.
+      lower: fold to lower case.
+
+    Returns:
+      The tokens in order.
+
+    Example:
+      >>> pieces("One, two")
+      ['one', 'two']
+    """
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text)
+    text = text.lower() if lower else text
+    try:
+        text.encode("latin-1")  # no marks there, which need a slower search
+        word = _PLAIN_WORD
+    except UnicodeEncodeError:
+        word = _marked_word()
+    return word.findall(text)
+
+
 def words(text: str, *, lower: bool = True) -> list[str]:
     r"""Words of a text: runs of letters, digits, underscores and the marks that follow them, in its NFC form.
 
@@ -73,14 +98,7 @@ def words(text: str, *, lower: bool = True) -> list[str]:
       >>> words("हिन्दी में")
       ['हिन्दी', 'में']
     """
-    text = unicodedata.normalize("NFC", text)
-    text = text.lower() if lower else text
-    try:
-        text.encode("latin-1")  # no marks there, which need a slower search
-        word = _PLAIN_WORD
-    except UnicodeEncodeError:
-        word = _marked_word()
-    return list(map(sys.intern, word.findall(text)))
+    return list(map(sys.intern, pieces(text, lower=lower)))
 
 
 @functools.cache

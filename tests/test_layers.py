@@ -24,6 +24,7 @@ ROOMS = (
     (3, {"retrieval", "scorers"}),
     (3, {"metrics", "curves", "significance", "corrections"}),
     (4, {"models"}),
+    (4, {"corpus", "corpus_build", "corpus_words"}),
     (5, {"methods"}),
     (5, {"io"}),
     (5, {"data"}),

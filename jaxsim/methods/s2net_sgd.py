@@ -17,11 +17,14 @@ import scipy.sparse
 
 from jaxsim import checks, losses, optim
 from jaxsim import terms as terms_room
+from jaxsim.corpus import Documents
 from jaxsim.methods.groups import checked_groups
 from jaxsim.methods.s2net import Sides, checked_start, sides
 from jaxsim.models.projection import encode as encode_projection
 from jaxsim.optim import Fit
 from jaxsim.terms import Slices, Terms
+
+_SAMPLE = 4096  # documents of a corpus on disk that a start is checked against
 
 
 @functools.partial(
@@ -77,9 +80,17 @@ def _slots(counts: np.ndarray, batch_size: int) -> int:
     return max(longest, 1)
 
 
+def _rows(side: Terms | Documents) -> tuple[Callable[[np.ndarray], scipy.sparse.csr_matrix], np.ndarray]:
+    """A function from numbers of documents to their rows, and the lengths of all."""
+    if isinstance(side, Documents):
+        return side.rows, side.lengths()
+    matrix = terms_room.to_scipy(side)
+    return matrix.__getitem__, np.diff(matrix.indptr)
+
+
 def fit(
-    left: Terms,
-    right: Terms,
+    left: Terms | Documents,
+    right: Terms | Documents,
     *,
     init,
     key: jax.Array,
@@ -98,7 +109,7 @@ def fit(
     """Learns the projection from mates by Adam over minibatches.
 
     Args:
-      left: weighted documents, ``[m, num_terms]``.
+      left: weighted documents, ``[m, num_terms]``; a side of a corpus on disk is read batch by batch.
       right: their mates: row i belongs to row i.
       init: start ``A₀``, a `Projection` or a pair of them, as for `s2net.fit`.
       key: PRNG key of the order of the pairs.
@@ -133,8 +144,8 @@ def fit(
 
     Relations: `s2net.fit` is the exact form; with ``batch_size = m`` both have the same objective.
     """
-    checks.kind(left, "left", Terms)
-    checks.kind(right, "right", Terms)
+    checks.kind(left, "left", Terms, Documents)
+    checks.kind(right, "right", Terms, Documents)
     checks.expect(left.num_docs == right.num_docs, "right", f"{left.num_docs} documents (as left)", right.num_docs)
     m = left.num_docs
     checks.expect(m >= 2, "left", "at least two pairs", m)
@@ -144,18 +155,20 @@ def fit(
     checks.expect(0 < gamma < float("inf"), "gamma", "a positive number", gamma)
     checks.expect(0 < learning_rate < float("inf"), "learning_rate", "a positive number", learning_rate)
     checks.positive_int(max_iter, "max_iter")
-    start = checked_start(init, left, right, activation=activation)
+    some = [side if isinstance(side, Terms) else terms_room.from_scipy(side.rows(slice(0, _SAMPLE)))
+            for side in (left, right)]
+    start = checked_start(init, *some, activation=activation)
     groups = np.asarray(checked_groups(np.arange(m) if groups is None else groups, m))
-    rows = [terms_room.to_scipy(side) for side in (left, right)]
-    slots = [_slots(np.diff(side.indptr), batch_size) for side in rows]
-    scale = jnp.asarray(gamma, left.values.dtype)
+    rows, lengths = zip(*map(_rows, (left, right)), strict=True)
+    slots = [_slots(counts, batch_size) for counts in lengths]
+    scale = jnp.asarray(gamma, some[0].values.dtype)
     per_epoch = m // batch_size
 
     def batches(epoch_key: jax.Array) -> Iterator[Batch]:
         order = np.asarray(jax.random.permutation(epoch_key, m))
         for i in range(per_epoch):
             chosen = order[i * batch_size : (i + 1) * batch_size]
-            sides_ = [_documents(side[chosen], size) for side, size in zip(rows, slots, strict=True)]
+            sides_ = [_documents(side(chosen), size) for side, size in zip(rows, slots, strict=True)]
             yield Batch(*sides_, scale, jnp.asarray(groups[chosen]), activation)
 
     size = sum(leaf.size for leaf in jax.tree.leaves(start))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
-from jaxsim import checks, metrics, retrieval
+from jaxsim import checks, retrieval
 from jaxsim.vectors import Vectors, take
 
 METRICS = ("rank_loss", "map", "p@10")
@@ -103,20 +103,28 @@ def per_query(
         rows = np.arange(start, min(start + _BLOCK, truth.queries.size))
         # One shape for all blocks: the last query is repeated at the end.
         padded = np.minimum(np.arange(start, start + min(_BLOCK, truth.queries.size)), truth.queries.size - 1)
-        scores = np.array(score(padded), np.float64)[: rows.size]
+        scores = np.asarray(score(padded))[: rows.size]
+        checks.expect(bool(np.isfinite(scores).all()), "left, right", "vectors of finite scores", "NaN or infinity")
         labels, out = truth.relevant[rows].toarray() == 1, truth.left_out[rows].toarray() == 1
-        scores[out] = -np.inf
-        found["map"].append(metrics.average_precision(scores, labels))
-        found["p@10"].append(metrics.precision_at(scores, labels, k=10))
-        found["rank_loss"].append([_misordered(*lists) for lists in zip(scores, labels, out, strict=True)])
-    return {name: np.concatenate(values) for name, values in found.items()}
+        for one in map(_of_list, scores, labels, out):
+            for name, value in one.items():
+                found[name].append(value)
+    return {name: np.asarray(values, np.float64) for name, values in found.items()}
 
 
-def _misordered(scores: np.ndarray, labels: np.ndarray, out: np.ndarray) -> float:
-    others = np.sort(scores[~labels & ~out])
-    if not others.size:
-        return 0.0
-    return float(np.mean(1 - np.searchsorted(others, scores[labels], side="left") / others.size))
+def _of_list(scores: np.ndarray, labels: np.ndarray, out: np.ndarray) -> dict[str, float]:
+    """The metrics of one query from the ranks of its relevant documents; no list is put in order with its numbers."""
+    mine, rest = np.flatnonzero(labels), np.flatnonzero(~labels & ~out)
+    mine = mine[np.argsort(-scores[mine], kind="stable")]
+    others = np.sort(scores[rest])
+    below, up_to = (np.searchsorted(others, scores[mine], side=side) for side in ("left", "right"))
+    before = others.size - up_to
+    for place in np.flatnonzero(up_to > below):  # ties, which go to the lower row
+        before[place] += np.count_nonzero(scores[rest[rest < mine[place]]] == scores[mine[place]])
+    number = np.arange(1, mine.size + 1)
+    ranks = number + before
+    return {"rank_loss": float(np.mean(1 - below / others.size)) if others.size else 0.0,
+            "map": float(np.mean(number / ranks)), "p@10": float(np.count_nonzero(ranks <= 10) / 10)}
 
 
 def scores(left: Vectors, right: Vectors, truth: Judged, *, similarity: Callable = retrieval.dot) -> dict[str, float]:

@@ -107,11 +107,11 @@ def test_rows_are_recorded_and_judged(scripts, data, tmp_path, name):
     assert found["ssi-asym"]["config"]["identity"] in made.settings.identities
     assert all(record["status"] for record in found.values()) and any(r["best_set"] for r in found.values())
     assert not [path for path in (tmp_path / "cache").iterdir() if "ssi-asym" in path.name]
-    again = scripts[0].trained(made, "ssi-diag", scripts[0].ssi_diag.fit, 0, max_iter=made.settings.max_iter,
+    again = scripts[0].trained(made, "ssi-diag", scripts[0].ssi_diag.fit, 0, max_iter=made.settings.diag_iter,
                                **scripts[0].diagonals(made)[0])
     first = scripts[0].ssi_diag.fit(
         made.parts["train"].tfidf(), made.parts["train"].tfidf(), made.links, key=jax.random.key(0),
-        known=made.parts["train"].own(), triples=300, max_iter=made.settings.max_iter, validate=made.validate,
+        known=made.parts["train"].own(), triples=300, max_iter=made.settings.diag_iter, validate=made.validate,
         patience=made.settings.patience, **scripts[0].diagonals(made)[0])
     np.testing.assert_array_equal(again.params[0].scale, first.params[0].scale)
 

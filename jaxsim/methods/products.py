@@ -24,10 +24,11 @@ class Products:
         Args:
           left: queries.
           right: documents over the same vocabulary.
-          diagonal: ``[num_terms]``, the diagonal of D.
+          diagonal: the diagonal of D, ``[num_terms]`` or one number for all terms.
           table: how many pairs of query and document there may be at most for all products to be computed at once.
         """
-        scale = scipy.sparse.diags_array(np.asarray(diagonal, left.values.dtype))
+        self.shape = left.num_docs, right.num_docs
+        scale = scipy.sparse.diags_array(np.broadcast_to(np.asarray(diagonal, left.values.dtype), left.num_terms))
         self._left = scipy.sparse.csr_matrix(terms_room.to_scipy(left) @ scale)
         self._right = terms_room.to_scipy(right)
         self._table = None

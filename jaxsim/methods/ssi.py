@@ -123,6 +123,7 @@ def fit(
     margin: float = 1.0,
     learning_rate: float = 0.03,
     max_terms: int | None = 200,
+    products: Products | None = None,
     triples: int = 100_000,
     max_iter: int = 10,
     validate: Callable | None = None,
@@ -150,6 +151,8 @@ def fit(
       learning_rate: fixed.
       max_terms: how many of its strongest terms the low-rank part sees of a document; None for all. The product with D
         always sees all.
+      products: ``Products(left, right, 1.0)``, which fits of many settings can share; computed unless given. Only where
+        ``identity`` is one number.
       triples: triples an epoch, rounded up so that its chunks are of one size.
       max_iter: epochs.
       validate: function of params giving a score, higher is better; the best parameters are returned.
@@ -190,13 +193,19 @@ def fit(
     start_key, draw_key = jax.random.split(key)
     start = tuple(init_scale * jax.random.normal(one, shape, dtype)
                   for one, shape in zip(jax.random.split(start_key, len(shapes)), shapes, strict=True))
-    data = Documents(*padded(left, max_terms), *padded(right, max_terms), jnp.asarray(margin, dtype))
+    of_queries = padded(left, max_terms)
+    of_documents = of_queries if right is left else padded(right, max_terms)
+    data = Documents(*of_queries, *of_documents, jnp.asarray(margin, dtype))
     links = triples_room.table(links, left.num_docs, right.num_docs, known=known)
-    products = None if diagonal is None else Products(left, right, diagonal)
+    weight = 1.0
+    if products is not None:
+        weight = shared_weight(identity, products, left, right)
+    elif diagonal is not None:
+        products = Products(left, right, diagonal)
 
     def chunks(epoch_key):
         for some in drawn(epoch_key, links, triples):
-            apart = jnp.zeros(some.query.shape, dtype) if products is None else products.apart(some)
+            apart = jnp.zeros(some.query.shape, dtype) if products is None else weight * products.apart(some)
             yield Example(some, apart)
 
     def whole(tables) -> tuple[Bilinear, Bilinear]:
@@ -209,6 +218,29 @@ def fit(
         checkpoint=checkpoint, checkpoint_every=checkpoint_every, progress=progress, label="SSI",
     )
     return found._replace(params=whole(found.params))
+
+
+def shared_weight(identity, products: Products, left: Terms, right: Terms) -> float:
+    """Checks products that fits share.
+
+    Args:
+      identity: b, one number.
+      products: `Products` of both sides with a diagonal of ones.
+      left: queries.
+      right: documents.
+
+    Returns:
+      b.
+
+    Raises:
+      ValueError: if ``identity`` is no number, or the products are of other sizes.
+    """
+    checks.kind(products, "products", Products)
+    checks.expect(identity is not None and np.ndim(identity) == 0, "products", "an identity of one number",
+                  "none" if identity is None else f"shape {np.shape(identity)}")
+    checks.expect(products.shape == (left.num_docs, right.num_docs), "products",
+                  f"those of {left.num_docs} queries and {right.num_docs} documents", products.shape)
+    return float(identity)
 
 
 def checked(left: Terms, right: Terms, *, identity, margin: float, init_scale: float) -> jax.Array | None:

@@ -21,7 +21,7 @@ from jaxsim import terms
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-PAGES = ("cross-language", "choose-a-method", "write-a-method", "accelerators")
+PAGES = ("cross-language", "choose-a-method", "write-a-method", "accelerators", "large-corpora")
 
 
 def page(name: str) -> str:
@@ -110,6 +110,15 @@ def test_cross_language(shell):
     assert all("a red coat" in text for text in searched(shell(back)))
     assert all("a red coat" in text for text in searched(after_training(shell(reverse))))
     assert "漁師は" in searched(after_training(shell(japanese)))[0]
+
+
+@pytest.mark.slow
+def test_large_corpora(shell):
+    make, train = start(shell, "large-corpora")
+    shell(f"{make}\nhead -n 200 pairs.tsv > some.tsv; mv some.tsv pairs.tsv")
+    told, *found = shell(train).splitlines()
+    assert re.fullmatch(r"200 pairs, \d[\d,]* terms, loss 0\.\d+", told) and len(found) == 3
+    assert (shell.work / "corpus" / "corpus.json").is_file() and not (shell.work / "corpus" / "reading").exists()
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim import checks, sweep
+from jaxsim.precision import checked
 from jaxsim.vectors import unit
 
 _BLOCK_ROWS = 256
@@ -100,26 +101,27 @@ def log(labels, scores, *, bound: float = 1e-6) -> jax.Array:
     return -(labels * jnp.log(scores) + (1 - labels) * jnp.log1p(-scores))
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(4,))
-def _all_pairs(left, right, gamma, groups, block_rows):
-    return _swept(left, right, gamma, groups, block_rows, False)
+@functools.partial(jax.custom_vjp, nondiff_argnums=(4, 5))
+def _all_pairs(left, right, gamma, groups, block_rows, precision):
+    return _swept(left, right, gamma, groups, block_rows, precision, False)
 
 
-def _swept(left, right, gamma, groups, block_rows, with_grad):
+def _swept(left, right, gamma, groups, block_rows, precision, with_grad):
     """The sum of the loss and, with its gradients in the unit vectors."""
     own, ids = jnp.sum(left * right, axis=-1), jnp.arange(left.shape[0], dtype=jnp.int32)
     rows, columns = sweep.Side(left, own, ids, groups), sweep.Side(right, own, ids, groups)
-    return sweep.finished(sweep.sweep(rows, columns, gamma, block_rows, with_grad=with_grad), left, right)
+    swept = sweep.sweep(rows, columns, gamma, block_rows, with_grad=with_grad, precision=precision)
+    return sweep.finished(swept, left, right)
 
 
-def _all_pairs_forward(left, right, gamma, groups, block_rows):
+def _all_pairs_forward(left, right, gamma, groups, block_rows, precision):
     # The gradient is ready when the loss is: three matrix products in all, no second pass, no m x m matrix.
-    total, d_left, d_right = _swept(left, right, gamma, groups, block_rows, True)
+    total, d_left, d_right = _swept(left, right, gamma, groups, block_rows, precision, True)
     return total, (gamma * d_left, gamma * d_right)
 
 
-def _all_pairs_backward(block_rows, saved, grad):
-    del block_rows
+def _all_pairs_backward(block_rows, precision, saved, grad):
+    del block_rows, precision
     d_left, d_right = saved
     return grad * d_left, grad * d_right, jnp.zeros_like(grad), None
 
@@ -159,7 +161,8 @@ def _alike(columns, dtype) -> jax.Array:
     return jnp.sum(sizes * (sizes - 1))
 
 
-def all_pairs_logistic(left, right, *, gamma=10.0, groups=None, block_size: int | None = None) -> jax.Array:
+def all_pairs_logistic(left, right, *, gamma=10.0, groups=None, block_size: int | None = None,
+                       precision: str | None = None) -> jax.Array:
     r"""Mean logistic loss over **all** negatives of a batch of pairs, in both directions, exactly (000 §4.1.1, Eq. 2).
 
     With :math:`c_{ij} = \cos(p_i, q_j)`,
@@ -178,6 +181,7 @@ def all_pairs_logistic(left, right, *, gamma=10.0, groups=None, block_size: int 
         question, are then no negatives of each other, and the mean is over the pairs of different groups. With
         ``[m, c]``, pairs that are equal in any column are none: one column for questions, say, one for answers.
       block_size: rows a block (256 unless given); any ``m`` will do, primes too.
+      precision: of the matrix products, as for `precision.matmul`; JAX's default for the device unless given.
 
     Returns:
       Scalar, in nats: log 2 for a collapsed model, 0 where there are no negatives (``m`` of 0 or 1, or one group).
@@ -218,4 +222,4 @@ def all_pairs_logistic(left, right, *, gamma=10.0, groups=None, block_size: int 
         return 0 * (jnp.sum(left) + jnp.sum(right))
     # Divided as a float: 2 m (m - 1) overflows 32-bit integers from m = 32,769 on.
     count = 2.0 * m * (m - 1.0) if groups is None else jnp.maximum(2 * negatives(groups, dtype), 1)
-    return _all_pairs(left, right, jnp.asarray(gamma, dtype), groups, block_rows) / count
+    return _all_pairs(left, right, jnp.asarray(gamma, dtype), groups, block_rows, checked(precision)) / count

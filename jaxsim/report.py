@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from jaxsim import papers, records, report_figures, report_tables
+from jaxsim import papers, records, report_figures, report_scale, report_tables
 
 _HEAD = """\
 # Benchmarks
@@ -39,6 +39,7 @@ _TABLES = {
     "yih2010_reuters/table3": "Reuters-21578: concept vectors",
     "bai2010_links/table1": "Wikispeedia: links split at random",
     "bai2010_links/table3": "Wikispeedia: documents split, links inside each part",
+    **report_scale.TABLES,
 }
 
 
@@ -119,6 +120,8 @@ def _render(results: Path, benchmarks: Path, figures: Path) -> dict[Path, bytes]
                 where = Path(os.path.relpath(path, base)).as_posix()
                 section += f"\n![{what}: {experiment}, {table}]({where})\n"
             text.append(section)
+        if experiment == report_scale.EXPERIMENT:
+            text.append(report_scale.waiting({table for name, table in sections if name == experiment}))
     named = {record["paper"] for record in found.values()}
     waiting = [name for name in papers.TABLES if name not in named]
     if waiting:
@@ -148,7 +151,8 @@ def _section(
     title = f"{experiment}: {_title(experiment, table)}"
     figures = {"": ("MRR against dimension", _curves(title, tested, paper)),
                "-training": ("Training curves", _training(title, tested, paper)),
-               "-seconds": ("MRR against seconds", _seconds(title, tested, paper))}  # fmt: skip
+               "-seconds": ("MRR against seconds", _seconds(title, tested, paper)),
+              "-cost": ("Seconds against work", report_scale.figure(title, measured))}  # fmt: skip
     return text, {suffix: (what, figure) for suffix, (what, figure) in figures.items() if figure is not None}
 
 

@@ -18,6 +18,7 @@ from jax.sharding import PartitionSpec as P
 from jaxsim import checks, sweep
 from jaxsim import terms as terms_room
 from jaxsim.losses import negatives
+from jaxsim.precision import checked
 from jaxsim.terms import Terms
 from jaxsim.vectors import unit
 
@@ -74,6 +75,37 @@ def checked_mesh(mesh) -> Mesh:
     checks.expect(isinstance(mesh, Mesh), "mesh", "a jax.sharding.Mesh", type(mesh).__name__)
     checks.expect(len(mesh.axis_names) == 1, "mesh", "one axis", mesh.axis_names)
     return Mesh(mesh.devices, mesh.axis_names)
+
+
+def local_mesh(num_docs: int, *, devices: int | None = None) -> Mesh | None:
+    """A mesh of this process's devices, for a training on ``num_docs`` pairs.
+
+    Args:
+      num_docs: pairs; their number need not be a multiple of that of devices.
+      devices: how many of them; all, but no more than there are pairs, unless given.
+
+    Returns:
+      A mesh of one axis; None where one device is enough, which needs no mesh.
+
+    Raises:
+      ValueError: for more devices than there are, or than pairs.
+
+    Example:
+      >>> local_mesh(10, devices=1) is None
+      True
+      >>> local_mesh(2, devices=3000)
+      Traceback (most recent call last):
+      ...
+      ValueError: devices: expected at most ... (devices of this process), got 3000
+    """
+    has = jax.local_devices()
+    if devices is None:
+        devices = max(1, min(len(has), num_docs))
+    else:
+        checks.positive_int(devices, "devices")
+        checks.expect(devices <= len(has), "devices", f"at most {len(has)} (devices of this process)", devices)
+        checks.expect(devices <= max(num_docs, 1), "devices", f"at most {num_docs} (pairs to train on)", devices)
+    return None if devices == 1 else Mesh(np.asarray(has[:devices]), ("pairs",))
 
 
 def shard(documents: Terms, mesh: Mesh, *, groups: np.ndarray | None = None) -> Shards:
@@ -196,7 +228,7 @@ def project(shards: Shards, weights: jax.Array) -> jax.Array:
     return _project(weights, shards)
 
 
-def _round(mesh: Mesh, block_rows: int, with_grad: bool):
+def _round(mesh: Mesh, block_rows: int, precision: str | None, with_grad: bool):
     """The body on one device: its rows against the columns of all, which go round."""
     (axis,), devices = mesh.axis_names, mesh.size
     forward = [(i, (i + 1) % devices) for i in range(devices)]
@@ -207,7 +239,8 @@ def _round(mesh: Mesh, block_rows: int, with_grad: bool):
 
         def step(carry, _):
             visiting, sums, luggage = carry
-            found = sweep.sweep(rows, visiting, gamma, block_rows, with_grad=with_grad, padded=True)
+            found = sweep.sweep(rows, visiting, gamma, block_rows, with_grad=with_grad, padded=True,
+                                precision=precision)
             here, away = (found.total, found.d_rows, found.row_slopes), (found.d_columns, found.column_slopes)
             sums = jax.tree.map(jnp.add, sums, here)
             luggage = jax.tree.map(jnp.add, luggage, away)
@@ -230,18 +263,18 @@ def _round(mesh: Mesh, block_rows: int, with_grad: bool):
     return _spread(body, mesh, (over, over, over, over, P()), outputs)
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(5, 6))
-def _all_pairs(left, right, ids, groups, gamma, mesh, block_rows):
-    return _round(mesh, block_rows, False)(left, right, ids, groups, gamma)
+@functools.partial(jax.custom_vjp, nondiff_argnums=(5, 6, 7))
+def _all_pairs(left, right, ids, groups, gamma, mesh, block_rows, precision):
+    return _round(mesh, block_rows, precision, False)(left, right, ids, groups, gamma)
 
 
-def _all_pairs_forward(left, right, ids, groups, gamma, mesh, block_rows):
-    total, d_left, d_right = _round(mesh, block_rows, True)(left, right, ids, groups, gamma)
+def _all_pairs_forward(left, right, ids, groups, gamma, mesh, block_rows, precision):
+    total, d_left, d_right = _round(mesh, block_rows, precision, True)(left, right, ids, groups, gamma)
     return total, (d_left, d_right)
 
 
-def _all_pairs_backward(mesh, block_rows, saved, grad):
-    del mesh, block_rows
+def _all_pairs_backward(mesh, block_rows, precision, saved, grad):
+    del mesh, block_rows, precision
     d_left, d_right = saved
     return grad * d_left, grad * d_right, None, None, jnp.zeros_like(grad)
 
@@ -249,7 +282,8 @@ def _all_pairs_backward(mesh, block_rows, saved, grad):
 _all_pairs.defvjp(_all_pairs_forward, _all_pairs_backward)
 
 
-def all_pairs_logistic(left, right, shards: Shards, *, gamma, block_size: int | None = None) -> jax.Array:
+def all_pairs_logistic(left, right, shards: Shards, *, gamma, block_size: int | None = None,
+                       precision: str | None = None) -> jax.Array:
     """`losses.all_pairs_logistic` of embeddings that are spread over a mesh: the same loss and the same gradient.
 
     Args:
@@ -258,6 +292,7 @@ def all_pairs_logistic(left, right, shards: Shards, *, gamma, block_size: int | 
       shards: the documents of one side, for their numbers and groups.
       gamma: positive scalar scale; a constant.
       block_size: rows a block.
+      precision: of the matrix products, as for `precision.matmul`.
 
     Returns:
       Scalar, in nats, on every device.
@@ -270,5 +305,5 @@ def all_pairs_logistic(left, right, shards: Shards, *, gamma, block_size: int | 
         return 0 * (jnp.sum(left) + jnp.sum(right))
     dtype = left.dtype
     total = _all_pairs(unit(left), unit(right), shards.ids, shards.groups, jnp.asarray(gamma, dtype), shards.mesh,
-                       _BLOCK_ROWS if block_size is None else block_size)
+                       _BLOCK_ROWS if block_size is None else block_size, checked(precision))
     return total / jnp.maximum(2 * shards.num_negatives.astype(dtype), 1)

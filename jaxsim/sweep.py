@@ -12,6 +12,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxsim.precision import matmul
+
 # Up to this scale exp(4 * gamma) is finite in float32, which the form with one exponential needs.
 _SHORT_GAMMA = 20.0
 
@@ -50,7 +52,8 @@ class Swept(NamedTuple):
     column_slopes: jax.Array | None
 
 
-def sweep(rows: Side, columns: Side, gamma, block_rows: int, *, with_grad: bool, padded: bool = False) -> Swept:
+def sweep(rows: Side, columns: Side, gamma, block_rows: int, *, with_grad: bool, padded: bool = False,
+          precision: str | None = None) -> Swept:
     """Compares every row with every column of another pair, in both directions, a block of rows at a time.
 
     Args:
@@ -60,6 +63,7 @@ def sweep(rows: Side, columns: Side, gamma, block_rows: int, *, with_grad: bool,
       block_rows: rows a block.
       with_grad: whether to sum the gradients too.
       padded: whether columns may be padding.
+      precision: of the matrix products, as for `precision.matmul`.
 
     Returns:
       `Swept`, without gradients unless asked for.
@@ -72,7 +76,7 @@ def sweep(rows: Side, columns: Side, gamma, block_rows: int, *, with_grad: bool,
     """
 
     def run(elementwise):
-        return lambda r, c, g: _sweep(r, c, g, block_rows, elementwise, with_grad, padded)
+        return lambda r, c, g: _sweep(r, c, g, block_rows, elementwise, with_grad, padded, precision)
 
     return jax.lax.cond(gamma <= _SHORT_GAMMA, run(_short), run(_careful), rows, columns, gamma)
 
@@ -115,7 +119,7 @@ def _apart(some, groups):
     return functools.reduce(jnp.logical_and, each)
 
 
-def _sweep(rows: Side, columns: Side, gamma, block_rows, elementwise, with_grad, padded):
+def _sweep(rows: Side, columns: Side, gamma, block_rows, elementwise, with_grad, padded, precision):
     n, k = rows.vectors.shape
     num_blocks = -(-n // block_rows)
     size = -(-n // num_blocks)
@@ -135,14 +139,15 @@ def _sweep(rows: Side, columns: Side, gamma, block_rows, elementwise, with_grad,
         keep = keep & (block.ids >= 0)[:, None]
         if padded:
             keep = keep & (columns.ids >= 0)[None, :]
-        scores = block.vectors @ columns.vectors.T
+        scores = matmul(block.vectors, columns.vectors.T, precision)
         loss, slope_row, slope_column = elementwise(scores, block.own[:, None], columns.own[None, :], gamma, keep)
         total = total + jnp.sum(loss)
         if not with_grad:
             return (total, d_columns, column_slopes), None
         weight = slope_row + slope_column
-        carry = (total, d_columns + weight.T @ block.vectors, column_slopes + jnp.sum(slope_column, axis=0))
-        return carry, (weight @ columns.vectors, jnp.sum(slope_row, axis=1))
+        d_columns = d_columns + matmul(weight.T, block.vectors, precision)
+        carry = (total, d_columns, column_slopes + jnp.sum(slope_column, axis=0))
+        return carry, (matmul(weight, columns.vectors, precision), jnp.sum(slope_row, axis=1))
 
     start = (jnp.zeros((), rows.vectors.dtype), jnp.zeros_like(columns.vectors), jnp.zeros_like(columns.own))
     cut = Side(blocks(rows.vectors), blocks(rows.own), blocks(rows.ids, -1), blocks(rows.groups))

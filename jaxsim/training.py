@@ -13,13 +13,14 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 
-from jaxsim import checkpoints, checks, mates, record_history, terms, text
+from jaxsim import checkpoints, checks, mates, record_history, sharding, terms, text
 from jaxsim.data import splits
 from jaxsim.data.pairs import Pairs, tokenize
 from jaxsim.methods import cca, cl_lsi, lsa, opca, s2net, s2net_sgd
 from jaxsim.model import ACTIVATIONS, WEIGHTINGS, Model
 from jaxsim.models.projection import Projection
 from jaxsim.optim import Fit
+from jaxsim.precision import checked
 from jaxsim.terms import Terms
 from jaxsim.vectors import Vectors
 
@@ -49,6 +50,8 @@ class Settings:
         may dip before they rise.
       batch_size: pairs a batch of S2Net; 0 for all pairs at once (exact), by the number of pairs unless given.
       seed: of whatever is random, and the salt of the split.
+      precision: of the products of S2Net's loss, as for `precision.matmul`; JAX's default unless given.
+      devices: that share the pairs of S2Net on all negatives; all of this process unless given. Batches take one.
     """
 
     method: str = "s2net"
@@ -65,6 +68,8 @@ class Settings:
     patience: int | None = None
     batch_size: int | None = None
     seed: int = 0
+    precision: str | None = None
+    devices: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,14 +122,19 @@ def _s2net(parts: Parts) -> Fit:
     key = jax.random.key(settings.seed)
     chosen = np.sort(np.asarray(jax.random.permutation(key, m))[:_START_PAIRS])
     some = parts.train if m <= _START_PAIRS else tuple(terms.take(side, chosen) for side in parts.train)
+    batch_size, mesh = settings.batch_size, None
+    if batch_size is None:
+        batch_size = 0 if m <= _EXACT_PAIRS else 256
+    if batch_size == 0:
+        mesh = sharding.local_mesh(m, devices=settings.devices)
+    else:
+        checks.expect(settings.devices in (None, 1), "devices", "1, with batches", settings.devices)
     init = _start(parts, some)
     few = min(np.unique(column).size for column in parts.groups.T) < 2  # no negative would be left
     groups = None if settings.all_negatives or few else parts.groups
     common = {"init": init, "gamma": settings.gamma, "groups": groups, "activation": activation,
-              "validate": parts.validate, "checkpoint": parts.checkpoint, "progress": parts.progress}  # fmt: skip
-    batch_size = settings.batch_size
-    if batch_size is None:
-        batch_size = 0 if m <= _EXACT_PAIRS else 256
+              "validate": parts.validate, "checkpoint": parts.checkpoint, "progress": parts.progress,
+              "precision": settings.precision}  # fmt: skip
     if batch_size == 0:
         max_iter, patience = 100 if parts.validate else 15, 30  # with nothing to stop by, stop early
     else:
@@ -133,7 +143,7 @@ def _s2net(parts: Parts) -> Fit:
     if parts.validate:
         common["patience"] = patience if settings.patience is None else settings.patience
     if batch_size == 0:
-        return s2net.fit(*parts.train, **common)
+        return s2net.fit(*parts.train, mesh=mesh, **common)
     return s2net_sgd.fit(*parts.train, key=key, batch_size=batch_size, **common)
 
 
@@ -200,6 +210,7 @@ def train(
     settings = Settings() if settings is None else settings
     checks.expect(settings.method in METHODS, "method", f"one of {', '.join(METHODS)}", settings.method)
     checks.positive_int(settings.dim, "dim")
+    checked(settings.precision)
     checks.expect(len(pairs) > 0, "pairs", "at least one pair", "none")
     begun = time.perf_counter()
     say(f"{len(pairs):,} pairs: reading words …")

@@ -18,10 +18,11 @@ import scipy.sparse
 from command_line import LEFT, RIGHT
 
 from jaxsim import terms
+from jaxsim.model import Model
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-PAGES = ("cross-language", "choose-a-method", "write-a-method", "accelerators", "large-corpora")
+PAGES = ("cross-language", "choose-a-method", "write-a-method", "accelerators", "large-corpora", "scale")
 
 
 def page(name: str) -> str:
@@ -225,6 +226,19 @@ def test_accelerators(shell):
     shell(speed)
     record = json.loads((shell.work / "speed" / "speed" / "one-core" / "all-pairs.json").read_text())
     assert record["status"].startswith("quick")
+
+
+@pytest.mark.slow
+def test_scale(shell):
+    estimated, rough = start(shell, "scale")
+    head, *rows, sooner = shell(estimated).splitlines()
+    assert head.startswith("2,000 pairs") and [row.split("  ")[0] for row in rows] == ["all negatives", "batches"]
+    assert all(float(number) > 0 for row in rows for number in row.split()[-3:]) and sooner.startswith("sooner: ")
+    lines = [f"{left}\t{right}\n" for left, right in zip(LEFT, RIGHT, strict=True)]
+    (shell.work / "pairs.tsv").write_text("".join(lines))
+    assert "s2net" in shell(f"{rough.strip()} --dim 5 --max-iter 2")
+    settings = Model.load(shell.work / "rough").training["settings"]
+    assert (settings["precision"], settings["batch_size"]) == ("bfloat16", 0)
 
 
 def test_links_between_pages_lead_somewhere():

@@ -12,11 +12,11 @@ PACKAGE = Path(__file__).parent.parent / "jaxsim"
 # One line a room: its level, then the modules or folders in it. Modules of one room may import each other; two rooms of
 # one level may not.
 ROOMS = (
-    (-1, {"checks", "sparse_checks", "slices"}),
+    (-1, {"checks", "sparse_checks", "slices", "precision"}),
     (0, {"terms"}),
     (1, {"vectors"}),
     (2, {"losses", "sweep"}),
-    (3, {"sharding"}),
+    (3, {"sharding", "processes"}),
     (3, {"text", "tokens", "markup", "features"}),
     (3, {"linalg", "krylov", "covariance"}),
     (3, {"pairs"}),
@@ -34,8 +34,8 @@ ROOMS = (
     (6, {"model"}),
     (6, {"trec"}),
     (6, {"records", "record_schema", "record_history", "environment", "report", "report_tables", "report_figures",
-         "report_neighbours", "papers"}),
-    (7, {"training", "estimator"}),
+         "report_neighbours", "report_scale", "papers"}),
+    (7, {"training", "estimator", "estimate"}),
     (7, {"report_model"}),
     (7, {"export"}),
     (8, {"cli", "demo", "experiments", "__init__", "__main__"}),

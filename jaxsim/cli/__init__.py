@@ -6,11 +6,11 @@ status 2; `--debug` shows the traceback instead.
 
 from __future__ import annotations
 
-from jaxsim.cli import corpora, evaluate, project, train, use  # noqa: F401  (each adds its commands to the app)
+from jaxsim.cli import corpora, estimate, evaluate, project, train, use  # noqa: F401  (each adds its commands to the app)
 from jaxsim.cli.output import CLOSED
 from jaxsim.cli.program import INTERRUPTED, app, entry, main
 
-_ORDER = ("demo", "train", "search", "similarity", "encode", "evaluate", "export", "data", "report")
+_ORDER = ("demo", "train", "search", "similarity", "encode", "evaluate", "export", "data", "report", "estimate")
 app.registered_commands.sort(key=lambda command: _ORDER.index(command.callback.__name__))
 
 __all__ = ["CLOSED", "INTERRUPTED", "app", "entry", "main"]

@@ -18,6 +18,7 @@ from jaxsim.cli.program import app
 
 _METHODS = ("s2net", "opca", "cca", "cl-lsi", "lsa", "log-tfidf", "tfidf")
 Method = StrEnum("Method", {name.upper().replace("-", "_"): name for name in _METHODS})
+Precision = StrEnum("Precision", {name.upper(): name for name in ("float32", "tf32", "bfloat16")})
 Weighting = StrEnum("Weighting", {name.upper(): name for name in ("log_tf_idf", "tf_idf", "tf")})
 
 
@@ -52,6 +53,10 @@ def train(
     seed: Annotated[int, typer.Option(help="Of whatever is random, and of the split.")] = 0,
     all_negatives: Annotated[bool, typer.Option("--all-negatives", help="Near-duplicates are negatives too.")] = False,
     resume: Annotated[bool, typer.Option(help="Go on from OUT.checkpoint, or delete it and start anew.")] = False,
+    precision: Annotated[Precision | None, typer.Option(help="Of the matrix products of S2Net's loss, sums in float32; "
+                                                        "the device's default unless given.")] = None,
+    devices: Annotated[int | None, typer.Option(min=1, help="Devices that share the pairs of S2Net without batches; "
+                                                "all there are unless given.")] = None,
     json: options.JsonOption = False,
 ) -> None:
     """Learn a model from pairs of texts. Prints how well held-out texts find their mates, beside bare term weights.
@@ -78,7 +83,7 @@ def train(
     settings = training.Settings(
         method=str(method), dim=dim, weighting=str(weighting), drop_top=drop_top, max_terms=max_terms, min_df=min_df,
         max_iter=max_iter, patience=patience, gamma=gamma, batch_size=batch_size, seed=seed,
-        all_negatives=all_negatives,
+        all_negatives=all_negatives, precision=precision and str(precision), devices=devices,
     )  # fmt: skip
     try:
         model = training.train(read, settings, dev=held_out, checkpoint=checkpoint, progress=True, say=say)

@@ -22,6 +22,7 @@ from jaxsim.methods.groups import checked_groups
 from jaxsim.models.projection import Projection
 from jaxsim.models.projection import encode as encode_projection
 from jaxsim.optim import Fit
+from jaxsim.precision import checked
 from jaxsim.sharding import Shards
 from jaxsim.terms import Terms
 
@@ -31,7 +32,7 @@ Sides = Projection | tuple[Projection, Projection]
 @functools.partial(
     jax.tree_util.register_dataclass,
     data_fields=["left", "right", "gamma", "beta", "start", "groups"],
-    meta_fields=["activation", "block_size"],
+    meta_fields=["activation", "block_size", "precision"],
 )
 @dataclasses.dataclass(frozen=True)
 class Data:
@@ -46,6 +47,7 @@ class Data:
       activation: elementwise function of the outputs, or None.
       block_size: rows a block of `losses.all_pairs_logistic`, or None.
       groups: ``[m, c]`` integers: pairs that are equal in any column are no negatives of each other. None: all are.
+      precision: of the matrix products of the loss, as for `precision.matmul`, or None.
     """
 
     left: Terms | Shards
@@ -56,6 +58,7 @@ class Data:
     activation: Callable | None = None
     block_size: int | None = None
     groups: jax.Array | None = None
+    precision: str | None = None
 
 
 def sides(params: Sides) -> tuple[Projection, Projection]:
@@ -109,11 +112,13 @@ def objective(params: Sides, data: Data) -> jax.Array:
                        ((data.left, first), (data.right, second)))
         if data.activation is not None:
             left, right = data.activation(left), data.activation(right)
-        loss = sharding.all_pairs_logistic(left, right, data.left, gamma=data.gamma, block_size=data.block_size)
+        loss = sharding.all_pairs_logistic(left, right, data.left, gamma=data.gamma, block_size=data.block_size,
+                                           precision=data.precision)
     else:
         left = encode_projection(first, data.left, activation=data.activation).dense
         right = encode_projection(second, data.right, activation=data.activation).dense
-        loss = losses.all_pairs_logistic(left, right, gamma=data.gamma, groups=data.groups, block_size=data.block_size)
+        loss = losses.all_pairs_logistic(left, right, gamma=data.gamma, groups=data.groups, block_size=data.block_size,
+                                         precision=data.precision)
     return loss + data.beta * distance_penalty(params, data.start)
 
 
@@ -218,6 +223,7 @@ def fit(
     checkpoint_every: int = 10,
     progress: bool = False,
     mesh=None,
+    precision: str | None = None,
 ) -> Fit:
     """Learns the projection from mates, using all m (m - 1) negatives in both directions.
 
@@ -249,6 +255,8 @@ def fit(
       progress: whether to show a bar on a terminal's stderr.
       mesh: `jax.sharding.Mesh` of one axis, whose devices share the documents; one device unless given. The result is
         the same but for the order of sums.
+      precision: of the matrix products of the loss: ``"float32"``, ``"tf32"`` or ``"bfloat16"``, with sums in float32
+        under each; JAX's default for the device unless given. Documents, projection and history stay as they are.
 
     Returns:
       `Fit` of `Projection` (or a pair, if ``init`` was one). A collapsed model (all cosines equal) has loss log 2; a
@@ -277,6 +285,7 @@ def fit(
     checks.expect(first_step > 0, "first_step", "a positive number", first_step)
     checks.expect(beta >= 0, "beta", "at least 0", beta)
     checks.expect(tol >= 0, "tol", "a number of at least 0", tol)
+    checked(precision)
     start = checked_start(init, left, right, activation=activation)
     dtype = left.values.dtype
     groups = None if groups is None else checked_groups(groups, left.num_docs)
@@ -285,7 +294,8 @@ def fit(
         documents = sharding.shard(left, mesh, groups=groups), sharding.shard(right, mesh)
         start, score, groups = sharding.replicate(start, mesh), validate, None
         validate = None if score is None else lambda params: score(sharding.local(params))
-    data = Data(*documents, jnp.asarray(gamma, dtype), jnp.asarray(beta, dtype), start, activation, block_size, groups)
+    data = Data(*documents, jnp.asarray(gamma, dtype), jnp.asarray(beta, dtype), start, activation, block_size, groups,
+                precision)
     found = optim.minimize_lbfgs(
         objective, start, data, max_iter=max_iter, tol=tol / start_norm(start), first_step=first_step,
         history_size=history_size, validate=validate, patience=patience, checkpoint=checkpoint,

@@ -22,13 +22,16 @@ from jaxsim.methods.groups import checked_groups
 from jaxsim.methods.s2net import Sides, checked_start, sides
 from jaxsim.models.projection import encode as encode_projection
 from jaxsim.optim import Fit
+from jaxsim.precision import checked
 from jaxsim.terms import Slices, Terms
 
 _SAMPLE = 4096  # documents of a corpus on disk that a start is checked against
 
 
 @functools.partial(
-    jax.tree_util.register_dataclass, data_fields=["left", "right", "gamma", "groups"], meta_fields=["activation"]
+    jax.tree_util.register_dataclass,
+    data_fields=["left", "right", "gamma", "groups"],
+    meta_fields=["activation", "precision"],
 )
 @dataclasses.dataclass(frozen=True)
 class Batch:
@@ -40,6 +43,7 @@ class Batch:
       gamma: scalar, the scale of Eq. (2).
       groups: ``[batch_size, c]`` int32: pairs that are equal in any column are no negatives of each other.
       activation: elementwise function of the outputs, or None.
+      precision: of the matrix products of the loss, or None.
     """
 
     left: Terms | Slices
@@ -47,6 +51,7 @@ class Batch:
     gamma: jax.Array
     groups: jax.Array
     activation: Callable | None = None
+    precision: str | None = None
 
 
 def objective(params: Sides, batch: Batch) -> jax.Array:
@@ -62,7 +67,7 @@ def objective(params: Sides, batch: Batch) -> jax.Array:
     first, second = sides(params)
     left = encode_projection(first, batch.left, activation=batch.activation).dense
     right = encode_projection(second, batch.right, activation=batch.activation).dense
-    return losses.all_pairs_logistic(left, right, gamma=batch.gamma, groups=batch.groups)
+    return losses.all_pairs_logistic(left, right, gamma=batch.gamma, groups=batch.groups, precision=batch.precision)
 
 
 def _documents(rows: scipy.sparse.csr_matrix, slots: int) -> Terms | Slices:
@@ -105,6 +110,7 @@ def fit(
     checkpoint=None,
     checkpoint_every: int = 1,
     progress: bool = False,
+    precision: str | None = None,
 ) -> Fit:
     """Learns the projection from mates by Adam over minibatches.
 
@@ -125,6 +131,7 @@ def fit(
       checkpoint: folder for checkpoints; an existing one of the same problem is continued.
       checkpoint_every: epochs between checkpoints.
       progress: whether to show a bar on a terminal's stderr.
+      precision: of the matrix products of the loss, as for `s2net.fit`.
 
     Returns:
       `Fit`, of `Projection` or a pair; a step is an epoch, an evaluation a batch.
@@ -155,6 +162,7 @@ def fit(
     checks.expect(0 < gamma < float("inf"), "gamma", "a positive number", gamma)
     checks.expect(0 < learning_rate < float("inf"), "learning_rate", "a positive number", learning_rate)
     checks.positive_int(max_iter, "max_iter")
+    checked(precision)
     some = [side if isinstance(side, Terms) else terms_room.from_scipy(side.rows(slice(0, _SAMPLE)))
             for side in (left, right)]
     start = checked_start(init, *some, activation=activation)
@@ -169,7 +177,7 @@ def fit(
         for i in range(per_epoch):
             chosen = order[i * batch_size : (i + 1) * batch_size]
             sides_ = [_documents(side(chosen), size) for side, size in zip(rows, slots, strict=True)]
-            yield Batch(*sides_, scale, jnp.asarray(groups[chosen]), activation)
+            yield Batch(*sides_, scale, jnp.asarray(groups[chosen]), activation, precision)
 
     size = sum(leaf.size for leaf in jax.tree.leaves(start))
     rms = float(jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(start)) / size))

@@ -1,0 +1,56 @@
+"""The command `estimate`: memory and seconds of a training, before it is started."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from jaxsim.cli import options
+from jaxsim.cli.output import show_json, show_result
+from jaxsim.cli.program import app
+from jaxsim.cli.train import Precision
+
+
+@app.command(epilog="\b\nExample, at the size of the paper's:\n"
+                    "  jaxsim estimate --pairs 43380 --terms 20000 --dim 1000 --max-iter 80")
+def estimate(
+    pairs: Annotated[int, typer.Option(min=2, help="Pairs to train on.")],
+    terms: Annotated[int, typer.Option(min=1, help="Terms of the vocabulary.")] = 50_000,
+    dim: Annotated[int, typer.Option(min=1, help="Length of the vectors.")] = 300,
+    words: Annotated[float, typer.Option(help="Distinct known terms a text has, on average.")] = 96,
+    max_iter: Annotated[int, typer.Option(min=1, help="Iterations on all negatives.")] = 100,
+    epochs: Annotated[int, typer.Option(min=1, help="Epochs on batches.")] = 40,
+    batch_size: Annotated[int, typer.Option(min=2, help="Pairs a batch.")] = 256,
+    devices: Annotated[int, typer.Option(min=1, help="Devices that share all negatives, as fast as this one.")] = 1,
+    precision: Annotated[Precision | None, typer.Option(help="Of the matrix products.")] = None,
+    json: options.JsonOption = False,
+) -> None:
+    """Estimate memory and time of S2Net, on all negatives and on those of a batch.
+
+    Memory is counted; seconds come from rates that are measured here, in a few seconds, on the device that a training
+    would take. Which of the two is worth its time, a development set says.
+    """
+    from jaxsim import estimate as room
+
+    common = {"pairs": pairs, "terms": terms, "dim": dim, "words": words, "precision": precision and str(precision)}
+    # Both are checked before anything is measured.
+    trainings = {
+        "all negatives": room.Training(**common, max_iter=max_iter, devices=devices),
+        "batches": room.Training(**common, method="s2net_sgd", max_iter=epochs, batch_size=batch_size),
+    }
+    found = {name: _row(room, training) for name, training in trainings.items()}
+    sooner = min(found, key=lambda name: found[name]["seconds"])
+    if json:
+        show_json({**found, "sooner": sooner})
+        return
+    shown = {name: {"GB": row["bytes"] / 1e9, "s an iteration": row["seconds an iteration"],
+                    "minutes": row["seconds"] / 60} for name, row in found.items()}  # fmt: skip
+    show_result({f"{pairs:,} pairs": shown, "sooner": f"{sooner} ({max_iter:,} iterations, or {epochs:,} epochs)"})
+
+
+def _row(room, training) -> dict[str, float]:
+    """Bytes, and seconds of one iteration (or epoch) and of all."""
+    time = room.seconds(training, room.measure(training))
+    return {"bytes": room.memory(training)["total"], "seconds an iteration": time["iteration"],
+            "seconds": time["total"]}  # fmt: skip

@@ -1,0 +1,308 @@
+"""What a training will cost before it is started: its memory, and its seconds at rates measured on the spot.
+
+Memory is counted from the arrays that stand at the peak of an iteration. Seconds are counts of work (products, scores,
+stored terms, bytes) over what this device does of each in a second, measured on small pieces of the same shapes. Where
+trainings differ in something that neither knows (the lengths of line searches, other programs on the machine) the
+estimate is off by as much.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse
+
+from jaxsim import checks, losses, optim, terms
+from jaxsim.methods import s2net_sgd
+from jaxsim.models.projection import Projection
+from jaxsim.precision import checked, matmul
+
+METHODS = ("s2net", "s2net_sgd")
+
+_FLOAT = 4  # bytes of float32 and of int32
+_PROBED_PAIRS = 1_536  # pairs of the probe of the loss
+_PROBED_WEIGHTS = 6_000_000  # numbers of the projection that are probed, at most
+_PROBED_DOCS = 1_024
+_LARGER = 8  # times, on an accelerator, which hardly notices so little
+_STEPS = 4  # of Adam that are timed together
+
+
+@dataclasses.dataclass(frozen=True)
+class Training:
+    """The sizes of a training of S2Net.
+
+    Attributes:
+      pairs: ``m``.
+      terms: ``V``, size of the vocabulary.
+      dim: ``k``.
+      words: distinct known terms a text, mean; both sides have ``2 * pairs * words`` weights.
+      method: name in `METHODS`: all negatives by L-BFGS, or those of a batch by Adam.
+      max_iter: iterations, or epochs.
+      batch_size: pairs a batch of ``"s2net_sgd"``.
+      devices: that share the documents of ``"s2net"``.
+      history_size: pairs of vectors that L-BFGS keeps.
+      precision: of the loss's products, as for `precision.matmul`.
+      block_size: rows a block of the loss, as for `s2net.fit`.
+
+    Example:
+      >>> Training(pairs=1000, terms=5000, dim=100, words=40).nnz
+      40000
+    """
+
+    pairs: int
+    terms: int
+    dim: int
+    words: float
+    method: str = "s2net"
+    max_iter: int = 100
+    batch_size: int = 256
+    devices: int = 1
+    history_size: int = 10
+    precision: str | None = None
+    block_size: int = 256
+
+    def __post_init__(self) -> None:
+        """Checks the sizes.
+
+        Raises:
+          ValueError: for an unknown method, or a size that is no positive whole number.
+        """
+        checks.expect(self.method in METHODS, "method", f"one of {', '.join(METHODS)}", self.method)
+        for name in ("pairs", "terms", "dim", "max_iter", "batch_size", "devices", "history_size", "block_size"):
+            checks.positive_int(getattr(self, name), name)
+        checks.expect(0 < self.words <= self.terms, "words", f"a number above 0, at most {self.terms} (terms)",
+                      self.words)
+        checks.expect(self.method == "s2net" or self.devices == 1, "devices", f"1, with {self.method}", self.devices)
+        checked(self.precision)
+
+    @property
+    def nnz(self) -> int:
+        """Weights of one side."""
+        return round(self.pairs * self.words)
+
+
+class Rates(NamedTuple):
+    """What a device does, measured.
+
+    Attributes:
+      product: operations a second of the loss's matrix products (two a multiplication with its addition).
+      score: seconds a score that is compared with its row and its column, but for the products.
+      weight: seconds a weight of a document and a dimension, in the products with the projection and back.
+      byte: seconds a byte that is read or written in a pass over arrays of the projection's size.
+      update: seconds a number of the projection in a step of Adam, its gradient included; 0 for L-BFGS.
+      batch: seconds on the host a pair of a batch.
+    """
+
+    product: float
+    score: float
+    weight: float
+    byte: float
+    update: float
+    batch: float
+
+
+def _best(function: Callable, *arguments, repeats: int = 3) -> float:
+    """Least seconds of several calls, compiled before."""
+    jax.block_until_ready(function(*arguments))
+    found = []
+    for _ in range(repeats):
+        begun = time.perf_counter()
+        jax.block_until_ready(function(*arguments))
+        found.append(time.perf_counter() - begun)
+    return min(found)
+
+
+def product_rate(pairs: int, dim: int, *, precision: str | None = None, block_size: int = 256) -> float:
+    """Operations a second of the products of a block of the loss, ``[block_size, k]`` by ``[k, m]`` and back.
+
+    Args:
+      pairs: ``m``.
+      dim: ``k``.
+      precision: as for `precision.matmul`.
+      block_size: rows of the block.
+
+    Returns:
+      Operations a second, of the fastest of three runs.
+
+    Example:
+      >>> product_rate(64, 8) > 0
+      True
+    """
+    rows = min(block_size, pairs)
+    steps = max(1, int(2e9 / (6.0 * rows * pairs * dim)))  # long enough to be timed
+    some, all_ = jnp.ones((rows, dim), jnp.float32), jnp.ones((pairs, dim), jnp.float32)
+
+    @jax.jit
+    def run(block, columns):
+        def step(carry, _):
+            block, gathered = carry
+            scores = matmul(block, columns.T, precision)
+            back = matmul(scores, columns, precision)
+            return (block + 1e-9 * back, gathered + matmul(scores.T, block, precision)), None
+
+        return jax.lax.scan(step, (block, columns), None, length=steps)[0]
+
+    return steps * 6.0 * rows * pairs * dim / _best(run, some, all_)
+
+
+def _score_seconds(pairs: int, precision: str | None, block_size: int) -> float:
+    """Of a score, its exponential, logarithm and slopes; the products of 8 dimensions are hardly anything beside."""
+    few = jnp.ones((pairs, 8), jnp.float32)
+    evaluate = jax.jit(jax.value_and_grad(
+        lambda left, right: losses.all_pairs_logistic(left, right, precision=precision, block_size=block_size),
+        argnums=(0, 1)))
+    return _best(evaluate, few, few) / pairs**2
+
+
+def _scale() -> int:
+    return 1 if jax.default_backend() == "cpu" else _LARGER
+
+
+def _probe(training: Training) -> tuple[scipy.sparse.csr_matrix, int]:
+    """Documents of the training's length over its vocabulary, and as many dimensions as the probe may hold."""
+    rng = np.random.default_rng(0)
+    docs, words = min(_PROBED_DOCS * _scale(), training.pairs), max(1, round(training.words))
+    # Terms by Zipf's law, as texts have them: whether weights are found in a cache depends on it. `from_scipy` sums
+    # what is drawn twice.
+    drawn = 50 * ((training.terms + 50) / 50) ** rng.random((docs, words)) - 50
+    rows = scipy.sparse.csr_matrix(
+        (np.ones(docs * words, np.float32), np.clip(drawn, 0, training.terms - 1).astype(np.int64).ravel(),
+         np.arange(docs + 1) * words), shape=(docs, training.terms))
+    return rows, max(1, min(training.dim, _PROBED_WEIGHTS * _scale() // training.terms))
+
+
+def _update_seconds(num_terms: int, dim: int) -> float:
+    """Of a step of Adam on a batch of two short documents, a number of the projection."""
+    short = terms.from_scipy(scipy.sparse.csr_matrix(np.eye(2, num_terms, dtype=np.float32)))
+    batch = s2net_sgd.Batch(short, short, jnp.float32(1), jnp.arange(2, dtype=jnp.int32)[:, None])
+    start = Projection(jnp.ones((num_terms, dim), jnp.float32))
+    fit = optim.minimize_sgd(s2net_sgd.objective, start, lambda key: [batch] * _STEPS, key=jax.random.key(0),
+                             optimizer=optim.adam(1e-3, 4 * _STEPS), max_iter=4)
+    marks = [entry["seconds"] for entry in fit.history]
+    return float(min(np.diff(marks))) / _STEPS / (num_terms * dim)
+
+
+def measure(training: Training) -> Rates:
+    """Measures the rates that a training will go at, on the default device; a few seconds.
+
+    Args:
+      training: its sizes.
+
+    Returns:
+      `Rates`.
+
+    Example:
+      >>> measure(Training(pairs=100, terms=200, dim=8, words=10)).product > 0
+      True
+    """
+    pairs = training.pairs if training.method == "s2net" else min(training.batch_size, training.pairs)
+    some = max(2, min(pairs, _PROBED_PAIRS * _scale()))
+    rows, dim = _probe(training)
+    documents, weights = terms.from_scipy(rows), jnp.ones((training.terms, dim), jnp.float32)
+    both = jax.jit(lambda a: (terms.project(documents, a), terms.project_transpose(documents, jnp.ones(
+        (documents.num_docs, dim), jnp.float32))))
+    empty = terms.from_scipy(scipy.sparse.csr_matrix((1, training.terms), dtype=np.float32))
+    written = jax.jit(lambda g: terms.project_transpose(empty, g))  # the writing of a whole gradient, told apart
+    passes = jax.jit(lambda a, b: (a + 0.5 * b, jnp.vdot(a, b)))
+    seconds = _best(both, weights) - _best(written, jnp.ones((1, dim), jnp.float32))
+    cut = min(training.batch_size, rows.shape[0])
+    chosen = np.random.default_rng(0).permutation(rows.shape[0])[:cut]
+    host = _best(lambda: [terms.from_scipy(rows[chosen], pad_nnz=rows.nnz) for _ in range(2)])
+    return Rates(
+        product=product_rate(some, training.dim, precision=training.precision, block_size=training.block_size),
+        score=_score_seconds(some, training.precision, training.block_size),
+        weight=max(seconds, 1e-9) / (2 * documents.nnz * dim),
+        byte=_best(passes, weights, weights + 1) / (5 * weights.nbytes),
+        update=0.0 if training.method == "s2net" else _update_seconds(training.terms, dim),
+        batch=host / cut,
+    )
+
+
+def memory(training: Training) -> dict[str, int]:
+    """Bytes that stand on one device at the peak of a training.
+
+    Args:
+      training: its sizes.
+
+    Returns:
+      ``documents``, ``projection`` (with gradients, direction, start, or Adam's moments), ``history``, ``loss``
+      (embeddings, their gradients and a block of scores) and their sum, ``total``. The program itself, the Python
+      process around it (a few hundred MB) and dev pairs come on top.
+
+    Example:
+      >>> found = memory(Training(pairs=43_380, terms=20_000, dim=1_000, words=96, max_iter=80))
+      >>> found["history"], 4e9 < found["total"] < 5e9
+      (1600000000, True)
+    """
+    t = training
+    projection = _FLOAT * t.terms * t.dim
+    if t.method == "s2net_sgd":
+        rows = min(t.batch_size, t.pairs)
+        weights = round(rows * t.words)
+        found = {"documents": 2 * _FLOAT * (6 * t.nnz + t.terms + t.pairs),  # on the device, and rows on the host
+                 "projection": 6 * projection,  # start, current, two moments, gradient, update
+                 "history": 0, "loss": _loss_bytes(rows, t.dim, weights, 1, t.block_size)}
+    else:
+        m = -(-t.pairs // t.devices)
+        found = {
+            "documents": 2 * _FLOAT * (4 * -(-t.nnz // t.devices) + t.terms + m),
+            # Start, current and next, their gradients, direction, and one for the search.
+            "projection": 7 * projection, "history": 2 * t.history_size * projection,
+            "loss": _loss_bytes(m, t.dim, -(-t.nnz // t.devices), t.devices, t.block_size),
+        }
+    return {**found, "total": sum(found.values())}
+
+
+def _loss_bytes(m: int, dim: int, nnz: int, devices: int, block_size: int) -> int:
+    """What value and gradient of the loss hold beside their arguments: as XLA's own account says on a CPU, about.
+
+    Two embeddings, two unit vectors, three gradients and a copy; over a mesh also what visits.
+    """
+    size = -(-m // -(-m // block_size))
+    embeddings = 8 + (m % size != 0) + (0 if devices == 1 else 5)
+    return _FLOAT * (embeddings * m * dim + 4 * size * m + 3 * nnz)
+
+
+def seconds(training: Training, rates: Rates) -> dict[str, float]:
+    """Seconds of an iteration (or epoch) and of a training.
+
+    Args:
+      training: its sizes.
+      rates: what `measure` found, of these sizes.
+
+    Returns:
+      ``products``, ``scores``, ``documents`` (their products with the projection), ``bookkeeping`` (L-BFGS or Adam, and
+      the cutting of batches) and their sum, ``iteration``; ``total`` of ``max_iter`` of them. With several devices:
+      as if each was as fast as the one measured. Compilation (some seconds) and dev scores come on top.
+
+    Example:
+      >>> found = seconds(Training(pairs=10_000, terms=100, dim=10, words=5, max_iter=3), Rates(6e9, 1e-9, 0, 0, 0, 0))
+      >>> round(found["iteration"], 2), round(found["total"], 1)
+      (1.1, 4.4)
+    """
+    t = training
+    if t.method == "s2net_sgd":
+        rows = min(t.batch_size, t.pairs)
+        times, whole = max(1, t.pairs // rows), 0.0
+        bookkeeping = t.terms * t.dim * rates.update + rows * rates.batch
+    else:
+        rows, times, whole = t.pairs, 1, 1.0
+        # The history is read twice, some vectors a dozen times.
+        bookkeeping = _FLOAT * t.terms * t.dim * (2 * 2 * t.history_size + 14) * rates.byte
+    found = {
+        "products": times * 6.0 * rows**2 * t.dim / rates.product / t.devices,
+        "scores": times * rates.score * rows**2 / t.devices,
+        # Forward and back on two sides, and some passes over the embeddings.
+        "documents": times * (4.0 * rows * t.words * t.dim * rates.weight + 24 * _FLOAT * rows * t.dim * rates.byte)
+        / t.devices,
+        "bookkeeping": times * bookkeeping,
+    }
+    iteration = sum(found.values())
+    # L-BFGS evaluates once before its first iteration.
+    return {**found, "iteration": iteration, "total": (t.max_iter + whole) * iteration}

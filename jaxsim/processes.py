@@ -1,0 +1,77 @@
+"""Several processes as one training: each opens its own devices, and a mesh over the devices of all spans them.
+
+JAX does the work (`jax.distributed`); what is added is that nobody waits for a process that is gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+
+import jax
+
+from jaxsim import checks
+
+LOST = 70
+"""Exit status of a process that lost another one."""
+
+
+@contextlib.contextmanager
+def joined(address: str, processes: int, number: int, *, patience: int = 100) -> Iterator[None]:
+    """Joins this process to others for the length of a ``with`` block; all of them run the same program.
+
+    Call it before anything else of JAX. Inside, ``jax.devices()`` are those of all processes and
+    ``jax.make_mesh((jax.device_count(),), ("pairs",))`` is the mesh for `s2net.fit`; every process hands in the same
+    documents and gets the same result. Only one should write files; checkpoints are for one process.
+
+    A process that dies takes the others with it: a collective that breaks, or ``patience`` seconds without a sign of
+    life, ends each with one line on stderr and status `LOST` (or with JAX's own message), since a program that has lost
+    a part of its mesh cannot go on and would hang at its end.
+
+    Args:
+      address: ``host:port`` of process 0, which all can reach.
+      processes: how many there are.
+      number: of this one, from 0.
+      patience: seconds to wait for the others, when they start and when they fall silent.
+
+    Yields:
+      Nothing.
+
+    Raises:
+      ValueError: for a number that is no number of a process, or an address without a port.
+
+    Example:
+      >>> with joined("127.0.0.1:1234", processes=2, number=2):
+      ...     pass
+      Traceback (most recent call last):
+      ...
+      ValueError: number: expected a whole number below 2 (processes), got 2
+    """
+    checks.positive_int(processes, "processes")
+    checks.whole(number, "number", 0)
+    checks.whole(patience, "patience", 1)
+    checks.expect(number < processes, "number", f"a whole number below {processes} (processes)", number)
+    host, _, port = address.rpartition(":")
+    checks.expect(bool(host) and port.isdigit(), "address", "host:port", address)
+    # Collectives between CPUs; an accelerator has its own.
+    jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    with contextlib.suppress(AttributeError):  # a setting of later versions, which keeps SIGTERM from ending a process
+        jax.config.update("jax_enable_preemption_service", False)
+    jax.distributed.initialize(address, processes, number, initialization_timeout=patience,
+                               heartbeat_timeout_seconds=patience, shutdown_timeout_seconds=patience)
+    try:
+        yield
+    except jax.errors.JaxRuntimeError as error:
+        first = str(error).strip().splitlines()[:1]
+        _leave(f"jaxsim: process {number} of {processes}: another process, or the way to it, is lost: {first[0]}")
+    else:
+        jax.distributed.shutdown()
+
+
+def _leave(message: str) -> None:
+    """Ends the process at once: its own shutdown would wait for collectives that never finish."""
+    print(message, file=sys.stderr, flush=True)
+    sys.stdout.flush()
+    os._exit(LOST)

@@ -1,4 +1,4 @@
-"""Supervised Semantic Indexing on links: 003 (Bai et al. 2010), Tables 1 and 3, on Wikispeedia.
+"""Supervised Semantic Indexing on links: 003 (Bai et al. 2010), Tables 1 to 4, on Wikispeedia.
 
 Every article that links to others is a query against the whole collection; right are the articles it links to. Table 1
 splits the links (65 / 5 / 30%; training links leave the list), Table 3 the documents (60 / 10 / 30%, near-duplicates
@@ -24,7 +24,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
-from links_tables import FULL, MAX_TERMS, QUICK, SHARES, Collection, Table, judge, say, tokenized
+from links_fits import chosen, rate, trained
+from links_rows import ALL_WORDS, DIMENSIONS, LIMITED
+from links_tables import FULL, QUICK, SHARES, Collection, Table, judge, say, tokenized
 
 from jaxsim import metrics, terms
 from jaxsim.data import MissingCorpus
@@ -141,51 +143,6 @@ def fit_titles(table: Table) -> None:
     table.record("title-overlap", [encode], config={}, dev=table.dev(encode))
 
 
-def trained(table: Table, row: str, fit, seed: int, *, max_iter: int, **options):
-    """A fit of one configuration, its checkpoint kept."""
-    part, settings = table.parts["train"], table.settings
-    shared = {"products": table.shared()} if fit is ssi.fit and isinstance(options["identity"], float) else {}
-    told = {name: value if isinstance(value, int | float | str | None) else "given" for name, value in options.items()}
-    return fit(part.tfidf(), part.tfidf(), table.links, key=jax.random.key(seed), known=part.own(),
-               triples=settings.triples, max_iter=max_iter, validate=table.validate, patience=settings.patience,
-               checkpoint=table.checkpoint(row, {**told, "seed": seed, "max_iter": max_iter}), **shared, **options)
-
-
-def chosen(table: Table, row: str, fit, options: list[dict], shown: list[str], **fixed) -> None:
-    """The options with the best dev MAP on one seed, then all seeds, tested and recorded."""
-    begun, max_iter = time.perf_counter(), table.settings.diag_iter if fit is ssi_diag.fit else table.settings.max_iter
-    tried, best, first = [], options[0], None
-    for option in options:
-        found = trained(table, row, fit, 0, max_iter=max_iter, **option, **fixed)
-        score = max(entry["validation"] for entry in found.history)
-        if first is None or score > max(one["map"] for one in tried):
-            best, first = option, found
-        tried.append({**{name: option.get(name) for name in shown}, "map": score, "loss": found.history[-1]["loss"],
-                      "split": "dev", "triples": int(found.history[-1]["evaluations"])})
-        say(f"{table.name}: {row} {tried[-1]}")
-    fits = [first if seed == 0 else
-            trained(table, row, fit, seed, max_iter=max_iter, **best, **fixed)
-            for seed in table.settings.seeds]
-    dev = [max(entry["validation"] for entry in found.history) for found in fits]
-    config = {name: value if isinstance(value, int | float | None) else "the diagonal of ssi-diag"
-              for name, value in {**best, **fixed}.items()}
-    config |= {"triples": table.settings.triples, "max_iter": max_iter}
-    config |= {"max_terms": MAX_TERMS} if fit is ssi.fit else {}
-    table.record(row, [one.params for one in fits], config=config,
-                 dev={"map": float(np.mean(dev)), "per_seed": dev}, curve=tried, fit=fits[0],
-                 seconds=time.perf_counter() - begun, seeds=table.settings.seeds)
-
-
-def rate(table: Table, row: str, **options) -> float:
-    """The learning rate with the lowest training loss at the end, as 003 §2.3 chooses it; `chosen` reads the fit."""
-    def loss(value):
-        found = trained(table, row, ssi.fit, 0, max_iter=table.settings.max_iter, k=table.settings.k,
-                        learning_rate=value, **options)
-        return found.history[-1]["loss"]
-
-    return min(table.settings.rates, key=loss) if len(table.settings.rates) > 1 else table.settings.rates[0]
-
-
 def low_rank(row: str, *, symmetric: bool = False, identities=None):
     """Fills a row of low rank; without ``identities``, the preset's grid of b."""
     def fill(table: Table) -> None:
@@ -227,16 +184,21 @@ ROWS = {
     "ssi-asym-b1": low_rank("ssi-asym-b1", identities=(1.0,)),
     "ssi-asym-no-i": low_rank("ssi-asym-no-i", identities=(None,)), "ssi-asym-d": fit_asym_d,
 }
+BASELINES = ("tfidf", "popularity", "lsi+tfidf")
+OF_TABLE = {"table1": {**ROWS, **LIMITED}, "table3": ROWS, "table4": DIMENSIONS,
+            "table2": {**{row: ROWS[row] for row in BASELINES}, **ALL_WORDS}}
+EVERY = tuple(dict.fromkeys(row for rows in OF_TABLE.values() for row in rows))
 
 
 def main() -> None:
     """Fills the tables asked for, row by row."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--preset", choices=("quick", "full"), default="quick")
-    parser.add_argument("--tables", nargs="+", choices=tuple(SHARES), default=tuple(SHARES), metavar="TABLE",
-                        help="of table1 (links split), table3 (documents split); both unless given")
-    parser.add_argument("--rows", nargs="+", choices=tuple(ROWS), default=tuple(ROWS), metavar="ROW",
-                        help=f"of {', '.join(ROWS)}; all unless given")
+    parser.add_argument("--tables", nargs="+", choices=tuple(SHARES), metavar="TABLE",
+                        help="of table1 (links split), table3 (documents split), table4 (dimensions), table2 (all "
+                        "words); quick: table1 and table3 unless given, full: all")
+    parser.add_argument("--rows", nargs="+", choices=EVERY, default=EVERY, metavar="ROW",
+                        help=f"of {', '.join(EVERY)}; all that a table has unless given")
     parser.add_argument("--out", type=Path, help="folder of the records; experiments/results for full, a temporary "
                         "folder for quick")
     parser.add_argument("--cache", type=Path, default=ROOT.parent / "runs" / "links", help="folder of fits")
@@ -255,13 +217,13 @@ def main() -> None:
             data = tokenized((QUICK if quick else FULL).limit)
         except MissingCorpus as error:
             parser.exit(2, f"{parser.prog}: {error}\n")
-    for name in given.tables:
+    for name in given.tables or (("table1", "table3") if quick else tuple(SHARES)):
         if not given.judge:
             cache = out / "cache" if quick else given.cache
             table = Table(name, QUICK if quick else FULL, out, cache, publish=not quick, data=data)
-            for row in given.rows:
+            for row in (row for row in OF_TABLE[name] if row in given.rows):
                 if given.again or not table.path(row).exists():
-                    ROWS[row](table)
+                    OF_TABLE[name][row](table)
         judge(out, name, publish=not quick)
     print(out)
 

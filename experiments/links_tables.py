@@ -11,60 +11,23 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
+from links_settings import DIFFERS, EXPERIMENT, FULL, MAX_TERMS, ORDER, QUICK, SHARES, Settings
 
-from jaxsim import checkpoints, papers, ranking, records, retrieval, significance, terms, text
+from jaxsim import checkpoints, metrics, papers, ranking, records, retrieval, significance, terms, text
 from jaxsim.data import links as links_room
 from jaxsim.data import splits, wikispeedia
+from jaxsim.methods import triples
 from jaxsim.methods.products import Products
 from jaxsim.models import bilinear
 from jaxsim.ranking import Judged
 from jaxsim.terms import Terms
 from jaxsim.vectors import Vectors
 
-EXPERIMENT = "bai2010_links"
-SHARES = {"table1": {"train": 0.65, "dev": 0.05, "test": 0.3}, "table3": {"train": 0.6, "dev": 0.1, "test": 0.3}}
-MAX_TERMS = 200  # of a document, in the low-rank part
-DIFFERS = {
-    "table1": "substitute: 4,598 articles of Wikipedia for Schools in place of 1.8 million, 119,769 links in place of "
-    "25 million; every query against the whole collection, not a sample; exact rank loss over all pairs",
-    "table3": "substitute: the same, links between the documents of a part; groups of near-duplicates in one part",
-}
-# better row -> rows that the paper puts below it, and the popularity baseline, which it does not have
-ORDER = {
-    "ssi-asym": ("ssi-sym", "ssi-diag", "popularity", "lsi+tfidf", "tfidf", "lsa", "ssi-asym-no-i"),
-    "ssi-sym": ("ssi-diag", "lsi+tfidf", "tfidf"), "ssi-diag": ("tfidf",), "lsi+tfidf": ("tfidf",), "tfidf": ("lsa",),
-    "ssi-asym-b1": ("ssi-sym-b1", "ssi-diag", "tfidf"), "ssi-sym-b1": ("ssi-diag", "tfidf"),
-}
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What a preset fixes: grids are chosen from on dev."""
-
-    ks: tuple[int, ...] = (50, 100, 200, 300, 500)
-    k: int = 100
-    identities: tuple[float, ...] = (3.0, 10.0, 30.0, 100.0)  # 1 has rows of its own
-    rates: tuple[float, ...] = (0.03, 0.1)
-    starts: tuple[float, ...] = (1.0, 10.0, 30.0)
-    diag_rates: tuple[float, ...] = (100.0, 300.0)
-    boosts: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1, 0.3)
-    triples: int = 100_000
-    max_iter: int = 15
-    diag_iter: int = 6
-    patience: int = 3
-    pairs: int = 100_000
-    seeds: tuple[int, ...] = (0, 1, 2)
-    num_terms: int = 30_000
-    limit: int | None = None
-
-
-FULL = Settings()
-QUICK = Settings(ks=(10, 20), k=10, identities=(1.0, 10.0), rates=(0.03,), starts=(1.0, 10.0), diag_rates=(100.0,),
-                 boosts=(0.01, 0.1), triples=1000, max_iter=2, diag_iter=2, patience=2, pairs=5000, seeds=(0, 1),
-                 num_terms=5000, limit=250)
+__all__ = ["FULL", "QUICK", "SHARES", "Collection", "Scored", "Settings", "Table", "judge", "say", "sides", "tokenized"]
 
 
 @dataclass(eq=False)
@@ -139,14 +102,15 @@ class Table:
         groups = splits.group_near_duplicates(tokens)
         sizes = np.bincount(groups)
         self.groups = {"groups": int(sizes.size), "largest": int(sizes.max())}
-        if self.name == "table1":
+        if self.name != "table3":
             parts = dict.fromkeys(SHARES["table1"], np.arange(rows.size))
-            linked = links_room.split(every, ids, shares=SHARES["table1"])
+            linked = links_room.split(every, ids, shares=SHARES[self.name])
         else:
             parts = splits.split(groups, ids, shares=SHARES["table3"])
             linked = {name: links_room.inside(every, part) for name, part in parts.items()}
         vocabulary = text.Vocabulary.build([tokens[row] for row in parts["train"]], drop_top=0,
-                                           max_terms=self.settings.num_terms, min_df=2)
+                                           min_df=2,
+                                           max_terms=self.settings.num_terms if self.name != "table2" else 10**9)
         counts = text.counts(tokens, vocabulary)
         titles = text.counts([text.words(self.articles.titles[row]) for row in rows], vocabulary)
 
@@ -154,9 +118,9 @@ class Table:
             return Collection(part, counts[part], vocabulary.df, vocabulary.num_docs, titles[part])
 
         whole = collection(parts["train"])
-        self.parts = {name: whole if self.name == "table1" else collection(part) for name, part in parts.items()}
+        self.parts = {name: whole if self.name != "table3" else collection(part) for name, part in parts.items()}
         self.links = linked["train"]
-        known = {"dev": ["train"], "test": ["train", "dev"]} if self.name == "table1" else {"dev": [], "test": []}
+        known = {"dev": ["train"], "test": ["train", "dev"]} if self.name != "table3" else {"dev": [], "test": []}
         self.truth: dict[str, Judged] = {}
         for name, out in known.items():
             size = self.parts[name].rows.size
@@ -193,6 +157,10 @@ class Table:
         part, truth = self.parts[name], self.truth[name]
         if callable(model):
             return ranking.per_query(*model(part), truth)
+        if isinstance(model, Scored):
+            found = model.make(name)
+            both = Vectors(sparse=part.tfidf())
+            return ranking.per_query(both, both, truth, similarity=lambda *sides: lambda rows: found[rows])
         query, document = model
         if query.weights is None or query.scale is None:
             return ranking.per_query(*sides(model, part), truth)
@@ -214,6 +182,33 @@ class Table:
         dense = [Vectors(terms.project(part.cut(), side.weights)) for side in (query, document)]
         return ranking.per_query(*dense, truth, similarity=similarity)
 
+    def queries(self, name: str) -> np.ndarray:
+        """Rows of the queries of a part; of training all."""
+        return self.truth[name].queries if name in self.truth else np.arange(self.parts[name].rows.size)
+
+    def exact(self, name: str) -> np.ndarray:
+        """Cosines of the queries of a part with its documents, ``[queries, documents]``."""
+        part = self.parts[name]
+        one = "train" if part is self.parts["train"] else name
+
+        def make():
+            found, size = retrieval.dot(*[Vectors(sparse=part.tfidf())] * 2), part.rows.size
+            blocks = np.array_split(np.arange(size), -(-size // 256))
+            return np.concatenate([np.asarray(found(rows)) for rows in blocks])
+
+        return self.once(f"exact {one}", make)[self.queries(name)]
+
+    def train_loss(self, matrix: np.ndarray) -> float:
+        """Ranking loss of scores of the training part on random training triples, by which 003 tunes baselines."""
+        part = self.parts["train"]
+
+        def make():
+            known = triples.table(self.links, part.rows.size, part.rows.size, known=part.own())
+            return [np.asarray(one) for one in triples.draw(jax.random.key(0), known, self.settings.pairs)]
+
+        query, better, worse = self.once("triples", make)
+        return float(metrics.rank_loss(matrix[query, better], matrix[query, worse]))
+
     def checkpoint(self, row: str, settings: dict) -> Path:
         """Folder of a fit that goes on where it stopped; a finished one is read back."""
         told = json.dumps([self.articles.sha256, self.name, self.settings.limit, settings], sort_keys=True)
@@ -228,22 +223,30 @@ class Table:
         """Tests what dev chose (one model a seed) and writes the record with its per-query values."""
         begun = time.perf_counter()
         found = [self.per_query("test", model) for model in models]
-        metrics = {name: [float(one[name].mean()) for one in found] for name in ranking.METRICS}
+        means = {name: [float(one[name].mean()) for one in found] for name in ranking.METRICS}
         per_query = {name: np.mean([one[name] for one in found], axis=0) for name in ranking.METRICS}
         errors = {f"test {name}, standard error over queries": significance.standard_error(values)
                   for name, values in per_query.items()}
         record = records.new(
-            experiment=EXPERIMENT, paper="003 Table 1" if self.name == "table1" else "003 Table 3", table=self.name,
-            row=row, status="within noise", config=config, seeds=list(seeds),
+            experiment=EXPERIMENT, paper=f"003 Table {self.name[-1]}", table=self.name, row=row,
+            status="within noise", config=config, seeds=list(seeds),
             dataset={"name": self.articles.name, "sha256": self.articles.sha256, "differs": DIFFERS[self.name],
                      "counts": {**self.articles.counts, "split": self.sizes}, "groups": self.groups},
-            dev={**dev, **errors}, metrics=metrics, curve=curve, fit=fit, environment=self.environment,
+            dev={**dev, **errors}, metrics=means, curve=curve, fit=fit, environment=self.environment,
             seconds={"load": self.load_seconds, "fit": seconds, "evaluate": time.perf_counter() - begun},
         )
         records.write(record, self.out, per_query=per_query, allow_dirty=not self.publish)
-        for folder in [] if row == "ssi-diag" else self.cache.glob(f"{self.name}-{row}-{'[0-9a-f]' * 16}"):
-            shutil.rmtree(folder)  # tables of some 50 MB a fit; the diagonals are small, and ssi-asym-d reads them
-        say(f"{self.name}: {row} {config} " + ", ".join(f"{name} {np.mean(v):.4f}" for name, v in metrics.items()))
+        done = self.cache.glob(f"{self.name}-{row}-{'[0-9a-f]' * 16}")
+        for folder in [] if row in ("ssi-diag", "ssi-full") else done:
+            shutil.rmtree(folder)  # tables of some 50 MB a fit; later rows read these two
+        say(f"{self.name}: {row} {config} " + ", ".join(f"{name} {np.mean(v):.4f}" for name, v in means.items()))
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A model that is only known by its scores: ``make(part)`` gives them, ``[queries, documents]``."""
+
+    make: Callable[[str], np.ndarray]
 
 
 def sides(params, part: Collection) -> tuple[Vectors, Vectors]:

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import speed_peers
 from speed_fits import demo, lbfgs, lsa, opca
+from speed_ssi import ssi
 from speed_tools import Sheet, documents, once, race, synthetic
 
 from jaxsim import losses, retrieval, terms
@@ -254,4 +255,4 @@ def _same_answers(ours, theirs) -> None:
 
 
 ROWS = {"matmul": matmul, "project": project, "all-pairs": all_pairs, "lbfgs": lbfgs, "top-k": top_k, "lsa": lsa,
-        "opca": opca, "demo": demo}
+        "opca": opca, "ssi": ssi, "demo": demo}

@@ -135,6 +135,28 @@ TABLES = {
             PaperRow("ssi-asym", "SSI: W = UᵀV + I, 400D", (0.0030, 0.517, 0.229)),
         ),
     ),
+    "003 Table 2": PaperTable(
+        title="Document-document ranking by links, all words",
+        data="Wikipedia EN, 1,828,645 articles, 24,667,286 links (70% for training), 2.5 million words",
+        metrics=("rank_loss", "map", "p@10"),
+        rows=(
+            PaperRow("tfidf", "TFIDF", (0.00842, 0.432, 0.193)),
+            PaperRow("qe", "QE", (0.00842, 0.432, 0.193)),
+            PaperRow("lsi+tfidf", "αLSI of 30k words + (1 − α)TFIDF", (0.00721, 0.433, 0.193)),
+            PaperRow("ssi-all", "SSI: W = UᵀU of 2.5M words + I, 50D", (0.00200, 0.503, 0.220)),
+            PaperRow("ssi-top-100k", "SSI: W = UᵀV of 100k words + I, 100D", (0.00178, 0.536, 0.233)),
+            PaperRow("ssi-top-60k", "SSI: W = UᵀV of 60k words + I, 100D", (0.00172, 0.541, 0.232)),
+            PaperRow("ssi-top-30k", "SSI: W = UᵀV of 30k words + I, 200D", (0.00158, 0.547, 0.239)),
+            PaperRow("hash-1m", "SSI: hash kernels, 1M", (0.0298, 0.239, 0.127)),
+            PaperRow("hash-3m", "SSI: hash kernels, 3M", (0.0175, 0.301, 0.152)),
+            PaperRow("hash-6m", "SSI: hash kernels, 6M", (0.0137, 0.335, 0.164)),
+            PaperRow("hash-1m+i", "SSI: hash kernels + αI, 1M", (0.00525, 0.466, 0.207)),
+            PaperRow("hash-3m+i", "SSI: hash kernels + αI, 3M", (0.00370, 0.474, 0.211)),
+            PaperRow("hash-6m+i", "SSI: hash kernels + αI, 6M", (0.00347, 0.485, 0.215)),
+            PaperRow("cfh-2", "SSI: CFH (2-grams)", (0.00149, 0.559, 0.249)),
+            PaperRow("cfh-1", "SSI: CFH (1-grams)", (0.00119, 0.614, 0.263)),
+        ),
+    ),
     "003 Table 3": PaperTable(
         title="Document-document ranking, links or documents split",
         data="Wikipedia EN, 1,828,645 articles, 24,667,286 links",
@@ -142,6 +164,19 @@ TABLES = {
         rows=(
             PaperRow("ssi-asym-links", "SSI: W = UᵀV + I, partitioned links", (0.00407, 0.506, 0.225)),
             PaperRow("ssi-asym", "SSI: W = UᵀV + I, partitioned docs + links", (0.00401, 0.503, 0.225)),
+        ),
+    ),
+    "003 Table 4": PaperTable(
+        title="The latent dimension N, 30,000 words",
+        data="Wikipedia EN, 1,828,645 articles, 24,667,286 links (70% for training)",
+        metrics=("rank_loss", "map", "p@10"),
+        rows=(
+            PaperRow("ssi-sym-100", "SSI: W = UᵀU + I, 100D", (0.00407, 0.506, 0.225), 100),
+            PaperRow("ssi-asym-100", "SSI: W = UᵀV + I, 100D", (0.00387, 0.514, 0.225), 100),
+            PaperRow("ssi-sym-200", "SSI: W = UᵀU + I, 200D", (0.00380, 0.510, 0.226), 200),
+            PaperRow("ssi-asym-200", "SSI: W = UᵀV + I, 200D", (0.00302, 0.517, 0.229), 200),
+            PaperRow("ssi-sym-500", "SSI: W = UᵀU + I, 500D", (0.00374, 0.495, 0.221), 500),
+            PaperRow("ssi-asym-500", "SSI: W = UᵀV + I, 500D", (0.00310, 0.514, 0.228), 500),
         ),
     ),
 }

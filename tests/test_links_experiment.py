@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxsim import ranking, records
+from jaxsim import metrics, ranking, records, terms
 from jaxsim.data import links, wikispeedia
 from jaxsim.models import bilinear
 
@@ -114,6 +114,47 @@ def test_rows_are_recorded_and_judged(scripts, data, tmp_path, name):
         known=made.parts["train"].own(), triples=300, max_iter=made.settings.diag_iter, validate=made.validate,
         patience=made.settings.patience, **scripts[0].diagonals(made)[0])
     np.testing.assert_array_equal(again.params[0].scale, first.params[0].scale)
+
+
+def test_expanded_queries_are_the_loop_over_the_best_documents(scripts, data, tmp_path):
+    import links_rows
+
+    made = table(scripts, data, "table3", tmp_path)
+    links_rows.fit_expansion(made)
+    config = records.read(made.path("qe"))["config"]
+    part, truth = made.parts["test"], made.truth["test"]
+    cosines = (terms.to_scipy(part.tfidf()) @ terms.to_scipy(part.tfidf()).T).toarray()
+    for row, query in enumerate(truth.queries[:5].tolist()):
+        best = sorted((d for d in range(len(cosines)) if d != query), key=lambda d: -cosines[query, d])[: config["E"]]
+        expected = cosines[query] + config["beta"] * sum(cosines[d] for d in best)
+        with np.load(made.path("qe").with_suffix(".npz")) as file:
+            scored = np.where(truth.left_out[[row]].toarray()[0] == 1, -np.inf, expected)
+            labels = truth.relevant[[row]].toarray()[0]
+            found = metrics.average_precision(scored[np.isfinite(scored)], labels[np.isfinite(scored)])
+            assert file["map"][row] == pytest.approx(found, abs=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "rows"), [
+    ("table1", ("ssi-full", "ssi-sparse-100", "ssi-sparse-10", "ssi-l1")),
+    ("table4", ("ssi-sym-50", "ssi-asym-50")),
+    ("table2", ("tfidf", "ssi-all", "ssi-top-10k", "hash-1m", "cfh-2", "cfh-1")),
+])
+def test_more_rows_are_recorded_with_the_scores_of_their_models(scripts, data, tmp_path, name, rows):
+    made = table(scripts, data, name, tmp_path)
+    made.settings = dataclasses.replace(made.settings, tops={"10k": 60, "30k": 90}, bigrams=300, seeds=(0,))
+    for row in rows:
+        scripts[0].OF_TABLE[name][row](made)
+    scripts[1].judge(tmp_path, name, publish=False)
+    found = {record["row"]: record for record in records.read_all(tmp_path).values()}
+    assert set(rows) <= set(found)
+    for row, record in found.items():
+        assert record["paper"] == f"003 Table {name[-1]}" and record["status"], row
+        assert 0 < record["metrics"]["map"]["mean"] <= 1, row
+    if name == "table2":
+        assert found["hash-1m+i"]["dev"]["grid"][0]["alpha"] == 0.0
+        best = max(point["map"] for point in found["cfh-1"]["dev"]["grid"])
+        assert found["cfh-1"]["dev"]["map"] == pytest.approx(best)
 
 
 def run(*options, **environment):

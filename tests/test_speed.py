@@ -31,7 +31,7 @@ def tiny(rows):
                                corpus_terms=90, iterations=3, repeats=1)
 
 
-@pytest.mark.parametrize("name", ["matmul", "project", "all-pairs", "top-k", "opca"])
+@pytest.mark.parametrize("name", ["matmul", "project", "all-pairs", "top-k", "opca", "ssi"])
 def test_a_row_agrees_with_float64_and_makes_a_record(rows, name):
     sheet = rows.ROWS[name](tiny(rows), 1, False)
     assert any(line["name"].startswith("parity") for line in sheet.lines)

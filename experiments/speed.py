@@ -27,7 +27,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
 TABLES = {1: "one-core", 2: "two-cores"}
-NAMES = ("matmul", "project", "all-pairs", "lbfgs", "top-k", "lsa", "opca", "ssi", "demo")
+NAMES = ("matmul", "project", "all-pairs", "lbfgs", "top-k", "lsa", "opca", "ssi", "tweak", "vl-ext",
+         "all-pairs-figures", "demo")
 PINNED = "JAXSIM_SPEED_CORES"
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 

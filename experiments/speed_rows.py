@@ -14,6 +14,7 @@ import numpy as np
 import speed_peers
 from speed_fits import demo, lbfgs, lsa, opca
 from speed_ssi import ssi
+from speed_terms import exact_figures, tweak_evaluation, vl_ext_evaluation
 from speed_tools import Sheet, documents, once, race, synthetic
 
 from jaxsim import losses, retrieval, terms
@@ -37,11 +38,17 @@ class Sizes(NamedTuple):
     candidates: int = 20_000
     corpus_terms: int = 10_000
     repeats: int = 7
+    featured: int = 6_576
+    preferences: int = 40_000
+    related: int = 1_700
+    relations: int = 30_000
+    collection: int = 2_857
 
 
 FULL = Sizes()
 QUICK = Sizes(side=256, docs=400, per_doc=24, num_terms=1_000, k=20, pairs=300, many_pairs=700, iterations=12,
-              candidates=600, corpus_terms=800, repeats=3)
+              candidates=600, corpus_terms=800, repeats=3, featured=200,
+              preferences=300, related=50, relations=200, collection=150)
 
 
 def _normal(seed: int, *shape: int) -> jax.Array:
@@ -255,4 +262,5 @@ def _same_answers(ours, theirs) -> None:
 
 
 ROWS = {"matmul": matmul, "project": project, "all-pairs": all_pairs, "lbfgs": lbfgs, "top-k": top_k, "lsa": lsa,
-        "opca": opca, "ssi": ssi, "demo": demo}
+        "opca": opca, "ssi": ssi, "tweak": tweak_evaluation, "vl-ext": vl_ext_evaluation,
+        "all-pairs-figures": exact_figures, "demo": demo}

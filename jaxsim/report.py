@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from jaxsim import papers, records, report_figures, report_scale, report_tables
+from jaxsim import papers, records, report_figures, report_scale, report_tables, report_terms
 
 _HEAD = """\
 # Benchmarks
@@ -144,7 +144,7 @@ def _section(
     measured = {path: record for path, record in rows.items() if "measurements" in record}
     tested = {path: record for path, record in rows.items() if record["metrics"]}
     if tested:
-        text += report_tables.main(paper, tested)
+        text += report_tables.main(paper, tested) + report_terms.extensions(tested)
     if measured:
         text += report_tables.speed(measured)
     text += report_tables.naive(paper, tested) + report_tables.by_group(tested, paper) + report_tables.provenance(rows)
@@ -152,7 +152,8 @@ def _section(
     figures = {"": ("MRR against dimension", _curves(title, tested, paper)),
                "-training": ("Training curves", _training(title, tested, paper)),
                "-seconds": ("MRR against seconds", _seconds(title, tested, paper)),
-              "-cost": ("Seconds against work", report_scale.figure(title, measured))}  # fmt: skip
+               "-terms": ("Weights of terms", report_terms.weights(title, tested)),
+               "-cost": ("Seconds against work", report_scale.figure(title, measured))}  # fmt: skip
     return text, {suffix: (what, figure) for suffix, (what, figure) in figures.items() if figure is not None}
 
 

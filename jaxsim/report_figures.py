@@ -39,6 +39,7 @@ class Panel(NamedTuple):
       xscale: ``"linear"``, ``"log"``, or ``"whole"``: linear, with ticks at whole numbers.
       yscale: the same.
       reference: name to points of thin dotted lines, to compare with.
+      ticks: names of the places 1, 2, ... of the horizontal axis, instead of numbers.
     """
 
     series: Mapping[str, Sequence[tuple[float, float]]]
@@ -47,6 +48,7 @@ class Panel(NamedTuple):
     xscale: str = "linear"
     yscale: str = "linear"
     reference: Mapping[str, Sequence[tuple[float, float]]] = {}
+    ticks: Sequence[str] = ()
 
 
 def lines(series: Mapping[str, Sequence[tuple[float, float]]], *, title: str, xlabel: str, ylabel: str) -> bytes:
@@ -81,7 +83,7 @@ def lines(series: Mapping[str, Sequence[tuple[float, float]]], *, title: str, xl
         return _saved(figure, drawn)
 
 
-def panels(axes: Sequence[Panel], *, title: str) -> bytes:
+def panels(axes: Sequence[Panel], *, title: str, columns: int | None = None) -> bytes:
     """Draws several pairs of axes side by side, with one legend for all.
 
     Lines of few points have markers, longer ones differ in their dashes, so that colour is never all that tells them
@@ -90,6 +92,7 @@ def panels(axes: Sequence[Panel], *, title: str) -> bytes:
     Args:
       axes: At least one `Panel`.
       title: Above them.
+      columns: How many stand side by side; all unless given.
 
     Returns:
       The SVG file.
@@ -108,11 +111,14 @@ def panels(axes: Sequence[Panel], *, title: str) -> bytes:
     names = list(dict.fromkeys(name for panel in axes for name in panel.series))
     expect(bool(names), "axes", "at least one panel with a line", "none")
     drawn = [title, [[*panel[1:5], _rounded(panel.series), _rounded(panel.reference)] for panel in axes]]
+    ticks = [list(panel.ticks) for panel in axes]
+    across = columns or len(axes)
+    down = -(-len(axes) // across)
     with matplotlib.rc_context({**_SETTINGS, "text.parse_math": False}):
-        figure = Figure(figsize=(2.2 + 4.0 * len(axes), 3.8), layout="constrained")
+        figure = Figure(figsize=(2.2 + 4.0 * across, 3.8 if down == 1 else 2.6 * down), layout="constrained")
         handles = {}
         for place, (xlabel, ylabel, xscale, yscale, series, reference) in enumerate(drawn[1], start=1):
-            one = figure.add_subplot(1, len(axes), place)
+            one = figure.add_subplot(down, across, place)
             for name, points in reference:
                 found = one.plot(*zip(*points, strict=True), color=_INK, linewidth=1.0, linestyle=":")
                 handles.setdefault(name, found[0])
@@ -122,12 +128,14 @@ def panels(axes: Sequence[Panel], *, title: str) -> bytes:
             for axis, scale, setting in ((one.xaxis, xscale, one.set_xscale), (one.yaxis, yscale, one.set_yscale)):
                 setting("log" if scale == "log" else "linear")
                 _ticks(axis, scale)
+            if ticks[place - 1]:
+                one.set_xticks(range(1, len(ticks[place - 1]) + 1), ticks[place - 1], rotation=30, ha="right")
             _frame(one, xlabel, ylabel)
         figure.suptitle(title, color=_INK, fontsize=_SETTINGS["axes.titlesize"])
         order = [*names, *(name for name in handles if name not in names)]
         figure.legend([handles[name] for name in order], order, loc="outside right center", frameon=False,
                       labelcolor=_INK)
-        return _saved(figure, drawn)
+        return _saved(figure, [*drawn, ticks] if any(ticks) else drawn)
 
 
 def training(

@@ -21,9 +21,9 @@ from jaxsim import checks
 from jaxsim.slices import Slices, project_slices, slices
 from jaxsim.sparse_checks import checked
 
-__all__ = ["Slices", "Terms", "from_scipy", "project", "project_transpose", "slices", "take", "to_scipy", "weigh",
-           "with_values"]
-_SAMPLED_BLOCK = 65_536
+__all__ = ["Slices", "Terms", "from_scipy", "inner_products", "project", "project_transpose", "slices", "take",
+           "to_scipy", "weigh", "with_values"]
+_SAMPLED_NUMBERS = 2**20  # of each side, gathered at a time: what the processor keeps near
 
 
 @functools.partial(
@@ -212,10 +212,6 @@ def _product(values, terms, weights):
     return _rows_product(values, terms.indices, terms.indptr, weights)
 
 
-def _product_forward(values, terms, weights):
-    return _product(values, terms, weights), (values, terms, weights)
-
-
 def _product_backward(saved, grad):
     values, terms, weights = saved
     d_weights = _rows_product(values[terms.t_order], terms.t_indices, terms.t_indptr, grad)
@@ -226,7 +222,7 @@ def _sampled(terms: Terms, left, right):
     """``sum_k left[d, k] right[t, k]`` at every slot ``(d, t)``, in blocks of slots; 0 at padding."""
     slots = terms.nnz
     document = jnp.searchsorted(terms.indptr, jnp.arange(slots, dtype=jnp.int32), side="right") - 1
-    blocks = -(-slots // _SAMPLED_BLOCK)
+    blocks = min(-(-slots * max(left.shape[1], 1) // _SAMPLED_NUMBERS), slots)
     size = -(-slots // blocks)
 
     def one(start):
@@ -238,7 +234,36 @@ def _sampled(terms: Terms, left, right):
     return jnp.where(jnp.arange(slots) < terms.indptr[-1], sampled, 0)
 
 
-_product.defvjp(_product_forward, _product_backward)
+_product.defvjp(lambda *given: (_product(*given), given), _product_backward)
+
+
+@jax.custom_vjp
+def inner_products(pattern: Terms, left: jax.Array, right: jax.Array) -> jax.Array:
+    """Inner products of chosen pairs of rows, without the matrix of all of them.
+
+    Args:
+      pattern: ``[num_left, num_right]``, whose slots are the pairs; its values are not looked at.
+      left: ``[num_left, k]`` floating.
+      right: ``[num_right, k]`` floating.
+
+    Returns:
+      ``[slots]``, in the order of ``pattern.values``; differentiable (reverse mode) in both sides.
+
+    Example:
+      >>> pairs = from_scipy(scipy.sparse.csr_matrix([[0.0, 1.0]]))
+      >>> inner_products(pairs, jnp.array([[2.0]]), jnp.array([[3.0], [5.0]])).tolist()
+      [10.0]
+    """
+    return _sampled(pattern, left, right)
+
+
+def _inner_backward(saved, grad):
+    pairs, left, right = saved
+    back = _rows_product(grad[pairs.t_order], pairs.t_indices, pairs.t_indptr, left)
+    return None, _rows_product(grad, pairs.indices, pairs.indptr, right), back
+
+
+inner_products.defvjp(lambda *given: (_sampled(*given), given), _inner_backward)
 
 
 def project(terms: Terms | Slices, weights: jax.Array) -> jax.Array:

@@ -25,6 +25,7 @@ from jaxsim.methods import (
     lsa,
     opca,
     pca,
+    related_terms,
     s2net,
     s2net_mse,
     ssi,
@@ -32,8 +33,9 @@ from jaxsim.methods import (
     tfidf,
     tweak,
     vl_cv,
+    vl_ext,
 )  # fmt: skip
-from jaxsim.models import bilinear, concepts, projection, term_weights, weighting
+from jaxsim.models import bilinear, concepts, projection, term_extension, term_weights, weighting
 from jaxsim.models.concepts import Concepts
 from jaxsim.models.projection import Projection
 from jaxsim.models.term_weights import TermWeights
@@ -102,6 +104,7 @@ class Method:
       mismatched: whether the method takes two sides, which must agree.
       stochastic: whether it takes one pair after the other, in an order that a key draws: the order of the rows then
         counts, and the loss does not fall with every step.
+      both: whether a term weighting has a dense part too.
     """
 
     fit: Callable
@@ -113,6 +116,7 @@ class Method:
     at_zero: float = 0.0
     mismatched: bool = True
     stochastic: bool = False
+    both: bool = False
 
 
 def by_weights(params, data):
@@ -170,6 +174,17 @@ def learn_concepts(data, k):
     return vl_cv.fit(*map(featured, data.counts), chosen, init=init, gamma=5.0, max_iter=12)
 
 
+def by_term_extension(params, data):
+    return tuple(term_extension.encode(params, featured(side)) for side in data.counts)
+
+
+def extend_terms(data):
+    sides, chosen = tuple(map(featured, data.counts)), pairs_room.preferences_of(data.pairs)
+    related = related_terms.choose(*data.counts, (data.pairs.left[:M], data.pairs.right[:M]), num=150)
+    init = term_extension.make(jnp.array([0.1, 1.0, 0.0, 0.0], data.counts[0].values.dtype), *related)
+    return vl_ext.fit(*sides, chosen, init=init, gamma=30.0, max_iter=12)
+
+
 def iterative(fit, **options):
     return Method(fit, collapsed=math.log(2), **options)
 
@@ -218,6 +233,8 @@ METHODS = {
     "tweak, log loss": iterative(lambda d, k: weigh_terms(d, losses.log), encode=by_term_weights, dimensions=None,
                                  below=0.95),
     "vl_cv": iterative(learn_concepts, encode=by_concepts),
+    "vl_ext": iterative(lambda d, k: extend_terms(d), encode=by_term_extension, dimensions=None,
+                        both=True),
 }
 METHODS |= {
     "ssi": Method(by_triples(ssi.fit, k=K, learning_rate=1e-3), by_bilinear, **TRIPLES),
@@ -258,11 +275,11 @@ def assert_same(a, b, tolerance=0.0):
 def test_shapes_types_and_report(name, dtype):
     method, fit = METHODS[name], fitted(name, dtype)
     for leaf in jax.tree.leaves(fit.params):
-        assert leaf.dtype == dtype and np.all(np.isfinite(leaf))
+        assert leaf.dtype in (dtype, np.int32) and np.all(np.isfinite(leaf))
     for side in method.encode(fit.params, corpus(TRAIN, dtype)):
         assert side.num_docs == M
         if method.dimensions is None:
-            assert side.dense is None and side.sparse.num_terms == V
+            assert (side.dense is not None) == method.both and side.sparse.num_terms == V
         else:
             assert side.dense.shape == (M, method.dimensions) and side.dense.dtype == dtype
     if method.collapsed is None:

@@ -31,7 +31,8 @@ def tiny(rows):
                                corpus_terms=90, iterations=3, repeats=1)
 
 
-@pytest.mark.parametrize("name", ["matmul", "project", "all-pairs", "top-k", "opca", "ssi"])
+@pytest.mark.parametrize("name", ["matmul", "project", "all-pairs", "top-k", "opca", "ssi", "tweak", "vl-ext",
+                                  "all-pairs-figures"])
 def test_a_row_agrees_with_float64_and_makes_a_record(rows, name):
     sheet = rows.ROWS[name](tiny(rows), 1, False)
     assert any(line["name"].startswith("parity") for line in sheet.lines)
@@ -40,7 +41,7 @@ def test_a_row_agrees_with_float64_and_makes_a_record(rows, name):
         dataset=sheet.dataset, metrics={}, environment=records.environment(), measurements=sheet.lines,
     )
     assert record["row"] == name and record["status"].startswith("quick")
-    if name != "opca":
+    if name not in ("opca", "tweak", "vl-ext", "all-pairs-figures"):
         assert any("not measured" in line.get("note", "") for line in sheet.lines)
 
 

@@ -62,7 +62,7 @@ def test_gradients_in_weights_and_values_match_dense_autodiff(rng, build):
 
 
 def test_gradient_in_values_matches_finite_differences_over_several_blocks(rng, monkeypatch):
-    monkeypatch.setattr(terms, "_SAMPLED_BLOCK", 7)
+    monkeypatch.setattr(terms, "_SAMPLED_NUMBERS", 7)
     documents = terms.from_scipy(scipy.sparse.csr_matrix(some_documents(rng)), pad_nnz=60)
     weights = jnp.asarray(rng.normal(size=(12, 2)))
 
@@ -241,3 +241,19 @@ def test_values_that_overflow_on_the_device_are_refused():
         terms.from_scipy(scipy.sparse.csr_matrix([[1e300]]))
     wide = scipy.sparse.csr_matrix(np.array([[1.0, 2.0]], np.longdouble))
     assert terms.to_scipy(terms.from_scipy(wide)).toarray().tolist() == [[1.0, 2.0]]
+
+
+def test_inner_products_of_chosen_rows_and_their_gradients(rng):
+    chosen = scipy.sparse.random(5, 4, 0.5, random_state=0, format="csr")
+    pattern = terms.from_scipy(chosen, pad_docs=6, pad_nnz=15)
+    left, right = jnp.asarray(rng.normal(size=(6, 3))), jnp.asarray(rng.normal(size=(4, 3)))
+    rows, columns = np.repeat(np.arange(5), np.diff(chosen.indptr)), chosen.indices
+    found = terms.inner_products(pattern, left, right)
+    np.testing.assert_allclose(found[: len(rows)], np.sum(left[rows] * right[columns], axis=1), atol=1e-12)
+    assert not np.any(found[len(rows) :])
+    weights = jnp.asarray(rng.normal(size=15))
+    ours = jax.grad(lambda a, b: jnp.sum(weights * terms.inner_products(pattern, a, b) ** 2), argnums=(0, 1))
+    plain = jax.grad(lambda a, b: jnp.sum(weights[: len(rows)] * jnp.sum(a[rows] * b[columns], axis=1) ** 2),
+                     argnums=(0, 1))
+    for mine, expected in zip(ours(left, right), plain(left, right), strict=True):
+        np.testing.assert_allclose(mine, expected, atol=1e-12)

@@ -84,14 +84,40 @@ def cosines(weights: jax.Array, forms: Forms) -> jax.Array:
     Returns:
       ``[n]``; 0, with gradient 0, where either document is zero.
     """
+    product, left, right = products(weights, forms)
+    return quotients(product, left[forms.left], right[forms.right])
+
+
+def products(weights: jax.Array, forms: Forms) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Inner products of the planned pairs, and of every document with itself.
+
+    Args:
+      weights: ``[num_features]``.
+      forms: as `plan` gives them.
+
+    Returns:
+      ``[n]`` of the pairs, ``[num_left]`` and ``[num_right]``.
+    """
     with jax.default_matmul_precision("highest"):
         inside = forms.basis @ weights
         row, column = np.triu_indices(inside.shape[0])
         quadratic = inside[row] * inside[column]
-        product = forms.products @ quadratic
-        squares = (forms.left_squares @ quadratic)[forms.left], (forms.right_squares @ quadratic)[forms.right]
-    some = (squares[0] > 0) & (squares[1] > 0)
-    lengths = [jnp.sqrt(jnp.where(some, square, 1)) for square in squares]
+        return forms.products @ quadratic, forms.left_squares @ quadratic, forms.right_squares @ quadratic
+
+
+def quotients(product: jax.Array, left: jax.Array, right: jax.Array) -> jax.Array:
+    """Cosines from inner products and squared lengths.
+
+    Args:
+      product: ``[n]``.
+      left: ``[n]`` squared lengths of one side.
+      right: ``[n]`` squared lengths of the other.
+
+    Returns:
+      ``[n]``; 0, with gradient 0, where either length is 0.
+    """
+    some = (left > 0) & (right > 0)
+    lengths = [jnp.sqrt(jnp.where(some, square, 1)) for square in (left, right)]
     return jnp.where(some, product, 0) / lengths[0] / lengths[1]
 
 

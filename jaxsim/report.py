@@ -40,6 +40,9 @@ _TABLES = {
     "bai2010_links/table1": "Wikispeedia: links split at random",
     "bai2010_links/table3": "Wikispeedia: documents split, links inside each part",
     **report_scale.TABLES,
+    "patent-phrases": "Patent phrases, by what a search for them finds",
+    "product-search": "Product search, queries and product pages",
+    "httpd-html": "HTML features: the Apache manual, anchor texts as queries (weak labels)",
 }
 
 

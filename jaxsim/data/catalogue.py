@@ -138,6 +138,33 @@ CORPORA = {
             packed="the first 100,000 lines, compressed",
         ),
         Corpus(
+            "us_patent_phrases",
+            "36,473 pairs of short phrases of patents with their similarity in five grades",
+            "github.com/cuicaihao/kaggle-us-patent-phrase-to-phrase-matching, commit 155c3e42 (Aslanyan and Wetherbee "
+            "2022; training set of the Kaggle competition of the USPTO)",
+            "none stated by the repository; the public release is believed to be CC BY 4.0; research use",
+            _files("us_patent_phrases"),
+            packed="data/train.csv, compressed",
+        ),
+        Corpus(
+            "crowdflower_search",
+            "10,158 products that shops found for 261 queries, with the median relevance that judges gave them",
+            "github.com/thomasjungblut/crowdflower, commit 17379ccd (Kaggle, Search Results Relevance, 2015)",
+            "none stated by the repository; rules of the Kaggle competition: research use, no redistribution",
+            _files("crowdflower_search"),
+            packed="ValidationFolds/1-test.csv to 10-test.csv one after the other, sorted by id, with the column fold "
+            "for the number of the file, compressed",
+        ),
+        Corpus(
+            "httpd_html",
+            "the English manual of the Apache HTTP Server: 262 HTML pages, and their links with anchor texts",
+            "github.com/apache/httpd, commit 0cb68044, docs/manual",
+            "Apache-2.0, The Apache Software Foundation",
+            _files("httpd_html"),
+            packed="the files manual/**/*.html.en and *.html.en.utf8 as an archive, and a table of the links between "
+            "two of these pages",
+        ),
+        Corpus(
             "wikispeedia",
             "articles of the 2007 Wikipedia for Schools, the links between them, and click paths of a game on them",
             "snap.stanford.edu, wikispeedia (West and Leskovec, WWW 2012; West, Pineau and Precup, IJCAI 2009)",

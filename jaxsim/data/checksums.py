@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 SHA256 = {
+    "crowdflower_search/train.csv.gz": "a363d1e962cf05a5644d5e8f2a57647c0348d19e50280cc9fa6946be57b0d4fe",
     "doc_pairs/astro.en_de.jsonl.xz": "20f0740bda9603bf9244dd26452d248681feb4877d7162c25d45ce5f4e3927af",
     "doc_pairs/astro.en_es.jsonl.xz": "1d66de9222b1531434246e6752ac85f085ceade8339337dfa79165aebb9f1377",
     "doc_pairs/astro.en_fr.jsonl.xz": "70f970aee5e362828a1a8b6296bbc900fece24dddc22102dffcd100810ae92be",
@@ -49,6 +50,8 @@ SHA256 = {
     "europarl_en_it/en.tar.xz": "0ae29ddec04e907fc5791b21bee81e03911e67d9386aecda72fb2c44a6829722",
     "europarl_en_it/it.tar.xz": "e95db5bbcb9e15748578b319898e1878971c88b0c8b69be333b6069a94fd9881",
     "europarl_en_it/speeches_2000_2001.en_it.jsonl.xz": "9a27333b8d3852d6cec82f4073ba624b5eeda2a91c080e5430ccc40623366536",
+    "httpd_html/links.tsv.gz": "6ee2fc5af759f9ba3d77e7086e55c2030f7f85d2745f1087695964aa7df3de0f",
+    "httpd_html/manual_en_html.tar.xz": "0153ecdc8b81be5bee6c7ed9b7fbd8bb82960c0f9a67a2dc0c9ce2137743274c",
     "mdn/de.jsonl.xz": "64c512826b0c74d6580095d1f0cd76558c2f4368ee8c8bfda5fac19911eca03e",
     "mdn/en.jsonl.xz": "0bc0fcb65b40d8209344603d83f5a3ab00827da6cdf295c10a46b317e35a65d6",
     "mdn/es.jsonl.xz": "eb73e3edf58e0d8dc1d04e8878f1cf303c8f53beafd0177ff4794fb6bd173c52",
@@ -64,6 +67,7 @@ SHA256 = {
     "nfcorpus/train.3-2-1.qrel.gz": "589f1fe9f288e99e6d16f01366919f091f683636747122ae31e7f4f1c04c1963",
     "nfcorpus/train.titles.queries.gz": "554f8ad9f9e358e84b39822dca13714a12fe5761e23f8391fca07957b2a5253b",
     "reuters21578/reuters21578.tar.gz": "f1d6d3fe8442e7c80d25427b1be4326925a4e55e3d5e8d5c305af6ad9dfbd66f",
+    "us_patent_phrases/train.csv.gz": "9f40379a903c21409e1f15abe46066d38bec233a7e93c1ff74c925ce038174b4",
     "word_frequency/count_1w_top100k.txt.gz": "fce75c47175cff5b545c8eef7918636cbd5dbb22c9c1669bb22740df08d69fd4",
     "wikispeedia/articles.tsv.gz": "7fc8b38d46beb889b3d8a2b4436af2d31e043fff9125ab688ad2880422bb3e4b",
     "wikispeedia/links.tsv.gz": "8abcc18c60689d66290370333f3ca6a14e7a6ff9638b32663528c9fab8584362",

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import tempfile
 import time
 from pathlib import Path
 
@@ -27,6 +26,7 @@ import scipy.sparse
 from links_fits import chosen, rate, trained
 from links_rows import ALL_WORDS, DIMENSIONS, LIMITED
 from links_tables import FULL, QUICK, SHARES, Collection, Table, judge, say, tokenized
+from places import add_out, records_folder
 
 from jaxsim import metrics, terms
 from jaxsim.data import MissingCorpus
@@ -199,8 +199,7 @@ def main() -> None:
                         "words); quick: table1 and table3 unless given, full: all")
     parser.add_argument("--rows", nargs="+", choices=EVERY, default=EVERY, metavar="ROW",
                         help=f"of {', '.join(EVERY)}; all that a table has unless given")
-    parser.add_argument("--out", type=Path, help="folder of the records; experiments/results for full, a temporary "
-                        "folder for quick")
+    add_out(parser)
     parser.add_argument("--cache", type=Path, default=ROOT.parent / "runs" / "links", help="folder of fits")
     parser.add_argument("--again", action="store_true", help="run rows that have a record once more")
     parser.add_argument("--judge", action="store_true", help="fit nothing: only mark best sets and statuses again")
@@ -209,9 +208,7 @@ def main() -> None:
     if quick and not os.environ.get("JAXSIM_DATA"):
         print("bai2010_links: JAXSIM_DATA names no folder with the corpus 'wikispeedia', so nothing was run")
         return
-    out = given.out or (Path(tempfile.mkdtemp(prefix="jaxsim-")) if quick else ROOT / "results")
-    if quick and out.resolve().is_relative_to(ROOT / "results"):
-        parser.error("--out: expected a folder outside experiments/results for the quick preset")
+    out = records_folder(parser, given.out, quick=quick)
     if not given.judge:
         try:
             data = tokenized((QUICK if quick else FULL).limit)

@@ -24,9 +24,9 @@ import time
 from pathlib import Path
 
 import numpy as np
+from places import add_out, expect_committed, records_folder
 from speed_tools import Sheet, synthetic
 
-ROOT = Path(__file__).resolve().parent
 LINES = {"full": 5_000_000, "quick": 20_000}
 SAMPLE = {"full": 200_000, "quick": 5_000}  # lines that both counters are timed on
 TYPES, SIDE, SHARED, DIM, BATCH = 300_000, 8, 4, 100, 1024
@@ -190,8 +190,7 @@ def main() -> None:
     """Measures, or does one step of it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--preset", choices=tuple(LINES), default="quick")
-    parser.add_argument("--out", type=Path, help="folder of the records; experiments/results for full, a temporary "
-                        "folder for quick")
+    add_out(parser)
     for hidden in ("--step", "--folder", "--settings"):
         parser.add_argument(hidden, help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -199,14 +198,10 @@ def main() -> None:
         folder = Path(given.folder)
         (folder / f"{given.step}.json").write_text(json.dumps(STEPS[given.step](folder, json.loads(given.settings))))
         return
-    from jaxsim import records
 
     quick = given.preset == "quick"
-    out = given.out or (Path(tempfile.mkdtemp(prefix="jaxsim-")) if quick else ROOT / "results")
-    if quick and out.resolve().is_relative_to(ROOT / "results"):
-        parser.error("--out: expected a folder outside experiments/results for the quick preset")
-    if not quick and out == ROOT / "results" and records.environment()["dirty"]:
-        parser.exit(2, f"{parser.prog}: expected a committed tree, got uncommitted changes (or give --out)\n")
+    out = records_folder(parser, given.out, quick=quick)
+    expect_committed(parser, out)
     measure(given.preset, out)
     print(out)
 

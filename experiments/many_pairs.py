@@ -23,13 +23,13 @@ import time
 from pathlib import Path
 
 from mates_corpora import cut
+from places import add_out, expect_committed, records_folder
 from speed_tools import Sheet
 
 from jaxsim import records
 from jaxsim.data import MissingCorpus, docstrings, europarl
 from jaxsim.data.pairs import Pairs
 
-ROOT = Path(__file__).resolve().parent
 SIZES = {"full": (1_000, 10_000, 100_000), "quick": (100, 200)}
 HELD_OUT = 2_000  # pairs to stop by, and pairs to test on
 MEMORY, MINUTES = 4.0, 15.0  # GB and minutes that 100,000 pairs may take
@@ -118,15 +118,11 @@ def main() -> None:
     """Measures every size."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--preset", choices=tuple(SIZES), default="quick")
-    parser.add_argument("--out", type=Path, help="folder of the records; experiments/results for full, a temporary "
-                        "folder for quick")
+    add_out(parser)
     given = parser.parse_args()
     quick = given.preset == "quick"
-    out = given.out or (Path(tempfile.mkdtemp(prefix="jaxsim-")) if quick else ROOT / "results")
-    if quick and out.resolve().is_relative_to(ROOT / "results"):
-        parser.error("--out: expected a folder outside experiments/results for the quick preset")
-    if not quick and out == ROOT / "results" and records.environment()["dirty"]:
-        parser.exit(2, f"{parser.prog}: expected a committed tree, got uncommitted changes (or give --out)\n")
+    out = records_folder(parser, given.out, quick=quick)
+    expect_committed(parser, out)
     try:
         parts = load(quick)
     except MissingCorpus as error:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 from mates_corpora import CORPORA
 from mates_rows import FULL, QUICK, Table
+from places import records_folder
 
 from jaxsim.data import MissingCorpus
 
@@ -40,9 +40,7 @@ def main(
     quick = given.preset == "quick"
     if given.preset == "paper" and given.release is None:
         parser.error("--release: expected the folder of the official Europarl release, got none")
-    out = given.out or (Path(tempfile.mkdtemp(prefix="jaxsim-")) if quick else ROOT / "results")
-    if quick and out.resolve().is_relative_to(ROOT / "results"):
-        parser.error("--out: expected a folder outside experiments/results for the quick preset")
+    out = records_folder(parser, given.out, quick=quick)
     try:
         out.mkdir(parents=True, exist_ok=True)
         given.cache.mkdir(parents=True, exist_ok=True)

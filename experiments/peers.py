@@ -18,19 +18,18 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
 from peers_data import TABLES, Data
 from peers_systems import FULL, QUICK, SYSTEMS, MissingPeer, Sizes, System, dev_score, s2net_terms
+from places import add_out, expect_committed, records_folder
 from speed_tools import Sheet, race
 
 from jaxsim import records
 from jaxsim.data import MissingCorpus
 
-ROOT = Path(__file__).resolve().parent
 QUICK_TABLES = ("docstrings",)
 ENCODED = 2000  # texts a measurement of encoding takes
 
@@ -137,15 +136,11 @@ def main() -> None:
     parser.add_argument("--preset", choices=("quick", "full"), default="quick")
     parser.add_argument("--tables", nargs="+", choices=tuple(TABLES), metavar="TABLE",
                         help=f"of {', '.join(TABLES)}; all unless given")
-    parser.add_argument("--out", type=Path, help="folder of the records; experiments/results for full, a temporary "
-                        "folder for quick")
+    add_out(parser)
     given = parser.parse_args()
     quick = given.preset == "quick"
-    out = given.out or (Path(tempfile.mkdtemp(prefix="jaxsim-")) if quick else ROOT / "results")
-    if quick and out.resolve().is_relative_to(ROOT / "results"):
-        parser.error("--out: expected a folder outside experiments/results for the quick preset")
-    if not quick and out == ROOT / "results" and records.environment()["dirty"]:
-        parser.exit(2, f"{parser.prog}: expected a committed tree, got uncommitted changes (or give --out)\n")
+    out = records_folder(parser, given.out, quick=quick)
+    expect_committed(parser, out)
     for name in given.tables or (QUICK_TABLES if quick else tuple(TABLES)):
         try:
             fill(name, QUICK if quick else FULL, out, not quick)

@@ -20,11 +20,11 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent
+from places import expect_committed, records_folder
+
 NAMES = ("s2net-documents", "s2net-dimensions", "s2net-devices", "s2net-paper", "s2net-sgd", "encode", "search",
          "precision")
 
@@ -84,20 +84,17 @@ def main() -> int:
     """Checks what is asked for, and runs it."""
     parser = _parser()
     given = parser.parse_args()
-    quick, results = given.preset == "quick", ROOT / "results"
-    if quick and given.out is not None and given.out.resolve().is_relative_to(results):
-        parser.error("--out: expected a folder outside experiments/results for the quick preset")
-    out = (given.out or (Path(tempfile.mkdtemp(prefix="jaxsim-")) if quick else results)).resolve()
+    quick = given.preset == "quick"
+    out = records_folder(parser, given.out, quick=quick).resolve()
     if given.preset == "full":
         os.environ.setdefault("JAX_PLATFORMS", "cpu")
     import jax
 
-    from jaxsim import records
 
     if given.preset == "gpu" and jax.default_backend() == "cpu":
         parser.exit(2, f"{parser.prog}: --preset gpu: expected an accelerator, got a CPU alone\n")
-    if not quick and out == results and records.environment()["dirty"]:
-        parser.exit(2, f"{parser.prog}: expected a committed tree, got uncommitted changes (or give --out)\n")
+    if not quick:
+        expect_committed(parser, out)
     status = run(given.preset, out, only=given.only, again=given.again)
     print(out)
     return status

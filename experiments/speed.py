@@ -21,9 +21,10 @@ import argparse
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
+
+from places import add_out, records_folder
 
 ROOT = Path(__file__).resolve().parent
 TABLES = {1: "one-core", 2: "two-cores"}
@@ -39,8 +40,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--cores", type=int, choices=tuple(TABLES), help="both unless given; quick: one")
     parser.add_argument("--only", nargs="+", choices=NAMES, metavar="NAME", help=f"of {', '.join(NAMES)}; all unless "
                         "given")
-    parser.add_argument("--out", type=Path, help="folder of the records; experiments/results for full, a temporary "
-                        "folder for quick")
+    add_out(parser)
     return parser
 
 
@@ -101,13 +101,11 @@ def main() -> int:
     """Starts a pinned process for every core count, or measures inside one."""
     parser = _parser()
     given = parser.parse_args()
-    results, quick = ROOT / "results", given.preset == "quick"
+    quick = given.preset == "quick"
     inside = os.environ.get(PINNED)
     if inside is not None:
         return measure(given, int(inside), given.out.resolve())
-    if quick and given.out is not None and given.out.resolve().is_relative_to(results):
-        parser.error("--out: expected a folder outside experiments/results for the quick preset")
-    out = given.out or (Path(tempfile.mkdtemp(prefix="jaxsim-")) if quick else results)
+    out = records_folder(parser, given.out, quick=quick)
     has = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     failed = 0
     for cores in (given.cores,) if given.cores else (1,) if quick else tuple(TABLES):

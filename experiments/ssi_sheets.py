@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,14 +16,13 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 from links_tables import MAX_TERMS, say
+from places import add_out, records_folder
 
 from jaxsim import mates, metrics, ranking, records, significance, terms, text
 from jaxsim.data import MissingCorpus
 from jaxsim.models import bilinear
 from jaxsim.ranking import Judged
 from jaxsim.vectors import Vectors
-
-ROOT = Path(__file__).resolve().parent
 
 
 class Place(NamedTuple):
@@ -244,18 +242,14 @@ def main(doc: str, experiment: str, plans: Mapping[str, Plan], *, quick, full, o
                         help=f"of {', '.join(plans)}; all unless given (quick: some)")
     parser.add_argument("--rows", nargs="+", choices=rows, default=rows, metavar="ROW",
                         help=f"of {', '.join(rows)}; all unless given")
-    parser.add_argument("--out", type=Path, help="folder of the records; experiments/results for full, a temporary "
-                        "folder for quick")
+    add_out(parser)
     parser.add_argument("--again", action="store_true", help="run rows that have a record once more")
     parser.add_argument("--judge", action="store_true", help="fit nothing: only mark best sets and statuses again")
     given = parser.parse_args(arguments)
     if given.preset == "quick" and not os.environ.get("JAXSIM_DATA"):
         print(f"{experiment}: JAXSIM_DATA names no folder with the corpora, so nothing was run")
         return
-    temporary = given.preset == "quick" and given.out is None
-    out = Path(tempfile.mkdtemp(prefix="jaxsim-")) if temporary else given.out or ROOT / "results"
-    if given.preset == "quick" and out.resolve().is_relative_to(ROOT / "results"):
-        parser.error("--out: expected a folder outside experiments/results for the quick preset")
+    out = records_folder(parser, given.out, quick=given.preset == "quick")
     place = Place(out, publish=given.preset == "full")
     for name in given.tables or (given.preset == "quick" and of_quick) or plans:
         plan = plans[name]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from places import add_out, records_folder
 from tweak_measures import cosines, deal, expect_both, judge, measure
 
 from jaxsim import losses, metrics, records, terms
@@ -23,7 +23,6 @@ from jaxsim.methods import quadratic_forms, tweak, tweak_pairs
 from jaxsim.models.term_weights import TermWeights
 from jaxsim.optim import Fit
 
-ROOT = Path(__file__).resolve().parent
 LOSSES = {"tweak-sse": losses.squared, "tweak-log": losses.log}
 
 
@@ -259,15 +258,12 @@ def run(doc: str, experiment: str, table: str, order: Mapping, rows: Mapping[str
     parser.add_argument("--tables", nargs="+", choices=(table,), default=(table,), help="there is one")
     parser.add_argument("--rows", nargs="+", choices=tuple(rows), metavar="ROW", help=f"of {', '.join(rows)}; all "
                         "unless given" + (f" (quick leaves out {', '.join(full_only)})" if full_only else ""))
-    parser.add_argument("--out", type=Path, help="folder of the records; experiments/results for full, a temporary "
-                        "folder for quick")
+    add_out(parser)
     parser.add_argument("--again", action="store_true", help="run rows that have a record once more")
     parser.add_argument("--judge", action="store_true", help="fit nothing: only mark best sets and statuses again")
     given = parser.parse_args()
     quick = given.preset == "quick"
-    out = given.out or (Path(tempfile.mkdtemp(prefix="jaxsim-")) if quick else ROOT / "results")
-    if quick and out.resolve().is_relative_to(ROOT / "results"):
-        parser.error("--out: expected a folder outside experiments/results for the quick preset")
+    out = records_folder(parser, given.out, quick=quick)
     publish, folder = not quick and given.out is None, out / experiment / table
     wanted = [row for row in given.rows or rows if given.rows or not (quick and row in full_only)]
     missing = [row for row in wanted if given.again or not (folder / f"{row}.json").exists()]

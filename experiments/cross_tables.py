@@ -11,7 +11,7 @@ import scipy.sparse
 from links_tables import say
 from ssi_sheets import Part, Place, Sheet, cut, product, tfidf
 
-from jaxsim import mates, ranking, terms, text
+from jaxsim import ranking, terms, text
 from jaxsim.data import mdn_links, splits
 
 EXPERIMENT = "bai2010_cross_language"
@@ -82,7 +82,7 @@ class Table:
     @functools.cached_property
     def views(self) -> tuple[scipy.sparse.csr_matrix, scipy.sparse.csr_matrix]:
         """Unit log2(tf + 1) · log2(n / df) of ``joint``."""
-        return tuple(mates.unit_rows(text.log_tf_idf(one, self.vocabulary.df, self.vocabulary.num_docs))
+        return tuple(text.unit_rows(text.log_tf_idf(one, self.vocabulary.df, self.vocabulary.num_docs))
                      for one in self.joint)
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from mates_corpora import cut, human_pairs
 
-from jaxsim import metrics, trec
-from jaxsim.data import catalogue, docstrings, pairs, splits
+from jaxsim import metrics
+from jaxsim.data import docstrings, nfcorpus, pairs, splits
 from jaxsim.data.pairs import Pairs
 
 
@@ -104,31 +104,23 @@ def _en_es_human(limit: int | None) -> Data:
 
 def _nfcorpus(limit: int | None) -> Data:
     """Titles of pages as queries, abstracts as documents; trained on the direct links of the training queries."""
-    texts = {}
-    for part in ("dev", "test"):
-        texts |= trec.read_texts(catalogue.find("nfcorpus", f"{part}.docs.tsv.xz"))
-    names = sorted(texts)
+    found = nfcorpus.load()
+    names = sorted(found.documents)
     column = {name: i for i, name in enumerate(names)}
-    documents = [texts[name] for name in names]
-
-    def read(part: str) -> tuple[dict[str, str], trec.Qrels]:
-        return (trec.read_texts(catalogue.find("nfcorpus", f"{part}.titles.queries.gz")),
-                trec.read_qrels(catalogue.find("nfcorpus", f"{part}.3-2-1.qrel.gz")))
+    documents = [found.documents[name] for name in names]
 
     def ranking(part: str) -> Ranking:
-        queries, qrels = read(part)
-        asked = [query for query in sorted(queries) if any(doc in column for doc in qrels.get(query, ()))][:limit]
+        asked = sorted(found.queries[part])[:limit]
         grades = np.zeros((len(asked), len(names)))
         for row, query in enumerate(asked):
-            for doc, grade in qrels[query].items():
-                if doc in column:
-                    grades[row, column[doc]] = grade
-        return Ranking([queries[query] for query in asked], documents, grades)
+            for doc, grade in found.qrels[part][query].items():
+                grades[row, column[doc]] = grade
+        return Ranking([found.queries[part][query] for query in asked], documents, grades)
 
     def linked(part: str) -> Pairs:
-        queries, qrels = read(part)
-        rows = [(f"{query}/{doc}", queries[query], texts[doc]) for query in sorted(queries)
-                for doc, grade in sorted(qrels.get(query, {}).items()) if grade == 3 and doc in texts][:limit]
+        rows = [(f"{query}/{doc}", found.queries[part][query], found.documents[doc])
+                for query in sorted(found.queries[part])
+                for doc, grade in sorted(found.qrels[part][query].items()) if grade == 3][:limit]
         ids, left, right = zip(*rows, strict=True)
         return pairs.make(f"nfcorpus {part}", ids, left, right, languages=("en", "en"),
                           differs="substitute: no paper's data, a public collection of queries and abstracts")

@@ -18,7 +18,7 @@ import scipy.sparse
 from links_tables import MAX_TERMS, say
 from places import add_out, records_folder
 
-from jaxsim import mates, metrics, ranking, records, significance, terms, text
+from jaxsim import metrics, ranking, records, significance, terms, text
 from jaxsim.data import MissingCorpus
 from jaxsim.models import bilinear
 from jaxsim.ranking import Judged
@@ -47,7 +47,7 @@ class Part(NamedTuple):
 
 def tfidf(counts, df, num_docs) -> scipy.sparse.csr_matrix:
     """Unit tf · log(N / df)."""
-    return mates.unit_rows(text.tf_idf(counts, df, num_docs))
+    return text.unit_rows(text.tf_idf(counts, df, num_docs))
 
 
 def cut(matrix: scipy.sparse.csr_matrix) -> scipy.sparse.csr_matrix:

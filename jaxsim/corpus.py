@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from jaxsim import checks
-from jaxsim.text import Vocabulary
+from jaxsim.text import Vocabulary, unit_rows
 
 FORMAT = 1
 CONFIG, VOCABULARY, DF = "corpus.json", "vocabulary.json", "df.npy"
@@ -97,7 +97,9 @@ class Documents:
             ends[i + 1] = ends[i] + last - first
         parts = np.concatenate(counts).astype(np.float32), np.concatenate(terms), ends
         matrix = sp.csr_matrix(parts, shape=(numbers.size, self.num_terms))
-        return matrix if self.weigh is None else _unit(self.weigh(matrix, self.vocabulary.df, self.vocabulary.num_docs))
+        if self.weigh is None:
+            return matrix
+        return unit_rows(self.weigh(matrix, self.vocabulary.df, self.vocabulary.num_docs)).astype(np.float32)
 
     def batches(self, size: int) -> Iterator[sp.csr_matrix]:
         """All documents in order, ``size`` at a time.
@@ -111,12 +113,6 @@ class Documents:
         checks.positive_int(size, "size")
         for start in range(0, self.num_docs, size):
             yield self.rows(np.arange(start, min(start + size, self.num_docs)))
-
-
-def _unit(matrix: sp.csr_matrix) -> sp.csr_matrix:
-    length = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel())
-    scale = 1 / np.where(length > 0, length, 1)
-    return sp.csr_matrix(sp.diags(scale) @ matrix, dtype=np.float32)
 
 
 @dataclass(frozen=True, eq=False)

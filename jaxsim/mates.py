@@ -57,26 +57,8 @@ class Task:
         sides = []
         for counts in self.counts[split]:
             matrix = text.log_tf_idf(counts, self.vocabulary.df, self.vocabulary.num_docs)
-            sides.append(terms.from_scipy(unit_rows(matrix) if unit_length else matrix))
+            sides.append(terms.from_scipy(text.unit_rows(matrix) if unit_length else matrix))
         return sides[0], sides[1]
-
-
-def unit_rows(matrix: scipy.sparse.csr_matrix) -> scipy.sparse.csr_matrix:
-    """Rows scaled to length one; empty rows stay empty.
-
-    Args:
-      matrix: ``[num_docs, num_terms]``.
-
-    Returns:
-      The same shape and type.
-
-    Example:
-      >>> unit_rows(scipy.sparse.csr_matrix([[3.0, 4.0], [0.0, 0.0]])).toarray().tolist()
-      [[0.6, 0.8], [0.0, 0.0]]
-    """
-    length = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel())
-    scale = 1 / np.where(length > 0, length, 1)
-    return scipy.sparse.csr_matrix(scipy.sparse.diags(scale) @ matrix, dtype=matrix.dtype)
 
 
 def build(

@@ -31,6 +31,7 @@ __all__ = [
     "prose",
     "tf_idf",
     "tokenizer",
+    "unit_rows",
     "word_marks",
     "words",
     "words_ja",
@@ -127,6 +128,24 @@ def counts(token_lists: Iterable[Sequence[str]], vocabulary: Vocabulary) -> sp.c
     )
     matrix.sum_duplicates()
     return matrix
+
+
+def unit_rows(matrix: sp.csr_matrix) -> sp.csr_matrix:
+    """Rows scaled to length one; empty rows stay empty.
+
+    Args:
+      matrix: ``[num_docs, num_terms]``.
+
+    Returns:
+      The same shape and type.
+
+    Example:
+      >>> unit_rows(sp.csr_matrix([[3.0, 4.0], [0.0, 0.0]])).toarray().tolist()
+      [[0.6, 0.8], [0.0, 0.0]]
+    """
+    length = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel())
+    scale = 1 / np.where(length > 0, length, 1)
+    return sp.csr_matrix(sp.diags(scale) @ matrix, dtype=matrix.dtype)
 
 
 def _checked(counts: sp.spmatrix, df: np.ndarray, num_docs: int) -> tuple[sp.csr_matrix, np.ndarray]:

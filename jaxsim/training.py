@@ -278,12 +278,12 @@ def _parts(pairs: Pairs, groups, sides, dev, settings: Settings):
 
 def _unit(model: Model, counts: scipy.sparse.csr_matrix) -> Terms:
     weigh = WEIGHTINGS[model.weighting]
-    return terms.from_scipy(mates.unit_rows(weigh(counts, model.vocabulary.df, model.vocabulary.num_docs)))
+    return terms.from_scipy(text.unit_rows(weigh(counts, model.vocabulary.df, model.vocabulary.num_docs)))
 
 
 def _sides(model: Model, pairs: Pairs) -> tuple[Terms, Terms]:
     return tuple(
-        terms.from_scipy(mates.unit_rows(model.term_vectors(texts, side=side)))
+        terms.from_scipy(text.unit_rows(model.term_vectors(texts, side=side)))
         for texts, side in ((pairs.left, "query"), (pairs.right, "document"))
     )
 

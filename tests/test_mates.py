@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from jaxsim import mates, terms
+from jaxsim import mates, terms, text
 from jaxsim.data import pairs
 from jaxsim.models.projection import Projection
 from jaxsim.vectors import Vectors
@@ -94,4 +94,4 @@ def test_an_empty_vocabulary_and_a_missing_training_part_are_refused(corpus):
 
 
 def test_unit_rows_of_nothing():
-    assert mates.unit_rows(scipy.sparse.csr_matrix((0, 3))).shape == (0, 3)
+    assert text.unit_rows(scipy.sparse.csr_matrix((0, 3))).shape == (0, 3)

@@ -218,7 +218,7 @@ def mixed(model: Model, texts: list[str], side: str, weight: float) -> Vectors:
       `Vectors`; with both parts, their inner product is the mean of the two cosines with these weights.
     """
     from jaxsim import terms
-    from jaxsim.mates import unit_rows
+    from jaxsim.text import unit_rows
     from jaxsim.vectors import Vectors, unit
 
     if model.params is None or weight == 0:

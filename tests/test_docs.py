@@ -82,7 +82,7 @@ def after_training(shown: str) -> str:
     return shown[shown.index("\n1\t") + 1 :]
 
 
-@pytest.mark.slow
+@pytest.mark.pages
 def test_train_on_your_pairs(shell):
     first, *rest = blocks("train-on-your-pairs")
     # Few pairs, all of one package: those of different ones share few words.
@@ -98,7 +98,7 @@ def test_train_on_your_pairs(shell):
     assert figures == {f"figures/{path.name}" for path in (work / "figures").iterdir()} and len(figures) == 3
 
 
-@pytest.mark.slow
+@pytest.mark.pages
 def test_cross_language(shell):
     toy, train, evaluate, directions, search, back, reverse, japanese = start(shell, "cross-language")
     shell(toy)
@@ -113,7 +113,7 @@ def test_cross_language(shell):
     assert "漁師は" in searched(after_training(shell(japanese)))[0]
 
 
-@pytest.mark.slow
+@pytest.mark.pages
 def test_large_corpora(shell):
     make, train = start(shell, "large-corpora")
     shell(f"{make}\nhead -n 200 pairs.tsv > some.tsv; mv some.tsv pairs.tsv")
@@ -122,7 +122,7 @@ def test_large_corpora(shell):
     assert (shell.work / "corpus" / "corpus.json").is_file() and not (shell.work / "corpus" / "reading").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.pages
 def test_choose_a_method(shell):
     compare, dimensions = start(shell, "choose-a-method")
     lines = [f"{left}\t{right}\n" for left, right in zip(LEFT, RIGHT, strict=True)]
@@ -138,7 +138,7 @@ def test_choose_a_method(shell):
     assert len(rows) == 3 and sizes == sorted(set(sizes)) and all(0 < float(mrr) <= 1 for _, mrr in rows)
 
 
-@pytest.mark.slow
+@pytest.mark.pages
 def test_write_a_method(shell):
     (commands,) = start(shell, "write-a-method")
     lines = shell(commands).splitlines()
@@ -210,7 +210,7 @@ def test_the_method_of_the_page_refuses_bad_settings(info_nce, rng, key, argumen
         info_nce.fit(*sides, init=info_nce.Projection(jnp.ones((9, 3))), key=key, **settings)
 
 
-@pytest.mark.slow
+@pytest.mark.pages
 def test_accelerators(shell):
     devices, memory, where, speed = start(shell, "accelerators")
     assert "CpuDevice" in shell(devices)
@@ -228,7 +228,7 @@ def test_accelerators(shell):
     assert record["status"].startswith("quick")
 
 
-@pytest.mark.slow
+@pytest.mark.pages
 def test_scale(shell):
     estimated, rough = start(shell, "scale")
     head, *rows, sooner = shell(estimated).splitlines()

@@ -164,7 +164,7 @@ def test_reproduce_table_clones_the_checkout_on_colab(tmp_path):
     assert f"jax {jax.__version__}, devices: [" in versions and Path(checkout) == ROOT
 
 
-@pytest.mark.slow
+@pytest.mark.pages
 def test_quickstart(tmp_path):
     cells = execute("quickstart", tmp_path)
     assert f"jax {jax.__version__}, devices: [" in printed(cells["setup"])
@@ -187,7 +187,7 @@ def test_quickstart(tmp_path):
     assert (tmp_path / "work" / "runs" / "quickstart-model" / "config.json").is_file()
 
 
-@pytest.mark.slow
+@pytest.mark.pages
 def test_reproduce_table(tmp_path):
     cells = execute("reproduce_table", tmp_path)
     (table,) = displayed(cells["table"], "text/markdown")

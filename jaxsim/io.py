@@ -182,7 +182,7 @@ def load(folder: str | os.PathLike) -> tuple[dict[str, np.ndarray], dict[str, An
 def _config(folder: Path) -> dict[str, Any]:
     path = folder / CONFIG
     if not path.is_file():
-        raise FileNotFoundError(f"{path}: expected the configuration of a model, got none")
+        raise FileNotFoundError(f"{folder}: expected a model folder, got one without {CONFIG}")
     try:
         config = json.loads(path.read_bytes())
     except ValueError as error:

@@ -28,6 +28,7 @@ _EXACT_PAIRS = 8_000  # up to here S2Net trains on all negatives by L-BFGS; abov
 _START_PAIRS = 8_000  # pairs that the closed-form start of S2Net is fitted on, at most
 _STEPS = 6_000  # of Adam, about; between 5 and 40 epochs
 _NOISE = 1e-4
+_FEWEST = 20  # pairs of which some are held out
 
 
 @dataclass(frozen=True)
@@ -191,6 +192,7 @@ def train(
       pairs: left texts are queries, right texts the documents that belong to them.
       settings: how; `Settings()` unless given.
       dev: share of the pairs to stop and to measure by, near-duplicates kept together; or pairs of your own. 0: none.
+        Of fewer than 20 pairs, or where nearly all are near-duplicates of each other, none are held out.
       checkpoint: folder for checkpoints of S2Net; training goes on where it stopped.
       progress: whether to show bars on a terminal's stderr.
       say: told what is being done.
@@ -216,7 +218,10 @@ def train(
     say(f"{len(pairs):,} pairs: reading words …")
     sides = tokenize(pairs)
     twins = [splits.group_near_duplicates(side) for side in sides]
-    rows, dev_pairs = _parts(pairs, splits.merge(*twins), sides, dev, settings)
+    keep = splits.first_of_equals(*sides, pairs.ids)
+    if not keep.all():
+        say(f"left out {np.count_nonzero(~keep):,} pairs that are equal to an earlier one")
+    rows, dev_pairs = _parts(pairs, splits.merge(*twins), keep, dev, settings, say)
     groups = np.stack(twins, axis=1)
     words = [[side[i] for i in rows["train"]] for side in sides]
     vocabulary = text.Vocabulary.build(
@@ -260,19 +265,25 @@ def _as_projections(params) -> Projection | tuple[Projection, Projection] | None
     return params if params is None or isinstance(params, Projection) else tuple(params)
 
 
-def _parts(pairs: Pairs, groups, sides, dev, settings: Settings):
+def _parts(pairs: Pairs, groups, keep: np.ndarray, dev, settings: Settings, say: Callable[[str], None]):
     """Rows of the training pairs, and the dev pairs."""
-    keep = splits.first_of_equals(*sides, pairs.ids)
+    everything = {"train": np.flatnonzero(keep)}, pairs.take([])
     if isinstance(dev, Pairs):
         checks.expect(dev.languages == pairs.languages, "dev", f"languages {pairs.languages} (as pairs)", dev.languages)
-        return {"train": np.flatnonzero(keep)}, dev
+        checks.expect(len(dev) >= 2, "dev", "at least two pairs (one alone always finds its mate)", len(dev))
+        return everything[0], dev
     checks.expect(isinstance(dev, int | float) and 0 <= dev < 1, "dev", "pairs, or a share in [0, 1)", dev)
-    if dev == 0 or len(pairs) < 20:
-        return {"train": np.flatnonzero(keep)}, pairs.take([])
+    if dev == 0:
+        return everything
+    if len(pairs) < _FEWEST:
+        say(f"no pairs held out: there are fewer than {_FEWEST}")
+        return everything
     salt = "" if settings.seed == 0 else str(settings.seed)
     chosen = splits.split(groups, pairs.ids, shares=(1 - dev, dev, 0.0), salt=salt, keep=keep)
-    if not len(chosen["train"]):  # one large group of near-duplicates
-        return {"train": np.flatnonzero(keep)}, pairs.take([])
+    if not len(chosen["train"]) or len(chosen["dev"]) < 2:
+        say("no pairs held out: nearly all are near-duplicates of each other, which stay together; give dev pairs of "
+            "your own to stop and to measure by")
+        return everything
     return chosen, pairs.take(chosen["dev"])
 
 

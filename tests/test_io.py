@@ -111,7 +111,7 @@ def test_configurations_of_others_are_refused(tmp_path, changes, message):
 def test_places_without_a_model_are_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere: expected a model folder, got nothing"):
         io.load(tmp_path / "nowhere")
-    with pytest.raises(FileNotFoundError, match="config.json: expected the configuration of a model, got none"):
+    with pytest.raises(FileNotFoundError, match="expected a model folder, got one without config.json"):
         io.load(tmp_path)
     (tmp_path / io.CONFIG).write_text("{")
     with pytest.raises(ValueError, match="config.json: expected JSON"):

@@ -107,7 +107,7 @@ FAULTS = {
     "no objects": ("x.jsonl", b"\n", {}, "x.jsonl: expected pairs, got an empty file"),
     "header only": ("x.tsv", b"query\tdocument\n", {}, "x.tsv: expected pairs after the header, got none"),
     "one column": ("x.tsv", b"a b\nc d\n", {}, "line 1: expected at least two columns, separated by tabs, got 1"),
-    "one column of commas": ("x.csv", b"a;b\n", {}, "line 1: expected at least two columns, separated by commas"),
+    "one column of commas": ("x.csv", b"a;b\n", {}, "separated by commas, got 1; the line has semicolons"),
     "ragged": ("x.tsv", b"a\tb\nc\td\te\n", {}, "x.tsv, line 2: expected 2 columns, .* as in the first line, got 3"),
     "ragged after lines in quotes": ("x.csv", b'a,"b\nc"\nd\n', {}, "x.csv, line 3: expected 2 columns"),
     "open quote": ("x.csv", b'a,b\n"c,d\ne,f\n', {}, "x.csv, line 2: expected CSV, got a row that is not"),

@@ -118,3 +118,26 @@ def test_no_pairs_and_no_words_are_refused(corpus):
     blank = pairs.make("blank", ["a", "b"], ["", "!"], ["?", ""], languages=("en", "en"))
     with pytest.raises(ValueError, match="pairs: expected texts with words, got an empty vocabulary"):
         train(blank)
+
+
+@pytest.mark.parametrize(
+    ("left", "message"),
+    [
+        (["a b", "c d", "e f"], "no pairs held out: there are fewer than 20"),
+        ([f"one and the same long text about gardens number {i}" for i in range(30)] + ["something else"],
+         "no pairs held out: nearly all are near-duplicates of each other"),
+        (["same words"] * 5 + ["others here"] * 2, "left out 5 pairs that are equal to an earlier one"),
+    ],
+)
+def test_what_is_not_held_out_or_left_out_is_said(left, message):
+    said = []
+    given = pairs.make("toy", [str(i) for i in range(len(left))], left, left, languages=("en", "en"))
+    told = train(given, Settings(method="log-tfidf"), say=said.append).training
+    assert any(line.startswith(message) for line in said), said
+    assert told["pairs"]["dev"] == 0 and told["dev"] == {}
+    assert told["pairs"]["train"] == len(set(left))
+
+
+def test_one_dev_pair_is_refused(corpus):
+    with pytest.raises(ValueError, match="dev: expected at least two pairs .*, got 1"):
+        train(corpus, Settings(method="opca", dim=5), dev=corpus.take([0]))

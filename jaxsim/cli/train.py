@@ -32,7 +32,8 @@ def train(
     method: Annotated[Method, typer.Option(help="How to learn.")] = Method.S2NET,
     dim: Annotated[int, typer.Option(min=1, help="Length of the vectors; less where the data bears less.")] = 300,
     dev: Annotated[str, typer.Option(metavar="SHARE|FILE", help="Share of the pairs that are held out to stop and to "
-                                     "measure by, or a file of such pairs; 0: none.")] = "0.1",
+                                     "measure by, or a file of such pairs; 0: none. Of fewer than 20 pairs none "
+                                     "are.")] = "0.1",
     format: options.FormatOption = None,
     left: options.LeftOption = None,
     right: options.RightOption = None,
@@ -127,7 +128,8 @@ def _checkpoint(out: Path, resume: bool) -> Path:
               ] if folder.is_dir() else []  # fmt: skip
     checks.expect(not others, str(folder), "a folder of checkpoints", f"one with {others[:1]}")
     if resume:
-        say(f"{folder}: going on from it" if _is_checkpoint(folder) else f"{folder}: no checkpoint, starting anew")
+        say(f"{folder}: going on from it" if _is_checkpoint(folder) else
+            f"{folder}: no finished iteration there, starting anew")
     elif folder.is_dir():
         say(f"{folder}: deleted, starting anew (--resume would have gone on from it)")
         shutil.rmtree(folder)

@@ -122,9 +122,10 @@ def _decoded(line: bytes, where: str, position: int) -> str:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
         byte = line[error.start]
+        wide = position == 0 and line[:2] in (b"\xff\xfe", b"\xfe\xff")
         raise ValueError(
             f"{where}: expected UTF-8 text, got the byte 0x{byte:02x} at byte {position + error.start} of the file "
-            f"({error.reason})"
+            f"({'as UTF-16 begins; save it as UTF-8' if wide else error.reason})"
         ) from error
 
 

@@ -187,7 +187,8 @@ def _positions(names: Sequence[str], columns: Columns, where: str, default, *, n
 def _named(names: Sequence[str], columns: Columns, where: str, *, numbers: bool) -> list:
     """Positions where columns have names: JSON Lines and Parquet."""
     default = _known(names) if columns.left is None else None
-    expected = f"the columns {' and '.join(NAMES[0])} (or another known pair), or the options left and right"
+    expected = (f"the columns {' and '.join(NAMES[0])} (or another known pair), or the options left and right "
+                "(--left, --right)")
     given = columns.left is not None or default is not None
     checks.expect(given, where, expected, f"the columns {streams.listed(names)}")
     return _positions(names, columns, where, default, numbers=numbers)
@@ -222,7 +223,8 @@ def _cells(rows: Iterable[str], place: str, kind: str, columns: Columns) -> Iter
         where = f"{place}, line {number}"
         if positions is None:
             width = len(cells)
-            checks.expect(width >= 2, where, f"at least two columns, separated by {between}", width)
+            semicolons = "; the line has semicolons" if kind == "csv" and ";" in cells[0] else ""
+            checks.expect(width >= 2, where, f"at least two columns, separated by {between}", f"{width}{semicolons}")
             known = _known(cells)
             header = known is not None or any(one is not None and not one.isdecimal() for one in columns)
             positions = _positions(cells, columns, where, known or (0, 1))

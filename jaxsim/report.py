@@ -149,7 +149,7 @@ def _section(
     if tested:
         text += report_tables.main(paper, tested) + report_terms.extensions(tested)
     if measured:
-        text += report_tables.speed(measured)
+        text += ("\n" if tested else "") + report_tables.speed(measured)
     text += report_tables.naive(paper, tested) + report_tables.by_group(tested, paper) + report_tables.provenance(rows)
     title = f"{experiment}: {_title(experiment, table)}"
     figures = {"": ("MRR against dimension", _curves(title, tested, paper)),

@@ -8,7 +8,7 @@ minutes on two cores and within 4 GB.
     JAXSIM_DATA=/path/to/corpora python experiments/many_pairs.py --preset full
     python experiments/many_pairs.py --preset quick --out /tmp/quick
 
-Time: quick under a minute on two cores, on docstrings, which need no corpus; full about twenty minutes.
+Time: quick under a minute on two cores, on docstrings, which need no corpus; full about a quarter of an hour.
 """
 
 from __future__ import annotations
@@ -100,11 +100,11 @@ def measure(parts: dict[str, Pairs], size: int, out: Path, full: bool) -> None:
     record = records.new(
         experiment="many_pairs", paper="none", table="en-it-sentences" if full else "docstrings", row=sheet.row,
         status=sheet.status() if full else "quick sizes: no figure is judged",
-        config={"method": told["settings"]["method"], "k": told["settings"]["dim"], "cores": sheet.cores,
-                "terms": told["terms"]},
-        dataset={"name": chosen.name, "sha256": chosen.sha256, "groups": {},
+        config={"pairs": told["pairs"]["all"], "train": told["pairs"]["train"], "method": told["settings"]["method"],
+                "k": told["settings"]["dim"], "cores": sheet.cores, "terms": told["terms"]},
+        dataset={"name": chosen.name, "sha256": parts["train"].sha256, "groups": {},
                  "differs": chosen.differs,
-                 "counts": {"pairs": told["pairs"]["all"], "train": told["pairs"]["train"], "dev": told["pairs"]["dev"],
+                 "counts": {"pairs": len(parts["train"]), "dev": told["pairs"]["dev"],
                             "test": len(cut(parts["test"], HELD_OUT if full else size))}},
         dev={name: told["dev"][name] for name in ("accuracy", "mrr")}, metrics=metrics, environment=environment,
         measurements=sheet.lines, seconds={"fit": seconds, "evaluate": spent},

@@ -72,11 +72,7 @@ def run(preset: str, out: Path, *, only=None, again: bool = False) -> int:
             environment=environment, measurements=sheet.lines, seconds={"evaluate": spent},
         )
         records.write(record, out, allow_dirty=preset == "quick")
-        print(f"{name}, {spent:.0f} s: {sheet.status()}", file=sys.stderr, flush=True)
-        for line in sheet.lines:
-            ratio = f"  {line['ratio']:.3g} x {line['of']}" if "ratio" in line else ""
-            print(f"  {line['name']}: {line['value']:.4g} {line['unit']}{ratio}  {line.get('note', '')}",
-                  file=sys.stderr, flush=True)
+        sheet.tell(f"{name}, {spent:.0f} s")
     return status
 
 

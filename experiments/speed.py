@@ -88,12 +88,7 @@ def measure(given: argparse.Namespace, cores: int, out: Path) -> int:
             environment=environment, measurements=sheet.lines, seconds={"evaluate": time.perf_counter() - begun},
         )
         records.write(record, out, allow_dirty=not full)
-        print(f"{TABLES[cores]}: {name}, {time.perf_counter() - begun:.0f} s: {sheet.status()}", file=sys.stderr,
-              flush=True)
-        for line in sheet.lines:
-            ratio = f"  {line['ratio']:.3g} x {line['of']}" if "ratio" in line else ""
-            print(f"  {line['name']}: {line['value']:.4g} {line['unit']}{ratio}  {line.get('note', '')}",
-                  file=sys.stderr, flush=True)
+        sheet.tell(f"{TABLES[cores]}: {name}, {time.perf_counter() - begun:.0f} s")
     return status
 
 

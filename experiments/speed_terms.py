@@ -57,6 +57,16 @@ _ext_value = jax.jit(vl_ext.objective)
 _ext_both = jax.jit(jax.value_and_grad(vl_ext.objective))
 
 
+def _timed(sheet: Sheet, sizes, planned: float, limit: float, *, value, both, peer) -> Sheet:
+    """Times value, value and gradient, and SciPy's value, in turns."""
+    times = race({"value": value, "both": both, "SciPy": peer}, repeats=sizes.repeats)
+    sheet.time("jaxsim, value and gradient", times["both"], note=f"planned once, in {planned:.3g} s")
+    sheet.time("jaxsim, value", times["value"])
+    sheet.time("SciPy CSR, value", times["SciPy"], times["value"], "jaxsim, value")
+    sheet.expect("seconds, value and gradient", times["both"].median, limit)
+    return sheet
+
+
 def tweak_evaluation(sizes, cores: int, full: bool) -> Sheet:
     """One evaluation of TWEAK's loss over pairs of pairs."""
     sheet = Sheet("tweak", cores, full, _dataset(sizes), {"features": 5, "gamma": GAMMA})
@@ -70,13 +80,8 @@ def tweak_evaluation(sizes, cores: int, full: bool) -> Sheet:
     wide = np.asarray(found.columns, np.float64)[: csr.nnz] @ np.asarray(params.weights, np.float64)
     weighted = scipy.sparse.csr_matrix((wide, csr.indices, csr.indptr), csr.shape)
     sheet.parity("loss", _tweak_value(params, data), _preference_loss(weighted, chosen), within=1e-4)
-    times = race({"value": lambda: _tweak_value(params, data), "both": lambda: _tweak_both(params, data),
-                  "SciPy": lambda: _preference_loss(weighted, chosen)}, repeats=sizes.repeats)
-    sheet.time("jaxsim, value and gradient", times["both"], note=f"planned once, in {seconds:.3g} s")
-    sheet.time("jaxsim, value", times["value"])
-    sheet.time("SciPy CSR, value", times["SciPy"], times["value"], "jaxsim, value")
-    sheet.expect("seconds, value and gradient", times["both"].median, 0.05)
-    return sheet
+    return _timed(sheet, sizes, seconds, 0.05, value=lambda: _tweak_value(params, data),
+                  both=lambda: _tweak_both(params, data), peer=lambda: _preference_loss(weighted, chosen))
 
 
 def vl_ext_evaluation(sizes, cores: int, full: bool) -> Sheet:
@@ -101,13 +106,8 @@ def vl_ext_evaluation(sizes, cores: int, full: bool) -> Sheet:
         return _preference_loss((weighted + weighted @ extension).tocsr(), chosen)
 
     sheet.parity("loss", _ext_value(given, data), peer(), within=1e-4)
-    times = race({"value": lambda: _ext_value(given, data), "both": lambda: _ext_both(given, data), "SciPy": peer},
-                 repeats=sizes.repeats)
-    sheet.time("jaxsim, value and gradient", times["both"], note=f"planned once, in {seconds:.3g} s")
-    sheet.time("jaxsim, value", times["value"])
-    sheet.time("SciPy CSR, value", times["SciPy"], times["value"], "jaxsim, value")
-    sheet.expect("seconds, value and gradient", times["both"].median, 0.3)
-    return sheet
+    return _timed(sheet, sizes, seconds, 0.3, value=lambda: _ext_value(given, data),
+                  both=lambda: _ext_both(given, data), peer=peer)
 
 
 def exact_figures(sizes, cores: int, full: bool) -> Sheet:

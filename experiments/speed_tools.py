@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -126,6 +127,14 @@ class Sheet:
         if not error <= within:
             raise ArithmeticError(f"{self.row}: {what}: expected a relative error of at most {within:g}, got {error:g}")
         self.add(f"parity, {what}", error, "relative error", note=f"float64 reference, within {within:g}")
+
+    def tell(self, head: str) -> None:
+        """Prints ``head``, the status and the measurements to stderr."""
+        print(f"{head}: {self.status()}", file=sys.stderr, flush=True)
+        for line in self.lines:
+            ratio = f"  {line['ratio']:.3g} x {line['of']}" if "ratio" in line else ""
+            print(f"  {line['name']}: {line['value']:.4g} {line['unit']}{ratio}  {line.get('note', '')}",
+                  file=sys.stderr, flush=True)
 
     def status(self) -> str:
         """What holds and what is missed."""

@@ -84,7 +84,8 @@ class Documents:
         Raises:
           ValueError: for a number out of range.
         """
-        numbers = np.arange(self.num_docs)[chosen] if isinstance(chosen, slice) else np.asarray(chosen, np.int64)
+        chosen = np.arange(*chosen.indices(self.num_docs)) if isinstance(chosen, slice) else chosen
+        numbers = np.asarray(chosen, np.int64)
         wrong = numbers[(numbers < 0) | (numbers >= self.num_docs)]
         checks.expect(not wrong.size, "chosen", f"documents from 0 to {self.num_docs - 1}", wrong[:1].tolist())
         where = np.searchsorted(self.starts, numbers, side="right") - 1

@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+import scipy.sparse
 from reuters_learn import fitted_alone, learned
 from reuters_task import Sample, Task
 
 from jaxsim import all_pairs, features, pairs, terms, text
-from jaxsim.methods import itml, lsa, related_terms, tweak, vl_cv, vl_ext
+from jaxsim.methods import cca, itml, lsa, opca, related_terms, s2net, tweak, vl_cv, vl_ext
 from jaxsim.models import concepts, metric, projection, term_extension, term_weights
 from jaxsim.models.projection import Projection
 from jaxsim.optim import Fit
@@ -146,13 +147,15 @@ def swept(task: Task, table: str, row: str, points: list[dict], fit: Callable, e
     begun = time.perf_counter()
     for point in points:
         sample = task.sample(seed, point.get("pairs", task.settings.pairs))
-        dev, labels = task.rows(documents["train"], sample.dev), task.labels["train"][sample.dev]
+        take = terms.take if isinstance(documents["train"], terms.Terms) else task.rows
+        dev, labels = take(documents["train"], sample.dev), task.labels["train"][sample.dev]
 
         def score(params, dev=dev, labels=labels):
             return all_pairs.auc(encode(params, dev), labels)
 
         found = fit(sample, point, score)
-        at, encoded = max(entry["validation"] for entry in found.history), encode(found.params, documents["test"])
+        steps = [entry["validation"] for entry in found.history if "validation" in entry]
+        at, encoded = max(steps) if steps else score(found.params), encode(found.params, documents["test"])
         means = all_pairs.score(encoded, task.labels["test"]).means()
         curve += [{**point, "auc": at, "split": "dev"}, {**point, **means, "split": "test"}]
         if best is None or at > best[0]:
@@ -168,6 +171,42 @@ def project(task: Task, sample: Sample, k: int, validate: Callable) -> Fit:
     return vl_cv.fit(features.single(rows), features.single(rows), pairs.preferences_of(sample.pairs), init=start,
                      gamma=task.settings.concept_gammas[-1 if len(task.settings.concept_gammas) == 1 else 1],
                      max_iter=task.settings.max_iter, patience=task.settings.patience, validate=validate)
+
+
+def mates(task: Task, sample: Sample) -> tuple[terms.Terms, terms.Terms, np.ndarray]:
+    """Both documents of the first similar pairs of log tf·idf, and the commonest topic that each pair has in common."""
+    similar = np.flatnonzero(np.asarray(sample.pairs.labels) == 1)[: task.settings.mates]
+    rows = [np.asarray(part)[similar] for part in (sample.pairs.left, sample.pairs.right)]
+    labels = task.labels["train"].tocsc()
+    shared = labels[rows[0]].multiply(labels[rows[1]]).toarray() * np.diff(labels.indptr)
+    return *(terms.take(task.log_tfidf["train"], of) for of in rows), shared.argmax(axis=1)
+
+
+def mated_curve(task: Task, row: str, method: Callable) -> None:
+    """A method that learns from mates, by dimension; ``method(left, right, topics, k, validate)`` fits it."""
+    def fit(sample: Sample, point: dict, score: Callable) -> Fit:
+        return method(*mates(task, sample), point["k"], score)
+
+    swept(task, "table3", row, [{"k": k} for k in task.settings.curve_ks], fit, projection.encode, task.log_tfidf,
+          mates=task.settings.mates)
+
+
+def correlate(left: terms.Terms, right: terms.Terms, topics: np.ndarray, k: int, score: Callable) -> Fit:
+    """CCA of every pair both ways round, so that both sides have one projection."""
+    both = [terms.from_scipy(scipy.sparse.vstack([terms.to_scipy(one) for one in sides]))
+            for sides in ((left, right), (right, left))]
+    found = cca.fit(*both, k=k)
+    return found._replace(params=found.params[0])
+
+
+def separate(task: Task) -> Callable:
+    """S2Net from OPCA; pairs of one topic are no negatives of each other."""
+    def fit(left: terms.Terms, right: terms.Terms, topics: np.ndarray, k: int, score: Callable) -> Fit:
+        start = opca.fit((left, right), k=k).params
+        return s2net.fit(left, right, init=start, groups=topics, max_iter=task.settings.max_iter,
+                         patience=task.settings.patience, validate=score)
+
+    return fit
 
 
 def tweak_curve(task: Task) -> None:
@@ -197,5 +236,8 @@ TABLE_2: dict[str, Callable[[Task], None]] = {
 TABLE_3: dict[str, Callable[[Task], None]] = {
     "hdlr": lambda task: metrics_of(task, "hdlr", identity=False),
     "vl-cv-k": lambda task: concept_curve(task, "vl-cv-k", [{"k": k} for k in task.settings.curve_ks]),
+    "opca-k": lambda task: mated_curve(task, "opca-k", lambda left, right, _, k, score: opca.fit((left, right), k=k)),
+    "cca-k": lambda task: mated_curve(task, "cca-k", correlate),
+    "s2net-k": lambda task: mated_curve(task, "s2net-k", separate(task)),
     "vl-cv-curve": lambda task: concept_curve(task, "vl-cv-curve", [{"pairs": n} for n in task.settings.curve_pairs]),
 }

@@ -85,7 +85,7 @@ def by_dimensions(sizes: Sizes, preset: str, cores: int) -> tuple[Sheet, list[di
 def by_devices(sizes: Sizes, preset: str, cores: int) -> tuple[Sheet, list[dict]]:
     """Seconds an iteration against devices; on a CPU forced ones, which share its cores."""
     m, cpu = sizes.pairs_of_dims, jax.default_backend() == "cpu"
-    sheet = _sheet("s2net-devices", sizes, cores, False, {"pairs": m}, k=sizes.dim, forced=cpu)
+    sheet = _sheet("s2net-devices", sizes, cores, preset != "quick", {"pairs": m}, k=sizes.dim, forced=cpu)
     found = []
     for count in sizes.devices:
         if cpu:
@@ -178,7 +178,7 @@ def sgd(sizes: Sizes, preset: str, cores: int) -> tuple[Sheet, list[dict]]:
 def encode(sizes: Sizes, preset: str, cores: int) -> tuple[Sheet, list[dict]]:
     """Documents and terms projected a second, beside the paper and EmbeddingBag."""
     csr = corpus(max(sizes.pairs), sizes.num_terms, sizes.per_doc)[0][:5_000]
-    sheet = _sheet("encode", sizes, cores, False, {"documents": csr.shape[0]})
+    sheet = _sheet("encode", sizes, cores, preset != "quick", {"documents": csr.shape[0]})
     collection, cpu = terms.from_scipy(csr), jax.default_backend() == "cpu"
     torch = speed_peers.load("torch") if cpu else None
     forward = jax.jit(terms.project)
@@ -208,7 +208,7 @@ def search(sizes: Sizes, preset: str, cores: int) -> tuple[Sheet, list[dict]]:
     """Exact top-10 beside faiss."""
     few = speed_rows.QUICK._replace(candidates=sizes.candidates, k=sizes.dim, repeats=sizes.repeats)
     sheet = speed_rows.top_k(few, max(cores, 1), False)
-    sheet.row = "search"
+    sheet.row, sheet.full = "search", preset != "quick"
     return sheet, []
 
 

@@ -144,7 +144,7 @@ class Sheet:
         if missed:
             return "missed: " + "; ".join(missed)
         held = [told for _, told in self.verdicts]
-        return "within noise" + (": holds " + "; ".join(held) if held else "")
+        return "within noise: holds " + "; ".join(held) if held else "no expectation"
 
 
 def relative_error(ours, reference) -> float:

@@ -43,7 +43,7 @@ ROOT = Path(__file__).resolve().parent
 K = 5
 # Rows that show nothing on the little data of the quick preset: run there only if asked for.
 FULL_ONLY = {"tweak-pref-more", "vl-cv-more", "vl-ext-more", "vl-ext-gamma1", "vl-ext-similar", "vl-ext-maximum",
-             "hdilr", "tweak-curve", "vl-cv-curve", "vl-cv-k"}
+             "hdilr", "tweak-curve", "vl-cv-curve", "vl-cv-k", "opca-k", "cca-k", "s2net-k"}
 
 
 def weighted(task: Task, row: str, weigh, vocabulary: text.Vocabulary | None = None) -> None:

@@ -18,15 +18,17 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 
-from jaxsim import checks, losses, optim, terms
+from jaxsim import checks, optim, sweep, terms
 from jaxsim.methods import s2net_sgd
 from jaxsim.models.projection import Projection
-from jaxsim.precision import checked, matmul
+from jaxsim.precision import checked
 
 METHODS = ("s2net", "s2net_sgd")
 
 _FLOAT = 4  # bytes of float32 and of int32
-_PROBED_PAIRS = 1_536  # pairs of the probe of the loss
+_PROBED_PAIRS = 65_536  # columns of the probe of the loss, at most
+_PROBED_SCORES = 4_000_000  # scores that the probe takes, about
+_THIN = 8
 _PROBED_WEIGHTS = 6_000_000  # numbers of the projection that are probed, at most
 _PROBED_DOCS = 1_024
 _LARGER = 8  # times, on an accelerator, which hardly notices so little
@@ -118,8 +120,10 @@ def _best(function: Callable, *arguments, repeats: int = 3) -> float:
     return min(found)
 
 
-def product_rate(pairs: int, dim: int, *, precision: str | None = None, block_size: int = 256) -> float:
-    """Operations a second of the products of a block of the loss, ``[block_size, k]`` by ``[k, m]`` and back.
+def block_seconds(pairs: int, dim: int, *, precision: str | None = None, block_size: int = 256) -> float:
+    """Seconds of a block of the loss with its gradients: ``[block_size, k]`` rows against ``[pairs, k]`` columns.
+
+    The sums over the columns are as large as in the training, so that what no cache holds is paid for here too.
 
     Args:
       pairs: ``m``.
@@ -128,36 +132,19 @@ def product_rate(pairs: int, dim: int, *, precision: str | None = None, block_si
       block_size: rows of the block.
 
     Returns:
-      Operations a second, of the fastest of three runs.
+      Seconds, of the fastest of three runs of some blocks.
 
     Example:
-      >>> product_rate(64, 8) > 0
+      >>> block_seconds(64, 8) > 0
       True
     """
     rows = min(block_size, pairs)
-    steps = max(1, int(2e9 / (6.0 * rows * pairs * dim)))  # long enough to be timed
-    some, all_ = jnp.ones((rows, dim), jnp.float32), jnp.ones((pairs, dim), jnp.float32)
-
-    @jax.jit
-    def run(block, columns):
-        def step(carry, _):
-            block, gathered = carry
-            scores = matmul(block, columns.T, precision)
-            back = matmul(scores, columns, precision)
-            return (block + 1e-9 * back, gathered + matmul(scores.T, block, precision)), None
-
-        return jax.lax.scan(step, (block, columns), None, length=steps)[0]
-
-    return steps * 6.0 * rows * pairs * dim / _best(run, some, all_)
-
-
-def _score_seconds(pairs: int, precision: str | None, block_size: int) -> float:
-    """Of a score, its exponential, logarithm and slopes; the products of 8 dimensions are hardly anything beside."""
-    few = jnp.ones((pairs, 8), jnp.float32)
-    evaluate = jax.jit(jax.value_and_grad(
-        lambda left, right: losses.all_pairs_logistic(left, right, precision=precision, block_size=block_size),
-        argnums=(0, 1)))
-    return _best(evaluate, few, few) / pairs**2
+    blocks = min(max(4, int(_PROBED_SCORES / (rows * pairs))), max(1, pairs // rows))
+    vectors = jnp.full((pairs, dim), 1 / np.sqrt(dim), jnp.float32)
+    columns = sweep.Side(vectors, jnp.ones(pairs, jnp.float32), jnp.arange(pairs, dtype=jnp.int32), None)
+    some = jax.tree.map(lambda leaf: leaf[: blocks * rows], columns)
+    run = jax.jit(lambda some, all_: sweep.sweep(some, all_, 1.0, rows, with_grad=True, precision=precision))
+    return _best(run, some, columns) / blocks
 
 
 def _scale() -> int:
@@ -202,7 +189,11 @@ def measure(training: Training) -> Rates:
       True
     """
     pairs = training.pairs if training.method == "s2net" else min(training.batch_size, training.pairs)
-    some = max(2, min(pairs, _PROBED_PAIRS * _scale()))
+    some = max(2, min(pairs, _PROBED_PAIRS))
+    rows_at_once = min(training.block_size, some)
+    # Of few dimensions the products are hardly anything: what is left is the scores, their exponentials and slopes.
+    whole, thin = (block_seconds(some, k, precision=training.precision, block_size=training.block_size)
+                   for k in (_THIN + training.dim, _THIN))
     rows, dim = _probe(training)
     documents, weights = terms.from_scipy(rows), jnp.ones((training.terms, dim), jnp.float32)
     both = jax.jit(lambda a: (terms.project(documents, a), terms.project_transpose(documents, jnp.ones(
@@ -215,8 +206,8 @@ def measure(training: Training) -> Rates:
     chosen = np.random.default_rng(0).permutation(rows.shape[0])[:cut]
     host = _best(lambda: [terms.from_scipy(rows[chosen], pad_nnz=rows.nnz) for _ in range(2)])
     return Rates(
-        product=product_rate(some, training.dim, precision=training.precision, block_size=training.block_size),
-        score=_score_seconds(some, training.precision, training.block_size),
+        product=6.0 * rows_at_once * some * training.dim / max(whole - thin, 1e-9),
+        score=thin / (rows_at_once * some),
         weight=max(seconds, 1e-9) / (2 * documents.nnz * dim),
         byte=_best(passes, weights, weights + 1) / (5 * weights.nbytes),
         update=0.0 if training.method == "s2net" else _update_seconds(training.terms, dim),

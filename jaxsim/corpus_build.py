@@ -25,7 +25,7 @@ from jaxsim import checks, tokens
 from jaxsim.corpus import CONFIG, DF, FORMAT, VOCABULARY, Corpus, read, shard_file
 from jaxsim.corpus_words import Counted, count, digest, start_worker
 
-_BATCH = 2_000  # documents that one worker counts at once
+_BATCH = 4_000  # documents that one worker counts at once
 _READING, _PLAN = "reading", "plan.json"
 
 
@@ -40,14 +40,17 @@ class _Words:
     def add(self, words: Sequence[str]) -> tuple[np.ndarray, list[str]]:
         """Numbers of words, and those that are new, which get the next ones."""
         known = self.numbers
-        new = [word for word in words if word not in known]
-        known.update(zip(new, range(self.next, self.next + len(new)), strict=True))
+        numbers = np.fromiter(map(known.get, words, itertools.repeat(-1)), np.int32, len(words))
+        places = np.flatnonzero(numbers < 0)
+        new = [words[place] for place in places]
+        numbers[places] = range(self.next, self.next + len(new))
+        known.update(zip(new, numbers[places].tolist(), strict=True))
         self.next += len(new)
         room = len(self.df)
         if self.next > room:
             more = np.zeros(max(self.next, 2 * room) - room, np.int64)
             self.frequency, self.df = np.concatenate([self.frequency, more]), np.concatenate([self.df, more])
-        return np.fromiter(map(known.__getitem__, words), np.int32, len(words)), new
+        return numbers, new
 
     def use(self, numbers: np.ndarray, frequency: np.ndarray, df: np.ndarray) -> None:
         """Counts what a batch or a shard holds; every number stands once."""
@@ -162,8 +165,8 @@ def build(
 
 def _tuple(document: str | Sequence[str], width: int) -> tuple[str, ...]:
     texts = tuple(document) if isinstance(document, list | tuple) else (document,)
-    fits = len(texts) == width and all(isinstance(text, str) for text in texts)
-    checks.expect(fits, "documents", f"{width} texts in every document (as in the first)", repr(document)[:80])
+    if len(texts) != width or set(map(type, texts)) - {str}:
+        checks.expect(False, "documents", f"{width} texts in every document (as in the first)", repr(document)[:80])
     return texts
 
 

@@ -29,9 +29,10 @@ _FLOAT = 4  # bytes of float32 and of int32
 _PROBED_PAIRS = 65_536  # columns of the probe of the loss, at most
 _PROBED_SCORES = 4_000_000  # scores that the probe takes, about
 _THIN = 8
-_PROBED_WEIGHTS = 6_000_000  # numbers of the projection that are probed, at most
+_PROBED_WEIGHTS = 50_000_000  # numbers of the projection that are probed, at most: more than any cache holds
 _PROBED_DOCS = 1_024
 _LARGER = 8  # times, on an accelerator, which hardly notices so little
+_PASSES = 5  # over arrays of the projection's size, for a pair of the history: a product and a sum
 _STEPS = 4  # of Adam that are timed together
 
 
@@ -175,6 +176,19 @@ def _update_seconds(num_terms: int, dim: int) -> float:
     return float(min(np.diff(marks))) / _STEPS / (num_terms * dim)
 
 
+def _byte_seconds(size: int, history_size: int) -> float:
+    """Of a pass over arrays of the projection's size, as L-BFGS goes through its history: which no cache holds."""
+    size = min(size, _PROBED_WEIGHTS)
+    count = min(history_size, max(2, _PROBED_WEIGHTS // size))
+    history, vector = jnp.ones((2, count, size), jnp.float32), jnp.ones(size, jnp.float32)
+
+    @jax.jit
+    def run(history, vector):
+        return jax.lax.scan(lambda q, pair: (q - 1e-9 * jnp.vdot(pair[0], q) * pair[1], None), vector, tuple(history))[0]
+
+    return _best(run, history, vector) / (_PASSES * count * vector.nbytes)
+
+
 def measure(training: Training) -> Rates:
     """Measures the rates that a training will go at, on the default device; a few seconds.
 
@@ -200,7 +214,6 @@ def measure(training: Training) -> Rates:
         (documents.num_docs, dim), jnp.float32))))
     empty = terms.from_scipy(scipy.sparse.csr_matrix((1, training.terms), dtype=np.float32))
     written = jax.jit(lambda g: terms.project_transpose(empty, g))  # the writing of a whole gradient, told apart
-    passes = jax.jit(lambda a, b: (a + 0.5 * b, jnp.vdot(a, b)))
     seconds = _best(both, weights) - _best(written, jnp.ones((1, dim), jnp.float32))
     cut = min(training.batch_size, rows.shape[0])
     chosen = np.random.default_rng(0).permutation(rows.shape[0])[:cut]
@@ -209,7 +222,7 @@ def measure(training: Training) -> Rates:
         product=6.0 * rows_at_once * some * training.dim / max(whole - thin, 1e-9),
         score=thin / (rows_at_once * some),
         weight=max(seconds, 1e-9) / (2 * documents.nnz * dim),
-        byte=_best(passes, weights, weights + 1) / (5 * weights.nbytes),
+        byte=_byte_seconds(training.terms * training.dim, training.history_size),
         update=0.0 if training.method == "s2net" else _update_seconds(training.terms, dim),
         batch=host / cut,
     )
@@ -284,8 +297,8 @@ def seconds(training: Training, rates: Rates) -> dict[str, float]:
         bookkeeping = t.terms * t.dim * rates.update + rows * rates.batch
     else:
         rows, times, whole = t.pairs, 1, 1.0
-        # The history is read twice, some vectors a dozen times.
-        bookkeeping = _FLOAT * t.terms * t.dim * (2 * 2 * t.history_size + 14) * rates.byte
+        # The history is gone through twice, some vectors are a dozen times.
+        bookkeeping = _FLOAT * t.terms * t.dim * (2 * _PASSES * t.history_size + 14) * rates.byte
     found = {
         "products": times * 6.0 * rows**2 * t.dim / rates.product / t.devices,
         "scores": times * rates.score * rows**2 / t.devices,

@@ -1,5 +1,6 @@
 """Corpora on disk: the same vocabulary, counts and training as in memory; kills, other texts and damaged shards."""
 
+import collections
 import json
 import os
 import signal
@@ -11,7 +12,7 @@ import jax
 import numpy as np
 import pytest
 
-from jaxsim import corpus, terms, text
+from jaxsim import corpus, terms, text, tokens
 from jaxsim.corpus_build import build
 from jaxsim.corpus_words import count
 from jaxsim.methods import s2net_sgd
@@ -180,3 +181,15 @@ def test_training_from_disk_is_training_from_memory(tmp_path, pairs):
 def test_digests_tell_texts_apart_and_counts_are_of_words():
     found = count([("Zwei zwei drei",)], ("de",))
     assert found.words == ["zwei", "drei"] and found.sides[0].toarray().tolist() == [[2, 1]]
+
+
+def test_counts_are_those_of_the_tokeniser_whatever_the_alphabet():
+    texts = ["Plain words, plain", "", "naïve plain",
+             "a\0b \x85c_1", "हिन्दी में a", "\0", "ÉCOLE école 3²", "tab\tand\x1fmore"]
+    documents = [(one, other) for one in texts for other in reversed(texts)]
+    found = count(documents, ("en", "zh"))
+    assert len(set(found.words)) == len(found.words)
+    for side, cut in enumerate((tokens.words, tokens.tokenizer("zh"))):
+        for row, document in zip(found.sides[side], documents, strict=True):
+            told = {found.words[i]: n for i, n in zip(row.indices, row.data, strict=True)}
+            assert told == collections.Counter(cut(document[side]))

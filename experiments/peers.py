@@ -28,7 +28,7 @@ from peers_systems import FULL, QUICK, SYSTEMS, MissingPeer, Sizes, System, dev_
 from places import add_out, expect_committed, records_folder
 from speed_tools import Sheet, race
 
-from jaxsim import records
+from jaxsim import records, significance
 from jaxsim.data import MissingCorpus
 
 QUICK_TABLES = ("docstrings",)
@@ -72,7 +72,7 @@ def sooner(ours: System, theirs: System) -> tuple[float, float] | None:
     return (min(reached), top["seconds"]) if reached else None
 
 
-def sheet(row: str, systems: dict[str, System], rates: dict[str, float], means: dict[str, dict[str, float]],
+def sheet(row: str, systems: dict[str, System], rates: dict[str, float], values: dict[str, dict[str, np.ndarray]],
           metric: str, full: bool) -> Sheet:
     """What is measured of one system, and what was expected of it."""
     system, peer = systems[row], systems.get("static-embedding")
@@ -87,8 +87,10 @@ def sheet(row: str, systems: dict[str, System], rates: dict[str, float], means: 
     if size is not None:
         told.add("saved model", size / 1e6, "MB")
     if row == "s2net" and peer is not None:
-        told.expect(f"test {metric} less static-embedding's", means[row][metric] - means["static-embedding"][metric],
-                    0.0, at_least=True)
+        both = values[row][metric], values["static-embedding"][metric]
+        pvalue = significance.paired_t(*both).pvalue if np.any(both[0] != both[1]) else 1.0
+        told.expect(f"test {metric} less static-embedding's (paired t, p = {pvalue:.1g})",
+                    float(both[0].mean() - both[1].mean()), 0.0, at_least=True)
         told.expect("texts/s encoded, of static-embedding's", rates[row] / rates["static-embedding"], 2.0,
                     at_least=True)
         when = sooner(system, peer)
@@ -117,7 +119,7 @@ def fill(name: str, sizes: Sizes, out: Path, full: bool) -> None:
         spent[row] = time.perf_counter() - started
     means = {row: {key: float(one.mean()) for key, one in found.items()} for row, found in values.items()}
     for row, system in systems.items():
-        told = sheet(row, systems, rates, means, data.metric, full)
+        told = sheet(row, systems, rates, values, data.metric, full)
         status = told.status() if full else "quick sizes: no figure is judged"
         record = records.new(
             experiment="peers", paper="none", table=name, row=row, status=status, config=system.config,

@@ -39,7 +39,7 @@ class System:
       curve: dev score after so many seconds, for what is trained step by step.
       encode: texts -> vectors, where there are any.
       save: writes the system into a folder.
-      fit: optimiser's summary, for records.
+      told: where its optimiser began, was best and ended, by the score that it stops by.
     """
 
     scores: Scores
@@ -49,6 +49,7 @@ class System:
     curve: list[dict] = field(default_factory=list)
     encode: Callable[[Sequence[str]], np.ndarray] | None = None
     save: Callable[[Path], object] | None = None
+    told: dict = field(default_factory=dict)
 
     def size(self) -> int | None:
         """Bytes of the saved system."""
@@ -71,12 +72,14 @@ class Sizes:
     batches: tuple[int, ...]
     gammas: tuple[float, ...]
     noises: tuple[float, ...]
+    starts: tuple[float, ...] = (1e-4, 1e-2)
     mixes: tuple[float, ...] = (0.2, 0.4, 0.6, 0.8)
 
 
 FULL = Sizes(k=300, epochs=40, patience=4, limit=None, rates=(0.003, 0.01, 0.03), batches=(128, 512),
              gammas=(5.0, 10.0, 20.0), noises=(1e-4, 1e-3, 1e-2))
-QUICK = Sizes(k=20, epochs=2, patience=2, limit=300, rates=(0.01,), batches=(64,), gammas=(10.0,), noises=(1e-4,))
+QUICK = Sizes(k=20, epochs=2, patience=2, limit=300, rates=(0.01,), batches=(64,), gammas=(10.0,), noises=(1e-4,),
+              starts=(1e-4,))
 
 
 def dev_score(data: Data, scores: Scores) -> float:
@@ -90,7 +93,7 @@ def best(data: Data, options: Sequence[dict], make: Callable[..., System]) -> Sy
     for option in options:
         system = make(**option)
         score = dev_score(data, system.scores)
-        tried.append({**option, "dev": score})
+        tried.append({**option, "dev": score, **system.told})
         if score > top:
             chosen, top = system, score
     chosen.tried = tried
@@ -112,7 +115,11 @@ def ours(data: Data, sizes: Sizes, **settings) -> tuple[Model, System]:
     model = training.train(data.train, Settings(dim=sizes.k, **settings), dev=data.dev_pairs)
     seconds = time.perf_counter() - begun
     steps = model.training.get("history", {})
-    curve = []
+    curve, told = [], {}
+    if steps:
+        found = steps["validation"]
+        told = {"stops_by": {"start": found[0], "best": max(found), "best_step": int(np.argmax(found)),
+                             "last": found[-1], "start_loss": steps["loss"][0], "loss": steps["loss"][-1]}}
     if data.metric == "mrr" and steps:  # elsewhere it stops by another score than the one that is shown
         # What comes before the first step, from reading words to the closed-form start, counts in the curve too.
         before = seconds - steps["seconds"][-1]
@@ -125,7 +132,7 @@ def ours(data: Data, sizes: Sizes, **settings) -> tuple[Model, System]:
 
     encode = None if model.params is None else model.encode_document
     return model, System(scores, seconds, {"k": sizes.k if encode else None, **settings}, curve=curve, encode=encode,
-                         save=model.save)
+                         save=model.save, told=told)
 
 
 def untrained(data: Data, sizes: Sizes) -> System:
@@ -140,9 +147,9 @@ def opca(data: Data, sizes: Sizes) -> System:
 
 
 def s2net(data: Data, sizes: Sizes) -> System:
-    """S2Net, the default of ``jaxsim train``."""
-    return best(data, [{"gamma": gamma} for gamma in sizes.gammas],
-                lambda gamma: ours(data, sizes, method="s2net", gamma=gamma)[1])
+    """S2Net, the default of ``jaxsim train``; from the start of its default, and from a blander one."""
+    return best(data, [{"gamma": gamma, "noise": noise} for noise in sizes.starts for gamma in sizes.gammas],
+                lambda gamma, noise: ours(data, sizes, method="s2net", gamma=gamma, noise=noise)[1])
 
 
 def s2net_terms(data: Data, sizes: Sizes, learned: System, words: System) -> System:

@@ -200,11 +200,16 @@ def correlate(left: terms.Terms, right: terms.Terms, topics: np.ndarray, k: int,
 
 
 def separate(task: Task) -> Callable:
-    """S2Net from OPCA; pairs of one topic are no negatives of each other."""
+    """S2Net from OPCA; pairs of one topic are no negatives of each other.
+
+    OPCA with its usual noise already tells the training pairs apart and leaves little to learn from; a blander start
+    is tried too, and development documents choose.
+    """
     def fit(left: terms.Terms, right: terms.Terms, topics: np.ndarray, k: int, score: Callable) -> Fit:
-        start = opca.fit((left, right), k=k).params
-        return s2net.fit(left, right, init=start, groups=topics, max_iter=task.settings.max_iter,
-                         patience=task.settings.patience, validate=score)
+        fits = [s2net.fit(left, right, init=opca.fit((left, right), k=k, noise=noise).params, groups=topics,
+                          max_iter=task.settings.max_iter, patience=task.settings.patience, validate=score)
+                for noise in task.settings.noises]
+        return max(fits, key=lambda found: max(entry["validation"] for entry in found.history))
 
     return fit
 

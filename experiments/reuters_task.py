@@ -58,6 +58,7 @@ class Settings:
     metric_ks: tuple[int, ...] = (5, 50)
     curve_ks: tuple[int, ...] = (5, 20, 100, 300)
     mates: int = 5_000
+    noises: tuple[float, ...] = (0.1, 10.0)
     curve_pairs: tuple[int, ...] = (1_000, 4_000, 10_000, 40_000, 100_000)
     ks: tuple[int, ...] = (2, 5, 10, 20, 50, 100)
     min_characters: int = 80
@@ -68,7 +69,7 @@ FULL = Settings()
 QUICK = Settings(pairs=1000, more_pairs=3000, max_iter=6, patience=3, seeds=(0, 1), tweak_gammas=(10.0,),
                  concept_gammas=(5.0,), alphas=(0.0,), ks=(2, 5), limit=(500, 250), extension_gammas=(30.0,),
                  extension_betas=(0.0,), relations=500, slacks=(1.0,), percentiles=((5.0, 95.0),), cycles=3,
-                 metric_ks=(5,), curve_ks=(2, 5), mates=300, curve_pairs=(200, 500))
+                 metric_ks=(5,), curve_ks=(2, 5), mates=300, noises=(10.0,), curve_pairs=(200, 500))
 
 
 @dataclass(frozen=True, eq=False)

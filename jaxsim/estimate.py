@@ -21,6 +21,7 @@ import scipy.sparse
 from jaxsim import checks, optim, sweep, terms
 from jaxsim.methods import s2net_sgd
 from jaxsim.models.projection import Projection
+from jaxsim.optim import lbfgs
 from jaxsim.precision import checked
 
 METHODS = ("s2net", "s2net_sgd")
@@ -32,7 +33,7 @@ _THIN = 8
 _PROBED_WEIGHTS = 50_000_000  # numbers of the projection that are probed, at most: more than any cache holds
 _PROBED_DOCS = 1_024
 _LARGER = 8  # times, on an accelerator, which hardly notices so little
-_PASSES = 5  # over arrays of the projection's size, for a pair of the history: a product and a sum
+_HISTORY_PASSES, _PASSES = 3, 8  # of L-BFGS over its history, and over single vectors, to choose a direction
 _STEPS = 4  # of Adam that are timed together
 
 
@@ -177,16 +178,15 @@ def _update_seconds(num_terms: int, dim: int) -> float:
 
 
 def _byte_seconds(size: int, history_size: int) -> float:
-    """Of a pass over arrays of the projection's size, as L-BFGS goes through its history: which no cache holds."""
-    size = min(size, _PROBED_WEIGHTS)
-    count = min(history_size, max(2, _PROBED_WEIGHTS // size))
-    history, vector = jnp.ones((2, count, size), jnp.float32), jnp.ones(size, jnp.float32)
+    """Of what L-BFGS reads and writes to choose a direction: its history is larger than a cache, if one vector is not.
 
-    @jax.jit
-    def run(history, vector):
-        return jax.lax.scan(lambda q, pair: (q - 1e-9 * jnp.vdot(pair[0], q) * pair[1], None), vector, tuple(history))[0]
-
-    return _best(run, history, vector) / (_PASSES * count * vector.nbytes)
+    Of projections of many weights only some, so that the probe takes less memory than the training.
+    """
+    size = min(size, _PROBED_WEIGHTS // history_size)
+    history, vector = jnp.ones((2 * history_size, size), jnp.float32), jnp.ones(size, jnp.float32)
+    products = jnp.eye(history_size)
+    seconds = _best(lbfgs._direction, history, products, products, jnp.int32(0), 0 * vector, 0 * vector, vector, vector)
+    return seconds / ((_HISTORY_PASSES * 2 * history_size + _PASSES) * vector.nbytes)
 
 
 def measure(training: Training) -> Rates:
@@ -297,8 +297,9 @@ def seconds(training: Training, rates: Rates) -> dict[str, float]:
         bookkeeping = t.terms * t.dim * rates.update + rows * rates.batch
     else:
         rows, times, whole = t.pairs, 1, 1.0
-        # The history is gone through twice, some vectors are a dozen times.
-        bookkeeping = _FLOAT * t.terms * t.dim * (2 * _PASSES * t.history_size + 14) * rates.byte
+        # The direction; then the history is written, and some steps along the direction are tried.
+        passes = _HISTORY_PASSES * 2 * t.history_size + 2 * _PASSES
+        bookkeeping = _FLOAT * t.terms * t.dim * passes * rates.byte
     found = {
         "products": times * 6.0 * rows**2 * t.dim / rates.product / t.devices,
         "scores": times * rates.score * rows**2 / t.devices,

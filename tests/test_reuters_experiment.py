@@ -76,6 +76,13 @@ def test_held_out_documents_and_pairs_are_not_trained_on(scripts, tmp_path):
         alike = (labels[one.pairs.left] @ labels[one.pairs.right].T).diagonal() > 0
         assert np.array_equal(alike, one.pairs.labels == 1)
     assert set(first.dev) != set(second.dev)
+    import reuters_rows
+
+    *sides, topics = reuters_rows.mates(task, first)
+    similar = np.asarray(first.pairs.labels) == 1
+    assert [side.num_docs for side in sides] == [190, 190] and len(set(topics.tolist())) > 1
+    for rows in (first.pairs.left, first.pairs.right):
+        assert np.all(task.labels["train"].toarray()[rows[similar], topics] == 1)
 
 
 def test_similarity_of_held_out_pairs_follows_the_models_metric(scripts, rng):

@@ -42,6 +42,10 @@ class Sizes(NamedTuple):
     side: int = 2_048  # of the square matrices whose product is the device's rate
     project_dim: int = 2_000
     candidates: int = 10_000
+    linear_pairs: int = PAPER_PAIRS  # of the closed forms, over as many terms
+    linear_terms: tuple[int, ...] = (PAPER_TERMS, 5 * PAPER_TERMS)
+    linear_dim: int = PAPER_DIM
+    dense_terms: int = 5_000  # that a dense solver can be waited for
     mates: int | None = None  # pairs of docstrings, all unless given
     mates_dim: int = 100
     mates_iterations: int = 30
@@ -53,8 +57,8 @@ class Sizes(NamedTuple):
 PRESETS = {
     "quick": Sizes(pairs=(100, 200), dim=8, dims=(8,), pairs_of_dims=200, devices=(2,), paper=(200, 8),
                    policies=(None,), num_terms=400, per_doc=16, iterations=3, epochs=2, side=128, project_dim=16,
-                   candidates=200, mates=200, mates_dim=8, mates_iterations=4,
-                   mates_policies=("float32", "bfloat16"), repeats=2),
+                   candidates=200, linear_pairs=300, linear_terms=(400,), linear_dim=8, dense_terms=200,
+                   mates=200, mates_dim=8, mates_iterations=4, mates_policies=("float32", "bfloat16"), repeats=2),
     "full": Sizes(pairs=(1_000, 2_000, 5_000, 10_000, 20_000), dim=300, dims=(100, 300, 1_000, 2_000),
                   pairs_of_dims=5_000, devices=(1, 2, 4), paper=(PAPER_PAIRS, PAPER_DIM), policies=(None,)),
     "gpu": Sizes(pairs=(1_000, 5_000, 20_000, PAPER_PAIRS), dim=300, dims=(100, 300, 1_000, 2_000),
@@ -142,22 +146,40 @@ def point(sizes: Sizes, m: int, k: int, *, policy: str | None = None, devices: i
             "predicted_gb": estimate.memory(training)["total"] / 1e9, "peak_gb": None if peak is None else peak / 1e9}
 
 
-def alone(preset: str, m: int, k: int, *, devices: int = 1, iterations: int | None = None) -> dict:
-    """`point` in a process of its own on the CPU, which poses as several devices and whose peak memory is its own.
+def told_by(program: str, *arguments: str, what: str, devices: int = 1) -> dict:
+    """What a Python program prints in a process of its own on the CPU, whose peak memory is its own.
+
+    Args:
+      program: text of the program; the folders of the experiments and of the library are on its path.
+      *arguments: of it.
+      what: it does, for the message.
+      devices: that its CPU poses as.
+
+    Returns:
+      The object of JSON on its last line.
 
     Raises:
       ArithmeticError: if that process fails.
     """
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={devices}".strip()
     paths = os.pathsep.join([str(HERE.parent), str(HERE), os.environ.get("PYTHONPATH", "")])
-    asked = json.dumps({"m": m, "k": k, "devices": devices, "iterations": iterations})
-    done = subprocess.run([sys.executable, "-c", "import scale_points; scale_points.print_point()", preset, asked],
-                          capture_output=True, text=True, check=False,
+    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False,
                           env={**os.environ, "XLA_FLAGS": flags, "PYTHONPATH": paths, "JAX_PLATFORMS": "cpu"})
     if done.returncode != 0:
-        raise ArithmeticError(f"{m} pairs, {k} dimensions, {devices} devices: the process of this point failed with "
-                              f"status {done.returncode}: {done.stderr.strip().splitlines()[-1:]}")
+        raise ArithmeticError(f"{what}: the process of this point failed with status {done.returncode}: "
+                              f"{done.stderr.strip().splitlines()[-1:]}")
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def alone(preset: str, m: int, k: int, *, devices: int = 1, iterations: int | None = None) -> dict:
+    """`point` in a process of its own on the CPU, which poses as several devices.
+
+    Raises:
+      ArithmeticError: if that process fails.
+    """
+    asked = json.dumps({"m": m, "k": k, "devices": devices, "iterations": iterations})
+    return told_by("import scale_points; scale_points.print_point()", preset, asked, devices=devices,
+                   what=f"{m} pairs, {k} dimensions, {devices} devices")
 
 
 def print_point() -> None:

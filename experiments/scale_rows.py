@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scale_linear
 import speed_peers
 import speed_rows
 from scale_peers import training as torch_training
@@ -238,6 +240,7 @@ def policies(sizes: Sizes, preset: str, cores: int) -> tuple[Sheet, list[dict]]:
 
 
 ROWS = {"s2net-documents": by_documents, "s2net-dimensions": by_dimensions, "s2net-devices": by_devices,
-        "s2net-paper": paper, "s2net-sgd": sgd, "encode": encode, "search": search, "precision": policies}
+        "s2net-paper": paper, "s2net-sgd": sgd, "encode": encode, "search": search, "precision": policies,
+        **{name: functools.partial(scale_linear.row, name) for name in scale_linear.METHODS}}
 
 __all__ = ["PRESETS", "ROWS", "quadratic", "slope"]

@@ -1,4 +1,8 @@
-"""Checkpoints of long fits: one safetensors file a folder, replaced atomically; ``kill -9`` costs one interval."""
+"""Checkpoints of long fits: one safetensors file a folder, replaced atomically; ``kill -9`` costs one interval.
+
+A fit over several processes (``shared``) has one folder that all of them see: process 0 writes, all read, and what
+fails in one of them fails in all.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,8 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
+from jaxsim import gathering
+
 _NAME = "checkpoint.safetensors"
 _TEMPORARY = re.compile(rf"{re.escape(_NAME)}\.(\d+)\.tmp|\.write-test-(\d+)", re.ASCII)
 
@@ -25,10 +31,10 @@ def fingerprint(*trees) -> str:
     """Hash of the contents, shapes and types of pytrees: what a resumed fit must have in common with the first.
 
     Args:
-      *trees: pytrees of arrays.
+      *trees: pytrees of arrays; where one has parts in other processes, all of them call this.
 
     Returns:
-      32 hexadecimal digits.
+      32 hexadecimal digits, the same in every process.
 
     Example:
       >>> fingerprint([1.0]) == fingerprint([1.0]), fingerprint([1.0]) == fingerprint([2.0])
@@ -36,19 +42,22 @@ def fingerprint(*trees) -> str:
     """
     digest = hashlib.blake2b(digest_size=16)
     for leaf in jax.tree.leaves(trees):
-        array = np.ascontiguousarray(leaf)
+        array = leaf if gathering.spans(leaf) else np.ascontiguousarray(leaf)
         digest.update(f"{array.dtype}{array.shape}".encode())
-        digest.update(array.tobytes())
-    return digest.hexdigest()
+        digest.update(gathering.bytes_of(array))
+    if not gathering.spans(trees):
+        return digest.hexdigest()
+    return hashlib.blake2b(b"".join(gathering.all_of(digest.digest())), digest_size=16).hexdigest()
 
 
-def prepare(folder) -> Path:
+def prepare(folder, *, shared: bool = False) -> Path:
     """Makes the folder and proves that it can be written to, before any work is done.
 
     Temporary files of processes that are gone (killed while they wrote) are removed.
 
     Args:
       folder: path of the checkpoint folder.
+      shared: whether it is that of a fit over several processes, all of which call this.
 
     Returns:
       The folder as a `Path`.
@@ -62,6 +71,8 @@ def prepare(folder) -> Path:
       ...     prepare(Path(place) / "new").is_dir()
       True
     """
+    if shared:
+        return gathering.agreed(lambda: prepare(folder) if jax.process_index() == 0 else Path(folder), "checkpoint")
     folder = Path(folder)
     probe = folder / f".write-test-{os.getpid()}"
     try:
@@ -127,13 +138,18 @@ def uninterrupted():
         signal.raise_signal(signal.SIGINT)
 
 
-def save(folder: Path, state, meta: dict) -> None:
+def save(folder: Path, state, meta: dict, *, shared: bool = False) -> None:
     """Writes a checkpoint beside the old one and then replaces it.
 
     Args:
       folder: an existing folder.
       state: pytree of arrays.
       meta: JSON-compatible description, with ``fingerprint``.
+      shared: as for `prepare`; process 0 writes.
+
+    Raises:
+      OSError: if it cannot be written.
+      ValueError: if ``shared`` and process 0 could not write it.
 
     Example:
       >>> import tempfile
@@ -142,7 +158,14 @@ def save(folder: Path, state, meta: dict) -> None:
       ...     load(Path(place), [np.zeros(2)], fingerprint="a")[0][0].tolist()
       [1.0, 1.0]
     """
-    leaves = {f"leaf.{i}": np.array(leaf) for i, leaf in enumerate(jax.tree.leaves(state))}
+    leaves = {f"leaf.{i}": gathering.whole(leaf) for i, leaf in enumerate(jax.tree.leaves(state))}
+    if not shared:
+        _write(folder, leaves, meta)
+    else:
+        gathering.agreed(lambda: _write(folder, leaves, meta) if jax.process_index() == 0 else None, "checkpoint")
+
+
+def _write(folder: Path, leaves: dict[str, np.ndarray], meta: dict) -> None:
     # A folder, because safetensors writes through temporary files of its own, beside the file it is told.
     temporary = folder / f"{_NAME}.{os.getpid()}.tmp"
     temporary.mkdir(exist_ok=True)
@@ -156,20 +179,26 @@ def save(folder: Path, state, meta: dict) -> None:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def load(folder: Path, like, *, fingerprint: str):
+def load(folder: Path, like, *, fingerprint: str, shared: bool = False):
     """Reads a checkpoint back.
 
     Args:
       folder: the folder given to `save`.
       like: pytree of arrays with the structure, shapes and types expected.
       fingerprint: of the problem being resumed.
+      shared: as for `prepare`; every process reads.
 
     Returns:
       ``(state, meta)``, or None if there is no checkpoint.
 
     Raises:
-      ValueError: if the file is damaged, or belongs to another problem.
+      ValueError: if the file is damaged, belongs to another problem, or (``shared``) is not the same everywhere.
     """
+    if shared:
+        found = gathering.agreed(lambda: load(folder, like, fingerprint=fingerprint), "checkpoint")
+        told = "" if found is None else json.dumps(found[1], sort_keys=True) + _digest(jax.tree.leaves(found[0]))
+        gathering.expect_same(told, "checkpoint", f"one folder that all processes see as {folder}, with one checkpoint")
+        return found
     path = folder / _NAME
     if not path.exists():
         return None
@@ -184,7 +213,7 @@ def load(folder: Path, like, *, fingerprint: str):
     except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
         raise ValueError(f"checkpoint: expected a whole checkpoint, got a damaged file {path} ({error})") from None
     same = len(found) == len(leaves) and all(
-        a.shape == np.shape(b) and a.dtype == np.asarray(b).dtype for a, b in zip(found, leaves, strict=True)
+        a.shape == np.shape(b) and a.dtype == _dtype(b) for a, b in zip(found, leaves, strict=True)
     )
     if meta.get("fingerprint") != fingerprint or not same:
         raise ValueError(
@@ -192,3 +221,7 @@ def load(folder: Path, like, *, fingerprint: str):
             "use another folder or delete it"
         )
     return jax.tree.unflatten(structure, found), meta
+
+
+def _dtype(leaf) -> np.dtype:
+    return leaf.dtype if isinstance(leaf, jax.Array) else np.asarray(leaf).dtype

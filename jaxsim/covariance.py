@@ -2,17 +2,20 @@
 
 A covariance ``C = Fᵀ F`` of ``n`` documents over ``V`` terms has rank ``n`` at most. `Ridge` solves with ``C + γ I``
 by one Cholesky factor of the smaller of a ``V x V`` and an ``n x n`` matrix; the latter by the identity of Woodbury,
-``(γ I + Fᵀ F)⁻¹ = (I - Fᵀ (γ I + F Fᵀ)⁻¹ F) / γ``.
+``(γ I + Fᵀ F)⁻¹ = (I - Fᵀ (γ I + F Fᵀ)⁻¹ F) / γ``. Where both are too large to be factorised, it solves by conjugate
+gradients, which need products alone.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from jaxsim import linalg
+from jaxsim import checks, linalg
 from jaxsim import terms as terms_room
 from jaxsim.terms import Terms
 
@@ -27,6 +30,13 @@ def _down(documents: Terms, mean, scale, x):
 def _up(documents: Terms, mean, scale, y):
     total = jnp.sum(y, axis=0, keepdims=True)
     return scale * (terms_room.project_transpose(documents, y) - mean * total)
+
+
+ROUGH = 1e-4
+"""Tolerance of an iterated solve that only spans a space, in which exact operators are then looked at."""
+
+_LARGEST = 24_000  # rows of a factor, 2.3 GB in float32
+_STEPS = 1_000  # of conjugate gradients, at most
 
 
 class Factor:
@@ -63,20 +73,31 @@ class Factor:
         """``Fᵀ F x``, ``[num_terms, b]``."""
         return self.up(self.down(x))
 
+    def diagonal(self) -> jax.Array:
+        """Diagonal of ``Fᵀ F``, ``[num_terms]``."""
+        rows = terms_room.to_scipy(self.documents).astype(np.float64)
+        squares = np.asarray(rows.multiply(rows).sum(axis=0)).ravel()
+        squares -= self.num_docs * np.asarray(self.mean, np.float64)[:, 0] ** 2
+        return jnp.asarray(self.scale**2 * np.maximum(squares, 0), self.mean.dtype)
+
     def primal(self) -> jax.Array:
         """``Fᵀ F`` as a dense ``[num_terms, num_terms]`` matrix."""
-        return self.scale**2 * (linalg.gram(self.documents) - self.num_docs * (self.mean @ self.mean.T))
+        return _centred(linalg.gram(self.documents), self.mean, self.num_docs, self.scale)
 
     def dual(self) -> jax.Array:
         """``F Fᵀ`` as a dense ``[num_docs, num_docs]`` matrix."""
         across = terms_room.from_scipy(terms_room.to_scipy(self.documents).T.tocsr())
         along = terms_room.project(self.documents, self.mean)
-        matrix = linalg.gram(across) - along - along.T + jnp.sum(self.mean**2)
-        return self.scale**2 * matrix
+        return _centred_rows(linalg.gram(across), along, jnp.sum(self.mean**2), self.scale)
 
 
 class Ridge:
     """``N = Fᵀ F + γ I`` with products and solves.
+
+    Attributes:
+      factor: ``F``.
+      ridge: ``γ``.
+      cholesky: lower Cholesky factor, or None if solves are iterated.
 
     Example:
       >>> import scipy.sparse
@@ -86,19 +107,26 @@ class Ridge:
       [[1.0], [1.0]]
     """
 
-    def __init__(self, factor: Factor, ridge: float, *, argument: str):
-        """Factorises once.
+    def __init__(self, factor: Factor, ridge: float, *, argument: str, tolerance: float | None = None):
+        """Factorises once, unless there are more than 24,000 both of documents and of terms.
 
         Args:
           factor: ``F``.
           ridge: ``γ``, positive.
           argument: the caller's name for ``γ``.
+          tolerance: largest residual of an iterated solve, relative to its right side; nearly the precision unless
+            given. A factor is always exact.
 
         Raises:
           ValueError: if ``γ`` is too small for the precision.
         """
-        self.factor, self.ridge = factor, float(ridge)
-        self.dual = factor.num_docs < factor.num_terms
+        self.factor, self.ridge, self.argument = factor, float(ridge), argument
+        self.dual, self.cholesky = factor.num_docs < factor.num_terms, None
+        if min(factor.num_docs, factor.num_terms) > _LARGEST:
+            dtype = factor.documents.values.dtype
+            self.tolerance = float(jnp.finfo(dtype).eps) ** 0.75 if tolerance is None else tolerance
+            self.diagonal = factor.diagonal()[:, None] + jnp.asarray(ridge, dtype)
+            return
         matrix = factor.dual() if self.dual else factor.primal()
         self.cholesky = linalg.cholesky(_add_diagonal(matrix, ridge), argument=argument)
 
@@ -107,11 +135,61 @@ class Ridge:
         return self.factor.covariance(x) + self.ridge * x
 
     def solve(self, x: jax.Array) -> jax.Array:
-        """``N⁻¹ x``, ``[num_terms, b]``."""
+        """``N⁻¹ x``, ``[num_terms, b]``.
+
+        Raises:
+          ValueError: if ``γ`` is too small for an iterated solve to end.
+        """
+        if self.cholesky is None:
+            found, left = _conjugate_gradients(self.factor.documents, self.factor.mean, self.factor.scale, self.ridge,
+                                               self.diagonal, x, self.tolerance, _STEPS)
+            checks.expect(bool(left <= self.tolerance), self.argument,
+                          f"a value with which {_STEPS:,} steps of conjugate gradients suffice", "one too small")
+            return found
         if not self.dual:
             return linalg.cholesky_solve(self.cholesky, x)
         inner = linalg.cholesky_solve(self.cholesky, self.factor.down(x))
         return (x - self.factor.up(inner)) / self.ridge
+
+
+@functools.partial(jax.jit, static_argnames="most")
+def _conjugate_gradients(documents: Terms, mean, scale, ridge, diagonal, right, tolerance, most: int):
+    """``(x, residual)`` for all columns at once, scaled by the diagonal; the largest residual left, of its column."""
+    lengths = jnp.linalg.norm(right, axis=0)
+
+    def quotient(a, b):
+        # 0 where a column has nothing left to do.
+        return jnp.where(b > 0, a / jnp.where(b > 0, b, 1), 0)[None, :]
+
+    def left(residual):
+        return jnp.max(quotient(jnp.linalg.norm(residual, axis=0), lengths))
+
+    def step(state):
+        count, x, residual, direction, size = state
+        image = _up(documents, mean, scale, _down(documents, mean, scale, direction)) + ridge * direction
+        length = quotient(size, jnp.sum(direction * image, axis=0))
+        x, residual = x + length * direction, residual - length * image
+        scaled = residual / diagonal
+        new = jnp.sum(residual * scaled, axis=0)
+        return count + 1, x, residual, scaled + quotient(new, size) * direction, new
+
+    def unfinished(state):
+        return (state[0] < most) & (left(state[2]) > tolerance)
+
+    scaled = right / diagonal
+    start = 0, jnp.zeros_like(right), right, scaled, jnp.sum(right * scaled, axis=0)
+    _, x, residual, _, _ = jax.lax.while_loop(unfinished, step, start)
+    return x, left(residual)
+
+
+@functools.partial(jax.jit, donate_argnums=0)
+def _centred(matrix, mean, num_docs, scale):
+    return scale**2 * (matrix - num_docs * (mean * mean.T))
+
+
+@functools.partial(jax.jit, donate_argnums=0)
+def _centred_rows(matrix, along, square, scale):
+    return scale**2 * (matrix - along - along.T + square)
 
 
 def _add_diagonal(matrix: jax.Array, value: float) -> jax.Array:

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 
+from jaxsim.precision import EVALUATION
+
 
 def orthogonal(block: jax.Array, basis: Sequence[jax.Array]) -> jax.Array:
     """An orthonormal block orthogonal to a basis, also where the block is rank deficient.
@@ -38,7 +40,7 @@ def orthogonal(block: jax.Array, basis: Sequence[jax.Array]) -> jax.Array:
 
 @jax.jit
 def _without(block, known):
-    with jax.default_matmul_precision("highest"):
+    with jax.default_matmul_precision(EVALUATION):
         return block - known @ (known.T @ block)
 
 
@@ -64,7 +66,7 @@ def ritz(basis: Sequence[jax.Array], images: Sequence[jax.Array], k: int) -> tup
       >>> values.round(4).tolist()
       [3.0]
     """
-    with jax.default_matmul_precision("highest"):
+    with jax.default_matmul_precision(EVALUATION):
         whole = jnp.concatenate(basis, axis=1)
         small = whole.T @ jnp.concatenate(images, axis=1)
         values, rotation = jnp.linalg.eigh((small + small.T) / 2)
@@ -89,7 +91,7 @@ def ritz_generalised(basis, images, noise_images, k: int) -> tuple[jax.Array, ja
       >>> values.round(4).tolist()
       [1.5]
     """
-    with jax.default_matmul_precision("highest"):
+    with jax.default_matmul_precision(EVALUATION):
         small = basis.T @ images
         factor = jnp.linalg.cholesky(basis.T @ noise_images)
         half = jax.scipy.linalg.solve_triangular(factor, (small + small.T) / 2, lower=True)

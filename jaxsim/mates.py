@@ -18,6 +18,7 @@ from jaxsim.data import splits
 from jaxsim.data.pairs import Pairs, tokenize
 from jaxsim.models import projection
 from jaxsim.models.projection import Projection
+from jaxsim.precision import EVALUATION
 from jaxsim.terms import Terms
 from jaxsim.vectors import Vectors, take
 
@@ -154,7 +155,7 @@ def encode(params, sides: tuple[Terms, Terms], *, activation: Callable | None = 
       ``(left, right)``.
     """
     both = (params, params) if isinstance(params, Projection) else params
-    with jax.default_matmul_precision("highest"):
+    with jax.default_matmul_precision(EVALUATION):
         left, right = (projection.encode(p, s, activation=activation) for p, s in zip(both, sides, strict=True))
     return left, right
 

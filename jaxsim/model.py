@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from jaxsim import checks, io, retrieval, terms, text, vectors
 from jaxsim.models import projection
 from jaxsim.models.projection import Projection
+from jaxsim.precision import EVALUATION
 from jaxsim.vectors import Vectors
 
 WEIGHTINGS: dict[str, Callable[..., sp.csr_matrix]] = {
@@ -124,7 +125,7 @@ class Model:
             # Sizes go up in powers of two, so that few programs are compiled for batches of any length.
             docs = _power_of_two(rows.shape[0])
             documents = terms.from_scipy(rows, pad_docs=docs, pad_nnz=_power_of_two(rows.nnz))
-            with jax.default_matmul_precision("highest"):
+            with jax.default_matmul_precision(EVALUATION):
                 encoded = _encode(params, documents, self.activation)
             found[start : start + batch_size] = np.asarray(encoded)[: rows.shape[0]]
         return found

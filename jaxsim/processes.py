@@ -24,7 +24,8 @@ def joined(address: str, processes: int, number: int, *, patience: int = 100) ->
 
     Call it before anything else of JAX. Inside, ``jax.devices()`` are those of all processes and
     ``jax.make_mesh((jax.device_count(),), ("pairs",))`` is the mesh for `s2net.fit`; every process hands in the same
-    documents and gets the same result. Only one should write files; checkpoints are for one process.
+    documents and gets the same result. Only one should write files; checkpoints of a fit over all of them do so, in a
+    folder that all see.
 
     A process that dies takes the others with it: a collective that breaks, or ``patience`` seconds without a sign of
     life, ends each with one line on stderr and status `LOST` (or with JAX's own message), since a program that has lost

@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse
 
 from jaxsim import checks, terms
+from jaxsim.precision import EVALUATION
 from jaxsim.vectors import Vectors
 
 __all__ = ["LANES", "Scorer", "cosine", "dot", "pair_scores"]
@@ -127,7 +128,7 @@ def pair_scores(left, right, extra):
     """``left rightᵀ + extra``; the two dense operands, or ``extra``, may be None."""
     if left is None:
         return extra
-    product = jnp.matmul(left, right.T, precision=jax.lax.Precision.HIGHEST)
+    product = jnp.matmul(left, right.T, precision=EVALUATION)
     return product if extra is None else product + extra
 
 

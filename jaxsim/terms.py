@@ -18,6 +18,7 @@ import scipy.sparse
 from jax.experimental import sparse as jsparse
 
 from jaxsim import checks
+from jaxsim.precision import EVALUATION
 from jaxsim.slices import Slices, project_slices, slices
 from jaxsim.sparse_checks import checked
 
@@ -203,7 +204,7 @@ def take(terms: Terms, rows) -> Terms:
 def _rows_product(values, indices, indptr, dense):
     """CSR times dense, ``[rows, k]``; a native kernel on CPU and GPU."""
     shape = (indptr.shape[0] - 1, dense.shape[0])
-    with jax.default_matmul_precision("highest"):
+    with jax.default_matmul_precision(EVALUATION):
         return jsparse.BCSR((values, indices, indptr), shape=shape) @ dense
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 
 import jax
 import jax.numpy as jnp
@@ -29,6 +30,19 @@ def error(ours, theirs) -> float:
     return float(np.max(np.abs(ours - theirs)) / max(np.max(np.abs(theirs)), 1e-30))
 
 
+def counter(validate):
+    """A validation that notes how many programs were compiled before each of its calls."""
+    compiled, before = [], []
+    jax.monitoring.register_event_duration_secs_listener(
+        lambda name, *_, **__: compiled.append(name) if name.endswith("backend_compile_duration") else None)
+
+    def counting(params):
+        before.append(len(compiled))
+        return validate(params)
+
+    return counting, before
+
+
 def main() -> None:
     mesh = jax.make_mesh((jax.device_count(),), ("pairs",))
     weights = jnp.asarray(np.random.default_rng(0).normal(size=(V, K)), jnp.float32)
@@ -49,7 +63,15 @@ def main() -> None:
     start = Projection(weights)
     settings = {"init": start, "max_iter": 8, "groups": np.arange(61) // 2, "beta": 0.01,
                 "validate": lambda params: -float(jnp.sum(params.weights**2)), "activation": None}
-    one, many = s2net.fit(left, right, **settings), s2net.fit(left, right, mesh=mesh, **settings)
+    counting, compiled = counter(settings["validate"])
+    one = s2net.fit(left, right, **settings)
+    many = s2net.fit(left, right, mesh=mesh, **settings | {"validate": counting})
+    found["compiled"] = compiled
+    with tempfile.TemporaryDirectory() as folder:
+        s2net.fit(left, right, mesh=mesh, checkpoint=folder, **settings | {"max_iter": 3})
+        resumed = s2net.fit(left, right, mesh=mesh, checkpoint=folder, **settings)
+    found["resumed"] = [bool(np.array_equal(many.params.weights, resumed.params.weights)),
+                        [entry["loss"] for entry in many.history] == [entry["loss"] for entry in resumed.history]]
     found["fit"] = [error(many.loss, one.loss), error(many.params.weights, one.params.weights)]
     found["steps"] = [many.steps, one.steps, len(many.history), len(one.history)]
     found["last"] = error(many.history[-1]["loss"], one.history[-1]["loss"])

@@ -1,6 +1,7 @@
-"""One process of several: loss and gradient over the devices of all; then process 1 kills itself.
+"""One process of several: loss and gradient over the devices of all; then process 1 kills itself in a fit.
 
-Run as ``mesh_processes.py ADDRESS PROCESSES NUMBER``. Prints a line of JSON, and "waiting" before the other is lost.
+Run as ``mesh_processes.py ADDRESS PROCESSES NUMBER FOLDER WHAT``. Prints a line of JSON, and "waiting" before the other
+is lost. With "go on" for WHAT, the fit is continued from its checkpoints in the folder and compared with a whole one.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ import json
 import os
 import signal
 import sys
-import time
 
 import jax
 import numpy as np
 import scipy.sparse
 
 from jaxsim import losses, processes, sharding, terms
+from jaxsim.methods import s2net
+from jaxsim.models.projection import Projection
 
 V, K, M = 40, 6, 13
 
@@ -31,9 +33,15 @@ def error(ours, theirs) -> float:
     return float(np.max(np.abs(ours - theirs)) / np.max(np.abs(theirs)))
 
 
-def main(number: str) -> None:
+def fit(weights, **settings):
+    """Over the devices of all processes, the terms shared out."""
     mesh = jax.make_mesh((jax.device_count(),), ("pairs",))
-    weights = np.random.default_rng(0).normal(size=(V, K)).astype(np.float32)
+    return s2net.fit(documents(1), documents(2), init=Projection(weights), max_iter=6, mesh=mesh, shard_terms=True,
+                     checkpoint_every=3, **settings)
+
+
+def parity(weights) -> dict:
+    mesh = jax.make_mesh((jax.device_count(),), ("pairs",))
     left, right = documents(1), documents(2)
     one = jax.jit(jax.value_and_grad(lambda a: losses.all_pairs_logistic(terms.project(left, a),
                                                                          terms.project(right, a))))
@@ -45,20 +53,33 @@ def main(number: str) -> None:
             *(sharding.project(side, a) for side in shards), shards[0], gamma=10.0, block_size=3))(a)
 
     value, grad = one(weights)
-    everywhere = sharding.replicate(weights, mesh)
-    spread, spread_grad = sharding.local(many(everywhere, shards))
-    found = {"devices": jax.device_count(), "here": jax.local_device_count(), "loss": error(spread, value),
-             "gradient": error(spread_grad, grad)}
-    print(json.dumps(found), flush=True)
-    if number == "1":
-        os.kill(os.getpid(), signal.SIGKILL)
+    spread, spread_grad = sharding.local(many(sharding.replicate(weights, mesh), shards))
+    return {"devices": jax.device_count(), "here": jax.local_device_count(), "loss": error(spread, value),
+            "gradient": error(spread_grad, grad)}
+
+
+def main(number: str, folder: str, what: str) -> None:
+    weights = np.random.default_rng(0).normal(size=(V, K)).astype(np.float32)
+    if what == "go on":
+        whole, resumed = fit(weights), fit(weights, checkpoint=folder)
+        same = bool(np.array_equal(whole.params.weights, resumed.params.weights))
+        histories = [[entry["loss"] for entry in one.history] for one in (whole, resumed)]
+        print(json.dumps({"same": same, "losses": histories}), flush=True)
+        return
+    print(json.dumps(parity(weights)), flush=True)
+    calls = []
+
+    def killed(params) -> float:
+        calls.append(params)
+        if number == "1" and len(calls) == 5:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return 0.0
+
     print("waiting", flush=True)
-    until = time.monotonic() + 60
-    while time.monotonic() < until:
-        jax.block_until_ready(many(everywhere, shards))
+    fit(weights, checkpoint=folder, validate=killed)
     print("nobody noticed", flush=True)
 
 
 if __name__ == "__main__":
     with processes.joined(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), patience=60):
-        main(sys.argv[3])
+        main(*sys.argv[3:])

@@ -152,13 +152,21 @@ def test_nothing_but_empty_texts(tmp_path):
     assert len(found.vocabulary) == 0 and found.sides[0].rows(slice(None)).nnz == 0 and found.sides[0].num_docs == 3
 
 
+def test_a_shard_without_a_word_among_others(tmp_path):
+    found = build(tmp_path, ["a b", "b", "", "", "b a", "a"], shard_docs=2, min_df=1)
+    assert found.sides[0].starts.tolist() == [0, 2, 4, 6]
+    assert found.sides[0].rows([2, 1, 3]).toarray().sum(axis=1).tolist() == [0, 1, 0]
+    assert [rows.nnz for rows in found.sides[0].batches(2)] == [3, 0, 3]
+
+
 def test_damaged_shards(tmp_path, pairs):
     build(tmp_path, pairs, shard_docs=300)
     path = tmp_path / corpus.shard_file(1, 0, "counts")
     whole = path.read_bytes()
-    path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(ValueError, match=r"shard-00001-0-counts.npy: expected a whole shard, got a truncated"):
-        corpus.read(tmp_path)
+    for left in (len(whole) // 2, 0):
+        path.write_bytes(whole[:left])
+        with pytest.raises(ValueError, match=r"shard-00001-0-counts.npy: expected a whole shard, got a truncated"):
+            corpus.read(tmp_path)
     path.unlink()
     with pytest.raises(ValueError, match=r"shard-00001-0-counts.npy: expected a shard's file, got none"):
         corpus.read(tmp_path)

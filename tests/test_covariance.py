@@ -3,10 +3,12 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import reference_models as reference
 import scipy.sparse
 
-from jaxsim import terms
+from jaxsim import covariance, linalg, terms
 from jaxsim.covariance import Factor, Ridge
+from jaxsim.methods import cca, opca
 
 
 def documents(rng, shape, dtype=np.float64):
@@ -40,6 +42,51 @@ def test_ridge_applies_and_solves(rng, shape, dtype):
     tolerance = 1e-4 if dtype == np.float32 else 1e-11
     np.testing.assert_allclose(ridge.apply(x), matrix @ x, atol=tolerance)
     np.testing.assert_allclose(ridge.solve(x), np.linalg.solve(matrix, x), atol=tolerance)
+
+
+@pytest.fixture
+def iterated(monkeypatch):
+    """Every matrix is too large to be factorised."""
+    monkeypatch.setattr(covariance, "_LARGEST", 0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_an_iterated_solve_is_that_of_the_factor(rng, iterated, dtype):
+    dense, sparse = documents(rng, (30, 40), dtype)
+    ridge = Ridge(Factor(sparse, centred=True, scale=0.5), 0.1, argument="noise")
+    assert ridge.cholesky is None
+    centred = 0.5 * (dense - dense.mean(axis=0)).astype(np.float64)
+    matrix = centred.T @ centred + 0.1 * np.eye(40)
+    np.testing.assert_allclose(ridge.diagonal[:, 0], np.diag(matrix), rtol=1e-5)
+    # Columns of any length, one of them with nothing to solve.
+    x = rng.normal(size=(40, 3)) * [1, 0, 1e-3]
+    found = ridge.solve(jnp.asarray(x, dtype))
+    assert found.dtype == dtype and not np.any(found[:, 1])
+    # The ridge is 1e-3 of the largest eigenvalue.
+    error = np.linalg.norm(matrix @ np.asarray(found, np.float64) - x, axis=0)
+    assert np.all(error <= (1e-3 if dtype == np.float32 else 1e-9) * np.linalg.norm(x, axis=0))
+
+
+def test_opca_and_cca_by_iteration_are_those_of_lapack(rng, iterated, monkeypatch):
+    monkeypatch.setattr(linalg, "_SMALLEST_BASIS", 112)
+    # A few causes that both sides share, above a floor of noise, in more terms than a Krylov basis has columns.
+    causes = rng.normal(size=(120, 6)) * 2.0 ** np.arange(3, -3, -1)
+    dense = [causes @ rng.normal(size=(6, 120)) * (rng.random((120, 120)) < 0.5) for _ in range(2)]
+    dense[1] = (dense[0] + dense[1]) / 2
+    sides = [terms.from_scipy(scipy.sparse.csr_matrix(side)) for side in dense]
+    found = opca.fit(sides, k=4, noise=0.1).params.weights
+    np.testing.assert_allclose(found, reference.opca(dense, 4, 0.1), atol=1e-5)
+    pair = cca.fit(*sides, k=4, ridge=50.0).params
+    for weights, wanted in zip(pair, reference.cca(*dense, 4, 50.0), strict=True):
+        np.testing.assert_allclose(weights.weights, wanted, atol=3e-4 * np.max(np.abs(wanted)))
+
+
+def test_a_noise_too_small_for_conjugate_gradients_is_refused(rng, iterated, monkeypatch):
+    monkeypatch.setattr(covariance, "_STEPS", 3)
+    _, sparse = documents(rng, (30, 40))
+    ridge = Ridge(Factor(sparse, centred=False, scale=1.0), 1e-9, argument="noise")
+    with pytest.raises(ValueError, match="noise: expected a value with which 3 steps of conjugate gradients suffice"):
+        ridge.solve(jnp.ones((40, 2)))
 
 
 @pytest.mark.parametrize("shape", [(5, 8), (8, 5)], ids=["few documents", "few terms"])

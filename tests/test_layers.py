@@ -12,11 +12,11 @@ PACKAGE = Path(__file__).parent.parent / "jaxsim"
 # One line a room: its level, then the modules or folders in it. Modules of one room may import each other; two rooms of
 # one level may not.
 ROOMS = (
-    (-1, {"checks", "sparse_checks", "slices", "precision"}),
+    (-1, {"checks", "sparse_checks", "slices", "precision", "gathering"}),
     (0, {"terms"}),
     (1, {"vectors"}),
     (2, {"losses", "sweep"}),
-    (3, {"sharding", "processes"}),
+    (3, {"sharding", "term_shards", "processes"}),
     (3, {"text", "tokens", "markup", "features", "features_html"}),
     (3, {"linalg", "krylov", "covariance"}),
     (3, {"pairs"}),

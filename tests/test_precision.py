@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -65,6 +68,15 @@ def test_a_fit_takes_the_policy_on_one_device_and_on_a_mesh(rng, key):
     exact, rough = fit("float32"), fit("bfloat16")
     assert rough != exact and rough == pytest.approx(exact, rel=0.01)
     assert fit("bfloat16", jax.make_mesh((1,), ("pairs",))) == pytest.approx(rough, rel=1e-5)
+
+
+def test_exact_products_are_asked_for_by_one_name():
+    package = Path(precision.__file__).parent
+    literal = re.compile(r"""precision(\(|=)["']highest["']|Precision\.HIGHEST""")
+    assert literal.search('jax.default_matmul_precision("highest")')
+    found = [f"{path.relative_to(package)}: {line.strip()}" for path in sorted(package.rglob("*.py"))
+             for line in path.read_text(encoding="utf-8").splitlines() if literal.search(line)]
+    assert not found, "\n".join(found)
 
 
 def test_other_policies_are_refused(key):

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim import checks, linalg
+from jaxsim import checks, covariance, linalg
 from jaxsim import terms as terms_room
 from jaxsim.covariance import Factor, Ridge
 from jaxsim.methods import statistics
@@ -18,12 +18,12 @@ from jaxsim.terms import Terms
 class _Side:
     """One language over the terms it uses: centred documents and the regularised covariance."""
 
-    def __init__(self, documents: Terms, ridge: float):
+    def __init__(self, documents: Terms, ridge: float, tolerance: float | None = None):
         matrix = terms_room.to_scipy(documents)
         self.used = np.unique(matrix.indices[matrix.data != 0])
         self.factor = Factor(terms_room.from_scipy(matrix[:, self.used]), centred=True,
                              scale=1 / np.sqrt(documents.num_docs))
-        self.ridge = Ridge(self.factor, ridge, argument="ridge")
+        self.ridge = Ridge(self.factor, ridge, argument="ridge", tolerance=tolerance)
 
     def full(self, x, num_terms: int) -> Projection:
         return Projection(jnp.zeros((num_terms, x.shape[1]), x.dtype).at[self.used].set(x))
@@ -67,7 +67,8 @@ def fit(left: Terms, right: Terms, *, k: int, ridge: float = 3.0) -> Fit:
     used = [statistics.document_frequency(terms_room.to_scipy(side)).astype(bool).sum() for side in (left, right)]
     most = int(min(used))
     checks.between(k, "k", most, "terms used on either side")
-    a, b = _Side(left, ridge), _Side(right, ridge)
+    # The solve of the right side is a part of the operator, that of the left side only spans the Krylov space.
+    a, b = _Side(left, ridge, covariance.ROUGH), _Side(right, ridge)
 
     def across(x):
         return b.ridge.solve(b.factor.up(a.factor.down(x)))

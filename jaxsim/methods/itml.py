@@ -49,6 +49,7 @@ from jaxsim.models.metric import Metric
 from jaxsim.models.projection import Projection
 from jaxsim.optim import Fit
 from jaxsim.pairs import LabelledPairs, labelled
+from jaxsim.precision import EVALUATION
 from jaxsim.terms import Terms
 
 
@@ -110,14 +111,14 @@ def cycle(state: State, z: jax.Array, residuals: jax.Array, similar: jax.Array, 
 
     def one(factor, pair):
         difference, r, sign, bound, kept = pair
-        w = jnp.matmul(difference, factor, precision="highest")
+        w = jnp.matmul(difference, factor, precision=EVALUATION)
         p = jnp.sum(w * w)
         alpha = jnp.minimum(kept, -sign * multiplier(p, r, bound, slack))
         step = sign * alpha
         some = p > 0
         shrunk = jnp.where(some, p, 1)
         c = jnp.where(some, (jnp.sqrt(1 + step * p / (1 - step * p)) - 1) / shrunk, 0)
-        factor = factor + c * jnp.outer(jnp.matmul(factor, w, precision="highest"), w)
+        factor = factor + c * jnp.outer(jnp.matmul(factor, w, precision=EVALUATION), w)
         return factor, (slack * bound / (slack + step * bound), kept - alpha)
 
     factor, (bounds, multipliers) = jax.lax.scan(one, state.factor, (z, residuals, similar, state.bounds,
@@ -278,7 +279,7 @@ def _differences(left, right, pairs, start, identity) -> tuple[np.ndarray, np.nd
 
 def _model(start: jax.Array, identity: bool, factor: jax.Array) -> Projection | Metric:
     if not identity:
-        return Projection(jnp.matmul(start, factor, precision="highest"))
+        return Projection(jnp.matmul(start, factor, precision=EVALUATION))
     gains, axes = np.linalg.eigh(np.asarray(factor, np.float64) @ np.asarray(factor, np.float64).T)
-    basis = jnp.matmul(start, jnp.asarray(axes, start.dtype), precision="highest")
+    basis = jnp.matmul(start, jnp.asarray(axes, start.dtype), precision=EVALUATION)
     return Metric(basis, jnp.asarray(gains - 1, start.dtype))

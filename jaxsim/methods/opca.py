@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import scipy.sparse
 
-from jaxsim import checks, linalg
+from jaxsim import checks, covariance, linalg
 from jaxsim import terms as terms_room
 from jaxsim.covariance import Factor, Ridge
 from jaxsim.methods import statistics
@@ -64,7 +64,7 @@ def fit(views: Sequence[Terms], *, k: int, noise: float = 0.1) -> Fit:
     checks.between(k, "k", v, "terms")
     checks.expect(0 < noise < np.inf, "noise", "a positive number", noise)
     spread = terms_room.from_scipy(_differences(views).tocsr().astype(dtype))
-    ridge = Ridge(Factor(spread, centred=False, scale=1.0), noise, argument="noise")
+    ridge = Ridge(Factor(spread, centred=False, scale=1.0), noise, argument="noise", tolerance=covariance.ROUGH)
     views = [Factor(view, centred=True, scale=1 / np.sqrt(n)) for view in views]
 
     def signal(x):

@@ -17,6 +17,7 @@ import scipy.sparse
 
 from jaxsim import terms
 from jaxsim.features import Featured
+from jaxsim.precision import EVALUATION
 
 _PAIRS = 2048
 
@@ -98,7 +99,7 @@ def products(weights: jax.Array, forms: Forms) -> tuple[jax.Array, jax.Array, ja
     Returns:
       ``[n]`` of the pairs, ``[num_left]`` and ``[num_right]``.
     """
-    with jax.default_matmul_precision("highest"):
+    with jax.default_matmul_precision(EVALUATION):
         inside = forms.basis @ weights
         row, column = np.triu_indices(inside.shape[0])
         quadratic = inside[row] * inside[column]

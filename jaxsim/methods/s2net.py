@@ -7,6 +7,7 @@ sampling. One matrix serves both sides, or each side has its own (000 §6); the 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import math
@@ -14,8 +15,9 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from jaxsim import checks, losses, optim, sharding
+from jaxsim import checks, losses, optim, sharding, term_shards
 from jaxsim import terms as terms_room
 from jaxsim.methods import collapse
 from jaxsim.methods.groups import checked_groups
@@ -24,6 +26,7 @@ from jaxsim.models.projection import encode as encode_projection
 from jaxsim.optim import Fit
 from jaxsim.precision import checked
 from jaxsim.sharding import Shards
+from jaxsim.term_shards import TermShards
 from jaxsim.terms import Terms
 
 Sides = Projection | tuple[Projection, Projection]
@@ -39,7 +42,7 @@ class Data:
     """Constants of `objective`.
 
     Attributes:
-      left: `Terms` (or `Slices`, or `Shards` over a mesh) of ``m`` documents.
+      left: `Terms` (or `Slices`, or `Shards` or `TermShards` over a mesh) of ``m`` documents.
       right: their mates, row for row.
       gamma: scalar, the scale of Eq. (2).
       beta: scalar, weight of the distance from the start.
@@ -50,8 +53,8 @@ class Data:
       precision: of the matrix products of the loss, as for `precision.matmul`, or None.
     """
 
-    left: Terms | Shards
-    right: Terms | Shards
+    left: Terms | Shards | TermShards
+    right: Terms | Shards | TermShards
     gamma: jax.Array
     beta: jax.Array
     start: Sides
@@ -107,9 +110,9 @@ def objective(params: Sides, data: Data) -> jax.Array:
       Scalar, in nats; log 2 (plus the penalty) for a collapsed model.
     """
     first, second = sides(params)
-    if isinstance(data.left, Shards):
-        left, right = (sharding.project(documents, one.weights) for documents, one in
-                       ((data.left, first), (data.right, second)))
+    if isinstance(data.left, Shards | TermShards):
+        project = (sharding if isinstance(data.left, Shards) else term_shards).project
+        left, right = project(data.left, first.weights), project(data.right, second.weights)
         if data.activation is not None:
             left, right = data.activation(left), data.activation(right)
         loss = sharding.all_pairs_logistic(left, right, data.left, gamma=data.gamma, block_size=data.block_size,
@@ -223,6 +226,7 @@ def fit(
     checkpoint_every: int = 10,
     progress: bool = False,
     mesh=None,
+    shard_terms: bool = False,
     precision: str | None = None,
 ) -> Fit:
     """Learns the projection from mates, using all m (m - 1) negatives in both directions.
@@ -255,6 +259,8 @@ def fit(
       progress: whether to show a bar on a terminal's stderr.
       mesh: `jax.sharding.Mesh` of one axis, whose devices share the documents; one device unless given. The result is
         the same but for the order of sums.
+      shard_terms: whether they share the rows of the projection, and all else of its size, too: for vocabularies too
+        large for one device. What ``validate`` gets, and the result, are then in host memory (NumPy arrays).
       precision: of the matrix products of the loss: ``"float32"``, ``"tf32"`` or ``"bfloat16"``, with sums in float32
         under each; JAX's default for the device unless given. Documents, projection and history stay as they are.
 
@@ -286,14 +292,20 @@ def fit(
     checks.expect(beta >= 0, "beta", "at least 0", beta)
     checks.expect(tol >= 0, "tol", "a number of at least 0", tol)
     checked(precision)
-    start = checked_start(init, left, right, activation=activation)
+    checks.expect(mesh is not None or not shard_terms, "shard_terms", "a mesh to share the terms over", mesh)
+    with term_shards.on_host() if shard_terms else contextlib.nullcontext():
+        start = checked_start(init, left, right, activation=activation)
     dtype = left.values.dtype
     groups = None if groups is None else checked_groups(groups, left.num_docs)
     documents = left, right
     if mesh is not None:
-        documents = sharding.shard(left, mesh, groups=groups), sharding.shard(right, mesh)
-        start, score, groups = sharding.replicate(start, mesh), validate, None
-        validate = None if score is None else lambda params: score(sharding.local(params))
+        shard, place, local = sharding.shard, sharding.replicate, sharding.local
+        if shard_terms:
+            like = start = jax.tree.map(np.asarray, start)
+            shard, place, local = term_shards.shard, term_shards.split, lambda tree: term_shards.gathered(tree, like)
+        documents = shard(left, mesh, groups=groups), shard(right, mesh)
+        start, score, groups = place(start, mesh), validate, None
+        validate = None if score is None else lambda params: score(local(params))
     data = Data(*documents, jnp.asarray(gamma, dtype), jnp.asarray(beta, dtype), start, activation, block_size, groups,
                 precision)
     found = optim.minimize_lbfgs(
@@ -302,5 +314,5 @@ def fit(
         checkpoint_every=checkpoint_every, progress=progress, label="S2Net",
     )
     if mesh is not None:
-        found = found._replace(params=sharding.local(found.params))
+        found = found._replace(params=local(found.params))
     return collapse.learnable(found, left, right, collapsed=[math.log(2)])

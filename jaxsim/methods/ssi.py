@@ -22,6 +22,7 @@ from jaxsim.methods.triples import Triples
 from jaxsim.models import bilinear
 from jaxsim.models.bilinear import Bilinear
 from jaxsim.optim import Fit
+from jaxsim.precision import EVALUATION
 from jaxsim.terms import Terms
 
 CHUNK = 8192  # triples in one compiled loop at most
@@ -103,8 +104,8 @@ def objective(gathered: tuple[jax.Array, ...], example: Example, data: Documents
     of_both = jnp.concatenate([data.values[better], -data.values[worse]])
     if len(gathered) == 1:
         gathered = gathered[0][: of_query.size], gathered[0][of_query.size :]
-    left = jnp.matmul(of_query, gathered[0], precision=jax.lax.Precision.HIGHEST)
-    right = jnp.matmul(of_both, gathered[1], precision=jax.lax.Precision.HIGHEST)
+    left = jnp.matmul(of_query, gathered[0], precision=EVALUATION)
+    right = jnp.matmul(of_both, gathered[1], precision=EVALUATION)
     return losses.margin_ranking(example.apart + jnp.sum(left * right), jnp.zeros_like(example.apart),
                                  margin=data.margin)
 

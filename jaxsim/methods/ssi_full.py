@@ -24,6 +24,7 @@ from jaxsim.methods.ssi import Example, checked, drawn, shared_weight
 from jaxsim.models import bilinear
 from jaxsim.optim import Fit, epochs
 from jaxsim.optim.monitor import mark_of
+from jaxsim.precision import EVALUATION
 from jaxsim.terms import Terms
 from jaxsim.vectors import Vectors
 
@@ -78,7 +79,7 @@ def scan_chunk(state, grams: Grams, chunk: Example, learning_rate):
     def step(state, example):
         query, better, worse = example.triple
         seen = state[1]
-        learned = jnp.dot(grams.queries[query], seen[better] - seen[worse], precision=jax.lax.Precision.HIGHEST)
+        learned = jnp.dot(grams.queries[query], seen[better] - seen[worse], precision=EVALUATION)
         value = losses.margin_ranking(example.apart + learned, jnp.zeros_like(learned), margin=grams.margin)
 
         def update(state):
@@ -227,6 +228,6 @@ def encode(params: Full, left: Terms, right: Terms, *, low_rank: tuple[Terms, Te
                       other.num_docs)
     dtype = params.coefficients.dtype
     query = jnp.matmul(jnp.asarray(_products(seen[0], params.queries), dtype), params.coefficients,
-                       precision=jax.lax.Precision.HIGHEST)
+                       precision=EVALUATION)
     weighed = terms_room.weigh(left, jnp.full(left.num_terms, params.identity, left.values.dtype))
     return Vectors(query, weighed), Vectors(jnp.asarray(_products(seen[1], params.documents), dtype), right)

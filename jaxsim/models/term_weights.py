@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxsim import checks
 from jaxsim import terms as terms_room
 from jaxsim.features import Featured
+from jaxsim.precision import EVALUATION
 from jaxsim.vectors import Vectors
 
 
@@ -38,7 +39,7 @@ def values(weights: jax.Array, documents: Featured) -> jax.Array:
     """
     wanted = (len(documents.names),)
     checks.expect(weights.shape == wanted, "weights", f"shape {wanted} (features of the documents)", weights.shape)
-    return jnp.matmul(documents.columns, weights.astype(documents.columns.dtype), precision="highest")
+    return jnp.matmul(documents.columns, weights.astype(documents.columns.dtype), precision=EVALUATION)
 
 
 def encode(params: TermWeights, terms: Featured) -> Vectors:

@@ -14,9 +14,12 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.sharding import NamedSharding
+from jax.sharding import PartitionSpec as P
 
-from jaxsim import checkpoints, checks
+from jaxsim import checkpoints, checks, gathering
 from jaxsim.optim.monitor import Fit, Monitor, dot, expect_finite, mark_of
+from jaxsim.precision import EVALUATION
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -66,7 +69,7 @@ def _search(objective, max_linesearch, state: _Lbfgs, data):
     return found.params, found.value, found.grad, found.num_fun_eval, found.failed, norm
 
 
-_precisely = functools.partial(jnp.matmul, precision="highest")
+_precisely = functools.partial(jnp.matmul, precision=EVALUATION)
 
 
 @functools.partial(jax.jit, donate_argnames=("pairs",))
@@ -138,6 +141,24 @@ def _advance(pairs, sy, yy, count, old_params, old_grad, params, grad):
     return pairs, *_direction(pairs, sy, yy, count, old_params, old_grad, params, grad)
 
 
+def _places(params) -> _Lbfgs | None:
+    """Where the arrays of a state belong if the parameters stand on a mesh, whole or in parts; None if they do not.
+
+    What XLA chooses for a result need not be what it was given, and then the next call is another program.
+    """
+    shardings = [getattr(leaf, "sharding", None) for leaf in jax.tree.leaves(params)]
+    if not shardings or not all(isinstance(one, NamedSharding) for one in shardings):
+        return None
+    same = jax.tree.map(lambda leaf: leaf.sharding, params)
+    history = jax.tree.map(lambda leaf: NamedSharding(leaf.sharding.mesh, P(None, *leaf.sharding.spec)), params)
+    number = NamedSharding(shardings[0].mesh, P())
+    return _Lbfgs(same, number, same, same, history, number, number, number)
+
+
+def _at(places: _Lbfgs | None, state: _Lbfgs) -> _Lbfgs:
+    return state if places is None else jax.device_put(state, places)
+
+
 def minimize_lbfgs(
     objective: Callable,
     params,
@@ -160,7 +181,8 @@ def minimize_lbfgs(
     Args:
       objective: module-level function returning a scalar; compiled once a shape, so hyper-parameters belong in
         ``data``.
-      params: pytree of floating arrays, exactly what is optimised.
+      params: pytree of floating arrays, exactly what is optimised. On a mesh, whole or in parts, all else stands as
+        they do.
       data: pytree of arrays, the constants.
       max_iter: largest number of iterations.
       tol: stop when the gradient norm is at most this.
@@ -170,8 +192,9 @@ def minimize_lbfgs(
         gradient itself, which depends on the scale of ``params``) unless given.
       validate: function of params giving a score, higher is better; called at the start and after every iteration.
       patience: iterations without a better score before stopping.
-      checkpoint: folder for checkpoints; an existing one of the same problem is continued.
-      checkpoint_every: iterations between checkpoints; Ctrl-C writes one too.
+      checkpoint: folder for checkpoints; an existing one of the same problem is continued. Over several processes all
+        have to see it; the first one writes.
+      checkpoint_every: iterations between checkpoints; Ctrl-C writes one too (not over several processes).
       progress: whether to show a bar on a terminal's stderr.
       label: name on the bar.
 
@@ -202,19 +225,26 @@ def minimize_lbfgs(
     scale = jnp.ones((), dtype)
     if first_step is not None and float(norm) > 0:
         scale = (first_step * jnp.sqrt(dot(params, params)) / norm).astype(dtype)
-    pairs = jax.tree.map(lambda leaf: jnp.zeros((2 * history_size, *leaf.shape), leaf.dtype), params)
+    places, shared = _places(params), gathering.spans((params, data))
+    history = params if places is None else places.pairs
+    pairs = jax.tree.map(lambda leaf, place: jnp.zeros((2 * history_size, *leaf.shape), leaf.dtype,
+                                                       device=None if places is None else place), params, history)
     square = jnp.zeros((history_size, history_size), dtype)
-    state = _Lbfgs(params, value, grad, jax.tree.map(lambda g: -scale * g, grad), pairs, square, square,
-                   jnp.zeros((), jnp.int32))
+    state = _at(places, _Lbfgs(params, value, grad, jax.tree.map(lambda g: -scale * g, grad), pairs, square, square,
+                               jnp.zeros((), jnp.int32)))
     step, evaluations = 0, 1
     folder = mark = None
     if checkpoint is not None:
-        folder = checkpoints.prepare(checkpoint)
+        folder = checkpoints.prepare(checkpoint, shared=shared)
         settings = [history_size, max_linesearch, -1.0 if first_step is None else first_step, tol]
         mark = mark_of(objective, params, data, settings)
-        saved = checkpoints.load(folder, (state, params), fingerprint=mark)
+        saved = checkpoints.load(folder, (state, params), fingerprint=mark, shared=shared)
         if saved is not None:
-            (state, best), meta = jax.tree.map(jnp.asarray, saved[0]), saved[1]
+            (state, best), meta = saved
+            if places is None:
+                state, best = jax.tree.map(jnp.asarray, (state, best))
+            else:
+                state, best = jax.device_put((state, best), (places, places.params))
             monitor.restore(meta, best if meta["best_step"] >= 0 and validate is not None else None)
             step, evaluations = monitor.history[-1]["step"], monitor.history[-1]["evaluations"]
             norm = monitor.history[-1]["grad_norm"]
@@ -227,7 +257,7 @@ def minimize_lbfgs(
     def keep():
         best = state.params if monitor.best_params is None else monitor.best_params
         meta = {**monitor.meta(), "fingerprint": mark, "evaluations": evaluations, "grad_norm": float(norm)}
-        checkpoints.save(folder, (state, best), meta)
+        checkpoints.save(folder, (state, best), meta, shared=shared)
 
     stop = monitor.history[-1].get("stop")
     try:
@@ -242,14 +272,14 @@ def minimize_lbfgs(
             with checkpoints.uninterrupted():
                 moved = _advance(state.pairs, state.sy, state.yy, state.count, state.params, state.grad, found, grad)
                 pairs, sy, yy, count, direction = moved
-                state = _Lbfgs(found, value, grad, direction, pairs, sy, yy, count)
+                state = _at(places, _Lbfgs(found, value, grad, direction, pairs, sy, yy, count))
             monitor.record(step, float(value), float(norm), evaluations, found)
             if bool(failed):
                 monitor.history[-1]["line_search_failed"] = True
             if folder is not None and step % checkpoint_every == 0:
                 keep()
     except KeyboardInterrupt:
-        if folder is not None:
+        if folder is not None and not shared:
             keep()
         raise
     if folder is not None:

@@ -1,0 +1,136 @@
+"""Arrays whose parts belong to several processes, brought together; and one answer where each process has its own.
+
+Everything here but `spans` waits for the other processes where there are several: all of them call it, in the same
+order, or none does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+
+import jax
+import numpy as np
+from jax.experimental import multihost_utils
+
+from jaxsim import checks
+
+
+def spans(tree) -> bool:
+    """Whether any array of a tree has parts that this process does not hold.
+
+    Args:
+      tree: pytree of arrays.
+
+    Returns:
+      True where the devices of an array are those of several processes.
+
+    Example:
+      >>> spans([jax.numpy.ones(2), 3.0])
+      False
+    """
+    return any(isinstance(leaf, jax.Array) and not leaf.is_fully_addressable for leaf in jax.tree.leaves(tree))
+
+
+def whole(array) -> np.ndarray:
+    """All values of an array in host memory, wherever its parts are.
+
+    Args:
+      array: array of any shape and type, or a number.
+
+    Returns:
+      A copy, of the same shape and type.
+
+    Example:
+      >>> whole(jax.numpy.arange(3)).tolist()
+      [0, 1, 2]
+    """
+    if not spans(array) or array.is_fully_replicated:
+        return np.array(array)
+    return np.array(multihost_utils.process_allgather(array, tiled=True))
+
+
+def bytes_of(array) -> bytes:
+    """The values of an array that this process holds, each part once, in the order of its devices.
+
+    Args:
+      array: array, or a number.
+
+    Returns:
+      Their bytes; of an array without other processes' parts, those of the whole.
+
+    Example:
+      >>> bytes_of(np.ones(1, np.float32)).hex()
+      '0000803f'
+    """
+    if not spans(array) or array.is_fully_replicated:
+        return np.ascontiguousarray(array).tobytes()
+    parts = sorted(array.addressable_shards, key=lambda part: part.device.id)
+    return b"".join(np.ascontiguousarray(part.data).tobytes() for part in parts)
+
+
+def all_of(value: bytes) -> list[bytes]:
+    """What every process says, in the order of their numbers.
+
+    Args:
+      value: of this one; as many bytes as the others'.
+
+    Returns:
+      One a process.
+
+    Example:
+      >>> all_of(b"ab")
+      [b'ab']
+    """
+    if jax.process_count() == 1:
+        return [value]
+    found = np.asarray(multihost_utils.process_allgather(np.frombuffer(value, np.uint8)))
+    return [row.tobytes() for row in found.reshape(jax.process_count(), len(value))]
+
+
+def agreed(function: Callable, argument: str):
+    """Calls a function in every process; where it fails in one, it fails in all, so that none waits for ever.
+
+    Args:
+      function: of nothing; refuses by ValueError or OSError.
+      argument: what it is about, for the message.
+
+    Returns:
+      What it returns here.
+
+    Raises:
+      ValueError: if it failed in another process; one that fails here goes on as it is.
+
+    Example:
+      >>> agreed(lambda: 1, "folder")
+      1
+    """
+    result = failure = None
+    try:
+        result = function()
+    except (ValueError, OSError) as error:
+        failure = error
+    failed = [number for number, said in enumerate(all_of(b"\x01" if failure else b"\x00")) if said != b"\x00"]
+    if failure is not None:
+        raise failure
+    checks.expect(not failed, argument, "something that works in every process", f"a failure in process {failed[:1]}")
+    return result
+
+
+def expect_same(text: str, argument: str, expected: str) -> None:
+    """Refuses in every process what is not the same in all of them.
+
+    Args:
+      text: of this process.
+      argument: what it is about, for the message.
+      expected: for the message.
+
+    Raises:
+      ValueError: if another process has another text.
+
+    Example:
+      >>> expect_same("a", "folder", "one that all share")
+    """
+    said = all_of(hashlib.blake2b(text.encode(), digest_size=16).digest())
+    others = [number for number, one in enumerate(said) if one != said[0]]
+    checks.expect(not others, argument, expected, f"another in process {others[:1]} than in process 0")

@@ -1,8 +1,19 @@
-"""Runs the command line: `python -m jaxsim`."""
+"""Runs the command line: `python -m jaxsim`, or the script `jaxsim`."""
 
 from __future__ import annotations
 
-from jaxsim import cli
+import sys
+
+
+def run() -> None:
+    """Runs the command of this process, and ends it with the command's status; Ctrl-C may come while modules load."""
+    try:
+        from jaxsim import cli
+    except KeyboardInterrupt:
+        print("jaxsim: interrupted", file=sys.stderr)
+        sys.exit(130)
+    cli.entry()
+
 
 if __name__ == "__main__":
-    cli.entry()
+    run()

@@ -151,6 +151,9 @@ def save(folder: Path, state, meta: dict, *, shared: bool = False) -> None:
       OSError: if it cannot be written.
       ValueError: if ``shared`` and process 0 could not write it.
 
+    Raises:
+      OSError: if it cannot be written; the old one is as it was.
+
     Example:
       >>> import tempfile
       >>> with tempfile.TemporaryDirectory() as place:
@@ -175,6 +178,8 @@ def _write(folder: Path, leaves: dict[str, np.ndarray], meta: dict) -> None:
         with open(temporary / _NAME, "rb") as file:
             os.fsync(file.fileno())
         os.replace(temporary / _NAME, folder / _NAME)
+    except (SafetensorError, OSError) as error:  # neither names the file: no space left, for one
+        raise OSError(f"{folder}: expected a place for a checkpoint, got {error}") from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 

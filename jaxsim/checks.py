@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["between", "binary_lists", "expect", "kind", "positive_int", "real", "score_lists", "targets", "whole"]
+__all__ = [
+    "between", "binary_lists", "counted", "expect", "kind", "positive_int", "real", "score_lists", "targets", "whole",
+]  # fmt: skip
 
 
 def expect(condition: bool, argument: str, expected: str, got: object) -> None:
@@ -28,6 +30,24 @@ def expect(condition: bool, argument: str, expected: str, got: object) -> None:
     """
     if not condition:
         raise ValueError(f"{argument}: expected {expected}, got {got}")
+
+
+def counted(number: int, noun: str, nouns: str | None = None) -> str:
+    """A number of things in words.
+
+    Args:
+      number: How many.
+      noun: One of them.
+      nouns: Several of them; ``noun`` with an s unless given.
+
+    Returns:
+      The number, its thousands apart, and the noun.
+
+    Example:
+      >>> counted(1, "pair"), counted(1200, "query", "queries")
+      ('1 pair', '1,200 queries')
+    """
+    return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
 
 
 def positive_int(value: object, argument: str) -> None:

@@ -112,7 +112,8 @@ class TextProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         alone = y is None and self.method == "lsa"
         checks.expect(y is not None or alone, "y", f"the mates of X ({self.method} learns from pairs)", "None")
         right = left if alone else _texts(y, "y")
-        checks.expect(len(right) == len(left), "y", f"{len(left)} texts, one for each of X", len(right))
+        as_many = f"{checks.counted(len(left), 'text')}, one for each of X"
+        checks.expect(len(right) == len(left), "y", as_many, len(right))
         settings = Settings(
             method=self.method, dim=self.dim, weighting=self.weighting, drop_top=self.drop_top,
             max_terms=self.max_terms, noise=self.noise, gamma=self.gamma, max_iter=self.max_iter,
@@ -174,7 +175,8 @@ class TextProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         check_is_fitted(self, "model_")
         checks.expect(y is not None, "y", "the mates of X", "None")
         left, right = _texts(X, "X"), _texts(y, "y")
-        checks.expect(len(right) == len(left), "y", f"{len(left)} texts, one for each of X", len(right))
+        as_many = f"{checks.counted(len(left), 'text')}, one for each of X"
+        checks.expect(len(right) == len(left), "y", as_many, len(right))
         checks.expect(len(left) > 0, "X", "at least one text", "none")
         sides = self.model_.vectors(left, side="query"), self.model_.vectors(right, side="document")
         return mates.scores(*sides)["mrr"]

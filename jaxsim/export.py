@@ -1,9 +1,10 @@
-r"""Models as folders of other tools: sentence-transformers, model2vec, and word2vec's text format.
+r"""Models as folders of other tools: sentence-transformers, model2vec, word2vec's text format, and ONNX.
 
-These tools keep one vector a word and average, so the weight of a word is folded into its row: row t is the vector that
-the model gives to the text whose only word is t. Averages and sums point the same way, and unknown words only scale an
-average, so the cosine is the model's where the weight grows with the count (``tf``, ``tf_idf``). ``log_tf_idf`` counts
-log2(tf + 1), which no average does: there, similarities are the model's for texts that hold each known word once.
+The first three keep one vector a word and average, so the weight of a word is folded into its row: row t is the vector
+that the model gives to the text whose only word is t. Averages and sums point the same way, and unknown words only
+scale an average, so the cosine is the model's where the weight grows with the count (``tf``, ``tf_idf``).
+``log_tf_idf`` counts log2(tf + 1), which no average does: there, similarities are the model's for texts that hold each
+known word once. ONNX holds a graph, whose weights and activation are the model's (`export_onnx`).
 
 The tokenizer in the folders cuts as `text.words` does. Its word characters, final sigmas and lower case are those of
 the Python that exported; they were compared over all code points. What still differs:
@@ -28,13 +29,13 @@ import numpy as np
 import scipy.sparse as sp
 from safetensors.numpy import save as bytes_from_tensors
 
-from jaxsim import __version__, checks, io, text, tokens
+from jaxsim import __version__, checks, export_onnx, io, text, tokens
 from jaxsim.model import WEIGHTINGS, Model
 from jaxsim.models.projection import Projection
 
 __all__ = ["FORMATS", "MARKER", "export", "rows"]
 
-FORMATS = ("sentence-transformers", "model2vec", "word2vec")
+FORMATS = ("sentence-transformers", "model2vec", "word2vec", "onnx")
 """What `export` can write."""
 
 MARKER = "jaxsim_export.json"
@@ -54,8 +55,8 @@ def export(model: Model, to: str, out: str | os.PathLike) -> dict[str, Any]:
     """Writes a model for another tool.
 
     Args:
-      model: one with a projection, or a pair of them, and no activation.
-      to: ``"sentence-transformers"``, ``"model2vec"`` or ``"word2vec"``.
+      model: one with a projection, or a pair of them, and (but for ONNX) no activation.
+      to: one of `FORMATS`.
       out: the folder; an older export there is replaced, anything else is left alone. A pair of projections makes two
         folders in it, ``query`` and ``document``, or two files for word2vec.
 
@@ -66,7 +67,7 @@ def export(model: Model, to: str, out: str | os.PathLike) -> dict[str, Any]:
 
     Raises:
       ValueError: for other formats, models that no table of word vectors can hold, and a place that is taken.
-      ImportError: if ``tokenizers`` is needed and missing; the message says how to install it.
+      ImportError: if ``tokenizers`` or ``onnx`` is needed and missing; the message says how to install it.
       OSError: if the folder cannot be written; what was there is as it was.
 
     Example:
@@ -83,12 +84,12 @@ def export(model: Model, to: str, out: str | os.PathLike) -> dict[str, Any]:
     """
     checks.kind(model, "model", Model)
     checks.expect(to in FORMATS, "to", f"one of {', '.join(FORMATS)}", to)
-    words = _exportable(model)
+    words = _exportable(model, to)
     tables = rows(model)
     finite = all(np.isfinite(table).all() for table in tables)
     checks.expect(finite, "model.params", "finite weights", "NaN or infinity")
     sides = ("both",) if len(tables) == 1 else ("query", "document")
-    exact = model.weighting in _EXACT
+    exact = to == "onnx" or model.weighting in _EXACT
     told = {"format": to, "exact": exact, "note": _NOTES[exact], "weighting": model.weighting, "terms": len(words),
             "dim": model.dim}  # fmt: skip
     contents: dict[str, bytes] = {}
@@ -99,7 +100,7 @@ def export(model: Model, to: str, out: str | os.PathLike) -> dict[str, Any]:
             contents[paths[side]] = _word2vec(words, table)
             continue
         paths[side] = "." if side == "both" else side
-        files = (_sentence_transformers if to == "sentence-transformers" else _model2vec)(words, table)
+        files = _FOLDERS[to](words, table, model)
         files["README.md"] = _card(model, told, {side: "."})
         contents |= {name if side == "both" else f"{side}/{name}": data for name, data in files.items()}
     contents["README.md"] = _card(model, told, paths)
@@ -128,11 +129,11 @@ def rows(model: Model) -> tuple[np.ndarray, ...]:
     return tuple(np.asarray(side.weights, np.float32) * weights[:, None].astype(np.float32) for side in sides)
 
 
-def _exportable(model: Model) -> tuple[str, ...]:
-    """The terms of a model that a table of word vectors can hold; others are refused."""
+def _exportable(model: Model, to: str) -> tuple[str, ...]:
+    """The terms of a model that a folder of this format can hold; others are refused."""
     checks.expect(model.params is not None, "model", "one with a projection", f"bare term weights ({model.method})")
-    checks.expect(model.activation == "none", "model.activation", "none (a table of word vectors has no function "
-                  "after the average)", model.activation)
+    checks.expect(to == "onnx" or model.activation == "none", "model.activation", "none (a table of word vectors has "
+                  "no function after the average; onnx has)", model.activation)
     for language in model.languages:
         checks.expect(text.tokenizer(language) is text.words, "model.languages",
                       "languages whose words are runs of letters (this one's are cut otherwise)", language)
@@ -143,7 +144,7 @@ def _exportable(model: Model) -> tuple[str, ...]:
     return words
 
 
-def _sentence_transformers(words: tuple[str, ...], table: np.ndarray) -> dict[str, bytes]:
+def _sentence_transformers(words: tuple[str, ...], table: np.ndarray, model: Model) -> dict[str, bytes]:
     """A folder of one `StaticEmbedding`, in the layout that versions from 3.2 on read."""
     modules = [{"idx": 0, "name": "0", "path": ".", "type": "sentence_transformers.models.StaticEmbedding"}]
     config = {"model_type": "SentenceTransformer", "prompts": {"query": "", "document": ""},
@@ -156,7 +157,7 @@ def _sentence_transformers(words: tuple[str, ...], table: np.ndarray) -> dict[st
     }
 
 
-def _model2vec(words: tuple[str, ...], table: np.ndarray) -> dict[str, bytes]:
+def _model2vec(words: tuple[str, ...], table: np.ndarray, model: Model) -> dict[str, bytes]:
     """A folder of a `StaticModel`: texts of any length are read whole, vectors are of unit length or zero."""
     config = {"model_type": "model2vec", "architectures": ["StaticModel"], "normalize": True, "max_length": None,
               "hidden_dim": table.shape[1], "embedding_dtype": "float32"}  # fmt: skip
@@ -165,6 +166,15 @@ def _model2vec(words: tuple[str, ...], table: np.ndarray) -> dict[str, bytes]:
         "tokenizer.json": _tokenizer(words),
         "model.safetensors": bytes_from_tensors({"embeddings": _with_unknown(table)}),
     }
+
+
+def _onnx(words: tuple[str, ...], table: np.ndarray, model: Model) -> dict[str, bytes]:
+    """A folder of a graph and the tokenizer of its input."""
+    graph = export_onnx.graph(_with_unknown(table), weighting=model.weighting, activation=model.activation)
+    return {"model.onnx": graph, "tokenizer.json": _tokenizer(words)}
+
+
+_FOLDERS = {"sentence-transformers": _sentence_transformers, "model2vec": _model2vec, "onnx": _onnx}
 
 
 def _word2vec(words: tuple[str, ...], table: np.ndarray) -> bytes:
@@ -244,6 +254,13 @@ _LOAD = {
                  'StaticModel.from_pretrained("{path}").encode(["a text", "another"], max_length=None)',
     "word2vec": "from gensim.models import KeyedVectors\n\n"
                 'KeyedVectors.load_word2vec_format("{path}")  # a text is the sum of its words\' vectors',
+    "onnx": "import numpy as np\nimport onnxruntime\nfrom tokenizers import Tokenizer\n\n"
+            'tokenizer = Tokenizer.from_file("{path}/tokenizer.json")\ntokenizer.enable_padding()\n'
+            'session = onnxruntime.InferenceSession("{path}/model.onnx")\n'
+            'texts = tokenizer.encode_batch(["a text", "another"])\n'
+            'inputs = {{"input_ids": [text.ids for text in texts],\n'
+            '          "attention_mask": [text.attention_mask for text in texts]}}\n'
+            "session.run(None, {{name: np.array(rows, np.int64) for name, rows in inputs.items()}})[0]",
 }  # fmt: skip
 
 
@@ -257,9 +274,10 @@ def _card(model: Model, told: dict[str, Any], paths: dict[str, str]) -> bytes:
         calls.append(f"{intro}```python\n{_LOAD[told['format']].format(path=where)}\n```\n\n")
     return (
         f"---\nlibrary_name: {told['format']}\nlanguage: {json.dumps(languages)}\n---\n\n"
-        f"# Word vectors of a text similarity model ({model.method}, {told['dim']} dimensions)\n\n"
-        f"Exported by jaxsim {__version__} for {told['format']}. {told['terms']:,} words; the {told['weighting']} "
-        f"weight of a word is folded into its vector. Languages: {model.languages[0]} (queries), {model.languages[1]} "
-        f"(documents).\n\n{''.join(calls)}{told['note']} Compare by cosine: lengths are not the model's. Words are the "
-        "letters, digits and their marks in the lower-case NFC form; words that the model has not seen add nothing.\n"
+        f"# Word vectors of a text similarity model ({model.method}, {checks.counted(told['dim'], 'dimension')})\n\n"
+        f"Exported by jaxsim {__version__} for {told['format']}. {checks.counted(told['terms'], 'word')}; weights "
+        f"({told['weighting']}) are in the vectors. Languages: {model.languages[0]} (queries), "
+        f"{model.languages[1]} (documents).\n\n{''.join(calls)}{told['note']} Compare by cosine: lengths are not the "
+        "model's. Words are the letters, digits and their marks in the lower-case NFC form; words that the model has "
+        "not seen add nothing.\n"
     ).encode()

@@ -1,8 +1,8 @@
 """Model folders on disk: safetensors, a vocabulary, a configuration, a model card.
 
 A folder is written beside its place and renamed into it, so that a kill leaves the old model or the new one (in the
-instant between two renames the old one has a hidden name beside its place, which `load` then tells). Every
-file's digest stands in ``config.json``, so that an altered or missing file is an error and not a worse model.
+instant between two renames the old one has a hidden name beside its place, which `load` then tells). Every file's
+digest, its own too, stands in ``config.json``, so that an altered or missing file is an error and not a worse model.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def save(
     Args:
       folder: where; its parents are made.
       tensors: name -> array.
-      config: JSON-compatible settings; ``format``, ``library`` and ``files`` are added.
+      config: JSON-compatible settings; ``format``, ``library``, ``files`` and ``digest`` are added.
       vocabulary: terms in the order of the tensors' rows.
       card: Markdown for people.
 
@@ -68,6 +68,7 @@ def save(
     }
     files = {name: hashlib.sha256(data).hexdigest() for name, data in contents.items() if name != CARD}
     told = {"library": "jaxsim", "format": FORMAT, **config, "files": files}
+    told["digest"] = _digest(json.loads(json.dumps(told)))
     contents[CONFIG] = (json.dumps(told, ensure_ascii=False, indent=1) + "\n").encode("utf-8", "surrogatepass")
     return replace_folder(folder, contents, marker=CONFIG)
 
@@ -88,7 +89,7 @@ def replace_folder(folder: str | os.PathLike, contents: Mapping[str, bytes], *, 
       OSError: if it cannot be written; what was there is as it was.
     """
     folder = Path(folder)
-    place = folder.absolute()
+    place = folder.resolve()
     temporary = _beside(folder, marker)
     old = temporary.with_suffix(".old")
     try:
@@ -132,7 +133,7 @@ def _beside(folder: Path, marker: str) -> Path:
     """A new temporary folder beside ``folder``, whose place must be free."""
     free = not folder.exists() or (folder.is_dir() and (_is_ours(folder / marker) or not any(folder.iterdir())))
     checks.expect(free, "out", f"a new folder, or one that holds an older model of ours ({marker})", folder)
-    place = folder.absolute()
+    place = folder.resolve()
     place.parent.mkdir(parents=True, exist_ok=True)
     return Path(tempfile.mkdtemp(dir=place.parent, prefix=f".{place.name}.", suffix=".part"))
 
@@ -196,4 +197,13 @@ def _config(folder: Path) -> dict[str, Any]:
     listed = isinstance(files, dict) and {TENSORS, VOCABULARY} <= set(files)
     listed = listed and all(Path(name).name == name for name in files)
     checks.expect(listed, f"{path}: files", f"digests of {TENSORS} and {VOCABULARY}", files)
+    # Folders of earlier versions have no digest of their configuration.
+    whole = config.get("digest", _digest(config)) == _digest(config)
+    checks.expect(whole, str(path), "the configuration that was saved", "an altered one")
     return config
+
+
+def _digest(config: Mapping[str, Any]) -> str:
+    """Of a configuration, without the digest in it."""
+    rest = {name: value for name, value in config.items() if name != "digest"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()

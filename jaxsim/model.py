@@ -291,12 +291,12 @@ class Model:
             call = 'model.encode_query(["a text"])  # and encode_document for the other side'
         if self.params is None:
             call = 'model.vectors(["a text", "another"])'
-        shape = "term weights" if self.params is None else f"{self.dim} dimensions"
+        shape = "term weights" if self.params is None else checks.counted(self.dim, "dimension")
         return (
             f"# Text similarity model ({self.method}, {shape})\n\n"
-            f"{len(self.vocabulary):,} terms, weighted by {self.weighting}; cosine similarity. Languages: "
-            f"{self.languages[0]} (queries), {self.languages[1]} (documents). Words that it has not seen are ignored; "
-            "a text without known words has the zero vector and similarity 0.\n\n"
+            f"{checks.counted(len(self.vocabulary), 'term')}, weighted by {self.weighting}; cosine similarity. "
+            f"Languages: {self.languages[0]} (queries), {self.languages[1]} (documents). Words that it has not seen "
+            "are ignored; a text without known words has the zero vector and similarity 0.\n\n"
             f"```python\nfrom jaxsim import Model\n\nmodel = Model.load(\"path/to/this/folder\")\n{call}\n"
             'model.similarity("a text", "another")\n```\n\n'
             f"## Training\n\n{told}\n"

@@ -251,9 +251,11 @@ def neighbours(model: Model, pairs: Pairs, labels: np.ndarray | None = None, *, 
     belong = sides.belong(chosen, np.arange(len(sides.documents)))
     texts = [sides.queries[i] for i in chosen]
     lists = [_nearest(one, texts, sides.documents, belong) for one in _models(model).values()]
+    queries = checks.counted(len(sides.queries), "query", "queries")
+    documents = checks.counted(len(sides.documents), "document")
     note = (
-        f"{len(texts):,} of the {len(sides.queries):,} queries of {pairs.name}, evenly spaced, with their nearest of "
-        f"{len(sides.documents):,} documents by cosine. “{UNTRAINED}” are bare term weights without any learning. "
+        f"{len(texts):,} of the {queries} of {pairs.name}, evenly spaced, with their nearest of {documents} by cosine. "
+        f"“{UNTRAINED}” are bare term weights without any learning. "
         "Equal cosines count against the mate; below the first documents stands the best mate if none of them is one."
     )
     return report_neighbours.page([Example(*one) for one in zip(texts, zip(*lists, strict=True), strict=True)],

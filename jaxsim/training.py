@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse
 
 from jaxsim import checkpoints, checks, mates, record_history, sharding, terms, text
+from jaxsim.checks import counted
 from jaxsim.data import splits
 from jaxsim.data.pairs import Pairs, tokenize
 from jaxsim.methods import cca, cl_lsi, lsa, opca, s2net, s2net_sgd
@@ -215,12 +216,12 @@ def train(
     checked(settings.precision)
     checks.expect(len(pairs) > 0, "pairs", "at least one pair", "none")
     begun = time.perf_counter()
-    say(f"{len(pairs):,} pairs: reading words …")
+    say(f"{counted(len(pairs), 'pair')}: reading words …")
     sides = tokenize(pairs)
     twins = [splits.group_near_duplicates(side) for side in sides]
     keep = splits.first_of_equals(*sides, pairs.ids)
     if not keep.all():
-        say(f"left out {np.count_nonzero(~keep):,} pairs that are equal to an earlier one")
+        say(f"left out {counted(np.count_nonzero(~keep), 'pair')}, equal to an earlier one")
     rows, dev_pairs = _parts(pairs, splits.merge(*twins), keep, dev, settings, say)
     groups = np.stack(twins, axis=1)
     words = [[side[i] for i in rows["train"]] for side in sides]
@@ -236,7 +237,7 @@ def train(
     untrained = Model(vocabulary, None, settings.weighting, languages=pairs.languages, method=settings.method)
     m = len(rows["train"])
     told = {"pairs": {"all": len(pairs), "train": m, "dev": len(dev_pairs)}, "terms": len(vocabulary)}
-    say(f"{m:,} training pairs, {len(dev_pairs):,} dev pairs, {len(vocabulary):,} terms")
+    say(f"{counted(m, 'training pair')}, {counted(len(dev_pairs), 'dev pair')}, {counted(len(vocabulary), 'term')}")
     fit_method = METHODS[settings.method]
     dev_sides = None if not len(dev_pairs) else _sides(untrained, dev_pairs)
     params, fit = None, None
@@ -244,7 +245,7 @@ def train(
         k = min(settings.dim, m - 1, len(vocabulary) - 1)
         checks.expect(k >= 1, "pairs", "at least two training pairs and two terms", f"{m} and {len(vocabulary)}")
         if k < settings.dim:
-            say(f"dimension {k}: {m:,} training pairs and {len(vocabulary):,} terms bear no more")
+            say(f"dimension {k}: {counted(m, 'training pair')} and {counted(len(vocabulary), 'term')} bear no more")
         weighted = tuple(_unit(untrained, side) for side in counts)
         validate = None if dev_sides is None else _validator(dev_sides, settings.activation)
         say(f"training {settings.method} …")

@@ -19,7 +19,7 @@ Run = dict[str, list[tuple[str, float]]]
 
 
 def read_texts(source: str | os.PathLike) -> dict[str, str]:
-    r"""Texts with identifiers: JSON Lines with ``id`` (or ``_id``) and ``text``, or lines ``id<TAB>text``.
+    r"""Texts with identifiers: JSON with ``id`` (or ``_id``) and ``text``, or lines ``id<TAB>text``.
 
     Args:
       source: a path, plain or compressed, or ``"-"``.
@@ -42,26 +42,26 @@ def read_texts(source: str | os.PathLike) -> dict[str, str]:
     place = streams.name(source)
     json_lines, rows = streams.sniffed(source)
     found: dict[str, str] = {}
-    for number, key, text in _objects(rows, place) if json_lines else _tabbed(rows, place):
-        checks.expect(key not in found, f"{place}, line {number}", "an identifier not used before", repr(key))
+    for where, key, text in _objects(rows, place) if json_lines else _tabbed(rows, place):
+        checks.expect(key not in found, where, "an identifier not used before", repr(key))
         found[key] = text
     checks.expect(len(found) > 0, place, "texts with identifiers", "an empty file")
     return found
 
 
-def _objects(rows: Iterable[str], place: str) -> Iterator[tuple[int, str, str]]:
-    for number, record in streams.objects(rows, place):
-        where = f"{place}, line {number}"
+def _objects(rows: Iterable[str], place: str) -> Iterator[tuple[str, str, str]]:
+    for _, where, record in streams.objects(rows, place):
         key = "_id" if "id" not in record and "_id" in record else "id"
-        yield number, streams.string(record, key, where), streams.string(record, "text", where)
+        yield where, streams.string(record, key, where), streams.string(record, "text", where)
 
 
-def _tabbed(rows: Iterable[str], place: str) -> Iterator[tuple[int, str, str]]:
+def _tabbed(rows: Iterable[str], place: str) -> Iterator[tuple[str, str, str]]:
     for number, line in enumerate(rows, start=1):
         if line.strip(" \r\n"):
             key, tab, text = line.rstrip("\r\n").partition("\t")
-            checks.expect(bool(tab), f"{place}, line {number}", "an identifier, a tab and a text", "no tab")
-            yield number, key, text
+            where = f"{place}, line {number}"
+            checks.expect(bool(tab), where, "an identifier, a tab and a text", "no tab")
+            yield where, key, text
 
 
 def _fields(source: str | os.PathLike, layout: str) -> Iterator[tuple[str, list[str]]]:
@@ -70,7 +70,8 @@ def _fields(source: str | os.PathLike, layout: str) -> Iterator[tuple[str, list[
         fields = line.split()
         if fields:
             where = f"{streams.name(source)}, line {number}"
-            checks.expect(len(fields) == len(layout.split()), where, f"{layout!r}", f"{len(fields)} fields")
+            whole = len(fields) == len(layout.split())
+            checks.expect(whole, where, f"{layout!r}", checks.counted(len(fields), "field"))
             yield where, fields
 
 

@@ -70,11 +70,12 @@ def test_every_method_can_be_chosen(method, folder, capsys):
 
 def test_the_methods_and_weightings_offered_are_those_there_are():
     from jaxsim.cli import train, use
+    from jaxsim.export import FORMATS
     from jaxsim.model import WEIGHTINGS
     from jaxsim.training import METHODS
 
     assert set(train.Method) == set(METHODS) and set(train.Weighting) == set(WEIGHTINGS)
-    assert set(use.Target) == {"sentence-transformers", "model2vec", "word2vec"}
+    assert set(use.Target) == set(FORMATS)
 
 
 def test_train_encode_search_evaluate(trained, folder, capsys):
@@ -224,7 +225,7 @@ def _bare(model):
     (["evaluate", "--model", "MODEL", "--pairs", "pairs.tsv", "--figures", "texts.txt/f"], "texts.txt/f: Not a dir"),
     (["evaluate", "--model", "MODEL", "--pairs", "pairs.tsv", "--examples", "3"], "--examples: expected nothing, w"),
     (["evaluate", "--run", "x", "--qrels", "y", "--figures", "f"], "--figures: expected nothing, with --run, got f"),
-    (["export", "--model", "MODEL", "--to", "onnx", "--out", "x"], "Invalid value for '--to'"),
+    (["export", "--model", "MODEL", "--to", "fasttext", "--out", "x"], "Invalid value for '--to'"),
 ])  # fmt: skip
 def test_bad_input_is_one_line_and_status_2(words, message, trained, folder, capsys):
     (folder / "empty").write_text("")

@@ -95,6 +95,17 @@ def config_of(folder, **changes):
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
 
 
+def test_an_altered_configuration_is_refused_and_one_of_an_earlier_version_is_not(tmp_path):
+    folder = save(tmp_path / "model", config={"dim": 3, "shares": (0.1, 1e-30), "by": {2: "è"}})
+    assert io.load(folder)[1]["by"] == {"2": "è"}
+    config_of(folder, dim=4)
+    with pytest.raises(ValueError, match="config.json: expected the configuration that was saved, got an altered one"):
+        io.load(folder)
+    earlier = json.loads((folder / io.CONFIG).read_text())
+    (folder / io.CONFIG).write_text(json.dumps({name: earlier[name] for name in earlier if name != "digest"}))
+    assert io.load(folder)[1]["dim"] == 4
+
+
 @pytest.mark.parametrize(("changes", "message"), [
     ({"format": io.FORMAT + 1}, "format: expected 1 to .*newer jaxsim-text.*got 2"),
     ({"format": "1"}, "format: expected 1 to"),

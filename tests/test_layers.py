@@ -37,7 +37,7 @@ ROOMS = (
          "report_neighbours", "report_scale", "report_terms", "papers"}),
     (7, {"training", "estimator", "estimate"}),
     (7, {"report_model"}),
-    (7, {"export"}),
+    (7, {"export", "export_onnx"}),
     (8, {"cli", "demo", "experiments", "__init__", "__main__"}),
 )
 LEVELS = {name: level for level, names in ROOMS for name in names}

@@ -126,7 +126,7 @@ def test_no_pairs_and_no_words_are_refused(corpus):
         (["a b", "c d", "e f"], "no pairs held out: there are fewer than 20"),
         ([f"one and the same long text about gardens number {i}" for i in range(30)] + ["something else"],
          "no pairs held out: nearly all are near-duplicates of each other"),
-        (["same words"] * 5 + ["others here"] * 2, "left out 5 pairs that are equal to an earlier one"),
+        (["same words"] * 5 + ["others here"] * 2, "left out 5 pairs, equal to an earlier one"),
     ],
 )
 def test_what_is_not_held_out_or_left_out_is_said(left, message):

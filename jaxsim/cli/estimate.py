@@ -32,6 +32,7 @@ def estimate(
     would take. Which of the two is worth its time, a development set says.
     """
     from jaxsim import estimate as room
+    from jaxsim.checks import counted
 
     common = {"pairs": pairs, "terms": terms, "dim": dim, "words": words, "precision": precision and str(precision)}
     # Both are checked before anything is measured.
@@ -46,7 +47,8 @@ def estimate(
         return
     shown = {name: {"GB": row["bytes"] / 1e9, "s an iteration": row["seconds an iteration"],
                     "minutes": row["seconds"] / 60} for name, row in found.items()}  # fmt: skip
-    show_result({f"{pairs:,} pairs": shown, "sooner": f"{sooner} ({max_iter:,} iterations, or {epochs:,} epochs)"})
+    rounds = f"{counted(max_iter, 'iteration')}, or {counted(epochs, 'epoch')}"
+    show_result({f"{pairs:,} pairs": shown, "sooner": f"{sooner} ({rounds})"})
 
 
 def _row(room, training) -> dict[str, float]:

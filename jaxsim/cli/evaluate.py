@@ -86,7 +86,7 @@ def evaluate(
             found = trec.read_run(run)
             absent = sum(any(grade > 0 for grade in judged[query].values()) for query in judged.keys() - found.keys())
             if absent:
-                say(f"{run}: {absent:,} queries with relevant documents are not in it and score 0")
+                say(f"{run}: {checks.counted(absent, 'query', 'queries')} with relevant documents not in it, scored 0")
         result = _means(trec.scores(found, judged), "queries")
     if json:
         show_json({**result, **({"figures": drawn} if drawn else {})})
@@ -141,13 +141,14 @@ def _search(model: Model, queries: str, documents: str, qrels: Qrels) -> tuple[R
     names = list(texts)
     unknown = sum(grade > 0 and name not in texts for grades in judged.values() for name, grade in grades.items())
     if unknown:
-        say(f"{documents}: {unknown:,} relevant documents of the judgements are not in it and are never found")
+        say(f"{documents}: {checks.counted(unknown, 'relevant document')} of the judgements not in it, never found")
     scores, found = model.search(list(wanted.values()), model.vectors(texts.values(), side="document"),
                                  k=min(trec.DEPTH, len(names)))  # fmt: skip
     run = {query: trec.ranked({names[row]: float(score) for score, row in zip(scores[i], found[i], strict=True)})
            for i, query in enumerate(wanted) if scores[i].any()}  # fmt: skip
     if len(run) < len(wanted):
-        say(f"{queries}: {len(wanted) - len(run):,} queries share no known word with any document and find none")
+        lost = checks.counted(len(wanted) - len(run), "query", "queries")
+        say(f"{queries}: {lost} without a known word in common with any document, nothing found")
     return run, judged
 
 

@@ -103,7 +103,8 @@ def mates(table: Table) -> Pairs:
 
     pairs, others = tables.mates(table)
     if others:
-        say(f"{table.pairs.name}: left out {others:,} of {len(table.pairs):,} pairs, whose label is not above 0")
+        some = f"{others:,} of {checks.counted(len(table.pairs), 'pair')}"
+        say(f"{table.pairs.name}: left out {some}, whose label is not above 0")
     checks.expect(len(pairs) > 0, table.pairs.name, "a pair with a label above 0", "none")
     return pairs
 

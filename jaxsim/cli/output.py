@@ -89,7 +89,7 @@ def show_result(result: Mapping[str, Any]) -> None:
 
 @contextlib.contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Lets errors of the system name the path that was asked for, and not a temporary one.
+    """Lets errors of the system name the path that was asked for, and not a temporary one, or none.
 
     Args:
       path: as the user wrote it.
@@ -97,6 +97,8 @@ def naming(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if error.errno is None:
+            raise
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
@@ -105,7 +107,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     """Writes a file beside its place and renames it, so that no half of it is ever there.
 
     Args:
-      path: where the file is to be.
+      path: where the file is to be. A link is followed; what is no file (`/dev/stdout`, a pipe) is written to as it is.
 
     Yields:
       The file, open for writing.
@@ -115,13 +117,23 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     """
     if path.is_dir():
         raise IsADirectoryError(21, "Is a directory", str(path))
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    special = path.exists() and not path.is_file()
+    place = path if special else path.resolve()
+    temporary = place if special else place.with_name(f".{place.name}.{os.getpid()}.part")
     try:
         with naming(path):
             file = open(temporary, "wb")
-        with file:
-            yield file
-        with naming(path):
-            os.replace(temporary, path)
+        try:
+            with file:
+                yield file
+        except OSError as error:
+            if error.filename is None:  # of a write; what is read for it has a name
+                with naming(path):
+                    raise
+            raise
+        if not special:
+            with naming(path):
+                os.replace(temporary, place)
     finally:
-        temporary.unlink(missing_ok=True)
+        if not special:
+            temporary.unlink(missing_ok=True)

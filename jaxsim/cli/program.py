@@ -90,7 +90,7 @@ def _version() -> None:
 def _message(error: Exception) -> str | None:
     """One line about an error that the input caused; None for any other, which is a fault of ours."""
     if hasattr(error, "format_message"):
-        text = error.format_message()
+        text = error.format_message().replace(": Value error, ", ": ")
     elif isinstance(error, OSError) and error.filename is not None and error.strerror is not None:
         text = f"{error.filename}: {error.strerror}"
     elif isinstance(error, ValueError | OSError | ImportError | ArithmeticError):

@@ -89,7 +89,8 @@ def train(
     try:
         model = training.train(read, settings, dev=held_out, checkpoint=checkpoint, progress=True, say=say)
         model = replace(model, training={**model.training, "command": _command(context)})
-        model.save(out)
+        with naming(out):
+            model.save(out)
     except KeyboardInterrupt:
         if checkpoint is not None and _is_checkpoint(checkpoint):
             say(f"{checkpoint}: stopped here; the same command with --resume goes on")
@@ -152,6 +153,8 @@ def _command(context: typer.Context) -> str:
 
 
 def _shown(model, out: Path) -> dict:
+    from jaxsim.checks import counted
+
     told = model.training
     dev, pairs = told["dev"], told["pairs"]
     rows = {}
@@ -163,6 +166,6 @@ def _shown(model, out: Path) -> dict:
         }
     else:
         rows["dev"] = "no pairs held out"
-    shape = f"{told['terms']:,} terms" + ("" if model.params is None else f", {model.dim} dimensions")
+    shape = counted(told["terms"], "term") + ("" if model.params is None else f", {counted(model.dim, 'dimension')}")
     return {**rows, "pairs": f"{pairs['train']:,} for training", "size": shape, "seconds": told["seconds"],
             "model": str(out)}  # fmt: skip

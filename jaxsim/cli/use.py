@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from jaxsim.cli import options
-from jaxsim.cli.output import flush, replacing, say, show, show_json, show_result
+from jaxsim.cli.output import flush, naming, replacing, say, show, show_json, show_result
 from jaxsim.cli.program import app
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from jaxsim.vectors import Vectors
 
 Target = StrEnum("Target", {name.upper().replace("-", "_"): name
-                            for name in ("sentence-transformers", "model2vec", "word2vec")})  # fmt: skip
+                            for name in ("sentence-transformers", "model2vec", "word2vec", "onnx")})  # fmt: skip
 _BATCH = 1024
 
 
@@ -45,7 +45,9 @@ def encode(
     model: options.ModelOption,
     input: Annotated[str, options.file("Texts, one a line; - for stdin.")] = "-",
     output: Annotated[str, options.file("FILE.npy (float32), FILE.jsonl, or - for JSON lines.")] = "-",
-    side: Annotated[options.Side | None, typer.Option(help="What the texts are, where it makes a difference.")] = None,
+    column: Annotated[str | None, options.column("The texts are JSON, under this key.")] = None,
+    side: Annotated[options.Side | None, typer.Option(help="Which texts these are, left (query) or right "
+                                                      "(document), for a model with two sides.")] = None,
     normalize: Annotated[bool, typer.Option("--normalize", help="Scale vectors to length one.")] = False,
 ) -> None:
     """Make vectors of texts. A text is a line.
@@ -59,9 +61,10 @@ def encode(
     checks.expect(known, "--output", "a file that ends in .npy or .jsonl, or -", output)
     trained = load(model)
     given = side is not None or not trained.two_sided
-    checks.expect(given, "--side", "query or document (this model encodes them differently)", "neither")
+    checks.expect(given, "--side", "query or document (this model encodes left and right texts "
+                  "differently)", "neither")
     encoder = trained.encode_query if side == options.Side.QUERY else trained.encode_document
-    texts = (text for _, text in streams.texts(input))
+    texts = (text for _, text in _texts(input, column))
     vectors = (encoder(batch, normalize=normalize) for batch in streams.batches(texts, _BATCH))
     if output == "-":
         for rows in vectors:
@@ -77,7 +80,7 @@ def encode(
             for rows in vectors:
                 file.writelines(f"{line}\n".encode() for line in _json_rows(rows))
                 number += len(rows)
-    say(f"{output}: {number:,} vectors of {trained.dim} dimensions")
+    say(f"{output}: {checks.counted(number, 'vector')} of {checks.counted(trained.dim, 'dimension')}")
 
 
 def _json_rows(rows: np.ndarray) -> Iterator[str]:
@@ -110,7 +113,8 @@ def _write_npy(file, batches: Iterable[np.ndarray], dim: int) -> int:
                     "  jaxsim similarity --model model --pairs pairs.tsv")
 def similarity(
     model: options.ModelOption,
-    texts: Annotated[list[str] | None, typer.Argument(metavar="[TEXT TEXT]", help="A query and a document.")] = None,
+    texts: Annotated[list[str] | None, typer.Argument(metavar="[TEXT TEXT]", help="A query (left text) and a document "
+                                                      "(right text).")] = None,
     pairs: Annotated[str | None, options.file("Table of pairs instead; - for stdin.")] = None,
     format: options.FormatOption = None,
     left: options.LeftOption = None,
@@ -122,7 +126,8 @@ def similarity(
 
     texts = texts or []
     given = len(texts) == 2 if pairs is None else not texts
-    checks.expect(given, "similarity", "two texts, or --pairs", f"{len(texts)} texts" + (" and --pairs" * bool(pairs)))
+    got = checks.counted(len(texts), "text") + (" and --pairs" * bool(pairs))
+    checks.expect(given, "similarity", "two texts, or --pairs", got)
     trained = load(model)
     if pairs is None:
         value = _rounded(trained.pair_similarity(texts[:1], texts[1:])[0])
@@ -151,10 +156,10 @@ def _rounded(value: float) -> float:
                     "  jaxsim search --model model --documents pages.jsonl --column body --queries queries.txt --json")
 def search(
     model: options.ModelOption,
-    documents: Annotated[str, options.file("Documents, one a line; - for stdin.")],
-    query: Annotated[str | None, typer.Option(metavar="TEXT", help="What to look for.")] = None,
+    documents: Annotated[str, options.file("Documents (right texts), one a line; - for stdin.")],
+    query: Annotated[str | None, typer.Option(metavar="TEXT", help="What to look for (a left text).")] = None,
     queries: Annotated[str | None, options.file("Queries, one a line; - for stdin.")] = None,
-    column: Annotated[str | None, options.column("The documents are JSON Lines, their text is here.")] = None,
+    column: Annotated[str | None, options.column("The documents are JSON, their text is under this key.")] = None,
     k: Annotated[int, typer.Option(min=1, help="Documents a query.")] = 10,
     terms: Annotated[float, typer.Option(min=0.0, max=1.0, help="Weight of the words themselves beside what was "
                                          "learned: 0 is the model alone, 1 the words alone.")] = 0.0,
@@ -172,7 +177,7 @@ def search(
                   "neither" if query is None else "both")
     options.one_stdin(documents=documents, queries=queries)
     trained = load(model)
-    numbers, texts = _columns(streams.texts(documents, column=column))
+    numbers, texts = _columns(_texts(documents, column))
     checks.expect(len(texts) > 0, streams.name(documents), "documents", "an empty file")
     wanted = [query] if queries is None else _columns(streams.texts(queries))[1]
     checks.expect(len(wanted) > 0, "--queries", "at least one query", f"an empty file ({queries})")
@@ -181,7 +186,8 @@ def search(
     scores, found = retrieval.top_k(*sides, k=min(k, len(texts)), similarity=kind)
     for i, text in enumerate(wanted):
         if not scores[i].any():
-            say(f"query {i + 1}: no word of it is known, or in the documents; all scores are 0")
+            where = f" among left texts ({trained.languages[0]})" * trained.two_sided
+            say(f"query {i + 1}: no word of it is known{where}, or in the documents; all scores are 0")
         results = [{"rank": rank, "score": _rounded(score), "line": numbers[row], "text": texts[row]}
                    for rank, (score, row) in enumerate(zip(scores[i], found[i], strict=True), start=1)]  # fmt: skip
         if json:
@@ -191,6 +197,16 @@ def search(
             show(f"query\t{i + 1}\t{_one_line(text)}")
         for row in results:
             show(f"{row['rank']}\t{row['score']:.6f}\t{row['line']}\t{_one_line(row['text'])}")
+
+
+def _texts(source: str, column: str | None) -> Iterator[tuple[int, str]]:
+    """Numbers and texts; says so if lines of JSON are taken as they are."""
+    from jaxsim.data import streams
+
+    for number, text in streams.texts(source, column=column):
+        if number == 1 and column is None and text.startswith('{"') and text.rstrip().endswith("}"):
+            say(f"{streams.name(source)}: JSON is read as text, keys and all; --column KEY reads what is under a key")
+        yield number, text
 
 
 def _columns(rows: Iterable[tuple[int, str]]) -> tuple[list[int], list[str]]:
@@ -241,7 +257,9 @@ def export(
     """Write a model for another tool."""
     from jaxsim import export as program
 
-    told = program.export(load(model), str(to), out)
+    trained = load(model)
+    with naming(out):
+        told = program.export(trained, str(to), out)
     if json:
         return show_json(told)
     paths = {f"path ({side})": path for side, path in told.pop("paths", {}).items()}

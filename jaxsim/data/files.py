@@ -41,7 +41,9 @@ def root(root: str | os.PathLike | None = None) -> Path:
     """
     given = os.environ.get("JAXSIM_DATA") if root is None else root
     if not given:
-        raise MissingCorpus("JAXSIM_DATA: expected the folder of the corpora (or the argument root=), got nothing")
+        raise MissingCorpus(
+            "JAXSIM_DATA: expected the folder of the corpora (or the argument root, the option --root), got nothing"
+        )
     if not Path(given).is_dir():
         name = "JAXSIM_DATA" if root is None else "root"
         raise MissingCorpus(f"{name}: expected an existing folder with the corpora, got {str(given)!r}")
@@ -95,9 +97,9 @@ def read_jsonl(path: str | os.PathLike, keys: tuple[str, ...]) -> Iterator[tuple
     Raises:
       ValueError: a line that is no JSON object, lacks a key or holds something else there; names file and line.
     """
-    for number, record in streams.objects(read_lines(path), str(path)):
+    for number, where, record in streams.objects(read_lines(path), str(path)):
         for key in keys:
-            record[key] = streams.string(record, key, f"{path}, line {number}")
+            record[key] = streams.string(record, key, where)
         yield number, record
 
 

@@ -1,7 +1,7 @@
 """Lines of text from a file or standard input, plain or compressed, with errors that name file, line and byte.
 
 The source ``"-"`` is standard input everywhere. Lines end at a line feed only, so that other separators (vertical tabs,
-U+2028) stay inside a text.
+U+2028) stay inside a text; in a file without any line feed they end at carriage returns, as on old Macs.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import itertools
 import json
 import lzma
 import os
+import re
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -26,6 +27,7 @@ _OPENERS: dict[str, Callable[..., IO[bytes]]] = {".gz": gzip.open, ".xz": lzma.o
 SUFFIXES = tuple(_OPENERS)
 _MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\0": ".xz", b"BZh": ".bz2"}
 _BOM = "\ufeff"
+_ARRAY = re.compile(r"\s*\[\s*(\{|$)")  # of objects; JSON, or a text that nobody would begin so
 
 
 def name(source: str | os.PathLike) -> str:
@@ -105,10 +107,13 @@ def lines(source: str | os.PathLike) -> Iterator[str]:
     place, number, position = name(source), 0, 0
     try:
         with opened(source) as file:
-            for line in file:
-                number += 1
-                yield _decoded(line, f"{place}, line {number}", position).removeprefix(_BOM if number == 1 else "")
-                position += len(line)
+            for chunk in file:
+                # The first chunk is the whole file if it has no line feed.
+                whole = number == 0 and not chunk.endswith(b"\n")
+                for line in chunk.splitlines(keepends=True) if whole else (chunk,):
+                    number += 1
+                    yield _decoded(line, f"{place}, line {number}", position).removeprefix(_BOM if number == 1 else "")
+                    position += len(line)
     except (lzma.LZMAError, EOFError, zlib.error, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
@@ -118,26 +123,34 @@ def lines(source: str | os.PathLike) -> Iterator[str]:
 
 
 def _decoded(line: bytes, where: str, position: int) -> str:
+    head = line[:200] if position == 0 else b""
+    # Letters of two bytes, one of them zero: always the first or always the second.
+    zeros = 3 * head.count(0) > len(head) and not (head[::2].count(0) and head[1::2].count(0))
+    packed = head.startswith(b"PK\3\4")
+    checks.expect(not packed, where, "UTF-8 text", "a ZIP file, as of a spreadsheet; save it as CSV")
+    wide = "as in UTF-16; save it as UTF-8"
     try:
-        return line.decode("utf-8")
+        found = line.decode("utf-8")
     except UnicodeDecodeError as error:
-        byte = line[error.start]
-        wide = position == 0 and line[:2] in (b"\xff\xfe", b"\xfe\xff")
+        reason = wide if zeros or head[:2] in (b"\xff\xfe", b"\xfe\xff") else error.reason
         raise ValueError(
-            f"{where}: expected UTF-8 text, got the byte 0x{byte:02x} at byte {position + error.start} of the file "
-            f"({'as UTF-16 begins; save it as UTF-8' if wide else error.reason})"
+            f"{where}: expected UTF-8 text, got the byte 0x{line[error.start]:02x} at byte {position + error.start} of "
+            f"the file ({reason})"
         ) from error
+    checks.expect(not zeros, where, "UTF-8 text", f"zero bytes ({wide})")
+    return found
 
 
 def texts(source: str | os.PathLike, *, column: str | None = None) -> Iterator[tuple[int, str]]:
-    r"""Streams documents: one a line, or one key of JSON Lines.
+    r"""Streams documents: one a line, or one key of JSON Lines (or of a JSON array).
 
     Args:
       source: a path, plain or compressed, or ``"-"``.
-      column: the key of the text, for JSON Lines.
+      column: the key of the text, for JSON.
 
     Yields:
-      Line number (from 1) and text. Blank lines of plain text are empty documents; those of JSON Lines are skipped.
+      Line number (in an array the object's number), from 1, and text. Blank lines of plain text are empty documents;
+      those of JSON Lines are skipped.
 
     Raises:
       OSError: if the file cannot be opened.
@@ -154,8 +167,8 @@ def texts(source: str | os.PathLike, *, column: str | None = None) -> Iterator[t
     if column is None:
         yield from ((number, line.rstrip("\r\n")) for number, line in enumerate(lines(source), start=1))
         return
-    for number, record in objects(lines(source), name(source)):
-        yield number, string(record, column, f"{name(source)}, line {number}")
+    for number, where, record in objects(lines(source), name(source)):
+        yield number, string(record, column, where)
 
 
 def batches(items: Iterable, size: int) -> Iterator[list]:
@@ -178,13 +191,13 @@ def batches(items: Iterable, size: int) -> Iterator[list]:
 
 
 def sniffed(source: str | os.PathLike) -> tuple[bool, Iterator[str]]:
-    """Whether a text looks like JSON Lines, from its first character that is not blank, and all of its lines.
+    """Whether a text looks like JSON Lines or an array of objects, from its first characters, and all of its lines.
 
     Args:
       source: a path, plain or compressed, or ``"-"``.
 
     Returns:
-      ``(looks like JSON Lines, lines)``.
+      ``(looks like JSON, lines)``.
 
     Raises:
       OSError: if the file cannot be opened.
@@ -195,36 +208,61 @@ def sniffed(source: str | os.PathLike) -> tuple[bool, Iterator[str]]:
         held.append(line)
         if line.strip():
             break
-    return bool(held) and held[-1].lstrip().startswith("{"), itertools.chain(held, rest)
+    json_like = bool(held) and (held[-1].lstrip().startswith("{") or _ARRAY.match(held[-1]) is not None)
+    return json_like, itertools.chain(held, rest)
 
 
-def objects(rows: Iterable[str], place: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Parses JSON Lines; blank lines are skipped.
+def objects(rows: Iterable[str], place: str) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    """Parses JSON Lines, whose blank lines are skipped, or one array of objects, which is read whole.
 
     Args:
       rows: the lines.
       place: what messages call the file.
 
     Yields:
-      Line number (from 1) and object.
+      Number of the line (or of the object in the array) from 1, where that is for messages, and the object.
 
     Raises:
-      ValueError: for a line that is no JSON object; names file and line.
+      ValueError: for what is no JSON object; names file and line.
 
     Example:
       >>> list(objects(['{"a": 1}', ""], "x.jsonl"))
-      [(1, {'a': 1})]
+      [(1, 'x.jsonl, line 1', {'a': 1})]
+      >>> list(objects(["[", '{"a": 1}, {"a": 2}]'], "x.json"))[1]
+      (2, 'x.json, object 2', {'a': 2})
     """
-    for number, line in enumerate(rows, start=1):
+    numbered, begun = enumerate(rows, start=1), False
+    for number, line in numbered:
         if not line.strip():
             continue
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise ValueError(f"{place}, line {number}: expected a JSON object, got invalid JSON ({error})") from error
-        fits = isinstance(record, dict)
-        checks.expect(fits, f"{place}, line {number}", "a JSON object", f"a {type(record).__name__}")
-        yield number, record
+        if not begun and _ARRAY.match(line):
+            yield from _array("".join([line, *(row for _, row in numbered)]), number, place)
+            return
+        begun, where = True, f"{place}, line {number}"
+        yield number, where, _object(_loaded(line, number, place), where)
+
+
+def _array(text: str, first: int, place: str) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    for number, record in enumerate(_loaded(text, first, place), start=1):
+        where = f"{place}, object {number}"
+        yield number, where, _object(record, where)
+
+
+def _loaded(text: str, first: int, place: str) -> Any:
+    """A JSON value whose text begins at a line of a file."""
+    try:
+        return json.loads(text.rstrip())  # without its end, an error at the end stands on the last line
+    except (ValueError, RecursionError) as error:
+        found = isinstance(error, json.JSONDecodeError)
+        number, reason = (error.lineno, f"{error.msg}, column {error.colno}") if found else (1, error)
+        reason = "one object over several lines" if text.strip() == "{" else reason
+        where = f"{place}, line {first + number - 1}"
+        raise ValueError(f"{where}: expected a JSON object, got invalid JSON ({reason})") from error
+
+
+def _object(record: Any, where: str) -> dict[str, Any]:
+    checks.expect(isinstance(record, dict), where, "a JSON object", f"a {type(record).__name__}")
+    return record
 
 
 def string(record: dict[str, Any], key: str, where: str) -> str:

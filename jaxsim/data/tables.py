@@ -1,4 +1,4 @@
-"""Pairs of texts from tables: TSV, CSV, JSON Lines or Parquet, from a file or standard input.
+"""Pairs of texts from tables: TSV, CSV, JSON Lines (or one JSON array) or Parquet, from a file or standard input.
 
 Columns are given by name (where there is a header, or keys) or by number from 1. TSV has no quoting: a cell is what
 stands between two tabs. CSV has quoted fields, which may hold line ends.
@@ -28,7 +28,9 @@ NAMES = (
 )  # fmt: skip
 """Names of the two columns that are known without being told."""
 
-_SUFFIXES = {".tsv": "tsv", ".tab": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
+_SUFFIXES = {".tsv": "tsv", ".tab": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
+             ".parquet": "parquet"}  # fmt: skip
+_OTHERS = {"csv": (";", "semicolons"), "tsv": (",", "commas (--format csv reads them)")}  # what one column may hold
 _LONGEST = 2**31 - 1  # of a field, in characters; the csv module takes no more everywhere
 
 
@@ -74,8 +76,8 @@ def read(
 
     Args:
       source: a path, plain or compressed (``.gz``, ``.xz``, ``.bz2``), or ``"-"`` for standard input.
-      format: one of `FORMATS`; by the file's suffix unless given, else JSON Lines if the first character that is not
-        blank is ``{``, and TSV otherwise.
+      format: one of `FORMATS`; by the file's suffix unless given, else JSON Lines if it begins with an object or an
+        array of them, and TSV otherwise.
       columns: which columns; the defaults above unless given.
       languages: language codes of left and right texts.
 
@@ -196,8 +198,7 @@ def _named(names: Sequence[str], columns: Columns, where: str, *, numbers: bool)
 
 def _json(rows: Iterable[str], place: str, columns: Columns) -> Iterator[tuple[str, Columns]]:
     keys = None
-    for number, record in streams.objects(rows, place):
-        where = f"{place}, line {number}"
+    for _, where, record in streams.objects(rows, place):
         if keys is None:
             names = list(record)
             keys = [None if one is None else names[one] for one in _named(names, columns, where, numbers=False)]
@@ -223,8 +224,9 @@ def _cells(rows: Iterable[str], place: str, kind: str, columns: Columns) -> Iter
         where = f"{place}, line {number}"
         if positions is None:
             width = len(cells)
-            semicolons = "; the line has semicolons" if kind == "csv" and ";" in cells[0] else ""
-            checks.expect(width >= 2, where, f"at least two columns, separated by {between}", f"{width}{semicolons}")
+            other, told = _OTHERS[kind]
+            hint = f"; the line has {told}" if other in cells[0] else ""
+            checks.expect(width >= 2, where, f"at least two columns, separated by {between}", f"{width}{hint}")
             known = _known(cells)
             header = known is not None or any(one is not None and not one.isdecimal() for one in columns)
             positions = _positions(cells, columns, where, known or (0, 1))

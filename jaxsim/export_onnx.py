@@ -1,0 +1,109 @@
+"""The ONNX graph of one side of a model: numbers of words in, vectors of length one out.
+
+Inside stand the term weights, the projection, the activation and the scaling to length one. Outside stands what makes
+numbers of a text: the ``tokenizer.json`` that `export.export` puts beside the graph.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from jaxsim import __version__, checks
+
+__all__ = ["INPUTS", "OUTPUT", "graph"]
+
+INPUTS = ("input_ids", "attention_mask")
+"""What the graph reads, ``[texts, width]`` int64 each: numbers of words, and 1 where there is one (0: padding)."""
+
+OUTPUT = "sentence_embedding"
+"""What it gives, ``[texts, dim]`` float32."""
+
+_OPSET, _IR = 18, 8  # of ONNX 1.13; runtimes since then read it
+_MOST = 2**31 - 2**20  # bytes of a protocol buffer, and some room for the rest of the graph
+_ACTIVATIONS = {"none": [], "tanh": [("Tanh", ["sum"], "active", {})], "sigmoid": [("Sigmoid", ["sum"], "active", {})]}
+
+
+def graph(table: np.ndarray, *, weighting: str, activation: str = "none") -> bytes:
+    """Writes the graph.
+
+    Args:
+      table: ``[num_terms + 1, dim]`` float32, as `export.rows` gives it, then the row of unknown words, which is zero.
+      weighting: ``"tf"``, ``"tf_idf"`` or ``"log_tf_idf"``; the idf stands in the rows already.
+      activation: ``"none"``, ``"tanh"`` or ``"sigmoid"``, of the sum.
+
+    Returns:
+      A serialised ``ModelProto``.
+
+    Raises:
+      ValueError: for a table that no such file can hold (2 GB).
+      ImportError: if ``onnx`` is missing; the message says how to install it.
+
+    Example:
+      >>> len(graph(np.zeros((3, 2), np.float32), weighting="tf")) > 0  # doctest: +SKIP
+      True
+    """
+    checks.expect(table.nbytes < _MOST, "model", f"weights of less than {_MOST:,} bytes", f"{table.nbytes:,}")
+    library = _onnx()
+    helper, arrays, kinds = library.helper, library.numpy_helper, library.TensorProto
+    constants = {
+        "table": np.ascontiguousarray(table, np.float32), "one": np.ones(1, np.float32),
+        "bits": np.full(1, 1 / math.log(2), np.float32), "tiny": np.full(1, np.finfo(np.float32).tiny),
+        "terms": np.full(1, len(table), np.int64), "axis": np.ones(1, np.int64),
+    }  # fmt: skip
+    nodes = [
+        ("Cast", ["attention_mask"], "mask", {"to": kinds.FLOAT}),
+        *(_logarithm() if weighting == "log_tf_idf" else [("Identity", ["mask"], "weight", {})]),
+        ("Gather", ["table", "input_ids"], "vectors", {"axis": 0}),
+        ("Unsqueeze", ["weight", "axis"], "row", {}),
+        ("MatMul", ["row", "vectors"], "row_sum", {}),
+        ("Squeeze", ["row_sum", "axis"], "sum", {}),
+        *_ACTIVATIONS[activation],
+    ]
+    last = nodes[-1][2]
+    nodes += [
+        ("ReduceL2", [last, "axis"], "norm", {"keepdims": 1}),
+        ("Max", ["norm", "tiny"], "length", {}),  # a zero vector stays zero
+        ("Div", [last, "length"], OUTPUT, {}),
+    ]
+    used = {name for _, inputs, _, _ in nodes for name in inputs}
+    described = helper.make_graph(
+        [helper.make_node(kind, inputs, [output], **attributes) for kind, inputs, output, attributes in nodes],
+        "jaxsim",
+        [helper.make_tensor_value_info(name, kinds.INT64, ["texts", "width"]) for name in INPUTS],
+        [helper.make_tensor_value_info(OUTPUT, kinds.FLOAT, ["texts", table.shape[1]])],
+        [arrays.from_array(value, name) for name, value in constants.items() if name in used],
+    )
+    model = helper.make_model(described, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=_IR,
+                              producer_name="jaxsim", producer_version=__version__)  # fmt: skip
+    return model.SerializeToString()
+
+
+def _logarithm() -> list[tuple[str, list[str], str, dict[str, Any]]]:
+    """Each occurrence of a word gets log2(tf + 1) / tf, so that all of them together get log2(tf + 1)."""
+    return [
+        ("Shape", ["input_ids"], "number", {"start": 0, "end": 1}),
+        ("Concat", ["number", "terms"], "shape", {"axis": 0}),
+        ("ConstantOfShape", ["shape"], "zeros", {}),
+        ("ScatterElements", ["zeros", "input_ids", "mask"], "counts", {"axis": 1, "reduction": "add"}),
+        ("GatherElements", ["counts", "input_ids"], "tf", {"axis": 1}),
+        ("Add", ["tf", "one"], "more", {}),
+        ("Log", ["more"], "nats", {}),
+        ("Mul", ["nats", "bits"], "log_tf", {}),
+        ("Max", ["tf", "one"], "occurrences", {}),  # padding may have none
+        ("Div", ["log_tf", "occurrences"], "share", {}),
+        ("Mul", ["share", "mask"], "weight", {}),
+    ]
+
+
+def _onnx():
+    try:
+        import onnx
+        import onnx.numpy_helper
+    except ImportError as error:
+        raise ImportError(
+            "export: expected the package onnx, got none; install it with: pip install 'jaxsim-text[export]'"
+        ) from error
+    return onnx

@@ -1,9 +1,11 @@
-"""Supervised Semantic Indexing on links: 003 (Bai et al. 2010), Tables 1 to 4, on Wikispeedia.
+"""Supervised Semantic Indexing on links: 003 (Bai et al. 2010), Tables 1 to 4, on Wikispeedia; and other collections.
 
 Every article that links to others is a query against the whole collection; right are the articles it links to. Table 1
 splits the links (65 / 5 / 30%; training links leave the list), Table 3 the documents (60 / 10 / 30%, near-duplicates
 together, links inside a part). Settings are chosen by dev MAP, the rates by training loss, LSI's share by training
 ranking loss. The paper (Table 1, MAP): UᵀV + I .517, UᵀU + I .506, D .355, αLSI + (1 − α)TFIDF .346, TFIDF .329.
+`training-links`: some rows of Table 1 from 5,000, 20,000 and all training links. `mdn` and `cacm`: its main rows on
+MDN's English pages and on citations; their statuses say whether the order of rows on Wikispeedia holds there.
 
     JAXSIM_DATA=/path/to/corpora python experiments/bai2010_links.py --preset full
     JAXSIM_DATA=/path/to/corpora python experiments/bai2010_links.py --preset quick --out /tmp/quick
@@ -15,6 +17,7 @@ rows that have their record are skipped unless --again.
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import time
 from pathlib import Path
@@ -23,8 +26,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
+from links_beyond import BEYOND, CURVES
 from links_fits import chosen, rate, trained
 from links_rows import ALL_WORDS, DIMENSIONS, LIMITED
+from links_settings import CURVE, EXPERIMENT, FULL_OF, OTHERS
 from links_tables import FULL, QUICK, SHARES, Collection, Table, judge, say, tokenized
 from places import add_out, records_folder
 
@@ -184,9 +189,11 @@ ROWS = {
     "ssi-asym-b1": low_rank("ssi-asym-b1", identities=(1.0,)),
     "ssi-asym-no-i": low_rank("ssi-asym-no-i", identities=(None,)), "ssi-asym-d": fit_asym_d,
 }
+MAIN = ("tfidf", "lsa", "lsi+tfidf", "popularity", "ssi-diag", "ssi-sym", "ssi-asym")
 BASELINES = ("tfidf", "popularity", "lsi+tfidf")
-OF_TABLE = {"table1": {**ROWS, **LIMITED}, "table3": ROWS, "table4": DIMENSIONS,
-            "table2": {**{row: ROWS[row] for row in BASELINES}, **ALL_WORDS}}
+OF_TABLE = {"table1": {**ROWS, **LIMITED, **BEYOND}, "table3": ROWS, "table4": DIMENSIONS,
+            "table2": {**{row: ROWS[row] for row in BASELINES}, **ALL_WORDS}, CURVE: CURVES,
+            **dict.fromkeys(OTHERS, {row: ROWS[row] for row in MAIN})}
 EVERY = tuple(dict.fromkeys(row for rows in OF_TABLE.values() for row in rows))
 
 
@@ -196,7 +203,7 @@ def main() -> None:
     parser.add_argument("--preset", choices=("quick", "full"), default="quick")
     parser.add_argument("--tables", nargs="+", choices=tuple(SHARES), metavar="TABLE",
                         help="of table1 (links split), table3 (documents split), table4 (dimensions), table2 (all "
-                        "words); quick: table1 and table3 unless given, full: all")
+                        "words), training-links, mdn, cacm; quick: table1 and table3 unless given, full: all")
     parser.add_argument("--rows", nargs="+", choices=EVERY, default=EVERY, metavar="ROW",
                         help=f"of {', '.join(EVERY)}; all that a table has unless given")
     add_out(parser)
@@ -209,19 +216,22 @@ def main() -> None:
         print("bai2010_links: JAXSIM_DATA names no folder with the corpus 'wikispeedia', so nothing was run")
         return
     out = records_folder(parser, given.out, quick=quick)
-    if not given.judge:
-        try:
-            data = tokenized((QUICK if quick else FULL).limit)
-        except MissingCorpus as error:
-            parser.exit(2, f"{parser.prog}: {error}\n")
+    cache, read = out / "cache" if quick else given.cache, functools.cache(tokenized)
     for name in given.tables or (("table1", "table3") if quick else tuple(SHARES)):
-        if not given.judge:
-            cache = out / "cache" if quick else given.cache
-            table = Table(name, QUICK if quick else FULL, out, cache, publish=not quick, data=data)
-            for row in (row for row in OF_TABLE[name] if row in given.rows):
-                if given.again or not table.path(row).exists():
-                    OF_TABLE[name][row](table)
+        settings = QUICK if quick else FULL_OF.get(name, FULL)
+        wanted = [row for row in OF_TABLE[name] if row in given.rows
+                  and (given.again or not (out / EXPERIMENT / name / f"{row}.json").exists())]
+        if wanted and not given.judge:
+            try:
+                data = read(settings.limit, name if name in OTHERS else "table1")
+            except MissingCorpus as error:
+                parser.exit(2, f"{parser.prog}: {error}\n")
+            table = Table(name, settings, out, cache, publish=not quick, data=data)
+            for row in wanted:
+                OF_TABLE[name][row](table)
         judge(out, name, publish=not quick)
+        if name == CURVE:  # of which statuses of Table 1 tell
+            judge(out, "table1", publish=not quick)
     print(out)
 
 

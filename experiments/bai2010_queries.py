@@ -95,7 +95,7 @@ def low_rank(row: str, *, symmetric: bool, identities=None):
 
         def fit(*, seed, **options):
             return ssi.fit(table.left, table.right, table.links, k=settings.k, key=jax.random.key(seed),
-                           symmetric=symmetric, known=table.known, triples=settings.triples,
+                           symmetric=symmetric, known=table.known, triples=settings.triples, products=table.products,
                            patience=settings.patience if options["validate"] else None, **options)
 
         search(table, row, fit, [{"identity": b} for b in identities or settings.identities],

@@ -8,14 +8,15 @@ import jax
 import numpy as np
 from links_tables import MAX_TERMS, Table, say
 
-from jaxsim.methods import ssi, ssi_diag, ssi_full, ssi_sparse
+from jaxsim.methods import ssi, ssi_batch, ssi_diag, ssi_full, ssi_sparse
 
 
 def trained(table: Table, row: str, fit, seed: int, *, max_iter: int, low_rank=None, validate=None, **options):
     """A fit of one configuration, its checkpoint kept; ``low_rank``: documents of another vocabulary that it sees."""
     part, settings = table.parts["train"], table.settings
     shared = {}
-    if fit in (ssi_full.fit, ssi_sparse.fit) or (fit is ssi.fit and isinstance(options["identity"], float)):
+    low = fit in (ssi.fit, ssi_batch.fit)
+    if fit in (ssi_full.fit, ssi_sparse.fit) or (low and isinstance(options["identity"], float)):
         shared = {"products": table.shared()}
     told = {name: value if isinstance(value, int | float | str | None) else "given" for name, value in options.items()}
     seen = part.tfidf() if low_rank is None else low_rank
@@ -44,17 +45,19 @@ def chosen(table: Table, row: str, fit, options: list[dict], shown: list[str], *
     config = {name: value if isinstance(value, int | float | None) else "the diagonal of ssi-diag"
               for name, value in {**best, **fixed}.items()}
     config |= {"triples": table.settings.triples, "max_iter": max_iter}
-    config |= {"max_terms": MAX_TERMS} if fit is ssi.fit else {}
+    config |= {"max_terms": MAX_TERMS} if fit in (ssi.fit, ssi_batch.fit) else {}
     table.record(row, [one.params for one in fits], config=config,
                  dev={"map": float(np.mean(dev)), "per_seed": dev}, curve=tried, fit=fits[0],
                  seconds=time.perf_counter() - begun, seeds=table.settings.seeds)
 
 
-def rate(table: Table, row: str, **options) -> float:
+def rate(table: Table, row: str, *, fit=ssi.fit, rates=None, **options) -> float:
     """The learning rate with the lowest training loss at the end, as 003 §2.3 chooses it; `chosen` reads the fit."""
+    rates = table.settings.rates if rates is None else rates
+
     def loss(value):
-        found = trained(table, row, ssi.fit, 0, max_iter=table.settings.max_iter, k=table.settings.k,
+        found = trained(table, row, fit, 0, max_iter=table.settings.max_iter, k=table.settings.k,
                         learning_rate=value, **options)
         return found.history[-1]["loss"]
 
-    return min(table.settings.rates, key=loss) if len(table.settings.rates) > 1 else table.settings.rates[0]
+    return min(rates, key=loss) if len(rates) > 1 else rates[0]

@@ -229,7 +229,10 @@ def hashed(name: str):
                                 known=part.own(), triples=settings.hash_triples, max_iter=settings.hash_iter,
                                 learning_rate=value, max_terms=MAX_TERMS, checkpoint=table.checkpoint(row, told))
 
-        rate = min(settings.full_rates, key=lambda value: fit(value).history[-1]["loss"])
+        # The rate of the smallest serves all: every other one would cost a fit more.
+        known = table.path("hash-1m")
+        rate = (records.read(known)["config"]["learning_rate"] if name != "1m" and known.exists() else
+                min(settings.full_rates, key=lambda value: fit(value).history[-1]["loss"]))
         found = fit(rate)
         config = {"H": size, "learning_rate": rate, "triples": int(found.evaluations), "max_terms": MAX_TERMS}
         kept: dict[str, np.ndarray] = {}

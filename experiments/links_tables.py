@@ -15,11 +15,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
-from links_settings import DIFFERS, EXPERIMENT, FULL, MAX_TERMS, ORDER, QUICK, SHARES, Settings
+from links_judge import judge
+from links_settings import DIFFERS, EXPERIMENT, FULL, MAX_TERMS, PAPERS, QUICK, SHARES, Settings
 
-from jaxsim import checkpoints, metrics, papers, ranking, records, retrieval, significance, terms, text
+from jaxsim import checkpoints, metrics, ranking, records, retrieval, significance, terms, text
+from jaxsim.data import cacm, mdn_links, splits, wikispeedia
 from jaxsim.data import links as links_room
-from jaxsim.data import splits, wikispeedia
 from jaxsim.methods import triples
 from jaxsim.methods.products import Products
 from jaxsim.models import bilinear
@@ -70,14 +71,25 @@ def unit(matrix: scipy.sparse.csr_matrix) -> Terms:
     return terms.from_scipy((scipy.sparse.diags_array(scale) @ matrix).tocsr().astype(np.float32))
 
 
-def tokenized(limit: int | None) -> tuple[wikispeedia.Articles, list[list[str]], np.ndarray]:
-    """The articles, their words, and the rows that a preset uses: those with most links."""
-    articles = wikispeedia.load()
+SOURCES = {"mdn": mdn_links.english, "cacm": cacm.load}  # of tables on other collections than Wikispeedia
+
+
+def tokenized(limit: int | None, name: str = "table1") -> tuple[wikispeedia.Articles, list[list[str]], np.ndarray]:
+    """The articles of a table, their words, and the rows that a preset uses: those with most links."""
+    articles = SOURCES.get(name, wikispeedia.load)()
     rows = np.arange(len(articles.ids))
     if limit is not None:
         degree = np.bincount(articles.links.ravel(), minlength=rows.size)
         rows = np.sort(np.argsort(-degree, kind="stable")[:limit])
     return articles, [text.words(articles.texts[row]) for row in rows.tolist()], rows
+
+
+def dealt(name: str, links: np.ndarray, ids: list[str]) -> dict[str, np.ndarray]:
+    """Links of each part; citations of CACM have no direction, so both ways go to one part."""
+    if name != "cacm":
+        return links_room.split(links, ids, shares=SHARES[name])
+    once = links_room.split(links[links[:, 0] < links[:, 1]], ids, shares=SHARES[name])
+    return {part: links_room.checked(np.concatenate([of, of[:, ::-1]]), len(ids)) for part, of in once.items()}
 
 
 @dataclass(eq=False)
@@ -104,7 +116,7 @@ class Table:
         self.groups = {"groups": int(sizes.size), "largest": int(sizes.max())}
         if self.name != "table3":
             parts = dict.fromkeys(SHARES["table1"], np.arange(rows.size))
-            linked = links_room.split(every, ids, shares=SHARES[self.name])
+            linked = dealt(self.name, every, ids)
         else:
             parts = splits.split(groups, ids, shares=SHARES["table3"])
             linked = {name: links_room.inside(every, part) for name, part in parts.items()}
@@ -139,7 +151,7 @@ class Table:
     def shared(self) -> Products:
         """Products of training documents, for the fits of all b."""
         part = self.parts["train"].tfidf()
-        return self.once("train", lambda: Products(part, part, 1.0))
+        return self.once("train", lambda: Products(part, part, 1.0, table=2**28))
 
     def dev(self, model) -> dict[str, float]:
         """Dev scores."""
@@ -219,8 +231,8 @@ class Table:
         return self.out / EXPERIMENT / self.name / f"{row}.json"
 
     def record(self, row: str, models: list, *, config: dict, dev: dict, curve=(), fit=None,
-               seconds: float = 0.0, seeds=()) -> None:
-        """Tests what dev chose (one model a seed) and writes the record with its per-query values."""
+               seconds: float = 0.0, seeds=(), more=None) -> None:
+        """Tests what dev chose (one model a seed) and writes the record with its per-query values, and ``more``."""
         begun = time.perf_counter()
         found = [self.per_query("test", model) for model in models]
         means = {name: [float(one[name].mean()) for one in found] for name in ranking.METRICS}
@@ -228,14 +240,14 @@ class Table:
         errors = {f"test {name}, standard error over queries": significance.standard_error(values)
                   for name, values in per_query.items()}
         record = records.new(
-            experiment=EXPERIMENT, paper=f"003 Table {self.name[-1]}", table=self.name, row=row,
+            experiment=EXPERIMENT, paper=PAPERS.get(self.name, f"003 Table {self.name[-1]}"), table=self.name, row=row,
             status="within noise", config=config, seeds=list(seeds),
             dataset={"name": self.articles.name, "sha256": self.articles.sha256, "differs": DIFFERS[self.name],
                      "counts": {**self.articles.counts, "split": self.sizes}, "groups": self.groups},
             dev={**dev, **errors}, metrics=means, curve=curve, fit=fit, environment=self.environment,
             seconds={"load": self.load_seconds, "fit": seconds, "evaluate": time.perf_counter() - begun},
         )
-        records.write(record, self.out, per_query=per_query, allow_dirty=not self.publish)
+        records.write(record, self.out, per_query={**per_query, **(more or {})}, allow_dirty=not self.publish)
         done = self.cache.glob(f"{self.name}-{row}-{'[0-9a-f]' * 16}")
         for folder in [] if row in ("ssi-diag", "ssi-full") else done:
             shutil.rmtree(folder)  # tables of some 50 MB a fit; later rows read these two
@@ -257,29 +269,3 @@ def sides(params, part: Collection) -> tuple[Vectors, Vectors]:
 def say(message: str) -> None:
     """A line of progress."""
     print(time.strftime("%H:%M:%S"), message, file=sys.stderr, flush=True)
-
-
-def judge(out: Path, name: str, *, publish: bool, alpha: float = 0.05) -> None:
-    """Marks the smallest best set and says of every row whether the paper's order holds, by MAP over queries."""
-    folder = out / EXPERIMENT / name
-    rows = {path.stem: records.read(path) for path in sorted(folder.glob("*.json"))}
-    values = {}
-    for row in rows:
-        with np.load(folder / f"{row}.npz") as file:
-            values[row] = {metric: np.asarray(file[metric], np.float64) for metric in ranking.METRICS}
-    best = significance.smallest_best_set({row: value["map"] for row, value in values.items()}, alpha=alpha)
-    for row, record in rows.items():
-        off, close = [], []
-        for lower in (other for other in ORDER.get(row, ()) if other in rows):
-            gap = values[row]["map"].mean() - values[lower]["map"].mean()
-            pvalue = significance.paired_t(values[row]["map"], values[lower]["map"]).pvalue if gap else 1.0
-            if gap <= 0 or pvalue >= alpha:
-                where = "above" if gap < 0 else "not clearly below" if gap else "equal"
-                told = f"{lower} is {where}, by {abs(gap):.4f} MAP (paired t, p = {pvalue:.1g})"
-                (off if gap < 0 and pvalue < alpha else close).append(told)
-        printed = row in ORDER or any(row == one.row for one in papers.TABLES[record["paper"]].rows)
-        record["status"] = ("off: " + "; ".join(off + close) if off else
-                            "within noise: " + "; ".join(close) if close else
-                            "reproduced" if printed else "no row of the paper's table")
-        record["best_set"] = row in best
-        records.write(record, out, per_query=values[row], allow_dirty=not publish)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse
@@ -15,6 +15,7 @@ from jaxsim import ranking, terms, text
 from jaxsim.data import links as links_room
 from jaxsim.data import nfcorpus, wikispeedia
 from jaxsim.methods import bm25
+from jaxsim.methods.products import Products
 from jaxsim.models import weighting
 
 EXPERIMENT = "bai2010_queries"
@@ -82,7 +83,11 @@ class Table:
     parts: dict[str, Part]
     bm25: dict[str, np.ndarray]
     popular: np.ndarray
-    dense: dict = field(default_factory=dict)
+
+    @functools.cached_property
+    def products(self) -> Products:
+        """Products of training queries and documents, for the fits of all b."""
+        return Products(self.left, self.right, 1.0, table=2**28)
 
 
 @functools.cache

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from jaxsim import papers, records, report_figures, report_scale, report_tables, report_terms
+from jaxsim import papers, records, report_curves, report_figures, report_scale, report_tables, report_terms
 
 _HEAD = """\
 # Benchmarks
@@ -39,6 +39,9 @@ _TABLES = {
     "yih2010_reuters/table3": "Reuters-21578: concept vectors",
     "bai2010_links/table1": "Wikispeedia: links split at random",
     "bai2010_links/table3": "Wikispeedia: documents split, links inside each part",
+    "bai2010_links/training-links": "Wikispeedia: some of the training links",
+    "bai2010_links/mdn": "MDN: English pages and their links",
+    "bai2010_links/cacm": "CACM: articles and their citations",
     **report_scale.TABLES,
     "patent-phrases": "Patent phrases, by what a search for them finds",
     "product-search": "Product search, queries and product pages",
@@ -152,9 +155,9 @@ def _section(
         text += ("\n" if tested else "") + report_tables.speed(measured)
     text += report_tables.naive(paper, tested) + report_tables.by_group(tested, paper) + report_tables.provenance(rows)
     title = f"{experiment}: {_title(experiment, table)}"
-    figures = {"": ("MRR against dimension", _curves(title, tested, paper)),
-               "-training": ("Training curves", _training(title, tested, paper)),
-               "-seconds": ("MRR against seconds", _seconds(title, tested, paper)),
+    figures = {**report_curves.against_sizes(title, tested, paper),
+               "-training": ("Training curves", report_curves.training(title, tested, paper)),
+               "-seconds": ("MRR against seconds", report_curves.seconds(title, tested, paper)),
                "-terms": ("Weights of terms", report_terms.weights(title, tested)),
                "-cost": ("Seconds against work", report_scale.figure(title, measured))}  # fmt: skip
     return text, {suffix: (what, figure) for suffix, (what, figure) in figures.items() if figure is not None}
@@ -162,53 +165,6 @@ def _section(
 
 def _title(experiment: str, table: str) -> str:
     return _TABLES.get(f"{experiment}/{table}", _TABLES.get(table, table))
-
-
-def _curves(title: str, rows: Mapping[str, dict[str, Any]], paper: str) -> bytes | None:
-    series = {}
-    splits = set()
-    for path, record in report_tables.ordered(rows, paper):
-        points = [p for p in record["curve"] if p.get("k") and p.get("mrr") is not None]
-        if any(p.get("split") == "test" for p in points):
-            points = [p for p in points if p.get("split") == "test"]
-        sizes = [p["k"] for p in points]
-        if len(set(sizes)) < len(sizes):
-            raise ValueError(f"{path}: curve: expected one point a dimension with an mrr, got two at one k")
-        if len(points) > 1:
-            series[record["row"]] = sorted((p["k"], p["mrr"]) for p in points)
-            splits |= {p.get("split", "dev") for p in points}
-    if not series:
-        return None
-    ylabel = "MRR" if len(splits) > 1 else f"MRR ({'test' if 'test' in splits else 'development'} set)"
-    return report_figures.lines(series, title=title, xlabel="dimension k", ylabel=ylabel)
-
-
-def _training(title: str, rows: Mapping[str, dict[str, Any]], paper: str) -> bytes | None:
-    """Loss and dev score by iteration, of the rows whose records hold the history of their fit (the first seed's)."""
-    kept = [record for _, record in report_tables.ordered(rows, paper) if "history" in record["fit"]]
-    what = "MRR" if all("mrr" in record["dev"] for record in kept) else "score"
-    histories = {record["row"]: record["fit"]["history"] for record in kept}
-    return report_figures.training(histories, title=title, score=f"{what} (development set)")
-
-
-def _seconds(title: str, rows: Mapping[str, dict[str, Any]], paper: str) -> bytes | None:
-    """Best dev MRR so far by seconds of training; closed forms are one step, from when they are ready to the end."""
-    series = {}
-    for _, record in report_tables.ordered(rows, paper):
-        best, points = 0.0, []
-        for point in record["curve"]:
-            if point.get("seconds") and "k" not in point and point.get("mrr") is not None:
-                best = max(best, point["mrr"])
-                points.append((point["seconds"], best))
-        if points:
-            series[record["row"]] = points
-    if not series:
-        return None
-    last = max(points[-1][0] for points in series.values())
-    series = {name: [*points, *([(last, points[-1][1])] if points[-1][0] < last else [])]
-              for name, points in series.items()}  # fmt: skip
-    labels = "seconds of training, from raw texts", "best MRR so far (development set)"
-    return report_figures.panels([report_figures.Panel(series, *labels, xscale="log")], title=title)
 
 
 def _citations(experiment: str, found: Mapping[str, dict[str, Any]]) -> str:

@@ -122,7 +122,7 @@ def test_a_truncated_archive_is_an_error(tmp_path, rng):
 def test_catalogue_knows_every_loader_and_says_what_is_missing(tmp_path, monkeypatch):
     loaded = {"docstrings", "doc_pairs", "mdn", "europarl_en_it", "europarl_en_fr_tagged", "europarl_release",
               "nfcorpus", "reuters21578", "wikispeedia", "word_frequency", "us_patent_phrases",
-              "crowdflower_search", "httpd_html"}
+              "crowdflower_search", "httpd_html", "classic_ir"}
     assert set(catalogue.CORPORA) == loaded
     for corpus in catalogue.CORPORA.values():
         assert corpus.title and corpus.source and corpus.licence
@@ -130,7 +130,7 @@ def test_catalogue_knows_every_loader_and_says_what_is_missing(tmp_path, monkeyp
         assert corpus.addresses.keys() <= corpus.files.keys()
         # What has no address says how it was made, and what has no checksum can at least be fetched.
         assert all(file in corpus.addresses or (corpus.packed and digest) for file, digest in corpus.files.items())
-    with pytest.raises(ValueError, match="corpus: expected one of crowdflower_search, doc_pairs, .*, got 'wikipedia'"):
+    with pytest.raises(ValueError, match="corpus: expected one of classic_ir, crowdflower_search, .*, got 'wikipedia'"):
         catalogue.get("wikipedia")
     with pytest.raises(data.MissingCorpus, match=r"en\.jsonl\.xz: expected the corpus 'mdn' .*github\.com/mdn/content"):
         catalogue.find("mdn", "en.jsonl.xz", root=tmp_path)

@@ -34,7 +34,7 @@ ROOMS = (
     (6, {"model"}),
     (6, {"trec"}),
     (6, {"records", "record_schema", "record_history", "environment", "report", "report_tables", "report_figures",
-         "report_neighbours", "report_scale", "report_terms", "papers"}),
+         "report_curves", "report_neighbours", "report_scale", "report_terms", "papers"}),
     (7, {"training", "estimator", "estimate"}),
     (7, {"report_model"}),
     (7, {"export", "export_onnx"}),

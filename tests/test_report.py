@@ -104,6 +104,22 @@ def test_time_to_quality_is_drawn_of_curves_over_seconds(place):
     assert drawn["peers-en-es-seconds.svg"] == expected and "peers-en-es.svg" not in drawn
 
 
+def test_map_is_drawn_against_training_links(place):
+    def curved(row, *points):
+        told = [{"links": size, "map": value, "split": split} for size, value, split in points]
+        records.write(made_up(experiment="links", paper="none", row=row, curve=told), place[0])
+
+    curved("ssi", (200, 0.5, "test"), (100, 0.25, "test"), (100, 0.75, "dev"))
+    curved("tfidf", (100, 0.125, "test"), (200, 0.125, "test"))
+    curved("alone", (200, 0.5, "test"))
+    drawn = {path.name: path.read_bytes() for path in report.generate(*place)}
+    series = {"tfidf": [(100, 0.125), (200, 0.125)], "ssi": [(100, 0.25), (200, 0.5)]}
+    expected = report_figures.lines(series, title="links: English–Spanish documentation, all sources",
+                                    xlabel="training links", ylabel="MAP (test set)")
+    assert drawn["links-en-es-links.svg"] == expected
+    assert "![MAP against training links: links, en-es](docs/figures/links-en-es-links.svg)" in place[1].read_text()
+
+
 def test_check_lists_what_differs(place):
     report.generate(*place)
     assert report.check(*place) == []
@@ -172,7 +188,7 @@ def test_two_papers_do_not_share_a_table(place):
 def test_two_points_at_one_dimension_are_refused(place):
     curve = [{"k": 5, "mrr": 0.5}, {"k": 5, "mrr": 0.6}]
     records.write(made_up(row="cca", curve=curve), place[0])
-    with pytest.raises(ValueError, match=r"cca\.json: curve: expected one point a dimension"):
+    with pytest.raises(ValueError, match=r"cca\.json: curve: expected one point a size with mrr, got two at one k"):
         report.generate(*place)
 
 

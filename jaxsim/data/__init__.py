@@ -8,6 +8,7 @@ variable ``JAXSIM_DATA`` (or the argument ``root=``) names; `catalogue` says wha
 from __future__ import annotations
 
 from jaxsim.data import (
+    cacm,
     catalogue,
     doc_pairs,
     docstrings,
@@ -32,6 +33,7 @@ from jaxsim.data.pairs import Pairs, concatenate, tokenize
 __all__ = [
     "MissingCorpus",
     "Pairs",
+    "cacm",
     "catalogue",
     "concatenate",
     "doc_pairs",

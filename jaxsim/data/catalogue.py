@@ -174,6 +174,14 @@ CORPORA = {
             "github.com/asrtoufa/wikispeedia-paths-dual-hypergraph-features, commit 24112732, whose observations.txt "
             "and lengths.txt give the finished paths, one a line with ; between the titles",
         ),
+        Corpus(
+            "classic_ir",
+            "the CACM test collection: 3,204 articles of the Communications of the ACM with their citations",
+            "github.com/kavinsan/Information-Retrieval-Project, commit feda4806 (SMART; University of Glasgow)",
+            "none stated; distributed freely for research, not for sale",
+            _files("classic_ir"),
+            packed="the file cacm.all, compressed, in the folder cacm",
+        ),
     )
 }
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 SHA256 = {
+    "classic_ir/cacm/cacm.all.gz": "33e32fc4345f68b39cc1967f9750317c8755136adcd18e09ffa6357721d0f600",
     "crowdflower_search/train.csv.gz": "a363d1e962cf05a5644d5e8f2a57647c0348d19e50280cc9fa6946be57b0d4fe",
     "doc_pairs/astro.en_de.jsonl.xz": "20f0740bda9603bf9244dd26452d248681feb4877d7162c25d45ce5f4e3927af",
     "doc_pairs/astro.en_es.jsonl.xz": "1d66de9222b1531434246e6752ac85f085ceade8339337dfa79165aebb9f1377",

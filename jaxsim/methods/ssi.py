@@ -123,6 +123,7 @@ def fit(
     init_scale: float = 0.1,
     margin: float = 1.0,
     learning_rate: float = 0.03,
+    adagrad: float | None = None,
     max_terms: int | None = 200,
     products: Products | None = None,
     triples: int = 100_000,
@@ -150,6 +151,7 @@ def fit(
       init_scale: standard deviation of the start, whose entries are normal. 1 in the paper.
       margin: m of the loss; b·I with margin m learns what I with margin m / b does, from another start.
       learning_rate: fixed.
+      adagrad: None for the paper's plain SGD, or where Adagrad's sums of squares start, as for `optim.minimize_rows`.
       max_terms: how many of its strongest terms the low-rank part sees of a document; None for all. The product with D
         always sees all.
       products: ``Products(left, right, 1.0)``, which fits of many settings can share; computed unless given. Only where
@@ -214,7 +216,8 @@ def fit(
 
     found = optim.minimize_rows(
         objective, start, chunks, rows=symmetric_rows if symmetric else rows, data=data, key=draw_key,
-        learning_rate=learning_rate, max_iter=max_iter, depends=(links, diagonal, left, right, triples),
+        learning_rate=learning_rate, adagrad=adagrad, max_iter=max_iter,
+        depends=(links, diagonal, left, right, triples),
         validate=None if validate is None else lambda tables: validate(whole(tables)), patience=patience,
         checkpoint=checkpoint, checkpoint_every=checkpoint_every, progress=progress, label="SSI",
     )

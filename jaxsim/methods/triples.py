@@ -130,3 +130,33 @@ def draw(key: jax.Array, links: LinkTable, number: int) -> Triples:
     rounds = int(links.known.shape[0]).bit_length() + 1
     low, _ = jax.lax.fori_loop(0, rounds, halve, (begin, end))
     return Triples(query, links.targets[link], place + low - begin)
+
+
+def is_known(links: LinkTable, query: jax.Array, document: jax.Array) -> jax.Array:
+    """Whether documents are known to be relevant to queries, and so are no negatives of theirs.
+
+    Args:
+      links: the table.
+      query: integers of any shape.
+      document: integers of a shape that goes with it.
+
+    Returns:
+      Booleans of the shape of both.
+
+    Example:
+      >>> is_known(table([[0, 1]], 2, 3, known=[[0, 0]]), jnp.array([[0], [1]]), jnp.arange(3)).tolist()
+      [[True, True, False], [False, False, False]]
+    """
+    query, document = jnp.broadcast_arrays(query, document)
+    begin, end = links.start[query], links.start[query + 1]
+    last = links.known.shape[0] - 1
+
+    def halve(_, bounds):
+        low, high = bounds
+        middle = (low + high) // 2
+        below = (middle < high) & (links.known[jnp.minimum(middle, last)] < document)
+        return jnp.where(below, middle + 1, low), jnp.where(below, high, middle)
+
+    rounds = int(links.known.shape[0]).bit_length() + 1
+    low, _ = jax.lax.fori_loop(0, rounds, halve, (begin, end))
+    return (low < end) & (links.known[jnp.minimum(low, last)] == document)

@@ -52,6 +52,44 @@ def scan_chunk(objective: Callable, rows: Callable, params, data, chunk, learnin
     return jax.lax.scan(step, params, chunk)
 
 
+@functools.partial(jax.jit, static_argnames=("objective", "rows"), donate_argnames=("state",))
+def scan_adagrad(objective: Callable, rows: Callable, state, data, chunk, learning_rate):
+    """As `scan_chunk`, each entry's step divided by the root of the sum of its squared gradients.
+
+    Args:
+      objective: as for `minimize_rows`.
+      rows: as for `minimize_rows`.
+      state: pair of tables and sums, pytrees of one shape; donated. The sums start above 0.
+      data: pytree of arrays.
+      chunk: pytree of arrays whose first axis is the examples.
+      learning_rate: scalar.
+
+    Returns:
+      ``(state, losses)``, as `scan_chunk`.
+    """
+
+    def step(state, example):
+        where = rows(example, data)
+        gathered = jax.tree.map(lambda table, at: table.at[at].get(mode="promise_in_bounds"), state[0], where)
+        value, pull = jax.vjp(lambda some: objective(some, example, data), gathered)
+
+        def update(state):
+            tables, sums = state
+            (slope,) = pull(jnp.ones_like(value))
+            sums = jax.tree.map(lambda total, at, g: total.at[at].add(g * g, mode="promise_in_bounds"), sums, where,
+                                slope)
+
+            def moved(table, total, at, g):
+                root = jnp.sqrt(total.at[at].get(mode="promise_in_bounds"))
+                return table.at[at].add(-learning_rate.astype(g.dtype) * g / root, mode="promise_in_bounds")
+
+            return jax.tree.map(moved, tables, sums, where, slope), sums
+
+        return jax.lax.cond(value > 0, update, lambda same: same, state), value
+
+    return jax.lax.scan(step, state, chunk)
+
+
 def minimize_rows(
     objective: Callable,
     params,
@@ -61,6 +99,7 @@ def minimize_rows(
     data,
     key: jax.Array,
     learning_rate: float,
+    adagrad: float | None = None,
     max_iter: int = 10,
     depends=(),
     validate: Callable | None = None,
@@ -70,7 +109,7 @@ def minimize_rows(
     progress: bool = False,
     label: str = "SGD",
 ) -> Fit:
-    """Minimises a loss over examples by plain SGD, one example at a time, at a fixed learning rate.
+    """Minimises a loss over examples by plain SGD or by Adagrad, one example at a time, at a fixed learning rate.
 
     Args:
       objective: module-level function of gathered rows, example and data, giving the loss of the example: at least 0,
@@ -84,6 +123,8 @@ def minimize_rows(
       data: pytree of arrays that objective and rows see: hyper-parameters, documents.
       key: PRNG key; epoch ``e`` uses ``fold_in(key, e)``.
       learning_rate: the step is this times the gradient of one example's loss.
+      adagrad: None for plain SGD; or a number above 0, at which the sum of squared gradients of every entry starts, by
+        whose root its steps are divided. A row that an example names twice counts with both gradients, squared apart.
       max_iter: epochs.
       depends: pytree of arrays that the chunks depend on, for the fingerprint of checkpoints.
       validate: function of params giving a score, higher is better; called at the start and after every epoch.
@@ -115,18 +156,26 @@ def minimize_rows(
     """
     checks.expect(0 < learning_rate < float("inf"), "learning_rate", "a positive number", learning_rate)
     rate = jnp.asarray(learning_rate, jnp.result_type(float))
+    start = (params,)
+    if adagrad is not None:
+        checks.expect(0 < adagrad < float("inf"), "adagrad", "a positive number", adagrad)
+        start, depends = (params, jax.tree.map(lambda table: jnp.full_like(table, adagrad), params)), (depends, adagrad)
 
     def epoch(state, number):
-        (tables,), losses = state, []
+        losses = []
         for chunk in chunks(jax.random.fold_in(key, number)):
-            tables, values = scan_chunk(objective, rows, tables, data, chunk, rate)
+            if adagrad is None:
+                tables, values = scan_chunk(objective, rows, state[0], data, chunk, rate)
+                state = (tables,)
+            else:
+                state, values = scan_adagrad(objective, rows, state, data, chunk, rate)
             losses.append(values)
         losses = np.concatenate([np.zeros(0), *map(np.asarray, losses)])
         checks.expect(losses.size > 0, "chunks", "at least one example an epoch", 0)
-        return (tables,), losses, float(np.mean(losses)), float("nan")
+        return state, losses, float(np.mean(losses)), float("nan")
 
     return epochs.run(
-        epoch, (params,),
+        epoch, start,
         mark=lambda: mark_of(objective, params, jax.random.key_data(key), learning_rate, data, depends),
         max_iter=max_iter, validate=validate, patience=patience, checkpoint=checkpoint,
         checkpoint_every=checkpoint_every, progress=progress, label=label,

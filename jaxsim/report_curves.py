@@ -1,0 +1,117 @@
+"""The figures of `report` that are drawn from the curves and histories of a table's records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from jaxsim import report_figures, report_tables
+
+_METRICS = {"mrr": "MRR", "map": "MAP", "auc": "AUC"}
+_SIZES = {"k": ("", "dimension", "dimension k"), "pairs": ("-pairs", "training pairs", "training pairs of pairs"),
+          "links": ("-links", "training links", "training links")}  # fmt: skip
+"""What a curve may go along: suffix of the figure's file, name, label of the axis."""
+
+Figures = dict[str, tuple[str, bytes | None]]
+
+
+def against_sizes(title: str, rows: Mapping[str, dict[str, Any]], paper: str) -> Figures:
+    """A score by dimension or by the number of training examples, of the rows whose curves tell both.
+
+    Args:
+      title: of the table.
+      rows: records by path.
+      paper: whose order of rows the legend follows.
+
+    Returns:
+      Suffix of the figure's file -> what it shows, and the SVG file (None where no record has such a curve). Points of
+      the test set are drawn where a row has any. The score is the first that any row's curve has of MRR, MAP and AUC.
+
+    Raises:
+      ValueError: for two points of one row at one size.
+
+    Example:
+      >>> figures = against_sizes("empty", {}, "none")
+      >>> figures["-links"]
+      ('Score against training links', None)
+    """
+    figures = {}
+    for size, (suffix, name, label) in _SIZES.items():
+        points = [point for record in rows.values() for point in record["curve"] if point.get(size)]
+        known = [metric for metric in _METRICS if any(point.get(metric) is not None for point in points)]
+        told = _METRICS[known[0]] if known else "Score"
+        figures[suffix] = f"{told} against {name}", _drawn(title, rows, paper, size, label, known[0]) if known else None
+    return figures
+
+
+def _drawn(title: str, rows: Mapping[str, dict[str, Any]], paper: str, size: str, label: str, metric: str
+           ) -> bytes | None:
+    series, splits = {}, set()
+    for path, record in report_tables.ordered(rows, paper):
+        points = [point for point in record["curve"] if point.get(size) and point.get(metric) is not None]
+        if any(point.get("split") == "test" for point in points):
+            points = [point for point in points if point.get("split") == "test"]
+        sizes = [point[size] for point in points]
+        if len(set(sizes)) < len(sizes):
+            raise ValueError(f"{path}: curve: expected one point a size with {metric}, got two at one {size}")
+        if len(points) > 1:
+            series[record["row"]] = sorted((point[size], point[metric]) for point in points)
+            splits |= {point.get("split", "dev") for point in points}
+    if not series:
+        return None
+    where = "" if len(splits) > 1 else f" ({'test' if 'test' in splits else 'development'} set)"
+    return report_figures.lines(series, title=title, xlabel=label, ylabel=f"{_METRICS[metric]}{where}")
+
+
+def training(title: str, rows: Mapping[str, dict[str, Any]], paper: str) -> bytes | None:
+    """Loss and dev score by iteration, of the rows whose records hold the history of their fit (the first seed's).
+
+    Args:
+      title: of the table.
+      rows: records by path.
+      paper: whose order of rows the legend follows.
+
+    Returns:
+      The SVG file, or None where no record has a history.
+
+    Example:
+      >>> training("empty", {}, "none") is None
+      True
+    """
+    kept = [record for _, record in report_tables.ordered(rows, paper) if "history" in record["fit"]]
+    what = "MRR" if all("mrr" in record["dev"] for record in kept) else "score"
+    histories = {record["row"]: record["fit"]["history"] for record in kept}
+    return report_figures.training(histories, title=title, score=f"{what} (development set)")
+
+
+def seconds(title: str, rows: Mapping[str, dict[str, Any]], paper: str) -> bytes | None:
+    """Best dev MRR so far by seconds of training; closed forms are one step, from when they are ready to the end.
+
+    Args:
+      title: of the table.
+      rows: records by path.
+      paper: whose order of rows the legend follows.
+
+    Returns:
+      The SVG file, or None where no curve is over seconds.
+
+    Example:
+      >>> seconds("empty", {}, "none") is None
+      True
+    """
+    series = {}
+    for _, record in report_tables.ordered(rows, paper):
+        best, points = 0.0, []
+        for point in record["curve"]:
+            if point.get("seconds") and "k" not in point and point.get("mrr") is not None:
+                best = max(best, point["mrr"])
+                points.append((point["seconds"], best))
+        if points:
+            series[record["row"]] = points
+    if not series:
+        return None
+    last = max(points[-1][0] for points in series.values())
+    series = {name: [*points, *([(last, points[-1][1])] if points[-1][0] < last else [])]
+              for name, points in series.items()}  # fmt: skip
+    labels = "seconds of training, from raw texts", "best MRR so far (development set)"
+    return report_figures.panels([report_figures.Panel(series, *labels, xscale="log")], title=title)

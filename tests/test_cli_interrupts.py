@@ -19,8 +19,8 @@ KILLED = """
 import os, signal, sys
 from jaxsim import checkpoints, cli
 save, saved = checkpoints.save, []
-def stop(*state):
-    save(*state)
+def stop(*state, **options):
+    save(*state, **options)
     saved.append(1)
     if len(saved) == 3:  # the start, then two checkpoints
         os.kill(os.getpid(), signal.SIGKILL)
@@ -29,7 +29,7 @@ cli.main(sys.argv[1:])
 """
 
 
-@pytest.mark.slow
+@pytest.mark.programs
 def test_kill_9_in_the_middle_leaves_the_older_model_and_resume_goes_on(folder, capsys, monkeypatch):
     run(capsys, "train", "--pairs", "pairs.tsv", "--out", "model", *OPCA)
     older = {path.name: path.read_bytes() for path in (folder / "model").iterdir()}
@@ -58,8 +58,8 @@ def test_kill_9_in_the_middle_leaves_the_older_model_and_resume_goes_on(folder, 
 def test_ctrl_c_says_how_to_go_on_and_without_resume_training_starts_anew(folder, capsys, monkeypatch):
     save, saved = checkpoints.save, []
 
-    def stop(*state):
-        save(*state)
+    def stop(*state, **options):
+        save(*state, **options)
         saved.append(1)
         if len(saved) == 2:  # the start, then the first checkpoint
             raise KeyboardInterrupt

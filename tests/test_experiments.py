@@ -85,7 +85,7 @@ def test_rows_with_a_record_are_not_run_again(tmp_path):
     assert records.read(path)["metrics"] == first["metrics"]
 
 
-@pytest.mark.slow
+@pytest.mark.programs
 @pytest.mark.parametrize(("sent", "at"), [
     (signal.SIGKILL, r"cache/.*\.json$"), (signal.SIGKILL, r"cl-lsi\.json$"), (signal.SIGINT, r"cl-lsi\.json$"),
 ], ids=["killed after the first fit", "killed at the record", "Ctrl-C at the record"])

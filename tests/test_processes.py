@@ -39,7 +39,7 @@ def run(folder, what):
     return lines, [err for _, err in told], [process.returncode for process in started]
 
 
-@pytest.mark.slow
+@pytest.mark.programs
 def test_two_processes_agree_with_one_device_and_neither_hangs_when_the_other_is_killed(tmp_path):
     (lines, others), errors, codes = run(tmp_path, "stop")
     assert lines and others, "\n".join(errors)

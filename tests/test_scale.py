@@ -83,7 +83,7 @@ def test_a_point_leaves_the_iterations_out_that_compile(monkeypatch):
 
     def fit(left, right, **settings):
         asked.update(settings, pairs=left.num_docs)
-        history = [{"seconds": s, "evaluations": e} for s, e in ((1.0, 1), (9.0, 2), (9.5, 3), (10.5, 5), (11.0, 6))]
+        history = [{"seconds": s, "evaluations": e} for s, e in ((1.0, 1), (9.0, 2), (12.0, 4), (12.5, 5), (13.0, 6))]
         return Fit(settings["init"], 0.5, 0.1, False, 4, 6, history)
 
     monkeypatch.setattr(scale_points.estimate, "measure", lambda training: RATES)

@@ -19,7 +19,7 @@ from jaxsim.methods import s2net
 ROOT = Path(__file__).parent.parent
 
 
-@pytest.mark.slow
+@pytest.mark.programs
 @pytest.mark.parametrize("devices", [3, 8])
 def test_loss_gradient_and_fit_do_not_depend_on_the_number_of_devices(devices):
     environment = {**os.environ, "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
@@ -41,7 +41,7 @@ def test_loss_gradient_and_fit_do_not_depend_on_the_number_of_devices(devices):
     assert max(*found["fit"], found["last"]) <= 1e-5
 
 
-@pytest.mark.slow
+@pytest.mark.programs
 def test_terms_over_devices_give_the_fit_of_one_device_and_a_killed_fit_goes_on(tmp_path):
     environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu",
                    "PYTHONPATH": str(ROOT)}  # fmt: skip

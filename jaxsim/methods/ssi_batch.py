@@ -22,6 +22,7 @@ from jaxsim.methods.triples import LinkTable, Triples
 from jaxsim.models import bilinear
 from jaxsim.models.bilinear import Bilinear
 from jaxsim.optim import Fit
+from jaxsim.precision import EVALUATION
 from jaxsim.terms import Terms
 
 CHUNK = 128  # batches in one compiled loop at most
@@ -73,8 +74,8 @@ def objective(gathered: tuple[jax.Array, jax.Array], batch: Batch, data: Documen
     sides = []
     for values, weights in ((data.query_values[batch.query], gathered[0]), (data.values[batch.document], gathered[1])):
         some = weights.reshape(*values.shape, -1)
-        sides.append(jnp.einsum("bs,bsk->bk", values, some, precision=jax.lax.Precision.HIGHEST))
-    scores = jnp.matmul(sides[0], sides[1].T, precision=jax.lax.Precision.HIGHEST)
+        sides.append(jnp.einsum("bs,bsk->bk", values, some, precision=EVALUATION))
+    scores = jnp.matmul(sides[0], sides[1].T, precision=EVALUATION)
     better = jnp.broadcast_to(jnp.diagonal(scores)[:, None], scores.shape)
     each = losses.margin_ranking(batch.apart + better, scores, margin=data.margin)
     return jnp.sum(batch.weight * each)

@@ -28,7 +28,7 @@ from places import add_out, expect_committed, records_folder
 from speed_tools import Sheet, synthetic
 
 LINES = {"full": 5_000_000, "quick": 20_000}
-SAMPLE = {"full": 200_000, "quick": 5_000}  # lines that both counters are timed on
+SAMPLE = {"full": 1_000_000, "quick": 5_000}  # lines that both counters are timed on
 TYPES, SIDE, SHARED, DIM, BATCH = 300_000, 8, 4, 100, 1024
 GIGABYTES, RATE = 2.0, 1.5
 
@@ -117,7 +117,7 @@ def rates(folder: Path, settings: dict) -> dict:
 
     contestants = {"jaxsim": lambda: ours(cores()), "jaxsim, one process": lambda: ours(1),
                    "CountVectorizer": lambda: CountVectorizer(token_pattern=r"\w+").fit_transform(flat)}
-    return {name: len(flat) / times.median for name, times in race(contestants, repeats=5).items()}
+    return {name: len(flat) / times.median for name, times in race(contestants, repeats=3).items()}
 
 
 STEPS = {"count": count, "train": train, "encode": encode, "rates": rates}

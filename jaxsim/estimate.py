@@ -31,6 +31,7 @@ _PROBED_PAIRS = 65_536  # columns of the probe of the loss, at most
 _PROBED_SCORES = 4_000_000  # scores that the probe takes, about
 _THIN = 8
 _PROBED_WEIGHTS = 50_000_000  # numbers of the projection that are probed, at most: more than any cache holds
+_PROBED_HISTORY = 500_000_000  # numbers, at most
 _PROBED_DOCS = 1_024
 _LARGER = 8  # times, on an accelerator, which hardly notices so little
 _HISTORY_PASSES, _PASSES = 3, 8  # of L-BFGS over its history, and over single vectors, to choose a direction
@@ -144,9 +145,15 @@ def block_seconds(pairs: int, dim: int, *, precision: str | None = None, block_s
     blocks = min(max(4, int(_PROBED_SCORES / (rows * pairs))), max(1, pairs // rows))
     vectors = jnp.full((pairs, dim), 1 / np.sqrt(dim), jnp.float32)
     columns = sweep.Side(vectors, jnp.ones(pairs, jnp.float32), jnp.arange(pairs, dtype=jnp.int32), None)
-    some = jax.tree.map(lambda leaf: leaf[: blocks * rows], columns)
-    run = jax.jit(lambda some, all_: sweep.sweep(some, all_, 1.0, rows, with_grad=True, precision=precision))
-    return _best(run, some, columns) / blocks
+    # A few scores are too soon done to be timed: the same rows several times, one after the other.
+    times = max(1, int(_PROBED_SCORES / (blocks * rows * pairs)))
+    some = jax.tree.map(lambda leaf: jnp.repeat(leaf[None, : blocks * rows], times, axis=0), columns)
+
+    @jax.jit
+    def run(some, all_):
+        return jax.lax.map(lambda one: sweep.sweep(one, all_, 1.0, rows, with_grad=True, precision=precision), some)
+
+    return _best(run, some, columns) / (times * blocks)
 
 
 def _scale() -> int:
@@ -180,9 +187,9 @@ def _update_seconds(num_terms: int, dim: int) -> float:
 def _byte_seconds(size: int, history_size: int) -> float:
     """Of what L-BFGS reads and writes to choose a direction: its history is larger than a cache, if one vector is not.
 
-    Of projections of many weights only some, so that the probe takes less memory than the training.
+    The history is as large as the training's, which needs more memory than this, or 2 GB of it.
     """
-    size = min(size, _PROBED_WEIGHTS // history_size)
+    size = min(size, _PROBED_HISTORY // (2 * history_size))
     history, vector = jnp.ones((2 * history_size, size), jnp.float32), jnp.ones(size, jnp.float32)
     products = jnp.eye(history_size)
     seconds = _best(lbfgs._direction, history, products, products, jnp.int32(0), 0 * vector, 0 * vector, vector, vector)

@@ -14,6 +14,7 @@ import pytest
 
 from jaxsim import records
 
+pytestmark = pytest.mark.programs
 EXPERIMENTS = Path(__file__).resolve().parent.parent / "experiments"
 DATA = os.environ.get("JAXSIM_DATA")
 real = pytest.mark.skipif(not DATA, reason="JAXSIM_DATA names no data folder, so the corpora are not here")

@@ -14,6 +14,7 @@ import pytest
 from jaxsim import records
 from jaxsim.data import links, wikispeedia
 
+pytestmark = pytest.mark.programs
 EXPERIMENTS = Path(__file__).resolve().parent.parent / "experiments"
 NAMES = ("links_settings", "links_judge", "links_tables", "links_beyond", "bai2010_links")
 N, TOPICS = 60, 6

@@ -17,6 +17,7 @@ from jaxsim import metrics, ranking, records, terms
 from jaxsim.data import links, wikispeedia
 from jaxsim.models import bilinear
 
+pytestmark = pytest.mark.programs
 EXPERIMENTS = Path(__file__).resolve().parent.parent / "experiments"
 N = 90
 

@@ -13,6 +13,7 @@ import scipy.sparse
 
 from jaxsim import records
 
+pytestmark = pytest.mark.programs
 EXPERIMENTS = Path(__file__).resolve().parent.parent / "experiments"
 DATA = os.environ.get("JAXSIM_DATA")
 real = pytest.mark.skipif(not DATA or not (Path(DATA) / "reuters21578").is_dir(),

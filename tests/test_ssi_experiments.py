@@ -15,6 +15,7 @@ import scipy.sparse
 from jaxsim import records
 from jaxsim.data import links, mdn_links, nfcorpus, splits, wikispeedia
 
+pytestmark = pytest.mark.programs
 EXPERIMENTS = Path(__file__).resolve().parent.parent / "experiments"
 NAMES = ("ssi_sheets", "queries_tables", "bai2010_queries", "bai2010_clicks", "cross_tables", "bai2010_cross_language")
 N, TOPICS = 72, 6

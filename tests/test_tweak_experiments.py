@@ -17,6 +17,7 @@ from jaxsim import features, features_html, losses, pairs, records, terms, text
 from jaxsim.methods import quadratic_forms, tweak, tweak_pairs
 from jaxsim.models.term_weights import TermWeights
 
+pytestmark = pytest.mark.programs
 EXPERIMENTS = Path(__file__).resolve().parent.parent / "experiments"
 
 

@@ -22,6 +22,11 @@ from jaxsim.models.projection import Projection
 V, K, M = 40, 6, 13
 
 
+def tell(line: str) -> None:
+    """Prints a line that can be told from those of gloo, which may be cut in two by others."""
+    print(f"told: {line}", flush=True)
+
+
 def documents(seed: int):
     rng = np.random.default_rng(seed)
     counts = rng.poisson(0.15, (M, V)) * rng.lognormal(size=(M, V))
@@ -64,9 +69,9 @@ def main(number: str, folder: str, what: str) -> None:
         whole, resumed = fit(weights), fit(weights, checkpoint=folder)
         same = bool(np.array_equal(whole.params.weights, resumed.params.weights))
         histories = [[entry["loss"] for entry in one.history] for one in (whole, resumed)]
-        print(json.dumps({"same": same, "losses": histories}), flush=True)
+        tell(json.dumps({"same": same, "losses": histories}))
         return
-    print(json.dumps(parity(weights)), flush=True)
+    tell(json.dumps(parity(weights)))
     calls = []
 
     def killed(params) -> float:
@@ -75,9 +80,9 @@ def main(number: str, folder: str, what: str) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return 0.0
 
-    print("waiting", flush=True)
+    tell("waiting")
     fit(weights, checkpoint=folder, validate=killed)
-    print("nobody noticed", flush=True)
+    tell("nobody noticed")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -34,8 +35,8 @@ def run(folder, what):
     finally:
         for process in started:
             process.kill()
-    # gloo tells of its connections on stdout.
-    lines = [[line for line in out.splitlines() if not line.startswith("[Gloo]")] for out, _ in told]
+    # gloo tells of its connections on stdout, of several threads at once.
+    lines = [re.findall("told: (.*)", out) for out, _ in told]
     return lines, [err for _, err in told], [process.returncode for process in started]
 
 

@@ -187,12 +187,12 @@ def _update_seconds(num_terms: int, dim: int) -> float:
 def _byte_seconds(size: int, history_size: int) -> float:
     """Of what L-BFGS reads and writes to choose a direction: its history is larger than a cache, if one vector is not.
 
-    The history is as large as the training's, which needs more memory than this, or 2 GB of it.
+    It is as large as the training's, which needs more memory than this, or 2 GB of it; one pair stands for Adam's.
     """
     size = min(size, _PROBED_HISTORY // (2 * history_size))
     history, vector = jnp.ones((2 * history_size, size), jnp.float32), jnp.ones(size, jnp.float32)
     products = jnp.eye(history_size)
-    seconds = _best(lbfgs._direction, history, products, products, jnp.int32(0), 0 * vector, 0 * vector, vector, vector)
+    seconds = _best(lbfgs.direction, history, products, products, jnp.int32(0), 0 * vector, 0 * vector, vector, vector)
     return seconds / ((_HISTORY_PASSES * 2 * history_size + _PASSES) * vector.nbytes)
 
 
@@ -229,7 +229,7 @@ def measure(training: Training) -> Rates:
         product=6.0 * rows_at_once * some * training.dim / max(whole - thin, 1e-9),
         score=thin / (rows_at_once * some),
         weight=max(seconds, 1e-9) / (2 * documents.nnz * dim),
-        byte=_byte_seconds(training.terms * training.dim, training.history_size),
+        byte=_byte_seconds(training.terms * training.dim, training.history_size if training.method == "s2net" else 1),
         update=0.0 if training.method == "s2net" else _update_seconds(training.terms, dim),
         batch=host / cut,
     )

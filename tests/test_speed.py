@@ -114,5 +114,5 @@ def test_the_history_of_lbfgs_is_not_copied():
     square, count = jnp.zeros((h, h), jnp.float32), jnp.zeros((), jnp.int32)
     stored = optim.lbfgs._store.lower(pairs, count, *vectors).compile().memory_analysis()
     assert stored.alias_size_in_bytes >= pairs.nbytes and stored.temp_size_in_bytes < pairs.nbytes / h
-    read = optim.lbfgs._direction.lower(pairs, square, square, count, *vectors).compile().memory_analysis()
+    read = optim.lbfgs.direction.lower(pairs, square, square, count, *vectors).compile().memory_analysis()
     assert read.temp_size_in_bytes < pairs.nbytes / 2

@@ -86,8 +86,22 @@ def _store(pairs, count, old_params, old_grad, params, grad):
 
 
 @jax.jit
-def _direction(pairs, sy, yy, count, old_params, old_grad, params, grad):
-    """The next direction: jaxopt's two-loop recursion on small matrices."""
+def direction(pairs, sy, yy, count, old_params, old_grad, params, grad):
+    """The next direction: jaxopt's two-loop recursion on small matrices.
+
+    Args:
+      pairs: of each parameter, ``[2 h, ...]``: steps, then changes of the gradient, the newest not written yet.
+      sy: ``[h, h]`` products of steps with changes.
+      yy: ``[h, h]`` products of changes.
+      count: scalar, iterations so far.
+      old_params: parameters before the newest step.
+      old_grad: gradient there.
+      params: parameters after it.
+      grad: gradient there.
+
+    Returns:
+      ``sy`` and ``yy`` with the newest pair, ``count`` after it, and the direction, in the order of the state.
+    """
     h = sy.shape[0]
     slot = count % h
     step = jax.tree.map(jnp.subtract, params, old_params)
@@ -128,17 +142,17 @@ def _direction(pairs, sy, yy, count, old_params, old_grad, params, grad):
 
     weight = jax.lax.fori_loop(0, h, left, jnp.zeros_like(rho))
     coefficients = jnp.concatenate([weight, -scale * alpha])
-    direction = jax.tree.map(
+    found = jax.tree.map(
         lambda m, g: _precisely(coefficients, m.reshape(2 * h, -1)).reshape(g.shape) - scale * g, pairs, grad
     )
-    return sy, yy, count + 1, direction
+    return sy, yy, count + 1, found
 
 
 def _advance(pairs, sy, yy, count, old_params, old_grad, params, grad):
     """Stores the newest pair in place of the oldest and gives the next direction."""
     # Two programs, because XLA copies the whole history where one both writes and reads it.
     pairs = _store(pairs, count, old_params, old_grad, params, grad)
-    return pairs, *_direction(pairs, sy, yy, count, old_params, old_grad, params, grad)
+    return pairs, *direction(pairs, sy, yy, count, old_params, old_grad, params, grad)
 
 
 def _places(params) -> _Lbfgs | None:

@@ -15,16 +15,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
-from jax.experimental import sparse as jsparse
 
 from jaxsim import checks
-from jaxsim.precision import EVALUATION
 from jaxsim.slices import Slices, project_slices, slices
 from jaxsim.sparse_checks import checked
+from jaxsim.sparse_products import in_blocks, rows_product, sampled
 
 __all__ = ["Slices", "Terms", "from_scipy", "inner_products", "project", "project_transpose", "slices", "take",
            "to_scipy", "weigh", "with_values"]
-_SAMPLED_NUMBERS = 2**20  # of each side, gathered at a time: what the processor keeps near
 
 
 @functools.partial(
@@ -201,70 +199,51 @@ def take(terms: Terms, rows) -> Terms:
     return from_scipy(to_scipy(terms)[rows.astype(np.int64)])
 
 
-def _rows_product(values, indices, indptr, dense):
-    """CSR times dense, ``[rows, k]``; a native kernel on CPU and GPU."""
-    shape = (indptr.shape[0] - 1, dense.shape[0])
-    with jax.default_matmul_precision(EVALUATION):
-        return jsparse.BCSR((values, indices, indptr), shape=shape) @ dense
-
-
 @jax.custom_vjp
 def _product(values, terms, weights):
-    return _rows_product(values, terms.indices, terms.indptr, weights)
+    return rows_product(values, terms.indices, terms.indptr, weights)
 
 
 def _product_backward(saved, grad):
     values, terms, weights = saved
-    d_weights = _rows_product(values[terms.t_order], terms.t_indices, terms.t_indptr, grad)
-    return _sampled(terms, grad, weights), None, d_weights
-
-
-def _sampled(terms: Terms, left, right):
-    """``sum_k left[d, k] right[t, k]`` at every slot ``(d, t)``, in blocks of slots; 0 at padding."""
-    slots = terms.nnz
-    document = jnp.searchsorted(terms.indptr, jnp.arange(slots, dtype=jnp.int32), side="right") - 1
-    blocks = min(-(-slots * max(left.shape[1], 1) // _SAMPLED_NUMBERS), slots)
-    size = -(-slots // blocks)
-
-    def one(start):
-        where = jnp.minimum(start + jnp.arange(size), slots - 1)
-        rows = jnp.minimum(document[where], left.shape[0] - 1)
-        return jnp.sum(left[rows] * right[terms.indices[where]], axis=-1)
-
-    sampled = jax.lax.map(one, jnp.arange(blocks) * size).reshape(-1)[:slots]
-    return jnp.where(jnp.arange(slots) < terms.indptr[-1], sampled, 0)
+    d_weights = rows_product(values[terms.t_order], terms.t_indices, terms.t_indptr, grad)
+    return sampled(terms.indices, terms.indptr, grad, weights), None, d_weights
 
 
 _product.defvjp(lambda *given: (_product(*given), given), _product_backward)
 
 
 @jax.custom_vjp
-def inner_products(pattern: Terms, left: jax.Array, right: jax.Array) -> jax.Array:
-    """Inner products of chosen pairs of rows, without the matrix of all of them.
+def inner_products(pattern: Terms, rows: jax.Array) -> jax.Array:
+    """Inner products of chosen pairs of rows of a matrix, without the matrix of all of them.
 
     Args:
-      pattern: ``[num_left, num_right]``, whose slots are the pairs; its values are not looked at.
-      left: ``[num_left, k]`` floating.
-      right: ``[num_right, k]`` floating.
+      pattern: ``[num_rows, num_rows]``, whose slots are the pairs; its values are not looked at.
+      rows: ``[num_rows, k]`` floating.
 
     Returns:
-      ``[slots]``, in the order of ``pattern.values``; differentiable (reverse mode) in both sides.
+      ``[slots]``, in the order of ``pattern.values``; differentiable (reverse mode) in the rows, in one pass over them.
 
     Example:
-      >>> pairs = from_scipy(scipy.sparse.csr_matrix([[0.0, 1.0]]))
-      >>> inner_products(pairs, jnp.array([[2.0]]), jnp.array([[3.0], [5.0]])).tolist()
-      [10.0]
+      >>> pairs = from_scipy(scipy.sparse.csr_matrix([[0.0, 1.0], [0.0, 1.0]]))
+      >>> inner_products(pairs, jnp.array([[2.0], [3.0]])).tolist()
+      [6.0, 9.0]
     """
-    return _sampled(pattern, left, right)
+    return sampled(pattern.indices, pattern.indptr, rows, rows)
 
 
 def _inner_backward(saved, grad):
-    pairs, left, right = saved
-    back = _rows_product(grad[pairs.t_order], pairs.t_indices, pairs.t_indptr, left)
-    return None, _rows_product(grad, pairs.indices, pairs.indptr, right), back
+    pairs, rows = saved
+    back = grad[pairs.t_order]
+
+    def both(part):
+        return (rows_product(grad, pairs.indices, pairs.indptr, part)
+                + rows_product(back, pairs.t_indices, pairs.t_indptr, part))
+
+    return None, in_blocks(both, rows)
 
 
-inner_products.defvjp(lambda *given: (_sampled(*given), given), _inner_backward)
+inner_products.defvjp(lambda *given: (inner_products(*given), given), _inner_backward)
 
 
 def project(terms: Terms | Slices, weights: jax.Array) -> jax.Array:
@@ -317,4 +296,4 @@ def project_transpose(terms: Terms, dense: jax.Array) -> jax.Array:
     checks.expect(fits, "dense", f"shape ({terms.num_docs}, k)", dense.shape)
     if terms.num_docs == 0 or terms.num_terms == 0:
         return jnp.zeros((terms.num_terms, dense.shape[1]), dense.dtype)
-    return _rows_product(terms.values[terms.t_order], terms.t_indices, terms.t_indptr, dense)
+    return rows_product(terms.values[terms.t_order], terms.t_indices, terms.t_indptr, dense)

@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parent.parent / "jaxsim"
 # One line a room: its level, then the modules or folders in it. Modules of one room may import each other; two rooms of
 # one level may not.
 ROOMS = (
-    (-1, {"checks", "sparse_checks", "slices", "precision", "gathering"}),
+    (-1, {"checks", "sparse_checks", "sparse_products", "slices", "precision", "gathering"}),
     (0, {"terms"}),
     (1, {"vectors"}),
     (2, {"losses", "sweep"}),

@@ -7,7 +7,7 @@ import pytest
 import reference_models as reference
 import scipy.sparse
 
-from jaxsim import terms
+from jaxsim import sparse_products, terms
 
 BUILDERS = {"whole": terms.from_scipy, "slices": lambda csr: terms.slices(csr, width=3)}
 
@@ -62,7 +62,7 @@ def test_gradients_in_weights_and_values_match_dense_autodiff(rng, build):
 
 
 def test_gradient_in_values_matches_finite_differences_over_several_blocks(rng, monkeypatch):
-    monkeypatch.setattr(terms, "_SAMPLED_NUMBERS", 7)
+    monkeypatch.setattr(sparse_products, "_SAMPLED_NUMBERS", 7)
     documents = terms.from_scipy(scipy.sparse.csr_matrix(some_documents(rng)), pad_nnz=60)
     weights = jnp.asarray(rng.normal(size=(12, 2)))
 
@@ -243,17 +243,30 @@ def test_values_that_overflow_on_the_device_are_refused():
     assert terms.to_scipy(terms.from_scipy(wide)).toarray().tolist() == [[1.0, 2.0]]
 
 
-def test_inner_products_of_chosen_rows_and_their_gradients(rng):
-    chosen = scipy.sparse.random(5, 4, 0.5, random_state=0, format="csr")
-    pattern = terms.from_scipy(chosen, pad_docs=6, pad_nnz=15)
-    left, right = jnp.asarray(rng.normal(size=(6, 3))), jnp.asarray(rng.normal(size=(4, 3)))
+@pytest.mark.parametrize("width", [3, 300])
+def test_inner_products_of_chosen_rows_and_their_gradients(rng, monkeypatch, width):
+    monkeypatch.setattr(sparse_products, "_WIDE", 200)  # from here on in blocks, the last narrower
+    chosen = scipy.sparse.random(5, 5, 0.5, random_state=0, format="csr")
+    pattern = terms.from_scipy(chosen, pad_nnz=15)
+    given = jnp.asarray(rng.normal(size=(5, width)))
     rows, columns = np.repeat(np.arange(5), np.diff(chosen.indptr)), chosen.indices
-    found = terms.inner_products(pattern, left, right)
-    np.testing.assert_allclose(found[: len(rows)], np.sum(left[rows] * right[columns], axis=1), atol=1e-12)
+    found = terms.inner_products(pattern, given)
+    np.testing.assert_allclose(found[: len(rows)], np.sum(given[rows] * given[columns], axis=1), atol=1e-12)
     assert not np.any(found[len(rows) :])
     weights = jnp.asarray(rng.normal(size=15))
-    ours = jax.grad(lambda a, b: jnp.sum(weights * terms.inner_products(pattern, a, b) ** 2), argnums=(0, 1))
-    plain = jax.grad(lambda a, b: jnp.sum(weights[: len(rows)] * jnp.sum(a[rows] * b[columns], axis=1) ** 2),
-                     argnums=(0, 1))
-    for mine, expected in zip(ours(left, right), plain(left, right), strict=True):
-        np.testing.assert_allclose(mine, expected, atol=1e-12)
+    ours = jax.grad(lambda a: jnp.sum(weights * terms.inner_products(pattern, a) ** 2))
+    plain = jax.grad(lambda a: jnp.sum(weights[: len(rows)] * jnp.sum(a[rows] * a[columns], axis=1) ** 2))
+    np.testing.assert_allclose(ours(given), plain(given), atol=1e-11)
+
+
+def test_wide_products_are_those_of_narrow_ones(rng, monkeypatch):
+    documents = terms.from_scipy(scipy.sparse.csr_matrix(some_documents(rng)))
+    weights = jnp.asarray(rng.normal(size=(12, 300)))
+
+    def both(given):
+        return jnp.sum(jnp.sin(terms.project(documents, given)))
+
+    expected = jax.value_and_grad(both)(weights)
+    monkeypatch.setattr(sparse_products, "_WIDE", 200)
+    for mine, theirs in zip(jax.value_and_grad(both)(weights), expected, strict=True):
+        np.testing.assert_array_equal(mine, theirs)  # every column is computed as before

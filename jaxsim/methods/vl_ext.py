@@ -50,7 +50,7 @@ class Learned(NamedTuple):
 
 @functools.partial(
     jax.tree_util.register_dataclass,
-    data_fields=["left", "right", "related", "rest", "pairs", "slots", "gamma", "alpha", "beta", "centre"],
+    data_fields=["documents", "related", "rest", "pairs", "slots", "squares", "gamma", "alpha", "beta", "centre"],
     meta_fields=[],
 )
 @dataclasses.dataclass(frozen=True)
@@ -58,24 +58,25 @@ class Data:
     """Constants of `objective`.
 
     Attributes:
-      left: documents' touched terms with their features, the touched terms being the vocabulary.
-      right: those of the other side; None where it is the same collection.
+      documents: touched terms with their features, the touched terms being the vocabulary; those of the right side
+        after those of the left, unless it is the same collection.
       related: pattern of the relations.
       rest: inner products over all other terms, of the better pairs and then of the worse ones.
-      pairs: ``[num_left, num_right]``, with a slot for every pair that occurs.
+      pairs: ``[num_docs, num_docs]`` of the documents, with a slot for every pair that occurs, and for each with itself.
       slots: ``[2 n]`` int32 slot of each better pair and then of each worse one.
+      squares: two arrays, ``[num_left]`` and ``[num_right]`` int32 slots of documents with themselves.
       gamma: scalar, scale of a difference of cosines.
       alpha: scalar, weight of the regulariser of ``Λ``.
       beta: scalar, weight of the regulariser of ``A``.
       centre: what the first regulariser draws ``Λ`` to.
     """
 
-    left: Featured
-    right: Featured | None
+    documents: Featured
     related: Terms
     rest: Forms
     pairs: Terms
     slots: jax.Array
+    squares: tuple[jax.Array, jax.Array]
     gamma: jax.Array
     alpha: jax.Array
     beta: jax.Array
@@ -95,20 +96,16 @@ def objective(params: Learned, data: Data) -> jax.Array:
     Returns:
       Scalar, in nats.
     """
-    related = terms_room.with_values(data.related, params.weights)
-
-    def side(documents: Featured) -> jax.Array:
-        of = term_extension.documents_of(documents.terms)
-        weights = values(params.features, documents)
-        return term_extension.extended(related, weights, documents.terms.indices, of, documents.num_docs)
-
-    left = side(data.left)
-    right = left if data.right is None else side(data.right)
+    related, documents = terms_room.with_values(data.related, params.weights), data.documents
+    of = term_extension.documents_of(documents.terms)
+    weights = values(params.features, documents)
+    extended = term_extension.extended(related, weights, documents.terms.indices, of, documents.num_docs)
+    inside = terms_room.inner_products(data.pairs, extended)
     product, left_squares, right_squares = quadratic_forms.products(params.features, data.rest)
-    product = product + terms_room.inner_products(data.pairs, left, right)[data.slots]
-    left_squares = left_squares + jnp.sum(left * left, axis=1)
-    right_squares = right_squares + jnp.sum(right * right, axis=1)
-    cosines = quadratic_forms.quotients(product, left_squares[data.rest.left], right_squares[data.rest.right])
+    left_squares = left_squares + inside[data.squares[0]]
+    right_squares = right_squares + inside[data.squares[1]]
+    cosines = quadratic_forms.quotients(product + inside[data.slots], left_squares[data.rest.left],
+                                        right_squares[data.rest.right])
     better, worse = jnp.split(cosines, 2)
     loss = jnp.mean(losses.logistic_pairwise(better - worse, gamma=data.gamma))
     return (loss + data.alpha * distance_penalty(params.features, data.centre)
@@ -135,18 +132,32 @@ def plan(left: Featured, right: Featured, pairs: Preferences, init: TermExtensio
     touched, dtype = np.asarray(init.touched), left.columns.dtype
     rows = [np.concatenate([np.asarray(a, np.int64), np.asarray(b, np.int64)])
             for a, b in ((pairs.better_left, pairs.worse_left), (pairs.better_right, pairs.worse_right))]
-    parts = [_split(left, touched)]
-    parts.append(parts[0] if right is left else _split(right, touched))
-    codes, slots = np.unique(rows[0] * right.num_docs + rows[1], return_inverse=True)
-    indptr = np.searchsorted(codes, np.arange(left.num_docs + 1) * right.num_docs)
-    pattern = scipy.sparse.csr_matrix((np.ones(codes.size, dtype), codes % right.num_docs, indptr),
-                                      (left.num_docs, right.num_docs))
+    near, far = _split(left, touched)
+    documents, first, others = near, 0, far  # where the right side begins
+    if right is not left:
+        near_right, others = _split(right, touched)
+        documents, first = _stack(near, near_right), left.num_docs
+    total = documents.num_docs
+    itself = np.arange(total) * (total + 1)
+    codes, slots = np.unique(np.r_[rows[0] * total + rows[1] + first, itself], return_inverse=True)
+    indptr = np.searchsorted(codes, np.arange(total + 1) * total)
+    pattern = scipy.sparse.csr_matrix((np.ones(codes.size, dtype), codes % total, indptr), (total, total))
+    slots, squares = (jnp.asarray(part, jnp.int32) for part in np.split(slots, [len(rows[0])]))
     return Data(
-        parts[0][0], None if right is left else parts[1][0], init.related,
-        quadratic_forms.plan(parts[0][1], parts[1][1], *rows), terms_room.from_scipy(pattern),
-        jnp.asarray(slots, jnp.int32), *(jnp.asarray(one, dtype) for one in (gamma, alpha, beta)),
-        init.features if centre is None else centre,
+        documents, init.related, quadratic_forms.plan(far, others, *rows), terms_room.from_scipy(pattern), slots,
+        (squares[: left.num_docs], squares[first : first + right.num_docs]),
+        *(jnp.asarray(one, dtype) for one in (gamma, alpha, beta)), init.features if centre is None else centre,
     )
+
+
+def _stack(first: Featured, second: Featured) -> Featured:
+    """Documents of two collections one below another."""
+    parts = [terms_room.to_scipy(one.terms) for one in (first, second)]
+    columns = [np.asarray(one.columns)[: csr.nnz] for one, csr in zip((first, second), parts, strict=True)]
+    both = terms_room.from_scipy(scipy.sparse.vstack(parts, format="csr"))
+    filled = np.zeros((both.nnz, columns[0].shape[1]), columns[0].dtype)
+    filled[: sum(map(len, columns))] = np.concatenate(columns)
+    return Featured(both, jnp.asarray(filled), first.names)
 
 
 def _split(documents: Featured, touched: np.ndarray) -> tuple[Featured, Featured]:

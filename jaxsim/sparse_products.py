@@ -1,8 +1,8 @@
 """Products of compressed sparse rows with wide dense matrices, a block of columns at a time on a CPU.
 
-A row of a wide matrix is fetched for every slot that names it. All rows together are larger than the processor's caches;
-their parts in a block of columns are not, so that each is read from memory about once. Blocks change the order of a sum
-only in `sampled`.
+A row of a wide matrix is fetched for every slot that names it. All its rows together are larger than the processor's
+caches; their parts in a block of columns are not, so that each is read from memory about once. Blocks change the order
+of a sum only in `sampled`.
 """
 
 from __future__ import annotations

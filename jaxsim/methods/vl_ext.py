@@ -62,7 +62,7 @@ class Data:
         after those of the left, unless it is the same collection.
       related: pattern of the relations.
       rest: inner products over all other terms, of the better pairs and then of the worse ones.
-      pairs: ``[num_docs, num_docs]`` of the documents, with a slot for every pair that occurs, and for each with itself.
+      pairs: ``[num_docs, num_docs]``, with a slot for every pair that occurs and for every document with itself.
       slots: ``[2 n]`` int32 slot of each better pair and then of each worse one.
       squares: two arrays, ``[num_left]`` and ``[num_right]`` int32 slots of documents with themselves.
       gamma: scalar, scale of a difference of cosines.

@@ -9,33 +9,15 @@ estimate is off by as much.
 from __future__ import annotations
 
 import dataclasses
-import time
-from collections.abc import Callable
-from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
-import numpy as np
-import scipy.sparse
-
-from jaxsim import checks, optim, sweep, terms
-from jaxsim.methods import s2net_sgd
-from jaxsim.models.projection import Projection
-from jaxsim.optim import lbfgs
+from jaxsim import checks
 from jaxsim.precision import checked
+from jaxsim.rates import HISTORY_PASSES, PASSES, Rates, measure
 
+__all__ = ["METHODS", "Rates", "Training", "measure", "memory", "seconds"]
 METHODS = ("s2net", "s2net_sgd")
 
 _FLOAT = 4  # bytes of float32 and of int32
-_PROBED_PAIRS = 65_536  # columns of the probe of the loss, at most
-_PROBED_SCORES = 4_000_000  # scores that the probe takes, about
-_THIN = 8
-_PROBED_WEIGHTS = 50_000_000  # numbers of the projection that are probed, at most: more than any cache holds
-_PROBED_HISTORY = 500_000_000  # numbers, at most
-_PROBED_DOCS = 1_024
-_LARGER = 8  # times, on an accelerator, which hardly notices so little
-_HISTORY_PASSES, _PASSES = 3, 8  # of L-BFGS over its history, and over single vectors, to choose a direction
-_STEPS = 4  # of Adam that are timed together
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,149 +72,6 @@ class Training:
     def nnz(self) -> int:
         """Weights of one side."""
         return round(self.pairs * self.words)
-
-
-class Rates(NamedTuple):
-    """What a device does, measured.
-
-    Attributes:
-      product: operations a second of the loss's matrix products (two a multiplication with its addition).
-      score: seconds a score that is compared with its row and its column, but for the products.
-      weight: seconds a weight of a document and a dimension, in the products with the projection and back.
-      byte: seconds a byte that is read or written in a pass over arrays of the projection's size.
-      update: seconds a number of the projection in a step of Adam, its gradient included; 0 for L-BFGS.
-      batch: seconds on the host a pair of a batch.
-    """
-
-    product: float
-    score: float
-    weight: float
-    byte: float
-    update: float
-    batch: float
-
-
-def _best(function: Callable, *arguments, repeats: int = 3) -> float:
-    """Least seconds of several calls, compiled before."""
-    jax.block_until_ready(function(*arguments))
-    found = []
-    for _ in range(repeats):
-        begun = time.perf_counter()
-        jax.block_until_ready(function(*arguments))
-        found.append(time.perf_counter() - begun)
-    return min(found)
-
-
-def block_seconds(pairs: int, dim: int, *, precision: str | None = None, block_size: int = 256) -> float:
-    """Seconds of a block of the loss with its gradients: ``[block_size, k]`` rows against ``[pairs, k]`` columns.
-
-    The sums over the columns are as large as in the training, so that what no cache holds is paid for here too.
-
-    Args:
-      pairs: ``m``.
-      dim: ``k``.
-      precision: as for `precision.matmul`.
-      block_size: rows of the block.
-
-    Returns:
-      Seconds, of the fastest of three runs of some blocks.
-
-    Example:
-      >>> block_seconds(64, 8) > 0
-      True
-    """
-    rows = min(block_size, pairs)
-    blocks = min(max(4, int(_PROBED_SCORES / (rows * pairs))), max(1, pairs // rows))
-    vectors = jnp.full((pairs, dim), 1 / np.sqrt(dim), jnp.float32)
-    columns = sweep.Side(vectors, jnp.ones(pairs, jnp.float32), jnp.arange(pairs, dtype=jnp.int32), None)
-    # A few scores are too soon done to be timed: the same rows several times, one after the other.
-    times = max(1, int(_PROBED_SCORES / (blocks * rows * pairs)))
-    some = jax.tree.map(lambda leaf: jnp.repeat(leaf[None, : blocks * rows], times, axis=0), columns)
-
-    @jax.jit
-    def run(some, all_):
-        return jax.lax.map(lambda one: sweep.sweep(one, all_, 1.0, rows, with_grad=True, precision=precision), some)
-
-    return _best(run, some, columns) / (times * blocks)
-
-
-def _scale() -> int:
-    return 1 if jax.default_backend() == "cpu" else _LARGER
-
-
-def _probe(training: Training) -> tuple[scipy.sparse.csr_matrix, int]:
-    """Documents of the training's length over its vocabulary, and as many dimensions as the probe may hold."""
-    rng = np.random.default_rng(0)
-    docs, words = min(_PROBED_DOCS * _scale(), training.pairs), max(1, round(training.words))
-    # Terms by Zipf's law, as texts have them: whether weights are found in a cache depends on it. `from_scipy` sums
-    # what is drawn twice.
-    drawn = 50 * ((training.terms + 50) / 50) ** rng.random((docs, words)) - 50
-    rows = scipy.sparse.csr_matrix(
-        (np.ones(docs * words, np.float32), np.clip(drawn, 0, training.terms - 1).astype(np.int64).ravel(),
-         np.arange(docs + 1) * words), shape=(docs, training.terms))
-    return rows, max(1, min(training.dim, _PROBED_WEIGHTS * _scale() // training.terms))
-
-
-def _update_seconds(num_terms: int, dim: int) -> float:
-    """Of a step of Adam on a batch of two short documents, a number of the projection."""
-    short = terms.from_scipy(scipy.sparse.csr_matrix(np.eye(2, num_terms, dtype=np.float32)))
-    batch = s2net_sgd.Batch(short, short, jnp.float32(1), jnp.arange(2, dtype=jnp.int32)[:, None])
-    start = Projection(jnp.ones((num_terms, dim), jnp.float32))
-    fit = optim.minimize_sgd(s2net_sgd.objective, start, lambda key: [batch] * _STEPS, key=jax.random.key(0),
-                             optimizer=optim.adam(1e-3, 4 * _STEPS), max_iter=4)
-    marks = [entry["seconds"] for entry in fit.history]
-    return float(min(np.diff(marks))) / _STEPS / (num_terms * dim)
-
-
-def _byte_seconds(size: int, history_size: int) -> float:
-    """Of what L-BFGS reads and writes to choose a direction: its history is larger than a cache, if one vector is not.
-
-    It is as large as the training's, which needs more memory than this, or 2 GB of it; one pair stands for Adam's.
-    """
-    size = min(size, _PROBED_HISTORY // (2 * history_size))
-    history, vector = jnp.ones((2 * history_size, size), jnp.float32), jnp.ones(size, jnp.float32)
-    products = jnp.eye(history_size)
-    seconds = _best(lbfgs.direction, history, products, products, jnp.int32(0), 0 * vector, 0 * vector, vector, vector)
-    return seconds / ((_HISTORY_PASSES * 2 * history_size + _PASSES) * vector.nbytes)
-
-
-def measure(training: Training) -> Rates:
-    """Measures the rates that a training will go at, on the default device; a few seconds.
-
-    Args:
-      training: its sizes.
-
-    Returns:
-      `Rates`.
-
-    Example:
-      >>> measure(Training(pairs=100, terms=200, dim=8, words=10)).product > 0
-      True
-    """
-    pairs = training.pairs if training.method == "s2net" else min(training.batch_size, training.pairs)
-    some = max(2, min(pairs, _PROBED_PAIRS))
-    rows_at_once = min(training.block_size, some)
-    # Of few dimensions the products are hardly anything: what is left is the scores, their exponentials and slopes.
-    whole, thin = (block_seconds(some, k, precision=training.precision, block_size=training.block_size)
-                   for k in (_THIN + training.dim, _THIN))
-    rows, dim = _probe(training)
-    documents, weights = terms.from_scipy(rows), jnp.ones((training.terms, dim), jnp.float32)
-    both = jax.jit(lambda a: (terms.project(documents, a), terms.project_transpose(documents, jnp.ones(
-        (documents.num_docs, dim), jnp.float32))))
-    empty = terms.from_scipy(scipy.sparse.csr_matrix((1, training.terms), dtype=np.float32))
-    written = jax.jit(lambda g: terms.project_transpose(empty, g))  # the writing of a whole gradient, told apart
-    seconds = _best(both, weights) - _best(written, jnp.ones((1, dim), jnp.float32))
-    cut = min(training.batch_size, rows.shape[0])
-    chosen = np.random.default_rng(0).permutation(rows.shape[0])[:cut]
-    host = _best(lambda: [terms.from_scipy(rows[chosen], pad_nnz=rows.nnz) for _ in range(2)])
-    return Rates(
-        product=6.0 * rows_at_once * some * training.dim / max(whole - thin, 1e-9),
-        score=thin / (rows_at_once * some),
-        weight=max(seconds, 1e-9) / (2 * documents.nnz * dim),
-        byte=_byte_seconds(training.terms * training.dim, training.history_size if training.method == "s2net" else 1),
-        update=0.0 if training.method == "s2net" else _update_seconds(training.terms, dim),
-        batch=host / cut,
-    )
 
 
 def memory(training: Training) -> dict[str, int]:
@@ -293,7 +132,8 @@ def seconds(training: Training, rates: Rates) -> dict[str, float]:
       as if each was as fast as the one measured. Compilation (some seconds) and dev scores come on top.
 
     Example:
-      >>> found = seconds(Training(pairs=10_000, terms=100, dim=10, words=5, max_iter=3), Rates(6e9, 1e-9, 0, 0, 0, 0))
+      >>> rates = Rates(product=6e9, score=1e-9, weight=0, gradient=0, byte=0, update=0, batch=0)
+      >>> found = seconds(Training(pairs=10_000, terms=100, dim=10, words=5, max_iter=3), rates)
       >>> round(found["iteration"], 2), round(found["total"], 1)
       (1.1, 4.4)
     """
@@ -301,18 +141,20 @@ def seconds(training: Training, rates: Rates) -> dict[str, float]:
     if t.method == "s2net_sgd":
         rows = min(t.batch_size, t.pairs)
         times, whole = max(1, t.pairs // rows), 0.0
-        bookkeeping = t.terms * t.dim * rates.update + rows * rates.batch
+        bookkeeping = t.terms * t.dim * rates.update + rows * rates.batch  # a step of Adam has its gradient
+        gradient = 0.0
     else:
         rows, times, whole = t.pairs, 1, 1.0
         # The direction; then the history is written, and some steps along the direction are tried.
-        passes = _HISTORY_PASSES * 2 * t.history_size + 2 * _PASSES
+        passes = HISTORY_PASSES * 2 * t.history_size + 2 * PASSES
         bookkeeping = _FLOAT * t.terms * t.dim * passes * rates.byte
+        gradient = t.terms * t.dim * rates.gradient
     found = {
         "products": times * 6.0 * rows**2 * t.dim / rates.product / t.devices,
         "scores": times * rates.score * rows**2 / t.devices,
-        # Forward and back on two sides, and some passes over the embeddings.
-        "documents": times * (4.0 * rows * t.words * t.dim * rates.weight + 24 * _FLOAT * rows * t.dim * rates.byte)
-        / t.devices,
+        # Forward and back on two sides, and some passes over the embeddings; the gradient, whole on every device.
+        "documents": times * ((4.0 * rows * t.words * t.dim * rates.weight + 24 * _FLOAT * rows * t.dim * rates.byte)
+                              / t.devices + gradient),
         "bookkeeping": times * bookkeeping,
     }
     iteration = sum(found.values())

@@ -11,7 +11,7 @@ from jaxsim import estimate, records, report, report_scale
 from jaxsim.optim import Fit
 
 EXPERIMENTS = Path(__file__).resolve().parent.parent / "experiments"
-RATES = estimate.Rates(1e11, 4e-9, 2e-10, 3e-11, 3e-9, 1e-5)
+RATES = estimate.Rates(1e11, 4e-9, 2e-10, 1e-9, 3e-11, 3e-9, 1e-5)
 
 
 @pytest.fixture

@@ -70,15 +70,32 @@ def objective(params: Sides, batch: Batch) -> jax.Array:
     return losses.all_pairs_logistic(left, right, gamma=batch.gamma, groups=batch.groups, precision=batch.precision)
 
 
-def _documents(rows: scipy.sparse.csr_matrix, slots: int) -> Terms | Slices:
+def documents_of(rows: scipy.sparse.csr_matrix, slots: int) -> Terms | Slices:
+    """One side of a batch as the device likes it best.
+
+    Args:
+      rows: ``[batch_size, num_terms]``.
+      slots: room, the same for all batches: `largest_batch`.
+
+    Returns:
+      `Terms`, or `Slices` on a TPU.
+    """
     # Compressed rows are several times faster on CPU and GPU; a TPU has no kernel for them.
     if jax.default_backend() == "tpu":
         return terms_room.slices(rows, pad_slices=slots)
     return terms_room.from_scipy(rows, pad_nnz=slots)
 
 
-def _slots(counts: np.ndarray, batch_size: int) -> int:
-    """Room for the largest batch there can be: the sum of the longest documents."""
+def largest_batch(counts: np.ndarray, batch_size: int) -> int:
+    """Room for the largest batch there can be: the sum of the longest documents.
+
+    Args:
+      counts: ``[m]`` weights of each document.
+      batch_size: documents a batch.
+
+    Returns:
+      Slots of `documents_of`.
+    """
     if jax.default_backend() == "tpu":
         counts = -(-counts // 32)
     longest = int(np.sort(counts)[-batch_size:].sum())
@@ -168,7 +185,7 @@ def fit(
     start = checked_start(init, *some, activation=activation)
     groups = np.asarray(checked_groups(np.arange(m) if groups is None else groups, m))
     rows, lengths = zip(*map(_rows, (left, right)), strict=True)
-    slots = [_slots(counts, batch_size) for counts in lengths]
+    slots = [largest_batch(counts, batch_size) for counts in lengths]
     scale = jnp.asarray(gamma, some[0].values.dtype)
     per_epoch = m // batch_size
 
@@ -176,7 +193,7 @@ def fit(
         order = np.asarray(jax.random.permutation(epoch_key, m))
         for i in range(per_epoch):
             chosen = order[i * batch_size : (i + 1) * batch_size]
-            sides_ = [_documents(side(chosen), size) for side, size in zip(rows, slots, strict=True)]
+            sides_ = [documents_of(side(chosen), size) for side, size in zip(rows, slots, strict=True)]
             yield Batch(*sides_, scale, jnp.asarray(groups[chosen]), activation, precision)
 
     size = sum(leaf.size for leaf in jax.tree.leaves(start))

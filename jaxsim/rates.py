@@ -1,0 +1,189 @@
+"""Rates at which a device does the work of a training, measured in a few seconds on small pieces of the same shapes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse
+
+from jaxsim import optim, sweep, terms
+from jaxsim.methods import s2net_sgd
+from jaxsim.models.projection import Projection
+from jaxsim.optim import lbfgs
+
+if TYPE_CHECKING:
+    from jaxsim.estimate import Training
+
+_PROBED_PAIRS = 65_536  # columns of the probe of the loss, at most
+_PROBED_SCORES = 4_000_000  # scores that the probe takes, about
+_THIN = 8
+_PROBED_WEIGHTS = 50_000_000  # numbers of the projection that are probed, at most: more than any cache holds
+_PROBED_HISTORY = 500_000_000  # numbers, at most
+_PROBED_DOCS = 4_096
+_FEW = 8  # times fewer documents in the second probe, which tells what all have in common from what each takes
+_LARGER = 8  # times, on an accelerator, which hardly notices so little
+HISTORY_PASSES, PASSES = 3, 8  # of L-BFGS over its history, and over single vectors, to choose a direction
+_STEPS = 4  # of Adam that are timed together
+
+
+class Rates(NamedTuple):
+    """What a device does, measured.
+
+    Attributes:
+      product: operations a second of the loss's matrix products (two a multiplication with its addition).
+      score: seconds a score that is compared with its row and its column, but for the products.
+      weight: seconds a weight of a document and a dimension, in the products with the projection and back.
+      gradient: seconds a number of the projection, to read it and to write its gradient for both sides.
+      byte: seconds a byte that is read or written in a pass over arrays of the projection's size.
+      update: seconds a number of the projection in a step of Adam, its gradient included; 0 for L-BFGS.
+      batch: seconds on the host a pair of a batch.
+    """
+
+    product: float
+    score: float
+    weight: float
+    gradient: float
+    byte: float
+    update: float
+    batch: float
+
+
+def _typical(function: Callable, *arguments, repeats: int = 3) -> float:
+    """Median seconds of several calls, compiled before."""
+    jax.block_until_ready(function(*arguments))
+    found = []
+    for _ in range(repeats):
+        begun = time.perf_counter()
+        jax.block_until_ready(function(*arguments))
+        found.append(time.perf_counter() - begun)
+    return float(np.median(found))
+
+
+def block_seconds(pairs: int, dim: int, *, precision: str | None = None, block_size: int = 256) -> float:
+    """Seconds of a block of the loss with its gradients: ``[block_size, k]`` rows against ``[pairs, k]`` columns.
+
+    The sums over the columns are as large as in the training, so that what no cache holds is paid for here too.
+
+    Args:
+      pairs: ``m``.
+      dim: ``k``.
+      precision: as for `precision.matmul`.
+      block_size: rows of the block.
+
+    Returns:
+      Seconds, in the median of three runs of some blocks.
+
+    Example:
+      >>> block_seconds(64, 8) > 0
+      True
+    """
+    rows = min(block_size, pairs)
+    blocks = min(max(4, int(_PROBED_SCORES / (rows * pairs))), max(1, pairs // rows))
+    vectors = jnp.full((pairs, dim), 1 / np.sqrt(dim), jnp.float32)
+    columns = sweep.Side(vectors, jnp.ones(pairs, jnp.float32), jnp.arange(pairs, dtype=jnp.int32), None)
+    # A few scores are too soon done to be timed: the same rows several times, one after the other.
+    times = max(1, int(_PROBED_SCORES / (blocks * rows * pairs)))
+    some = jax.tree.map(lambda leaf: jnp.repeat(leaf[None, : blocks * rows], times, axis=0), columns)
+
+    @jax.jit
+    def run(some, all_):
+        return jax.lax.map(lambda one: sweep.sweep(one, all_, 1.0, rows, with_grad=True, precision=precision), some)
+
+    return _typical(run, some, columns) / (times * blocks)
+
+
+def _scale() -> int:
+    return 1 if jax.default_backend() == "cpu" else _LARGER
+
+
+def _probe(training: Training) -> tuple[scipy.sparse.csr_matrix, int]:
+    """Documents of the training's length over its vocabulary, and as many dimensions as the probe may hold."""
+    rng = np.random.default_rng(0)
+    docs, words = min(_PROBED_DOCS * _scale(), training.pairs), max(1, round(training.words))
+    # Terms by Zipf's law, as texts have them: whether weights are found in a cache depends on it. `from_scipy` sums
+    # what is drawn twice.
+    drawn = 50 * ((training.terms + 50) / 50) ** rng.random((docs, words)) - 50
+    rows = scipy.sparse.csr_matrix(
+        (np.ones(docs * words, np.float32), np.clip(drawn, 0, training.terms - 1).astype(np.int64).ravel(),
+         np.arange(docs + 1) * words), shape=(docs, training.terms))
+    return rows, max(1, min(training.dim, _PROBED_WEIGHTS * _scale() // training.terms))
+
+
+def _documents_seconds(rows: scipy.sparse.csr_matrix, dim: int) -> float:
+    """Of projecting documents, twice as two sides are, and of the gradient of the projection."""
+    documents, weights = terms.from_scipy(rows), jnp.ones((rows.shape[1], dim), jnp.float32)
+    embeddings = jnp.ones((documents.num_docs, dim), jnp.float32)
+
+    def both(weights, sides):
+        return sum(jnp.vdot(terms.project(side, weights), embeddings) for side in sides)
+
+    other = terms.from_scipy(rows[::-1])  # so that nothing is computed once for both
+    return _typical(jax.jit(jax.value_and_grad(both)), weights, (documents, other))
+
+
+def _update_seconds(num_terms: int, dim: int) -> float:
+    """Of a step of Adam on a batch of two short documents, a number of the projection."""
+    short = terms.from_scipy(scipy.sparse.csr_matrix(np.eye(2, num_terms, dtype=np.float32)))
+    batch = s2net_sgd.Batch(short, short, jnp.float32(1), jnp.arange(2, dtype=jnp.int32)[:, None])
+    start = Projection(jnp.ones((num_terms, dim), jnp.float32))
+    fit = optim.minimize_sgd(s2net_sgd.objective, start, lambda key: [batch] * _STEPS, key=jax.random.key(0),
+                             optimizer=optim.adam(1e-3, 4 * _STEPS), max_iter=4)
+    marks = [entry["seconds"] for entry in fit.history]
+    return float(np.median(np.diff(marks))) / _STEPS / (num_terms * dim)
+
+
+def _byte_seconds(size: int, history_size: int) -> float:
+    """Of what L-BFGS reads and writes to choose a direction: its history is larger than a cache, if one vector is not.
+
+    It is as large as the training's, which needs more memory than this, or 2 GB of it; one pair stands for Adam's.
+    """
+    size = min(size, _PROBED_HISTORY // (2 * history_size))
+    history, vector = jnp.ones((2 * history_size, size), jnp.float32), jnp.ones(size, jnp.float32)
+    products = jnp.eye(history_size)
+    given = history, products, products, jnp.int32(0), 0 * vector, 0 * vector, vector, vector
+    seconds = _typical(lbfgs.direction, *given)
+    return seconds / ((HISTORY_PASSES * 2 * history_size + PASSES) * vector.nbytes)
+
+
+def measure(training: Training) -> Rates:
+    """Measures the rates that a training will go at, on the default device; a few seconds.
+
+    Args:
+      training: its sizes.
+
+    Returns:
+      `Rates`.
+
+    Example:
+      >>> from jaxsim.estimate import Training
+      >>> measure(Training(pairs=100, terms=200, dim=8, words=10)).product > 0
+      True
+    """
+    pairs = training.pairs if training.method == "s2net" else min(training.batch_size, training.pairs)
+    some = max(2, min(pairs, _PROBED_PAIRS))
+    rows_at_once = min(training.block_size, some)
+    # Of few dimensions the products are hardly anything: what is left is the scores, their exponentials and slopes.
+    whole, thin = (block_seconds(some, k, precision=training.precision, block_size=training.block_size)
+                   for k in (_THIN + training.dim, _THIN))
+    rows, dim = _probe(training)
+    few = max(1, rows.shape[0] // _FEW)
+    some_seconds, all_seconds = (_documents_seconds(rows[:docs], dim) for docs in (few, rows.shape[0]))
+    slope = max(all_seconds - some_seconds, 1e-9) / max(rows.nnz - rows[:few].nnz, 1)
+    cut = min(training.batch_size, rows.shape[0])
+    chosen = np.random.default_rng(0).permutation(rows.shape[0])[:cut]
+    slots = s2net_sgd.largest_batch(np.diff(rows.indptr), cut)
+    host = _typical(lambda: [s2net_sgd.documents_of(rows[chosen], slots) for _ in range(2)])
+    return Rates(
+        product=6.0 * rows_at_once * some * training.dim / max(whole - thin, 1e-9),
+        score=thin / (rows_at_once * some),
+        weight=slope / (4 * dim),
+        gradient=max(all_seconds - slope * rows.nnz, 1e-9) / (training.terms * dim),
+        byte=_byte_seconds(training.terms * training.dim, training.history_size if training.method == "s2net" else 1),
+        update=0.0 if training.method == "s2net" else _update_seconds(training.terms, dim),
+        batch=host / cut,
+    )

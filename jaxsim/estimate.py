@@ -33,6 +33,7 @@ class Training:
       max_iter: iterations, or epochs.
       batch_size: pairs a batch of ``"s2net_sgd"``.
       devices: that share the documents of ``"s2net"``.
+      shard_terms: whether they share the projection and what is of its size too, as for `s2net.fit`.
       history_size: pairs of vectors that L-BFGS keeps.
       precision: of the loss's products, as for `precision.matmul`.
       block_size: rows a block of the loss, as for `s2net.fit`.
@@ -50,6 +51,7 @@ class Training:
     max_iter: int = 100
     batch_size: int = 256
     devices: int = 1
+    shard_terms: bool = False
     history_size: int = 10
     precision: str | None = None
     block_size: int = 256
@@ -99,9 +101,12 @@ def memory(training: Training) -> dict[str, int]:
                  "projection": 6 * projection,  # start, current, two moments, gradient, update
                  "history": 0, "loss": _loss_bytes(rows, t.dim, weights, 1, t.block_size)}
     else:
-        m = -(-t.pairs // t.devices)
+        m, held = -(-t.pairs // t.devices), t.devices if t.shard_terms else 1
+        projection = _FLOAT * -(-t.terms // held) * t.dim
+        # A device has all terms of its own documents, or its own terms of all documents.
+        pointers = -(-t.terms // held) + (t.pairs if t.shard_terms else m)
         found = {
-            "documents": 2 * _FLOAT * (4 * -(-t.nnz // t.devices) + t.terms + m),
+            "documents": 2 * _FLOAT * (4 * -(-t.nnz // t.devices) + pointers),
             # Start, current and next, their gradients, direction, and one for the search.
             "projection": 7 * projection, "history": 2 * t.history_size * projection,
             "loss": _loss_bytes(m, t.dim, -(-t.nnz // t.devices), t.devices, t.block_size),
@@ -147,12 +152,12 @@ def seconds(training: Training, rates: Rates) -> dict[str, float]:
         rows, times, whole = t.pairs, 1, 1.0
         # The direction; then the history is written, and some steps along the direction are tried.
         passes = HISTORY_PASSES * 2 * t.history_size + 2 * PASSES
-        bookkeeping = _FLOAT * t.terms * t.dim * passes * rates.byte
-        gradient = t.terms * t.dim * rates.gradient
+        size = t.terms * t.dim / (t.devices if t.shard_terms else 1)
+        bookkeeping, gradient = _FLOAT * size * passes * rates.byte, size * rates.gradient
     found = {
         "products": times * 6.0 * rows**2 * t.dim / rates.product / t.devices,
         "scores": times * rates.score * rows**2 / t.devices,
-        # Forward and back on two sides, and some passes over the embeddings; the gradient, whole on every device.
+        # Forward and back on two sides, and some passes over the embeddings; the gradient, on every device.
         "documents": times * ((4.0 * rows * t.words * t.dim * rates.weight + 24 * _FLOAT * rows * t.dim * rates.byte)
                               / t.devices + gradient),
         "bookkeeping": times * bookkeeping,

@@ -49,6 +49,9 @@ def test_memory_of_the_history_is_what_the_optimiser_keeps():
     both = [estimate.memory(dataclasses.replace(training, pairs=10_000, devices=d)) for d in (1, 4)]
     assert both[1]["loss"] < both[0]["loss"] / 2 and both[1]["documents"] < both[0]["documents"] / 3
     assert both[1]["history"] == both[0]["history"]
+    parted = estimate.memory(dataclasses.replace(training, pairs=10_000, devices=4, shard_terms=True))
+    assert parted["history"] == pytest.approx(both[1]["history"] / 4, rel=0.05)  # 13 of 50 terms
+    assert parted["projection"] == pytest.approx(both[1]["projection"] / 4, rel=0.05)
 
 
 def test_time_is_quadratic_in_pairs_for_all_of_them_and_linear_for_batches():

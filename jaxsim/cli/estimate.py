@@ -23,6 +23,7 @@ def estimate(
     epochs: Annotated[int, typer.Option(min=1, help="Epochs on batches.")] = 40,
     batch_size: Annotated[int, typer.Option(min=2, help="Pairs a batch.")] = 256,
     devices: Annotated[int, typer.Option(min=1, help="Devices that share all negatives, as fast as this one.")] = 1,
+    shard_terms: Annotated[bool, typer.Option("--shard-terms", help="They share the projection too.")] = False,
     precision: Annotated[Precision | None, typer.Option(help="Of the matrix products.")] = None,
     json: options.JsonOption = False,
 ) -> None:
@@ -37,7 +38,7 @@ def estimate(
     common = {"pairs": pairs, "terms": terms, "dim": dim, "words": words, "precision": precision and str(precision)}
     # Both are checked before anything is measured.
     trainings = {
-        "all negatives": room.Training(**common, max_iter=max_iter, devices=devices),
+        "all negatives": room.Training(**common, max_iter=max_iter, devices=devices, shard_terms=shard_terms),
         "batches": room.Training(**common, method="s2net_sgd", max_iter=epochs, batch_size=batch_size),
     }
     found = {name: _row(room, training) for name, training in trainings.items()}

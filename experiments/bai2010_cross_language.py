@@ -72,9 +72,10 @@ def projected(row: str):
 
         best, tried = best_of(table, [{"k": k, "noise": noise} for noise in fits for k in settings.ks if k <= most],
                               scorer)
-        config = {name: value for name, value in best.items() if value is not None}
-        score(table, row, functools.partial(scorer, best), config=config, dev={"map": max(o["map"] for o in tried)},
-              curve=[{name: value for name, value in one.items() if value is not None} for one in tried])
+        config, *tried = ({name: value for name, value in one.items() if value is not None} for one in (best, *tried))
+        score(table, row, functools.partial(scorer, best), config=config,
+              dev={"map": max(one["map"] for one in tried), "grid": tried},
+              curve=[one for one in tried if one.get("noise") == config.get("noise")])
         table.found[row] = {name: scorer(best, part) for name, part in table.parts.items()}
 
     return fill

@@ -67,19 +67,21 @@ def save(
         CARD: card.encode("utf-8", "surrogatepass"),
     }
     files = {name: hashlib.sha256(data).hexdigest() for name, data in contents.items() if name != CARD}
-    told = {"library": "jaxsim", "format": FORMAT, **config, "files": files}
-    told["digest"] = _digest(json.loads(json.dumps(told)))
-    contents[CONFIG] = (json.dumps(told, ensure_ascii=False, indent=1) + "\n").encode("utf-8", "surrogatepass")
+    contents[CONFIG] = sealed({"library": "jaxsim", "format": FORMAT, **config, "files": files})
     return replace_folder(folder, contents, marker=CONFIG)
 
 
-def replace_folder(folder: str | os.PathLike, contents: Mapping[str, bytes], *, marker: str) -> Path:
+def replace_folder(
+    folder: str | os.PathLike, contents: Mapping[str, bytes], *, marker: str, argument: str = "out", what: str = "model"
+) -> Path:
     """Writes files into a new folder beside ``folder`` and renames it into place.
 
     Args:
       folder: where; its parents are made.
       contents: path inside the folder -> bytes.
       marker: JSON file with ``"library": "jaxsim"`` that says that an existing folder is one that may be replaced.
+      argument: what messages call the folder.
+      what: what messages call that which it holds.
 
     Returns:
       The folder.
@@ -90,7 +92,7 @@ def replace_folder(folder: str | os.PathLike, contents: Mapping[str, bytes], *, 
     """
     folder = Path(folder)
     place = folder.resolve()
-    temporary = _beside(folder, marker)
+    temporary = _beside(folder, marker, argument, what)
     old = temporary.with_suffix(".old")
     try:
         for name, data in contents.items():
@@ -100,12 +102,12 @@ def replace_folder(folder: str | os.PathLike, contents: Mapping[str, bytes], *, 
                 file.flush()
                 os.fsync(file.fileno())
         os.chmod(temporary, 0o755)
-        if place.exists():
-            os.rename(place, old)
         try:
+            if place.exists():
+                os.rename(place, old)
             os.rename(temporary, place)
-        except OSError:
-            if old.exists():
+        except BaseException:  # Ctrl-C between the two as well
+            if old.exists() and not place.exists():
                 os.rename(old, place)
             raise
     finally:
@@ -115,24 +117,28 @@ def replace_folder(folder: str | os.PathLike, contents: Mapping[str, bytes], *, 
     return folder
 
 
-def check_place(folder: str | os.PathLike, *, marker: str = CONFIG) -> None:
+def check_place(
+    folder: str | os.PathLike, *, marker: str = CONFIG, argument: str = "out", what: str = "model"
+) -> None:
     """Makes sure that a folder can be written later, before any work is done; its parents are made.
 
     Args:
       folder: where `save` or `replace_folder` is to write.
       marker: as for `replace_folder`.
+      argument: as for `replace_folder`.
+      what: as for `replace_folder`.
 
     Raises:
       ValueError: if the place is a file, or a folder with other things in it.
       OSError: if nothing can be written there.
     """
-    _beside(Path(folder), marker).rmdir()
+    _beside(Path(folder), marker, argument, what).rmdir()
 
 
-def _beside(folder: Path, marker: str) -> Path:
+def _beside(folder: Path, marker: str, argument: str, what: str) -> Path:
     """A new temporary folder beside ``folder``, whose place must be free."""
     free = not folder.exists() or (folder.is_dir() and (_is_ours(folder / marker) or not any(folder.iterdir())))
-    checks.expect(free, "out", f"a new folder, or one that holds an older model of ours ({marker})", folder)
+    checks.expect(free, argument, f"a new folder, or one that holds an older {what} of ours ({marker})", folder)
     place = folder.resolve()
     place.parent.mkdir(parents=True, exist_ok=True)
     return Path(tempfile.mkdtemp(dir=place.parent, prefix=f".{place.name}.", suffix=".part"))
@@ -160,11 +166,7 @@ def load(folder: str | os.PathLike) -> tuple[dict[str, np.ndarray], dict[str, An
       FileNotFoundError: if the folder or a file of it is missing.
       ValueError: if a file was altered, or the folder is of another program or of a newer version.
     """
-    folder = Path(folder)
-    if not folder.is_dir():
-        old = next(iter(sorted(folder.absolute().parent.glob(f".{folder.name}.*.old"))), None)
-        got = "a file" if folder.exists() else "nothing" if old is None else f"nothing; an older model is at {old}"
-        raise FileNotFoundError(f"{folder}: expected a model folder, got {got}")
+    folder = _model_folder(folder)
     config = _config(folder)
     contents = {}
     for name, digest in config["files"].items():
@@ -180,10 +182,77 @@ def load(folder: str | os.PathLike) -> tuple[dict[str, np.ndarray], dict[str, An
         raise ValueError(f"{folder}: expected the tensors and vocabulary of a model, got {error}") from error
 
 
+def _model_folder(folder: str | os.PathLike) -> Path:
+    folder = Path(folder)
+    if not folder.is_dir():
+        old = next(iter(sorted(folder.absolute().parent.glob(f".{folder.name}.*.old"))), None)
+        got = "a file" if folder.exists() else "nothing" if old is None else f"nothing; an older model is at {old}"
+        raise FileNotFoundError(f"{folder}: expected a model folder, got {got}")
+    return folder
+
+
 def _config(folder: Path) -> dict[str, Any]:
     path = folder / CONFIG
     if not path.is_file():
         raise FileNotFoundError(f"{folder}: expected a model folder, got one without {CONFIG}")
+    config = unsealed(path, newest=FORMAT)
+    files = config.get("files")
+    listed = isinstance(files, dict) and {TENSORS, VOCABULARY} <= set(files)
+    listed = listed and all(Path(name).name == name for name in files)
+    checks.expect(listed, f"{path}: files", f"digests of {TENSORS} and {VOCABULARY}", files)
+    return config
+
+
+def digest(folder: str | os.PathLike) -> str:
+    """What tells a model from every other one: the digest of its configuration, which holds those of its files.
+
+    Args:
+      folder: as `save` wrote it.
+
+    Returns:
+      64 hexadecimal digits. The files themselves are not read; `load` compares them.
+
+    Raises:
+      FileNotFoundError: if there is no model.
+      ValueError: as `load`, of the configuration.
+    """
+    return _digest(_config(_model_folder(folder)))
+
+
+def sealed(config: Mapping[str, Any]) -> bytes:
+    """A configuration as a JSON file that holds its own digest.
+
+    Args:
+      config: JSON-compatible, with ``library`` and ``format``.
+
+    Returns:
+      The file's bytes.
+    """
+    told = {**config, "digest": _digest(json.loads(json.dumps(config)))}
+    return (json.dumps(told, ensure_ascii=False, indent=1) + "\n").encode("utf-8", "surrogatepass")
+
+
+def unsealed(path: Path, *, newest: int) -> dict[str, Any]:
+    """Reads a file of `sealed` and verifies it.
+
+    Args:
+      path: the file.
+      newest: the highest ``format`` that can be read.
+
+    Returns:
+      The configuration, its digest with it.
+
+    Raises:
+      OSError: if it cannot be read.
+      ValueError: if it was altered, or is of another program or a newer version.
+
+    Example:
+      >>> with tempfile.TemporaryDirectory() as place:
+      ...     path = Path(place) / "config.json"
+      ...     _ = path.write_bytes(sealed({"library": "jaxsim", "format": 1, "dim": 2}))
+      ...     unsealed(path, newest=1)["dim"]
+      2
+    """
     try:
         config = json.loads(path.read_bytes())
     except ValueError as error:
@@ -191,12 +260,8 @@ def _config(folder: Path) -> dict[str, Any]:
     ours = isinstance(config, dict) and config.get("library") == "jaxsim"
     checks.expect(ours, str(path), 'a configuration with "library": "jaxsim"', "another program's")
     version = config.get("format")
-    known = isinstance(version, int) and 1 <= version <= FORMAT
-    checks.expect(known, f"{path}: format", f"1 to {FORMAT} (install a newer jaxsim-text for newer models)", version)
-    files = config.get("files")
-    listed = isinstance(files, dict) and {TENSORS, VOCABULARY} <= set(files)
-    listed = listed and all(Path(name).name == name for name in files)
-    checks.expect(listed, f"{path}: files", f"digests of {TENSORS} and {VOCABULARY}", files)
+    known = isinstance(version, int) and 1 <= version <= newest
+    checks.expect(known, f"{path}: format", f"1 to {newest} (install a newer jaxsim-text for newer ones)", version)
     # Folders of earlier versions have no digest of their configuration.
     whole = config.get("digest", _digest(config)) == _digest(config)
     checks.expect(whole, str(path), "the configuration that was saved", "an altered one")

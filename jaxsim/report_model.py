@@ -1,4 +1,4 @@
-"""Pictures of one model: its training, its ROC on held-out pairs, and nearest neighbours before and after learning."""
+"""Pictures of one model: its training, dimensions, ROC on held-out pairs, and neighbours before and after learning."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from jaxsim import checks, metrics, record_history, records, report_figures, report_neighbours
+from jaxsim import checks, metrics, record_history, records, report_dimensions, report_figures, report_neighbours
 from jaxsim.data.pairs import Pairs
 from jaxsim.model import Model
 from jaxsim.report_figures import Panel
@@ -73,22 +73,23 @@ class Sides:
 def write(
     folder: str | os.PathLike, model: Model, pairs: Pairs, labels: np.ndarray | None = None, *, examples: int = 20
 ) -> dict[str, Path]:
-    """Writes ``training.svg``, ``roc.svg`` and ``neighbours.html``.
+    """Writes ``training.svg``, ``dimensions.svg``, ``roc.svg`` and ``neighbours.html``.
 
     The ROC is of the cosine of mates against that of all other texts of the pairs (of at most 2,000 pairs, evenly
     spaced), or of the pairs' own labels. Beside the model stand its term weights without any learning.
 
     Args:
-      folder: made if it is not there; files of these names are replaced, and a training curve that an earlier call left
-        is removed if this model has none.
+      folder: made if it is not there; files of these names are replaced, and a curve that an earlier call left is
+        removed if this model has none.
       model: the model.
       pairs: held-out pairs, left texts queries and right texts documents.
       labels: ``[len(pairs)]`` numbers, above 0 for texts that belong together; all do unless given.
       examples: queries on the page, evenly spaced, at most.
 
     Returns:
-      ``training``, ``roc`` and ``neighbours`` -> path; without ``training`` where the model keeps no history of it (a
-      closed form, or a folder of an older version).
+      ``training``, ``dimensions``, ``roc`` and ``neighbours`` -> path; without ``training`` where the model keeps no
+      history of it (a closed form, or a folder of an older version), and without ``dimensions`` where those have no
+      order (S2Net).
 
     Raises:
       ValueError: for fewer than two pairs, pairs without a mate or without others, or a damaged history.
@@ -102,12 +103,13 @@ def write(
       >>> model = train(known.take(range(200)), Settings(method="opca", dim=20))
       >>> with tempfile.TemporaryDirectory() as folder:
       ...     [path.name for path in write(folder, model, known.take(range(200, 240))).values()]
-      ['roc.svg', 'neighbours.html']
+      ['dimensions.svg', 'roc.svg', 'neighbours.html']
     """
     checks.positive_int(examples, "examples")
     checks.expect(len(pairs) > 1, pairs.name, "at least two pairs", len(pairs))
     files = {
         "training.svg": training(model),
+        "dimensions.svg": report_dimensions.draw(model, pairs, labels, untrained=UNTRAINED),
         "roc.svg": roc(model, pairs, labels),
         "neighbours.html": neighbours(model, pairs, labels, examples=examples).encode(),
     }

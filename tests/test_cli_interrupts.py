@@ -1,11 +1,13 @@
-"""Training that is killed or stopped and goes on, and pipes that close."""
+"""Training that is killed or stopped and goes on, Ctrl-C in every command, and pipes that close."""
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 from command_line import OPCA, refused, run
@@ -67,7 +69,8 @@ def test_ctrl_c_says_how_to_go_on_and_without_resume_training_starts_anew(folder
     monkeypatch.setattr(checkpoints, "save", stop)
     assert cli.main(S2NET) == cli.INTERRUPTED
     err = capsys.readouterr().err
-    assert "model.checkpoint: stopped here; the same command with --resume goes on" in err and "interrupted" in err
+    assert "model.checkpoint: stopped here; the same command with --resume goes on" in err
+    assert err.splitlines()[-1].startswith("jaxsim: interrupted")
     assert not os.path.exists("model")
     assert "none.tsv" in refused(capsys, *S2NET, "--pairs", "none.tsv") and os.path.exists("model.checkpoint")
     assert cli.main([*S2NET, "--batch-size", "0", "--max-iter", "2"]) == 0
@@ -76,6 +79,72 @@ def test_ctrl_c_says_how_to_go_on_and_without_resume_training_starts_anew(folder
     os.mkdir("model.checkpoint")
     (folder / "model.checkpoint" / "thesis.txt").write_text("years of work")
     assert "model.checkpoint: expected a folder of checkpoints, got one with ['thesis.txt']" in refused(capsys, *S2NET)
+
+
+@pytest.mark.parametrize(("where", "words", "kept"), [
+    ("jaxsim.training.train", ["train", "--pairs", "pairs.tsv", "--out", "out", *OPCA],
+     "nothing was written to out"),
+    ("jaxsim.model.Model.encode_document", ["encode", "--model", "MODEL", "--input", "texts.txt"], ""),
+    ("jaxsim.model.Model.encode_document", ["encode", "--model", "MODEL", "--input", "texts.txt", "--output", "x.npy"],
+     "nothing was written to x.npy"),
+    ("jaxsim.model.Model.pair_similarity", ["similarity", "--model", "MODEL", "a", "b"], ""),
+    ("jaxsim.retrieval.top_k", ["search", "--model", "MODEL", "--documents", "texts.txt", "--query", "x"], ""),
+    ("jaxsim.index.encode", ["search", "--model", "MODEL", "--documents", "texts.txt", "--query", "x", "--index", "i"],
+     "nothing was written to i"),
+    ("jaxsim.mates.per_query", ["evaluate", "--model", "MODEL", "--pairs", "pairs.tsv"], ""),
+    ("jaxsim.trec.run_lines", ["evaluate", "--model", "MODEL", "--queries", "texts.tsv", "--documents", "texts.tsv",
+                               "--qrels", "qrels", "--run-out", "run"], "nothing was written to run"),
+    ("jaxsim.records.write_bytes", ["evaluate", "--model", "MODEL", "--pairs", "pairs.tsv", "--figures", "."],
+     "every file in . is whole; the same command draws all of them"),
+    ("jaxsim.records.write_bytes", ["report", "--model", "MODEL", "--pairs", "pairs.tsv", "--out", "."],
+     "every file in . is whole; the same command draws all of them"),
+    ("jaxsim.report.generate", ["report"], "every file is whole; the same command makes all of them"),
+    ("jaxsim.io.os.fsync", ["export", "--model", "MODEL", "--to", "word2vec", "--out", "v"],
+     "nothing was written to v"),
+    ("jaxsim.data.fetching.fetch", ["data", "europarl_release", "--fetch", "--root", "."],
+     "files that are there are whole; the same command fetches the others"),
+    ("jaxsim.estimate.measure", ["estimate", "--pairs", "9"], ""),
+    ("jaxsim.demo.run", ["demo"], ""),
+])  # fmt: skip
+def test_ctrl_c_is_one_line_and_status_2(where, words, kept, trained, folder, capsys, monkeypatch):
+    (folder / "texts.tsv").write_text("1\tsparse matrix\n2\trandom seed\n")
+    (folder / "qrels").write_text("1 0 1 1\n")
+    before = sorted(os.listdir())
+
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(where, stop)
+    capsys.readouterr()
+    assert cli.main([trained if word == "MODEL" else word for word in words]) == cli.INTERRUPTED == 2
+    out, err = capsys.readouterr()
+    assert not out and "Traceback" not in err and sorted(os.listdir()) == before
+    line = err.splitlines()[-1]
+    assert line == "jaxsim: interrupted" + f"; {kept}" * bool(kept)
+
+
+STOPPED = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever the shell of the tests does with it
+from jaxsim import __main__
+__main__.run()
+"""
+
+
+@pytest.mark.programs
+def test_a_signal_while_a_command_waits_leaves_no_half_of_a_file(trained, folder):
+    environment = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(jaxsim.__file__))}
+    words = [sys.executable, "-c", STOPPED, "encode", "--model", trained, "--output", "x.jsonl"]
+    with subprocess.Popen(words, env=environment, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        process.stdin.write("sparse matrix\n" * 1100)  # a batch is written, the next one is not whole
+        process.stdin.flush()
+        begun = time.monotonic()
+        while not list(folder.glob(".x.jsonl.*.part")) and time.monotonic() < begun + 120:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 2
+        assert process.stderr.read() == "jaxsim: interrupted; nothing was written to x.jsonl\n"
+    assert sorted(os.listdir()) == ["pairs.tsv", "texts.txt"]
 
 
 def test_pipes_in_a_shell(trained, folder):

@@ -103,7 +103,8 @@ def test_evaluate_draws_figures(trained, folder, capsys):
     plain = run(capsys, *words)
     assert cli.main([*words, "--figures", "figures", "--examples", "3"]) == 0
     out, err = capsys.readouterr()
-    assert out == f"{plain}roc: figures/roc.svg\nneighbours: figures/neighbours.html\n"
+    drawn = "dimensions: figures/dimensions.svg\nroc: figures/roc.svg\nneighbours: figures/neighbours.html\n"
+    assert out == plain + drawn
     assert "figures: no training curve, this model keeps no history" in err
     page = (folder / "figures" / "neighbours.html").read_text()
     assert "3 of the 40 queries of pairs.tsv" in page and page.count("<h2") == 3 and "opca: mate at rank" in page
@@ -121,6 +122,28 @@ def test_evaluate_draws_figures(trained, folder, capsys):
     assert f"s2net (AUC {told['auc']:.4f})" in drawn and "untrained (AUC" in drawn
     page = (folder / "figures" / "neighbours.html").read_text()
     assert "20 of the 20 queries of labelled.tsv" in page and "of 40 documents" in page
+
+
+def test_report_draws_what_evaluate_draws(trained, folder, capsys):
+    words = ["--model", trained, "--pairs", "pairs.tsv", "--examples", 3]
+    run(capsys, "evaluate", *words, "--figures", "figures")
+    assert cli.main(["report", *map(str, words), "--out", "new/deep"]) == 0
+    out, err = capsys.readouterr()
+    names = ["dimensions.svg", "roc.svg", "neighbours.html"]
+    assert out.splitlines() == [f"new/deep/{name}" for name in names]
+    assert err == "new/deep: no training curve, this model keeps no history of its training (only S2Net does)\n"
+    for name in names:
+        assert (folder / "new" / "deep" / name).read_bytes() == (folder / "figures" / name).read_bytes()
+    run(capsys, "train", "--pairs", "pairs.tsv", "--out", "model", "--dim", 5, "--max-iter", 2, "--dev", 0.2)
+    (folder / "labelled.csv").write_text("text,page,ok\n" + "".join(
+        f'"{a}","{b}",{i % 2}\n' for i, (a, b) in enumerate(zip(LEFT, RIGHT, strict=True))))  # fmt: skip
+    words = ["report", "--model", "model", "--pairs", "labelled.csv", "--left", "text", "--right", "page", "--label",
+             "ok", "--out", "new/deep"]  # fmt: skip
+    assert cli.main(words) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines() == [f"new/deep/{name}" for name in ("training.svg", "roc.svg", "neighbours.html")]
+    assert "new/deep: no curve of dimensions, those of this model have no order" in err
+    assert not (folder / "new" / "deep" / "dimensions.svg").exists()  # that of the other model
 
 
 def test_encode_streams_lines_and_keeps_blank_ones(trained, folder, capsys, monkeypatch):
@@ -225,6 +248,16 @@ def _bare(model):
     (["evaluate", "--model", "MODEL", "--pairs", "pairs.tsv", "--figures", "texts.txt/f"], "texts.txt/f: Not a dir"),
     (["evaluate", "--model", "MODEL", "--pairs", "pairs.tsv", "--examples", "3"], "--examples: expected nothing, w"),
     (["evaluate", "--run", "x", "--qrels", "y", "--figures", "f"], "--figures: expected nothing, with --run, got f"),
+    (["report", "--model", "MODEL"], "--pairs: expected a value, with --model, got none"),
+    (["report", "--pairs", "pairs.tsv", "--out", "f"], "--model: expected a value, with --pairs, got none"),
+    (["report", "--model", "MODEL", "--pairs", "pairs.tsv", "--out", "f", "--check"], "--check: expected nothing, wi"),
+    (["report", "--model", "MODEL", "--pairs", "pairs.tsv", "--out", "f", "--figures", "g"], "--figures: expected n"),
+    (["report", "--label", "3"], "--label: expected nothing, without --model, got 3"),
+    (["report", "--check", "--examples", "3"], "--examples: expected nothing, without --model, got 3"),
+    (["report", "--model", "MODEL", "--pairs", "pairs.tsv", "--out", "texts.txt"], "texts.txt: Not a directory"),
+    (["report", "--model", "MODEL", "--pairs", "one.tsv", "--out", "f"], "one.tsv: expected at least two pairs, got 1"),
+    (["report", "--model", "MODEL", "--pairs", "empty", "--out", "f"], "empty: expected pairs, got an empty file"),
+    (["report", "--model", "bert", "--pairs", "pairs.tsv", "--out", "f"], "bert: expected a model folder, got nothing"),
     (["export", "--model", "MODEL", "--to", "fasttext", "--out", "x"], "Invalid value for '--to'"),
 ])  # fmt: skip
 def test_bad_input_is_one_line_and_status_2(words, message, trained, folder, capsys):

@@ -92,9 +92,10 @@ def test_train_on_your_pairs(shell):
     assert int(shown[0]) > 100
     assert shown[1].startswith("dev (") and "untrained" in shown[1] and "accuracy" in shown[2]
     assert [line.split("\t")[0] for line in shown[3].splitlines()] == ["1", "2", "3"] * 2
-    assert np.load(work / "documents.npy").shape[0] == 20 and -1 <= float(shown[4]) <= 1
-    assert "s2net" in shown[5] and (work / "model").is_dir() and not (work / "model.checkpoint").exists()
-    figures = {line.split(": ")[1] for line in shown[6].splitlines() if line.startswith(("training", "roc", "neigh"))}
+    assert shown[4] == shown[3] and (work / "documents.index" / "index.json").is_file()
+    assert np.load(work / "documents.npy").shape[0] == 20 and -1 <= float(shown[5]) <= 1
+    assert "s2net" in shown[6] and (work / "model").is_dir() and not (work / "model.checkpoint").exists()
+    figures = set(shown[7].split())
     assert figures == {f"figures/{path.name}" for path in (work / "figures").iterdir()} and len(figures) == 3
 
 

@@ -36,7 +36,8 @@ ROOMS = (
     (6, {"records", "record_schema", "record_history", "environment", "report", "report_tables", "report_figures",
          "report_curves", "report_neighbours", "report_scale", "report_terms", "papers"}),
     (7, {"training", "estimator", "rates", "estimate"}),
-    (7, {"report_model"}),
+    (7, {"report_model", "report_dimensions"}),
+    (7, {"index"}),
     (7, {"export", "export_onnx"}),
     (8, {"cli", "demo", "experiments", "__init__", "__main__"}),
 )

@@ -10,10 +10,19 @@ import numpy as np
 import pytest
 from sklearn import metrics as peer
 
-from jaxsim import metrics, record_history, report_figures, report_model, report_neighbours, text
+from jaxsim import (
+    mates,
+    metrics,
+    record_history,
+    report_dimensions,
+    report_figures,
+    report_model,
+    report_neighbours,
+    text,
+)
 from jaxsim.data import pairs
 from jaxsim.model import Model
-from jaxsim.models.projection import Projection
+from jaxsim.models.projection import Projection, truncate
 
 WORDS = text.Vocabulary(("cat", "dog", "fish", "bird", "cow"), np.array([2, 3, 2, 1, 1]), 10)
 HISTORY = {"step": [0, 1, 2, 3], "loss": [0.5, 0.2, 0.1, 0.05], "validation": [0.6, 0.8, 0.7, 0.8]}
@@ -112,6 +121,32 @@ def test_many_pairs_are_sampled_evenly(model, monkeypatch):
     assert belong.reshape(3, 3).tolist() == np.eye(3, dtype=bool).tolist()
 
 
+# Dimensions
+
+
+def test_scores_of_the_first_dimensions_are_those_of_shorter_models(rng):
+    first, second = (Projection(jnp.asarray(rng.normal(size=(5, 3)), jnp.float32)) for _ in range(2))
+    for params in (first, (first, second)):
+        model = Model(WORDS, params, languages=("en", "es"), method="cca")
+        found = dict(report_dimensions.scores(model, PAIRS))
+        assert list(found) == [1, 2, 3]
+        for k, score in found.items():
+            shorter = Model(WORDS, truncate(params, k), languages=("en", "es"))
+            sides = shorter.vectors(PAIRS.left, side="query"), shorter.vectors(PAIRS.right, side="document")
+            assert score == pytest.approx(mates.scores(*sides)["mrr"], rel=1e-6)
+
+
+def test_dimensions_are_drawn_where_they_have_an_order(model, rng):
+    closed = Model(WORDS, model.params, languages=("en", "es"), method="opca")
+    drawn = report_dimensions.draw(closed, PAIRS)
+    assert b">opca<" in drawn and b">untrained<" in drawn and b"MRR (of 5 pairs)" in drawn
+    assert b"MRR (of 2 pairs)" in report_dimensions.draw(closed, PAIRS, np.array([1, 0, 2, 0, -1]))
+    one = Model(WORDS, truncate(model.params, 1), languages=("en", "es"), method="opca")
+    for given, labels in ((model, None), (one, None), (closed, np.array([1, 0, 0, 0, 0])), (closed, np.zeros(5)),
+                          (Model(WORDS, None, method="opca"), None)):  # fmt: skip
+        assert report_dimensions.draw(given, PAIRS, labels) is None
+
+
 # Figures
 
 
@@ -201,8 +236,10 @@ def test_write_replaces_its_files_and_leaves_no_older_curve(model, tmp_path):
     report_model.write(folder, model, PAIRS)
     assert before == {path.name: path.read_bytes() for path in folder.iterdir()}
     closed = Model(WORDS, model.params, languages=("en", "es"), method="opca")
-    assert set(report_model.write(folder, closed, PAIRS)) == {"roc", "neighbours"}
+    assert set(report_model.write(folder, closed, PAIRS)) == {"dimensions", "roc", "neighbours"}
     assert not (folder / "training.svg").exists()
+    assert set(report_model.write(folder, Model(WORDS, None, languages=("en", "es")), PAIRS)) == {"roc", "neighbours"}
+    assert not (folder / "dimensions.svg").exists()
     (folder / "training.svg").write_text("<svg>mine</svg>")
     report_model.write(folder, closed, PAIRS)
     assert (folder / "training.svg").read_text() == "<svg>mine</svg>"

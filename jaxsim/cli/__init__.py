@@ -1,12 +1,13 @@
 """The command line, `jaxsim` or `python -m jaxsim`.
 
 Results go to stdout, progress and errors to stderr. Bad input is one line that names the file or the option, with exit
-status 2; `--debug` shows the traceback instead.
+status 2; `--debug` shows the traceback instead. Ctrl-C is one line too, that says what is kept, with exit status 2.
 """
 
 from __future__ import annotations
 
-from jaxsim.cli import corpora, estimate, evaluate, project, train, use  # noqa: F401  (each adds its commands to the app)
+# Each adds its commands to the app.
+from jaxsim.cli import corpora, estimate, evaluate, project, search, train, use  # noqa: F401
 from jaxsim.cli.output import CLOSED
 from jaxsim.cli.program import INTERRUPTED, app, entry, main
 

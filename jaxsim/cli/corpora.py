@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from jaxsim.cli import options
-from jaxsim.cli.output import flush, show, show_json
+from jaxsim.cli.output import flush, keeping, show, show_json
 from jaxsim.cli.program import app
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ def data(
         return
     new = root is not None and not root.is_dir()  # made by `fetch`, or refused there
     before = set() if new else _there(corpus, root)
-    paths = fetching.fetch(name, root=root)
+    with keeping("files that are there are whole; the same command fetches the others"):
+        paths = fetching.fetch(name, root=root)
     folder = paths[0].parent if paths else None
     _show(corpus, folder, catalogue.status(name, folder), json, fetched=set(corpus.files) - before)
 

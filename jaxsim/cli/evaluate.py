@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from jaxsim.cli import options
-from jaxsim.cli.output import naming, replacing, say, show_json, show_result
+from jaxsim.cli import options, pictures
+from jaxsim.cli.output import replacing, say, show_json, show_result
 from jaxsim.cli.program import app
 
 if TYPE_CHECKING:
@@ -32,9 +30,9 @@ def evaluate(
     qrels: Annotated[str | None, options.file("Judgements: lines `query 0 document grade`.")] = None,
     run: Annotated[str | None, options.file("A run to judge: `query Q0 document rank score name`.")] = None,
     run_out: Annotated[Path | None, options.file("Write the run, 1,000 documents a query.")] = None,
-    figures: Annotated[Path | None, options.folder("With --pairs: write training.svg, roc.svg and neighbours.html "
-                                                   "here; files of these names are replaced.")] = None,
-    examples: Annotated[int | None, typer.Option(min=1, help="Queries in neighbours.html, 20 unless given.")] = None,
+    figures: Annotated[Path | None, options.folder("With --pairs: draw here what `jaxsim report --model` "
+                                                   "draws.")] = None,
+    examples: pictures.ExamplesOption = None,
     format: options.FormatOption = None,
     left: options.LeftOption = None,
     right: options.RightOption = None,
@@ -47,8 +45,7 @@ def evaluate(
     both directions averaged. With --label: the area under the ROC curve (AUC) and the largest F1 of the cosine.
     Test collections: MAP, MRR, precision and NDCG of the first 10, over queries that have a relevant document.
 
-    With --figures, the training curve (where the model keeps one), the ROC beside that of bare term weights, and a page
-    of nearest neighbours before and after learning.
+    With --figures, pictures of the model as well, as `jaxsim report --model` makes them.
     """
     from jaxsim import checks, trec
 
@@ -68,13 +65,12 @@ def evaluate(
     options.one_stdin(pairs=pairs, queries=queries, documents=documents, qrels=qrels, run=run)
     drawn: dict[str, str] = {}
     if pairs is not None:
-        if figures is not None and figures.exists() and not figures.is_dir():
-            raise NotADirectoryError(20, "Not a directory", str(figures))
+        pictures.check_place(figures)
         trained = _load(model)
         table = options.read_table(pairs, "--pairs", trained.languages, format, left, right, label)
         result = _pairs(trained, table)
         if figures is not None:
-            drawn = _figures(trained, table, figures, examples or 20)
+            drawn = pictures.draw(trained, table, figures, examples)
     else:
         judged = trec.read_qrels(qrels)
         if run is None:
@@ -118,17 +114,6 @@ def _pairs(model: Model, table: Table) -> dict[str, Any]:
     sides = model.vectors(pairs.left, side="query"), model.vectors(pairs.right, side="document")
     values = mates.per_query(*sides)
     return _means({name: np.reshape(value, (2, -1)).mean(axis=0) for name, value in values.items()}, "pairs")
-
-
-def _figures(model: Model, table: Table, folder: Path, examples: int) -> dict[str, str]:
-    """Writes the figures; their paths by name."""
-    from jaxsim import report_model
-
-    with naming(folder):
-        found = report_model.write(folder, model, table.pairs, table.labels, examples=examples)
-    if "training" not in found:
-        say(f"{folder}: no training curve, this model keeps no history of its training (only S2Net does)")
-    return {name: str(path) for name, path in found.items()}
 
 
 def _search(model: Model, queries: str, documents: str, qrels: Qrels) -> tuple[Run, Qrels]:

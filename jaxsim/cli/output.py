@@ -102,6 +102,62 @@ def naming(path: Path) -> Iterator[None]:
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
+def nothing_written(path: Path) -> str:
+    """What the line about Ctrl-C says of a file or folder that is replaced as a whole.
+
+    Args:
+      path: as the user wrote it.
+
+    Returns:
+      A few words.
+    """
+    return f"nothing was written to {path}"
+
+
+@contextlib.contextmanager
+def keeping(what: str) -> Iterator[None]:
+    """Lets the line about Ctrl-C say what is kept; what a block inside this one says comes first.
+
+    Args:
+      what: what is kept, or how to go on.
+
+    Example:
+      >>> try:
+      ...     with keeping("nothing was written to model"):
+      ...         raise KeyboardInterrupt
+      ... except KeyboardInterrupt as error:
+      ...     interruption(error)
+      'jaxsim: interrupted; nothing was written to model'
+    """
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        explain(error, what)
+        raise
+
+
+def explain(error: KeyboardInterrupt, what: str) -> None:
+    """Adds to Ctrl-C what is kept, unless that was said already.
+
+    Args:
+      error: the exception on its way to `program.main`.
+      what: what is kept, or how to go on.
+    """
+    error.args = error.args or (what,)
+
+
+def interruption(error: KeyboardInterrupt) -> str:
+    """The line about Ctrl-C.
+
+    Args:
+      error: the exception, with what `explain` added.
+
+    Returns:
+      The line.
+    """
+    return "; ".join(["jaxsim: interrupted", *map(str, error.args[:1])])
+
+
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
     """Writes a file beside its place and renames it, so that no half of it is ever there.
@@ -134,6 +190,10 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         if not special:
             with naming(path):
                 os.replace(temporary, place)
+    except KeyboardInterrupt as error:
+        if not special:
+            explain(error, nothing_written(path))
+        raise
     finally:
         if not special:
             temporary.unlink(missing_ok=True)

@@ -8,13 +8,29 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import typer
+from typer.core import TyperGroup
 
-from jaxsim.cli.output import flush, say, show
+from jaxsim.cli.output import flush, interruption, say, show
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+INTERRUPTED = 2
+"""Exit status after Ctrl-C."""
+_TYPERS = 130  # of Typer itself, for a Ctrl-C before the command began
 
-INTERRUPTED = 130
-"""Exit status after Ctrl-C, 128 + SIGINT."""
+
+class _Interrupted(Exception):
+    """Ctrl-C on its way through the library of commands, which would print a line and a status of its own."""
+
+
+class _Commands(TyperGroup):
+    def invoke(self, ctx):
+        """Runs the command."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            raise _Interrupted(interruption(error)) from error
+
+
+app = typer.Typer(cls=_Commands, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
 @app.callback(help="Learned text similarity: train a projection from pairs of documents and compare it with baselines.",
@@ -34,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
       arguments: Words after the program's name; those of this process if None.
 
     Returns:
-      The exit status: 0, 1 where a check found a difference, 2 for bad input, 130 after Ctrl-C, 141 if nobody reads
+      The exit status: 0, 1 where a check found a difference, 2 for bad input and after Ctrl-C, 141 if nobody reads
       stdout any more (`| head`).
 
     Raises:
@@ -54,16 +70,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         flush()
     except typer.Exit as error:
         status = error.exit_code
+    except _Interrupted as error:
+        say(str(error))
+        return INTERRUPTED
     except (KeyboardInterrupt, typer.Abort):
-        status = INTERRUPTED
+        status = _TYPERS
     except Exception as error:
         message = _message(error)
         if debug or message is None:
             raise
         say(f"jaxsim: {message}")
         return 2
-    if status == INTERRUPTED:
-        say("jaxsim: interrupted")
+    if status == _TYPERS:
+        say(interruption(KeyboardInterrupt()))
+        return INTERRUPTED
     return status
 
 

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from jaxsim.cli import options
-from jaxsim.cli.output import naming, say, show_json, show_result
+from jaxsim.cli.output import explain, naming, nothing_written, say, show_json, show_result
 from jaxsim.cli.program import app
 
 _METHODS = ("s2net", "opca", "cca", "cl-lsi", "lsa", "log-tfidf", "tfidf")
@@ -91,9 +91,10 @@ def train(
         model = replace(model, training={**model.training, "command": _command(context)})
         with naming(out):
             model.save(out)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         if checkpoint is not None and _is_checkpoint(checkpoint):
-            say(f"{checkpoint}: stopped here; the same command with --resume goes on")
+            explain(error, f"{checkpoint}: stopped here; the same command with --resume goes on")
+        explain(error, nothing_written(out))
         raise
     if checkpoint is not None and checkpoint.is_dir():
         shutil.rmtree(checkpoint)

@@ -1,4 +1,4 @@
-"""Commands that use a model: `encode`, `similarity`, `search` and `export`."""
+"""Commands that use a model: `encode`, `similarity` and `export`; `search` has a file of its own."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from jaxsim.cli import options
-from jaxsim.cli.output import flush, naming, replacing, say, show, show_json, show_result
+from jaxsim.cli.output import flush, keeping, naming, nothing_written, replacing, say, show, show_json, show_result
 from jaxsim.cli.program import app
 
 if TYPE_CHECKING:
     import numpy as np
 
     from jaxsim.model import Model
-    from jaxsim.vectors import Vectors
 
 Target = StrEnum("Target", {name.upper().replace("-", "_"): name
                             for name in ("sentence-transformers", "model2vec", "word2vec", "onnx")})  # fmt: skip
@@ -64,7 +63,7 @@ def encode(
     checks.expect(given, "--side", "query or document (this model encodes left and right texts "
                   "differently)", "neither")
     encoder = trained.encode_query if side == options.Side.QUERY else trained.encode_document
-    texts = (text for _, text in _texts(input, column))
+    texts = (text for _, text in texts_of(input, column))
     vectors = (encoder(batch, normalize=normalize) for batch in streams.batches(texts, _BATCH))
     if output == "-":
         for rows in vectors:
@@ -130,13 +129,13 @@ def similarity(
     checks.expect(given, "similarity", "two texts, or --pairs", got)
     trained = load(model)
     if pairs is None:
-        value = _rounded(trained.pair_similarity(texts[:1], texts[1:])[0])
+        value = rounded(trained.pair_similarity(texts[:1], texts[1:])[0])
         return show_json({"similarity": value}) if json else show(f"{value:.6f}")
     table = options.read_table(pairs, "--pairs", trained.languages, format, left, right)
     values = []
     for start in range(0, len(table.pairs), _BATCH):
         part = slice(start, start + _BATCH)
-        found = map(_rounded, trained.pair_similarity(table.pairs.left[part], table.pairs.right[part]))
+        found = map(rounded, trained.pair_similarity(table.pairs.left[part], table.pairs.right[part]))
         if json:
             values += found
             continue
@@ -147,103 +146,34 @@ def similarity(
         show_json({"similarity": values})
 
 
-def _rounded(value: float) -> float:
+def rounded(value: float) -> float:
+    """A score as it is printed.
+
+    Args:
+      value: the score.
+
+    Returns:
+      Six digits, without a zero that is negative.
+    """
     return round(float(value), 6) + 0.0
 
 
-@app.command(epilog="\b\nExample, one document a line:\n"
-                    "  jaxsim search --model model --documents texts.txt --query 'invert a matrix' --k 3\n"
-                    "  jaxsim search --model model --documents pages.jsonl --column body --queries queries.txt --json")
-def search(
-    model: options.ModelOption,
-    documents: Annotated[str, options.file("Documents (right texts), one a line; - for stdin.")],
-    query: Annotated[str | None, typer.Option(metavar="TEXT", help="What to look for (a left text).")] = None,
-    queries: Annotated[str | None, options.file("Queries, one a line; - for stdin.")] = None,
-    column: Annotated[str | None, options.column("The documents are JSON, their text is under this key.")] = None,
-    k: Annotated[int, typer.Option(min=1, help="Documents a query.")] = 10,
-    terms: Annotated[float, typer.Option(min=0.0, max=1.0, help="Weight of the words themselves beside what was "
-                                         "learned: 0 is the model alone, 1 the words alone.")] = 0.0,
-    json: options.JsonOption = False,
-) -> None:
-    """Find the nearest documents of queries. Prints lines of rank, score, line number and text, tabs between them.
+def texts_of(source: str, column: str | None) -> Iterator[tuple[int, str]]:
+    """Texts of a file; says so if lines of JSON are taken as they are.
 
-    With --queries, a line `query`, its number and its text stands before the results of each. With --json, every query
-    is one line.
+    Args:
+      source: a path, or ``"-"``.
+      column: the key of the text, for JSON.
+
+    Yields:
+      Line number, from 1, and text.
     """
-    from jaxsim import checks, retrieval
-    from jaxsim.data import streams
-
-    checks.expect((query is None) != (queries is None), "--query, --queries", "one of them",
-                  "neither" if query is None else "both")
-    options.one_stdin(documents=documents, queries=queries)
-    trained = load(model)
-    numbers, texts = _columns(_texts(documents, column))
-    checks.expect(len(texts) > 0, streams.name(documents), "documents", "an empty file")
-    wanted = [query] if queries is None else _columns(streams.texts(queries))[1]
-    checks.expect(len(wanted) > 0, "--queries", "at least one query", f"an empty file ({queries})")
-    sides = mixed(trained, wanted, "query", terms), mixed(trained, texts, "document", terms)
-    kind = retrieval.cosine if sides[0].dense is None or sides[0].sparse is None else retrieval.dot
-    scores, found = retrieval.top_k(*sides, k=min(k, len(texts)), similarity=kind)
-    for i, text in enumerate(wanted):
-        if not scores[i].any():
-            where = f" among left texts ({trained.languages[0]})" * trained.two_sided
-            say(f"query {i + 1}: no word of it is known{where}, or in the documents; all scores are 0")
-        results = [{"rank": rank, "score": _rounded(score), "line": numbers[row], "text": texts[row]}
-                   for rank, (score, row) in enumerate(zip(scores[i], found[i], strict=True), start=1)]  # fmt: skip
-        if json:
-            show_json({"query": text, "results": results})
-            continue
-        if queries is not None:
-            show(f"query\t{i + 1}\t{_one_line(text)}")
-        for row in results:
-            show(f"{row['rank']}\t{row['score']:.6f}\t{row['line']}\t{_one_line(row['text'])}")
-
-
-def _texts(source: str, column: str | None) -> Iterator[tuple[int, str]]:
-    """Numbers and texts; says so if lines of JSON are taken as they are."""
     from jaxsim.data import streams
 
     for number, text in streams.texts(source, column=column):
         if number == 1 and column is None and text.startswith('{"') and text.rstrip().endswith("}"):
             say(f"{streams.name(source)}: JSON is read as text, keys and all; --column KEY reads what is under a key")
         yield number, text
-
-
-def _columns(rows: Iterable[tuple[int, str]]) -> tuple[list[int], list[str]]:
-    numbers, texts = [], []
-    for number, text in rows:
-        numbers.append(number)
-        texts.append(text)
-    return numbers, texts
-
-
-def _one_line(text: str) -> str:
-    return text.replace("\r", " ").replace("\n", " ")
-
-
-def mixed(model: Model, texts: list[str], side: str, weight: float) -> Vectors:
-    """Vectors of a model, of its bare terms, or of both in one.
-
-    Args:
-      model: the model.
-      texts: the texts.
-      side: ``"query"`` or ``"document"``.
-      weight: of the terms, in [0, 1].
-
-    Returns:
-      `Vectors`; with both parts, their inner product is the mean of the two cosines with these weights.
-    """
-    from jaxsim import terms
-    from jaxsim.text import unit_rows
-    from jaxsim.vectors import Vectors, unit
-
-    if model.params is None or weight == 0:
-        return model.vectors(texts, side=side)
-    rows = unit_rows(model.term_vectors(texts, side=side))
-    if weight == 1:
-        return Vectors(sparse=terms.from_scipy(rows))
-    dense = unit(model.vectors(texts, side=side).dense) * (1 - weight) ** 0.5
-    return Vectors(dense, terms.from_scipy(rows * weight**0.5))
 
 
 @app.command(epilog="\b\nExample:\n  jaxsim export --model model --to sentence-transformers --out exported\n"
@@ -258,7 +188,7 @@ def export(
     from jaxsim import export as program
 
     trained = load(model)
-    with naming(out):
+    with naming(out), keeping(nothing_written(out)):
         told = program.export(trained, str(to), out)
     if json:
         return show_json(told)

@@ -1,0 +1,52 @@
+"""Pictures of one model, which `report` and `evaluate` draw."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from jaxsim.cli.output import keeping, naming, say
+
+if TYPE_CHECKING:
+    from jaxsim.data.tables import Table
+    from jaxsim.model import Model
+
+ExamplesOption = Annotated[int | None, typer.Option(min=1, help="Queries in neighbours.html, 20 unless given.")]
+
+
+def check_place(folder: Path | None) -> None:
+    """Refuses a folder that is none, before any work is done.
+
+    Args:
+      folder: where `draw` is to write, or None.
+
+    Raises:
+      NotADirectoryError: if something else is there.
+    """
+    if folder is not None and folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(20, "Not a directory", str(folder))
+
+
+def draw(model: Model, table: Table, folder: Path, examples: int | None) -> dict[str, str]:
+    """Writes the pictures; says which cannot be drawn of this model.
+
+    Args:
+      model: the model.
+      table: pairs unseen in its training.
+      folder: made if it is not there.
+      examples: queries on the page of neighbours; 20 if None.
+
+    Returns:
+      Path of each picture by its name.
+    """
+    from jaxsim import report_model
+
+    with naming(folder), keeping(f"every file in {folder} is whole; the same command draws all of them"):
+        found = report_model.write(folder, model, table.pairs, table.labels, examples=examples or 20)
+    if "training" not in found:
+        say(f"{folder}: no training curve, this model keeps no history of its training (only S2Net does)")
+    if "dimensions" not in found:
+        say(f"{folder}: no curve of dimensions, those of this model have no order, or are fewer than two")
+    return {name: str(path) for name, path in found.items()}

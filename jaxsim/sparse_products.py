@@ -7,7 +7,7 @@ of a sum only in `sampled`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +16,7 @@ from jax.experimental import sparse as jsparse
 from jaxsim.precision import EVALUATION
 
 _BLOCK = 128
+_MOST_BLOCKS = 32  # each is a program of its own: the cores share what is not in a loop
 _WIDE = 768  # columns; below, copying the blocks costs what they save
 _SAMPLED_NUMBERS = 2**20  # of each side, gathered at a time: what the processor keeps near
 
@@ -59,11 +60,7 @@ def in_blocks(function: Callable[[jax.Array], jax.Array], dense: jax.Array) -> j
     """
 
     def blocked(whole: jax.Array) -> jax.Array:
-        def put(found: jax.Array, start, part: jax.Array) -> jax.Array:
-            return jax.lax.dynamic_update_slice_in_dim(found, function(part), start, 1)
-
-        shape = jax.eval_shape(function, whole)
-        return _over_blocks(put, jnp.zeros(shape.shape, shape.dtype), whole)
+        return jnp.concatenate([function(part) for (part,) in _blocks(whole)], axis=1)
 
     return _on_cpu(blocked, function, dense)
 
@@ -98,10 +95,7 @@ def sampled(indices: jax.Array, indptr: jax.Array, left: jax.Array, right: jax.A
         return jax.lax.map(some, jnp.arange(blocks) * size).reshape(-1)[:slots]
 
     def blocked(one: jax.Array, other: jax.Array) -> jax.Array:
-        def add(found: jax.Array, start, *parts: jax.Array) -> jax.Array:
-            return found + products(*parts)
-
-        return _over_blocks(add, jnp.zeros(slots, jnp.result_type(one, other)), one, other)
+        return sum(products(*parts) for parts in _blocks(one, other))
 
     return jnp.where(jnp.arange(slots) < indptr[-1], _on_cpu(blocked, products, left, right), 0)
 
@@ -112,15 +106,9 @@ def _on_cpu(blocked: Callable, whole: Callable, *dense: jax.Array) -> jax.Array:
     return jax.lax.platform_dependent(*dense, cpu=blocked, default=whole)
 
 
-def _over_blocks(step: Callable, found: jax.Array, *dense: jax.Array) -> jax.Array:
-    """``step(found, start, *blocks)`` for every block of columns; the last may be narrower."""
+def _blocks(*dense: jax.Array) -> Iterator[tuple[jax.Array, ...]]:
+    """Matrices of as many columns, a block of them at a time; the last may be narrower."""
     columns = dense[0].shape[1]
-    whole = columns // _BLOCK
-
-    def one(number, found):
-        start = number * _BLOCK
-        return step(found, start, *(jax.lax.dynamic_slice_in_dim(part, start, _BLOCK, 1) for part in dense))
-
-    found = jax.lax.fori_loop(0, whole, one, found)
-    rest = whole * _BLOCK
-    return found if rest == columns else step(found, rest, *(part[:, rest:] for part in dense))
+    width = _BLOCK if columns <= _BLOCK * _MOST_BLOCKS else 16 * -(-columns // (16 * _MOST_BLOCKS))  # whole registers
+    for start in range(0, columns, width):
+        yield tuple(part[:, start : start + width] for part in dense)

@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxsim import checks, mates
 from jaxsim.data import pairs
-from jaxsim.training import METHODS, Settings, train
+from jaxsim.training import GRADED, METHODS, Settings, train
 
 try:
     from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -22,7 +22,8 @@ except ImportError as error:
 
 __all__ = ["TextProjection"]
 
-_PROJECTIONS = tuple(name for name, fit in METHODS.items() if fit is not None)
+# SSI makes no dense vectors alone, and y has no grades.
+_PROJECTIONS = tuple(name for name, fit in METHODS.items() if fit is not None and name not in ("ssi", *GRADED))
 
 
 class TextProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

@@ -132,6 +132,8 @@ def rows(model: Model) -> tuple[np.ndarray, ...]:
 def _exportable(model: Model, to: str) -> tuple[str, ...]:
     """The terms of a model that a folder of this format can hold; others are refused."""
     checks.expect(model.params is not None, "model", "one with a projection", f"bare term weights ({model.method})")
+    checks.expect(not model.bilinear, "model", "one with a projection alone (no other tool has the words in its score)",
+                  f"W = UᵀV + b·I ({model.method})")
     checks.expect(to == "onnx" or model.activation == "none", "model.activation", "none (a table of word vectors has "
                   "no function after the average; onnx has)", model.activation)
     for language in model.languages:

@@ -23,8 +23,9 @@ from safetensors.numpy import save as bytes_from_tensors
 
 from jaxsim import checks
 
-FORMAT = 1
-"""Version of the folder's layout. Readers take this one and older ones."""
+FORMAT = 2
+"""Newest version of the folder's layout, of bilinear models. Readers take it and older ones; what 1 can hold is still
+written as 1, for older readers."""
 
 CONFIG, TENSORS, VOCABULARY, CARD = "config.json", "model.safetensors", "vocabulary.json", "README.md"
 
@@ -36,6 +37,7 @@ def save(
     config: Mapping[str, Any],
     vocabulary: Sequence[str],
     card: str,
+    layout: int = 1,
 ) -> Path:
     """Writes a model folder, replacing an older model of that name.
 
@@ -45,6 +47,7 @@ def save(
       config: JSON-compatible settings; ``format``, ``library``, ``files`` and ``digest`` are added.
       vocabulary: terms in the order of the tensors' rows.
       card: Markdown for people.
+      layout: the version of the folder's layout, the oldest that has room for it.
 
     Returns:
       The folder.
@@ -67,7 +70,7 @@ def save(
         CARD: card.encode("utf-8", "surrogatepass"),
     }
     files = {name: hashlib.sha256(data).hexdigest() for name, data in contents.items() if name != CARD}
-    contents[CONFIG] = sealed({"library": "jaxsim", "format": FORMAT, **config, "files": files})
+    contents[CONFIG] = sealed({"library": "jaxsim", "format": layout, **config, "files": files})
     return replace_folder(folder, contents, marker=CONFIG)
 
 

@@ -160,31 +160,35 @@ def encode(params, sides: tuple[Terms, Terms], *, activation: Callable | None = 
     return left, right
 
 
-def per_query(left: Vectors, right: Vectors) -> dict[str, np.ndarray]:
+def per_query(
+    left: Vectors, right: Vectors, *, similarity: Callable = retrieval.cosine
+) -> dict[str, np.ndarray]:
     """Scores of every query of both directions, ties as errors (002 §3.2).
 
     Args:
       left: documents of one side.
       right: their mates.
+      similarity: `retrieval.cosine` or `retrieval.dot`.
 
     Returns:
       ``accuracy`` and ``mrr``, each ``[2 m]``: left to right, then right to left.
     """
-    ranks = np.concatenate(retrieval.mate_ranks(left, right))
+    ranks = np.concatenate(retrieval.mate_ranks(left, right, similarity=similarity))
     return {"accuracy": (ranks == 1).astype(np.float64), "mrr": 1.0 / ranks}
 
 
-def scores(left: Vectors, right: Vectors) -> dict[str, float]:
+def scores(left: Vectors, right: Vectors, *, similarity: Callable = retrieval.cosine) -> dict[str, float]:
     """Means of `per_query`: top-1 accuracy and mean reciprocal rank, both directions averaged.
 
     Args:
       left: documents of one side.
       right: their mates.
+      similarity: as for `per_query`.
 
     Returns:
       ``{"accuracy": …, "mrr": …}``.
     """
-    return {name: float(values.mean()) for name, values in per_query(left, right).items()}
+    return {name: float(values.mean()) for name, values in per_query(left, right, similarity=similarity).items()}
 
 
 def by_source(left: Vectors, right: Vectors, sources: np.ndarray) -> dict[str, dict[str, float]]:

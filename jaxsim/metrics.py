@@ -7,6 +7,7 @@ Every function takes ``scores`` (higher is better) and ``labels`` of the same sh
 **Ties.** `reciprocal_rank`, `accuracy_at_1` (mates) and `rank_loss`: a tie is an error. `auc`: a tie is one half.
 `max_f1`, `tpr_at_fpr`, `roc_curve`: documents of equal score enter together, because a threshold cannot part them.
 `precision_at`, `average_precision`, `ndcg`: equal scores are taken in order of their index, the lower first.
+`spearman`: ties share the mean of their ranks.
 
 **Lists without a relevant document** score 0 in `precision_at`, `average_precision`, `ndcg` and `max_f1`, as in
 trec_eval, and are refused by `auc` and `tpr_at_fpr`, which are undefined there. Infinite scores are legal, NaN is not.
@@ -33,6 +34,7 @@ __all__ = [
     "rank_loss",
     "reciprocal_rank",
     "roc_curve",
+    "spearman",
     "tpr_at_fpr",
 ]
 
@@ -220,6 +222,38 @@ def accuracy_at_1(scores, target):
       [1.0, 0.0]
     """
     return (_mate_ranks(scores, target) == 1).astype(np.float64)
+
+
+def spearman(scores, labels):
+    r"""Spearman's rank correlation of scores with grades: Pearson's correlation of their ranks.
+
+    .. math:: \frac{\sum_i (r_i - \bar r)(s_i - \bar s)}{\sqrt{\sum_i (r_i - \bar r)^2 \sum_i (s_i - \bar s)^2}}
+
+    Args:
+      scores: ``[..., n]`` real; equal ones share the mean of their ranks.
+      labels: ``[..., n]`` real grades, in the same way.
+
+    Returns:
+      A float, or one value for each leading index, in [-1, 1]; 0 where all scores or all grades are equal, since
+      nothing is put in order there.
+
+    Raises:
+      ValueError: On unequal shapes, NaN or an empty list.
+
+    Example:
+      >>> round(float(spearman([0.1, 0.2, 0.9, 0.3], [0, 1, 5, 5])), 4)
+      0.9487
+    """
+    ranks = [np.apply_along_axis(_mean_ranks, -1, values) for values in checks.score_lists(scores, labels)]
+    first, second = (one - one.mean(axis=-1, keepdims=True) for one in ranks)
+    length = np.sqrt(np.sum(first**2, axis=-1) * np.sum(second**2, axis=-1))
+    return np.clip(np.sum(first * second, axis=-1) / np.where(length > 0, length, 1.0), -1, 1)
+
+
+def _mean_ranks(values: np.ndarray) -> np.ndarray:
+    """Ranks from 1 by rising value, equal values the mean of theirs."""
+    _, place, number = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(number) - (number - 1) / 2)[place]
 
 
 def _ordered(scores: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -13,10 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sp
 
-from jaxsim import checks, io, retrieval, terms, text, vectors
-from jaxsim.models import projection
+from jaxsim import checks, io, model_parts, retrieval, terms, text, vectors
+from jaxsim.models.bilinear import Bilinear
 from jaxsim.models.projection import Projection
-from jaxsim.precision import EVALUATION
 from jaxsim.vectors import Vectors
 
 WEIGHTINGS: dict[str, Callable[..., sp.csr_matrix]] = {
@@ -34,47 +33,59 @@ class Model:
 
     Attributes:
       vocabulary: terms with their document frequencies.
-      params: `Projection`; a pair of them where queries and documents have their own; None for bare term weights.
+      params: `Projection`; a pair of them where queries and documents have their own; a pair of `Bilinear`, the sides
+        of W = UᵀV + D (SSI); None for bare term weights.
       weighting: name in `WEIGHTINGS`.
       activation: name in `ACTIVATIONS`.
       languages: language codes of queries and documents, which choose the word splitters.
       method: what it was trained by, for people.
       training: counts, settings, dev metric, command and history of the training, for people; JSON-compatible.
+      strongest: terms of a text that the low-rank part of W sees at most; None for all. Of `Bilinear` alone.
     """
 
     vocabulary: text.Vocabulary
-    params: Projection | tuple[Projection, Projection] | None
+    params: model_parts.Params
     weighting: str = "log_tf_idf"
     activation: str = "none"
     languages: tuple[str, str] = ("en", "en")
     method: str = "unknown"
     training: dict[str, Any] = field(default_factory=dict)
+    strongest: int | None = None
 
     def __post_init__(self):
         """Checks that the parts fit each other."""
         checks.expect(self.weighting in WEIGHTINGS, "weighting", f"one of {', '.join(WEIGHTINGS)}", self.weighting)
         checks.expect(self.activation in ACTIVATIONS, "activation", f"one of {', '.join(ACTIVATIONS)}", self.activation)
         checks.expect(len(self.languages) == 2, "languages", "two language codes", self.languages)
-        for side in self._sides():
-            shape = tuple(side.weights.shape)
-            fits = len(shape) == 2 and shape[0] == len(self.vocabulary)
-            checks.expect(fits, "params", f"weights of {len(self.vocabulary)} terms (as vocabulary)", shape)
+        model_parts.check(self.params, len(self.vocabulary))
+        checks.whole(self.strongest, "strongest", 1, or_none=True)
+        plain = not self.bilinear or self.activation == "none"
+        checks.expect(plain, "activation", "none, for W = UᵀV + D", self.activation)
 
-    def _sides(self) -> tuple[Projection, ...]:
-        if self.params is None:
-            return ()
-        return (self.params,) if isinstance(self.params, Projection) else tuple(self.params)
+    @property
+    def _sides(self) -> tuple[Projection, ...] | tuple[Bilinear, ...]:
+        return model_parts.sides(self.params)
+
+    @property
+    def bilinear(self) -> bool:
+        """Whether a score is qᵀWd, W = UᵀV + D (SSI): vectors have a dense and a sparse part."""
+        return bool(self._sides) and isinstance(self._sides[0], Bilinear)
+
+    @property
+    def scorer(self) -> Callable:
+        """What compares `vectors`: `retrieval.dot` for W = UᵀV + D, else `retrieval.cosine`."""
+        return retrieval.dot if self.bilinear else retrieval.cosine
 
     @property
     def dim(self) -> int:
-        """Length of a vector; the number of terms where there is no projection."""
-        return int(self._sides()[0].weights.shape[1]) if self._sides() else len(self.vocabulary)
+        """Length of a vector (of its dense part); the number of terms where there is no projection."""
+        return int(self._sides[0].weights.shape[1]) if self._sides else len(self.vocabulary)
 
     @property
     def two_sided(self) -> bool:
         """Whether queries and documents are encoded differently."""
         first, second = map(text.tokenizer, self.languages)
-        return len(self._sides()) == 2 or first is not second
+        return len(self._sides) == 2 or first is not second
 
     def term_vectors(self, texts: Sequence[str], *, side: str = "document") -> sp.csr_matrix:
         """Weighted term vectors, before any projection.
@@ -97,7 +108,7 @@ class Model:
         return WEIGHTINGS[self.weighting](counts, self.vocabulary.df, self.vocabulary.num_docs)
 
     def vectors(self, texts: Iterable[str], *, side: str = "document", batch_size: int = _BATCH) -> Vectors:
-        """What `retrieval` takes: dense for projections, sparse for bare term weights.
+        """What `retrieval` takes: dense for projections, sparse for bare term weights, both for W = UᵀV + D.
 
         Args:
           texts: ``n`` strings.
@@ -112,23 +123,23 @@ class Model:
         """
         checks.positive_int(batch_size, "batch_size")
         checks.expect(not isinstance(texts, str), "texts", "a list of strings", "one string")
-        texts = list(texts)
-        if self.params is None:
-            return Vectors(sparse=terms.from_scipy(self.term_vectors(texts, side=side)))
-        return Vectors(dense=jnp.asarray(self._dense(texts, side, batch_size)))
+        dense, sparse = self._parts(list(texts), side, batch_size)
+        return Vectors(None if dense is None else jnp.asarray(dense),
+                       None if sparse is None else terms.from_scipy(sparse))
 
-    def _dense(self, texts: list[str], side: str, batch_size: int) -> np.ndarray:
-        params = self._sides()[-1 if side == "document" else 0]
-        found = np.zeros((len(texts), self.dim), np.float32)
-        for start in range(0, len(texts), batch_size):
+    def _parts(self, texts: list[str], side: str, batch_size: int) -> tuple[np.ndarray | None, sp.csr_matrix | None]:
+        """The dense and the sparse part of the vectors, on the host."""
+        if self.params is None:
+            return None, self.term_vectors(texts, side=side)
+        params = self._sides[-1 if side == "document" else 0]
+        found, sparse = np.zeros((len(texts), self.dim), np.float32), []
+        for start in range(0, max(len(texts), 1), batch_size):
             rows = self.term_vectors(texts[start : start + batch_size], side=side)
-            # Sizes go up in powers of two, so that few programs are compiled for batches of any length.
-            docs = _power_of_two(rows.shape[0])
-            documents = terms.from_scipy(rows, pad_docs=docs, pad_nnz=_power_of_two(rows.nnz))
-            with jax.default_matmul_precision(EVALUATION):
-                encoded = _encode(params, documents, self.activation)
-            found[start : start + batch_size] = np.asarray(encoded)[: rows.shape[0]]
-        return found
+            if self.bilinear:
+                rows, whole = model_parts.rows_seen(params, rows, self.strongest)
+                sparse.append(whole)
+            found[start : start + batch_size] = model_parts.project(params.weights, rows, ACTIVATIONS[self.activation])
+        return found, sp.vstack(sparse, format="csr") if sparse else None
 
     def encode(self, texts: str | Iterable[str], *, normalize: bool = False, batch_size: int = _BATCH) -> np.ndarray:
         """Vectors of texts.
@@ -142,8 +153,8 @@ class Model:
           ``[k]`` for one string, else ``[n, k]``, float32.
 
         Raises:
-          ValueError: for models whose two sides differ (`encode_query` and `encode_document` serve them), for bare
-            term weights (`vectors` serves them), and for texts that are not strings.
+          ValueError: for models whose two sides differ (`encode_query` and `encode_document` serve them), as
+            `expect_projection`, and for texts that are not strings.
 
         Example:
           >>> words = text.Vocabulary(("cat", "dog"), np.array([1, 1]), 2)
@@ -151,6 +162,7 @@ class Model:
           >>> model.encode(["cat", "dog dog dog", "bird"]).tolist()
           [[1.0, 0.0], [0.0, 2.0], [0.0, 0.0]]
         """
+        self.expect_projection()
         checks.expect(not self.two_sided, "model", "one with equal sides (or encode_query, encode_document)",
                       "one that encodes queries and documents differently")
         return self._encoded(texts, "document", normalize, batch_size)
@@ -163,18 +175,28 @@ class Model:
         """Vectors of documents, the right side of the pairs; arguments and result of `encode`."""
         return self._encoded(texts, "document", normalize, batch_size)
 
-    def _encoded(self, texts, side: str, normalize: bool, batch_size: int) -> np.ndarray:
+    def expect_projection(self) -> None:
+        """Refuses models whose vectors are no dense arrays.
+
+        Raises:
+          ValueError: for bare term weights and for W = UᵀV + D; `vectors`, `similarity` and `search` serve both.
+        """
         checks.expect(self.params is not None, "model", "one with a projection (or vectors, for term weights)",
                       f"bare term weights ({self.method})")
+        checks.expect(not self.bilinear, "model", "one with a projection alone (or search and similarity)",
+                      f"W = UᵀV + b·I ({self.method}), whose score needs the words too")
+
+    def _encoded(self, texts, side: str, normalize: bool, batch_size: int) -> np.ndarray:
+        self.expect_projection()
         checks.positive_int(batch_size, "batch_size")
         many = [texts] if isinstance(texts, str) else list(texts)
-        found = self._dense(many, side, batch_size)
+        found = self._parts(many, side, batch_size)[0]
         if normalize:
             found = np.array(vectors.unit(found))
         return found[0] if isinstance(texts, str) else found
 
     def similarity(self, queries: str | Sequence[str], documents: str | Sequence[str]) -> np.ndarray:
-        """Cosine of every query with every document; 0 where either has no known words.
+        """Cosine (qᵀWd for SSI) of every query with every document; 0 where either has no known words.
 
         Args:
           queries: one string or ``n``.
@@ -194,12 +216,12 @@ class Model:
         ]
         found = np.zeros((sides[0].num_docs, sides[1].num_docs), np.float32)
         if found.size:
-            found = np.asarray(retrieval.cosine(*sides)(np.arange(sides[0].num_docs)), np.float32)
+            found = np.asarray(self.scorer(*sides)(np.arange(sides[0].num_docs)), np.float32)
         found = found[0] if isinstance(queries, str) else found
         return found[..., 0] if isinstance(documents, str) else found
 
     def pair_similarity(self, queries: Sequence[str], documents: Sequence[str]) -> np.ndarray:
-        """Cosine of every query with the document of its own row; 0 where either has no known words.
+        """Cosine (qᵀWd for SSI) of every query with the document of its own row; 0 where either has no known words.
 
         Args:
           queries: ``n`` strings.
@@ -209,17 +231,17 @@ class Model:
           ``[n]`` float32.
         """
         checks.expect(len(queries) == len(documents), "documents", f"{len(queries)} (as queries)", len(documents))
-        left, right = (
-            (self.term_vectors(texts, side=side) if self.params is None else self._dense(list(texts), side, _BATCH))
-            .astype(np.float64) for texts, side in ((queries, "query"), (documents, "document"))
-        )  # fmt: skip
-        both, *squares = (np.asarray((a.multiply(b) if sp.issparse(a) else a * b).sum(axis=1)).ravel()
-                          for a, b in ((left, right), (left, left), (right, right)))  # fmt: skip
+        left, right = (self._parts(list(texts), side, _BATCH)
+                       for texts, side in ((queries, "query"), (documents, "document")))  # fmt: skip
+        both = model_parts.inner(left, right)
+        if self.bilinear:
+            return both.astype(np.float32)
+        squares = model_parts.inner(left, left), model_parts.inner(right, right)
         norm = np.sqrt(squares[0]) * np.sqrt(squares[1])
         return np.divide(both, norm, out=np.zeros_like(both), where=norm > 0).clip(-1, 1).astype(np.float32)
 
     def search(self, queries: Sequence[str], documents: Vectors, *, k: int = 10) -> tuple[np.ndarray, np.ndarray]:
-        """The ``k`` nearest documents of every query by cosine, exactly.
+        """The ``k`` nearest documents of every query by cosine (for SSI by qᵀWd), exactly.
 
         Args:
           queries: ``n`` strings.
@@ -229,7 +251,7 @@ class Model:
         Returns:
           ``(scores, indices)``, ``[n, k]``, the best first; ties go to the lower index.
         """
-        return retrieval.top_k(self.vectors(queries, side="query"), documents, k=k)
+        return retrieval.top_k(self.vectors(queries, side="query"), documents, k=k, similarity=self.scorer)
 
     def save(self, path: str | os.PathLike) -> Path:
         """Writes the model as a folder: safetensors, vocabulary, configuration, and a README for people.
@@ -244,14 +266,16 @@ class Model:
           ValueError: if something else is there.
           OSError: if it cannot be written; what was there is as it was.
         """
-        names = ("weights",) if len(self._sides()) == 1 else ("query_weights", "document_weights")
-        tensors = {name: np.asarray(side.weights) for name, side in zip(names, self._sides(), strict=False)}
-        tensors["df"] = np.asarray(self.vocabulary.df, np.int64)
+        tensors = model_parts.to_tensors(self.params) | {"df": np.asarray(self.vocabulary.df, np.int64)}
         config = {
             "method": self.method, "dim": self.dim, "weighting": self.weighting, "activation": self.activation,
             "languages": list(self.languages), "num_docs": self.vocabulary.num_docs, "training": self.training,
         }  # fmt: skip
-        return io.save(path, tensors=tensors, config=config, vocabulary=self.vocabulary.terms, card=self.card())
+        if self.bilinear:
+            config["strongest"] = self.strongest
+        layout = model_parts.BILINEAR if self.bilinear else model_parts.PROJECTIONS
+        return io.save(path, tensors=tensors, config=config, vocabulary=self.vocabulary.terms, card=self.card(),
+                       layout=layout)  # fmt: skip
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> Model:
@@ -270,11 +294,8 @@ class Model:
         tensors, config, words = io.load(path)
         try:
             vocabulary = text.Vocabulary(tuple(words), tensors["df"], config["num_docs"])
-            sides = [Projection(jnp.asarray(tensors[name])) for name in ("weights", "query_weights", "document_weights")
-                     if name in tensors]
-            params = None if not sides else sides[0] if len(sides) == 1 else tuple(sides)
-            return cls(vocabulary, params, config["weighting"], config["activation"], tuple(config["languages"]),
-                       config["method"], config["training"])
+            return cls(vocabulary, model_parts.from_tensors(tensors), config["weighting"], config["activation"],
+                       tuple(config["languages"]), config["method"], config["training"], config.get("strongest"))
         except KeyError as error:
             raise ValueError(f"{path}: expected a model with {error}, got one without") from error
 
@@ -284,35 +305,4 @@ class Model:
         Returns:
           Markdown.
         """
-        shown = {name: value for name, value in self.training.items() if name != "history"}  # as long as the training
-        told = "\n".join(f"- {name}: {value}" for name, value in shown.items()) or "- not recorded"
-        call = 'model.encode(["a text", "another"])'
-        if self.two_sided:
-            call = 'model.encode_query(["a text"])  # and encode_document for the other side'
-        if self.params is None:
-            call = 'model.vectors(["a text", "another"])'
-        shape = "term weights" if self.params is None else checks.counted(self.dim, "dimension")
-        return (
-            f"# Text similarity model ({self.method}, {shape})\n\n"
-            f"{checks.counted(len(self.vocabulary), 'term')}, weighted by {self.weighting}; cosine similarity. "
-            f"Languages: {self.languages[0]} (queries), {self.languages[1]} (documents). Words that it has not seen "
-            "are ignored; a text without known words has the zero vector and similarity 0.\n\n"
-            f"```python\nfrom jaxsim import Model\n\nmodel = Model.load(\"path/to/this/folder\")\n{call}\n"
-            'model.similarity("a text", "another")\n```\n\n'
-            f"## Training\n\n{told}\n"
-        )
-
-
-def _power_of_two(size: int) -> int:
-    return 1 << max(size - 1, 0).bit_length()
-
-
-@jax.jit
-def _project(params: Projection, documents: terms.Terms) -> jax.Array:
-    return projection.encode(params, documents).dense
-
-
-def _encode(params: Projection, documents: terms.Terms, activation: str) -> jax.Array:
-    dense = _project(params, documents)
-    function = ACTIVATIONS[activation]
-    return dense if function is None else function(dense)
+        return model_parts.card(self)

@@ -142,8 +142,9 @@ def training(model: Model) -> bytes | None:
     last = history["step"][-1]
     # As the optimisers do: the first of the best.
     best = max(record_history.points(history, "validation"), key=lambda point: point[1], default=(last, None))[0]
+    score = "Spearman" if "spearman" in model.training.get("dev", {}) else "MRR"
     return report_figures.training({model.method: history}, title=f"Training of {model.method}: {best} of {last} kept",
-                                   score="MRR (held-out pairs)", xlabel="iteration, or epoch in batches")
+                                   score=f"{score} (held-out pairs)", xlabel="iteration, or epoch in batches")
 
 
 def roc(model: Model, pairs: Pairs, labels: np.ndarray | None = None) -> bytes:
@@ -168,7 +169,8 @@ def roc(model: Model, pairs: Pairs, labels: np.ndarray | None = None) -> bytes:
     chance = [(x, x) for x in (np.linspace(0, 1, 2) if least == 0 else np.geomspace(least, 1, 50)).tolist()]
     panel = Panel(series, f"false positive rate (of {others:,} pairs)", f"true positive rate (of {positive:,} pairs)",
                   xscale="linear" if least == 0 else "log", reference={"chance (AUC 0.5)": chance})  # fmt: skip
-    return report_figures.panels([panel], title="ROC of the cosine, texts that belong together against others")
+    title = f"ROC of the {_score(model)}, texts that belong together against others"
+    return report_figures.panels([panel], title=title)
 
 
 def scores(model: Model, pairs: Pairs, labels: np.ndarray | None = None) -> tuple[dict[str, np.ndarray], np.ndarray]:
@@ -256,12 +258,18 @@ def neighbours(model: Model, pairs: Pairs, labels: np.ndarray | None = None, *, 
     queries = checks.counted(len(sides.queries), "query", "queries")
     documents = checks.counted(len(sides.documents), "document")
     note = (
-        f"{len(texts):,} of the {queries} of {pairs.name}, evenly spaced, with their nearest of {documents} by cosine. "
+        f"{len(texts):,} of the {queries} of {pairs.name}, evenly spaced, with their nearest of {documents} by "
+        f"{_score(model)}. "
         f"“{UNTRAINED}” are bare term weights without any learning. "
-        "Equal cosines count against the mate; below the first documents stands the best mate if none of them is one."
+        f"Equal {_score(model)}s count against the mate; below the first documents stands the best mate if none of "
+        "them is one."
     )
     return report_neighbours.page([Example(*one) for one in zip(texts, zip(*lists, strict=True), strict=True)],
                                   models=list(_models(model)), note=note, languages=model.languages)  # fmt: skip
+
+
+def _score(model: Model) -> str:
+    return "score" if model.bilinear else "cosine"
 
 
 def _nearest(model: Model, queries: Sequence[str], documents: Sequence[str], belong: np.ndarray) -> list:

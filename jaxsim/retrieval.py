@@ -62,8 +62,10 @@ def ranks(
     return found
 
 
-def mate_ranks(left: Vectors, right: Vectors, *, block: int = 512) -> tuple[np.ndarray, np.ndarray]:
-    """Rank of each document's mate by cosine, in both directions at the price of one product.
+def mate_ranks(
+    left: Vectors, right: Vectors, *, block: int = 512, similarity: Callable = cosine
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rank of each document's mate, in both directions at the price of one product.
 
     Document ``i`` of one side is the mate of document ``i`` of the other. Both directions are counted while a square of
     ``block * block`` scores is at hand, so nothing larger is held.
@@ -72,12 +74,13 @@ def mate_ranks(left: Vectors, right: Vectors, *, block: int = 512) -> tuple[np.n
       left: Documents of one side.
       right: Their mates, with the same parts present.
       block: Documents a side of a square.
+      similarity: `cosine` or `dot`.
 
     Returns:
       ``(left to right, right to left)``, each ``[num_docs]`` int64, 1 for a hit; ties are errors.
 
     Raises:
-      ValueError: If the numbers of documents differ, and as `cosine`.
+      ValueError: If the numbers of documents differ, for another similarity, and as `cosine`.
 
     Example:
       >>> side = Vectors(np.array([[1.0, 0.0], [0.0, 1.0]]))
@@ -85,7 +88,8 @@ def mate_ranks(left: Vectors, right: Vectors, *, block: int = 512) -> tuple[np.n
       [[1, 1], [1, 2]]
     """
     checks.positive_int(block, "block")
-    scorer = Scorer(left, right, normalise=True)
+    checks.expect(similarity in (cosine, dot), "similarity", "retrieval.cosine or retrieval.dot", similarity)
+    scorer = similarity(left, right)
     num_docs = left.num_docs
     checks.expect(right.num_docs == num_docs, "right", f"{num_docs} documents (as left)", right.num_docs)
     block = min(block, -(-num_docs // LANES) * LANES)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,18 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 
-from jaxsim import checkpoints, checks, mates, record_history, sharding, terms, text
+from jaxsim import (
+    checkpoints,
+    checks,
+    mates,
+    metrics,
+    record_history,
+    sharding,
+    terms,
+    text,
+    training_grades,
+    training_links,
+)
 from jaxsim.checks import counted
 from jaxsim.data import splits
 from jaxsim.data.pairs import Pairs, tokenize
@@ -23,80 +35,12 @@ from jaxsim.models.projection import Projection
 from jaxsim.optim import Fit
 from jaxsim.precision import checked
 from jaxsim.terms import Terms
-from jaxsim.vectors import Vectors
+from jaxsim.training_parts import Parts, Settings
 
 _EXACT_PAIRS = 8_000  # up to here S2Net trains on all negatives by L-BFGS; above it on batches by Adam
 _START_PAIRS = 8_000  # pairs that the closed-form start of S2Net is fitted on, at most
 _STEPS = 6_000  # of Adam, about; between 5 and 40 epochs
-_NOISE = 1e-4
 _FEWEST = 20  # pairs of which some are held out
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How a model is trained.
-
-    Attributes:
-      method: name in `METHODS`.
-      dim: dimension; smaller where the data bears less.
-      weighting: name in `model.WEIGHTINGS`.
-      drop_top: most frequent terms left out.
-      max_terms: terms kept at most.
-      min_df: documents a term must occur in.
-      noise: of OPCA, also as S2Net's start; the ridge of CCA.
-      gamma: scale of S2Net's loss.
-      activation: name in `model.ACTIVATIONS`, for S2Net.
-      all_negatives: whether near-duplicates are negatives of each other too.
-      max_iter: iterations (or epochs) of S2Net at most; by the number of pairs unless given.
-      patience: iterations (or epochs) without a better dev score before stopping; 30 (or 10) unless given. Dev scores
-        may dip before they rise.
-      batch_size: pairs a batch of S2Net; 0 for all pairs at once (exact), by the number of pairs unless given.
-      seed: of whatever is random, and the salt of the split.
-      precision: of the products of S2Net's loss, as for `precision.matmul`; JAX's default unless given.
-      devices: that share the pairs of S2Net on all negatives; all of this process unless given. Batches take one.
-    """
-
-    method: str = "s2net"
-    dim: int = 300
-    weighting: str = "log_tf_idf"
-    drop_top: int = 0
-    max_terms: int = 50_000
-    min_df: int = 2
-    noise: float = _NOISE
-    gamma: float = 10.0
-    activation: str = "none"
-    all_negatives: bool = False
-    max_iter: int | None = None
-    patience: int | None = None
-    batch_size: int | None = None
-    seed: int = 0
-    precision: str | None = None
-    devices: int | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Parts:
-    """What a method is fitted on.
-
-    Attributes:
-      counts: raw counts of the training pairs, left and right, CSR.
-      train: their weighted vectors, of unit length.
-      groups: ``[m, 2]`` group numbers of near-duplicates among the left and among the right texts.
-      validate: dev score of params, or None without dev pairs.
-      k: dimension.
-      settings: the rest.
-      checkpoint: folder for checkpoints, or None.
-      progress: whether to show bars.
-    """
-
-    counts: tuple[scipy.sparse.csr_matrix, scipy.sparse.csr_matrix]
-    train: tuple[Terms, Terms]
-    groups: np.ndarray
-    validate: Callable | None
-    k: int
-    settings: Settings
-    checkpoint: Any = None
-    progress: bool = False
 
 
 def _opca(parts: Parts) -> Fit:
@@ -173,9 +117,12 @@ def _activation(name: str) -> Callable | None:
 
 
 METHODS: dict[str, Callable[[Parts], Fit] | None] = {
-    "s2net": _s2net, "opca": _opca, "cca": _cca, "cl-lsi": _cl_lsi, "lsa": _lsa, "log-tfidf": None, "tfidf": None,
+    "s2net": _s2net, "opca": _opca, "cca": _cca, "cl-lsi": _cl_lsi, "lsa": _lsa, "ssi": training_links.fit,
+    "s2net-mse": training_grades.fit, "log-tfidf": None, "tfidf": None,
 }  # fmt: skip
 """Method name -> its fit; None for bare term weights, which only count."""
+GRADED = ("s2net-mse",)
+"""Methods that learn from grades."""
 
 
 def train(
@@ -183,6 +130,8 @@ def train(
     settings: Settings | None = None,
     *,
     dev: float | Pairs = 0.1,
+    grades=None,
+    dev_grades=None,
     checkpoint=None,
     progress: bool = False,
     say: Callable[[str], None] = lambda message: None,
@@ -194,15 +143,19 @@ def train(
       settings: how; `Settings()` unless given.
       dev: share of the pairs to stop and to measure by, near-duplicates kept together; or pairs of your own. 0: none.
         Of fewer than 20 pairs, or where nearly all are near-duplicates of each other, none are held out.
-      checkpoint: folder for checkpoints of S2Net; training goes on where it stopped.
+      grades: one number a pair, the larger the more alike its texts are, for ``s2net-mse`` and no other method; scaled
+        as `training_grades` says. Equal pairs count once, with the mean of their grades.
+      dev_grades: the same of ``dev``, where it is pairs.
+      checkpoint: folder for checkpoints of S2Net and SSI; training goes on where it stopped.
       progress: whether to show bars on a terminal's stderr.
       say: told what is being done.
 
     Returns:
-      `Model`; ``model.training`` holds counts, settings, dev scores, seconds and the history of S2Net.
+      `Model`; ``model.training`` holds counts, settings, dev scores, seconds and the history of S2Net or SSI.
 
     Raises:
-      ValueError: for bad settings, no pairs, or texts without words.
+      ValueError: for bad settings, no pairs, texts without words, or grades that are missing, all equal or not asked
+        for.
 
     Example:
       >>> from jaxsim.data import docstrings
@@ -215,6 +168,7 @@ def train(
     checks.positive_int(settings.dim, "dim")
     checked(settings.precision)
     checks.expect(len(pairs) > 0, "pairs", "at least one pair", "none")
+    graded = _graded(settings.method, pairs, grades, dev, dev_grades)
     begun = time.perf_counter()
     say(f"{counted(len(pairs), 'pair')}: reading words …")
     sides = tokenize(pairs)
@@ -223,6 +177,13 @@ def train(
     if not keep.all():
         say(f"left out {counted(np.count_nonzero(~keep), 'pair')}, equal to an earlier one")
     rows, dev_pairs = _parts(pairs, splits.merge(*twins), keep, dev, settings, say)
+    if graded is not None:
+        graded = training_grades.averaged(*(map(tuple, side) for side in sides), graded)
+        if not isinstance(dev, Pairs):
+            dev_grades = graded[rows.get("dev", [])]
+            if np.unique(dev_grades).size < 2 and len(dev_pairs):
+                say("no pairs held out: those chosen all have one grade; give dev pairs of your own to stop by")
+                rows, dev_pairs = {"train": np.flatnonzero(keep)}, pairs.take([])
     groups = np.stack(twins, axis=1)
     words = [[side[i] for i in rows["train"]] for side in sides]
     vocabulary = text.Vocabulary.build(
@@ -249,20 +210,44 @@ def train(
         weighted = tuple(_unit(untrained, side) for side in counts)
         validate = None if dev_sides is None else _validator(dev_sides, settings.activation)
         say(f"training {settings.method} …")
-        fit = fit_method(Parts(counts, weighted, groups[rows["train"]], validate, k, settings, checkpoint, progress))
+        parts = Parts(counts, weighted, groups[rows["train"]], validate, k, settings, checkpoint, progress, dev_sides,
+                      say=say)  # fmt: skip
+        if graded is not None:
+            low, high = training_grades.scale(training_grades.checked(graded, len(pairs)))  # means of equal pairs
+            told["grades"] = {"lowest": low, "highest": high}
+            parts = replace(parts, grades=(graded[rows["train"]] - low) / (high - low), dev_grades=dev_grades)
+        fit = fit_method(parts)
+        told |= parts.told
         params = fit.params
     activation = settings.activation if settings.method == "s2net" else "none"
-    model = Model(vocabulary, _as_projections(params), settings.weighting, activation, pairs.languages, settings.method)
-    told |= {"settings": asdict(settings), "data": {"name": pairs.name,
-             "sha256": pairs.sha256}, "dev": _dev_scores(model, untrained, dev_pairs)}  # fmt: skip
+    model = Model(vocabulary, _as_sides(params), settings.weighting, activation, pairs.languages, settings.method,
+                  strongest=training_links.STRONGEST if settings.method == "ssi" else None)  # fmt: skip
+    scores = _dev_scores(model, untrained, dev_pairs) if graded is None else _dev_correlations(
+        model, untrained, dev_pairs, dev_grades)  # fmt: skip
+    told |= {"settings": asdict(settings), "data": {"name": pairs.name, "sha256": pairs.sha256}, "dev": scores}
     if fit is not None and fit.history:
         told["history"] = record_history.compact(fit.history)
-        told["fit"] = {"steps": fit.steps, "loss": fit.loss, "start_loss": told["history"]["loss"][0]}
+        loss = fit.loss if math.isfinite(fit.loss) else None  # SSI has none before its first epoch
+        told["fit"] = {"steps": fit.steps, "loss": loss, "start_loss": told["history"]["loss"][0]}
     told["seconds"] = round(time.perf_counter() - begun, 1)
     return replace(model, training=told)
 
 
-def _as_projections(params) -> Projection | tuple[Projection, Projection] | None:
+def _graded(method: str, pairs: Pairs, grades, dev, dev_grades) -> np.ndarray | None:
+    """The checked grades; None for methods that take none."""
+    own = isinstance(dev, Pairs)
+    if method in GRADED:
+        if own:
+            training_grades.checked(dev_grades, len(dev), "dev_grades")
+        else:
+            checks.expect(dev_grades is None, "dev_grades", "none, without dev pairs", "some")
+        return training_grades.checked(grades, len(pairs))
+    for name, given in (("grades", grades), ("dev_grades", dev_grades)):
+        checks.expect(given is None, name, f"none, for {method} ({', '.join(GRADED)} learns from grades)", "some")
+    return None
+
+
+def _as_sides(params):
     return params if params is None or isinstance(params, Projection) else tuple(params)
 
 
@@ -311,6 +296,14 @@ def _dev_scores(model: Model, untrained: Model, dev: Pairs) -> dict[str, Any]:
     found = {}
     for name, one in (("", model), ("untrained_", untrained)):
         sides = one.vectors(dev.left, side="query"), one.vectors(dev.right, side="document")
-        scores = mates.scores(*(Vectors(*side) for side in sides))
+        scores = mates.scores(*sides, similarity=one.scorer)
         found |= {f"{name}{key}": round(value, 4) for key, value in scores.items()}
     return found
+
+
+def _dev_correlations(model: Model, untrained: Model, dev: Pairs, grades) -> dict[str, float]:
+    """Spearman's correlation of cosines with the dev grades, beside that of the bare term weights."""
+    return {} if len(dev) < 2 else {
+        f"{name}spearman": round(float(metrics.spearman(one.pair_similarity(dev.left, dev.right), grades)), 4)
+        for name, one in (("", model), ("untrained_", untrained))
+    }  # fmt: skip

@@ -55,13 +55,14 @@ def test_pairs_that_are_no_mates_are_left_out_and_counted(folder, capsys):
     cosines = Model.load("model").pair_similarity(LEFT, RIGHT)
     labels = [i % 3 > 0 for i in range(40)]
     assert scores == {"pairs": 40, "positive": 26, "auc": float(metrics.auc(cosines, labels)),
-                      "max_f1": float(metrics.max_f1(cosines, labels))}  # fmt: skip
+                      "max_f1": float(metrics.max_f1(cosines, labels)),
+                      "spearman": float(metrics.spearman(cosines, [i % 3 for i in range(40)]))}  # fmt: skip
     (folder / "none.csv").write_text("a,b,0\nc,d,-1\n")
     assert "none.csv: expected a pair with a label above 0" in refused(
         capsys, "train", "--pairs", "none.csv", "--label", 3, "--out", "m")
 
 
-@pytest.mark.parametrize("method", ["cca", "cl-lsi", "lsa", "log-tfidf", "tfidf"])
+@pytest.mark.parametrize("method", ["cca", "cl-lsi", "lsa", "ssi", "log-tfidf", "tfidf"])
 def test_every_method_can_be_chosen(method, folder, capsys):
     told = json.loads(run(capsys, "train", "--pairs", "pairs.tsv", "--out", "model", "--method", method, "--dim", 3,
                           "--json"))  # fmt: skip

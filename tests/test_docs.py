@@ -96,6 +96,8 @@ def test_train_on_your_pairs(shell):
     assert np.load(work / "documents.npy").shape[0] == 20 and -1 <= float(shown[5]) <= 1
     assert "s2net" in shown[6] and (work / "model").is_dir() and not (work / "model.checkpoint").exists()
     figures = set(shown[7].split())
+    assert "ssi" in shown[8] and len(searched(after_training(shown[8]))) == 3
+    assert "s2net-mse" in shown[9] and re.search(r"^spearman +0\.[1-9]", shown[9], re.MULTILINE)
     assert figures == {f"figures/{path.name}" for path in (work / "figures").iterdir()} and len(figures) == 3
 
 

@@ -42,7 +42,8 @@ def evaluate(
     """Measure a model, or a run of any system. Prints means with 95 % bootstrap intervals.
 
     Pairs: how often a text's mate is the nearest of all (accuracy, ties are errors) and the mean of 1 / its rank (MRR),
-    both directions averaged. With --label: the area under the ROC curve (AUC) and the largest F1 of the cosine.
+    both directions averaged. With --label: the area under the ROC curve (AUC) and the largest F1 of the cosine;
+    of three kinds of labels or more (grades) also Spearman's correlation.
     Test collections: MAP, MRR, precision and NDCG of the first 10, over queries that have a relevant document.
 
     With --figures, pictures of the model as well, as `jaxsim report --model` makes them.
@@ -105,14 +106,16 @@ def _pairs(model: Model, table: Table) -> dict[str, Any]:
     pairs = table.pairs
     if table.labels is not None:
         positive = table.labels > 0
-        both = 0 < positive.sum() < positive.size
-        checks.expect(both, pairs.name, "labels above 0 and others", "only one kind")
+        both, graded = 0 < positive.sum() < positive.size, np.unique(table.labels).size > 2
+        checks.expect(both or graded, pairs.name, "labels above 0 and others", "only one kind")
         scores = model.pair_similarity(pairs.left, pairs.right)
-        return {"pairs": len(pairs), "positive": int(positive.sum()), "auc": float(metrics.auc(scores, positive)),
-                "max_f1": float(metrics.max_f1(scores, positive))}  # fmt: skip
+        found: dict[str, Any] = {"pairs": len(pairs), "positive": int(positive.sum())}
+        if both:
+            found |= {"auc": float(metrics.auc(scores, positive)), "max_f1": float(metrics.max_f1(scores, positive))}
+        return found | ({"spearman": float(metrics.spearman(scores, table.labels))} if graded else {})
     checks.expect(len(pairs) > 1, pairs.name, "at least two pairs", len(pairs))
     sides = model.vectors(pairs.left, side="query"), model.vectors(pairs.right, side="document")
-    values = mates.per_query(*sides)
+    values = mates.per_query(*sides, similarity=model.scorer)
     return _means({name: np.reshape(value, (2, -1)).mean(axis=0) for name, value in values.items()}, "pairs")
 
 

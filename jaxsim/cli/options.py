@@ -61,7 +61,7 @@ FormatOption = Annotated[
 ]
 LeftOption = Annotated[str | None, column("Column of the left texts (name, or number from 1).")]
 RightOption = Annotated[str | None, column("Column of the right texts (name, or number from 1).")]
-LabelOption = Annotated[str | None, column("Column of labels, above 0 for texts that belong together.")]
+LabelOption = Annotated[str | None, column("Column of labels, above 0 for texts that belong together; or of grades.")]
 IdOption = Annotated[str | None, column("Column of identifiers.")]
 
 

@@ -46,7 +46,7 @@ def draw(model: Model, table: Table, folder: Path, examples: int | None) -> dict
     with naming(folder), keeping(f"every file in {folder} is whole; the same command draws all of them"):
         found = report_model.write(folder, model, table.pairs, table.labels, examples=examples or 20)
     if "training" not in found:
-        say(f"{folder}: no training curve, this model keeps no history of its training (only S2Net does)")
+        say(f"{folder}: no training curve, this model keeps no history of its training (closed forms have none)")
     if "dimensions" not in found:
         say(f"{folder}: no curve of dimensions, those of this model have no order, or are fewer than two")
     return {name: str(path) for name, path in found.items()}

@@ -59,7 +59,7 @@ def search(
     wanted = [query] if queries is None else _columns(streams.texts(queries))[0]
     checks.expect(len(wanted) > 0, "--queries", "at least one query", f"an empty file ({queries})")
     if index is None:
-        trained = load(model)
+        trained = _loaded(model, terms)
         texts, lines = _documents(documents, column)
         found = room.encode(trained, texts, lines=lines, weights=[terms])
     else:
@@ -95,7 +95,7 @@ def _kept(folder: Path, place: Path, documents: str | None, column: str | None, 
     other = told is not None and told["model"] != digest
     checks.expect(not other or documents is not None, "--model", f"the model that {folder} was made with",
                   f"another, or it was trained anew ({place}); with --documents the index is made anew")  # fmt: skip
-    trained = load(place)
+    trained = _loaded(place, terms)
     if documents is None:
         return trained, index.load(folder, weights=[terms])
     texts, lines = _documents(documents, column)
@@ -107,6 +107,15 @@ def _kept(folder: Path, place: Path, documents: str | None, column: str | None, 
     reason = "" if told is None else f" anew, as {'the model is another' if other else 'the documents have changed'}"
     say(f"{folder}: made{reason}, {checks.counted(len(texts), 'document')}")
     return trained, made
+
+
+def _loaded(place: Path, terms: float) -> Model:
+    from jaxsim import checks
+
+    trained = load(place)
+    apart = not trained.bilinear or terms in (0, 1)
+    checks.expect(apart, "--terms", "0 or 1 (the score of this model has the words in it)", terms)
+    return trained
 
 
 def _documents(source: str, column: str | None) -> tuple[list[str], list[int]]:

@@ -16,7 +16,8 @@ from jaxsim.cli import options
 from jaxsim.cli.output import explain, naming, nothing_written, say, show_json, show_result
 from jaxsim.cli.program import app
 
-_METHODS = ("s2net", "opca", "cca", "cl-lsi", "lsa", "log-tfidf", "tfidf")
+_METHODS = ("s2net", "opca", "cca", "cl-lsi", "lsa", "ssi", "s2net-mse", "log-tfidf", "tfidf")
+_ITERATED = ("s2net", "ssi", "s2net-mse")  # these keep checkpoints
 Method = StrEnum("Method", {name.upper().replace("-", "_"): name for name in _METHODS})
 Precision = StrEnum("Precision", {name.upper(): name for name in ("float32", "tf32", "bfloat16")})
 Weighting = StrEnum("Weighting", {name.upper(): name for name in ("log_tf_idf", "tf_idf", "tf")})
@@ -24,7 +25,8 @@ Weighting = StrEnum("Weighting", {name.upper(): name for name in ("log_tf_idf", 
 
 @app.command(epilog="\b\nExample, with one pair a line and a tab between its texts:\n"
                     "  jaxsim train --pairs pairs.tsv --out model\n"
-                    "  jaxsim train --pairs faq.csv --left question --right answer --method opca --dim 100 --out faq")
+                    "  jaxsim train --pairs faq.csv --left question --right answer --method opca --dim 100 --out faq\n"
+                    "  jaxsim train --pairs graded.tsv --method s2net-mse --label 3 --out model")
 def train(
     context: typer.Context,
     pairs: Annotated[str, options.file("TSV, CSV, JSON Lines or Parquet, also .gz, .xz, .bz2; - for stdin.")],
@@ -46,11 +48,14 @@ def train(
     drop_top: Annotated[int, typer.Option(min=0, help="Most frequent terms left out.")] = 0,
     max_terms: Annotated[int, typer.Option(min=1, help="Terms kept at most.")] = 50_000,
     min_df: Annotated[int, typer.Option(min=1, help="Texts a term must occur in (1 below 100 pairs).")] = 2,
-    max_iter: Annotated[int | None, typer.Option(min=1, help="Iterations, or epochs, of S2Net at most.")] = None,
+    max_iter: Annotated[int | None, typer.Option(min=1, help="Iterations, or epochs, of S2Net or SSI at most.")] = None,
     patience: Annotated[int | None, typer.Option(min=1, help="Iterations, or epochs, without a better dev score before "
-                                                 "S2Net stops.")] = None,
+                                                 "S2Net or SSI stops.")] = None,
     gamma: Annotated[float, typer.Option(min=1e-6, help="Scale of S2Net's loss: how much near misses count.")] = 10.0,
     batch_size: Annotated[int | None, typer.Option(min=0, help="Pairs a batch of S2Net; 0: all, exactly.")] = None,
+    identity: Annotated[float | None, typer.Option(min=0.0, help="Weight b of the words themselves in SSI; 3, 10 or "
+                                                   "30, as held-out pairs prefer, unless given.")] = None,
+    learning_rate: Annotated[float | None, typer.Option(min=1e-6, help="Of SSI; 0.03 unless given.")] = None,
     seed: Annotated[int, typer.Option(help="Of whatever is random, and of the split.")] = 0,
     all_negatives: Annotated[bool, typer.Option("--all-negatives", help="Near-duplicates are negatives too.")] = False,
     resume: Annotated[bool, typer.Option(help="Go on from OUT.checkpoint, or delete it and start anew.")] = False,
@@ -62,9 +67,13 @@ def train(
 ) -> None:
     """Learn a model from pairs of texts. Prints how well held-out texts find their mates, beside bare term weights.
 
-    S2Net keeps its state in OUT.checkpoint while it trains: after an interruption, the same command with --resume goes
-    on. Without --left and --right, tables give columns 1 and 2, or those of a known pair of names in the first line,
-    such as query and document or question and answer; JSON Lines and Parquet give a known pair of keys.
+    SSI (--method ssi) learns a score that keeps the words; such a model searches, but has no vectors for `encode`.
+    s2net-mse learns from grades in the column --label, larger for texts that are more alike, and prints Spearman's
+    correlation with them; all other methods learn from the pairs whose label is above 0.
+
+    S2Net and SSI keep their state in OUT.checkpoint while they train: after an interruption, the same command with
+    --resume goes on. Without --left and --right, tables give columns 1 and 2, or those of a known pair of names in the
+    first line, such as query and document or question and answer; JSON Lines and Parquet give a known pair of keys.
     """
     from jaxsim import checks, io, text, training
 
@@ -78,16 +87,23 @@ def train(
     share = _share(dev)
     checks.expect(share is None or 0 <= share < 1, "--dev", "a share in [0, 1), or a file of pairs", dev)
     columns = (codes, format, left, right, label, id)
-    read = options.mates(options.read_table(pairs, "--pairs", *columns))
-    held_out = options.mates(options.read_table(dev, "--dev", *columns)) if share is None else share
-    checkpoint = _checkpoint(out, resume) if method == Method.S2NET else None
+    graded = method in training.GRADED
+    checks.expect(label is not None or not graded, "--label", f"a column of grades, for {method}", "none")
+    tables = [options.read_table(pairs, "--pairs", *columns)]
+    tables += [options.read_table(dev, "--dev", *columns)] if share is None else []
+    read, *held_out = [table.pairs if graded else options.mates(table) for table in tables]
+    grades, *dev_grades = [table.labels if graded else None for table in tables]
+    checkpoint = _checkpoint(out, resume) if method in _ITERATED else None
     settings = training.Settings(
         method=str(method), dim=dim, weighting=str(weighting), drop_top=drop_top, max_terms=max_terms, min_df=min_df,
         max_iter=max_iter, patience=patience, gamma=gamma, batch_size=batch_size, seed=seed,
-        all_negatives=all_negatives, precision=precision and str(precision), devices=devices,
+        all_negatives=all_negatives, precision=precision and str(precision), devices=devices, identity=identity,
+        learning_rate=learning_rate,
     )  # fmt: skip
     try:
-        model = training.train(read, settings, dev=held_out, checkpoint=checkpoint, progress=True, say=say)
+        model = training.train(read, settings, dev=held_out[0] if held_out else share, grades=grades,
+                               dev_grades=dev_grades[0] if dev_grades else None, checkpoint=checkpoint, progress=True,
+                               say=say)  # fmt: skip
         model = replace(model, training={**model.training, "command": _command(context)})
         with naming(out):
             model.save(out)
@@ -99,9 +115,11 @@ def train(
     if checkpoint is not None and checkpoint.is_dir():
         shutil.rmtree(checkpoint)
     told = model.training["dev"]
-    if model.params is not None and told and told["mrr"] < told["untrained_mrr"]:
-        say("the held-out pairs find each other better by bare term weights: more pairs, another --dim or --method, or "
-            "`jaxsim search --terms 0.5` may help")
+    score = "spearman" if graded else "mrr"
+    if model.params is not None and told and told[score] < told[f"untrained_{score}"]:
+        what = "grades of held-out pairs are foretold" if graded else "held-out pairs find each other"
+        mixed = " may" if graded or model.bilinear else ", or `jaxsim search --terms 0.5` may"
+        say(f"the {what} better by bare term weights: more pairs, another --dim or --method{mixed} help")
     if json:
         show_json({"model": str(out), **model.training})
     else:
@@ -117,7 +135,8 @@ def _share(dev: str) -> float | None:
 
 
 def _is_checkpoint(folder: Path) -> bool:
-    return (folder / "checkpoint.safetensors").is_file()
+    # SSI has one for each weight of the identity.
+    return any(any(folder.glob(f"{inner}checkpoint.safetensors")) for inner in ("", "checkpoint.identity-*/"))
 
 
 def _checkpoint(out: Path, resume: bool) -> Path:
@@ -160,7 +179,7 @@ def _shown(model, out: Path) -> dict:
     dev, pairs = told["dev"], told["pairs"]
     rows = {}
     if dev:
-        names = ("accuracy", "mrr")
+        names = [name for name in dev if not name.startswith("untrained_")]
         rows[f"dev ({pairs['dev']:,} pairs)"] = {
             model.method: {name: dev[name] for name in names},
             "untrained": {name: dev[f"untrained_{name}"] for name in names},

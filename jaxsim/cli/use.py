@@ -59,6 +59,7 @@ def encode(
     known = output == "-" or Path(output).suffix in (".npy", ".jsonl")
     checks.expect(known, "--output", "a file that ends in .npy or .jsonl, or -", output)
     trained = load(model)
+    trained.expect_projection()
     given = side is not None or not trained.two_sided
     checks.expect(given, "--side", "query or document (this model encodes left and right texts "
                   "differently)", "neither")

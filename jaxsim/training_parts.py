@@ -1,0 +1,124 @@
+"""What a training is told (`Settings`) and what a method is fitted on (`Parts`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from jaxsim import terms
+from jaxsim.terms import Terms
+
+_NOISE = 1e-4
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a model is trained.
+
+    Attributes:
+      method: name in `METHODS`.
+      dim: dimension; smaller where the data bears less.
+      weighting: name in `model.WEIGHTINGS`.
+      drop_top: most frequent terms left out.
+      max_terms: terms kept at most.
+      min_df: documents a term must occur in.
+      noise: of OPCA, also as S2Net's start; the ridge of CCA.
+      gamma: scale of S2Net's loss.
+      activation: name in `model.ACTIVATIONS`, for S2Net.
+      all_negatives: whether near-duplicates are negatives of each other too.
+      max_iter: iterations (or epochs) of S2Net or SSI at most; by the number of pairs unless given.
+      patience: iterations (or epochs) without a better dev score before stopping; 30 (10 in batches, 5 for SSI) unless
+        given. Dev scores may dip before they rise.
+      batch_size: pairs a batch of S2Net; 0 for all pairs at once (exact), by the number of pairs unless given.
+      seed: of whatever is random, and the salt of the split.
+      precision: of the products of S2Net's loss, as for `precision.matmul`; JAX's default unless given.
+      devices: that share the pairs of S2Net on all negatives; all of this process unless given. Batches take one.
+      identity: b of SSI's W = UᵀV + b·I; chosen by the held-out pairs from `training_links.IDENTITIES` unless given.
+      learning_rate: of SSI; `training_links.LEARNING_RATE` unless given.
+    """
+
+    method: str = "s2net"
+    dim: int = 300
+    weighting: str = "log_tf_idf"
+    drop_top: int = 0
+    max_terms: int = 50_000
+    min_df: int = 2
+    noise: float = _NOISE
+    gamma: float = 10.0
+    activation: str = "none"
+    all_negatives: bool = False
+    max_iter: int | None = None
+    patience: int | None = None
+    batch_size: int | None = None
+    seed: int = 0
+    precision: str | None = None
+    devices: int | None = None
+    identity: float | None = None
+    learning_rate: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """What a method is fitted on.
+
+    Attributes:
+      counts: raw counts of the training pairs, left and right, CSR.
+      train: their weighted vectors, of unit length.
+      groups: ``[m, 2]`` group numbers of near-duplicates among the left and among the right texts.
+      validate: dev score of projections, or None without dev pairs.
+      k: dimension.
+      settings: the rest.
+      checkpoint: folder for checkpoints, or None.
+      progress: whether to show bars.
+      dev: weighted vectors of the held-out pairs, left and right, of unit length; None without any.
+      grades: ``[m]`` grades of the training pairs in [0, 1], for methods that learn from grades.
+      dev_grades: grades of the held-out pairs.
+      say: told what is being done.
+      told: what a method adds to the model's ``training``.
+    """
+
+    counts: tuple[scipy.sparse.csr_matrix, scipy.sparse.csr_matrix]
+    train: tuple[Terms, Terms]
+    groups: np.ndarray
+    validate: Callable | None
+    k: int
+    settings: Settings
+    checkpoint: Any = None
+    progress: bool = False
+    dev: tuple[Terms, Terms] | None = None
+    grades: np.ndarray | None = None
+    dev_grades: np.ndarray | None = None
+    say: Callable[[str], None] = lambda message: None
+    told: dict[str, Any] = field(default_factory=dict)
+
+
+def distinct_rows(documents: Terms) -> tuple[np.ndarray, np.ndarray]:
+    """Documents that are equal in every weight, counted once.
+
+    Args:
+      documents: ``n`` of them.
+
+    Returns:
+      ``(first, number)``: the first row of each content ``[d]``, and the number of each row's content ``[n]``, counted
+      from 0 in order of first appearance.
+
+    Example:
+      >>> side = terms.from_scipy(scipy.sparse.csr_matrix([[1.0, 0.0], [0.0, 2.0], [1.0, 0.0]]))
+      >>> [found.tolist() for found in distinct_rows(side)]
+      [[0, 1], [0, 1, 0]]
+    """
+    matrix = terms.to_scipy(documents).copy()
+    matrix.eliminate_zeros()
+    matrix.sort_indices()
+    numbers: dict[tuple[bytes, bytes], int] = {}
+    first, number = [], np.empty(matrix.shape[0], np.int64)
+    for row, (start, stop) in enumerate(zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True)):
+        content = matrix.indices[start:stop].tobytes(), matrix.data[start:stop].tobytes()
+        number[row] = numbers.setdefault(content, len(numbers))
+        if number[row] == len(first):
+            first.append(row)
+    return np.asarray(first, np.int64), number

@@ -1,0 +1,206 @@
+"""SSI from pairs of texts: which links there are, what is never a negative, the choice of b, and going on."""
+
+from __future__ import annotations
+
+import itertools
+
+import jax
+import numpy as np
+import pytest
+import scipy.sparse
+
+from jaxsim import checkpoints, terms, training_links
+from jaxsim.data import docstrings, pairs
+from jaxsim.methods import ssi, triples
+from jaxsim.training import Settings, train
+
+SSI = {"method": "ssi", "dim": 8, "max_iter": 3}
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return docstrings.load().take(range(300))
+
+
+def side(rows, size=6):
+    """Documents of one word each; None is an empty one."""
+    found = np.zeros((len(rows), size), np.float32)
+    for i, word in enumerate(rows):
+        if word is not None:
+            found[i, word] = 1
+    return terms.from_scipy(scipy.sparse.csr_matrix(found))
+
+
+def made(left, right, name="made"):
+    return pairs.make(name, map(str, range(len(left))), left, right, languages=("en", "en"))
+
+
+def words_of(found):
+    """Links and known pairs as words of query and document."""
+    query, document = (terms.to_scipy(one).argmax(axis=1).ravel() for one in (found.queries, found.documents))
+    query, document = np.asarray(query).ravel(), np.asarray(document).ravel()
+    return [sorted((int(query[q]), int(document[d])) for q, d in rows.tolist()) for rows in (found.links, found.known)]
+
+
+def test_equal_texts_are_one_and_texts_without_words_are_left_out():
+    found = training_links.links_of(side([0, 0, 1, 0, None, 2]), side([3, 4, 3, 3, 5, None]))
+    # Query 0 has both documents, so that no negative is left: it teaches nothing.
+    assert words_of(found) == [[(1, 3)], []] and (found.queries.num_docs, found.documents.num_docs) == (2, 2)
+
+
+def test_near_duplicates_are_known_by_brute_force(rng):
+    left, right = rng.integers(0, 6, 30), rng.integers(0, 6, 30)
+    groups = np.stack([left // 2, right // 2], axis=1)
+    found = training_links.links_of(side(left), side(right), groups)
+    linked = set(zip(left.tolist(), right.tolist(), strict=True))
+    near = {(left[i], right[j]) for i, j in itertools.product(range(30), repeat=2) if (groups[i] == groups[j]).any()}
+    num = len(set(right.tolist()))
+    expected = []
+    for query in sorted(set(left.tolist())):
+        mine, others = ({d for q, d in some if q == query} for some in (linked, near - linked))
+        if len(mine) < num:
+            # Near-duplicates that leave no negative do not count.
+            expected.append((query, mine, others if len(mine | others) < num else set()))
+    links, known = words_of(found)
+    assert links == sorted((q, d) for q, mine, _ in expected for d in mine)
+    assert known == sorted((q, int(d)) for q, _, others in expected for d in others)
+
+
+def test_no_triple_has_a_positive_or_its_twin_as_its_negative(monkeypatch):
+    """40 questions, five to an answer; answers 0 and 1 are near-duplicates."""
+    answers = ["press the red button twice then wait for the light to turn green again " + tail for tail in
+               ("now", "please")] + [f"answer{i} is about thing{i} and matter{i}" for i in range(6)]  # fmt: skip
+    right = [answers[i % 8] for i in range(40)]
+    given = made([f"question{i} of kind{i % 8} asked{i}" for i in range(40)], right)
+    seen, draw = [], triples.draw
+
+    def spy(key, table, number):
+        found = draw(key, table, number)
+        seen.append(np.stack(found, axis=1))
+        return found
+
+    monkeypatch.setattr(triples, "draw", spy)
+    links = []
+    real = ssi.fit
+    monkeypatch.setattr(ssi, "fit", lambda *sides, **options: links.append(sides) or real(*sides, **options))
+    for all_negatives, forbidden in ((False, {0, 1}), (True, None)):
+        seen.clear()
+        links.clear()
+        train(given, Settings(**SSI, all_negatives=all_negatives), dev=0)
+        rows, documents = np.concatenate(seen), links[0][1]
+        assert documents.num_docs == 8 and len(rows) > 1000
+        positive = {tuple(link) for link in links[0][2].tolist()}
+        assert len(positive) == 40 and not positive & {(q, n) for q, _, n in rows.tolist()}
+        twins = {frozenset((p, n)) for _, p, n in rows.tolist()}
+        assert (frozenset((0, 1)) in twins) == (forbidden is None) and frozenset((2, 3)) in twins
+
+
+def test_the_model_is_better_than_bare_terms_and_its_score_is_the_one_it_stopped_by(corpus):
+    said = []
+    told = train(corpus, Settings(**SSI | {"dim": 30, "max_iter": 6}), dev=0.2, say=said.append).training
+    assert told["dev"]["mrr"] >= told["dev"]["untrained_mrr"] - 0.02
+    assert told["history"]["step"][0] == 0 and told["history"]["loss"][0] is None
+    assert max(told["history"]["validation"]) == pytest.approx(told["dev"]["mrr"], abs=1e-4)
+    losses = told["history"]["loss"][1:]
+    assert losses[-1] < losses[0] / 2
+    tried = told["identities"]
+    assert list(tried) == ["3", "10", "30"] and told["identity"] in (3.0, 10.0, 30.0)
+    assert tried[f"{told['identity']:g}"] == max(tried.values())
+    assert any(line.startswith(f"b = {told['identity']:g}, of 3 (") for line in said)
+
+
+def test_words_that_no_pair_shares_are_learned():
+    """Two languages without a word in common: bare terms know nothing."""
+    left = [f"red{i % 6} boat{i % 5} sea{i % 7}" for i in range(210)]
+    right = [f"rot{i % 6} schiff{i % 5} meer{i % 7}" for i in range(210)]
+    told = train(made(left, right), Settings(method="ssi", dim=30, max_iter=10, seed=2), dev=0.2).training["dev"]
+    assert told["untrained_mrr"] < 0.1 and told["mrr"] > 0.6
+
+
+@pytest.mark.parametrize(("dev", "options", "identity"), [(0, {}, 10.0), (0, {"identity": 4}, 4.0),
+                                                          (0.2, {"identity": 0.5, "learning_rate": 0.1}, 0.5)])
+def test_b_is_fixed_where_it_is_given_or_nothing_is_held_out(corpus, dev, options, identity):
+    model = train(corpus, Settings(**SSI, **options), dev=dev)
+    assert model.training["identity"] == identity and "identities" not in model.training
+    assert model.training["learning_rate"] == options.get("learning_rate", 0.03)
+    np.testing.assert_array_equal(model.params[0].scale, np.full(len(model.vocabulary), identity))
+    assert model.training["fit"]["steps"] == 3 and model.strongest == training_links.STRONGEST
+
+
+def test_one_seed_gives_one_model_and_another_another(corpus):
+    first, again, other = (train(corpus, Settings(**SSI, seed=seed), dev=0) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first.params[0].weights, again.params[0].weights)
+    assert not np.array_equal(first.params[0].weights, other.params[0].weights)
+
+
+@pytest.mark.parametrize("last", [1, 3, 7])
+@pytest.mark.parametrize("patience", [1, None])
+def test_a_stopped_training_goes_on_bit_for_bit(corpus, tmp_path, monkeypatch, last, patience):
+    """Stopped in the trial of the first or second b, or after the choice; and the same as without a checkpoint."""
+    settings = Settings(**SSI | {"max_iter": 5}, patience=patience)
+    whole = train(corpus, settings, dev=0.2)
+    save, saved = checkpoints.save, []
+
+    def stop(*state, **options):
+        save(*state, **options)
+        saved.append(1)
+        if len(saved) == last:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(checkpoints, "save", stop)
+        train(corpus, settings, dev=0.2, checkpoint=tmp_path / "c")
+    again = train(corpus, settings, dev=0.2, checkpoint=tmp_path / "c")
+    for one, other in zip(jax.tree.leaves(again.params), jax.tree.leaves(whole.params), strict=True):
+        np.testing.assert_array_equal(one, other)
+    for name in ("identities", "dev"):
+        assert again.training[name] == whole.training[name]
+    assert again.training["history"]["validation"] == whole.training["history"]["validation"]
+    with pytest.raises(ValueError, match="checkpoint: expected a checkpoint of the same data"):
+        train(corpus.take(range(200)), settings, dev=0.2, checkpoint=tmp_path / "c")
+
+
+@pytest.mark.parametrize(("left", "right", "message"), [
+    (["one pair"], ["its mate"], "pairs: expected at least two training pairs and two terms, got 1 and 4"),
+    (["the same"] * 30, ["its mate"] * 30, "pairs: expected at least two training pairs and two terms, got 1"),
+    ([f"question{i}" for i in range(30)], ["yes"] * 30, "pairs: expected right texts that differ .*, got all alike"),
+    (["why"] * 30, [f"answer{i}" for i in range(30)], "pairs: expected a left text to which some right text does not"),
+    ([""] * 30, [f"answer{i}" for i in range(30)], "pairs: expected a pair with known words on both sides, got none"),
+    ([""] * 30, ["!"] * 30, "pairs: expected texts with words, got an empty vocabulary"),
+])
+def test_pairs_without_links_or_negatives_are_refused(left, right, message):
+    with pytest.raises(ValueError, match=message):
+        train(made(left, right), Settings(**SSI), dev=0)
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"identity": -1.0}, "identity: expected a number of at least 0, got -1.0"),
+    ({"identity": float("nan")}, "identity: expected a number of at least 0, got nan"),
+    ({"learning_rate": 0.0}, "learning_rate: expected a positive number, got 0.0"),
+])
+def test_bad_settings_are_refused(corpus, options, message):
+    with pytest.raises(ValueError, match=message):
+        train(corpus, Settings(**SSI, **options), dev=0)
+
+
+def test_too_many_near_duplicates_are_refused(monkeypatch):
+    monkeypatch.setattr(training_links, "_MOST_KNOWN", 8)
+    rows = list(range(6))
+    groups = np.stack([np.zeros(6, int), np.arange(6)], axis=1)
+    with pytest.raises(ValueError, match="pairs: expected at most 8 near-duplicates .*--all-negatives.*got 36"):
+        training_links.links_of(side(rows), side(rows), groups)
+    assert len(training_links.links_of(side(rows), side(rows)).links) == 6
+
+
+def test_unicode_and_empty_texts_train():
+    left = [f"été 日本{i} \udc80" if i % 9 else "" for i in range(40)]
+    right = [f"ÉTÉ größe{i} 日本{i}" if i % 7 else "—" for i in range(40)]
+    model = train(made(left, right), Settings(**SSI), dev=0.2)
+    assert np.isfinite(model.similarity(left, right)).all() and model.training["pairs"]["dev"] > 2
+
+
+def test_two_pairs_are_enough():
+    said = []
+    model = train(made(["red cat", "blue dog"], ["rot katze", "blau hund"]), Settings(**SSI), say=said.append)
+    assert model.dim == 1 and any("bear no more" in line for line in said)
+    assert np.isfinite(model.similarity("red cat", ["rot katze", "blau hund"])).all()

@@ -10,6 +10,7 @@ from speed_tools import Sheet, Times, documents, race, synthetic
 
 from jaxsim import terms
 from jaxsim.methods import ssi as method
+from jaxsim.methods import ssi_shared
 from jaxsim.methods import triples as triples_room
 from jaxsim.methods.products import Products
 from jaxsim.optim.rows import scan_chunk
@@ -31,7 +32,7 @@ class Problem:
         table = triples_room.table(links, count, count, known=np.repeat(np.arange(count), 2).reshape(-1, 2))
         triples = triples_room.draw(jax.random.key(0), table, size["triples"])
         self.chunk = method.Example(triples, Products(sides, sides, 1.0).apart(triples))
-        self.data = method.Documents(*method.padded(sides, None) * 2, jnp.float32(1.0))
+        self.data = ssi_shared.Documents(*ssi_shared.padded(sides, None) * 2, jnp.float32(1.0))
         rng = np.random.default_rng(1)
         self.start = [rng.normal(scale=0.1, size=(num_terms, size["k"])).astype(np.float32) for _ in range(2)]
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
+import sys
 import tempfile
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -72,6 +75,14 @@ def server(monkeypatch):
         yield found
 
 
+@pytest.fixture(scope="module")
+def lightly_compiled():
+    """For modules of many small programs, none of which is looked at: compiles with few optimisations, in less time."""
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
+
+
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory):
     """A model folder, trained once."""
@@ -83,3 +94,17 @@ def trained(tmp_path_factory):
     (place / "pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in zip(LEFT, RIGHT, strict=True)))
     assert cli.main(["train", "--pairs", str(place / "pairs.tsv"), "--out", str(place / "model"), *OPCA]) == 0
     return str(place / "model")
+
+
+class _Modules:
+    def __getattr__(self, name):
+        return importlib.import_module(name)
+
+
+@pytest.fixture(scope="module")
+def scripts():
+    """The modules of `experiments`, imported when they are named: ``scripts.links_judge``."""
+    folder = str(Path(__file__).resolve().parent.parent / "experiments")
+    sys.path.insert(0, folder)
+    yield _Modules()
+    sys.path.remove(folder)

@@ -88,6 +88,7 @@ def test_prepare_makes_the_folder_and_leaves_nothing_in_it(tmp_path):
     assert folder.is_dir() and not list(folder.iterdir())
 
 
+@pytest.mark.programs
 def test_prepare_removes_what_killed_processes_left(tmp_path):
     path = saved(tmp_path)
     content = path.read_bytes()

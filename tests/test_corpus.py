@@ -102,6 +102,7 @@ def test_an_unfinished_corpus_goes_on(tmp_path, pairs, monkeypatch, limit):
     assert found <= 150 if limit == 150 else found > 150
 
 
+@pytest.mark.programs
 def test_a_killed_build_goes_on(tmp_path, pairs):
     (tmp_path / "pairs.json").write_text(json.dumps(pairs))
     program = (

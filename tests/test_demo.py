@@ -21,30 +21,29 @@ def stopped(out, sent, at):
     return subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=240, check=False)
 
 
-@pytest.fixture(scope="module")
-def killed(tmp_path_factory):
-    """A folder in which a run was killed as it wrote its record, and what it left."""
-    out = tmp_path_factory.mktemp("demo")
-    found = stopped(out, signal.SIGKILL, r"s2net\.json$")
-    assert found.returncode == -signal.SIGKILL, found.stderr
-    return out, {path.name for path in out.rglob("*") if path.is_file()}
-
-
-@pytest.fixture(scope="module")
-def shown(killed):
-    out, _ = killed
+def run(out, **settings):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what importing the documented packages warns of is theirs
-        return out, demo.run(out, k=30, max_iter=6, num_pairs=700)
+        return demo.run(out, **settings)
 
 
-def test_a_kill_while_the_record_is_written_leaves_no_half_of_it(killed, shown):
-    _, left = killed
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory):
+    out = tmp_path_factory.mktemp("demo")
+    return out, run(out, k=30, max_iter=6, num_pairs=500)
+
+
+@pytest.mark.programs
+def test_a_kill_while_the_record_is_written_leaves_no_half_of_it(tmp_path):
+    found = stopped(tmp_path, signal.SIGKILL, r"s2net\.json$")
+    assert found.returncode == -signal.SIGKILL, found.stderr
+    left = {path.name for path in tmp_path.rglob("*") if path.is_file()}
     assert "demo.png" in left and "s2net.json" not in left
-    # `shown` ran in the same folder afterwards.
-    assert records.read(shown[1]["record"])["config"]["k"] == 30
+    told = run(tmp_path, k=5, max_iter=2, num_pairs=300)  # in the same folder
+    assert records.read(told["record"])["config"]["k"] == 5
 
 
+@pytest.mark.programs
 def test_ctrl_c_leaves_nothing_and_one_line(tmp_path):
     found = stopped(tmp_path / "out", signal.SIGINT, "fitting lsa")
     assert found.returncode == 2 and "Traceback" not in found.stderr

@@ -27,6 +27,8 @@ from jaxsim.data.pairs import make, tokenize  # noqa: E402
 from jaxsim.estimator import TextProjection  # noqa: E402
 from jaxsim.training import Settings, train  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("lightly_compiled")
+
 
 @pytest.fixture(scope="module")
 def pairs():
@@ -97,7 +99,7 @@ def test_pipelines_clones_and_pickles(pairs, fitted):
 @pytest.mark.slow
 def test_a_grid_search_by_the_rank_of_mates(pairs):
     left, right = list(pairs.left[:120]), np.array(pairs.right[:120], object)
-    search = GridSearchCV(TextProjection("opca", dev=0.0), {"dim": [1, 15]}, cv=2, error_score="raise")
+    search = GridSearchCV(TextProjection("opca", max_terms=200, dev=0.0), {"dim": [1, 15]}, cv=2, error_score="raise")
     assert search.fit(left, right).best_params_ == {"dim": 15} and search.transform(["an array"]).shape == (1, 15)
     pipeline = make_pipeline(search.best_estimator_, Normalizer())
     groups = splits.group_near_duplicates(*tokenize(pairs.take(range(120))))

@@ -1,6 +1,5 @@
 """The experiments' own rules: what is trained on, what is skipped, what a preset may write."""
 
-import importlib
 import json
 import os
 import signal
@@ -18,17 +17,6 @@ pytestmark = pytest.mark.programs
 EXPERIMENTS = Path(__file__).resolve().parent.parent / "experiments"
 DATA = os.environ.get("JAXSIM_DATA")
 real = pytest.mark.skipif(not DATA, reason="JAXSIM_DATA names no data folder, so the corpora are not here")
-
-
-@pytest.fixture(scope="module")
-def scripts():
-    """The folder of the experiments, importable."""
-    sys.path.insert(0, str(EXPERIMENTS))
-    import mates_corpora
-    import mates_rows
-
-    yield mates_corpora, mates_rows
-    sys.path.remove(str(EXPERIMENTS))
 
 
 def run(script, *options):
@@ -56,7 +44,7 @@ def test_a_missing_corpus_is_one_line_that_says_what_to_get():
 
 @pytest.mark.parametrize("name", ["bai2010_queries", "bai2010_clicks", "bai2010_cross_language"])
 def test_scripts_of_links_say_what_they_lack(scripts, monkeypatch, tmp_path, capsys, name):
-    script = importlib.import_module(name)
+    script = getattr(scripts, name)
 
     def refused(*options):
         with pytest.raises(SystemExit) as stopped:
@@ -112,7 +100,7 @@ def test_no_group_of_near_duplicates_crosses_a_split(scripts):
     from jaxsim.data import splits
     from jaxsim.data.pairs import tokenize
 
-    corpora, _ = scripts
+    corpora = scripts.mates_corpora
     corpus = corpora.CORPORA["en-it-speeches"](300)
     left, right = tokenize(corpus.pairs)
     groups = splits.group_near_duplicates(left, right)
@@ -125,7 +113,7 @@ def test_no_group_of_near_duplicates_crosses_a_split(scripts):
 
 @real
 def test_unseen_sources_are_not_trained_on(scripts, monkeypatch):
-    corpora, _ = scripts
+    corpora = scripts.mates_corpora
     load, some = corpora._load, ("astro", "electron", "react", "tico19", "fcc_curriculum")  # the small ones
     monkeypatch.setattr(corpora, "_load", lambda language: load(language, sources=some))
     corpus = corpora.CORPORA["en-es-unseen"](1000)
@@ -144,4 +132,4 @@ def test_the_official_release_is_read_by_speaker(scripts, tmp_path):
     days = europarl.load_release(sample, "en", "fr")
     assert len(days) > 400 and all(days.left) and all(days.right)
     with pytest.raises((ValueError, FileNotFoundError)):
-        scripts[0].paper_years(sample, "en", "fr")  # three days of 2000 alone: no training years
+        scripts.mates_corpora.paper_years(sample, "en", "fr")  # three days of 2000 alone: no training years

@@ -62,6 +62,7 @@ def test_a_failed_write_leaves_the_older_model(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == ["model"]
 
 
+@pytest.mark.programs
 def test_kill_9_in_the_middle_of_saving_leaves_a_whole_model(tmp_path):
     save(tmp_path / "model")
     program = (

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
-import sys
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,17 +11,7 @@ from jaxsim import records
 from jaxsim.data import links, wikispeedia
 
 pytestmark = pytest.mark.programs
-EXPERIMENTS = Path(__file__).resolve().parent.parent / "experiments"
-NAMES = ("links_settings", "links_judge", "links_tables", "links_beyond", "bai2010_links")
 N, TOPICS = 60, 6
-
-
-@pytest.fixture(scope="module")
-def scripts():
-    """The modules of the experiment, by name."""
-    sys.path.insert(0, str(EXPERIMENTS))
-    yield SimpleNamespace(**{name: importlib.import_module(name) for name in NAMES})
-    sys.path.remove(str(EXPERIMENTS))
 
 
 @pytest.fixture(scope="module")

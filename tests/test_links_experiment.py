@@ -23,17 +23,6 @@ N = 90
 
 
 @pytest.fixture(scope="module")
-def scripts():
-    """The folder of the experiment, importable."""
-    sys.path.insert(0, str(EXPERIMENTS))
-    import bai2010_links
-    import links_tables
-
-    yield bai2010_links, links_tables
-    sys.path.remove(str(EXPERIMENTS))
-
-
-@pytest.fixture(scope="module")
 def data():
     """Articles about nine topics, of which those of one topic link to each other; every tenth is another's twin."""
     rng = np.random.default_rng(11)
@@ -49,9 +38,9 @@ def data():
 
 
 def table(scripts, data, name, tmp_path):
-    settings = dataclasses.replace(scripts[1].QUICK, ks=(2, 5), k=4, triples=300, pairs=200, seeds=(0, 1),
+    settings = dataclasses.replace(scripts.links_tables.QUICK, ks=(2, 5), k=4, triples=300, pairs=200, seeds=(0, 1),
                                    starts=(1.0,), num_terms=150)
-    return scripts[1].Table(name, settings, tmp_path, tmp_path / "cache", publish=False, data=data)
+    return scripts.links_tables.Table(name, settings, tmp_path, tmp_path / "cache", publish=False, data=data)
 
 
 def test_known_links_leave_the_lists_and_none_is_lost(scripts, data, tmp_path):
@@ -87,7 +76,7 @@ def test_validation_with_products_kept_is_the_plain_one(scripts, data, tmp_path,
     diagonal = {"identity": jnp.full(size, 3.0, jnp.float32), "without": None}.get(
         kind, jnp.asarray(rng.random(size), jnp.float32))
     params = bilinear.sides(*([None, None] if kind == "only diagonal" else weights), diagonal)
-    plain = ranking.scores(*scripts[1].sides(params, made.parts["dev"]), made.truth["dev"])["map"]
+    plain = ranking.scores(*scripts.links_tables.sides(params, made.parts["dev"]), made.truth["dev"])["map"]
     assert made.validate(params) == pytest.approx(plain, abs=1e-6)
     twice = bilinear.sides(*weights, diagonal) if kind == "identity" else params
     assert made.validate(twice) == pytest.approx(plain, abs=1e-6)
@@ -99,8 +88,8 @@ def test_rows_are_recorded_and_judged(scripts, data, tmp_path, name):
     made = table(scripts, data, name, tmp_path)
     rows = ("tfidf", "lsi+tfidf", "popularity", "title-overlap", "ssi-diag", "ssi-asym", "ssi-asym-d")
     for row in rows:
-        scripts[0].ROWS[row](made)
-    scripts[1].judge(tmp_path, name, publish=False)
+        scripts.bai2010_links.ROWS[row](made)
+    scripts.links_tables.judge(tmp_path, name, publish=False)
     found = {record["row"]: record for record in records.read_all(tmp_path).values()}
     assert set(found) == set(rows) - ({"popularity"} if name == "table3" else set())
     assert {len(record["seeds"]) for row, record in found.items() if row.startswith("ssi")} == {2}
@@ -108,12 +97,12 @@ def test_rows_are_recorded_and_judged(scripts, data, tmp_path, name):
     assert found["ssi-asym"]["config"]["identity"] in made.settings.identities
     assert all(record["status"] for record in found.values()) and any(r["best_set"] for r in found.values())
     assert not [path for path in (tmp_path / "cache").iterdir() if "ssi-asym" in path.name]
-    again = scripts[0].trained(made, "ssi-diag", scripts[0].ssi_diag.fit, 0, max_iter=made.settings.diag_iter,
-                               **scripts[0].diagonals(made)[0])
-    first = scripts[0].ssi_diag.fit(
+    module, max_iter = scripts.bai2010_links, made.settings.diag_iter
+    again = module.trained(made, "ssi-diag", module.ssi_diag.fit, 0, max_iter=max_iter, **module.diagonals(made)[0])
+    first = module.ssi_diag.fit(
         made.parts["train"].tfidf(), made.parts["train"].tfidf(), made.links, key=jax.random.key(0),
-        known=made.parts["train"].own(), triples=300, max_iter=made.settings.diag_iter, validate=made.validate,
-        patience=made.settings.patience, **scripts[0].diagonals(made)[0])
+        known=made.parts["train"].own(), triples=300, max_iter=max_iter, validate=made.validate,
+        patience=made.settings.patience, **module.diagonals(made)[0])
     np.testing.assert_array_equal(again.params[0].scale, first.params[0].scale)
 
 
@@ -145,8 +134,8 @@ def test_more_rows_are_recorded_with_the_scores_of_their_models(scripts, data, t
     made = table(scripts, data, name, tmp_path)
     made.settings = dataclasses.replace(made.settings, tops={"10k": 60, "30k": 90}, bigrams=300, seeds=(0,))
     for row in rows:
-        scripts[0].OF_TABLE[name][row](made)
-    scripts[1].judge(tmp_path, name, publish=False)
+        scripts.bai2010_links.OF_TABLE[name][row](made)
+    scripts.links_tables.judge(tmp_path, name, publish=False)
     found = {record["row"]: record for record in records.read_all(tmp_path).values()}
     assert set(rows) <= set(found)
     for row, record in found.items():

@@ -10,13 +10,15 @@ import numpy as np
 import pytest
 import reference_models as reference
 import scipy.sparse
-from test_methods import METHODS, TRAIN, K, M, V, assert_same, corpus, fitted, learned, start
+from methods_table import METHODS, TRAIN, K, M, V, assert_same, corpus, fitted, learned, start
 
 from jaxsim import optim, terms
 from jaxsim import pairs as pairs_room
 from jaxsim.methods import cca, dda, lsa, opca, s2net, s2net_mse
 from jaxsim.models import projection
 from jaxsim.models.projection import Projection
+
+pytestmark = pytest.mark.usefixtures("lightly_compiled")
 
 
 def test_projections_match_dense_lapack():

@@ -66,6 +66,7 @@ def stop(kind, folder, sent, *, every, wait_for):
     return errors.decode()
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("kind", ["lbfgs", "sgd", "rows"])
 def test_kill_9_loses_nothing_that_was_written(tmp_path, kind):
     stop(kind, tmp_path / "run", signal.SIGKILL, every=3, wait_for=(tmp_path / "run" / NAME).exists)
@@ -74,6 +75,7 @@ def test_kill_9_loses_nothing_that_was_written(tmp_path, kind):
     assert all(same(a["loss"], b["loss"]) for a, b in zip(resumed.history, whole.history, strict=True))
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("kind", ["lbfgs", "sgd", "rows"])
 def test_ctrl_c_writes_a_checkpoint(tmp_path, kind):
     calls = tmp_path / "run.calls"  # one byte a validation

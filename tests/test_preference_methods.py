@@ -17,6 +17,7 @@ from jaxsim.models.concepts import Concepts
 from jaxsim.models.projection import Projection
 from jaxsim.models.term_weights import TermWeights
 
+pytestmark = pytest.mark.usefixtures("lightly_compiled")
 QUADRUPLES = [(0, 0, 1, 2), (3, 1, 0, 2), (4, 3, 2, 2), (5, 0, 5, 1), (0, 0, 1, 2)]
 TRIPLES = [(0, 0, 1.0), (0, 1, 0.0), (3, 2, 1.0), (2, 0, 0.0), (4, 3, 0.5)]
 

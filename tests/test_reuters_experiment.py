@@ -20,16 +20,6 @@ real = pytest.mark.skipif(not DATA or not (Path(DATA) / "reuters21578").is_dir()
                           reason="JAXSIM_DATA names no folder with Reuters-21578")
 
 
-@pytest.fixture(scope="module")
-def scripts():
-    """The task's module, importable."""
-    sys.path.insert(0, str(EXPERIMENTS))
-    import reuters_task
-
-    yield reuters_task
-    sys.path.remove(str(EXPERIMENTS))
-
-
 def run(*options, **environment):
     kept = {key: value for key, value in os.environ.items() if key != "JAXSIM_DATA"}
     return subprocess.run([sys.executable, EXPERIMENTS / "yih2010_reuters.py", *map(str, options)], text=True,
@@ -66,7 +56,7 @@ def test_a_row_is_recorded_and_not_run_again(tmp_path):
 
 @real
 def test_held_out_documents_and_pairs_are_not_trained_on(scripts, tmp_path):
-    task = scripts.Task(scripts.QUICK, tmp_path, publish=False)
+    task = scripts.reuters_task.Task(scripts.reuters_task.QUICK, tmp_path, publish=False)
     first, second = task.sample(0, 190), task.sample(1, 190)
     for one in (first, second):
         assert not set(one.fit) & set(one.dev) and not set(task.groups[one.fit]) & set(task.groups[one.dev])
@@ -101,9 +91,9 @@ def test_similarity_of_held_out_pairs_follows_the_models_metric(scripts, rng):
     cosines = np.sum(sides[0] * sides[1], axis=1) / np.prod([np.linalg.norm(side, axis=1) for side in sides], axis=0)
     labels = cosines + 0.1 * rng.normal(size=200) > 0.2
     held = LabelledPairs(left, right, labels.astype(float))
-    expected = float(scripts.metrics.auc(cosines, labels.astype(float)))
-    assert abs(scripts.pair_auc(found, held, params) - expected) < 1e-6 < 1 - expected
-    scores = scripts.similarity_of(params)(found, found)(np.arange(40))
+    expected = float(scripts.reuters_task.metrics.auc(cosines, labels.astype(float)))
+    assert abs(scripts.reuters_task.pair_auc(found, held, params) - expected) < 1e-6 < 1 - expected
+    scores = scripts.reuters_task.similarity_of(params)(found, found)(np.arange(40))
     np.testing.assert_allclose(np.asarray(scores)[left, right], cosines, atol=1e-6)
 
 
@@ -112,10 +102,10 @@ def test_a_figure_above_the_papers_is_explained_from_the_records(scripts):
         return {"metrics": {"auc": {"mean": auc}}, **more}
 
     found = row(0.99, metrics_by_group={"neither earn nor acq": {"auc": {"mean": 0.9}}})
-    told = scripts.above_the_paper(found, {"vl-ext": found, "vl-ext-gamma1": row(0.985)})
+    told = scripts.reuters_task.above_the_paper(found, {"vl-ext": found, "vl-ext-gamma1": row(0.985)})
     assert told == (". AUC is 0.022 above the paper's: 0.985 with gamma 1, as printed, 0.900 on test documents with "
                     "neither earn nor acq")
-    assert scripts.above_the_paper(row(0.968), {}) == ""
+    assert scripts.reuters_task.above_the_paper(row(0.968), {}) == ""
 
 
 def fake(out, row, auc, values, table="table3"):
@@ -139,12 +129,12 @@ def test_rows_are_judged_by_the_papers_order(scripts, tmp_path, rng):
     ):
         fake(tmp_path, "lsa", 0.8, base + 0.2)
         fake(tmp_path, "vl-cv", auc, base + 0.2 + shift)
-        scripts.judge(tmp_path, "table3", publish=False)
+        scripts.reuters_task.judge(tmp_path, "table3", publish=False)
         record = records.read(tmp_path / "yih2010_reuters" / "table3" / "vl-cv.json")
         assert record["status"].startswith(expected), record["status"]
         assert record["best_set"] == (shift > 0)
     noise = np.where(np.arange(400) % 2, 0.1, -0.1)
     fake(tmp_path, "vl-cv", 0.9, base + 0.2 + noise + 1e-4)
-    scripts.judge(tmp_path, "table3", publish=False)
+    scripts.reuters_task.judge(tmp_path, "table3", publish=False)
     record = records.read(tmp_path / "yih2010_reuters" / "table3" / "vl-cv.json")
     assert record["status"].startswith("within noise: above lsa by only 0.0001 p@5") and record["best_set"]

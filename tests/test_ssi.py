@@ -10,7 +10,7 @@ import reference_models as reference
 import scipy.sparse
 
 from jaxsim import terms
-from jaxsim.methods import products, ssi, ssi_diag, triples
+from jaxsim.methods import products, ssi, ssi_diag, ssi_shared, triples
 from jaxsim.models import bilinear
 from jaxsim.optim.rows import scan_chunk
 
@@ -33,7 +33,7 @@ def documents(array, dtype=np.float64, **options):
 def triples_of(key, number, chunk, *, known=OWN):
     """What a fit with this key sees in its first epoch."""
     table = triples.table(LINKS, N, N, known=known)
-    parts = ssi.drawn(jax.random.fold_in(key, 0), table, number, chunk=chunk)
+    parts = ssi_shared.drawn(jax.random.fold_in(key, 0), table, number, chunk=chunk)
     return np.concatenate([np.stack(part, axis=1) for part in parts])
 
 
@@ -85,7 +85,7 @@ def test_a_fit_is_the_plain_loop_over_its_triples(rng, key, monkeypatch, kind, i
             for one in jax.random.split(start_key, 2))
     if symmetric:
         u, v = 0.2 * np.asarray(jax.random.normal(jax.random.split(start_key, 1)[0], (V, K), jnp.float64)), None
-    seen = triples_of(draw_key, 200, ssi.drawn.__kwdefaults__["chunk"])
+    seen = triples_of(draw_key, 200, ssi.CHUNK)
     diagonal = np.broadcast_to(0.0 if identity is None else identity, V)
     cut = [x if max_terms is None else terms.to_scipy(bilinear.strongest(documents(x), max_terms)).toarray()
            for x in (left, right)]
@@ -125,7 +125,8 @@ def test_the_diagonal_is_the_plain_loop_over_its_triples(rng, key, monkeypatch):
 
 
 def test_the_objective_matches_central_differences(rng):
-    data = ssi.Documents(*ssi.padded(documents(dense(rng)), 7), *ssi.padded(documents(dense(rng)), None), 1.0)
+    sides = (ssi_shared.padded(documents(dense(rng)), max_terms) for max_terms in (7, None))
+    data = ssi_shared.Documents(*(part for side in sides for part in side), 1.0)
     one = ssi.Example(triples.Triples(jnp.int32(0), jnp.int32(1), jnp.int32(2)), jnp.float64(0.1))
     for which in (ssi.rows, ssi.symmetric_rows):
         gathered = tuple(jnp.asarray(rng.normal(size=(at.size, K)) / 3) for at in which(one, data))
@@ -160,7 +161,7 @@ def test_no_step_copies_or_walks_over_the_tables(symmetric):
     tables = tuple(shape((num_terms, k), jnp.float32) for _ in range(1 if symmetric else 2))
     table_bytes = 4 * num_terms * k
     ids, values = shape((40, slots), jnp.int32), shape((40, slots), jnp.float32)
-    data = ssi.Documents(ids, values, ids, values, shape((), jnp.float32))
+    data = ssi_shared.Documents(ids, values, ids, values, shape((), jnp.float32))
     chunk = ssi.Example(triples.Triples(*[shape((64,), jnp.int32)] * 3), shape((64,), jnp.float32))
     which = ssi.symmetric_rows if symmetric else ssi.rows
     lowered = scan_chunk.lower(ssi.objective, which, tables, data, chunk, shape((), jnp.float32))

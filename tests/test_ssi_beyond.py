@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 
 from jaxsim import terms
-from jaxsim.methods import ssi, ssi_batch, triples
+from jaxsim.methods import ssi, ssi_batch, ssi_shared, triples
 from jaxsim.methods.products import Products
 from jaxsim.optim.rows import scan_adagrad, scan_chunk
 
@@ -84,7 +84,8 @@ def test_adagrad_divides_by_the_root_of_the_squares_so_far(rng, key):
                   adagrad=0.01, triples=30, max_iter=1)
     u, v, draw_key = start_of(key)
     sums = [np.full((V, K), 0.01), np.full((V, K), 0.01)]
-    (drawn,) = ssi.drawn(jax.random.fold_in(draw_key, 0), triples.table(LINKS, N, N, known=OWN), 30)
+    table = triples.table(LINKS, N, N, known=OWN)
+    (drawn,) = ssi_shared.drawn(jax.random.fold_in(draw_key, 0), table, 30, chunk=ssi.CHUNK)
     for query, better, worse in np.stack(drawn, axis=1).tolist():
         q, apart = left[query], right[better] - right[worse]
         if 1.0 - 2.0 * q @ apart - q @ u @ v.T @ apart <= 0:
@@ -106,7 +107,7 @@ def test_no_step_copies_or_walks_over_the_tables(kind):
     shape = jax.ShapeDtypeStruct
     tables = tuple(shape((num_terms, k), jnp.float32) for _ in range(2))
     ids, values = shape((40, slots), jnp.int32), shape((40, slots), jnp.float32)
-    data = ssi.Documents(ids, values, ids, values, shape((), jnp.float32))
+    data = ssi_shared.Documents(ids, values, ids, values, shape((), jnp.float32))
     row, rate = shape((16,), jnp.int32), shape((), jnp.float32)
     if kind == "adagrad":
         chunk = ssi.Example(triples.Triples(row, row, row), shape((16,), jnp.float32))

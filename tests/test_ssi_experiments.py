@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,17 +13,7 @@ from jaxsim import records
 from jaxsim.data import links, mdn_links, nfcorpus, splits, wikispeedia
 
 pytestmark = pytest.mark.programs
-EXPERIMENTS = Path(__file__).resolve().parent.parent / "experiments"
-NAMES = ("ssi_sheets", "queries_tables", "bai2010_queries", "bai2010_clicks", "cross_tables", "bai2010_cross_language")
 N, TOPICS = 72, 6
-
-
-@pytest.fixture(scope="module")
-def scripts():
-    """The modules of the experiments, by name."""
-    sys.path.insert(0, str(EXPERIMENTS))
-    yield SimpleNamespace(**{name: importlib.import_module(name) for name in NAMES})
-    sys.path.remove(str(EXPERIMENTS))
 
 
 @pytest.fixture(scope="module")

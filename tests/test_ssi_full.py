@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import time
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import reference_models as reference
 import scipy.sparse
-import ssi_until_stopped as example
 
 from jaxsim import terms
-from jaxsim.methods import ssi, ssi_full, ssi_sparse, triples
+from jaxsim.methods import ssi, ssi_full, ssi_shared, ssi_sparse, triples
 from jaxsim.methods.products import Products
 from jaxsim.methods.ssi_sparse import Sparse
 from jaxsim.models import bilinear
@@ -51,7 +45,7 @@ def plain(w, triples, full, cut, b, margin, rate, *, kept=None):
 
 def seen(key, number, chunk, epoch=0):
     table = triples.table(LINKS, N, N, known=OWN)
-    parts = ssi.drawn(jax.random.fold_in(key, epoch), table, number, chunk=chunk)
+    parts = ssi_shared.drawn(jax.random.fold_in(key, epoch), table, number, chunk=chunk)
     return np.concatenate([np.stack(part, axis=1) for part in parts])
 
 
@@ -146,23 +140,6 @@ def test_resuming_is_bit_identical_and_other_problems_are_refused(sides, tmp_pat
     for change in ({"margin": 2.0}, {"learning_rate": 0.3}, {"triples": 80}, {"known": None}, {"max_terms": 2}):
         with pytest.raises(ValueError, match="checkpoint: expected a checkpoint of the same data, start and settings"):
             run(checkpoint=tmp_path, validate=None, **change)
-
-
-@pytest.mark.parametrize("kind", ["low rank", "full"])
-def test_a_fit_goes_on_after_kill_9_as_if_nothing_had_been(tmp_path, kind):
-    command = [sys.executable, example.__file__, str(tmp_path / "run"), kind]
-    child = subprocess.Popen(command, env={**os.environ, "JAX_PLATFORMS": "cpu"})
-    written = tmp_path / "run" / "checkpoint.safetensors"
-    deadline = time.monotonic() + 120
-    while not written.exists() and time.monotonic() < deadline and child.poll() is None:
-        time.sleep(0.02)
-    child.kill()
-    assert child.wait(timeout=60) != 0 and written.exists(), "the example ended before it was killed"
-    resumed, whole = example.train(kind, tmp_path / "run"), example.train(kind)
-    for mine, other in zip(jax.tree.leaves(resumed.params), jax.tree.leaves(whole.params), strict=True):
-        np.testing.assert_array_equal(mine, other)
-    assert [entry["loss"] for entry in resumed.history[1:]] == [entry["loss"] for entry in whole.history[1:]]
-    assert resumed.evaluations == whole.evaluations
 
 
 def test_no_step_copies_the_tables():

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 
 from jaxsim import terms
-from jaxsim.methods import correlated, ssi, ssi_hash, triples
+from jaxsim.methods import correlated, ssi_hash, ssi_shared, triples
 from jaxsim.models import bilinear
 
 N, V, H = 8, 9, 37
@@ -48,7 +48,7 @@ def test_a_fit_is_the_plain_loop_over_pairs_of_words(rng, key, max_terms):
     weights[[number(s, s) for s in range(V)]] = 0.5
     table = triples.table(LINKS, N, N, known=OWN)
     losses = []
-    for some in ssi.drawn(jax.random.fold_in(key, 0), table, 60, chunk=ssi_hash.CHUNK):
+    for some in ssi_shared.drawn(jax.random.fold_in(key, 0), table, 60, chunk=ssi_hash.CHUNK):
         for query, better, worse in np.stack(some, axis=1):
             q, apart = seen[0][query], seen[1][better] - seen[1][worse]
             losses.append(max(0.0, 1.0 - score(weights, q, apart)))

@@ -12,6 +12,8 @@ from jaxsim import terms
 from jaxsim.methods import ssi, ssi_batch, ssi_diag, ssi_full, ssi_hash, ssi_sparse
 from jaxsim.methods.ssi_sparse import Sparse
 
+pytestmark = pytest.mark.usefixtures("lightly_compiled")
+
 N, V, EMPTY, ALONE = 8, 6, 3, 7  # a query and target without words; an article that nothing links to or from
 LINKS = np.array([[0, 1], [0, EMPTY], [1, 2], [EMPTY, 0], [EMPTY, 4], [5, 6]])
 OWN = np.repeat(np.arange(N), 2).reshape(N, 2)
@@ -67,3 +69,11 @@ def test_a_link_twice_counts_once_and_an_article_without_text_or_links_harms_not
         # The article with no text scores 0 with everything; nobody pulled anything to the one without links.
         query, document = ssi_full.encode(once.params, side, side)
         assert not np.any((query.dense @ document.dense.T)[EMPTY]) and not np.any(once.params.coefficients[ALONE])
+
+
+@every_method
+def test_a_setting_that_does_not_exist_is_refused_before_any_work(name, side, key):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'max_itr'"):
+        fit(name, side, LINKS, key, max_itr=3)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'label'"):  # of the optimiser, not of the fit
+        fit(name, side, LINKS, key, label="x")

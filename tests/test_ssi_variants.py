@@ -10,7 +10,9 @@ import reference_models as reference
 import scipy.sparse
 
 from jaxsim import terms
-from jaxsim.methods import ssi, ssi_multitask, ssi_preferred, triples
+from jaxsim.methods import ssi_multitask, ssi_preferred, triples
+
+pytestmark = pytest.mark.usefixtures("lightly_compiled")
 
 N, V, F, K = 10, 14, 9, 3
 PREFERRED = np.array([[0, 1], [0, 4], [1, 0], [2, 5], [3, 1], [7, 2], [0, 1]])
@@ -54,7 +56,7 @@ def test_worse_documents_are_those_that_the_query_rejects_each_as_often(key):
 
 @pytest.mark.parametrize("identity", [2.0, None])
 def test_a_fit_of_preferences_is_the_plain_loop(rng, key, monkeypatch, identity):
-    monkeypatch.setattr(ssi, "CHUNK", 64)
+    monkeypatch.setattr(ssi_preferred, "CHUNK", 64)
     left, right = dense(rng), dense(rng)
     seen = [np.where(np.arange(V) < 8, one, 0) for one in (left, right)]
     fit = ssi_preferred.fit(documents(left), documents(right), PREFERRED, REJECTED, k=K, key=key, identity=identity,
@@ -77,7 +79,7 @@ def test_a_fit_of_preferences_is_the_plain_loop(rng, key, monkeypatch, identity)
 
 @pytest.mark.parametrize("symmetric", [True, False])
 def test_two_tasks_take_turns_and_share_v(rng, key, monkeypatch, symmetric):
-    monkeypatch.setattr(ssi, "CHUNK", 60)
+    monkeypatch.setattr(ssi_multitask, "CHUNK", 60)
     left, right = dense(rng, F, 5), dense(rng)
     fit = ssi_multitask.fit(documents(left), documents(right), LINKS, documents(right), SAME, k=K, key=key,
                             symmetric=symmetric, same_known=OWN, init_scale=0.2, learning_rate=0.3, max_terms=None,

@@ -22,19 +22,11 @@ EXPERIMENTS = Path(__file__).resolve().parent.parent / "experiments"
 
 
 @pytest.fixture(scope="module")
-def scripts():
-    """The modules, importable."""
-    sys.path.insert(0, str(EXPERIMENTS))
-    import tweak2009_html
-    import tweak2009_phrases
-    import tweak2009_search
-    import tweak_folds
-    import tweak_measures
-    import tweak_snippets
-
-    yield SimpleNamespace(folds=tweak_folds, measures=tweak_measures, snippets=tweak_snippets, html=tweak2009_html,
-                          phrases=tweak2009_phrases, search=tweak2009_search)
-    sys.path.remove(str(EXPERIMENTS))
+def scripts(scripts):
+    """The modules, by short names."""
+    return SimpleNamespace(folds=scripts.tweak_folds, measures=scripts.tweak_measures, snippets=scripts.tweak_snippets,
+                           html=scripts.tweak2009_html, phrases=scripts.tweak2009_phrases,
+                           search=scripts.tweak2009_search)
 
 
 def test_doctests_of_the_experiments(scripts):

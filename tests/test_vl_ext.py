@@ -17,6 +17,8 @@ from jaxsim.models import term_extension
 from jaxsim.models.projection import Projection
 from jaxsim.pairs import Preferences
 
+pytestmark = pytest.mark.usefixtures("lightly_compiled")
+
 SOURCES, TARGETS = np.array([0, 5, 0, 3]), np.array([3, 0, 5, 0])
 
 

@@ -7,43 +7,19 @@ whatever the vocabulary.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from jaxsim import checks, losses, optim
-from jaxsim import terms as terms_room
-from jaxsim.methods import triples as triples_room
 from jaxsim.methods.products import Products
+from jaxsim.methods.ssi_shared import CHUNK, Documents, drawn, prepare, start_tables
 from jaxsim.methods.triples import Triples
 from jaxsim.models import bilinear
-from jaxsim.models.bilinear import Bilinear
 from jaxsim.optim import Fit
 from jaxsim.precision import EVALUATION
 from jaxsim.terms import Terms
-
-CHUNK = 8192  # triples in one compiled loop at most
-
-
-class Documents(NamedTuple):
-    """What the objective sees beside the gathered rows.
-
-    Attributes:
-      query_terms: ``[num_queries, s]`` int32, padded with term 0 of value 0.
-      query_values: ``[num_queries, s]`` floating.
-      terms: ``[num_documents, t]`` int32, padded alike.
-      values: ``[num_documents, t]`` floating.
-      margin: scalar.
-    """
-
-    query_terms: jax.Array
-    query_values: jax.Array
-    terms: jax.Array
-    values: jax.Array
-    margin: jax.Array
 
 
 class Example(NamedTuple):
@@ -127,12 +103,7 @@ def fit(
     max_terms: int | None = 200,
     products: Products | None = None,
     triples: int = 100_000,
-    max_iter: int = 10,
-    validate: Callable | None = None,
-    patience: int | None = None,
-    checkpoint=None,
-    checkpoint_every: int = 1,
-    progress: bool = False,
+    **training,
 ) -> Fit:
     r"""Learns W = UᵀV + D, or UᵀU + D, from links.
 
@@ -157,12 +128,8 @@ def fit(
       products: ``Products(left, right, 1.0)``, which fits of many settings can share; computed unless given. Only where
         ``identity`` is one number.
       triples: triples an epoch, rounded up so that its chunks are of one size.
-      max_iter: epochs.
-      validate: function of params giving a score, higher is better; the best parameters are returned.
-      patience: epochs without a better score before stopping.
-      checkpoint: folder for checkpoints; an existing one of the same problem is continued.
-      checkpoint_every: epochs between checkpoints.
-      progress: whether to show a bar on a terminal's stderr.
+      **training: ``max_iter``, ``validate``, ``patience``, ``checkpoint``, ``checkpoint_every`` and ``progress``, as
+        `ssi_shared.Training` has them.
 
     Returns:
       `Fit` of a pair ``(query side, document side)`` of `Bilinear`; a step is an epoch, an evaluation a triple, the
@@ -175,7 +142,8 @@ def fit(
 
     Example:
       >>> import scipy.sparse
-      >>> documents = terms_room.from_scipy(scipy.sparse.identity(6, format="csr"))
+      >>> from jaxsim import terms
+      >>> documents = terms.from_scipy(scipy.sparse.identity(6, format="csr"))
       >>> found = fit(documents, documents, [[0, 1], [2, 3], [4, 5]], k=3, key=jax.random.key(0), learning_rate=0.3,
       ...             known=[[i, i] for i in range(6)], triples=200, max_iter=5)
       >>> query, document = (bilinear.encode(side, documents) for side in found.params)
@@ -186,134 +154,20 @@ def fit(
     their strongest terms in the low-rank part.
     Relations: `ssi_diag` learns the diagonal of W.
     """
-    diagonal = checked(left, right, identity=identity, margin=margin, init_scale=init_scale)
-    checks.positive_int(k, "k")
+    problem = prepare(left, right, links, identity=identity, known=known, margin=margin, training=training)
     if symmetric:
         checks.expect(left.num_terms == right.num_terms, "right", f"{left.num_terms} terms (as left, for V = U)",
                       right.num_terms)
-    dtype = jnp.result_type(left.values, right.values)
-    shapes = [(left.num_terms, k)] if symmetric else [(left.num_terms, k), (right.num_terms, k)]
-    start_key, draw_key = jax.random.split(key)
-    start = tuple(init_scale * jax.random.normal(one, shape, dtype)
-                  for one, shape in zip(jax.random.split(start_key, len(shapes)), shapes, strict=True))
-    of_queries = padded(left, max_terms)
-    of_documents = of_queries if right is left else padded(right, max_terms)
-    data = Documents(*of_queries, *of_documents, jnp.asarray(margin, dtype))
-    links = triples_room.table(links, left.num_docs, right.num_docs, known=known)
-    weight = 1.0
-    if products is not None:
-        weight = shared_weight(identity, products, left, right)
-    elif diagonal is not None:
-        products = Products(left, right, diagonal)
+    sizes = (left.num_terms,) if symmetric else (left.num_terms, right.num_terms)
+    tables, draw_key = start_tables(key, sizes, k, init_scale, problem.margin.dtype)
+    data, apart = problem.documents(max_terms), problem.unlearned(products)
 
     def chunks(epoch_key):
-        for some in drawn(epoch_key, links, triples):
-            apart = jnp.zeros(some.query.shape, dtype) if products is None else weight * products.apart(some)
-            yield Example(some, apart)
+        return (Example(some, apart(some)) for some in drawn(epoch_key, problem.links, triples, chunk=CHUNK))
 
-    def whole(tables) -> tuple[Bilinear, Bilinear]:
-        return bilinear.sides(tables[0], tables[-1], diagonal)
-
-    found = optim.minimize_rows(
-        objective, start, chunks, rows=symmetric_rows if symmetric else rows, data=data, key=draw_key,
-        learning_rate=learning_rate, adagrad=adagrad, max_iter=max_iter,
-        depends=(links, diagonal, left, right, triples),
-        validate=None if validate is None else lambda tables: validate(whole(tables)), patience=patience,
-        checkpoint=checkpoint, checkpoint_every=checkpoint_every, progress=progress, label="SSI",
+    return problem.training.run(
+        optim.minimize_rows, lambda learned: bilinear.sides(learned[0], learned[-1], problem.diagonal),
+        objective, tables, chunks, rows=symmetric_rows if symmetric else rows, data=data, key=draw_key,
+        learning_rate=learning_rate, adagrad=adagrad, label="SSI",
+        depends=(problem.links, problem.diagonal, left, right, triples),
     )
-    return found._replace(params=whole(found.params))
-
-
-def shared_weight(identity, products: Products, left: Terms, right: Terms) -> float:
-    """Checks products that fits share.
-
-    Args:
-      identity: b, one number.
-      products: `Products` of both sides with a diagonal of ones.
-      left: queries.
-      right: documents.
-
-    Returns:
-      b.
-
-    Raises:
-      ValueError: if ``identity`` is no number, or the products are of other sizes.
-    """
-    checks.kind(products, "products", Products)
-    checks.expect(identity is not None and np.ndim(identity) == 0, "products", "an identity of one number",
-                  "none" if identity is None else f"shape {np.shape(identity)}")
-    checks.expect(products.shape == (left.num_docs, right.num_docs), "products",
-                  f"those of {left.num_docs} queries and {right.num_docs} documents", products.shape)
-    return float(identity)
-
-
-def checked(left: Terms, right: Terms, *, identity, margin: float, init_scale: float) -> jax.Array | None:
-    """Checks what the methods of this family share, and makes the diagonal.
-
-    Args:
-      left: queries.
-      right: documents.
-      identity: a number, ``[num_terms]``, or None.
-      margin: of the loss.
-      init_scale: of the start.
-
-    Returns:
-      ``[num_terms]``, or None.
-
-    Raises:
-      ValueError: if something does not fit.
-    """
-    checks.kind(left, "left", Terms)
-    checks.kind(right, "right", Terms)
-    checks.expect(0 < margin < float("inf"), "margin", "a positive number", margin)
-    checks.expect(0 < init_scale < float("inf"), "init_scale", "a positive number", init_scale)
-    if identity is None:
-        return None
-    checks.expect(left.num_terms == right.num_terms, "right", f"{left.num_terms} terms (as left, for the identity)",
-                  right.num_terms)
-    diagonal = jnp.asarray(identity, jnp.result_type(left.values, right.values))
-    checks.expect(diagonal.shape in ((), (left.num_terms,)), "identity", f"a number or shape ({left.num_terms},)",
-                  diagonal.shape)
-    checks.expect(bool(jnp.all(jnp.isfinite(diagonal))), "identity", "finite numbers", "NaN or infinity")
-    return jnp.broadcast_to(diagonal, (left.num_terms,))
-
-
-def drawn(epoch_key: jax.Array, links, number: int, *, chunk: int = CHUNK):
-    """One epoch's triples in chunks of one size.
-
-    Args:
-      epoch_key: PRNG key.
-      links: `triples.LinkTable`.
-      number: how many at least.
-      chunk: how many at a time at most.
-
-    Yields:
-      `Triples`.
-    """
-    checks.positive_int(number, "triples")
-    count = -(-number // chunk)
-    for i in range(count):
-        yield triples_room.draw(jax.random.fold_in(epoch_key, i), links, -(-number // count))
-
-
-def padded(documents: Terms, max_terms: int | None) -> tuple[jax.Array, jax.Array]:
-    """Documents as rows of one width.
-
-    Args:
-      documents: `Terms`.
-      max_terms: how many of its strongest terms a document keeps, at its full length; None for all.
-
-    Returns:
-      ``([num_docs, width], [num_docs, width])``, terms and values, padded with term 0 of value 0.
-
-    Raises:
-      ValueError: if ``max_terms`` is neither None nor a whole number of at least 1.
-    """
-    cut = documents if max_terms is None else bilinear.strongest(documents, max_terms)
-    matrix = terms_room.to_scipy(cut)
-    lengths = np.diff(matrix.indptr)
-    width = max(int(lengths.max(initial=0)), 1)
-    filled = np.arange(width) < lengths[:, None]
-    terms, values = np.zeros(filled.shape, np.int32), np.zeros(filled.shape, matrix.dtype)
-    terms[filled], values[filled] = matrix.indices, matrix.data
-    return jnp.asarray(terms), jnp.asarray(values)

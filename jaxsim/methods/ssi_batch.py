@@ -8,7 +8,6 @@ to, so that its popularity counts for nothing.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -17,10 +16,9 @@ import jax.numpy as jnp
 from jaxsim import checks, losses, optim
 from jaxsim.methods import triples as triples_room
 from jaxsim.methods.products import Products
-from jaxsim.methods.ssi import Documents, checked, padded, shared_weight
+from jaxsim.methods.ssi_shared import Documents, pieces, prepare, start_tables
 from jaxsim.methods.triples import LinkTable, Triples
 from jaxsim.models import bilinear
-from jaxsim.models.bilinear import Bilinear
 from jaxsim.optim import Fit
 from jaxsim.precision import EVALUATION
 from jaxsim.terms import Terms
@@ -122,12 +120,7 @@ def fit(
     max_terms: int | None = 200,
     products: Products | None = None,
     triples: int = 100_000,
-    max_iter: int = 10,
-    validate: Callable | None = None,
-    patience: int | None = None,
-    checkpoint=None,
-    checkpoint_every: int = 1,
-    progress: bool = False,
+    **training,
 ) -> Fit:
     """Learns W = UᵀV + D from links, a batch of them a step.
 
@@ -149,12 +142,7 @@ def fit(
       products: as for `ssi.fit`.
       triples: links drawn an epoch, each with up to ``batch`` − 1 negatives; rounded up so that there are whole batches
         and chunks of one size.
-      max_iter: epochs.
-      validate: function of params giving a score, higher is better; the best parameters are returned.
-      patience: epochs without a better score before stopping.
-      checkpoint: folder for checkpoints; an existing one of the same problem is continued.
-      checkpoint_every: epochs between checkpoints.
-      progress: whether to show a bar on a terminal's stderr.
+      **training: as for `ssi.fit`.
 
     Returns:
       `Fit` of a pair ``(query side, document side)`` of `Bilinear`; a step is an epoch, an evaluation a batch, the loss
@@ -176,43 +164,23 @@ def fit(
 
     Relations: `ssi.fit` draws negatives from the whole collection.
     """
-    diagonal = checked(left, right, identity=identity, margin=margin, init_scale=init_scale)
-    checks.positive_int(k, "k")
+    problem = prepare(left, right, links, identity=identity, known=known, margin=margin, training=training)
     checks.positive_int(batch, "batch")
     checks.expect(batch > 1, "batch", "at least 2 links", batch)
     checks.positive_int(triples, "triples")
-    dtype = jnp.result_type(left.values, right.values)
-    start_key, draw_key = jax.random.split(key)
-    start = tuple(init_scale * jax.random.normal(one, (side.num_terms, k), dtype)
-                  for one, side in zip(jax.random.split(start_key), (left, right), strict=True))
-    of_queries = padded(left, max_terms)
-    of_documents = of_queries if right is left else padded(right, max_terms)
-    data = Documents(*of_queries, *of_documents, jnp.asarray(margin, dtype))
-    table = triples_room.table(links, left.num_docs, right.num_docs, known=known)
-    weight = 1.0
-    if products is not None:
-        weight = shared_weight(identity, products, left, right)
-    elif diagonal is not None:
-        products = Products(left, right, diagonal)
-    batches = -(-triples // batch)
-    count = -(-batches // CHUNK)
+    dtype = problem.margin.dtype
+    tables, draw_key = start_tables(key, (left.num_terms, right.num_terms), k, init_scale, dtype)
+    data, unlearned = problem.documents(max_terms), problem.unlearned(products)
 
     def chunks(epoch_key):
-        for i in range(count):
-            query, document, share = draw(jax.random.fold_in(epoch_key, i), table, -(-batches // count), batch)
-            apart = jnp.zeros(share.shape, dtype)
-            if products is not None:
-                pairs = jnp.broadcast_arrays(query[:, :, None], document[:, :, None], document[:, None, :])
-                apart = weight * products.apart(Triples(*(one.reshape(-1) for one in pairs))).reshape(share.shape)
-            yield Batch(query, document, share.astype(dtype), apart)
+        for chunk_key, size in pieces(epoch_key, -(-triples // batch), chunk=CHUNK):
+            query, document, share = draw(chunk_key, problem.links, size, batch)
+            pairs = jnp.broadcast_arrays(query[:, :, None], document[:, :, None], document[:, None, :])
+            apart = unlearned(Triples(*(one.reshape(-1) for one in pairs)))
+            yield Batch(query, document, share.astype(dtype), apart.reshape(share.shape))
 
-    def whole(tables) -> tuple[Bilinear, Bilinear]:
-        return bilinear.sides(*tables, diagonal)
-
-    found = optim.minimize_rows(
-        objective, start, chunks, rows=rows, data=data, key=draw_key, learning_rate=learning_rate, max_iter=max_iter,
-        depends=(table, diagonal, left, right, triples, batch),
-        validate=None if validate is None else lambda tables: validate(whole(tables)), patience=patience,
-        checkpoint=checkpoint, checkpoint_every=checkpoint_every, progress=progress, label="SSI, batches",
+    return problem.training.run(
+        optim.minimize_rows, lambda learned: bilinear.sides(*learned, problem.diagonal),
+        objective, tables, chunks, rows=rows, data=data, key=draw_key, learning_rate=learning_rate,
+        depends=(problem.links, problem.diagonal, left, right, triples, batch), label="SSI, batches",
     )
-    return found._replace(params=whole(found.params))

@@ -6,7 +6,6 @@ computed on the host, for a chunk of triples at a time, and are all that the com
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -15,8 +14,7 @@ import numpy as np
 
 from jaxsim import losses, optim
 from jaxsim import terms as terms_room
-from jaxsim.methods import triples as triples_room
-from jaxsim.methods.ssi import checked, drawn
+from jaxsim.methods.ssi_shared import drawn, prepare, rectangular
 from jaxsim.methods.triples import Triples
 from jaxsim.models import bilinear
 from jaxsim.optim import Fit
@@ -78,12 +76,7 @@ def fit(
     margin: float = 1.0,
     learning_rate: float = 300.0,
     triples: int = 100_000,
-    max_iter: int = 10,
-    validate: Callable | None = None,
-    patience: int | None = None,
-    checkpoint=None,
-    checkpoint_every: int = 1,
-    progress: bool = False,
+    **training,
 ) -> Fit:
     """Learns the diagonal W = D from links.
 
@@ -97,12 +90,7 @@ def fit(
       margin: m of the loss.
       learning_rate: fixed; thousands of times that of `ssi.fit`, because a gradient is a product of two small weights.
       triples: triples an epoch, rounded up so that its chunks are of one size.
-      max_iter: epochs.
-      validate: function of params giving a score, higher is better; the best parameters are returned.
-      patience: epochs without a better score before stopping.
-      checkpoint: folder for checkpoints; an existing one of the same problem is continued.
-      checkpoint_every: epochs between checkpoints.
-      progress: whether to show a bar on a terminal's stderr.
+      **training: as for `ssi.fit`.
 
     Returns:
       `Fit` of a pair ``(query side, document side)`` of `Bilinear` without weights; a step is an epoch, an evaluation
@@ -122,26 +110,19 @@ def fit(
 
     Relations: `ssi.fit` adds a part of low rank, with this diagonal as its ``identity`` if it is given one.
     """
-    start = checked(left, right, identity=identity, margin=margin, init_scale=1.0)
-    if start is None:
+    problem = prepare(left, right, links, identity=identity, known=known, margin=margin, training=training)
+    if problem.diagonal is None:
         raise ValueError("identity: expected a number or one number a term, got None")
     matrices = terms_room.to_scipy(left), terms_room.to_scipy(right)
-    links = triples_room.table(links, left.num_docs, right.num_docs, known=known)
 
     def chunks(epoch_key):
-        for some in drawn(epoch_key, links, triples, chunk=CHUNK):
-            yield shared(*matrices, some)
+        return (shared(*matrices, some) for some in drawn(epoch_key, problem.links, triples, chunk=CHUNK))
 
-    def whole(diagonal):
-        return bilinear.sides(None, None, diagonal)
-
-    found = optim.minimize_rows(
-        objective, start, chunks, rows=rows, data=jnp.asarray(margin, start.dtype), key=key,
-        learning_rate=learning_rate, max_iter=max_iter, depends=(links, left, right, triples),
-        validate=None if validate is None else lambda diagonal: validate(whole(diagonal)), patience=patience,
-        checkpoint=checkpoint, checkpoint_every=checkpoint_every, progress=progress, label="SSI, diagonal",
+    return problem.training.run(
+        optim.minimize_rows, lambda diagonal: bilinear.sides(None, None, diagonal), objective, problem.diagonal, chunks,
+        rows=rows, data=problem.margin, key=key, learning_rate=learning_rate,
+        depends=(problem.links, left, right, triples), label="SSI, diagonal",
     )
-    return found._replace(params=whole(found.params))
 
 
 def shared(left, right, some: Triples) -> Shared:
@@ -157,9 +138,4 @@ def shared(left, right, some: Triples) -> Shared:
     """
     query, better, worse = (np.asarray(part) for part in some)
     products = left[query].multiply(right[better] - right[worse]).tocsr()
-    lengths = np.diff(products.indptr)
-    width = -(-max(int(lengths.max(initial=0)), 1) // _WIDTH) * _WIDTH
-    filled = np.arange(width) < lengths[:, None]
-    terms, values = np.zeros(filled.shape, np.int32), np.zeros(filled.shape, products.dtype)
-    terms[filled], values[filled] = products.indices, products.data
-    return Shared(jnp.asarray(terms), jnp.asarray(values))
+    return Shared(*map(jnp.asarray, rectangular(products, multiple=_WIDTH)))

@@ -9,7 +9,6 @@ products alone: a step costs one number a document, whatever the vocabulary, and
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -18,9 +17,9 @@ import numpy as np
 
 from jaxsim import checks, losses
 from jaxsim import terms as terms_room
-from jaxsim.methods import triples as triples_room
 from jaxsim.methods.products import Products
-from jaxsim.methods.ssi import Example, checked, drawn, shared_weight
+from jaxsim.methods.ssi import Example
+from jaxsim.methods.ssi_shared import CHUNK, drawn, prepare
 from jaxsim.models import bilinear
 from jaxsim.optim import Fit, epochs
 from jaxsim.optim.monitor import mark_of
@@ -28,7 +27,6 @@ from jaxsim.precision import EVALUATION
 from jaxsim.terms import Terms
 from jaxsim.vectors import Vectors
 
-CHUNK = 8192  # triples in one compiled loop at most
 _MOST = 2**28  # entries of a table of inner products
 
 
@@ -106,12 +104,7 @@ def fit(
     max_terms: int | None = 200,
     products: Products | None = None,
     triples: int = 100_000,
-    max_iter: int = 10,
-    validate: Callable | None = None,
-    patience: int | None = None,
-    checkpoint=None,
-    checkpoint_every: int = 1,
-    progress: bool = False,
+    **training,
 ) -> Fit:
     """Learns an unconstrained W from links, from W = b·I.
 
@@ -128,12 +121,7 @@ def fit(
         step. The product with b·I always sees all.
       products: as for `ssi.fit`.
       triples: triples an epoch, rounded up so that its chunks are of one size.
-      max_iter: epochs.
-      validate: function of params (`Full`) giving a score, higher is better; the best parameters are returned.
-      patience: epochs without a better score before stopping.
-      checkpoint: folder for checkpoints; an existing one of the same problem is continued.
-      checkpoint_every: epochs between checkpoints.
-      progress: whether to show a bar on a terminal's stderr.
+      **training: as for `ssi.fit`; ``validate`` takes a `Full`.
 
     Returns:
       `Fit` of a `Full`; a step is an epoch, an evaluation a triple.
@@ -155,41 +143,33 @@ def fit(
     document's strongest terms alone.
     Relations: `ssi_sparse.strongest` reads entries of W out of the fit, for Algorithm 2.
     """
-    diagonal = checked(left, right, identity=identity, margin=margin, init_scale=1.0)
-    checks.expect(np.ndim(identity) == 0 and diagonal is not None, "identity", "one number", identity)
+    problem = prepare(left, right, links, identity=identity, known=known, margin=margin, training=training)
+    checks.expect(np.ndim(identity) == 0 and identity is not None, "identity", "one number", identity)
     checks.expect(0 < learning_rate < float("inf"), "learning_rate", "a positive number", learning_rate)
     most = max(left.num_docs, right.num_docs)
     checks.expect(most * most <= _MOST, "left, right", f"at most {int(_MOST**0.5)} documents", most)
     seen = [side if max_terms is None else bilinear.strongest(side, max_terms) for side in (left, right)]
-    dtype = jnp.result_type(left.values, right.values)
-    grams = Grams(*(jnp.asarray(_products(side, side), dtype) for side in seen), jnp.asarray(margin, dtype))
-    links = triples_room.table(links, left.num_docs, right.num_docs, known=known)
-    if products is None:
-        products = Products(left, right, 1.0)
-    weight = shared_weight(identity, products, left, right)
+    dtype = problem.margin.dtype
+    grams = Grams(*(jnp.asarray(_products(side, side), dtype) for side in seen), problem.margin)
+    apart = problem.unlearned(Products(left, right, 1.0) if products is None else products)
     rate = jnp.asarray(learning_rate, jnp.result_type(float))
-
-    def whole(coefficients) -> Full:
-        return Full(coefficients, *seen, jnp.asarray(identity, dtype))
 
     def epoch(state, number):
         found = []
-        for some in drawn(jax.random.fold_in(key, number), links, triples, chunk=CHUNK):
-            state, values = scan_chunk(state, grams, Example(some, weight * products.apart(some)), rate)
+        for some in drawn(jax.random.fold_in(key, number), problem.links, triples, chunk=CHUNK):
+            state, values = scan_chunk(state, grams, Example(some, apart(some)), rate)
             found.append(np.asarray(values, np.float64))
         found = np.concatenate(found)
         return state, found, float(np.mean(found)), float("nan")
 
     start = tuple(jnp.zeros(shape, dtype) for shape in
                   ((left.num_docs, right.num_docs), (right.num_docs, left.num_docs)))
-    found = epochs.run(
-        epoch, start,
-        mark=lambda: mark_of(scan_chunk, start[0].shape, jax.random.key_data(key), learning_rate, grams.margin,
-                             (links, diagonal, left, right, triples, 0 if max_terms is None else max_terms)),
-        max_iter=max_iter, validate=None if validate is None else lambda a: validate(whole(a)), patience=patience,
-        checkpoint=checkpoint, checkpoint_every=checkpoint_every, progress=progress, label="SSI, full",
+    depends = problem.links, problem.diagonal, left, right, triples, 0 if max_terms is None else max_terms
+    return problem.training.run(
+        epochs.run, lambda a: Full(a, *seen, jnp.asarray(identity, dtype)), epoch, start, label="SSI, full",
+        mark=lambda: mark_of(scan_chunk, start[0].shape, jax.random.key_data(key), learning_rate, problem.margin,
+                             depends),
     )
-    return found._replace(params=whole(found.params))
 
 
 def _products(left: Terms, right: Terms) -> np.ndarray:

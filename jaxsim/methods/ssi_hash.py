@@ -6,7 +6,6 @@ on the host, so that no product leaves 32 bits.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -15,8 +14,7 @@ import numpy as np
 
 from jaxsim import checks, losses, optim
 from jaxsim import terms as terms_room
-from jaxsim.methods import triples as triples_room
-from jaxsim.methods.ssi import Documents, checked, drawn, padded
+from jaxsim.methods.ssi_shared import Documents, drawn, prepare
 from jaxsim.methods.triples import Triples
 from jaxsim.models import bilinear
 from jaxsim.optim import Fit
@@ -120,12 +118,7 @@ def fit(
     learning_rate: float = 0.1,
     max_terms: int | None = 200,
     triples: int = 100_000,
-    max_iter: int = 10,
-    validate: Callable | None = None,
-    patience: int | None = None,
-    checkpoint=None,
-    checkpoint_every: int = 1,
-    progress: bool = False,
+    **training,
 ) -> Fit:
     """Learns the H weights from links.
 
@@ -141,12 +134,7 @@ def fit(
       learning_rate: fixed.
       max_terms: how many of its strongest terms a document keeps: a step costs as much as there are pairs of words.
       triples: triples an epoch, rounded up so that its chunks are of one size.
-      max_iter: epochs.
-      validate: function of params (`Hashed`) giving a score, higher is better; the best parameters are returned.
-      patience: epochs without a better score before stopping.
-      checkpoint: folder for checkpoints; an existing one of the same problem is continued.
-      checkpoint_every: epochs between checkpoints.
-      progress: whether to show a bar on a terminal's stderr.
+      **training: as for `ssi.fit`; ``validate`` takes a `Hashed`.
 
     Returns:
       `Fit` of a `Hashed`; a step is an epoch, an evaluation a triple.
@@ -165,27 +153,18 @@ def fit(
 
     Relations: `ssi_full` shares no weights.
     """
-    start = checked(left, right, identity=identity, margin=margin, init_scale=1.0)
-    checks.expect(np.ndim(identity) == 0 and start is not None, "identity", "one number", identity)
-    dtype = jnp.result_type(left.values, right.values)
-    first = jnp.asarray(first_of(max(left.num_terms, right.num_terms), size))
-    own = (np.asarray(first[: left.num_terms]) + np.arange(left.num_terms)) % size
+    problem = prepare(left, right, links, identity=identity, known=known, margin=margin, training=training)
+    checks.expect(np.ndim(identity) == 0 and identity is not None, "identity", "one number", identity)
+    first = jnp.asarray(first_of(left.num_terms, size))
+    own = (np.asarray(first) + np.arange(left.num_terms)) % size
+    dtype = problem.margin.dtype
     weights = jnp.zeros(size, dtype).at[own].set(jnp.asarray(identity, dtype))
-    of_queries = padded(left, max_terms)
-    of_documents = of_queries if right is left else padded(right, max_terms)
-    data = Data(Documents(*of_queries, *of_documents, jnp.asarray(margin, dtype)), first, jnp.int32(size))
-    links = triples_room.table(links, left.num_docs, right.num_docs, known=known)
-
-    def whole(weights) -> Hashed:
-        return Hashed(weights, first)
-
-    found = optim.minimize_rows(
-        objective, weights, lambda epoch: drawn(epoch, links, triples, chunk=CHUNK), rows=rows, data=data, key=key,
-        learning_rate=learning_rate, max_iter=max_iter, depends=(links, left, right, triples),
-        validate=None if validate is None else lambda weights: validate(whole(weights)), patience=patience,
-        checkpoint=checkpoint, checkpoint_every=checkpoint_every, progress=progress, label="SSI, hashed",
+    return problem.training.run(
+        optim.minimize_rows, lambda weights: Hashed(weights, first), objective, weights,
+        lambda epoch_key: drawn(epoch_key, problem.links, triples, chunk=CHUNK), rows=rows, key=key,
+        data=Data(problem.documents(max_terms), first, jnp.int32(size)), learning_rate=learning_rate,
+        depends=(problem.links, left, right, triples), label="SSI, hashed",
     )
-    return found._replace(params=whole(found.params))
 
 
 def scores(params: Hashed, left: Terms, right: Terms, *, max_terms: int | None = None) -> np.ndarray:

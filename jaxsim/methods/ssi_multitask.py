@@ -7,8 +7,6 @@ triples take turns. There is no identity: the languages have no words in common.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -18,6 +16,7 @@ from jaxsim import checks, optim
 from jaxsim import terms as terms_room
 from jaxsim.methods import ssi
 from jaxsim.methods import triples as triples_room
+from jaxsim.methods.ssi_shared import CHUNK, Documents, padded, pieces, prepare, start_tables
 from jaxsim.methods.triples import Triples
 from jaxsim.models import bilinear
 from jaxsim.models.bilinear import Bilinear
@@ -42,12 +41,7 @@ def fit(
     learning_rate: float = 0.03,
     max_terms: int | None = 200,
     triples: int = 100_000,
-    max_iter: int = 10,
-    validate: Callable | None = None,
-    patience: int | None = None,
-    checkpoint=None,
-    checkpoint_every: int = 1,
-    progress: bool = False,
+    **training,
 ) -> Fit:
     """Learns W = UᵀV for queries of another language, while V also serves queries of the documents' language.
 
@@ -68,12 +62,7 @@ def fit(
       max_terms: how many of its strongest terms is seen of a document; None for all.
       triples: triples an epoch of the first task, rounded up so that its chunks are of one size; as many of the second
         come between them.
-      max_iter: epochs.
-      validate: function of params giving a score, higher is better; the best parameters are returned.
-      patience: epochs without a better score before stopping.
-      checkpoint: folder for checkpoints; an existing one of the same problem is continued.
-      checkpoint_every: epochs between checkpoints.
-      progress: whether to show a bar on a terminal's stderr.
+      **training: as for `ssi.fit`.
 
     Returns:
       `Fit` of the pair ``(query side, document side)`` of `Bilinear` of the first task; a step is an epoch, an
@@ -95,42 +84,32 @@ def fit(
     Relations: `ssi.fit` with ``identity=None`` is the first task alone. Both tasks are one `ssi` problem: queries of
     both languages over the terms of both, which is how this is computed.
     """
-    ssi.checked(left, right, identity=None, margin=margin, init_scale=init_scale)
+    problem = prepare(left, right, links, identity=None, known=known, margin=margin, training=training)
     checks.kind(same_left, "same_left", Terms)
-    checks.positive_int(k, "k")
-    checks.positive_int(triples, "triples")
     expected = f"{right.num_terms} terms (as right)"
     checks.expect(same_left.num_terms == right.num_terms, "same_left", expected, same_left.num_terms)
-    dtype = jnp.result_type(left.values, right.values)
-    tables = (triples_room.table(links, left.num_docs, right.num_docs, known=known),
-              triples_room.table(same_links, same_left.num_docs, right.num_docs, known=same_known))
+    both = problem.links, triples_room.table(same_links, same_left.num_docs, right.num_docs, known=same_known)
     # Terms of the other language come first, those of the documents after them.
-    first = left.num_terms
+    first, dtype = left.num_terms, problem.margin.dtype
     queries = scipy.sparse.block_diag([terms_room.to_scipy(left), terms_room.to_scipy(same_left)], format="csr")
-    query_terms, query_values = ssi.padded(terms_room.from_scipy(queries), max_terms)
-    document_terms, values = ssi.padded(right, max_terms)
-    data = ssi.Documents(query_terms, query_values, document_terms + first * symmetric, values,
-                         jnp.asarray(margin, dtype))
-    start_key, draw_key = jax.random.split(key)
-    shapes = [(first + right.num_terms, k)] + ([] if symmetric else [(right.num_terms, k)])
-    start = tuple(init_scale * jax.random.normal(one, shape, dtype)
-                  for one, shape in zip(jax.random.split(start_key, len(shapes)), shapes, strict=True))
-    count = -(-2 * triples // ssi.CHUNK)
+    document_terms, values = padded(right, max_terms)
+    data = Documents(*padded(terms_room.from_scipy(queries), max_terms), document_terms + first * symmetric, values,
+                     problem.margin)
+    sizes = (first + right.num_terms,) if symmetric else (first + right.num_terms, right.num_terms)
+    tables, draw_key = start_tables(key, sizes, k, init_scale, dtype)
 
     def chunks(epoch_key):
-        for i in range(count):
-            yield _chunk(jax.random.fold_in(epoch_key, i), tables, left.num_docs, -(-triples // count), dtype)
+        for chunk_key, size in pieces(epoch_key, triples, chunk=CHUNK // 2):
+            yield _chunk(chunk_key, both, left.num_docs, size, dtype)
 
     def whole(learned) -> tuple[Bilinear, Bilinear]:
         return bilinear.sides(learned[0][:first], learned[0][first:] if symmetric else learned[1], None)
 
-    found = optim.minimize_rows(
-        ssi.objective, start, chunks, rows=ssi.symmetric_rows if symmetric else ssi.rows, data=data, key=draw_key,
-        learning_rate=learning_rate, max_iter=max_iter, depends=(tables, left, right, same_left, triples),
-        validate=None if validate is None else lambda learned: validate(whole(learned)), patience=patience,
-        checkpoint=checkpoint, checkpoint_every=checkpoint_every, progress=progress, label="SSI, two tasks",
+    return problem.training.run(
+        optim.minimize_rows, whole, ssi.objective, tables, chunks, rows=ssi.symmetric_rows if symmetric else ssi.rows,
+        data=data, key=draw_key, learning_rate=learning_rate, depends=(both, left, right, same_left, triples),
+        label="SSI, two tasks",
     )
-    return found._replace(params=whole(found.params))
 
 
 def _chunk(key: jax.Array, tables, offset: int, number: int, dtype) -> ssi.Example:

@@ -7,7 +7,6 @@ of a page that were shown and not clicked (003 §4.4), triples are drawn from th
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -18,9 +17,9 @@ import scipy.sparse
 from jaxsim import checks, optim
 from jaxsim import terms as terms_room
 from jaxsim.methods import ssi
+from jaxsim.methods.ssi_shared import CHUNK, Documents, padded, pieces, prepare, start_tables
 from jaxsim.methods.triples import Triples
 from jaxsim.models import bilinear
-from jaxsim.models.bilinear import Bilinear
 from jaxsim.optim import Fit
 from jaxsim.terms import Terms
 
@@ -153,12 +152,7 @@ def fit(
     learning_rate: float = 0.03,
     max_terms: int | None = 200,
     triples: int = 100_000,
-    max_iter: int = 10,
-    validate: Callable | None = None,
-    patience: int | None = None,
-    checkpoint=None,
-    checkpoint_every: int = 1,
-    progress: bool = False,
+    **training,
 ) -> Fit:
     r"""Learns W = UᵀV + b·I, or UᵀV, from preferences.
 
@@ -177,12 +171,7 @@ def fit(
       learning_rate: fixed.
       max_terms: how many of its strongest terms the low-rank part sees of a document; None for all.
       triples: triples an epoch, rounded up so that its chunks are of one size.
-      max_iter: epochs.
-      validate: function of params giving a score, higher is better; the best parameters are returned.
-      patience: epochs without a better score before stopping.
-      checkpoint: folder for checkpoints; an existing one of the same problem is continued.
-      checkpoint_every: epochs between checkpoints.
-      progress: whether to show a bar on a terminal's stderr.
+      **training: as for `ssi.fit`.
 
     Returns:
       `Fit` of a pair ``(query side, document side)`` of `Bilinear`, as `ssi.fit`.
@@ -202,40 +191,30 @@ def fit(
 
     Relations: `ssi.fit` draws the worse documents from the whole collection.
     """
-    diagonal = ssi.checked(left, right, identity=identity, margin=margin, init_scale=init_scale)
-    checks.positive_int(k, "k")
+    problem = prepare(left, right, None, identity=identity, known=None, margin=margin, training=training)
+    diagonal, dtype = problem.diagonal, problem.margin.dtype
     some = (left, right) if seen is None else seen
     for one, whole, name in zip(some, (left, right), ("left", "right"), strict=True):
         shape = (whole.num_docs, whole.num_terms)
         checks.expect((one.num_docs, one.num_terms) == shape, "seen", f"{shape} documents and terms, as {name}",
                       (one.num_docs, one.num_terms))
-    dtype = jnp.result_type(left.values, right.values)
-    start_key, draw_key = jax.random.split(key)
-    start = tuple(init_scale * jax.random.normal(one, (side.num_terms, k), dtype)
-                  for one, side in zip(jax.random.split(start_key), some, strict=True))
-    data = ssi.Documents(*(part for side in some for part in ssi.padded(side, max_terms)), jnp.asarray(margin, dtype))
+    tables, draw_key = start_tables(key, [side.num_terms for side in some], k, init_scale, dtype)
+    data = Documents(*(part for side in some for part in padded(side, max_terms)), problem.margin)
     preferences = table(preferred, rejected, left.num_docs, right.num_docs)
     apart = None
     if diagonal is not None:
         of_rejected = np.repeat(np.arange(left.num_docs), np.diff(preferences.start))
         apart = [products(left, right, diagonal, pairs) for pairs in
                  ((preferences.queries, preferences.preferred), (of_rejected, preferences.rejected))]
-    checks.positive_int(triples, "triples")
-    count = -(-triples // ssi.CHUNK)
 
     def chunks(epoch_key):
-        for i in range(count):
-            found, pair, place = draw(jax.random.fold_in(epoch_key, i), preferences, -(-triples // count))
+        for chunk_key, size in pieces(epoch_key, triples, chunk=CHUNK):
+            found, pair, place = draw(chunk_key, preferences, size)
             unlearned = jnp.zeros(pair.shape, dtype) if apart is None else apart[0][pair] - apart[1][place]
             yield ssi.Example(found, unlearned)
 
-    def whole(tables) -> tuple[Bilinear, Bilinear]:
-        return bilinear.sides(*tables, diagonal)
-
-    found = optim.minimize_rows(
-        ssi.objective, start, chunks, rows=ssi.rows, data=data, key=draw_key, learning_rate=learning_rate,
-        max_iter=max_iter, depends=(preferences, diagonal, left, right, some, triples),
-        validate=None if validate is None else lambda tables: validate(whole(tables)), patience=patience,
-        checkpoint=checkpoint, checkpoint_every=checkpoint_every, progress=progress, label="SSI, preferences",
+    return problem.training.run(
+        optim.minimize_rows, lambda learned: bilinear.sides(*learned, diagonal), ssi.objective, tables, chunks,
+        rows=ssi.rows, data=data, key=draw_key, learning_rate=learning_rate,
+        depends=(preferences, diagonal, left, right, some, triples), label="SSI, preferences",
     )
-    return found._replace(params=whole(found.params))

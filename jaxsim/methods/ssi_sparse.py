@@ -6,7 +6,6 @@ fewer. Algorithm 2 is the three in turn. With ``l1`` the fit lets entries fall t
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -16,17 +15,16 @@ import scipy.sparse
 
 from jaxsim import checks, losses
 from jaxsim import terms as terms_room
-from jaxsim.methods import triples as triples_room
 from jaxsim.methods.products import Products
-from jaxsim.methods.ssi import Documents, Example, checked, drawn, padded, shared_weight
+from jaxsim.methods.ssi import Example
 from jaxsim.methods.ssi_full import Full
+from jaxsim.methods.ssi_shared import CHUNK, Documents, drawn, prepare
 from jaxsim.optim import Fit, epochs
 from jaxsim.optim.monitor import mark_of
 from jaxsim.optim.rows import scan_chunk
 from jaxsim.terms import Terms
 from jaxsim.vectors import Vectors
 
-CHUNK = 8192  # triples in one compiled loop at most
 _BLOCK = 256  # rows of W at a time
 
 
@@ -167,12 +165,7 @@ def fit(
     max_terms: int | None = 200,
     products: Products | None = None,
     triples: int = 100_000,
-    max_iter: int = 10,
-    validate: Callable | None = None,
-    patience: int | None = None,
-    checkpoint=None,
-    checkpoint_every: int = 1,
-    progress: bool = False,
+    **training,
 ) -> Fit:
     """Trains the entries of a sparse W on, step 3 of Algorithm 2.
 
@@ -190,12 +183,7 @@ def fit(
       max_terms: how many of its strongest terms the learned part sees of a document; None for all.
       products: as for `ssi.fit`.
       triples: triples an epoch, rounded up so that its chunks are of one size.
-      max_iter: epochs.
-      validate: function of params (`Sparse`) giving a score, higher is better; the best parameters are returned.
-      patience: epochs without a better score before stopping.
-      checkpoint: folder for checkpoints; an existing one of the same problem is continued.
-      checkpoint_every: epochs between checkpoints.
-      progress: whether to show a bar on a terminal's stderr.
+      **training: as for `ssi.fit`; ``validate`` takes a `Sparse`.
 
     Returns:
       `Fit` of a `Sparse`; a step is an epoch, an evaluation a triple.
@@ -215,42 +203,31 @@ def fit(
     Relations: `ssi_full` gives the start.
     """
     checks.kind(init, "init", Sparse)
-    b = float(init.identity)
-    checked(left, right, identity=b, margin=margin, init_scale=1.0)
+    problem = prepare(left, right, links, identity=float(init.identity), known=known, margin=margin, training=training)
     checks.expect(init.columns.shape[0] == left.num_terms, "init", f"{left.num_terms} rows", init.columns.shape[0])
     checks.expect(0 <= l1 < float("inf"), "l1", "a number of at least 0", l1)
     checks.expect(0 < learning_rate < float("inf"), "learning_rate", "a positive number", learning_rate)
-    dtype = jnp.result_type(left.values, right.values)
-    of_queries = padded(left, max_terms)
-    of_documents = of_queries if right is left else padded(right, max_terms)
-    data = Columns(Documents(*of_queries, *of_documents, jnp.asarray(margin, dtype)), init.columns)
-    links = triples_room.table(links, left.num_docs, right.num_docs, known=known)
-    products = Products(left, right, 1.0) if products is None else products
-    weight = shared_weight(b, products, left, right)
+    dtype = problem.margin.dtype
+    data = Columns(problem.documents(max_terms), init.columns)
+    apart = problem.unlearned(Products(left, right, 1.0) if products is None else products)
     rate = jnp.asarray(learning_rate, jnp.result_type(float))
 
     def epoch(state, number):
         (values,), found = state, []
-        for some in drawn(jax.random.fold_in(key, number), links, triples, chunk=CHUNK):
-            values, each = scan_chunk(objective, rows, values, data, Example(some, weight * products.apart(some)), rate)
+        for some in drawn(jax.random.fold_in(key, number), problem.links, triples, chunk=CHUNK):
+            values, each = scan_chunk(objective, rows, values, data, Example(some, apart(some)), rate)
             found.append(np.asarray(each, np.float64))
         found = np.concatenate(found)
         if l1:
             values = jnp.sign(values) * jnp.maximum(jnp.abs(values) - l1 * learning_rate * found.size, 0)
         return (values,), found, float(np.mean(found)), float("nan")
 
-    def whole(values) -> Sparse:
-        return Sparse(init.columns, values, jnp.asarray(b, dtype))
-
-    found = epochs.run(
-        epoch, (init.values.astype(dtype),),
-        mark=lambda: mark_of(objective, init, jax.random.key_data(key), learning_rate, data, (links, l1, triples, left,
-                                                                                            right)),
-        max_iter=max_iter, validate=None if validate is None else lambda values: validate(whole(values)),
-        patience=patience, checkpoint=checkpoint, checkpoint_every=checkpoint_every, progress=progress,
-        label="SSI, sparse",
+    depends = problem.links, l1, triples, left, right
+    return problem.training.run(
+        epochs.run, lambda values: Sparse(init.columns, values, jnp.asarray(problem.identity, dtype)), epoch,
+        (init.values.astype(dtype),), label="SSI, sparse",
+        mark=lambda: mark_of(objective, init, jax.random.key_data(key), learning_rate, data, depends),
     )
-    return found._replace(params=whole(found.params))
 
 
 def matrix(params: Sparse) -> scipy.sparse.csr_matrix:

@@ -236,7 +236,6 @@ def row(method: str, sizes: Sizes, preset: str, cores: int) -> tuple[Sheet, list
     ours = [measured(preset, method, "jaxsim", count) for count in (*sizes.linear_terms, sizes.dense_terms)]
     dense = measured(preset, method, "eigh", sizes.dense_terms)
     sheet.parity("eigenvalues", ours[-1]["values"], dense["values"], within=0.05)  # a bug is worse than that
-    sheet.expect("error of an eigenvalue, of the largest", relative_error(ours[-1]["values"], dense["values"]), 1e-3)
     found = [*ours, dense]
     for one in found:
         _tell(sheet, one, ours[-1])
@@ -248,6 +247,7 @@ def row(method: str, sizes: Sizes, preset: str, cores: int) -> tuple[Sheet, list
     for one in ours[:-1]:
         sheet.expect(f"GB at {one['terms']:,} terms", one["peak_gb"] or 0.0, GIGABYTES)
     sheet.expect("median residual", max(one["residual_median"] for one in ours), RESIDUAL)
+    sheet.expect("error of an eigenvalue, of the largest", relative_error(ours[-1]["values"], dense["values"]), 1e-3)
     return sheet, [{**one, "values": sum(one["values"])} for one in found]
 
 

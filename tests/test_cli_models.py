@@ -132,7 +132,7 @@ def test_report_draws_what_evaluate_draws(trained, folder, capsys):
     out, err = capsys.readouterr()
     names = ["dimensions.svg", "roc.svg", "neighbours.html"]
     assert out.splitlines() == [f"new/deep/{name}" for name in names]
-    assert err == "new/deep: no training curve, this model keeps no history of its training (only S2Net does)\n"
+    assert err == "new/deep: no training curve, this model keeps no history of its training (closed forms have none)\n"
     for name in names:
         assert (folder / "new" / "deep" / name).read_bytes() == (folder / "figures" / name).read_bytes()
     run(capsys, "train", "--pairs", "pairs.tsv", "--out", "model", "--dim", 5, "--max-iter", 2, "--dev", 0.2)

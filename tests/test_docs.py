@@ -84,13 +84,11 @@ def after_training(shown: str) -> str:
 
 @pytest.mark.pages
 def test_train_on_your_pairs(shell):
-    first, *rest = blocks("train-on-your-pairs")
+    first, *rest, work = *blocks("train-on-your-pairs"), shell.work
     # Few pairs, all of one package: those of different ones share few words.
     small = "head -n 60 all.tsv > pairs.tsv; tail -n 20 pairs.tsv > test.tsv; cp test.tsv all.tsv"
     shown = [shell(block) for block in (f"{first}\nwc -l < pairs.tsv\n{small}", *rest)]
-    work = shell.work
-    assert int(shown[0]) > 100
-    assert shown[1].startswith("dev (") and "untrained" in shown[1] and "accuracy" in shown[2]
+    assert int(shown[0]) > 100 and shown[1].startswith("dev (") and "untrained" in shown[1] and "accuracy" in shown[2]
     assert [line.split("\t")[0] for line in shown[3].splitlines()] == ["1", "2", "3"] * 2
     assert shown[4] == shown[3] and (work / "documents.index" / "index.json").is_file()
     assert np.load(work / "documents.npy").shape[0] == 20 and -1 <= float(shown[5]) <= 1

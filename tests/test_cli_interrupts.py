@@ -147,6 +147,33 @@ def test_a_signal_while_a_command_waits_leaves_no_half_of_a_file(trained, folder
     assert sorted(os.listdir()) == ["pairs.tsv", "texts.txt"]
 
 
+LOST = """
+import gc, sys, time
+from jaxsim import __main__, demo
+def stop(*_, **__):
+    gc.callbacks.append(dropped)
+    gc.collect()
+    time.sleep(20)
+def dropped(*_):
+    gc.callbacks.remove(dropped)
+    raise KeyboardInterrupt  # Python cannot hand on what is raised here
+def compiled(*_, **__):
+    exec("raise KeyboardInterrupt")  # Python would end with the status of SIGINT
+demo.run = {"stop": stop, "compiled": compiled}[sys.argv.pop()]
+__main__.run()
+"""
+
+
+@pytest.mark.programs
+@pytest.mark.parametrize("where", ["stop", "compiled"])
+def test_ctrl_c_is_neither_lost_in_the_garbage_collector_nor_another_status(where, folder):
+    environment = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(jaxsim.__file__))}
+    (folder / "lost.py").write_text(LOST)
+    done = subprocess.run([sys.executable, "-m", "lost", "demo", where], env=environment, capture_output=True,
+                          text=True, timeout=120, cwd=folder)  # fmt: skip
+    assert (done.returncode, done.stderr) == (2, "jaxsim: interrupted\n")
+
+
 def test_pipes_in_a_shell(trained, folder):
     program = f"{sys.executable} -m jaxsim"
     script = (

@@ -89,6 +89,9 @@ def test_ssi_goes_on_after_ctrl_c(folder, capsys, monkeypatch):
         patch.setattr(checkpoints, "save", stop)
         assert cli.main(words) == cli.INTERRUPTED
     assert "model.checkpoint: stopped here; the same command with --resume goes on" in capsys.readouterr().err
+    for other in (["--identity", "3"], ["--method", "s2net"]):
+        message = refused(capsys, *words, "--resume", *other)
+        assert "model.checkpoint: expected a checkpoint of the same settings, got one of another --method" in message
     assert cli.main([*words, "--resume"]) == 0
     assert "model.checkpoint: going on from it" in capsys.readouterr().err
     assert (folder / "model" / "model.safetensors").read_bytes() == expected and whole["identity"] == 5

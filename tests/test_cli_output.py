@@ -6,6 +6,7 @@ import builtins
 import errno
 import json
 import os
+import sys
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -114,6 +115,8 @@ def test_ctrl_c_while_modules_load_is_one_line(monkeypatch, capsys):
 
     load = builtins.__import__
     monkeypatch.setattr(builtins, "__import__", interrupted)
+    monkeypatch.setattr("os._exit", sys.exit)
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)  # the program has one of its own
     with pytest.raises(SystemExit) as stopped:
         program.run()
     assert stopped.value.code == cli.INTERRUPTED and capsys.readouterr().err == "jaxsim: interrupted\n"

@@ -93,7 +93,8 @@ def train(
     tables += [options.read_table(dev, "--dev", *columns)] if share is None else []
     read, *held_out = [table.pairs if graded else options.mates(table) for table in tables]
     grades, *dev_grades = [table.labels if graded else None for table in tables]
-    checkpoint = _checkpoint(out, resume) if method in _ITERATED else None
+    own = "" if method != Method.SSI else f"checkpoint.identity-{'*' if identity is None else f'{identity:g}'}/"
+    checkpoint = _checkpoint(out, resume, own) if method in _ITERATED else None
     settings = training.Settings(
         method=str(method), dim=dim, weighting=str(weighting), drop_top=drop_top, max_terms=max_terms, min_df=min_df,
         max_iter=max_iter, patience=patience, gamma=gamma, batch_size=batch_size, seed=seed,
@@ -139,8 +140,8 @@ def _is_checkpoint(folder: Path) -> bool:
     return any(any(folder.glob(f"{inner}checkpoint.safetensors")) for inner in ("", "checkpoint.identity-*/"))
 
 
-def _checkpoint(out: Path, resume: bool) -> Path:
-    """The folder of checkpoints, empty unless training is to go on."""
+def _checkpoint(out: Path, resume: bool, own: str) -> Path:
+    """The folder of checkpoints, empty unless training is to go on; those of this method are in its folders `own`."""
     from jaxsim import checks
 
     folder = out.absolute().with_name(f"{out.absolute().name}.checkpoint")
@@ -149,7 +150,10 @@ def _checkpoint(out: Path, resume: bool) -> Path:
               ] if folder.is_dir() else []  # fmt: skip
     checks.expect(not others, str(folder), "a folder of checkpoints", f"one with {others[:1]}")
     if resume:
-        say(f"{folder}: going on from it" if _is_checkpoint(folder) else
+        going = any(folder.glob(f"{own}checkpoint.safetensors"))
+        checks.expect(going or not _is_checkpoint(folder), str(folder), "a checkpoint of the same settings",
+                      "one of another --method or --identity (without --resume it is deleted)")
+        say(f"{folder}: going on from it" if going else
             f"{folder}: no finished iteration there, starting anew")
     elif folder.is_dir():
         say(f"{folder}: deleted, starting anew (--resume would have gone on from it)")

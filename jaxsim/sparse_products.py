@@ -17,7 +17,7 @@ from jaxsim.precision import EVALUATION
 
 _BLOCK = 128
 _MOST_BLOCKS = 32  # each is a program of its own: the cores share what is not in a loop
-_WIDE = 768  # columns; below, copying the blocks costs what they save
+_WIDE = 768  # columns from which on blocks are taken; of few, copying them costs what they save
 _SAMPLED_NUMBERS = 2**20  # of each side, gathered at a time: what the processor keeps near
 
 

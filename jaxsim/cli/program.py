@@ -98,7 +98,7 @@ def entry() -> None:
         sys.stdout.flush()
     except OSError:  # told already; what is left in the buffer would fail again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    if status == INTERRUPTED:  # at once: Python may end with SIGINT's status, and XLA crash while it still computes
+    if status == INTERRUPTED:  # or bad input, told already. After Ctrl-C Python may end with SIGINT's status
         os._exit(status)
     sys.exit(status)
 

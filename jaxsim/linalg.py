@@ -20,6 +20,9 @@ from jaxsim.terms import Terms
 
 _COLUMNS = 1024
 _SMALLEST_BASIS = 160
+# Where eigenvalues lie close together, many narrow blocks find the last ones far better than a few wide ones, as the
+# same basis then holds higher powers of the operator; below this width the products get slow.
+_WIDEST_BLOCK = 48
 
 
 def precise(function: Callable) -> Callable:
@@ -84,7 +87,8 @@ def top_eigh(
       key: PRNG key of the random start.
       dtype: floating type; JAX's default unless given.
       basis_factor: size of the Krylov basis as a multiple of ``k``, at least 160 columns; more is more accurate.
-      block_size: columns a block, a quarter of ``k`` but at least 8 unless given; less is more accurate and slower.
+      block_size: columns a block, a quarter of ``k`` but at least 8 and at most 48 unless given; less is more accurate
+        and slower.
 
     Returns:
       ``(values, vectors)``: ``[k]`` descending, ``[dim, k]`` orthonormal columns with fixed signs.
@@ -141,7 +145,7 @@ def top_generalised(
       key: PRNG key of the random start.
       dtype: floating type; JAX's default unless given.
       basis_factor: size of the Krylov basis as a multiple of ``k``.
-      block_size: columns a block; about a quarter of ``k`` unless given.
+      block_size: columns a block, as for `top_eigh`.
 
     Returns:
       ``(values, vectors)``: ``[k]`` descending, ``[dim, k]`` with ``vᵀ N v = 1`` and fixed signs.
@@ -176,7 +180,7 @@ def top_generalised(
 
 def _basis_size(k: int, basis_factor: float, block_size: int | None) -> tuple[int, int]:
     """Columns a block and number of blocks."""
-    block = block_size or max(8, -(-k // 4))
+    block = block_size or min(max(8, -(-k // 4)), _WIDEST_BLOCK)
     # A short basis costs little and a few eigenpairs need many powers of the operator: 20 blocks of 8 for small k.
     size = max(int(basis_factor * k + 32), _SMALLEST_BASIS)
     return block, max(2, -(-size // block))

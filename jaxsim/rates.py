@@ -128,8 +128,8 @@ def _documents_seconds(rows: scipy.sparse.csr_matrix, dim: int) -> float:
 
 def _update_seconds(num_terms: int, dim: int) -> float:
     """Of a step of Adam on a batch of two short documents, a number of the projection."""
-    short = terms.from_scipy(scipy.sparse.csr_matrix(np.eye(2, num_terms, dtype=np.float32)))
-    batch = s2net_sgd.Batch(short, short, jnp.float32(1), jnp.arange(2, dtype=jnp.int32)[:, None])
+    short = terms.from_scipy(scipy.sparse.csr_matrix(np.eye(4, num_terms, dtype=np.float32)))
+    batch = s2net_sgd.Batch(short, None, jnp.float32(1), jnp.arange(2, dtype=jnp.int32)[:, None])
     start = Projection(jnp.ones((num_terms, dim), jnp.float32))
     fit = optim.minimize_sgd(s2net_sgd.objective, start, lambda key: [batch] * _STEPS, key=jax.random.key(0),
                              optimizer=optim.adam(1e-3, 4 * _STEPS), max_iter=4)
@@ -176,8 +176,8 @@ def measure(training: Training) -> Rates:
     slope = max(all_seconds - some_seconds, 1e-9) / max(rows.nnz - rows[:few].nnz, 1)
     cut = min(training.batch_size, rows.shape[0])
     chosen = np.random.default_rng(0).permutation(rows.shape[0])[:cut]
-    slots = s2net_sgd.largest_batch(np.diff(rows.indptr), cut)
-    host = _typical(lambda: [s2net_sgd.documents_of(rows[chosen], slots) for _ in range(2)])
+    slots = 2 * s2net_sgd.largest_batch(np.diff(rows.indptr), cut)
+    host = _typical(lambda: s2net_sgd.documents_of(scipy.sparse.vstack([rows[chosen]] * 2, format="csr"), slots))
     return Rates(
         product=6.0 * rows_at_once * some * training.dim / max(whole - thin, 1e-9),
         score=thin / (rows_at_once * some),

@@ -157,7 +157,7 @@ def _section(
     title = f"{experiment}: {_title(experiment, table)}"
     figures = {**report_curves.against_sizes(title, tested, paper),
                "-training": ("Training curves", report_curves.training(title, tested, paper)),
-               "-seconds": ("MRR against seconds", report_curves.seconds(title, tested, paper)),
+               "-seconds": ("Dev score against seconds", report_curves.seconds(title, tested, paper)),
                "-terms": ("Weights of terms", report_terms.weights(title, tested)),
                "-cost": ("Seconds against work", report_scale.figure(title, measured))}  # fmt: skip
     return text, {suffix: (what, figure) for suffix, (what, figure) in figures.items() if figure is not None}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
 from jaxsim import report_figures, report_tables
 
+_SCORES = {"mrr": "MRR", "ndcg@10": "nDCG@10"}
 _METRICS = {"mrr": "MRR", "map": "MAP", "auc": "AUC"}
 _SIZES = {"k": ("", "dimension", "dimension k"), "pairs": ("-pairs", "training pairs", "training pairs of pairs"),
           "links": ("-links", "training links", "training links")}  # fmt: skip
@@ -85,7 +87,9 @@ def training(title: str, rows: Mapping[str, dict[str, Any]], paper: str) -> byte
 
 
 def seconds(title: str, rows: Mapping[str, dict[str, Any]], paper: str) -> bytes | None:
-    """Best dev MRR so far by seconds of training; closed forms are one step, from when they are ready to the end.
+    """Best dev score so far by seconds of training; closed forms are one step, from when they are ready to the end.
+
+    The score is MRR, or nDCG@10 where no curve has that.
 
     Args:
       title: of the table.
@@ -99,19 +103,20 @@ def seconds(title: str, rows: Mapping[str, dict[str, Any]], paper: str) -> bytes
       >>> seconds("empty", {}, "none") is None
       True
     """
-    series = {}
-    for _, record in report_tables.ordered(rows, paper):
-        best, points = 0.0, []
-        for point in record["curve"]:
-            if point.get("seconds") and "k" not in point and point.get("mrr") is not None:
-                best = max(best, point["mrr"])
-                points.append((point["seconds"], best))
-        if points:
-            series[record["row"]] = points
-    if not series:
+    curves = {record["row"]: [point for point in record["curve"] if point.get("seconds") and "k" not in point]
+              for _, record in report_tables.ordered(rows, paper)}
+    every = [point for points in curves.values() for point in points]
+    score = next((name for name in _SCORES if any(point.get(name) is not None for point in every)), None)
+    if score is None:
         return None
+    series = {}
+    for row, points in curves.items():
+        scored = [(point["seconds"], point[score]) for point in points if point.get(score) is not None]
+        if scored:
+            tops = itertools.accumulate((value for _, value in scored), max)
+            series[row] = [(at, top) for (at, _), top in zip(scored, tops, strict=True)]
     last = max(points[-1][0] for points in series.values())
     series = {name: [*points, *([(last, points[-1][1])] if points[-1][0] < last else [])]
               for name, points in series.items()}  # fmt: skip
-    labels = "seconds of training, from raw texts", "best MRR so far (development set)"
+    labels = "seconds of training, from raw texts", f"best {_SCORES[score]} so far (development set)"
     return report_figures.panels([report_figures.Panel(series, *labels, xscale="log")], title=title)

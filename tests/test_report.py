@@ -104,6 +104,13 @@ def test_time_to_quality_is_drawn_of_curves_over_seconds(place):
     assert drawn["peers-en-es-seconds.svg"] == expected and "peers-en-es.svg" not in drawn
 
 
+def test_time_to_quality_of_judged_rankings_is_by_ndcg(place):
+    curve = [{"seconds": 2.0, "ndcg@10": 0.5, "split": "dev"}, {"seconds": 4.0, "ndcg@10": 0.75}]
+    records.write(made_up(experiment="peers", paper="none", curve=curve), place[0])
+    drawn = {path.name: path.read_bytes() for path in report.generate(*place)}["peers-en-es-seconds.svg"]
+    assert b"best nDCG@10 so far" in drawn and b"MRR" not in drawn
+
+
 def test_map_is_drawn_against_training_links(place):
     def curved(row, *points):
         told = [{"links": size, "map": value, "split": split} for size, value, split in points]

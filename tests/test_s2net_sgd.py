@@ -38,6 +38,11 @@ def test_one_batch_of_everything_has_the_exact_objective_and_gradient(sides):
     batch = jax.value_and_grad(s2net_sgd.objective)(start(), s2net_sgd.Batch(*sides, gamma, groups))
     assert float(batch[0]) == pytest.approx(float(exact[0]), rel=1e-12)
     np.testing.assert_allclose(batch[1].weights, exact[1].weights, atol=1e-12)
+    rows = scipy.sparse.vstack([terms.to_scipy(side) for side in sides])
+    merged = s2net_sgd.Batch(terms.from_scipy(rows, pad_nnz=rows.nnz + 5), None, gamma, groups)
+    merged = jax.value_and_grad(s2net_sgd.objective)(start(), merged)
+    assert float(merged[0]) == pytest.approx(float(exact[0]), rel=1e-12)
+    np.testing.assert_allclose(merged[1].weights, exact[1].weights, atol=1e-12)
 
 
 @pytest.mark.parametrize("batch_size", [2, 7, M, 256])
@@ -51,6 +56,18 @@ def test_it_learns_and_one_seed_gives_one_result_bit_for_bit(sides, batch_size):
     np.testing.assert_array_equal(first.params.weights, again.params.weights)
     assert batch_size >= M or np.any(np.asarray(first.params.weights) != np.asarray(other.params.weights))
     assert first.evaluations == 30 * max(M // batch_size, 1)
+
+
+def test_sides_without_a_common_term_learn_the_same_from_one_matrix_and_from_two(sides):
+    # Documents go together where the sides share a projection, and apart where each has its own.
+    def fit(init):
+        return s2net_sgd.fit(*sides, init=init, key=jax.random.key(0), batch_size=7, max_iter=3)
+
+    shared, apart = fit(start()), fit((start(), start()))
+    assert shared.loss == pytest.approx(apart.loss, rel=1e-9)
+    first, second = (side.weights for side in apart.params)
+    np.testing.assert_allclose(shared.params.weights[:15], first[:15], atol=1e-9)
+    np.testing.assert_allclose(shared.params.weights[15:], second[15:], atol=1e-9)
 
 
 def test_two_matrices_an_activation_and_early_stopping(sides):

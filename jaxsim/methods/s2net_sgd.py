@@ -20,6 +20,7 @@ from jaxsim import terms as terms_room
 from jaxsim.corpus import Documents
 from jaxsim.methods.groups import checked_groups
 from jaxsim.methods.s2net import Sides, checked_start, sides
+from jaxsim.models.projection import Projection
 from jaxsim.models.projection import encode as encode_projection
 from jaxsim.optim import Fit
 from jaxsim.precision import checked
@@ -38,8 +39,9 @@ class Batch:
     """One minibatch, padded to constant shapes.
 
     Attributes:
-      left: `Terms` (or `Slices`) of ``batch_size`` documents.
-      right: their mates, row for row.
+      left: `Terms` (or `Slices`) of ``batch_size`` documents; or, where both sides share one projection, of all left
+        ones and then all right ones.
+      right: their mates, row for row; or None, where the left has them already.
       gamma: scalar, the scale of Eq. (2).
       groups: ``[batch_size, c]`` int32: pairs that are equal in any column are no negatives of each other.
       activation: elementwise function of the outputs, or None.
@@ -47,7 +49,7 @@ class Batch:
     """
 
     left: Terms | Slices
-    right: Terms | Slices
+    right: Terms | Slices | None
     gamma: jax.Array
     groups: jax.Array
     activation: Callable | None = None
@@ -66,7 +68,11 @@ def objective(params: Sides, batch: Batch) -> jax.Array:
     """
     first, second = sides(params)
     left = encode_projection(first, batch.left, activation=batch.activation).dense
-    right = encode_projection(second, batch.right, activation=batch.activation).dense
+    if batch.right is None:
+        # One product with the projection and one gradient of it, where two would have to be added.
+        left, right = jnp.split(left, 2)
+    else:
+        right = encode_projection(second, batch.right, activation=batch.activation).dense
     return losses.all_pairs_logistic(left, right, gamma=batch.gamma, groups=batch.groups, precision=batch.precision)
 
 
@@ -74,7 +80,7 @@ def documents_of(rows: scipy.sparse.csr_matrix, slots: int) -> Terms | Slices:
     """One side of a batch as the device likes it best.
 
     Args:
-      rows: ``[batch_size, num_terms]``.
+      rows: ``[batch_size, num_terms]``, or both sides' one after the other.
       slots: room, the same for all batches: `largest_batch`.
 
     Returns:
@@ -186,6 +192,7 @@ def fit(
     groups = np.asarray(checked_groups(np.arange(m) if groups is None else groups, m))
     rows, lengths = zip(*map(_rows, (left, right)), strict=True)
     slots = [largest_batch(counts, batch_size) for counts in lengths]
+    shared = isinstance(start, Projection)
     scale = jnp.asarray(gamma, some[0].values.dtype)
     per_epoch = m // batch_size
 
@@ -193,8 +200,12 @@ def fit(
         order = np.asarray(jax.random.permutation(epoch_key, m))
         for i in range(per_epoch):
             chosen = order[i * batch_size : (i + 1) * batch_size]
-            sides_ = [documents_of(side(chosen), size) for side, size in zip(rows, slots, strict=True)]
-            yield Batch(*sides_, scale, jnp.asarray(groups[chosen]), activation, precision)
+            both = [side(chosen) for side in rows]
+            if shared:
+                documents = documents_of(scipy.sparse.vstack(both, format="csr"), sum(slots)), None
+            else:
+                documents = tuple(map(documents_of, both, slots))
+            yield Batch(*documents, scale, jnp.asarray(groups[chosen]), activation, precision)
 
     size = sum(leaf.size for leaf in jax.tree.leaves(start))
     rms = float(jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(start)) / size))

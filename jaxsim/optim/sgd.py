@@ -18,7 +18,9 @@ from jaxsim.optim.monitor import Fit, dot, mark_of
 def _sgd_step(objective, optimizer, params, opt_state, batch):
     value, grad = jax.value_and_grad(objective)(params, batch)
     updates, opt_state = optimizer.update(grad, opt_state, params)
-    return optax.apply_updates(params, updates), opt_state, value, jnp.sqrt(dot(grad, grad))
+    # Adam squares the gradient too. Without the barrier XLA writes these squares out, to use them for both.
+    apart = jax.lax.optimization_barrier(grad)
+    return optax.apply_updates(params, updates), opt_state, value, jnp.sqrt(dot(apart, apart))
 
 
 def minimize_sgd(

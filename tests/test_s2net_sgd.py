@@ -70,6 +70,21 @@ def test_sides_without_a_common_term_learn_the_same_from_one_matrix_and_from_two
     np.testing.assert_allclose(shared.params.weights[15:], second[15:], atol=1e-9)
 
 
+@pytest.mark.parametrize("both", [False, True])
+def test_slices_as_a_tpu_has_them_learn_the_same(sides, monkeypatch, both):
+    init = (start(), start()) if both else start()
+
+    def fit():
+        return s2net_sgd.fit(*sides, init=init, key=jax.random.key(0), batch_size=7, max_iter=3)
+
+    rows = fit()
+    monkeypatch.setattr(jax, "default_backend", lambda: "tpu")
+    slices = fit()
+    assert slices.loss == pytest.approx(rows.loss, rel=1e-9)
+    for one, other in zip(jax.tree.leaves(slices.params), jax.tree.leaves(rows.params), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-9)
+
+
 def test_two_matrices_an_activation_and_early_stopping(sides):
     two = start(), Projection(start().weights * 2)
     fit = s2net_sgd.fit(*sides, init=two, key=jax.random.key(0), batch_size=10, activation=jnp.tanh, max_iter=50,

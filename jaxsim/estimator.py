@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxsim import checks, mates
 from jaxsim.data import pairs
-from jaxsim.training import GRADED, METHODS, Settings, train
+from jaxsim.training import GRADED, LINKED, METHODS, Settings, train
 
 try:
     from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -23,7 +23,7 @@ except ImportError as error:
 __all__ = ["TextProjection"]
 
 # SSI makes no dense vectors alone, and y has no grades.
-_PROJECTIONS = tuple(name for name, fit in METHODS.items() if fit is not None and name not in ("ssi", *GRADED))
+_PROJECTIONS = tuple(name for name, fit in METHODS.items() if fit is not None and name not in (*LINKED, *GRADED))
 
 
 class TextProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -34,7 +34,7 @@ class TextProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     split flatter it; `data.splits.group_near_duplicates` makes the groups that a ``GroupKFold`` keeps together.
 
     Args:
-      method: ``"s2net"``, ``"opca"``, ``"cca"``, ``"cl-lsi"``, or ``"lsa"``, which can do without ``y``.
+      method: ``"s2net"``, ``"s2net-2"``, ``"opca"``, ``"cca"``, ``"cl-lsi"``, or ``"lsa"``, which can do without ``y``.
       dim: dimension; smaller where the data bears less.
       weighting: ``"log_tf_idf"``, ``"tf_idf"`` or ``"tf"``.
       drop_top: most frequent terms left out.

@@ -29,7 +29,7 @@ import numpy as np
 import scipy.sparse as sp
 from safetensors.numpy import save as bytes_from_tensors
 
-from jaxsim import __version__, checks, export_onnx, io, text, tokens
+from jaxsim import __version__, checks, export_onnx, io, model_parts, text, tokens
 from jaxsim.model import WEIGHTINGS, Model
 from jaxsim.models.projection import Projection
 
@@ -133,7 +133,7 @@ def _exportable(model: Model, to: str) -> tuple[str, ...]:
     """The terms of a model that a folder of this format can hold; others are refused."""
     checks.expect(model.params is not None, "model", "one with a projection", f"bare term weights ({model.method})")
     checks.expect(not model.bilinear, "model", "one with a projection alone (no other tool has the words in its score)",
-                  f"W = UᵀV + b·I ({model.method})")
+                  f"{model_parts.formula(model.params)} ({model.method})")
     checks.expect(to == "onnx" or model.activation == "none", "model.activation", "none (a table of word vectors has "
                   "no function after the average; onnx has)", model.activation)
     for language in model.languages:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -34,7 +35,7 @@ class Model:
     Attributes:
       vocabulary: terms with their document frequencies.
       params: `Projection`; a pair of them where queries and documents have their own; a pair of `Bilinear`, the sides
-        of W = UᵀV + D (SSI); None for bare term weights.
+        of W = UᵀV + D or UᵀU + D (SSI); None for bare term weights.
       weighting: name in `WEIGHTINGS`.
       activation: name in `ACTIVATIONS`.
       languages: language codes of queries and documents, which choose the word splitters.
@@ -85,7 +86,11 @@ class Model:
     def two_sided(self) -> bool:
         """Whether queries and documents are encoded differently."""
         first, second = map(text.tokenizer, self.languages)
-        return len(self._sides) == 2 or first is not second
+        return (len(self._sides) == 2 and not self._symmetric) or first is not second
+
+    @functools.cached_property
+    def _symmetric(self) -> bool:
+        return model_parts.symmetric(self.params)
 
     def term_vectors(self, texts: Sequence[str], *, side: str = "document") -> sp.csr_matrix:
         """Weighted term vectors, before any projection.
@@ -176,15 +181,16 @@ class Model:
         return self._encoded(texts, "document", normalize, batch_size)
 
     def expect_projection(self) -> None:
-        """Refuses models whose vectors are no dense arrays.
+        """Refuses models whose vectors are no dense arrays. Those of W = UᵀV without D are; W is their inner product.
 
         Raises:
           ValueError: for bare term weights and for W = UᵀV + D; `vectors`, `similarity` and `search` serve both.
         """
         checks.expect(self.params is not None, "model", "one with a projection (or vectors, for term weights)",
                       f"bare term weights ({self.method})")
-        checks.expect(not self.bilinear, "model", "one with a projection alone (or search and similarity)",
-                      f"W = UᵀV + b·I ({self.method}), whose score needs the words too")
+        checks.expect(not model_parts.has_diagonal(self.params), "model",
+                      "one with a projection alone (or search and similarity)",
+                      f"{model_parts.formula(self.params)} ({self.method}), whose score needs the words too")
 
     def _encoded(self, texts, side: str, normalize: bool, batch_size: int) -> np.ndarray:
         self.expect_projection()

@@ -17,7 +17,7 @@ from jaxsim.models.projection import Projection
 from jaxsim.precision import EVALUATION
 
 Params = Projection | tuple[Projection, Projection] | tuple[Bilinear, Bilinear] | None
-"""A projection, one a side, both sides of W = UᵀV + D, or bare term weights."""
+"""A projection, one a side, both sides of W = UᵀV + D (of V = U, the same weights twice), or bare term weights."""
 
 PROJECTIONS, BILINEAR = 1, 2
 """Oldest layout of a folder (`io.FORMAT`) that holds such a model."""
@@ -64,6 +64,62 @@ def check(params: Params, num_terms: int) -> None:
     kinds = [type(side).__name__ for side in sides(params)]
     fits = len(set(kinds)) < 2 and (len(kinds) == 2 or kinds in ([], ["Projection"]))
     checks.expect(fits, "params", "one Projection, or two sides of one kind", " and ".join(kinds))
+
+
+def symmetric(params: Params) -> bool:
+    """Whether queries and documents have one W = UᵀU + D.
+
+    Args:
+      params: of a model.
+
+    Returns:
+      False for projections and bare term weights too.
+
+    Example:
+      >>> one = jnp.ones((2, 1))
+      >>> [symmetric(bilinear.sides(one, other, jnp.ones(2))) for other in (one, 2 * one)]
+      [True, False]
+    """
+    both = sides(params)
+    if not both or not isinstance(both[0], Bilinear):
+        return False
+    left, right = (side.weights for side in both)
+    return left is right or bool(jnp.array_equal(left, right))
+
+
+def has_diagonal(params: Params) -> bool:
+    """Whether W = UᵀV + D has a D that is not zero, so that a score needs the words.
+
+    Args:
+      params: of a model.
+
+    Returns:
+      False for projections and bare term weights too.
+
+    Example:
+      >>> one = jnp.ones((2, 1))
+      >>> [has_diagonal(bilinear.sides(one, one, jnp.full(2, b))) for b in (0.0, 3.0)]
+      [False, True]
+    """
+    both = sides(params)
+    return bool(both) and isinstance(both[0], Bilinear) and bool(np.any(np.asarray(both[0].scale)))
+
+
+def formula(params: Params) -> str:
+    """What W is, for messages about such a model.
+
+    Args:
+      params: of a model.
+
+    Returns:
+      A formula.
+
+    Example:
+      >>> one = jnp.ones((2, 1))
+      >>> formula(bilinear.sides(one, one, jnp.ones(2)))
+      'W = UᵀU + b·I'
+    """
+    return f"W = {'UᵀU' if symmetric(params) else 'UᵀV'} + b·I"
 
 
 def rows_seen(params: Bilinear, rows: sp.csr_matrix, strongest: int | None) -> tuple[sp.csr_matrix, sp.csr_matrix]:
@@ -209,9 +265,9 @@ def card(model: Any) -> str:
     score = "cosine similarity"
     if model.bilinear:
         call = 'model.search(["a text"], model.vectors(["another", "a third"]), k=1)'
-        score = (f"a score is the inner product q'(U'V + D)d of texts of unit length, of which U'V sees the "
-                 f"{model.strongest} strongest terms" if model.strongest else
-                 "a score is the inner product q'(U'V + D)d of texts of unit length")
+        low = "U'U" if symmetric(model.params) else "U'V"
+        score = f"a score is the inner product q'({low} + D)d of texts of unit length"
+        score += f", of which {low} sees the {model.strongest} strongest terms" if model.strongest else ""
         score += ", and orders the documents of one query"
     if model.params is None:
         call = 'model.vectors(["a text", "another"])'

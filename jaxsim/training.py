@@ -2,44 +2,28 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 
-from jaxsim import (
-    checkpoints,
-    checks,
-    mates,
-    metrics,
-    record_history,
-    sharding,
-    terms,
-    text,
-    training_grades,
-    training_links,
-)
+from jaxsim import checks, mates, metrics, record_history, terms, text, training_grades, training_links, training_s2net
 from jaxsim.checks import counted
 from jaxsim.data import splits
 from jaxsim.data.pairs import Pairs, tokenize
-from jaxsim.methods import cca, cl_lsi, lsa, opca, s2net, s2net_sgd
-from jaxsim.model import ACTIVATIONS, WEIGHTINGS, Model
+from jaxsim.methods import cca, cl_lsi, lsa, opca
+from jaxsim.model import WEIGHTINGS, Model
 from jaxsim.models.projection import Projection
 from jaxsim.optim import Fit
 from jaxsim.precision import checked
 from jaxsim.terms import Terms
-from jaxsim.training_parts import Parts, Settings
+from jaxsim.training_parts import Parts, Settings, keep_choice
 
-_EXACT_PAIRS = 8_000  # up to here S2Net trains on all negatives by L-BFGS; above it on batches by Adam
-_START_PAIRS = 8_000  # pairs that the closed-form start of S2Net is fitted on, at most
-_STEPS = 6_000  # of Adam, about; between 5 and 40 epochs
 _FEWEST = 20  # pairs of which some are held out
 
 
@@ -61,66 +45,17 @@ def _cl_lsi(parts: Parts) -> Fit:
     return cl_lsi.fit([terms.from_scipy(side) for side in parts.counts], k=parts.k, unit_length=True)
 
 
-def _s2net(parts: Parts) -> Fit:
-    """From OPCA; on all negatives while that is cheap, else on those of a batch."""
-    settings, m = parts.settings, parts.train[0].num_docs
-    activation = _activation(settings.activation)
-    key = jax.random.key(settings.seed)
-    chosen = np.sort(np.asarray(jax.random.permutation(key, m))[:_START_PAIRS])
-    some = parts.train if m <= _START_PAIRS else tuple(terms.take(side, chosen) for side in parts.train)
-    batch_size, mesh = settings.batch_size, None
-    if batch_size is None:
-        batch_size = 0 if m <= _EXACT_PAIRS else 256
-    if batch_size == 0:
-        mesh = sharding.local_mesh(m, devices=settings.devices)
-    else:
-        checks.expect(settings.devices in (None, 1), "devices", "1, with batches", settings.devices)
-    init = _start(parts, some)
-    few = min(np.unique(column).size for column in parts.groups.T) < 2  # no negative would be left
-    groups = None if settings.all_negatives or few else parts.groups
-    common = {"init": init, "gamma": settings.gamma, "groups": groups, "activation": activation,
-              "validate": parts.validate, "checkpoint": parts.checkpoint, "progress": parts.progress,
-              "precision": settings.precision}  # fmt: skip
-    if batch_size == 0:
-        max_iter, patience = 100 if parts.validate else 15, 30  # with nothing to stop by, stop early
-    else:
-        max_iter, patience = int(np.clip(_STEPS * batch_size / m, 5, 40)), 10
-    common["max_iter"] = max_iter if settings.max_iter is None else settings.max_iter
-    if parts.validate:
-        common["patience"] = patience if settings.patience is None else settings.patience
-    if batch_size == 0:
-        return s2net.fit(*parts.train, mesh=mesh, **common)
-    return s2net_sgd.fit(*parts.train, key=key, batch_size=batch_size, **common)
-
-
-def _start(parts: Parts, views: tuple[Terms, ...]) -> Projection:
-    """OPCA, kept beside the checkpoints: refitted on other cores it would differ in its last bits."""
-    def fit() -> Projection:
-        return opca.fit(views, k=parts.k, noise=parts.settings.noise).params
-
-    if parts.checkpoint is None:
-        return fit()
-    folder = checkpoints.prepare(Path(parts.checkpoint) / "checkpoint.start")
-    mark = checkpoints.fingerprint([parts.k, parts.settings.noise], views)
-    like = Projection(np.zeros((views[0].num_terms, parts.k), views[0].values.dtype))
-    saved = checkpoints.load(folder, like, fingerprint=mark)
-    if saved is not None:
-        return jax.tree.map(jnp.asarray, saved[0])
-    init = fit()
-    checkpoints.save(folder, init, {"fingerprint": mark})
-    return init
-
-
-def _activation(name: str) -> Callable | None:
-    checks.expect(name in ACTIVATIONS, "activation", f"one of {', '.join(ACTIVATIONS)}", name)
-    return ACTIVATIONS[name]
-
-
 METHODS: dict[str, Callable[[Parts], Fit] | None] = {
-    "s2net": _s2net, "opca": _opca, "cca": _cca, "cl-lsi": _cl_lsi, "lsa": _lsa, "ssi": training_links.fit,
-    "s2net-mse": training_grades.fit, "log-tfidf": None, "tfidf": None,
+    "s2net": training_s2net.fit, "opca": _opca, "cca": _cca, "cl-lsi": _cl_lsi, "lsa": _lsa, "ssi": training_links.fit,
+    "ssi-sym": functools.partial(training_links.fit, symmetric=True),
+    "s2net-2": functools.partial(training_s2net.fit, matrices=2), "s2net-mse": training_grades.fit, "log-tfidf": None,
+    "tfidf": None,
 }  # fmt: skip
 """Method name -> its fit; None for bare term weights, which only count."""
+S2NET = ("s2net", "s2net-2")
+"""S2Net with one matrix for both sides, and with one a side."""
+LINKED = ("ssi", "ssi-sym")
+"""Methods that learn W = UᵀV + b·I, or UᵀU + b·I."""
 GRADED = ("s2net-mse",)
 """Methods that learn from grades."""
 
@@ -154,8 +89,8 @@ def train(
       `Model`; ``model.training`` holds counts, settings, dev scores, seconds and the history of S2Net or SSI.
 
     Raises:
-      ValueError: for bad settings, no pairs, texts without words, or grades that are missing, all equal or not asked
-        for.
+      ValueError: for bad settings, no pairs, texts without words, grades that are missing, all equal or not asked
+        for, or a checkpoint of another method or ``identity``.
 
     Example:
       >>> from jaxsim.data import docstrings
@@ -166,6 +101,7 @@ def train(
     settings = Settings() if settings is None else settings
     checks.expect(settings.method in METHODS, "method", f"one of {', '.join(METHODS)}", settings.method)
     checks.positive_int(settings.dim, "dim")
+    checks.expect(-(2**63) <= settings.seed < 2**63, "seed", "a whole number of 64 bits", settings.seed)
     checked(settings.precision)
     checks.expect(len(pairs) > 0, "pairs", "at least one pair", "none")
     graded = _graded(settings.method, pairs, grades, dev, dev_grades)
@@ -216,12 +152,14 @@ def train(
             low, high = training_grades.scale(training_grades.checked(graded, len(pairs)))  # means of equal pairs
             told["grades"] = {"lowest": low, "highest": high}
             parts = replace(parts, grades=(graded[rows["train"]] - low) / (high - low), dev_grades=dev_grades)
+        if checkpoint is not None:
+            keep_choice(checkpoint, settings)
         fit = fit_method(parts)
         told |= parts.told
         params = fit.params
-    activation = settings.activation if settings.method == "s2net" else "none"
+    activation = settings.activation if settings.method in S2NET else "none"
     model = Model(vocabulary, _as_sides(params), settings.weighting, activation, pairs.languages, settings.method,
-                  strongest=training_links.STRONGEST if settings.method == "ssi" else None)  # fmt: skip
+                  strongest=training_links.STRONGEST if settings.method in LINKED else None)  # fmt: skip
     scores = _dev_scores(model, untrained, dev_pairs) if graded is None else _dev_correlations(
         model, untrained, dev_pairs, dev_grades)  # fmt: skip
     told |= {"settings": asdict(settings), "data": {"name": pairs.name, "sha256": pairs.sha256}, "dev": scores}
@@ -286,7 +224,7 @@ def _sides(model: Model, pairs: Pairs) -> tuple[Terms, Terms]:
 
 
 def _validator(sides: tuple[Terms, Terms], activation: str) -> Callable:
-    return mates.validator(sides, activation=_activation(activation))
+    return mates.validator(sides, activation=training_s2net.activation_of(activation))
 
 
 def _dev_scores(model: Model, untrained: Model, dev: Pairs) -> dict[str, Any]:

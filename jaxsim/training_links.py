@@ -1,10 +1,11 @@
-"""The method ``ssi`` from pairs of texts: their links, what is no negative, and the weight of the identity (003 §2).
+"""The methods ``ssi`` and ``ssi-sym`` from pairs of texts: links, what is no negative, the identity's weight (003 §2).
 
 A pair links its left text, the query, to its right text; other right texts are the query's negatives. Texts of equal
 weights are one query or one document, so that a document that belongs to a query is never its negative, however often
 and under whichever pair it stands; near-duplicates are none either, unless they are asked for.
 
 Adagrad takes the place of the paper's SGD at a fixed rate, and the held-out pairs choose the weight b of the identity.
+``ssi-sym`` learns W = UᵀU + b·I, one matrix for queries and documents.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ IDENTITY = 10.0
 LEARNING_RATE = 0.03
 """Of Adagrad, whose sums of squares start at `ADAGRAD`."""
 ADAGRAD, INIT_SCALE = 1e-3, 0.03
+MOST_IDENTITY, MOST_RATE = 1e6, 1e3
+"""Beyond these, float32 loses the margin of 1 in the words' score, or the words in what one step adds."""
 STRONGEST = 200
 """Terms of a text that the low-rank part sees at most."""
 
@@ -139,13 +142,14 @@ def validator(sides: tuple[Terms, Terms], strongest: int = STRONGEST) -> Callabl
     return score
 
 
-def fit(parts: Parts) -> Fit:
-    """Learns W = UᵀV + b·I by Adagrad, b chosen by the held-out pairs unless it is given.
+def fit(parts: Parts, *, symmetric: bool = False) -> Fit:
+    """Learns W = UᵀV + b·I, or UᵀU + b·I, by Adagrad, b chosen by the held-out pairs unless it is given.
 
     Each b has a few epochs; the best by the held-out pairs goes on alone, until they gain no more.
 
     Args:
       parts: training pairs, held-out pairs and settings.
+      symmetric: whether V = U.
 
     Returns:
       `Fit` of a pair of `Bilinear`; ``parts.told`` gets ``identity``, ``learning_rate``, ``triples`` an epoch and,
@@ -157,8 +161,9 @@ def fit(parts: Parts) -> Fit:
     settings = parts.settings
     rate = LEARNING_RATE if settings.learning_rate is None else settings.learning_rate
     given = settings.identity
-    checks.expect(0 < rate < float("inf"), "learning_rate", "a positive number", rate)
-    checks.expect(given is None or 0 <= given < float("inf"), "identity", "a number of at least 0", given)
+    checks.expect(0 < rate <= MOST_RATE, "learning_rate", f"a positive number, at most {MOST_RATE:g}", rate)
+    fits = given is None or 0 <= given <= MOST_IDENTITY
+    checks.expect(fits, "identity", f"a number from 0 to {MOST_IDENTITY:g}", given)
     found = links_of(*parts.train, None if settings.all_negatives else parts.groups)
     validate = None if parts.dev is None else validator(parts.dev)
     number = int(np.clip(_TRIPLES * len(found.links), _FEWEST, _MOST))
@@ -172,9 +177,9 @@ def fit(parts: Parts) -> Fit:
         folder = None if parts.checkpoint is None else Path(parts.checkpoint) / f"checkpoint.identity-{identity:g}"
         return ssi.fit(
             found.queries, found.documents, found.links, known=found.known, k=parts.k, key=key,
-            identity=identity, init_scale=INIT_SCALE, learning_rate=rate, adagrad=ADAGRAD, max_terms=STRONGEST,
-            products=products, triples=number, max_iter=max_iter, validate=validate, patience=patience,
-            checkpoint=folder, progress=parts.progress,
+            identity=identity, symmetric=symmetric, init_scale=INIT_SCALE, learning_rate=rate, adagrad=ADAGRAD,
+            max_terms=STRONGEST, products=products, triples=number, max_iter=max_iter, validate=validate,
+            patience=patience, checkpoint=folder, progress=parts.progress,
         )  # fmt: skip
 
     identity = IDENTITY if given is None else float(given)

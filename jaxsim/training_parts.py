@@ -1,18 +1,22 @@
-"""What a training is told (`Settings`) and what a method is fitted on (`Parts`)."""
+"""What a training is told (`Settings`), what a method is fitted on (`Parts`), and what its checkpoints are of."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from jaxsim import terms
+from jaxsim import checkpoints, checks, terms
 from jaxsim.terms import Terms
 
 _NOISE = 1e-4
+_CHOICE = "checkpoint.settings.json"
+_FINISHED = ("checkpoint.safetensors", "checkpoint.identity-*/checkpoint.safetensors")  # SSI: one for each b
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,7 @@ class Settings:
       seed: of whatever is random, and the salt of the split.
       precision: of the products of S2Net's loss, as for `precision.matmul`; JAX's default unless given.
       devices: that share the pairs of S2Net on all negatives; all of this process unless given. Batches take one.
+      shard_terms: whether these devices share the rows of the projection too, as for `s2net.fit`; all negatives, then.
       identity: b of SSI's W = UᵀV + b·I; chosen by the held-out pairs from `training_links.IDENTITIES` unless given.
       learning_rate: of SSI; `training_links.LEARNING_RATE` unless given.
     """
@@ -57,6 +62,7 @@ class Settings:
     seed: int = 0
     precision: str | None = None
     devices: int | None = None
+    shard_terms: bool = False
     identity: float | None = None
     learning_rate: float | None = None
 
@@ -94,6 +100,67 @@ class Parts:
     dev_grades: np.ndarray | None = None
     say: Callable[[str], None] = lambda message: None
     told: dict[str, Any] = field(default_factory=dict)
+
+
+def choice_of(settings: Settings) -> dict[str, Any]:
+    """The settings that decide which checkpoints a training has; all others stand in the checkpoints themselves.
+
+    Args:
+      settings: of a training.
+
+    Returns:
+      ``method`` and ``identity``.
+
+    Example:
+      >>> choice_of(Settings(method="ssi", identity=3.0))
+      {'method': 'ssi', 'identity': 3.0}
+    """
+    return {"method": settings.method, "identity": settings.identity}
+
+
+def kept_choice(folder) -> dict[str, Any] | None:
+    """The `choice_of` the training whose checkpoints are in a folder.
+
+    Args:
+      folder: that of the training; it may be missing.
+
+    Returns:
+      What `keep_choice` wrote; empty if nothing did, and None where no iteration is finished.
+
+    Example:
+      >>> kept_choice("no such folder") is None
+      True
+    """
+    folder = Path(folder)
+    if not any(any(folder.glob(pattern)) for pattern in _FINISHED):
+        return None
+    try:
+        found = json.loads((folder / _CHOICE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def keep_choice(folder, settings: Settings) -> None:
+    """Writes `choice_of` the settings beside the checkpoints to come.
+
+    Args:
+      folder: that of the training; made if it is missing.
+      settings: of the training.
+
+    Raises:
+      ValueError: if the checkpoints there are of another method or identity, or nothing can be written there.
+      OSError: if there is no space left.
+    """
+    choice = choice_of(settings)
+    kept = kept_choice(folder) or choice
+    told, found = (" and ".join(f"{name} {value}" for name, value in one.items()) for one in (choice, kept))
+    checks.expect(kept == choice, "checkpoint", f"one of {told}", f"one of {found} in {folder}")
+    place = checkpoints.prepare(folder)
+    try:
+        (place / _CHOICE).write_text(json.dumps(choice), encoding="utf-8")
+    except OSError as error:
+        raise OSError(f"{folder}: expected a place for a checkpoint, got {error}") from error
 
 
 def distinct_rows(documents: Terms) -> tuple[np.ndarray, np.ndarray]:

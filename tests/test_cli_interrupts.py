@@ -38,7 +38,8 @@ def test_kill_9_in_the_middle_leaves_the_older_model_and_resume_goes_on(folder, 
     environment = {**os.environ, "JAX_ENABLE_X64": "1"}  # as in this process, so that its checkpoint fits
     assert subprocess.run([sys.executable, "-c", KILLED, *S2NET], env=environment).returncode == -9
     assert {path.name: path.read_bytes() for path in (folder / "model").iterdir()} == older
-    assert sorted(os.listdir("model.checkpoint")) == ["checkpoint.safetensors", "checkpoint.start"]
+    assert sorted(os.listdir("model.checkpoint")) == ["checkpoint.safetensors", "checkpoint.settings.json",
+                                                      "checkpoint.start"]
     message = refused(capsys, *S2NET, "--resume", "--weighting", "tf")
     assert "checkpoint: expected a checkpoint of the same data, start and settings" in message
     load, resumed = checkpoints.load, []
@@ -55,6 +56,24 @@ def test_kill_9_in_the_middle_leaves_the_older_model_and_resume_goes_on(folder, 
     assert resumed == ["start", 20]
     assert Model.load("model").training["fit"]["steps"] == 33 and Model.load("model").method == "s2net"
     assert sorted(os.listdir()) == ["model", "pairs.tsv", "texts.txt"]
+
+
+@pytest.mark.programs
+@pytest.mark.parametrize(("method", "most"), [("ssi-sym", "6"), ("s2net-2", "33")])
+def test_kill_9_costs_no_bit_of_a_model_with_two_sides(method, most, folder, capsys):
+    words = ["train", "--pairs", "pairs.tsv", "--method", method, "--dim", "4", "--dev", "0.2", "--max-iter", most]
+    environment = {**os.environ, "JAX_ENABLE_X64": "1"}
+    stopped = [*words, "--out", "model"]
+    assert subprocess.run([sys.executable, "-c", KILLED, *stopped], env=environment).returncode == -9
+    assert not os.path.exists("model") and os.path.exists("model.checkpoint/checkpoint.settings.json")
+    other = "ssi" if method == "ssi-sym" else "s2net"
+    message = refused(capsys, *stopped, "--method", other, "--resume")
+    assert message.startswith(f"model.checkpoint: expected a checkpoint of --method {other}")
+    assert cli.main([*stopped, "--resume"]) == 0
+    assert "model.checkpoint: going on from it" in capsys.readouterr().err
+    run(capsys, *words, "--out", "whole")
+    resumed, whole = ((folder / name / "model.safetensors").read_bytes() for name in ("model", "whole"))
+    assert resumed == whole and not os.path.exists("model.checkpoint")
 
 
 def test_ctrl_c_says_how_to_go_on_and_without_resume_training_starts_anew(folder, capsys, monkeypatch):

@@ -89,13 +89,66 @@ def test_ssi_goes_on_after_ctrl_c(folder, capsys, monkeypatch):
         patch.setattr(checkpoints, "save", stop)
         assert cli.main(words) == cli.INTERRUPTED
     assert "model.checkpoint: stopped here; the same command with --resume goes on" in capsys.readouterr().err
-    for other in (["--identity", "3"], ["--method", "s2net"]):
-        message = refused(capsys, *words, "--resume", *other)
-        assert "model.checkpoint: expected a checkpoint of the same settings, got one of another --method" in message
+    kept = "got one of --method ssi --identity 5 (without --resume it is deleted)"
+    refusals = {"--method ssi --identity 3": [*words, "--identity", "3"],
+                "--method ssi-sym --identity 5": [*words, "--method", "ssi-sym"],
+                "--method ssi without --identity": [*SSI, "--dev", "0.2", "--learning-rate", "0.1"],
+                "--method s2net": ["train", *SSI[1:5]]}  # fmt: skip
+    for choice, others in refusals.items():
+        message = refused(capsys, *others, "--resume")
+        assert message == f"model.checkpoint: expected a checkpoint of {choice}, {kept}"
+    note = folder / "model.checkpoint" / "checkpoint.settings.json"
+    note.rename("note")
+    assert "got one of an earlier version (without" in refused(capsys, *words, "--resume")
+    (folder / "note").rename(note)
     assert cli.main([*words, "--resume"]) == 0
     assert "model.checkpoint: going on from it" in capsys.readouterr().err
     assert (folder / "model" / "model.safetensors").read_bytes() == expected and whole["identity"] == 5
     assert sorted(os.listdir()) == ["model", "pairs.tsv", "texts.txt"]
+
+
+def test_one_matrix_for_both_sides_is_trained_resumed_and_used(folder, capsys, monkeypatch):
+    words = [*SSI, "--method", "ssi-sym", "--dev", "0.2"]
+    told = json.loads(run(capsys, *words, "--json"))
+    assert told["identity"] in (3, 10, 30) and set(told["identities"]) == {"3", "10", "30"}
+    expected = (folder / "model" / "model.safetensors").read_bytes()
+    save, saved = checkpoints.save, []
+
+    def stop(*state, **options):
+        save(*state, **options)
+        saved.append(1)
+        if len(saved) == 4:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoints, "save", stop)
+        assert cli.main(words) == cli.INTERRUPTED
+    assert cli.main([*words, "--resume"]) == 0
+    assert (folder / "model" / "model.safetensors").read_bytes() == expected
+    assert "model.checkpoint: going on from it" in capsys.readouterr().err and not os.path.exists("model.checkpoint")
+    model = Model.load("model")
+    np.testing.assert_array_equal(*(side.weights for side in model.params))
+    scores, rows = model.search(LEFT[7:8], model.vectors(RIGHT), k=2)
+    lines = run(capsys, "search", "--model", "model", "--documents", "texts.txt", "--query", LEFT[7], "--k", 2)
+    assert [line.split("\t")[1:3] for line in lines.splitlines()] == [
+        [f"{score:.6f}", str(row + 1)] for score, row in zip(scores[0], rows[0], strict=True)]
+    found = json.loads(run(capsys, "evaluate", "--model", "model", "--pairs", "pairs.tsv", "--json"))
+    assert 0 < found["mrr"]["mean"] <= 1
+    assert refused(capsys, "encode", "--model", "model", "--input", "texts.txt").endswith(
+        "got W = UᵀU + b·I (ssi-sym), whose score needs the words too")
+    assert refused(capsys, "export", "--model", "model", "--to", "word2vec", "--out", "x").endswith(
+        "W = UᵀU + b·I (ssi-sym)")
+    assert "q'(U'U + D)d" in (folder / "model" / "README.md").read_text()
+
+
+def test_without_the_identity_vectors_are_dense_and_their_inner_product_is_the_score(folder, capsys):
+    for method, sides in (("ssi-sym", ([], [])), ("ssi", (["--side", "query"], ["--side", "document"]))):
+        run(capsys, *SSI, "--method", method, "--identity", 0, "--dev", 0)
+        for place, side in zip(("q.npy", "d.npy"), sides, strict=True):
+            run(capsys, "encode", "--model", "model", "--input", "texts.txt", "--output", place, *side)
+        queries, documents = (np.load(place).astype(np.float64) for place in ("q.npy", "d.npy"))
+        expected = Model.load("model").similarity(RIGHT, RIGHT)
+        np.testing.assert_allclose(queries @ documents.T, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_grades_are_trained_on_shown_and_measured(graded, capsys):
@@ -127,12 +180,16 @@ def test_dev_grades_come_from_the_same_column(graded, capsys):
     ([*MSE], "--label: expected a column of grades, for s2net-mse, got none"),
     ([*MSE, "--label", "4"], "graded.tsv, line 1: label: expected a column from 1 to 3, got 4"),
     ([*MSE, "--label", "1"], "graded.tsv, line 1: expected a number in the column '1'"),
-    ([*MSE, "--pairs", "equal.tsv", "--label", "3"], "grades: expected at least two different grades, got 2 for every"),
-    ([*MSE, "--label", "3", "--dev", "equal.tsv"], "dev_grades: expected at least two different grades, got 2 for ev"),
-    ([*SSI, "--pairs", "one.tsv"], "pairs: expected at least two training pairs and two terms, got 1 and"),
-    ([*SSI, "--pairs", "same.tsv"], "pairs: expected right texts that differ (a query's negatives are"),
+    ([*MSE, "--pairs", "equal.tsv", "--label", "3"], "--label: expected at least two different grades, got 2 for eve"),
+    ([*MSE, "--label", "3", "--dev", "equal.tsv"], "--dev: expected at least two different grades, got 2 for every"),
+    ([*SSI, "--pairs", "one.tsv"], "--pairs: expected at least two training pairs and two terms, got 1 and"),
+    ([*SSI, "--pairs", "same.tsv"], "--pairs: expected right texts that differ (a query's negatives are"),
     ([*SSI, "--identity", "-1"], "Invalid value for '--identity'"),
+    ([*SSI, "--identity", "1e39"], "Invalid value for '--identity'"),
+    ([*SSI, "--identity", "nan"], "--identity"),
     ([*SSI, "--learning-rate", "0"], "Invalid value for '--learning-rate'"),
+    ([*SSI, "--learning-rate", "1e30"], "Invalid value for '--learning-rate'"),
+    ([*SSI, "--seed", str(2**64)], "--seed: expected a whole number of 64 bits, got 18446744073709551616"),
 ])
 def test_bad_input_is_one_line(words, message, graded, capsys):
     (graded / "equal.tsv").write_text("".join(f"{a}\t{b}\t2\n" for a, b in zip(LEFT, RIGHT, strict=True)))

@@ -61,7 +61,7 @@ def test_the_settings_reach_the_training():
     assert len(model.vocabulary) == 99 and 20 <= model.training["pairs"]["dev"] <= 44
 
 
-@pytest.mark.parametrize("method", ["s2net", "cca", "cl-lsi", "lsa"])
+@pytest.mark.parametrize("method", ["s2net", "s2net-2", "cca", "cl-lsi", "lsa"])
 def test_every_method_is_better_than_chance(pairs, method):
     projection = TextProjection(method, 12, max_iter=3)
     assert projection.fit_transform(pairs.left, pairs.right).shape == (200, 12)
@@ -117,8 +117,8 @@ def test_random_state_is_what_scikit_learn_takes(pairs):
     ("settings", "left", "right", "message"),
     [
         ({"method": "tfidf"}, ["a b"], ["a b"], "method: expected one of s2net, opca, .*, got tfidf"),
-        ({"method": "ssi"}, ["a b"], ["a b"], "method: expected one of s2net, opca, cca, cl-lsi, lsa, got ssi"),
-        ({"method": "s2net-mse"}, ["a b"], ["a b"], "method: expected one of .* lsa, got s2net-mse"),
+        ({"method": "ssi"}, ["a b"], ["a b"], "method: expected one of s2net, opca, cca, .*, s2net-2, got ssi"),
+        ({"method": "s2net-mse"}, ["a b"], ["a b"], "method: expected one of .* s2net-2, got s2net-mse"),
         ({}, ["a b"], None, r"y: expected the mates of X \(s2net learns from pairs\), got None"),
         ({}, ["a b", "c"], ["a b"], "y: expected 2 texts, one for each of X, got 1"),
         ({}, "a b", ["a b"], "X: expected a list of texts, got a str"),

@@ -7,10 +7,10 @@ import dataclasses
 import numpy as np
 import pytest
 
-from jaxsim import training
+from jaxsim import training_s2net
 from jaxsim.data import docstrings, pairs
 from jaxsim.optim import closed_form
-from jaxsim.training import GRADED, METHODS, Settings, train
+from jaxsim.training import GRADED, LINKED, METHODS, S2NET, Settings, train
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def test_every_method_makes_a_model_that_finds_mates(corpus, method):
     assert told["pairs"]["train"] + told["pairs"]["dev"] <= 400 and told["pairs"]["dev"] > 40
     assert told["dev"]["mrr"] > 3 / told["pairs"]["dev"] and told["data"]["sha256"] == corpus.sha256
     assert model.dim == (20 if METHODS[method] else len(model.vocabulary))
-    assert (told.get("fit") is not None) == (method in ("s2net", "ssi"))
+    assert (told.get("fit") is not None) == (method in (*S2NET, *LINKED))
 
 
 def test_s2net_in_batches_and_exact_both_gain_over_their_start(corpus):
@@ -42,6 +42,17 @@ def test_s2net_in_batches_and_exact_both_gain_over_their_start(corpus):
         assert max(history["validation"]) == pytest.approx(told["dev"]["mrr"], abs=1e-4)
 
 
+def test_two_matrices_start_as_copies_of_opca_and_then_part(corpus):
+    start = train(corpus, Settings(method="opca", dim=20), dev=0.2)
+    for size in (0, 64):
+        found = train(corpus, Settings(method="s2net-2", dim=20, batch_size=size, max_iter=3), dev=0)
+        left, right = (np.asarray(side.weights) for side in found.params)
+        assert found.two_sided and found.method == "s2net-2" and not np.allclose(left, right)
+    alike = train(corpus, Settings(method="s2net-2", dim=20, batch_size=0, max_iter=0), dev=0.2)
+    for side in alike.params:
+        np.testing.assert_array_equal(side.weights, start.params.weights)
+
+
 def test_one_seed_gives_one_model_bit_for_bit(corpus):
     models = [train(corpus, BATCHES, dev=0.2).params.weights for _ in range(2)]
     np.testing.assert_array_equal(*models)
@@ -49,7 +60,7 @@ def test_one_seed_gives_one_model_bit_for_bit(corpus):
 
 def test_a_stopped_training_keeps_its_start_and_goes_on_bit_for_bit(corpus, tmp_path, monkeypatch):
     whole = train(corpus, EXACT, dev=0.2, checkpoint=tmp_path / "checkpoint")
-    monkeypatch.setattr(training.opca, "fit", None)  # would be called without the start that was kept
+    monkeypatch.setattr(training_s2net.opca, "fit", None)  # would be called without the start that was kept
     again = train(corpus, EXACT, dev=0.2, checkpoint=tmp_path / "checkpoint")
     np.testing.assert_array_equal(again.params.weights, whole.params.weights)
     with pytest.raises(ValueError, match="checkpoint"):
@@ -63,7 +74,7 @@ def test_dev_pairs_of_ones_own_and_none(corpus):
     assert told["pairs"]["dev"] == 0 and told["dev"] == {}
 
 
-@pytest.mark.parametrize("method", ["s2net", "opca", "cca", "lsa", "cl-lsi"])
+@pytest.mark.parametrize("method", ["s2net", "s2net-2", "opca", "cca", "lsa", "cl-lsi"])
 def test_very_few_pairs(method):
     few = pairs.make("few", "abc", ["red cat", "blue dog", "green"], ["rot cat", "blau dog", "grün"],
                      languages=("en", "de"))
@@ -83,7 +94,7 @@ def spied_groups(monkeypatch) -> list:
         seen.append(groups)
         return closed_form(init)
 
-    monkeypatch.setattr(training.s2net, "fit", spy)
+    monkeypatch.setattr(training_s2net.s2net, "fit", spy)
     return seen
 
 
@@ -113,6 +124,9 @@ def test_pairs_that_share_a_text_with_a_third_stay_negatives_of_each_other(monke
     (Settings(), {"dev": 1.0}, r"dev: expected pairs, or a share in \[0, 1\), got 1.0"),
     (Settings(activation="relu"), {}, "activation: expected one of none, tanh, sigmoid, got relu"),
     (Settings(weighting="bm25"), {}, "weighting: expected one of"),
+    (Settings(seed=2**63), {}, "seed: expected a whole number of 64 bits, got 9223372036854775808"),
+    (Settings(shard_terms=True, devices=1), {}, "shard_terms: expected several devices to share the terms, got 1"),
+    (Settings(shard_terms=True, batch_size=64), {}, "shard_terms: expected all negatives .batch_size 0., got batches"),
 ])
 def test_bad_settings_are_refused(corpus, given, options, message):
     with pytest.raises(ValueError, match=message):

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from jaxsim import checkpoints, terms, training_links
+from jaxsim import checkpoints, terms, training_links, training_parts
 from jaxsim.data import docstrings, pairs
 from jaxsim.methods import ssi, triples
-from jaxsim.training import Settings, train
+from jaxsim.training import LINKED, Settings, train
 
 SSI = {"method": "ssi", "dim": 8, "max_iter": 3}
 
@@ -109,11 +109,55 @@ def test_the_model_is_better_than_bare_terms_and_its_score_is_the_one_it_stopped
     assert any(line.startswith(f"b = {told['identity']:g}, of 3 (") for line in said)
 
 
-def test_words_that_no_pair_shares_are_learned():
+def test_one_matrix_scores_both_sides_alike_and_as_dense_float64_arithmetic_does(corpus):
+    model = train(corpus, Settings(**SSI | {"method": "ssi-sym"}, identity=4), dev=0.2)
+    query, document = model.params
+    np.testing.assert_array_equal(query.weights, document.weights)
+    assert not model.two_sided and model.strongest == training_links.STRONGEST and model.training["identity"] == 4
+    some = corpus.left[:20]
+    matrix = terms.to_scipy(terms.from_scipy(model.term_vectors(some))).toarray().astype(np.float64)
+    matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
+    assert (matrix != 0).sum(axis=1).max() <= training_links.STRONGEST
+    u = np.asarray(query.weights, np.float64)
+    expected = matrix @ (u @ u.T + 4 * np.eye(len(u))) @ matrix.T
+    np.testing.assert_allclose(model.similarity(some, some), expected, rtol=1e-5, atol=1e-5)
+    assert np.abs(matrix @ u @ u.T @ matrix.T).max() > 1e-3  # something was learned
+
+
+@pytest.mark.parametrize(("first", "then"), [
+    ({"identity": 5.0}, {}), ({}, {"identity": 3.0}), ({"identity": 10.0}, {}), ({}, {"method": "ssi-sym"}),
+])
+def test_checkpoints_of_another_choice_are_not_gone_on_from(corpus, tmp_path, first, then):
+    """Without an identity three are tried: those of one that was given would not be looked at, or not truly."""
+    some = corpus.take(range(40))
+    train(some, Settings(**SSI | first), dev=0.2, checkpoint=tmp_path / "c")
+    train(some, Settings(**SSI | first), dev=0.2, checkpoint=tmp_path / "c")
+    with pytest.raises(ValueError, match="checkpoint: expected one of method ssi.* and identity .*, got one of method"):
+        train(some, Settings(**SSI | then), dev=0.2, checkpoint=tmp_path / "c")
+
+
+def test_a_choice_before_the_first_iteration_binds_nobody(tmp_path):
+    folder = tmp_path / "c"
+    training_parts.keep_choice(folder, Settings(method="ssi", identity=5.0))
+    assert training_parts.kept_choice(folder) is None
+    training_parts.keep_choice(folder, Settings(method="ssi"))
+    (folder / "checkpoint.identity-3").mkdir()
+    (folder / "checkpoint.identity-3" / "checkpoint.safetensors").write_bytes(b"")
+    assert training_parts.kept_choice(folder) == {"method": "ssi", "identity": None}
+    for written in ("", "[1]"):
+        (folder / "checkpoint.settings.json").write_text(written)
+        assert training_parts.kept_choice(folder) == {}  # as of an earlier version
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match="checkpoint: expected a folder that can be written to"):
+        training_parts.keep_choice(tmp_path / "file", Settings())
+
+
+@pytest.mark.parametrize("method", LINKED)
+def test_words_that_no_pair_shares_are_learned(method):
     """Two languages without a word in common: bare terms know nothing."""
     left = [f"red{i % 6} boat{i % 5} sea{i % 7}" for i in range(210)]
     right = [f"rot{i % 6} schiff{i % 5} meer{i % 7}" for i in range(210)]
-    told = train(made(left, right), Settings(method="ssi", dim=30, max_iter=10, seed=2), dev=0.2).training["dev"]
+    told = train(made(left, right), Settings(method=method, dim=30, max_iter=10, seed=2), dev=0.2).training["dev"]
     assert told["untrained_mrr"] < 0.1 and told["mrr"] > 0.6
 
 
@@ -133,11 +177,11 @@ def test_one_seed_gives_one_model_and_another_another(corpus):
     assert not np.array_equal(first.params[0].weights, other.params[0].weights)
 
 
-@pytest.mark.parametrize("last", [1, 3, 7])
-@pytest.mark.parametrize("patience", [1, None])
-def test_a_stopped_training_goes_on_bit_for_bit(corpus, tmp_path, monkeypatch, last, patience):
+@pytest.mark.parametrize(("method", "patience", "last"), [*itertools.product(["ssi"], [1, None], [1, 3, 7]),
+                                                          ("ssi-sym", None, 3)])  # fmt: skip
+def test_a_stopped_training_goes_on_bit_for_bit(corpus, tmp_path, monkeypatch, method, patience, last):
     """Stopped in the trial of the first or second b, or after the choice; and the same as without a checkpoint."""
-    settings = Settings(**SSI | {"max_iter": 5}, patience=patience)
+    settings = Settings(**SSI | {"method": method, "max_iter": 5}, patience=patience)
     whole = train(corpus, settings, dev=0.2)
     save, saved = checkpoints.save, []
 
@@ -174,9 +218,11 @@ def test_pairs_without_links_or_negatives_are_refused(left, right, message):
 
 
 @pytest.mark.parametrize(("options", "message"), [
-    ({"identity": -1.0}, "identity: expected a number of at least 0, got -1.0"),
-    ({"identity": float("nan")}, "identity: expected a number of at least 0, got nan"),
-    ({"learning_rate": 0.0}, "learning_rate: expected a positive number, got 0.0"),
+    ({"identity": -1.0}, "identity: expected a number from 0 to .*, got -1.0"),
+    ({"identity": float("nan")}, "identity: expected a number from 0 to .*, got nan"),
+    ({"identity": 1e39}, r"identity: expected a number from 0 to 1e\+06, got 1e\+39"),
+    ({"learning_rate": 0.0}, "learning_rate: expected a positive number, at most 1000, got 0.0"),
+    ({"learning_rate": 1e30}, "learning_rate: expected a positive number, at most 1000, got 1e"),
 ])
 def test_bad_settings_are_refused(corpus, options, message):
     with pytest.raises(ValueError, match=message):

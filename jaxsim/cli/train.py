@@ -12,13 +12,11 @@ from typing import Annotated
 
 import typer
 
-from jaxsim.cli import options
+from jaxsim.cli import options, train_options
 from jaxsim.cli.output import explain, naming, nothing_written, say, show_json, show_result
 from jaxsim.cli.program import app
 
-_METHODS = ("s2net", "opca", "cca", "cl-lsi", "lsa", "ssi", "s2net-mse", "log-tfidf", "tfidf")
-_ITERATED = ("s2net", "ssi", "s2net-mse")  # these keep checkpoints
-Method = StrEnum("Method", {name.upper().replace("-", "_"): name for name in _METHODS})
+Method = StrEnum("Method", {name.upper().replace("-", "_"): name for name in train_options.METHODS})
 Precision = StrEnum("Precision", {name.upper(): name for name in ("float32", "tf32", "bfloat16")})
 Weighting = StrEnum("Weighting", {name.upper(): name for name in ("log_tf_idf", "tf_idf", "tf")})
 
@@ -48,35 +46,44 @@ def train(
     drop_top: Annotated[int, typer.Option(min=0, help="Most frequent terms left out.")] = 0,
     max_terms: Annotated[int, typer.Option(min=1, help="Terms kept at most.")] = 50_000,
     min_df: Annotated[int, typer.Option(min=1, help="Texts a term must occur in (1 below 100 pairs).")] = 2,
-    max_iter: Annotated[int | None, typer.Option(min=1, help="Iterations, or epochs, of S2Net or SSI at most.")] = None,
+    max_iter: Annotated[int | None, typer.Option(min=1, help="Iterations, or epochs, of S2Net, SSI or s2net-mse at "
+                                                 "most.")] = None,
     patience: Annotated[int | None, typer.Option(min=1, help="Iterations, or epochs, without a better dev score before "
-                                                 "S2Net or SSI stops.")] = None,
-    gamma: Annotated[float, typer.Option(min=1e-6, help="Scale of S2Net's loss: how much near misses count.")] = 10.0,
+                                                 "S2Net, SSI or s2net-mse stops.")] = None,
+    gamma: Annotated[float, typer.Option(min=1e-6, max=1e6, help="Scale of S2Net's loss: how much near misses "
+                                         "count.")] = 10.0,
     batch_size: Annotated[int | None, typer.Option(min=0, help="Pairs a batch of S2Net; 0: all, exactly.")] = None,
-    identity: Annotated[float | None, typer.Option(min=0.0, help="Weight b of the words themselves in SSI; 3, 10 or "
-                                                   "30, as held-out pairs prefer, unless given.")] = None,
-    learning_rate: Annotated[float | None, typer.Option(min=1e-6, help="Of SSI; 0.03 unless given.")] = None,
+    identity: Annotated[float | None, typer.Option(min=0.0, max=1e6, help="Weight b of the words themselves in SSI; 3, "
+                                                   "10 or 30, as held-out pairs prefer, unless given.")] = None,
+    learning_rate: Annotated[float | None, typer.Option(min=1e-6, max=1e3, help="Of SSI; 0.03 unless given.")] = None,
     seed: Annotated[int, typer.Option(help="Of whatever is random, and of the split.")] = 0,
-    all_negatives: Annotated[bool, typer.Option("--all-negatives", help="Near-duplicates are negatives too.")] = False,
+    all_negatives: Annotated[bool, typer.Option("--all-negatives", help="Near-duplicates are negatives too, of S2Net "
+                                                "and SSI.")] = False,
     resume: Annotated[bool, typer.Option(help="Go on from OUT.checkpoint, or delete it and start anew.")] = False,
     precision: Annotated[Precision | None, typer.Option(help="Of the matrix products of S2Net's loss, sums in float32; "
                                                         "the device's default unless given.")] = None,
     devices: Annotated[int | None, typer.Option(min=1, help="Devices that share the pairs of S2Net without batches; "
                                                 "all there are unless given.")] = None,
+    shard_terms: Annotated[bool, typer.Option("--shard-terms", help="They share the projection too, a row for each "
+                                              "term: for vocabularies too large for one device.")] = False,
     json: options.JsonOption = False,
 ) -> None:
     """Learn a model from pairs of texts. Prints how well held-out texts find their mates, beside bare term weights.
 
-    SSI (--method ssi) learns a score that keeps the words; such a model searches, but has no vectors for `encode`.
-    s2net-mse learns from grades in the column --label, larger for texts that are more alike, and prints Spearman's
-    correlation with them; all other methods learn from the pairs whose label is above 0.
+    SSI (--method ssi, or ssi-sym with one matrix for both sides) learns a score that keeps the words; such a model
+    searches, but has no vectors for `encode`. cca and s2net-2 learn one projection for left texts and one for right
+    ones. s2net-mse learns from grades in the column --label, larger for texts that are more alike, and prints
+    Spearman's correlation with them; all other methods learn from the pairs whose label is above 0.
 
-    S2Net and SSI keep their state in OUT.checkpoint while they train: after an interruption, the same command with
-    --resume goes on. Without --left and --right, tables give columns 1 and 2, or those of a known pair of names in the
-    first line, such as query and document or question and answer; JSON Lines and Parquet give a known pair of keys.
+    S2Net, SSI and s2net-mse keep their state in OUT.checkpoint while they train: after an interruption, the same
+    command with --resume goes on. An option that the method does not use is refused.
+
+    Without --left and --right, tables give columns 1 and 2, or those of a known pair of names in the first line, such
+    as query and document or question and answer; JSON Lines and Parquet give a known pair of keys.
     """
-    from jaxsim import checks, io, text, training
+    from jaxsim import checks, io, text, training, training_parts
 
+    train_options.expect_used(context, method)
     options.one_stdin(pairs=pairs, dev=dev)
     with naming(out):
         io.check_place(out)
@@ -93,23 +100,23 @@ def train(
     tables += [options.read_table(dev, "--dev", *columns)] if share is None else []
     read, *held_out = [table.pairs if graded else options.mates(table) for table in tables]
     grades, *dev_grades = [table.labels if graded else None for table in tables]
-    own = "" if method != Method.SSI else f"checkpoint.identity-{'*' if identity is None else f'{identity:g}'}/"
-    checkpoint = _checkpoint(out, resume, own) if method in _ITERATED else None
     settings = training.Settings(
         method=str(method), dim=dim, weighting=str(weighting), drop_top=drop_top, max_terms=max_terms, min_df=min_df,
         max_iter=max_iter, patience=patience, gamma=gamma, batch_size=batch_size, seed=seed,
-        all_negatives=all_negatives, precision=precision and str(precision), devices=devices, identity=identity,
-        learning_rate=learning_rate,
+        all_negatives=all_negatives, precision=precision and str(precision), devices=devices, shard_terms=shard_terms,
+        identity=identity, learning_rate=learning_rate,
     )  # fmt: skip
+    checkpoint = _checkpoint(out, resume, settings) if method in train_options.ITERATED else None
     try:
-        model = training.train(read, settings, dev=held_out[0] if held_out else share, grades=grades,
-                               dev_grades=dev_grades[0] if dev_grades else None, checkpoint=checkpoint, progress=True,
-                               say=say)  # fmt: skip
+        with train_options.naming_options():
+            model = training.train(read, settings, dev=held_out[0] if held_out else share, grades=grades,
+                                   dev_grades=dev_grades[0] if dev_grades else None, checkpoint=checkpoint,
+                                   progress=True, say=say)  # fmt: skip
         model = replace(model, training={**model.training, "command": _command(context)})
         with naming(out):
             model.save(out)
     except KeyboardInterrupt as error:
-        if checkpoint is not None and _is_checkpoint(checkpoint):
+        if checkpoint is not None and training_parts.kept_choice(checkpoint) is not None:
             explain(error, f"{checkpoint}: stopped here; the same command with --resume goes on")
         explain(error, nothing_written(out))
         raise
@@ -135,14 +142,9 @@ def _share(dev: str) -> float | None:
         return None
 
 
-def _is_checkpoint(folder: Path) -> bool:
-    # SSI has one for each weight of the identity.
-    return any(any(folder.glob(f"{inner}checkpoint.safetensors")) for inner in ("", "checkpoint.identity-*/"))
-
-
-def _checkpoint(out: Path, resume: bool, own: str) -> Path:
-    """The folder of checkpoints, empty unless training is to go on; those of this method are in its folders `own`."""
-    from jaxsim import checks
+def _checkpoint(out: Path, resume: bool, settings) -> Path:
+    """The folder of checkpoints, empty unless training is to go on."""
+    from jaxsim import checks, training_parts
 
     folder = out.absolute().with_name(f"{out.absolute().name}.checkpoint")
     folder = Path(os.path.relpath(folder)) if not out.is_absolute() else folder
@@ -150,15 +152,23 @@ def _checkpoint(out: Path, resume: bool, own: str) -> Path:
               ] if folder.is_dir() else []  # fmt: skip
     checks.expect(not others, str(folder), "a folder of checkpoints", f"one with {others[:1]}")
     if resume:
-        going = any(folder.glob(f"{own}checkpoint.safetensors"))
-        checks.expect(going or not _is_checkpoint(folder), str(folder), "a checkpoint of the same settings",
-                      "one of another --method or --identity (without --resume it is deleted)")
-        say(f"{folder}: going on from it" if going else
-            f"{folder}: no finished iteration there, starting anew")
+        choice, kept = training_parts.choice_of(settings), training_parts.kept_choice(folder)
+        checks.expect(kept in (None, choice), str(folder), f"a checkpoint of {_chosen(choice)}",
+                      f"one of {_chosen(kept or {})} (without --resume it is deleted)")
+        say(f"{folder}: no finished iteration there, starting anew" if kept is None else f"{folder}: going on from it")
     elif folder.is_dir():
         say(f"{folder}: deleted, starting anew (--resume would have gone on from it)")
         shutil.rmtree(folder)
     return folder
+
+
+def _chosen(choice: dict) -> str:
+    """The options that decide which checkpoints a training has."""
+    if not choice:
+        return "an earlier version"
+    method, identity = choice.get("method"), choice.get("identity")
+    given = f" --identity {identity:g}" if identity is not None else ""
+    return f"--method {method}" + (given or " without --identity" * (method in train_options.SSI))
 
 
 def _command(context: typer.Context) -> str:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import math
+import re
+
 import numpy as np
 
 __all__ = [
-    "between", "binary_lists", "counted", "expect", "kind", "positive_int", "real", "score_lists", "targets", "whole",
+    "between", "binary_lists", "counted", "decimal", "expect", "kind", "one_kind", "positive_int", "real",
+    "score_lists", "targets", "whole",
 ]  # fmt: skip
+
+_DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def expect(condition: bool, argument: str, expected: str, got: object) -> None:
@@ -48,6 +54,40 @@ def counted(number: int, noun: str, nouns: str | None = None) -> str:
       ('1 pair', '1,200 queries')
     """
     return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
+
+
+def decimal(text: str) -> float:
+    """A number as files write it: digits 0 to 9, a sign, a point, an exponent; blanks round it are legal.
+
+    Args:
+      text: The number. Python itself would take ``1_000``, digits of other scripts, and words such as ``infinity``.
+
+    Returns:
+      The number; NaN for anything else.
+
+    Example:
+      >>> decimal(" -2.5e1"), decimal("1_000"), decimal("infinity")
+      (-25.0, nan, nan)
+    """
+    return float(text) if _DECIMAL.fullmatch(text.strip()) else math.nan
+
+
+def one_kind(labels: np.ndarray) -> str:
+    """What came where labels above 0 and others were expected, and only one of these kinds did.
+
+    Args:
+      labels: ``[n]`` real.
+
+    Returns:
+      Which kind, and the labels themselves.
+
+    Example:
+      >>> one_kind(np.array([2, 1, 2])), one_kind(np.zeros(3))
+      ('only labels above 0 (1, 2)', 'only others (0)')
+    """
+    values = np.unique(np.asarray(labels, np.float64))
+    shown = ", ".join(f"{value:g}" for value in values[:3]) + ", …" * (values.size > 3)
+    return f"only {'labels above 0' if np.all(values > 0) else 'others'} ({shown})"
 
 
 def positive_int(value: object, argument: str) -> None:

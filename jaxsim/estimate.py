@@ -17,6 +17,7 @@ from jaxsim.rates import HISTORY_PASSES, PASSES, Rates, measure
 __all__ = ["METHODS", "Rates", "Training", "measure", "memory", "seconds"]
 METHODS = ("s2net", "s2net_sgd")
 
+_MOST = 2**31 - 2  # of pairs and of terms: documents keep 32-bit numbers of both
 _FLOAT = 4  # bytes of float32 and of int32
 
 
@@ -60,14 +61,18 @@ class Training:
         """Checks the sizes.
 
         Raises:
-          ValueError: for an unknown method, or a size that is no positive whole number.
+          ValueError: for an unknown method, a size that is no positive whole number, or one that no training can have.
         """
         checks.expect(self.method in METHODS, "method", f"one of {', '.join(METHODS)}", self.method)
         for name in ("pairs", "terms", "dim", "max_iter", "batch_size", "devices", "history_size", "block_size"):
             checks.positive_int(getattr(self, name), name)
+        for name in ("pairs", "terms"):
+            checks.expect(getattr(self, name) <= _MOST, name, f"at most {_MOST:,} (numbers of 32 bits)",
+                          f"{getattr(self, name):,}")  # fmt: skip
         checks.expect(0 < self.words <= self.terms, "words", f"a number above 0, at most {self.terms} (terms)",
                       self.words)
         checks.expect(self.method == "s2net" or self.devices == 1, "devices", f"1, with {self.method}", self.devices)
+        checks.expect(self.devices <= self.pairs, "devices", f"at most {self.pairs} (pairs to train on)", self.devices)
         checked(self.precision)
 
     @property

@@ -29,6 +29,7 @@ FORMAT = 1
 """Version of the folder's layout. Readers take this one and older ones."""
 
 MARKER, TENSORS = "index.json", "index.safetensors"
+_REMEDY = "; delete its folder and make it anew, with --documents"
 _TEXTS = ("lines", "ends", "texts")
 _ROWS = ("values", "columns", "starts")
 
@@ -234,7 +235,7 @@ def described(folder: str | os.PathLike) -> dict[str, Any]:
         old = next(iter(sorted(folder.absolute().parent.glob(f".{folder.name}.*.old"))), None)
         got = f"a folder without {MARKER}" if folder.is_dir() else "a file" if folder.exists() else "nothing"
         raise FileNotFoundError(f"{folder}: expected an index, got {got}{f'; an older one is at {old}' * bool(old)}")
-    return io.unsealed(path, newest=FORMAT)
+    return io.unsealed(path, newest=FORMAT, remedy=_REMEDY)
 
 
 def holds(told: dict[str, Any], texts: Sequence[str], lines) -> bool:
@@ -270,7 +271,7 @@ def load(folder: str | os.PathLike, *, weights: Sequence[float] = (0, 1)) -> Ind
     unwanted += [] if max(weights) > 0 else ["words"]
     wanted = {name: value for name, value in told["tensors"].items() if name.split(".")[0] not in unwanted}
     if not path.is_file():
-        raise FileNotFoundError(f"{path}: expected a file of the index, got none")
+        raise FileNotFoundError(f"{path}: expected a file of the index, got none{_REMEDY}")
     arrays: dict[str, np.ndarray] = {}
     try:
         with safe_open(path, framework="numpy") as file:
@@ -290,8 +291,7 @@ def load(folder: str | os.PathLike, *, weights: Sequence[float] = (0, 1)) -> Ind
 
 
 def _altered(path: Path, reason: object) -> ValueError:
-    return ValueError(f"{path}: expected the file that was saved, got an altered or truncated one ({reason}); "
-                      "delete its folder and make it anew")  # fmt: skip
+    return ValueError(f"{path}: expected the file that was saved, got an altered or truncated one ({reason}){_REMEDY}")
 
 
 def _text_arrays(lines, texts: Sequence[str]) -> dict[str, np.ndarray]:

@@ -235,12 +235,13 @@ def sealed(config: Mapping[str, Any]) -> bytes:
     return (json.dumps(told, ensure_ascii=False, indent=1) + "\n").encode("utf-8", "surrogatepass")
 
 
-def unsealed(path: Path, *, newest: int) -> dict[str, Any]:
+def unsealed(path: Path, *, newest: int, remedy: str = "") -> dict[str, Any]:
     """Reads a file of `sealed` and verifies it.
 
     Args:
       path: the file.
       newest: the highest ``format`` that can be read.
+      remedy: what to do about a damaged or altered file, for the message.
 
     Returns:
       The configuration, its digest with it.
@@ -257,9 +258,10 @@ def unsealed(path: Path, *, newest: int) -> dict[str, Any]:
       2
     """
     try:
-        config = json.loads(path.read_bytes())
+        data = path.read_bytes()
+        config = json.loads(data)
     except ValueError as error:
-        raise ValueError(f"{path}: expected JSON, got {error}") from error
+        raise ValueError(f"{path}: expected JSON, got {error if data else 'an empty file'}{remedy}") from error
     ours = isinstance(config, dict) and config.get("library") == "jaxsim"
     checks.expect(ours, str(path), 'a configuration with "library": "jaxsim"', "another program's")
     version = config.get("format")
@@ -267,7 +269,7 @@ def unsealed(path: Path, *, newest: int) -> dict[str, Any]:
     checks.expect(known, f"{path}: format", f"1 to {newest} (install a newer jaxsim-text for newer ones)", version)
     # Folders of earlier versions have no digest of their configuration.
     whole = config.get("digest", _digest(config)) == _digest(config)
-    checks.expect(whole, str(path), "the configuration that was saved", "an altered one")
+    checks.expect(whole, str(path), "the configuration that was saved", f"an altered one{remedy}")
     return config
 
 

@@ -20,9 +20,7 @@ from jaxsim.terms import Terms
 
 _COLUMNS = 1024
 _SMALLEST_BASIS = 160
-# Where eigenvalues lie close together, many narrow blocks find the last ones far better than a few wide ones, as the
-# same basis then holds higher powers of the operator; below this width the products get slow.
-_WIDEST_BLOCK = 48
+_WIDEST_BLOCK = 48  # columns; in many narrow blocks a basis holds higher powers of the operator than in a few wide ones
 
 
 def precise(function: Callable) -> Callable:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
@@ -24,7 +25,10 @@ _PROBED_SCORES = 4_000_000  # scores that the probe takes, about
 _THIN = 8
 _PROBED_WEIGHTS = 50_000_000  # numbers of the projection that are probed, at most: more than any cache holds
 _PROBED_HISTORY = 500_000_000  # numbers, at most
+_PROBED_DIM = 4_096  # at most: of more dimensions, products are as fast as of these
+_PROBED_VECTORS = 100_000_000  # numbers of the vectors that the probe of the loss compares, at most
 _PROBED_DOCS = 4_096
+_PROBED_WORDS = 4_000_000  # of these documents, at most
 _FEW = 8  # times fewer documents in the second probe, which tells what all have in common from what each takes
 _LARGER = 8  # times, on an accelerator, which hardly notices so little
 HISTORY_PASSES, PASSES = 3, 8  # of L-BFGS over its history, and over single vectors, to choose a direction
@@ -104,7 +108,8 @@ def _scale() -> int:
 def _probe(training: Training) -> tuple[scipy.sparse.csr_matrix, int]:
     """Documents of the training's length over its vocabulary, and as many dimensions as the probe may hold."""
     rng = np.random.default_rng(0)
-    docs, words = min(_PROBED_DOCS * _scale(), training.pairs), max(1, round(training.words))
+    words = max(1, round(training.words))
+    docs = max(1, min(_PROBED_DOCS * _scale(), training.pairs, _PROBED_WORDS // words))
     # Terms by Zipf's law, as texts have them: whether weights are found in a cache depends on it. `from_scipy` sums
     # what is drawn twice.
     drawn = 50 * ((training.terms + 50) / 50) ** rng.random((docs, words)) - 50
@@ -153,6 +158,8 @@ def _byte_seconds(size: int, history_size: int) -> float:
 def measure(training: Training) -> Rates:
     """Measures the rates that a training will go at, on the default device; a few seconds.
 
+    Above some size, which fits a laptop's memory, a rate no longer depends on it: so much is measured at most.
+
     Args:
       training: its sizes.
 
@@ -164,8 +171,10 @@ def measure(training: Training) -> Rates:
       >>> measure(Training(pairs=100, terms=200, dim=8, words=10)).product > 0
       True
     """
+    terms_, dim = min(training.terms, _PROBED_WEIGHTS), min(training.dim, _PROBED_DIM)
+    training = dataclasses.replace(training, terms=terms_, dim=dim, words=min(training.words, terms_))
     pairs = training.pairs if training.method == "s2net" else min(training.batch_size, training.pairs)
-    some = max(2, min(pairs, _PROBED_PAIRS))
+    some = max(2, min(pairs, _PROBED_PAIRS, _PROBED_VECTORS // training.dim))
     rows_at_once = min(training.block_size, some)
     # Of few dimensions the products are hardly anything: what is left is the scores, their exponentials and slopes.
     whole, thin = (block_seconds(some, k, precision=training.precision, block_size=training.block_size)

@@ -191,7 +191,7 @@ def scores(model: Model, pairs: Pairs, labels: np.ndarray | None = None) -> tupl
     found = {}
     if labels is not None:
         belong = _positive(pairs, labels)
-        checks.expect(0 < belong.sum() < belong.size, pairs.name, "labels above 0 and others", "only one kind")
+        checks.expect(0 < belong.sum() < belong.size, pairs.name, "labels above 0 and others", checks.one_kind(labels))
         for name, one in _models(model).items():
             found[name] = one.pair_similarity(pairs.left, pairs.right)
         return found, belong

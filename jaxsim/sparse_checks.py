@@ -40,7 +40,8 @@ def checked(csr, argument: str) -> scipy.sparse.csr_matrix:
     if not finite.all():
         row = int(np.searchsorted(matrix.indptr, int(np.argmin(finite)), side="right")) - 1
         raise ValueError(f"{argument}: expected finite values, got {matrix.data[np.argmin(finite)]} in document {row}")
-    checks.expect(max(matrix.nnz, *matrix.shape) < 2**31 - 1, argument, "fewer than 2**31 slots", matrix.nnz)
+    for number, what in zip((*matrix.shape, matrix.nnz), ("documents", "terms", "weights"), strict=True):
+        checks.expect(number < 2**31 - 1, argument, f"fewer than 2**31 - 1 {what}", number)
     return matrix
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -13,6 +14,8 @@ from jaxsim.data import streams
 
 DEPTH = 1000
 """Documents a query that a run keeps, as trec_eval's tracks do."""
+
+_INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
 
 Qrels = dict[str, dict[str, int]]
 Run = dict[str, list[tuple[str, float]]]
@@ -90,7 +93,7 @@ def read_qrels(source: str | os.PathLike) -> Qrels:
     """
     found: Qrels = {}
     for where, (query, _, document, grade) in _fields(source, "query 0 document grade"):
-        whole = grade.lstrip("+-").isdecimal()
+        whole = re.fullmatch(r"[+-]?[0-9]+", grade) is not None
         checks.expect(whole, where, "a whole number as grade", repr(grade))
         judged = found.setdefault(query, {})
         same = judged.get(document, int(grade)) == int(grade)
@@ -115,10 +118,7 @@ def read_run(source: str | os.PathLike) -> Run:
     """
     rows: dict[str, dict[str, float]] = {}
     for where, (query, _, document, _, score, _) in _fields(source, "query Q0 document rank score name"):
-        try:
-            value = float(score)
-        except ValueError:
-            value = math.nan
+        value = float(score) if _INFINITE.fullmatch(score) else checks.decimal(score)
         checks.expect(not math.isnan(value), where, "a number as score", repr(score))
         documents = rows.setdefault(query, {})
         checks.expect(document not in documents, where, f"every document once for {query!r}", f"{document!r} again")

@@ -71,7 +71,7 @@ def test_bad_input_is_one_line_and_status_2(arguments, named, capsys):
 @pytest.mark.parametrize(
     ("error", "line"),
     [
-        (ValueError("k: expected at most 5,\n got 9"), "jaxsim: k: expected at most 5, got 9\n"),
+        (ValueError("k: expected at most 5,\n got 9"), "jaxsim: --k: expected at most 5, got 9\n"),
         (PermissionError(13, "Permission denied", "/out"), "jaxsim: /out: Permission denied\n"),
         (FloatingPointError("loss: expected a finite number at step 3, got nan"), "jaxsim: loss: expected a finite"),
         (ImportError("pip install 'jaxsim-text[ja]'"), "jaxsim: pip install 'jaxsim-text[ja]'\n"),

@@ -72,8 +72,8 @@ def test_it_is_made_anew_where_documents_or_model_changed(trained, folder, capsy
 def test_json_documents_two_sides_and_bare_terms(folder, capsys):
     (folder / "pages.jsonl").write_text("".join(json.dumps({"id": i, "body": f"{one}\nend"}) + "\n\n"
                                                 for i, one in enumerate(RIGHT)))  # fmt: skip
-    for method in ("cca", "log-tfidf"):
-        run(capsys, "train", "--pairs", "pairs.tsv", "--out", "model", "--method", method, "--dim", 4, "--dev", 0)
+    for method in (("cca", "--dim", 4), ("log-tfidf",)):
+        run(capsys, "train", "--pairs", "pairs.tsv", "--out", "model", "--dev", 0, "--method", *method)
         words = ["--model", "model", "--query", "item3 sparse", "--k", 40]
         plain = searched(capsys, *words, "--documents", "pages.jsonl", "--column", "body")[0]
         assert plain.splitlines()[0].split("\t")[2] in "1 3 5 7 9".split() or len(plain.splitlines()) == 40
@@ -126,15 +126,27 @@ def test_altered_and_truncated_files_are_told(documents, trained, folder, capsys
     run(capsys, *words, "--documents", "texts.txt")
     path, told = folder / "kept" / index.TENSORS, folder / "kept" / index.MARKER
     whole, described = path.read_bytes(), told.read_bytes()
+    remedy = "; delete its folder and make it anew, with --documents"
     for broken in (whole[:-1], whole[:-1] + bytes([whole[-1] ^ 1]), b""):
         path.write_bytes(broken)
         message = refused(capsys, *words, *documents)
         assert message.startswith("kept/index.safetensors: expected the file that was saved, got an altered or trunca")
-        assert message.endswith("delete its folder and make it anew") and path.read_bytes() == broken
+        assert message.endswith(remedy) and path.read_bytes() == broken
     path.unlink()
-    assert refused(capsys, *words, *documents) == "kept/index.safetensors: expected a file of the index, got none"
-    told.write_bytes(described[: len(described) // 2])
-    assert refused(capsys, *words, *documents).startswith("kept/index.json: expected JSON, got ")
+    message = refused(capsys, *words, *documents)
+    assert message == f"kept/index.safetensors: expected a file of the index, got none{remedy}"
+    for broken, got in ((described[: len(described) // 2], "expected JSON, got Unterminated string"),
+                        (b"", "expected JSON, got an empty file; delete"),
+                        (described.replace(b'"documents": 40', b'"documents": 41'), "got an altered one; delete"),
+                        ):  # fmt: skip
+        told.write_bytes(broken)
+        message = refused(capsys, *words, *documents)
+        assert message.startswith("kept/index.json: expected ") and got in message and message.endswith(remedy)
+    path.unlink(missing_ok=True)  # the remedy is one
+    told.unlink()
+    (folder / "kept").rmdir()
+    run(capsys, *words, "--documents", "texts.txt")
+    run(capsys, *words)
 
 
 def test_a_failed_write_and_ctrl_c_keep_the_older_index(trained, folder, capsys, monkeypatch):

@@ -193,6 +193,65 @@ def test_ctrl_c_is_neither_lost_in_the_garbage_collector_nor_another_status(wher
     assert (done.returncode, done.stderr) == (2, "jaxsim: interrupted\n")
 
 
+LOADING = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+awaited = sys.argv.pop(1)
+class Finder:
+    def find_spec(name, path=None, target=None):
+        if name == awaited:
+            sys.meta_path.remove(Finder)
+            try:
+                os.kill(os.getpid(), signal.SIGINT)
+                for _ in range(1000):
+                    pass
+            except KeyboardInterrupt:
+                raise ImportError("initialization failed")  # as extension modules say
+sys.meta_path.insert(0, Finder)
+from jaxsim import __main__
+__main__.run()
+"""
+
+
+@pytest.mark.parametrize("module", ["typer", "numpy", "jax", "jaxsim.data.streams"])
+def test_ctrl_c_while_a_module_is_loaded_waits_until_it_is_and_ends_a_wait_for_input(module, trained, folder):
+    environment = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(jaxsim.__file__))}
+    words = [sys.executable, "-c", LOADING, module, "encode", "--model", trained]
+    with subprocess.Popen(words, env=environment, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.wait(60) == 2  # nothing is written to its standard input, which stays open
+        assert process.stderr.read() == "jaxsim: interrupted\n"
+
+
+def test_little_is_loaded_before_ctrl_c_is_taken_over_and_no_jax_to_help():
+    """Without `site`, which loads what it likes; the libraries' folders are named instead."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([os.path.dirname(os.path.dirname(jaxsim.__file__)),
+                                                                *filter(None, sys.path)])}  # fmt: skip
+
+    def loaded(program, *words):
+        done = subprocess.run([sys.executable, "-S", "-c", f"import sys; {program}; print(*sys.modules)", *words],
+                              env=environment, capture_output=True, text=True, check=True)  # fmt: skip
+        return set(done.stdout.splitlines()[-1].split())
+
+    first = loaded("import jaxsim.__main__") - loaded("pass")
+    assert {"jaxsim", "signal"} <= first and len(first) < 40 and not first & {"typer", "importlib.metadata", "re"}
+    for words in (["--help"], ["--version"], ["encode", "--help"], ["train", "--help"]):
+        assert loaded("from jaxsim import cli; cli.main()", *words) & {"jax", "numpy", "scipy", "typer"} == {"typer"}
+
+
+def test_errors_that_libraries_make_of_ctrl_c_are_ctrl_c(folder, capsys, monkeypatch):
+    def stop(*_, **__):
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as error:
+            raise RuntimeError("INTERNAL: a callback failed") from error
+
+    monkeypatch.setattr("jaxsim.demo.run", stop)
+    assert cli.main(["demo"]) == cli.INTERRUPTED
+    assert capsys.readouterr().err == "jaxsim: interrupted\n"
+    with pytest.raises(RuntimeError, match="a callback failed"):
+        cli.main(["--debug", "demo"])
+
+
 def test_pipes_in_a_shell(trained, folder):
     program = f"{sys.executable} -m jaxsim"
     script = (

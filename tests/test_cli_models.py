@@ -212,8 +212,8 @@ def _bare(model):
 @pytest.mark.parametrize(("words", "message"), [
     (["train", "--pairs", "none.tsv", "--out", "m"], "none.tsv: No such file or directory"),
     (["train", "--pairs", ".", "--out", "m"], ".: Is a directory"),
-    (["train", "--pairs", "pairs.tsv", "--out", "texts.txt"], "out: expected a new folder, or one that holds an older"),
-    (["train", "--pairs", "pairs.tsv", "--out", "."], "out: expected a new folder, or one that holds an older model"),
+    (["train", "--pairs", "pairs.tsv", "--out", "texts.txt"], "--out: expected a new folder, or one that holds an old"),
+    (["train", "--pairs", "pairs.tsv", "--out", "."], "--out: expected a new folder, or one that holds an older mod"),
     (["train", "--pairs", "pairs.tsv", "--out", "texts.txt/m"], "texts.txt/m: "),
     (["train", "--pairs", "pairs.tsv", "--out", "m", "--method", "bert"], "Invalid value for '--method'"),
     (["train", "--pairs", "pairs.tsv", "--out", "m", "--dim", "0"], "Invalid value for '--dim'"),
@@ -223,12 +223,14 @@ def _bare(model):
     (["train", "--pairs", "pairs.tsv", "--out", "m", "--languages", "en"], "--languages: expected two language codes"),
     (["train", "--pairs", "pairs.tsv", "--out", "m", "--languages", "en,spanish"], "language: expected a code"),
     (["train", "--pairs", "pairs.tsv", "--out", "m", "--left", "q", "--right", "d"],
-     "pairs.tsv, line 1: left: expected the column 'q', got the columns"),
+     "pairs.tsv, line 1: --left: expected the column 'q', got the columns"),
     (["train", "--pairs", "texts.txt", "--out", "m"], "texts.txt, line 1: expected at least two columns"),
     (["train", "--pairs", "", "--out", "m"], "--pairs: expected a file, or - for standard input, got nothing"),
     (["encode", "--model", "nowhere"], "nowhere: expected a model folder, got nothing"),
     (["encode", "--model", "MODEL", "--output", "x.csv"], "--output: expected a file that ends in .npy or .jsonl"),
     (["encode", "--model", "MODEL", "--input", "texts.txt", "--output", "no/x.npy"], "no/x.npy: No such file"),
+    (["similarity", "--model", "MODEL", "--pairs", "one.tsv", "--left", "1"], "--left, --right: expected both columns"),
+    (["similarity", "--model", "MODEL", "--pairs", "left", "--left", "9", "--right", "1"], "left, line 1: left: expec"),
     (["similarity", "--model", "MODEL", "one"], "similarity: expected two texts, or --pairs, got 1"),
     (["similarity", "--model", "MODEL", "one", "two", "--pairs", "pairs.tsv"], "similarity: expected two texts, or"),
     (["search", "--model", "MODEL", "--documents", "texts.txt"], "--query, --queries: expected one of them, got n"),
@@ -242,11 +244,13 @@ def _bare(model):
     (["evaluate", "--model", "MODEL", "--queries", "x", "--documents", "y"], "--qrels: expected a value, with --q"),
     (["evaluate", "--run", "x", "--qrels", "y", "--model", "z"], "--model: expected nothing, with --run, got z"),
     (["evaluate", "--model", "MODEL", "--pairs", "one.tsv"], "one.tsv: expected at least two pairs, got 1"),
-    (["evaluate", "--model", "MODEL", "--pairs", "one.tsv", "--label", "3"], "one.tsv: expected labels above 0 an"),
+    (["evaluate", "--model", "MODEL", "--pairs", "one.tsv", "--label", "3"],
+     "one.tsv: expected labels above 0 and others, got only labels above 0 (1)"),
     (["evaluate", "--model", "MODEL", "--pairs", "one.tsv", "--figures", "f"], "one.tsv: expected at least two pairs"),
     (["evaluate", "--model", "MODEL", "--pairs", "empty", "--figures", "f"], "empty: expected pairs, got an empty fi"),
     (["evaluate", "--model", "bert", "--pairs", "pairs.tsv", "--figures", "f"], "bert: expected a model folder, got"),
-    (["evaluate", "--model", "MODEL", "--pairs", "pairs.tsv", "--figures", "texts.txt"], "texts.txt: Not a directory"),
+    (["evaluate", "--model", "MODEL", "--pairs", "pairs.tsv", "--figures", "texts.txt"],
+     "--figures: expected a folder, new or old, got a file (texts.txt)"),
     (["evaluate", "--model", "MODEL", "--pairs", "pairs.tsv", "--figures", "texts.txt/f"], "texts.txt/f: Not a dir"),
     (["evaluate", "--model", "MODEL", "--pairs", "pairs.tsv", "--examples", "3"], "--examples: expected nothing, w"),
     (["evaluate", "--run", "x", "--qrels", "y", "--figures", "f"], "--figures: expected nothing, with --run, got f"),
@@ -256,7 +260,8 @@ def _bare(model):
     (["report", "--model", "MODEL", "--pairs", "pairs.tsv", "--out", "f", "--figures", "g"], "--figures: expected n"),
     (["report", "--label", "3"], "--label: expected nothing, without --model, got 3"),
     (["report", "--check", "--examples", "3"], "--examples: expected nothing, without --model, got 3"),
-    (["report", "--model", "MODEL", "--pairs", "pairs.tsv", "--out", "texts.txt"], "texts.txt: Not a directory"),
+    (["report", "--model", "MODEL", "--pairs", "pairs.tsv", "--out", "texts.txt"],
+     "--out: expected a folder, new or old, got a file (texts.txt)"),
     (["report", "--model", "MODEL", "--pairs", "one.tsv", "--out", "f"], "one.tsv: expected at least two pairs, got 1"),
     (["report", "--model", "MODEL", "--pairs", "empty", "--out", "f"], "empty: expected pairs, got an empty file"),
     (["report", "--model", "bert", "--pairs", "pairs.tsv", "--out", "f"], "bert: expected a model folder, got nothing"),
@@ -264,7 +269,8 @@ def _bare(model):
 ])  # fmt: skip
 def test_bad_input_is_one_line_and_status_2(words, message, trained, folder, capsys):
     (folder / "empty").write_text("")
-    (folder / "one.tsv").write_text("a\tb\t1\n")
+    for name in ("one.tsv", "left"):
+        (folder / name).write_text("a\tb\t1\n")
     before = sorted(os.listdir())
     assert message in refused(capsys, *(trained if word == "MODEL" else word for word in words))
     assert sorted(os.listdir()) == before
@@ -275,7 +281,7 @@ def test_folders_of_other_tools_are_not_replaced(folder, capsys):
     (folder / "bert" / "config.json").write_text('{"model_type": "bert"}')
     (folder / "bert" / "model.safetensors").write_text("years of work")
     message = refused(capsys, "train", "--pairs", "pairs.tsv", "--out", "bert")
-    assert message == "out: expected a new folder, or one that holds an older model of ours (config.json), got bert"
+    assert message == "--out: expected a new folder, or one that holds an older model of ours (config.json), got bert"
     assert (folder / "bert" / "model.safetensors").read_text() == "years of work"
 
 

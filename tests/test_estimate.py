@@ -8,8 +8,9 @@ import json
 import jax
 import jax.numpy as jnp
 import pytest
+import scipy.sparse
 
-from jaxsim import cli, estimate
+from jaxsim import cli, estimate, rates
 from jaxsim.methods import s2net
 from jaxsim.models.projection import Projection
 from jaxsim.optim import lbfgs
@@ -80,10 +81,24 @@ def test_rates_are_measured_of_both_methods(method):
     assert all(0 < rate < float("inf") for name, rate in rates._asdict().items() if name != "update")
 
 
+def test_no_probe_is_larger_than_a_laptops_memory(monkeypatch):
+    asked, size = {}, 2**31 - 2
+    monkeypatch.setattr(rates, "block_seconds", lambda pairs, dim, **_: asked.update(vectors=pairs * dim) or 1.0)
+    rows = scipy.sparse.csr_matrix(scipy.sparse.eye(64))
+    monkeypatch.setattr(rates, "_probe", lambda t: asked.update(terms=t.terms, words=t.words) or (rows, 1))
+    monkeypatch.setattr(rates, "_byte_seconds", lambda size, history: 1e-9)
+    monkeypatch.setattr(rates, "_update_seconds", lambda terms, dim: asked.update(weights=terms * dim) or 1e-9)
+    estimate.measure(estimate.Training(pairs=size, terms=size, dim=size, words=size, batch_size=size,
+                                       method="s2net_sgd"))  # fmt: skip
+    assert asked.keys() == {"vectors", "terms", "words", "weights"} and max(asked.values()) <= 100_000_000
+
+
 @pytest.mark.parametrize(("change", "message"), [
     ({"pairs": 0}, "pairs: expected"),
     ({"words": 101}, r"words: expected a number above 0, at most 100 \(terms\), got 101"),
     ({"method": "lsa"}, "method: expected one of s2net, s2net_sgd, got lsa"),
+    ({"devices": 11}, r"devices: expected at most 10 \(pairs to train on\), got 11"),
+    ({"terms": 2**31 - 1}, "terms: expected at most 2,147,483,646 .*, got 2,147,483,647"),
     ({"method": "s2net_sgd", "devices": 2}, "devices: expected 1, with s2net_sgd, got 2"),
     ({"precision": "half"}, "precision: expected"),
 ])
@@ -115,10 +130,14 @@ def test_the_command_prints_both_ways_and_the_sooner(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(("arguments", "named"), [
-    ([], "--pairs"), (["--pairs", "1"], "--pairs"), (["--pairs", "9", "--terms", "10"], "words: expected"),
+    ([], "--pairs"), (["--pairs", "1"], "--pairs"), (["--pairs", "9", "--terms", "10"], "--words: expected"),
     (["--pairs", "9", "--precision", "half"], "--precision"),
+    (["--pairs", "3", "--devices", "4"], "--devices: expected at most 3 (pairs to train on), got 4"),
+    (["--pairs", "3000000000"], "--pairs: expected at most 2,147,483,646 (numbers of 32 bits), got 3,000,000,000"),
+    (["--pairs", "9", "--terms", "3000000000"], "--terms: expected at most 2,147,483,646"),
 ])
-def test_bad_input_of_the_command_is_one_line(capsys, arguments, named):
+def test_bad_input_of_the_command_is_one_line_before_anything_is_measured(capsys, arguments, named, monkeypatch):
+    monkeypatch.setattr(estimate, "measure", lambda training: pytest.fail("measured"))
     assert cli.main(["estimate", *arguments]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert named in line

@@ -249,8 +249,8 @@ def test_write_replaces_its_files_and_leaves_no_older_curve(model, tmp_path):
     (made([], []), None, "toy: expected at least two pairs, got 0"),
     (made(["cat"], ["dog"]), None, "toy: expected at least two pairs, got 1"),
     (made(["cat", "cat"], ["dog", "fish"]), None, "toy: expected texts that do not belong together, got none"),
-    (PAIRS, np.ones(5), "toy: expected labels above 0 and others, got only one kind"),
-    (PAIRS, np.zeros(5), "toy: expected labels above 0 and others, got only one kind"),
+    (PAIRS, np.ones(5), "toy: expected labels above 0 and others, got only labels above 0 (1)"),
+    (PAIRS, np.zeros(5), "toy: expected labels above 0 and others, got only others (0)"),
     (PAIRS, np.ones(4), "labels: expected 5 numbers, one a pair, got (4,)"),
 ])  # fmt: skip
 def test_write_refuses_what_has_no_roc(given, labels, message, model, tmp_path):

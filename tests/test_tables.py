@@ -123,6 +123,8 @@ FAULTS = {
     "no label": ("x.csv", b"q,a,s\n1,2,\n", {"left": "q", "right": "a", "label": "s"},
                  "x.csv, line 2: expected a number in the column 's', got ''"),
     "infinite label": ("x.tsv", b"a\tb\tinf\n", {"label": "3"}, "expected a number in the column .3., got .inf."),
+    "label with an underscore": ("x.tsv", b"a\tb\t1_000\n", {"label": "3"}, "in the column .3., got .1_000."),
+    "label in other digits": ("x.tsv", "a\tb\t\uff13".encode(), {"label": "3"}, "in the column .3., got .\uff13"),
     "id twice": ("x.csv", b"left,right,id\n1,2,x\n3,4,x\n", {"id": "id"},
                  "x.csv, line 3: expected an identifier not used before, got 'x', as in line 2"),
     "no JSON": ("x.jsonl", b'{"left": "a", "right": "b"}\n{"left"\n', {}, "line 2: expected a JSON object, got inv"),

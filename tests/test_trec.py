@@ -8,7 +8,7 @@ import os
 import pytest
 from command_line import LEFT, RIGHT, refused, run
 
-from jaxsim import cli
+from jaxsim import cli, trec
 
 
 @pytest.fixture
@@ -56,6 +56,9 @@ def test_faults_of_test_collections_name_file_and_line(trained, collection, caps
     assert fault(qrels="bad").startswith("bad, line 2: expected one grade of 'd1' for 'q1', got 1 and 2")
     (collection / "bad").write_text("q1 0 d1 high\n")
     assert fault(qrels="bad") == "bad, line 1: expected a whole number as grade, got 'high'"
+    for grade in ("1_0", "\uff13", "+-1", "1.0"):
+        (collection / "bad").write_text(f"q1 0 d1 {grade}\n")
+        assert fault(qrels="bad") == f"bad, line 1: expected a whole number as grade, got {grade!r}"
     (collection / "bad").write_text("zz 0 d1 1\n")
     assert fault(qrels="bad") == "--qrels: expected judgements of queries in queries.tsv, got none of them"
     (collection / "bad").write_text("")
@@ -68,9 +71,14 @@ def test_faults_of_test_collections_name_file_and_line(trained, collection, caps
     (collection / "bad").write_text("q1 Q0 d1 1 0.5 x\nq1 Q0 d2 2 low x\n")
     message = refused(capsys, "evaluate", "--run", "bad", "--qrels", "qrels.txt")
     assert message == "bad, line 2: expected a number as score, got 'low'"
+    (collection / "bad").write_text("q1 Q0 d1 1 1_0 x\n")
+    message = refused(capsys, "evaluate", "--run", "bad", "--qrels", "qrels.txt")
+    assert message == "bad, line 1: expected a number as score, got '1_0'"
+    (collection / "bad").write_text("q1 Q0 d1 1 inf x\nq1 Q0 d2 2 -Inf x\nq1 Q0 d3 3 -1.5e-3 x\n")
+    assert [name for name, _ in trec.read_run("bad")["q1"]] == ["d1", "d3", "d2"]
     (collection / "bad").write_text("q1 Q0 d1 1 0.5 x\nq1 Q0 d1 2 0.4 x\n")
     message = refused(capsys, "evaluate", "--run", "bad", "--qrels", "qrels.txt")
     assert message == "bad, line 2: expected every document once for 'q1', got 'd1' again"
     (collection / "blank.tsv").write_text(f"d 1\t{RIGHT[0]}\n")
     message = fault(documents="blank.tsv", **{"run-out": "run.txt"})
-    assert message == "run: expected identifiers without blanks, got 'd 1'" and not os.path.exists("run.txt")
+    assert message == "--run-out: expected identifiers without blanks, got 'd 1'" and not os.path.exists("run.txt")

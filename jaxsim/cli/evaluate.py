@@ -42,8 +42,9 @@ def evaluate(
     """Measure a model, or a run of any system. Prints means with 95 % bootstrap intervals.
 
     Pairs: how often a text's mate is the nearest of all (accuracy, ties are errors) and the mean of 1 / its rank (MRR),
-    both directions averaged. With --label: the area under the ROC curve (AUC) and the largest F1 of the cosine;
-    of three kinds of labels or more (grades) also Spearman's correlation.
+    both directions averaged. With --label: the area under the ROC curve (AUC) and the largest F1 of
+    the similarity (a cosine; for SSI its own score); of three kinds of labels or more (grades) also Spearman's
+    correlation.
     Test collections: MAP, MRR, precision and NDCG of the first 10, over queries that have a relevant document.
 
     With --figures, pictures of the model as well, as `jaxsim report --model` makes them.
@@ -66,7 +67,7 @@ def evaluate(
     options.one_stdin(pairs=pairs, queries=queries, documents=documents, qrels=qrels, run=run)
     drawn: dict[str, str] = {}
     if pairs is not None:
-        pictures.check_place(figures)
+        pictures.check_place(figures, "--figures")
         trained = _load(model)
         table = options.read_table(pairs, "--pairs", trained.languages, format, left, right, label)
         result = _pairs(trained, table)
@@ -107,7 +108,7 @@ def _pairs(model: Model, table: Table) -> dict[str, Any]:
     if table.labels is not None:
         positive = table.labels > 0
         both, graded = 0 < positive.sum() < positive.size, np.unique(table.labels).size > 2
-        checks.expect(both or graded, pairs.name, "labels above 0 and others", "only one kind")
+        checks.expect(both or graded, pairs.name, "labels above 0 and others", checks.one_kind(table.labels))
         scores = model.pair_similarity(pairs.left, pairs.right)
         found: dict[str, Any] = {"pairs": len(pairs), "positive": int(positive.sum())}
         if both:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -100,6 +101,28 @@ def naming(path: Path) -> Iterator[None]:
         if error.errno is None:
             raise
         raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def called(message: str, options: Mapping[str, str]) -> str:
+    """A refusal of the library in the words of the command line.
+
+    Args:
+      message: "argument: expected …", also with file and line before it, or several arguments.
+      options: argument -> option. Arguments that are not in it stay.
+
+    Returns:
+      The message, with options in place of arguments.
+
+    Example:
+      >>> called("a.csv, line 1: left: expected the column 'q', got none", {"left": "--left"})
+      "a.csv, line 1: --left: expected the column 'q', got none"
+      >>> called("max_iter, k: expected less, got 9", {"max_iter": "--max-iter"})
+      '--max-iter, k: expected less, got 9'
+    """
+    def renamed(found: re.Match) -> str:
+        return ", ".join(options.get(name, name) for name in found[0].split(", "))
+
+    return re.sub(r"(?:(?<=^)|(?<=: ))\w+(?:, \w+)*(?=: expected )", renamed, message, count=1)
 
 
 def nothing_written(path: Path) -> str:

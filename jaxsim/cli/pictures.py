@@ -16,17 +16,20 @@ if TYPE_CHECKING:
 ExamplesOption = Annotated[int | None, typer.Option(min=1, help="Queries in neighbours.html, 20 unless given.")]
 
 
-def check_place(folder: Path | None) -> None:
+def check_place(folder: Path | None, option: str) -> None:
     """Refuses a folder that is none, before any work is done.
 
     Args:
       folder: where `draw` is to write, or None.
+      option: the option that named it.
 
     Raises:
-      NotADirectoryError: if something else is there.
+      ValueError: if something else is there.
     """
-    if folder is not None and folder.exists() and not folder.is_dir():
-        raise NotADirectoryError(20, "Not a directory", str(folder))
+    from jaxsim import checks
+
+    free = folder is None or folder.is_dir() or not folder.exists()
+    checks.expect(free, option, "a folder, new or old", f"a file ({folder})")
 
 
 def draw(model: Model, table: Table, folder: Path, examples: int | None) -> dict[str, str]:

@@ -10,10 +10,11 @@ from typing import Annotated
 import typer
 from typer.core import TyperGroup
 
-from jaxsim.cli.output import flush, interruption, say, show
+from jaxsim.cli.output import called, flush, interruption, say, show
 
 INTERRUPTED = 2
 """Exit status after Ctrl-C."""
+_OTHERWISE = {"grades": "--label", "dev_grades": "--dev", "run": "--run-out"}  # arguments that options become besides
 _TYPERS = 130  # of Typer itself, for a Ctrl-C before the command began
 
 
@@ -76,10 +77,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         status = _TYPERS
     except Exception as error:
-        message = _message(error)
-        if debug or message is None:
+        interrupt, message = _interrupt(error), _message(error)
+        if message is not None and isinstance(error, ValueError):
+            message = called(message, _options_of(words))
+        if debug or (message is None and interrupt is None):
             raise
-        say(f"jaxsim: {message}")
+        say(f"jaxsim: {message}" if interrupt is None else interruption(interrupt))
         return 2
     if status == _TYPERS:
         say(interruption(KeyboardInterrupt()))
@@ -101,6 +104,22 @@ def entry() -> None:
     if status == INTERRUPTED:  # or bad input, told already. After Ctrl-C Python may end with SIGINT's status
         os._exit(status)
     sys.exit(status)
+
+
+def _options_of(words: Sequence[str]) -> dict[str, str]:
+    """Options of the command, by the argument of the library that each becomes."""
+    command = next((one for word in words if (one := typer.main.get_command(app).commands.get(word))), None)
+    found = {one.name: one.opts[0] for one in getattr(command, "params", ()) if one.opts[0].startswith("--")}
+    found |= {argument: option for argument, option in _OTHERWISE.items() if option in found.values()}
+    values = {word.split("=")[-1] for word in words}  # a file may be called as an argument is
+    return {argument: option for argument, option in found.items() if argument not in values}
+
+
+def _interrupt(error: BaseException | None) -> KeyboardInterrupt | None:
+    """The Ctrl-C of which a library made an error of its own, or in whose course this one came; None for none."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error
 
 
 def _version() -> None:

@@ -71,7 +71,7 @@ def _draw(model: Path, pairs: str, out: Path, examples: int | None, columns: tup
     """Pictures of one model."""
     from jaxsim.model import Model
 
-    pictures.check_place(out)
+    pictures.check_place(out, "--out")
     trained = Model.load(model)
     table = options.read_table(pairs, "--pairs", trained.languages, *columns)
     for path in pictures.draw(trained, table, out, examples).values():

@@ -108,10 +108,9 @@ def train(
     )  # fmt: skip
     checkpoint = _checkpoint(out, resume, settings) if method in train_options.ITERATED else None
     try:
-        with train_options.naming_options():
-            model = training.train(read, settings, dev=held_out[0] if held_out else share, grades=grades,
-                                   dev_grades=dev_grades[0] if dev_grades else None, checkpoint=checkpoint,
-                                   progress=True, say=say)  # fmt: skip
+        model = training.train(read, settings, dev=held_out[0] if held_out else share, grades=grades,
+                               dev_grades=dev_grades[0] if dev_grades else None, checkpoint=checkpoint, progress=True,
+                               say=say)  # fmt: skip
         model = replace(model, training={**model.training, "command": _command(context)})
         with naming(out):
             model.save(out)

@@ -1,9 +1,6 @@
-"""Which methods use which options of `train`, and which option an error of the library is about."""
+"""Which methods use which options of `train`."""
 
 from __future__ import annotations
-
-import contextlib
-from collections.abc import Iterator
 
 import typer
 
@@ -21,9 +18,6 @@ USED_BY: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("identity", "learning_rate"), SSI),
 }
 """Option -> methods that use it; options that are not here all methods use."""
-NAMES = {"grades": "--label", "dev_grades": "--dev", **{name: f"--{name.replace('_', '-')}" for name in (
-    "pairs", "dev", "method", "seed", "languages", *USED_BY)}}  # fmt: skip
-"""Argument of `training.train`, or setting -> the option that it comes from."""
 
 
 def expect_used(context: typer.Context, method: str) -> None:
@@ -64,23 +58,3 @@ def listed(names: tuple[str, ...]) -> str:
     if 0 < len(others) < len(METHODS) / 3:
         return f"all but {listed(others)}"
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-
-
-@contextlib.contextmanager
-def naming_options() -> Iterator[None]:
-    """Lets errors that name an argument of the library name the option that it came from.
-
-    Example:
-      >>> with naming_options():
-      ...     raise ValueError("grades: expected at least two different grades, got 2 for every pair")
-      Traceback (most recent call last):
-      ...
-      ValueError: --label: expected at least two different grades, got 2 for every pair
-    """
-    try:
-        yield
-    except ValueError as error:
-        argument, expected, told = str(error).partition(": expected ")
-        if not expected or argument not in NAMES:
-            raise
-        raise ValueError(f"{NAMES[argument]}{expected}{told}") from error

@@ -121,7 +121,10 @@ def similarity(
     right: options.RightOption = None,
     json: options.JsonOption = False,
 ) -> None:
-    """Print the cosine of two texts, or of pairs, one a line. It is 0 where a text has no known words."""
+    """Print the similarity of two texts, or of pairs, one a line: a cosine; for SSI its own score, of any size.
+
+    It is 0 where a text has no known words.
+    """
     from jaxsim import checks
 
     texts = texts or []

@@ -149,7 +149,7 @@ def mates(table: Table) -> tuple[Pairs, int]:
 def _number(value: Any, column: str, where: str) -> float:
     """A label as a finite number."""
     try:
-        found = float(value)
+        found = checks.decimal(value) if isinstance(value, str) else float(value)
     except (TypeError, ValueError, OverflowError):
         found = math.nan
     shown = value if not isinstance(value, str) or len(value) <= 40 else value[:39] + "…"

@@ -152,10 +152,11 @@ def keep_choice(folder, settings: Settings) -> None:
       ValueError: if the checkpoints there are of another method or identity, or nothing can be written there.
       OSError: if there is no space left.
     """
-    choice = choice_of(settings)
-    kept = kept_choice(folder) or choice
-    told, found = (" and ".join(f"{name} {value}" for name, value in one.items()) for one in (choice, kept))
-    checks.expect(kept == choice, "checkpoint", f"one of {told}", f"one of {found} in {folder}")
+    choice, there = choice_of(settings), kept_choice(folder)
+    told, found = (" and ".join(f"{name} {value}" for name, value in one.items()) for one in (choice, there or choice))
+    checks.expect(told == found, "checkpoint", f"one of {told}", f"one of {found} in {folder}")
+    if there == choice:
+        return  # what is written is never at risk
     place = checkpoints.prepare(folder)
     try:
         (place / _CHOICE).write_text(json.dumps(choice), encoding="utf-8")

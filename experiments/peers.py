@@ -3,16 +3,16 @@
 jaxsim (`s2net`, `opca`, bare `log-tfidf`, and `s2net-terms`, the words beside the vectors) against StaticEmbedding of
 sentence-transformers trained from scratch by MultipleNegativesRankingLoss, TruncatedSVD of scikit-learn, LsiModel of
 gensim and bm25s: quality on test, seconds of training from raw texts, texts encoded a second from raw text, bytes of
-the saved model, and dev MRR against seconds. Every system's settings are chosen on dev; vectors have one dimension.
-Expected: S2Net's quality above that of the trained StaticEmbedding, whose best it reaches sooner, and at least twice
-its texts a second.
+the saved model, and the dev score against seconds. Every system's settings are chosen on dev; vectors have one
+dimension. Expected: S2Net's quality above that of the trained StaticEmbedding, whose best it reaches sooner, and at
+least twice its texts a second.
 
     pip install -e '.[peers]'
     JAXSIM_DATA=/path/to/corpora python experiments/peers.py --preset full
     python experiments/peers.py --preset quick --out /tmp/quick
 
 Peers that are not installed are left out and said to be. Time: quick under a minute on two cores; full a quarter of an
-hour a table on one core, most of it for the settings of StaticEmbedding.
+hour to three quarters a table on one core, most of it for the settings of StaticEmbedding.
 """
 
 from __future__ import annotations

@@ -79,6 +79,7 @@ def test_slices_as_a_tpu_has_them_learn_the_same(sides, monkeypatch, both):
 
     rows = fit()
     monkeypatch.setattr(jax, "default_backend", lambda: "tpu")
+    assert isinstance(s2net_sgd.documents_of(terms.to_scipy(sides[0]), M), terms.Slices)
     slices = fit()
     assert slices.loss == pytest.approx(rows.loss, rel=1e-9)
     for one, other in zip(jax.tree.leaves(slices.params), jax.tree.leaves(rows.params), strict=True):

@@ -108,7 +108,8 @@ def entry() -> None:
 
 def _options_of(words: Sequence[str]) -> dict[str, str]:
     """Options of the command, by the argument of the library that each becomes."""
-    command = next((one for word in words if (one := typer.main.get_command(app).commands.get(word))), None)
+    commands = typer.main.get_command(app).commands
+    command = next((commands[word] for word in words if word in commands), None)
     found = {one.name: one.opts[0] for one in getattr(command, "params", ()) if one.opts[0].startswith("--")}
     found |= {argument: option for argument, option in _OTHERWISE.items() if option in found.values()}
     values = {word.split("=")[-1] for word in words}  # a file may be called as an argument is

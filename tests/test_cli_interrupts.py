@@ -167,7 +167,8 @@ def test_a_signal_while_a_command_waits_leaves_no_half_of_a_file(trained, folder
 
 
 LOST = """
-import gc, sys, time
+import gc, signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background has it ignored
 from jaxsim import __main__, demo
 def stop(*_, **__):
     gc.callbacks.append(dropped)

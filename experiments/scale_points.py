@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import NamedTuple
 
@@ -149,6 +150,8 @@ def point(sizes: Sizes, m: int, k: int, *, policy: str | None = None, devices: i
 def told_by(program: str, *arguments: str, what: str, devices: int = 1) -> dict:
     """What a Python program prints in a process of its own on the CPU, whose peak memory is its own.
 
+    The process ends with this one, however this one ends.
+
     Args:
       program: text of the program; the folders of the experiments and of the library are on its path.
       *arguments: of it.
@@ -163,12 +166,23 @@ def told_by(program: str, *arguments: str, what: str, devices: int = 1) -> dict:
     """
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={devices}".strip()
     paths = os.pathsep.join([str(HERE.parent), str(HERE), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False,
-                          env={**os.environ, "XLA_FLAGS": flags, "PYTHONPATH": paths, "JAX_PLATFORMS": "cpu"})
+    reading, writing = os.pipe()  # never written to: it ends when nobody has its other end any more
+    try:
+        done = subprocess.run([sys.executable, "-c", f"import scale_points; scale_points.end_with_parent(); {program}",
+                               *arguments], stdin=reading, capture_output=True, text=True, check=False,
+                              env={**os.environ, "XLA_FLAGS": flags, "PYTHONPATH": paths, "JAX_PLATFORMS": "cpu"})
+    finally:
+        os.close(reading)
+        os.close(writing)
     if done.returncode != 0:
         raise ArithmeticError(f"{what}: the process of this point failed with status {done.returncode}: "
                               f"{done.stderr.strip().splitlines()[-1:]}")
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def end_with_parent() -> None:
+    """Has this process, started by `told_by`, end where its standard input does."""
+    threading.Thread(target=lambda: (os.read(0, 1), os._exit(1)), daemon=True).start()
 
 
 def alone(preset: str, m: int, k: int, *, devices: int = 1, iterations: int | None = None) -> dict:

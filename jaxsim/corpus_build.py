@@ -13,7 +13,7 @@ import os
 import shutil
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -107,8 +107,8 @@ def build(
       min_df: terms in fewer documents are left out; both sides of a pair count.
       max_words: distinct words in memory at most, at the ends of shards.
       shard_docs: documents (pairs) a shard.
-      workers: processes that count words; 1 counts in this one. Each loads what the main program imports, so a
-        program needs ``if __name__ == "__main__":``.
+      workers: processes that count words, this one among them. Each other loads what the main program imports, so a
+        program needs ``if __name__ == "__main__":`` where there are two or more.
       progress: whether to show a bar on a terminal's stderr.
 
     Returns:
@@ -269,17 +269,26 @@ def _skip(reading: Path, number: int, told: dict, batches: Iterator, words: _Wor
 
 def _counted(batches: Iterator[tuple[bool, list]], languages: Sequence[str], workers: int
              ) -> Iterator[tuple[bool, Counted]]:
-    """Batches counted in order, a few ahead in other processes."""
+    """Batches counted in order, a few ahead in other processes.
+
+    This process is one of the workers: it counts while the others start, and whenever they have enough to do.
+    """
     if workers == 1:
         for last, batch in batches:
             yield last, count(batch, languages)
         return
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=start_worker) as pool:
-        waiting: deque = deque()
+    others = workers - 1
+    with ProcessPoolExecutor(others, mp_context=get_context("spawn"), initializer=start_worker) as pool:
+        waiting: deque[tuple[bool, Future]] = deque()
+        started = pool.submit(os.getpid)
         try:
             for last, batch in batches:
-                waiting.append((last, pool.submit(count, batch, languages)))
-                if len(waiting) > 2 * workers:
+                if started.done() and sum(not future.done() for _, future in waiting) < 2 * others:
+                    waiting.append((last, pool.submit(count, batch, languages)))
+                else:
+                    waiting.append((last, Future()))
+                    waiting[-1][1].set_result(count(batch, languages))
+                while waiting and (waiting[0][1].done() or len(waiting) > 4 * workers):
                     ready, future = waiting.popleft()
                     yield ready, future.result()
             while waiting:

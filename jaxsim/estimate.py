@@ -31,6 +31,7 @@ class Training:
       dim: ``k``.
       words: distinct known terms a text, mean; both sides have ``2 * pairs * words`` weights.
       method: name in `METHODS`: all negatives by L-BFGS, or those of a batch by Adam.
+      matrices: 1 for both sides, or 2, one a side.
       max_iter: iterations, or epochs.
       batch_size: pairs a batch of ``"s2net_sgd"``.
       devices: that share the documents of ``"s2net"``.
@@ -49,6 +50,7 @@ class Training:
     dim: int
     words: float
     method: str = "s2net"
+    matrices: int = 1
     max_iter: int = 100
     batch_size: int = 256
     devices: int = 1
@@ -66,6 +68,7 @@ class Training:
         checks.expect(self.method in METHODS, "method", f"one of {', '.join(METHODS)}", self.method)
         for name in ("pairs", "terms", "dim", "max_iter", "batch_size", "devices", "history_size", "block_size"):
             checks.positive_int(getattr(self, name), name)
+        checks.expect(self.matrices in (1, 2), "matrices", "1 or 2", self.matrices)
         for name in ("pairs", "terms"):
             checks.expect(getattr(self, name) <= _MOST, name, f"at most {_MOST:,} (numbers of 32 bits)",
                           f"{getattr(self, name):,}")  # fmt: skip
@@ -79,6 +82,11 @@ class Training:
     def nnz(self) -> int:
         """Weights of one side."""
         return round(self.pairs * self.words)
+
+    @property
+    def parameters(self) -> int:
+        """Numbers of the projection, or of both."""
+        return self.matrices * self.terms * self.dim
 
 
 def memory(training: Training) -> dict[str, int]:
@@ -98,7 +106,7 @@ def memory(training: Training) -> dict[str, int]:
       (1600000000, True)
     """
     t = training
-    projection = _FLOAT * t.terms * t.dim
+    projection = _FLOAT * t.parameters
     if t.method == "s2net_sgd":
         rows = min(t.batch_size, t.pairs)
         weights = round(rows * t.words)
@@ -107,7 +115,7 @@ def memory(training: Training) -> dict[str, int]:
                  "history": 0, "loss": _loss_bytes(rows, t.dim, weights, 1, t.block_size)}
     else:
         m, held = -(-t.pairs // t.devices), t.devices if t.shard_terms else 1
-        projection = _FLOAT * -(-t.terms // held) * t.dim
+        projection = _FLOAT * t.matrices * -(-t.terms // held) * t.dim
         # A device has all terms of its own documents, or its own terms of all documents.
         pointers = -(-t.terms // held) + (t.pairs if t.shard_terms else m)
         found = {
@@ -151,14 +159,15 @@ def seconds(training: Training, rates: Rates) -> dict[str, float]:
     if t.method == "s2net_sgd":
         rows = min(t.batch_size, t.pairs)
         times, whole = max(1, t.pairs // rows), 0.0
-        bookkeeping = t.terms * t.dim * rates.update + rows * rates.batch  # a step of Adam has its gradient
+        bookkeeping = t.parameters * rates.update + rows * rates.batch  # a step of Adam has its gradient
         gradient = 0.0
     else:
         rows, times, whole = t.pairs, 1, 1.0
         # The direction; then the history is written, and some steps along the direction are tried.
         passes = HISTORY_PASSES * 2 * t.history_size + 2 * PASSES
-        size = t.terms * t.dim / (t.devices if t.shard_terms else 1)
-        bookkeeping, gradient = _FLOAT * size * passes * rates.byte, size * rates.gradient
+        held = t.devices if t.shard_terms else 1
+        bookkeeping = _FLOAT * t.parameters / held * passes * rates.byte
+        gradient = t.terms * t.dim / held * rates.gradient  # of both sides, into one matrix or into two
     found = {
         "products": times * 6.0 * rows**2 * t.dim / rates.product / t.devices,
         "scores": times * rates.score * rows**2 / t.devices,

@@ -192,7 +192,7 @@ def measure(training: Training) -> Rates:
         score=thin / (rows_at_once * some),
         weight=slope / (4 * dim),
         gradient=max(all_seconds - slope * rows.nnz, 1e-9) / (training.terms * dim),
-        byte=_byte_seconds(training.terms * training.dim, training.history_size if training.method == "s2net" else 1),
+        byte=_byte_seconds(training.parameters, training.history_size if training.method == "s2net" else 1),
         update=0.0 if training.method == "s2net" else _update_seconds(training.terms, dim),
         batch=host / cut,
     )

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import jax
@@ -54,12 +55,27 @@ def test_same_as_in_memory(tmp_path, pairs, settings):
 
 
 def test_workers_change_nothing(tmp_path, pairs, monkeypatch):
+    handed = []
+
+    class Waiting(ProcessPoolExecutor):
+        """Whose first answer is waited for, so that batches go to another process too."""
+
+        def submit(self, function, *arguments):
+            future = super().submit(function, *arguments)
+            handed.append(function) if function is not os.getpid else future.result()
+            return future
+
     monkeypatch.setattr("jaxsim.corpus_build._BATCH", 100)
+    monkeypatch.setattr("jaxsim.corpus_build.ProcessPoolExecutor", Waiting)
     one, two = (build(tmp_path / str(n), pairs, shard_docs=250, workers=n) for n in (1, 2))
     same(two, pairs, drop_top=0, max_terms=50_000, min_df=2)
     for path in sorted((tmp_path / "1").iterdir()):
         assert path.read_bytes() == (tmp_path / "2" / path.name).read_bytes(), path.name
-    assert len(one.sides[0].shards) == 3
+    assert len(one.sides[0].shards) == 3 and handed
+
+
+def test_few_documents_are_counted_before_another_process_is_there(tmp_path, pairs):
+    same(build(tmp_path, pairs, workers=4), pairs, drop_top=0, max_terms=50_000, min_df=2)
 
 
 def test_rows_in_any_order_and_batches(tmp_path, pairs):

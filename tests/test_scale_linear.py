@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -75,3 +79,18 @@ def test_a_process_that_fails_is_no_point(monkeypatch):
     assert scale_points.told_by("import sys; print(sys.argv[1])", '{"a": 3}', what="it") == {"a": 3}
     with pytest.raises(ArithmeticError, match=r"lsa: the process of this point failed with status 1: \['gone'\]"):
         scale_points.told_by("raise SystemExit('gone')", what="lsa")
+
+
+@pytest.mark.programs
+def test_a_process_of_a_point_ends_with_one_that_is_killed():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(120)
+        point = f"import socket, time; s = socket.create_connection({server.getsockname()}); time.sleep(600)"
+        paths = os.pathsep.join([str(EXPERIMENTS), str(EXPERIMENTS.parent), os.environ.get("PYTHONPATH", "")])
+        program = f"import scale_points; scale_points.told_by({point!r}, what='it')"
+        with subprocess.Popen([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": paths}) as process:
+            connection, _ = server.accept()
+            with connection:
+                process.kill()
+                connection.settimeout(60)
+                assert connection.recv(1) == b""  # closed, long before its 600 s are over

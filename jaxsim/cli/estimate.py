@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -11,11 +12,15 @@ from jaxsim.cli.output import show_json, show_result
 from jaxsim.cli.program import app
 from jaxsim.cli.train import Precision
 
+Estimated = StrEnum("Estimated", {"S2NET": "s2net", "S2NET_2": "s2net-2"})
+
 
 @app.command(epilog="\b\nExample, at the size of the paper's:\n"
                     "  jaxsim estimate --pairs 43380 --terms 20000 --dim 1000 --max-iter 80")
 def estimate(
     pairs: Annotated[int, typer.Option(min=2, help="Pairs to train on.")],
+    method: Annotated[Estimated, typer.Option(
+        help="As for train: one matrix for both sides, or one a side.")] = Estimated.S2NET,  # fmt: skip
     terms: Annotated[int, typer.Option(min=1, help="Terms of the vocabulary.")] = 50_000,
     dim: Annotated[int, typer.Option(min=1, help="Length of the vectors.")] = 300,
     words: Annotated[float, typer.Option(help="Distinct known terms a text has, on average.")] = 96,
@@ -35,7 +40,8 @@ def estimate(
     from jaxsim import estimate as room
     from jaxsim.checks import counted
 
-    common = {"pairs": pairs, "terms": terms, "dim": dim, "words": words, "precision": precision and str(precision)}
+    common = {"pairs": pairs, "terms": terms, "dim": dim, "words": words, "precision": precision and str(precision),
+              "matrices": 2 if method == Estimated.S2NET_2 else 1}
     # Both are checked before anything is measured.
     trainings = {
         "all negatives": room.Training(**common, max_iter=max_iter, devices=devices, shard_terms=shard_terms),

@@ -4,15 +4,46 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 import numpy as np
+import scipy.sparse as sp
 
 from jaxsim import mates, report_figures
 from jaxsim.data.pairs import Pairs
-from jaxsim.model import Model
+from jaxsim.methods import s2net
+from jaxsim.model import WEIGHTINGS, Model
 from jaxsim.report_figures import Panel
 from jaxsim.vectors import Vectors
 
 ORDERED = ("opca", "cca", "cl-lsi", "lsa")
-"""Methods whose first dimensions are the fit with fewer; those of S2Net have no order."""
+"""Methods whose first dimensions are the fit with fewer; those of S2Net are turned on `principal_axes`."""
+
+
+def principal_axes(model: Model) -> np.ndarray:
+    """The directions in which vectors of texts vary most, as the terms' document frequencies say.
+
+    Turning both sides by the same rotation changes no cosine, so that what is learned with dimensions in no order gets
+    one.
+
+    Args:
+      model: one with a projection, or one a side.
+
+    Returns:
+      ``[k, k]`` float64, orthonormal columns by falling variance.
+
+    Example:
+      >>> from jaxsim.models.projection import Projection
+      >>> from jaxsim.text import Vocabulary
+      >>> one = Model(Vocabulary(("a", "b"), np.array([1, 2]), 3), Projection(jnp.array([[0.1, 0.0], [0.0, 2.0]])))
+      >>> np.abs(principal_axes(one)).tolist()
+      [[0.0, 1.0], [1.0, 0.0]]
+    """
+    words = model.vocabulary
+    weights = WEIGHTINGS[model.weighting](sp.eye_array(len(words), format="csr"), words.df, words.num_docs).diagonal()
+    shares = (weights**2 * words.df / max(words.num_docs, 1))[:, None]
+    found = 0.0
+    for side in s2net.sides(model.params):
+        terms = np.asarray(side.weights, np.float64)
+        found = found + terms.T @ (shares * terms)
+    return np.linalg.eigh(found)[1][:, ::-1]
 
 
 def sizes(dim: int) -> list[int]:
@@ -34,8 +65,10 @@ def sizes(dim: int) -> list[int]:
 def scores(model: Model, pairs: Pairs) -> list[tuple[int, float]]:
     """Mean reciprocal rank of mates, both directions averaged, by the first dimensions alone.
 
+    Those of methods that are not `ORDERED` are turned on `principal_axes` first.
+
     Args:
-      model: one with a projection.
+      model: one with a projection, without an activation unless its method is `ORDERED`.
       pairs: held-out pairs, at least one.
 
     Returns:
@@ -51,6 +84,9 @@ def scores(model: Model, pairs: Pairs) -> list[tuple[int, float]]:
     """
     texts = {"query": pairs.left, "document": pairs.right}
     sides = [model.vectors(some, side=side).dense for side, some in texts.items()]
+    if model.method not in ORDERED:
+        axes = jnp.asarray(principal_axes(model), jnp.float32)
+        sides = [side @ axes for side in sides]
     found = []
     for k in sizes(model.dim):
         # Zeros add nothing to a cosine, and arrays of one shape need one program.
@@ -70,10 +106,13 @@ def draw(model: Model, pairs: Pairs, labels: np.ndarray | None = None, *, untrai
       untrained: what bare term weights are called.
 
     Returns:
-      The SVG file; None where dimensions have no order, or there are fewer than two of them or of the pairs.
+      The SVG file; None where there is no projection to turn (bare words, SSI, an activation), or there are fewer than
+      two dimensions or pairs.
     """
     rows = np.arange(len(pairs)) if labels is None else np.flatnonzero(np.asarray(labels) > 0)
-    if model.method not in ORDERED or model.params is None or model.dim < 2 or rows.size < 2:
+    turned = model.method not in ORDERED
+    if model.params is None or model.bilinear or model.dim < 2 or rows.size < 2 or (
+            turned and model.activation != "none"):
         return None
     pairs = pairs.take(rows)
     bare = Model(model.vocabulary, None, model.weighting, languages=model.languages)
@@ -81,4 +120,5 @@ def draw(model: Model, pairs: Pairs, labels: np.ndarray | None = None, *, untrai
     points = scores(model, pairs)
     panel = Panel({model.method: points}, "dimensions", f"MRR (of {len(pairs):,} pairs)", xscale="log",
                   reference={untrained: [(points[0][0], level), (points[-1][0], level)]})  # fmt: skip
-    return report_figures.panels([panel], title=f"Held-out pairs by the first dimensions of {model.method}")
+    kept = "principal axes" if turned else "dimensions"
+    return report_figures.panels([panel], title=f"Held-out pairs by the first {kept} of {model.method}")

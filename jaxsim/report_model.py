@@ -88,8 +88,8 @@ def write(
 
     Returns:
       ``training``, ``dimensions``, ``roc`` and ``neighbours`` -> path; without ``training`` where the model keeps no
-      history of it (a closed form, or a folder of an older version), and without ``dimensions`` where those have no
-      order (S2Net).
+      history of it (a closed form, or a folder of an older version), and without ``dimensions`` where there is
+      no projection that can be turned (bare words, SSI, an activation) or kept in part.
 
     Raises:
       ValueError: for fewer than two pairs, pairs without a mate or without others, or a damaged history.

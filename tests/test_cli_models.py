@@ -118,8 +118,8 @@ def test_evaluate_draws_figures(trained, folder, capsys):
                                                  enumerate(zip(LEFT, RIGHT, strict=True))))  # fmt: skip
     told = json.loads(run(capsys, "evaluate", "--model", "model", "--pairs", "labelled.tsv", "--label", 3, "--figures",
                           "figures", "--json"))  # fmt: skip
-    assert told["figures"] == {name: f"figures/{name}.{kind}" for name, kind in
-                               (("training", "svg"), ("roc", "svg"), ("neighbours", "html"))}  # fmt: skip
+    assert told["figures"] == {"neighbours": "figures/neighbours.html", **{
+        name: f"figures/{name}.svg" for name in ("training", "dimensions", "roc")}}
     drawn = (folder / "figures" / "roc.svg").read_text()
     assert f"s2net (AUC {told['auc']:.4f})" in drawn and "untrained (AUC" in drawn
     page = (folder / "figures" / "neighbours.html").read_text()
@@ -136,7 +136,7 @@ def test_report_draws_what_evaluate_draws(trained, folder, capsys):
     assert err == "new/deep: no training curve, this model keeps no history of its training (closed forms have none)\n"
     for name in names:
         assert (folder / "new" / "deep" / name).read_bytes() == (folder / "figures" / name).read_bytes()
-    run(capsys, "train", "--pairs", "pairs.tsv", "--out", "model", "--dim", 5, "--max-iter", 2, "--dev", 0.2)
+    run(capsys, "train", "--pairs", "pairs.tsv", "--out", "model", "--dim", 1, "--max-iter", 2, "--dev", 0.2)
     (folder / "labelled.csv").write_text("text,page,ok\n" + "".join(
         f'"{a}","{b}",{i % 2}\n' for i, (a, b) in enumerate(zip(LEFT, RIGHT, strict=True))))  # fmt: skip
     words = ["report", "--model", "model", "--pairs", "labelled.csv", "--left", "text", "--right", "page", "--label",
@@ -144,7 +144,7 @@ def test_report_draws_what_evaluate_draws(trained, folder, capsys):
     assert cli.main(words) == 0
     out, err = capsys.readouterr()
     assert out.splitlines() == [f"new/deep/{name}" for name in ("training.svg", "roc.svg", "neighbours.html")]
-    assert "new/deep: no curve of dimensions, those of this model have no order" in err
+    assert "new/deep: no curve of dimensions, which takes" in err
     assert not (folder / "new" / "deep" / "dimensions.svg").exists()  # that of the other model
 
 

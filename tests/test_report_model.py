@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from html.parser import HTMLParser
 
@@ -141,10 +142,30 @@ def test_dimensions_are_drawn_where_they_have_an_order(model, rng):
     drawn = report_dimensions.draw(closed, PAIRS)
     assert b">opca<" in drawn and b">untrained<" in drawn and b"MRR (of 5 pairs)" in drawn
     assert b"MRR (of 2 pairs)" in report_dimensions.draw(closed, PAIRS, np.array([1, 0, 2, 0, -1]))
+    assert b"first principal axes of s2net" in report_dimensions.draw(model, PAIRS)
     one = Model(WORDS, truncate(model.params, 1), languages=("en", "es"), method="opca")
-    for given, labels in ((model, None), (one, None), (closed, np.array([1, 0, 0, 0, 0])), (closed, np.zeros(5)),
+    bent = Model(WORDS, model.params, activation="tanh", languages=("en", "es"), method="s2net")
+    for given, labels in ((bent, None), (one, None), (closed, np.array([1, 0, 0, 0, 0])), (closed, np.zeros(5)),
                           (Model(WORDS, None, method="opca"), None)):  # fmt: skip
         assert report_dimensions.draw(given, PAIRS, labels) is None
+
+
+def test_principal_axes_keep_all_cosines_and_most_of_the_variance_first(rng):
+    sides = tuple(Projection(jnp.asarray(rng.normal(size=(5, 4)) * [0.1, 3, 0.3, 1], jnp.float32)) for _ in range(2))
+    model = Model(WORDS, sides, weighting="tf", languages=("en", "es"), method="s2net")
+    axes = report_dimensions.principal_axes(model)
+    np.testing.assert_allclose(axes.T @ axes, np.eye(4), atol=1e-12)
+    # Documents that hold one term each, as often as their frequency says.
+    rows = np.concatenate([np.repeat(np.asarray(side.weights, np.float64), WORDS.df, axis=0) for side in sides])
+    variances = ((rows @ axes) ** 2).mean(axis=0)
+    np.testing.assert_allclose(variances, np.linalg.eigvalsh(rows.T @ rows / len(rows))[::-1], rtol=1e-5)
+    whole = mates.scores(model.vectors(PAIRS.left, side="query"), model.vectors(PAIRS.right, side="document"))["mrr"]
+    found = report_dimensions.scores(model, PAIRS)
+    assert [k for k, _ in found] == [1, 2, 4] and found[-1][1] == pytest.approx(whole, rel=1e-6)
+    bent = Model(WORDS, Projection(sides[0].weights @ jnp.asarray(axes, jnp.float32)), weighting="tf", method="s2net")
+    straight = Model(WORDS, sides[0], weighting="tf", method="s2net")  # the order does not depend on the basis
+    for one, other in zip(*(report_dimensions.scores(given, PAIRS) for given in (bent, straight)), strict=True):
+        assert one == pytest.approx(other, rel=1e-6)
 
 
 # Figures
@@ -227,6 +248,7 @@ def test_nearest_breaks_ties_against_the_mate_and_adds_it_below():
 
 
 def test_write_replaces_its_files_and_leaves_no_older_curve(model, tmp_path):
+    model = dataclasses.replace(model, activation="tanh")
     folder = tmp_path / "new" / "figures"
     found = report_model.write(folder, model, PAIRS)
     assert {name: path.name for name, path in found.items()} == {

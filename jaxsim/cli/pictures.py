@@ -51,5 +51,5 @@ def draw(model: Model, table: Table, folder: Path, examples: int | None) -> dict
     if "training" not in found:
         say(f"{folder}: no training curve, this model keeps no history of its training (closed forms have none)")
     if "dimensions" not in found:
-        say(f"{folder}: no curve of dimensions, those of this model have no order, or are fewer than two")
+        say(f"{folder}: no curve of dimensions, which takes two or more, and neither SSI nor an activation")
     return {name: str(path) for name, path in found.items()}

@@ -45,8 +45,8 @@ def report(
     """Draw a model, or make BENCHMARKS.md and its figures from the records. Prints the paths of what it wrote.
 
     With --model, --pairs and --out: training.svg (loss and dev score, where the model keeps them), dimensions.svg (MRR
-    against the dimensions kept, where these have an order), roc.svg (beside bare term weights) and neighbours.html
-    (nearest documents before and after learning, mates marked). All are readable on light and on dark.
+    against the dimensions kept, S2Net's turned on principal axes), roc.svg (beside bare term weights) and
+    neighbours.html (nearest documents before and after learning, mates marked). All are readable on light and on dark.
     """
     from jaxsim import checks
 

@@ -209,17 +209,23 @@ def to_tensors(params: Params) -> dict[str, np.ndarray]:
       params: of a model.
 
     Returns:
-      ``weights``; or ``query_weights`` and ``document_weights``, for W also ``query_scale`` and ``document_scale``;
-      nothing for bare term weights.
+      ``weights``; or ``query_weights`` and ``document_weights`` (``both_weights`` of W = UᵀU + D), for W also
+      ``query_scale`` and ``document_scale``; nothing for bare term weights.
 
     Example:
-      >>> sorted(to_tensors(bilinear.sides(jnp.ones((2, 1)), jnp.ones((2, 1)), jnp.ones(2))))
+      >>> sorted(to_tensors(bilinear.sides(jnp.ones((2, 1)), jnp.zeros((2, 1)), jnp.ones(2))))
       ['document_scale', 'document_weights', 'query_scale', 'query_weights']
+      >>> sorted(to_tensors(bilinear.sides(jnp.ones((2, 1)), jnp.ones((2, 1)), jnp.ones(2))))
+      ['both_weights', 'document_scale', 'query_scale']
     """
     found = sides(params)
     prefixes = ("",) if len(found) == 1 else ("query_", "document_")
-    return {f"{prefix}{name}": np.asarray(array) for prefix, side in zip(prefixes, found, strict=False)
-            for name, array in side._asdict().items()}  # fmt: skip
+    named = {f"{prefix}{name}": np.asarray(array) for prefix, side in zip(prefixes, found, strict=False)
+             for name, array in side._asdict().items()}  # fmt: skip
+    if symmetric(params):  # kept once
+        named["both_weights"] = named.pop("query_weights")
+        del named["document_weights"]
+    return named
 
 
 def from_tensors(tensors: Mapping[str, np.ndarray]) -> Params:
@@ -240,6 +246,9 @@ def from_tensors(tensors: Mapping[str, np.ndarray]) -> Params:
     """
     if "weights" in tensors:
         return Projection(jnp.asarray(tensors["weights"]))
+    if "both_weights" in tensors:
+        both = jnp.asarray(tensors["both_weights"])
+        tensors = {**tensors, "query_weights": both, "document_weights": both}
     names = [name for name in ("weights", "scale") if f"query_{name}" in tensors or f"document_{name}" in tensors]
     if not names:
         return None

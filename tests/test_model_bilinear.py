@@ -8,6 +8,7 @@ import re
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import safetensors.numpy
 
 from jaxsim import Model, export, io, retrieval, terms, text
 from jaxsim.models import bilinear
@@ -96,6 +97,18 @@ def test_a_saved_model_is_the_same_bit_for_bit(model, params, tmp_path):
     assert "inner product" in card and "cosine" not in card and "2 strongest terms" in card and "encode" not in card
     code = re.search(r"```python\n(.*?)```", card, re.DOTALL)[1].replace("path/to/this/folder", str(tmp_path / "m"))
     exec(compile(code, "card", "exec"), {})
+
+
+def test_weights_of_both_sides_are_kept_once(params, tmp_path):
+    both = bilinear.sides(params[0].weights, params[0].weights, params[0].scale * params[1].scale)
+    told = Model(WORDS, both, method="ssi-sym")
+    found = sorted(safetensors.numpy.load_file(told.save(tmp_path / "m") / io.TENSORS))
+    assert found == ["both_weights", "df", "document_scale", "query_scale"]
+    again = Model.load(tmp_path / "m")
+    assert not again.two_sided
+    np.testing.assert_array_equal(again.similarity(QUERIES, TEXTS), told.similarity(QUERIES, TEXTS))
+    np.testing.assert_array_equal(again.params[1].weights, both[1].weights)
+    np.testing.assert_array_equal(again.params[1].scale, both[1].scale)
 
 
 def test_older_readers_refuse_the_folder_and_still_read_the_others(model, tmp_path, monkeypatch):

@@ -104,8 +104,9 @@ def export(model: Model, to: str, out: str | os.PathLike) -> dict[str, Any]:
         files["README.md"] = _card(model, told, {side: "."})
         contents |= {name if side == "both" else f"{side}/{name}": data for name, data in files.items()}
     contents["README.md"] = _card(model, told, paths)
-    contents[MARKER] = _json({"library": "jaxsim", "version": __version__, **told, "paths": paths})
-    folder = io.replace_folder(out, contents, marker=MARKER)
+    contents[MARKER] = _json({"library": "jaxsim", "version": __version__, **told, "paths": paths,
+                              "files": sorted(contents)})  # fmt: skip
+    folder = io.replace_folder(out, contents, marker=MARKER, what="export")
     return {"folder": str(folder), **told, "paths": {side: str(folder / path) for side, path in paths.items()}}
 
 

@@ -210,7 +210,7 @@ def save(folder: str | os.PathLike, index: Index, *, model: str) -> Path:
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     told = {
         "library": "jaxsim", "format": FORMAT, "model": model, "documents": len(index.texts), "columns": shapes,
-        "tensors": {name: fingerprint(array) for name, array in arrays.items()},
+        "tensors": {name: fingerprint(array) for name, array in arrays.items()}, "files": [TENSORS],
     }  # fmt: skip
     contents = {TENSORS: bytes_from_tensors(arrays), MARKER: io.sealed(told)}
     return io.replace_folder(folder, contents, marker=MARKER, argument="index", what="index")

@@ -27,6 +27,7 @@ FORMAT = 2
 """Newest version of the folder's layout, of bilinear models. Readers take it and older ones; what 1 can hold is still
 written as 1, for older readers."""
 
+_LITTER = (".DS_Store", "Thumbs.db", "desktop.ini")  # that file managers leave
 CONFIG, TENSORS, VOCABULARY, CARD = "config.json", "model.safetensors", "vocabulary.json", "README.md"
 
 
@@ -82,7 +83,8 @@ def replace_folder(
     Args:
       folder: where; its parents are made.
       contents: path inside the folder -> bytes.
-      marker: JSON file with ``"library": "jaxsim"`` that says that an existing folder is one that may be replaced.
+      marker: JSON file with ``"library": "jaxsim"`` that says that an existing folder is one that may be replaced, and
+        in ``"files"`` which files it has beside those of a model; nothing else may be in it.
       argument: what messages call the folder.
       what: what messages call that which it holds.
 
@@ -140,20 +142,32 @@ def check_place(
 
 def _beside(folder: Path, marker: str, argument: str, what: str) -> Path:
     """A new temporary folder beside ``folder``, whose place must be free."""
-    free = not folder.exists() or (folder.is_dir() and (_is_ours(folder / marker) or not any(folder.iterdir())))
+    told = _told(folder / marker)
+    free = not folder.exists() or (folder.is_dir() and (told is not None or not any(folder.iterdir())))
     checks.expect(free, argument, f"a new folder, or one that holds an older {what} of ours ({marker})", folder)
+    others = _others(folder, marker, told) if told is not None else []
+    checks.expect(not others, argument, f"nothing in {folder} but the older {what} (it would be lost)",
+                  ", ".join(others[:3]) + ", …" * (len(others) > 3))  # fmt: skip
     place = folder.resolve()
     place.parent.mkdir(parents=True, exist_ok=True)
     return Path(tempfile.mkdtemp(dir=place.parent, prefix=f".{place.name}.", suffix=".part"))
 
 
-def _is_ours(path: Path) -> bool:
-    """Whether a marker says that this library wrote its folder; other tools have a config.json too."""
+def _told(path: Path) -> dict[str, Any] | None:
+    """What a marker says, if this library wrote it; other tools have a config.json too."""
     try:
         told = json.loads(path.read_bytes())
     except (OSError, ValueError):
-        return False
-    return isinstance(told, dict) and told.get("library") == "jaxsim"
+        return None
+    return told if isinstance(told, dict) and told.get("library") == "jaxsim" else None
+
+
+def _others(folder: Path, marker: str, told: Mapping[str, Any]) -> list[str]:
+    """Files in a folder of ours that somebody else put there."""
+    listed = told.get("files")
+    ours = {marker, TENSORS, VOCABULARY, CARD, *_LITTER, *(listed if isinstance(listed, list | dict) else ())}
+    found = (path for path in sorted(folder.rglob("*")) if path.is_symlink() or not path.is_dir())
+    return [name for path in found if (name := path.relative_to(folder).as_posix()) not in ours]
 
 
 def load(folder: str | os.PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any], list[str]]:

@@ -50,6 +50,28 @@ def take(vectors: Vectors, rows: np.ndarray) -> Vectors:
     return Vectors(dense, None if vectors.sparse is None else terms_room.take(vectors.sparse, rows))
 
 
+def nonzero(vectors: Vectors) -> np.ndarray:
+    """Which documents have any weight: not the empty ones, nor those of unknown words.
+
+    Args:
+      vectors: `Vectors`.
+
+    Returns:
+      ``[num_docs]`` of bool.
+
+    Example:
+      >>> nonzero(Vectors(jnp.array([[0.0, 0.0], [0.0, 2.0]]))).tolist()
+      [False, True]
+    """
+    found = np.zeros(vectors.num_docs, bool)
+    if vectors.dense is not None:
+        found |= np.any(np.asarray(vectors.dense) != 0, axis=1)
+    if vectors.sparse is not None:
+        rows = terms_room.to_scipy(vectors.sparse)
+        found |= np.asarray(abs(rows).sum(axis=1)).ravel() > 0
+    return found
+
+
 def _floating(array, argument: str) -> jax.Array:
     array = jnp.asarray(array)
     if not jnp.issubdtype(array.dtype, jnp.floating):

@@ -54,9 +54,13 @@ def test_pairs_that_are_no_mates_are_left_out_and_counted(folder, capsys):
     scores = json.loads(run(capsys, "evaluate", "--model", "model", "--pairs", "graded.csv", "--label", 3, "--json"))
     cosines = Model.load("model").pair_similarity(LEFT, RIGHT)
     labels = [i % 3 > 0 for i in range(40)]
-    assert scores == {"pairs": 40, "positive": 26, "auc": float(metrics.auc(cosines, labels)),
-                      "max_f1": float(metrics.max_f1(cosines, labels)),
-                      "spearman": float(metrics.spearman(cosines, [i % 3 for i in range(40)]))}  # fmt: skip
+    assert (scores.pop("pairs"), scores.pop("positive")) == (40, 26)
+    assert {name: one["value"] for name, one in scores.items()} == {
+        "auc": float(metrics.auc(cosines, labels)), "max_f1": float(metrics.max_f1(cosines, labels)),
+        "spearman": float(metrics.spearman(cosines, [i % 3 for i in range(40)]))}  # fmt: skip
+    assert all(one["low"] < one["value"] < one["high"] for one in scores.values())
+    table = run(capsys, "evaluate", "--model", "model", "--pairs", "graded.csv", "--label", 3).splitlines()
+    assert table[2].split() == ["metric", "value", "low", "high"]
     (folder / "none.csv").write_text("a,b,0\nc,d,-1\n")
     assert "none.csv: expected a pair with a label above 0" in refused(
         capsys, "train", "--pairs", "none.csv", "--label", 3, "--out", "m")
@@ -100,6 +104,12 @@ def test_train_encode_search_evaluate(trained, folder, capsys):
     assert table[3].split()[:2] == ["mrr", f"{shown['mrr']['mean']:.4f}"]
 
 
+def test_evaluate_tells_of_pairs_with_a_text_of_unknown_words(trained, folder, capsys):
+    (folder / "some.tsv").write_text("sparse matrix\tdense matrix\nunheard\tdense matrix\n\tmatrix\n")
+    assert cli.main(["evaluate", "--model", trained, "--pairs", "some.tsv"]) == 0
+    assert "some.tsv: 2 pairs with a text without known words, which finds no mate\n" in capsys.readouterr().err
+
+
 def test_evaluate_draws_figures(trained, folder, capsys):
     words = ["evaluate", "--model", trained, "--pairs", "pairs.tsv"]
     plain = run(capsys, *words)
@@ -121,7 +131,7 @@ def test_evaluate_draws_figures(trained, folder, capsys):
     assert told["figures"] == {"neighbours": "figures/neighbours.html", **{
         name: f"figures/{name}.svg" for name in ("training", "dimensions", "roc")}}
     drawn = (folder / "figures" / "roc.svg").read_text()
-    assert f"s2net (AUC {told['auc']:.4f})" in drawn and "untrained (AUC" in drawn
+    assert f"s2net (AUC {told['auc']['value']:.4f})" in drawn and "untrained (AUC" in drawn
     page = (folder / "figures" / "neighbours.html").read_text()
     assert "20 of the 20 queries of labelled.tsv" in page and "of 40 documents" in page
 

@@ -210,12 +210,17 @@ def test_one_projection_for_two_languages_is_one_folder(polyglot, tmp_path):
 
 def test_an_older_export_is_replaced_whole_and_nothing_else(polyglot, two_sided, tmp_path):
     out = tmp_path / "out"
-    export.export(two_sided, "word2vec", out)
+    for to in ("sentence-transformers", "onnx", "word2vec"):
+        export.export(two_sided, to, out)
     export.export(polyglot, "word2vec", out)
     assert sorted(path.name for path in out.iterdir()) == ["README.md", export.MARKER, "vectors.txt"]
+    (out / "mine.txt").write_text("mine")
+    with pytest.raises(ValueError, match=r"out: expected nothing in .* but the older export .*, got mine.txt"):
+        export.export(polyglot, "word2vec", out)
+    assert (out / "mine.txt").read_text() == "mine"
     saved = polyglot.save(tmp_path / "model")
     before = sorted(path.name for path in saved.iterdir())
-    with pytest.raises(ValueError, match="out: expected a new folder"):
+    with pytest.raises(ValueError, match="out: expected a new folder, or one that holds an older export of ours"):
         export.export(polyglot, "word2vec", saved)
     assert sorted(path.name for path in saved.iterdir()) == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "out"]

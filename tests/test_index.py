@@ -112,6 +112,10 @@ def test_an_older_index_is_replaced_and_nothing_else_is(model, tmp_path):
             index.save(tmp_path / name, index.encode(model, ["cat"]), model="")
     with pytest.raises(ValueError, match="out: expected a new folder, or one that holds an older model of ours"):
         model.save(tmp_path / "kept")
+    (tmp_path / "kept" / "mine.txt").write_text("mine")
+    with pytest.raises(ValueError, match=r"index: expected nothing in .* but the older index .*, got mine.txt"):
+        saved(tmp_path, model)
+    assert (tmp_path / "kept" / "mine.txt").read_text() == "mine"
     assert equal(Model.load(place).vectors(TEXTS), model.vectors(TEXTS))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["kept", "model", "thesis"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -46,6 +47,37 @@ def test_an_older_model_is_replaced_and_nothing_else_is(tmp_path):
             save(tmp_path / place)
     assert (tmp_path / "thesis" / "chapter1.txt").read_text() == "years of work"
     assert sorted(os.listdir(tmp_path)) == ["empty", "file", "model", "thesis"]
+
+
+@pytest.mark.parametrize("names", [["notes.md"], ["deep/pairs.tsv"], [".git/HEAD"], ["a", "b", "c", "d"]])
+def test_files_of_others_in_a_model_folder_are_not_lost(tmp_path, names):
+    place = save(tmp_path / "model")
+    for name in names:
+        (place / name).parent.mkdir(exist_ok=True)
+        (place / name).write_text("mine")
+    (place / ".DS_Store").write_text("litter")
+    told = ", ".join(names[:3]) + ", …" * (len(names) > 3)
+    message = re.escape(f"out: expected nothing in {place} but the older model (it would be lost), got {told}") + "$"
+    for write in (save, io.check_place):
+        with pytest.raises(ValueError, match=message):
+            write(place)
+    assert all((place / name).read_text() == "mine" for name in names) and io.load(place)[1]["dim"] == 3
+    for name in names:
+        (place / name).unlink()
+    assert io.load(save(place, config={"dim": 4}))[1]["dim"] == 4 and os.listdir(tmp_path) == ["model"]
+
+
+@pytest.mark.parametrize("files", [3, None, ["notes.md"]])
+def test_a_marker_says_which_files_are_ours(tmp_path, files):
+    place = tmp_path / "export"
+    place.mkdir()
+    (place / "marker.json").write_text(json.dumps({"library": "jaxsim", "files": files}))
+    (place / "notes.md").write_text("")
+    if files == ["notes.md"]:
+        assert io.replace_folder(place, {"new": b""}, marker="marker.json") == place and os.listdir(place) == ["new"]
+    else:
+        with pytest.raises(ValueError, match=r"expected nothing in .* but the older export .*, got notes.md"):
+            io.replace_folder(place, {"new": b""}, marker="marker.json", what="export")
 
 
 def test_a_failed_write_leaves_the_older_model(tmp_path, monkeypatch):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,7 +39,7 @@ def evaluate(
     label: options.LabelOption = None,
     json: options.JsonOption = False,
 ) -> None:
-    """Measure a model, or a run of any system. Prints means with 95 % bootstrap intervals.
+    """Measure a model, or a run of any system. Prints means and other figures with 95 % bootstrap intervals.
 
     Pairs: how often a text's mate is the nearest of all (accuracy, ties are errors) and the mean of 1 / its rank (MRR),
     both directions averaged. With --label: the area under the ROC curve (AUC) and the largest F1 of
@@ -102,7 +102,7 @@ def _load(folder: Path) -> Model:
 def _pairs(model: Model, table: Table) -> dict[str, Any]:
     import numpy as np
 
-    from jaxsim import checks, mates, metrics
+    from jaxsim import checks, mates, metrics, vectors
 
     pairs = table.pairs
     if table.labels is not None:
@@ -111,13 +111,30 @@ def _pairs(model: Model, table: Table) -> dict[str, Any]:
         checks.expect(both or graded, pairs.name, "labels above 0 and others", checks.one_kind(table.labels))
         scores = model.pair_similarity(pairs.left, pairs.right)
         found: dict[str, Any] = {"pairs": len(pairs), "positive": int(positive.sum())}
-        if both:
-            found |= {"auc": float(metrics.auc(scores, positive)), "max_f1": float(metrics.max_f1(scores, positive))}
-        return found | ({"spearman": float(metrics.spearman(scores, table.labels))} if graded else {})
+        for name in ("auc", "max_f1") if both else ():
+            found[name] = _statistic(getattr(metrics, name), scores, positive, strata=positive)
+        return found | ({"spearman": _statistic(metrics.spearman, scores, table.labels)} if graded else {})
     checks.expect(len(pairs) > 1, pairs.name, "at least two pairs", len(pairs))
     sides = model.vectors(pairs.left, side="query"), model.vectors(pairs.right, side="document")
+    lost = int(np.count_nonzero(~(vectors.nonzero(sides[0]) & vectors.nonzero(sides[1]))))
+    if lost:
+        say(f"{pairs.name}: {checks.counted(lost, 'pair')} with a text without known words, which finds no mate")
     values = mates.per_query(*sides, similarity=model.scorer)
     return _means({name: np.reshape(value, (2, -1)).mean(axis=0) for name, value in values.items()}, "pairs")
+
+
+def _statistic(statistic: Callable, *values: np.ndarray, strata: np.ndarray | None = None) -> dict[str, float]:
+    """A statistic of pairs, with an interval where there are two or more; fewer samples of very many pairs."""
+    import jax
+
+    from jaxsim import resampling
+
+    found = {"value": float(statistic(*values))}
+    if len(values[0]) > 1:
+        samples = min(1_000, max(200, 50_000_000 // len(values[0])))
+        low, high = resampling.interval(statistic, *values, key=jax.random.key(0), strata=strata, num_samples=samples)
+        found |= {"low": low, "high": high}
+    return found
 
 
 def _search(model: Model, queries: str, documents: str, qrels: Qrels) -> tuple[Run, Qrels]:
@@ -160,7 +177,5 @@ def _means(values: Mapping[str, np.ndarray], unit: str) -> dict[str, Any]:
 def _show(result: Mapping[str, Any]) -> None:
     """Counts first, then a row a metric."""
     counts = {name: value for name, value in result.items() if isinstance(value, int)}
-    rows = {name: value if isinstance(value, Mapping) else {"mean": value} for name, value in result.items()
-            if name not in counts}  # fmt: skip
     show_result(counts)
-    show_result({"metric": rows})
+    show_result({"metric": {name: value for name, value in result.items() if name not in counts}})

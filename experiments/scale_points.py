@@ -128,7 +128,7 @@ def point(sizes: Sizes, m: int, k: int, *, policy: str | None = None, devices: i
     csr = corpus(max(*sizes.pairs, m) if m <= 20_000 else m, sizes.num_terms, sizes.per_doc)
     left, right = (terms.from_scipy(side[:m]) for side in csr)
     training = estimate.Training(pairs=m, terms=sizes.num_terms, dim=k, words=sizes.per_doc, devices=devices,
-                                 precision=policy, block_size=sizes.block_size or 256)
+                                 precision=policy, block_size=sizes.block_size)
     predicted = estimate.seconds(training, rates(sizes, training))["iteration"]
     rate = square_rate(sizes.side, policy) * devices
     start = jax.tree.map(lambda a: a.astype(jnp.float32),

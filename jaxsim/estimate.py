@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from jaxsim import checks
+from jaxsim import checks, sweep
 from jaxsim.precision import checked
 from jaxsim.rates import HISTORY_PASSES, PASSES, Rates, measure
 
@@ -38,7 +38,7 @@ class Training:
       shard_terms: whether they share the projection and what is of its size too, as for `s2net.fit`.
       history_size: pairs of vectors that L-BFGS keeps.
       precision: of the loss's products, as for `precision.matmul`.
-      block_size: rows a block of the loss, as for `s2net.fit`.
+      block_size: rows a tile of the loss, or rows and columns, as for `s2net.fit`.
 
     Example:
       >>> Training(pairs=1000, terms=5000, dim=100, words=40).nnz
@@ -57,7 +57,7 @@ class Training:
     shard_terms: bool = False
     history_size: int = 10
     precision: str | None = None
-    block_size: int = 256
+    block_size: int | tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         """Checks the sizes.
@@ -66,7 +66,7 @@ class Training:
           ValueError: for an unknown method, a size that is no positive whole number, or one that no training can have.
         """
         checks.expect(self.method in METHODS, "method", f"one of {', '.join(METHODS)}", self.method)
-        for name in ("pairs", "terms", "dim", "max_iter", "batch_size", "devices", "history_size", "block_size"):
+        for name in ("pairs", "terms", "dim", "max_iter", "batch_size", "devices", "history_size"):
             checks.positive_int(getattr(self, name), name)
         checks.expect(self.matrices in (1, 2), "matrices", "1 or 2", self.matrices)
         for name in ("pairs", "terms"):
@@ -77,6 +77,7 @@ class Training:
         checks.expect(self.method == "s2net" or self.devices == 1, "devices", f"1, with {self.method}", self.devices)
         checks.expect(self.devices <= self.pairs, "devices", f"at most {self.pairs} (pairs to train on)", self.devices)
         checked(self.precision)
+        sweep.tile(self.block_size, self.pairs)
 
     @property
     def nnz(self) -> int:
@@ -127,14 +128,14 @@ def memory(training: Training) -> dict[str, int]:
     return {**found, "total": sum(found.values())}
 
 
-def _loss_bytes(m: int, dim: int, nnz: int, devices: int, block_size: int) -> int:
+def _loss_bytes(m: int, dim: int, nnz: int, devices: int, block_size: int | tuple[int, int] | None) -> int:
     """What value and gradient of the loss hold beside their arguments: as XLA's own account says on a CPU, about.
 
     Two embeddings, two unit vectors, three gradients and a copy; over a mesh also what visits.
     """
-    size = -(-m // -(-m // block_size))
-    embeddings = 8 + (m % size != 0) + (0 if devices == 1 else 5)
-    return _FLOAT * (embeddings * m * dim + 4 * size * m + 3 * nnz)
+    rows, columns = (-(-m // -(-m // size)) for size in sweep.tile(block_size, m))
+    embeddings = 8 + (m % rows != 0) + (m % columns != 0) + (0 if devices == 1 else 5)
+    return _FLOAT * (embeddings * m * dim + 4 * rows * columns + 3 * nnz)
 
 
 def seconds(training: Training, rates: Rates) -> dict[str, float]:

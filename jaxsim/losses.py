@@ -18,8 +18,6 @@ from jaxsim import checks, sweep
 from jaxsim.precision import checked
 from jaxsim.vectors import unit
 
-_BLOCK_ROWS = 256
-
 
 def logistic_pairwise(delta, *, gamma) -> jax.Array:
     r"""Logistic loss of a similarity difference, 000 Eq. (2).
@@ -102,26 +100,26 @@ def log(labels, scores, *, bound: float = 1e-6) -> jax.Array:
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(4, 5))
-def _all_pairs(left, right, gamma, groups, block_rows, precision):
-    return _swept(left, right, gamma, groups, block_rows, precision, False)
+def _all_pairs(left, right, gamma, groups, tile, precision):
+    return _swept(left, right, gamma, groups, tile, precision, False)
 
 
-def _swept(left, right, gamma, groups, block_rows, precision, with_grad):
+def _swept(left, right, gamma, groups, tile, precision, with_grad):
     """The sum of the loss and, with its gradients in the unit vectors."""
     own, ids = jnp.sum(left * right, axis=-1), jnp.arange(left.shape[0], dtype=jnp.int32)
     rows, columns = sweep.Side(left, own, ids, groups), sweep.Side(right, own, ids, groups)
-    swept = sweep.sweep(rows, columns, gamma, block_rows, with_grad=with_grad, precision=precision)
+    swept = sweep.sweep(rows, columns, gamma, tile, with_grad=with_grad, precision=precision)
     return sweep.finished(swept, left, right)
 
 
-def _all_pairs_forward(left, right, gamma, groups, block_rows, precision):
+def _all_pairs_forward(left, right, gamma, groups, tile, precision):
     # The gradient is ready when the loss is: three matrix products in all, no second pass, no m x m matrix.
-    total, d_left, d_right = _swept(left, right, gamma, groups, block_rows, precision, True)
+    total, d_left, d_right = _swept(left, right, gamma, groups, tile, precision, True)
     return total, (gamma * d_left, gamma * d_right)
 
 
-def _all_pairs_backward(block_rows, precision, saved, grad):
-    del block_rows, precision
+def _all_pairs_backward(tile, precision, saved, grad):
+    del tile, precision
     d_left, d_right = saved
     return grad * d_left, grad * d_right, jnp.zeros_like(grad), None
 
@@ -161,7 +159,7 @@ def _alike(columns, dtype) -> jax.Array:
     return jnp.sum(sizes * (sizes - 1))
 
 
-def all_pairs_logistic(left, right, *, gamma=10.0, groups=None, block_size: int | None = None,
+def all_pairs_logistic(left, right, *, gamma=10.0, groups=None, block_size: int | tuple[int, int] | None = None,
                        precision: str | None = None) -> jax.Array:
     r"""Mean logistic loss over **all** negatives of a batch of pairs, in both directions, exactly (000 §4.1.1, Eq. 2).
 
@@ -170,8 +168,9 @@ def all_pairs_logistic(left, right, *, gamma=10.0, groups=None, block_size: int 
     .. math:: \frac{1}{2m(m-1)} \sum_{i \ne j} \log(1 + e^{-\gamma(c_{ii} - c_{ij})})
               + \log(1 + e^{-\gamma(c_{jj} - c_{ij})})
 
-    Both directions share one block of scores, so value and gradient take three matrix products of ``2 m^2 k``
-    operations, and the gradient is computed in the forward pass; memory is ``O(block_size * m + m * k)``.
+    Both directions share one tile of scores, so value and gradient take three matrix products of ``2 m^2 k``
+    operations, and the gradient is computed in the forward pass; memory is ``O(rows * columns + m * k)`` for tiles of
+    so many, on accelerators ``O(rows * m + m * k)``.
 
     Args:
       left: ``[m, k]`` floating embeddings; row i is the mate of row i of ``right``.
@@ -180,7 +179,7 @@ def all_pairs_logistic(left, right, *, gamma=10.0, groups=None, block_size: int 
       groups: ``[m]`` integers, or None. Pairs of one group, such as near-duplicates or several answers of one
         question, are then no negatives of each other, and the mean is over the pairs of different groups. With
         ``[m, c]``, pairs that are equal in any column are none: one column for questions, say, one for answers.
-      block_size: rows a block (256 unless given); any ``m`` will do, primes too.
+      block_size: rows a tile, or rows and columns, as for `sweep.tile`; any ``m`` will do, primes too.
       precision: of the matrix products, as for `precision.matmul`; JAX's default for the device unless given.
 
     Returns:
@@ -204,8 +203,7 @@ def all_pairs_logistic(left, right, *, gamma=10.0, groups=None, block_size: int 
     left, right = jnp.asarray(left), jnp.asarray(right)
     checks.expect(left.ndim == 2, "left", "shape [m, k]", left.shape)
     checks.expect(right.shape == left.shape, "right", f"shape {left.shape} (as left)", right.shape)
-    block_rows = _BLOCK_ROWS if block_size is None else block_size
-    checks.expect(block_rows >= 1, "block_size", "at least 1", block_rows)
+    tile = sweep.tile(block_size, left.shape[0])
     if isinstance(gamma, int | float):
         checks.expect(0 < gamma < float("inf"), "gamma", "a positive number", gamma)
     if groups is not None:
@@ -222,4 +220,4 @@ def all_pairs_logistic(left, right, *, gamma=10.0, groups=None, block_size: int 
         return 0 * (jnp.sum(left) + jnp.sum(right))
     # Divided as a float: 2 m (m - 1) overflows 32-bit integers from m = 32,769 on.
     count = 2.0 * m * (m - 1.0) if groups is None else jnp.maximum(2 * negatives(groups, dtype), 1)
-    return _all_pairs(left, right, jnp.asarray(gamma, dtype), groups, block_rows, checked(precision)) / count
+    return _all_pairs(left, right, jnp.asarray(gamma, dtype), groups, tile, checked(precision)) / count

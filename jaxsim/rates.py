@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _PROBED_PAIRS = 65_536  # columns of the probe of the loss, at most
 _PROBED_SCORES = 4_000_000  # scores that the probe takes, about
+_PROBED_ROWS = 1_024  # of them, at least
 _THIN = 8
 _PROBED_WEIGHTS = 50_000_000  # numbers of the projection that are probed, at most: more than any cache holds
 _PROBED_HISTORY = 500_000_000  # numbers, at most
@@ -68,8 +69,9 @@ def _typical(function: Callable, *arguments, repeats: int = 3) -> float:
     return float(np.median(found))
 
 
-def block_seconds(pairs: int, dim: int, *, precision: str | None = None, block_size: int = 256) -> float:
-    """Seconds of a block of the loss with its gradients: ``[block_size, k]`` rows against ``[pairs, k]`` columns.
+def block_seconds(pairs: int, dim: int, *, precision: str | None = None,
+                  block_size: int | tuple[int, int] | None = None) -> float:
+    """Seconds of a block of the loss with its gradients: the rows of a tile against ``[pairs, k]`` columns.
 
     The sums over the columns are as large as in the training, so that what no cache holds is paid for here too.
 
@@ -77,7 +79,7 @@ def block_seconds(pairs: int, dim: int, *, precision: str | None = None, block_s
       pairs: ``m``.
       dim: ``k``.
       precision: as for `precision.matmul`.
-      block_size: rows of the block.
+      block_size: as for `sweep.tile`.
 
     Returns:
       Seconds, in the median of three runs of some blocks.
@@ -86,8 +88,9 @@ def block_seconds(pairs: int, dim: int, *, precision: str | None = None, block_s
       >>> block_seconds(64, 8) > 0
       True
     """
-    rows = min(block_size, pairs)
-    blocks = min(max(4, int(_PROBED_SCORES / (rows * pairs))), max(1, pairs // rows))
+    rows, across = sweep.tile(block_size, pairs)
+    rows = min(rows, pairs)
+    blocks = min(max(-(-_PROBED_ROWS // rows), int(_PROBED_SCORES / (rows * pairs))), max(1, pairs // rows))
     vectors = jnp.full((pairs, dim), 1 / np.sqrt(dim), jnp.float32)
     columns = sweep.Side(vectors, jnp.ones(pairs, jnp.float32), jnp.arange(pairs, dtype=jnp.int32), None)
     # A few scores are too soon done to be timed: the same rows several times, one after the other.
@@ -96,7 +99,10 @@ def block_seconds(pairs: int, dim: int, *, precision: str | None = None, block_s
 
     @jax.jit
     def run(some, all_):
-        return jax.lax.map(lambda one: sweep.sweep(one, all_, 1.0, rows, with_grad=True, precision=precision), some)
+        def swept(one):
+            return sweep.sweep(one, all_, 1.0, (rows, across), with_grad=True, precision=precision)
+
+        return jax.lax.map(swept, some)
 
     return _typical(run, some, columns) / (times * blocks)
 
@@ -175,7 +181,7 @@ def measure(training: Training) -> Rates:
     training = dataclasses.replace(training, terms=terms_, dim=dim, words=min(training.words, terms_))
     pairs = training.pairs if training.method == "s2net" else min(training.batch_size, training.pairs)
     some = max(2, min(pairs, _PROBED_PAIRS, _PROBED_VECTORS // training.dim))
-    rows_at_once = min(training.block_size, some)
+    rows_at_once = min(sweep.tile(training.block_size, some)[0], some)
     # Of few dimensions the products are hardly anything: what is left is the scores, their exponentials and slopes.
     whole, thin = (block_seconds(some, k, precision=training.precision, block_size=training.block_size)
                    for k in (_THIN + training.dim, _THIN))

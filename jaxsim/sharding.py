@@ -22,8 +22,6 @@ from jaxsim.precision import checked
 from jaxsim.terms import Terms
 from jaxsim.vectors import unit
 
-_BLOCK_ROWS = 256
-
 
 @functools.partial(
     jax.tree_util.register_dataclass,
@@ -228,7 +226,7 @@ def project(shards: Shards, weights: jax.Array) -> jax.Array:
     return _project(weights, shards)
 
 
-def _round(mesh: Mesh, block_rows: int, precision: str | None, with_grad: bool):
+def _round(mesh: Mesh, block_size, precision: str | None, with_grad: bool):
     """The body on one device: its rows against the columns of all, which go round."""
     (axis,), devices = mesh.axis_names, mesh.size
     forward = [(i, (i + 1) % devices) for i in range(devices)]
@@ -239,7 +237,7 @@ def _round(mesh: Mesh, block_rows: int, precision: str | None, with_grad: bool):
 
         def step(carry, _):
             visiting, sums, luggage = carry
-            found = sweep.sweep(rows, visiting, gamma, block_rows, with_grad=with_grad, padded=True,
+            found = sweep.sweep(rows, visiting, gamma, block_size, with_grad=with_grad, padded=True,
                                 precision=precision)
             here, away = (found.total, found.d_rows, found.row_slopes), (found.d_columns, found.column_slopes)
             sums = jax.tree.map(jnp.add, sums, here)
@@ -264,17 +262,17 @@ def _round(mesh: Mesh, block_rows: int, precision: str | None, with_grad: bool):
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(5, 6, 7))
-def _all_pairs(left, right, ids, groups, gamma, mesh, block_rows, precision):
-    return _round(mesh, block_rows, precision, False)(left, right, ids, groups, gamma)
+def _all_pairs(left, right, ids, groups, gamma, mesh, block_size, precision):
+    return _round(mesh, block_size, precision, False)(left, right, ids, groups, gamma)
 
 
-def _all_pairs_forward(left, right, ids, groups, gamma, mesh, block_rows, precision):
-    total, d_left, d_right = _round(mesh, block_rows, precision, True)(left, right, ids, groups, gamma)
+def _all_pairs_forward(left, right, ids, groups, gamma, mesh, block_size, precision):
+    total, d_left, d_right = _round(mesh, block_size, precision, True)(left, right, ids, groups, gamma)
     return total, (d_left, d_right)
 
 
-def _all_pairs_backward(mesh, block_rows, precision, saved, grad):
-    del mesh, block_rows, precision
+def _all_pairs_backward(mesh, block_size, precision, saved, grad):
+    del mesh, block_size, precision
     d_left, d_right = saved
     return grad * d_left, grad * d_right, None, None, jnp.zeros_like(grad)
 
@@ -282,7 +280,7 @@ def _all_pairs_backward(mesh, block_rows, precision, saved, grad):
 _all_pairs.defvjp(_all_pairs_forward, _all_pairs_backward)
 
 
-def all_pairs_logistic(left, right, shards: Shards, *, gamma, block_size: int | None = None,
+def all_pairs_logistic(left, right, shards: Shards, *, gamma, block_size: int | tuple[int, int] | None = None,
                        precision: str | None = None) -> jax.Array:
     """`losses.all_pairs_logistic` of embeddings that are spread over a mesh: the same loss and the same gradient.
 
@@ -291,7 +289,7 @@ def all_pairs_logistic(left, right, shards: Shards, *, gamma, block_size: int | 
       right: ``[num_devices * n, k]``, their mates.
       shards: the documents of one side, for their numbers and groups.
       gamma: positive scalar scale; a constant.
-      block_size: rows a block.
+      block_size: rows a tile, or rows and columns, as for `sweep.tile`.
       precision: of the matrix products, as for `precision.matmul`.
 
     Returns:
@@ -305,5 +303,5 @@ def all_pairs_logistic(left, right, shards: Shards, *, gamma, block_size: int | 
         return 0 * (jnp.sum(left) + jnp.sum(right))
     dtype = left.dtype
     total = _all_pairs(unit(left), unit(right), shards.ids, shards.groups, jnp.asarray(gamma, dtype), shards.mesh,
-                       _BLOCK_ROWS if block_size is None else block_size, checked(precision))
+                       block_size, checked(precision))
     return total / jnp.maximum(2 * shards.num_negatives.astype(dtype), 1)

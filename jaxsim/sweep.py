@@ -1,4 +1,4 @@
-"""Blocks of the all-pairs loss: some rows of the score matrix against some columns, without ever holding all scores.
+"""Tiles of the all-pairs loss: some rows of the score matrix against some columns, without ever holding all scores.
 
 `losses.all_pairs_logistic` sweeps all rows over all columns on one device; `sharding.all_pairs_logistic` sweeps the
 rows of each device over the columns of all, which go round.
@@ -12,10 +12,15 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxsim import checks
 from jaxsim.precision import matmul
 
 # Up to this scale exp(4 * gamma) is finite in float32, which the form with one exponential needs.
 _SHORT_GAMMA = 20.0
+# Rows and columns at a time. On a CPU the scores of a tile stay in its caches, while several passes go over them, and
+# so few rows of gradients are read and written for so many products; an accelerator wants large products.
+_CPU_TILE = 1024, 2048
+_ROWS = 256
 
 
 class Side(NamedTuple):
@@ -52,15 +57,43 @@ class Swept(NamedTuple):
     column_slopes: jax.Array | None
 
 
-def sweep(rows: Side, columns: Side, gamma, block_rows: int, *, with_grad: bool, padded: bool = False,
-          precision: str | None = None) -> Swept:
-    """Compares every row with every column of another pair, in both directions, a block of rows at a time.
+def tile(block_size: int | tuple[int, int] | None, num_columns: int) -> tuple[int, int]:
+    """Rows and columns of the score matrix that are held at once.
+
+    Args:
+      block_size: rows, or rows and columns; None for what suits the default device.
+      num_columns: columns that there are.
+
+    Returns:
+      ``(rows, columns)``. Unless given, columns are all of them on an accelerator.
+
+    Raises:
+      ValueError: for sizes below 1.
+
+    Example:
+      >>> tile((256, 512), 10_000)
+      (256, 512)
+      >>> tile(7, 100) in ((7, 2048), (7, 100))
+      True
+    """
+    rows, columns = block_size if isinstance(block_size, tuple) else (block_size, None)
+    cpu = jax.default_backend() == "cpu"
+    rows = (_CPU_TILE[0] if cpu else _ROWS) if rows is None else rows
+    columns = (_CPU_TILE[1] if cpu else max(num_columns, 1)) if columns is None else columns
+    for size in (rows, columns):
+        checks.expect(size >= 1, "block_size", "at least 1", size)
+    return rows, columns
+
+
+def sweep(rows: Side, columns: Side, gamma, block_size: int | tuple[int, int] | None = None, *, with_grad: bool,
+          padded: bool = False, precision: str | None = None) -> Swept:
+    """Compares every row with every column of another pair, in both directions, a tile at a time.
 
     Args:
       rows: ``n`` rows.
       columns: ``m`` columns.
       gamma: scalar scale.
-      block_rows: rows a block.
+      block_size: as for `tile`.
       with_grad: whether to sum the gradients too.
       padded: whether columns may be padding.
       precision: of the matrix products, as for `precision.matmul`.
@@ -71,12 +104,13 @@ def sweep(rows: Side, columns: Side, gamma, block_rows: int, *, with_grad: bool,
     Example:
       >>> eye = jnp.eye(2)
       >>> side = Side(eye, jnp.ones(2), jnp.arange(2), None)
-      >>> round(float(sweep(side, side, 1.0, 256, with_grad=False).total), 4)
+      >>> round(float(sweep(side, side, 1.0, with_grad=False).total), 4)
       1.253
     """
+    sizes = tile(block_size, columns.vectors.shape[0])
 
     def run(elementwise):
-        return lambda r, c, g: _sweep(r, c, g, block_rows, elementwise, with_grad, padded, precision)
+        return lambda r, c, g: _sweep(r, c, g, sizes, elementwise, with_grad, padded, precision)
 
     return jax.lax.cond(gamma <= _SHORT_GAMMA, run(_short), run(_careful), rows, columns, gamma)
 
@@ -119,39 +153,59 @@ def _apart(some, groups):
     return functools.reduce(jnp.logical_and, each)
 
 
-def _sweep(rows: Side, columns: Side, gamma, block_rows, elementwise, with_grad, padded, precision):
-    n, k = rows.vectors.shape
-    num_blocks = -(-n // block_rows)
-    size = -(-n // num_blocks)
+def _cut(side: Side, size: int) -> tuple[Side, int]:
+    """Blocks of about so many rows, ``[blocks, size, ...]``, and how many are padding, with ids of -1."""
+    n = side.ids.shape[0]
+    num_blocks = -(-n // size)
+    size = -(-n // max(num_blocks, 1))
     pad = num_blocks * size - n
 
     def blocks(array, fill=0):
         if array is None:
             return None
-        widths = ((0, pad), *((0, 0),) * (array.ndim - 1))
-        return jnp.pad(array, widths, constant_values=fill).reshape(num_blocks, size, *array.shape[1:])
+        if pad:
+            widths = ((0, pad), *((0, 0),) * (array.ndim - 1))
+            array = jnp.pad(array, widths, constant_values=fill)
+        return array.reshape(num_blocks, size, *array.shape[1:])
 
-    def step(carry, block):
-        total, d_columns, column_slopes = carry
-        keep = block.ids[:, None] != columns.ids[None, :]
+    return Side(blocks(side.vectors), blocks(side.own), blocks(side.ids, -1), blocks(side.groups)), pad
+
+
+def _sweep(rows: Side, columns: Side, gamma, sizes, elementwise, with_grad, padded, precision):
+    (n, k), m = rows.vectors.shape, columns.ids.shape[0]
+    (cut_rows, _), (cut_columns, pad) = _cut(rows, sizes[0]), _cut(columns, sizes[1])
+    padded = padded or pad > 0
+    zero = jnp.zeros((), rows.vectors.dtype)
+
+    def meet(carry, both, block):
+        """One tile: adds to the sums of its rows, and to those of its columns."""
+        total, d_block, row_slopes = carry
+        visited, sums = both
+        keep = block.ids[:, None] != visited.ids[None, :]
         if rows.groups is not None:
-            keep = keep & _apart(block.groups, columns.groups)
+            keep = keep & _apart(block.groups, visited.groups)
         keep = keep & (block.ids >= 0)[:, None]
         if padded:
-            keep = keep & (columns.ids >= 0)[None, :]
-        scores = matmul(block.vectors, columns.vectors.T, precision)
-        loss, slope_row, slope_column = elementwise(scores, block.own[:, None], columns.own[None, :], gamma, keep)
+            keep = keep & (visited.ids >= 0)[None, :]
+        scores = matmul(block.vectors, visited.vectors.T, precision)
+        loss, slope_row, slope_column = elementwise(scores, block.own[:, None], visited.own[None, :], gamma, keep)
         total = total + jnp.sum(loss)
         if not with_grad:
-            return (total, d_columns, column_slopes), None
+            return (total, None, None), None
         weight = slope_row + slope_column
-        d_columns = d_columns + matmul(weight.T, block.vectors, precision)
-        carry = (total, d_columns, column_slopes + jnp.sum(slope_column, axis=0))
-        return carry, (matmul(weight, columns.vectors, precision), jnp.sum(slope_row, axis=1))
+        carry = (total, d_block + matmul(weight, visited.vectors, precision), row_slopes + jnp.sum(slope_row, axis=1))
+        return carry, (sums[0] + matmul(weight.T, block.vectors, precision), sums[1] + jnp.sum(slope_column, axis=0))
 
-    start = (jnp.zeros((), rows.vectors.dtype), jnp.zeros_like(columns.vectors), jnp.zeros_like(columns.own))
-    cut = Side(blocks(rows.vectors), blocks(rows.own), blocks(rows.ids, -1), blocks(rows.groups))
-    (total, d_columns, column_slopes), out = jax.lax.scan(step, start, cut)
+    def step(carry, block):
+        total, sums = carry
+        start = (total, jnp.zeros_like(block.vectors), jnp.zeros_like(block.own)) if with_grad else (total, None, None)
+        (total, *found), sums = jax.lax.scan(lambda c, x: meet(c, x, block), start, (cut_columns, sums))
+        return (total, sums), tuple(found)
+
+    start = (jnp.zeros_like(cut_columns.vectors), jnp.zeros_like(cut_columns.own)) if with_grad else None
+    (total, sums), found = jax.lax.scan(step, (zero, start), cut_rows)
     if not with_grad:
         return Swept(total, None, None, None, None)
-    return Swept(total, out[0].reshape(-1, k)[:n], out[1].reshape(-1)[:n], d_columns, column_slopes)
+    (d_rows, row_slopes), (d_columns, column_slopes) = found, sums
+    return Swept(total, d_rows.reshape(-1, k)[:n], row_slopes.reshape(-1)[:n], d_columns.reshape(-1, k)[:m],
+                 column_slopes.reshape(-1)[:m])

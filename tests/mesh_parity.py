@@ -55,7 +55,7 @@ def main() -> None:
                 losses.all_pairs_logistic(terms.project(left, a), terms.project(right, a), gamma=gamma, groups=some)))
             shards = sharding.shard(left, mesh, groups=some), sharding.shard(right, mesh)
             many = jax.jit(jax.value_and_grad(lambda a, shards=shards, gamma=gamma: sharding.all_pairs_logistic(
-                *(sharding.project(side, a) for side in shards), shards[0], gamma=gamma, block_size=3)))
+                *(sharding.project(side, a) for side in shards), shards[0], gamma=gamma, block_size=(3, 2))))
             value, grad = one(weights)
             spread, spread_grad = many(sharding.replicate(weights, mesh))
             found[f"{name} {m}"] = [error(spread, value), error(spread_grad, grad)]

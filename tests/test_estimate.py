@@ -47,7 +47,7 @@ def test_memory_is_within_30_percent_of_the_compiled_program(m, v, k, words, mat
 
 
 def test_memory_of_the_history_is_what_the_optimiser_keeps():
-    training = estimate.Training(pairs=10, terms=50, dim=4, words=5, history_size=3)
+    training = estimate.Training(pairs=10, terms=50, dim=4, words=5, history_size=3, block_size=(16, 16))
     assert estimate.memory(training)["history"] == 2 * 3 * 50 * 4 * 4
     both = [estimate.memory(dataclasses.replace(training, pairs=10_000, devices=d)) for d in (1, 4)]
     assert both[1]["loss"] < both[0]["loss"] / 2 and both[1]["documents"] < both[0]["documents"] / 3

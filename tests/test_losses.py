@@ -57,7 +57,8 @@ def test_log_loss_of_a_cosine_outside_0_to_1_is_bounded():
 
 
 @pytest.mark.parametrize("gamma", [1.0, 10.0, 20.0, 25.0, 200.0])
-@pytest.mark.parametrize(("m", "block_size"), [(2, None), (7, 3), (7, 100), (13, 1), (12, 12)])
+@pytest.mark.parametrize(("m", "block_size"), [
+    (2, None), (7, 3), (7, 100), (13, 1), (12, 12), (13, (5, 3)), (12, (4, 6)), (7, (100, 2)), (5, (1, 1))])
 def test_all_pairs_logistic_and_its_gradient_match_the_loops(rng, m, block_size, gamma):
     left, right = rng.normal(size=(2, m, 3))
     right = right + left
@@ -73,7 +74,7 @@ def test_all_pairs_logistic_and_its_gradient_match_the_loops(rng, m, block_size,
 
 
 @pytest.mark.parametrize("gamma", [10.0, 50.0])
-@pytest.mark.parametrize("block_size", [None, 1, 3, 100])
+@pytest.mark.parametrize("block_size", [None, 1, 3, 100, (3, 2), (2, 4)])
 @pytest.mark.parametrize("columns", [1, 2, 3])
 def test_pairs_of_one_group_are_no_negatives_of_each_other(rng, block_size, gamma, columns):
     left, right = rng.normal(size=(2, 7, 3))
@@ -160,7 +161,7 @@ def test_no_gradient_flows_into_gamma(rng):
 
 
 def test_the_score_matrix_is_never_held():
-    m, k = 4_000, 8
+    m, k = 16_000, 8
     shape = jax.ShapeDtypeStruct((m, k), jnp.float32)
     used = value_and_grads.lower(shape, shape, 10.0).compile().memory_analysis().temp_size_in_bytes
     assert used < m * m * 4 / 3
@@ -172,6 +173,7 @@ def test_the_score_matrix_is_never_held():
     (jnp.ones(3), jnp.ones(3), {}, r"left: expected shape \[m, k\], got \(3,\)"),
     (jnp.ones((3, 2)), jnp.ones((4, 2)), {}, r"right: expected shape \(3, 2\) \(as left\), got \(4, 2\)"),
     (jnp.ones((3, 2)), jnp.ones((3, 2)), {"block_size": 0}, "block_size: expected at least 1, got 0"),
+    (jnp.ones((3, 2)), jnp.ones((3, 2)), {"block_size": (2, 0)}, "block_size: expected at least 1, got 0"),
 ])
 def test_bad_shapes_are_refused(left, right, options, message):
     with pytest.raises(ValueError, match=message):

@@ -48,7 +48,7 @@ class Data:
       beta: scalar, weight of the distance from the start.
       start: parameters at the start, ``A₀``.
       activation: elementwise function of the outputs, or None.
-      block_size: rows a block of `losses.all_pairs_logistic`, or None.
+      block_size: as for `losses.all_pairs_logistic`.
       groups: ``[m, c]`` integers: pairs that are equal in any column are no negatives of each other. None: all are.
       precision: of the matrix products of the loss, as for `precision.matmul`, or None.
     """
@@ -59,7 +59,7 @@ class Data:
     beta: jax.Array
     start: Sides
     activation: Callable | None = None
-    block_size: int | None = None
+    block_size: int | tuple[int, int] | None = None
     groups: jax.Array | None = None
     precision: str | None = None
 
@@ -221,7 +221,7 @@ def fit(
     activation: Callable | None = None,
     validate: Callable | None = None,
     patience: int | None = None,
-    block_size: int | None = None,
+    block_size: int | tuple[int, int] | None = None,
     checkpoint=None,
     checkpoint_every: int = 10,
     progress: bool = False,
@@ -253,7 +253,7 @@ def fit(
         is then scaled to outputs of root mean square 1, and `models.projection.encode` needs the same ``activation``.
       validate: function of params giving a score, higher is better; the best parameters are returned.
       patience: iterations without a better score before stopping.
-      block_size: rows a block of the streamed loss.
+      block_size: rows a tile of the streamed loss, or rows and columns, as for `sweep.tile`.
       checkpoint: folder for checkpoints; an existing one of the same problem is continued.
       checkpoint_every: iterations between checkpoints.
       progress: whether to show a bar on a terminal's stderr.

@@ -138,7 +138,7 @@ def _exportable(model: Model, to: str) -> tuple[str, ...]:
     checks.expect(to == "onnx" or model.activation == "none", "model.activation", "none (a table of word vectors has "
                   "no function after the average; onnx has)", model.activation)
     for language in model.languages:
-        checks.expect(text.tokenizer(language) is text.words, "model.languages",
+        checks.expect(text.tokenizer(language) is text.words, "model",
                       "languages whose words are runs of letters (this one's are cut otherwise)", language)
     words = model.vocabulary.terms
     wrong = next((word for word in words if text.words(word, lower=False) != [word]), None)

@@ -63,6 +63,11 @@ class Model:
         plain = not self.bilinear or self.activation == "none"
         checks.expect(plain, "activation", "none, for W = UᵀV + D", self.activation)
 
+    def __repr__(self) -> str:
+        """In short: the vocabulary and the weights are long."""
+        shape = "" if self.params is None else f", dim={self.dim}"
+        return f"Model(method={self.method!r}, terms={len(self.vocabulary)}{shape}, languages={self.languages})"
+
     @property
     def _sides(self) -> tuple[Projection, ...] | tuple[Bilinear, ...]:
         return model_parts.sides(self.params)
@@ -186,7 +191,7 @@ class Model:
         Raises:
           ValueError: for bare term weights and for W = UᵀV + D; `vectors`, `similarity` and `search` serve both.
         """
-        checks.expect(self.params is not None, "model", "one with a projection (or vectors, for term weights)",
+        checks.expect(self.params is not None, "model", "one with a projection (or search and similarity)",
                       f"bare term weights ({self.method})")
         checks.expect(not model_parts.has_diagonal(self.params), "model",
                       "one with a projection alone (or search and similarity)",

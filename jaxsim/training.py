@@ -122,11 +122,7 @@ def train(
                 rows, dev_pairs = {"train": np.flatnonzero(keep)}, pairs.take([])
     groups = np.stack(twins, axis=1)
     words = [[side[i] for i in rows["train"]] for side in sides]
-    vocabulary = text.Vocabulary.build(
-        [*words[0], *words[1]], drop_top=settings.drop_top, max_terms=settings.max_terms,
-        min_df=settings.min_df if len(rows["train"]) >= 100 else 1,
-    )  # fmt: skip
-    checks.expect(len(vocabulary) > 0, "pairs", "texts with words", "an empty vocabulary")
+    vocabulary = _vocabulary([*words[0], *words[1]], settings, min_df=settings.min_df if len(words[0]) >= 100 else 1)
     counts = tuple(text.counts(side, vocabulary) for side in words)
     del words, sides
     if settings.method == "tfidf":
@@ -140,7 +136,8 @@ def train(
     params, fit = None, None
     if fit_method is not None:
         k = min(settings.dim, m - 1, len(vocabulary) - 1)
-        checks.expect(k >= 1, "pairs", "at least two training pairs and two terms", f"{m} and {len(vocabulary)}")
+        checks.expect(k >= 1, "pairs, max_terms", "at least two training pairs and two terms",
+                      f"{m} and {len(vocabulary)}")  # fmt: skip
         if k < settings.dim:
             say(f"dimension {k}: {counted(m, 'training pair')} and {counted(len(vocabulary), 'term')} bear no more")
         weighted = tuple(_unit(untrained, side) for side in counts)
@@ -171,6 +168,16 @@ def train(
     return replace(model, training=told)
 
 
+def _vocabulary(documents: list, settings: Settings, *, min_df: int) -> text.Vocabulary:
+    """The terms to learn of, at least one."""
+    found = text.Vocabulary.build(documents, drop_top=settings.drop_top, max_terms=settings.max_terms, min_df=min_df)
+    rare = {"min_df": f" in {min_df} texts or more"} if min_df > 1 else {}
+    frequent = {"drop_top": f" beside the {settings.drop_top} most frequent"} if settings.drop_top else {}
+    checks.expect(len(found) > 0, ", ".join(["pairs", *rare, *frequent]),
+                  f"texts with words{''.join([*rare.values(), *frequent.values()])}", "an empty vocabulary")
+    return found
+
+
 def _graded(method: str, pairs: Pairs, grades, dev, dev_grades) -> np.ndarray | None:
     """The checked grades; None for methods that take none."""
     own = isinstance(dev, Pairs)
@@ -195,6 +202,10 @@ def _parts(pairs: Pairs, groups, keep: np.ndarray, dev, settings: Settings, say:
     if isinstance(dev, Pairs):
         checks.expect(dev.languages == pairs.languages, "dev", f"languages {pairs.languages} (as pairs)", dev.languages)
         checks.expect(len(dev) >= 2, "dev", "at least two pairs (one alone always finds its mate)", len(dev))
+        known = set(zip(pairs.left, pairs.right, strict=True))
+        both = sum(pair in known for pair in zip(dev.left, dev.right, strict=True))
+        if both:
+            say(f"{both:,} of the {len(dev):,} dev pairs trained on too: the dev score is not that of new pairs")
         return everything[0], dev
     checks.expect(isinstance(dev, int | float) and 0 <= dev < 1, "dev", "pairs, or a share in [0, 1)", dev)
     if dev == 0:
@@ -205,8 +216,8 @@ def _parts(pairs: Pairs, groups, keep: np.ndarray, dev, settings: Settings, say:
     salt = "" if settings.seed == 0 else str(settings.seed)
     chosen = splits.split(groups, pairs.ids, shares=(1 - dev, dev, 0.0), salt=salt, keep=keep)
     if not len(chosen["train"]) or len(chosen["dev"]) < 2:
-        say("no pairs held out: nearly all are near-duplicates of each other, which stay together; give dev pairs of "
-            "your own to stop and to measure by")
+        say(f"no pairs held out: a share of {dev:g}, near-duplicates kept together, leaves none to train on or fewer "
+            "than two to measure by; give another share, or dev pairs of your own")
         return everything
     return chosen, pairs.take(chosen["dev"])
 

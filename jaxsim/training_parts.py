@@ -109,13 +109,13 @@ def choice_of(settings: Settings) -> dict[str, Any]:
       settings: of a training.
 
     Returns:
-      ``method`` and ``identity``.
+      ``method``, ``identity`` and ``dim``.
 
     Example:
       >>> choice_of(Settings(method="ssi", identity=3.0))
-      {'method': 'ssi', 'identity': 3.0}
+      {'method': 'ssi', 'identity': 3.0, 'dim': 300}
     """
-    return {"method": settings.method, "identity": settings.identity}
+    return {"method": settings.method, "identity": settings.identity, "dim": settings.dim}
 
 
 def kept_choice(folder) -> dict[str, Any] | None:

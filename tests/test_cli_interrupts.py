@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 
+import filelock
 import pytest
 from command_line import OPCA, refused, run
 
@@ -38,8 +39,8 @@ def test_kill_9_in_the_middle_leaves_the_older_model_and_resume_goes_on(folder, 
     environment = {**os.environ, "JAX_ENABLE_X64": "1"}  # as in this process, so that its checkpoint fits
     assert subprocess.run([sys.executable, "-c", KILLED, *S2NET], env=environment).returncode == -9
     assert {path.name: path.read_bytes() for path in (folder / "model").iterdir()} == older
-    assert sorted(os.listdir("model.checkpoint")) == ["checkpoint.safetensors", "checkpoint.settings.json",
-                                                      "checkpoint.start"]
+    assert sorted(os.listdir("model.checkpoint")) == [
+        "checkpoint.lock", "checkpoint.safetensors", "checkpoint.settings.json", "checkpoint.start"]
     message = refused(capsys, *S2NET, "--resume", "--weighting", "tf")
     assert "checkpoint: expected a checkpoint of the same data, start and settings" in message
     load, resumed = checkpoints.load, []
@@ -56,6 +57,21 @@ def test_kill_9_in_the_middle_leaves_the_older_model_and_resume_goes_on(folder, 
     assert resumed == ["start", 20]
     assert Model.load("model").training["fit"]["steps"] == 33 and Model.load("model").method == "s2net"
     assert sorted(os.listdir()) == ["model", "pairs.tsv", "texts.txt"]
+
+
+def test_one_training_at_a_time_writes_a_folder(folder, capsys):
+    os.mkdir("model.checkpoint")
+    (folder / "model.checkpoint" / "checkpoint.safetensors").write_bytes(b"state")
+    with filelock.FileLock("model.checkpoint/checkpoint.lock"):
+        for more in ([], ["--resume"]):
+            message = refused(capsys, *S2NET, *more)
+            assert message == ("model.checkpoint: expected a training that no other process is at, got one that is "
+                               "running (give another --out)")  # fmt: skip
+        assert (folder / "model.checkpoint" / "checkpoint.safetensors").read_bytes() == b"state"
+        (folder / "blank.tsv").write_text("!\t?\n-\t.\n")
+        assert "--pairs: expected texts" in refused(capsys, *S2NET, "--out", "other", "--pairs", "blank.tsv")
+    assert not os.path.exists("other.checkpoint")
+    assert cli.main(S2NET) == 0 and not os.path.exists("model.checkpoint")
 
 
 @pytest.mark.programs

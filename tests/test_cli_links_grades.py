@@ -89,11 +89,12 @@ def test_ssi_goes_on_after_ctrl_c(folder, capsys, monkeypatch):
         patch.setattr(checkpoints, "save", stop)
         assert cli.main(words) == cli.INTERRUPTED
     assert "model.checkpoint: stopped here; the same command with --resume goes on" in capsys.readouterr().err
-    kept = "got one of --method ssi --identity 5 (without --resume it is deleted)"
-    refusals = {"--method ssi --identity 3": [*words, "--identity", "3"],
-                "--method ssi-sym --identity 5": [*words, "--method", "ssi-sym"],
-                "--method ssi without --identity": [*SSI, "--dev", "0.2", "--learning-rate", "0.1"],
-                "--method s2net": ["train", *SSI[1:5]]}  # fmt: skip
+    kept = "got one of --method ssi --dim 4 --identity 5 (without --resume it is deleted)"
+    refusals = {"--method ssi --dim 4 --identity 3": [*words, "--identity", "3"],
+                "--method ssi-sym --dim 4 --identity 5": [*words, "--method", "ssi-sym"],
+                "--method ssi --dim 4 without --identity": [*SSI, "--dev", "0.2", "--learning-rate", "0.1"],
+                "--method ssi --dim 7 --identity 5": [*words, "--dim", "7"],
+                "--method s2net --dim 300": ["train", *SSI[1:5]]}  # fmt: skip
     for choice, others in refusals.items():
         message = refused(capsys, *others, "--resume")
         assert message == f"model.checkpoint: expected a checkpoint of {choice}, {kept}"
@@ -183,7 +184,7 @@ def test_dev_grades_come_from_the_same_column(graded, capsys):
     ([*MSE, "--label", "1"], "graded.tsv, line 1: expected a number in the column '1'"),
     ([*MSE, "--pairs", "equal.tsv", "--label", "3"], "--label: expected at least two different grades, got 2 for eve"),
     ([*MSE, "--label", "3", "--dev", "equal.tsv"], "--dev: expected at least two different grades, got 2 for every"),
-    ([*SSI, "--pairs", "one.tsv"], "--pairs: expected at least two training pairs and two terms, got 1 and"),
+    ([*SSI, "--pairs", "one.tsv"], "--pairs, --max-terms: expected at least two training pairs and two terms, got"),
     ([*SSI, "--pairs", "same.tsv"], "--pairs: expected right texts that differ (a query's negatives are"),
     ([*SSI, "--identity", "-1"], "Invalid value for '--identity'"),
     ([*SSI, "--identity", "1e39"], "Invalid value for '--identity'"),

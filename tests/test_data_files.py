@@ -130,7 +130,7 @@ def test_catalogue_knows_every_loader_and_says_what_is_missing(tmp_path, monkeyp
         assert corpus.addresses.keys() <= corpus.files.keys()
         # What has no address says how it was made, and what has no checksum can at least be fetched.
         assert all(file in corpus.addresses or (corpus.packed and digest) for file, digest in corpus.files.items())
-    with pytest.raises(ValueError, match="corpus: expected one of classic_ir, crowdflower_search, .*, got 'wikipedia'"):
+    with pytest.raises(ValueError, match="name: expected one of classic_ir, crowdflower_search, .*, got 'wikipedia'"):
         catalogue.get("wikipedia")
     with pytest.raises(data.MissingCorpus, match=r"en\.jsonl\.xz: expected the corpus 'mdn' .*github\.com/mdn/content"):
         catalogue.find("mdn", "en.jsonl.xz", root=tmp_path)

@@ -125,7 +125,7 @@ def test_the_command_prints_both_ways_and_the_sooner(monkeypatch, capsys):
     sizes = ["--terms", "20000", "--dim", "1000", "--precision", "tf32"]
     assert cli.main(["estimate", "--pairs", "43380", *sizes, "--max-iter", "80", "--epochs", "7"]) == 0
     head, all_, batches, sooner = capsys.readouterr().out.splitlines()
-    assert head.split() == ["43,380", "pairs", "GB", "s", "an", "iteration", "minutes"]
+    assert head.split() == ["43,380", "pairs", "GB", "s", "a", "round", "minutes"]
     assert all_.startswith("all negatives") and batches.startswith("batches")
     assert sooner == "sooner: batches (80 iterations, or 7 epochs)"
     assert [(one.method, one.max_iter, one.precision) for one in asked] == [
@@ -140,7 +140,8 @@ def test_the_command_prints_both_ways_and_the_sooner(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(("arguments", "named"), [
-    ([], "--pairs"), (["--pairs", "1"], "--pairs"), (["--pairs", "9", "--terms", "10"], "--words: expected"),
+    ([], "--pairs"), (["--pairs", "1"], "--pairs"),
+    (["--pairs", "9", "--terms", "10", "--words", "11"], "--words: expected"),
     (["--pairs", "9", "--precision", "half"], "--precision"), (["--pairs", "9", "--method", "lsa"], "--method"),
     (["--pairs", "3", "--devices", "4"], "--devices: expected at most 3 (pairs to train on), got 4"),
     (["--pairs", "3000000000"], "--pairs: expected at most 2,147,483,646 (numbers of 32 bits), got 3,000,000,000"),

@@ -158,7 +158,7 @@ def test_what_has_no_address_says_what_to_get_and_where_to(server, tmp_path, mon
 
 
 def test_names_and_folders_that_are_not_there(server, tmp_path, monkeypatch):
-    with pytest.raises(ValueError, match="corpus: expected one of .*doc_pairs, .*, got 'wikipedia'"):
+    with pytest.raises(ValueError, match="name: expected one of .*doc_pairs, .*, got 'wikipedia'"):
         fetching.fetch("wikipedia", root=tmp_path)
     with pytest.raises(ValueError, match="file: expected one of one.txt, two.txt, got 'three.txt'"):
         fetching.address("small", "three.txt")

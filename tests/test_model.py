@@ -36,6 +36,11 @@ def test_encode_is_the_projection_of_the_weighted_counts(model, batch_size, weig
     np.testing.assert_array_equal(found[2], found[1])
 
 
+def test_a_model_is_shown_in_a_line(model):
+    assert repr(model) == "Model(method='s2net', terms=5, dim=4, languages=('en', 'en'))"
+    assert repr(Model(WORDS, None)) == "Model(method='unknown', terms=5, languages=('en', 'en'))"
+
+
 def test_one_text_none_and_unit_length(model):
     assert model.encode("cat").shape == (4,) and model.encode([]).shape == (0, 4)
     assert model.encode(one for one in ("cat", "dog")).shape == (2, 4)

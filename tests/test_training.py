@@ -146,7 +146,7 @@ def test_no_pairs_and_no_words_are_refused(corpus):
     [
         (["a b", "c d", "e f"], "no pairs held out: there are fewer than 20"),
         ([f"one and the same long text about gardens number {i}" for i in range(30)] + ["something else"],
-         "no pairs held out: nearly all are near-duplicates of each other"),
+         "no pairs held out: a share of 0.1, near-duplicates kept together, leaves none to train on or"),
         (["same words"] * 5 + ["others here"] * 2, "left out 5 pairs, equal to an earlier one"),
     ],
 )
@@ -157,6 +157,19 @@ def test_what_is_not_held_out_or_left_out_is_said(left, message):
     assert any(line.startswith(message) for line in said), said
     assert told["pairs"]["dev"] == 0 and told["dev"] == {}
     assert told["pairs"]["train"] == len(set(left))
+
+
+def test_rare_words_are_named_where_none_is_left():
+    texts = [f"once{i}" for i in range(120)]
+    given = pairs.make("rare", texts, texts, [f"other{i}" for i in range(120)], languages=("en", "en"))
+    with pytest.raises(ValueError, match=r"pairs, min_df: expected texts with words in 3 texts or more, got an empty"):
+        train(given, Settings(method="opca", min_df=3), dev=0)
+
+
+def test_dev_pairs_that_are_trained_on_are_counted(corpus):
+    said = []
+    train(corpus, Settings(method="log-tfidf"), dev=corpus.take([0, 1, 2]), say=said.append)
+    assert any(line.startswith("3 of the 3 dev pairs trained on too: the dev score") for line in said), said
 
 
 def test_one_dev_pair_is_refused(corpus):

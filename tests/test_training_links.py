@@ -143,7 +143,7 @@ def test_a_choice_before_the_first_iteration_binds_nobody(tmp_path):
     training_parts.keep_choice(folder, Settings(method="ssi"))
     (folder / "checkpoint.identity-3").mkdir()
     (folder / "checkpoint.identity-3" / "checkpoint.safetensors").write_bytes(b"")
-    assert training_parts.kept_choice(folder) == {"method": "ssi", "identity": None}
+    assert training_parts.kept_choice(folder) == {"method": "ssi", "identity": None, "dim": 300}
     for written in ("", "[1]"):
         (folder / "checkpoint.settings.json").write_text(written)
         assert training_parts.kept_choice(folder) == {}  # as of an earlier version
@@ -205,8 +205,8 @@ def test_a_stopped_training_goes_on_bit_for_bit(corpus, tmp_path, monkeypatch, m
 
 
 @pytest.mark.parametrize(("left", "right", "message"), [
-    (["one pair"], ["its mate"], "pairs: expected at least two training pairs and two terms, got 1 and 4"),
-    (["the same"] * 30, ["its mate"] * 30, "pairs: expected at least two training pairs and two terms, got 1"),
+    (["one pair"], ["its mate"], "pairs, max_terms: expected at least two training pairs and two terms, got 1 and 4"),
+    (["the same"] * 30, ["its mate"] * 30, "pairs, max_terms: expected at least two training pairs and two terms, got"),
     ([f"question{i}" for i in range(30)], ["yes"] * 30, "pairs: expected right texts that differ .*, got all alike"),
     (["why"] * 30, [f"answer{i}" for i in range(30)], "pairs: expected a left text to which some right text does not"),
     ([""] * 30, [f"answer{i}" for i in range(30)], "pairs: expected a pair with known words on both sides, got none"),

@@ -23,7 +23,8 @@ def estimate(
         help="As for train: one matrix for both sides, or one a side.")] = Estimated.S2NET,  # fmt: skip
     terms: Annotated[int, typer.Option(min=1, help="Terms of the vocabulary.")] = 50_000,
     dim: Annotated[int, typer.Option(min=1, help="Length of the vectors.")] = 300,
-    words: Annotated[float, typer.Option(help="Distinct known terms a text has, on average.")] = 96,
+    words: Annotated[float | None, typer.Option(
+        help="Distinct known terms a text has, on average; 96, or all there are, unless given.")] = None,  # fmt: skip
     max_iter: Annotated[int, typer.Option(min=1, help="Iterations on all negatives.")] = 100,
     epochs: Annotated[int, typer.Option(min=1, help="Epochs on batches.")] = 40,
     batch_size: Annotated[int, typer.Option(min=2, help="Pairs a batch.")] = 256,
@@ -35,11 +36,13 @@ def estimate(
     """Estimate memory and time of S2Net, on all negatives and on those of a batch.
 
     Memory is counted; seconds come from rates that are measured here, in a few seconds, on the device that a training
-    would take. Which of the two is worth its time, a development set says.
+    would take. A round is an iteration on all negatives, or an epoch on batches. Which of the two is worth its time, a
+    development set says.
     """
     from jaxsim import estimate as room
     from jaxsim.checks import counted
 
+    words = min(96, terms) if words is None else words
     common = {"pairs": pairs, "terms": terms, "dim": dim, "words": words, "precision": precision and str(precision),
               "matrices": 2 if method == Estimated.S2NET_2 else 1}
     # Both are checked before anything is measured.
@@ -52,14 +55,14 @@ def estimate(
     if json:
         show_json({**found, "sooner": sooner})
         return
-    shown = {name: {"GB": row["bytes"] / 1e9, "s an iteration": row["seconds an iteration"],
+    shown = {name: {"GB": row["bytes"] / 1e9, "s a round": row["seconds a round"],
                     "minutes": row["seconds"] / 60} for name, row in found.items()}  # fmt: skip
     rounds = f"{counted(max_iter, 'iteration')}, or {counted(epochs, 'epoch')}"
     show_result({f"{pairs:,} pairs": shown, "sooner": f"{sooner} ({rounds})"})
 
 
 def _row(room, training) -> dict[str, float]:
-    """Bytes, and seconds of one iteration (or epoch) and of all."""
+    """Bytes, and seconds of one round (an iteration, or an epoch) and of all."""
     time = room.seconds(training, room.measure(training))
-    return {"bytes": room.memory(training)["total"], "seconds an iteration": time["iteration"],
+    return {"bytes": room.memory(training)["total"], "seconds a round": time["iteration"],
             "seconds": time["total"]}  # fmt: skip

@@ -78,8 +78,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status = _TYPERS
     except Exception as error:
         interrupt, message = _interrupt(error), _message(error)
-        if message is not None and isinstance(error, ValueError):
+        if message is not None and isinstance(error, ValueError | OSError):
             message = called(message, _options_of(words))
+        if message is not None and hasattr(error, "param"):
+            message += _given(error.param, words)
         if debug or (message is None and interrupt is None):
             raise
         say(f"jaxsim: {message}" if interrupt is None else interruption(interrupt))
@@ -114,6 +116,16 @@ def _options_of(words: Sequence[str]) -> dict[str, str]:
     found |= {argument: option for argument, option in _OTHERWISE.items() if option in found.values()}
     values = {word.split("=")[-1] for word in words}  # a file may be called as an argument is
     return {argument: option for argument, option in found.items() if argument not in values}
+
+
+def _given(param, words: Sequence[str]) -> str:
+    """What came in place of a number, which Typer does not say of one out of its range."""
+    for option in getattr(param, "opts", ()):
+        for word, following in zip(words, [*words[1:], ""], strict=True):
+            if word == option or word.startswith(f"{option}="):
+                value = following if word == option else word.partition("=")[2]
+                return f", got {value}"
+    return ""
 
 
 def _interrupt(error: BaseException | None) -> KeyboardInterrupt | None:

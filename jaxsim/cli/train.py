@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -18,6 +20,7 @@ from jaxsim.cli.program import app
 
 Method = StrEnum("Method", {name.upper().replace("-", "_"): name for name in train_options.METHODS})
 Precision = StrEnum("Precision", {name.upper(): name for name in ("float32", "tf32", "bfloat16")})
+_LOCK = "checkpoint.lock"
 Weighting = StrEnum("Weighting", {name.upper(): name for name in ("log_tf_idf", "tf_idf", "tf")})
 
 
@@ -106,22 +109,28 @@ def train(
         all_negatives=all_negatives, precision=precision and str(precision), devices=devices, shard_terms=shard_terms,
         identity=identity, learning_rate=learning_rate,
     )  # fmt: skip
-    checkpoint = _checkpoint(out, resume, settings) if method in train_options.ITERATED else None
-    try:
-        model = training.train(read, settings, dev=held_out[0] if held_out else share, grades=grades,
-                               dev_grades=dev_grades[0] if dev_grades else None, checkpoint=checkpoint, progress=True,
-                               say=say)  # fmt: skip
-        model = replace(model, training={**model.training, "command": _command(context)})
-        with naming(out):
-            model.save(out)
-    except KeyboardInterrupt as error:
-        if checkpoint is not None and training_parts.kept_choice(checkpoint) is not None:
-            explain(error, f"{checkpoint}: stopped here; the same command with --resume goes on")
-        explain(error, nothing_written(out))
-        raise
-    if checkpoint is not None and checkpoint.is_dir():
-        shutil.rmtree(checkpoint)
+    checkpoint = _checkpoint(out) if method in train_options.ITERATED else None
+    with contextlib.nullcontext() if checkpoint is None else _held(checkpoint):
+        if checkpoint is not None:
+            _begin(checkpoint, resume, settings)
+        try:
+            model = training.train(read, settings, dev=held_out[0] if held_out else share, grades=grades,
+                                   dev_grades=dev_grades[0] if dev_grades else None, checkpoint=checkpoint,
+                                   progress=True, say=say)  # fmt: skip
+            model = replace(model, training={**model.training, "command": _command(context)})
+            with naming(out):
+                model.save(out)
+        except KeyboardInterrupt as error:
+            if checkpoint is not None and training_parts.kept_choice(checkpoint) is not None:
+                explain(error, f"{checkpoint}: stopped here; the same command with --resume goes on")
+            explain(error, nothing_written(out))
+            raise
+        if checkpoint is not None:
+            _empty(checkpoint)
     told = model.training["dev"]
+    scores = model.training.get("history", {}).get("validation")
+    if scores and method in training.S2NET and max(scores) <= scores[0]:
+        say("no step finds held-out pairs better than the start: the model is that start, of OPCA")
     score = "spearman" if graded else "mrr"
     if model.params is not None and told and told[score] < told[f"untrained_{score}"]:
         what = "grades of held-out pairs are foretold" if graded else "held-out pairs find each other"
@@ -141,24 +150,60 @@ def _share(dev: str) -> float | None:
         return None
 
 
-def _checkpoint(out: Path, resume: bool, settings) -> Path:
-    """The folder of checkpoints, empty unless training is to go on."""
-    from jaxsim import checks, training_parts
+def _checkpoint(out: Path) -> Path:
+    """The folder of checkpoints."""
+    from jaxsim import checks
 
     folder = out.absolute().with_name(f"{out.absolute().name}.checkpoint")
     folder = Path(os.path.relpath(folder)) if not out.is_absolute() else folder
     others = [path.name for path in folder.iterdir() if not path.name.startswith(("checkpoint.", ".write-test-"))
               ] if folder.is_dir() else []  # fmt: skip
     checks.expect(not others, str(folder), "a folder of checkpoints", f"one with {others[:1]}")
+    return folder
+
+
+@contextlib.contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    """Keeps other trainings out of a folder of checkpoints, which is made; an empty one is removed after that."""
+    import filelock
+
+    folder.mkdir(exist_ok=True)
+    lock = filelock.FileLock(folder / _LOCK)
+    try:
+        lock.acquire(timeout=0)
+    except filelock.Timeout:
+        raise ValueError(f"{folder}: expected a training that no other process is at, got one that is running "
+                         "(give another --out)") from None
+    try:
+        yield
+    finally:
+        lock.release()
+        if {path.name for path in folder.iterdir()} <= {_LOCK}:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _empty(folder: Path) -> None:
+    """Deletes what a folder of checkpoints holds, all but the lock."""
+    for path in folder.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.name != _LOCK:
+            path.unlink()
+
+
+def _begin(folder: Path, resume: bool, settings) -> None:
+    """Empties a folder of checkpoints unless training is to go on."""
+    from jaxsim import training_parts
+    from jaxsim.checks import expect
+
     if resume:
         choice, kept = training_parts.choice_of(settings), training_parts.kept_choice(folder)
-        checks.expect(kept in (None, choice), str(folder), f"a checkpoint of {_chosen(choice)}",
+        expect(kept in (None, choice), str(folder), f"a checkpoint of {_chosen(choice)}",
                       f"one of {_chosen(kept or {})} (without --resume it is deleted)")
         say(f"{folder}: no finished iteration there, starting anew" if kept is None else f"{folder}: going on from it")
-    elif folder.is_dir():
+    elif {path.name for path in folder.iterdir()} - {_LOCK}:
         say(f"{folder}: deleted, starting anew (--resume would have gone on from it)")
-        shutil.rmtree(folder)
-    return folder
+        _empty(folder)
 
 
 def _chosen(choice: dict) -> str:
@@ -167,7 +212,8 @@ def _chosen(choice: dict) -> str:
         return "an earlier version"
     method, identity = choice.get("method"), choice.get("identity")
     given = f" --identity {identity:g}" if identity is not None else ""
-    return f"--method {method}" + (given or " without --identity" * (method in train_options.SSI))
+    return f"--method {method} --dim {choice.get('dim')}" + (
+        given or " without --identity" * (method in train_options.SSI))
 
 
 def _command(context: typer.Context) -> str:

@@ -202,7 +202,7 @@ def get(name: str) -> Corpus:
       >>> get("mdn").licence
       'CC BY-SA 2.5, Mozilla Contributors; code samples CC0 or MIT'
     """
-    checks.expect(name in CORPORA, "corpus", f"one of {', '.join(sorted(CORPORA))}", repr(name))
+    checks.expect(name in CORPORA, "name", f"one of {', '.join(sorted(CORPORA))}", repr(name))
     return CORPORA[name]
 
 

@@ -76,11 +76,14 @@ def opened(source: str | os.PathLike) -> Iterator[IO[bytes]]:
 
     Raises:
       OSError: if the file cannot be opened.
+      ValueError: if standard input is closed.
     """
     if source != STDIN:
         with _OPENERS.get(Path(source).suffix.lower(), open)(source, "rb") as file:
             yield file
         return
+    if sys.stdin is None:
+        raise ValueError("standard input: expected an open one, got one that is closed")
     if sys.stdin.isatty():
         print("reading standard input (end with Ctrl-D) …", file=sys.stderr, flush=True)
     stream = sys.stdin.buffer

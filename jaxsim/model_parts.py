@@ -267,7 +267,7 @@ def card(model: Any) -> str:
       Markdown.
     """
     shown = {name: value for name, value in model.training.items() if name != "history"}  # as long as the training
-    told = "\n".join(f"- {name}: {value}" for name, value in shown.items()) or "- not recorded"
+    told = "\n".join(f"- {name}: {_words(value)}" for name, value in shown.items()) or "- not recorded"
     call = 'model.encode(["a text", "another"])'
     if model.two_sided:
         call = 'model.encode_query(["a text"])  # and encode_document for the other side'
@@ -290,3 +290,10 @@ def card(model: Any) -> str:
         'model.similarity("a text", "another")\n```\n\n'
         f"## Training\n\n{told}\n"
     )
+
+
+def _words(value: Any) -> str:
+    """A value for people: of a mapping, what was given."""
+    if not isinstance(value, Mapping):
+        return str(value)
+    return ", ".join(f"{name} {_words(one)}" for name, one in value.items() if one is not None) or "none"

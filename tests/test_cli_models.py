@@ -301,6 +301,14 @@ def test_a_closed_standard_input_is_one_line(trained, folder, capsys, monkeypatc
     assert message in refused(capsys, "encode", "--model", trained)
 
 
+def test_search_prints_nothing_that_a_terminal_obeys(folder, trained, capsys):
+    (folder / "odd.jsonl").write_text(json.dumps({"text": f"{RIGHT[0]}\x1b[2J\x07\r\n\x9b1m 👩\u200d🔬"}) + "\n")
+    words = ["search", "--model", trained, "--documents", "odd.jsonl", "--column", "text", "--query", RIGHT[0]]
+    (line,) = run(capsys, *words, "--k", 1).splitlines()
+    assert line.endswith(f"\t{RIGHT[0]} [2J    1m 👩\u200d🔬")
+    assert "\\u001b[2J" in run(capsys, *words, "--k", 1, "--json")
+
+
 def test_a_first_row_that_may_name_columns_is_told(folder, trained, capsys):
     rows = "".join(f"{a}\t{b}\n" for a, b in zip(LEFT, RIGHT, strict=True))
     (folder / "named.tsv").write_text(f"headline\tbody\n{rows}")

@@ -88,7 +88,7 @@ def test_a_saved_model_is_the_same_bit_for_bit_and_tells_its_training(model, tmp
     np.testing.assert_array_equal(again.encode(TEXTS), told.encode(TEXTS))
     assert again.training == told.training and again.method == "s2net" and again.activation == "tanh"
     card = (tmp_path / "m" / io.CARD).read_text()
-    assert "s2net, 4 dimensions" in card and "'mrr': 0.5" in card and "history" not in card
+    assert "s2net, 4 dimensions" in card and "- dev: mrr 0.5" in card and "history" not in card
 
 
 def test_projections_from_the_rooms_below_agree(model):

@@ -81,7 +81,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if message is not None and isinstance(error, ValueError | OSError):
             message = called(message, _options_of(words))
         if message is not None and hasattr(error, "param"):
-            message += _given(error.param, words)
+            given = _given(error.param, words)
+            message += f", got {given}" if given and given not in message else ""
         if debug or (message is None and interrupt is None):
             raise
         say(f"jaxsim: {message}" if interrupt is None else interruption(interrupt))
@@ -119,12 +120,11 @@ def _options_of(words: Sequence[str]) -> dict[str, str]:
 
 
 def _given(param, words: Sequence[str]) -> str:
-    """What came in place of a number, which Typer does not say of one out of its range."""
+    """What came for an option, which Typer does not say of a number out of its range; nothing if it was not given."""
     for option in getattr(param, "opts", ()):
         for word, following in zip(words, [*words[1:], ""], strict=True):
             if word == option or word.startswith(f"{option}="):
-                value = following if word == option else word.partition("=")[2]
-                return f", got {value}"
+                return following if word == option else word.partition("=")[2]
     return ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,6 +17,8 @@ from jaxsim.cli.use import load, rounded, texts_of
 if TYPE_CHECKING:
     from jaxsim.index import Index
     from jaxsim.model import Model
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 @app.command(epilog="\b\nExample, one document a line:\n"
@@ -136,4 +139,5 @@ def _columns(rows: Iterable[tuple[int, str]]) -> tuple[list[str], list[int]]:
 
 
 def _one_line(text: str) -> str:
-    return text.replace("\r", " ").replace("\n", " ")
+    """A text without what a terminal would obey."""
+    return _CONTROL.sub(" ", text)

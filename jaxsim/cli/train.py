@@ -170,7 +170,8 @@ def _held(folder: Path) -> Iterator[None]:
     folder.mkdir(exist_ok=True)
     lock = filelock.FileLock(folder / _LOCK)
     try:
-        lock.acquire(timeout=0)
+        with contextlib.suppress(NotImplementedError):  # of file systems without locks
+            lock.acquire(timeout=0)
     except filelock.Timeout:
         raise ValueError(f"{folder}: expected a training that no other process is at, got one that is running "
                          "(give another --out)") from None
@@ -178,7 +179,7 @@ def _held(folder: Path) -> Iterator[None]:
         yield
     finally:
         lock.release()
-        if {path.name for path in folder.iterdir()} <= {_LOCK}:
+        if folder.is_dir() and {path.name for path in folder.iterdir()} <= {_LOCK}:
             shutil.rmtree(folder, ignore_errors=True)
 
 

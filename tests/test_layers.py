@@ -22,7 +22,7 @@ ROOMS = (
     (3, {"pairs"}),
     (3, {"optim", "checkpoints"}),
     (3, {"retrieval", "scorers"}),
-    (3, {"metrics", "curves", "significance", "corrections"}),
+    (3, {"metrics", "curves", "significance", "corrections", "resampling"}),
     (4, {"models"}),
     (4, {"corpus", "corpus_build", "corpus_words"}),
     (5, {"methods"}),

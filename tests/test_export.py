@@ -210,7 +210,7 @@ def test_one_projection_for_two_languages_is_one_folder(polyglot, tmp_path):
 
 def test_an_older_export_is_replaced_whole_and_nothing_else(polyglot, two_sided, tmp_path):
     out = tmp_path / "out"
-    for to in ("sentence-transformers", "onnx", "word2vec"):
+    for to in ("sentence-transformers", "word2vec"):
         export.export(two_sided, to, out)
     export.export(polyglot, "word2vec", out)
     assert sorted(path.name for path in out.iterdir()) == ["README.md", export.MARKER, "vectors.txt"]

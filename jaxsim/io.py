@@ -149,6 +149,9 @@ def _beside(folder: Path, marker: str, argument: str, what: str) -> Path:
     checks.expect(not others, argument, f"nothing in {folder} but the older {what} (it would be lost)",
                   ", ".join(others[:3]) + ", …" * (len(others) > 3))  # fmt: skip
     place = folder.resolve()
+    here = Path.cwd()
+    checks.expect(place != here and place not in here.parents, argument,
+                  "a folder other than the working one (it would be another after that)", folder)  # fmt: skip
     place.parent.mkdir(parents=True, exist_ok=True)
     return Path(tempfile.mkdtemp(dir=place.parent, prefix=f".{place.name}.", suffix=".part"))
 

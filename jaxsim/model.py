@@ -133,6 +133,7 @@ class Model:
         """
         checks.positive_int(batch_size, "batch_size")
         checks.expect(not isinstance(texts, str), "texts", "a list of strings", "one string")
+        checks.expect(isinstance(texts, Iterable), "texts", "a list of strings", type(texts).__name__)
         dense, sparse = self._parts(list(texts), side, batch_size)
         return Vectors(None if dense is None else jnp.asarray(dense),
                        None if sparse is None else terms.from_scipy(sparse))

@@ -67,6 +67,16 @@ def test_files_of_others_in_a_model_folder_are_not_lost(tmp_path, names):
     assert io.load(save(place, config={"dim": 4}))[1]["dim"] == 4 and os.listdir(tmp_path) == ["model"]
 
 
+def test_the_working_folder_is_not_taken_from_under_anybody(tmp_path, monkeypatch):
+    (tmp_path / "model").mkdir()
+    monkeypatch.chdir(tmp_path / "model")
+    for out in (".", tmp_path / "model", "../model"):
+        with pytest.raises(ValueError, match="out: expected a folder other than the working one .*, got"):
+            save(out)
+    monkeypatch.chdir(tmp_path)
+    assert save("model").name == "model" and io.load("model")[1]["dim"] == 3
+
+
 @pytest.mark.parametrize("files", [3, None, ["notes.md"]])
 def test_a_marker_says_which_files_are_ours(tmp_path, files):
     place = tmp_path / "export"

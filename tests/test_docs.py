@@ -96,7 +96,7 @@ def test_train_on_your_pairs(shell):
     figures = set(shown[7].split())
     assert "ssi" in shown[8] and len(searched(after_training(shown[8]))) == 3
     assert "s2net-mse" in shown[9] and re.search(r"^spearman +0\.[1-9]", shown[9], re.MULTILINE)
-    assert figures == {f"figures/{path.name}" for path in (work / "figures").iterdir()} and len(figures) == 3
+    assert figures == {f"figures/{path.name}" for path in (work / "figures").iterdir()} and len(figures) == 4
 
 
 @pytest.mark.pages

@@ -11,10 +11,7 @@ import itertools
 import json
 import os
 import shutil
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +20,7 @@ from tqdm import tqdm
 
 from jaxsim import checks, tokens
 from jaxsim.corpus import CONFIG, DF, FORMAT, VOCABULARY, Corpus, read, shard_file
-from jaxsim.corpus_words import Counted, count, digest, start_worker
+from jaxsim.corpus_words import counted, digest
 
 _BATCH = 4_000  # documents that one worker counts at once
 _READING, _PLAN = "reading", "plan.json"
@@ -227,7 +224,7 @@ def _read(reading: Path, stream: Iterator, words: _Words, languages: Sequence[st
         for kept in (parts, new, digests):
             kept.clear()
 
-    for last, found in _counted(batches, languages, workers):
+    for last, found in counted(batches, languages, workers):
         numbers, unseen = words.add(found.words)
         new.extend(unseen)
         digests.append(found.digest)
@@ -265,37 +262,6 @@ def _skip(reading: Path, number: int, told: dict, batches: Iterator, words: _Wor
         side += 1
     words.prune()
     return told["docs"]
-
-
-def _counted(batches: Iterator[tuple[bool, list]], languages: Sequence[str], workers: int
-             ) -> Iterator[tuple[bool, Counted]]:
-    """Batches counted in order, a few ahead in other processes.
-
-    This process is one of the workers: it counts while the others start, and whenever they have enough to do.
-    """
-    if workers == 1:
-        for last, batch in batches:
-            yield last, count(batch, languages)
-        return
-    others = workers - 1
-    with ProcessPoolExecutor(others, mp_context=get_context("spawn"), initializer=start_worker) as pool:
-        waiting: deque[tuple[bool, Future]] = deque()
-        started = pool.submit(os.getpid)
-        try:
-            for last, batch in batches:
-                if started.done() and sum(not future.done() for _, future in waiting) < 2 * others:
-                    waiting.append((last, pool.submit(count, batch, languages)))
-                else:
-                    waiting.append((last, Future()))
-                    waiting[-1][1].set_result(count(batch, languages))
-                while waiting and (waiting[0][1].done() or len(waiting) > 4 * workers):
-                    ready, future = waiting.popleft()
-                    yield ready, future.result()
-            while waiting:
-                ready, future = waiting.popleft()
-                yield ready, future.result()
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _finish(folder: Path, reading: Path, words: _Words, sizes: list[int], plan: dict) -> None:

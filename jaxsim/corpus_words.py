@@ -1,4 +1,4 @@
-"""Words of many texts counted at once: what the worker processes of `corpus_build` do, without loading JAX."""
+"""Words of many texts counted at once, by several processes in turn: the workers of `corpus_build`, without JAX."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import hashlib
 import os
 import signal
 import threading
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
 from itertools import chain, compress, islice
-from multiprocessing import parent_process
+from multiprocessing import get_context, parent_process
 from typing import NamedTuple
 
 import numpy as np
@@ -145,3 +146,46 @@ def start_worker() -> None:
     parent = parent_process()
     if parent is not None:
         threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
+
+
+def counted(batches: Iterator[tuple[bool, list]], languages: Sequence[str], workers: int
+             ) -> Iterator[tuple[bool, Counted]]:
+    """Batches counted in order, a few ahead in other processes.
+
+    This process is one of the workers: it counts while the others start, and whenever they have enough to do.
+
+    Args:
+      batches: documents of each, with anything that is to go with them.
+      languages: code of each side.
+      workers: processes, this one among them.
+
+    Yields:
+      What went with each batch, and its `Counted`.
+
+    Example:
+      >>> [(last, found.words) for last, found in counted(iter([(False, [("a b",)]), (True, [("c",)])]), ("en",), 1)]
+      [(False, ['a', 'b']), (True, ['c'])]
+    """
+    if workers == 1:
+        for last, batch in batches:
+            yield last, count(batch, languages)
+        return
+    others = workers - 1
+    with ProcessPoolExecutor(others, mp_context=get_context("spawn"), initializer=start_worker) as pool:
+        waiting: deque[tuple[bool, Future]] = deque()
+        started = pool.submit(os.getpid)
+        try:
+            for last, batch in batches:
+                if started.done() and sum(not future.done() for _, future in waiting) < 2 * others:
+                    waiting.append((last, pool.submit(count, batch, languages)))
+                else:
+                    waiting.append((last, Future()))
+                    waiting[-1][1].set_result(count(batch, languages))
+                while waiting and (waiting[0][1].done() or len(waiting) > 4 * workers):
+                    ready, future = waiting.popleft()
+                    yield ready, future.result()
+            while waiting:
+                ready, future = waiting.popleft()
+                yield ready, future.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)

@@ -66,7 +66,7 @@ def test_workers_change_nothing(tmp_path, pairs, monkeypatch):
             return future
 
     monkeypatch.setattr("jaxsim.corpus_build._BATCH", 100)
-    monkeypatch.setattr("jaxsim.corpus_build.ProcessPoolExecutor", Waiting)
+    monkeypatch.setattr("jaxsim.corpus_words.ProcessPoolExecutor", Waiting)
     one, two = (build(tmp_path / str(n), pairs, shard_docs=250, workers=n) for n in (1, 2))
     same(two, pairs, drop_top=0, max_terms=50_000, min_df=2)
     for path in sorted((tmp_path / "1").iterdir()):
@@ -74,7 +74,7 @@ def test_workers_change_nothing(tmp_path, pairs, monkeypatch):
     assert len(one.sides[0].shards) == 3 and handed
 
 
-def test_few_documents_are_counted_before_another_process_is_there(tmp_path, pairs):
+def test_more_workers_than_batches_change_nothing(tmp_path, pairs):
     same(build(tmp_path, pairs, workers=4), pairs, drop_top=0, max_terms=50_000, min_df=2)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import reference_models as reference
 
-from jaxsim import losses
+from jaxsim import losses, sweep
 
 
 def _all_pairs(left, right, gamma, groups=None, block_size=None):
@@ -167,6 +167,13 @@ def test_the_score_matrix_is_never_held():
     assert used < m * m * 4 / 3
     smaller = value_and_grads.lower(shape, shape, 10.0, block_size=32).compile().memory_analysis().temp_size_in_bytes
     assert smaller < used / 3
+
+
+@pytest.mark.parametrize(("backend", "sizes"), [("cpu", (1024, 2048)), ("gpu", (256, 43_380)), ("tpu", (256, 43_380))])
+def test_an_accelerator_compares_rows_with_all_columns(monkeypatch, backend, sizes):
+    monkeypatch.setattr(jax, "default_backend", lambda: backend)
+    assert sweep.tile(None, 43_380) == sizes
+    assert sweep.tile(4_096, 43_380) == (4_096, sizes[1]) and sweep.tile((3, 5), 43_380) == (3, 5)
 
 
 @pytest.mark.parametrize(("left", "right", "options", "message"), [

@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             message = called(message, _options_of(words))
         if message is not None and hasattr(error, "param"):
             given = _given(error.param, words)
-            message += f", got {given}" if given and given not in message else ""
+            message += f", got {given}" if given and repr(given) not in message else ""
         if debug or (message is None and interrupt is None):
             raise
         say(f"jaxsim: {message}" if interrupt is None else interruption(interrupt))

@@ -117,7 +117,7 @@ def rows(model: Model) -> tuple[np.ndarray, ...]:
       model: one with a projection or a pair of them.
 
     Returns:
-      One ``[num_terms, dim]`` float32 array a projection, queries first.
+      One ``[num_terms, dim]`` float32 array a projection, queries first; n-grams of unseen words have none.
 
     Example:
       >>> words = text.Vocabulary(("cat", "dog"), np.array([1, 2]), 4)
@@ -127,7 +127,8 @@ def rows(model: Model) -> tuple[np.ndarray, ...]:
     once = sp.identity(len(model.vocabulary), np.float32, "csr")
     weights = WEIGHTINGS[model.weighting](once, model.vocabulary.df, model.vocabulary.num_docs).diagonal()
     sides = (model.params,) if isinstance(model.params, Projection) else model.params
-    return tuple(np.asarray(side.weights, np.float32) * weights[:, None].astype(np.float32) for side in sides)
+    weights = weights[:, None].astype(np.float32)
+    return tuple(np.asarray(side.weights, np.float32)[: len(weights)] * weights for side in sides)
 
 
 def _exportable(model: Model, to: str) -> tuple[str, ...]:

@@ -23,9 +23,9 @@ from safetensors.numpy import save as bytes_from_tensors
 
 from jaxsim import checks
 
-FORMAT = 2
-"""Newest version of the folder's layout, of bilinear models. Readers take it and older ones; what 1 can hold is still
-written as 1, for older readers."""
+FORMAT = 3
+"""Newest version of the folder's layout: 2 of bilinear models, 3 of n-grams. Readers take it and older ones; what 1 can
+hold is still written as 1, for older readers."""
 
 _LITTER = (".DS_Store", "Thumbs.db", "desktop.ini")  # that file managers leave
 CONFIG, TENSORS, VOCABULARY, CARD = "config.json", "model.safetensors", "vocabulary.json", "README.md"

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from jaxsim import checks, io, model_parts, retrieval, terms, text, vectors
 from jaxsim.models.bilinear import Bilinear
 from jaxsim.models.projection import Projection
+from jaxsim.subwords import Subwords, slots
 from jaxsim.vectors import Vectors
 
 WEIGHTINGS: dict[str, Callable[..., sp.csr_matrix]] = {
@@ -42,6 +43,7 @@ class Model:
       method: what it was trained by, for people.
       training: counts, settings, dev metric, command and history of the training, for people; JSON-compatible.
       strongest: terms of a text that the low-rank part of W sees at most; None for all. Of `Bilinear` alone.
+      subwords: n-grams of the words that the vocabulary does not hold, the last rows of a projection; or None.
     """
 
     vocabulary: text.Vocabulary
@@ -52,13 +54,14 @@ class Model:
     method: str = "unknown"
     training: dict[str, Any] = field(default_factory=dict)
     strongest: int | None = None
+    subwords: Subwords | None = None
 
     def __post_init__(self):
         """Checks that the parts fit each other."""
         checks.expect(self.weighting in WEIGHTINGS, "weighting", f"one of {', '.join(WEIGHTINGS)}", self.weighting)
         checks.expect(self.activation in ACTIVATIONS, "activation", f"one of {', '.join(ACTIVATIONS)}", self.activation)
         checks.expect(len(self.languages) == 2, "languages", "two language codes", self.languages)
-        model_parts.check(self.params, len(self.vocabulary))
+        model_parts.check(self.params, len(self.vocabulary), self.subwords)
         checks.whole(self.strongest, "strongest", 1, or_none=True)
         plain = not self.bilinear or self.activation == "none"
         checks.expect(plain, "activation", "none, for W = UᵀV + D", self.activation)
@@ -110,12 +113,12 @@ class Model:
         Raises:
           ValueError: for another side, or texts that are not strings.
         """
+        return self._slots(texts, side, None)
+
+    def _slots(self, texts: Sequence[str], side: str, subwords: Subwords | None) -> sp.csr_matrix:
         checks.expect(side in ("query", "document"), "side", "'query' or 'document'", side)
         split = text.tokenizer(self.languages[side == "document"])
-        wrong = next((one for one in texts if not isinstance(one, str)), "")
-        checks.expect(isinstance(wrong, str), "texts", "strings", f"a {type(wrong).__name__}")
-        counts = text.counts((split(one) for one in texts), self.vocabulary)
-        return WEIGHTINGS[self.weighting](counts, self.vocabulary.df, self.vocabulary.num_docs)
+        return slots(map(split, text.strings(texts)), self.vocabulary, subwords, WEIGHTINGS[self.weighting])
 
     def vectors(self, texts: Iterable[str], *, side: str = "document", batch_size: int = _BATCH) -> Vectors:
         """What `retrieval` takes: dense for projections, sparse for bare term weights, both for W = UᵀV + D.
@@ -127,9 +130,6 @@ class Model:
 
         Returns:
           `Vectors` of ``n`` documents.
-
-        Raises:
-          ValueError: as `term_vectors`.
         """
         checks.positive_int(batch_size, "batch_size")
         checks.expect(not isinstance(texts, str), "texts", "a list of strings", "one string")
@@ -142,10 +142,11 @@ class Model:
         """The dense and the sparse part of the vectors, on the host."""
         if self.params is None:
             return None, self.term_vectors(texts, side=side)
+        checks.positive_int(batch_size, "batch_size")
         params = self._sides[-1 if side == "document" else 0]
         found, sparse = np.zeros((len(texts), self.dim), np.float32), []
         for start in range(0, max(len(texts), 1), batch_size):
-            rows = self.term_vectors(texts[start : start + batch_size], side=side)
+            rows = self._slots(texts[start : start + batch_size], side, self.subwords)
             if self.bilinear:
                 rows, whole = model_parts.rows_seen(params, rows, self.strongest)
                 sparse.append(whole)
@@ -200,11 +201,8 @@ class Model:
 
     def _encoded(self, texts, side: str, normalize: bool, batch_size: int) -> np.ndarray:
         self.expect_projection()
-        checks.positive_int(batch_size, "batch_size")
-        many = [texts] if isinstance(texts, str) else list(texts)
-        found = self._parts(many, side, batch_size)[0]
-        if normalize:
-            found = np.array(vectors.unit(found))
+        found = self._parts([texts] if isinstance(texts, str) else list(texts), side, batch_size)[0]
+        found = np.array(vectors.unit(found)) if normalize else found
         return found[0] if isinstance(texts, str) else found
 
     def similarity(self, queries: str | Sequence[str], documents: str | Sequence[str]) -> np.ndarray:
@@ -279,15 +277,15 @@ class Model:
           OSError: if it cannot be written; what was there is as it was.
         """
         tensors = model_parts.to_tensors(self.params) | {"df": np.asarray(self.vocabulary.df, np.int64)}
+        words, layout = self.vocabulary.terms, 1 + self.bilinear
         config = {
             "method": self.method, "dim": self.dim, "weighting": self.weighting, "activation": self.activation,
             "languages": list(self.languages), "num_docs": self.vocabulary.num_docs, "training": self.training,
-        }  # fmt: skip
-        if self.bilinear:
-            config["strongest"] = self.strongest
-        layout = model_parts.BILINEAR if self.bilinear else model_parts.PROJECTIONS
-        return io.save(path, tensors=tensors, config=config, vocabulary=self.vocabulary.terms, card=self.card(),
-                       layout=layout)  # fmt: skip
+        } | ({"strongest": self.strongest} if self.bilinear else {})  # fmt: skip
+        if self.subwords is not None:
+            layout, words, config["subwords"] = 3, words + self.subwords.grams, self.subwords.share
+            tensors["gram_idf"] = np.asarray(self.subwords.idf)
+        return io.save(path, tensors=tensors, config=config, vocabulary=words, card=self.card(), layout=layout)
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> Model:
@@ -297,7 +295,7 @@ class Model:
           path: the folder.
 
         Returns:
-          The model, with the same vectors bit for bit.
+          The model; its vectors are the same, bit for bit.
 
         Raises:
           FileNotFoundError: if the folder or a file of it is missing.
@@ -305,9 +303,11 @@ class Model:
         """
         tensors, config, words = io.load(path)
         try:
-            vocabulary = text.Vocabulary(tuple(words), tensors["df"], config["num_docs"])
+            number, share = len(tensors["df"]), config.get("subwords")
+            vocabulary = text.Vocabulary(tuple(words[:number]), tensors["df"], config["num_docs"])
+            grams = None if share is None else Subwords(tuple(words[number:]), tensors["gram_idf"], share)
             return cls(vocabulary, model_parts.from_tensors(tensors), config["weighting"], config["activation"],
-                       tuple(config["languages"]), config["method"], config["training"], config.get("strongest"))
+                       tuple(config["languages"]), config["method"], config["training"], config.get("strongest"), grams)
         except KeyError as error:
             raise ValueError(f"{path}: expected a model with {error}, got one without") from error
 

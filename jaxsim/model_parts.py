@@ -15,12 +15,10 @@ from jaxsim.models import bilinear, projection
 from jaxsim.models.bilinear import Bilinear
 from jaxsim.models.projection import Projection
 from jaxsim.precision import EVALUATION
+from jaxsim.subwords import Subwords
 
 Params = Projection | tuple[Projection, Projection] | tuple[Bilinear, Bilinear] | None
 """A projection, one a side, both sides of W = UᵀV + D (of V = U, the same weights twice), or bare term weights."""
-
-PROJECTIONS, BILINEAR = 1, 2
-"""Oldest layout of a folder (`io.FORMAT`) that holds such a model."""
 
 
 def sides(params: Params) -> tuple[Projection, ...] | tuple[Bilinear, ...]:
@@ -41,16 +39,22 @@ def sides(params: Params) -> tuple[Projection, ...] | tuple[Bilinear, ...]:
     return (params,) if isinstance(params, Projection) else tuple(params)
 
 
-def check(params: Params, num_terms: int) -> None:
+def check(params: Params, num_terms: int, subwords: Subwords | None = None) -> None:
     """Refuses parameters that do not fit the vocabulary or each other.
 
     Args:
       params: of a model.
       num_terms: of its vocabulary.
+      subwords: n-grams that have rows after those, of projections alone; or None.
 
     Raises:
       ValueError: naming ``params``.
     """
+    if subwords is not None:
+        checks.kind(subwords, "subwords", Subwords)
+        plain = all(isinstance(side, Projection) for side in sides(params)) and params is not None
+        checks.expect(plain, "subwords", "none, without a projection", f"{len(subwords)} n-grams")
+        num_terms += len(subwords)
     for side in sides(params):
         whole = isinstance(side, Projection | Bilinear) and all(part is not None for part in side)
         expected = "None, a Projection, or a pair of Projection or of Bilinear with weights and scale"
@@ -280,12 +284,15 @@ def card(model: Any) -> str:
         score += ", and orders the documents of one query"
     if model.params is None:
         call = 'model.vectors(["a text", "another"])'
+    unseen = "ignored"
+    if model.subwords is not None:
+        unseen = f"made of {checks.counted(len(model.subwords), 'n-gram')} of letters"
     shape = "term weights" if model.params is None else checks.counted(model.dim, "dimension")
     return (
         f"# Text similarity model ({model.method}, {shape})\n\n"
         f"{checks.counted(len(model.vocabulary), 'term')}, weighted by {model.weighting}; {score}. "
         f"Languages: {model.languages[0]} (queries), {model.languages[1]} (documents). Words that it has not seen "
-        "are ignored; a text without known words has the zero vector and similarity 0.\n\n"
+        f"are {unseen}; a text without known words has the zero vector and similarity 0.\n\n"
         f"```python\nfrom jaxsim import Model\n\nmodel = Model.load(\"path/to/this/folder\")\n{call}\n"
         'model.similarity("a text", "another")\n```\n\n'
         f"## Training\n\n{told}\n"

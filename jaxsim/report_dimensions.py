@@ -41,7 +41,7 @@ def principal_axes(model: Model) -> np.ndarray:
     shares = (weights**2 * words.df / max(words.num_docs, 1))[:, None]
     found = 0.0
     for side in s2net.sides(model.params):
-        terms = np.asarray(side.weights, np.float64)
+        terms = np.asarray(side.weights, np.float64)[: len(words)]
         found = found + terms.T @ (shares * terms)
     return np.linalg.eigh(found)[1][:, ::-1]
 

@@ -29,6 +29,7 @@ __all__ = [
     "counts",
     "log_tf_idf",
     "prose",
+    "strings",
     "tf_idf",
     "tokenizer",
     "unit_rows",
@@ -128,6 +129,27 @@ def counts(token_lists: Iterable[Sequence[str]], vocabulary: Vocabulary) -> sp.c
     )
     matrix.sum_duplicates()
     return matrix
+
+
+def strings(texts: Sequence[str]) -> Sequence[str]:
+    """Texts, checked.
+
+    Args:
+      texts: what should be strings.
+
+    Returns:
+      The same.
+
+    Raises:
+      ValueError: if one is none.
+
+    Example:
+      >>> strings(["a text", ""])
+      ['a text', '']
+    """
+    wrong = next((one for one in texts if not isinstance(one, str)), "")
+    checks.expect(isinstance(wrong, str), "texts", "strings", f"a {type(wrong).__name__}")
+    return texts
 
 
 def unit_rows(matrix: sp.csr_matrix) -> sp.csr_matrix:

@@ -9,10 +9,22 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 
-from jaxsim import checks, mates, metrics, record_history, terms, text, training_grades, training_links, training_s2net
+from jaxsim import (
+    checks,
+    mates,
+    metrics,
+    model_parts,
+    record_history,
+    terms,
+    text,
+    training_grades,
+    training_links,
+    training_s2net,
+)
 from jaxsim.checks import counted
 from jaxsim.data import splits
 from jaxsim.data.pairs import Pairs, tokenize
@@ -21,6 +33,7 @@ from jaxsim.model import WEIGHTINGS, Model
 from jaxsim.models.projection import Projection
 from jaxsim.optim import Fit
 from jaxsim.precision import checked
+from jaxsim.subwords import Subwords, slots
 from jaxsim.terms import Terms
 from jaxsim.training_parts import Parts, Settings, keep_choice
 
@@ -58,6 +71,8 @@ LINKED = ("ssi", "ssi-sym")
 """Methods that learn W = UᵀV + b·I, or UᵀU + b·I."""
 GRADED = ("s2net-mse",)
 """Methods that learn from grades."""
+SPELT = (*S2NET, "opca", "cca", "lsa", *GRADED)
+"""Methods that can learn of words and their n-grams."""
 
 
 def train(
@@ -103,6 +118,7 @@ def train(
     checks.positive_int(settings.dim, "dim")
     checks.expect(-(2**63) <= settings.seed < 2**63, "seed", "a whole number of 64 bits", settings.seed)
     checked(settings.precision)
+    _expect_subwords(settings)
     checks.expect(len(pairs) > 0, "pairs", "at least one pair", "none")
     graded = _graded(settings.method, pairs, grades, dev, dev_grades)
     begun = time.perf_counter()
@@ -125,6 +141,8 @@ def train(
     vocabulary = _vocabulary([*words[0], *words[1]], settings, min_df=settings.min_df if len(words[0]) >= 100 else 1)
     counts = tuple(text.counts(side, vocabulary) for side in words)
     del words, sides
+    spelt = Subwords.build(vocabulary, share=settings.subwords) if settings.subwords else None
+    spread = None if spelt is None else spelt.spread(vocabulary)
     if settings.method == "tfidf":
         settings = replace(settings, weighting="tf_idf")
     untrained = Model(vocabulary, None, settings.weighting, languages=pairs.languages, method=settings.method)
@@ -132,7 +150,7 @@ def train(
     told = {"pairs": {"all": len(pairs), "train": m, "dev": len(dev_pairs)}, "terms": len(vocabulary)}
     say(f"{counted(m, 'training pair')}, {counted(len(dev_pairs), 'dev pair')}, {counted(len(vocabulary), 'term')}")
     fit_method = METHODS[settings.method]
-    dev_sides = None if not len(dev_pairs) else _sides(untrained, dev_pairs)
+    dev_sides = None if not len(dev_pairs) else _sides(untrained, dev_pairs, spelt, spread)
     params, fit = None, None
     if fit_method is not None:
         k = min(settings.dim, m - 1, len(vocabulary) - 1)
@@ -140,7 +158,7 @@ def train(
                       f"{m} and {len(vocabulary)}")  # fmt: skip
         if k < settings.dim:
             say(f"dimension {k}: {counted(m, 'training pair')} and {counted(len(vocabulary), 'term')} bear no more")
-        weighted = tuple(_unit(untrained, side) for side in counts)
+        weighted = tuple(_unit(untrained, side, spread) for side in counts)
         validate = None if dev_sides is None else _validator(dev_sides, settings.activation)
         say(f"training {settings.method} …")
         parts = Parts(counts, weighted, groups[rows["train"]], validate, k, settings, checkpoint, progress, dev_sides,
@@ -153,10 +171,11 @@ def train(
             keep_choice(checkpoint, settings)
         fit = fit_method(parts)
         told |= parts.told
-        params = fit.params
+        params = _as_sides(fit.params) if spread is None else _folded(fit.params, spread)
     activation = settings.activation if settings.method in S2NET else "none"
-    model = Model(vocabulary, _as_sides(params), settings.weighting, activation, pairs.languages, settings.method,
-                  strongest=training_links.STRONGEST if settings.method in LINKED else None)  # fmt: skip
+    strongest = training_links.STRONGEST if settings.method in LINKED else None
+    model = Model(vocabulary, params, settings.weighting, activation, pairs.languages, settings.method,
+                  strongest=strongest, subwords=spelt)  # fmt: skip
     scores = _dev_scores(model, untrained, dev_pairs) if graded is None else _dev_correlations(
         model, untrained, dev_pairs, dev_grades)  # fmt: skip
     told |= {"settings": asdict(settings), "data": {"name": pairs.name, "sha256": pairs.sha256}, "dev": scores}
@@ -222,16 +241,30 @@ def _parts(pairs: Pairs, groups, keep: np.ndarray, dev, settings: Settings, say:
     return chosen, pairs.take(chosen["dev"])
 
 
-def _unit(model: Model, counts: scipy.sparse.csr_matrix) -> Terms:
-    weigh = WEIGHTINGS[model.weighting]
-    return terms.from_scipy(text.unit_rows(weigh(counts, model.vocabulary.df, model.vocabulary.num_docs)))
+def _unit(model: Model, counts: scipy.sparse.csr_matrix, spread) -> Terms:
+    weighted = WEIGHTINGS[model.weighting](counts, model.vocabulary.df, model.vocabulary.num_docs)
+    return terms.from_scipy(text.unit_rows(weighted if spread is None else weighted @ spread[: weighted.shape[1]]))
 
 
-def _sides(model: Model, pairs: Pairs) -> tuple[Terms, Terms]:
-    return tuple(
-        terms.from_scipy(text.unit_rows(model.term_vectors(texts, side=side)))
-        for texts, side in ((pairs.left, "query"), (pairs.right, "document"))
-    )
+def _sides(model: Model, pairs: Pairs, spelt: Subwords | None, spread) -> tuple[Terms, Terms]:
+    found = (slots(map(text.tokenizer(language), texts), model.vocabulary, spelt, WEIGHTINGS[model.weighting])
+             for texts, language in zip((pairs.left, pairs.right), model.languages, strict=True))  # fmt: skip
+    return tuple(terms.from_scipy(text.unit_rows(one if spread is None else one @ spread)) for one in found)
+
+
+def _folded(params, spread) -> Projection | tuple[Projection, ...]:
+    """What was learned of words and n-grams, as rows of known words and of the n-grams of others."""
+    found = tuple(Projection(jnp.asarray(spread @ np.asarray(side.weights))) for side in model_parts.sides(params))
+    return found[0] if isinstance(params, Projection) else found
+
+
+def _expect_subwords(settings: Settings) -> None:
+    """A share, with a method that learns of n-grams too."""
+    share = settings.subwords
+    checks.expect(isinstance(share, int | float) and 0 <= share < 1, "subwords", "a share in [0, 1)", share)
+    checks.expect(share == 0 or settings.method in SPELT, "subwords", f"0, for {settings.method}", share)
+    checks.expect(share == 0 or settings.drop_top == 0, "drop_top", "0, with subwords (words left out would be taken "
+                  "for unseen ones)", settings.drop_top)  # fmt: skip
 
 
 def _validator(sides: tuple[Terms, Terms], activation: str) -> Callable:

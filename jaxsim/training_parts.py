@@ -44,6 +44,7 @@ class Settings:
       shard_terms: whether these devices share the rows of the projection too, as for `s2net.fit`; all negatives, then.
       identity: b of SSI's W = UᵀV + b·I; chosen by the held-out pairs from `training_links.IDENTITIES` unless given.
       learning_rate: of SSI; `training_links.LEARNING_RATE` unless given.
+      subwords: share of a word's squared length that its character n-grams have (`jaxsim.subwords`); 0: none.
     """
 
     method: str = "s2net"
@@ -65,6 +66,7 @@ class Settings:
     shard_terms: bool = False
     identity: float | None = None
     learning_rate: float | None = None
+    subwords: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)

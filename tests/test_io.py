@@ -150,7 +150,7 @@ def test_an_altered_configuration_is_refused_and_one_of_an_earlier_version_is_no
 
 
 @pytest.mark.parametrize(("changes", "message"), [
-    ({"format": io.FORMAT + 1}, "format: expected 1 to .*newer jaxsim-text.*got 3"),
+    ({"format": io.FORMAT + 1}, f"format: expected 1 to .*newer jaxsim-text.*got {io.FORMAT + 1}"),
     ({"format": "1"}, "format: expected 1 to"),
     ({"library": "other"}, 'expected a configuration with "library": "jaxsim"'),
     ({"files": {}}, "files: expected digests of"),

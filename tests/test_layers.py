@@ -17,7 +17,7 @@ ROOMS = (
     (1, {"vectors"}),
     (2, {"losses", "sweep"}),
     (3, {"sharding", "term_shards", "processes"}),
-    (3, {"text", "tokens", "markup", "features", "features_html"}),
+    (3, {"text", "tokens", "subwords", "markup", "features", "features_html"}),
     (3, {"linalg", "krylov", "covariance"}),
     (3, {"pairs"}),
     (3, {"optim", "checkpoints"}),

@@ -49,6 +49,9 @@ def train(
     drop_top: Annotated[int, typer.Option(min=0, help="Most frequent terms left out.")] = 0,
     max_terms: Annotated[int, typer.Option(min=1, help="Terms kept at most.")] = 50_000,
     min_df: Annotated[int, typer.Option(min=1, help="Texts a term must occur in (1 below 100 pairs).")] = 2,
+    subwords: Annotated[float, typer.Option(min=0.0, max=0.99, help="Share of a word that its character n-grams are: "
+                                            "words spelt alike learn together, and unseen words get vectors; try 0.5. "
+                                            "Training takes several times as long.")] = 0.0,
     max_iter: Annotated[int | None, typer.Option(min=1, help="Iterations, or epochs, of S2Net, SSI or s2net-mse at "
                                                  "most.")] = None,
     patience: Annotated[int | None, typer.Option(min=1, help="Iterations, or epochs, without a better dev score before "
@@ -107,7 +110,7 @@ def train(
         method=str(method), dim=dim, weighting=str(weighting), drop_top=drop_top, max_terms=max_terms, min_df=min_df,
         max_iter=max_iter, patience=patience, gamma=gamma, batch_size=batch_size, seed=seed,
         all_negatives=all_negatives, precision=precision and str(precision), devices=devices, shard_terms=shard_terms,
-        identity=identity, learning_rate=learning_rate,
+        identity=identity, learning_rate=learning_rate, subwords=subwords,
     )  # fmt: skip
     checkpoint = _checkpoint(out) if method in train_options.ITERATED else None
     with contextlib.nullcontext() if checkpoint is None else _held(checkpoint):

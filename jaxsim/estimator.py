@@ -40,6 +40,7 @@ class TextProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
       drop_top: most frequent terms left out.
       max_terms: terms kept at most.
       min_df: documents a term must occur in.
+      subwords: share of a word that its character n-grams are, so that unseen words have vectors; none for CL-LSI.
       noise: of OPCA, also as S2Net's start; the ridge of CCA.
       gamma: scale of S2Net's loss.
       max_iter: iterations (or epochs) of S2Net at most; by the number of pairs unless given.
@@ -72,6 +73,7 @@ class TextProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         drop_top: int = Settings.drop_top,
         max_terms: int = Settings.max_terms,
         min_df: int = Settings.min_df,
+        subwords: float = Settings.subwords,
         noise: float = Settings.noise,
         gamma: float = Settings.gamma,
         max_iter: int | None = None,
@@ -87,6 +89,7 @@ class TextProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.drop_top = drop_top
         self.max_terms = max_terms
         self.min_df = min_df
+        self.subwords = subwords
         self.noise = noise
         self.gamma = gamma
         self.max_iter = max_iter
@@ -118,6 +121,7 @@ class TextProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         settings = Settings(
             method=self.method, dim=self.dim, weighting=self.weighting, drop_top=self.drop_top,
             max_terms=self.max_terms, noise=self.noise, gamma=self.gamma, max_iter=self.max_iter,
+            subwords=self.subwords,
             # As its own mate a text counts twice.
             min_df=2 * self.min_df if alone else self.min_df, batch_size=self.batch_size, seed=self._seed(),
         )  # fmt: skip

@@ -47,6 +47,7 @@ _NOTES = {
     False: "log2(tf + 1) became tf: cosines are those of the model for texts that hold each known word once, and "
            "differ where words repeat.",
 }  # fmt: skip
+_UNSEEN = "Words that training texts do not hold, which the model makes of n-grams, are ignored here."
 _UNKNOWN = "[UNK]"
 _WORD = re.compile(r"\w+")
 
@@ -90,7 +91,9 @@ def export(model: Model, to: str, out: str | os.PathLike) -> dict[str, Any]:
     checks.expect(finite, "model.params", "finite weights", "NaN or infinity")
     sides = ("both",) if len(tables) == 1 else ("query", "document")
     exact = to == "onnx" or model.weighting in _EXACT
-    told = {"format": to, "exact": exact, "note": _NOTES[exact], "weighting": model.weighting, "terms": len(words),
+    note = _NOTES[exact] if model.subwords is None else f"{_NOTES[exact]} {_UNSEEN}"
+    exact = exact and model.subwords is None
+    told = {"format": to, "exact": exact, "note": note, "weighting": model.weighting, "terms": len(words),
             "dim": model.dim}  # fmt: skip
     contents: dict[str, bytes] = {}
     paths = {}

@@ -115,6 +115,7 @@ def train(
     """
     settings = Settings() if settings is None else settings
     checks.expect(settings.method in METHODS, "method", f"one of {', '.join(METHODS)}", settings.method)
+    checks.expect(settings.weighting in WEIGHTINGS, "weighting", f"one of {', '.join(WEIGHTINGS)}", settings.weighting)
     checks.positive_int(settings.dim, "dim")
     checks.expect(-(2**63) <= settings.seed < 2**63, "seed", "a whole number of 64 bits", settings.seed)
     checked(settings.precision)
@@ -139,18 +140,23 @@ def train(
     groups = np.stack(twins, axis=1)
     words = [[side[i] for i in rows["train"]] for side in sides]
     vocabulary = _vocabulary([*words[0], *words[1]], settings, min_df=settings.min_df if len(words[0]) >= 100 else 1)
-    counts = tuple(text.counts(side, vocabulary) for side in words)
-    del words, sides
-    spelt = Subwords.build(vocabulary, share=settings.subwords) if settings.subwords else None
-    spread = None if spelt is None else spelt.spread(vocabulary)
     if settings.method == "tfidf":
         settings = replace(settings, weighting="tf_idf")
+    counts = tuple(text.counts(side, vocabulary) for side in words)
+    spelt = Subwords.build(vocabulary, share=settings.subwords) if settings.subwords else None
+    spread = None if spelt is None else spelt.spread(vocabulary)
+    weigh = functools.partial(slots, vocabulary=vocabulary, subwords=spelt, weigh=WEIGHTINGS[settings.weighting])
+    weighted = None if spelt is None else [_unit(weigh(side), spread) for side in words]
+    del words, sides
     untrained = Model(vocabulary, None, settings.weighting, languages=pairs.languages, method=settings.method)
     m = len(rows["train"])
     told = {"pairs": {"all": len(pairs), "train": m, "dev": len(dev_pairs)}, "terms": len(vocabulary)}
     say(f"{counted(m, 'training pair')}, {counted(len(dev_pairs), 'dev pair')}, {counted(len(vocabulary), 'term')}")
     fit_method = METHODS[settings.method]
-    dev_sides = None if not len(dev_pairs) else _sides(untrained, dev_pairs, spelt, spread)
+    dev_sides = None if not len(dev_pairs) else tuple(
+        _unit(weigh(map(text.tokenizer(language), texts)), spread)
+        for texts, language in zip((dev_pairs.left, dev_pairs.right), pairs.languages, strict=True)
+    )
     params, fit = None, None
     if fit_method is not None:
         k = min(settings.dim, m - 1, len(vocabulary) - 1)
@@ -158,11 +164,13 @@ def train(
                       f"{m} and {len(vocabulary)}")  # fmt: skip
         if k < settings.dim:
             say(f"dimension {k}: {counted(m, 'training pair')} and {counted(len(vocabulary), 'term')} bear no more")
-        weighted = tuple(_unit(untrained, side, spread) for side in counts)
+        if weighted is None:
+            weighted = [_unit(WEIGHTINGS[settings.weighting](side, vocabulary.df, vocabulary.num_docs))
+                        for side in counts]
         validate = None if dev_sides is None else _validator(dev_sides, settings.activation)
         say(f"training {settings.method} …")
-        parts = Parts(counts, weighted, groups[rows["train"]], validate, k, settings, checkpoint, progress, dev_sides,
-                      say=say)  # fmt: skip
+        parts = Parts(counts, tuple(weighted), groups[rows["train"]], validate, k, settings, checkpoint, progress,
+                      dev_sides, say=say)  # fmt: skip
         if graded is not None:
             low, high = training_grades.scale(training_grades.checked(graded, len(pairs)))  # means of equal pairs
             told["grades"] = {"lowest": low, "highest": high}
@@ -171,7 +179,7 @@ def train(
             keep_choice(checkpoint, settings)
         fit = fit_method(parts)
         told |= parts.told
-        params = _as_sides(fit.params) if spread is None else _folded(fit.params, spread)
+        params = _as_sides(fit.params) if spelt is None else _folded(fit.params, spread)
     activation = settings.activation if settings.method in S2NET else "none"
     strongest = training_links.STRONGEST if settings.method in LINKED else None
     model = Model(vocabulary, params, settings.weighting, activation, pairs.languages, settings.method,
@@ -241,15 +249,9 @@ def _parts(pairs: Pairs, groups, keep: np.ndarray, dev, settings: Settings, say:
     return chosen, pairs.take(chosen["dev"])
 
 
-def _unit(model: Model, counts: scipy.sparse.csr_matrix, spread) -> Terms:
-    weighted = WEIGHTINGS[model.weighting](counts, model.vocabulary.df, model.vocabulary.num_docs)
-    return terms.from_scipy(text.unit_rows(weighted if spread is None else weighted @ spread[: weighted.shape[1]]))
-
-
-def _sides(model: Model, pairs: Pairs, spelt: Subwords | None, spread) -> tuple[Terms, Terms]:
-    found = (slots(map(text.tokenizer(language), texts), model.vocabulary, spelt, WEIGHTINGS[model.weighting])
-             for texts, language in zip((pairs.left, pairs.right), model.languages, strict=True))  # fmt: skip
-    return tuple(terms.from_scipy(text.unit_rows(one if spread is None else one @ spread)) for one in found)
+def _unit(weighted: scipy.sparse.csr_matrix, spread=None) -> Terms:
+    """Texts as they are learned of."""
+    return terms.from_scipy(text.unit_rows(weighted if spread is None else weighted @ spread))
 
 
 def _folded(params, spread) -> Projection | tuple[Projection, ...]:
@@ -263,8 +265,8 @@ def _expect_subwords(settings: Settings) -> None:
     share = settings.subwords
     checks.expect(isinstance(share, int | float) and 0 <= share < 1, "subwords", "a share in [0, 1)", share)
     checks.expect(share == 0 or settings.method in SPELT, "subwords", f"0, for {settings.method}", share)
-    checks.expect(share == 0 or settings.drop_top == 0, "drop_top", "0, with subwords (words left out would be taken "
-                  "for unseen ones)", settings.drop_top)  # fmt: skip
+    checks.expect(share == 0 or settings.drop_top == 0, "drop_top", "0, where n-grams are learned of (words left out "
+                  "would be taken for unseen ones)", settings.drop_top)  # fmt: skip
 
 
 def _validator(sides: tuple[Terms, Terms], activation: str) -> Callable:

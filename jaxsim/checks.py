@@ -221,6 +221,23 @@ def score_lists(scores, labels) -> tuple[np.ndarray, np.ndarray]:
     return scores, labels
 
 
+def a_kind(value: object) -> str:
+    """The type of what came, in a message.
+
+    Args:
+      value: anything.
+
+    Returns:
+      Its type with an article.
+
+    Example:
+      >>> a_kind(3), a_kind([]), a_kind(None)
+      ('an int', 'a list', 'None')
+    """
+    name = type(value).__name__
+    return "None" if value is None else f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+
+
 def binary_lists(scores, labels, *, both: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """As `score_lists`, for labels 0 and 1.
 

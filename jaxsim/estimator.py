@@ -209,8 +209,8 @@ class TextProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 def _texts(given: Iterable[str], argument: str) -> list[str]:
     """A list of strings from a list, an array or a column of a table."""
     fits = not isinstance(given, str) and getattr(given, "ndim", 1) == 1 and hasattr(given, "__iter__")
-    checks.expect(fits, argument, "a list of texts", f"a {type(given).__name__}")
+    checks.expect(fits, argument, "a list of texts", checks.a_kind(given))
     texts = list(given)
     wrong = next((one for one in texts if not isinstance(one, str)), "")
-    checks.expect(isinstance(wrong, str), argument, "texts", f"a {type(wrong).__name__}")
+    checks.expect(isinstance(wrong, str), argument, "texts", checks.a_kind(wrong))
     return texts

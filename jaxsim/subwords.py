@@ -21,16 +21,18 @@ SIZES = (3, 4, 5)
 """Letters of an n-gram; a space stands for the beginning and the end of a word."""
 MOST = 100_000
 """N-grams kept at most, those of the most words."""
+LONGEST = 100
+"""Letters of a word that are looked at: longer ones are no words, and may be whole files."""
 
 
 def ngrams(word: str) -> list[str]:
     """The n-grams of a word, each once.
 
     Args:
-      word: any string.
+      word: any string, of which the first `LONGEST` letters count.
 
     Returns:
-      From left to right, shorter ones first.
+      Shorter ones first, of one length from left to right.
 
     Example:
       >>> ngrams("cats")
@@ -38,7 +40,7 @@ def ngrams(word: str) -> list[str]:
       >>> ngrams("a"), ngrams("")
       ([' a '], [])
     """
-    padded = f" {word} "
+    padded = f" {word[:LONGEST]} "
     return list(dict.fromkeys(padded[at : at + n] for n in SIZES for at in range(len(padded) - n + 1)))
 
 

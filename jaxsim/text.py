@@ -148,7 +148,7 @@ def strings(texts: Sequence[str]) -> Sequence[str]:
       ['a text', '']
     """
     wrong = next((one for one in texts if not isinstance(one, str)), "")
-    checks.expect(isinstance(wrong, str), "texts", "strings", f"a {type(wrong).__name__}")
+    checks.expect(isinstance(wrong, str), "texts", "strings", checks.a_kind(wrong))
     return texts
 
 

@@ -152,6 +152,9 @@ def train(
     m = len(rows["train"])
     told = {"pairs": {"all": len(pairs), "train": m, "dev": len(dev_pairs)}, "terms": len(vocabulary)}
     say(f"{counted(m, 'training pair')}, {counted(len(dev_pairs), 'dev pair')}, {counted(len(vocabulary), 'term')}")
+    bare = np.count_nonzero((np.diff(counts[0].indptr) == 0) | (np.diff(counts[1].indptr) == 0))
+    if bare:
+        say(f"{counted(bare, 'training pair')} without a word of the vocabulary on a side")
     fit_method = METHODS[settings.method]
     dev_sides = None if not len(dev_pairs) else tuple(
         _unit(weigh(map(text.tokenizer(language), texts)), spread)

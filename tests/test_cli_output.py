@@ -12,7 +12,7 @@ from pathlib import Path
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from command_line import LEFT, RIGHT, feed, refused, run
+from command_line import LEFT, OPCA, RIGHT, feed, refused, run
 
 from jaxsim import __main__ as program
 from jaxsim import checkpoints, cli, io, text
@@ -120,3 +120,25 @@ def test_ctrl_c_while_modules_load_is_one_line(monkeypatch, capsys):
     with pytest.raises(SystemExit) as stopped:
         program.run()
     assert stopped.value.code == cli.INTERRUPTED and capsys.readouterr().err == "jaxsim: interrupted\n"
+
+
+def test_what_is_read_is_not_written_over(model, folder, capsys):
+    (folder / "texts.jsonl").write_text('"a text"\n')
+    (folder / "link.jsonl").symlink_to("texts.jsonl")
+    for output in ("texts.jsonl", "link.jsonl"):
+        message = refused(capsys, "encode", "--model", "model", "--input", "texts.jsonl", "--output", output)
+        assert "another file than that of --input" in message
+    assert (folder / "texts.jsonl").read_text() == '"a text"\n'
+    for name in ("queries", "documents", "qrels"):
+        (folder / name).write_text("q\tsparse matrix\n" if name != "qrels" else "q 0 q 1\n")
+    for name in ("queries", "documents", "qrels"):
+        message = refused(capsys, "evaluate", "--model", "model", "--queries", "queries", "--documents", "documents",
+                          "--qrels", "qrels", "--run-out", name)
+        assert f"--run-out: expected another file than that of --{name}" in message
+
+
+def test_pairs_with_a_side_of_unknown_words_are_counted(folder, capsys):
+    with (folder / "pairs.tsv").open("a") as file:
+        file.write("\tnothing on the left\n!?\tno word on the left\n")
+    assert cli.main(["train", "--pairs", "pairs.tsv", "--out", "told", "--dev", "0", *OPCA]) == 0
+    assert "2 training pairs without a word of the vocabulary on a side" in capsys.readouterr().err

@@ -72,7 +72,7 @@ def test_texts_that_begin_with_a_bracket_are_no_array(tmp_path):
     (b'[\n{"left": "a", "right": "b"},\n{"left"}]', "x.json, line 3: expected a JSON object, got invalid JSON"),
     (b'\n[{"left": "a",\n"right": "b"}', "x.json, line 3: expected a JSON object, got invalid JSON"),
     (b'[{"left": "a", "right": "b"}]\n[{}]', "x.json, line 2: expected a JSON object, got invalid JSON"),
-    (b'[{"left": "a", "right": "b"}, 7]', "x.json, object 2: expected a JSON object, got a int"),
+    (b'[{"left": "a", "right": "b"}, 7]', "x.json, object 2: expected a JSON object, got an int"),
     (b'[{"left": "a", "right": "b"}, {"left": "a"}]', "x.json, object 2: expected the column 'right', got the columns"),
     (b'[{"a": "b"}]', "x.json, object 1: expected the columns left and right"),
     (b"[\n]", "x.json: expected pairs, got an empty file"),

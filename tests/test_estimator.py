@@ -123,7 +123,7 @@ def test_random_state_is_what_scikit_learn_takes(pairs):
         ({}, ["a b", "c"], ["a b"], "y: expected 2 texts, one for each of X, got 1"),
         ({}, "a b", ["a b"], "X: expected a list of texts, got a str"),
         ({}, np.array([["a"], ["b"]]), ["a", "b"], "X: expected a list of texts, got a ndarray"),
-        ({}, ["a", None], ["a", "b"], "X: expected texts, got a NoneType"),
+        ({}, ["a", None], ["a", "b"], "X: expected texts, got None"),
         ({}, ["a", "b"], ["a", 3.0], "y: expected texts, got a float"),
         ({"weighting": "bm25"}, ["a b"] * 9, ["a b"] * 9, "weighting: expected one of"),
     ],

@@ -97,7 +97,7 @@ def test_projections_from_the_rooms_below_agree(model):
 
 
 @pytest.mark.parametrize(("call", "message"), [
-    (lambda m: m.encode(["a", 3]), "texts: expected strings, got a int"),
+    (lambda m: m.encode(["a", 3]), "texts: expected strings, got an int"),
     (lambda m: m.similarity(None, "a"), "texts: expected a list of strings, got NoneType"),
     (lambda m: m.encode(["a"], batch_size=0), "batch_size: expected a whole number of at least 1, got 0"),
     (lambda m: m.vectors("one"), "texts: expected a list of strings, got one string"),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from jaxsim.cli import options, pictures
-from jaxsim.cli.output import replacing, say, show_json, show_result
+from jaxsim.cli.output import expect_other, replacing, say, show_json, show_result
 from jaxsim.cli.program import app
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ def evaluate(
         checks.expect(not (needed and value is None), name, f"a value, with {given[0]}", "none")
         checks.expect(not (excluded and value is not None), name, f"nothing, with {given[0]}", value)
     checks.expect(examples is None or figures is not None, "--examples", "nothing, without --figures", examples)
+    expect_other("--run-out", run_out, queries=queries, documents=documents, qrels=qrels)
     options.one_stdin(pairs=pairs, queries=queries, documents=documents, qrels=qrels, run=run)
     drawn: dict[str, str] = {}
     if pairs is not None:

@@ -137,6 +137,29 @@ def nothing_written(path: Path) -> str:
     return f"nothing was written to {path}"
 
 
+def expect_other(option: str, path: str | Path | None, **sources: str | Path | None) -> None:
+    """Refuses to write over what is read.
+
+    Args:
+      option: of the file to write.
+      path: that file, ``-`` or None.
+      sources: what is read, by the name of its option.
+
+    Raises:
+      ValueError: naming both options.
+
+    Example:
+      >>> expect_other("--output", "texts.jsonl", input="-")
+    """
+    from jaxsim import checks
+
+    if path is None or not Path(path).is_file():
+        return
+    for name, source in sources.items():
+        same = source is not None and Path(source).is_file() and os.path.samefile(path, source)
+        checks.expect(not same, option, f"another file than that of --{name}", path)
+
+
 @contextlib.contextmanager
 def keeping(what: str) -> Iterator[None]:
     """Lets the line about Ctrl-C say what is kept; what a block inside this one says comes first.

@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from jaxsim.cli import options
-from jaxsim.cli.output import flush, keeping, naming, nothing_written, replacing, say, show, show_json, show_result
+from jaxsim.cli.output import (
+    expect_other,
+    flush,
+    keeping,
+    naming,
+    nothing_written,
+    replacing,
+    say,
+    show,
+    show_json,
+    show_result,
+)
 from jaxsim.cli.program import app
 
 if TYPE_CHECKING:
@@ -58,6 +69,7 @@ def encode(
 
     known = output == "-" or Path(output).suffix in (".npy", ".jsonl")
     checks.expect(known, "--output", "a file that ends in .npy or .jsonl, or -", output)
+    expect_other("--output", output, input=input)
     trained = load(model)
     trained.expect_projection()
     given = side is not None or not trained.two_sided

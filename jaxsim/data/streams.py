@@ -264,7 +264,7 @@ def _loaded(text: str, first: int, place: str) -> Any:
 
 
 def _object(record: Any, where: str) -> dict[str, Any]:
-    checks.expect(isinstance(record, dict), where, "a JSON object", f"a {type(record).__name__}")
+    checks.expect(isinstance(record, dict), where, "a JSON object", checks.a_kind(record))
     return record
 
 

@@ -170,7 +170,7 @@ def slots(
       >>> slots([["cat"], ["cats"]], words, made, lambda counts, df, num_docs: counts).toarray().round(2).tolist()
       [[1.0, 0.0, 0.0], [0.0, 0.71, 0.71]]
     """
-    lists = list(token_lists)
+    lists = token_lists if subwords is None else list(token_lists)
     known = weigh(text.counts(lists, vocabulary), vocabulary.df, vocabulary.num_docs)
     if subwords is None:
         return known

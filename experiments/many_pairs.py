@@ -3,12 +3,14 @@
 Sentences of the European Parliament, English and Italian: trained on 1996-99, stopped by 2001, tested on 2000. Every
 size is one process of the command line, from a file of pairs to a model folder, so that its peak memory is its own.
 Up to 8,000 pairs S2Net trains on all negatives, above that on those of a batch. Expected: 100,000 pairs within fifteen
-minutes on two cores and within 4 GB.
+minutes on two cores and within 4 GB. Rows `…-subwords` are the same with ``--subwords 0.5``.
 
     JAXSIM_DATA=/path/to/corpora python experiments/many_pairs.py --preset full
+    JAXSIM_DATA=/path/to/corpora python experiments/many_pairs.py --preset full --rows 1000-pairs 1000-pairs-subwords
     python experiments/many_pairs.py --preset quick --out /tmp/quick
 
-Time: quick under a minute on two cores, on docstrings, which need no corpus; full about a quarter of an hour.
+Time: quick under a minute on two cores, on docstrings, which need no corpus; full about a
+quarter of an hour without n-grams, longer with them.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from jaxsim.data import MissingCorpus, docstrings, europarl
 from jaxsim.data.pairs import Pairs
 
 SIZES = {"full": (1_000, 10_000, 100_000), "quick": (100, 200)}
+SHARE = 0.5  # of a word that its n-grams are
 HELD_OUT = 2_000  # pairs to stop by, and pairs to test on
 MEMORY, MINUTES = 4.0, 15.0  # GB and minutes that 100,000 pairs may take
 
@@ -73,7 +76,12 @@ def command(*arguments) -> tuple[dict, float, float]:
         return json.load(shown), seconds, used.ru_maxrss * unit / 1e9
 
 
-def measure(parts: dict[str, Pairs], size: int, out: Path, full: bool) -> None:
+def rows(sizes: tuple[int, ...]) -> dict[str, tuple[int, float]]:
+    """Row -> pairs, and the share of n-grams."""
+    return {f"{size}-pairs{'-subwords' if share else ''}": (size, share) for share in (0.0, SHARE) for size in sizes}
+
+
+def measure(parts: dict[str, Pairs], row: str, size: int, share: float, out: Path, full: bool) -> None:
     """Trains on ``size`` pairs, tests, and writes the record."""
     environment = records.environment()
     chosen = cut(parts["train"], size)
@@ -84,24 +92,24 @@ def measure(parts: dict[str, Pairs], size: int, out: Path, full: bool) -> None:
                   for part in ("dev", "test")}
         model = folder / "model"
         told, seconds, memory = command("train", "--pairs", paths["train"], "--dev", paths["dev"], "--out", model,
-                                        "--languages", ",".join(chosen.languages))
+                                        "--languages", ",".join(chosen.languages), "--subwords", share)
         tested, spent, _ = command("evaluate", "--model", model, "--pairs", paths["test"])
     metrics = {name: tested[name]["mean"] for name in ("accuracy", "mrr")}
-    sheet = Sheet(f"{size}-pairs", len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+    sheet = Sheet(row, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
                   full, {}, {})
     sheet.add("from a file to a model folder", seconds, "s", note=f"{sheet.cores} cores")
     sheet.add("peak resident memory", memory, "GB")
     sheet.add("pairs trained on a second", size / seconds, "pairs/s")
     sheet.add("dev MRR, learned", told["dev"]["mrr"], "MRR")
     sheet.add("dev MRR of bare term weights", told["dev"]["untrained_mrr"], "MRR")
-    if size == max(SIZES["full"]):
+    if size == max(SIZES["full"]) and not share:
         sheet.expect("GB", memory, MEMORY)
         sheet.expect("minutes", seconds / 60, MINUTES)
     record = records.new(
         experiment="many_pairs", paper="none", table="en-it-sentences" if full else "docstrings", row=sheet.row,
         status=sheet.status() if full else "quick sizes: no figure is judged",
         config={"pairs": told["pairs"]["all"], "train": told["pairs"]["train"], "method": told["settings"]["method"],
-                "k": told["settings"]["dim"], "cores": sheet.cores, "terms": told["terms"]},
+                "k": told["settings"]["dim"], "subwords": share, "cores": sheet.cores, "terms": told["terms"]},
         dataset={"name": chosen.name, "sha256": parts["train"].sha256, "groups": {},
                  "differs": chosen.differs,
                  "counts": {"pairs": len(parts["train"]), "dev": told["pairs"]["dev"],
@@ -110,7 +118,7 @@ def measure(parts: dict[str, Pairs], size: int, out: Path, full: bool) -> None:
         measurements=sheet.lines, seconds={"fit": seconds, "evaluate": spent},
     )
     records.write(record, out, allow_dirty=not full)
-    print(f"{size:,} pairs: {seconds:.0f} s, {memory:.2f} GB, test MRR {metrics['mrr']:.4f}", file=sys.stderr,
+    print(f"{row}: {seconds:.0f} s, {memory:.2f} GB, test MRR {metrics['mrr']:.4f}", file=sys.stderr,
           flush=True)
 
 
@@ -118,17 +126,22 @@ def main() -> None:
     """Measures every size."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--preset", choices=tuple(SIZES), default="quick")
+    parser.add_argument("--rows", nargs="+", metavar="ROW", help="such as 1000-pairs-subwords; all unless given")
     add_out(parser)
     given = parser.parse_args()
     quick = given.preset == "quick"
+    known = rows(SIZES[given.preset])
+    wanted = given.rows or list(known)
+    if unknown := set(wanted) - set(known):
+        parser.error(f"--rows: expected some of {', '.join(known)}, got {', '.join(sorted(unknown))}")
     out = records_folder(parser, given.out, quick=quick)
     expect_committed(parser, out)
     try:
         parts = load(quick)
     except MissingCorpus as error:
         parser.exit(2, f"{parser.prog}: {error}\n")
-    for size in SIZES[given.preset]:
-        measure(parts, size, out, not quick)
+    for row in wanted:
+        measure(parts, row, *known[row], out, not quick)
     print(out)
 
 

@@ -292,6 +292,19 @@ def test_what_is_said_of_closed_forms_holds_in_the_records():
     assert ahead == {True, False} and falls == {"cl-lsi": 1, "cca": 1}
 
 
+def test_what_is_said_of_ngrams_holds_in_the_records():
+    told = page("train-on-your-pairs")
+    rows = records("many_pairs")["en-it-sentences"]
+    for pairs, words, ngrams, times in (("1000", ".867", ".961", "1.8"), ("10000", ".971", ".990", "2.5")):
+        plain, spelt = rows[f"{pairs}-pairs"], rows[f"{pairs}-pairs-subwords"]
+        assert f"{mrr(plain):.3f}"[1:] == words and f"{mrr(spelt):.3f}"[1:] == ngrams
+        assert words in told and ngrams in told
+        assert f"{spelt['seconds']['fit'] / plain['seconds']['fit']:.1f}" == times and times in told
+        assert spelt["config"]["subwords"] == 0.5 and plain["commit"] == spelt["commit"]
+    found = records("peers")["docstrings"]["s2net"]
+    assert found["config"]["subwords"] > 0 and f"{mrr(found):.3f}"[1:] == ".675" and ".675" in told
+
+
 def test_what_is_said_of_s2net_holds_in_the_records():
     tables = records("yih2011_mates")
     gains = []

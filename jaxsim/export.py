@@ -47,7 +47,7 @@ _NOTES = {
     False: "log2(tf + 1) became tf: cosines are those of the model for texts that hold each known word once, and "
            "differ where words repeat.",
 }  # fmt: skip
-_UNSEEN = "Words that training texts do not hold, which the model makes of n-grams, are ignored here."
+_UNSEEN = "So it is where all words are in the vocabulary; others, which the model makes of n-grams, are ignored here."
 _UNKNOWN = "[UNK]"
 _WORD = re.compile(r"\w+")
 

@@ -291,8 +291,8 @@ def card(model: Any) -> str:
     return (
         f"# Text similarity model ({model.method}, {shape})\n\n"
         f"{checks.counted(len(model.vocabulary), 'term')}, weighted by {model.weighting}; {score}. "
-        f"Languages: {model.languages[0]} (queries), {model.languages[1]} (documents). Words that it has not seen "
-        f"are {unseen}; a text without known words has the zero vector and similarity 0.\n\n"
+        f"Languages: {model.languages[0]} (queries), {model.languages[1]} (documents). Words outside its "
+        f"vocabulary are {unseen}; a text without known words has the zero vector and similarity 0.\n\n"
         f"```python\nfrom jaxsim import Model\n\nmodel = Model.load(\"path/to/this/folder\")\n{call}\n"
         'model.similarity("a text", "another")\n```\n\n'
         f"## Training\n\n{told}\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import numbers
 import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -119,7 +120,7 @@ def train(
     checks.positive_int(settings.dim, "dim")
     checks.expect(-(2**63) <= settings.seed < 2**63, "seed", "a whole number of 64 bits", settings.seed)
     checked(settings.precision)
-    _expect_subwords(settings)
+    settings = replace(settings, subwords=_share(settings))
     checks.expect(len(pairs) > 0, "pairs", "at least one pair", "none")
     graded = _graded(settings.method, pairs, grades, dev, dev_grades)
     begun = time.perf_counter()
@@ -155,6 +156,10 @@ def train(
     bare = np.count_nonzero((np.diff(counts[0].indptr) == 0) | (np.diff(counts[1].indptr) == 0))
     if bare:
         say(f"{counted(bare, 'training pair')} without a word of the vocabulary on a side")
+    if spelt is not None:
+        told["ngrams"] = len(spelt)
+        if not len(spelt):
+            say("no n-gram is in two words: subwords change nothing")
     fit_method = METHODS[settings.method]
     dev_sides = None if not len(dev_pairs) else tuple(
         _unit(weigh(map(text.tokenizer(language), texts)), spread)
@@ -263,13 +268,15 @@ def _folded(params, spread) -> Projection | tuple[Projection, ...]:
     return found[0] if isinstance(params, Projection) else found
 
 
-def _expect_subwords(settings: Settings) -> None:
-    """A share, with a method that learns of n-grams too."""
+def _share(settings: Settings) -> float:
+    """That of n-grams, checked; above 0 with a method that learns of them."""
     share = settings.subwords
-    checks.expect(isinstance(share, int | float) and 0 <= share < 1, "subwords", "a share in [0, 1)", share)
-    checks.expect(share == 0 or settings.method in SPELT, "subwords", f"0, for {settings.method}", share)
-    checks.expect(share == 0 or settings.drop_top == 0, "drop_top", "0, where n-grams are learned of (words left out "
-                  "would be taken for unseen ones)", settings.drop_top)  # fmt: skip
+    checks.expect(isinstance(share, numbers.Real) and 0 <= share < 1, "subwords", "a share in [0, 1)", share)
+    checks.expect(share == 0 or settings.method in SPELT, "subwords",
+                  f"0, for {settings.method} (n-grams are for {', '.join(SPELT)})", share)
+    checks.expect(share == 0 or settings.drop_top == 0, "drop_top", "0, if subwords are above 0 (words left out would "
+                  "be made of n-grams)", settings.drop_top)  # fmt: skip
+    return float(share)
 
 
 def _validator(sides: tuple[Terms, Terms], activation: str) -> Callable:

@@ -51,7 +51,7 @@ def train(
     min_df: Annotated[int, typer.Option(min=1, help="Texts a term must occur in (1 below 100 pairs).")] = 2,
     subwords: Annotated[float, typer.Option(min=0.0, max=0.99, help="Share of a word that its character n-grams are: "
                                             "words spelt alike learn together, and unseen words get vectors; try 0.5. "
-                                            "Training takes several times as long.")] = 0.0,
+                                            "Training takes longer.")] = 0.0,
     max_iter: Annotated[int | None, typer.Option(min=1, help="Iterations, or epochs, of S2Net, SSI or s2net-mse at "
                                                  "most.")] = None,
     patience: Annotated[int | None, typer.Option(min=1, help="Iterations, or epochs, without a better dev score before "
@@ -249,6 +249,7 @@ def _shown(model, out: Path) -> dict:
         }
     else:
         rows["dev"] = "no pairs held out"
-    shape = counted(told["terms"], "term") + ("" if model.params is None else f", {counted(model.dim, 'dimension')}")
+    shape = counted(told["terms"], "term") + (f", {counted(told['ngrams'], 'n-gram')}" if "ngrams" in told else "")
+    shape += "" if model.params is None else f", {counted(model.dim, 'dimension')}"
     return {**rows, "pairs": f"{pairs['train']:,} for training", "size": shape, "seconds": told["seconds"],
             "model": str(out)}  # fmt: skip

@@ -124,8 +124,8 @@ class Model:
         """What `retrieval` takes: dense for projections, sparse for bare term weights, both for W = UᵀV + D.
 
         Args:
-          texts: ``n`` strings.
-          side: ``"query"`` or ``"document"``.
+          texts: ``n`` strings (anything else is a ValueError).
+          side: ``"query"`` or ``"document"`` (another is a ValueError).
           batch_size: texts a batch.
 
         Returns:

@@ -16,7 +16,8 @@ from jaxsim.model import Model
 
 TRAIN = ["train", "--pairs", "pairs.tsv", "--out", "model"]
 GIVEN = {"dim": 3, "weighting": "tf", "max_iter": 2, "patience": 2, "gamma": 10.0, "batch_size": 0,
-         "precision": "float32", "devices": 1, "identity": 10, "learning_rate": 0.03}  # fmt: skip
+         "precision": "float32", "devices": 1, "identity": 10, "learning_rate": 0.03,
+         "subwords": 0.5}  # fmt: skip
 
 
 def option(name: str) -> list[str]:

@@ -88,14 +88,16 @@ def test_train_on_your_pairs(shell):
     # Few pairs, all of one package: those of different ones share few words.
     small = "head -n 60 all.tsv > pairs.tsv; tail -n 20 pairs.tsv > test.tsv; cp test.tsv all.tsv"
     shown = [shell(block) for block in (f"{first}\nwc -l < pairs.tsv\n{small}", *rest)]
-    assert int(shown[0]) > 100 and shown[1].startswith("dev (") and "untrained" in shown[1] and "accuracy" in shown[2]
-    assert [line.split("\t")[0] for line in shown[3].splitlines()] == ["1", "2", "3"] * 2
-    assert shown[4] == shown[3] and (work / "documents.index" / "index.json").is_file()
-    assert np.load(work / "documents.npy").shape[0] == 20 and -1 <= float(shown[5]) <= 1
-    assert "s2net" in shown[6] and (work / "model").is_dir() and not (work / "model.checkpoint").exists()
-    figures = set(shown[7].split())
-    assert "ssi" in shown[8] and len(searched(after_training(shown[8]))) == 3
-    assert "s2net-mse" in shown[9] and re.search(r"^spearman +0\.[1-9]", shown[9], re.MULTILINE)
+    pairs, trained, spelt, measured, ranked, indexed, encoded, resumed, drawn, ssi, graded = shown
+    assert int(pairs) > 100 and trained.startswith("dev (") and "untrained" in trained
+    assert "spelt" in spelt and -1 <= float(spelt.splitlines()[-1]) <= 1 and "accuracy" in measured
+    assert [line.split("\t")[0] for line in ranked.splitlines()] == ["1", "2", "3"] * 2
+    assert indexed == ranked and (work / "documents.index" / "index.json").is_file()
+    assert np.load(work / "documents.npy").shape[0] == 20 and -1 <= float(encoded) <= 1
+    assert "s2net" in resumed and (work / "model").is_dir() and not (work / "model.checkpoint").exists()
+    assert "ssi" in ssi and len(searched(after_training(ssi))) == 3
+    assert "s2net-mse" in graded and re.search(r"^spearman +0\.[1-9]", graded, re.MULTILINE)
+    figures = set(drawn.split())
     assert figures == {f"figures/{path.name}" for path in (work / "figures").iterdir()} and len(figures) == 4
 
 

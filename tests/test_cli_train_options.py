@@ -48,6 +48,7 @@ def test_the_table_of_options_is_of_options_and_methods_that_there_are():
     assert set(train_options.USED_BY) <= names and set(train_options.METHODS) == set(training.METHODS)
     assert all(set(users) < set(train_options.METHODS) for users in train_options.USED_BY.values())
     assert set(train_options.S2NET) == set(training.S2NET) and set(train_options.SSI) == set(training.LINKED)
+    assert set(train_options.SPELT) == set(training.SPELT)
     assert {training_links.MOST_IDENTITY, training_links.MOST_RATE} == {1e6, 1e3}  # as the options say
 
 

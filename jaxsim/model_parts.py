@@ -301,6 +301,8 @@ def card(model: Any) -> str:
 
 def _words(value: Any) -> str:
     """A value for people: of a mapping, what was given."""
+    if isinstance(value, list):
+        return "; ".join(map(_words, value)) or "none"
     if not isinstance(value, Mapping):
         return str(value)
     return ", ".join(f"{name} {_words(one)}" for name, one in value.items() if one is not None) or "none"

@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from jaxsim.cli import options, train_options
+from jaxsim.cli import options, train_options, train_tuning
 from jaxsim.cli.output import explain, naming, nothing_written, say, show_json, show_result
 from jaxsim.cli.program import app
 
@@ -52,6 +52,8 @@ def train(
     subwords: Annotated[float, typer.Option(min=0.0, max=0.99, help="Share of a word that its character n-grams are: "
                                             "words spelt alike learn together, and unseen words get vectors; try 0.5. "
                                             "Training takes longer.")] = 0.0,
+    tune: Annotated[bool, typer.Option("--tune", help="Choose --min-df and --subwords, those not given, by how well "
+                                       "held-out pairs find each other, in a few trainings in closed form.")] = False,
     max_iter: Annotated[int | None, typer.Option(min=1, help="Iterations, or epochs, of S2Net, SSI or s2net-mse at "
                                                  "most.")] = None,
     patience: Annotated[int | None, typer.Option(min=1, help="Iterations, or epochs, without a better dev score before "
@@ -99,6 +101,7 @@ def train(
         text.tokenizer(code)  # refuses what is no code
     share = _share(dev)
     checks.expect(share is None or 0 <= share < 1, "--dev", "a share in [0, 1), or a file of pairs", dev)
+    names = train_tuning.names(context, share) if tune else []
     columns = (codes, format, left, right, label, id)
     graded = method in training.GRADED
     checks.expect(label is not None or not graded, "--label", f"a column of grades, for {method}", "none")
@@ -117,14 +120,20 @@ def train(
         if checkpoint is not None:
             _begin(checkpoint, resume, settings)
         try:
-            model = training.train(read, settings, dev=held_out[0] if held_out else share, grades=grades,
-                                   dev_grades=dev_grades[0] if dev_grades else None, checkpoint=checkpoint,
-                                   progress=True, say=say)  # fmt: skip
-            model = replace(model, training={**model.training, "command": _command(context)})
+            measured, tried = held_out[0] if held_out else share, None
+            if tune:
+                settings, tried = train_tuning.chosen(checkpoint, read, settings, measured, names)
+            model = training.train(read, settings, dev=measured, grades=grades, checkpoint=checkpoint,
+                                   dev_grades=dev_grades[0] if dev_grades else None, progress=True,
+                                   say=say)  # fmt: skip
+            told = {"command": _command(context), **({} if tried is None else {"tuned": tried})}
+            model = replace(model, training={**model.training, **told})
             with naming(out):
                 model.save(out)
         except KeyboardInterrupt as error:
-            if checkpoint is not None and training_parts.kept_choice(checkpoint) is not None:
+            if checkpoint is not None and (
+                training_parts.kept_choice(checkpoint) is not None or train_tuning.kept(checkpoint)
+            ):
                 explain(error, f"{checkpoint}: stopped here; the same command with --resume goes on")
             explain(error, nothing_written(out))
             raise
@@ -249,6 +258,8 @@ def _shown(model, out: Path) -> dict:
         }
     else:
         rows["dev"] = "no pairs held out"
+    if told.get("tuned"):
+        rows["chosen"] = train_tuning.shown(told["tuned"], told["settings"])
     shape = counted(told["terms"], "term") + (f", {counted(told['ngrams'], 'n-gram')}" if "ngrams" in told else "")
     shape += "" if model.params is None else f", {counted(model.dim, 'dimension')}"
     return {**rows, "pairs": f"{pairs['train']:,} for training", "size": shape, "seconds": told["seconds"],

@@ -7,6 +7,7 @@ import typer
 METHODS = ("s2net", "s2net-2", "opca", "cca", "cl-lsi", "lsa", "ssi", "ssi-sym", "s2net-mse", "log-tfidf", "tfidf")
 S2NET, SSI, BARE = ("s2net", "s2net-2"), ("ssi", "ssi-sym"), ("log-tfidf", "tfidf")
 SPELT = (*S2NET, "opca", "cca", "lsa", "s2net-mse")
+TUNED = (*S2NET, "opca", "cca", "lsa")
 ITERATED = (*S2NET, *SSI, "s2net-mse")
 """These keep checkpoints."""
 
@@ -18,8 +19,23 @@ USED_BY: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("gamma", "batch_size", "precision", "devices", "shard_terms"), S2NET),
     **dict.fromkeys(("identity", "learning_rate"), SSI),
     "subwords": SPELT,
+    "tune": TUNED,
 }
 """Option -> methods that use it; options that are not here all methods use."""
+
+
+def given(context: typer.Context, name: str) -> bool:
+    """Whether an option stands on the command line.
+
+    Args:
+      context: of the command.
+      name: of the option's parameter.
+
+    Returns:
+      False where it has its default.
+    """
+    source = context.get_parameter_source(name)
+    return source is not None and source.name not in ("DEFAULT", "DEFAULT_MAP")
 
 
 def expect_used(context: typer.Context, method: str) -> None:
@@ -36,9 +52,7 @@ def expect_used(context: typer.Context, method: str) -> None:
 
     for option in context.command.params:
         users = USED_BY.get(option.name, METHODS)
-        source = context.get_parameter_source(option.name)
-        given = source is not None and source.name not in ("DEFAULT", "DEFAULT_MAP")
-        checks.expect(method in users or not given, option.opts[0],
+        checks.expect(method in users or not given(context, option.name), option.opts[0],
                       f"nothing, with --method {method} (it is for {listed(users)})",
                       "it" if option.is_flag else context.params[option.name])
 

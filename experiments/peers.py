@@ -4,15 +4,15 @@ jaxsim (`s2net`, `opca`, bare `log-tfidf`, and `s2net-terms`, the words beside t
 sentence-transformers trained from scratch by MultipleNegativesRankingLoss, TruncatedSVD of scikit-learn, LsiModel of
 gensim and bm25s: quality on test, seconds of training from raw texts, texts encoded a second from raw text, bytes of
 the saved model, and the dev score against seconds. Every system's settings are chosen on dev; vectors have one
-dimension. Expected: S2Net's quality above that of the trained StaticEmbedding, whose best it reaches sooner, and at
-least twice its texts a second.
+dimension, 300, or 1,024 in the tables that say so. Expected: S2Net's quality above that of the trained StaticEmbedding,
+whose best it reaches sooner, and at least twice its texts a second.
 
     pip install -e '.[peers]'
     JAXSIM_DATA=/path/to/corpora python experiments/peers.py --preset full
     python experiments/peers.py --preset quick --out /tmp/quick
 
-Peers that are not installed are left out and said to be. Time: quick under a minute on two cores; full a quarter of an
-hour to three quarters a table on one core, most of it for the settings of StaticEmbedding.
+Peers that are not installed are left out and said to be. Time: quick under a minute on two cores; full half an hour to
+an hour and a half a table on one core, most of it for the settings of StaticEmbedding and of S2Net.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 from peers_data import TABLES, Data
-from peers_systems import FULL, QUICK, SYSTEMS, MissingPeer, Sizes, System, dev_score, s2net_terms
+from peers_systems import FULL, QUICK, SYSTEMS, WIDE, MissingPeer, Sizes, System, dev_score, s2net_terms
 from places import add_out, expect_committed, records_folder
 from speed_tools import Sheet, race
 
@@ -147,7 +147,7 @@ def main() -> None:
     expect_committed(parser, out)
     for name in given.tables or (QUICK_TABLES if quick else tuple(TABLES)):
         try:
-            fill(name, QUICK if quick else FULL, out, not quick)
+            fill(name, QUICK if quick else WIDE if name.endswith("-1024") else FULL, out, not quick)
         except MissingCorpus as error:
             parser.exit(2, f"{parser.prog}: {error}\n")
     print(out)

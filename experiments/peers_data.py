@@ -130,6 +130,6 @@ def _nfcorpus(limit: int | None) -> Data:
 
 
 TABLES: dict[str, Callable[[int | None], Data]] = {
-    "docstrings": _docstrings, "en-es-human": _en_es_human, "nfcorpus": _nfcorpus,
+    "docstrings": _docstrings, "en-es-human": _en_es_human, "nfcorpus": _nfcorpus, "nfcorpus-1024": _nfcorpus,
 }
 """Table -> loader; the argument cuts the data for the quick preset."""

@@ -10,7 +10,7 @@ import functools
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -81,6 +81,8 @@ class Sizes:
 
 FULL = Sizes(k=300, epochs=40, patience=4, limit=None, rates=(0.003, 0.01, 0.03), batches=(128, 512),
              gammas=(5.0, 10.0, 20.0), noises=(1e-4, 1e-3, 1e-2))
+WIDE = replace(FULL, k=1024, rates=(0.01, 0.03, 0.1), batches=(128,), gammas=(10.0,), noises=(1e-4,))
+"""The dimension of sentence-transformers' own static models; around what is chosen at 300, which takes hours less."""
 QUICK = Sizes(k=20, epochs=2, patience=2, limit=300, rates=(0.01,), batches=(64,), gammas=(10.0,), noises=(1e-4,),
               starts=(1e-4,), dfs=(2,), shares=(0.5,))
 

@@ -35,6 +35,7 @@ _TABLES = {
     "en-it-lines": "English–Italian Europarl, single lines",
     "en-it-sentences": "English–Italian Europarl, sentences",
     "nfcorpus": "NFCorpus: pages' titles and abstracts",
+    "nfcorpus-1024": "NFCorpus: pages' titles and abstracts, 1,024 dimensions",
     "yih2010_reuters/table2": "Reuters-21578: term vectors",
     "yih2010_reuters/table3": "Reuters-21578: concept vectors",
     "bai2010_links/table1": "Wikispeedia: links split at random",

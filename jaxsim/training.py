@@ -39,6 +39,8 @@ from jaxsim.terms import Terms
 from jaxsim.training_parts import Parts, Settings, keep_choice
 
 _FEWEST = 20  # pairs of which some are held out
+RARE_COUNT = 100
+"""Training pairs below which every word is learned of, whatever ``min_df`` is."""
 
 
 def _opca(parts: Parts) -> Fit:
@@ -140,7 +142,8 @@ def train(
                 rows, dev_pairs = {"train": np.flatnonzero(keep)}, pairs.take([])
     groups = np.stack(twins, axis=1)
     words = [[side[i] for i in rows["train"]] for side in sides]
-    vocabulary = _vocabulary([*words[0], *words[1]], settings, min_df=settings.min_df if len(words[0]) >= 100 else 1)
+    min_df = settings.min_df if len(words[0]) >= RARE_COUNT else 1
+    vocabulary = _vocabulary([*words[0], *words[1]], settings, min_df=min_df)
     if settings.method == "tfidf":
         settings = replace(settings, weighting="tf_idf")
     counts = tuple(text.counts(side, vocabulary) for side in words)

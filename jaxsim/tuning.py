@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -19,6 +19,7 @@ METHODS = tuple(method for method in training.SPELT if method not in training.GR
 """Methods whose settings can be chosen."""
 MOST_PAIRS = 8_000
 """Pairs that are trained on to choose, at most: some of more."""
+_ENOUGH = 100  # held-out pairs
 
 
 def tune(
@@ -39,15 +40,18 @@ def tune(
       pairs: as for `training.train`; of more than `MOST_PAIRS` training pairs, as many of them, at random by the seed.
       settings: those that are kept, and where it begins; `Settings()` unless given.
       dev: share of the pairs to choose by, near-duplicates kept together; or pairs of your own.
-      names: what to choose, of `CHOICES`. ``subwords`` are left as they are where ``drop_top`` is above 0.
+      names: what to choose, of `CHOICES`. ``subwords`` is left as it is where ``drop_top`` is above 0, and ``min_df``
+        where there are fewer than `training.RARE_COUNT` training pairs.
       say: told the score of each candidate.
 
     Returns:
       ``(settings, tried)``: the best, the first of equals; and for every candidate the tuned settings with its
-      ``"mrr"``. Where no pairs can be held out, the settings as they were, and nothing tried.
+      ``"mrr"``. Where no pairs can be held out, or nothing is left to choose, the settings as they were, and nothing
+      tried.
 
     Raises:
-      ValueError: for a method or a name that is not tuned, no name, no pairs to choose by, or as `training.train`.
+      ValueError: for a method or a name that is not tuned, no name, no pairs to choose by, another kind of argument, or
+        as `training.train`.
 
     Example:
       >>> from jaxsim.data import docstrings
@@ -57,6 +61,9 @@ def tune(
       (4, True)
     """
     settings = Settings() if settings is None else settings
+    for argument, name, kind in ((pairs, "pairs", Pairs), (settings, "settings", Settings)):
+        checks.kind(argument, name, kind)
+    names = (names,) if isinstance(names, str) else names
     checks.expect(settings.method in METHODS, "method", f"one of {', '.join(METHODS)}, to tune", settings.method)
     for name in names:
         checks.expect(name in CHOICES, "names", f"some of {', '.join(CHOICES)}", name)
@@ -68,33 +75,40 @@ def tune(
     if len(some) < len(pairs):
         say(f"settings are chosen on {len(some):,} of {len(pairs):,} pairs")
     closed = "opca" if settings.method in training.S2NET else settings.method
-    more = sum(value != getattr(settings, name) for name in names for value in CHOICES[name])
-    say(f"choosing {' and '.join(names)} by {more + 1} trainings of {closed} …")
+    say(f"choosing {' and '.join(names)} by trainings of {closed} …")
     tried: list[dict[str, Any]] = []
 
-    def score(candidate: Settings) -> float | None:
-        """The dev score, told and kept; None without dev pairs."""
-        found = training.train(some, replace(candidate, method=closed), dev=dev).training["dev"].get("mrr")
-        if found is not None:
-            tried.append({**{name: asdict(candidate)[name] for name in names}, "mrr": found})
+    def score(candidate: Settings) -> dict[str, Any]:
+        """A training's dev scores, kept and told, and its pairs."""
+        model = training.train(some, replace(candidate, method=closed), dev=dev)
+        found = model.training["dev"]
+        if found:
+            tried.append({**{name: getattr(candidate, name) for name in names}, "mrr": found["mrr"]})
             told = ", ".join(f"{name} {tried[-1][name]}" for name in names)
-            say(f"{told}: mrr {found:.4f} of held-out pairs, by {closed}")
-        return found
+            say(f"{told}: mrr {found['mrr']:.4f} of held-out pairs, by {closed}")
+        return {**found, **model.training["pairs"]}
 
-    top = score(settings)
-    if top is None:
+    first = score(settings)
+    if "mrr" not in first:
         say("no setting is chosen: no pairs are held out to choose by")
         return settings, []
+    if "min_df" in names and first["train"] < training.RARE_COUNT:
+        say(f"every word is learned of, of fewer than {training.RARE_COUNT} training pairs: min_df changes nothing")
+        names.remove("min_df")
+        del tried[0]["min_df"]
+    top = first["mrr"]
     for name in names:
         begin = settings
         for value in CHOICES[name]:
             if value == getattr(begin, name):
                 continue
             candidate = replace(begin, **{name: value})
-            found = score(candidate)
+            found = score(candidate)["mrr"]
             if found > top:
                 settings, top = candidate, found
-    return settings, tried
+    if names and first["dev"] < _ENOUGH:
+        say(f"{checks.counted(first['dev'], 'held-out pair')} chose: small differences are chance")
+    return settings, tried if names else []
 
 
 def _some(pairs: Pairs, seed: int, dev: float | Pairs) -> Pairs:

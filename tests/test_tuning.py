@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import re
 from dataclasses import replace
 
@@ -23,7 +22,7 @@ STEMS = [f"{a}{b}{c}" for a, b, c in itertools.product("bdfgk", "aeiou", "lmnrt"
 
 @pytest.fixture(scope="module")
 def corpus():
-    return docstrings.load().take(range(140))
+    return docstrings.load().take(range(160))
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +63,8 @@ def test_ngrams_are_chosen_where_only_the_spelling_is_shared(inflected):
     found, tried = tuning.tune(inflected, replace(FEW, min_df=1), dev=0.2, say=said.append)
     assert tried[0]["mrr"] < 0.8 < 0.95 < max(one["mrr"] for one in tried)
     assert found == replace(FEW, min_df=1, subwords=found.subwords)
-    assert said[0] == "choosing min_df and subwords by 3 trainings of opca …" and len(said) == 4
+    assert said[0] == "choosing min_df and subwords by trainings of opca …" and len(said) == 6
+    assert re.fullmatch(r"\d\d held-out pairs chose: small differences are chance", said[-1])
     assert said[1] == f"min_df 1, subwords 0.0: mrr {tried[0]['mrr']:.4f} of held-out pairs, by opca"
 
 
@@ -79,7 +79,7 @@ class _Scored:
     """What `train` returns, as far as `tune` looks at it."""
 
     def __init__(self, mrr):
-        self.training = {"dev": {} if mrr is None else {"mrr": mrr}}
+        self.training = {"dev": {"mrr": mrr}, "pairs": {"train": 1000, "dev": 100}}
 
 
 @pytest.mark.parametrize("method", tuning.METHODS)
@@ -101,6 +101,15 @@ def test_of_many_pairs_some_are_trained_on_the_same_every_time(monkeypatch, corp
     assert list(ids[0]) == [one for one in corpus.ids if one in set(ids[0])] and seen[-1][1].ids == corpus.ids[:5]
 
 
+def test_of_few_pairs_every_word_is_learned_of_and_only_ngrams_are_chosen(corpus):
+    said = []
+    found, tried = tuning.tune(corpus.take(range(90)), FEW, dev=0.2, say=said.append)
+    assert [one["subwords"] for one in tried] == [0.0, 0.5, 0.75] and found.min_df == FEW.min_df
+    assert all(set(one) == {"subwords", "mrr"} for one in tried)
+    assert tuning.tune(corpus.take(range(90)), FEW, dev=0.2, names=["min_df"]) == (FEW, [])
+    assert "every word is learned of, of fewer than 100 training pairs: min_df changes nothing" in said
+
+
 def test_without_pairs_to_hold_out_nothing_is_chosen(corpus):
     said = []
     assert tuning.tune(corpus.take(range(15)), FEW, say=said.append) == (FEW, [])
@@ -111,6 +120,8 @@ def test_without_pairs_to_hold_out_nothing_is_chosen(corpus):
     ({"settings": Settings(method="ssi")}, "method: expected one of s2net, s2net-2, opca, cca, lsa, to tune, got ssi"),
     ({"settings": Settings(method="s2net-mse")}, "method: expected one of"),
     ({"names": ["gamma"]}, "names: expected some of min_df, subwords, got gamma"),
+    ({"names": "gamma"}, "names: expected some of min_df, subwords, got gamma"),
+    ({"pairs": [1]}, "pairs: expected Pairs, got list"), ({"settings": {}}, "settings: expected Settings, got dict"),
     ({"names": []}, "names: expected some of min_df, subwords"),
     ({"settings": replace(FEW, drop_top=1), "names": ["subwords"]}, "names: expected some of"),
     ({"dev": 0}, "dev: expected pairs to choose by, or a share above 0 and below 1, got 0"),
@@ -119,7 +130,7 @@ def test_without_pairs_to_hold_out_nothing_is_chosen(corpus):
 ])
 def test_what_cannot_be_chosen_is_refused(corpus, changes, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
-        tuning.tune(corpus, **{"settings": FEW, **changes})
+        tuning.tune(**{"pairs": corpus, "settings": FEW, **changes})
 
 
 def test_the_command_line_trains_with_what_was_chosen_and_tells_it(folder, corpus, capsys):
@@ -128,7 +139,7 @@ def test_the_command_line_trains_with_what_was_chosen_and_tells_it(folder, corpu
     tuned = Model.load("tuned").training
     chosen = {name: tuned["settings"][name] for name in ("min_df", "subwords")}
     options = [f"--{name.replace('_', '-')}={value}" for name, value in chosen.items()]
-    assert f"chosen: {' '.join(options).replace('=', ' ')}" in shown.splitlines()
+    assert f"chosen: {' '.join(options).replace('=', ' ')} ({tuned['tuning_seconds']} seconds)" in shown.splitlines()
     run(capsys, "train", "--pairs", "pairs.tsv", "--out", "by-hand", "--method", "opca", "--dim", "20", "--dev", "0.2",
         *options)  # fmt: skip
     by_hand = Model.load("by-hand").training
@@ -164,19 +175,20 @@ def test_an_interrupted_training_goes_on_with_what_was_chosen(folder, capsys, mo
     assert cli.main(words) != 0 and "with --resume goes on" in capsys.readouterr().err
     assert (folder / "model.checkpoint" / "checkpoint.tuned.json").is_file()
     monkeypatch.setattr(checkpoints, "save", save)
-    run(capsys, *words)
+    assert refused(capsys, *words, "--seed", "3").startswith("model.checkpoint: expected settings chosen")
+    run(capsys, *words, "--patience", "50")
     assert len(asked) == 1 and Model.load("model").training["tuned"] and not (folder / "model.checkpoint").exists()
 
 
-@pytest.mark.parametrize("harm", ["", "{}", '{"asked": 3}', None])
-def test_a_choice_that_cannot_be_read_or_is_of_other_settings_is_made_anew(folder, capsys, monkeypatch, harm):
+@pytest.mark.parametrize("harm", ["", "{}", '{"asked": 3}', "[]", '{"asked": {}, "cho'])
+def test_a_choice_that_cannot_be_read_is_made_anew(folder, capsys, monkeypatch, harm):
     words = ["train", "--pairs", "pairs.tsv", "--out", "model", "--dim", "9", "--max-iter", "1", "--tune", "--resume"]
     kept = folder / "model.checkpoint" / "checkpoint.tuned.json"
     kept.parent.mkdir()
-    kept.write_text(harm or json.dumps({"asked": {}, "chosen": {"min_df": 7}, "tried": []}), encoding="utf-8")
+    kept.write_text(harm, encoding="utf-8")
     run(capsys, *words)
     found = Model.load("model").training
-    assert found["settings"]["min_df"] != 7 and len(found["tuned"]) == 4
+    assert len(found["tuned"]) == 4
 
 
 def test_the_methods_of_the_option_are_those_of_the_library():

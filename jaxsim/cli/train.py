@@ -48,7 +48,7 @@ def train(
     weighting: Annotated[Weighting, typer.Option(help="Term weights.")] = Weighting.LOG_TF_IDF,
     drop_top: Annotated[int, typer.Option(min=0, help="Most frequent terms left out.")] = 0,
     max_terms: Annotated[int, typer.Option(min=1, help="Terms kept at most.")] = 50_000,
-    min_df: Annotated[int, typer.Option(min=1, help="Texts a term must occur in (1 below 100 pairs).")] = 2,
+    min_df: Annotated[int, typer.Option(min=1, help="Texts a term must occur in (1 below 100 training pairs).")] = 2,
     subwords: Annotated[float, typer.Option(min=0.0, max=0.99, help="Share of a word that its character n-grams are: "
                                             "words spelt alike learn together, and unseen words get vectors; try 0.5. "
                                             "Training takes longer.")] = 0.0,
@@ -120,14 +120,13 @@ def train(
         if checkpoint is not None:
             _begin(checkpoint, resume, settings)
         try:
-            measured, tried = held_out[0] if held_out else share, None
+            measured, told = held_out[0] if held_out else share, {}
             if tune:
-                settings, tried = train_tuning.chosen(checkpoint, read, settings, measured, names)
+                settings, told = train_tuning.chosen(checkpoint, read, settings, measured, names)
             model = training.train(read, settings, dev=measured, grades=grades, checkpoint=checkpoint,
                                    dev_grades=dev_grades[0] if dev_grades else None, progress=True,
                                    say=say)  # fmt: skip
-            told = {"command": _command(context), **({} if tried is None else {"tuned": tried})}
-            model = replace(model, training={**model.training, **told})
+            model = replace(model, training={**model.training, "command": _command(context), **told})
             with naming(out):
                 model.save(out)
         except KeyboardInterrupt as error:
@@ -213,7 +212,8 @@ def _begin(folder: Path, resume: bool, settings) -> None:
         choice, kept = training_parts.choice_of(settings), training_parts.kept_choice(folder)
         expect(kept in (None, choice), str(folder), f"a checkpoint of {_chosen(choice)}",
                       f"one of {_chosen(kept or {})} (without --resume it is deleted)")
-        say(f"{folder}: no finished iteration there, starting anew" if kept is None else f"{folder}: going on from it")
+        none = kept is None and not train_tuning.kept(folder)
+        say(f"{folder}: no finished iteration there, starting anew" if none else f"{folder}: going on from it")
     elif {path.name for path in folder.iterdir()} - {_LOCK}:
         say(f"{folder}: deleted, starting anew (--resume would have gone on from it)")
         _empty(folder)
@@ -259,7 +259,7 @@ def _shown(model, out: Path) -> dict:
     else:
         rows["dev"] = "no pairs held out"
     if told.get("tuned"):
-        rows["chosen"] = train_tuning.shown(told["tuned"], told["settings"])
+        rows["chosen"] = train_tuning.shown(told)
     shape = counted(told["terms"], "term") + (f", {counted(told['ngrams'], 'n-gram')}" if "ngrams" in told else "")
     shape += "" if model.params is None else f", {counted(model.dim, 'dimension')}"
     return {**rows, "pairs": f"{pairs['train']:,} for training", "size": shape, "seconds": told["seconds"],

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-from dataclasses import asdict, replace
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import typer
@@ -13,6 +14,7 @@ from jaxsim.cli import train_options
 from jaxsim.cli.output import say
 
 _FILE = "checkpoint.tuned.json"
+_ASKED = ("method", "dim", "weighting", "drop_top", "max_terms", "noise", "seed", "min_df", "subwords")  # it depends on
 
 
 def names(context: typer.Context, share: float | None) -> list[str]:
@@ -48,23 +50,29 @@ def chosen(checkpoint: Path | None, pairs, settings, dev, names: list[str]) -> t
       names: what to choose.
 
     Returns:
-      ``(settings, tried)`` as `tuning.tune`.
-    """
-    from jaxsim import tuning
+      The best settings; and ``tuned`` and ``tuning_seconds``, what was tried and how long it took.
 
-    asked = {**asdict(settings), "names": names, "pairs": pairs.sha256, "dev": getattr(dev, "sha256", dev)}
-    if checkpoint is not None and kept(checkpoint):
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            found = json.loads((checkpoint / _FILE).read_text(encoding="utf-8"))
-            if found["asked"] == asked:
-                say("settings as they were chosen before")
-                return replace(settings, **found["chosen"]), found["tried"]
+    Raises:
+      ValueError: where a choice is kept that was made for something else; or as `tuning.tune`.
+    """
+    from jaxsim import checks, tuning
+
+    asked = {name: getattr(settings, name) for name in _ASKED}
+    asked |= {"names": names, "pairs": pairs.sha256, "dev": getattr(dev, "sha256", dev)}
+    found = {} if checkpoint is None else _kept(checkpoint)
+    if found:
+        checks.expect(found["asked"] == asked, str(checkpoint), "settings chosen for these pairs and options",
+                      "some that were chosen for others (without --resume they are deleted)")  # fmt: skip
+        say("settings as they were chosen before")
+        return replace(settings, **found["chosen"]), found["told"]
+    begun = time.perf_counter()
     tuned, tried = tuning.tune(pairs, settings, dev=dev, names=names, say=say)
+    told = {"tuned": tried, "tuning_seconds": round(time.perf_counter() - begun, 1)}
     if checkpoint is not None:
-        told = {"asked": asked, "chosen": {name: getattr(tuned, name) for name in names}, "tried": tried}
+        kept_now = {"asked": asked, "chosen": {name: getattr(tuned, name) for name in names}, "told": told}
         with contextlib.suppress(OSError):  # saves time and nothing else
-            (checkpoint / _FILE).write_text(json.dumps(told), encoding="utf-8")
-    return tuned, tried
+            (checkpoint / _FILE).write_text(json.dumps(kept_now), encoding="utf-8")
+    return tuned, told
 
 
 def kept(checkpoint: Path) -> bool:
@@ -79,19 +87,28 @@ def kept(checkpoint: Path) -> bool:
     return (checkpoint / _FILE).is_file()
 
 
-def shown(tried: list[dict], settings: dict) -> str:
+def _kept(checkpoint: Path) -> dict:
+    """The choice that is kept; empty where there is none that can be read."""
+    with contextlib.suppress(OSError, ValueError):
+        found = json.loads((checkpoint / _FILE).read_text(encoding="utf-8"))
+        if isinstance(found, dict) and set(found) == {"asked", "chosen", "told"}:
+            return found
+    return {}
+
+
+def shown(training: dict) -> str:
     """The chosen settings as a command line has them.
 
     Args:
-      tried: as `tuning.tune` returns it, not empty.
-      settings: of the training.
+      training: ``Model.training`` of a tuned model, of which something was tried.
 
     Returns:
-      Options and values.
+      Options, values and the time it took.
 
     Example:
-      >>> shown([{"min_df": 2, "subwords": 0.0, "mrr": 0.5}], {"min_df": 2, "subwords": 0.5})
-      '--min-df 2 --subwords 0.5'
+      >>> shown({"tuned": [{"subwords": 0.0, "mrr": 0.5}], "tuning_seconds": 8.1, "settings": {"subwords": 0.5}})
+      '--subwords 0.5 (8.1 seconds)'
     """
-    options = [name for name in tried[0] if name != "mrr"]
-    return " ".join(f"--{name.replace('_', '-')} {settings[name]}" for name in options)
+    names = [name for name in training["tuned"][0] if name != "mrr"]
+    options = " ".join(f"--{name.replace('_', '-')} {training['settings'][name]}" for name in names)
+    return f"{options} ({training['tuning_seconds']} seconds)"

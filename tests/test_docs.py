@@ -311,6 +311,19 @@ def test_what_is_said_of_ngrams_holds_in_the_records():
     assert found["config"]["subwords"] > 0 and f"{mrr(found):.3f}"[1:] == ".675" and ".675" in told
 
 
+def test_what_is_said_of_words_and_few_dimensions_holds_in_the_records():
+    told = " ".join(page("choose-a-method").split())
+    few, many = records("peers")["nfcorpus"], records("peers")["nfcorpus-1024"]
+    said = ".478 in 300 dimensions, .499 in 1,024, bare words .516"
+    assert said in told
+    found = (few["s2net"], many["s2net"], few["log-tfidf"])
+    assert [f"{mrr(one):.3f}"[1:] for one in found] == re.findall(r"\.\d{3}", said)
+    for name in ("map", "ndcg@10", "mrr"):
+        scores = {row: one["metrics"][name]["mean"] for row, one in few.items()}
+        assert (scores["s2net"] > scores["log-tfidf"]) == (name != "mrr")
+        assert max(scores, key=scores.get) == "s2net-terms"
+
+
 def test_what_is_said_of_s2net_holds_in_the_records():
     tables = records("yih2011_mates")
     gains = []

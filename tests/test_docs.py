@@ -299,11 +299,13 @@ def test_what_is_said_of_ngrams_holds_in_the_records():
     told = page("train-on-your-pairs")
     rows = records("many_pairs")["en-it-sentences"]
     for pairs, words, ngrams, times in (("1000", ".867", ".961", "1.8"), ("10000", ".971", ".990", "2.5"),
-                                        ("100000", ".994", ".997", "2.5")):
+                                        ("100000", ".994", ".997", None)):
         plain, spelt = rows[f"{pairs}-pairs"], rows[f"{pairs}-pairs-subwords"]
         assert f"{mrr(plain):.3f}"[1:] == words and f"{mrr(spelt):.3f}"[1:] == ngrams
         assert words in told and ngrams in told
-        assert f"{spelt['seconds']['fit'] / plain['seconds']['fit']:.1f}" == times and times in told
+        if times is not None:
+            assert f"{spelt['seconds']['fit'] / plain['seconds']['fit']:.1f}" == times and times in told
+            assert plain["commit"] == spelt["commit"]
         assert spelt["config"]["subwords"] == 0.5
     memory = next(line for line in spelt["measurements"] if line["unit"] == "GB")
     assert f"{memory['value']:.1f}" == "5.5" and "5.5 GB" in told

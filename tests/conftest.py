@@ -17,9 +17,19 @@ jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
 
+def half_written_program() -> list[str]:
+    """Python's filters of what JAX says of a compiled program that it cannot read or keep."""
+    return [f"ignore:Error {what} persistent compilation cache entry:UserWarning" for what in ("reading", "writing")]
+
+
 def pytest_configure(config) -> None:
     """Programs that one process of the tests compiles, its workers and the commands they start need not."""
-    if hasattr(config, "workerinput") or "JAX_COMPILATION_CACHE_DIR" in os.environ:
+    if hasattr(config, "workerinput"):
+        return
+    # Nothing locks the folder of these programs: what one process is writing, or was when it was killed, another may
+    # read. JAX says so and compiles it again; pyproject.toml has the same two filters for the tests' own processes.
+    os.environ["PYTHONWARNINGS"] = ",".join(filter(None, [os.environ.get("PYTHONWARNINGS"), *half_written_program()]))
+    if "JAX_COMPILATION_CACHE_DIR" in os.environ:
         return
     config.compiled_programs = tempfile.mkdtemp(prefix="jaxsim-compiled-")
     for name, value in {"jax_compilation_cache_dir": config.compiled_programs,

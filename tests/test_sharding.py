@@ -13,10 +13,12 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+from conftest import half_written_program
 from jaxsim import sharding, term_shards, terms
 from jaxsim.methods import s2net
 
 ROOT = Path(__file__).parent.parent
+STRICT = [f"-W{filter}" for filter in ("error::UserWarning", *half_written_program())]
 
 
 @pytest.mark.programs
@@ -24,7 +26,7 @@ ROOT = Path(__file__).parent.parent
 def test_loss_gradient_and_fit_do_not_depend_on_the_number_of_devices(devices):
     environment = {**os.environ, "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
                    "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)}  # fmt: skip
-    done = subprocess.run([sys.executable, "-W", "error::UserWarning", ROOT / "tests" / "mesh_parity.py"],
+    done = subprocess.run([sys.executable, *STRICT, ROOT / "tests" / "mesh_parity.py"],
                           env=environment, capture_output=True, text=True, timeout=900)  # fmt: skip
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
@@ -46,7 +48,7 @@ def test_terms_over_devices_give_the_fit_of_one_device_and_a_killed_fit_goes_on(
     environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu",
                    "PYTHONPATH": str(ROOT)}  # fmt: skip
     stopped, done = (
-        subprocess.run([sys.executable, "-W", "error::UserWarning", ROOT / "tests" / "mesh_terms.py", tmp_path, what],
+        subprocess.run([sys.executable, *STRICT, ROOT / "tests" / "mesh_terms.py", tmp_path, what],
                        env=environment, capture_output=True, text=True, timeout=900)
         for what in ("stop", "go on")
     )  # fmt: skip

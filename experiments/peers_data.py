@@ -126,7 +126,7 @@ def _nfcorpus(limit: int | None) -> Data:
                           differs="substitute: no paper's data, a public collection of queries and abstracts")
 
     train, dev_pairs = linked("train"), linked("dev")
-    return Data(train, train, ranking("dev"), ranking("test"), dev_pairs, metric="ndcg@10", differs=train.differs)
+    return Data(train, train, ranking("dev"), ranking("test"), dev_pairs, differs=train.differs)
 
 
 TABLES: dict[str, Callable[[int | None], Data]] = {

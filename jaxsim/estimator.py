@@ -41,6 +41,7 @@ class TextProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
       max_terms: terms kept at most.
       min_df: documents a term must occur in.
       subwords: share of a word that its character n-grams are, so that unseen words have vectors; none for CL-LSI.
+      distill: share of the bare terms in the scores that the vectors then learn to give; for S2Net, OPCA and LSA.
       noise: of OPCA, also as S2Net's start; the ridge of CCA.
       gamma: scale of S2Net's loss.
       max_iter: iterations (or epochs) of S2Net at most; by the number of pairs unless given.
@@ -74,6 +75,7 @@ class TextProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         max_terms: int = Settings.max_terms,
         min_df: int = Settings.min_df,
         subwords: float = Settings.subwords,
+        distill: float = Settings.distill,
         noise: float = Settings.noise,
         gamma: float = Settings.gamma,
         max_iter: int | None = None,
@@ -90,6 +92,7 @@ class TextProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.max_terms = max_terms
         self.min_df = min_df
         self.subwords = subwords
+        self.distill = distill
         self.noise = noise
         self.gamma = gamma
         self.max_iter = max_iter
@@ -121,7 +124,7 @@ class TextProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         settings = Settings(
             method=self.method, dim=self.dim, weighting=self.weighting, drop_top=self.drop_top,
             max_terms=self.max_terms, noise=self.noise, gamma=self.gamma, max_iter=self.max_iter,
-            subwords=self.subwords,
+            subwords=self.subwords, distill=self.distill,
             # As its own mate a text counts twice.
             min_df=2 * self.min_df if alone else self.min_df, batch_size=self.batch_size, seed=self._seed(),
         )  # fmt: skip

@@ -18,6 +18,7 @@ from jaxsim.precision import EVALUATION
 _BLOCK = 128
 _MOST_BLOCKS = 32  # each is a program of its own: the cores share what is not in a loop
 _WIDE = 768  # columns from which on blocks are taken; of few, copying them costs what they save
+_REUSED = 16  # slots a row of the wide matrix from which on blocks are taken: copying all of it has to pay
 _SAMPLED_NUMBERS = 2**20  # of each side, gathered at a time: what the processor keeps near
 
 
@@ -41,7 +42,8 @@ def rows_product(values: jax.Array, indices: jax.Array, indptr: jax.Array, dense
         with jax.default_matmul_precision(EVALUATION):
             return jsparse.BCSR((values, indices, indptr), shape=(indptr.shape[0] - 1, dense.shape[0])) @ part
 
-    return in_blocks(product, dense)
+    few = indices.shape[0] < _REUSED * dense.shape[0]
+    return product(dense) if few else in_blocks(product, dense)
 
 
 def in_blocks(function: Callable[[jax.Array], jax.Array], dense: jax.Array) -> jax.Array:

@@ -22,6 +22,7 @@ from jaxsim import (
     record_history,
     terms,
     text,
+    training_distilled,
     training_grades,
     training_links,
     training_s2net,
@@ -123,6 +124,7 @@ def train(
     checks.expect(-(2**63) <= settings.seed < 2**63, "seed", "a whole number of 64 bits", settings.seed)
     checked(settings.precision)
     settings = replace(settings, subwords=_share(settings))
+    training_distilled.expect_possible(settings)
     checks.expect(len(pairs) > 0, "pairs", "at least one pair", "none")
     graded = _graded(settings.method, pairs, grades, dev, dev_grades)
     begun = time.perf_counter()
@@ -150,7 +152,8 @@ def train(
     spelt = Subwords.build(vocabulary, share=settings.subwords) if settings.subwords else None
     spread = None if spelt is None else spelt.spread(vocabulary)
     weigh = functools.partial(slots, vocabulary=vocabulary, subwords=spelt, weigh=WEIGHTINGS[settings.weighting])
-    weighted = None if spelt is None else [_unit(weigh(side), spread) for side in words]
+    slotted = None if spelt is None else [weigh(side) for side in words]
+    weighted = None if spelt is None else [_unit(side, spread) for side in slotted]
     del words, sides
     untrained = Model(vocabulary, None, settings.weighting, languages=pairs.languages, method=settings.method)
     m = len(rows["train"])
@@ -189,6 +192,9 @@ def train(
         if checkpoint is not None:
             keep_choice(checkpoint, settings)
         fit = fit_method(parts)
+        if settings.distill:
+            say(f"distilling {settings.method} and bare terms, {settings.distill:g} of the score …")
+            fit = training_distilled.distilled(fit, parts, slotted, words=len(vocabulary), spread=spread)
         told |= parts.told
         params = _as_sides(fit.params) if spelt is None else _folded(fit.params, spread)
     activation = settings.activation if settings.method in S2NET else "none"

@@ -45,6 +45,8 @@ class Settings:
       identity: b of SSI's W = UᵀV + b·I; chosen by the held-out pairs from `training_links.IDENTITIES` unless given.
       learning_rate: of SSI; `training_links.LEARNING_RATE` unless given.
       subwords: share of a word's squared length that its character n-grams have (`jaxsim.subwords`); 0: none.
+      distill: share of the bare terms in the scores that the trained vectors then learn to give (`training_distilled`);
+        0: they stay as they are.
     """
 
     method: str = "s2net"
@@ -67,6 +69,7 @@ class Settings:
     identity: float | None = None
     learning_rate: float | None = None
     subwords: float = 0.0
+    distill: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)

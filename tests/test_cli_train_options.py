@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from command_line import LEFT, RIGHT, refused, run
 
-from jaxsim import cli, training, training_links
+from jaxsim import cli, training, training_distilled, training_links
 from jaxsim.cli import train as command
 from jaxsim.cli import train_options
 from jaxsim.model import Model
@@ -17,7 +17,7 @@ from jaxsim.model import Model
 TRAIN = ["train", "--pairs", "pairs.tsv", "--out", "model"]
 GIVEN = {"dim": 3, "weighting": "tf", "max_iter": 2, "patience": 2, "gamma": 10.0, "batch_size": 0,
          "precision": "float32", "devices": 1, "identity": 10, "learning_rate": 0.03,
-         "subwords": 0.5}  # fmt: skip
+         "subwords": 0.5, "distill": 0.5}  # fmt: skip
 
 
 def option(name: str) -> list[str]:
@@ -49,6 +49,7 @@ def test_the_table_of_options_is_of_options_and_methods_that_there_are():
     assert all(set(users) < set(train_options.METHODS) for users in train_options.USED_BY.values())
     assert set(train_options.S2NET) == set(training.S2NET) and set(train_options.SSI) == set(training.LINKED)
     assert set(train_options.SPELT) == set(training.SPELT)
+    assert set(train_options.DISTILLED) == set(training_distilled.METHODS)
     assert {training_links.MOST_IDENTITY, training_links.MOST_RATE} == {1e6, 1e3}  # as the options say
 
 

@@ -259,7 +259,8 @@ def test_inner_products_of_chosen_rows_and_their_gradients(rng, monkeypatch, wid
     np.testing.assert_allclose(ours(given), plain(given), atol=1e-11)
 
 
-def test_wide_products_are_those_of_narrow_ones(rng, monkeypatch):
+@pytest.mark.parametrize("reused", [0, 10**6])
+def test_wide_products_are_those_of_narrow_ones(rng, monkeypatch, reused):
     documents = terms.from_scipy(scipy.sparse.csr_matrix(some_documents(rng)))
     weights = jnp.asarray(rng.normal(size=(12, 300)))
 
@@ -268,5 +269,6 @@ def test_wide_products_are_those_of_narrow_ones(rng, monkeypatch):
 
     expected = jax.value_and_grad(both)(weights)
     monkeypatch.setattr(sparse_products, "_WIDE", 200)
+    monkeypatch.setattr(sparse_products, "_REUSED", reused)
     for mine, theirs in zip(jax.value_and_grad(both)(weights), expected, strict=True):
         np.testing.assert_array_equal(mine, theirs)  # every column is computed as before

@@ -7,6 +7,7 @@ import typer
 METHODS = ("s2net", "s2net-2", "opca", "cca", "cl-lsi", "lsa", "ssi", "ssi-sym", "s2net-mse", "log-tfidf", "tfidf")
 S2NET, SSI, BARE = ("s2net", "s2net-2"), ("ssi", "ssi-sym"), ("log-tfidf", "tfidf")
 SPELT = (*S2NET, "opca", "cca", "lsa", "s2net-mse")
+DISTILLED = ("s2net", "opca", "lsa")
 TUNED = (*S2NET, "opca", "cca", "lsa")
 ITERATED = (*S2NET, *SSI, "s2net-mse")
 """These keep checkpoints."""
@@ -19,6 +20,7 @@ USED_BY: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("gamma", "batch_size", "precision", "devices", "shard_terms"), S2NET),
     **dict.fromkeys(("identity", "learning_rate"), SSI),
     "subwords": SPELT,
+    "distill": DISTILLED,
     "tune": TUNED,
 }
 """Option -> methods that use it; options that are not here all methods use."""

@@ -31,6 +31,7 @@ def minimize_sgd(
     key: jax.Array,
     optimizer: optax.GradientTransformation | None = None,
     learning_rate: float = 0.01,
+    constants=None,
     max_iter: int = 10,
     validate: Callable | None = None,
     patience: int | None = None,
@@ -48,6 +49,8 @@ def minimize_sgd(
       key: PRNG key; epoch ``e`` uses ``fold_in(key, e)``.
       optimizer: optax transformation; plain SGD at ``learning_rate`` unless given.
       learning_rate: of the default optimizer.
+      constants: pytree of arrays that batches are made of, by which a checkpoint of another problem is told; None where
+        the start tells it.
       max_iter: epochs.
       validate: function of params giving a score, higher is better; called at the start and after every epoch.
       patience: epochs without a better score before stopping.
@@ -86,7 +89,8 @@ def minimize_sgd(
 
     return epochs.run(
         epoch, (params, optimizer.init(params)),
-        mark=lambda: mark_of(objective, params, jax.random.key_data(key), learning_rate), max_iter=max_iter,
+        mark=lambda: mark_of(objective, params, jax.random.key_data(key), learning_rate,
+                             *([] if constants is None else [constants])), max_iter=max_iter,
         validate=validate, patience=patience, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
         progress=progress, label=label,
     )

@@ -1,0 +1,88 @@
+"""``train --distill``: what was trained learns to rank as it does together with the bare terms (`distillation`)."""
+
+from __future__ import annotations
+
+import numbers
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import jax
+import numpy as np
+import scipy.sparse as sp
+
+from jaxsim import checks, terms
+from jaxsim.methods import distillation
+from jaxsim.optim import Fit
+from jaxsim.terms import Terms
+from jaxsim.training_parts import Parts, Settings, distinct_rows
+
+METHODS = ("s2net", "opca", "lsa")
+"""Methods of one linear projection for both sides."""
+MOST = 4_096
+"""Texts a side that are ranked, drawn at random where there are more."""
+
+
+def expect_possible(settings: Settings) -> None:
+    """Checks ``distill`` and what it excludes.
+
+    Args:
+      settings: of a training.
+
+    Raises:
+      ValueError: for a share out of [0, 1), or with another method, an activation or shared terms.
+
+    Example:
+      >>> expect_possible(Settings(method="opca", distill=0.5))
+    """
+    share, method = settings.distill, settings.method
+    checks.expect(isinstance(share, numbers.Real) and 0 <= share < 1, "distill", "a share in [0, 1)", share)
+    if share:
+        checks.expect(method in METHODS, "distill", f"0, for {method} (it is for {', '.join(METHODS)})", share)
+        checks.expect(settings.activation == "none", "activation", "none, with distill", settings.activation)
+        checks.expect(not settings.shard_terms, "shard_terms", "False, with distill", settings.shard_terms)
+
+
+def distilled(fit: Fit, parts: Parts, slotted: Sequence[sp.csr_matrix] | None, *, words: int,
+              spread: sp.csr_matrix | None) -> Fit:
+    """A fit with the projection that was distilled from it and the bare terms.
+
+    Args:
+      fit: of one `Projection`.
+      parts: what it was fitted on; ``parts.told`` is told the held-out pairs' scores before and after.
+      slotted: training texts of both sides in slots (`subwords.slots`); None: slots are terms.
+      words: the slots that are words.
+      spread: what slots are made of (`Subwords.spread`), or None.
+
+    Returns:
+      ``fit``, but for the parameters.
+
+    Raises:
+      ValueError: for a checkpoint of another problem.
+    """
+    begun = time.perf_counter()
+    share = parts.settings.distill
+    *of_sides, key = jax.random.split(jax.random.key(parts.settings.seed), 3)
+    rows = [_some(side, one) for side, one in zip(parts.train, of_sides, strict=True)]
+    sides = [terms.take(side, some) for side, some in zip(parts.train, rows, strict=True)] if slotted is None else [
+        terms.from_scipy(side[some]) for side, some in zip(slotted, rows, strict=True)]  # fmt: skip
+    found = distillation.fit(
+        *sides, base=fit.params, share=share, key=key, spread=spread, words=words, progress=parts.progress,
+        checkpoint=None if parts.checkpoint is None else Path(parts.checkpoint) / f"checkpoint.distilled-{share:g}",
+        precision=parts.settings.precision,
+    )  # fmt: skip
+    losses = [entry["loss"] for entry in found.history[1:]]
+    told = {"loss": [round(losses[0], 6), round(losses[-1], 6)], "seconds": round(time.perf_counter() - begun, 1)}
+    if parts.validate is not None:
+        before, after = (float(parts.validate(params)) for params in (fit.params, found.params))
+        told["mrr"] = [round(before, 4), round(after, 4)]
+        parts.say(f"mrr of held-out pairs {before:.4f} before, {after:.4f} distilled"
+                  + ("" if after > before else ": without --distill it is no worse"))
+    parts.told["distilled"] = told
+    return fit._replace(params=found.params)
+
+
+def _some(side: Terms, key: jax.Array) -> np.ndarray:
+    """Rows of distinct texts, at most `MOST`."""
+    first, _ = distinct_rows(side)
+    return first if len(first) <= MOST else np.sort(np.asarray(jax.random.permutation(key, first))[:MOST])

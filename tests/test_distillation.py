@@ -1,0 +1,248 @@
+"""Distillation of a projection and the bare terms into one projection: against slow float64 loops, and as trained."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.sparse
+from command_line import OPCA, refused, run
+
+from jaxsim import metrics, optim, terms, training_distilled
+from jaxsim.data import docstrings, pairs
+from jaxsim.methods import distillation
+from jaxsim.models.projection import Projection
+from jaxsim.training import Settings, train
+
+SHARE, SCALE = 0.4, 15.0
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return docstrings.load().take(range(400))
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """A few small batches: for tests that do not look at how well it learns."""
+    monkeypatch.setattr(distillation, "fit", functools.partial(distillation.fit, queries=32, epochs=2))
+
+
+@pytest.fixture
+def texts():
+    """Seven left texts and five right ones over nine slots, one of each side empty, and what slots are made of."""
+    left, right = (scipy.sparse.random(rows, 9, 0.5, random_state=rows).toarray() for rows in (7, 5))
+    left[3] = right[4] = 0
+    left, right = map(scipy.sparse.csr_matrix, (left, right))
+    spread = scipy.sparse.hstack([scipy.sparse.identity(9), scipy.sparse.random(9, 4, 0.6, random_state=3)], "csr")
+    return terms.from_scipy(left), terms.from_scipy(right), spread
+
+
+def first_lesson(monkeypatch, *sides, **settings) -> tuple[Projection, distillation.Lesson]:
+    """The start of a fit and its first batch."""
+    seen = []
+
+    def minimize(objective, params, batches, *, key, **_):
+        seen.append((params, next(iter(batches(key)))))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(optim, "minimize_sgd", minimize)
+        distillation.fit(*sides, share=SHARE, key=jax.random.key(5), queries=20, **settings)
+    return seen[0]
+
+
+def cosine(a, b) -> float:
+    lengths = math.sqrt(sum(x * x for x in a)) * math.sqrt(sum(x * x for x in b))
+    return sum(x * y for x, y in zip(a, b, strict=True)) / lengths if lengths else 0.0
+
+
+def divergence(told, found) -> float:
+    """KL of the softmax of one list of scores from that of another."""
+    def softmax(scores):
+        each = [math.exp(SCALE * score) for score in scores]
+        return [one / sum(each) for one in each]
+
+    return sum(p * math.log(p / q) for p, q in zip(softmax(told), softmax(found), strict=True))
+
+
+@pytest.mark.parametrize("made_of", [True, False])
+def test_teacher_and_objective_are_those_of_plain_loops(texts, rng, monkeypatch, made_of):
+    *sides, spread = texts
+    spread = spread if made_of else None
+    base = rng.normal(size=(13 if made_of else 9, 3))
+    start, lesson = first_lesson(monkeypatch, *sides, base=Projection(base), spread=spread)
+    slots, weights = map(np.asarray, distillation.draw(lesson))
+    own = np.eye(9) if spread is None else spread.toarray()
+    documents = [np.concatenate([terms.to_scipy(side).toarray() for side in sides])[row] @ own for row in range(12)]
+    parts = {True: [], False: []}
+    student = np.asarray(start.weights)
+    scores = np.asarray(distillation.teacher(lesson, jnp.asarray(slots), jnp.asarray(weights)))
+    for query in range(20):
+        words = [(slot, weight) for slot, weight in zip(slots[query], weights[query], strict=True) if weight]
+        made = sum((weight * own[slot] for slot, weight in words), np.zeros(own.shape[1]))
+        length = math.sqrt(sum(weight**2 for _, weight in words))
+        told = [(1 - SHARE) * cosine(made @ base, document @ base)
+                + SHARE * (sum(weight * cosine(own[slot], document) for slot, weight in words) / length if words else 0)
+                for document in documents]
+        np.testing.assert_allclose(scores[query], told, atol=2e-3)  # bare cosines are kept in half precision
+        found = [cosine(made @ student, document @ student) for document in documents]
+        for left, part in ((True, slice(0, 7)), (False, slice(7, 12))):
+            parts[left].append(divergence(scores[query][part], found[part]))
+    expected = (np.mean(parts[True]) + np.mean(parts[False])) / 2
+    np.testing.assert_allclose(float(distillation.objective(start, lesson)), expected, rtol=1e-9)
+
+
+def test_a_student_that_is_the_teacher_loses_nothing(texts, rng, monkeypatch):
+    *sides, spread = texts
+    base = Projection(jnp.asarray(rng.normal(size=(13, 3))))
+    start, lesson = first_lesson(monkeypatch, *sides, base=base, spread=spread)
+    alone = dataclasses.replace(lesson, share=jnp.zeros(()))
+    assert abs(float(distillation.objective(base, alone))) < 1e-12 < float(distillation.objective(start, alone))
+
+
+def test_queries_are_words_of_one_text_each_and_new_in_every_batch(texts, monkeypatch, rng):
+    *sides, spread = texts
+    _, lesson = first_lesson(monkeypatch, *sides, base=Projection(rng.normal(size=(13, 3))), spread=spread, words=6)
+    rows = [[{slot: value for slot, value in zip(row.indices, row.data, strict=True) if slot < 6}
+             for row in terms.to_scipy(side)] for side in sides]  # fmt: skip
+    drawn = []
+    for number in range(30):
+        slots, weights = map(np.asarray, distillation.draw(dataclasses.replace(lesson, key=jax.random.key(number))))
+        assert slots.shape == weights.shape == (20, 8)
+        for query in range(20):
+            words = [(slot, weight) for slot, weight in zip(slots[query], weights[query], strict=True) if weight]
+            assert len(dict(words)) == len(words) <= 8  # no word twice
+            assert any(dict(words).items() <= row.items() for row in rows[query >= 10])
+            drawn.append(tuple(sorted(words)))
+    longest = max(len(row) for side in rows for row in side)
+    assert {len(words) for words in drawn} == set(range(longest + 1)) and len(set(drawn)) > 40
+
+
+def test_it_learns_and_a_stopped_one_goes_on_bit_for_bit(texts, rng, tmp_path, monkeypatch):
+    *sides, spread = texts
+    given = {"base": Projection(rng.normal(size=(13, 3))), "share": SHARE, "key": jax.random.key(5), "spread": spread,
+             "queries": 64, "epochs": 4}  # fmt: skip
+    whole = distillation.fit(*sides, **given)
+    losses = [entry["loss"] for entry in whole.history[1:]]
+    assert len(losses) == 4 and losses[-1] < 0.8 * losses[0]
+    replace, calls = dataclasses.replace, []
+
+    def stopping(*parts, **changes):
+        calls.append(changes)
+        if len(calls) == 25:
+            raise KeyboardInterrupt
+        return replace(*parts, **changes)
+
+    monkeypatch.setattr(distillation.dataclasses, "replace", stopping)
+    with pytest.raises(KeyboardInterrupt):
+        distillation.fit(*sides, **given, checkpoint=tmp_path)
+    monkeypatch.undo()
+    again = distillation.fit(*sides, **given, checkpoint=tmp_path)
+    np.testing.assert_array_equal(again.params.weights, whole.params.weights)
+    assert [entry["loss"] for entry in again.history[1:]] == losses
+    with pytest.raises(ValueError, match="checkpoint"):
+        distillation.fit(*sides, **{**given, "share": 0.5}, checkpoint=tmp_path)
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    ({"share": 1.0}, "share: expected a number between 0 and 1, got 1.0"),
+    ({"share": float("nan")}, "share: expected a number between 0 and 1, got nan"),
+    ({"scale": 0.0}, "scale: expected a positive number, got 0.0"),
+    ({"learning_rate": float("inf")}, "learning_rate: expected a positive number, got inf"),
+    ({"queries": 1}, "queries: expected a whole number of at least 2, got 1"),
+    ({"epochs": 0}, "epochs: expected a whole number of at least 1, got 0"),
+    ({"words": 10}, "words: expected between 1 and 9 slots, got 10"),
+    ({"base": Projection(np.ones((9, 2)))}, r"base: expected weights of shape \(13, k\), got \(9, 2\)"),
+    ({"base": Projection(np.full((13, 2), np.nan))}, "base: expected finite weights, got NaN or infinity"),
+    ({"base": Projection(np.zeros((13, 2)))}, "base: expected a projection that is not zero for every text, got 0"),
+])  # fmt: skip
+def test_bad_settings_are_refused(texts, change, message):
+    *sides, spread = texts
+    given = {"base": Projection(np.ones((13, 2))), "share": SHARE, "key": jax.random.key(0), "spread": spread}
+    with pytest.raises(ValueError, match=f"^{message}"):
+        distillation.fit(*sides, **{**given, **change})
+
+
+def test_few_dimensions_keep_words_apart_once_they_are_distilled():
+    topics = ["sparse matrix row", "random seed draw", "plot axis colour", "file path folder", "date month leap"]
+    left, right = ([f"{words} name{i} {topics[i % 5]}" for i in range(200)] for words in ("how to", "about the"))
+    named = pairs.make("named", map(str, range(200)), left, right, languages=("en", "en"))
+    found = []
+    for share in (0.0, 0.5):
+        scores = train(named, Settings(method="opca", dim=12, distill=share), dev=0).similarity(left, right)
+        found.append(float(metrics.reciprocal_rank(scores, np.arange(200)).mean()))
+    assert found[1] > found[0] + 0.2
+
+
+@pytest.mark.parametrize("subwords", [0.0, 0.5])
+def test_scores_before_and_after_are_told_and_one_seed_gives_one_model(corpus, subwords, quick):
+    plain, distilled, again = (train(corpus, Settings(method="opca", dim=20, subwords=subwords, distill=share), dev=0.2)
+                               for share in (0.0, 0.5, 0.5))  # fmt: skip
+    told = distilled.training["distilled"]
+    assert told["mrr"] == [plain.training["dev"]["mrr"], distilled.training["dev"]["mrr"]]
+    assert told["loss"][1] < told["loss"][0] and distilled.dim == 20
+    np.testing.assert_array_equal(again.params.weights, distilled.params.weights)
+
+
+def test_a_stopped_training_of_s2net_goes_on_with_its_distillation(corpus, tmp_path, monkeypatch, quick):
+    settings = Settings(method="s2net", dim=10, max_iter=3, distill=0.3)
+    some = corpus.take(range(150))
+    whole = train(some, settings, dev=0.2)
+    real, calls = distillation.fit, []
+
+    def stopped(*_, **__):
+        calls.append(None)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(distillation, "fit", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        train(some, settings, dev=0.2, checkpoint=tmp_path)
+    monkeypatch.setattr(distillation, "fit", real)
+    again = train(some, settings, dev=0.2, checkpoint=tmp_path)
+    assert calls and (tmp_path / "checkpoint.distilled-0.3").is_dir()
+    np.testing.assert_array_equal(again.params.weights, whole.params.weights)
+
+
+def test_of_many_texts_some_are_ranked(corpus, monkeypatch, quick):
+    sizes = []
+    monkeypatch.setattr(training_distilled, "MOST", 50)
+    real = distillation.fit
+    monkeypatch.setattr(distillation, "fit", lambda left, right, **given: (
+        sizes.append((left.num_docs, right.num_docs)), real(left, right, **given))[1])
+    train(corpus, Settings(method="lsa", dim=5, distill=0.5), dev=0)
+    assert sizes == [(50, 50)]
+
+
+def test_unicode_empty_texts_and_very_few_pairs_are_distilled(quick):
+    left = ["naïve étude", "", "日本 tokyo", "naïve étude", "\ud800 x"]
+    right = ["étude", "tokyo", "", "x naïve", "日本 x"]
+    few = pairs.make("few", map(str, range(5)), left, right, languages=("en", "en"))
+    model = train(few, Settings(method="opca", dim=2, min_df=1, distill=0.9), dev=0)
+    assert np.isfinite(model.encode(["étude", "", "nowhere"])).all() and "mrr" not in model.training["distilled"]
+
+
+@pytest.mark.parametrize(("settings", "message"), [
+    ({"distill": 1.0}, r"distill: expected a share in \[0, 1\), got 1.0"),
+    ({"distill": "0.5"}, r"distill: expected a share in \[0, 1\), got 0.5"),
+    ({"distill": 0.5, "method": "cca"}, r"distill: expected 0, for cca \(it is for s2net, opca, lsa\), got 0.5"),
+    ({"distill": 0.5, "activation": "tanh"}, "activation: expected none, with distill, got tanh"),
+    ({"distill": 0.5, "shard_terms": True}, "shard_terms: expected False, with distill, got True"),
+])
+def test_what_cannot_be_distilled_is_refused(corpus, settings, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        train(corpus, Settings(**settings))
+
+
+def test_the_command_line_distills_and_tells_it(folder, capsys, quick):
+    words = ["train", "--pairs", "pairs.tsv", "--out", "model", "--dev", "0.2", "--json"]
+    told = run(capsys, *words, *OPCA, "--distill", "0.5")
+    assert '"distilled": {' in told and '"distill": 0.5' in told
+    told = refused(capsys, *words, "--method", "cca", "--distill", "0.5")
+    assert told.startswith("--distill: expected nothing, with --method cca")
+    assert "'--distill'" in refused(capsys, *words, *OPCA, "--distill", "1")
+    assert refused(capsys, *words, "--shard-terms", "--devices", "1", "--distill", "0.5").startswith("--shard-terms: ")

@@ -121,21 +121,23 @@ def ours(data: Data, sizes: Sizes, **settings) -> tuple[Model, System]:
     model = training.train(data.train, Settings(dim=sizes.k, **settings), dev=data.dev_pairs)
     seconds = time.perf_counter() - begun
     steps = model.training.get("history", {})
-    by_steps = data.dev.grades is None and not settings.get("distill")  # S2Net stops by the score that is shown
     curve, told = [], {}
-    if steps:
-        found = steps["validation"]
-        told = {"stops_by": {"start": found[0], "best": max(found), "best_step": int(np.argmax(found)),
-                             "last": found[-1], "start_loss": steps["loss"][0], "loss": steps["loss"][-1]}}
-    if by_steps and steps:
-        # What comes before the first step, from reading words to the closed-form start, counts in the curve too.
-        before = seconds - steps["seconds"][-1]
-        curve = [{"seconds": before + after, "mrr": score, "split": "dev"}
-                 for after, score in zip(steps["seconds"], steps["validation"], strict=True)]
 
     def scores(ranking: Ranking):
         forward = np.asarray(model.similarity(ranking.left, ranking.right))
         return forward, forward.T if ranking.grades is None else None
+
+    if steps:
+        found, best_step = steps["validation"], int(np.argmax(steps["validation"]))
+        told = {"stops_by": {"start": found[0], "best": max(found), "best_step": best_step, "last": found[-1],
+                             "start_loss": steps["loss"][0], "loss": steps["loss"][-1]}}
+    if steps and not settings.get("distill"):
+        # What comes before the first step, from reading words to the closed-form start, counts in the curve too.
+        points = [(seconds - steps["seconds"][-1] + after, score)
+                  for after, score in zip(steps["seconds"], found, strict=True)]
+        if data.dev.grades is not None:  # it stops by another score than the one shown, which is known of its best step
+            points = [(points[best_step][0], dev_score(data, scores))]
+        curve = [{"seconds": after, "mrr": score, "split": "dev"} for after, score in points]
 
     encode = None if model.params is None else model.encode_document
     return model, System(scores, seconds, {"k": sizes.k if encode else None, **settings}, curve=curve, encode=encode,

@@ -33,8 +33,8 @@ def tune(
     """Chooses settings by how well held-out pairs find each other (mean reciprocal rank, both ways).
 
     Every candidate is a whole training in closed form: of the method itself, and for S2Net of OPCA, which is its start.
-    A better setting is kept while the next is chosen. The score of the chosen ones is a little too good for new pairs,
-    as of whatever is chosen: measure on pairs that took no part.
+    Nothing is distilled to choose. A better setting is kept while the next is chosen. The score of the chosen ones is a
+    little too good for new pairs, as of whatever is chosen: measure on pairs that took no part.
 
     Args:
       pairs: as for `training.train`; of more than `MOST_PAIRS` training pairs, as many of them, at random by the seed.
@@ -80,7 +80,7 @@ def tune(
 
     def score(candidate: Settings) -> dict[str, Any]:
         """A training's dev scores, kept and told, and its pairs."""
-        model = training.train(some, replace(candidate, method=closed), dev=dev)
+        model = training.train(some, replace(candidate, method=closed, distill=0.0), dev=dev)
         found = model.training["dev"]
         if found:
             tried.append({**{name: getattr(candidate, name) for name in names}, "mrr": found["mrr"]})

@@ -51,6 +51,7 @@ def test_ctrl_c_leaves_nothing_and_one_line(tmp_path):
     assert not any((tmp_path / "out").iterdir())
 
 
+@pytest.mark.programs
 def test_the_record_passes_the_check_and_says_what_was_shown(shown):
     out, told = shown
     record = records.read(told["record"])
@@ -60,6 +61,7 @@ def test_the_record_passes_the_check_and_says_what_was_shown(shown):
     assert json.loads((out / "demo" / "docstrings" / "s2net.json").read_text())["config"]["k"] == 30
 
 
+@pytest.mark.programs
 def test_training_lowers_the_loss_and_dev_chose_the_best(shown):
     _, told = shown
     start, best = (float(part.split()[0]) for part in told["training loss"].split(", "))
@@ -78,6 +80,7 @@ def test_the_axes_of_the_picture_have_names_and_units(monkeypatch, tmp_path):
     assert (dev.get_ylabel(), bars.get_xlabel()) == ("dev mean reciprocal rank", "test mean reciprocal rank")
 
 
+@pytest.mark.programs
 def test_the_picture_is_a_png(shown):
     out, _ = shown
     content = (out / "demo.png").read_bytes()

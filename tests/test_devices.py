@@ -67,6 +67,7 @@ def test_a_training_asks_for_its_devices_and_trains_on_them(monkeypatch):
     assert model.training["settings"]["precision"] == "bfloat16" and model.params.weights.shape[1] == 3
 
 
+@pytest.mark.programs
 def test_a_training_that_shares_its_terms_says_so_to_the_fit_and_gives_its_result(monkeypatch):
     """On a mesh of one device."""
     seen, fit = [], training_s2net.s2net.fit

@@ -19,6 +19,7 @@ from jaxsim.methods import distillation
 from jaxsim.models.projection import Projection
 from jaxsim.training import Settings, train
 
+pytestmark = pytest.mark.usefixtures("lightly_compiled")
 SHARE, SCALE = 0.4, 15.0
 
 

@@ -88,9 +88,10 @@ def test_train_on_your_pairs(shell):
     # Few pairs, all of one package: those of different ones share few words.
     small = "head -n 60 all.tsv > pairs.tsv; tail -n 20 pairs.tsv > test.tsv; cp test.tsv all.tsv"
     shown = [shell(block) for block in (f"{first}\nwc -l < pairs.tsv\n{small}", *rest)]
-    pairs, trained, spelt, tuned, measured, ranked, indexed, encoded, resumed, drawn, ssi, graded = shown
+    pairs, trained, spelt, distilled, tuned, measured, ranked, indexed, encoded, resumed, drawn, ssi, graded = shown
     assert int(pairs) > 100 and trained.startswith("dev (") and "untrained" in trained
     assert "spelt" in spelt and -1 <= float(spelt.splitlines()[-1]) <= 1 and "accuracy" in measured
+    assert distilled.startswith("dev (") and "50 dimensions" in distilled
     assert "chosen: --subwords" in tuned  # of fewer than 100 pairs every word counts
     assert [line.split("\t")[0] for line in ranked.splitlines()] == ["1", "2", "3"] * 2
     assert indexed == ranked and (work / "documents.index" / "index.json").is_file()

@@ -130,7 +130,7 @@ def test_the_tokenizer_cuts_as_text_words(cut):
     assert not wrong
 
 
-@pytest.mark.slow
+@pytest.mark.programs
 def test_the_tokenizer_cuts_as_text_words_around_every_character(cut):
     strings = [f"x{c}b {c} A{c}Σ{c}b Σ{c}." for c in CHARS]
     assert not [hex(ord(one[1])) for one in strings if cut(one) != text.words(one)]

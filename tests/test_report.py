@@ -223,6 +223,7 @@ def test_command_line_compares_and_names_damaged_files(place, capsys):
     assert capsys.readouterr().err.startswith(f"jaxsim: {path}: expected a JSON record")
 
 
+@pytest.mark.programs
 @pytest.mark.skipif(not (ROOT / "experiments" / "results").is_dir(), reason="an installation without the checkout")
 def test_committed_tables_are_those_of_the_committed_records():
     done = subprocess.run(

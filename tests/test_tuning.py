@@ -68,6 +68,12 @@ def test_ngrams_are_chosen_where_only_the_spelling_is_shared(inflected):
     assert said[1] == f"min_df 1, subwords 0.0: mrr {tried[0]['mrr']:.4f} of held-out pairs, by opca"
 
 
+def test_nothing_is_distilled_to_choose(monkeypatch, corpus):
+    seen = []
+    monkeypatch.setattr(training, "train", lambda pairs, settings, **_: seen.append(settings.distill) or _Scored(0.5))
+    assert tuning.tune(corpus, replace(FEW, distill=0.4))[0].distill == 0.4 and set(seen) == {0.0}
+
+
 def test_of_equals_the_given_setting_is_kept(monkeypatch, corpus):
     monkeypatch.setattr(training, "train", lambda *_, **__: _Scored(0.5))
     found, tried = tuning.tune(corpus, replace(FEW, min_df=3, subwords=0.2))
@@ -133,6 +139,7 @@ def test_what_cannot_be_chosen_is_refused(corpus, changes, message):
         tuning.tune(**{"pairs": corpus, "settings": FEW, **changes})
 
 
+@pytest.mark.programs
 def test_the_command_line_trains_with_what_was_chosen_and_tells_it(folder, corpus, capsys):
     shown = run(capsys, "train", "--pairs", "pairs.tsv", "--out", "tuned", "--method", "opca", "--dim", "20", "--tune",
                 "--dev", "0.2")  # fmt: skip
@@ -162,6 +169,7 @@ def test_given_options_are_not_chosen(folder, capsys, monkeypatch):
     assert refused(capsys, *words, "--dev", "0") == "--dev: expected pairs to choose settings by, with --tune, got 0"
 
 
+@pytest.mark.programs
 def test_an_interrupted_training_goes_on_with_what_was_chosen(folder, capsys, monkeypatch):
     words = ["train", "--pairs", "pairs.tsv", "--out", "model", "--dim", "9", "--max-iter", "6", "--tune", "--resume"]
     tune, save, asked = tuning.tune, checkpoints.save, []

@@ -183,6 +183,14 @@ def test_words_that_no_pair_shares_are_kept_apart_by_a_few_dimensions(method, di
     assert found[0] < 0.3 and found[1] > 0.9
 
 
+def test_texts_without_a_word_to_draw_are_refused(texts):
+    *_, spread = texts
+    bare = terms.from_scipy(scipy.sparse.csr_matrix(np.eye(9)[6:]))
+    with pytest.raises(ValueError, match="left, right: expected texts with words to draw queries from, got none"):
+        distillation.fit(bare, bare, base=Projection(np.ones((13, 2))), share=SHARE, key=jax.random.key(0),
+                         spread=spread, words=6)  # fmt: skip
+
+
 @pytest.mark.parametrize("subwords", [0.0, 0.5])
 def test_scores_before_and_after_are_told_and_one_seed_gives_one_model(corpus, subwords, quick):
     plain, distilled, again = (train(corpus, Settings(method="opca", dim=20, subwords=subwords, distill=share), dev=0.2)

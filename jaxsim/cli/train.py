@@ -54,7 +54,7 @@ def train(
                                             "Training takes longer.")] = 0.0,
     distill: Annotated[float, typer.Option(min=0.0, max=0.99, help="Share of the bare terms in the scores that the "
                                            "trained vectors then learn to give, so that they keep words apart: for "
-                                           "more right first hits, try 0.5. Takes a minute or two more.")] = 0.0,
+                                           "more right first hits, try 0.5. Takes some minutes.")] = 0.0,
     tune: Annotated[bool, typer.Option("--tune", help="Choose --min-df and --subwords, those not given, by how well "
                                        "held-out pairs find each other, in a few trainings in closed form.")] = False,
     max_iter: Annotated[int | None, typer.Option(min=1, help="Iterations, or epochs, of S2Net, SSI or s2net-mse at "

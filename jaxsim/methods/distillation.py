@@ -186,7 +186,7 @@ def fit(
       `Fit` of a `Projection`; a step is an epoch, an evaluation a batch.
 
     Raises:
-      ValueError: for sides that do not agree, a projection that does not fit, or bad settings.
+      ValueError: for sides that do not agree, texts without words, a projection that does not fit, or bad settings.
       FloatingPointError: if the loss is not finite.
 
     Example:
@@ -223,6 +223,7 @@ def fit(
     lengths = np.linalg.norm(dense, axis=1, keepdims=True)
     spelt = texts[:, :words].tocsr()
     spelt.eliminate_zeros()
+    checks.expect(spelt.nnz > 0, "left, right", "texts with words to draw queries from", "none")
     key, of_codes, of_queries = jax.random.split(key, 3)
     codes = np.asarray(jax.random.normal(of_codes, weights.shape, weights.dtype)) / np.sqrt(weights.shape[1])
     size = np.sqrt(np.mean(lengths**2))

@@ -144,7 +144,8 @@ def train(
     told = model.training["dev"]
     scores = model.training.get("history", {}).get("validation")
     if scores and method in training.S2NET and max(scores) <= scores[0]:
-        say("no step finds held-out pairs better than the start: the model is that start, of OPCA")
+        kept = "what is distilled" if distill else "the model"
+        say(f"no step finds held-out pairs better than the start: {kept} is that start, of OPCA")
     score = "spearman" if graded else "mrr"
     if model.params is not None and told and told[score] < told[f"untrained_{score}"]:
         what = "grades of held-out pairs are foretold" if graded else "held-out pairs find each other"

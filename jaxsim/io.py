@@ -117,8 +117,9 @@ def replace_folder(
             raise
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-        if place.exists():
-            shutil.rmtree(old, ignore_errors=True)
+        if place.exists() and old.exists():
+            os.rename(old, temporary)  # what has the name of an older one is whole, also if this is killed now
+            shutil.rmtree(temporary, ignore_errors=True)
     return folder
 
 

@@ -104,6 +104,15 @@ def test_a_failed_write_leaves_the_older_model(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == ["model"]
 
 
+def test_what_is_called_an_older_model_is_whole(tmp_path, monkeypatch):
+    save(tmp_path / "model")
+    removed = []
+    monkeypatch.setattr(io.shutil, "rmtree", lambda path, **_: removed.append(path))  # killed before a file is gone
+    save(tmp_path / "model", config={"dim": 4})
+    left = [path.name for path in tmp_path.iterdir() if path.name != "model"]
+    assert len(left) == 1 and left[0].endswith(".part") and removed[-1].name == left[0]
+
+
 @pytest.mark.programs
 def test_kill_9_in_the_middle_of_saving_leaves_a_whole_model(tmp_path):
     save(tmp_path / "model")
@@ -117,7 +126,8 @@ def test_kill_9_in_the_middle_of_saving_leaves_a_whole_model(tmp_path):
         time.sleep(0.3)
         process.send_signal(signal.SIGKILL)
     folders = [path for path in tmp_path.iterdir() if path.name == "model" or path.suffix == ".old"]
-    assert any(io.load(folder)[1]["dim"] in (3, 9) for folder in folders)
+    assert folders
+    assert all(io.load(folder)[1]["dim"] in (3, 9) for folder in folders)
 
 
 @pytest.mark.parametrize("name", [io.TENSORS, io.VOCABULARY])

@@ -17,6 +17,7 @@ import numpy as np
 
 from jaxsim import checks, linalg
 from jaxsim import terms as terms_room
+from jaxsim.precision import EVALUATION
 from jaxsim.terms import Terms
 
 
@@ -37,6 +38,40 @@ ROUGH = 1e-4
 
 _LARGEST = 24_000  # rows of a factor, 2.3 GB in float32
 _STEPS = 1_000  # of conjugate gradients, at most
+_BLOCK = 1024
+_DENSE = 5  # a row with more than one slot in so many is multiplied as a dense one
+
+
+def gram(documents: Terms) -> jax.Array:
+    """The dense matrix ``Fᵀ F``: products of sparse rows with themselves, long rows as dense ones.
+
+    Args:
+      documents: `Terms`, ``[num_docs, num_terms]``.
+
+    Returns:
+      ``[num_terms, num_terms]``, symmetric; 4 bytes an entry in float32 (1.6 GB at 20,000 terms).
+
+    Example:
+      >>> import scipy.sparse
+      >>> gram(terms_room.from_scipy(scipy.sparse.csr_matrix([[1.0, 2.0]]))).tolist()
+      [[1.0, 2.0], [2.0, 4.0]]
+    """
+    rows = terms_room.to_scipy(documents)
+    long = _DENSE * np.diff(rows.indptr.astype(np.int64)) > documents.num_terms
+    short, dense = rows[~long], rows[long]
+    across = short.T.tocsr()
+    total = np.empty((documents.num_terms, documents.num_terms), rows.dtype)
+    for start in range(0, documents.num_terms, _BLOCK):
+        (across[start : start + _BLOCK] @ short).toarray(out=total[start : start + _BLOCK])
+    total = jnp.asarray(total)
+    for start in range(0, dense.shape[0], _BLOCK):
+        total = _with_squares(total, jnp.asarray(dense[start : start + _BLOCK].toarray()))
+    return total
+
+
+@functools.partial(jax.jit, donate_argnums=0)
+def _with_squares(total, block):
+    return total + jnp.matmul(block.T, block, precision=EVALUATION)
 
 
 class Factor:
@@ -61,6 +96,11 @@ class Factor:
         self.mean = linalg.means(documents)[:, None] if centred else jnp.zeros((self.num_terms, 1))
         self.mean = self.mean.astype(documents.values.dtype)
 
+    @property
+    def dual_is_cheaper(self) -> bool:
+        """Whether to factorise ``F Fᵀ`` and not ``Fᵀ F``."""
+        return self.num_docs < self.num_terms
+
     def down(self, x: jax.Array) -> jax.Array:
         """``F x``, ``[num_docs, b]``."""
         return _down(self.documents, self.mean, self.scale, x)
@@ -82,13 +122,13 @@ class Factor:
 
     def primal(self) -> jax.Array:
         """``Fᵀ F`` as a dense ``[num_terms, num_terms]`` matrix."""
-        return _centred(linalg.gram(self.documents), self.mean, self.num_docs, self.scale)
+        return _centred(gram(self.documents), self.mean, self.num_docs, self.scale)
 
     def dual(self) -> jax.Array:
         """``F Fᵀ`` as a dense ``[num_docs, num_docs]`` matrix."""
         across = terms_room.from_scipy(terms_room.to_scipy(self.documents).T.tocsr())
         along = terms_room.project(self.documents, self.mean)
-        return _centred_rows(linalg.gram(across), along, jnp.sum(self.mean**2), self.scale)
+        return _centred_rows(gram(across), along, jnp.sum(self.mean**2), self.scale)
 
 
 class Ridge:
@@ -121,7 +161,7 @@ class Ridge:
           ValueError: if ``γ`` is too small for the precision.
         """
         self.factor, self.ridge, self.argument = factor, float(ridge), argument
-        self.dual, self.cholesky = factor.num_docs < factor.num_terms, None
+        self.dual, self.cholesky = factor.dual_is_cheaper, None
         if min(factor.num_docs, factor.num_terms) > _LARGEST:
             dtype = factor.documents.values.dtype
             self.tolerance = float(jnp.finfo(dtype).eps) ** 0.75 if tolerance is None else tolerance

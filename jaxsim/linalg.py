@@ -18,7 +18,6 @@ from jaxsim import checks, krylov, terms
 from jaxsim.precision import EVALUATION
 from jaxsim.terms import Terms
 
-_COLUMNS = 1024
 _SMALLEST_BASIS = 160
 _WIDEST_BLOCK = 48  # columns; in many narrow blocks a basis holds higher powers of the operator than in a few wide ones
 
@@ -227,35 +226,6 @@ def _singular(squares, right, size, divide):
     values = jnp.where(kept, jnp.sqrt(jnp.where(kept, squares, 1)), 0)
     right = right / jnp.where(kept, values, 1)[None, :] if divide else right
     return values, fix_signs(jnp.where(kept[None, :], right, 0))
-
-
-@precise
-def gram(documents: Terms) -> jax.Array:
-    """The dense matrix ``Fᵀ F``, built in blocks of columns.
-
-    Args:
-      documents: `Terms`, ``[num_docs, num_terms]``.
-
-    Returns:
-      ``[num_terms, num_terms]``, symmetric; 4 bytes an entry in float32 (1.6 GB at 20,000 terms).
-
-    Example:
-      >>> import scipy.sparse
-      >>> gram(terms.from_scipy(scipy.sparse.csr_matrix([[1.0, 2.0]]))).tolist()
-      [[1.0, 2.0], [2.0, 4.0]]
-    """
-    rows = terms.to_scipy(documents)
-    columns = rows.tocsc()
-    # Where documents are short, a product of two sparse matrices has much less to do, at ten times the price.
-    if 10 * float(np.sum(np.diff(rows.indptr.astype(np.int64)) ** 2)) < float(rows.nnz) * documents.num_terms:
-        across = columns.T.tocsr()
-        parts = (across[start : start + _COLUMNS] @ rows for start in range(0, documents.num_terms, _COLUMNS))
-        return jnp.concatenate([jnp.asarray(part.toarray()) for part in parts], axis=0)
-    blocks = [
-        terms.project_transpose(documents, jnp.asarray(columns[:, start : start + _COLUMNS].toarray()))
-        for start in range(0, documents.num_terms, _COLUMNS)
-    ]
-    return jnp.concatenate(blocks, axis=1)
 
 
 @precise

@@ -14,8 +14,9 @@ import scipy.sparse as sp
 from jaxsim import checks, terms
 from jaxsim.methods import distillation
 from jaxsim.optim import Fit
+from jaxsim.row_space import distinct_rows
 from jaxsim.terms import Terms
-from jaxsim.training_parts import Parts, Settings, distinct_rows
+from jaxsim.training_parts import Parts, Settings
 
 METHODS = ("s2net", "opca", "lsa")
 """Methods of one linear projection for both sides."""

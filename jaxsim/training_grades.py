@@ -20,8 +20,9 @@ from jaxsim import checks, mates, metrics, terms
 from jaxsim.methods import s2net, s2net_mse
 from jaxsim.optim import Fit
 from jaxsim.pairs import labelled
+from jaxsim.row_space import distinct_rows
 from jaxsim.terms import Terms
-from jaxsim.training_parts import Parts, distinct_rows
+from jaxsim.training_parts import Parts
 
 _ITERATIONS, _ITERATIONS_ALONE, _PATIENCE = 100, 5, 30  # with held-out pairs, without
 

@@ -24,8 +24,9 @@ from jaxsim.methods.products import Products
 from jaxsim.models import bilinear
 from jaxsim.optim import Fit
 from jaxsim.precision import EVALUATION
+from jaxsim.row_space import distinct_rows
 from jaxsim.terms import Terms
-from jaxsim.training_parts import Parts, distinct_rows
+from jaxsim.training_parts import Parts
 
 IDENTITIES = (3.0, 10.0, 30.0)
 """Weights b of the identity, of which held-out pairs choose."""

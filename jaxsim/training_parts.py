@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from jaxsim import checkpoints, checks, terms
+from jaxsim import checkpoints, checks
 from jaxsim.terms import Terms
 
 _NOISE = 1e-4
@@ -167,31 +167,3 @@ def keep_choice(folder, settings: Settings) -> None:
         (place / _CHOICE).write_text(json.dumps(choice), encoding="utf-8")
     except OSError as error:
         raise OSError(f"{folder}: expected a place for a checkpoint, got {error}") from error
-
-
-def distinct_rows(documents: Terms) -> tuple[np.ndarray, np.ndarray]:
-    """Documents that are equal in every weight, counted once.
-
-    Args:
-      documents: ``n`` of them.
-
-    Returns:
-      ``(first, number)``: the first row of each content ``[d]``, and the number of each row's content ``[n]``, counted
-      from 0 in order of first appearance.
-
-    Example:
-      >>> side = terms.from_scipy(scipy.sparse.csr_matrix([[1.0, 0.0], [0.0, 2.0], [1.0, 0.0]]))
-      >>> [found.tolist() for found in distinct_rows(side)]
-      [[0, 1], [0, 1, 0]]
-    """
-    matrix = terms.to_scipy(documents).copy()
-    matrix.eliminate_zeros()
-    matrix.sort_indices()
-    numbers: dict[tuple[bytes, bytes], int] = {}
-    first, number = [], np.empty(matrix.shape[0], np.int64)
-    for row, (start, stop) in enumerate(zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True)):
-        content = matrix.indices[start:stop].tobytes(), matrix.data[start:stop].tobytes()
-        number[row] = numbers.setdefault(content, len(numbers))
-        if number[row] == len(first):
-            first.append(row)
-    return np.asarray(first, np.int64), number

@@ -18,7 +18,7 @@ ROOMS = (
     (2, {"losses", "sweep"}),
     (3, {"sharding", "term_shards", "processes"}),
     (3, {"text", "tokens", "subwords", "markup", "features", "features_html"}),
-    (3, {"linalg", "krylov", "covariance"}),
+    (3, {"linalg", "krylov", "covariance", "row_space"}),
     (3, {"pairs"}),
     (3, {"optim", "checkpoints"}),
     (3, {"retrieval", "scorers"}),

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import jax
 import numpy as np
 import scipy.sparse
 
-from jaxsim import checks, covariance, linalg
+from jaxsim import checks, covariance, krylov, linalg
 from jaxsim import terms as terms_room
 from jaxsim.covariance import Factor, Ridge
 from jaxsim.methods import statistics
 from jaxsim.models.projection import Projection
 from jaxsim.optim import Fit, closed_form
+from jaxsim.row_space import RowSpace
 from jaxsim.terms import Terms
 
 
@@ -60,16 +61,32 @@ def fit(views: Sequence[Terms], *, k: int, noise: float = 0.1) -> Fit:
     `s2net` starts from it.
     """
     views = statistics.checked_views(views)
-    n, v, dtype = views[0].num_docs, views[0].num_terms, views[0].values.dtype
+    v = views[0].num_terms
     checks.between(k, "k", v, "terms")
     checks.expect(0 < noise < np.inf, "noise", "a positive number", noise)
+    space = RowSpace.of(views, k=k)
+    if space is None:
+        return closed_form(Projection(_solutions(views, Factor, v, k, noise)))
+    weights = space.combined(_solutions(space.picks, space.inside, space.size, k, noise))
+    # The orthonormal basis was rounded; what was found in it is made exact.
+    signal, spread = _covariances(space.picks, space.exact)
+    noises = spread.covariance(weights) + noise * (space.gram @ weights)
+    _, weights = krylov.ritz_generalised(weights, signal(weights), noises, k)
+    return closed_form(Projection(linalg.fix_signs(space.unfolded(weights))))
+
+
+def _covariances(views: Sequence[Terms], factor: Callable[..., Factor]) -> tuple[Callable, Factor]:
+    """Products with ``S``, and the factor of ``N`` without ``γ``."""
+    n, dtype = views[0].num_docs, views[0].values.dtype
     spread = terms_room.from_scipy(_differences(views).tocsr().astype(dtype))
-    ridge = Ridge(Factor(spread, centred=False, scale=1.0), noise, argument="noise", tolerance=covariance.ROUGH)
-    views = [Factor(view, centred=True, scale=1 / np.sqrt(n)) for view in views]
+    centred = [factor(view, centred=True, scale=1 / np.sqrt(n)) for view in views]
+    return lambda x: sum(view.covariance(x) for view in centred), factor(spread, centred=False, scale=1.0)
 
-    def signal(x):
-        return sum(view.covariance(x) for view in views)
 
+def _solutions(views: Sequence[Terms], factor: Callable[..., Factor], size: int, k: int, noise: float) -> jax.Array:
+    signal, spread = _covariances(views, factor)
+    ridge = Ridge(spread, noise, argument="noise", tolerance=covariance.ROUGH)
     # The start of the Krylov iteration is fixed: the eigenvectors do not depend on it.
-    _, vectors = linalg.top_generalised(signal, ridge.apply, ridge.solve, v, k, key=jax.random.key(0), dtype=dtype)
-    return closed_form(Projection(vectors))
+    _, vectors = linalg.top_generalised(signal, ridge.apply, ridge.solve, size, k, key=jax.random.key(0),
+                                        dtype=views[0].values.dtype)  # fmt: skip
+    return vectors

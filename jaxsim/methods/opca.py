@@ -57,6 +57,8 @@ def fit(views: Sequence[Terms], *, k: int, noise: float = 0.1) -> Fit:
       >>> [round(float(w), 4) for w in weights]
       [1.4142, 0.0]
 
+    Few documents over many terms are solved inside their span (`row_space`), which changes no more than rounding.
+
     Relations: `pca` is the same with ``N = I``; `dda` solves it in two stages where ``num_terms`` is too large;
     `s2net` starts from it.
     """

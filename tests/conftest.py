@@ -29,9 +29,6 @@ def pytest_configure(config) -> None:
     # Nothing locks the folder of these programs: what one process is writing, or was when it was killed, another may
     # read. JAX says so and compiles it again; pyproject.toml has the same two filters for the tests' own processes.
     os.environ["PYTHONWARNINGS"] = ",".join(filter(None, [os.environ.get("PYTHONWARNINGS"), *half_written_program()]))
-    if getattr(config.option, "numprocesses", None):  # workers are as many as cores: threads would wait for each other
-        for name in ("NPROC", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):  # the first is that of XLA
-            os.environ.setdefault(name, "1")
     if "JAX_COMPILATION_CACHE_DIR" in os.environ:
         return
     config.compiled_programs = tempfile.mkdtemp(prefix="jaxsim-compiled-")

@@ -152,6 +152,7 @@ def test_without_the_identity_vectors_are_dense_and_their_inner_product_is_the_s
         np.testing.assert_allclose(queries @ documents.T, expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.programs
 def test_grades_are_trained_on_shown_and_measured(graded, capsys):
     shown = run(capsys, *MSE, "--label", 3, "--dev", 0.3).splitlines()
     assert shown[0].split()[-1] == "spearman" and [line.split()[0] for line in shown[1:3]] == ["s2net-mse", "untrained"]

@@ -111,6 +111,7 @@ def test_evaluate_tells_of_pairs_with_a_text_of_unknown_words(trained, folder, c
     assert "some.tsv: 2 pairs with a text without known words, which finds no mate\n" in capsys.readouterr().err
 
 
+@pytest.mark.programs
 def test_evaluate_draws_figures(trained, folder, capsys):
     words = ["evaluate", "--model", trained, "--pairs", "pairs.tsv"]
     plain = run(capsys, *words)

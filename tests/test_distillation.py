@@ -191,6 +191,7 @@ def test_texts_without_a_word_to_draw_are_refused(texts):
                          spread=spread, words=6)  # fmt: skip
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("subwords", [0.0, 0.5])
 def test_scores_before_and_after_are_told_and_one_seed_gives_one_model(corpus, subwords, quick):
     plain, distilled, again = (train(corpus, Settings(method="opca", dim=20, subwords=subwords, distill=share), dev=0.2)
@@ -201,6 +202,7 @@ def test_scores_before_and_after_are_told_and_one_seed_gives_one_model(corpus, s
     np.testing.assert_array_equal(again.params.weights, distilled.params.weights)
 
 
+@pytest.mark.programs
 def test_a_stopped_training_of_s2net_goes_on_with_its_distillation(corpus, tmp_path, monkeypatch, quick):
     settings = Settings(method="s2net", dim=5, max_iter=2, distill=0.3)
     some = corpus.take(range(60))

@@ -96,6 +96,7 @@ def test_pipelines_clones_and_pickles(pairs, fitted):
     assert again.score(pairs.left, pairs.right) == fitted.score(pairs.left, pairs.right)
 
 
+@pytest.mark.programs
 @pytest.mark.slow
 def test_a_grid_search_by_the_rank_of_mates(pairs):
     left, right = list(pairs.left[:120]), np.array(pairs.right[:120], object)

@@ -142,6 +142,7 @@ def topical(rng, n=60, num_terms=40):
     return terms.from_scipy(scipy.sparse.csr_matrix(counts)), chosen, counts
 
 
+@pytest.mark.programs
 def test_one_feature_has_a_weight_that_cancels(rng):
     counts, chosen, _ = topical(rng)
     documents, order = features.single(counts), pairs.preferences_of(chosen)

@@ -22,8 +22,7 @@ def untouched(*given, **named):
     raise AssertionError("the span was asked for")
 
 
-@pytest.mark.parametrize("count", [2, 3])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("count", "dtype"), [(2, np.float32), (3, np.float64)])
 def test_opca_inside_the_span_is_that_of_lapack(rng, monkeypatch, count, dtype):
     dense, views = views_of(rng, v=400, count=count, dtype=dtype)
     dense[1][2] = dense[0][5]  # a document of both views

@@ -124,6 +124,7 @@ def test_a_model_saves_and_loads_with_the_same_vectors_of_unseen_words(spelt, tm
     assert spelt.similarity("reshapening", "reshape") > 0.3
 
 
+@pytest.mark.programs
 def test_inflected_queries_find_mates_that_share_a_stem_alone():
     stems = ["kidney", "marble", "walnut", "copper", "lantern", "harvest", "blossom", "granite", "saddle", "thunder",
              "velvet", "whisper", "pepper", "candle", "meadow", "ribbon", "temper", "basket", "feather", "hammer"]

@@ -42,6 +42,7 @@ def test_s2net_in_batches_and_exact_both_gain_over_their_start(corpus):
         assert max(history["validation"]) == pytest.approx(told["dev"]["mrr"], abs=1e-4)
 
 
+@pytest.mark.programs
 def test_two_matrices_start_as_copies_of_opca_and_then_part(corpus):
     start = train(corpus, Settings(method="opca", dim=20), dev=0.2)
     for size in (0, 64):

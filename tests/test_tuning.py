@@ -42,6 +42,7 @@ def folder(tmp_path, monkeypatch, corpus):
     return tmp_path
 
 
+@pytest.mark.programs
 def test_the_best_of_one_setting_after_the_other_is_taken_as_trainings_by_hand_have_it(corpus):
     start = replace(FEW, method="cca")
 
@@ -107,6 +108,7 @@ def test_of_many_pairs_some_are_trained_on_the_same_every_time(monkeypatch, corp
     assert list(ids[0]) == [one for one in corpus.ids if one in set(ids[0])] and seen[-1][1].ids == corpus.ids[:5]
 
 
+@pytest.mark.programs
 def test_of_few_pairs_every_word_is_learned_of_and_only_ngrams_are_chosen(corpus):
     said = []
     found, tried = tuning.tune(corpus.take(range(90)), FEW, dev=0.2, say=said.append)
@@ -188,6 +190,7 @@ def test_an_interrupted_training_goes_on_with_what_was_chosen(folder, capsys, mo
     assert len(asked) == 1 and Model.load("model").training["tuned"] and not (folder / "model.checkpoint").exists()
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("harm", ["", "{}", '{"asked": 3}', "[]", '{"asked": {}, "cho'])
 def test_a_choice_that_cannot_be_read_is_made_anew(folder, capsys, monkeypatch, harm):
     words = ["train", "--pairs", "pairs.tsv", "--out", "model", "--dim", "9", "--max-iter", "1", "--tune", "--resume"]

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 import scipy.sparse as sp
 
-from jaxsim import checks, terms
+from jaxsim import checkpoints, checks, terms
 from jaxsim.methods import distillation
 from jaxsim.optim import Fit
 from jaxsim.row_space import distinct_rows
@@ -59,7 +59,7 @@ def distilled(fit: Fit, parts: Parts, slotted: Sequence[sp.csr_matrix] | None, *
       ``fit``, but for the parameters.
 
     Raises:
-      ValueError: for a checkpoint of another problem.
+      ValueError: for a damaged checkpoint.
     """
     begun = time.perf_counter()
     share = parts.settings.distill
@@ -67,9 +67,11 @@ def distilled(fit: Fit, parts: Parts, slotted: Sequence[sp.csr_matrix] | None, *
     rows = [_some(side, one) for side, one in zip(parts.train, of_sides, strict=True)]
     sides = [terms.take(side, some) for side, some in zip(parts.train, rows, strict=True)] if slotted is None else [
         terms.from_scipy(side[some]) for side, some in zip(slotted, rows, strict=True)]  # fmt: skip
+    # What was trained may be trained on; its distillation so far is of no use then, and must not be in the way.
+    name = f"checkpoint.distilled-{share:g}-{checkpoints.fingerprint([share], fit.params)[:12]}"
     found = distillation.fit(
         *sides, base=fit.params, share=share, key=key, spread=spread, words=words, progress=parts.progress,
-        checkpoint=None if parts.checkpoint is None else Path(parts.checkpoint) / f"checkpoint.distilled-{share:g}",
+        checkpoint=None if parts.checkpoint is None else Path(parts.checkpoint) / name,
         precision=parts.settings.precision,
     )  # fmt: skip
     losses = [entry["loss"] for entry in found.history[1:]]

@@ -218,8 +218,18 @@ def test_a_stopped_training_of_s2net_goes_on_with_its_distillation(corpus, tmp_p
         train(some, settings, dev=0.2, checkpoint=tmp_path)
     monkeypatch.setattr(distillation, "fit", real)
     again = train(some, settings, dev=0.2, checkpoint=tmp_path)
-    assert calls and (tmp_path / "checkpoint.distilled-0.3").is_dir()
+    assert calls and len(list(tmp_path.glob("checkpoint.distilled-0.3-*"))) == 1
     np.testing.assert_array_equal(again.params.weights, whole.params.weights)
+
+
+def test_a_distillation_of_what_is_trained_on_begins_anew(corpus, tmp_path, quick):
+    some = corpus.take(range(60))
+    settings = [Settings(method="opca", dim=5, distill=0.3, noise=noise) for noise in (0.1, 1.0)]
+    first, second = (train(some, one, dev=0.2, checkpoint=tmp_path) for one in settings)
+    assert len(list(tmp_path.glob("checkpoint.distilled-0.3-*"))) == 2
+    assert not np.array_equal(first.params.weights, second.params.weights)
+    for one, found in zip(settings, (first, second), strict=True):
+        np.testing.assert_array_equal(train(some, one, dev=0.2).params.weights, found.params.weights)
 
 
 def test_of_many_texts_some_are_ranked(corpus, monkeypatch, quick):

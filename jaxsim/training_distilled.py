@@ -67,12 +67,14 @@ def distilled(fit: Fit, parts: Parts, slotted: Sequence[sp.csr_matrix] | None, *
     rows = [_some(side, one) for side, one in zip(parts.train, of_sides, strict=True)]
     sides = [terms.take(side, some) for side, some in zip(parts.train, rows, strict=True)] if slotted is None else [
         terms.from_scipy(side[some]) for side, some in zip(slotted, rows, strict=True)]  # fmt: skip
-    # What was trained may be trained on; its distillation so far is of no use then, and must not be in the way.
-    name = f"checkpoint.distilled-{share:g}-{checkpoints.fingerprint([share], fit.params)[:12]}"
+    checkpoint = None
+    if parts.checkpoint is not None:
+        # What was trained may be trained on; its distillation so far is of no use then, and must not be in the way.
+        mark = checkpoints.fingerprint(fit.params)[:12]
+        checkpoint = Path(parts.checkpoint) / f"checkpoint.distilled-{share:g}-{mark}"
     found = distillation.fit(
         *sides, base=fit.params, share=share, key=key, spread=spread, words=words, progress=parts.progress,
-        checkpoint=None if parts.checkpoint is None else Path(parts.checkpoint) / name,
-        precision=parts.settings.precision,
+        checkpoint=checkpoint, precision=parts.settings.precision,
     )  # fmt: skip
     losses = [entry["loss"] for entry in found.history[1:]]
     told = {"loss": [round(losses[0], 6), round(losses[-1], 6)], "seconds": round(time.perf_counter() - begun, 1)}

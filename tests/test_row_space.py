@@ -13,8 +13,8 @@ from jaxsim.methods import opca
 from jaxsim.row_space import Inside, RowSpace
 
 
-def views_of(rng, *, n=12, v=200, count=2, dtype=np.float64, scale=1.0):
-    dense = [(scale * rng.random((n, v)) * (rng.random((n, v)) < 0.1)).astype(dtype) for _ in range(count)]
+def views_of(rng, *, n=12, v=200, count=2, dtype=np.float64):
+    dense = [(rng.random((n, v)) * (rng.random((n, v)) < 0.1)).astype(dtype) for _ in range(count)]
     return dense, tuple(terms.from_scipy(scipy.sparse.csr_matrix(one)) for one in dense)
 
 
@@ -24,7 +24,7 @@ def untouched(*given, **named):
 
 @pytest.mark.parametrize(("count", "dtype"), [(2, np.float32), (3, np.float64)])
 def test_opca_inside_the_span_is_that_of_lapack(rng, monkeypatch, count, dtype):
-    dense, views = views_of(rng, v=400, count=count, dtype=dtype)
+    dense, _ = views_of(rng, v=400, count=count, dtype=dtype)
     dense[1][2] = dense[0][5]  # a document of both views
     dense[0][7] = dense[0][8]  # one twice
     dense[0][1] = dense[1][1] = 0  # empty ones

@@ -148,11 +148,8 @@ def save(folder: Path, state, meta: dict, *, shared: bool = False) -> None:
       shared: as for `prepare`; process 0 writes.
 
     Raises:
-      OSError: if it cannot be written.
-      ValueError: if ``shared`` and process 0 could not write it.
-
-    Raises:
       OSError: if it cannot be written; the old one is as it was.
+      ValueError: if ``shared`` and process 0 could not write it.
 
     Example:
       >>> import tempfile
@@ -216,7 +213,8 @@ def load(folder: Path, like, *, fingerprint: str, shared: bool = False):
         if _digest(found) != contents:
             raise ValueError("its contents changed after it was written")
     except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
-        raise ValueError(f"checkpoint: expected a whole checkpoint, got a damaged file {path} ({error})") from None
+        raise ValueError(f"checkpoint: expected a whole checkpoint, got a damaged file {path} ({error}); "
+                         "delete it to start anew") from None
     same = len(found) == len(leaves) and all(
         a.shape == np.shape(b) and a.dtype == _dtype(b) for a, b in zip(found, leaves, strict=True)
     )

@@ -47,7 +47,8 @@ _NOTES = {
     False: "log2(tf + 1) became tf: cosines are those of the model for texts that hold each known word once, and "
            "differ where words repeat.",
 }  # fmt: skip
-_UNSEEN = "So it is where all words are in the vocabulary; others, which the model makes of n-grams, are ignored here."
+_UNSEEN = ("Words outside the vocabulary, which the model makes of n-grams, are ignored here: texts that have any "
+           "differ.")
 _UNKNOWN = "[UNK]"
 _WORD = re.compile(r"\w+")
 

@@ -14,7 +14,7 @@ from jaxsim.report_figures import Panel
 from jaxsim.vectors import Vectors
 
 ORDERED = ("opca", "cca", "cl-lsi", "lsa")
-"""Methods whose first dimensions are the fit with fewer; those of S2Net are turned on `principal_axes`."""
+"""Methods whose first dimensions are the fit with fewer, unless distilled; others are turned on `principal_axes`."""
 
 
 def principal_axes(model: Model) -> np.ndarray:
@@ -62,13 +62,18 @@ def sizes(dim: int) -> list[int]:
     return [*(2**i for i in range((dim - 1).bit_length())), dim]
 
 
+def _turned(model: Model) -> bool:
+    """Whether its dimensions are in no order as they are."""
+    return model.method not in ORDERED or bool(model.training.get("distilled"))
+
+
 def scores(model: Model, pairs: Pairs) -> list[tuple[int, float]]:
     """Mean reciprocal rank of mates, both directions averaged, by the first dimensions alone.
 
-    Those of methods that are not `ORDERED` are turned on `principal_axes` first.
+    Those of methods that are not `ORDERED`, and of whatever is distilled, are turned on `principal_axes` first.
 
     Args:
-      model: one with a projection, without an activation unless its method is `ORDERED`.
+      model: one with a projection, without an activation where it is turned.
       pairs: held-out pairs, at least one.
 
     Returns:
@@ -84,7 +89,7 @@ def scores(model: Model, pairs: Pairs) -> list[tuple[int, float]]:
     """
     texts = {"query": pairs.left, "document": pairs.right}
     sides = [model.vectors(some, side=side).dense for side, some in texts.items()]
-    if model.method not in ORDERED:
+    if _turned(model):
         axes = jnp.asarray(principal_axes(model), jnp.float32)
         sides = [side @ axes for side in sides]
     found = []
@@ -110,7 +115,7 @@ def draw(model: Model, pairs: Pairs, labels: np.ndarray | None = None, *, untrai
       two dimensions or pairs.
     """
     rows = np.arange(len(pairs)) if labels is None else np.flatnonzero(np.asarray(labels) > 0)
-    turned = model.method not in ORDERED
+    turned = _turned(model)
     if model.params is None or model.bilinear or model.dim < 2 or rows.size < 2 or (
             turned and model.activation != "none"):
         return None

@@ -143,8 +143,10 @@ def training(model: Model) -> bytes | None:
     # As the optimisers do: the first of the best.
     best = max(record_history.points(history, "validation"), key=lambda point: point[1], default=(last, None))[0]
     score = "Spearman" if "spearman" in model.training.get("dev", {}) else "MRR"
-    return report_figures.training({model.method: history}, title=f"Training of {model.method}: {best} of {last} kept",
-                                   score=f"{score} (held-out pairs)", xlabel="iteration, or epoch in batches")
+    title = f"Training of {model.method}: {best} of {last} kept"
+    title += ", then distilled" if model.training.get("distilled") else ""
+    return report_figures.training({model.method: history}, title=title, score=f"{score} (held-out pairs)",
+                                   xlabel="iteration, or epoch in batches")
 
 
 def roc(model: Model, pairs: Pairs, labels: np.ndarray | None = None) -> bytes:

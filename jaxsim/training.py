@@ -35,6 +35,7 @@ from jaxsim.model import WEIGHTINGS, Model
 from jaxsim.models.projection import Projection
 from jaxsim.optim import Fit
 from jaxsim.precision import checked
+from jaxsim.row_space import distinct_rows
 from jaxsim.subwords import Subwords, slots
 from jaxsim.terms import Terms
 from jaxsim.training_parts import Parts, Settings, keep_choice
@@ -144,8 +145,9 @@ def train(
                 rows, dev_pairs = {"train": np.flatnonzero(keep)}, pairs.take([])
     groups = np.stack(twins, axis=1)
     words = [[side[i] for i in rows["train"]] for side in sides]
-    min_df = settings.min_df if len(words[0]) >= RARE_COUNT else 1
-    vocabulary = _vocabulary([*words[0], *words[1]], settings, min_df=min_df)
+    if len(words[0]) < RARE_COUNT:
+        settings = replace(settings, min_df=1)
+    vocabulary = _vocabulary([*words[0], *words[1]], settings)
     if settings.method == "tfidf":
         settings = replace(settings, weighting="tf_idf")
     counts = tuple(text.counts(side, vocabulary) for side in words)
@@ -173,11 +175,16 @@ def train(
     )
     params, fit = None, None
     if fit_method is not None:
-        k = min(settings.dim, m - 1, len(vocabulary) - 1)
-        checks.expect(k >= 1, "pairs, max_terms", "at least two training pairs and two terms",
+        checks.expect(min(m, len(vocabulary)) > 1, "pairs, max_terms", "at least two training pairs and two terms",
                       f"{m} and {len(vocabulary)}")  # fmt: skip
+        checks.expect(bare < m or settings.method == "lsa", "pairs",
+                      "some to learn from that have words of the vocabulary on both sides", "none")  # fmt: skip
+        told_of, some = "training pair", m
+        if settings.method == "lsa":  # to which both sides are documents, whatever belongs together
+            told_of, some = "different text", len(distinct_rows(scipy.sparse.vstack(counts, format="csr"))[0])
+        k = min(settings.dim, max(some - 1, 1), len(vocabulary) - 1)
         if k < settings.dim:
-            say(f"dimension {k}: {counted(m, 'training pair')} and {counted(len(vocabulary), 'term')} bear no more")
+            say(f"dimension {k}: {counted(some, told_of)} and {counted(len(vocabulary), 'term')} bear no more")
         if weighted is None:
             weighted = [_unit(WEIGHTINGS[settings.weighting](side, vocabulary.df, vocabulary.num_docs))
                         for side in counts]
@@ -212,10 +219,11 @@ def train(
     return replace(model, training=told)
 
 
-def _vocabulary(documents: list, settings: Settings, *, min_df: int) -> text.Vocabulary:
+def _vocabulary(documents: list, settings: Settings) -> text.Vocabulary:
     """The terms to learn of, at least one."""
-    found = text.Vocabulary.build(documents, drop_top=settings.drop_top, max_terms=settings.max_terms, min_df=min_df)
-    rare = {"min_df": f" in {min_df} texts or more"} if min_df > 1 else {}
+    found = text.Vocabulary.build(documents, drop_top=settings.drop_top, max_terms=settings.max_terms,
+                                  min_df=settings.min_df)  # fmt: skip
+    rare = {"min_df": f" in {settings.min_df} texts or more"} if settings.min_df > 1 else {}
     frequent = {"drop_top": f" beside the {settings.drop_top} most frequent"} if settings.drop_top else {}
     checks.expect(len(found) > 0, ", ".join(["pairs", *rare, *frequent]),
                   f"texts with words{''.join([*rare.values(), *frequent.values()])}", "an empty vocabulary")

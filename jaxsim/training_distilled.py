@@ -50,7 +50,8 @@ def distilled(fit: Fit, parts: Parts, slotted: Sequence[sp.csr_matrix] | None, *
 
     Args:
       fit: of one `Projection`.
-      parts: what it was fitted on; ``parts.told`` is told the held-out pairs' scores before and after.
+      parts: what it was fitted on; ``parts.told["distilled"]`` is told the loss in the first epoch and in the last,
+        and the held-out pairs' score without and with it.
       slotted: training texts of both sides in slots (`subwords.slots`); None: slots are terms.
       words: the slots that are words.
       spread: what slots are made of (`Subwords.spread`), or None.
@@ -77,12 +78,18 @@ def distilled(fit: Fit, parts: Parts, slotted: Sequence[sp.csr_matrix] | None, *
         checkpoint=checkpoint, precision=parts.settings.precision,
     )  # fmt: skip
     losses = [entry["loss"] for entry in found.history[1:]]
-    told = {"loss": [round(losses[0], 6), round(losses[-1], 6)], "seconds": round(time.perf_counter() - begun, 1)}
+    if losses[-1] >= losses[0]:
+        parts.say(f"the loss did not fall ({losses[0]:.4g} in the first epoch, {losses[-1]:.4g} in the last): leave "
+                  "--distill out")
+    told = {"first_loss": round(losses[0], 6), "loss": round(losses[-1], 6),
+            "seconds": round(time.perf_counter() - begun, 1)}  # fmt: skip
     if parts.validate is not None:
         before, after = (float(parts.validate(params)) for params in (fit.params, found.params))
-        told["mrr"] = [round(before, 4), round(after, 4)]
-        parts.say(f"mrr of held-out pairs {before:.4f} before, {after:.4f} distilled"
-                  + ("" if after > before else ": without --distill it is no worse"))
+        told |= {"undistilled_mrr": round(before, 4), "mrr": round(after, 4)}
+        verdict = "" if after > before else " (no better: leave --distill out, unless searches of your own gain)"
+        parts.say(f"mrr of held-out pairs {before:.4f} before, {after:.4f} distilled{verdict}")
+    else:
+        parts.say("no held-out pairs say whether it is any better distilled: compare searches of your own")
     parts.told["distilled"] = told
     return fit._replace(params=found.params)
 

@@ -81,21 +81,20 @@ def tune(
     def score(candidate: Settings) -> dict[str, Any]:
         """A training's dev scores, kept and told, and its pairs."""
         model = training.train(some, replace(candidate, method=closed, distill=0.0), dev=dev)
-        found = model.training["dev"]
-        if found:
+        found, numbers = model.training["dev"], model.training["pairs"]
+        if "min_df" in names and numbers["train"] < training.RARE_COUNT:
+            say(f"every word is learned of, of fewer than {training.RARE_COUNT} training pairs: min_df changes nothing")
+            names.remove("min_df")
+        if found and names:
             tried.append({**{name: getattr(candidate, name) for name in names}, "mrr": found["mrr"]})
             told = ", ".join(f"{name} {tried[-1][name]}" for name in names)
             say(f"{told}: mrr {found['mrr']:.4f} of held-out pairs, by {closed}")
-        return {**found, **model.training["pairs"]}
+        return {**found, **numbers}
 
     first = score(settings)
     if "mrr" not in first:
-        say("no setting is chosen: no pairs are held out to choose by")
+        say(f"no setting is chosen: no pairs are held out to choose by, of {checks.counted(first['train'], 'pair')}")
         return settings, []
-    if "min_df" in names and first["train"] < training.RARE_COUNT:
-        say(f"every word is learned of, of fewer than {training.RARE_COUNT} training pairs: min_df changes nothing")
-        names.remove("min_df")
-        del tried[0]["min_df"]
     top = first["mrr"]
     for name in names:
         begin = settings
@@ -108,7 +107,7 @@ def tune(
                 settings, top = candidate, found
     if names and first["dev"] < _ENOUGH:
         say(f"{checks.counted(first['dev'], 'held-out pair')} chose: small differences are chance")
-    return settings, tried if names else []
+    return settings, tried
 
 
 def _some(pairs: Pairs, seed: int, dev: float | Pairs) -> Pairs:

@@ -93,4 +93,4 @@ def test_two_matrices_are_trained_and_used_as_those_of_cca(folder, capsys):
     run(capsys, "export", "--model", "model", "--to", "word2vec", "--out", "vectors")
     assert {"query.txt", "document.txt"} <= set(os.listdir("vectors"))
     (folder / "model.checkpoint").mkdir()
-    assert cli.main([*words, "--resume"]) == 0 and "no finished iteration there" in capsys.readouterr().err
+    assert cli.main([*words, "--resume"]) == 0 and "nothing there to go on from" in capsys.readouterr().err

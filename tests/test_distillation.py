@@ -18,6 +18,7 @@ from jaxsim.data import docstrings, pairs
 from jaxsim.methods import distillation
 from jaxsim.models.projection import Projection
 from jaxsim.training import Settings, train
+from jaxsim.training_parts import Parts
 
 pytestmark = pytest.mark.usefixtures("lightly_compiled")
 SHARE, SCALE = 0.4, 15.0
@@ -197,11 +198,12 @@ def test_scores_before_and_after_are_told_and_one_seed_gives_one_model(corpus, s
     plain, distilled, again = (train(corpus, Settings(method="opca", dim=20, subwords=subwords, distill=share), dev=0.2)
                                for share in (0.0, 0.5, 0.5))  # fmt: skip
     told = distilled.training["distilled"]
-    assert told["mrr"] == [plain.training["dev"]["mrr"], distilled.training["dev"]["mrr"]]
-    assert told["loss"][1] < told["loss"][0] and distilled.dim == 20
+    assert (told["undistilled_mrr"], told["mrr"]) == (plain.training["dev"]["mrr"], distilled.training["dev"]["mrr"])
+    assert told["loss"] < told["first_loss"] and distilled.dim == 20
     np.testing.assert_array_equal(again.params.weights, distilled.params.weights)
 
 
+@pytest.mark.programs
 @pytest.mark.programs
 def test_a_stopped_training_of_s2net_goes_on_with_its_distillation(corpus, tmp_path, monkeypatch, quick):
     settings = Settings(method="s2net", dim=5, max_iter=2, distill=0.3)
@@ -248,6 +250,26 @@ def test_unicode_empty_texts_and_very_few_pairs_are_distilled(quick):
     few = pairs.make("few", map(str, range(5)), left, right, languages=("en", "en"))
     model = train(few, Settings(method="opca", dim=2, min_df=1, distill=0.9), dev=0)
     assert np.isfinite(model.encode(["étude", "", "nowhere"])).all() and "mrr" not in model.training["distilled"]
+
+
+@pytest.mark.parametrize(("losses", "scores", "told"), [
+    ((0.4, 0.2), (0.3, 0.5), ["mrr of held-out pairs 0.3000 before, 0.5000 distilled"]),
+    ((0.4, 0.2), (0.5, 0.5), ["mrr of held-out pairs 0.5000 before, 0.5000 distilled (no better: leave --distill out, "
+                              "unless searches of your own gain)"]),
+    ((0.2, 0.4), None, ["the loss did not fall (0.2 in the first epoch, 0.4 in the last): leave --distill out",
+                        "no held-out pairs say whether it is any better distilled: compare searches of your own"]),
+])
+def test_what_a_distillation_is_worth_is_said(monkeypatch, losses, scores, told):
+    history = [{"step": i, "loss": loss} for i, loss in enumerate((math.nan, *losses))]
+    start = optim.closed_form(Projection(jnp.eye(2)))
+    monkeypatch.setattr(distillation, "fit", lambda *_, **__: start._replace(history=history))
+    values = iter(scores or ())
+    sides = (terms.from_scipy(scipy.sparse.identity(2, format="csr")),) * 2
+    said = []
+    parts = Parts((None, None), sides, np.zeros((2, 2)), None if scores is None else lambda _: next(values), 2,
+                  Settings(method="opca", distill=0.5), say=said.append)  # fmt: skip
+    training_distilled.distilled(start, parts, None, words=2, spread=None)
+    assert said == told and parts.told["distilled"]["first_loss"] == losses[0]
 
 
 @pytest.mark.parametrize(("settings", "message"), [

@@ -97,7 +97,7 @@ def test_pipelines_clones_and_pickles(pairs, fitted):
 
 
 @pytest.mark.programs
-@pytest.mark.slow
+@pytest.mark.programs
 def test_a_grid_search_by_the_rank_of_mates(pairs):
     left, right = list(pairs.left[:120]), np.array(pairs.right[:120], object)
     search = GridSearchCV(TextProjection("opca", max_terms=200, dev=0.0), {"dim": [1, 15]}, cv=2, error_score="raise")

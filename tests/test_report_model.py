@@ -142,7 +142,9 @@ def test_dimensions_are_drawn_where_they_have_an_order(model, rng):
     drawn = report_dimensions.draw(closed, PAIRS)
     assert b">opca<" in drawn and b">untrained<" in drawn and b"MRR (of 5 pairs)" in drawn
     assert b"MRR (of 2 pairs)" in report_dimensions.draw(closed, PAIRS, np.array([1, 0, 2, 0, -1]))
-    assert b"first principal axes of s2net" in report_dimensions.draw(model, PAIRS)
+    distilled = dataclasses.replace(closed, training={"distilled": {"loss": 0.5}})
+    for turned in (model, distilled):
+        assert f"first principal axes of {turned.method}".encode() in report_dimensions.draw(turned, PAIRS)
     one = Model(WORDS, truncate(model.params, 1), languages=("en", "es"), method="opca")
     bent = Model(WORDS, model.params, activation="tanh", languages=("en", "es"), method="s2net")
     for given, labels in ((bent, None), (one, None), (closed, np.array([1, 0, 0, 0, 0])), (closed, np.zeros(5)),
@@ -185,6 +187,9 @@ def test_figures_hold_the_digest_of_their_data_and_are_the_same_twice(labels, mo
 def test_training_curve_names_what_was_kept_and_needs_a_history(model):
     drawn = report_model.training(model)
     assert b"1 of 3 kept" in drawn and b"training loss" in drawn and b"MRR (held-out pairs)" in drawn
+    assert b"distilled" not in drawn
+    distilled = Model(WORDS, model.params, training={"history": HISTORY, "distilled": {"loss": 0.5}})
+    assert b"1 of 3 kept, then distilled" in report_model.training(distilled)
     without = {name: HISTORY[name] for name in ("step", "loss")}
     drawn = report_model.training(Model(WORDS, model.params, training={"history": without}))
     assert b"3 of 3 kept" in drawn and b"MRR" not in drawn

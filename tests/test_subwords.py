@@ -139,7 +139,7 @@ def test_inflected_queries_find_mates_that_share_a_stem_alone():
 
 
 @pytest.mark.parametrize("method", [method for method in SPELT if method != "s2net-mse"])
-@pytest.mark.parametrize("weighting", ["log_tf_idf", "tf"])
+@pytest.mark.parametrize("weighting", ["log_tf_idf", pytest.param("tf", marks=pytest.mark.programs)])
 def test_every_method_of_projections_learns_of_ngrams(corpus, method, weighting):
     settings = Settings(method=method, dim=10, max_iter=2, subwords=0.3, weighting=weighting)
     model = train(corpus.take(range(150)), settings, dev=0.2)

@@ -81,9 +81,24 @@ def test_very_few_pairs(method):
                      languages=("en", "de"))
     said = []
     model = train(few, Settings(method=method, max_iter=2), say=said.append)
-    assert model.dim <= 2 and any("bear no more" in line for line in said)
+    assert model.dim <= (5 if method == "lsa" else 2) and any("bear no more" in line for line in said)
     assert np.isfinite(model.encode_query(["red cat dog"])).all()
     assert model.training["dev"] == {}
+
+
+@pytest.mark.parametrize(("right", "dim"), [("abcdefgh", 6), ("aaaaaaaa", 4), ("ijklmnop", 7)])
+def test_lsa_has_as_many_dimensions_as_different_texts_bear(right, dim):
+    """Both sides are documents to it, so that a few pairs bear more dimensions than there are pairs."""
+    sides = [f"a{word} b{word}" for word in "ijkl"], [f"a{word} c{word}" for word in right[:4]]
+    sides[0][3] = sides[1][0] if dim == 6 else sides[0][3]
+    few = pairs.make("few", "1234", *sides, languages=("en", "en"))
+    said = []
+    model = train(few, Settings(method="lsa", dim=50), dev=0, say=said.append)
+    assert model.dim == dim and any(line.startswith(f"dimension {dim}: {dim + 1} different texts and") for line in said)
+    texts = np.concatenate([model.term_vectors(side).toarray() for side in sides])
+    texts /= np.linalg.norm(texts, axis=1, keepdims=True)
+    singular = np.linalg.svd(texts, compute_uv=False)[:dim]
+    np.testing.assert_allclose(np.linalg.norm(texts @ model.params.weights, axis=0), singular, rtol=1e-6)
 
 
 def spied_groups(monkeypatch) -> list:
@@ -140,6 +155,20 @@ def test_no_pairs_and_no_words_are_refused(corpus):
     blank = pairs.make("blank", ["a", "b"], ["", "!"], ["?", ""], languages=("en", "en"))
     with pytest.raises(ValueError, match="pairs: expected texts with words, got an empty vocabulary"):
         train(blank)
+    half = pairs.make("half", "abc", ["", "?", ""], ["red cat", "blue dog", "green"], languages=("en", "en"))
+    message = "pairs: expected some to learn from that have words of the vocabulary on both sides, got none"
+    for method in METHODS:
+        if method == "lsa" or METHODS[method] is None:
+            assert train(half, Settings(method=method)).similarity("red cat", "cat") > 0.1
+        elif method not in GRADED:
+            with pytest.raises(ValueError, match=message):
+                train(half, Settings(method=method))
+
+
+def test_of_few_pairs_the_frequency_that_was_asked_of_words_is_told_as_it_was(corpus):
+    asked = Settings(method="log-tfidf", min_df=3)
+    told = [train(corpus.take(range(rows)), asked, dev=0).training for rows in (60, 160)]
+    assert [one["settings"]["min_df"] for one in told] == [1, 3]
 
 
 @pytest.mark.parametrize(

@@ -53,8 +53,9 @@ def train(
                                             "words spelt alike learn together, and unseen words get vectors; try 0.5. "
                                             "Training takes longer.")] = 0.0,
     distill: Annotated[float, typer.Option(min=0.0, max=0.99, help="Share of the bare terms in the scores that the "
-                                           "trained vectors then learn to give, so that they keep words apart: for "
-                                           "more right first hits, try 0.5. Takes some minutes.")] = 0.0,
+                                           "trained vectors then learn to give, such as 0.5, so that they tell more "
+                                           "words apart. Held-out pairs often find each other no better: compare the "
+                                           "two scores it prints. Takes some minutes.")] = 0.0,
     tune: Annotated[bool, typer.Option("--tune", help="Choose --min-df and --subwords, those not given, by how well "
                                        "held-out pairs find each other, in a few trainings in closed form.")] = False,
     max_iter: Annotated[int | None, typer.Option(min=1, help="Iterations, or epochs, of S2Net, SSI or s2net-mse at "
@@ -217,7 +218,7 @@ def _begin(folder: Path, resume: bool, settings) -> None:
         expect(kept in (None, choice), str(folder), f"a checkpoint of {_chosen(choice)}",
                       f"one of {_chosen(kept or {})} (without --resume it is deleted)")
         none = kept is None and not train_tuning.kept(folder)
-        say(f"{folder}: no finished iteration there, starting anew" if none else f"{folder}: going on from it")
+        say(f"{folder}: nothing there to go on from, starting anew" if none else f"{folder}: going on from it")
     elif {path.name for path in folder.iterdir()} - {_LOCK}:
         say(f"{folder}: deleted, starting anew (--resume would have gone on from it)")
         _empty(folder)
@@ -262,7 +263,9 @@ def _shown(model, out: Path) -> dict:
         }
     else:
         rows["dev"] = "no pairs held out"
-    if told.get("tuned"):
+    if "undistilled_mrr" in told.get("distilled", {}):
+        rows["before it was distilled"] = {"mrr": told["distilled"]["undistilled_mrr"]}
+    if "tuned" in told:
         rows["chosen"] = train_tuning.shown(told)
     shape = counted(told["terms"], "term") + (f", {counted(told['ngrams'], 'n-gram')}" if "ngrams" in told else "")
     shape += "" if model.params is None else f", {counted(model.dim, 'dimension')}"

@@ -100,15 +100,15 @@ def shown(training: dict) -> str:
     """The chosen settings as a command line has them.
 
     Args:
-      training: ``Model.training`` of a tuned model, of which something was tried.
+      training: ``Model.training`` of a tuned model.
 
     Returns:
-      Options, values and the time it took.
+      Options, values and the time it took; "nothing" for the options where none was tried.
 
     Example:
       >>> shown({"tuned": [{"subwords": 0.0, "mrr": 0.5}], "tuning_seconds": 8.1, "settings": {"subwords": 0.5}})
       '--subwords 0.5 (8.1 seconds)'
     """
-    names = [name for name in training["tuned"][0] if name != "mrr"]
+    names = [name for one in training["tuned"][:1] for name in one if name != "mrr"]
     options = " ".join(f"--{name.replace('_', '-')} {training['settings'][name]}" for name in names)
-    return f"{options} ({training['tuning_seconds']} seconds)"
+    return f"{options or 'nothing'} ({training['tuning_seconds']} seconds)"

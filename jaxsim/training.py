@@ -177,8 +177,7 @@ def train(
     if fit_method is not None:
         checks.expect(min(m, len(vocabulary)) > 1, "pairs, max_terms", "at least two training pairs and two terms",
                       f"{m} and {len(vocabulary)}")  # fmt: skip
-        checks.expect(bare < m or settings.method == "lsa", "pairs",
-                      "some to learn from that have words of the vocabulary on both sides", "none")  # fmt: skip
+        checks.expect(bare < m or settings.method == "lsa", "pairs", "a pair with known words on both sides", "none")
         told_of, some = "training pair", m
         if settings.method == "lsa":  # to which both sides are documents, whatever belongs together
             told_of, some = "different text", len(distinct_rows(scipy.sparse.vstack(counts, format="csr"))[0])

@@ -12,6 +12,8 @@ from command_line import LEFT, OPCA, RIGHT, refused, run
 from jaxsim import checkpoints, cli, mates
 from jaxsim.model import Model
 
+pytestmark = pytest.mark.usefixtures("lightly_compiled")
+
 SSI = ["train", "--pairs", "pairs.tsv", "--out", "model", "--method", "ssi", "--dim", "4", "--max-iter", "3"]
 MSE = ["train", "--pairs", "graded.tsv", "--out", "model", "--method", "s2net-mse", "--dim", "6", "--max-iter", "3"]
 ALONE = "--model: expected one with a projection alone (or search and similarity), got W = UᵀV + b·I (ssi)"

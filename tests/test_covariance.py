@@ -10,6 +10,8 @@ from jaxsim import covariance, linalg, terms
 from jaxsim.covariance import Factor, Ridge
 from jaxsim.methods import cca, opca
 
+pytestmark = pytest.mark.usefixtures("lightly_compiled")
+
 
 def documents(rng, shape, dtype=np.float64):
     dense = rng.normal(size=shape) * (rng.random(shape) < 0.6)

@@ -12,6 +12,8 @@ from jaxsim.data import jsonl, pairs
 from jaxsim.methods import bm25, cca, cl_lsi, dda, log_tfidf, lsa, opca, pca, s2net, s2net_mse, tfidf
 from jaxsim.models import projection
 
+pytestmark = pytest.mark.usefixtures("lightly_compiled")
+
 MATRIX = scipy.sparse.csr_matrix(np.eye(4))
 DOCUMENTS = terms.from_scipy(MATRIX)
 NO_WORDS = terms.from_scipy(scipy.sparse.csr_matrix((4, 0)))

@@ -12,6 +12,8 @@ from jaxsim import row_space, terms
 from jaxsim.methods import opca
 from jaxsim.row_space import Inside, RowSpace
 
+pytestmark = pytest.mark.usefixtures("lightly_compiled")
+
 
 def views_of(rng, *, n=12, v=200, count=2, dtype=np.float64):
     dense = [(rng.random((n, v)) * (rng.random((n, v)) < 0.1)).astype(dtype) for _ in range(count)]

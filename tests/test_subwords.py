@@ -20,6 +20,8 @@ from jaxsim.models.projection import Projection
 from jaxsim.subwords import Subwords, ngrams
 from jaxsim.training import METHODS, SPELT, Settings, train
 
+pytestmark = pytest.mark.usefixtures("lightly_compiled")
+
 WORDS = ["stone stones kidney", "kidneys stone", "heart beats beat", "beaten heart", "the étude", "études the", "日本"]
 VOCABULARY = text.Vocabulary.build([text.words(one) for one in WORDS], drop_top=0)
 

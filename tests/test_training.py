@@ -156,7 +156,7 @@ def test_no_pairs_and_no_words_are_refused(corpus):
     with pytest.raises(ValueError, match="pairs: expected texts with words, got an empty vocabulary"):
         train(blank)
     half = pairs.make("half", "abc", ["", "?", ""], ["red cat", "blue dog", "green"], languages=("en", "en"))
-    message = "pairs: expected some to learn from that have words of the vocabulary on both sides, got none"
+    message = "pairs: expected a pair with known words on both sides, got none"
     for method in METHODS:
         if method == "lsa" or METHODS[method] is None:
             assert train(half, Settings(method=method)).similarity("red cat", "cat") > 0.1

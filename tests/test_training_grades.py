@@ -11,6 +11,8 @@ from jaxsim.data import pairs, splits
 from jaxsim.optim.monitor import closed_form
 from jaxsim.training import Settings, train
 
+pytestmark = pytest.mark.usefixtures("lightly_compiled")
+
 MSE = {"method": "s2net-mse", "dim": 12, "max_iter": 10}
 WORDS = [["red", "boat", "sea"], ["blue", "car", "road"], ["old", "tree", "leaf"], ["new", "phone", "call"]]
 

@@ -280,12 +280,15 @@ def _card(model: Model, told: dict[str, Any], paths: dict[str, str]) -> bytes:
         intro = "" if side == "both" else f"The {side} side:\n\n"
         where = "path/to/this/folder" if path == "." else f"path/to/this/folder/{path}"
         calls.append(f"{intro}```python\n{_LOAD[told['format']].format(path=where)}\n```\n\n")
+    holds, title = f"weights ({told['weighting']}) are in the vectors", "Word vectors of a"
+    compare = " Compare by cosine: lengths are not the model's."
+    if told["format"] == "onnx":
+        holds, title, compare = f"the graph weighs words ({told['weighting']})", "Graph of a", ""
     return (
         f"---\nlibrary_name: {told['format']}\nlanguage: {json.dumps(languages)}\n---\n\n"
-        f"# Word vectors of a text similarity model ({model.method}, {checks.counted(told['dim'], 'dimension')})\n\n"
-        f"Exported by jaxsim {__version__} for {told['format']}. {checks.counted(told['terms'], 'word')}; weights "
-        f"({told['weighting']}) are in the vectors. Languages: {model.languages[0]} (queries), "
-        f"{model.languages[1]} (documents).\n\n{''.join(calls)}{told['note']} Compare by cosine: lengths are not the "
-        "model's. Words are the letters, digits and their marks in the lower-case NFC form; words that the model has "
-        "not seen add nothing.\n"
+        f"# {title} text similarity model ({model.method}, {checks.counted(told['dim'], 'dimension')})\n\n"
+        f"Exported by jaxsim {__version__} for {told['format']}. {checks.counted(told['terms'], 'word')}; {holds}. "
+        f"Languages: {model.languages[0]} (queries), {model.languages[1]} (documents).\n\n"
+        f"{''.join(calls)}{told['note']}{compare} Words are the letters, digits and their marks in the lower-case NFC "
+        "form; words that the model has not seen add nothing.\n"
     ).encode()

@@ -304,5 +304,5 @@ def _words(value: Any) -> str:
     if isinstance(value, list):
         return "; ".join(map(_words, value)) or "none"
     if not isinstance(value, Mapping):
-        return str(value)
+        return str(float(f"{value:.6g}") if isinstance(value, float) else value)
     return ", ".join(f"{name} {_words(one)}" for name, one in value.items() if one is not None) or "none"

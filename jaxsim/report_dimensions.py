@@ -126,4 +126,5 @@ def draw(model: Model, pairs: Pairs, labels: np.ndarray | None = None, *, untrai
     panel = Panel({model.method: points}, "dimensions", f"MRR (of {len(pairs):,} pairs)", xscale="log",
                   reference={untrained: [(points[0][0], level), (points[-1][0], level)]})  # fmt: skip
     kept = "principal axes" if turned else "dimensions"
-    return report_figures.panels([panel], title=f"Held-out pairs by the first {kept} of {model.method}")
+    name = f"{model.method}, distilled" if model.training.get("distilled") else model.method
+    return report_figures.panels([panel], title=f"Held-out pairs by the first {kept} of {name}")

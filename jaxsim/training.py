@@ -163,27 +163,28 @@ def train(
     say(f"{counted(m, 'training pair')}, {counted(len(dev_pairs), 'dev pair')}, {counted(len(vocabulary), 'term')}")
     bare = np.count_nonzero((np.diff(counts[0].indptr) == 0) | (np.diff(counts[1].indptr) == 0))
     if bare:
-        say(f"{counted(bare, 'training pair')} without a word of the vocabulary on a side")
+        say(f"{counted(bare, 'training pair')} without a word of the vocabulary on a side"
+            + ("" if bare < m else ", which is all of them: are these the right columns?"))
     if spelt is not None:
         told["ngrams"] = len(spelt)
         if not len(spelt):
             say("no n-gram is in two words: subwords change nothing")
-    fit_method = METHODS[settings.method]
     dev_sides = None if not len(dev_pairs) else tuple(
         _unit(weigh(map(text.tokenizer(language), texts)), spread)
         for texts, language in zip((dev_pairs.left, dev_pairs.right), pairs.languages, strict=True)
     )
     params, fit = None, None
-    if fit_method is not None:
+    if METHODS[settings.method] is not None:
         checks.expect(min(m, len(vocabulary)) > 1, "pairs, max_terms", "at least two training pairs and two terms",
                       f"{m} and {len(vocabulary)}")  # fmt: skip
         checks.expect(bare < m or settings.method == "lsa", "pairs", "a pair with known words on both sides", "none")
-        told_of, some = "training pair", m
+        bearing, most = counted(m, "training pair"), min(m, len(vocabulary)) - 1
         if settings.method == "lsa":  # to which both sides are documents, whatever belongs together
-            told_of, some = "different text", len(distinct_rows(scipy.sparse.vstack(counts, format="csr"))[0])
-        k = min(settings.dim, max(some - 1, 1), len(vocabulary) - 1)
+            different = len(distinct_rows(scipy.sparse.vstack([one[np.diff(one.indptr) > 0] for one in counts]))[0])
+            bearing, most = counted(different, "different text"), min(different, len(vocabulary))
+        k = min(settings.dim, most)
         if k < settings.dim:
-            say(f"dimension {k}: {counted(some, told_of)} and {counted(len(vocabulary), 'term')} bear no more")
+            say(f"dimension {k}: {bearing} and {counted(len(vocabulary), 'term')} bear no more")
         if weighted is None:
             weighted = [_unit(WEIGHTINGS[settings.weighting](side, vocabulary.df, vocabulary.num_docs))
                         for side in counts]
@@ -197,7 +198,7 @@ def train(
             parts = replace(parts, grades=(graded[rows["train"]] - low) / (high - low), dev_grades=dev_grades)
         if checkpoint is not None:
             keep_choice(checkpoint, settings)
-        fit = fit_method(parts)
+        fit = METHODS[settings.method](parts)
         if settings.distill:
             say(f"distilling {settings.method} and bare terms, {settings.distill:g} of the score …")
             fit = training_distilled.distilled(fit, parts, slotted, words=len(vocabulary), spread=spread)

@@ -11,8 +11,9 @@ import jax
 import numpy as np
 import scipy.sparse as sp
 
-from jaxsim import checkpoints, checks, terms
+from jaxsim import checkpoints, checks, mates, terms
 from jaxsim.methods import distillation
+from jaxsim.models import projection
 from jaxsim.optim import Fit
 from jaxsim.row_space import distinct_rows
 from jaxsim.terms import Terms
@@ -51,7 +52,7 @@ def distilled(fit: Fit, parts: Parts, slotted: Sequence[sp.csr_matrix] | None, *
     Args:
       fit: of one `Projection`.
       parts: what it was fitted on; ``parts.told["distilled"]`` is told the loss in the first epoch and in the last,
-        and the held-out pairs' score without and with it.
+        and the held-out pairs' scores without it.
       slotted: training texts of both sides in slots (`subwords.slots`); None: slots are terms.
       words: the slots that are words.
       spread: what slots are made of (`Subwords.spread`), or None.
@@ -81,11 +82,12 @@ def distilled(fit: Fit, parts: Parts, slotted: Sequence[sp.csr_matrix] | None, *
     if losses[-1] >= losses[0]:
         parts.say(f"the loss did not fall ({losses[0]:.4g} in the first epoch, {losses[-1]:.4g} in the last): leave "
                   "--distill out")
-    told = {"first_loss": round(losses[0], 6), "loss": round(losses[-1], 6),
+    told = {"share": share, "first_loss": round(losses[0], 6), "last_loss": round(losses[-1], 6),
             "seconds": round(time.perf_counter() - begun, 1)}  # fmt: skip
     if parts.validate is not None:
         before, after = (float(parts.validate(params)) for params in (fit.params, found.params))
-        told |= {"undistilled_mrr": round(before, 4), "mrr": round(after, 4)}
+        sides = (projection.encode(fit.params, side) for side in parts.dev)
+        told |= {f"undistilled_{name}": round(value, 4) for name, value in mates.scores(*sides).items()}
         verdict = "" if after > before else " (no better: leave --distill out, unless searches of your own gain)"
         parts.say(f"mrr of held-out pairs {before:.4f} before, {after:.4f} distilled{verdict}")
     else:

@@ -15,6 +15,8 @@ from jaxsim import checkpoints, checks
 from jaxsim.terms import Terms
 
 _NOISE = 1e-4
+START = "checkpoint.start"
+"""Folder, among a training's checkpoints, of its closed-form start."""
 _CHOICE = "checkpoint.settings.json"
 _FINISHED = ("checkpoint.safetensors", "checkpoint.identity-*/checkpoint.safetensors")  # SSI: one for each b
 
@@ -144,6 +146,22 @@ def kept_choice(folder) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def kept_start(folder) -> bool:
+    """Whether the closed-form start of a training is kept in its folder of checkpoints.
+
+    Args:
+      folder: that of the training; it may be missing.
+
+    Returns:
+      Whether it is there.
+
+    Example:
+      >>> kept_start("no such folder")
+      False
+    """
+    return any(Path(folder).glob(f"{START}/checkpoint.safetensors"))
 
 
 def keep_choice(folder, settings: Settings) -> None:

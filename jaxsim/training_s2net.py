@@ -20,7 +20,7 @@ from jaxsim.model import ACTIVATIONS
 from jaxsim.models.projection import Projection
 from jaxsim.optim import Fit
 from jaxsim.terms import Terms
-from jaxsim.training_parts import Parts
+from jaxsim.training_parts import START, Parts
 from jaxsim.vectors import Vectors
 
 _EXACT_PAIRS = 8_000  # up to here on all negatives by L-BFGS; above it on batches by Adam
@@ -136,7 +136,7 @@ def _start(parts: Parts, views: tuple[Terms, ...]) -> Projection:
 
     if parts.checkpoint is None:
         return fit()
-    folder = checkpoints.prepare(Path(parts.checkpoint) / "checkpoint.start")
+    folder = checkpoints.prepare(Path(parts.checkpoint) / START)
     mark = checkpoints.fingerprint([parts.k, parts.settings.noise], views)
     like = Projection(np.zeros((views[0].num_terms, parts.k), views[0].values.dtype))
     saved = checkpoints.load(folder, like, fingerprint=mark)

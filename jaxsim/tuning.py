@@ -76,14 +76,15 @@ def tune(
         say(f"settings are chosen on {len(some):,} of {len(pairs):,} pairs")
     closed = "opca" if settings.method in training.S2NET else settings.method
     say(f"choosing {' and '.join(names)} by trainings of {closed} …")
-    tried: list[dict[str, Any]] = []
+    given, tried = settings, []
 
     def score(candidate: Settings) -> dict[str, Any]:
         """A training's dev scores, kept and told, and its pairs."""
-        model = training.train(some, replace(candidate, method=closed, distill=0.0), dev=dev)
+        model = training.train(some, replace(candidate, method=closed, distill=0.0), dev=dev,
+                               say=lambda message: say(message) if candidate is given else None)  # once is enough
         found, numbers = model.training["dev"], model.training["pairs"]
         if "min_df" in names and numbers["train"] < training.RARE_COUNT:
-            say(f"every word is learned of, of fewer than {training.RARE_COUNT} training pairs: min_df changes nothing")
+            say(f"of fewer than {training.RARE_COUNT} training pairs every word counts: min_df changes nothing")
             names.remove("min_df")
         if found and names:
             tried.append({**{name: getattr(candidate, name) for name in names}, "mrr": found["mrr"]})
@@ -93,7 +94,7 @@ def tune(
 
     first = score(settings)
     if "mrr" not in first:
-        say(f"no setting is chosen: no pairs are held out to choose by, of {checks.counted(first['train'], 'pair')}")
+        say("no setting is chosen: no pairs are held out to choose by")
         return settings, []
     top = first["mrr"]
     for name in names:

@@ -15,6 +15,7 @@ from command_line import OPCA, refused, run
 
 import jaxsim
 from jaxsim import checkpoints, cli
+from jaxsim.methods import opca, s2net
 from jaxsim.model import Model
 
 S2NET = ["train", "--pairs", "pairs.tsv", "--out", "model", "--dim", "4", "--dev", "0", "--max-iter", "33"]
@@ -57,6 +58,22 @@ def test_kill_9_in_the_middle_leaves_the_older_model_and_resume_goes_on(folder, 
     assert resumed == ["start", 20]
     assert Model.load("model").training["fit"]["steps"] == 33 and Model.load("model").method == "s2net"
     assert sorted(os.listdir()) == ["model", "pairs.tsv", "texts.txt"]
+
+
+def test_ctrl_c_before_the_first_iteration_keeps_the_start(folder, capsys, monkeypatch):
+    fit = s2net.fit
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(s2net, "fit", interrupted)
+    words = [*S2NET, "--max-iter", "2"]
+    assert cli.main(words) == cli.INTERRUPTED
+    assert "model.checkpoint: stopped here; the same command with --resume goes on" in capsys.readouterr().err
+    monkeypatch.setattr(s2net, "fit", fit)
+    monkeypatch.setattr(opca, "fit", None)  # would be called without the start that was kept
+    assert cli.main([*words, "--resume"]) == 0
+    assert "model.checkpoint: going on from it" in capsys.readouterr().err and not os.path.exists("model.checkpoint")
 
 
 def test_one_training_at_a_time_writes_a_folder(folder, capsys):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+import re
 
 import jax
 import jax.numpy as jnp
@@ -198,8 +199,9 @@ def test_scores_before_and_after_are_told_and_one_seed_gives_one_model(corpus, s
     plain, distilled, again = (train(corpus, Settings(method="opca", dim=20, subwords=subwords, distill=share), dev=0.2)
                                for share in (0.0, 0.5, 0.5))  # fmt: skip
     told = distilled.training["distilled"]
-    assert (told["undistilled_mrr"], told["mrr"]) == (plain.training["dev"]["mrr"], distilled.training["dev"]["mrr"])
-    assert told["loss"] < told["first_loss"] and distilled.dim == 20
+    for name in ("accuracy", "mrr"):
+        assert told[f"undistilled_{name}"] == plain.training["dev"][name]
+    assert told["last_loss"] < told["first_loss"] and distilled.dim == 20 and told["share"] == 0.5
     np.testing.assert_array_equal(again.params.weights, distilled.params.weights)
 
 
@@ -249,7 +251,8 @@ def test_unicode_empty_texts_and_very_few_pairs_are_distilled(quick):
     right = ["étude", "tokyo", "", "x naïve", "日本 x"]
     few = pairs.make("few", map(str, range(5)), left, right, languages=("en", "en"))
     model = train(few, Settings(method="opca", dim=2, min_df=1, distill=0.9), dev=0)
-    assert np.isfinite(model.encode(["étude", "", "nowhere"])).all() and "mrr" not in model.training["distilled"]
+    assert np.isfinite(model.encode(["étude", "", "nowhere"])).all() and set(model.training["distilled"]) == {
+        "share", "first_loss", "last_loss", "seconds"}
 
 
 @pytest.mark.parametrize(("losses", "scores", "told"), [
@@ -264,10 +267,10 @@ def test_what_a_distillation_is_worth_is_said(monkeypatch, losses, scores, told)
     start = optim.closed_form(Projection(jnp.eye(2)))
     monkeypatch.setattr(distillation, "fit", lambda *_, **__: start._replace(history=history))
     values = iter(scores or ())
-    sides = (terms.from_scipy(scipy.sparse.identity(2, format="csr")),) * 2
+    sides = (terms.from_scipy(scipy.sparse.identity(2, np.float32, format="csr")),) * 2
     said = []
     parts = Parts((None, None), sides, np.zeros((2, 2)), None if scores is None else lambda _: next(values), 2,
-                  Settings(method="opca", distill=0.5), say=said.append)  # fmt: skip
+                  Settings(method="opca", distill=0.5), dev=sides, say=said.append)  # fmt: skip
     training_distilled.distilled(start, parts, None, words=2, spread=None)
     assert said == told and parts.told["distilled"]["first_loss"] == losses[0]
 
@@ -288,6 +291,11 @@ def test_the_command_line_distills_and_tells_it(folder, capsys, quick):
     words = ["train", "--pairs", "pairs.tsv", "--out", "model", "--dev", "0.2", "--json"]
     told = run(capsys, *words, *OPCA, "--distill", "0.5")
     assert '"distilled": {' in told and '"distill": 0.5' in told
+    table = [line.split() for line in run(capsys, *words[:-1], *OPCA, "--distill", "0.5").splitlines()]
+    assert [line[0] for line in table[:4]] == ["dev", "opca", "undistilled", "untrained"] and len(table[2]) == 3
+    card = (folder / "model" / "README.md").read_text(encoding="utf-8")
+    found = re.search("- distilled: share 0.5, first_loss ([0-9.]+), last_loss ", card)[1]
+    assert len(found) <= len("0.123456")
     told = refused(capsys, *words, "--method", "cca", "--distill", "0.5")
     assert told.startswith("--distill: expected nothing, with --method cca")
     assert "'--distill'" in refused(capsys, *words, *OPCA, "--distill", "1")

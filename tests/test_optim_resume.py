@@ -15,7 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxsim import optim
+from jaxsim import checkpoints, optim
+from jaxsim.optim import lbfgs
 
 NAME = "checkpoint.safetensors"
 
@@ -102,6 +103,15 @@ def test_ctrl_c_in_the_middle_of_a_validation_resumes_bit_identically(tmp_path, 
     np.testing.assert_array_equal(flat(resumed.params), flat(whole.params))
     assert [entry["step"] for entry in resumed.history] == [entry["step"] for entry in whole.history]
     assert [e["validation"] for e in resumed.history] == [e["validation"] for e in whole.history]
+
+
+@pytest.mark.parametrize(("seconds", "saved"), [(-1.0, 5), (3600.0, 1)])
+def test_iterations_that_take_long_are_kept_before_their_number_is_reached(tmp_path, monkeypatch, seconds, saved):
+    calls, save = [], checkpoints.save
+    monkeypatch.setattr(lbfgs, "KEPT_WITHIN", seconds)
+    monkeypatch.setattr(checkpoints, "save", lambda *given, **named: calls.append(1) or save(*given, **named))
+    assert example.train("lbfgs", tmp_path, max_iter=4, every=1000).steps == 4
+    assert len(calls) == saved
 
 
 @pytest.mark.parametrize("kind", ["lbfgs", "sgd", "rows"])

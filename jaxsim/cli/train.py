@@ -93,7 +93,7 @@ def train(
     Without --left and --right, tables give columns 1 and 2, or those of a known pair of names in the first line, such
     as query and document or question and answer; JSON Lines and Parquet give a known pair of keys.
     """
-    from jaxsim import checks, io, text, training, training_parts
+    from jaxsim import checks, io, text, training
 
     train_options.expect_used(context, method)
     options.one_stdin(pairs=pairs, dev=dev)
@@ -134,9 +134,7 @@ def train(
             with naming(out):
                 model.save(out)
         except KeyboardInterrupt as error:
-            if checkpoint is not None and (
-                training_parts.kept_choice(checkpoint) is not None or train_tuning.kept(checkpoint)
-            ):
+            if checkpoint is not None and _begun(checkpoint):
                 explain(error, f"{checkpoint}: stopped here; the same command with --resume goes on")
             explain(error, nothing_written(out))
             raise
@@ -217,11 +215,18 @@ def _begin(folder: Path, resume: bool, settings) -> None:
         choice, kept = training_parts.choice_of(settings), training_parts.kept_choice(folder)
         expect(kept in (None, choice), str(folder), f"a checkpoint of {_chosen(choice)}",
                       f"one of {_chosen(kept or {})} (without --resume it is deleted)")
-        none = kept is None and not train_tuning.kept(folder)
-        say(f"{folder}: nothing there to go on from, starting anew" if none else f"{folder}: going on from it")
+        say(f"{folder}: {'going on from it' if _begun(folder) else 'nothing there to go on from, starting anew'}")
     elif {path.name for path in folder.iterdir()} - {_LOCK}:
         say(f"{folder}: deleted, starting anew (--resume would have gone on from it)")
         _empty(folder)
+
+
+def _begun(folder: Path) -> bool:
+    """Whether anything is kept in a folder of checkpoints: iterations, a start, or settings that were chosen."""
+    from jaxsim import training_parts
+
+    return training_parts.kept_choice(folder) is not None or training_parts.kept_start(folder) or (
+        train_tuning.kept(folder))
 
 
 def _chosen(choice: dict) -> str:
@@ -259,12 +264,12 @@ def _shown(model, out: Path) -> dict:
         names = [name for name in dev if not name.startswith("untrained_")]
         rows[f"dev ({pairs['dev']:,} pairs)"] = {
             model.method: {name: dev[name] for name in names},
+            **({"undistilled": {name: told["distilled"][f"undistilled_{name}"] for name in names}}
+               if "distilled" in told else {}),
             "untrained": {name: dev[f"untrained_{name}"] for name in names},
         }
     else:
         rows["dev"] = "no pairs held out"
-    if "undistilled_mrr" in told.get("distilled", {}):
-        rows["before it was distilled"] = {"mrr": told["distilled"]["undistilled_mrr"]}
     if "tuned" in told:
         rows["chosen"] = train_tuning.shown(told)
     shape = counted(told["terms"], "term") + (f", {counted(told['ngrams'], 'n-gram')}" if "ngrams" in told else "")

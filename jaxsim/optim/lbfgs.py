@@ -8,6 +8,7 @@ alone.
 from __future__ import annotations
 
 import functools
+import time
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -24,6 +25,10 @@ from jaxsim.precision import EVALUATION
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
     import jaxopt
+
+
+KEPT_WITHIN = 60.0
+"""Seconds after which the next whole iteration is kept."""
 
 
 class _Lbfgs(NamedTuple):
@@ -208,7 +213,8 @@ def minimize_lbfgs(
       patience: iterations without a better score before stopping.
       checkpoint: folder for checkpoints; an existing one of the same problem is continued. Over several processes all
         have to see it; the first one writes.
-      checkpoint_every: iterations between checkpoints; Ctrl-C writes one too (not over several processes).
+      checkpoint_every: iterations between checkpoints; where these take long, one is written after `KEPT_WITHIN`
+        seconds, and Ctrl-C writes one too (neither over several processes).
       progress: whether to show a bar on a terminal's stderr.
       label: name on the bar.
 
@@ -273,7 +279,7 @@ def minimize_lbfgs(
         meta = {**monitor.meta(), "fingerprint": mark, "evaluations": evaluations, "grad_norm": float(norm)}
         checkpoints.save(folder, (state, best), meta, shared=shared)
 
-    stop = monitor.history[-1].get("stop")
+    stop, kept = monitor.history[-1].get("stop"), time.monotonic()
     try:
         while step < max_iter and float(norm) > tol and not monitor.exhausted(step) and stop is None:
             found, value, grad, used, failed, norm = _search(objective, max_linesearch, state, data)
@@ -290,8 +296,10 @@ def minimize_lbfgs(
             monitor.record(step, float(value), float(norm), evaluations, found)
             if bool(failed):
                 monitor.history[-1]["line_search_failed"] = True
-            if folder is not None and step % checkpoint_every == 0:
+            late = not shared and time.monotonic() - kept > KEPT_WITHIN  # several processes would not agree on it
+            if folder is not None and (late or step % checkpoint_every == 0):
                 keep()
+                kept = time.monotonic()
     except KeyboardInterrupt:
         if folder is not None and not shared:
             keep()

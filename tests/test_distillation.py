@@ -126,6 +126,18 @@ def test_queries_are_words_of_one_text_each_and_new_in_every_batch(texts, monkey
     assert {len(words) for words in drawn} == set(range(longest + 1)) and len(set(drawn)) > 40
 
 
+def test_only_words_of_the_texts_take_memory(monkeypatch, rng):
+    texts = terms.from_scipy(scipy.sparse.csr_matrix(np.eye(3, 500) + np.eye(3, 500, 490)))
+    base = rng.normal(size=(500, 2))
+    _, lesson = first_lesson(monkeypatch, texts, texts, base=Projection(base))
+    assert lesson.bare.shape == (6, 6) and lesson.known.shape == (6, 2)
+    spelt = [0, 1, 2, 490, 491, 492]
+    np.testing.assert_array_equal(lesson.known[lesson.places[np.asarray(spelt)]], base[spelt])
+    alone = jnp.asarray([[490] + [0] * 7]), jnp.asarray([[1.0] + [0.0] * 7])
+    bare = distillation.teacher(dataclasses.replace(lesson, share=jnp.ones(())), *alone)
+    np.testing.assert_allclose(bare, [[0.5**0.5, 0, 0] * 2], atol=1e-3)
+
+
 def test_it_learns_and_a_stopped_one_goes_on_bit_for_bit(texts, rng, tmp_path, monkeypatch):
     *sides, spread = texts
     given = {"base": Projection(rng.normal(size=(13, 3))), "share": SHARE, "key": jax.random.key(5), "spread": spread,

@@ -35,7 +35,8 @@ _STEPS = 10  # an epoch: between two checkpoints
 
 @functools.partial(
     jax.tree_util.register_dataclass,
-    data_fields=["texts", "spread", "values", "indices", "indptr", "known", "vectors", "bare", "share", "scale", "key"],
+    data_fields=["texts", "spread", "values", "indices", "indptr", "places", "known", "vectors", "bare", "share",
+                 "scale", "key"],
     meta_fields=["ends", "queries", "precision"],
 )
 @dataclasses.dataclass(frozen=True)
@@ -48,9 +49,10 @@ class Lesson:
       values: of the words of the texts, compressed rows.
       indices: their slots.
       indptr: ``[n + 1]`` row pointers.
-      known: ``[words, k]`` the teacher's rows of words.
+      places: ``[words]`` int32, the row of a slot in ``known`` and ``bare``: those of words that stand in the texts.
+      known: ``[spelt, k]`` the teacher's rows of words.
       vectors: ``[n, k]`` its texts, at unit length.
-      bare: ``[words, n]`` float16, cosines of a word alone with each text.
+      bare: ``[spelt, n]`` float16, cosines of a word alone with each text.
       share: of the bare terms in the teacher's score.
       scale: of scores before the softmax.
       key: of the queries.
@@ -64,6 +66,7 @@ class Lesson:
     values: jax.Array
     indices: jax.Array
     indptr: jax.Array
+    places: jax.Array
     known: jax.Array
     vectors: jax.Array
     bare: jax.Array
@@ -105,21 +108,22 @@ def teacher(lesson: Lesson, slots: jax.Array, weights: jax.Array) -> jax.Array:
 
     Args:
       lesson: the constants.
-      slots: ``[q, w]`` words of the queries.
+      slots: ``[q, w]`` words of the queries, each of some text.
       weights: ``[q, w]`` their weights.
 
     Returns:
       ``[q, n]``. Words of a query count as at right angles to each other in the length of its bare terms.
     """
-    dense = unit(jnp.einsum("qw,qwk->qk", weights, lesson.known[slots], precision=EVALUATION))
+    places = lesson.places[slots]
+    dense = unit(jnp.einsum("qw,qwk->qk", weights, lesson.known[places], precision=EVALUATION))
     length = jnp.sqrt(jnp.sum(weights**2, axis=1, keepdims=True))
     each = weights / jnp.where(length > 0, length, 1)
 
     def added(total, one):
-        slot, weight = one
-        return total + weight[:, None] * lesson.bare[slot].astype(total.dtype), None
+        place, weight = one
+        return total + weight[:, None] * lesson.bare[place].astype(total.dtype), None
 
-    bare, _ = jax.lax.scan(added, jnp.zeros((len(slots), lesson.bare.shape[1]), dense.dtype), (slots.T, each.T))
+    bare, _ = jax.lax.scan(added, jnp.zeros((len(slots), lesson.bare.shape[1]), dense.dtype), (places.T, each.T))
     learned = jnp.matmul(dense, lesson.vectors.T, precision=EVALUATION)
     return (1 - lesson.share) * learned + lesson.share * bare
 
@@ -224,6 +228,10 @@ def fit(
     spelt = texts[:, :words].tocsr()
     spelt.eliminate_zeros()
     checks.expect(spelt.nnz > 0, "left, right", "texts with words to draw queries from", "none")
+    drawn = np.unique(spelt.indices)  # a vocabulary of many more texts would take far more memory
+    places = np.zeros(words, np.int32)
+    places[drawn] = np.arange(len(drawn))
+    alone = own[drawn]
     key, of_codes, of_queries = jax.random.split(key, 3)
     codes = np.asarray(jax.random.normal(of_codes, weights.shape, weights.dtype)) / np.sqrt(weights.shape[1])
     size = np.sqrt(np.mean(lengths**2))
@@ -232,9 +240,9 @@ def fit(
     lesson = Lesson(
         texts=terms_room.from_scipy(texts), spread=None if spread is None else terms_room.from_scipy(spread),
         values=jnp.asarray(spelt.data), indices=jnp.asarray(spelt.indices, jnp.int32),
-        indptr=jnp.asarray(spelt.indptr, jnp.int32), known=jnp.asarray((own @ weights)[:words]),
+        indptr=jnp.asarray(spelt.indptr, jnp.int32), places=jnp.asarray(places), known=jnp.asarray(alone @ weights),
         vectors=jnp.asarray(dense / np.maximum(lengths, np.finfo(dense.dtype).tiny)),
-        bare=jnp.asarray(_bare(text.unit_rows(own[:words]), made)), share=jnp.asarray(share, dense.dtype),
+        bare=jnp.asarray(_bare(text.unit_rows(alone), made)), share=jnp.asarray(share, dense.dtype),
         scale=jnp.asarray(scale, dense.dtype), key=of_queries, ends=(left.num_docs, texts.shape[0]), queries=queries,
         precision=precision,
     )

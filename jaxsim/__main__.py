@@ -1,7 +1,8 @@
 """Runs the command line: `python -m jaxsim`, or the script `jaxsim`.
 
 Ctrl-C while a module is loaded waits until it is: extension modules lose it, or make another error or a crash of it.
-So this file loads next to nothing before it has taken Ctrl-C over.
+So this file loads next to nothing before it has taken Ctrl-C over. SIGTERM, of a shutdown or a scheduler, is the same
+but for the exit status.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ import sys
 import time
 
 _MAIN = _thread.get_ident()
+_TERMINATED = 143
+"""Exit status after SIGTERM, 128 + 15."""
+_terminations: list[int] = []  # that came
 
 
 def _later() -> None:
@@ -50,23 +54,36 @@ def _interrupt(number, frame) -> None:
     signal.default_int_handler(number, frame)
 
 
+def _terminate(number, frame) -> None:
+    """Has SIGTERM do what Ctrl-C does just now: an error, or one later."""
+    _terminations.append(number)
+    signal.raise_signal(signal.SIGINT)
+
+
+def _leave(status: int) -> None:
+    """Ends the process at once."""
+    os._exit(_TERMINATED if _terminations else status)
+
+
 def run() -> None:
     """Runs the command of this process, and ends it with the command's status; Ctrl-C may come while modules load."""
     try:
         taken = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # else who started this has it ignored
         if taken:
             signal.signal(signal.SIGINT, _interrupt)
+            if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+                signal.signal(signal.SIGTERM, _terminate)
         sys.unraisablehook = _again
         from jaxsim import cli
 
         try:
-            cli.entry()
+            cli.entry(_leave)
         finally:
             if taken:  # what is left is the end of the process, and a line about Ctrl-C once it was told
                 signal.signal(signal.SIGINT, signal.SIG_IGN)
     except KeyboardInterrupt:
         print("jaxsim: interrupted", file=sys.stderr, flush=True)
-        os._exit(2)  # as in `cli.entry`
+        _leave(2)  # as in `cli.entry`
 
 
 if __name__ == "__main__":

@@ -126,7 +126,7 @@ def replace_folder(
 def check_place(
     folder: str | os.PathLike, *, marker: str = CONFIG, argument: str = "out", what: str = "model"
 ) -> None:
-    """Makes sure that a folder can be written later, before any work is done; its parents are made.
+    """Makes sure that a folder can be written later, before any work is done.
 
     Args:
       folder: where `save` or `replace_folder` is to write.
@@ -138,11 +138,20 @@ def check_place(
       ValueError: if the place is a file, or a folder with other things in it.
       OSError: if nothing can be written there.
     """
-    _beside(Path(folder), marker, argument, what).rmdir()
+    place = _free(Path(folder), marker, argument, what)
+    parent = next(one for one in place.parents if one.exists())  # others are made when there is something to write
+    Path(tempfile.mkdtemp(dir=parent, prefix=f".{place.name}.", suffix=".part")).rmdir()
 
 
 def _beside(folder: Path, marker: str, argument: str, what: str) -> Path:
     """A new temporary folder beside ``folder``, whose place must be free."""
+    place = _free(folder, marker, argument, what)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(dir=place.parent, prefix=f".{place.name}.", suffix=".part"))
+
+
+def _free(folder: Path, marker: str, argument: str, what: str) -> Path:
+    """Where ``folder`` really is; nothing may be there but an older one of its kind."""
     told = _told(folder / marker)
     free = not folder.exists() or (folder.is_dir() and (told is not None or not any(folder.iterdir())))
     checks.expect(free, argument, f"a new folder, or one that holds an older {what} of ours ({marker})", folder)
@@ -153,8 +162,9 @@ def _beside(folder: Path, marker: str, argument: str, what: str) -> Path:
     here = Path.cwd()
     checks.expect(place != here and place not in here.parents, argument,
                   "a folder other than the working one (it would be another after that)", folder)  # fmt: skip
-    place.parent.mkdir(parents=True, exist_ok=True)
-    return Path(tempfile.mkdtemp(dir=place.parent, prefix=f".{place.name}.", suffix=".part"))
+    file = next((one for one in place.parents if one.is_file()), None)
+    checks.expect(file is None, argument, "a folder in folders", f"{folder}, where {file} is a file")
+    return place
 
 
 def _told(path: Path) -> dict[str, Any] | None:

@@ -164,7 +164,7 @@ def train(
     bare = np.count_nonzero((np.diff(counts[0].indptr) == 0) | (np.diff(counts[1].indptr) == 0))
     if bare:
         say(f"{counted(bare, 'training pair')} without a word of the vocabulary on a side"
-            + ("" if bare < m else ", which is all of them: are these the right columns?"))
+            + f", which is {'all' if bare == m else 'most'} of them: are these the right columns?" * (2 * bare > m))
     if spelt is not None:
         told["ngrams"] = len(spelt)
         if not len(spelt):

@@ -80,8 +80,8 @@ def test_one_training_at_a_time_writes_a_folder(folder, capsys):
     os.mkdir("model.checkpoint")
     (folder / "model.checkpoint" / "checkpoint.safetensors").write_bytes(b"state")
     with filelock.FileLock("model.checkpoint/checkpoint.lock"):
-        for more in ([], ["--resume"]):
-            message = refused(capsys, *S2NET, *more)
+        for words in (S2NET, [*S2NET, "--resume"], [*S2NET[:5], *OPCA]):  # closed forms write the same model
+            message = refused(capsys, *words)
             assert message == ("model.checkpoint: expected a training that no other process is at, got one that is "
                                "running (give another --out)")  # fmt: skip
         assert (folder / "model.checkpoint" / "checkpoint.safetensors").read_bytes() == b"state"
@@ -89,6 +89,14 @@ def test_one_training_at_a_time_writes_a_folder(folder, capsys):
         assert "--pairs: expected texts" in refused(capsys, *S2NET, "--out", "other", "--pairs", "blank.tsv")
     assert not os.path.exists("other.checkpoint")
     assert cli.main(S2NET) == 0 and not os.path.exists("model.checkpoint")
+
+
+def test_a_closed_form_deletes_what_another_method_left_to_go_on_from(folder, capsys):
+    os.mkdir("model.checkpoint")
+    (folder / "model.checkpoint" / "checkpoint.safetensors").write_bytes(b"state")
+    assert cli.main(["train", "--pairs", "pairs.tsv", "--out", "model", *OPCA]) == 0
+    assert "model.checkpoint: deleted, starting anew\n" in capsys.readouterr().err
+    assert sorted(os.listdir()) == ["model", "pairs.tsv", "texts.txt"]
 
 
 @pytest.mark.programs
@@ -184,7 +192,8 @@ __main__.run()
 
 
 @pytest.mark.programs
-def test_a_signal_while_a_command_waits_leaves_no_half_of_a_file(trained, folder):
+@pytest.mark.parametrize("number, status", [(signal.SIGINT, 2), (signal.SIGTERM, 143)])
+def test_a_signal_while_a_command_waits_leaves_no_half_of_a_file(trained, folder, number, status):
     environment = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(jaxsim.__file__))}
     words = [sys.executable, "-c", STOPPED, "encode", "--model", trained, "--output", "x.jsonl"]
     with subprocess.Popen(words, env=environment, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -193,8 +202,8 @@ def test_a_signal_while_a_command_waits_leaves_no_half_of_a_file(trained, folder
         begun = time.monotonic()
         while not list(folder.glob(".x.jsonl.*.part")) and time.monotonic() < begun + 120:
             time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 2
+        process.send_signal(number)
+        assert process.wait(60) == status
         assert process.stderr.read() == "jaxsim: interrupted; nothing was written to x.jsonl\n"
     assert sorted(os.listdir()) == ["pairs.tsv", "texts.txt"]
 

@@ -1,6 +1,7 @@
 """The demo on a few hundred docstrings: it writes a record and a picture and tells the same."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -41,6 +42,15 @@ def test_a_kill_while_the_record_is_written_leaves_no_half_of_it(tmp_path):
     assert "demo.png" in left and "s2net.json" not in left
     told = run(tmp_path, k=5, max_iter=2, num_pairs=300)  # in the same folder
     assert records.read(told["record"])["config"]["k"] == 5
+
+
+@pytest.mark.programs
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="needs /proc to see handlers of signals")
+def test_no_package_that_is_documented_takes_sigterm_over():
+    program = ("from jaxsim.data import docstrings; docstrings.load(); "
+               "print([line.split()[1] for line in open('/proc/self/status') if line.startswith('SigCgt')][0])")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=240, check=True)
+    assert not int(done.stdout, 16) >> (signal.SIGTERM - 1) & 1
 
 
 @pytest.mark.programs

@@ -94,6 +94,9 @@ def test_utf_16_is_refused_as_such(code, mark, tmp_path):
 
 
 def test_a_spreadsheet_and_bytes_that_are_no_text_are_told_apart_from_utf_16(tmp_path):
+    (tmp_path / "x").write_bytes(b"PAR1\x15\x04\xb0")
+    with pytest.raises(ValueError, match="x, line 1: expected UTF-8 text, got a Parquet file"):
+        tables.read(tmp_path / "x")
     with pytest.raises(ValueError, match="x.xlsx, line 1: expected UTF-8 text, got a ZIP file, as of a spreadsheet"):
         read(tmp_path / "x.xlsx", b"PK\3\4\x14\0\6\0\x08\0\0\0!\0\n")
     with pytest.raises(ValueError, match=r"got the byte 0xff at byte 8 of the file \(invalid start byte\)"):

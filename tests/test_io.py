@@ -182,3 +182,14 @@ def test_places_without_a_model_are_named(tmp_path):
     (tmp_path / io.CONFIG).write_text("{")
     with pytest.raises(ValueError, match="config.json: expected JSON"):
         io.load(tmp_path)
+
+
+def test_a_place_is_checked_and_its_parents_are_made_only_with_the_model(tmp_path):
+    io.check_place(tmp_path / "new" / "a" / "model")
+    assert not os.listdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    for write in (save, io.check_place):
+        message = re.escape(f"out: expected a folder in folders, got {tmp_path}/file/model, where {tmp_path}/file is a")
+        with pytest.raises(ValueError, match=message):
+            write(tmp_path / "file" / "model")
+    assert save(tmp_path / "new" / "a" / "model").is_dir()

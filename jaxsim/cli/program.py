@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import typer
@@ -93,8 +93,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status
 
 
-def entry() -> None:
-    """Runs the command of this process and ends it with the command's status."""
+def entry(leave: Callable[[int], object] = os._exit) -> None:
+    """Runs the command of this process and ends it with the command's status.
+
+    Args:
+      leave: ends it at once, with a status or with a better one.
+    """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the caller
             setattr(sys, name, open(os.devnull, "w"))
@@ -105,7 +109,7 @@ def entry() -> None:
     except OSError:  # told already; what is left in the buffer would fail again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if status == INTERRUPTED:  # or bad input, told already. After Ctrl-C Python may end with SIGINT's status
-        os._exit(status)
+        leave(status)
     sys.exit(status)
 
 

@@ -119,10 +119,10 @@ def train(
         all_negatives=all_negatives, precision=precision and str(precision), devices=devices, shard_terms=shard_terms,
         identity=identity, learning_rate=learning_rate, subwords=subwords, distill=distill,
     )  # fmt: skip
-    checkpoint = _checkpoint(out) if method in train_options.ITERATED else None
-    with contextlib.nullcontext() if checkpoint is None else _held(checkpoint):
-        if checkpoint is not None:
-            _begin(checkpoint, resume, settings)
+    place = _checkpoint(out)
+    checkpoint = place if method in train_options.ITERATED else None
+    with _held(place):  # closed forms keep nothing there, but must not come between a training and its model
+        _begin(place, resume, settings)
         try:
             measured, told = held_out[0] if held_out else share, {}
             if tune:
@@ -138,8 +138,7 @@ def train(
                 explain(error, f"{checkpoint}: stopped here; the same command with --resume goes on")
             explain(error, nothing_written(out))
             raise
-        if checkpoint is not None:
-            _empty(checkpoint)
+        _empty(place)
     told = model.training["dev"]
     scores = model.training.get("history", {}).get("validation")
     if scores and method in training.S2NET and max(scores) <= scores[0]:
@@ -181,7 +180,7 @@ def _held(folder: Path) -> Iterator[None]:
     """Keeps other trainings out of a folder of checkpoints, which is made; an empty one is removed after that."""
     import filelock
 
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     lock = filelock.FileLock(folder / _LOCK)
     try:
         with contextlib.suppress(NotImplementedError):  # of file systems without locks
@@ -217,7 +216,8 @@ def _begin(folder: Path, resume: bool, settings) -> None:
                       f"one of {_chosen(kept or {})} (without --resume it is deleted)")
         say(f"{folder}: {'going on from it' if _begun(folder) else 'nothing there to go on from, starting anew'}")
     elif {path.name for path in folder.iterdir()} - {_LOCK}:
-        say(f"{folder}: deleted, starting anew (--resume would have gone on from it)")
+        there = " (--resume would have gone on from it)" * (settings.method in train_options.ITERATED)
+        say(f"{folder}: deleted, starting anew{there}")
         _empty(folder)
 
 

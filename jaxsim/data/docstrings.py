@@ -16,6 +16,8 @@ import io
 import logging
 import pkgutil
 import re
+import signal
+import threading
 import warnings
 from collections.abc import Iterator
 from types import ModuleType
@@ -43,7 +45,7 @@ def _steady(doc: str) -> str:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Without warnings, log messages and output."""
+    """Without warnings, log messages, output, and the stack that a library would print on SIGTERM from then on."""
     disabled = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
@@ -56,6 +58,9 @@ def _quiet() -> Iterator[None]:
             yield
     finally:
         logging.disable(disabled)
+        before = signal.getsignal(signal.SIGTERM)  # Python's; a library's own has come before it
+        if before is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, before)
 
 
 def _modules(package: str) -> Iterator[ModuleType]:

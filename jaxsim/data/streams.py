@@ -131,6 +131,7 @@ def _decoded(line: bytes, where: str, position: int) -> str:
     zeros = 3 * head.count(0) > len(head) and not (head[::2].count(0) and head[1::2].count(0))
     packed = head.startswith(b"PK\3\4")
     checks.expect(not packed, where, "UTF-8 text", "a ZIP file, as of a spreadsheet; save it as CSV")
+    checks.expect(not head.startswith(b"PAR1"), where, "UTF-8 text", "a Parquet file (its format is parquet: --format)")
     wide = "as in UTF-16; save it as UTF-8"
     try:
         found = line.decode("utf-8")

@@ -102,7 +102,8 @@ def read(
     place = streams.name(source)
     checks.expect(format is None or format in FORMATS, "format", f"one of {', '.join(FORMATS)}", format)
     both = (columns.left is None) == (columns.right is None)
-    checks.expect(both, "left, right", "both columns or neither", f"{columns.left} and {columns.right}")
+    checks.expect(both, "left, right", "both columns or neither",
+                  f"{columns.left or 'none'} and {columns.right or 'none'}")
     chosen = format or _SUFFIXES.get(streams.suffix(source))
     if chosen == "parquet":
         rows = _parquet(source, columns)
@@ -189,8 +190,8 @@ def _positions(names: Sequence[str], columns: Columns, where: str, default, *, n
 def _named(names: Sequence[str], columns: Columns, where: str, *, numbers: bool) -> list:
     """Positions where columns have names: JSON Lines and Parquet."""
     default = _known(names) if columns.left is None else None
-    expected = (f"the columns {' and '.join(NAMES[0])} (or another known pair), or the options left and right "
-                "(--left, --right)")
+    expected = (f"the columns {' and '.join(NAMES[0])} (or another known pair), or the names of both as left and "
+                "right (--left, --right)")
     given = columns.left is not None or default is not None
     checks.expect(given, where, expected, f"the columns {streams.listed(names)}")
     return _positions(names, columns, where, default, numbers=numbers)

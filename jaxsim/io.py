@@ -163,7 +163,7 @@ def _free(folder: Path, marker: str, argument: str, what: str) -> Path:
     checks.expect(place != here and place not in here.parents, argument,
                   "a folder other than the working one (it would be another after that)", folder)  # fmt: skip
     file = next((one for one in place.parents if one.is_file()), None)
-    checks.expect(file is None, argument, "a folder in folders", f"{folder}, where {file} is a file")
+    checks.expect(file is None, str(folder), "a place in a folder", f"one in a file ({file})")
     return place
 
 

@@ -161,7 +161,7 @@ def train(
     m = len(rows["train"])
     told = {"pairs": {"all": len(pairs), "train": m, "dev": len(dev_pairs)}, "terms": len(vocabulary)}
     say(f"{counted(m, 'training pair')}, {counted(len(dev_pairs), 'dev pair')}, {counted(len(vocabulary), 'term')}")
-    bare = np.count_nonzero((np.diff(counts[0].indptr) == 0) | (np.diff(counts[1].indptr) == 0))
+    bare = int(np.count_nonzero((np.diff(counts[0].indptr) == 0) | (np.diff(counts[1].indptr) == 0)))
     if bare:
         say(f"{counted(bare, 'training pair')} without a word of the vocabulary on a side"
             + f", which is {'all' if bare == m else 'most'} of them: are these the right columns?" * (2 * bare > m))

@@ -141,4 +141,9 @@ def test_pairs_with_a_side_of_unknown_words_are_counted(folder, capsys):
     with (folder / "pairs.tsv").open("a") as file:
         file.write("\tnothing on the left\n!?\tno word on the left\n")
     assert cli.main(["train", "--pairs", "pairs.tsv", "--out", "told", "--dev", "0", *OPCA]) == 0
-    assert "2 training pairs without a word of the vocabulary on a side" in capsys.readouterr().err
+    assert "2 training pairs without a word of the vocabulary on a side\n" in capsys.readouterr().err
+    known = len((folder / "pairs.tsv").read_text().splitlines()) - 2
+    with (folder / "pairs.tsv").open("a") as file:
+        file.writelines(f"!{'?' * number}\tnumber {number}\n" for number in range(known))
+    assert cli.main(["train", "--pairs", "pairs.tsv", "--out", "told", "--dev", "0", *OPCA]) == 0
+    assert "on a side, which is most of them: are these the right columns?\n" in capsys.readouterr().err

@@ -189,7 +189,7 @@ def test_a_place_is_checked_and_its_parents_are_made_only_with_the_model(tmp_pat
     assert not os.listdir(tmp_path)
     (tmp_path / "file").write_text("")
     for write in (save, io.check_place):
-        message = re.escape(f"out: expected a folder in folders, got {tmp_path}/file/model, where {tmp_path}/file is a")
+        message = re.escape(f"{tmp_path}/file/model: expected a place in a folder, got one in a file ({tmp_path}/file)")
         with pytest.raises(ValueError, match=message):
             write(tmp_path / "file" / "model")
     assert save(tmp_path / "new" / "a" / "model").is_dir()

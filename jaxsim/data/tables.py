@@ -102,8 +102,7 @@ def read(
     place = streams.name(source)
     checks.expect(format is None or format in FORMATS, "format", f"one of {', '.join(FORMATS)}", format)
     both = (columns.left is None) == (columns.right is None)
-    checks.expect(both, "left, right", "both columns or neither",
-                  f"{columns.left or 'none'} and {columns.right or 'none'}")
+    checks.expect(both, "left, right", "both columns or neither", f"{columns.left} and {columns.right}")
     chosen = format or _SUFFIXES.get(streams.suffix(source))
     if chosen == "parquet":
         rows = _parquet(source, columns)

@@ -12,7 +12,7 @@ whose best it reaches sooner, and at least twice its texts a second.
     python experiments/peers.py --preset quick --out /tmp/quick
 
 Peers that are not installed are left out and said to be. Time: quick under a minute on two cores; full half an hour to
-two hours a table on one core, most of it for the settings of StaticEmbedding and of S2Net.
+some hours a table on one core, most of it for the settings of StaticEmbedding and of S2Net.
 """
 
 from __future__ import annotations

@@ -66,8 +66,7 @@ class Sizes:
     """What a preset fixes.
 
     StaticEmbedding stops after ``patience`` epochs without a better dev score. With 4, the MRR of NFCorpus's 325 dev
-    queries, which goes up and down by chance, once ended it after 20 seconds. Of ``rates``, the committed records tried
-    those up to .1; larger ones gain it a little on EN-ES, and nothing on docstrings and NFCorpus.
+    queries, which goes up and down by chance, once ended it after 20 seconds. Records so far tried rates up to .1.
     """
 
     k: int

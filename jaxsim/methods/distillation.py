@@ -228,7 +228,7 @@ def fit(
     spelt = texts[:, :words].tocsr()
     spelt.eliminate_zeros()
     checks.expect(spelt.nnz > 0, "left, right", "texts with words to draw queries from", "none")
-    drawn = np.unique(spelt.indices)  # a vocabulary of many more texts would take far more memory
+    drawn = np.unique(spelt.indices)  # the vocabulary may be that of many more texts, and a row of cosines is long
     places = np.zeros(words, np.int32)
     places[drawn] = np.arange(len(drawn))
     alone = own[drawn]

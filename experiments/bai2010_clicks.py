@@ -23,14 +23,14 @@ from dataclasses import dataclass, field
 import jax
 import numpy as np
 import scipy.sparse
-from links_tables import say
-from ssi_sheets import Part, Place, Plan, Sheet, best_of, cut, learned, main, product, score, search, tfidf
 
-from jaxsim import terms, text
+from experiments.links_tables import say
+from experiments.ssi_sheets import Part, Place, Plan, Sheet, best_of, cut, learned, main, product, score, search, tfidf
+from jaxsim import sparse, text
 from jaxsim.data import links as links_room
 from jaxsim.data import splits, wikispeedia
+from jaxsim.evaluate.ranking import Judged
 from jaxsim.methods import ssi_preferred
-from jaxsim.ranking import Judged
 
 EXPERIMENT = "bai2010_clicks"
 SHARES = {"train": 0.6, "dev": 0.1, "test": 0.3}
@@ -218,7 +218,7 @@ def low_rank(row: str, *, num_terms: int | None = None, identities=None):
         settings = table.settings
         some = table if num_terms is None else table.shortened(num_terms)
         seen = cut(table.documents if num_terms is None else _first(table.documents, num_terms))
-        whole, shown = terms.from_scipy(table.documents), terms.from_scipy(seen)
+        whole, shown = sparse.from_scipy(table.documents), sparse.from_scipy(seen)
 
         def fit(*, seed, **options):
             return ssi_preferred.fit(whole, whole, table.preferred, table.rejected, k=settings.k,

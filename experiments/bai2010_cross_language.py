@@ -22,13 +22,12 @@ import functools
 
 import jax
 import numpy as np
-from cross_tables import EXPERIMENT, FULL, QUICK, Table, make
-from ssi_sheets import Part, Plan, best_of, learned, main, score, search
 
-from jaxsim import terms
-from jaxsim.methods import cl_lsi, opca, ssi, ssi_multitask
-from jaxsim.models import projection
-from jaxsim.vectors import unit
+from experiments.cross_tables import EXPERIMENT, FULL, QUICK, Table, make
+from experiments.ssi_sheets import Part, Plan, best_of, learned, main, score, search
+from jaxsim import sparse
+from jaxsim.methods import cl_lsi, opca, projections, ssi, ssi_multitask
+from jaxsim.sparse import unit
 
 ORDER = {
     "ssi": ("opca", "cl-lsi+tfidf", "cl-lsi", "tfidf", "popularity"), "ssi-multitask": ("ssi",),
@@ -58,14 +57,14 @@ def projected(row: str):
         settings, rows = table.settings, table.mates.T
         most = min(max(settings.ks), len(table.mates), len(table.vocabulary))
         if row == "cl-lsi":
-            counts = [terms.from_scipy(one[of]) for one, of in zip(table.joint, rows, strict=True)]
+            counts = [sparse.from_scipy(one[of]) for one, of in zip(table.joint, rows, strict=True)]
             fits = {None: cl_lsi.fit(counts, k=most, unit_length=True).params}
         else:
-            views = [terms.from_scipy(one[of]) for one, of in zip(table.views, rows, strict=True)]
+            views = [sparse.from_scipy(one[of]) for one, of in zip(table.views, rows, strict=True)]
             fits = {noise: opca.fit(views, k=most, noise=noise).params for noise in settings.noises}
 
         def scorer(one, part: Part):
-            weights = np.asarray(projection.truncate(fits[one["noise"]], one["k"]).weights)
+            weights = np.asarray(projections.truncate(fits[one["noise"]], one["k"]).weights)
             queries, documents = (np.asarray(unit(view @ weights))
                                   for view in (table.views[0][part.truth.queries], table.views[1]))
             return queries @ documents.T

@@ -26,18 +26,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
-from links_beyond import BEYOND, CURVES
-from links_fits import chosen, rate, trained
-from links_rows import ALL_WORDS, DIMENSIONS, LIMITED
-from links_settings import CURVE, EXPERIMENT, FULL_OF, OTHERS
-from links_tables import FULL, QUICK, SHARES, Collection, Table, judge, say, tokenized
-from places import add_out, records_folder
 
-from jaxsim import metrics, terms
+from experiments.links_beyond import BEYOND, CURVES
+from experiments.links_fits import chosen, rate, trained
+from experiments.links_rows import ALL_WORDS, DIMENSIONS, LIMITED
+from experiments.links_settings import CURVE, EXPERIMENT, FULL_OF, OTHERS
+from experiments.links_tables import FULL, QUICK, SHARES, Collection, Table, judge, say, tokenized
+from experiments.places import add_out, records_folder
+from jaxsim import sparse
 from jaxsim.data import MissingCorpus
-from jaxsim.methods import lsa, ssi, ssi_diag, triples
-from jaxsim.models import projection
-from jaxsim.vectors import Vectors, unit
+from jaxsim.evaluate import metrics
+from jaxsim.methods import lsa, projections, ssi, ssi_diag
+from jaxsim.methods.ssi import triples
+from jaxsim.sparse import Vectors, unit
 
 ROOT = Path(__file__).resolve().parent
 
@@ -65,10 +66,10 @@ def fit_log_tfidf(table: Table) -> None:
 
 def latent(params, part: Collection, share: float | None = None) -> tuple[Vectors, Vectors]:
     """Cosine of LSI, or ``share`` times it plus the rest times the cosine of TFIDF."""
-    dense = unit(projection.encode(params, part.tfidf()).dense)
+    dense = unit(projections.encode(params, part.tfidf()).dense)
     if share is None:
         return both(Vectors(dense))
-    rest = terms.weigh(part.tfidf(), jnp.full(part.tfidf().num_terms, 1 - share, dense.dtype))
+    rest = sparse.weigh(part.tfidf(), jnp.full(part.tfidf().num_terms, 1 - share, dense.dtype))
     return Vectors(share * dense, rest), Vectors(dense, part.tfidf())
 
 
@@ -79,10 +80,10 @@ def best_lsa(table: Table) -> tuple[object, list[dict], float]:
     seconds = time.perf_counter() - begun
     curve = []
     for k in table.settings.ks:
-        params = projection.truncate(most, k)
+        params = projections.truncate(most, k)
         curve.append({"k": k, **table.dev(lambda part, params=params: latent(params, part)), "split": "dev"})
     best = max(curve, key=lambda point: point["map"])
-    return projection.truncate(most, best["k"]), curve, seconds
+    return projections.truncate(most, best["k"]), curve, seconds
 
 
 def fit_lsa(table: Table) -> None:
@@ -100,10 +101,10 @@ def fit_lsi_tfidf(table: Table) -> None:
     size = part.rows.size
     drawn = triples.table(table.links, size, size, known=part.own())
     query, better, worse = map(np.asarray, triples.draw(jax.random.key(0), drawn, table.settings.pairs))
-    sparse, dense = terms.to_scipy(part.tfidf()), np.asarray(latent(params, part)[0].dense)
+    exactly, dense = sparse.to_scipy(part.tfidf()), np.asarray(latent(params, part)[0].dense)
 
     def scores(documents):
-        exact = np.asarray(sparse[query].multiply(sparse[documents]).sum(axis=1)).ravel()
+        exact = np.asarray(exactly[query].multiply(exactly[documents]).sum(axis=1)).ravel()
         return exact, np.sum(dense[query] * dense[documents], axis=1)
 
     right, wrong = scores(better), scores(worse)
@@ -143,7 +144,7 @@ def fit_titles(table: Table) -> None:
         total = np.asarray(weighed.sum(axis=1)).ravel()
         scale = np.divide(1.0, total, out=np.zeros(total.size), where=total > 0)
         titles = (scipy.sparse.diags_array(scale) @ weighed).tocsr().astype(np.float32)
-        return tuple(Vectors(sparse=terms.from_scipy(side)) for side in ((part.counts > 0).astype(np.float32), titles))
+        return tuple(Vectors(sparse=sparse.from_scipy(side)) for side in ((part.counts > 0).astype(np.float32), titles))
 
     table.record("title-overlap", [encode], config={}, dev=table.dev(encode))
 

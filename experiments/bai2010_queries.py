@@ -20,13 +20,14 @@ import functools
 
 import jax
 import numpy as np
-from queries_tables import EXPERIMENT, FULL, QUICK, WORDS, Table, graded, keywords
-from ssi_sheets import Plan, best_of, learned, main, score, search
 
-from jaxsim import metrics, terms
-from jaxsim.methods import lsa, ssi, triples
-from jaxsim.models import projection
-from jaxsim.vectors import unit
+from experiments.queries_tables import EXPERIMENT, FULL, QUICK, WORDS, Table, graded, keywords
+from experiments.ssi_sheets import Plan, best_of, learned, main, score, search
+from jaxsim import sparse
+from jaxsim.evaluate import metrics
+from jaxsim.methods import lsa, projections, ssi
+from jaxsim.methods.ssi import triples
+from jaxsim.sparse import unit
 
 ORDER = {
     "ssi-asym": ("ssi-sym", "popularity", "bm25", "lsi+tfidf", "tfidf"),
@@ -63,7 +64,7 @@ def fit_lsi(table: Table) -> None:
     whole = lsa.fit(table.right, k=max(table.settings.ks)).params
     drawn = triples.table(table.links, table.left.num_docs, table.right.num_docs, known=table.known)
     query, better, worse = map(np.asarray, triples.draw(jax.random.key(0), drawn, table.settings.pairs))
-    left, right = terms.to_scipy(table.left), terms.to_scipy(table.right)
+    left, right = sparse.to_scipy(table.left), sparse.to_scipy(table.right)
     exact = [np.asarray(left[query].multiply(right[rows]).sum(axis=1)).ravel() for rows in (better, worse)]
 
     def latent(weights, matrix):
@@ -71,14 +72,14 @@ def fit_lsi(table: Table) -> None:
 
     tried = []
     for k in table.settings.ks:
-        weights = np.asarray(projection.truncate(whole, k).weights)
+        weights = np.asarray(projections.truncate(whole, k).weights)
         sides = latent(weights, left), latent(weights, right)
         near = [np.sum(sides[0][query] * sides[1][rows], axis=1) for rows in (better, worse)]
         tried += [{"k": k, "alpha": share, "train_rank_loss": float(metrics.rank_loss(
             *((1 - share) * one + share * other for one, other in zip(exact, near, strict=True))))}
             for share in table.settings.shares]
     best = min(tried, key=lambda one: one["train_rank_loss"])
-    weights = np.asarray(projection.truncate(whole, best["k"]).weights)
+    weights = np.asarray(projections.truncate(whole, best["k"]).weights)
     documents, share = latent(weights, right), best["alpha"]
 
     def scorer(part):

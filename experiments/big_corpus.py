@@ -24,8 +24,9 @@ import time
 from pathlib import Path
 
 import numpy as np
-from places import add_out, expect_committed, records_folder
-from speed_tools import Sheet, synthetic
+
+from experiments.places import add_out, expect_committed, records_folder
+from experiments.speed_tools import Sheet, synthetic
 
 LINES = {"full": 5_000_000, "quick": 20_000}
 SAMPLE = {"full": 1_000_000, "quick": 5_000}  # lines that both counters are timed on
@@ -61,7 +62,7 @@ def cores() -> int:
 
 def count(folder: Path, settings: dict) -> dict:
     """Counts the words of all lines into a corpus."""
-    from jaxsim.corpus_build import build
+    from jaxsim.text.corpus_build import build
 
     corpus = build(folder / "corpus", read(folder / "pairs.tsv"), workers=cores(), progress=True)
     return {"terms": len(corpus.vocabulary), "pairs": corpus.sides[0].num_docs}
@@ -71,9 +72,10 @@ def train(folder: Path, settings: dict) -> dict:
     """One epoch of S2Net by minibatches, from random numbers."""
     import jax
 
-    from jaxsim import corpus, text
+    from jaxsim import text
     from jaxsim.methods import s2net_sgd
-    from jaxsim.methods.s2net import random_init
+    from jaxsim.methods.s2net.exact import random_init
+    from jaxsim.text import corpus
 
     sides = corpus.read(folder / "corpus").weighted(text.log_tf_idf)
     start = random_init(sides[0].num_terms, DIM, key=jax.random.key(0))
@@ -86,17 +88,18 @@ def encode(folder: Path, settings: dict) -> dict:
     """Every left document projected, batch by batch, into a file."""
     import jax.numpy as jnp
 
-    from jaxsim import corpus, terms, text
-    from jaxsim.models import projection
+    from jaxsim import sparse, text
+    from jaxsim.methods import projections
+    from jaxsim.text import corpus
 
     side = corpus.read(folder / "corpus").weighted(text.log_tf_idf)[0]
-    weights = projection.Projection(jnp.asarray(np.load(folder / "weights.npy")))
+    weights = projections.Projection(jnp.asarray(np.load(folder / "weights.npy")))
     size = 8192
     slots = int(np.sort(side.lengths())[-size:].sum())
     out = np.lib.format.open_memmap(folder / "vectors.npy", "w+", np.float16, (side.num_docs, DIM))
     for number, rows in enumerate(side.batches(size)):
-        documents = terms.from_scipy(rows, pad_docs=size, pad_nnz=slots)
-        found = np.asarray(projection.encode(weights, documents).dense[: rows.shape[0]])
+        documents = sparse.from_scipy(rows, pad_docs=size, pad_nnz=slots)
+        found = np.asarray(projections.encode(weights, documents).dense[: rows.shape[0]])
         out[number * size :][: len(found)] = found
     return {"documents": side.num_docs}
 
@@ -104,9 +107,9 @@ def encode(folder: Path, settings: dict) -> dict:
 def rates(folder: Path, settings: dict) -> dict:
     """Texts a second of both counters, in turns, on the first lines."""
     from sklearn.feature_extraction.text import CountVectorizer
-    from speed_tools import race
 
-    from jaxsim.corpus_build import build
+    from experiments.speed_tools import race
+    from jaxsim.text.corpus_build import build
 
     some = list(itertools.islice(read(folder / "pairs.tsv"), settings["sample"]))
     flat = list(itertools.chain.from_iterable(some))
@@ -131,7 +134,7 @@ def step(name: str, folder: Path, settings: dict) -> tuple[dict, float, float]:
     """
     begun = time.perf_counter()
     told = folder / f"{name}.json"
-    program = subprocess.Popen([sys.executable, __file__, "--step", name, "--folder", folder,
+    program = subprocess.Popen([sys.executable, "-m", "experiments.big_corpus", "--step", name, "--folder", folder,
                                 "--settings", json.dumps(settings)], stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(program.pid, 0)
     program.returncode = os.waitstatus_to_exitcode(status)
@@ -144,7 +147,7 @@ def step(name: str, folder: Path, settings: dict) -> tuple[dict, float, float]:
 
 def measure(preset: str, out: Path) -> None:
     """All steps; writes the record."""
-    from jaxsim import records
+    from experiments.kit import records
 
     environment, full, begun = records.environment(), preset == "full", time.perf_counter()
     sheet = Sheet("corpus", cores(), full, {}, {})

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import scipy.sparse
-from links_tables import say
-from ssi_sheets import Part, Place, Sheet, cut, product, tfidf
 
-from jaxsim import ranking, terms, text
+from experiments.links_tables import say
+from experiments.ssi_sheets import Part, Place, Sheet, cut, product, tfidf
+from jaxsim import sparse, text
 from jaxsim.data import mdn_links, splits
+from jaxsim.evaluate import ranking
 
 EXPERIMENT = "bai2010_cross_language"
 SHARES = {"train": 0.6, "dev": 0.1, "test": 0.3}
@@ -67,8 +68,8 @@ class Table:
 
     settings: Settings
     sheet: Sheet
-    left: terms.Terms
-    right: terms.Terms
+    left: sparse.Terms
+    right: sparse.Terms
     cut: scipy.sparse.csr_matrix
     links: np.ndarray
     own: np.ndarray
@@ -141,6 +142,6 @@ def make(name: str, language: str, paper: str, settings: Settings, place: Place,
                "groups": {"groups_english": int(same.max() + 1), "groups_translated": int(of_other.max() + 1)}}
     seconds = time.perf_counter() - begun
     say(f"{name}: {counts}, {seconds:.0f} s")
-    return Table(settings, Sheet(EXPERIMENT, name, paper, dataset, place, seconds), terms.from_scipy(left),
-                 terms.from_scipy(right), cut(right), linked["train"], own, same_links, parts,
+    return Table(settings, Sheet(EXPERIMENT, name, paper, dataset, place, seconds), sparse.from_scipy(left),
+                 sparse.from_scipy(right), cut(right), linked["train"], own, same_links, parts,
                  mate[training], (text.counts(other, joint), text.counts(english, joint)), joint)

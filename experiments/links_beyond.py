@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from links_fits import chosen, rate, trained
-from links_rows import tuned
-from links_settings import EXPERIMENT
-from links_tables import Scored, Table, say
 
-from jaxsim import records
+from experiments.kit import records
+from experiments.links_fits import chosen, rate, trained
+from experiments.links_rows import tuned
+from experiments.links_settings import EXPERIMENT
+from experiments.links_tables import Scored, Table, say
 from jaxsim.methods import ssi, ssi_batch, ssi_diag
 
 

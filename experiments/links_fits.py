@@ -6,8 +6,8 @@ import time
 
 import jax
 import numpy as np
-from links_tables import MAX_TERMS, Table, say
 
+from experiments.links_tables import MAX_TERMS, Table, say
 from jaxsim.methods import ssi, ssi_batch, ssi_diag, ssi_full, ssi_sparse
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from links_settings import CURVE, EXPERIMENT, ORDER, OTHERS
 
-from jaxsim import papers, records, significance
+from experiments.kit import papers, records
+from experiments.links_settings import CURVE, EXPERIMENT, ORDER, OTHERS
+from jaxsim.evaluate import significance
 
 
 def read(out: Path, name: str) -> tuple[dict[str, dict], dict[str, dict[str, np.ndarray]]]:

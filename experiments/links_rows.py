@@ -10,13 +10,14 @@ from itertools import pairwise
 import jax
 import numpy as np
 import scipy.sparse
-from links_fits import chosen, trained
-from links_settings import EXPERIMENT, MAX_TERMS
-from links_tables import Collection, Scored, Table, say, unit
 
-from jaxsim import records, terms, text
-from jaxsim.methods import correlated, ssi, ssi_full, ssi_hash, ssi_sparse
-from jaxsim.models import bilinear
+from experiments.kit import records
+from experiments.links_fits import chosen, trained
+from experiments.links_settings import EXPERIMENT, MAX_TERMS
+from experiments.links_tables import Collection, Scored, Table, say, unit
+from jaxsim import sparse, text
+from jaxsim.methods import ssi, ssi_full, ssi_hash, ssi_sparse
+from jaxsim.methods.ssi import bilinear, correlated
 
 _BLOCK = 256
 SPARSE = (100, 10)  # p of Algorithm 2, which prunes one to the next
@@ -24,9 +25,9 @@ L1 = 1e-7
 SHARES_OF_TWO = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 1.0)
 
 
-def seen(part: Collection, rows=None) -> terms.Terms:
+def seen(part: Collection, rows=None) -> sparse.Terms:
     """What the learned part sees of documents, or of some."""
-    return part.cut() if rows is None else terms.take(part.cut(), rows)
+    return part.cut() if rows is None else sparse.take(part.cut(), rows)
 
 
 def learned(table: Table, name: str, params) -> np.ndarray:
@@ -38,7 +39,7 @@ def learned(table: Table, name: str, params) -> np.ndarray:
     if isinstance(params, ssi_full.Full):
         query, document = ssi_full.encode(params, queries, documents)
         return np.asarray(query.dense) @ np.asarray(document.dense).T
-    across, left = terms.to_scipy(documents), terms.to_scipy(queries) @ ssi_sparse.matrix(params)
+    across, left = sparse.to_scipy(documents), sparse.to_scipy(queries) @ ssi_sparse.matrix(params)
     return np.concatenate([(across @ left[start : start + _BLOCK].T.toarray()).T
                            for start in range(0, rows.size, _BLOCK)])
 
@@ -76,7 +77,7 @@ def fit_expansion(table: Table) -> None:
 def _among(table: Table, name: str) -> np.ndarray:
     """Cosines of all documents of a part."""
     def make():
-        matrix = terms.to_scipy(table.parts[name].tfidf())
+        matrix = sparse.to_scipy(table.parts[name].tfidf())
         return (matrix @ matrix.T).toarray()
 
     return table.once(f"among {name}", make)
@@ -95,12 +96,12 @@ def full(table: Table):
     return table.once("full", make)
 
 
-def sparse(table: Table, p: int):
+def sparsified(table: Table, p: int):
     """Algorithm 2: the strongest entries of the full W, trained on; of these the strongest, trained on."""
     more = [q for q in SPARSE if q > p]
     fitted, rate = full(table)
     if more:
-        init = ssi_sparse.prune(table.once(f"sparse {more[-1]}", lambda: sparse(table, more[-1])).params, p)
+        init = ssi_sparse.prune(table.once(f"sparse {more[-1]}", lambda: sparsified(table, more[-1])).params, p)
     else:
         init = table.once("strongest", lambda: ssi_sparse.strongest(fitted.params, p))
     return one_fit(table, f"ssi-sparse-{p}", ssi_sparse.fit, init=init, learning_rate=rate)
@@ -115,7 +116,7 @@ def fit_full(table: Table) -> None:
 def fit_sparse(p: int):
     """At most ``p`` learned entries a row."""
     def fill(table: Table) -> None:
-        found = table.once(f"sparse {p}", lambda: sparse(table, p))
+        found = table.once(f"sparse {p}", lambda: sparsified(table, p))
         entered(table, f"ssi-sparse-{p}", found, {"identity": 1.0, "learning_rate": full(table)[1], "p": p})
 
     return fill
@@ -181,9 +182,9 @@ def top_fit(table: Table, row: str, number: int | None):
     return found, {**options, "k": table.settings.k, "num_terms": number or table.parts["train"].df.size}, [model]
 
 
-def first_words(part: Collection, number: int) -> terms.Terms:
+def first_words(part: Collection, number: int) -> sparse.Terms:
     """Documents of their most frequent words, with the weights that they have among all."""
-    return part._once(f"first {number}", lambda: terms.from_scipy(terms.to_scipy(part.tfidf())[:, :number].tocsr()))
+    return part._once(f"first {number}", lambda: sparse.from_scipy(sparse.to_scipy(part.tfidf())[:, :number].tocsr()))
 
 
 def transformed(table: Table, row: str, transform, options: dict):
@@ -192,7 +193,7 @@ def transformed(table: Table, row: str, transform, options: dict):
         def make(name):
             part, rows = table.parts[name], table.queries(name)
             low = part._once(f"low {row}", lambda: bilinear.strongest(transform(part), MAX_TERMS))
-            query, document = (np.asarray(terms.project(low, side.weights)) for side in params)
+            query, document = (np.asarray(sparse.project(low, side.weights)) for side in params)
             return query[rows] @ document.T + np.float32(options["identity"]) * table.exact(name)
 
         return Scored(make)

@@ -15,18 +15,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
-from links_judge import judge
-from links_settings import DIFFERS, EXPERIMENT, FULL, MAX_TERMS, PAPERS, QUICK, SHARES, Settings
 
-from jaxsim import checkpoints, metrics, ranking, records, retrieval, significance, terms, text
+from experiments.kit import records
+from experiments.links_judge import judge
+from experiments.links_settings import DIFFERS, EXPERIMENT, FULL, MAX_TERMS, PAPERS, QUICK, SHARES, Settings
+from jaxsim import sparse, text
 from jaxsim.data import cacm, mdn_links, splits, wikispeedia
 from jaxsim.data import links as links_room
-from jaxsim.methods import triples
-from jaxsim.methods.products import Products
-from jaxsim.models import bilinear
-from jaxsim.ranking import Judged
-from jaxsim.terms import Terms
-from jaxsim.vectors import Vectors
+from jaxsim.evaluate import metrics, ranking, retrieval, significance
+from jaxsim.evaluate.ranking import Judged
+from jaxsim.methods.ssi import bilinear, triples
+from jaxsim.methods.ssi.products import Products
+from jaxsim.optim import checkpoints
+from jaxsim.sparse import Terms, Vectors
 
 __all__ = ["FULL", "QUICK", "SHARES", "Collection", "Scored", "Settings", "Table", "judge", "say", "sides", "tokenized"]
 
@@ -68,7 +69,7 @@ def unit(matrix: scipy.sparse.csr_matrix) -> Terms:
     """Rows of length 1; an empty row stays empty."""
     length = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel())
     scale = np.divide(1.0, length, out=np.zeros(length.size), where=length > 0)
-    return terms.from_scipy((scipy.sparse.diags_array(scale) @ matrix).tocsr().astype(np.float32))
+    return sparse.from_scipy((scipy.sparse.diags_array(scale) @ matrix).tocsr().astype(np.float32))
 
 
 SOURCES = {"mdn": mdn_links.english, "cacm": cacm.load}  # of tables on other collections than Wikispeedia
@@ -180,7 +181,7 @@ class Table:
         weight, scale = (scale[0], np.ones_like(scale)) if np.ptp(scale) == 0 else (1.0, scale)
 
         def exact():
-            weighed = terms.take(terms.weigh(part.tfidf(), jnp.asarray(scale)), truth.queries)
+            weighed = sparse.take(sparse.weigh(part.tfidf(), jnp.asarray(scale)), truth.queries)
             found = retrieval.dot(Vectors(sparse=weighed), Vectors(sparse=part.tfidf()))
             blocks = np.array_split(np.arange(truth.queries.size), -(-truth.queries.size // 256))
             return np.concatenate([np.asarray(found(rows)) for rows in blocks])
@@ -191,7 +192,7 @@ class Table:
             learned = retrieval.dot(left, right)
             return lambda rows: learned(rows) + weight * products[rows]
 
-        dense = [Vectors(terms.project(part.cut(), side.weights)) for side in (query, document)]
+        dense = [Vectors(sparse.project(part.cut(), side.weights)) for side in (query, document)]
         return ranking.per_query(*dense, truth, similarity=similarity)
 
     def queries(self, name: str) -> np.ndarray:

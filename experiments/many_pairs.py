@@ -24,11 +24,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from mates_corpora import cut
-from places import add_out, expect_committed, records_folder
-from speed_tools import Sheet
-
-from jaxsim import records
+from experiments.kit import records
+from experiments.mates_corpora import cut
+from experiments.places import add_out, expect_committed, records_folder
+from experiments.speed_tools import Sheet
 from jaxsim.data import MissingCorpus, docstrings, europarl
 from jaxsim.data.pairs import Pairs
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from jaxsim import mates
 from jaxsim.data import doc_pairs, docstrings, europarl, mdn, pairs
 from jaxsim.data.pairs import Pairs
-from jaxsim.mates import Task
+from jaxsim.evaluate import mates
+from jaxsim.evaluate.mates import Task
 
 UNSEEN_TEST = ("astro", "kubernetes", "opensource_guide", "python_docs", "react", "tico19", "xquad_wikipedia")
 UNSEEN_DEV = ("electron", "fastapi", "mdn_archived")

@@ -7,10 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
-from mates_corpora import CORPORA
-from mates_rows import FULL, QUICK, Table
-from places import records_folder
-
+from experiments.mates_corpora import CORPORA
+from experiments.mates_rows import FULL, QUICK, Table
+from experiments.places import records_folder
 from jaxsim.data import MissingCorpus
 
 ROOT = Path(__file__).resolve().parent

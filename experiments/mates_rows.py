@@ -17,16 +17,18 @@ from pathlib import Path
 
 import jax
 import numpy as np
-from mates_corpora import CORPORA, DIFFERS, PAPERS, Corpus, paper_years
 from safetensors.numpy import load_file, save_file
 
 import jaxsim
-from jaxsim import mates, records, significance, terms
-from jaxsim.mates import Task
-from jaxsim.models import projection
-from jaxsim.models.projection import Projection
+from experiments.kit import records
+from experiments.mates_corpora import CORPORA, DIFFERS, PAPERS, Corpus, paper_years
+from jaxsim import io, sparse
+from jaxsim.evaluate import mates, significance
+from jaxsim.evaluate.mates import Task
+from jaxsim.methods import projections
+from jaxsim.methods.projections import Projection
 from jaxsim.optim import Fit
-from jaxsim.vectors import Vectors
+from jaxsim.sparse import Vectors
 
 # better row -> rows that the papers put below it
 ORDER = {
@@ -138,7 +140,7 @@ class Table:
         temporary = path.with_suffix(f".{os.getpid()}.tmp")
         save_file({str(i): np.array(side.weights) for i, side in enumerate(sides)}, temporary)
         os.replace(temporary, path)
-        records.write_bytes(note, json.dumps({"fit": list(fit[1:]), "seconds": seconds}).encode())
+        io.write_bytes(note, json.dumps({"fit": list(fit[1:]), "seconds": seconds}).encode())
         say(f"{self.name}: {method} {settings} fitted in {seconds:.0f} s")
         return fit, seconds
 
@@ -182,10 +184,10 @@ class Table:
 
         ``naive(k)`` gives the scores of the same method on the naive split, to stand beside.
         """
-        scores = {k: self.dev(projection.truncate(params, k), unit_length) for k in self.ks}
+        scores = {k: self.dev(projections.truncate(params, k), unit_length) for k in self.ks}
         curve = [{"k": k, "mrr": score, "split": "dev"} for k, score in scores.items()]
         best = max(curve, key=lambda point: point["mrr"])
-        chosen = projection.truncate(params, best["k"])
+        chosen = projections.truncate(params, best["k"])
         self.record(row, [mates.encode(chosen, self.weighted("test", unit_length))], config={**config, "k": best["k"]},
                     dev={**dev, "mrr": best["mrr"]}, curve=curve, seconds=seconds,
                     **({} if naive is None else {"metrics_naive": naive(best["k"])}))
@@ -206,9 +208,9 @@ def say(message: str) -> None:
     print(time.strftime("%H:%M:%S"), message, file=sys.stderr, flush=True)
 
 
-def counts(table: Table, split: str) -> list[terms.Terms]:
+def counts(table: Table, split: str) -> list[sparse.Terms]:
     """Both sides' raw counts."""
-    return [terms.from_scipy(side) for side in table.task.counts[split]]
+    return [sparse.from_scipy(side) for side in table.task.counts[split]]
 
 
 def compactness(curve: list[dict], closed: list[dict]) -> list[str]:

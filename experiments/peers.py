@@ -23,13 +23,14 @@ import time
 from pathlib import Path
 
 import numpy as np
-from peers_data import TABLES, Data
-from peers_systems import FULL, QUICK, SYSTEMS, WIDE, MissingPeer, Sizes, System, dev_score, s2net_terms
-from places import add_out, expect_committed, records_folder
-from speed_tools import Sheet, race
 
-from jaxsim import records, significance
+from experiments.kit import records
+from experiments.peers_data import TABLES, Data
+from experiments.peers_systems import FULL, QUICK, SYSTEMS, WIDE, MissingPeer, Sizes, System, dev_score, s2net_terms
+from experiments.places import add_out, expect_committed, records_folder
+from experiments.speed_tools import Sheet, race
 from jaxsim.data import MissingCorpus
+from jaxsim.evaluate import significance
 
 QUICK_TABLES = ("docstrings",)
 ENCODED = 2000  # texts a measurement of encoding takes

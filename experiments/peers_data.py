@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from mates_corpora import cut, human_pairs
 
-from jaxsim import metrics
+from experiments.mates_corpora import cut, human_pairs
 from jaxsim.data import docstrings, nfcorpus, pairs, splits
 from jaxsim.data.pairs import Pairs
+from jaxsim.evaluate import metrics
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-from peers_data import Data, Ranking
-from speed_peers import load
 
-from jaxsim import training
+from experiments.peers_data import Data, Ranking
+from experiments.speed_peers import load
 from jaxsim.model import Model
-from jaxsim.training import Settings
+from jaxsim.train import training
+from jaxsim.train.training import Settings
 
 Scores = Callable[[Ranking], tuple[np.ndarray, np.ndarray | None]]
 
@@ -205,7 +205,7 @@ def static_embedding(data: Data, sizes: Sizes) -> System:
     """StaticEmbedding of sentence-transformers, trained from scratch by its MultipleNegativesRankingLoss."""
     if load("sentence_transformers") is None:
         raise MissingPeer("sentence-transformers")
-    import peers_static
+    from experiments import peers_static
 
     def scores(system: peers_static.Static) -> Scores:
         return lambda ranking: dense(ranking, system.encode(ranking.left), system.encode(ranking.right))

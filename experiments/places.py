@@ -35,7 +35,7 @@ def records_folder(parser: argparse.ArgumentParser, out: Path | None, *, quick: 
 
 def expect_committed(parser: argparse.ArgumentParser, out: Path) -> None:
     """Ends the program with status 2 if records of an uncommitted tree were to be published, before hours of work."""
-    from jaxsim import records
+    from experiments.kit import records
 
     if out.resolve() == RESULTS and records.environment()["dirty"]:
         parser.exit(2, f"{parser.prog}: expected a committed tree, got uncommitted changes (or give --out)\n")

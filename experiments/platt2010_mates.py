@@ -17,12 +17,12 @@ release.
 from __future__ import annotations
 
 import numpy as np
-from mates_main import main
-from mates_rows import Table, counts, judge
 
-from jaxsim import mates
+from experiments.mates_main import main
+from experiments.mates_rows import Table, counts, judge
+from jaxsim.evaluate import mates
 from jaxsim.methods import cca, cl_lsi, dda, opca
-from jaxsim.vectors import Vectors
+from jaxsim.sparse import Vectors
 
 EXPERIMENT = "platt2010_mates"
 # Settings of the paper that are fitted beside the grids, on documents of their own lengths.

@@ -8,15 +8,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse
-from links_tables import SHARES, say
-from ssi_sheets import Part, Place, Sheet, cut, product, tfidf
 
-from jaxsim import ranking, terms, text
+from experiments.links_tables import SHARES, say
+from experiments.ssi_sheets import Part, Place, Sheet, cut, product, tfidf
+from jaxsim import sparse, text
 from jaxsim.data import links as links_room
 from jaxsim.data import nfcorpus, wikispeedia
+from jaxsim.evaluate import ranking
 from jaxsim.methods import bm25
-from jaxsim.methods.products import Products
-from jaxsim.models import weighting
+from jaxsim.methods.ssi.products import Products
+from jaxsim.methods.weights import weighting
 
 EXPERIMENT = "bai2010_queries"
 DIFFERS = ("substitute: 4,598 articles of Wikipedia for Schools in place of 1.8 million, their links in place of 25 "
@@ -75,8 +76,8 @@ class Table:
 
     settings: Settings
     sheet: Sheet
-    left: terms.Terms
-    right: terms.Terms
+    left: sparse.Terms
+    right: sparse.Terms
     cut: scipy.sparse.csr_matrix
     links: np.ndarray
     known: np.ndarray
@@ -127,8 +128,8 @@ def drawn(counts: scipy.sparse.csr_matrix, df: np.ndarray, num_docs: int, k: int
 
 def scores_of_bm25(counts, queries: dict) -> dict[str, np.ndarray]:
     """BM25 of every query of every split with every document."""
-    counts = terms.from_scipy(counts)
-    documents = terms.to_scipy(weighting.encode(bm25.fit(counts).params, counts).sparse)
+    counts = sparse.from_scipy(counts)
+    documents = sparse.to_scipy(weighting.encode(bm25.fit(counts).params, counts).sparse)
     return {name: product(some, documents) for name, some in queries.items()}
 
 
@@ -166,7 +167,7 @@ def keywords(name: str, settings: Settings, place: Place, data=None) -> Table:
     say(f"{name}: {counted}, {seconds:.0f} s")
     return Table(
         settings, Sheet(EXPERIMENT, name, PAPERS[name], dataset, place, seconds),
-        terms.from_scipy(tfidf(scipy.sparse.vstack(draws, format="csr"), df, size)), terms.from_scipy(documents),
+        sparse.from_scipy(tfidf(scipy.sparse.vstack(draws, format="csr"), df, size)), sparse.from_scipy(documents),
         cut(documents), stacked(linked["train"]), stacked(own), parts, scores_of_bm25(counts, asked),
         np.bincount(linked["train"][:, 1], minlength=size))
 
@@ -207,7 +208,7 @@ def graded(name: str, settings: Settings, place: Place, data: nfcorpus.Collectio
     say(f"{name}: {counted}, {seconds:.0f} s")
     return Table(
         settings, Sheet(EXPERIMENT, name, "003", dataset, place, seconds),
-        terms.from_scipy(tfidf(sides["train"], df, len(ids))), terms.from_scipy(documents), cut(documents), links,
+        sparse.from_scipy(tfidf(sides["train"], df, len(ids))), sparse.from_scipy(documents), cut(documents), links,
         np.zeros((0, 2), np.int64), parts,
         scores_of_bm25(counts, {split: sides[split][part.truth.queries] for split, part in parts.items()}),
         np.bincount(links[:, 1], minlength=len(ids)))

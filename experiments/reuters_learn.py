@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from reuters_task import Sample, Task, pair_auc, say, similarity_of
 
-from jaxsim import all_pairs, terms
+from experiments.reuters_task import Sample, Task, pair_auc, say, similarity_of
+from jaxsim import sparse
+from jaxsim.evaluate import all_pairs
 from jaxsim.optim import Fit
 
 
@@ -55,9 +56,9 @@ def learned(task: Task, table: str, row: str, options: list[dict], num: int, doc
     )
 
 
-def fitted_alone(documents: terms.Terms, sample: Sample) -> terms.Terms:
+def fitted_alone(documents: sparse.Terms, sample: Sample) -> sparse.Terms:
     """Training documents, those held out emptied."""
     kept = np.zeros(documents.num_docs)
     kept[sample.fit] = 1
-    csr = terms.to_scipy(documents)
-    return terms.with_values(documents, documents.values * np.repeat(kept, np.diff(csr.indptr)).astype(csr.dtype))
+    csr = sparse.to_scipy(documents)
+    return sparse.with_values(documents, documents.values * np.repeat(kept, np.diff(csr.indptr)).astype(csr.dtype))

@@ -7,16 +7,19 @@ from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse
-from reuters_learn import fitted_alone, learned
-from reuters_task import Sample, Task
 
-from jaxsim import all_pairs, features, pairs, terms, text
-from jaxsim.methods import cca, itml, lsa, opca, related_terms, s2net, tweak, vl_cv, vl_ext
-from jaxsim.models import concepts, metric, projection, term_extension, term_weights
-from jaxsim.models.projection import Projection
+from experiments.reuters_learn import fitted_alone, learned
+from experiments.reuters_task import Sample, Task
+from jaxsim import sparse, text
+from jaxsim.data import labelled_pairs
+from jaxsim.data.labelled_pairs import LabelledPairs
+from jaxsim.evaluate import all_pairs
+from jaxsim.methods import cca, itml, lsa, opca, projections, s2net, tweak, vl_cv, vl_ext
+from jaxsim.methods.projections import Projection
+from jaxsim.methods.weights import concepts, metric, related_terms, term_extension, term_weights
 from jaxsim.optim import Fit
-from jaxsim.pairs import LabelledPairs
-from jaxsim.vectors import Vectors
+from jaxsim.sparse import Vectors
+from jaxsim.text import features
 
 K = 5
 SHOWN, DOCUMENTS = 40, 10
@@ -27,7 +30,8 @@ def weigh(task: Task, sample: Sample, gamma: float = GAMMA) -> Fit:
     """TWEAK on the sample, the start of VL-Ext."""
     train = task.featured["train"]
     dev, labels = task.rows(train, sample.dev), task.labels["train"][sample.dev]
-    return tweak.fit(train, train, pairs.preferences_of(sample.pairs), gamma=gamma, max_iter=task.settings.max_iter,
+    return tweak.fit(train, train, labelled_pairs.preferences_of(sample.pairs), gamma=gamma,
+                     max_iter=task.settings.max_iter,
                      init=tweak.least_squares(train, task.weights("train")), patience=task.settings.patience,
                      validate=lambda params: all_pairs.auc(term_weights.encode(params, dev), labels))
 
@@ -52,7 +56,8 @@ def extend(task: Task, row: str, *, num: int | None = None, gammas=None, combine
             paired = np.asarray(sample.pairs.left)[kept], np.asarray(sample.pairs.right)[kept]
             found = related_terms.choose(weighted, weighted, paired, num=settings.relations, combine=combine)
             held[:] = sample, term_extension.make(start.weights, *found)
-        return vl_ext.fit(train, train, pairs.preferences_of(sample.pairs), init=held[1], max_iter=settings.max_iter,
+        return vl_ext.fit(train, train, labelled_pairs.preferences_of(sample.pairs), init=held[1],
+                          max_iter=settings.max_iter,
                           patience=min(settings.patience, 8), validate=validate, **option)
 
     learned(task, "table2", row, options, num, task.featured, term_extension.encode, fit,
@@ -79,9 +84,9 @@ def documents(task: Task, params: term_extension.TermExtension) -> list[dict]:
     rows = np.linspace(0, count - 1, min(DOCUMENTS, count)).astype(int)
     one = task.rows(task.featured["test"], rows)
     found = term_extension.encode(params, one)
-    extended = terms.to_scipy(found.sparse).toarray()
+    extended = sparse.to_scipy(found.sparse).toarray()
     extended[:, np.asarray(params.touched)] += np.asarray(found.dense)
-    own = terms.to_scipy(term_weights.encode(term_weights.TermWeights(params.features), one).sparse).toarray()
+    own = sparse.to_scipy(term_weights.encode(term_weights.TermWeights(params.features), one).sparse).toarray()
     shares = [side / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-12) for side in (own, extended)]
     return [{"number": int(task.stories["test"][row].number), "topics": list(task.stories["test"][row].topics),
              "terms": [[task.vocabulary.terms[i], round(float(shares[0][place, i]), 4),
@@ -99,7 +104,7 @@ def alternating(given: LabelledPairs) -> LabelledPairs:
 
 def metrics_of(task: Task, row: str, *, identity: bool) -> None:
     """HDLR from LSA, or HDILR beside the identity; distances between documents of length one where they are learned."""
-    rows = {part: terms.from_scipy(one) for part, one in task.tfidf.items()}
+    rows = {part: sparse.from_scipy(one) for part, one in task.tfidf.items()}
     inputs = {part: features.single(one) for part, one in rows.items()}
     options = [{"slack": slack, "k": k, "percentiles": ranks} for k in (task.settings.metric_ks if identity else (K,))
                for ranks in task.settings.percentiles for slack in task.settings.slacks]
@@ -108,20 +113,20 @@ def metrics_of(task: Task, row: str, *, identity: bool) -> None:
         power = 0.0 if identity else -1.0
         start = lsa.fit(fitted_alone(rows["train"], sample), k=option["k"], singular_power=power).params
         given = rows["train"]
-        length = _lengths(given) if identity else np.linalg.norm(projection.encode(start, given).dense, axis=1)
+        length = _lengths(given) if identity else np.linalg.norm(projections.encode(start, given).dense, axis=1)
         scale = 1 / np.where(length > 0, length, 1)
-        csr = terms.to_scipy(given)
-        unit = terms.with_values(given, given.values * np.repeat(scale, np.diff(csr.indptr)).astype(csr.dtype))
+        csr = sparse.to_scipy(given)
+        unit = sparse.with_values(given, given.values * np.repeat(scale, np.diff(csr.indptr)).astype(csr.dtype))
         return itml.fit(unit, unit, alternating(sample.pairs), init=start, identity=identity, slack=option["slack"],
                         percentiles=option["percentiles"], max_iter=task.settings.cycles, patience=5, validate=validate)
 
-    encode = metric.encode if identity else projection.encode
+    encode = metric.encode if identity else projections.encode
     learned(task, "table2" if identity else "table3", row, options, task.settings.pairs, inputs,
             lambda params, given: encode(params, given.terms), fit, unit_length=True, cycles=task.settings.cycles)
 
 
-def _lengths(documents: terms.Terms) -> np.ndarray:
-    csr = terms.to_scipy(documents)
+def _lengths(documents: sparse.Terms) -> np.ndarray:
+    csr = sparse.to_scipy(documents)
     return np.sqrt(np.asarray(csr.multiply(csr).sum(axis=1), np.float64)).ravel()
 
 
@@ -129,7 +134,7 @@ def bm25(task: Task) -> None:
     """Cosines of BM25's document weights, k1 = 1.2, b = .75: similarity here is symmetric."""
     average = float(task.counts["train"].sum() / task.counts["train"].shape[0])
     found = text.bm25(task.counts["test"], task.vocabulary.df, task.vocabulary.num_docs, average_length=average)
-    task.record("table2", "bm25", [Vectors(sparse=terms.from_scipy(found))], config={"k1": 1.2, "b": 0.75}, dev={})
+    task.record("table2", "bm25", [Vectors(sparse=sparse.from_scipy(found))], config={"k1": 1.2, "b": 0.75}, dev={})
 
 
 def title_twice(task: Task) -> None:
@@ -137,7 +142,7 @@ def title_twice(task: Task) -> None:
     words = {part: [[*text.words(one.title), *text.words(one.text)] for one in of] for part, of in task.stories.items()}
     vocabulary = text.Vocabulary.build(words["train"], drop_top=0, max_terms=10**9)
     found = text.tf_idf(text.counts(words["test"], vocabulary), vocabulary.df, vocabulary.num_docs)
-    task.record("table2", "tfidf-title-twice", [Vectors(sparse=terms.from_scipy(found))], config={"min_df": 1}, dev={})
+    task.record("table2", "tfidf-title-twice", [Vectors(sparse=sparse.from_scipy(found))], config={"min_df": 1}, dev={})
 
 
 def swept(task: Task, table: str, row: str, points: list[dict], fit: Callable, encode: Callable, documents: dict,
@@ -147,7 +152,7 @@ def swept(task: Task, table: str, row: str, points: list[dict], fit: Callable, e
     begun = time.perf_counter()
     for point in points:
         sample = task.sample(seed, point.get("pairs", task.settings.pairs))
-        take = terms.take if isinstance(documents["train"], terms.Terms) else task.rows
+        take = sparse.take if isinstance(documents["train"], sparse.Terms) else task.rows
         dev, labels = take(documents["train"], sample.dev), task.labels["train"][sample.dev]
 
         def score(params, dev=dev, labels=labels):
@@ -166,20 +171,21 @@ def swept(task: Task, table: str, row: str, points: list[dict], fit: Callable, e
 
 def project(task: Task, sample: Sample, k: int, validate: Callable) -> Fit:
     """VL-CV of tf·idf from LSA."""
-    rows = terms.from_scipy(task.tfidf["train"])
+    rows = sparse.from_scipy(task.tfidf["train"])
     start: Projection = lsa.fit(fitted_alone(rows, sample), k=k, singular_power=-1.0).params
-    return vl_cv.fit(features.single(rows), features.single(rows), pairs.preferences_of(sample.pairs), init=start,
+    return vl_cv.fit(features.single(rows), features.single(rows), labelled_pairs.preferences_of(sample.pairs),
+                     init=start,
                      gamma=task.settings.concept_gammas[-1 if len(task.settings.concept_gammas) == 1 else 1],
                      max_iter=task.settings.max_iter, patience=task.settings.patience, validate=validate)
 
 
-def mates(task: Task, sample: Sample) -> tuple[terms.Terms, terms.Terms, np.ndarray]:
+def mates(task: Task, sample: Sample) -> tuple[sparse.Terms, sparse.Terms, np.ndarray]:
     """Both documents of the first similar pairs of log tf·idf, and the commonest topic that each pair has in common."""
     similar = np.flatnonzero(np.asarray(sample.pairs.labels) == 1)[: task.settings.mates]
     rows = [np.asarray(part)[similar] for part in (sample.pairs.left, sample.pairs.right)]
     labels = task.labels["train"].tocsc()
     shared = labels[rows[0]].multiply(labels[rows[1]]).toarray() * np.diff(labels.indptr)
-    return *(terms.take(task.log_tfidf["train"], of) for of in rows), shared.argmax(axis=1)
+    return *(sparse.take(task.log_tfidf["train"], of) for of in rows), shared.argmax(axis=1)
 
 
 def mated_curve(task: Task, row: str, method: Callable) -> None:
@@ -187,13 +193,13 @@ def mated_curve(task: Task, row: str, method: Callable) -> None:
     def fit(sample: Sample, point: dict, score: Callable) -> Fit:
         return method(*mates(task, sample), point["k"], score)
 
-    swept(task, "table3", row, [{"k": k} for k in task.settings.curve_ks], fit, projection.encode, task.log_tfidf,
+    swept(task, "table3", row, [{"k": k} for k in task.settings.curve_ks], fit, projections.encode, task.log_tfidf,
           mates=task.settings.mates)
 
 
-def correlate(left: terms.Terms, right: terms.Terms, topics: np.ndarray, k: int, score: Callable) -> Fit:
+def correlate(left: sparse.Terms, right: sparse.Terms, topics: np.ndarray, k: int, score: Callable) -> Fit:
     """CCA of every pair both ways round, so that both sides have one projection."""
-    both = [terms.from_scipy(scipy.sparse.vstack([terms.to_scipy(one) for one in sides]))
+    both = [sparse.from_scipy(scipy.sparse.vstack([sparse.to_scipy(one) for one in sides]))
             for sides in ((left, right), (right, left))]
     found = cca.fit(*both, k=k)
     return found._replace(params=found.params[0])
@@ -205,7 +211,7 @@ def separate(task: Task) -> Callable:
     OPCA with its usual noise already tells the training pairs apart and leaves little to learn from; a blander start
     is tried too, and development documents choose.
     """
-    def fit(left: terms.Terms, right: terms.Terms, topics: np.ndarray, k: int, score: Callable) -> Fit:
+    def fit(left: sparse.Terms, right: sparse.Terms, topics: np.ndarray, k: int, score: Callable) -> Fit:
         fits = [s2net.fit(left, right, init=opca.fit((left, right), k=k, noise=noise).params, groups=topics,
                           max_iter=task.settings.max_iter, patience=task.settings.patience, validate=score)
                 for noise in task.settings.noises]
@@ -222,7 +228,7 @@ def tweak_curve(task: Task) -> None:
 
 def concept_curve(task: Task, row: str, points: list[dict]) -> None:
     """VL-CV by the number of training pairs of pairs, or by dimension."""
-    inputs = {part: features.single(terms.from_scipy(one)) for part, one in task.tfidf.items()}
+    inputs = {part: features.single(sparse.from_scipy(one)) for part, one in task.tfidf.items()}
     swept(task, "table3", row, points, lambda sample, point, score: project(task, sample, point.get("k", K), score),
           concepts.encode, inputs, **({} if "k" in points[0] else {"k": K}))
 

@@ -12,14 +12,17 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from jaxsim import all_pairs, features, metrics, pairs, papers, records, retrieval, significance, terms, text, vectors
-from jaxsim.data import reuters21578, splits, word_frequency
-from jaxsim.features import Featured
-from jaxsim.models import metric
-from jaxsim.models.metric import Metric
+from experiments.kit import papers, records
+from jaxsim import sparse, text
+from jaxsim.data import labelled_pairs, reuters21578, splits, word_frequency
+from jaxsim.data.labelled_pairs import LabelledPairs
+from jaxsim.evaluate import all_pairs, metrics, retrieval, significance
+from jaxsim.methods.weights import metric
+from jaxsim.methods.weights.metric import Metric
 from jaxsim.optim import Fit
-from jaxsim.pairs import LabelledPairs
-from jaxsim.vectors import Vectors
+from jaxsim.sparse import Vectors
+from jaxsim.text import features
+from jaxsim.text.features import Featured
 
 EXPERIMENT = "yih2010_reuters"
 METRICS = ("auc", "max_f1", "p@5", "p@10", "map")
@@ -120,7 +123,7 @@ class Task:
                  for part, of in self.tokens.items()}
         scale = features.scale_of(found["train"])
         self.featured = {part: features.scaled(one, scale) for part, one in found.items()}
-        self.counts = {part: terms.to_scipy(one.terms) for part, one in found.items()}
+        self.counts = {part: sparse.to_scipy(one.terms) for part, one in found.items()}
         self.labels = {part: all_pairs.incidence([one.topics for one in of]) for part, of in self.stories.items()}
         self.load_seconds = time.perf_counter() - begun
         say(f"{ {part: len(of) for part, of in self.stories.items()} } documents, {len(self.vocabulary)} terms, "
@@ -138,9 +141,9 @@ class Task:
                 for part, one in self.counts.items()}
 
     @cached_property
-    def log_tfidf(self) -> dict[str, terms.Terms]:
+    def log_tfidf(self) -> dict[str, sparse.Terms]:
         """Log tf·idf rows of both parts."""
-        return {part: terms.from_scipy(text.log_tf_idf(one, self.vocabulary.df, self.vocabulary.num_docs))
+        return {part: sparse.from_scipy(text.log_tf_idf(one, self.vocabulary.df, self.vocabulary.num_docs))
                 for part, one in self.counts.items()}
 
     def weights(self, part: str) -> np.ndarray:
@@ -155,7 +158,7 @@ class Task:
         parts = splits.split(self.groups, ids, shares={"fit": 0.9, "dev": 0.1}, salt=str(seed))
         labels = self.labels["train"][parts["fit"]]
         extra = max(num // 19, 1)  # 5 % of all
-        drawn = pairs.balanced(len(parts["fit"]), lambda i, j: all_pairs.share(labels, i, j), num=num + extra,
+        drawn = labelled_pairs.balanced(len(parts["fit"]), lambda i, j: all_pairs.share(labels, i, j), num=num + extra,
                                key=jax.random.key(seed))
         size = num + extra
         first = np.r_[0:num, size : size + num]
@@ -167,10 +170,10 @@ class Task:
 
     def rows(self, documents: Featured, rows: np.ndarray) -> Featured:
         """Some documents with their features."""
-        csr = terms.to_scipy(documents.terms)
+        csr = sparse.to_scipy(documents.terms)
         slots = np.concatenate([np.zeros(0, np.int64), *(np.arange(csr.indptr[row], csr.indptr[row + 1])
                                                         for row in rows)])
-        return Featured(terms.from_scipy(csr[rows]), documents.columns[slots], documents.names)
+        return Featured(sparse.from_scipy(csr[rows]), documents.columns[slots], documents.names)
 
     @cached_property
     def test_parts(self) -> dict[str, np.ndarray]:
@@ -188,7 +191,7 @@ class Task:
             if len(rows) < 50:
                 continue
             labels = self.labels["test"][rows]
-            means = [all_pairs.score(vectors.take(one, rows), labels, similarity=of).means()
+            means = [all_pairs.score(sparse.take(one, rows), labels, similarity=of).means()
                      for one, of in zip(encoded, similarities, strict=True)]
             found[name] = {key: [one[key] for one in means] for key in ("auc", "map")}
         return found
@@ -225,7 +228,7 @@ class Task:
 
 def similarity_of(params) -> Callable:
     """How documents encoded by a model are compared."""
-    return metric.cosine(params) if isinstance(params, Metric) else retrieval.cosine
+    return retrieval.signed(metric.signs(params)) if isinstance(params, Metric) else retrieval.cosine
 
 
 def pair_auc(found: Vectors, held: LabelledPairs, params=None) -> float:
@@ -238,7 +241,7 @@ def pair_auc(found: Vectors, held: LabelledPairs, params=None) -> float:
         product += np.sum(one * other * signs, axis=1)
         squares += [np.sum(side**2 * signs, axis=1) for side in (one, other)]
     if found.sparse is not None:
-        csr = terms.to_scipy(found.sparse).astype(np.float64)
+        csr = sparse.to_scipy(found.sparse).astype(np.float64)
         one, other = (csr[of] for of in rows)
         product += np.asarray(one.multiply(other).sum(axis=1)).ravel()
         squares += [np.asarray(side.multiply(side).sum(axis=1)).ravel() for side in (one, other)]

@@ -24,7 +24,7 @@ import sys
 import time
 from pathlib import Path
 
-from places import expect_committed, records_folder
+from experiments.places import expect_committed, records_folder
 
 NAMES = ("s2net-documents", "s2net-dimensions", "s2net-devices", "s2net-paper", "s2net-sgd", "encode", "search",
          "precision", "lsa", "opca", "cca")
@@ -45,9 +45,9 @@ def _parser() -> argparse.ArgumentParser:
 def run(preset: str, out: Path, *, only=None, again: bool = False) -> int:
     """Runs the rows and writes a record of each; 1 if one failed, else 0."""
     import jax
-    import scale_rows
 
-    from jaxsim import records
+    from experiments import scale_rows
+    from experiments.kit import records
 
     if preset == "gpu":
         # Without it JAX multiplies sparse documents by gathering a row of the projection a weight.

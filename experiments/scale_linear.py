@@ -16,9 +16,10 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg
 import scipy.sparse
-import speed_peers
-from scale_points import PRESETS, Sizes, corpus, peak_bytes, told_by
-from speed_tools import Sheet, relative_error, synthetic
+
+from experiments import speed_peers
+from experiments.scale_points import PRESETS, Sizes, corpus, peak_bytes, told_by
+from experiments.speed_tools import Sheet, relative_error, synthetic
 
 # The paper's 0.1 and 3 are for weights log(tf)·idf; documents here have length one, like those of docstrings in
 # `mates`, and OPCA's noise there is 1e-4.
@@ -121,10 +122,10 @@ def quality(method: str, sides, found: Found) -> tuple[np.ndarray, np.ndarray]:
 
 def by_jaxsim(method: str, sides, k: int) -> tuple[Callable[[], object], Callable[[object], Found]]:
     """The library's fit, and its projections as arrays."""
-    from jaxsim import terms
+    from jaxsim import sparse
     from jaxsim.methods import cca, lsa, opca
 
-    left, right = (terms.from_scipy(side) for side in sides)
+    left, right = (sparse.from_scipy(side) for side in sides)
     fit = {"lsa": lambda: lsa.fit(left, k=k), "opca": lambda: opca.fit((left, right), k=k, noise=NOISE),
            "cca": lambda: cca.fit(left, right, k=k, ridge=RIDGE)}[method]
 

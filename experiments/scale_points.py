@@ -15,10 +15,13 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from speed_tools import documents, race
 
-from jaxsim import estimate, precision, sharding, terms
+from experiments.speed_tools import documents, race
+from jaxsim import sparse
 from jaxsim.methods import s2net
+from jaxsim.parallel import sharding
+from jaxsim.sparse import precision
+from jaxsim.train import estimate
 
 HERE = Path(__file__).resolve().parent
 PAPER_PAIRS, PAPER_TERMS, PAPER_DIM, PAPER_SECONDS = 43_380, 20_000, 1_000, 48 * 60.0  # 000 §4 and §6
@@ -126,7 +129,7 @@ def point(sizes: Sizes, m: int, k: int, *, policy: str | None = None, devices: i
       ``share`` of the first in the second, ``predicted_gb``, ``peak_gb`` of the process, and the sizes.
     """
     csr = corpus(max(*sizes.pairs, m) if m <= 20_000 else m, sizes.num_terms, sizes.per_doc)
-    left, right = (terms.from_scipy(side[:m]) for side in csr)
+    left, right = (sparse.from_scipy(side[:m]) for side in csr)
     training = estimate.Training(pairs=m, terms=sizes.num_terms, dim=k, words=sizes.per_doc, devices=devices,
                                  precision=policy, block_size=sizes.block_size)
     predicted = estimate.seconds(training, rates(sizes, training))["iteration"]
@@ -168,7 +171,8 @@ def told_by(program: str, *arguments: str, what: str, devices: int = 1) -> dict:
     paths = os.pathsep.join([str(HERE.parent), str(HERE), os.environ.get("PYTHONPATH", "")])
     reading, writing = os.pipe()  # never written to: it ends when nobody has its other end any more
     try:
-        done = subprocess.run([sys.executable, "-c", f"import scale_points; scale_points.end_with_parent(); {program}",
+        done = subprocess.run([sys.executable, "-c",
+                               f"from experiments import scale_points; scale_points.end_with_parent(); {program}",
                                *arguments], stdin=reading, capture_output=True, text=True, check=False,
                               env={**os.environ, "XLA_FLAGS": flags, "PYTHONPATH": paths, "JAX_PLATFORMS": "cpu"})
     finally:
@@ -192,7 +196,7 @@ def alone(preset: str, m: int, k: int, *, devices: int = 1, iterations: int | No
       ArithmeticError: if that process fails.
     """
     asked = json.dumps({"m": m, "k": k, "devices": devices, "iterations": iterations})
-    return told_by("import scale_points; scale_points.print_point()", preset, asked, devices=devices,
+    return told_by("from experiments import scale_points; scale_points.print_point()", preset, asked, devices=devices,
                    what=f"{m} pairs, {k} dimensions, {devices} devices")
 
 

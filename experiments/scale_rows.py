@@ -8,16 +8,27 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scale_linear
-import speed_peers
-import speed_rows
-from scale_peers import training as torch_training
-from scale_points import PAPER_DIM, PAPER_PAIRS, PAPER_SECONDS, PAPER_WORDS, PRESETS, Sizes, alone, corpus, point, rates
-from speed_tools import Sheet, once, race, synthetic
 
-from jaxsim import estimate, losses, mates, terms
+from experiments import scale_linear, speed_peers, speed_rows
+from experiments.scale_peers import training as torch_training
+from experiments.scale_points import (
+    PAPER_DIM,
+    PAPER_PAIRS,
+    PAPER_SECONDS,
+    PAPER_WORDS,
+    PRESETS,
+    Sizes,
+    alone,
+    corpus,
+    point,
+    rates,
+)
+from experiments.speed_tools import Sheet, once, race, synthetic
+from jaxsim import losses, sparse
 from jaxsim.data import docstrings
+from jaxsim.evaluate import mates
 from jaxsim.methods import opca, s2net, s2net_sgd
+from jaxsim.train import estimate
 
 GAMMA, BATCH, RATE = 10.0, 256, 0.3
 MEASURED = "what was measured, by the estimate"
@@ -142,7 +153,7 @@ def sgd(sizes: Sizes, preset: str, cores: int) -> tuple[Sheet, list[dict]]:
                          s2net.random_init(sizes.num_terms, sizes.dim, key=jax.random.key(0)))
     found = []
     for m in sizes.pairs:
-        left, right = (terms.from_scipy(side[:m]) for side in sides)
+        left, right = (sparse.from_scipy(side[:m]) for side in sides)
         training = estimate.Training(pairs=m, terms=sizes.num_terms, dim=sizes.dim, words=sizes.per_doc,
                                      method="s2net_sgd", batch_size=batch)
         predicted = estimate.seconds(training, rates(sizes, training))["iteration"]
@@ -167,7 +178,7 @@ def sgd(sizes: Sizes, preset: str, cores: int) -> tuple[Sheet, list[dict]]:
     rms = RATE * float(np.sqrt(np.mean(weights**2)))
     epoch = torch_training(torch, some, weights, gamma=GAMMA, learning_rate=rms, batch_size=batch)
     order = np.random.default_rng(0).permutation(m)
-    data = s2net_sgd.Batch(*(terms.from_scipy(side[order[:batch]]) for side in some), jnp.float32(GAMMA),
+    data = s2net_sgd.Batch(*(sparse.from_scipy(side[order[:batch]]) for side in some), jnp.float32(GAMMA),
                            jnp.arange(batch, dtype=jnp.int32)[:, None])
     sheet.parity("PyTorch's first loss", epoch(order), s2net_sgd.objective(start, data), within=1e-4)
     theirs = min(once(lambda: epoch(order))[1] for _ in range(2))
@@ -181,9 +192,9 @@ def encode(sizes: Sizes, preset: str, cores: int) -> tuple[Sheet, list[dict]]:
     """Documents and terms projected a second, beside the paper and EmbeddingBag."""
     csr = corpus(max(sizes.pairs), sizes.num_terms, sizes.per_doc)[0][:5_000]
     sheet = _sheet("encode", sizes, cores, preset != "quick", {"documents": csr.shape[0]})
-    collection, cpu = terms.from_scipy(csr), jax.default_backend() == "cpu"
+    collection, cpu = sparse.from_scipy(csr), jax.default_backend() == "cpu"
     torch = speed_peers.load("torch") if cpu else None
-    forward = jax.jit(terms.project)
+    forward = jax.jit(sparse.project)
     for k in (sizes.dim, sizes.project_dim):
         weights = jax.random.normal(jax.random.key(0), (sizes.num_terms, k), jnp.float32)
         contestants = {"jaxsim": lambda weights=weights: forward(collection, weights)}
@@ -229,7 +240,7 @@ def policies(sizes: Sizes, preset: str, cores: int) -> tuple[Sheet, list[dict]]:
     for policy in sizes.mates_policies:
         fit = s2net.fit(*train, init=start, max_iter=sizes.mates_iterations, precision=policy)
         score = mates.scores(*mates.encode(fit.params, test))["mrr"]
-        loss = float(losses.all_pairs_logistic(*(terms.project(side, fit.params.weights) for side in train),
+        loss = float(losses.all_pairs_logistic(*(sparse.project(side, fit.params.weights) for side in train),
                                                gamma=GAMMA, precision="float32"))
         found.append({"products": policy, "test_mrr": score, "train_loss": loss, "steps": fit.steps})
         exact = found[0]

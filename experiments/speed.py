@@ -24,7 +24,7 @@ import sys
 import time
 from pathlib import Path
 
-from places import add_out, records_folder
+from experiments.places import add_out, records_folder
 
 ROOT = Path(__file__).resolve().parent
 TABLES = {1: "one-core", 2: "two-cores"}
@@ -54,20 +54,19 @@ def pinned(cores: int, arguments: list[str]) -> int:
                    **dict.fromkeys(_THREADS, str(cores))}
     if not hasattr(os, "sched_setaffinity"):
         environment["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + f" --xla_force_host_platform_device_count={cores}"
-        return subprocess.run([sys.executable, __file__, *arguments], env=environment).returncode
+        return subprocess.run([sys.executable, "-m", "experiments.speed", *arguments], env=environment).returncode
     before = os.sched_getaffinity(0)
     try:
         os.sched_setaffinity(0, sorted(before)[:cores])
-        return subprocess.run([sys.executable, __file__, *arguments], env=environment).returncode
+        return subprocess.run([sys.executable, "-m", "experiments.speed", *arguments], env=environment).returncode
     finally:
         os.sched_setaffinity(0, before)
 
 
 def measure(given: argparse.Namespace, cores: int, out: Path) -> int:
     """Measures the rows asked for in this process and writes a record of each; 1 if one had no parity, else 0."""
-    import speed_rows
-
-    from jaxsim import records
+    from experiments import speed_rows
+    from experiments.kit import records
 
     full = given.preset == "full"
     environment = records.environment()

@@ -13,15 +13,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
-import speed_peers
-from speed_tools import Sheet, Times, documents, once, race, synthetic
 
-from jaxsim import mates, optim, terms
+from experiments import speed_peers
+from experiments.speed_tools import Sheet, Times, documents, once, race, synthetic
+from jaxsim import optim, sparse
 from jaxsim.data import docstrings
+from jaxsim.evaluate import mates
 from jaxsim.methods import lsa as lsa_method
 from jaxsim.methods import opca as opca_method
 from jaxsim.methods import s2net
-from jaxsim.models.projection import Projection
+from jaxsim.methods.projections import Projection
 from jaxsim.optim.lbfgs import jaxopt
 
 GAMMA, NOISE = 10.0, 1e-4
@@ -83,7 +84,7 @@ def lbfgs(sizes, cores: int, full: bool) -> Sheet:
 
 
 def _data(csr, start) -> s2net.Data:
-    left, right = (terms.from_scipy(side) for side in csr)
+    left, right = (sparse.from_scipy(side) for side in csr)
     return s2net.Data(left, right, jnp.float32(GAMMA), jnp.float32(0), start)
 
 
@@ -107,7 +108,7 @@ def _corpus(sizes, full: bool):
     if full:
         pairs = docstrings.load()
         task = mates.from_pairs(pairs, max_terms=sizes.corpus_terms)
-        train, test = ([terms.to_scipy(side) for side in task.weighted(part)] for part in ("train", "test"))
+        train, test = ([sparse.to_scipy(side) for side in task.weighted(part)] for part in ("train", "test"))
         counts = {"pairs": len(pairs), "train": train[0].shape[0], "test": test[0].shape[0],
                   "terms": len(task.vocabulary)}
         return train, test, {"name": pairs.name, "sha256": pairs.sha256, "counts": counts, "groups": task.groups,
@@ -129,7 +130,7 @@ def lsa(sizes, cores: int, full: bool) -> Sheet:
     train, _, dataset = _corpus(sizes, full)
     csr = scipy.sparse.vstack(train, format="csr").astype(np.float32)
     sheet = Sheet("lsa", cores, full, dataset, {"k": sizes.k})
-    collection, wide = terms.from_scipy(csr), csr.astype(np.float64)
+    collection, wide = sparse.from_scipy(csr), csr.astype(np.float64)
 
     def ours():
         return lsa_method.fit(collection, k=sizes.k).params.weights
@@ -166,7 +167,7 @@ def opca(sizes, cores: int, full: bool) -> Sheet:
     """The fit of oriented PCA against the dense generalised eigenproblem, and what both are worth."""
     train, test, dataset = _corpus(sizes, full)
     sheet = Sheet("opca", cores, full, dataset, {"k": sizes.k, "noise": NOISE})
-    views, held = ([terms.from_scipy(side) for side in part] for part in (train, test))
+    views, held = ([sparse.from_scipy(side) for side in part] for part in (train, test))
 
     def ours():
         return opca_method.fit(views, k=sizes.k, noise=NOISE).params.weights

@@ -11,14 +11,15 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-import speed_peers
-from speed_fits import demo, lbfgs, lsa, opca
-from speed_ssi import ssi
-from speed_terms import exact_figures, tweak_evaluation, vl_ext_evaluation
-from speed_tools import Sheet, documents, once, race, synthetic
 
-from jaxsim import losses, retrieval, terms
-from jaxsim.vectors import Vectors
+from experiments import speed_peers
+from experiments.speed_fits import demo, lbfgs, lsa, opca
+from experiments.speed_ssi import ssi
+from experiments.speed_terms import exact_figures, tweak_evaluation, vl_ext_evaluation
+from experiments.speed_tools import Sheet, documents, once, race, synthetic
+from jaxsim import losses, sparse
+from jaxsim.evaluate import retrieval
+from jaxsim.sparse import Vectors
 
 GAMMA = 10.0
 F32 = jnp.float32
@@ -94,10 +95,10 @@ def project(sizes: Sizes, cores: int, full: bool) -> Sheet:
     (csr,) = documents(sizes.docs, sizes.num_terms, sizes.per_doc, seed=0)
     sheet = Sheet("project", cores, full, synthetic("documents by Zipf's law", docs=sizes.docs, terms=sizes.num_terms,
                                                     terms_a_document=sizes.per_doc), {"k": sizes.k})
-    collection = terms.from_scipy(csr)
+    collection = sparse.from_scipy(csr)
     weights, grad = _normal(0, sizes.num_terms, sizes.k), _normal(1, sizes.docs, sizes.k)
-    forward = jax.jit(terms.project)
-    backward = jax.jit(lambda documents, a, g: jax.vjp(lambda a: terms.project(documents, a), a)[1](g)[0])
+    forward = jax.jit(sparse.project)
+    backward = jax.jit(lambda documents, a, g: jax.vjp(lambda a: sparse.project(documents, a), a)[1](g)[0])
     host, host_grad, transpose = np.asarray(weights), np.asarray(grad), csr.T.tocsr()
     wide = csr.astype(np.float64)
     sheet.parity("forward", forward(collection, weights), wide @ host, within=1e-5)
@@ -187,7 +188,8 @@ def _resident(m: int, k: int) -> float | None:
         return None
     here = Path(__file__).resolve().parent
     paths = os.pathsep.join([str(here.parent), str(here), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run([sys.executable, "-c", f"import speed_rows; speed_rows.print_resident({m}, {k})"],
+    done = subprocess.run([sys.executable, "-c",
+                           f"from experiments import speed_rows; speed_rows.print_resident({m}, {k})"],
                           env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True, check=True)
     return float(done.stdout.split()[-1])
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import numpy as np
-import speed_peers
-from speed_tools import Sheet, Times, documents, race, synthetic
 
-from jaxsim import terms
+from experiments import speed_peers
+from experiments.speed_tools import Sheet, Times, documents, race, synthetic
+from jaxsim import sparse
 from jaxsim.methods import ssi as method
-from jaxsim.methods import ssi_shared
-from jaxsim.methods import triples as triples_room
-from jaxsim.methods.products import Products
+from jaxsim.methods.ssi import shared as ssi_shared
+from jaxsim.methods.ssi import triples as triples_room
+from jaxsim.methods.ssi.products import Products
 from jaxsim.optim.rows import scan_chunk
 
 RATE = 1e-4  # small, so that the margin stays violated and every step is a whole one
@@ -26,7 +26,7 @@ class Problem:
     def __init__(self, num_terms: int, size: dict):
         """Makes it."""
         (self.csr,) = documents(size["docs"], num_terms, size["slots"], seed=0)
-        sides = terms.from_scipy(self.csr)
+        sides = sparse.from_scipy(self.csr)
         count = size["docs"]
         links = np.stack([np.arange(count), (np.arange(count) + 1) % count], axis=1)
         table = triples_room.table(links, count, count, known=np.repeat(np.arange(count), 2).reshape(-1, 2))

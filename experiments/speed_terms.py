@@ -7,13 +7,16 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 import scipy.stats
-from speed_tools import Sheet, documents, once, race, synthetic
 
-from jaxsim import all_pairs, features, pairs, terms
-from jaxsim.methods import quadratic_forms, tweak, vl_ext
-from jaxsim.models import term_extension
-from jaxsim.models.term_weights import TermWeights
-from jaxsim.vectors import Vectors
+from experiments.speed_tools import Sheet, documents, once, race, synthetic
+from jaxsim import sparse
+from jaxsim.data import labelled_pairs
+from jaxsim.evaluate import all_pairs
+from jaxsim.methods import tweak, vl_ext
+from jaxsim.methods.weights import quadratic_forms, term_extension
+from jaxsim.methods.weights.term_weights import TermWeights
+from jaxsim.sparse import Vectors
+from jaxsim.text import features
 
 GAMMA = 30.0
 BLOCK = 2_000
@@ -24,13 +27,13 @@ def _collection(sizes):
     (csr,) = documents(sizes.featured, sizes.num_terms, sizes.per_doc, seed=0)
     csr.data = np.ceil(csr.data * 10)
     df = np.bincount(csr.indices, minlength=csr.shape[1])
-    plain = features.from_counts(terms.from_scipy(csr), df, names=("bias", "tf", "log_tf", "df", "log_df"))
+    plain = features.from_counts(sparse.from_scipy(csr), df, names=("bias", "tf", "log_tf", "df", "log_df"))
     found = features.scaled(plain, features.scale_of(plain))
     rows = np.random.default_rng(1).integers(0, sizes.featured, (4, sizes.preferences))
-    return csr, df, found, pairs.Preferences(*(jnp.asarray(part, jnp.int32) for part in rows))
+    return csr, df, found, labelled_pairs.Preferences(*(jnp.asarray(part, jnp.int32) for part in rows))
 
 
-def _preference_loss(csr: scipy.sparse.csr_matrix, chosen: pairs.Preferences) -> float:
+def _preference_loss(csr: scipy.sparse.csr_matrix, chosen: labelled_pairs.Preferences) -> float:
     """The loss in SciPy, a block of pairs at a time."""
     length = np.sqrt(np.asarray(csr.multiply(csr).sum(axis=1), np.float64)).ravel()
 
@@ -118,7 +121,7 @@ def exact_figures(sizes, cores: int, full: bool) -> Sheet:
                   synthetic("documents by Zipf's law", docs=count, pairs=count * (count - 1) // 2), {})
     topic = np.random.default_rng(3).integers(0, 5, count)
     labels = all_pairs.incidence([[str(one)] for one in topic])
-    found = Vectors(sparse=terms.from_scipy(csr))
+    found = Vectors(sparse=sparse.from_scipy(csr))
 
     def peer():
         above = np.triu_indices(count, 1)

@@ -15,14 +15,16 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
-from links_tables import MAX_TERMS, say
-from places import add_out, records_folder
 
-from jaxsim import metrics, ranking, records, significance, terms, text
+from experiments.kit import records
+from experiments.links_tables import MAX_TERMS, say
+from experiments.places import add_out, records_folder
+from jaxsim import sparse, text
 from jaxsim.data import MissingCorpus
-from jaxsim.models import bilinear
-from jaxsim.ranking import Judged
-from jaxsim.vectors import Vectors
+from jaxsim.evaluate import metrics, ranking, significance
+from jaxsim.evaluate.ranking import Judged
+from jaxsim.methods.ssi import bilinear
+from jaxsim.sparse import Vectors
 
 
 class Place(NamedTuple):
@@ -52,7 +54,7 @@ def tfidf(counts, df, num_docs) -> scipy.sparse.csr_matrix:
 
 def cut(matrix: scipy.sparse.csr_matrix) -> scipy.sparse.csr_matrix:
     """What the low-rank part sees of documents."""
-    return terms.to_scipy(bilinear.strongest(terms.from_scipy(matrix), MAX_TERMS))
+    return sparse.to_scipy(bilinear.strongest(sparse.from_scipy(matrix), MAX_TERMS))
 
 
 def product(queries: scipy.sparse.csr_matrix, documents: scipy.sparse.csr_matrix, block: int = 512) -> np.ndarray:

@@ -25,12 +25,13 @@ from pathlib import Path
 import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sp
-from tweak_folds import Settings, Task, run, say
-from tweak_measures import deal, encoded, tf_idf
 
-from jaxsim import features, features_html, terms, text
+from experiments.tweak_folds import Settings, Task, run, say
+from experiments.tweak_measures import deal, encoded, tf_idf
+from jaxsim import sparse, text
 from jaxsim.data import httpd_html, splits, word_frequency
-from jaxsim.features import Featured
+from jaxsim.text import features, html
+from jaxsim.text.features import Featured
 
 EXPERIMENT, TABLE = "tweak2009_html", "httpd-html"
 METRICS = ("auc", "map", "tpr@0.1", "tpr@0.2")
@@ -93,9 +94,9 @@ def inbound(links: tuple[httpd_html.Link, ...], num_pages: int, without: set[str
 
 def repeated(documents: Featured, times: int) -> Featured:
     """All documents several times over."""
-    csr = terms.to_scipy(documents.terms)
+    csr = sparse.to_scipy(documents.terms)
     columns = np.tile(np.asarray(documents.columns)[: csr.nnz], (times, 1))
-    return Featured(terms.from_scipy(sp.vstack([csr] * times, format="csr")), jnp.asarray(columns), documents.names)
+    return Featured(sparse.from_scipy(sp.vstack([csr] * times, format="csr")), jnp.asarray(columns), documents.names)
 
 
 class Manual:
@@ -109,7 +110,7 @@ class Manual:
         anchors = list(relevant)
         if settings.limit is not None:
             anchors = [anchors[at] for at in np.linspace(0, len(anchors) - 1, settings.limit).astype(int)]
-        parts = [features_html.read(page) for page in manual.pages]
+        parts = [html.read(page) for page in manual.pages]
         self.words = [text.words(f"{one.title} {one.text}", lower=False) for one in parts]
         folded = [[word.lower() for word in one] for one in self.words]
         vocabulary = self.vocabulary = text.Vocabulary.build(folded, drop_top=0, max_terms=10**9)
@@ -125,13 +126,13 @@ class Manual:
                  "keywords": [text.words(one.keywords) for one in parts],
                  "description": [text.words(one.description) for one in parts],
                  "heading": [text.words(one.headings) for one in parts]}
-        pages = features_html.in_fields(extracted[1], vocabulary, lists)
-        pages = repeated(features_html.in_strings(pages, vocabulary, "url", manual.ids), settings.folds)
+        pages = html.in_fields(extracted[1], vocabulary, lists)
+        pages = repeated(html.in_strings(pages, vocabulary, "url", manual.ids), settings.folds)
         links = [one for number in range(settings.folds)
                  for one in inbound(manual.links, len(parts), {anchors[at] for at in np.flatnonzero(fold == number)})]
-        pages = features_html.in_fields(pages, vocabulary, {"inbound": links})
+        pages = html.in_fields(pages, vocabulary, {"inbound": links})
         none: list[list[str]] = [[]] * pages.num_docs
-        self.documents = features_html.in_fields(stacked(extracted[0], pages), vocabulary,
+        self.documents = html.in_fields(stacked(extracted[0], pages), vocabulary,
                                                  {"query": [*self.queries, *none]})
         self.weighted = tf_idf(self.documents, vocabulary.df, vocabulary.num_docs)
         query = np.repeat(np.arange(len(anchors)), len(parts))
@@ -188,11 +189,11 @@ class Manual:
 
 def stacked(queries: Featured, pages: Featured) -> Featured:
     """Queries and then pages; columns that queries have not are 0 for them."""
-    sides = [terms.to_scipy(one.terms) for one in (queries, pages)]
+    sides = [sparse.to_scipy(one.terms) for one in (queries, pages)]
     columns = np.zeros((sides[0].nnz + sides[1].nnz, len(pages.names)), np.float32)
     columns[: sides[0].nnz, : len(queries.names)] = np.asarray(queries.columns)[: sides[0].nnz]
     columns[sides[0].nnz :] = np.asarray(pages.columns)[: sides[1].nnz]
-    return Featured(terms.from_scipy(sp.vstack(sides, format="csr")), jnp.asarray(columns), pages.names)
+    return Featured(sparse.from_scipy(sp.vstack(sides, format="csr")), jnp.asarray(columns), pages.names)
 
 
 def some(positive: np.ndarray) -> np.ndarray:

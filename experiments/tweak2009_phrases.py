@@ -23,12 +23,13 @@ import time
 from pathlib import Path
 
 import numpy as np
-from tweak_folds import LOSSES, Settings, Task, run, say
-from tweak_measures import tf_idf
-from tweak_snippets import cut, index, pseudo_documents, search
 
-from jaxsim import features, text
+from experiments.tweak_folds import LOSSES, Settings, Task, run, say
+from experiments.tweak_measures import tf_idf
+from experiments.tweak_snippets import cut, index, pseudo_documents, search
+from jaxsim import text
 from jaxsim.data import judged, splits, wikispeedia, word_frequency
+from jaxsim.text import features
 
 EXPERIMENT, TABLE = "tweak2009_phrases", "patent-phrases"
 METRICS = ("auc", "map", "p@3")

@@ -23,12 +23,13 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-from tweak_folds import Settings, Task, run, say
-from tweak_measures import tf_idf
-from tweak_snippets import index, pseudo_documents, search
 
-from jaxsim import features, features_html, text
+from experiments.tweak_folds import Settings, Task, run, say
+from experiments.tweak_measures import tf_idf
+from experiments.tweak_snippets import index, pseudo_documents, search
+from jaxsim import text
 from jaxsim.data import judged, splits, word_frequency
+from jaxsim.text import features, html
 
 EXPERIMENT, TABLE = "tweak2009_search", "product-search"
 METRICS = ("auc", "tpr@0.1", "tpr@0.2")
@@ -55,7 +56,7 @@ class Products:
         if settings.limit is not None:
             queries = [queries[at] for at in np.linspace(0, len(queries) - 1, settings.limit).astype(int)]
         self.kept = [row for row, query in enumerate(loaded.queries) if query in set(queries)]
-        described = [features_html.read(one).text if "<" in one else one for one in loaded.descriptions]
+        described = [html.read(one).text if "<" in one else one for one in loaded.descriptions]
         self.titles = [text.words(one, lower=False) for one in loaded.titles]
         self.described = [text.words(one, lower=False) for one in described]
         pages = [title + rest for title, rest in zip(self.titles, self.described, strict=True)]
@@ -101,7 +102,7 @@ class Products:
         fields = {"title": [*none, *chosen[0]], "description": [*none, *chosen[1]]}
         if which == "bare":  # far shorter than pages: their words have a weight of their own
             fields["query"] = [*asked, *[[]] * len(pages)]
-        documents = features_html.in_fields(documents, vocabulary, fields)
+        documents = html.in_fields(documents, vocabulary, fields)
         return documents, tf_idf(documents, vocabulary.df, vocabulary.num_docs)
 
     def bare(self, row: str, which: str) -> None:

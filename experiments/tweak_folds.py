@@ -13,15 +13,18 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from places import add_out, records_folder
-from tweak_measures import cosines, deal, expect_both, judge, measure
 
-from jaxsim import losses, metrics, records, terms
+from experiments.kit import records
+from experiments.places import add_out, records_folder
+from experiments.tweak_measures import cosines, deal, expect_both, judge, measure
+from jaxsim import losses, sparse
 from jaxsim.data import MissingCorpus
-from jaxsim.features import Featured
-from jaxsim.methods import quadratic_forms, tweak, tweak_pairs
-from jaxsim.models.term_weights import TermWeights
+from jaxsim.evaluate import metrics
+from jaxsim.methods import tweak
+from jaxsim.methods.weights import quadratic_forms, tweak_pairs
+from jaxsim.methods.weights.term_weights import TermWeights
 from jaxsim.optim import Fit
+from jaxsim.text.features import Featured
 
 LOSSES = {"tweak-sse": losses.squared, "tweak-log": losses.log}
 
@@ -233,7 +236,7 @@ def starts_of(documents: Featured, weighted: sp.csr_matrix) -> dict[str, TermWei
     Returns:
       ``tf·idf`` and ``idf + 2 log(tf + 1)``.
     """
-    tf = terms.to_scipy(documents.terms).data.astype(np.float64)
+    tf = sparse.to_scipy(documents.terms).data.astype(np.float64)
     found = {}
     for name, wanted in (("tf·idf", weighted.data), ("idf + 2 log(tf + 1)", weighted.data / tf + 2 * np.log1p(tf))):
         values = np.zeros(documents.columns.shape[0])

@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from jaxsim import checks, metrics, papers, records, significance, terms
-from jaxsim.features import Featured
-from jaxsim.models import term_weights
+from experiments.kit import papers, records
+from jaxsim import checks, sparse
+from jaxsim.evaluate import metrics, significance
+from jaxsim.methods.weights import term_weights
+from jaxsim.text.features import Featured
 
 ALPHA = 0.05
 
@@ -116,14 +118,14 @@ def tf_idf(documents: Featured, df, num_docs: int) -> sp.csr_matrix:
     Returns:
       ``[num_docs, num_terms]`` float64.
     """
-    counts = terms.to_scipy(documents.terms).astype(np.float64)
+    counts = sparse.to_scipy(documents.terms).astype(np.float64)
     counts.data = counts.data * np.log(num_docs / np.asarray(df, np.float64))[counts.indices]
     return counts
 
 
 def encoded(params, documents: Featured) -> sp.csr_matrix:
     """Documents with learned weights, on the host."""
-    return terms.to_scipy(term_weights.encode(params, documents).sparse)
+    return sparse.to_scipy(term_weights.encode(params, documents).sparse)
 
 
 def judge(out: Path, experiment: str, table: str, order: Mapping, *, publish: bool) -> None:

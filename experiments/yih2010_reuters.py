@@ -27,17 +27,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import reuters_rows as more
-from reuters_learn import fitted_alone, learned
-from reuters_task import EXPERIMENT, FULL, QUICK, Sample, Task, judge
 
-from jaxsim import all_pairs, features, losses, pairs, terms, text
-from jaxsim.data import MissingCorpus
-from jaxsim.methods import lsa, tweak, vl_cv
-from jaxsim.models import concepts, projection, term_weights
-from jaxsim.models.concepts import Concepts
+from experiments import reuters_rows as more
+from experiments.reuters_learn import fitted_alone, learned
+from experiments.reuters_task import EXPERIMENT, FULL, QUICK, Sample, Task, judge
+from jaxsim import losses, sparse, text
+from jaxsim.data import MissingCorpus, labelled_pairs
+from jaxsim.evaluate import all_pairs
+from jaxsim.methods import lsa, projections, tweak, vl_cv
+from jaxsim.methods.weights import concepts, term_weights
+from jaxsim.methods.weights.concepts import Concepts
 from jaxsim.optim import Fit
-from jaxsim.vectors import Vectors
+from jaxsim.sparse import Vectors
+from jaxsim.text import features
 
 ROOT = Path(__file__).resolve().parent
 K = 5
@@ -50,7 +52,7 @@ def weighted(task: Task, row: str, weigh, vocabulary: text.Vocabulary | None = N
     """A weighting without anything learned."""
     vocabulary = vocabulary or task.vocabulary
     counts = text.counts(task.folded["test"], vocabulary)
-    vectors = Vectors(sparse=terms.from_scipy(weigh(counts, vocabulary.df, vocabulary.num_docs)))
+    vectors = Vectors(sparse=sparse.from_scipy(weigh(counts, vocabulary.df, vocabulary.num_docs)))
     task.record("table2", row, [vectors], config={"min_df": 2 if vocabulary is task.vocabulary else 1}, dev={})
 
 
@@ -64,7 +66,7 @@ def tweaked(task: Task, row: str, *, loss=None, num: int | None = None) -> None:
 
     def train(sample: Sample, option: dict, validate: Callable) -> Fit:
         documents = task.featured["train"]
-        chosen = sample.pairs if loss else pairs.preferences_of(sample.pairs)
+        chosen = sample.pairs if loss else labelled_pairs.preferences_of(sample.pairs)
         settings = {**option, **({"loss": loss} if loss else {})}
         return tweak.fit(documents, documents, chosen, init=start, max_iter=task.settings.max_iter,
                          patience=task.settings.patience, validate=validate, **settings)
@@ -75,18 +77,18 @@ def tweaked(task: Task, row: str, *, loss=None, num: int | None = None) -> None:
 
 def fit_lsa(task: Task) -> None:
     """LSA of tf·idf rows of their own lengths, projected by U / S; 5 dimensions as in the paper."""
-    train, test = (terms.from_scipy(task.tfidf[part]) for part in ("train", "test"))
+    train, test = (sparse.from_scipy(task.tfidf[part]) for part in ("train", "test"))
     sample = task.sample(task.settings.seeds[0], task.settings.pairs)
     begun = time.perf_counter()
     found = lsa.fit(train, k=K, singular_power=-1.0)
     seconds = time.perf_counter() - begun
     ks = [k for k in task.settings.ks if k <= len(sample.fit)]
     part = lsa.fit(fitted_alone(train, sample), k=max(ks), singular_power=-1.0).params
-    dev, labels = terms.take(train, sample.dev), task.labels["train"][sample.dev]
-    curve = [{"k": k, "auc": all_pairs.auc(projection.encode(projection.truncate(part, k), dev), labels),
+    dev, labels = sparse.take(train, sample.dev), task.labels["train"][sample.dev]
+    curve = [{"k": k, "auc": all_pairs.auc(projections.encode(projections.truncate(part, k), dev), labels),
               "split": "dev"} for k in ks]
     at = next(point["auc"] for point in curve if point["k"] == K)
-    task.record("table3", "lsa", [projection.encode(found.params, test)],
+    task.record("table3", "lsa", [projections.encode(found.params, test)],
                 config={"k": K, "singular_power": -1.0, "unit_length": False}, dev={"auc": at}, curve=curve,
                 seconds=seconds)
 
@@ -97,15 +99,16 @@ def conceived(task: Task, row: str, *, num: int | None = None, joint: bool = Fal
     if joint:
         documents, weights = task.featured, tweak.least_squares(task.featured["train"], task.weights("train")).weights
     else:
-        documents = {part: features.single(terms.from_scipy(one)) for part, one in task.tfidf.items()}
+        documents = {part: features.single(sparse.from_scipy(one)) for part, one in task.tfidf.items()}
         weights = np.ones(1, np.float32)
-    tfidf = terms.from_scipy(task.tfidf["train"])
+    tfidf = sparse.from_scipy(task.tfidf["train"])
     options = [{"gamma": gamma, "beta": 0.0} for gamma in task.settings.concept_gammas]
 
     def train(sample: Sample, option: dict, validate: Callable) -> Fit:
         chosen = documents["train"]
         start = lsa.fit(fitted_alone(tfidf, sample), k=K, singular_power=-1.0).params
-        return vl_cv.fit(chosen, chosen, pairs.preferences_of(sample.pairs), init=Concepts(start.weights, weights),
+        return vl_cv.fit(chosen, chosen, labelled_pairs.preferences_of(sample.pairs),
+                         init=Concepts(start.weights, weights),
                          max_iter=task.settings.max_iter, patience=task.settings.patience, validate=validate, **option)
 
     learned(task, "table3", row, options, num, documents, concepts.encode, train, k=K)

@@ -18,13 +18,13 @@ where that ran before).
 from __future__ import annotations
 
 import jax
-import platt2010_mates as closed
-from mates_main import main
-from mates_rows import Table, judge
 
-from jaxsim import mates, pairs
-from jaxsim.methods import s2net, s2net_mse
-from jaxsim.models import projection
+from experiments import platt2010_mates as closed
+from experiments.mates_main import main
+from experiments.mates_rows import Table, judge
+from jaxsim.data import labelled_pairs
+from jaxsim.evaluate import mates
+from jaxsim.methods import projections, s2net, s2net_mse
 from jaxsim.optim import Fit
 
 EXPERIMENT = "yih2011_mates"
@@ -73,7 +73,7 @@ def rows_of(table: Table, row: str, ks, start, *, label: str | None = None, unit
 def from_opca(table: Table):
     """Starts of every dimension, and whether documents have unit length."""
     found, option, _, _ = closed.best_opca(table)
-    return (lambda k, seed: projection.truncate(found.params, k)), option["unit_length"]
+    return (lambda k, seed: projections.truncate(found.params, k)), option["unit_length"]
 
 
 def negatives(table: Table) -> tuple[str, list[dict]]:
@@ -128,7 +128,7 @@ def fit_cl_lsi_start(table: Table) -> None:
     train_counts = closed.counts(table, "train")
     k = max(table.variant_ks)
     found, _ = table.fitted("cl-lsi-start", {"k": k}, lambda: closed.cl_lsi.fit(train_counts, k=k, unit_length=True))
-    rows_of(table, "s2net-cl-lsi", table.variant_ks, lambda k, seed: projection.truncate(found.params, k),
+    rows_of(table, "s2net-cl-lsi", table.variant_ks, lambda k, seed: projections.truncate(found.params, k),
             negatives=negatives(table)[0])
 
 
@@ -144,7 +144,7 @@ def fit_mse(table: Table) -> None:
     """The squared loss on mates and ten random negatives each (000 §3.2)."""
     start, unit_length = from_opca(table)
     size = table.sizes["train"]
-    chosen = pairs.mates_and_negatives(size, negatives=min(10, size - 1), key=jax.random.key(0))
+    chosen = labelled_pairs.mates_and_negatives(size, negatives=min(10, size - 1), key=jax.random.key(0))
     rows_of(table, "s2net-mse", table.variant_ks, start, unit_length=unit_length, method=s2net_mse.fit, extra=(chosen,))
 
 

@@ -1,24 +1,34 @@
 """Learned text similarity in JAX.
 
 Text becomes sparse `Terms`, a model turns `Terms` into `Vectors`, and everything after that (similarity, retrieval,
-metrics, export) sees only `Vectors`. Import the room you need, `from jaxsim import terms` or
-`from jaxsim.methods import opca`: importing the package alone loads neither JAX nor SciPy.
+metrics, export) sees only `Vectors`. Import the package you need, `from jaxsim import sparse` or
+`from jaxsim.methods import opca`: importing `jaxsim` alone loads neither JAX nor SciPy.
 """
 
 from __future__ import annotations
 
-__all__ = ["Model", "__version__"]
+import importlib
+
+__all__ = ["Model", "__version__", "checks", "cli", "data", "evaluate", "io", "linalg", "losses", "methods", "model",
+           "optim", "parallel", "pictures", "sparse", "text", "train"]
 
 
 def __getattr__(name: str):
-    """Finds `__version__`, or loads `Model`, when it is first asked for."""
+    """Finds `__version__`, or loads `Model` or a package, when it is first asked for."""
     if name == "__version__":
         return globals().setdefault(name, _version())
     if name == "Model":
         from jaxsim.model import Model
 
         return Model
+    if name in __all__:
+        return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Public names, those that are not loaded yet included."""
+    return list(__all__)
 
 
 def _version() -> str:

@@ -1,8 +1,7 @@
-"""Model folders on disk: safetensors, a vocabulary, a configuration, a model card.
+"""Files that are whole or absent: atomic writes of files and folders, and configurations that hold their own digest.
 
-A folder is written beside its place and renamed into it, so that a kill leaves the old model or the new one (in the
-instant between two renames the old one has a hidden name beside its place, which `load` then tells). Every file's
-digest, its own too, stands in ``config.json``, so that an altered or missing file is an error and not a worse model.
+A folder is written beside its place and renamed into it, so that a kill leaves the old folder or the new one (in the
+instant between two renames the old one has a hidden name beside its place).
 """
 
 from __future__ import annotations
@@ -12,67 +11,37 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load as tensors_from_bytes
-from safetensors.numpy import save as bytes_from_tensors
-
 from jaxsim import checks
-
-FORMAT = 3
-"""Newest version of the folder's layout: 2 of bilinear models, 3 of n-grams. Readers take it and older ones; what 1 can
-hold is still written as 1, for older readers."""
 
 _LITTER = (".DS_Store", "Thumbs.db", "desktop.ini")  # that file managers leave
 CONFIG, TENSORS, VOCABULARY, CARD = "config.json", "model.safetensors", "vocabulary.json", "README.md"
 
 
-def save(
-    folder: str | os.PathLike,
-    *,
-    tensors: Mapping[str, np.ndarray],
-    config: Mapping[str, Any],
-    vocabulary: Sequence[str],
-    card: str,
-    layout: int = 1,
-) -> Path:
-    """Writes a model folder, replacing an older model of that name.
+def write_bytes(path: Path, content: bytes) -> None:
+    """Writes a file through a temporary one beside it, so that a kill leaves the old file or the new one.
 
     Args:
-      folder: where; its parents are made.
-      tensors: name -> array.
-      config: JSON-compatible settings; ``format``, ``library``, ``files`` and ``digest`` are added.
-      vocabulary: terms in the order of the tensors' rows.
-      card: Markdown for people.
-      layout: the version of the folder's layout, the oldest that has room for it.
-
-    Returns:
-      The folder.
+      path: The file; its folder must exist.
+      content: All of it.
 
     Raises:
-      ValueError: if the place is taken by something that is no model folder.
-      OSError: if it cannot be written; what was there is as it was.
-
-    Example:
-      >>> with tempfile.TemporaryDirectory() as place:
-      ...     where = save(Path(place) / "m", tensors={"a": np.ones(2)}, config={"dim": 2}, vocabulary=["x"], card="hi")
-      ...     tensors, config, vocabulary = load(where)
-      >>> tensors["a"].tolist(), config["dim"], vocabulary
-      ([1.0, 1.0], 2, ['x'])
+      OSError: the folder cannot be written; a file of that name is as it was.
     """
-    arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
-    contents = {
-        TENSORS: bytes_from_tensors(arrays),
-        VOCABULARY: json.dumps(list(vocabulary), ensure_ascii=False, indent=0).encode("utf-8", "surrogatepass"),
-        CARD: card.encode("utf-8", "surrogatepass"),
-    }
-    files = {name: hashlib.sha256(data).hexdigest() for name, data in contents.items() if name != CARD}
-    contents[CONFIG] = sealed({"library": "jaxsim", "format": layout, **config, "files": files})
-    return replace_folder(folder, contents, marker=CONFIG)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    try:
+        with os.fdopen(descriptor, "wb") as handle:
+            handle.write(content)
+            handle.flush()
+            os.fsync(handle.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
 
 
 def replace_folder(
@@ -129,7 +98,7 @@ def check_place(
     """Makes sure that a folder can be written later, before any work is done.
 
     Args:
-      folder: where `save` or `replace_folder` is to write.
+      folder: where `replace_folder` is to write.
       marker: as for `replace_folder`.
       argument: as for `replace_folder`.
       what: as for `replace_folder`.
@@ -184,72 +153,6 @@ def _others(folder: Path, marker: str, told: Mapping[str, Any]) -> list[str]:
     return [name for path in found if (name := path.relative_to(folder).as_posix()) not in ours]
 
 
-def load(folder: str | os.PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any], list[str]]:
-    """Reads a model folder and verifies its files.
-
-    Args:
-      folder: as `save` wrote it.
-
-    Returns:
-      ``(tensors, config, vocabulary)``.
-
-    Raises:
-      FileNotFoundError: if the folder or a file of it is missing.
-      ValueError: if a file was altered, or the folder is of another program or of a newer version.
-    """
-    folder = _model_folder(folder)
-    config = _config(folder)
-    contents = {}
-    for name, digest in config["files"].items():
-        path = folder / name
-        if not path.is_file():
-            raise FileNotFoundError(f"{path}: expected a file of the model, got none")
-        contents[name] = path.read_bytes()
-        got = hashlib.sha256(contents[name]).hexdigest()
-        checks.expect(got == digest, str(path), f"the file that was saved (SHA-256 {digest[:12]})", f"{got[:12]}")
-    try:
-        return tensors_from_bytes(contents[TENSORS]), config, json.loads(contents[VOCABULARY])
-    except (SafetensorError, ValueError, KeyError) as error:
-        raise ValueError(f"{folder}: expected the tensors and vocabulary of a model, got {error}") from error
-
-
-def _model_folder(folder: str | os.PathLike) -> Path:
-    folder = Path(folder)
-    if not folder.is_dir():
-        old = next(iter(sorted(folder.absolute().parent.glob(f".{folder.name}.*.old"))), None)
-        got = "a file" if folder.exists() else "nothing" if old is None else f"nothing; an older model is at {old}"
-        raise FileNotFoundError(f"{folder}: expected a model folder, got {got}")
-    return folder
-
-
-def _config(folder: Path) -> dict[str, Any]:
-    path = folder / CONFIG
-    if not path.is_file():
-        raise FileNotFoundError(f"{folder}: expected a model folder, got one without {CONFIG}")
-    config = unsealed(path, newest=FORMAT)
-    files = config.get("files")
-    listed = isinstance(files, dict) and {TENSORS, VOCABULARY} <= set(files)
-    listed = listed and all(Path(name).name == name for name in files)
-    checks.expect(listed, f"{path}: files", f"digests of {TENSORS} and {VOCABULARY}", files)
-    return config
-
-
-def digest(folder: str | os.PathLike) -> str:
-    """What tells a model from every other one: the digest of its configuration, which holds those of its files.
-
-    Args:
-      folder: as `save` wrote it.
-
-    Returns:
-      64 hexadecimal digits. The files themselves are not read; `load` compares them.
-
-    Raises:
-      FileNotFoundError: if there is no model.
-      ValueError: as `load`, of the configuration.
-    """
-    return _digest(_config(_model_folder(folder)))
-
-
 def sealed(config: Mapping[str, Any]) -> bytes:
     """A configuration as a JSON file that holds its own digest.
 
@@ -259,7 +162,7 @@ def sealed(config: Mapping[str, Any]) -> bytes:
     Returns:
       The file's bytes.
     """
-    told = {**config, "digest": _digest(json.loads(json.dumps(config)))}
+    told = {**config, "digest": digest_of(json.loads(json.dumps(config)))}
     return (json.dumps(told, ensure_ascii=False, indent=1) + "\n").encode("utf-8", "surrogatepass")
 
 
@@ -296,12 +199,12 @@ def unsealed(path: Path, *, newest: int, remedy: str = "") -> dict[str, Any]:
     known = isinstance(version, int) and 1 <= version <= newest
     checks.expect(known, f"{path}: format", f"1 to {newest} (install a newer jaxsim-text for newer ones)", version)
     # Folders of earlier versions have no digest of their configuration.
-    whole = config.get("digest", _digest(config)) == _digest(config)
+    whole = config.get("digest", digest_of(config)) == digest_of(config)
     checks.expect(whole, str(path), "the configuration that was saved", f"an altered one{remedy}")
     return config
 
 
-def _digest(config: Mapping[str, Any]) -> str:
+def digest_of(config: Mapping[str, Any]) -> str:
     """Of a configuration, without the digest in it."""
     rest = {name: value for name, value in config.items() if name != "digest"}
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()

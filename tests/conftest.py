@@ -5,9 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import shutil
-import sys
 import tempfile
-from pathlib import Path
 
 import jax
 import numpy as np
@@ -108,13 +106,10 @@ def trained(tmp_path_factory):
 
 class _Modules:
     def __getattr__(self, name):
-        return importlib.import_module(name)
+        return importlib.import_module(f"experiments.{name}")
 
 
 @pytest.fixture(scope="module")
 def scripts():
     """The modules of `experiments`, imported when they are named: ``scripts.links_judge``."""
-    folder = str(Path(__file__).resolve().parent.parent / "experiments")
-    sys.path.insert(0, folder)
-    yield _Modules()
-    sys.path.remove(folder)
+    return _Modules()

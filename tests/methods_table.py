@@ -13,9 +13,9 @@ import numpy as np
 import reference_models as reference
 import scipy.sparse
 
-from jaxsim import features, losses, terms
-from jaxsim import pairs as pairs_room
-from jaxsim.methods import (
+from jaxsim import losses, sparse
+from jaxsim.data import labelled_pairs as pairs_room
+from jaxsim.methods import (  # fmt: skip
     bm25,
     cca,
     cl_lsi,
@@ -24,6 +24,7 @@ from jaxsim.methods import (
     lsa,
     opca,
     pca,
+    projections,
     related_terms,
     s2net,
     s2net_mse,
@@ -37,12 +38,14 @@ from jaxsim.methods import (
     tweak,
     vl_cv,
     vl_ext,
-)  # fmt: skip
-from jaxsim.models import bilinear, concepts, projection, term_extension, term_weights, weighting
-from jaxsim.models.concepts import Concepts
-from jaxsim.models.projection import Projection
-from jaxsim.models.term_weights import TermWeights
-from jaxsim.vectors import Vectors
+)
+from jaxsim.methods.projections import Projection
+from jaxsim.methods.ssi import bilinear
+from jaxsim.methods.weights import concepts, term_extension, term_weights, weighting
+from jaxsim.methods.weights.concepts import Concepts
+from jaxsim.methods.weights.term_weights import TermWeights
+from jaxsim.sparse import Vectors
+from jaxsim.text import features
 
 M, TEST, V, K = 60, 16, 60, 6
 EMPTY = 5  # this pair has no words on either side; the one before it none on the left
@@ -52,13 +55,13 @@ EMPTY = 5  # this pair has no words on either side; the one before it none on th
 class Corpus:
     """Counts and log-tf-idf weights of both sides, and labelled pairs of rows."""
 
-    counts: tuple[terms.Terms, terms.Terms]
-    weighted: tuple[terms.Terms, terms.Terms]
+    counts: tuple[sparse.Terms, sparse.Terms]
+    weighted: tuple[sparse.Terms, sparse.Terms]
     pairs: pairs_room.LabelledPairs
 
-    def stacked(self, views) -> terms.Terms:
+    def stacked(self, views) -> sparse.Terms:
         """All documents of both sides as one collection."""
-        return terms.from_scipy(scipy.sparse.vstack([terms.to_scipy(view) for view in views]).tocsr())
+        return sparse.from_scipy(scipy.sparse.vstack([sparse.to_scipy(view) for view in views]).tocsr())
 
 
 @functools.cache
@@ -79,7 +82,7 @@ def corpus(rows, dtype=np.float64, *, pad_nnz=None, pad_docs=None) -> Corpus:
     weighted = [reference.log_tfidf(side[rows], training) for side in counts]
 
     def build(dense):
-        return terms.from_scipy(scipy.sparse.csr_matrix(dense.astype(dtype)), pad_nnz=pad_nnz, pad_docs=pad_docs)
+        return sparse.from_scipy(scipy.sparse.csr_matrix(dense.astype(dtype)), pad_nnz=pad_nnz, pad_docs=pad_docs)
 
     place = np.argsort(rows)  # where each original row went
     pairs = None
@@ -134,7 +137,7 @@ def by_bm25(params, data):
 
 def by_projection(params, data, activation=None):
     return tuple(
-        projection.encode(one, side, activation=activation)
+        projections.encode(one, side, activation=activation)
         for one, side in zip(s2net.sides(params), data.weighted, strict=True)
     )
 
@@ -150,7 +153,7 @@ def learned(data, k, *, init=None, two=False, **options):
     return s2net.fit(*data.weighted, init=init, max_iter=12, **options)
 
 
-def featured(side: terms.Terms) -> features.Featured:
+def featured(side: sparse.Terms) -> features.Featured:
     """Counts with the features that they give, by document frequencies of the training part."""
     training = np.concatenate([counts[:M] for counts in made_up()[0]])
     return features.from_counts(side, np.sum(training > 0, axis=0), names=("bias", "tf", "log_tf", "log_df"))
@@ -216,7 +219,7 @@ def pruned(data, k):
 def by_hash(params, data):
     """Queries as all of W sees them, documents as they are."""
     shared = params.weights[(params.first[:, None] + jnp.arange(V)[None]) % params.weights.size]
-    return tuple(Vectors(terms.project(side, w)) for side, w in
+    return tuple(Vectors(sparse.project(side, w)) for side, w in
                  zip(data.weighted, (shared, jnp.eye(V, dtype=shared.dtype)), strict=True))
 
 
@@ -278,8 +281,8 @@ def fitted(name, dtype=np.float64):
 
 def dense(vectors: Vectors) -> np.ndarray:
     """Both parts side by side: inner products of these are the scores of the `Vectors`."""
-    sparse = [] if vectors.sparse is None else [terms.to_scipy(vectors.sparse).toarray()]
-    return np.hstack([*([] if vectors.dense is None else [np.asarray(vectors.dense)]), *sparse])
+    bare = [] if vectors.sparse is None else [sparse.to_scipy(vectors.sparse).toarray()]
+    return np.hstack([*([] if vectors.dense is None else [np.asarray(vectors.dense)]), *bare])
 
 
 def assert_same(a, b, tolerance=0.0):

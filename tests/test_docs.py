@@ -17,7 +17,7 @@ import pytest
 import scipy.sparse
 from command_line import LEFT, RIGHT
 
-from jaxsim import terms
+from jaxsim import sparse
 from jaxsim.model import Model
 
 ROOT = Path(__file__).parent.parent
@@ -168,8 +168,8 @@ def made_up(rng, *, pad: int = 0):
     """Two sides of six documents over nine terms, one of them empty, as arrays and as Terms."""
     sides = [rng.random((6, 9)) * (rng.random((6, 9)) < 0.6) for _ in range(2)]
     sides[1][4] = 0
-    sparse = [scipy.sparse.csr_matrix(side) for side in sides]
-    return sides, [terms.from_scipy(side, pad_nnz=side.nnz + pad) for side in sparse]
+    rows = [scipy.sparse.csr_matrix(side) for side in sides]
+    return sides, [sparse.from_scipy(side, pad_nnz=side.nnz + pad) for side in rows]
 
 
 def test_the_method_of_the_page_agrees_with_loops_and_finite_differences(info_nce, rng):
@@ -202,7 +202,7 @@ def test_the_method_of_the_page_agrees_with_loops_and_finite_differences(info_nc
 
 
 def test_a_collapsed_model_has_the_loss_that_the_page_says(info_nce):
-    alike = terms.from_scipy(scipy.sparse.csr_matrix(np.ones((6, 9))))
+    alike = sparse.from_scipy(scipy.sparse.csr_matrix(np.ones((6, 9))))
     batch = info_nce.Batch(alike, alike, jnp.asarray(10.0), jnp.arange(6))
     assert float(info_nce.objective(info_nce.Projection(jnp.ones((9, 3))), batch)) == pytest.approx(np.log(6))
 

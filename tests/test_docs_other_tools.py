@@ -11,8 +11,8 @@ import pytest
 from command_line import LEFT
 
 from jaxsim import cli
-from jaxsim.export import FORMATS
 from jaxsim.model import Model
+from jaxsim.model.export import FORMATS
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE = (DOCS / "export.md").read_text(encoding="utf-8")

@@ -19,7 +19,8 @@ import numpy as np
 import pytest
 from matplotlib import image
 
-from jaxsim import records, report_figures
+from experiments.kit import records
+from jaxsim.pictures import figures
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "notebooks"
@@ -204,5 +205,5 @@ def test_reproduce_table(tmp_path):
     assert all(float(cell.split()[2]) > 5 * chance for cell in ran.values())
     assert "not the same" in printed(cells["honest"]) and "nothing about the methods" in printed(cells["honest"])
     drawn = displayed(cells["curves"], "image/svg+xml")
-    assert len(drawn) == 2 and all(report_figures.digest(svg.encode()) for svg in drawn)
+    assert len(drawn) == 2 and all(figures.digest(svg.encode()) for svg in drawn)
     assert not list((ROOT / "notebooks").glob("runs"))

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from jaxsim import mates, terms, text
+from jaxsim import sparse, text
 from jaxsim.data import jsonl, pairs
-from jaxsim.methods import bm25, cca, cl_lsi, dda, log_tfidf, lsa, opca, pca, s2net, s2net_mse, tfidf
-from jaxsim.models import projection
+from jaxsim.evaluate import mates
+from jaxsim.methods import bm25, cca, cl_lsi, dda, log_tfidf, lsa, opca, pca, projections, s2net, s2net_mse, tfidf
 
 pytestmark = pytest.mark.usefixtures("lightly_compiled")
 
 MATRIX = scipy.sparse.csr_matrix(np.eye(4))
-DOCUMENTS = terms.from_scipy(MATRIX)
-NO_WORDS = terms.from_scipy(scipy.sparse.csr_matrix((4, 0)))
+DOCUMENTS = sparse.from_scipy(MATRIX)
+NO_WORDS = sparse.from_scipy(scipy.sparse.csr_matrix((4, 0)))
 FITS = {
     "lsa": lambda x, k: lsa.fit(x, k=k),
     "pca": lambda x, k: pca.fit(x, k=k),
@@ -60,7 +60,7 @@ def test_starts_that_are_none():
 
 
 ONES = np.ones((4, 2))
-NO_TEXT = terms.from_scipy(scipy.sparse.csr_matrix((4, 4)))
+NO_TEXT = sparse.from_scipy(scipy.sparse.csr_matrix((4, 4)))
 MATES = ([0, 1, 2, 3], [0, 1, 2, 3], [1.0, 1.0, 0.5, 0.0])
 SPREAD = s2net.random_init(4, 3, key=jax.random.key(0))
 
@@ -102,7 +102,7 @@ def test_settings_of_the_optimiser_are_named_as_the_caller_wrote_them(options, m
 
 def test_messages_say_what_came():
     with pytest.raises(ValueError, match=r"^rows: expected rows in \[0, 4\), got \[7\]"):
-        terms.take(DOCUMENTS, [0, 7, -1])
+        sparse.take(DOCUMENTS, [0, 7, -1])
     with pytest.raises(ValueError, match=r"^df: expected numbers in 0 ... num_docs = 4, got \[9.0\]"):
         text.tf_idf(MATRIX, np.array([1, 9, 1, 1]), 4)
     with pytest.raises(ValueError, match="^counts: expected no negative numbers, got -1.0"):
@@ -111,17 +111,17 @@ def test_messages_say_what_came():
         broken = MATRIX.copy()
         broken.indptr = np.array(pointers, np.int32)
         with pytest.raises(ValueError, match=f"indptr: expected ascending row pointers .* at most 4, got {told}"):
-            terms.from_scipy(broken)
+            sparse.from_scipy(broken)
 
 
 def test_a_pair_of_projections_is_not_one():
     with pytest.raises(ValueError, match="^params: expected Projection, got tuple"):
-        projection.encode(cca.fit(DOCUMENTS, DOCUMENTS, k=1).params, DOCUMENTS)
+        projections.encode(cca.fit(DOCUMENTS, DOCUMENTS, k=1).params, DOCUMENTS)
 
 
 def test_overflowing_documents_end_with_the_step():
-    huge = terms.from_scipy(MATRIX.astype(np.float32) * 1e30)
-    start = projection.Projection(np.full((4, 2), 1e30, np.float32) * np.arange(1, 9, dtype=np.float32).reshape(4, 2))
+    huge = sparse.from_scipy(MATRIX.astype(np.float32) * 1e30)
+    start = projections.Projection(np.full((4, 2), 1e30, np.float32) * np.arange(1, 9, dtype=np.float32).reshape(4, 2))
     with pytest.raises(FloatingPointError, match="expected a finite loss, got nan at step 0"):
         s2net.fit(huge, huge, init=start, max_iter=2)
 

@@ -39,8 +39,8 @@ def estimate(
     would take. A round is an iteration on all negatives, or an epoch on batches. Which of the two is worth its time, a
     development set says.
     """
-    from jaxsim import estimate as room
     from jaxsim.checks import counted
+    from jaxsim.train import estimate as room
 
     words = min(96, terms) if words is None else words
     common = {"pairs": pairs, "terms": terms, "dim": dim, "words": words, "precision": precision and str(precision),

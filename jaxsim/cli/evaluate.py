@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from jaxsim.data.tables import Table
+    from jaxsim.evaluate.trec import Qrels, Run
     from jaxsim.model import Model
-    from jaxsim.trec import Qrels, Run
 
 
 @app.command(epilog="\b\nExample:\n  jaxsim evaluate --model model --pairs test.tsv\n"
@@ -49,7 +49,8 @@ def evaluate(
 
     With --figures, pictures of the model as well, as `jaxsim report --model` makes them.
     """
-    from jaxsim import checks, trec
+    from jaxsim import checks
+    from jaxsim.evaluate import trec
 
     ways = {"--pairs": pairs, "--queries": queries, "--run": run}
     given = [name for name, value in ways.items() if value is not None]
@@ -103,7 +104,8 @@ def _load(folder: Path) -> Model:
 def _pairs(model: Model, table: Table) -> dict[str, Any]:
     import numpy as np
 
-    from jaxsim import checks, mates, metrics, vectors
+    from jaxsim import checks, sparse
+    from jaxsim.evaluate import mates, metrics
 
     pairs = table.pairs
     if table.labels is not None:
@@ -117,7 +119,7 @@ def _pairs(model: Model, table: Table) -> dict[str, Any]:
         return found | ({"spearman": _statistic(metrics.spearman, scores, table.labels)} if graded else {})
     checks.expect(len(pairs) > 1, pairs.name, "at least two pairs", len(pairs))
     sides = model.vectors(pairs.left, side="query"), model.vectors(pairs.right, side="document")
-    lost = int(np.count_nonzero(~(vectors.nonzero(sides[0]) & vectors.nonzero(sides[1]))))
+    lost = int(np.count_nonzero(~(sparse.nonzero(sides[0]) & sparse.nonzero(sides[1]))))
     if lost:
         say(f"{pairs.name}: {checks.counted(lost, 'pair')} with a text without known words, which finds no mate")
     values = mates.per_query(*sides, similarity=model.scorer)
@@ -128,19 +130,20 @@ def _statistic(statistic: Callable, *values: np.ndarray, strata: np.ndarray | No
     """A statistic of pairs, with an interval where there are two or more; fewer samples of very many pairs."""
     import jax
 
-    from jaxsim import resampling
+    from jaxsim.evaluate import significance
 
     found = {"value": float(statistic(*values))}
     if len(values[0]) > 1:
         samples = min(1_000, max(200, 50_000_000 // len(values[0])))
-        low, high = resampling.interval(statistic, *values, key=jax.random.key(0), strata=strata, num_samples=samples)
+        low, high = significance.interval(statistic, *values, key=jax.random.key(0), strata=strata, num_samples=samples)
         found |= {"low": low, "high": high}
     return found
 
 
 def _search(model: Model, queries: str, documents: str, qrels: Qrels) -> tuple[Run, Qrels]:
     """The model's run, and the judgements of the queries that are there."""
-    from jaxsim import checks, trec
+    from jaxsim import checks
+    from jaxsim.evaluate import trec
 
     wanted, texts = trec.read_texts(queries), trec.read_texts(documents)
     judged = {query: grades for query, grades in qrels.items() if query in wanted}
@@ -163,7 +166,7 @@ def _means(values: Mapping[str, np.ndarray], unit: str) -> dict[str, Any]:
     """Means of one value a query, with intervals where there are two values or more."""
     import jax
 
-    from jaxsim.significance import bootstrap_interval
+    from jaxsim.evaluate.significance import bootstrap_interval
 
     found: dict[str, Any] = {}
     for name, column in values.items():

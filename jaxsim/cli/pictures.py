@@ -44,10 +44,10 @@ def draw(model: Model, table: Table, folder: Path, examples: int | None) -> dict
     Returns:
       Path of each picture by its name.
     """
-    from jaxsim import report_model
+    from jaxsim.pictures import report
 
     with naming(folder), keeping(f"every file in {folder} is whole; the same command draws all of them"):
-        found = report_model.write(folder, model, table.pairs, table.labels, examples=examples or 20)
+        found = report.write(folder, model, table.pairs, table.labels, examples=examples or 20)
     if "training" not in found:
         say(f"{folder}: no training curve, this model keeps no history of its training (closed forms have none)")
     if "dimensions" not in found:

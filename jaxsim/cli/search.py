@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from jaxsim import io
 from jaxsim.cli import options
 from jaxsim.cli.output import keeping, naming, nothing_written, say, show, show_json
 from jaxsim.cli.program import app
 from jaxsim.cli.use import load, rounded, texts_of
 
 if TYPE_CHECKING:
-    from jaxsim.index import Index
     from jaxsim.model import Model
+    from jaxsim.model.index import Index
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
@@ -50,9 +51,10 @@ def search(
     An index gives the same results in less time: it holds vectors, words and texts of the documents, so it serves every
     --terms, and needs their file no more. It belongs to one model, and is refused with another.
     """
-    from jaxsim import checks, retrieval
-    from jaxsim import index as room
+    from jaxsim import checks
     from jaxsim.data import streams
+    from jaxsim.evaluate import retrieval
+    from jaxsim.model import index as room
 
     checks.expect((query is None) != (queries is None), "--query, --queries", "one of them",
                   "neither" if query is None else "both")
@@ -87,14 +89,15 @@ def search(
 
 def _kept(folder: Path, place: Path, documents: str | None, column: str | None, terms: float) -> tuple[Model, Index]:
     """The model, and an index of it: read, or made of the documents if there is none or it is of others."""
-    from jaxsim import checks, index, io
+    from jaxsim import checks
+    from jaxsim.model import folders, index
 
     with naming(folder):
         there = (folder / index.MARKER).is_file()
         if documents is not None and not there:
             io.check_place(folder, marker=index.MARKER, argument="--index", what="index")
         told = index.described(folder) if there or documents is None else None
-    digest = io.digest(place)
+    digest = folders.digest(place)
     other = told is not None and told["model"] != digest
     checks.expect(not other or documents is not None, "--model", f"the model that {folder} was made with",
                   f"another, or it was trained anew ({place}); with --documents the index is made anew")  # fmt: skip

@@ -14,6 +14,7 @@ from typing import Annotated
 
 import typer
 
+from jaxsim import io
 from jaxsim.cli import options, train_options, train_tuning
 from jaxsim.cli.output import explain, naming, nothing_written, say, show_json, show_result
 from jaxsim.cli.program import app
@@ -93,7 +94,8 @@ def train(
     Without --left and --right, tables give columns 1 and 2, or those of a known pair of names in the first line, such
     as query and document or question and answer; JSON Lines and Parquet give a known pair of keys.
     """
-    from jaxsim import checks, io, text, training
+    from jaxsim import checks, text
+    from jaxsim.train import training
 
     train_options.expect_used(context, method)
     options.one_stdin(pairs=pairs, dev=dev)
@@ -207,11 +209,11 @@ def _empty(folder: Path) -> None:
 
 def _begin(folder: Path, resume: bool, settings) -> None:
     """Empties a folder of checkpoints unless training is to go on."""
-    from jaxsim import training_parts
     from jaxsim.checks import expect
+    from jaxsim.train import settings
 
     if resume:
-        choice, kept = training_parts.choice_of(settings), training_parts.kept_choice(folder)
+        choice, kept = settings.choice_of(settings), settings.kept_choice(folder)
         expect(kept in (None, choice), str(folder), f"a checkpoint of {_chosen(choice)}",
                       f"one of {_chosen(kept or {})} (without --resume it is deleted)")
         say(f"{folder}: {'going on from it' if _begun(folder) else 'nothing there to go on from, starting anew'}")
@@ -223,9 +225,9 @@ def _begin(folder: Path, resume: bool, settings) -> None:
 
 def _begun(folder: Path) -> bool:
     """Whether anything is kept in a folder of checkpoints: iterations, a start, or settings that were chosen."""
-    from jaxsim import training_parts
+    from jaxsim.train import settings
 
-    return training_parts.kept_choice(folder) is not None or training_parts.kept_start(folder) or (
+    return settings.kept_choice(folder) is not None or settings.kept_start(folder) or (
         train_tuning.kept(folder))
 
 

@@ -30,7 +30,8 @@ def names(context: typer.Context, share: float | None) -> list[str]:
     Raises:
       ValueError: where none is left, or no pairs are held out.
     """
-    from jaxsim import checks, tuning
+    from jaxsim import checks
+    from jaxsim.train import tuning
 
     checks.expect(share != 0, "--dev", "pairs to choose settings by, with --tune", "0")
     found = [name for name in tuning.CHOICES if not train_options.given(context, name)
@@ -55,7 +56,8 @@ def chosen(checkpoint: Path | None, pairs, settings, dev, names: list[str]) -> t
     Raises:
       ValueError: where a choice is kept that was made for something else; or as `tuning.tune`.
     """
-    from jaxsim import checks, tuning
+    from jaxsim import checks
+    from jaxsim.train import tuning
 
     asked = {name: getattr(settings, name) for name in _ASKED}
     asked |= {"names": names, "pairs": pairs.sha256, "dev": getattr(dev, "sha256", dev)}

@@ -201,7 +201,7 @@ def export(
     json: options.JsonOption = False,
 ) -> None:
     """Write a model for another tool."""
-    from jaxsim import export as program
+    from jaxsim.model import export as program
 
     trained = load(model)
     with naming(out), keeping(nothing_written(out)):

@@ -1,57 +1,22 @@
-"""Corpora: one loader a corpus, of pairs, labelled or linked documents, with counts and checksums; splits by group.
+"""Corpora: pairs, labelled and linked documents, one loader a corpus, and splits by group.
 
 Docstrings of installed packages need no download. The other corpora are looked for in the folder that the environment
 variable ``JAXSIM_DATA`` (or the argument ``root=``) names; `catalogue` says what they are and where they come from, and
 `fetching` downloads what has an address.
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from jaxsim.data import (
-    cacm,
-    catalogue,
-    doc_pairs,
-    docstrings,
-    europarl,
-    fetching,
-    httpd_html,
-    jsonl,
-    judged,
-    links,
-    mdn,
-    mdn_links,
-    nfcorpus,
-    pairs,
-    reuters21578,
-    splits,
-    wikispeedia,
-    word_frequency,
-)
-from jaxsim.data.files import MissingCorpus, root
-from jaxsim.data.pairs import Pairs, concatenate, tokenize
-
-__all__ = [
-    "MissingCorpus",
-    "Pairs",
-    "cacm",
-    "catalogue",
-    "concatenate",
-    "doc_pairs",
-    "docstrings",
-    "europarl",
-    "fetching",
-    "httpd_html",
-    "jsonl",
-    "judged",
-    "links",
-    "mdn",
-    "mdn_links",
-    "nfcorpus",
-    "pairs",
-    "reuters21578",
-    "root",
-    "splits",
-    "tokenize",
-    "wikispeedia",
-    "word_frequency",
-]
+_CORPORA = ["cacm", "doc_pairs", "docstrings", "europarl", "httpd_html", "judged", "mdn", "mdn_links", "nfcorpus",
+            "release", "reuters21578", "wikispeedia", "word_frequency"]
+_MODULES = ["catalogue", "corpora", "fetching", "files", "labelled_pairs", "links", "pairs", "splits", "streams",
+            "tables"]
+__all__ = ["MissingCorpus", "Pairs", "cacm", "catalogue", "concatenate", "corpora", "doc_pairs", "docstrings",
+           "europarl", "fetching", "files", "httpd_html", "judged", "labelled_pairs", "links", "mdn", "mdn_links",
+           "nfcorpus", "pairs", "release", "reuters21578", "root", "splits", "streams", "tables", "tokenize",
+           "wikispeedia", "word_frequency"]
+__getattr__, __dir__, _ = lazy_loader.attach(__name__, submodules=_MODULES, submod_attrs={
+    "files": ["MissingCorpus", "root"],
+    "pairs": ["Pairs", "concatenate", "tokenize"],
+    "corpora": _CORPORA,
+})

@@ -107,7 +107,7 @@ CORPORA = {
         Corpus(
             "europarl_release",
             "European Parliament proceedings 1996-2011, the whole source release (version 7, 21 languages, 1.5 GB)",
-            "www.statmt.org/europarl (Koehn 2005); `jaxsim.data.release.load_release` reads the archive as it is",
+            "www.statmt.org/europarl (Koehn 2005); `data.release.load_release` reads the archive as it is",
             "no known copyright restriction; to be acknowledged: European Parliament",
             {"europarl.tgz": None},
             {"europarl.tgz": "https://www.statmt.org/europarl/v7/europarl.tgz"},

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from jaxsim import checks
 from jaxsim.optim import Fit
-from jaxsim.terms import Terms
+from jaxsim.sparse import Terms
 
 
 def learnable(found: Fit, left: Terms, right: Terms, *, collapsed: Sequence[float]) -> Fit:

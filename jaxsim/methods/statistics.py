@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jaxsim import checks, terms
-from jaxsim.terms import Terms
+from jaxsim import checks, sparse
+from jaxsim.sparse import Terms
 
 
 def checked_views(views: Sequence[Terms], *, at_least: int = 2) -> tuple[Terms, ...]:
@@ -25,7 +25,7 @@ def checked_views(views: Sequence[Terms], *, at_least: int = 2) -> tuple[Terms, 
 
     Example:
       >>> import scipy.sparse
-      >>> view = terms.from_scipy(scipy.sparse.csr_matrix([[1.0]]))
+      >>> view = sparse.from_scipy(scipy.sparse.csr_matrix([[1.0]]))
       >>> len(checked_views((view, view)))
       2
     """
@@ -58,11 +58,11 @@ def counts_of(documents: Terms, argument: str):
 
     Example:
       >>> import scipy.sparse
-      >>> counts_of(terms.from_scipy(scipy.sparse.csr_matrix([[2.0]])), "counts").toarray().tolist()
+      >>> counts_of(sparse.from_scipy(scipy.sparse.csr_matrix([[2.0]])), "counts").toarray().tolist()
       [[2.0]]
     """
     checks.kind(documents, argument, Terms)
-    matrix = terms.to_scipy(documents)
+    matrix = sparse.to_scipy(documents)
     if matrix.nnz and matrix.data.min() < 0:
         raise ValueError(f"{argument}: expected counts of at least 0, got {matrix.data.min()}")
     return matrix

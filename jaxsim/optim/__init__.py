@@ -1,4 +1,4 @@
-"""Optimisation: the only room that imports jaxopt and optax.
+"""Optimisation: the only package that imports jaxopt and optax.
 
 `minimize_lbfgs` runs jaxopt's L-BFGS on a whole collection, `minimize_sgd` any optax transformation over minibatches,
 `minimize_rows` plain SGD an example at a time on the few rows of large tables that it needs.
@@ -6,9 +6,11 @@ All report progress, stop early on a validation score, return the best parameter
 for bit.
 """
 
+from jaxsim.optim import checkpoints, epochs, history, lbfgs, monitor, rows, sgd
 from jaxsim.optim.lbfgs import minimize_lbfgs
 from jaxsim.optim.monitor import Fit, closed_form
 from jaxsim.optim.rows import minimize_rows
 from jaxsim.optim.sgd import adam, minimize_sgd
 
-__all__ = ["Fit", "adam", "closed_form", "minimize_lbfgs", "minimize_rows", "minimize_sgd"]
+__all__ = ["Fit", "adam", "checkpoints", "closed_form", "epochs", "history", "lbfgs", "minimize_lbfgs",
+           "minimize_rows", "minimize_sgd", "monitor", "rows", "sgd"]

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim import checkpoints
+from jaxsim.optim import checkpoints
 from jaxsim.optim.monitor import Fit, Monitor, expect_finite
 
 

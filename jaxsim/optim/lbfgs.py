@@ -18,9 +18,11 @@ import jax.numpy as jnp
 from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from jaxsim import checkpoints, checks, gathering
+from jaxsim import checks
+from jaxsim.optim import checkpoints
 from jaxsim.optim.monitor import Fit, Monitor, dot, expect_finite, mark_of
-from jaxsim.precision import EVALUATION
+from jaxsim.parallel import gathering
+from jaxsim.sparse.precision import EVALUATION
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)

@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from tqdm import tqdm
 
-from jaxsim import checkpoints, checks
+from jaxsim import checks
+from jaxsim.optim import checkpoints
 
 
 class Fit(NamedTuple):

@@ -1,0 +1,123 @@
+"""The figures of `report` that are drawn from the curves and histories of a table's records."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from typing import Any
+
+from experiments.kit import report_tables
+from jaxsim.pictures import figures
+
+_SCORES = {"mrr": "MRR", "ndcg@10": "nDCG@10"}
+_METRICS = {"mrr": "MRR", "map": "MAP", "auc": "AUC"}
+_SIZES = {"k": ("", "dimension", "dimension k"), "pairs": ("-pairs", "training pairs", "training pairs of pairs"),
+          "links": ("-links", "training links", "training links")}  # fmt: skip
+"""What a curve may go along: suffix of the figure's file, name, label of the axis."""
+
+Figures = dict[str, tuple[str, bytes | None]]
+
+
+def against_sizes(title: str, rows: Mapping[str, dict[str, Any]], paper: str) -> Figures:
+    """A score by dimension or by the number of training examples, of the rows whose curves tell both.
+
+    Args:
+      title: of the table.
+      rows: records by path.
+      paper: whose order of rows the legend follows.
+
+    Returns:
+      Suffix of the figure's file -> what it shows, and the SVG file (None where no record has such a curve). Points of
+      the test set are drawn where a row has any. The score is the first that any row's curve has of MRR, MAP and AUC.
+
+    Raises:
+      ValueError: for two points of one row at one size.
+
+    Example:
+      >>> figures = against_sizes("empty", {}, "none")
+      >>> figures["-links"]
+      ('Score against training links', None)
+    """
+    figures = {}
+    for size, (suffix, name, label) in _SIZES.items():
+        points = [point for record in rows.values() for point in record["curve"] if point.get(size)]
+        known = [metric for metric in _METRICS if any(point.get(metric) is not None for point in points)]
+        told = _METRICS[known[0]] if known else "Score"
+        figures[suffix] = f"{told} against {name}", _drawn(title, rows, paper, size, label, known[0]) if known else None
+    return figures
+
+
+def _drawn(title: str, rows: Mapping[str, dict[str, Any]], paper: str, size: str, label: str, metric: str
+           ) -> bytes | None:
+    series, splits = {}, set()
+    for path, record in report_tables.ordered(rows, paper):
+        points = [point for point in record["curve"] if point.get(size) and point.get(metric) is not None]
+        if any(point.get("split") == "test" for point in points):
+            points = [point for point in points if point.get("split") == "test"]
+        sizes = [point[size] for point in points]
+        if len(set(sizes)) < len(sizes):
+            raise ValueError(f"{path}: curve: expected one point a size with {metric}, got two at one {size}")
+        if len(points) > 1:
+            series[record["row"]] = sorted((point[size], point[metric]) for point in points)
+            splits |= {point.get("split", "dev") for point in points}
+    if not series:
+        return None
+    where = "" if len(splits) > 1 else f" ({'test' if 'test' in splits else 'development'} set)"
+    return figures.lines(series, title=title, xlabel=label, ylabel=f"{_METRICS[metric]}{where}")
+
+
+def training(title: str, rows: Mapping[str, dict[str, Any]], paper: str) -> bytes | None:
+    """Loss and dev score by iteration, of the rows whose records hold the history of their fit (the first seed's).
+
+    Args:
+      title: of the table.
+      rows: records by path.
+      paper: whose order of rows the legend follows.
+
+    Returns:
+      The SVG file, or None where no record has a history.
+
+    Example:
+      >>> training("empty", {}, "none") is None
+      True
+    """
+    kept = [record for _, record in report_tables.ordered(rows, paper) if "history" in record["fit"]]
+    what = "MRR" if all("mrr" in record["dev"] for record in kept) else "score"
+    histories = {record["row"]: record["fit"]["history"] for record in kept}
+    return figures.training(histories, title=title, score=f"{what} (development set)")
+
+
+def seconds(title: str, rows: Mapping[str, dict[str, Any]], paper: str) -> bytes | None:
+    """Best dev score so far by seconds of training; closed forms are one step, from when they are ready to the end.
+
+    The score is MRR, or nDCG@10 where no curve has that.
+
+    Args:
+      title: of the table.
+      rows: records by path.
+      paper: whose order of rows the legend follows.
+
+    Returns:
+      The SVG file, or None where no curve is over seconds.
+
+    Example:
+      >>> seconds("empty", {}, "none") is None
+      True
+    """
+    curves = {record["row"]: [point for point in record["curve"] if point.get("seconds") and "k" not in point]
+              for _, record in report_tables.ordered(rows, paper)}
+    every = [point for points in curves.values() for point in points]
+    score = next((name for name in _SCORES if any(point.get(name) is not None for point in every)), None)
+    if score is None:
+        return None
+    series = {}
+    for row, points in curves.items():
+        scored = [(point["seconds"], point[score]) for point in points if point.get(score) is not None]
+        if scored:
+            tops = itertools.accumulate((value for _, value in scored), max)
+            series[row] = [(at, top) for (at, _), top in zip(scored, tops, strict=True)]
+    last = max(points[-1][0] for points in series.values())
+    series = {name: [*points, *([(last, points[-1][1])] if points[-1][0] < last else [])]
+              for name, points in series.items()}  # fmt: skip
+    labels = "seconds of training, from raw texts", f"best {_SCORES[score]} so far (development set)"
+    return figures.panels([figures.Panel(series, *labels, xscale="log")], title=title)

@@ -1,0 +1,7 @@
+"""Loaders, one a corpus: files as distributed in, documents out, with counts and checksums verified."""
+
+import lazy_loader
+
+__all__ = ["cacm", "doc_pairs", "docstrings", "europarl", "httpd_html", "judged", "mdn", "mdn_links", "nfcorpus",
+           "release", "reuters21578", "wikispeedia", "word_frequency"]
+__getattr__, __dir__, _ = lazy_loader.attach(__name__, submodules=__all__)

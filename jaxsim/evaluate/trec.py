@@ -1,0 +1,213 @@
+"""Test collections as TREC has them: texts with identifiers, relevance judgements, runs, and the scores of a run."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from jaxsim import checks
+from jaxsim.data import streams
+from jaxsim.evaluate import metrics
+
+DEPTH = 1000
+"""Documents a query that a run keeps, as trec_eval's tracks do."""
+
+_INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
+
+Qrels = dict[str, dict[str, int]]
+Run = dict[str, list[tuple[str, float]]]
+
+
+def read_texts(source: str | os.PathLike) -> dict[str, str]:
+    r"""Texts with identifiers: JSON with ``id`` (or ``_id``) and ``text``, or lines ``id<TAB>text``.
+
+    Args:
+      source: a path, plain or compressed, or ``"-"``.
+
+    Returns:
+      Identifier -> text, in file order.
+
+    Raises:
+      OSError: if the file cannot be opened.
+      ValueError: for an empty file, a line without a tab, a missing key, or an identifier that occurs twice.
+
+    Example:
+      >>> import tempfile
+      >>> with tempfile.NamedTemporaryFile("w", suffix=".tsv") as file:
+      ...     _ = file.write("d1\tone\nd2\ttwo\n")
+      ...     file.flush()
+      ...     read_texts(file.name)
+      {'d1': 'one', 'd2': 'two'}
+    """
+    place = streams.name(source)
+    json_lines, rows = streams.sniffed(source)
+    found: dict[str, str] = {}
+    for where, key, text in _objects(rows, place) if json_lines else _tabbed(rows, place):
+        checks.expect(key not in found, where, "an identifier not used before", repr(key))
+        found[key] = text
+    checks.expect(len(found) > 0, place, "texts with identifiers", "an empty file")
+    return found
+
+
+def _objects(rows: Iterable[str], place: str) -> Iterator[tuple[str, str, str]]:
+    for _, where, record in streams.objects(rows, place):
+        key = "_id" if "id" not in record and "_id" in record else "id"
+        yield where, streams.string(record, key, where), streams.string(record, "text", where)
+
+
+def _tabbed(rows: Iterable[str], place: str) -> Iterator[tuple[str, str, str]]:
+    for number, line in enumerate(rows, start=1):
+        if line.strip(" \r\n"):
+            key, tab, text = line.rstrip("\r\n").partition("\t")
+            where = f"{place}, line {number}"
+            checks.expect(bool(tab), where, "an identifier, a tab and a text", "no tab")
+            yield where, key, text
+
+
+def _fields(source: str | os.PathLike, layout: str) -> Iterator[tuple[str, list[str]]]:
+    """Place and fields of every line that is not blank."""
+    for number, line in enumerate(streams.lines(source), start=1):
+        fields = line.split()
+        if fields:
+            where = f"{streams.name(source)}, line {number}"
+            whole = len(fields) == len(layout.split())
+            checks.expect(whole, where, f"{layout!r}", checks.counted(len(fields), "field"))
+            yield where, fields
+
+
+def read_qrels(source: str | os.PathLike) -> Qrels:
+    """Relevance judgements, lines ``query 0 document grade``.
+
+    Args:
+      source: a path, plain or compressed, or ``"-"``.
+
+    Returns:
+      Query -> document -> grade; above 0 is relevant.
+
+    Raises:
+      OSError: if the file cannot be opened.
+      ValueError: for an empty file, another layout, a grade that is no whole number, or two grades of one document.
+    """
+    found: Qrels = {}
+    for where, (query, _, document, grade) in _fields(source, "query 0 document grade"):
+        whole = re.fullmatch(r"[+-]?[0-9]+", grade) is not None
+        checks.expect(whole, where, "a whole number as grade", repr(grade))
+        judged = found.setdefault(query, {})
+        same = judged.get(document, int(grade)) == int(grade)
+        checks.expect(same, where, f"one grade of {document!r} for {query!r}", f"{judged.get(document)} and {grade}")
+        judged[document] = int(grade)
+    checks.expect(bool(found), streams.name(source), "lines 'query 0 document grade'", "an empty file")
+    return found
+
+
+def read_run(source: str | os.PathLike) -> Run:
+    """A run, lines ``query Q0 document rank score name``.
+
+    Args:
+      source: a path, plain or compressed, or ``"-"``.
+
+    Returns:
+      Query -> documents with their scores, as `ranked`; the ranks in the file are not looked at, as in trec_eval.
+
+    Raises:
+      OSError: if the file cannot be opened.
+      ValueError: for an empty file, another layout, a score that is no number, or a document given twice.
+    """
+    rows: dict[str, dict[str, float]] = {}
+    for where, (query, _, document, _, score, _) in _fields(source, "query Q0 document rank score name"):
+        value = float(score) if _INFINITE.fullmatch(score) else checks.decimal(score)
+        checks.expect(not math.isnan(value), where, "a number as score", repr(score))
+        documents = rows.setdefault(query, {})
+        checks.expect(document not in documents, where, f"every document once for {query!r}", f"{document!r} again")
+        documents[document] = value
+    checks.expect(bool(rows), streams.name(source), "lines 'query Q0 document rank score name'", "an empty file")
+    return {query: ranked(documents) for query, documents in rows.items()}
+
+
+def ranked(documents: Mapping[str, float]) -> list[tuple[str, float]]:
+    """Documents by falling score, equal ones by falling identifier: the order of trec_eval.
+
+    Args:
+      documents: identifier -> score.
+
+    Returns:
+      The pairs in order.
+
+    Example:
+      >>> ranked({"a": 1.0, "b": 1.0, "c": 2.0})
+      [('c', 2.0), ('b', 1.0), ('a', 1.0)]
+    """
+    return sorted(documents.items(), key=lambda item: item[::-1], reverse=True)
+
+
+def run_lines(run: Mapping[str, Sequence[tuple[str, float]]], *, name: str = "jaxsim") -> Iterator[str]:
+    r"""A run as lines of a file.
+
+    Args:
+      run: query -> documents with their scores, the best first.
+      name: of the system.
+
+    Yields:
+      ``query Q0 document rank score name`` and a line feed.
+
+    Raises:
+      ValueError: for an identifier with blanks in it, which the format cannot hold.
+
+    Example:
+      >>> list(run_lines({"q": [("d", 0.5)]}))
+      ['q Q0 d 1 0.5 jaxsim\n']
+    """
+    for query, documents in run.items():
+        for rank, (document, score) in enumerate(documents, start=1):
+            for key in (query, document):
+                checks.expect(len(key.split()) == 1 and key == key.strip(), "run", "identifiers without blanks",
+                              repr(key))
+            yield f"{query} Q0 {document} {rank} {score:.9g} {name}\n"
+
+
+def scores(run: Mapping[str, Sequence[tuple[str, float]]], qrels: Mapping[str, Mapping[str, int]], *, k: int = 10):
+    """Scores of a run, one value a query that has a relevant document; a query that the run lacks scores 0.
+
+    Args:
+      run: query -> documents with their scores, the best first.
+      qrels: query -> document -> grade.
+      k: documents that precision and NDCG look at.
+
+    Returns:
+      ``map``, ``mrr``, ``p@k`` and ``ndcg@k`` (linear gain), each ``[num_queries]`` float64, as trec_eval counts them:
+      relevant documents that the run does not hold count as never found.
+
+    Raises:
+      ValueError: if no query has a relevant document.
+
+    Example:
+      >>> found = scores({"q": [("a", 2.0), ("b", 1.0)]}, {"q": {"b": 1, "c": 1}}, k=2)
+      >>> {name: round(float(values[0]), 4) for name, values in found.items()}
+      {'map': 0.25, 'mrr': 0.5, 'p@2': 0.5, 'ndcg@2': 0.3869}
+    """
+    checks.positive_int(k, "k")
+    judged = {query: grades for query, grades in qrels.items() if any(grade > 0 for grade in grades.values())}
+    checks.expect(bool(judged), "qrels", "a query with a relevant document", "none")
+    rows = [_scores([name for name, _ in run.get(query, ())], grades, k) for query, grades in judged.items()]
+    return {name: np.array(column) for name, column in
+            zip(("map", "mrr", f"p@{k}", f"ndcg@{k}"), zip(*rows, strict=True), strict=True)}  # fmt: skip
+
+
+def _scores(documents: Sequence[str], grades: Mapping[str, int], k: int) -> tuple[float, float, float, float]:
+    listed = set(documents)
+    found = [max(grades.get(name, 0), 0) for name in documents] + [0] * k
+    missed = [grade for name, grade in grades.items() if grade > 0 and name not in listed]
+    labels = np.array([*found, *missed], np.float64)  # what was missed stands too deep to count, but in the ideal
+    order = -np.arange(labels.size, dtype=np.float64)
+    hits = np.array(found) > 0
+    precision = float(metrics.average_precision(order[: hits.size], hits))
+    return (
+        precision * float(hits.sum()) / float(hits.sum() + len(missed)),
+        1.0 / (1 + int(np.argmax(hits))) if hits.any() else 0.0,
+        float(metrics.precision_at(order, labels > 0, k=k)),
+        float(metrics.ndcg(order, labels, k=k)),
+    )

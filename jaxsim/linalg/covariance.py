@@ -1,0 +1,241 @@
+"""Covariances of sparse documents as operators: products and solves without a centred or a dense document.
+
+A covariance ``C = Fᵀ F`` of ``n`` documents over ``V`` terms has rank ``n`` at most. `Ridge` solves with ``C + γ I``
+by one Cholesky factor of the smaller of a ``V x V`` and an ``n x n`` matrix; the latter by the identity of Woodbury,
+``(γ I + Fᵀ F)⁻¹ = (I - Fᵀ (γ I + F Fᵀ)⁻¹ F) / γ``. Where both are too large to be factorised, it solves by conjugate
+gradients, which need products alone.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim import checks, sparse
+from jaxsim.linalg import eigen
+from jaxsim.sparse import Terms
+from jaxsim.sparse.precision import EVALUATION
+
+
+# Jitted, because every operation outside jit is a program to compile of its own.
+@jax.jit
+def _down(documents: Terms, mean, scale, x):
+    return scale * (sparse.project(documents, x) - mean.T @ x)
+
+
+@jax.jit
+def _up(documents: Terms, mean, scale, y):
+    total = jnp.sum(y, axis=0, keepdims=True)
+    return scale * (sparse.project_transpose(documents, y) - mean * total)
+
+
+ROUGH = 1e-4
+"""Tolerance of an iterated solve that only spans a space, in which exact operators are then looked at."""
+
+_LARGEST = 24_000  # rows of a factor, 2.3 GB in float32
+_STEPS = 1_000  # of conjugate gradients, at most
+_BLOCK = 1024
+_DENSE = 5  # a row with more than one slot in so many is multiplied as a dense one
+
+
+def gram(documents: Terms) -> jax.Array:
+    """The dense matrix ``Fᵀ F``: products of sparse rows with themselves, long rows as dense ones.
+
+    Args:
+      documents: `Terms`, ``[num_docs, num_terms]``.
+
+    Returns:
+      ``[num_terms, num_terms]``, symmetric; 4 bytes an entry in float32 (1.6 GB at 20,000 terms).
+
+    Example:
+      >>> import scipy.sparse
+      >>> gram(sparse.from_scipy(scipy.sparse.csr_matrix([[1.0, 2.0]]))).tolist()
+      [[1.0, 2.0], [2.0, 4.0]]
+    """
+    rows = sparse.to_scipy(documents)
+    long = _DENSE * np.diff(rows.indptr.astype(np.int64)) > documents.num_terms
+    short, dense = rows[~long], rows[long]
+    across = short.T.tocsr()
+    total = np.empty((documents.num_terms, documents.num_terms), rows.dtype)
+    for start in range(0, documents.num_terms, _BLOCK):
+        (across[start : start + _BLOCK] @ short).toarray(out=total[start : start + _BLOCK])
+    total = jnp.asarray(total)
+    for start in range(0, dense.shape[0], _BLOCK):
+        total = _with_squares(total, jnp.asarray(dense[start : start + _BLOCK].toarray()))
+    return total
+
+
+@functools.partial(jax.jit, donate_argnums=0)
+def _with_squares(total, block):
+    return total + jnp.matmul(block.T, block, precision=EVALUATION)
+
+
+class Factor:
+    """Rows ``F = s (D - 1 μᵀ)`` of which a covariance is made.
+
+    Attributes:
+      num_docs: ``n``.
+      num_terms: ``V``.
+
+    Example:
+      >>> import scipy.sparse
+      >>> documents = sparse.from_scipy(scipy.sparse.csr_matrix([[1.0], [3.0]]))
+      >>> Factor(documents, centred=True, scale=1.0).covariance(jnp.ones((1, 1))).tolist()
+      [[2.0]]
+    """
+
+    def __init__(self, documents: Terms, *, centred: bool, scale: float):
+        """Takes documents ``D`` of any weighting; ``μ`` is their mean if ``centred``, else 0."""
+        # A NumPy scalar would turn float32 into float64 where 64-bit types are on.
+        self.documents, self.scale = documents, float(scale)
+        self.num_docs, self.num_terms = documents.num_docs, documents.num_terms
+        self.mean = eigen.means(documents)[:, None] if centred else jnp.zeros((self.num_terms, 1))
+        self.mean = self.mean.astype(documents.values.dtype)
+
+    @property
+    def dual_is_cheaper(self) -> bool:
+        """Whether to factorise ``F Fᵀ`` and not ``Fᵀ F``."""
+        return self.num_docs < self.num_terms
+
+    def down(self, x: jax.Array) -> jax.Array:
+        """``F x``, ``[num_docs, b]``."""
+        return _down(self.documents, self.mean, self.scale, x)
+
+    def up(self, y: jax.Array) -> jax.Array:
+        """``Fᵀ y``, ``[num_terms, b]``."""
+        return _up(self.documents, self.mean, self.scale, y)
+
+    def covariance(self, x: jax.Array) -> jax.Array:
+        """``Fᵀ F x``, ``[num_terms, b]``."""
+        return self.up(self.down(x))
+
+    def diagonal(self) -> jax.Array:
+        """Diagonal of ``Fᵀ F``, ``[num_terms]``."""
+        rows = sparse.to_scipy(self.documents).astype(np.float64)
+        squares = np.asarray(rows.multiply(rows).sum(axis=0)).ravel()
+        squares -= self.num_docs * np.asarray(self.mean, np.float64)[:, 0] ** 2
+        return jnp.asarray(self.scale**2 * np.maximum(squares, 0), self.mean.dtype)
+
+    def primal(self) -> jax.Array:
+        """``Fᵀ F`` as a dense ``[num_terms, num_terms]`` matrix."""
+        return _centred(gram(self.documents), self.mean, self.num_docs, self.scale)
+
+    def dual(self) -> jax.Array:
+        """``F Fᵀ`` as a dense ``[num_docs, num_docs]`` matrix."""
+        across = sparse.from_scipy(sparse.to_scipy(self.documents).T.tocsr())
+        along = sparse.project(self.documents, self.mean)
+        return _centred_rows(gram(across), along, jnp.sum(self.mean**2), self.scale)
+
+
+class Ridge:
+    """``N = Fᵀ F + γ I`` with products and solves.
+
+    Attributes:
+      factor: ``F``.
+      ridge: ``γ``.
+      cholesky: lower Cholesky factor, or None if solves are iterated.
+
+    Example:
+      >>> import scipy.sparse
+      >>> documents = sparse.from_scipy(scipy.sparse.csr_matrix([[2.0, 0.0]]))
+      >>> ridge = Ridge(Factor(documents, centred=False, scale=1.0), 1.0, argument="ridge")
+      >>> ridge.solve(jnp.array([[5.0], [1.0]])).round(4).tolist()
+      [[1.0], [1.0]]
+    """
+
+    def __init__(self, factor: Factor, ridge: float, *, argument: str, tolerance: float | None = None):
+        """Factorises once, unless there are more than 24,000 both of documents and of terms.
+
+        Args:
+          factor: ``F``.
+          ridge: ``γ``, positive.
+          argument: the caller's name for ``γ``.
+          tolerance: largest residual of an iterated solve, relative to its right side; nearly the precision unless
+            given. A factor is always exact.
+
+        Raises:
+          ValueError: if ``γ`` is too small for the precision.
+        """
+        self.factor, self.ridge, self.argument = factor, float(ridge), argument
+        self.dual, self.cholesky = factor.dual_is_cheaper, None
+        if min(factor.num_docs, factor.num_terms) > _LARGEST:
+            dtype = factor.documents.values.dtype
+            self.tolerance = float(jnp.finfo(dtype).eps) ** 0.75 if tolerance is None else tolerance
+            self.diagonal = factor.diagonal()[:, None] + jnp.asarray(ridge, dtype)
+            return
+        matrix = factor.dual() if self.dual else factor.primal()
+        self.cholesky = eigen.cholesky(_add_diagonal(matrix, ridge), argument=argument)
+
+    def apply(self, x: jax.Array) -> jax.Array:
+        """``N x``, ``[num_terms, b]``."""
+        return self.factor.covariance(x) + self.ridge * x
+
+    def solve(self, x: jax.Array) -> jax.Array:
+        """``N⁻¹ x``, ``[num_terms, b]``.
+
+        Raises:
+          ValueError: if ``γ`` is too small for an iterated solve to end.
+        """
+        if self.cholesky is None:
+            found, left = _conjugate_gradients(self.factor.documents, self.factor.mean, self.factor.scale, self.ridge,
+                                               self.diagonal, x, self.tolerance, _STEPS)
+            checks.expect(bool(left <= self.tolerance), self.argument,
+                          f"a value with which {_STEPS:,} steps of conjugate gradients suffice", "one too small")
+            return found
+        if not self.dual:
+            return eigen.cholesky_solve(self.cholesky, x)
+        inner = eigen.cholesky_solve(self.cholesky, self.factor.down(x))
+        return (x - self.factor.up(inner)) / self.ridge
+
+
+@functools.partial(jax.jit, static_argnames="most")
+def _conjugate_gradients(documents: Terms, mean, scale, ridge, diagonal, right, tolerance, most: int):
+    """``(x, residual)`` for all columns at once, scaled by the diagonal; the largest residual left, of its column."""
+    lengths = jnp.linalg.norm(right, axis=0)
+
+    def quotient(a, b):
+        # 0 where a column has nothing left to do.
+        return jnp.where(b > 0, a / jnp.where(b > 0, b, 1), 0)[None, :]
+
+    def left(residual):
+        return jnp.max(quotient(jnp.linalg.norm(residual, axis=0), lengths))
+
+    def step(state):
+        count, x, residual, direction, size = state
+        image = _up(documents, mean, scale, _down(documents, mean, scale, direction)) + ridge * direction
+        length = quotient(size, jnp.sum(direction * image, axis=0))
+        x, residual = x + length * direction, residual - length * image
+        scaled = residual / diagonal
+        new = jnp.sum(residual * scaled, axis=0)
+        return count + 1, x, residual, scaled + quotient(new, size) * direction, new
+
+    def unfinished(state):
+        return (state[0] < most) & (left(state[2]) > tolerance)
+
+    scaled = right / diagonal
+    start = 0, jnp.zeros_like(right), right, scaled, jnp.sum(right * scaled, axis=0)
+    _, x, residual, _, _ = jax.lax.while_loop(unfinished, step, start)
+    return x, left(residual)
+
+
+@functools.partial(jax.jit, donate_argnums=0)
+def _centred(matrix, mean, num_docs, scale):
+    return scale**2 * (matrix - num_docs * (mean * mean.T))
+
+
+@functools.partial(jax.jit, donate_argnums=0)
+def _centred_rows(matrix, along, square, scale):
+    return scale**2 * (matrix - along - along.T + square)
+
+
+def _add_diagonal(matrix: jax.Array, value: float) -> jax.Array:
+    return _add(matrix, jnp.asarray(value, matrix.dtype))
+
+
+_add: Callable = jax.jit(
+    lambda matrix, value: matrix + value * jnp.eye(matrix.shape[0], dtype=matrix.dtype), donate_argnums=0
+)

@@ -1,0 +1,10 @@
+"""Loss functions: elementwise and unreduced, and the exact loss over all pairs of a collection.
+
+Elementwise losses return one value an element, so that callers reduce. `all_pairs_logistic` has too many terms to
+return; it goes over them in `tiles` and returns their mean.
+"""
+
+from jaxsim.losses import tiles
+from jaxsim.losses.pairwise import all_pairs_logistic, log, logistic_pairwise, margin_ranking, negatives, squared
+
+__all__ = ["all_pairs_logistic", "log", "logistic_pairwise", "margin_ranking", "negatives", "squared", "tiles"]

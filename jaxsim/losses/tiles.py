@@ -1,0 +1,212 @@
+"""Tiles of the all-pairs loss: some rows of the score matrix against some columns, without ever holding all scores.
+
+`losses.all_pairs_logistic` sweeps all rows over all columns on one device; `sharding.all_pairs_logistic` sweeps the
+rows of each device over the columns of all, which go round.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxsim import checks
+from jaxsim.sparse.precision import matmul
+
+# Up to this scale exp(4 * gamma) is finite in float32, which the form with one exponential needs.
+_SHORT_GAMMA = 20.0
+# Rows and columns at a time, chosen by measuring on two cores. Many rows, since the gradients of all columns are read
+# and written once for every block of them; few enough columns that the scores of a tile, over which several passes go,
+# are no large array. An accelerator wants large products.
+_CPU_TILE = 1024, 2048
+_ROWS = 256
+
+
+class Side(NamedTuple):
+    """Rows or columns of the score matrix.
+
+    Attributes:
+      vectors: ``[n, k]`` of length one (or zero).
+      own: ``[n]`` cosine of each with its mate.
+      ids: ``[n]`` int32 number of its pair; -1 for padding.
+      groups: ``[n, c]`` integers, or None: pairs that are equal in any column are not compared.
+    """
+
+    vectors: jax.Array
+    own: jax.Array
+    ids: jax.Array
+    groups: jax.Array | None
+
+
+class Swept(NamedTuple):
+    """Sums over the compared pairs, each over gamma where it is a gradient.
+
+    Attributes:
+      total: the loss.
+      d_rows: ``[n, k]`` gradient in the rows, but for their cosine with their own mates.
+      row_slopes: ``[n]`` gradient in ``own`` of the rows, its sign changed.
+      d_columns: ``[m, k]`` as ``d_rows``.
+      column_slopes: ``[m]`` as ``row_slopes``.
+    """
+
+    total: jax.Array
+    d_rows: jax.Array | None
+    row_slopes: jax.Array | None
+    d_columns: jax.Array | None
+    column_slopes: jax.Array | None
+
+
+def tile(block_size: int | tuple[int, int] | None, num_columns: int) -> tuple[int, int]:
+    """Rows and columns of the score matrix that are held at once.
+
+    Args:
+      block_size: rows, or rows and columns; None for what suits the default device.
+      num_columns: columns that there are.
+
+    Returns:
+      ``(rows, columns)``. Unless given, columns are all of them on an accelerator.
+
+    Raises:
+      ValueError: for sizes below 1.
+
+    Example:
+      >>> tile((256, 512), 10_000)
+      (256, 512)
+      >>> tile(7, 100) in ((7, 2048), (7, 100))
+      True
+    """
+    rows, columns = block_size if isinstance(block_size, tuple) else (block_size, None)
+    cpu = jax.default_backend() == "cpu"
+    rows = (_CPU_TILE[0] if cpu else _ROWS) if rows is None else rows
+    columns = (_CPU_TILE[1] if cpu else max(num_columns, 1)) if columns is None else columns
+    for size in (rows, columns):
+        checks.expect(size >= 1, "block_size", "at least 1", size)
+    return rows, columns
+
+
+def sweep(rows: Side, columns: Side, gamma, block_size: int | tuple[int, int] | None = None, *, with_grad: bool,
+          padded: bool = False, precision: str | None = None) -> Swept:
+    """Compares every row with every column of another pair, in both directions, a tile at a time.
+
+    Args:
+      rows: ``n`` rows.
+      columns: ``m`` columns.
+      gamma: scalar scale.
+      block_size: as for `tile`.
+      with_grad: whether to sum the gradients too.
+      padded: whether columns may be padding.
+      precision: of the matrix products, as for `precision.matmul`.
+
+    Returns:
+      `Swept`, without gradients unless asked for.
+
+    Example:
+      >>> eye = jnp.eye(2)
+      >>> side = Side(eye, jnp.ones(2), jnp.arange(2), None)
+      >>> round(float(sweep(side, side, 1.0, with_grad=False).total), 4)
+      1.253
+    """
+    sizes = tile(block_size, columns.vectors.shape[0])
+
+    def run(elementwise):
+        return lambda r, c, g: _sweep(r, c, g, sizes, elementwise, with_grad, padded, precision)
+
+    return jax.lax.cond(gamma <= _SHORT_GAMMA, run(_short), run(_careful), rows, columns, gamma)
+
+
+def finished(swept: Swept, left: jax.Array, right: jax.Array):
+    """The loss and its gradients in the vectors, once every row has met every column.
+
+    Args:
+      swept: the sums; ``d_rows`` and ``d_columns`` of the same pairs.
+      left: ``[n, k]`` row vectors.
+      right: ``[n, k]`` column vectors, their mates.
+
+    Returns:
+      ``total``, or ``(total, d_left, d_right)`` where there are gradients; these are to be multiplied by gamma.
+    """
+    if swept.d_rows is None:
+        return swept.total
+    # Every score of a pair with itself is compared with its whole row and its whole column.
+    d_own = -(swept.row_slopes + swept.column_slopes)[:, None]
+    return swept.total, swept.d_rows + d_own * right, swept.d_columns + d_own * left
+
+
+def _short(scores, own_row, own_column, gamma, keep):
+    # One exponential a score: x, y = exp(gamma (c_ij - c_ii)), exp(gamma (c_ij - c_jj)) share it.
+    shared = jnp.where(keep, jnp.exp(gamma * scores), 0)
+    x = shared * jnp.exp(-gamma * own_row)
+    y = shared * jnp.exp(-gamma * own_column)
+    return jnp.log1p(x + y + x * y), x / (1 + x), y / (1 + y)
+
+
+def _careful(scores, own_row, own_column, gamma, keep):
+    row, column = gamma * (scores - own_row), gamma * (scores - own_column)
+    loss = jnp.where(keep, jax.nn.softplus(row) + jax.nn.softplus(column), 0)
+    return loss, jnp.where(keep, jax.nn.sigmoid(row), 0), jnp.where(keep, jax.nn.sigmoid(column), 0)
+
+
+def _apart(some, groups):
+    """Which pairs differ in every column: of ``[n, c]`` and ``[m, c]`` group numbers, ``[n, m]``."""
+    each = (some[:, None, column] != groups[None, :, column] for column in range(groups.shape[1]))
+    return functools.reduce(jnp.logical_and, each)
+
+
+def _cut(side: Side, size: int) -> tuple[Side, int]:
+    """Blocks of about so many rows, ``[blocks, size, ...]``, and how many are padding, with ids of -1."""
+    n = side.ids.shape[0]
+    num_blocks = -(-n // size)
+    size = -(-n // max(num_blocks, 1))
+    pad = num_blocks * size - n
+
+    def blocks(array, fill=0):
+        if array is None:
+            return None
+        if pad:
+            widths = ((0, pad), *((0, 0),) * (array.ndim - 1))
+            array = jnp.pad(array, widths, constant_values=fill)
+        return array.reshape(num_blocks, size, *array.shape[1:])
+
+    return Side(blocks(side.vectors), blocks(side.own), blocks(side.ids, -1), blocks(side.groups)), pad
+
+
+def _sweep(rows: Side, columns: Side, gamma, sizes, elementwise, with_grad, padded, precision):
+    (n, k), m = rows.vectors.shape, columns.ids.shape[0]
+    (cut_rows, _), (cut_columns, pad) = _cut(rows, sizes[0]), _cut(columns, sizes[1])
+    padded = padded or pad > 0
+    zero = jnp.zeros((), rows.vectors.dtype)
+
+    def meet(carry, both, block):
+        """One tile: adds to the sums of its rows, and to those of its columns."""
+        total, d_block, row_slopes = carry
+        visited, sums = both
+        keep = block.ids[:, None] != visited.ids[None, :]
+        if rows.groups is not None:
+            keep = keep & _apart(block.groups, visited.groups)
+        keep = keep & (block.ids >= 0)[:, None]
+        if padded:
+            keep = keep & (visited.ids >= 0)[None, :]
+        scores = matmul(block.vectors, visited.vectors.T, precision)
+        loss, slope_row, slope_column = elementwise(scores, block.own[:, None], visited.own[None, :], gamma, keep)
+        total = total + jnp.sum(loss)
+        if not with_grad:
+            return (total, None, None), None
+        weight = slope_row + slope_column
+        carry = (total, d_block + matmul(weight, visited.vectors, precision), row_slopes + jnp.sum(slope_row, axis=1))
+        return carry, (sums[0] + matmul(weight.T, block.vectors, precision), sums[1] + jnp.sum(slope_column, axis=0))
+
+    def step(carry, block):
+        total, sums = carry
+        start = (total, jnp.zeros_like(block.vectors), jnp.zeros_like(block.own)) if with_grad else (total, None, None)
+        (total, *found), sums = jax.lax.scan(lambda c, x: meet(c, x, block), start, (cut_columns, sums))
+        return (total, sums), tuple(found)
+
+    start = (jnp.zeros_like(cut_columns.vectors), jnp.zeros_like(cut_columns.own)) if with_grad else None
+    (total, sums), found = jax.lax.scan(step, (zero, start), cut_rows)
+    if not with_grad:
+        return Swept(total, None, None, None, None)
+    (d_rows, row_slopes), (d_columns, column_slopes) = found, sums
+    return Swept(total, d_rows.reshape(-1, k)[:n], row_slopes.reshape(-1)[:n], d_columns.reshape(-1, k)[:m],
+                 column_slopes.reshape(-1)[:m])

@@ -1,0 +1,42 @@
+"""Latent semantic analysis: the truncated singular value decomposition of the document-term matrix (002 Eq. 1)."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+
+from jaxsim import checks, linalg
+from jaxsim.methods.projections.projection import Projection
+from jaxsim.optim import Fit, closed_form
+from jaxsim.sparse import Terms
+
+
+def fit(terms: Terms, *, k: int, singular_power: float = 0.0) -> Fit:
+    r"""Projects on the ``k`` leading right singular vectors, :math:`A = V_k \Sigma_k^p`.
+
+    Args:
+      terms: weighted documents, ``[num_docs, num_terms]``.
+      k: target dimension, at most ``min(num_docs, num_terms)``.
+      singular_power: ``p``; 0 keeps the documents' own lengths along each axis, -1 whitens them.
+
+    Returns:
+      `Fit` of `Projection`, dimensions in descending order of singular value, so that the first ``j`` are the fit at
+      ``k = j``. Columns beyond the numerical rank are 0.
+
+    Raises:
+      ValueError: if ``k`` is out of range.
+
+    Example:
+      >>> import scipy.sparse
+      >>> from jaxsim.sparse import from_scipy
+      >>> documents = from_scipy(scipy.sparse.csr_matrix([[2.0, 0.0], [0.0, 1.0]]))
+      >>> [abs(round(float(w), 4)) for w in fit(documents, k=1).params.weights[:, 0]]
+      [1.0, 0.0]
+
+    Relations: `pca` subtracts the mean; `cl_lsi` is this on summed comparable documents.
+    """
+    checks.kind(terms, "terms", Terms)
+    # The start of the Krylov iteration is fixed: the singular vectors do not depend on it.
+    values, right = linalg.truncated_svd(terms, k, key=jax.random.key(0))
+    scale = jnp.where(values > 0, jnp.where(values > 0, values, 1) ** singular_power, 0)
+    return closed_form(Projection(right * scale[None, :]))

@@ -1,0 +1,94 @@
+"""Oriented principal component analysis over two or more languages (002 §2.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import jax
+import numpy as np
+import scipy.sparse
+
+from jaxsim import checks, linalg, sparse
+from jaxsim.linalg import covariance, krylov
+from jaxsim.linalg.covariance import Factor, Ridge
+from jaxsim.linalg.row_space import RowSpace
+from jaxsim.methods import statistics
+from jaxsim.methods.projections.projection import Projection
+from jaxsim.optim import Fit, closed_form
+from jaxsim.sparse import Terms
+
+
+def _differences(views: Sequence[Terms]):
+    """Sparse rows ``E`` with ``EᵀE = Σ_m (D_m - D̄)ᵀ(D_m - D̄) / n``."""
+    matrices = [sparse.to_scipy(view).astype(np.float64) for view in views]
+    n = views[0].num_docs
+    if len(matrices) == 2:
+        # Both languages are equally far from their mean.
+        return (matrices[0] - matrices[1]) / np.sqrt(2.0 * n)
+    mean = sum(matrices[1:], start=matrices[0]) / len(matrices)
+    return scipy.sparse.vstack([matrix - mean for matrix in matrices]) / np.sqrt(n)
+
+
+@linalg.precise
+def fit(views: Sequence[Terms], *, k: int, noise: float = 0.1) -> Fit:
+    r"""Projects on the ``k`` leading solutions of :math:`S v = \lambda N v` (002 Eq. 7, 9-11).
+
+    .. math:: S = \sum_m D_m^\top D_m / n - \mu_m \mu_m^\top, \qquad
+              N = \sum_m (D_m - \bar D)^\top (D_m - \bar D) / n + \gamma I
+
+    Args:
+      views: two or more `Terms` of weighted documents, row i comparable in all of them, over shared vocabulary slots.
+      k: target dimension, at most ``num_terms``.
+      noise: ``γ``, positive, in squared units of the weights; 0.1 suits `log_tfidf` (002 §2.2).
+
+    Returns:
+      `Fit` of `Projection` with ``vᵀ N v = 1``, in descending order of ``λ``, so that the first ``j`` dimensions are
+      the fit at ``k = j``.
+
+    Raises:
+      ValueError: if the views do not agree, ``k`` is out of range, or ``noise`` is not positive.
+
+    Example:
+      >>> import scipy.sparse
+      >>> from jaxsim.sparse import from_scipy
+      >>> left = from_scipy(scipy.sparse.csr_matrix([[2.0, 1.0], [-2.0, -1.0]]))
+      >>> right = from_scipy(scipy.sparse.csr_matrix([[2.0, -1.0], [-2.0, 1.0]]))
+      >>> weights = fit((left, right), k=1, noise=0.5).params.weights[:, 0]
+      >>> [round(float(w), 4) for w in weights]
+      [1.4142, 0.0]
+
+    Few documents over many terms are solved inside their span (`row_space`), which changes no more than rounding.
+
+    Relations: `pca` is the same with ``N = I``; `dda` solves it in two stages where ``num_terms`` is too large;
+    `s2net` starts from it.
+    """
+    views = statistics.checked_views(views)
+    v = views[0].num_terms
+    checks.between(k, "k", v, "terms")
+    checks.expect(0 < noise < np.inf, "noise", "a positive number", noise)
+    space = RowSpace.of(views, k=k)
+    if space is None:
+        return closed_form(Projection(_solutions(views, Factor, v, k, noise)))
+    weights = space.combined(_solutions(space.picks, space.inside, space.size, k, noise))
+    # The orthonormal basis was rounded; what was found in it is made exact.
+    signal, spread = _covariances(space.picks, space.exact)
+    noises = spread.covariance(weights) + noise * (space.gram @ weights)
+    _, weights = krylov.ritz_generalised(weights, signal(weights), noises, k)
+    return closed_form(Projection(linalg.fix_signs(space.unfolded(weights))))
+
+
+def _covariances(views: Sequence[Terms], factor: Callable[..., Factor]) -> tuple[Callable, Factor]:
+    """Products with ``S``, and the factor of ``N`` without ``γ``."""
+    n, dtype = views[0].num_docs, views[0].values.dtype
+    spread = sparse.from_scipy(_differences(views).tocsr().astype(dtype))
+    centred = [factor(view, centred=True, scale=1 / np.sqrt(n)) for view in views]
+    return lambda x: sum(view.covariance(x) for view in centred), factor(spread, centred=False, scale=1.0)
+
+
+def _solutions(views: Sequence[Terms], factor: Callable[..., Factor], size: int, k: int, noise: float) -> jax.Array:
+    signal, spread = _covariances(views, factor)
+    ridge = Ridge(spread, noise, argument="noise", tolerance=covariance.ROUGH)
+    # The start of the Krylov iteration is fixed: the eigenvectors do not depend on it.
+    _, vectors = linalg.top_generalised(signal, ridge.apply, ridge.solve, size, k, key=jax.random.key(0),
+                                        dtype=views[0].values.dtype)  # fmt: skip
+    return vectors

@@ -1,0 +1,318 @@
+"""S2Net: a projection learned so that every document is nearer to its mate than to any other (000 §3).
+
+The mean over **all** ordered pairs i ≠ j and both directions of Eq. (2) is minimised by L-BFGS, exactly and without
+sampling. One matrix serves both sides, or each side has its own (000 §6); the outputs may pass through a sigmoid
+(the paper's suggestion) or tanh (ours).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import math
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim import checks, losses, optim, sparse
+from jaxsim.methods import collapse
+from jaxsim.methods.projections import Projection
+from jaxsim.methods.projections import encode as encode_projection
+from jaxsim.methods.s2net.groups import checked_groups
+from jaxsim.optim import Fit
+from jaxsim.parallel import sharding, term_shards
+from jaxsim.parallel.sharding import Shards
+from jaxsim.parallel.term_shards import TermShards
+from jaxsim.sparse import Terms
+from jaxsim.sparse.precision import checked
+
+Sides = Projection | tuple[Projection, Projection]
+
+
+@functools.partial(
+    jax.tree_util.register_dataclass,
+    data_fields=["left", "right", "gamma", "beta", "start", "groups"],
+    meta_fields=["activation", "block_size", "precision"],
+)
+@dataclasses.dataclass(frozen=True)
+class Data:
+    """Constants of `objective`.
+
+    Attributes:
+      left: `Terms` (or `Slices`, or `Shards` or `TermShards` over a mesh) of ``m`` documents.
+      right: their mates, row for row.
+      gamma: scalar, the scale of Eq. (2).
+      beta: scalar, weight of the distance from the start.
+      start: parameters at the start, ``A₀``.
+      activation: elementwise function of the outputs, or None.
+      block_size: as for `losses.all_pairs_logistic`.
+      groups: ``[m, c]`` integers: pairs that are equal in any column are no negatives of each other. None: all are.
+      precision: of the matrix products of the loss, as for `precision.matmul`, or None.
+    """
+
+    left: Terms | Shards | TermShards
+    right: Terms | Shards | TermShards
+    gamma: jax.Array
+    beta: jax.Array
+    start: Sides
+    activation: Callable | None = None
+    block_size: int | tuple[int, int] | None = None
+    groups: jax.Array | None = None
+    precision: str | None = None
+
+
+def sides(params: Sides) -> tuple[Projection, Projection]:
+    """The projections of the left and of the right documents.
+
+    Args:
+      params: one `Projection`, or a pair.
+
+    Returns:
+      ``(left, right)``.
+
+    Example:
+      >>> a = Projection(jnp.ones((2, 1)))
+      >>> sides(a) == (a, a)
+      True
+    """
+    return (params, params) if isinstance(params, Projection) else tuple(params)
+
+
+def distance_penalty(params, start) -> jax.Array:
+    r"""``½‖A - A₀‖²``, 000 §3.2, summed over all that is learned.
+
+    Args:
+      params: current parameters, any pytree of arrays.
+      start: parameters at the start, the same structure.
+
+    Returns:
+      Scalar.
+
+    Example:
+      >>> float(distance_penalty(Projection(jnp.ones((2, 1))), Projection(jnp.zeros((2, 1)))))
+      1.0
+    """
+    apart = jax.tree.map(lambda a, b: jnp.sum((a - b) ** 2), params, start)
+    return 0.5 * sum(jax.tree.leaves(apart))
+
+
+def objective(params: Sides, data: Data) -> jax.Array:
+    r"""Mean of Eq. (2) over all negatives of both directions, plus ``β/2 ‖A - A₀‖²``.
+
+    Args:
+      params: `Projection`, or a pair of them.
+      data: the constants.
+
+    Returns:
+      Scalar, in nats; log 2 (plus the penalty) for a collapsed model.
+    """
+    first, second = sides(params)
+    if isinstance(data.left, Shards | TermShards):
+        project = (sharding if isinstance(data.left, Shards) else term_shards).project
+        left, right = project(data.left, first.weights), project(data.right, second.weights)
+        if data.activation is not None:
+            left, right = data.activation(left), data.activation(right)
+        loss = sharding.all_pairs_logistic(left, right, data.left, gamma=data.gamma, block_size=data.block_size,
+                                           precision=data.precision)
+    else:
+        left = encode_projection(first, data.left, activation=data.activation).dense
+        right = encode_projection(second, data.right, activation=data.activation).dense
+        loss = losses.all_pairs_logistic(left, right, gamma=data.gamma, groups=data.groups, block_size=data.block_size,
+                                         precision=data.precision)
+    return loss + data.beta * distance_penalty(params, data.start)
+
+
+def random_init(num_terms: int, k: int, *, key: jax.Array) -> Projection:
+    """A random start: independent normal entries of variance ``1 / k``, so that projection roughly keeps lengths.
+
+    Args:
+      num_terms: size of the vocabulary.
+      k: target dimension.
+      key: PRNG key.
+
+    Returns:
+      `Projection` with weights ``[num_terms, k]``.
+
+    Example:
+      >>> random_init(3, 2, key=jax.random.key(0)).weights.shape
+      (3, 2)
+    """
+    return Projection(jax.random.normal(key, (num_terms, k)) / jnp.sqrt(float(k)))
+
+
+def checked_start(init, left: Terms, right: Terms, *, activation: Callable | None) -> Sides:
+    """Checks a start against the documents and gives it their floating type.
+
+    Args:
+      init: `Projection` or a pair of them, or arrays in their place.
+      left: left documents.
+      right: right documents.
+      activation: elementwise function of the outputs, or None. A nonlinear one sees outputs of root mean square 1.
+
+    Returns:
+      The start as `Projection` or a pair.
+
+    Raises:
+      ValueError: for shapes that do not fit, values that are not finite, a start that is zero everywhere, or (with
+        ``activation``) outputs that overflow.
+    """
+    checks.expect(not isinstance(init, Fit), "init", "parameters (fit.params)", "a Fit")
+    checks.expect(init is not None and not isinstance(init, str), "init", "a projection or a pair of them", init)
+    checks.expect(activation is None or callable(activation), "activation", "a function, or None", activation)
+    if not isinstance(init, Projection):
+        init = tuple(x if isinstance(x, Projection) else Projection(jnp.asarray(x)) for x in init) if isinstance(
+            init, tuple | list) else Projection(jnp.asarray(init))
+    init = jax.tree.map(lambda weights: jnp.asarray(weights, left.values.dtype), init)
+    both = sides(init)
+    checks.expect(len(both) == 2, "init", "one projection or a pair", len(both))
+    for name, one, documents in zip(("left", "right"), both, (left, right), strict=True):
+        shape = one.weights.shape
+        checks.expect(len(shape) == 2 and shape[0] == documents.num_terms, f"init ({name})",
+                      f"weights of shape ({documents.num_terms}, k)", shape)
+        checks.expect(bool(jnp.isfinite(one.weights).all()), f"init ({name})", "finite weights", "NaN or infinity")
+        checks.expect(bool(jnp.any(one.weights != 0)), f"init ({name})", "a start that is not zero everywhere", "zeros")
+    checks.expect(both[0].weights.shape[1] == both[1].weights.shape[1], "init (right)",
+                  f"{both[0].weights.shape[1]} dimensions (as left)", both[1].weights.shape[1])
+    if activation is None:
+        return init
+    # Divided by the largest weight and the largest output first: neither may overflow, nor their squares vanish.
+    largest = max(jnp.max(jnp.abs(weights)) for weights in jax.tree.leaves(init))
+    small = jax.tree.map(lambda weights: weights / largest, init)
+    outputs = [sparse.project(d, p.weights) for d, p in zip((left, right), sides(small), strict=True)]
+    peak = max(jnp.max(jnp.abs(output)) for output in outputs)
+    checks.expect(bool(jnp.isfinite(peak)), "left, right", "documents whose outputs are finite", float(peak))
+    if peak == 0:
+        return init
+    scale = jnp.sqrt(sum(jnp.mean((output / peak) ** 2) for output in outputs) / 2)
+    return jax.tree.map(lambda weights: weights / peak / scale, small)
+
+
+def start_norm(start: Sides) -> float:
+    """``‖A₀‖`` over all matrices, which makes a gradient's norm free of scale.
+
+    Args:
+      start: parameters at the start.
+
+    Returns:
+      The Euclidean norm, positive.
+
+    Example:
+      >>> start_norm(Projection(jnp.ones((4, 1))))
+      2.0
+    """
+    return float(jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(start))))
+
+
+def fit(
+    left: Terms,
+    right: Terms,
+    *,
+    init,
+    gamma: float = 10.0,
+    groups=None,
+    beta: float = 0.0,
+    max_iter: int = 100,
+    tol: float = 1e-5,
+    first_step: float = 0.02,
+    history_size: int = 10,
+    activation: Callable | None = None,
+    validate: Callable | None = None,
+    patience: int | None = None,
+    block_size: int | tuple[int, int] | None = None,
+    checkpoint=None,
+    checkpoint_every: int = 10,
+    progress: bool = False,
+    mesh=None,
+    shard_terms: bool = False,
+    precision: str | None = None,
+) -> Fit:
+    """Learns the projection from mates, using all m (m - 1) negatives in both directions.
+
+    Where near-duplicates stand among the documents, telling each from its twins is nearly impossible and soon most of
+    the loss; ``groups`` takes twins out of each other's negatives.
+
+    Args:
+      left: weighted documents, ``[m, num_terms]``.
+      right: their mates: row i belongs to row i.
+      init: start ``A₀``, a `Projection` (from `opca`, `cl_lsi`, `pca`, `random_init`) or a pair of them for two
+        matrices.
+      gamma: scale of Eq. (2); 10 in the paper.
+      groups: ``[m]`` integers, or None. Pairs of one group (near-duplicates, say, as numbered by
+        `data.splits.group_near_duplicates`) are no negatives of each other. With ``[m, c]``, pairs that are equal in
+        any column are none. The paper has no groups.
+      beta: weight of ``½‖A - A₀‖²``; 0 (early stopping alone) in the paper's experiments.
+      max_iter: largest number of L-BFGS iterations.
+      tol: stop when ``‖∇‖ ‖A₀‖``, which no scale of ``A`` changes, is at most this.
+      first_step: length of the first trial step relative to ``‖A₀‖``. The cosine ignores the scale of ``A`` but the
+        negative gradient does not, so the plain first step would depend on it.
+      history_size: L-BFGS pairs.
+      activation: elementwise function of the outputs (``jax.nn.sigmoid``, ``jnp.tanh``); none in the paper. The start
+        is then scaled to outputs of root mean square 1, and `models.projection.encode` needs the same ``activation``.
+      validate: function of params giving a score, higher is better; the best parameters are returned.
+      patience: iterations without a better score before stopping.
+      block_size: rows a tile of the streamed loss, or rows and columns, as for `sweep.tile`.
+      checkpoint: folder for checkpoints; an existing one of the same problem is continued.
+      checkpoint_every: iterations between checkpoints.
+      progress: whether to show a bar on a terminal's stderr.
+      mesh: `jax.sharding.Mesh` of one axis, whose devices share the documents; one device unless given. The result is
+        the same but for the order of sums.
+      shard_terms: whether they share the rows of the projection, and all else of its size, too: for vocabularies too
+        large for one device. What ``validate`` gets, and the result, are then in host memory (NumPy arrays).
+      precision: of the matrix products of the loss: ``"float32"``, ``"tf32"`` or ``"bfloat16"``, with sums in float32
+        under each; JAX's default for the device unless given. Documents, projection and history stay as they are.
+
+    Returns:
+      `Fit` of `Projection` (or a pair, if ``init`` was one). A collapsed model (all cosines equal) has loss log 2; a
+      fit worth keeping has a lower one. For ``k = 1``, where every cosine is 1 or -1, there is no gradient.
+
+    Raises:
+      ValueError: for mates that do not agree, a start that does not fit or is collapsed, documents without any words on
+        one side, or bad settings.
+      FloatingPointError: if the loss is not finite.
+
+    Example:
+      >>> import scipy.sparse
+      >>> documents = sparse.from_scipy(scipy.sparse.identity(4, format="csr"))
+      >>> start = random_init(4, 2, key=jax.random.key(0))
+      >>> result = fit(documents, documents, init=start, max_iter=20)
+      >>> result.loss < result.history[0]["loss"]
+      True
+
+    Relations: `opca` is its usual start; `s2net_mse` fits similarities instead of their order.
+    """
+    checks.kind(left, "left", Terms)
+    checks.kind(right, "right", Terms)
+    checks.expect(left.num_docs == right.num_docs, "right", f"{left.num_docs} documents (as left)", right.num_docs)
+    checks.expect(left.num_docs >= 1, "left", "at least one pair", 0)
+    checks.expect(0 < gamma < float("inf"), "gamma", "a positive number", gamma)
+    checks.expect(first_step > 0, "first_step", "a positive number", first_step)
+    checks.expect(beta >= 0, "beta", "at least 0", beta)
+    checks.expect(tol >= 0, "tol", "a number of at least 0", tol)
+    checked(precision)
+    checks.expect(mesh is not None or not shard_terms, "shard_terms", "a mesh to share the terms over", mesh)
+    with term_shards.on_host() if shard_terms else contextlib.nullcontext():
+        start = checked_start(init, left, right, activation=activation)
+    dtype = left.values.dtype
+    groups = None if groups is None else checked_groups(groups, left.num_docs)
+    documents = left, right
+    if mesh is not None:
+        shard, place, local = sharding.shard, sharding.replicate, sharding.local
+        if shard_terms:
+            like = start = jax.tree.map(np.asarray, start)
+            shard, place, local = term_shards.shard, term_shards.split, lambda tree: term_shards.gathered(tree, like)
+        documents = shard(left, mesh, groups=groups), shard(right, mesh)
+        start, score, groups = place(start, mesh), validate, None
+        validate = None if score is None else lambda params: score(local(params))
+    data = Data(*documents, jnp.asarray(gamma, dtype), jnp.asarray(beta, dtype), start, activation, block_size, groups,
+                precision)
+    found = optim.minimize_lbfgs(
+        objective, start, data, max_iter=max_iter, tol=tol / start_norm(start), first_step=first_step,
+        history_size=history_size, validate=validate, patience=patience, checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every, progress=progress, label="S2Net",
+    )
+    if mesh is not None:
+        found = found._replace(params=local(found.params))
+    return collapse.learnable(found, left, right, collapsed=[math.log(2)])

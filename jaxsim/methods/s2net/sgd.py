@@ -1,0 +1,216 @@
+"""S2Net by minibatches: the pairs of a batch are each other's negatives, in both directions (000 §3, Eq. 2).
+
+For collections whose all-pairs loss costs too much: time grows with pairs times ``batch_size`` instead of their square.
+What `s2net` minimises exactly is sampled here, and Adam takes the place of L-BFGS.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterator
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse
+
+from jaxsim import checks, losses, optim, sparse
+from jaxsim.methods.projections import Projection
+from jaxsim.methods.projections import encode as encode_projection
+from jaxsim.methods.s2net.exact import Sides, checked_start, sides
+from jaxsim.methods.s2net.groups import checked_groups
+from jaxsim.optim import Fit
+from jaxsim.sparse import Slices, Terms
+from jaxsim.sparse.precision import checked
+from jaxsim.text.corpus import Documents
+
+_SAMPLE = 4096  # documents of a corpus on disk that a start is checked against
+
+
+@functools.partial(
+    jax.tree_util.register_dataclass,
+    data_fields=["left", "right", "gamma", "groups"],
+    meta_fields=["activation", "precision"],
+)
+@dataclasses.dataclass(frozen=True)
+class Batch:
+    """One minibatch, padded to constant shapes.
+
+    Attributes:
+      left: `Terms` (or `Slices`) of ``batch_size`` documents; or, where both sides share one projection, of all left
+        ones and then all right ones.
+      right: their mates, row for row; or None, where the left has them already.
+      gamma: scalar, the scale of Eq. (2).
+      groups: ``[batch_size, c]`` int32: pairs that are equal in any column are no negatives of each other.
+      activation: elementwise function of the outputs, or None.
+      precision: of the matrix products of the loss, or None.
+    """
+
+    left: Terms | Slices
+    right: Terms | Slices | None
+    gamma: jax.Array
+    groups: jax.Array
+    activation: Callable | None = None
+    precision: str | None = None
+
+
+def objective(params: Sides, batch: Batch) -> jax.Array:
+    """Mean of Eq. (2) over the negatives inside the batch, both directions.
+
+    Args:
+      params: `Projection`, or a pair of them.
+      batch: the pairs.
+
+    Returns:
+      Scalar, in nats.
+    """
+    first, second = sides(params)
+    left = encode_projection(first, batch.left, activation=batch.activation).dense
+    if batch.right is None:
+        # One product with the projection and one gradient of it, where two would have to be added.
+        left, right = jnp.split(left, 2)
+    else:
+        right = encode_projection(second, batch.right, activation=batch.activation).dense
+    return losses.all_pairs_logistic(left, right, gamma=batch.gamma, groups=batch.groups, precision=batch.precision)
+
+
+def documents_of(rows: scipy.sparse.csr_matrix, slots: int) -> Terms | Slices:
+    """One side of a batch as the device likes it best.
+
+    Args:
+      rows: ``[batch_size, num_terms]``, or both sides' one after the other.
+      slots: room, the same for all batches: `largest_batch`.
+
+    Returns:
+      `Terms`, or `Slices` on a TPU.
+    """
+    # Compressed rows are several times faster on CPU and GPU; a TPU has no kernel for them.
+    if jax.default_backend() == "tpu":
+        return sparse.slices(rows, pad_slices=slots)
+    return sparse.from_scipy(rows, pad_nnz=slots)
+
+
+def largest_batch(counts: np.ndarray, batch_size: int) -> int:
+    """Room for the largest batch there can be: the sum of the longest documents.
+
+    Args:
+      counts: ``[m]`` weights of each document.
+      batch_size: documents a batch.
+
+    Returns:
+      Slots of `documents_of`.
+    """
+    if jax.default_backend() == "tpu":
+        counts = -(-counts // 32)
+    longest = int(np.sort(counts)[-batch_size:].sum())
+    return max(longest, 1)
+
+
+def _rows(side: Terms | Documents) -> tuple[Callable[[np.ndarray], scipy.sparse.csr_matrix], np.ndarray]:
+    """A function from numbers of documents to their rows, and the lengths of all."""
+    if isinstance(side, Documents):
+        return side.rows, side.lengths()
+    matrix = sparse.to_scipy(side)
+    return matrix.__getitem__, np.diff(matrix.indptr)
+
+
+def fit(
+    left: Terms | Documents,
+    right: Terms | Documents,
+    *,
+    init,
+    key: jax.Array,
+    gamma: float = 10.0,
+    groups=None,
+    batch_size: int = 256,
+    learning_rate: float = 0.3,
+    max_iter: int = 40,
+    activation: Callable | None = None,
+    validate: Callable | None = None,
+    patience: int | None = None,
+    checkpoint=None,
+    checkpoint_every: int = 1,
+    progress: bool = False,
+    precision: str | None = None,
+) -> Fit:
+    """Learns the projection from mates by Adam over minibatches.
+
+    Args:
+      left: weighted documents, ``[m, num_terms]``; a side of a corpus on disk is read batch by batch.
+      right: their mates: row i belongs to row i.
+      init: start ``A₀``, a `Projection` or a pair of them, as for `s2net.fit`.
+      key: PRNG key of the order of the pairs.
+      gamma: scale of Eq. (2); 10 in the paper.
+      groups: ``[m]`` or ``[m, c]`` integers, or None; as for `s2net.fit`.
+      batch_size: pairs a batch; all of them where there are fewer. The last pairs of an epoch that fill no batch wait
+        for the next one.
+      learning_rate: of Adam, in units of the root mean square of ``A₀``; it falls to 0 along a cosine.
+      max_iter: epochs.
+      activation: elementwise function of the outputs, or None.
+      validate: function of params giving a score, higher is better; the best parameters are returned.
+      patience: epochs without a better score before stopping.
+      checkpoint: folder for checkpoints; an existing one of the same problem is continued.
+      checkpoint_every: epochs between checkpoints.
+      progress: whether to show a bar on a terminal's stderr.
+      precision: of the matrix products of the loss, as for `s2net.fit`.
+
+    Returns:
+      `Fit`, of `Projection` or a pair; a step is an epoch, an evaluation a batch.
+
+    Raises:
+      ValueError: for mates that do not agree, a start that does not fit, or bad settings.
+      FloatingPointError: if the loss is not finite.
+
+    Example:
+      >>> import scipy.sparse
+      >>> from jaxsim.methods.s2net.exact import random_init
+      >>> documents = sparse.from_scipy(scipy.sparse.identity(8, format="csr"))
+      >>> start = random_init(8, 4, key=jax.random.key(0))
+      >>> result = fit(documents, documents, init=start, key=jax.random.key(1), batch_size=4, max_iter=30)
+      >>> result.history[-1]["loss"] < result.history[1]["loss"]
+      True
+
+    Relations: `s2net.fit` is the exact form; with ``batch_size = m`` both have the same objective.
+    """
+    checks.kind(left, "left", Terms, Documents)
+    checks.kind(right, "right", Terms, Documents)
+    checks.expect(left.num_docs == right.num_docs, "right", f"{left.num_docs} documents (as left)", right.num_docs)
+    m = left.num_docs
+    checks.expect(m >= 2, "left", "at least two pairs", m)
+    checks.positive_int(batch_size, "batch_size")
+    checks.expect(batch_size >= 2, "batch_size", "at least 2 (a batch of one pair has no negatives)", batch_size)
+    batch_size = min(batch_size, m)
+    checks.expect(0 < gamma < float("inf"), "gamma", "a positive number", gamma)
+    checks.expect(0 < learning_rate < float("inf"), "learning_rate", "a positive number", learning_rate)
+    checks.positive_int(max_iter, "max_iter")
+    checked(precision)
+    some = [side if isinstance(side, Terms) else sparse.from_scipy(side.rows(slice(0, _SAMPLE)))
+            for side in (left, right)]
+    start = checked_start(init, *some, activation=activation)
+    groups = np.asarray(checked_groups(np.arange(m) if groups is None else groups, m))
+    rows, lengths = zip(*map(_rows, (left, right)), strict=True)
+    slots = [largest_batch(counts, batch_size) for counts in lengths]
+    shared = isinstance(start, Projection)
+    scale = jnp.asarray(gamma, some[0].values.dtype)
+    per_epoch = m // batch_size
+
+    def batches(epoch_key: jax.Array) -> Iterator[Batch]:
+        order = np.asarray(jax.random.permutation(epoch_key, m))
+        for i in range(per_epoch):
+            chosen = order[i * batch_size : (i + 1) * batch_size]
+            both = [side(chosen) for side in rows]
+            if shared:
+                documents = documents_of(scipy.sparse.vstack(both, format="csr"), sum(slots)), None
+            else:
+                documents = tuple(map(documents_of, both, slots))
+            yield Batch(*documents, scale, jnp.asarray(groups[chosen]), activation, precision)
+
+    size = sum(leaf.size for leaf in jax.tree.leaves(start))
+    rms = float(jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(start)) / size))
+    return optim.minimize_sgd(
+        objective, start, batches, key=key, optimizer=optim.adam(learning_rate * rms, per_epoch * max_iter),
+        learning_rate=learning_rate * rms, max_iter=max_iter, validate=validate, patience=patience,
+        checkpoint=checkpoint, checkpoint_every=checkpoint_every, progress=progress, label="S2Net (SGD)",
+    )
+

@@ -1,0 +1,211 @@
+r"""Supervised Semantic Indexing with an unconstrained W, exactly and without W (003 §2.1, §2.3.1).
+
+A step adds :math:`\lambda q (d^+ - d^-)^\top` to W, so that after any number of steps
+:math:`W = b I + Q^\top A D`, where the rows of Q and D are the training documents and :math:`A_{qd}` counts how often d
+was pulled to q, less how often it was pushed away, times λ. A score of training documents then needs their inner
+products alone: a step costs one number a document, whatever the vocabulary, and no word is left out.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim import checks, losses, sparse
+from jaxsim.methods.ssi import bilinear
+from jaxsim.methods.ssi.low_rank import Example
+from jaxsim.methods.ssi.products import Products
+from jaxsim.methods.ssi.shared import CHUNK, drawn, prepare
+from jaxsim.optim import Fit, epochs
+from jaxsim.optim.monitor import mark_of
+from jaxsim.sparse import Terms, Vectors
+from jaxsim.sparse.precision import EVALUATION
+
+_MOST = 2**28  # entries of a table of inner products
+
+
+class Full(NamedTuple):
+    """W = b·I + QᵀAD.
+
+    Attributes:
+      coefficients: ``[num_queries, num_documents]``, A.
+      queries: training queries as the learned part sees them, the rows of Q.
+      documents: training documents as the learned part sees them, the rows of D.
+      identity: b, a scalar.
+    """
+
+    coefficients: jax.Array
+    queries: Terms
+    documents: Terms
+    identity: jax.Array
+
+
+class Grams(NamedTuple):
+    """Inner products that the steps read.
+
+    Attributes:
+      queries: ``[num_queries, num_queries]``.
+      documents: ``[num_documents, num_documents]``.
+      margin: scalar.
+    """
+
+    queries: jax.Array
+    documents: jax.Array
+    margin: jax.Array
+
+
+@functools.partial(jax.jit, donate_argnames=("state",))
+def scan_chunk(state, grams: Grams, chunk: Example, learning_rate):
+    """One compiled loop over a chunk of triples.
+
+    Args:
+      state: A and the transpose of A·D·Dᵀ, ``[num_documents, num_queries]``, what A makes of each document; donated.
+      grams: `Grams`.
+      chunk: `Example`, whose arrays are ``[n]``.
+      learning_rate: scalar.
+
+    Returns:
+      ``(state, losses)``, the loss of every triple before its update.
+    """
+
+    def step(state, example):
+        query, better, worse = example.triple
+        seen = state[1]
+        learned = jnp.dot(grams.queries[query], seen[better] - seen[worse], precision=EVALUATION)
+        value = losses.margin_ranking(example.apart + learned, jnp.zeros_like(learned), margin=grams.margin)
+
+        def update(state):
+            coefficients, seen = state
+            rate = learning_rate.astype(seen.dtype)
+            coefficients = coefficients.at[query, better].add(rate).at[query, worse].add(-rate)
+            return coefficients, seen.at[:, query].add(rate * (grams.documents[better] - grams.documents[worse]))
+
+        return jax.lax.cond(value > 0, update, lambda same: same, state), value
+
+    return jax.lax.scan(step, state, chunk)
+
+
+def fit(
+    left: Terms,
+    right: Terms,
+    links,
+    *,
+    key: jax.Array,
+    identity: float = 1.0,
+    known=None,
+    margin: float = 1.0,
+    learning_rate: float = 0.1,
+    max_terms: int | None = 200,
+    products: Products | None = None,
+    triples: int = 100_000,
+    **training,
+) -> Fit:
+    """Learns an unconstrained W from links, from W = b·I.
+
+    Args:
+      left: weighted queries, ``[num_queries, num_terms]``, of unit length.
+      right: weighted documents over the same vocabulary, of unit length.
+      links: as for `ssi.fit`.
+      key: PRNG key of the triples.
+      identity: b of the start, which stays; 1 in the paper.
+      known: as for `ssi.fit`.
+      margin: m of the loss.
+      learning_rate: fixed.
+      max_terms: how many of its strongest terms the learned part sees of a document; None for all, at the same cost a
+        step. The product with b·I always sees all.
+      products: as for `ssi.fit`.
+      triples: triples an epoch, rounded up so that its chunks are of one size.
+      **training: as for `ssi.fit`; ``validate`` takes a `Full`.
+
+    Returns:
+      `Fit` of a `Full`; a step is an epoch, an evaluation a triple.
+
+    Raises:
+      ValueError: as `ssi.fit`, and for collections whose inner products do not fit: 16,384 documents are the most.
+      FloatingPointError: if the loss is not finite, naming the triple.
+
+    Example:
+      >>> import scipy.sparse
+      >>> documents = sparse.from_scipy(scipy.sparse.identity(4, format="csr"))
+      >>> found = fit(documents, documents, [[0, 1], [2, 3]], key=jax.random.key(0), triples=100, max_iter=2,
+      ...             known=[[i, i] for i in range(4)])
+      >>> query, document = encode(found.params, documents, documents)
+      >>> (query.dense @ document.dense.T).argmax(axis=1)[jnp.array([0, 2])].tolist()
+      [1, 3]
+
+    Differs from the paper: W is never formed, which changes nothing; with ``max_terms`` the learned part sees a
+    document's strongest terms alone.
+    Relations: `ssi_sparse.strongest` reads entries of W out of the fit, for Algorithm 2.
+    """
+    problem = prepare(left, right, links, identity=identity, known=known, margin=margin, training=training)
+    checks.expect(np.ndim(identity) == 0 and identity is not None, "identity", "one number", identity)
+    checks.expect(0 < learning_rate < float("inf"), "learning_rate", "a positive number", learning_rate)
+    most = max(left.num_docs, right.num_docs)
+    checks.expect(most * most <= _MOST, "left, right", f"at most {int(_MOST**0.5)} documents", most)
+    seen = [side if max_terms is None else bilinear.strongest(side, max_terms) for side in (left, right)]
+    dtype = problem.margin.dtype
+    grams = Grams(*(jnp.asarray(_products(side, side), dtype) for side in seen), problem.margin)
+    apart = problem.unlearned(Products(left, right, 1.0) if products is None else products)
+    rate = jnp.asarray(learning_rate, jnp.result_type(float))
+
+    def epoch(state, number):
+        found = []
+        for some in drawn(jax.random.fold_in(key, number), problem.links, triples, chunk=CHUNK):
+            state, values = scan_chunk(state, grams, Example(some, apart(some)), rate)
+            found.append(np.asarray(values, np.float64))
+        found = np.concatenate(found)
+        return state, found, float(np.mean(found)), float("nan")
+
+    start = tuple(jnp.zeros(shape, dtype) for shape in
+                  ((left.num_docs, right.num_docs), (right.num_docs, left.num_docs)))
+    depends = problem.links, problem.diagonal, left, right, triples, 0 if max_terms is None else max_terms
+    return problem.training.run(
+        epochs.run, lambda a: Full(a, *seen, jnp.asarray(identity, dtype)), epoch, start, label="SSI, full",
+        mark=lambda: mark_of(scan_chunk, start[0].shape, jax.random.key_data(key), learning_rate, problem.margin,
+                             depends),
+    )
+
+
+def _products(left: Terms, right: Terms) -> np.ndarray:
+    return (sparse.to_scipy(left) @ sparse.to_scipy(right).T).toarray()
+
+
+def encode(params: Full, left: Terms, right: Terms, *, low_rank: tuple[Terms, Terms] | None = None
+           ) -> tuple[Vectors, Vectors]:
+    """Queries and documents as W sees them; scores are inner products.
+
+    Args:
+      params: `Full`.
+      left: queries, seen in training or not.
+      right: documents, seen in training or not.
+      low_rank: the same queries and documents as the learned part sees them; those given unless given.
+
+    Returns:
+      ``(queries, documents)``, `Vectors` whose dense part has a column a training document.
+
+    Raises:
+      ValueError: for another vocabulary, or ``low_rank`` of other sizes.
+
+    Example:
+      >>> import scipy.sparse
+      >>> documents = sparse.from_scipy(scipy.sparse.identity(2, format="csr"))
+      >>> query, document = encode(Full(jnp.eye(2), documents, documents, jnp.asarray(3.0)), documents, documents)
+      >>> (query.dense @ document.dense.T).tolist(), query.sparse.values.tolist()
+      ([[1.0, 0.0], [0.0, 1.0]], [3.0, 3.0])
+    """
+    checks.kind(params, "params", Full)
+    seen = (left, right) if low_rank is None else low_rank
+    for side, other, argument in zip((left, right), seen, ("left", "right"), strict=True):
+        checks.expect(side.num_terms == params.queries.num_terms, argument, f"{params.queries.num_terms} terms",
+                      side.num_terms)
+        checks.expect(other.num_docs == side.num_docs, "low_rank", f"{side.num_docs} documents (as {argument})",
+                      other.num_docs)
+    dtype = params.coefficients.dtype
+    query = jnp.matmul(jnp.asarray(_products(seen[0], params.queries), dtype), params.coefficients,
+                       precision=EVALUATION)
+    weighed = sparse.weigh(left, jnp.full(left.num_terms, params.identity, left.values.dtype))
+    return Vectors(query, weighed), Vectors(jnp.asarray(_products(seen[1], params.documents), dtype), right)

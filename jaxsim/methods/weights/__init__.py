@@ -1,0 +1,26 @@
+"""Term weights: fixed by formula (`tfidf`, `bm25`) or learned from pairs (`tweak`, `vl_ext`, `vl_cv`, `itml`).
+
+`term_weights`, `term_extension`, `concepts`, `metric` and `weighting` hold the parameters of a model each, with an
+``encode`` beside them.
+"""
+
+from jaxsim.methods.weights import (
+    bm25,
+    concepts,
+    itml,
+    log_tfidf,
+    metric,
+    quadratic_forms,
+    related_terms,
+    term_extension,
+    term_weights,
+    tfidf,
+    tweak,
+    tweak_pairs,
+    vl_cv,
+    vl_ext,
+    weighting,
+)
+
+__all__ = ["bm25", "concepts", "itml", "log_tfidf", "metric", "quadratic_forms", "related_terms", "term_extension",
+           "term_weights", "tfidf", "tweak", "tweak_pairs", "vl_cv", "vl_ext", "weighting"]

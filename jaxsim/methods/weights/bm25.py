@@ -1,0 +1,44 @@
+"""Okapi BM25: not in the papers, but every reader will ask for it."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim import checks
+from jaxsim.methods import statistics
+from jaxsim.methods.weights.weighting import Bm25
+from jaxsim.optim import Fit, closed_form
+from jaxsim.sparse import Terms
+
+
+def fit(terms: Terms, *, k1: float = 1.2, b: float = 0.75) -> Fit:
+    r"""Statistics of training counts for BM25 with the non-negative idf :math:`\log(1 + (N - df + .5)/(df + .5))`.
+
+    Args:
+      terms: training counts, ``[num_docs, num_terms]``.
+      k1: saturation of the count, at least 0.
+      b: length normalisation in [0, 1].
+
+    Returns:
+      `Fit` of `jaxsim.methods.weights.weighting.Bm25`: `encode` gives the document side, a query is its bare counts.
+
+    Raises:
+      ValueError: for negative counts, ``k1`` or ``b`` out of range.
+
+    Example:
+      >>> import scipy.sparse
+      >>> from jaxsim.sparse import from_scipy
+      >>> fit(from_scipy(scipy.sparse.csr_matrix([[1.0, 3.0]]))).params.average_length.item()
+      4.0
+
+    Relations: `tfidf` with a count that saturates and a penalty on length.
+    """
+    checks.expect(k1 >= 0, "k1", "at least 0", k1)
+    checks.expect(0 <= b <= 1, "b", "a number in [0, 1]", b)
+    matrix = statistics.counts_of(terms, "terms")
+    df = statistics.document_frequency(matrix)
+    dtype = terms.values.dtype
+    idf = np.where(df > 0, np.log1p((terms.num_docs - df + 0.5) / (df + 0.5)), 0.0)
+    length = matrix.sum() / max(terms.num_docs, 1)
+    return closed_form(Bm25(*(jnp.asarray(x, dtype) for x in (idf, k1, b, length))))

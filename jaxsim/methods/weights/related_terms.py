@@ -1,0 +1,113 @@
+"""Which terms may lend weight to which (001 §4.3.1): pairs with the largest products of weights in paired documents.
+
+Only the heaviest terms of a document are paired, so that no matrix of all pairs of terms is made.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jaxsim import checks, sparse
+from jaxsim.sparse import Terms
+
+_PAIRS = 4096
+
+
+def choose(
+    left: Terms,
+    right: Terms,
+    pairs,
+    *,
+    num: int = 30_000,
+    heaviest: int = 20,
+    combine: np.ufunc = np.add,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs different terms of paired documents and keeps those whose normalised weights have the largest product.
+
+    Args:
+      left: weighted documents, such as TWEAK's: ``term_weights.encode(...).sparse``.
+      right: weighted documents over the same terms; ``left`` again for pairs of one collection.
+      pairs: ``(left rows, right rows)``, each ``[n]`` integers: pairs of documents, labelled or not. In the paper, all
+        training pairs, similar or not.
+      num: pairs of terms kept; fewer if there are fewer.
+      heaviest: terms of a document, by weight, that are paired.
+      combine: how the products of one pair of terms in several pairs of documents are put together: ``np.add`` sums
+        them, which favours frequent terms; ``np.maximum`` takes the largest, which favours names that are rare.
+
+    Returns:
+      ``(sources, targets)``, as `models.term_extension.make` takes them: each pair of terms in both directions, best
+      pairs first.
+
+    Raises:
+      ValueError: for other vocabularies, rows out of range, or if no two different terms with positive weight meet.
+
+    Example:
+      >>> import scipy.sparse
+      >>> documents = sparse.from_scipy(scipy.sparse.csr_matrix([[3.0, 4.0, 0.0], [0.0, 1.0, 0.0]]))
+      >>> [part.tolist() for part in choose(documents, documents, ([0], [1]), num=1)]
+      [[0, 1], [1, 0]]
+
+    Differs from the paper: it does not say how the products of several pairs of documents are combined.
+    """
+    checks.kind(left, "left", Terms)
+    checks.kind(right, "right", Terms)
+    checks.expect(right.num_terms == left.num_terms, "right", f"{left.num_terms} terms (as left)", right.num_terms)
+    checks.positive_int(num, "num")
+    checks.positive_int(heaviest, "heaviest")
+    rows = []
+    for name, given, side in zip(("left", "right"), pairs, (left, right), strict=True):
+        given = np.asarray(given)
+        inside = given.ndim == 1 and given.size == 0 or bool(np.all((given >= 0) & (given < side.num_docs)))
+        checks.expect(inside, f"pairs.{name}", f"indices in [0, {side.num_docs}) (rows of terms)", "others")
+        rows.append(given.astype(np.int64))
+    checks.expect(rows[0].shape == rows[1].shape, "pairs", "as many left rows as right rows",
+                  f"{rows[0].shape} and {rows[1].shape}")
+    one = _heaviest(left, heaviest)
+    other = one if right is left else _heaviest(right, heaviest)
+    codes, products = np.zeros(0, np.int64), np.zeros(0, np.float32)
+    waiting: list[tuple[np.ndarray, np.ndarray]] = []
+    for start in range(0, len(rows[0]), _PAIRS):
+        (a, p), (b, q) = ((terms[of[start : start + _PAIRS]], weights[of[start : start + _PAIRS]])
+                          for (terms, weights), of in zip((one, other), rows, strict=True))
+        a, b = np.broadcast_arrays(a[:, :, None], b[:, None, :])
+        product = (p[:, :, None] * q[:, None, :]).ravel()
+        code = (np.minimum(a, b) * left.num_terms + np.maximum(a, b)).ravel()
+        kept = (a != b).ravel() & (product > 0)
+        waiting.append(_combined(code[kept], product[kept], combine))
+        if len(waiting) == 8:
+            codes, products = _merged([(codes, products), *waiting], combine)
+            waiting = []
+    codes, products = _merged([(codes, products), *waiting], combine)
+    checks.expect(codes.size > 0, "pairs", "documents with different terms of positive weight", "none")
+    best = np.argsort(-products, kind="stable")[:num]
+    low, high = codes[best] // left.num_terms, codes[best] % left.num_terms
+    return np.stack([low, high], axis=1).ravel(), np.stack([high, low], axis=1).ravel()
+
+
+def _heaviest(documents: Terms, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Terms and normalised weights of every document, heaviest first: ``[num_docs, most]``, weight 0 where few."""
+    csr = sparse.to_scipy(documents)
+    length = np.sqrt(np.asarray(csr.multiply(csr).sum(axis=1), np.float64)).ravel()
+    row = np.repeat(np.arange(csr.shape[0]), np.diff(csr.indptr))
+    weights = csr.data / np.where(length > 0, length, 1)[row]
+    order = np.lexsort((csr.indices, -weights, row))
+    rank = np.arange(len(row)) - csr.indptr[row]
+    kept = rank < most
+    terms = np.zeros((csr.shape[0], most), np.int64)
+    found = np.zeros((csr.shape[0], most), np.float32)
+    terms[row[kept], rank[kept]] = csr.indices[order[kept]]
+    found[row[kept], rank[kept]] = np.maximum(weights[order[kept]], 0)
+    return terms, found
+
+
+def _combined(codes: np.ndarray, products: np.ndarray, combine: np.ufunc) -> tuple[np.ndarray, np.ndarray]:
+    if not codes.size:
+        return codes, products
+    order = np.argsort(codes, kind="stable")
+    codes, products = codes[order], products[order]
+    first = np.flatnonzero(np.r_[True, np.diff(codes) > 0])
+    return codes[first], combine.reduceat(products, first)
+
+
+def _merged(parts: list, combine: np.ufunc) -> tuple[np.ndarray, np.ndarray]:
+    return _combined(*(np.concatenate(lists) for lists in zip(*parts, strict=True)), combine)

@@ -1,0 +1,137 @@
+"""Model folders on disk: safetensors, a vocabulary, a configuration, a model card.
+
+A folder is replaced atomically (`jaxsim.io`). Every file's digest, its own too, stands in ``config.json``, so that an
+altered or missing file is an error and not a worse model.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load as tensors_from_bytes
+from safetensors.numpy import save as bytes_from_tensors
+
+from jaxsim import checks
+from jaxsim.io import CARD, CONFIG, TENSORS, VOCABULARY, digest_of, replace_folder, sealed, unsealed
+
+FORMAT = 3
+"""Newest version of the folder's layout: 2 of bilinear models, 3 of n-grams. Readers take it and older ones; what 1 can
+hold is still written as 1, for older readers."""
+
+
+def save(
+    folder: str | os.PathLike,
+    *,
+    tensors: Mapping[str, np.ndarray],
+    config: Mapping[str, Any],
+    vocabulary: Sequence[str],
+    card: str,
+    layout: int = 1,
+) -> Path:
+    """Writes a model folder, replacing an older model of that name.
+
+    Args:
+      folder: where; its parents are made.
+      tensors: name -> array.
+      config: JSON-compatible settings; ``format``, ``library``, ``files`` and ``digest`` are added.
+      vocabulary: terms in the order of the tensors' rows.
+      card: Markdown for people.
+      layout: the version of the folder's layout, the oldest that has room for it.
+
+    Returns:
+      The folder.
+
+    Raises:
+      ValueError: if the place is taken by something that is no model folder.
+      OSError: if it cannot be written; what was there is as it was.
+
+    Example:
+      >>> import tempfile
+      >>> with tempfile.TemporaryDirectory() as place:
+      ...     where = save(Path(place) / "m", tensors={"a": np.ones(2)}, config={"dim": 2}, vocabulary=["x"], card="hi")
+      ...     tensors, config, vocabulary = load(where)
+      >>> tensors["a"].tolist(), config["dim"], vocabulary
+      ([1.0, 1.0], 2, ['x'])
+    """
+    arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
+    contents = {
+        TENSORS: bytes_from_tensors(arrays),
+        VOCABULARY: json.dumps(list(vocabulary), ensure_ascii=False, indent=0).encode("utf-8", "surrogatepass"),
+        CARD: card.encode("utf-8", "surrogatepass"),
+    }
+    files = {name: hashlib.sha256(data).hexdigest() for name, data in contents.items() if name != CARD}
+    contents[CONFIG] = sealed({"library": "jaxsim", "format": layout, **config, "files": files})
+    return replace_folder(folder, contents, marker=CONFIG)
+
+
+def load(folder: str | os.PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any], list[str]]:
+    """Reads a model folder and verifies its files.
+
+    Args:
+      folder: as `save` wrote it.
+
+    Returns:
+      ``(tensors, config, vocabulary)``.
+
+    Raises:
+      FileNotFoundError: if the folder or a file of it is missing.
+      ValueError: if a file was altered, or the folder is of another program or of a newer version.
+    """
+    folder = _model_folder(folder)
+    config = _config(folder)
+    contents = {}
+    for name, digest in config["files"].items():
+        path = folder / name
+        if not path.is_file():
+            raise FileNotFoundError(f"{path}: expected a file of the model, got none")
+        contents[name] = path.read_bytes()
+        got = hashlib.sha256(contents[name]).hexdigest()
+        checks.expect(got == digest, str(path), f"the file that was saved (SHA-256 {digest[:12]})", f"{got[:12]}")
+    try:
+        return tensors_from_bytes(contents[TENSORS]), config, json.loads(contents[VOCABULARY])
+    except (SafetensorError, ValueError, KeyError) as error:
+        raise ValueError(f"{folder}: expected the tensors and vocabulary of a model, got {error}") from error
+
+
+def _model_folder(folder: str | os.PathLike) -> Path:
+    folder = Path(folder)
+    if not folder.is_dir():
+        old = next(iter(sorted(folder.absolute().parent.glob(f".{folder.name}.*.old"))), None)
+        got = "a file" if folder.exists() else "nothing" if old is None else f"nothing; an older model is at {old}"
+        raise FileNotFoundError(f"{folder}: expected a model folder, got {got}")
+    return folder
+
+
+def _config(folder: Path) -> dict[str, Any]:
+    path = folder / CONFIG
+    if not path.is_file():
+        raise FileNotFoundError(f"{folder}: expected a model folder, got one without {CONFIG}")
+    config = unsealed(path, newest=FORMAT)
+    files = config.get("files")
+    listed = isinstance(files, dict) and {TENSORS, VOCABULARY} <= set(files)
+    listed = listed and all(Path(name).name == name for name in files)
+    checks.expect(listed, f"{path}: files", f"digests of {TENSORS} and {VOCABULARY}", files)
+    return config
+
+
+def digest(folder: str | os.PathLike) -> str:
+    """What tells a model from every other one: the digest of its configuration, which holds those of its files.
+
+    Args:
+      folder: as `save` wrote it.
+
+    Returns:
+      64 hexadecimal digits. The files themselves are not read; `load` compares them.
+
+    Raises:
+      FileNotFoundError: if there is no model.
+      ValueError: as `load`, of the configuration.
+    """
+    return digest_of(_config(_model_folder(folder)))

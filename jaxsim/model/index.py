@@ -1,0 +1,306 @@
+"""Documents that are encoded once and searched many times: a folder with their vectors, their words and their texts.
+
+The folder holds ``index.json`` and ``index.safetensors``. It is written beside its place and renamed into it, as
+models are. The first file has the digest of the model, a fingerprint of every array of the second, and its own digest,
+so that an altered or truncated file is an error and not a worse search. Only arrays that are asked for are read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse as sp
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save as bytes_from_tensors
+
+from jaxsim import checks, io, sparse
+from jaxsim.model.model import Model
+from jaxsim.optim.checkpoints import fingerprint
+from jaxsim.sparse import Vectors, unit
+from jaxsim.text import unit_rows
+
+FORMAT = 1
+"""Version of the folder's layout. Readers take this one and older ones."""
+
+MARKER, TENSORS = "index.json", "index.safetensors"
+_REMEDY = "; delete its folder and make it anew, with --documents"
+_TEXTS = ("lines", "ends", "texts")
+_ROWS = ("values", "columns", "starts")
+
+
+class Texts(Sequence):
+    """Texts in one array of bytes, decoded when they are asked for.
+
+    Example:
+      >>> texts = Texts(*packed(["one", "zwölf"]))
+      >>> len(texts), texts[-1], texts[:1]
+      (2, 'zwölf', ['one'])
+    """
+
+    def __init__(self, ends: np.ndarray, letters: np.ndarray):
+        """Takes what `packed` makes.
+
+        Args:
+          ends: ``[n]`` int64, where in the letters each text ends.
+          letters: ``[ends[-1]]`` uint8, the texts in UTF-8.
+        """
+        self._ends, self._letters = ends, letters
+
+    def __len__(self) -> int:
+        """Number of texts."""
+        return len(self._ends)
+
+    def __getitem__(self, key):
+        """One text, or a list of those of a slice."""
+        found = range(len(self))[key]
+        if isinstance(found, range):
+            return [self[i] for i in found]
+        start = int(self._ends[found - 1]) if found else 0
+        return self._letters[start : int(self._ends[found])].tobytes().decode("utf-8", "surrogatepass")
+
+
+def packed(texts: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Texts as arrays.
+
+    Args:
+      texts: ``n`` strings.
+
+    Returns:
+      ``([n] int64, [bytes] uint8)``: where each text ends, and all of them in UTF-8.
+
+    Example:
+      >>> [array.tolist() for array in packed(["a", "", "é"])]
+      [[1, 1, 3], [97, 195, 169]]
+    """
+    parts = [text.encode("utf-8", "surrogatepass") for text in texts]
+    ends = np.cumsum([len(part) for part in parts], dtype=np.int64)
+    return ends, np.frombuffer(b"".join(parts), np.uint8)
+
+
+@dataclass(frozen=True, eq=False)
+class Index:
+    """Documents ready to be searched.
+
+    Attributes:
+      texts: ``n`` strings.
+      lines: ``[n]`` int64, the line of each in the file it comes from, from 1.
+      vectors: `Vectors` of ``n`` documents, as the model makes them; None where they were left out.
+      words: ``[n, num_terms]`` float32 CSR matrix of weighted terms beside the vectors; None where the vectors are
+        nothing else, or they were left out.
+    """
+
+    texts: Sequence[str]
+    lines: np.ndarray
+    vectors: Vectors | None
+    words: sp.csr_matrix | None
+
+    def mixed(self, weight: float) -> Vectors:
+        """What a search with this weight of the words compares queries with: `mix` of the parts it needs.
+
+        Args:
+          weight: in [0, 1].
+
+        Returns:
+          `Vectors` of ``n`` documents.
+        """
+        return mix(self.vectors, self.words if weight > 0 else None, weight)
+
+
+def mix(vectors: Vectors | None, words: sp.csr_matrix | None, weight: float) -> Vectors:
+    """Vectors of a model, its bare terms, or both in one.
+
+    Args:
+      vectors: of ``n`` documents, dense where there are words; not looked at if the weight is 1.
+      words: ``[n, num_terms]`` weighted terms; None for the vectors as they are.
+      weight: of the words, in [0, 1].
+
+    Returns:
+      `Vectors`; with both parts, their inner product is the mean of the two cosines with these weights.
+
+    Raises:
+      ValueError: for a weight between 0 and 1 and vectors that hold words already.
+
+    Example:
+      >>> both = mix(Vectors(jnp.array([[3.0, 4.0]])), sp.csr_matrix([[2.0]]), 0.36)
+      >>> [round(x, 3) for x in both.dense[0].tolist()], round(float(both.sparse.values[0]), 3)
+      ([0.48, 0.64], 0.6)
+    """
+    checks.expect(0 <= weight <= 1, "weight", "a number in [0, 1]", weight)
+    if words is None:
+        return vectors
+    rows = unit_rows(words)
+    if weight == 1:
+        return Vectors(sparse=sparse.from_scipy(rows))
+    bare = vectors.sparse is None
+    checks.expect(bare, "weight", "0 or 1, for a model that has words beside its projection", weight)
+    return Vectors(unit(vectors.dense) * (1 - weight) ** 0.5, sparse.from_scipy(rows * weight**0.5))
+
+
+def encode(
+    model: Model, texts: Sequence[str], *, side: str = "document", lines=None, weights: Sequence[float] = (0, 1)
+) -> Index:
+    """Encodes documents, or queries.
+
+    Args:
+      model: the model.
+      texts: ``n`` strings.
+      side: ``"query"`` or ``"document"``.
+      lines: ``[n]`` whole numbers, 1 to n unless given.
+      weights: those that `Index.mixed` will be called with; parts that none of them needs are left out.
+
+    Returns:
+      `Index`.
+
+    Raises:
+      ValueError: for another side, texts that are not strings, or lines of another number.
+
+    Example:
+      >>> from jaxsim import text
+      >>> model = Model(text.Vocabulary(("cat", "dog"), np.array([1, 1]), 2), None)
+      >>> encode(model, ["cat", "a dog"]).mixed(0.5).sparse.num_docs
+      2
+    """
+    lines = np.arange(1, len(texts) + 1) if lines is None else np.asarray(lines, np.int64)
+    checks.expect(lines.shape == (len(texts),), "lines", f"{len(texts)} numbers, as texts", lines.shape)
+    learned = model.params is not None
+    vectors = model.vectors(texts, side=side) if not learned or min(weights) < 1 else None
+    words = model.term_vectors(texts, side=side) if learned and max(weights) > 0 else None
+    return Index(texts, lines, vectors, words)
+
+
+def save(folder: str | os.PathLike, index: Index, *, model: str) -> Path:
+    """Writes a folder, replacing an older index of that name.
+
+    Args:
+      folder: where; its parents are made.
+      index: with all of its parts.
+      model: digest of the model (`folders.digest`).
+
+    Returns:
+      The folder.
+
+    Raises:
+      ValueError: if the place is taken by something that is no index.
+      OSError: if it cannot be written; what was there is as it was.
+
+    Example:
+      >>> import tempfile
+      >>> index = Index(["a", "b"], np.array([1, 2]), Vectors(jnp.array([[1.0], [2.0]], jnp.float32)), None)
+      >>> with tempfile.TemporaryDirectory() as place:
+      ...     folder = save(Path(place) / "index", index, model="")
+      ...     list(load(folder).texts), load(folder).vectors.dense.tolist()
+      (['a', 'b'], [[1.0], [2.0]])
+    """
+    arrays = _text_arrays(index.lines, index.texts)
+    if index.vectors.dense is not None:
+        arrays["dense"] = np.asarray(index.vectors.dense)
+    bare = None if index.vectors.sparse is None else sparse.to_scipy(index.vectors.sparse)
+    shapes = {}
+    for name, matrix in (("sparse", bare), ("words", index.words)):
+        if matrix is not None:
+            shapes[name] = matrix.shape[1]
+            parts = matrix.data, matrix.indices, matrix.indptr
+            arrays |= {f"{name}.{part}": array for part, array in zip(_ROWS, parts, strict=True)}
+    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    told = {
+        "library": "jaxsim", "format": FORMAT, "model": model, "documents": len(index.texts), "columns": shapes,
+        "tensors": {name: fingerprint(array) for name, array in arrays.items()}, "files": [TENSORS],
+    }  # fmt: skip
+    contents = {TENSORS: bytes_from_tensors(arrays), MARKER: io.sealed(told)}
+    return io.replace_folder(folder, contents, marker=MARKER, argument="index", what="index")
+
+
+def described(folder: str | os.PathLike) -> dict[str, Any]:
+    """What an index says of itself; its arrays are not read.
+
+    Args:
+      folder: as `save` wrote it.
+
+    Returns:
+      ``model`` (a digest), ``documents`` (their number), and what `load` and `holds` need.
+
+    Raises:
+      FileNotFoundError: if there is no index.
+      ValueError: if ``index.json`` was altered, or is of another program or of a newer version.
+    """
+    folder = Path(folder)
+    path = folder / MARKER
+    if not path.is_file():
+        old = next(iter(sorted(folder.absolute().parent.glob(f".{folder.name}.*.old"))), None)
+        got = f"a folder without {MARKER}" if folder.is_dir() else "a file" if folder.exists() else "nothing"
+        raise FileNotFoundError(f"{folder}: expected an index, got {got}{f'; an older one is at {old}' * bool(old)}")
+    return io.unsealed(path, newest=FORMAT, remedy=_REMEDY)
+
+
+def holds(told: dict[str, Any], texts: Sequence[str], lines) -> bool:
+    """Whether an index is of these documents.
+
+    Args:
+      told: what `described` says.
+      texts: ``n`` strings.
+      lines: ``[n]`` whole numbers.
+
+    Returns:
+      True if texts and lines are those of the index, letter by letter and in the same order.
+    """
+    return all(told["tensors"].get(name) == fingerprint(array) for name, array in _text_arrays(lines, texts).items())
+
+
+def load(folder: str | os.PathLike, *, weights: Sequence[float] = (0, 1)) -> Index:
+    """Reads an index and verifies what it reads.
+
+    Args:
+      folder: as `save` wrote it.
+      weights: those that `Index.mixed` will be called with; parts that none of them needs are not read.
+
+    Returns:
+      `Index`, with the same vectors bit for bit.
+
+    Raises:
+      FileNotFoundError: if the folder or a file of it is missing.
+      ValueError: if a file was altered or truncated, or is of another program or of a newer version.
+    """
+    told, path = described(folder), Path(folder) / TENSORS
+    unwanted = [] if min(weights) < 1 or "words" not in told["columns"] else ["dense", "sparse"]
+    unwanted += [] if max(weights) > 0 else ["words"]
+    wanted = {name: value for name, value in told["tensors"].items() if name.split(".")[0] not in unwanted}
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: expected a file of the index, got none{_REMEDY}")
+    arrays: dict[str, np.ndarray] = {}
+    try:
+        with safe_open(path, framework="numpy") as file:
+            for name in wanted:
+                arrays[name] = file.get_tensor(name)
+    except (SafetensorError, OSError) as error:
+        raise _altered(path, error) from error
+    for name, value in wanted.items():
+        if fingerprint(arrays[name]) != value:
+            raise _altered(path, name)
+    dense = jnp.asarray(arrays["dense"]) if "dense" in arrays else None
+    bare, words = (_matrix(arrays, name, told) for name in ("sparse", "words"))
+    vectors = None
+    if dense is not None or bare is not None:
+        vectors = Vectors(dense, None if bare is None else sparse.from_scipy(bare))
+    return Index(Texts(arrays["ends"], arrays["texts"]), arrays["lines"], vectors, words)
+
+
+def _altered(path: Path, reason: object) -> ValueError:
+    return ValueError(f"{path}: expected the file that was saved, got an altered or truncated one ({reason}){_REMEDY}")
+
+
+def _text_arrays(lines, texts: Sequence[str]) -> dict[str, np.ndarray]:
+    return dict(zip(_TEXTS, (np.asarray(lines, np.int64), *packed(texts)), strict=True))
+
+
+def _matrix(arrays: dict[str, np.ndarray], name: str, told: dict[str, Any]) -> sp.csr_matrix | None:
+    """A matrix from its three arrays, where they were read."""
+    if f"{name}.{_ROWS[0]}" not in arrays:
+        return None
+    parts = tuple(arrays[f"{name}.{part}"] for part in _ROWS)
+    return sp.csr_matrix(parts, shape=(told["documents"], told["columns"][name]))

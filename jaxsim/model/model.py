@@ -1,0 +1,322 @@
+"""`Model`: texts in, vectors and similarities out; the front door for people who have texts and not sparse rows."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse as sp
+
+from jaxsim import checks, sparse, text
+from jaxsim.evaluate import retrieval
+from jaxsim.methods.projections import Projection
+from jaxsim.methods.ssi.bilinear import Bilinear
+from jaxsim.model import folders, parts
+from jaxsim.sparse import Vectors
+from jaxsim.text.subwords import Subwords, slots
+
+WEIGHTINGS: dict[str, Callable[..., sp.csr_matrix]] = {
+    "log_tf_idf": text.log_tf_idf,
+    "tf_idf": text.tf_idf,
+    "tf": lambda counts, df, num_docs: counts,
+}
+ACTIVATIONS: dict[str, Callable | None] = {"none": None, "tanh": jnp.tanh, "sigmoid": jax.nn.sigmoid}
+_BATCH = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A trained similarity model with everything it needs to read text.
+
+    Attributes:
+      vocabulary: terms with their document frequencies.
+      params: `Projection`; a pair of them where queries and documents have their own; a pair of `Bilinear`, the sides
+        of W = UᵀV + D or UᵀU + D (SSI); None for bare term weights.
+      weighting: name in `WEIGHTINGS`.
+      activation: name in `ACTIVATIONS`.
+      languages: language codes of queries and documents, which choose the word splitters.
+      method: what it was trained by, for people.
+      training: counts, settings, dev metric, command and history of the training, for people; JSON-compatible.
+      strongest: terms of a text that the low-rank part of W sees at most; None for all. Of `Bilinear` alone.
+      subwords: n-grams of the words that the vocabulary does not hold, the last rows of a projection; or None.
+    """
+
+    vocabulary: text.Vocabulary
+    params: parts.Params
+    weighting: str = "log_tf_idf"
+    activation: str = "none"
+    languages: tuple[str, str] = ("en", "en")
+    method: str = "unknown"
+    training: dict[str, Any] = field(default_factory=dict)
+    strongest: int | None = None
+    subwords: Subwords | None = None
+
+    def __post_init__(self):
+        """Checks that the parts fit each other."""
+        checks.expect(self.weighting in WEIGHTINGS, "weighting", f"one of {', '.join(WEIGHTINGS)}", self.weighting)
+        checks.expect(self.activation in ACTIVATIONS, "activation", f"one of {', '.join(ACTIVATIONS)}", self.activation)
+        checks.expect(len(self.languages) == 2, "languages", "two language codes", self.languages)
+        parts.check(self.params, len(self.vocabulary), self.subwords)
+        checks.whole(self.strongest, "strongest", 1, or_none=True)
+        plain = not self.bilinear or self.activation == "none"
+        checks.expect(plain, "activation", "none, for W = UᵀV + D", self.activation)
+
+    def __repr__(self) -> str:
+        """In short: the vocabulary and the weights are long."""
+        shape = "" if self.params is None else f", dim={self.dim}"
+        return f"Model(method={self.method!r}, terms={len(self.vocabulary)}{shape}, languages={self.languages})"
+
+    @property
+    def _sides(self) -> tuple[Projection, ...] | tuple[Bilinear, ...]:
+        return parts.sides(self.params)
+
+    @property
+    def bilinear(self) -> bool:
+        """Whether a score is qᵀWd, W = UᵀV + D (SSI): vectors have a dense and a sparse part."""
+        return bool(self._sides) and isinstance(self._sides[0], Bilinear)
+
+    @property
+    def scorer(self) -> Callable:
+        """What compares `vectors`: `retrieval.dot` for W = UᵀV + D, else `retrieval.cosine`."""
+        return retrieval.dot if self.bilinear else retrieval.cosine
+
+    @property
+    def dim(self) -> int:
+        """Length of a vector (of its dense part); the number of terms where there is no projection."""
+        return int(self._sides[0].weights.shape[1]) if self._sides else len(self.vocabulary)
+
+    @property
+    def two_sided(self) -> bool:
+        """Whether queries and documents are encoded differently."""
+        first, second = map(text.tokenizer, self.languages)
+        return (len(self._sides) == 2 and not self._symmetric) or first is not second
+
+    @functools.cached_property
+    def _symmetric(self) -> bool:
+        return parts.symmetric(self.params)
+
+    def term_vectors(self, texts: Sequence[str], *, side: str = "document") -> sp.csr_matrix:
+        """Weighted term vectors, before any projection.
+
+        Args:
+          texts: ``n`` strings; words that the vocabulary does not hold are ignored.
+          side: ``"query"`` or ``"document"``.
+
+        Returns:
+          ``[n, num_terms]`` float32.
+
+        Raises:
+          ValueError: for another side, or texts that are not strings.
+        """
+        return self._slots(texts, side, None)
+
+    def _slots(self, texts: Sequence[str], side: str, subwords: Subwords | None) -> sp.csr_matrix:
+        checks.expect(side in ("query", "document"), "side", "'query' or 'document'", side)
+        split = text.tokenizer(self.languages[side == "document"])
+        return slots(map(split, text.strings(texts)), self.vocabulary, subwords, WEIGHTINGS[self.weighting])
+
+    def vectors(self, texts: Iterable[str], *, side: str = "document", batch_size: int = _BATCH) -> Vectors:
+        """What `retrieval` takes: dense for projections, sparse for bare term weights, both for W = UᵀV + D.
+
+        Args:
+          texts: ``n`` strings (anything else is a ValueError).
+          side: ``"query"`` or ``"document"`` (another is a ValueError).
+          batch_size: texts a batch.
+
+        Returns:
+          `Vectors` of ``n`` documents.
+        """
+        checks.positive_int(batch_size, "batch_size")
+        checks.expect(not isinstance(texts, str), "texts", "a list of strings", "one string")
+        checks.expect(isinstance(texts, Iterable), "texts", "a list of strings", type(texts).__name__)
+        dense, bare = self._parts(list(texts), side, batch_size)
+        return Vectors(None if dense is None else jnp.asarray(dense),
+                       None if bare is None else sparse.from_scipy(bare))
+
+    def _parts(self, texts: list[str], side: str, batch_size: int) -> tuple[np.ndarray | None, sp.csr_matrix | None]:
+        """The dense and the sparse part of the vectors, on the host."""
+        if self.params is None:
+            return None, self.term_vectors(texts, side=side)
+        checks.positive_int(batch_size, "batch_size")
+        params = self._sides[-1 if side == "document" else 0]
+        found, sparse = np.zeros((len(texts), self.dim), np.float32), []
+        for start in range(0, max(len(texts), 1), batch_size):
+            rows = self._slots(texts[start : start + batch_size], side, self.subwords)
+            if self.bilinear:
+                rows, whole = parts.rows_seen(params, rows, self.strongest)
+                sparse.append(whole)
+            found[start : start + batch_size] = parts.project(params.weights, rows, ACTIVATIONS[self.activation])
+        return found, sp.vstack(sparse, format="csr") if sparse else None
+
+    def encode(self, texts: str | Iterable[str], *, normalize: bool = False, batch_size: int = _BATCH) -> np.ndarray:
+        """Vectors of texts.
+
+        Args:
+          texts: one string, or ``n`` of them.
+          normalize: whether to scale vectors to length one; a text without known words stays zero.
+          batch_size: texts a batch.
+
+        Returns:
+          ``[k]`` for one string, else ``[n, k]``, float32.
+
+        Raises:
+          ValueError: for models whose two sides differ (`encode_query` and `encode_document` serve them), as
+            `expect_projection`, and for texts that are not strings.
+
+        Example:
+          >>> words = text.Vocabulary(("cat", "dog"), np.array([1, 1]), 2)
+          >>> model = Model(words, Projection(jnp.eye(2)))
+          >>> model.encode(["cat", "dog dog dog", "bird"]).tolist()
+          [[1.0, 0.0], [0.0, 2.0], [0.0, 0.0]]
+        """
+        self.expect_projection()
+        checks.expect(not self.two_sided, "model", "one with equal sides (or encode_query, encode_document)",
+                      "one that encodes queries and documents differently")
+        return self._encoded(texts, "document", normalize, batch_size)
+
+    def encode_query(self, texts: str | Iterable[str], *, normalize: bool = False, batch_size: int = _BATCH):
+        """Vectors of queries, the left side of the pairs; arguments and result of `encode`."""
+        return self._encoded(texts, "query", normalize, batch_size)
+
+    def encode_document(self, texts: str | Iterable[str], *, normalize: bool = False, batch_size: int = _BATCH):
+        """Vectors of documents, the right side of the pairs; arguments and result of `encode`."""
+        return self._encoded(texts, "document", normalize, batch_size)
+
+    def expect_projection(self) -> None:
+        """Refuses models whose vectors are no dense arrays. Those of W = UᵀV without D are; W is their inner product.
+
+        Raises:
+          ValueError: for bare term weights and for W = UᵀV + D; `vectors`, `similarity` and `search` serve both.
+        """
+        checks.expect(self.params is not None, "model", "one with a projection (or search and similarity)",
+                      f"bare term weights ({self.method})")
+        checks.expect(not parts.has_diagonal(self.params), "model",
+                      "one with a projection alone (or search and similarity)",
+                      f"{parts.formula(self.params)} ({self.method}), whose score needs the words too")
+
+    def _encoded(self, texts, side: str, normalize: bool, batch_size: int) -> np.ndarray:
+        self.expect_projection()
+        found = self._parts([texts] if isinstance(texts, str) else list(texts), side, batch_size)[0]
+        found = np.array(sparse.unit(found)) if normalize else found
+        return found[0] if isinstance(texts, str) else found
+
+    def similarity(self, queries: str | Sequence[str], documents: str | Sequence[str]) -> np.ndarray:
+        """Cosine (qᵀWd for SSI) of every query with every document; 0 where either has no known words.
+
+        Args:
+          queries: one string or ``n``.
+          documents: one string or ``m``.
+
+        Returns:
+          ``[n, m]`` float32, without the axes of single strings.
+
+        Example:
+          >>> words = text.Vocabulary(("cat", "dog"), np.array([1, 1]), 2)
+          >>> float(Model(words, Projection(jnp.ones((2, 1)))).similarity("cat", "dog"))
+          1.0
+        """
+        sides = [
+            self.vectors([given] if isinstance(given, str) else given, side=side)
+            for given, side in ((queries, "query"), (documents, "document"))
+        ]
+        found = np.zeros((sides[0].num_docs, sides[1].num_docs), np.float32)
+        if found.size:
+            found = np.asarray(self.scorer(*sides)(np.arange(sides[0].num_docs)), np.float32)
+        found = found[0] if isinstance(queries, str) else found
+        return found[..., 0] if isinstance(documents, str) else found
+
+    def pair_similarity(self, queries: Sequence[str], documents: Sequence[str]) -> np.ndarray:
+        """Cosine (qᵀWd for SSI) of every query with the document of its own row; 0 where either has no known words.
+
+        Args:
+          queries: ``n`` strings.
+          documents: ``n`` strings.
+
+        Returns:
+          ``[n]`` float32.
+        """
+        checks.expect(len(queries) == len(documents), "documents", f"{len(queries)} (as queries)", len(documents))
+        left, right = (self._parts(list(texts), side, _BATCH)
+                       for texts, side in ((queries, "query"), (documents, "document")))  # fmt: skip
+        both = parts.inner(left, right)
+        if self.bilinear:
+            return both.astype(np.float32)
+        squares = parts.inner(left, left), parts.inner(right, right)
+        norm = np.sqrt(squares[0]) * np.sqrt(squares[1])
+        return np.divide(both, norm, out=np.zeros_like(both), where=norm > 0).clip(-1, 1).astype(np.float32)
+
+    def search(self, queries: Sequence[str], documents: Vectors, *, k: int = 10) -> tuple[np.ndarray, np.ndarray]:
+        """The ``k`` nearest documents of every query by cosine (for SSI by qᵀWd), exactly.
+
+        Args:
+          queries: ``n`` strings.
+          documents: from ``vectors(texts)``, made once for many searches.
+          k: how many, at most the number of documents.
+
+        Returns:
+          ``(scores, indices)``, ``[n, k]``, the best first; ties go to the lower index.
+        """
+        return retrieval.top_k(self.vectors(queries, side="query"), documents, k=k, similarity=self.scorer)
+
+    def save(self, path: str | os.PathLike) -> Path:
+        """Writes the model as a folder: safetensors, vocabulary, configuration, and a README for people.
+
+        Args:
+          path: the folder; an older model there is replaced, anything else is left alone.
+
+        Returns:
+          The folder.
+
+        Raises:
+          ValueError: if something else is there.
+          OSError: if it cannot be written; what was there is as it was.
+        """
+        tensors = parts.to_tensors(self.params) | {"df": np.asarray(self.vocabulary.df, np.int64)}
+        words, layout = self.vocabulary.terms, 1 + self.bilinear
+        config = {
+            "method": self.method, "dim": self.dim, "weighting": self.weighting, "activation": self.activation,
+            "languages": list(self.languages), "num_docs": self.vocabulary.num_docs, "training": self.training,
+        } | ({"strongest": self.strongest} if self.bilinear else {})  # fmt: skip
+        if self.subwords is not None:
+            layout, words, config["subwords"] = 3, words + self.subwords.grams, self.subwords.share
+            tensors["gram_idf"] = np.asarray(self.subwords.idf)
+        return folders.save(path, tensors=tensors, config=config, vocabulary=words, card=self.card(), layout=layout)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> Model:
+        """Reads a folder that `save` wrote.
+
+        Args:
+          path: the folder.
+
+        Returns:
+          The model; its vectors are the same, bit for bit.
+
+        Raises:
+          FileNotFoundError: if the folder or a file of it is missing.
+          ValueError: if a file was altered, or was written by another program or a newer version.
+        """
+        tensors, config, words = folders.load(path)
+        try:
+            number, share = len(tensors["df"]), config.get("subwords")
+            vocabulary = text.Vocabulary(tuple(words[:number]), tensors["df"], config["num_docs"])
+            grams = None if share is None else Subwords(tuple(words[number:]), tensors["gram_idf"], share)
+            return cls(vocabulary, parts.from_tensors(tensors), config["weighting"], config["activation"],
+                       tuple(config["languages"]), config["method"], config["training"], config.get("strongest"), grams)
+        except KeyError as error:
+            raise ValueError(f"{path}: expected a model with {error}, got one without") from error
+
+    def card(self) -> str:
+        """The model card: what it is, what it was trained on, how to use it.
+
+        Returns:
+          Markdown.
+        """
+        return parts.card(self)

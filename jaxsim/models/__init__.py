@@ -1,1 +1,0 @@
-"""Model families: parameters and one pure ``encode(params, terms) -> Vectors`` each."""

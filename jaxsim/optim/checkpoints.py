@@ -1,0 +1,230 @@
+"""Checkpoints of long fits: one safetensors file a folder, replaced atomically; ``kill -9`` costs one interval.
+
+A fit over several processes (``shared``) has one folder that all of them see: process 0 writes, all read, and what
+fails in one of them fails in all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import threading
+from pathlib import Path
+
+import jax
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from jaxsim.parallel import gathering
+
+_NAME = "checkpoint.safetensors"
+_TEMPORARY = re.compile(rf"{re.escape(_NAME)}\.(\d+)\.tmp|\.write-test-(\d+)", re.ASCII)
+
+
+def fingerprint(*trees) -> str:
+    """Hash of the contents, shapes and types of pytrees: what a resumed fit must have in common with the first.
+
+    Args:
+      *trees: pytrees of arrays; where one has parts in other processes, all of them call this.
+
+    Returns:
+      32 hexadecimal digits, the same in every process.
+
+    Example:
+      >>> fingerprint([1.0]) == fingerprint([1.0]), fingerprint([1.0]) == fingerprint([2.0])
+      (True, False)
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    for leaf in jax.tree.leaves(trees):
+        array = leaf if gathering.spans(leaf) else np.ascontiguousarray(leaf)
+        digest.update(f"{array.dtype}{array.shape}".encode())
+        digest.update(gathering.bytes_of(array))
+    if not gathering.spans(trees):
+        return digest.hexdigest()
+    return hashlib.blake2b(b"".join(gathering.all_of(digest.digest())), digest_size=16).hexdigest()
+
+
+def prepare(folder, *, shared: bool = False) -> Path:
+    """Makes the folder and proves that it can be written to, before any work is done.
+
+    Temporary files of processes that are gone (killed while they wrote) are removed.
+
+    Args:
+      folder: path of the checkpoint folder.
+      shared: whether it is that of a fit over several processes, all of which call this.
+
+    Returns:
+      The folder as a `Path`.
+
+    Raises:
+      ValueError: if it cannot be made or written to.
+
+    Example:
+      >>> import tempfile
+      >>> with tempfile.TemporaryDirectory() as place:
+      ...     prepare(Path(place) / "new").is_dir()
+      True
+    """
+    if shared:
+        return gathering.agreed(lambda: prepare(folder) if jax.process_index() == 0 else Path(folder), "checkpoint")
+    folder = Path(folder)
+    probe = folder / f".write-test-{os.getpid()}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _remove_stale(folder)
+        probe.write_bytes(b"")
+        probe.unlink()
+    except OSError as error:
+        raise ValueError(f"checkpoint: expected a folder that can be written to, got {folder} ({error})") from None
+    return folder
+
+
+def _remove_stale(folder: Path) -> None:
+    for path in folder.iterdir():
+        found = _TEMPORARY.fullmatch(path.name)
+        if found and not _alive(int(found[1] or found[2])):
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                with contextlib.suppress(OSError):
+                    path.unlink()
+
+
+def _alive(pid: int) -> bool:
+    """Whether another process has this number. This one's own leftovers are of an earlier process of its number."""
+    if pid == os.getpid():
+        return False
+    if os.name != "posix":  # there, os.kill ends the process
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
+
+
+_digest = fingerprint
+
+
+@contextlib.contextmanager
+def uninterrupted():
+    """Delays Ctrl-C to the end of the block, where a half-made state (donated arrays) would leave nothing to save.
+
+    Example:
+      >>> with uninterrupted():
+      ...     done = True
+      >>> done
+      True
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if before is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    caught = []
+    signal.signal(signal.SIGINT, lambda *_: caught.append(True))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if caught:
+        signal.raise_signal(signal.SIGINT)
+
+
+def save(folder: Path, state, meta: dict, *, shared: bool = False) -> None:
+    """Writes a checkpoint beside the old one and then replaces it.
+
+    Args:
+      folder: an existing folder.
+      state: pytree of arrays.
+      meta: JSON-compatible description, with ``fingerprint``.
+      shared: as for `prepare`; process 0 writes.
+
+    Raises:
+      OSError: if it cannot be written; the old one is as it was.
+      ValueError: if ``shared`` and process 0 could not write it.
+
+    Example:
+      >>> import tempfile
+      >>> with tempfile.TemporaryDirectory() as place:
+      ...     save(Path(place), [np.ones(2)], {"fingerprint": "a"})
+      ...     load(Path(place), [np.zeros(2)], fingerprint="a")[0][0].tolist()
+      [1.0, 1.0]
+    """
+    leaves = {f"leaf.{i}": gathering.whole(leaf) for i, leaf in enumerate(jax.tree.leaves(state))}
+    if not shared:
+        _write(folder, leaves, meta)
+    else:
+        gathering.agreed(lambda: _write(folder, leaves, meta) if jax.process_index() == 0 else None, "checkpoint")
+
+
+def _write(folder: Path, leaves: dict[str, np.ndarray], meta: dict) -> None:
+    # A folder, because safetensors writes through temporary files of its own, beside the file it is told.
+    temporary = folder / f"{_NAME}.{os.getpid()}.tmp"
+    temporary.mkdir(exist_ok=True)
+    try:
+        description = {"json": json.dumps(meta), "contents": _digest(list(leaves.values()))}
+        save_file(leaves, temporary / _NAME, metadata=description)
+        with open(temporary / _NAME, "rb") as file:
+            os.fsync(file.fileno())
+        os.replace(temporary / _NAME, folder / _NAME)
+    except (SafetensorError, OSError) as error:  # neither names the file: no space left, for one
+        raise OSError(f"{folder}: expected a place for a checkpoint, got {error}") from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def load(folder: Path, like, *, fingerprint: str, shared: bool = False):
+    """Reads a checkpoint back.
+
+    Args:
+      folder: the folder given to `save`.
+      like: pytree of arrays with the structure, shapes and types expected.
+      fingerprint: of the problem being resumed.
+      shared: as for `prepare`; every process reads.
+
+    Returns:
+      ``(state, meta)``, or None if there is no checkpoint.
+
+    Raises:
+      ValueError: if the file is damaged, belongs to another problem, or (``shared``) is not the same everywhere.
+    """
+    if shared:
+        found = gathering.agreed(lambda: load(folder, like, fingerprint=fingerprint), "checkpoint")
+        told = "" if found is None else json.dumps(found[1], sort_keys=True) + _digest(jax.tree.leaves(found[0]))
+        gathering.expect_same(told, "checkpoint", f"one folder that all processes see as {folder}, with one checkpoint")
+        return found
+    path = folder / _NAME
+    if not path.exists():
+        return None
+    leaves, structure = jax.tree.flatten(like)
+    try:
+        with safe_open(path, framework="numpy") as file:
+            description = file.metadata()
+            meta, contents = json.loads(description["json"]), description["contents"]
+            found = [file.get_tensor(f"leaf.{i}") for i in range(len(file.keys()))]
+        if _digest(found) != contents:
+            raise ValueError("its contents changed after it was written")
+    except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
+        raise ValueError(f"checkpoint: expected a whole checkpoint, got a damaged file {path} ({error}); "
+                         "delete it to start anew") from None
+    same = len(found) == len(leaves) and all(
+        a.shape == np.shape(b) and a.dtype == _dtype(b) for a, b in zip(found, leaves, strict=True)
+    )
+    if meta.get("fingerprint") != fingerprint or not same:
+        raise ValueError(
+            f"checkpoint: expected a checkpoint of the same data, start and settings, got another problem's in {path}; "
+            "use another folder or delete it"
+        )
+    return jax.tree.unflatten(structure, found), meta
+
+
+def _dtype(leaf) -> np.dtype:
+    return leaf.dtype if isinstance(leaf, jax.Array) else np.asarray(leaf).dtype

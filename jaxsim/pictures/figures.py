@@ -1,0 +1,231 @@
+"""Figures of the report: SVG files that are equal byte for byte when their data is.
+
+Colours are of middle lightness and the background is transparent, so that a figure reads on white and on dark pages.
+Another version of matplotlib may draw the same data with other bytes; the digest of the data stands in the file, and
+`same` compares that where the versions differ.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from jaxsim.checks import expect
+from jaxsim.optim import history
+
+_INK = "#808080"
+_COLOURS = (
+    "#2f86d0", "#d9632a", "#3a9d5d", "#b35fc4", "#b98a00", "#d14a6b", "#6a7be6", "#7d8f2e", "#1f9aa0", "#a07050",
+)  # fmt: skip
+_MARKERS = "os^Dv<>PXp"
+_DASHES = ("-", "--", "-.", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 1)))
+_FEW = 12  # points of a line that has markers
+_WIDE = 4  # ratio of losses that need a logarithmic axis
+_SETTINGS = {"svg.hashsalt": "jaxsim", "svg.fonttype": "none", "font.size": 10, "axes.titlesize": 10}
+
+
+class Panel(NamedTuple):
+    """One pair of axes of `panels`.
+
+    Attributes:
+      series: name to points ``(x, y)`` by rising x, in the order in which they are drawn; positive along a logarithmic
+        axis. One name has one colour in all panels of a figure, and one entry of the legend.
+      xlabel: of the horizontal axis.
+      ylabel: of the vertical axis.
+      xscale: ``"linear"``, ``"log"``, or ``"whole"``: linear, with ticks at whole numbers.
+      yscale: the same.
+      reference: name to points of thin dotted lines, to compare with.
+      ticks: names of the places 1, 2, ... of the horizontal axis, instead of numbers.
+    """
+
+    series: Mapping[str, Sequence[tuple[float, float]]]
+    xlabel: str
+    ylabel: str
+    xscale: str = "linear"
+    yscale: str = "linear"
+    reference: Mapping[str, Sequence[tuple[float, float]]] = {}
+    ticks: Sequence[str] = ()
+
+
+def lines(series: Mapping[str, Sequence[tuple[float, float]]], *, title: str, xlabel: str, ylabel: str) -> bytes:
+    """Draws one line a name, over a logarithmic horizontal axis with a tick at every value that occurs.
+
+    Args:
+      series: Name to points `(x, y)` with positive x, in the order in which lines and legend are drawn.
+      title: Above the axes.
+      xlabel: Of the horizontal axis.
+      ylabel: Of the vertical axis.
+
+    Returns:
+      The SVG file.
+    """
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    drawn = [title, xlabel, ylabel, _rounded(series)]
+    with matplotlib.rc_context(_SETTINGS):
+        figure = Figure(figsize=(7.2, 4.2), layout="constrained")
+        axes = figure.add_subplot()
+        for index, (name, points) in enumerate(drawn[3]):
+            style = {"color": _COLOURS[index % len(_COLOURS)], "marker": _MARKERS[index % len(_MARKERS)]}
+            axes.plot(*zip(*points, strict=True), label=name, linewidth=1.6, markersize=5, **style)
+        axes.set_xscale("log")
+        ticks = sorted({x for _, points in drawn[3] for x, _ in points})
+        axes.set_xticks(ticks, [f"{x:g}" for x in ticks])
+        axes.set_xticks([], minor=True)
+        axes.set_title(title, color=_INK)
+        _frame(axes, xlabel, ylabel)
+        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, labelcolor=_INK)
+        return _saved(figure, drawn)
+
+
+def panels(axes: Sequence[Panel], *, title: str, columns: int | None = None) -> bytes:
+    """Draws several pairs of axes side by side, with one legend for all.
+
+    Lines of few points have markers, longer ones differ in their dashes, so that colour is never all that tells them
+    apart.
+
+    Args:
+      axes: At least one `Panel`.
+      title: Above them.
+      columns: How many stand side by side; all unless given.
+
+    Returns:
+      The SVG file.
+
+    Raises:
+      ValueError: If there is nothing to draw.
+
+    Example:
+      >>> svg = panels([Panel({"s2net": [(0, 0.5), (1, 0.25)]}, "iteration", "loss", yscale="log")], title="training")
+      >>> svg.startswith(b"<?xml"), digest(svg) is not None
+      (True, True)
+    """
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    names = list(dict.fromkeys(name for panel in axes for name in panel.series))
+    expect(bool(names), "axes", "at least one panel with a line", "none")
+    drawn = [title, [[*panel[1:5], _rounded(panel.series), _rounded(panel.reference)] for panel in axes]]
+    ticks = [list(panel.ticks) for panel in axes]
+    across = columns or len(axes)
+    down = -(-len(axes) // across)
+    with matplotlib.rc_context({**_SETTINGS, "text.parse_math": False}):
+        figure = Figure(figsize=(2.2 + 4.0 * across, 3.8 if down == 1 else 2.6 * down), layout="constrained")
+        handles = {}
+        for place, (xlabel, ylabel, xscale, yscale, series, reference) in enumerate(drawn[1], start=1):
+            one = figure.add_subplot(down, across, place)
+            for name, points in reference:
+                found = one.plot(*zip(*points, strict=True), color=_INK, linewidth=1.0, linestyle=":")
+                handles.setdefault(name, found[0])
+            for name, points in series:
+                found = one.plot(*zip(*points, strict=True), linewidth=1.6, **_style(names.index(name), len(points)))
+                handles[name] = found[0]
+            for axis, scale, setting in ((one.xaxis, xscale, one.set_xscale), (one.yaxis, yscale, one.set_yscale)):
+                setting("log" if scale == "log" else "linear")
+                _ticks(axis, scale)
+            if ticks[place - 1]:
+                one.set_xticks(range(1, len(ticks[place - 1]) + 1), ticks[place - 1], rotation=30, ha="right")
+            _frame(one, xlabel, ylabel)
+        figure.suptitle(title, color=_INK, fontsize=_SETTINGS["axes.titlesize"])
+        order = [*names, *(name for name in handles if name not in names)]
+        figure.legend([handles[name] for name in order], order, loc="outside right center", frameon=False,
+                      labelcolor=_INK)
+        return _saved(figure, [*drawn, ticks] if any(ticks) else drawn)
+
+
+def training(
+    histories: Mapping[str, Mapping[str, list]], *, title: str, score: str, xlabel: str = "iteration"
+) -> bytes | None:
+    """Draws training loss and, where there is one, the dev score against the iteration, a line a name.
+
+    Args:
+      histories: Name to what `history.compact` gives.
+      title: Above the axes.
+      score: What the dev score is, the label of its axis.
+      xlabel: What a step is.
+
+    Returns:
+      The SVG file; None where no history has a line, that is two known losses or scores.
+
+    Example:
+      >>> history = {"step": [0, 1], "loss": [0.5, 0.25], "validation": [0.6, 0.7]}
+      >>> b"dev MRR" in training({"s2net": history}, title="training", score="dev MRR")
+      True
+    """
+    found = []
+    for column, label in (("loss", "training loss"), ("validation", score)):
+        series = {name: history.points(one, column) for name, one in histories.items()}
+        series = {name: points for name, points in series.items() if len(points) > 1}
+        if series:
+            values = [y for points in series.values() for _, y in points]
+            wide = column == "loss" and 0 < _WIDE * min(values) <= max(values)
+            found.append(Panel(series, xlabel, label, xscale="whole", yscale="log" if wide else "linear"))
+    return panels(found, title=title) if found else None
+
+
+def _rounded(series: Mapping[str, Sequence[tuple[float, float]]]) -> list:
+    """What is drawn, and what the digest is of: numbers of six digits."""
+    return [[name, [[float(f"{v:.6g}") for v in p] for p in series[name]]] for name in series]
+
+
+def _style(index: int, num_points: int) -> dict:
+    style = {"color": _COLOURS[index % len(_COLOURS)]}
+    if num_points <= _FEW:
+        return {**style, "marker": _MARKERS[index % len(_MARKERS)], "markersize": 4}
+    return {**style, "linestyle": _DASHES[index % len(_DASHES)]}
+
+
+def _ticks(axis, scale: str) -> None:
+    """Ticks at whole numbers; or at powers of ten and, where these are few, at 2 and 5 times each."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+
+    if scale == "whole":
+        axis.set_major_locator(MaxNLocator("auto", integer=True))
+    if scale != "log":
+        return
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(subs=(1.0,) if high / low > 200 else (1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_locator(NullLocator())
+
+
+def _frame(axes, xlabel: str, ylabel: str) -> None:
+    """Labels, grid and spines in the ink of the page."""
+    axes.set_xlabel(xlabel, color=_INK)
+    axes.set_ylabel(ylabel, color=_INK)
+    axes.tick_params(colors=_INK)
+    axes.grid(color=_INK, alpha=0.25, linewidth=0.6)
+    for side, spine in axes.spines.items():
+        spine.set_color(_INK)
+        spine.set_visible(side in ("left", "bottom"))
+
+
+def _saved(figure, drawn: list) -> bytes:
+    """The SVG file, with the digest of what it draws."""
+    stamp = hashlib.sha256(json.dumps(drawn).encode()).hexdigest()
+    file = io.BytesIO()
+    figure.savefig(file, format="svg", transparent=True, metadata={"Date": None, "Description": f"jaxsim data {stamp}"})
+    return file.getvalue()
+
+
+def same(first: bytes, second: bytes) -> bool:
+    """Whether two files draw the same: equal bytes or, from two versions of matplotlib, equal data."""
+    if first == second:
+        return True
+    return _creator(first) != _creator(second) and digest(first) is not None and digest(first) == digest(second)
+
+
+def digest(svg: bytes) -> bytes | None:
+    """Digest of the data in a file that `lines` or `panels` drew; None for any other file."""
+    found = re.search(rb"jaxsim data ([0-9a-f]{64})", svg)
+    return found and found[1]
+
+
+def _creator(svg: bytes) -> bytes | None:
+    found = re.search(rb"Matplotlib v([0-9.a-z+]+)", svg)
+    return found and found[1]

@@ -1,0 +1,300 @@
+"""Pictures of one model: its training, dimensions, ROC on held-out pairs, and neighbours before and after learning."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from jaxsim import checks, io
+from jaxsim.data.pairs import Pairs
+from jaxsim.evaluate import metrics
+from jaxsim.model import Model
+from jaxsim.optim import history
+from jaxsim.pictures import dimensions, figures, neighbours
+from jaxsim.pictures.figures import Panel
+from jaxsim.pictures.neighbours import Example
+
+_MOST_PAIRS = 2_000  # whose texts are compared with each other for the ROC
+_CELLS = 400  # of an axis: a curve has no finer points
+UNTRAINED = "untrained"
+
+
+class Sides:
+    """The different texts of pairs, and which of them belong together.
+
+    Attributes:
+      queries: left texts that have a mate, each once.
+      documents: right texts, each once.
+      mates: for each query, the set of its documents' numbers.
+
+    Example:
+      >>> from jaxsim.data import pairs
+      >>> sides = Sides(pairs.make("toy", "12", ["a", "a"], ["x", "y"], languages=("en", "en")), np.array([1, 0]))
+      >>> sides.queries, sides.documents, sides.mates
+      (('a',), ('x', 'y'), ({0},))
+    """
+
+    def __init__(self, pairs: Pairs, labels: np.ndarray | None = None):
+        """Gathers them; without labels every right text is a mate of its left text.
+
+        Args:
+          pairs: the pairs.
+          labels: ``[len(pairs)]`` numbers, above 0 for mates, or None.
+
+        Raises:
+          ValueError: for labels of another number, or without a mate.
+        """
+        positive = np.ones(len(pairs), bool) if labels is None else _positive(pairs, labels)
+        checks.expect(bool(positive.any()), pairs.name, "pairs that belong together", "none")
+        self.documents = tuple(dict.fromkeys(pairs.right))
+        number = {text: i for i, text in enumerate(self.documents)}
+        found: dict[str, set[int]] = {}
+        for left, right, belong in zip(pairs.left, pairs.right, positive, strict=True):
+            if belong:
+                found.setdefault(left, set()).add(number[right])
+        self.queries, self.mates = tuple(found), tuple(found.values())
+
+    def belong(self, queries: np.ndarray, documents: np.ndarray) -> np.ndarray:
+        """Which documents are mates of which queries.
+
+        Args:
+          queries: ``[q]`` numbers of queries.
+          documents: ``[d]`` numbers of documents.
+
+        Returns:
+          ``[q, d]`` booleans.
+        """
+        wanted = np.zeros((len(queries), len(self.documents)), bool)
+        for row, query in enumerate(queries):
+            wanted[row, list(self.mates[query])] = True
+        return wanted[:, documents]
+
+
+def write(
+    folder: str | os.PathLike, model: Model, pairs: Pairs, labels: np.ndarray | None = None, *, examples: int = 20
+) -> dict[str, Path]:
+    """Writes ``training.svg``, ``dimensions.svg``, ``roc.svg`` and ``neighbours.html``.
+
+    The ROC is of the cosine of mates against that of all other texts of the pairs (of at most 2,000 pairs, evenly
+    spaced), or of the pairs' own labels. Beside the model stand its term weights without any learning.
+
+    Args:
+      folder: made if it is not there; files of these names are replaced, and a curve that an earlier call left is
+        removed if this model has none.
+      model: the model.
+      pairs: held-out pairs, left texts queries and right texts documents.
+      labels: ``[len(pairs)]`` numbers, above 0 for texts that belong together; all do unless given.
+      examples: queries on the page, evenly spaced, at most.
+
+    Returns:
+      ``training``, ``dimensions``, ``roc`` and ``neighbours`` -> path; without ``training`` where the model keeps no
+      history of it (a closed form, or a folder of an older version), and without ``dimensions`` where there is
+      no projection that can be turned (bare words, SSI, an activation) or kept in part.
+
+    Raises:
+      ValueError: for fewer than two pairs, pairs without a mate or without others, or a damaged history.
+      OSError: if the files cannot be written.
+
+    Example:
+      >>> import tempfile
+      >>> from jaxsim.data import docstrings
+      >>> from jaxsim.train.training import Settings, train
+      >>> known = docstrings.load().take(range(240))
+      >>> model = train(known.take(range(200)), Settings(method="opca", dim=20))
+      >>> with tempfile.TemporaryDirectory() as folder:
+      ...     [path.name for path in write(folder, model, known.take(range(200, 240))).values()]
+      ['dimensions.svg', 'roc.svg', 'neighbours.html']
+    """
+    checks.positive_int(examples, "examples")
+    checks.expect(len(pairs) > 1, pairs.name, "at least two pairs", len(pairs))
+    files = {
+        "training.svg": training(model),
+        "dimensions.svg": dimensions.draw(model, pairs, labels, untrained=UNTRAINED),
+        "roc.svg": roc(model, pairs, labels),
+        "neighbours.html": nearest_page(model, pairs, labels, examples=examples).encode(),
+    }
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        if content is not None:
+            io.write_bytes(folder / name, content)
+        elif (folder / name).is_file() and figures.digest((folder / name).read_bytes()) is not None:
+            (folder / name).unlink()
+    return {Path(name).stem: folder / name for name, content in files.items() if content is not None}
+
+
+def training(model: Model) -> bytes | None:
+    """Loss and dev score against the iteration.
+
+    Args:
+      model: the model.
+
+    Returns:
+      The SVG file; None where the model keeps no history.
+
+    Raises:
+      ValueError: for a damaged history.
+    """
+    course = model.training.get("history")
+    if not course:
+        return None
+    history.check(course, "training.history")
+    last = course["step"][-1]
+    # As the optimisers do: the first of the best.
+    best = max(history.points(course, "validation"), key=lambda point: point[1], default=(last, None))[0]
+    score = "Spearman" if "spearman" in model.training.get("dev", {}) else "MRR"
+    title = f"Training of {model.method}: {best} of {last} kept"
+    title += ", then distilled" if model.training.get("distilled") else ""
+    return figures.training({model.method: course}, title=title, score=f"{score} (held-out pairs)",
+                                   xlabel="iteration, or epoch in batches")
+
+
+def roc(model: Model, pairs: Pairs, labels: np.ndarray | None = None) -> bytes:
+    """The ROC of the model's cosine and of bare term weights, the area under each in the legend.
+
+    Args:
+      model: the model.
+      pairs: held-out pairs.
+      labels: as for `write`.
+
+    Returns:
+      The SVG file. Mates against all others have a logarithmic axis, since there are so many others.
+
+    Raises:
+      ValueError: if all pairs belong together or none does, or all texts do.
+    """
+    scored, belong = scores(model, pairs, labels)
+    positive, others = int(belong.sum()), int((~belong).sum())
+    least = 0.0 if labels is not None else 1 / others
+    series = {f"{name} (AUC {metrics.auc(found, belong):.4f})": curve(found, belong, least=least)
+              for name, found in scored.items()}  # fmt: skip
+    chance = [(x, x) for x in (np.linspace(0, 1, 2) if least == 0 else np.geomspace(least, 1, 50)).tolist()]
+    panel = Panel(series, f"false positive rate (of {others:,} pairs)", f"true positive rate (of {positive:,} pairs)",
+                  xscale="linear" if least == 0 else "log", reference={"chance (AUC 0.5)": chance})  # fmt: skip
+    title = f"ROC of the {_score(model)}, texts that belong together against others"
+    return figures.panels([panel], title=title)
+
+
+def scores(model: Model, pairs: Pairs, labels: np.ndarray | None = None) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Cosines of texts that belong together and of others, by the model and by bare term weights.
+
+    Args:
+      model: the model.
+      pairs: held-out pairs.
+      labels: as for `write`.
+
+    Returns:
+      ``({name: [n] float32}, [n] booleans)``; one name alone where the model is bare term weights. Without labels, the
+      ``n`` are all left texts with all right texts, of at most 2,000 pairs.
+
+    Raises:
+      ValueError: as `roc`.
+    """
+    found = {}
+    if labels is not None:
+        belong = _positive(pairs, labels)
+        checks.expect(0 < belong.sum() < belong.size, pairs.name, "labels above 0 and others", checks.one_kind(labels))
+        for name, one in _models(model).items():
+            found[name] = one.pair_similarity(pairs.left, pairs.right)
+        return found, belong
+    if len(pairs) > _MOST_PAIRS:
+        pairs = pairs.take(_even(len(pairs), _MOST_PAIRS))
+    sides = Sides(pairs)
+    every = np.arange(len(sides.queries)), np.arange(len(sides.documents))
+    belong = sides.belong(*every).ravel()
+    checks.expect(not belong.all(), pairs.name, "texts that do not belong together", "none")
+    for name, one in _models(model).items():
+        found[name] = one.similarity(sides.queries, sides.documents).ravel()
+    return found, belong
+
+
+def curve(scores, labels, *, least: float = 0.0) -> list[tuple[float, float]]:
+    """The points of a ROC curve that a figure needs.
+
+    Args:
+      scores: ``[n]`` real, higher is better.
+      labels: ``[n]`` 0 or 1, both of them there.
+      least: above 0, where a logarithmic axis of false positives begins.
+
+    Returns:
+      ``(false positive rate, true positive rate)``, rising: those of `metrics.roc_curve` but for points less than
+      1/400 of an axis from their neighbours and, with ``least``, those left of it.
+
+    Example:
+      >>> curve([0.9, 0.5, 0.5, 0.1], [1, 0, 1, 0])
+      [(0.0, 0.0), (0.0, 0.5), (0.5, 1.0), (1.0, 1.0)]
+    """
+    false, true, _ = metrics.roc_curve(scores, labels)
+    along = false
+    if least > 0:
+        # What is reached without any false positive stands at the left end of the axis.
+        first = int(np.searchsorted(false, least * (1 - 1e-9))) - 1
+        false, true = np.maximum(false[first:], least), true[first:]
+        along = 1 - np.log(false) / np.log(least) if least < 1 else false
+    cells = np.floor(np.stack([along, true]) * _CELLS)
+    new = np.any(np.diff(cells, axis=1) != 0, axis=0)
+    keep = np.concatenate([[True], new]) | np.concatenate([new, [True]])  # the first and the last of each cell
+    return list(zip(false[keep].tolist(), true[keep].tolist(), strict=True))
+
+
+def nearest_page(model: Model, pairs: Pairs, labels: np.ndarray | None = None, *, examples: int = 20) -> str:
+    """The page of nearest neighbours before and after learning; candidates are all right texts of the pairs.
+
+    Args:
+      model: the model.
+      pairs: held-out pairs.
+      labels: as for `write`.
+      examples: as for `write`.
+
+    Returns:
+      HTML.
+
+    Raises:
+      ValueError: without a mate.
+    """
+    sides = Sides(pairs, labels)
+    chosen = _even(len(sides.queries), examples)
+    belong = sides.belong(chosen, np.arange(len(sides.documents)))
+    texts = [sides.queries[i] for i in chosen]
+    lists = [_nearest(one, texts, sides.documents, belong) for one in _models(model).values()]
+    queries = checks.counted(len(sides.queries), "query", "queries")
+    documents = checks.counted(len(sides.documents), "document")
+    note = (
+        f"{len(texts):,} of the {queries} of {pairs.name}, evenly spaced, with their nearest of {documents} by "
+        f"{_score(model)}. "
+        f"“{UNTRAINED}” are bare term weights without any learning. "
+        f"Equal {_score(model)}s count against the mate; below the first documents stands the best mate if none of "
+        "them is one."
+    )
+    return neighbours.page([Example(*one) for one in zip(texts, zip(*lists, strict=True), strict=True)],
+                                  models=list(_models(model)), note=note, languages=model.languages)  # fmt: skip
+
+
+def _score(model: Model) -> str:
+    return "score" if model.bilinear else "cosine"
+
+
+def _nearest(model: Model, queries: Sequence[str], documents: Sequence[str], belong: np.ndarray) -> list:
+    found = model.similarity(queries, documents)
+    return [neighbours.nearest(row, documents, mine) for row, mine in zip(found, belong, strict=True)]
+
+
+def _positive(pairs: Pairs, labels) -> np.ndarray:
+    """Which pairs have a label above 0."""
+    labels = np.asarray(labels)
+    checks.expect(labels.shape == (len(pairs),), "labels", f"{len(pairs)} numbers, one a pair", labels.shape)
+    return labels > 0
+
+
+def _models(model: Model) -> dict[str, Model]:
+    """Bare term weights, and the model unless it is nothing else."""
+    bare = Model(model.vocabulary, None, model.weighting, languages=model.languages)
+    return {UNTRAINED: bare, **({} if model.params is None else {model.method: model})}
+
+
+def _even(number: int, most: int) -> np.ndarray:
+    """At most ``most`` of ``number`` rows, evenly spaced."""
+    return np.linspace(0, number - 1, min(number, most)).round().astype(int)

@@ -1,0 +1,24 @@
+"""Sparse documents and what models make of them.
+
+`Terms` holds documents as sparse rows, `Slices` a minibatch of them in static shapes; `from_scipy` is the only way in,
+`project` multiplies either by a dense matrix. `Vectors` is what a model makes of documents: a dense part, a sparse
+part, or both. `precision` says how exactly dense products are computed.
+"""
+
+from jaxsim.sparse import precision
+from jaxsim.sparse.padded import Slices, project_slices, slices
+from jaxsim.sparse.terms import (
+    Terms,
+    from_scipy,
+    inner_products,
+    project,
+    project_transpose,
+    to_scipy,
+    weigh,
+    with_values,
+)
+from jaxsim.sparse.vectors import Vectors, cosine, dot, jensen_shannon, l1, nonzero, take, unit
+
+__all__ = ["Slices", "Terms", "Vectors", "cosine", "dot", "from_scipy", "inner_products", "jensen_shannon", "l1",
+           "nonzero", "precision", "project", "project_slices", "project_transpose", "slices", "take", "to_scipy",
+           "unit", "weigh", "with_values"]

@@ -1,0 +1,19 @@
+"""Text to words to counts to weights.
+
+Tokenisers, the `Vocabulary`, counts and term weightings are taken from here. `subwords` adds character n-grams,
+`features` describes terms in their documents, `html` reads web pages, `corpus` and `corpus_build` keep collections that
+are larger than memory.
+"""
+
+import lazy_loader
+
+_NAMES = {
+    "vocabulary": ["Vocabulary", "bm25", "counts", "log_tf_idf", "strings", "tf_idf", "unit_rows"],
+    "tokens": ["character_class", "pieces", "tokenizer", "word_marks", "words", "words_ja", "words_unspaced"],
+    "markup": ["prose"],
+}
+_MODULES = ["corpus", "corpus_build", "features", "html", "subwords", "tokens"]
+__all__ = ["Vocabulary", "bm25", "character_class", "corpus", "corpus_build", "counts", "features", "html",
+           "log_tf_idf", "pieces", "prose", "strings", "subwords", "tf_idf", "tokenizer", "tokens", "unit_rows",
+           "word_marks", "words", "words_ja", "words_unspaced"]
+__getattr__, __dir__, _ = lazy_loader.attach(__name__, submodules=_MODULES, submod_attrs=_NAMES)

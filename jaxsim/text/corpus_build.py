@@ -1,0 +1,288 @@
+"""Texts of any number into a corpus on disk: one pass over the texts, bounded memory, all cores, resumable.
+
+The pass numbers words as they come and writes shards of counts under these numbers; then the vocabulary is chosen and
+the shards are written again, smaller, under its columns. Every shard is whole or not there: after a kill, `build` reads
+the texts of finished shards only to see that they are the same, and counts on from the first that is missing.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+from tqdm import tqdm
+
+from jaxsim import checks
+from jaxsim.text import tokens
+from jaxsim.text.corpus import CONFIG, DF, FORMAT, VOCABULARY, Corpus, read, shard_file
+from jaxsim.text.corpus_words import counted, digest
+
+_BATCH = 4_000  # documents that one worker counts at once
+_READING, _PLAN = "reading", "plan.json"
+
+
+class _Words:
+    """The words met so far: number, collection frequency and document frequency of each."""
+
+    def __init__(self, limit: int):
+        self.limit, self.next = limit, 0
+        self.numbers: dict[str, int] = {}
+        self.frequency = self.df = np.zeros(0, np.int64)
+
+    def add(self, words: Sequence[str]) -> tuple[np.ndarray, list[str]]:
+        """Numbers of words, and those that are new, which get the next ones."""
+        known = self.numbers
+        numbers = np.fromiter(map(known.get, words, itertools.repeat(-1)), np.int32, len(words))
+        places = np.flatnonzero(numbers < 0)
+        new = [words[place] for place in places]
+        numbers[places] = range(self.next, self.next + len(new))
+        known.update(zip(new, numbers[places].tolist(), strict=True))
+        self.next += len(new)
+        room = len(self.df)
+        if self.next > room:
+            more = np.zeros(max(self.next, 2 * room) - room, np.int64)
+            self.frequency, self.df = np.concatenate([self.frequency, more]), np.concatenate([self.df, more])
+        return numbers, new
+
+    def use(self, numbers: np.ndarray, frequency: np.ndarray, df: np.ndarray) -> None:
+        """Counts what a batch or a shard holds; every number stands once."""
+        self.frequency[numbers] += frequency
+        self.df[numbers] += df
+
+    def prune(self) -> None:
+        """Forgets the rarest words where there are too many, at the ends of shards only, so that it can be repeated."""
+        least = 1
+        while len(self.numbers) > self.limit:
+            self.numbers = {word: number for word, number in self.numbers.items() if self.frequency[number] > least}
+            least *= 2
+
+    def choose(self, drop_top: int, max_terms: int, min_df: int) -> tuple[list[str], np.ndarray]:
+        """Terms as `text.Vocabulary.build` orders them, and their numbers."""
+        wanted = drop_top + max_terms
+        numbers = np.fromiter(self.numbers.values(), np.int64, len(self.numbers))
+        enough = numbers[self.df[numbers] >= min_df]
+        if enough.size > wanted > 0:  # sort only what can be chosen, with all equals of the last
+            least = np.partition(self.frequency[enough], enough.size - wanted)[enough.size - wanted]
+            enough = enough[self.frequency[enough] >= least]
+        keep = np.zeros(len(self.df), bool)
+        keep[enough] = True
+        ranked = sorted((-self.frequency[number], word) for word, number in self.numbers.items() if keep[number])
+        terms = [word for _, word in ranked[drop_top : drop_top + max_terms]]
+        return terms, np.fromiter((self.numbers[word] for word in terms), np.int64, len(terms))
+
+
+def build(
+    folder: str | os.PathLike,
+    documents: Iterable[str | Sequence[str]],
+    *,
+    languages: Sequence[str] | None = None,
+    drop_top: int = 0,
+    max_terms: int = 50_000,
+    min_df: int = 2,
+    max_words: int = 5_000_000,
+    shard_docs: int = 250_000,
+    workers: int = 1,
+    progress: bool = False,
+) -> Corpus:
+    """Counts the words of documents into a folder of memory-mapped shards, and opens it.
+
+    Memory holds one shard and every distinct word, of which the rarest are forgotten where there are more than
+    ``max_words``; a word that comes back after that counts from there on.
+
+    Args:
+      folder: where; a finished corpus of the same settings is opened as it is, an unfinished one goes on.
+      documents: texts, or a tuple of texts (the mates of a pair) a document; the same ones in the same order when an
+        unfinished corpus goes on. Empty texts are empty documents.
+      languages: code of every side; ``"en"`` for each unless given. Sides are counted over one vocabulary.
+      drop_top: most frequent terms to leave out.
+      max_terms: terms to keep at most.
+      min_df: terms in fewer documents are left out; both sides of a pair count.
+      max_words: distinct words in memory at most, at the ends of shards.
+      shard_docs: documents (pairs) a shard.
+      workers: processes that count words, this one among them. Each other loads what the main program imports, so a
+        program needs ``if __name__ == "__main__":`` where there are two or more.
+      progress: whether to show a bar on a terminal's stderr.
+
+    Returns:
+      `Corpus`, with the same vocabulary as `text.Vocabulary.build` and the same counts as `text.counts` on these
+      documents as long as no word is forgotten.
+
+    Raises:
+      ValueError: for bad settings, no documents, documents of different numbers of texts, a folder of other settings or
+        of other texts, or a damaged shard.
+      OSError: if a file cannot be written; finished shards stay.
+
+    Example:
+      >>> import tempfile
+      >>> with tempfile.TemporaryDirectory() as place:
+      ...     corpus = build(place, ["one two", "two three", "two"], min_df=1, drop_top=1)
+      >>> corpus.vocabulary.terms, corpus.sides[0].num_docs
+      (('one', 'three'), 3)
+    """
+    for name, value in (("max_words", max_words), ("shard_docs", shard_docs), ("workers", workers)):
+        checks.positive_int(value, name)
+    for name, value in (("drop_top", drop_top), ("max_terms", max_terms), ("min_df", min_df)):
+        checks.whole(value, name, 0)
+    stream = iter(documents)
+    first = next(stream, None)
+    checks.expect(first is not None, "documents", "at least one document", "none")
+    width = len(first) if isinstance(first, list | tuple) else 1
+    checks.expect(width > 0, "documents", "at least one text in every document", first)
+    languages = ("en",) * width if languages is None else tuple(languages)
+    checks.expect(len(languages) == width, "languages", f"{width} codes (texts of a document)", languages)
+    for language in languages:
+        tokens.tokenizer(language)
+    plan = {"format": FORMAT, "languages": list(languages), "drop_top": drop_top, "max_terms": max_terms,
+            "min_df": min_df, "max_words": max_words, "shard_docs": shard_docs, "first": digest([_tuple(first, width)])}
+    folder = Path(folder)
+    if (folder / CONFIG).is_file():
+        corpus, found = read(folder), json.loads((folder / CONFIG).read_text(encoding="utf-8"))["plan"]
+        checks.expect(found == plan, str(folder), "a corpus of the same settings and texts", _difference(found, plan))
+        return corpus
+    reading = folder / _READING
+    reading.mkdir(parents=True, exist_ok=True)
+    if (reading / _PLAN).is_file():
+        found = json.loads((reading / _PLAN).read_text(encoding="utf-8"))
+        checks.expect(found == plan, str(folder), "an unfinished corpus of the same settings and texts",
+                      _difference(found, plan))
+    else:
+        _write(reading / _PLAN, json.dumps(plan).encode())
+    stream = (_tuple(document, width) for document in itertools.chain([first], stream))
+    words = _Words(max_words)
+    with tqdm(desc="words", unit=" documents", disable=None if progress else True) as bar:
+        shards = _read(reading, stream, words, languages, shard_docs, workers, bar)
+    _finish(folder, reading, words, shards, plan)
+    return read(folder)
+
+
+def _tuple(document: str | Sequence[str], width: int) -> tuple[str, ...]:
+    texts = tuple(document) if isinstance(document, list | tuple) else (document,)
+    if len(texts) != width or not all(isinstance(text, str) for text in texts):  # no message is made where all is well
+        checks.expect(False, "documents", f"{width} texts in every document (as in the first)", repr(document)[:80])
+    return texts
+
+
+def _difference(found: dict, plan: dict) -> str:
+    return ", ".join(f"{name} {found.get(name)}" for name in plan if found.get(name) != plan[name]) + " there"
+
+
+def _write(path: Path, data: bytes) -> None:
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    temporary.write_bytes(data)
+    os.replace(temporary, path)
+
+
+def _save(path: Path, array: np.ndarray) -> None:
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp.npy")
+    np.save(temporary, array)
+    os.replace(temporary, path)
+
+
+def _save_rows(folder: Path, number: int, side: int, rows: sp.csr_matrix) -> None:
+    _save(folder / shard_file(number, side, "ends"), rows.indptr.astype(np.int64))
+    _save(folder / shard_file(number, side, "terms"), rows.indices.astype(np.int32))
+    _save(folder / shard_file(number, side, "counts"), rows.data.astype(np.int32))
+
+
+def _batches(stream: Iterator[tuple[str, ...]], shard_docs: int) -> Iterator[tuple[bool, list]]:
+    """Batches of documents, each with whether a shard ends with it."""
+    while True:
+        left = shard_docs
+        while left:
+            batch = list(itertools.islice(stream, min(_BATCH, left)))
+            left -= len(batch)
+            if not batch:
+                return
+            yield left == 0, batch
+
+
+def _read(reading: Path, stream: Iterator, words: _Words, languages: Sequence[str], shard_docs: int, workers: int,
+          bar) -> list[int]:
+    """The pass over the texts; number of documents of every shard."""
+    batches, sizes = _batches(stream, shard_docs), []
+    while (told := reading / f"{len(sizes):05d}.json").is_file():
+        sizes.append(_skip(reading, len(sizes), json.loads(told.read_text(encoding="utf-8")), batches, words, bar))
+    parts, new, digests = [], [], []
+
+    def shard() -> None:
+        number = len(sizes)
+        for side in range(len(languages)):
+            pieces = [sp.csr_matrix((part[side].data, part[side].indices, part[side].indptr),
+                                    shape=(part[side].shape[0], words.next)) for part in parts]
+            _save_rows(reading, number, side, sp.vstack(pieces, format="csr"))
+        docs = sum(part[0].shape[0] for part in parts)
+        # Written last: it says that the shard is whole.
+        told = {"docs": docs, "words": list(new), "digests": list(digests)}
+        _write(reading / f"{number:05d}.json", json.dumps(told, ensure_ascii=True).encode())
+        words.prune()
+        sizes.append(docs)
+        for kept in (parts, new, digests):
+            kept.clear()
+
+    for last, found in counted(batches, languages, workers):
+        numbers, unseen = words.add(found.words)
+        new.extend(unseen)
+        digests.append(found.digest)
+        for side in found.sides:
+            size = len(found.words)
+            words.use(numbers, np.bincount(side.indices, side.data, size).astype(np.int64),
+                      np.bincount(side.indices, minlength=size))
+        parts.append([sp.csr_matrix((side.data, numbers[side.indices], side.indptr), shape=(side.shape[0], words.next))
+                      for side in found.sides])
+        bar.update(found.sides[0].shape[0])
+        if last:
+            shard()
+    if parts:
+        shard()
+    return sizes
+
+
+def _skip(reading: Path, number: int, told: dict, batches: Iterator, words: _Words, bar) -> int:
+    """A shard that is there: its words and frequencies are taken from it, its texts only compared."""
+    for expected in told["digests"]:
+        _, batch = next(batches, (True, []))
+        checks.expect(digest(batch) == expected, "documents", f"the texts of shard {number}, counted before", "others")
+        bar.update(len(batch))
+    words.add(told["words"])
+    side = 0
+    while (path := reading / shard_file(number, side, "terms")).is_file():
+        try:
+            terms, counts = np.load(path), np.load(reading / shard_file(number, side, "counts"))
+        except (ValueError, EOFError, OSError) as error:
+            raise ValueError(f"{path}: expected a whole shard, got a damaged file ({error}); delete the folder "
+                             f"{reading} to begin anew") from error
+        everything = np.arange(words.next)
+        words.use(everything, np.bincount(terms, counts, words.next).astype(np.int64),
+                  np.bincount(terms, minlength=words.next))
+        side += 1
+    words.prune()
+    return told["docs"]
+
+
+def _finish(folder: Path, reading: Path, words: _Words, sizes: list[int], plan: dict) -> None:
+    """Chooses the vocabulary and writes the shards under its columns."""
+    terms, numbers = words.choose(plan["drop_top"], plan["max_terms"], plan["min_df"])
+    columns = np.full(max(words.next, 1), -1, np.int32)
+    columns[numbers] = np.arange(len(terms), dtype=np.int32)
+    for number, docs in enumerate(sizes):
+        for side in range(len(plan["languages"])):
+            ends, ids, counts = (np.load(reading / shard_file(number, side, what))
+                                 for what in ("ends", "terms", "counts"))
+            found = columns[ids]
+            kept = found >= 0
+            inside = np.concatenate([[0], np.cumsum(kept)])[ends]
+            rows = sp.csr_matrix((counts[kept], found[kept], inside), shape=(docs, max(len(terms), 1)))
+            rows.sort_indices()
+            _save_rows(folder, number, side, rows)
+    _write(folder / VOCABULARY, json.dumps(terms, ensure_ascii=True).encode())
+    _save(folder / DF, words.df[numbers])
+    config = {"format": FORMAT, "languages": plan["languages"], "shard_docs": sizes,
+              "df_docs": sum(sizes) * len(plan["languages"]), "plan": plan}
+    _write(folder / CONFIG, (json.dumps(config, indent=1) + "\n").encode())
+    shutil.rmtree(reading)

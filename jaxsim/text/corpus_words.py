@@ -1,0 +1,191 @@
+"""Words of many texts counted at once, by several processes in turn: the workers of `corpus_build`, without JAX."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import threading
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from itertools import chain, compress, islice
+from multiprocessing import get_context, parent_process
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from jaxsim.text import tokens
+
+# Of a byte of ASCII: its lower case if words are made of it, the zero byte as it is, else a space.
+_FOLDED = bytes(ord(chr(byte).lower()) if chr(byte).isalnum() or chr(byte) in "_\0" else 32 for byte in range(128)
+                ) + b" " * 128
+
+
+class Counted(NamedTuple):
+    """A batch of documents, counted.
+
+    Attributes:
+      words: distinct words; the position is the column.
+      sides: one ``[batch, len(words)]`` int32 CSR matrix of counts a side, sorted, without duplicates.
+      digest: of the texts.
+    """
+
+    words: list[str]
+    sides: list[sp.csr_matrix]
+    digest: str
+
+
+def digest(documents: Sequence[Sequence[str]]) -> str:
+    """A hash of a batch's texts.
+
+    Args:
+      documents: texts of every document, one a side.
+
+    Returns:
+      32 hexadecimal digits.
+
+    Example:
+      >>> digest([("a", "b")]) == digest([("ab", "")])
+      False
+    """
+    texts = list(chain.from_iterable(documents))
+    found = hashlib.blake2b(digest_size=16)
+    found.update(np.fromiter(map(len, texts), np.int64, len(texts)).tobytes())
+    found.update("".join(texts).encode("utf-8", "surrogatepass"))
+    return found.hexdigest()
+
+
+def count(documents: Sequence[Sequence[str]], languages: Sequence[str]) -> Counted:
+    """Counts the words of a batch of documents.
+
+    Args:
+      documents: texts of every document, one a side.
+      languages: code of each side.
+
+    Returns:
+      `Counted`.
+
+    Example:
+      >>> found = count([("a b a", "c"), ("", "b")], ("en", "en"))
+      >>> found.words, found.sides[0].toarray().tolist(), found.sides[1].toarray().tolist()
+      (['a', 'b', 'c'], [[2, 1, 0], [0, 0, 0]], [[0, 0, 1], [0, 1, 0]])
+    """
+    plain_words, other_words, parts = _numbering(), _numbering(), []
+    plain_words[b"\0"] = 0  # ends a text
+    for side, language in enumerate(languages):
+        texts = [document[side] for document in documents]
+        cut = tokens.tokenizer(language)
+        plain = np.fromiter(map(str.isascii, texts), bool, len(texts)) & (cut is tokens.words)
+        searched = _cut(list(compress(texts, ~plain)), tokens.pieces if cut is tokens.words else cut, other_words)
+        split = _split(list(compress(texts, plain)), plain_words)
+        parts.append(_interleaved(split, searched, plain))
+    words = b" ".join(islice(plain_words, 1, None)).decode("ascii").split()
+    if other_words:  # below 0 until here, as they may be the others' words too
+        table = _numbering()
+        table.update(zip(words, range(len(words)), strict=True))
+        numbers = np.fromiter(map(table.__getitem__, other_words), np.int32, len(other_words))
+        for ids, _ in parts:
+            ids[ids < 0] = numbers[-1 - ids[ids < 0]]
+        words = list(table)
+    shape = (len(documents), len(words))
+    sides = [sp.csr_matrix((np.ones(ids.size, np.int32), ids, np.concatenate([[0], np.cumsum(lengths)])), shape=shape)
+             for ids, lengths in parts]
+    for side in sides:
+        side.sum_duplicates()
+    return Counted(words, sides, digest(documents))
+
+
+def _numbering() -> defaultdict:
+    """A table that numbers what it is asked for, in the order of asking."""
+    table: defaultdict = defaultdict()
+    table.default_factory = table.__len__
+    return table
+
+
+def _cut(texts: Sequence[str], cut: Callable[[str], list[str]], table: dict[str, int]) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of all words in order, as -1, -2 and so on, and how many each text has."""
+    lists = [cut(text) for text in texts]
+    lengths = np.fromiter(map(len, lists), np.int64, len(lists))
+    return -1 - np.fromiter(map(table.__getitem__, chain.from_iterable(lists)), np.int32, int(lengths.sum())), lengths
+
+
+def _split(texts: Sequence[str], table: dict[bytes, int]) -> tuple[np.ndarray, np.ndarray]:
+    """Words of ASCII texts as `tokens.words` has them, of all texts at once: numbers, and how many each text has.
+
+    Bytes are translated and split in less time than texts are searched. The zero byte ends a text.
+    """
+    if not texts:
+        return np.zeros(0, np.int32), np.zeros(0, np.int64)
+    joined = " \0 ".join(texts)
+    if joined.count("\0") >= len(texts):  # some have zero bytes, which separate words there
+        joined = " \0 ".join([text.replace("\0", " ") for text in texts])
+    found = joined.encode("ascii").translate(_FOLDED).split()
+    ids = np.fromiter(map(table.__getitem__, found), np.int32, len(found)) - 1
+    ends = np.flatnonzero(ids < 0)
+    lengths = np.diff(np.concatenate([[-1], ends, [ids.size]])) - 1
+    return ids[ids >= 0], lengths
+
+
+def _interleaved(first: tuple, others: tuple, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Texts of two groups in their old order; ``which`` says which are of the first group."""
+    if which.all():
+        return first
+    sizes = np.empty(which.size, np.int64)
+    sizes[which], sizes[~which] = first[1], others[1]
+    owners = np.repeat(which, sizes)
+    ids = np.empty(owners.size, np.int32)
+    ids[owners], ids[~owners] = first[0], others[0]
+    return ids, sizes
+
+
+def start_worker() -> None:
+    """What a worker process does first: Ctrl-C is its parent's, and it ends with its parent, however that ended."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = parent_process()
+    if parent is not None:
+        threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
+
+
+def counted(batches: Iterator[tuple[bool, list]], languages: Sequence[str], workers: int
+             ) -> Iterator[tuple[bool, Counted]]:
+    """Batches counted in order, a few ahead in other processes.
+
+    This process is one of the workers: it counts while the others start, and whenever they have enough to do.
+
+    Args:
+      batches: documents of each, with anything that is to go with them.
+      languages: code of each side.
+      workers: processes, this one among them.
+
+    Yields:
+      What went with each batch, and its `Counted`.
+
+    Example:
+      >>> [(last, found.words) for last, found in counted(iter([(False, [("a b",)]), (True, [("c",)])]), ("en",), 1)]
+      [(False, ['a', 'b']), (True, ['c'])]
+    """
+    if workers == 1:
+        for last, batch in batches:
+            yield last, count(batch, languages)
+        return
+    others = workers - 1
+    with ProcessPoolExecutor(others, mp_context=get_context("spawn"), initializer=start_worker) as pool:
+        waiting: deque[tuple[bool, Future]] = deque()
+        started = pool.submit(os.getpid)
+        try:
+            for last, batch in batches:
+                if started.done() and sum(not future.done() for _, future in waiting) < 2 * others:
+                    waiting.append((last, pool.submit(count, batch, languages)))
+                else:
+                    waiting.append((last, Future()))
+                    waiting[-1][1].set_result(count(batch, languages))
+                while waiting and (waiting[0][1].done() or len(waiting) > 4 * workers):
+                    ready, future = waiting.popleft()
+                    yield ready, future.result()
+            while waiting:
+                ready, future = waiting.popleft()
+                yield ready, future.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,202 @@
+"""The methods ``ssi`` and ``ssi-sym`` from pairs of texts: links, what is no negative, the identity's weight (003 §2).
+
+A pair links its left text, the query, to its right text; other right texts are the query's negatives. Texts of equal
+weights are one query or one document, so that a document that belongs to a query is never its negative, however often
+and under whichever pair it stands; near-duplicates are none either, unless they are asked for.
+
+Adagrad takes the place of the paper's SGD at a fixed rate, and the held-out pairs choose the weight b of the identity.
+``ssi-sym`` learns W = UᵀU + b·I, one matrix for queries and documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import jax
+import numpy as np
+import scipy.sparse
+
+from jaxsim import checks, sparse
+from jaxsim.evaluate import mates, retrieval
+from jaxsim.linalg.row_space import distinct_rows
+from jaxsim.methods import ssi
+from jaxsim.methods.ssi import bilinear
+from jaxsim.methods.ssi.products import Products
+from jaxsim.optim import Fit
+from jaxsim.sparse import Terms
+from jaxsim.sparse.precision import EVALUATION
+from jaxsim.train.settings import Parts
+
+IDENTITIES = (3.0, 10.0, 30.0)
+"""Weights b of the identity, of which held-out pairs choose."""
+IDENTITY = 10.0
+"""The weight without held-out pairs."""
+LEARNING_RATE = 0.03
+"""Of Adagrad, whose sums of squares start at `ADAGRAD`."""
+ADAGRAD, INIT_SCALE = 1e-3, 0.03
+MOST_IDENTITY, MOST_RATE = 1e6, 1e3
+"""Beyond these, float32 loses the margin of 1 in the words' score, or the words in what one step adds."""
+STRONGEST = 200
+"""Terms of a text that the low-rank part sees at most."""
+
+_TRIAL = 2  # epochs after which the best weight goes on alone
+_EPOCHS, _EPOCHS_ALONE, _PATIENCE = 15, 5, 5  # with held-out pairs, without
+_TRIPLES = 10  # an epoch, for each pair; between the next two numbers
+_FEWEST, _MOST = 2_000, 500_000
+_MOST_KNOWN = 50_000_000  # pairs that are no negatives, 8 bytes each and more while they are counted
+
+
+class Links(NamedTuple):
+    """What SSI is fitted on.
+
+    Attributes:
+      queries: distinct left texts that have words.
+      documents: distinct right texts that have words.
+      links: ``[n, 2]`` rows of queries and of the documents that belong to them.
+      known: ``[m, 2]`` others that are no negatives: near-duplicates.
+    """
+
+    queries: Terms
+    documents: Terms
+    links: np.ndarray
+    known: np.ndarray
+
+
+def links_of(left: Terms, right: Terms, groups: np.ndarray | None = None) -> Links:
+    """Links from pairs; texts without words are left out, and queries that every document belongs to.
+
+    Args:
+      left: left texts.
+      right: their mates, row for row.
+      groups: ``[m, 2]`` numbers: pairs that are equal in any column are no negatives of each other; where that leaves
+        a query none, it does not count for the query. None: only what is equal counts.
+
+    Returns:
+      `Links`.
+
+    Raises:
+      ValueError: if no pair has words on both sides, no query has a negative, or too many near-duplicates have to be
+        kept apart.
+
+    Example:
+      >>> side = sparse.from_scipy(scipy.sparse.csr_matrix([[1.0, 0], [1.0, 0], [0, 1.0], [0, 0]]))
+      >>> links_of(side, side).links.tolist()
+      [[0, 0], [1, 1]]
+    """
+    matrices = [sparse.to_scipy(side) for side in (left, right)]
+    some = np.flatnonzero(np.logical_and(*((matrix.multiply(matrix).sum(axis=1) > 0) for matrix in matrices)))
+    checks.expect(some.size > 0, "pairs", "a pair with known words on both sides", "none")
+    left, right = (sparse.from_scipy(matrix[some]) for matrix in matrices)
+    (queries, of_left), (documents, of_right) = map(distinct_rows, (left, right))
+    size = documents.size
+    checks.expect(size > 1, "pairs", "right texts that differ (a query's negatives are those that do not belong to it)",
+                  "all alike")
+    links = np.unique(of_left * size + of_right)
+    near = np.zeros(0, np.int64) if groups is None else _near(of_left, of_right, groups[some], size)
+    near = np.setdiff1d(near, links, assume_unique=True)
+
+    def negatives(codes):
+        return (np.bincount(codes // size, minlength=queries.size) < size)[codes // size]
+
+    every = np.concatenate([links, near])
+    near = near[negatives(every)[links.size :]]
+    links = links[negatives(links)]
+    checks.expect(links.size > 0, "pairs", "a left text to which some right text does not belong", "none")
+    return Links(sparse.take(left, queries), sparse.take(right, documents),
+                 *(np.stack(np.divmod(codes, size), axis=1) for codes in (links, near)))
+
+
+def _near(of_left: np.ndarray, of_right: np.ndarray, groups: np.ndarray, size: int) -> np.ndarray:
+    """Codes of queries with the documents of pairs that share a group with one of theirs, ascending."""
+    found = [np.zeros(0, np.int64)]
+    for column in groups.T:
+        group = np.unique(column, return_inverse=True)[1]
+        ones = np.ones(group.size, np.int32)
+        left, right = (scipy.sparse.csr_matrix((ones, (rows, group))) for rows in (of_left, of_right))
+        number = int(np.dot(*(np.diff(side.tocsc().indptr).astype(np.float64) for side in (left, right))))
+        expected = f"at most {_MOST_KNOWN:,} near-duplicates that are no negatives (--all-negatives: all are)"
+        checks.expect(number <= _MOST_KNOWN, "pairs", expected, f"{number:,}")
+        both = (left @ right.T).tocoo()
+        found.append(both.row.astype(np.int64) * size + both.col)
+    return np.unique(np.concatenate(found))
+
+
+def validator(sides: tuple[Terms, Terms], strongest: int = STRONGEST) -> Callable[[tuple], float]:
+    """The validation score of early stopping: mean reciprocal rank of held-out mates by inner product.
+
+    Args:
+      sides: held-out texts, left and right, of unit length.
+      strongest: terms that the low-rank part sees of a text.
+
+    Returns:
+      Function of a pair of `Bilinear`.
+    """
+    cut = [bilinear.strongest(side, strongest) for side in sides]
+
+    def score(params) -> float:
+        with jax.default_matmul_precision(EVALUATION):
+            found = [bilinear.encode(one, whole, low_rank=few) for one, whole, few in
+                     zip(params, sides, cut, strict=True)]  # fmt: skip
+        return mates.scores(*found, similarity=retrieval.dot)["mrr"]
+
+    return score
+
+
+def fit(parts: Parts, *, symmetric: bool = False) -> Fit:
+    """Learns W = UᵀV + b·I, or UᵀU + b·I, by Adagrad, b chosen by the held-out pairs unless it is given.
+
+    Each b has a few epochs; the best by the held-out pairs goes on alone, until they gain no more.
+
+    Args:
+      parts: training pairs, held-out pairs and settings.
+      symmetric: whether V = U.
+
+    Returns:
+      `Fit` of a pair of `Bilinear`; ``parts.told`` gets ``identity``, ``learning_rate``, ``triples`` an epoch and,
+      where there was a choice, ``identities``, the best score of each.
+
+    Raises:
+      ValueError: for bad settings, and as `links_of`.
+    """
+    settings = parts.settings
+    rate = LEARNING_RATE if settings.learning_rate is None else settings.learning_rate
+    given = settings.identity
+    checks.expect(0 < rate <= MOST_RATE, "learning_rate", f"a positive number, at most {MOST_RATE:g}", rate)
+    fits = given is None or 0 <= given <= MOST_IDENTITY
+    checks.expect(fits, "identity", f"a number from 0 to {MOST_IDENTITY:g}", given)
+    found = links_of(*parts.train, None if settings.all_negatives else parts.groups)
+    validate = None if parts.dev is None else validator(parts.dev)
+    number = int(np.clip(_TRIPLES * len(found.links), _FEWEST, _MOST))
+    products = Products(found.queries, found.documents, 1.0)
+    epochs = (_EPOCHS if validate else _EPOCHS_ALONE) if settings.max_iter is None else settings.max_iter
+    patience = _PATIENCE if settings.patience is None else settings.patience
+
+    key = jax.random.key(settings.seed)
+
+    def learned(identity: float, max_iter: int, patience: int | None) -> Fit:
+        folder = None if parts.checkpoint is None else Path(parts.checkpoint) / f"checkpoint.identity-{identity:g}"
+        return ssi.fit(
+            found.queries, found.documents, found.links, known=found.known, k=parts.k, key=key,
+            identity=identity, symmetric=symmetric, init_scale=INIT_SCALE, learning_rate=rate, adagrad=ADAGRAD,
+            max_terms=STRONGEST, products=products, triples=number, max_iter=max_iter, validate=validate,
+            patience=patience, checkpoint=folder, progress=parts.progress,
+        )  # fmt: skip
+
+    identity = IDENTITY if given is None else float(given)
+    parts.told.update(learning_rate=rate, triples=number)
+    if given is None and validate is not None:
+        trial = min(_TRIAL, epochs)
+        tried = {one: _best(learned(one, trial, None), trial) for one in IDENTITIES}
+        identity = max(tried, key=tried.__getitem__)
+        parts.told["identities"] = {f"{one:g}": round(score, 4) for one, score in tried.items()}
+        parts.say(f"b = {identity:g}, of {', '.join(f'{one:g} ({score:.4f})' for one, score in tried.items())}")
+    parts.told["identity"] = identity
+    # No less than the trial, or whether a fit goes on would depend on whether its trial is at hand.
+    return learned(identity, epochs, max(patience, _TRIAL) if validate else None)
+
+
+def _best(trial: Fit, epochs: int) -> float:
+    """The best score of the first epochs; a fit that a checkpoint holds may be past them."""
+    return max(entry["validation"] for entry in trial.history[: epochs + 1])

@@ -1,0 +1,148 @@
+"""The methods ``s2net`` and ``s2net-2`` from pairs of texts: their start, all negatives or batches, and the devices.
+
+Both start from OPCA. ``s2net-2`` gives each side a copy of it as a matrix of its own (000 §6). The start is kept beside
+the checkpoints.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim import checks, sparse
+from jaxsim.evaluate import mates
+from jaxsim.methods import opca, s2net, s2net_sgd
+from jaxsim.methods.projections import Projection
+from jaxsim.model import ACTIVATIONS
+from jaxsim.optim import Fit, checkpoints
+from jaxsim.parallel import sharding, term_shards
+from jaxsim.sparse import Terms, Vectors
+from jaxsim.train.settings import START, Parts
+
+_EXACT_PAIRS = 8_000  # up to here on all negatives by L-BFGS; above it on batches by Adam
+_START_PAIRS = 8_000  # pairs that the closed-form start is fitted on, at most
+_STEPS = 6_000  # of Adam, about; between 5 and 40 epochs
+
+
+def activation_of(name: str) -> Callable | None:
+    """The elementwise function of a name.
+
+    Args:
+      name: in `model.ACTIVATIONS`.
+
+    Returns:
+      The function, or None.
+
+    Raises:
+      ValueError: for another name.
+
+    Example:
+      >>> activation_of("none") is None
+      True
+    """
+    checks.expect(name in ACTIVATIONS, "activation", f"one of {', '.join(ACTIVATIONS)}", name)
+    return ACTIVATIONS[name]
+
+
+def fit(parts: Parts, *, matrices: int = 1) -> Fit:
+    """From OPCA; on all negatives while that is cheap, else on those of a batch.
+
+    Args:
+      parts: training pairs, held-out pairs and settings.
+      matrices: 1 for both sides, or 2, one a side.
+
+    Returns:
+      `Fit` of a `Projection`, or of a pair; with ``shard_terms`` in host memory.
+
+    Raises:
+      ValueError: for bad settings.
+    """
+    settings, m = parts.settings, parts.train[0].num_docs
+    activation = activation_of(settings.activation)
+    key = jax.random.key(settings.seed)
+    batch_size = settings.batch_size
+    if batch_size is None:
+        batch_size = 0 if m <= _EXACT_PAIRS or settings.shard_terms else 256
+    mesh = _mesh(parts, batch_size)
+    chosen = np.sort(np.asarray(jax.random.permutation(key, m))[:_START_PAIRS])
+    some = parts.train if m <= _START_PAIRS else tuple(sparse.take(side, chosen) for side in parts.train)
+    with term_shards.on_host() if settings.shard_terms else contextlib.nullcontext():
+        init = _start(parts, some)
+    few = min(np.unique(column).size for column in parts.groups.T) < 2  # no negative would be left
+    groups = None if settings.all_negatives or few else parts.groups
+    common = {"init": (init, init) if matrices == 2 else init, "gamma": settings.gamma, "groups": groups,
+              "activation": activation, "validate": parts.validate, "checkpoint": parts.checkpoint,
+              "progress": parts.progress, "precision": settings.precision}  # fmt: skip
+    if batch_size == 0:
+        max_iter, patience = 100 if parts.validate else 15, 30  # with nothing to stop by, stop early
+    else:
+        max_iter, patience = int(np.clip(_STEPS * batch_size / m, 5, 40)), 10
+    common["max_iter"] = max_iter if settings.max_iter is None else settings.max_iter
+    if parts.validate:
+        common["patience"] = patience if settings.patience is None else settings.patience
+    if batch_size:
+        return s2net_sgd.fit(*parts.train, key=key, batch_size=batch_size, **common)
+    if settings.shard_terms and parts.validate:
+        common["validate"] = shared_validator(parts.dev, mesh, activation=activation)
+    return s2net.fit(*parts.train, mesh=mesh, shard_terms=settings.shard_terms, **common)
+
+
+def _mesh(parts: Parts, batch_size: int):
+    """The devices of all negatives; None where one does it alone."""
+    settings = parts.settings
+    if batch_size:
+        checks.expect(settings.devices in (None, 1), "devices", "1, with batches", settings.devices)
+        checks.expect(not settings.shard_terms, "shard_terms", "all negatives (batch_size 0)", "batches")
+        return None
+    mesh = sharding.local_mesh(parts.train[0].num_docs, devices=settings.devices)
+    checks.expect(mesh is not None or not settings.shard_terms, "shard_terms", "several devices to share the terms", 1)
+    return mesh
+
+
+def shared_validator(sides: tuple[Terms, Terms], mesh, *, activation: Callable | None = None) -> Callable:
+    """As `mates.validator`, for projections that are too large for one device.
+
+    Args:
+      sides: held-out documents of both sides.
+      mesh: `jax.sharding.Mesh` of one axis, whose devices share the rows of the projection.
+      activation: elementwise function of the outputs, or None.
+
+    Returns:
+      Function of a `Projection`, or of a pair, in host memory.
+
+    Example:
+      >>> import scipy.sparse
+      >>> documents = sparse.from_scipy(scipy.sparse.identity(3, format="csr"))
+      >>> score = shared_validator((documents, documents), jax.make_mesh((1,), ("pairs",)))
+      >>> score(Projection(np.eye(3)))
+      1.0
+    """
+    def score(params) -> float:
+        found = (term_shards.encode(one.weights, side, mesh, activation=activation)
+                 for one, side in zip(s2net.sides(params), sides, strict=True))
+        return mates.scores(*(Vectors(jnp.asarray(dense)) for dense in found))["mrr"]
+
+    return score
+
+
+def _start(parts: Parts, views: tuple[Terms, ...]) -> Projection:
+    """OPCA, kept beside the checkpoints: refitted on other cores it would differ in its last bits."""
+    def fit() -> Projection:
+        return opca.fit(views, k=parts.k, noise=parts.settings.noise).params
+
+    if parts.checkpoint is None:
+        return fit()
+    folder = checkpoints.prepare(Path(parts.checkpoint) / START)
+    mark = checkpoints.fingerprint([parts.k, parts.settings.noise], views)
+    like = Projection(np.zeros((views[0].num_terms, parts.k), views[0].values.dtype))
+    saved = checkpoints.load(folder, like, fingerprint=mark)
+    if saved is not None:
+        return jax.tree.map(jnp.asarray, saved[0])
+    init = fit()
+    checkpoints.save(folder, init, {"fingerprint": mark})
+    return init

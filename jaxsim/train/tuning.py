@@ -1,0 +1,120 @@
+"""Settings that held-out pairs choose, before a training: what ``jaxsim train --tune`` does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxsim import checks
+from jaxsim.data.pairs import Pairs
+from jaxsim.train import training
+from jaxsim.train.training import Settings
+
+CHOICES: dict[str, tuple] = {"min_df": (1,), "subwords": (0.5, 0.75)}
+"""Setting -> values that are tried beside the one that is given; settings one after the other, in this order."""
+METHODS = tuple(method for method in training.SPELT if method not in training.GRADED)
+"""Methods whose settings can be chosen."""
+MOST_PAIRS = 8_000
+"""Pairs that are trained on to choose, at most: some of more."""
+_ENOUGH = 100  # held-out pairs
+
+
+def tune(
+    pairs: Pairs,
+    settings: Settings | None = None,
+    *,
+    dev: float | Pairs = 0.1,
+    names: Sequence[str] = tuple(CHOICES),
+    say: Callable[[str], None] = lambda message: None,
+) -> tuple[Settings, list[dict[str, Any]]]:
+    """Chooses settings by how well held-out pairs find each other (mean reciprocal rank, both ways).
+
+    Every candidate is a whole training in closed form: of the method itself, and for S2Net of OPCA, which is its start.
+    Nothing is distilled to choose. A better setting is kept while the next is chosen. The score of the chosen ones is a
+    little too good for new pairs, as of whatever is chosen: measure on pairs that took no part.
+
+    Args:
+      pairs: as for `training.train`; of more than `MOST_PAIRS` training pairs, as many of them, at random by the seed.
+      settings: those that are kept, and where it begins; `Settings()` unless given.
+      dev: share of the pairs to choose by, near-duplicates kept together; or pairs of your own.
+      names: what to choose, of `CHOICES`. ``subwords`` is left as it is where ``drop_top`` is above 0, and ``min_df``
+        where there are fewer than `training.RARE_COUNT` training pairs.
+      say: told the score of each candidate.
+
+    Returns:
+      ``(settings, tried)``: the best, the first of equals; and for every candidate the tuned settings with its
+      ``"mrr"``. Where no pairs can be held out, or nothing is left to choose, the settings as they were, and nothing
+      tried.
+
+    Raises:
+      ValueError: for a method or a name that is not tuned, no name, no pairs to choose by, another kind of argument, or
+        as `training.train`.
+
+    Example:
+      >>> from jaxsim.data import docstrings
+      >>> few = docstrings.load().take(range(300))
+      >>> found, tried = tune(few, Settings(method="opca", dim=20), dev=0.2)
+      >>> len(tried), max(tried, key=lambda one: one["mrr"])["subwords"] == found.subwords
+      (4, True)
+    """
+    settings = Settings() if settings is None else settings
+    for argument, name, kind in ((pairs, "pairs", Pairs), (settings, "settings", Settings)):
+        checks.kind(argument, name, kind)
+    names = (names,) if isinstance(names, str) else names
+    checks.expect(settings.method in METHODS, "method", f"one of {', '.join(METHODS)}, to tune", settings.method)
+    for name in names:
+        checks.expect(name in CHOICES, "names", f"some of {', '.join(CHOICES)}", name)
+    share = not isinstance(dev, bool) and isinstance(dev, int | float) and 0 < dev < 1
+    checks.expect(share or isinstance(dev, Pairs), "dev", "pairs to choose by, or a share above 0 and below 1", dev)
+    names = [name for name in CHOICES if name in names and not (name == "subwords" and settings.drop_top)]
+    checks.expect(len(names) > 0, "names", f"some of {', '.join(CHOICES)} (no subwords with drop_top)", "none left")
+    some = _some(pairs, settings.seed, dev)
+    if len(some) < len(pairs):
+        say(f"settings are chosen on {len(some):,} of {len(pairs):,} pairs")
+    closed = "opca" if settings.method in training.S2NET else settings.method
+    say(f"choosing {' and '.join(names)} by trainings of {closed} …")
+    given, tried = settings, []
+
+    def score(candidate: Settings) -> dict[str, Any]:
+        """A training's dev scores, kept and told, and its pairs."""
+        model = training.train(some, replace(candidate, method=closed, distill=0.0), dev=dev,
+                               say=lambda message: say(message) if candidate is given else None)  # once is enough
+        found, numbers = model.training["dev"], model.training["pairs"]
+        if "min_df" in names and numbers["train"] < training.RARE_COUNT:
+            say(f"of fewer than {training.RARE_COUNT} training pairs every word counts: min_df changes nothing")
+            names.remove("min_df")
+        if found and names:
+            tried.append({**{name: getattr(candidate, name) for name in names}, "mrr": found["mrr"]})
+            told = ", ".join(f"{name} {tried[-1][name]}" for name in names)
+            say(f"{told}: mrr {found['mrr']:.4f} of held-out pairs, by {closed}")
+        return {**found, **numbers}
+
+    first = score(settings)
+    if "mrr" not in first:
+        say("no setting is chosen: no pairs are held out to choose by")
+        return settings, []
+    top = first["mrr"]
+    for name in names:
+        begin = settings
+        for value in CHOICES[name]:
+            if value == getattr(begin, name):
+                continue
+            candidate = replace(begin, **{name: value})
+            found = score(candidate)["mrr"]
+            if found > top:
+                settings, top = candidate, found
+    if names and first["dev"] < _ENOUGH:
+        say(f"{checks.counted(first['dev'], 'held-out pair')} chose: small differences are chance")
+    return settings, tried
+
+
+def _some(pairs: Pairs, seed: int, dev: float | Pairs) -> Pairs:
+    """As many pairs as leave `MOST_PAIRS` to train on, in their order."""
+    most = MOST_PAIRS if isinstance(dev, Pairs) else int(np.ceil(MOST_PAIRS / (1 - dev)))
+    if len(pairs) <= most:
+        return pairs
+    return pairs.take(np.sort(np.asarray(jax.random.permutation(jax.random.key(seed), len(pairs)))[:most]))

@@ -1,0 +1,351 @@
+"""The commands that train, use and measure models, on small data."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import sys
+from types import ModuleType
+
+import numpy as np
+import pytest
+from command_line import LEFT, OPCA, RIGHT, feed, refused, run
+
+import jaxsim
+from jaxsim import cli
+from jaxsim.evaluate import metrics
+from jaxsim.model import Model
+
+
+def test_train_prints_dev_scores_beside_untrained_ones_and_the_folder(folder, capsys):
+    shown = run(capsys, "train", "--pairs", folder / "pairs.tsv", "--out", folder / "model", *OPCA).splitlines()
+    assert shown[0].split()[0] == "dev" and shown[0].split()[-2:] == ["accuracy", "mrr"]
+    assert [line.split()[0] for line in shown[1:3]] == ["opca", "untrained"]
+    assert shown[-1] == f"model: {folder / 'model'}"
+    told = Model.load("model").training
+    assert told["command"] == "jaxsim train --pairs pairs.tsv --out model --method opca --dim 5"
+    assert told["dev"] and told["data"]["name"] == "pairs.tsv"
+    assert sorted(os.listdir()) == ["model", "pairs.tsv", "texts.txt"]
+
+
+def test_train_json_dev_file_labels_and_settings(folder, capsys, monkeypatch):
+    rows = [{"question": a, "answer": b, "ok": int(i % 4 > 0), "key": i}
+            for i, (a, b) in enumerate(zip(LEFT, RIGHT, strict=True))]  # fmt: skip
+    lines = [json.dumps(row) + "\n" for row in rows]
+    (folder / "dev.jsonl").write_text("".join(lines[30:]))
+    feed(monkeypatch, "".join(lines[:30]))
+    told = json.loads(run(capsys, "train", "--pairs", "-", "--out", "model", "--dev", "dev.jsonl", "--label", "ok",
+                          "--id", "key", *OPCA, "--weighting", "tf", "--drop-top", 1, "--max-terms", 50, "--seed", 3,
+                          "--languages", "en,es", "--json"))  # fmt: skip
+    assert told["pairs"] == {"all": 22, "train": 22, "dev": 8} and told["model"] == "model"
+    assert told["settings"]["weighting"] == "tf" and told["settings"]["seed"] == 3 and told["terms"] <= 50
+    model = Model.load("model")
+    assert model.languages == ("en", "es") and model.weighting == "tf"
+    assert "--dev dev.jsonl" in told["command"] and told["data"]["name"] == "standard input"
+
+
+def test_pairs_that_are_no_mates_are_left_out_and_counted(folder, capsys):
+    (folder / "graded.csv").write_text("".join(f'"{a}","{b}",{i % 3}\n' for i, (a, b) in
+                                               enumerate(zip(LEFT, RIGHT, strict=True))))  # fmt: skip
+    assert cli.main(["train", "--pairs", "graded.csv", "--label", "3", "--out", "model", "--dev", "0", *OPCA]) == 0
+    out, err = capsys.readouterr()
+    assert "graded.csv: left out 14 of 40 pairs, whose label is not above 0" in err
+    assert "dev: no pairs held out" in out and "pairs: 26 for training" in out
+    scores = json.loads(run(capsys, "evaluate", "--model", "model", "--pairs", "graded.csv", "--label", 3, "--json"))
+    cosines = Model.load("model").pair_similarity(LEFT, RIGHT)
+    labels = [i % 3 > 0 for i in range(40)]
+    assert (scores.pop("pairs"), scores.pop("positive")) == (40, 26)
+    assert {name: one["value"] for name, one in scores.items()} == {
+        "auc": float(metrics.auc(cosines, labels)), "max_f1": float(metrics.max_f1(cosines, labels)),
+        "spearman": float(metrics.spearman(cosines, [i % 3 for i in range(40)]))}  # fmt: skip
+    assert all(one["low"] <= one["value"] <= one["high"] for one in scores.values())
+    assert scores["spearman"]["low"] < scores["spearman"]["high"]
+    table = run(capsys, "evaluate", "--model", "model", "--pairs", "graded.csv", "--label", 3).splitlines()
+    assert table[2].split() == ["metric", "value", "low", "high"]
+    (folder / "none.csv").write_text("a,b,0\nc,d,-1\n")
+    assert "none.csv: expected a pair with a label above 0" in refused(
+        capsys, "train", "--pairs", "none.csv", "--label", 3, "--out", "m")
+
+
+@pytest.mark.parametrize("method", ["cca", "cl-lsi", "lsa", "ssi", "log-tfidf", "tfidf"])
+def test_every_method_can_be_chosen(method, folder, capsys):
+    dim = [] if method.endswith("tfidf") else ["--dim", 3]
+    told = json.loads(run(capsys, "train", "--pairs", "pairs.tsv", "--out", "model", "--method", method, *dim,
+                          "--json"))  # fmt: skip
+    assert told["settings"]["method"] == method == Model.load("model").method
+
+
+def test_the_methods_and_weightings_offered_are_those_there_are():
+    from jaxsim.cli import train, use
+    from jaxsim.model import WEIGHTINGS
+    from jaxsim.model.export import FORMATS
+    from jaxsim.train.training import METHODS
+
+    assert set(train.Method) == set(METHODS) and set(train.Weighting) == set(WEIGHTINGS)
+    assert set(use.Target) == set(FORMATS)
+
+
+def test_train_encode_search_evaluate(trained, folder, capsys):
+    model = Model.load(trained)
+    run(capsys, "encode", "--model", trained, "--input", "texts.txt", "--output", "texts.npy")
+    found = np.load("texts.npy")
+    np.testing.assert_array_equal(found, model.encode(RIGHT))
+    assert found.dtype == np.float32 and not [name for name in os.listdir() if name.endswith(".part")]
+    lines = run(capsys, "search", "--model", trained, "--documents", "texts.txt", "--query", LEFT[7], "--k", 2)
+    scores, rows = model.search(LEFT[7:8], model.vectors(RIGHT), k=2)
+    for rank, line in enumerate(lines.splitlines()):
+        row = rows[0, rank]
+        assert line == f"{rank + 1}\t{scores[0, rank]:.6f}\t{row + 1}\t{RIGHT[row]}"
+    shown = json.loads(run(capsys, "evaluate", "--model", trained, "--pairs", "pairs.tsv", "--json"))
+    assert shown["pairs"] == 40
+    for name in ("accuracy", "mrr"):
+        assert 0 < shown[name]["low"] <= shown[name]["mean"] <= shown[name]["high"] <= 1
+    table = run(capsys, "evaluate", "--model", trained, "--pairs", "pairs.tsv").splitlines()
+    assert table[1].split() == ["metric", "mean", "low", "high"]
+    assert table[3].split()[:2] == ["mrr", f"{shown['mrr']['mean']:.4f}"]
+
+
+def test_evaluate_tells_of_pairs_with_a_text_of_unknown_words(trained, folder, capsys):
+    (folder / "some.tsv").write_text("sparse matrix\tdense matrix\nunheard\tdense matrix\n\tmatrix\n")
+    assert cli.main(["evaluate", "--model", trained, "--pairs", "some.tsv"]) == 0
+    assert "some.tsv: 2 pairs with a text without known words, which finds no mate\n" in capsys.readouterr().err
+
+
+@pytest.mark.programs
+def test_evaluate_draws_figures(trained, folder, capsys):
+    words = ["evaluate", "--model", trained, "--pairs", "pairs.tsv"]
+    plain = run(capsys, *words)
+    assert cli.main([*words, "--figures", "figures", "--examples", "3"]) == 0
+    out, err = capsys.readouterr()
+    drawn = "dimensions: figures/dimensions.svg\nroc: figures/roc.svg\nneighbours: figures/neighbours.html\n"
+    assert out == plain + drawn
+    assert "figures: no training curve, this model keeps no history" in err
+    page = (folder / "figures" / "neighbours.html").read_text()
+    assert "3 of the 40 queries of pairs.tsv" in page and page.count("<h2") == 3 and "opca: mate at rank" in page
+    told = json.loads(run(capsys, "train", "--pairs", "pairs.tsv", "--out", "model", "--dim", 5, "--max-iter", 2,
+                          "--dev", 0.2, "--json"))  # fmt: skip
+    assert len(told["history"]["step"]) == len(told["history"]["validation"]) == told["fit"]["steps"] + 1
+    assert "history" not in (folder / "model" / "README.md").read_text()
+    (folder / "labelled.tsv").write_text("".join(f"{a}\t{b}\t{i % 2}\n" for i, (a, b) in
+                                                 enumerate(zip(LEFT, RIGHT, strict=True))))  # fmt: skip
+    told = json.loads(run(capsys, "evaluate", "--model", "model", "--pairs", "labelled.tsv", "--label", 3, "--figures",
+                          "figures", "--json"))  # fmt: skip
+    assert told["figures"] == {"neighbours": "figures/neighbours.html", **{
+        name: f"figures/{name}.svg" for name in ("training", "dimensions", "roc")}}
+    drawn = (folder / "figures" / "roc.svg").read_text()
+    assert f"s2net (AUC {told['auc']['value']:.4f})" in drawn and "untrained (AUC" in drawn
+    page = (folder / "figures" / "neighbours.html").read_text()
+    assert "20 of the 20 queries of labelled.tsv" in page and "of 40 documents" in page
+
+
+def test_report_draws_what_evaluate_draws(trained, folder, capsys):
+    words = ["--model", trained, "--pairs", "pairs.tsv", "--examples", 3]
+    run(capsys, "evaluate", *words, "--figures", "figures")
+    assert cli.main(["report", *map(str, words), "--out", "new/deep"]) == 0
+    out, err = capsys.readouterr()
+    names = ["dimensions.svg", "roc.svg", "neighbours.html"]
+    assert out.splitlines() == [f"new/deep/{name}" for name in names]
+    assert err == "new/deep: no training curve, this model keeps no history of its training (closed forms have none)\n"
+    for name in names:
+        assert (folder / "new" / "deep" / name).read_bytes() == (folder / "figures" / name).read_bytes()
+    run(capsys, "train", "--pairs", "pairs.tsv", "--out", "model", "--dim", 5, "--max-iter", 2, "--dev", 0.2,
+        "--method", "ssi")  # fmt: skip
+    (folder / "labelled.csv").write_text("text,page,ok\n" + "".join(
+        f'"{a}","{b}",{i % 2}\n' for i, (a, b) in enumerate(zip(LEFT, RIGHT, strict=True))))  # fmt: skip
+    words = ["report", "--model", "model", "--pairs", "labelled.csv", "--left", "text", "--right", "page", "--label",
+             "ok", "--out", "new/deep"]  # fmt: skip
+    assert cli.main(words) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines() == [f"new/deep/{name}" for name in ("training.svg", "roc.svg", "neighbours.html")]
+    assert "new/deep: no curve of dimensions, which takes" in err
+    assert not (folder / "new" / "deep" / "dimensions.svg").exists()  # that of the other model
+
+
+def test_encode_streams_lines_and_keeps_blank_ones(trained, folder, capsys, monkeypatch):
+    (folder / "some.txt.gz").write_bytes(gzip.compress(f"{RIGHT[0]}\r\n\r\nunheard\n{RIGHT[1]}".encode()))
+    whole = Model.load(trained).encode([RIGHT[0], "", "unheard", RIGHT[1]], normalize=True)
+    lines = run(capsys, "encode", "--model", trained, "--input", "some.txt.gz", "--normalize").splitlines()
+    np.testing.assert_array_equal(np.array([json.loads(line) for line in lines], np.float32), whole)
+    run(capsys, "encode", "--model", trained, "--input", "some.txt.gz", "--normalize", "--output", "some.jsonl")
+    assert (folder / "some.jsonl").read_text().splitlines() == lines
+    feed(monkeypatch, "")
+    assert run(capsys, "encode", "--model", trained) == ""
+    feed(monkeypatch, "".join(f"{RIGHT[i % 40]}\n" for i in range(1100)))  # more than one batch
+    run(capsys, "encode", "--model", trained, "--output", "many.npy")
+    np.testing.assert_array_equal(np.load("many.npy"), Model.load(trained).encode(RIGHT * 28)[:1100])
+
+
+def test_models_with_two_sides_and_bare_terms(folder, capsys):
+    run(capsys, "train", "--pairs", "pairs.tsv", "--out", "cca", "--method", "cca", "--dim", 4)
+    assert "--side: expected query or document" in refused(capsys, "encode", "--model", "cca", "--input", "texts.txt")
+    run(capsys, "encode", "--model", "cca", "--input", "texts.txt", "--side", "query", "--output", "q.npy")
+    np.testing.assert_array_equal(np.load("q.npy"), Model.load("cca").encode_query(RIGHT))
+    run(capsys, "train", "--pairs", "pairs.tsv", "--out", "terms", "--method", "log-tfidf", "--dev", 0)
+    assert "got bare term weights" in refused(capsys, "encode", "--model", "terms", "--input", "texts.txt")
+    lines = run(capsys, "search", "--model", "terms", "--documents", "texts.txt", "--query", "item3", "--k", 1)
+    assert lines.split("\t")[2] == "4"
+
+
+def test_similarity_of_two_texts_and_of_pairs(trained, folder, capsys):
+    model = Model.load(trained)
+    one = run(capsys, "similarity", "--model", trained, LEFT[0], RIGHT[0])
+    assert float(one) == pytest.approx(float(model.similarity(LEFT[0], RIGHT[0])), abs=2e-6)
+    assert json.loads(run(capsys, "similarity", "--model", trained, "--json", "a", "b")) == {"similarity": 0.0}
+    many = run(capsys, "similarity", "--model", trained, "--pairs", "pairs.tsv").split()
+    np.testing.assert_allclose(np.array(many, float), np.diag(model.similarity(LEFT, RIGHT)), atol=2e-6)
+    told = json.loads(run(capsys, "similarity", "--model", trained, "--pairs", "pairs.tsv", "--json"))
+    assert [f"{value:.6f}" for value in told["similarity"]] == many
+
+
+def test_search_mixes_terms_in_and_takes_many_queries(trained, folder, capsys, monkeypatch):
+    model = Model.load(trained)
+    (folder / "pages.jsonl").write_text("".join(json.dumps({"body": f"{text}\nend"}) + "\n\n" for text in RIGHT))
+    (folder / "queries.txt").write_text(f"{LEFT[3]}\nunheard\n")
+    dense, bare = model.similarity(LEFT[3:4], RIGHT)[0], _bare(model).similarity(LEFT[3:4], RIGHT)[0]
+    for weight in (0, 0.25, 1):
+        assert cli.main(["search", "--model", trained, "--documents", "pages.jsonl", "--column", "body", "--queries",
+                         "queries.txt", "--terms", str(weight), "--k", "50", "--json"]) == 0  # fmt: skip
+        out, err = capsys.readouterr()
+        first, second = map(json.loads, out.splitlines())
+        assert first["query"] == LEFT[3] and len(first["results"]) == 40
+        found = {row["line"]: row["score"] for row in first["results"]}
+        expected = (1 - weight) * dense + weight * bare
+        np.testing.assert_allclose([found[2 * i + 1] for i in range(40)], expected, atol=3e-6)
+        assert {row["score"] for row in second["results"]} == {0.0} and "query 2: no word of it is known" in err
+    feed(monkeypatch, f"{LEFT[3]}\n{LEFT[4]}\n")
+    blocks = run(capsys, "search", "--model", trained, "--documents", "pages.jsonl", "--column", "body", "--queries",
+                 "-", "--k", 2).splitlines()  # fmt: skip
+    assert blocks[0] == f"query\t1\t{LEFT[3]}" and blocks[3] == f"query\t2\t{LEFT[4]}" and len(blocks) == 6
+
+
+def _bare(model):
+    return Model(model.vocabulary, None, model.weighting)
+
+
+@pytest.mark.parametrize(("words", "message"), [
+    (["train", "--pairs", "none.tsv", "--out", "m"], "none.tsv: No such file or directory"),
+    (["train", "--pairs", ".", "--out", "m"], ".: Is a directory"),
+    (["train", "--pairs", "pairs.tsv", "--out", "texts.txt"], "--out: expected a new folder, or one that holds an old"),
+    (["train", "--pairs", "pairs.tsv", "--out", "."], "--out: expected a new folder, or one that holds an older mod"),
+    (["train", "--pairs", "pairs.tsv", "--out", "texts.txt/m"], "texts.txt/m: "),
+    (["train", "--pairs", "pairs.tsv", "--out", "m", "--method", "bert"], "Invalid value for '--method'"),
+    (["train", "--pairs", "pairs.tsv", "--out", "m", "--dim", "0"],
+     "Invalid value for '--dim': Input should be greater than or equal to 1, got 0"),
+    (["train", "--pairs", "pairs.tsv", "--out", "m", "--drop-top", "1000"],
+     "--pairs, --drop-top: expected texts with words beside the 1000 most frequent, got an empty vocabulary"),
+    (["train", "--pairs", "pairs.tsv", "--out", "m", "--max-terms", "1"],
+     "--pairs, --max-terms: expected at least two training pairs and two terms, got"),
+    (["data", "--root", "nowhere"], "--root: expected an existing folder with the corpora, got 'nowhere'"),
+    (["search", "--model", "MODEL", "--documents", "texts.txt", "--query", "x", "--k=-2"], "'--k': Input should be gr"),
+    (["train", "--pairs", "pairs.tsv", "--out", "m", "--dev", "1"], "--dev: expected a share in [0, 1), or a file"),
+    (["train", "--pairs", "pairs.tsv", "--out", "m", "--dev", "none.tsv"], "none.tsv: No such file or directory"),
+    (["train", "--pairs", "-", "--out", "m", "--dev", "-"], "--pairs, --dev: expected standard input (-) once"),
+    (["train", "--pairs", "pairs.tsv", "--out", "m", "--languages", "en"], "--languages: expected two language codes"),
+    (["train", "--pairs", "pairs.tsv", "--out", "m", "--languages", "en,spanish"], "language: expected a code"),
+    (["train", "--pairs", "pairs.tsv", "--out", "m", "--left", "q", "--right", "d"],
+     "pairs.tsv, line 1: --left: expected the column 'q', got the columns"),
+    (["train", "--pairs", "texts.txt", "--out", "m"], "texts.txt, line 1: expected at least two columns"),
+    (["train", "--pairs", "", "--out", "m"], "--pairs: expected a file, or - for standard input, got nothing"),
+    (["encode", "--model", "nowhere"], "nowhere: expected a model folder, got nothing"),
+    (["encode", "--model", "MODEL", "--output", "x.csv"], "--output: expected a file that ends in .npy or .jsonl"),
+    (["encode", "--model", "MODEL", "--input", "texts.txt", "--output", "no/x.npy"], "no/x.npy: No such file"),
+    (["similarity", "--model", "MODEL", "--pairs", "one.tsv", "--left", "1"], "--left, --right: expected both columns"),
+    (["similarity", "--model", "MODEL", "--pairs", "left", "--left", "9", "--right", "1"], "left, line 1: left: expec"),
+    (["similarity", "--model", "MODEL", "one"], "similarity: expected two texts, or --pairs, got 1"),
+    (["similarity", "--model", "MODEL", "one", "two", "--pairs", "pairs.tsv"], "similarity: expected two texts, or"),
+    (["search", "--model", "MODEL", "--documents", "texts.txt"], "--query, --queries: expected one of them, got n"),
+    (["search", "--model", "MODEL", "--documents", "empty", "--query", "x"], "empty: expected documents, got an empty"),
+    (["search", "--model", "MODEL", "--documents", "texts.txt", "--queries", "empty"], "--queries: expected at least"),
+    (["search", "--model", "MODEL", "--documents", "texts.txt", "--query", "x", "--terms", "2"], "Invalid value for"),
+    (["search", "--model", "MODEL", "--documents", "texts.txt", "--query", "x", "--column", "a"],
+     "texts.txt, line 1: expected a JSON object"),
+    (["evaluate", "--model", "MODEL"], "--pairs, --queries, --run: expected one of them, got none"),
+    (["evaluate", "--pairs", "pairs.tsv"], "--model: expected a value, with --pairs, got none"),
+    (["evaluate", "--model", "MODEL", "--queries", "x", "--documents", "y"], "--qrels: expected a value, with --q"),
+    (["evaluate", "--run", "x", "--qrels", "y", "--model", "z"], "--model: expected nothing, with --run, got z"),
+    (["evaluate", "--model", "MODEL", "--pairs", "one.tsv"], "one.tsv: expected at least two pairs, got 1"),
+    (["evaluate", "--model", "MODEL", "--pairs", "one.tsv", "--label", "3"],
+     "one.tsv: expected labels above 0 and others, got only labels above 0 (1)"),
+    (["evaluate", "--model", "MODEL", "--pairs", "one.tsv", "--figures", "f"], "one.tsv: expected at least two pairs"),
+    (["evaluate", "--model", "MODEL", "--pairs", "empty", "--figures", "f"], "empty: expected pairs, got an empty fi"),
+    (["evaluate", "--model", "bert", "--pairs", "pairs.tsv", "--figures", "f"], "bert: expected a model folder, got"),
+    (["evaluate", "--model", "MODEL", "--pairs", "pairs.tsv", "--figures", "texts.txt"],
+     "--figures: expected a folder, new or old, got a file (texts.txt)"),
+    (["evaluate", "--model", "MODEL", "--pairs", "pairs.tsv", "--figures", "texts.txt/f"], "texts.txt/f: Not a dir"),
+    (["evaluate", "--model", "MODEL", "--pairs", "pairs.tsv", "--examples", "3"], "--examples: expected nothing, w"),
+    (["evaluate", "--run", "x", "--qrels", "y", "--figures", "f"], "--figures: expected nothing, with --run, got f"),
+    (["report", "--model", "MODEL", "--pairs", "pairs.tsv", "--out", "texts.txt"],
+     "--out: expected a folder, new or old, got a file (texts.txt)"),
+    (["report", "--model", "MODEL", "--pairs", "one.tsv", "--out", "f"], "one.tsv: expected at least two pairs, got 1"),
+    (["report", "--model", "MODEL", "--pairs", "empty", "--out", "f"], "empty: expected pairs, got an empty file"),
+    (["report", "--model", "bert", "--pairs", "pairs.tsv", "--out", "f"], "bert: expected a model folder, got nothing"),
+    (["export", "--model", "MODEL", "--to", "fasttext", "--out", "x"], "Invalid value for '--to'"),
+])  # fmt: skip
+def test_bad_input_is_one_line_and_status_2(words, message, trained, folder, capsys):
+    (folder / "empty").write_text("")
+    for name in ("one.tsv", "left"):
+        (folder / name).write_text("a\tb\t1\n")
+    before = sorted(os.listdir())
+    assert message in refused(capsys, *(trained if word == "MODEL" else word for word in words))
+    assert sorted(os.listdir()) == before
+
+
+def test_a_closed_standard_input_is_one_line(trained, folder, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    message = "standard input: expected an open one, got one that is closed"
+    assert message in refused(capsys, "encode", "--model", trained)
+
+
+def test_search_prints_nothing_that_a_terminal_obeys(folder, trained, capsys):
+    (folder / "odd.jsonl").write_text(json.dumps({"text": f"{RIGHT[0]}\x1b[2J\x07\r\n\x9b1m 👩\u200d🔬"}) + "\n")
+    words = ["search", "--model", trained, "--documents", "odd.jsonl", "--column", "text", "--query", RIGHT[0]]
+    (line,) = run(capsys, *words, "--k", 1).splitlines()
+    assert line.endswith(f"\t{RIGHT[0]} [2J    1m 👩\u200d🔬")
+    assert "\\u001b[2J" in run(capsys, *words, "--k", 1, "--json")
+
+
+def test_a_first_row_that_may_name_columns_is_told(folder, trained, capsys):
+    rows = "".join(f"{a}\t{b}\n" for a, b in zip(LEFT, RIGHT, strict=True))
+    (folder / "named.tsv").write_text(f"headline\tbody\n{rows}")
+    note = "named.tsv: the first row, 'headline' and 'body', is taken as a pair; if it names columns, give them as --"
+    for more, told in (([], True), (["--left", "headline", "--right", "body"], False)):
+        assert cli.main(["evaluate", "--model", trained, "--pairs", "named.tsv", *more]) == 0
+        out, err = capsys.readouterr()
+        assert (note in err) == told and out.startswith(f"pairs: {40 + told}")
+    (folder / "words.tsv").write_text("one\tuno\ntwo\tdos\n")
+    assert cli.main(["similarity", "--model", trained, "--pairs", "words.tsv"]) == 0
+    assert "first row" not in capsys.readouterr().err
+
+
+def test_folders_of_other_tools_are_not_replaced(folder, capsys):
+    (folder / "bert").mkdir()
+    (folder / "bert" / "config.json").write_text('{"model_type": "bert"}')
+    (folder / "bert" / "model.safetensors").write_text("years of work")
+    message = refused(capsys, "train", "--pairs", "pairs.tsv", "--out", "bert")
+    assert message == "--out: expected a new folder, or one that holds an older model of ours (config.json), got bert"
+    assert (folder / "bert" / "model.safetensors").read_text() == "years of work"
+
+
+def test_models_that_are_incomplete_or_altered_are_refused(folder, capsys):
+    run(capsys, "train", "--pairs", "pairs.tsv", "--out", "model", *OPCA)
+    path = folder / "model" / "model.safetensors"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    words = ["similarity", "--model", "model", "a", "b"]
+    assert refused(capsys, *words).startswith("model/model.safetensors: expected the file that was saved (SHA-256")
+    path.unlink()
+    assert refused(capsys, *words) == "model/model.safetensors: expected a file of the model, got none"
+
+
+def test_export_hands_the_model_on(trained, folder, capsys, monkeypatch):
+    seen = []
+    program = ModuleType("jaxsim.model.export")
+    program.export = lambda model, to, out: seen.append((model.method, to, str(out))) or {
+        "folder": str(out), "paths": {"both": f"{out}/vectors.txt"}}  # fmt: skip
+    monkeypatch.setitem(sys.modules, "jaxsim.model.export", program)
+    monkeypatch.setattr(jaxsim, "export", program, raising=False)
+    words = ["export", "--model", trained, "--to", "word2vec", "--out", "vectors"]
+    assert run(capsys, *words) == "folder: vectors\npath (both): vectors/vectors.txt\n"
+    assert json.loads(run(capsys, *words, "--json"))["paths"] == {"both": "vectors/vectors.txt"}
+    assert seen == [("opca", "word2vec", "vectors")] * 2

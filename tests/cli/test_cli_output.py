@@ -1,0 +1,150 @@
+"""Where commands write: links, devices, full disks; and hints where the input is not what it seems."""
+
+from __future__ import annotations
+
+import builtins
+import errno
+import json
+import os
+import sys
+from pathlib import Path
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from command_line import LEFT, OPCA, RIGHT, feed, refused, run
+
+from jaxsim import __main__ as program
+from jaxsim import cli, text
+from jaxsim.cli.output import naming, replacing
+from jaxsim.methods.projections import Projection
+from jaxsim.model import Model, folders
+from jaxsim.optim import checkpoints
+
+
+@pytest.fixture
+def model(folder):
+    """A model folder, made without training."""
+    words = text.Vocabulary.build(map(text.words, [*LEFT, *RIGHT]), drop_top=0)
+    weights = np.random.default_rng(0).standard_normal((len(words), 4)).astype(np.float32)
+    return Model(words, Projection(jnp.asarray(weights))).save("model")
+
+
+def test_a_link_is_followed_and_a_device_is_written_to(tmp_path):
+    (tmp_path / "real").write_text("old")
+    (tmp_path / "link").symlink_to("real")
+    with replacing(tmp_path / "link") as file:
+        file.write(b"new")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "real").read_text() == "new"
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    with replacing(tmp_path / "pipe") as file:
+        file.write(b"streamed")
+    assert os.read(reader, 99) == b"streamed" and (tmp_path / "pipe").is_fifo()
+    os.close(reader)
+    assert sorted(os.listdir(tmp_path)) == ["link", "pipe", "real"]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), FileNotFoundError(2, "No such file", "input"), ValueError("x")])
+def test_what_was_there_stays_and_errors_of_other_files_keep_their_names(error, tmp_path):
+    (tmp_path / "out").write_text("old")
+    with pytest.raises(type(error)) as caught, replacing(tmp_path / "out") as file:
+        file.write(b"half")
+        raise error
+    assert caught.value is error
+    assert (tmp_path / "out").read_text() == "old" and os.listdir(tmp_path) == ["out"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
+def test_a_full_disk_is_named():
+    with pytest.raises(OSError, match="/dev/full") as caught, replacing(Path("/dev/full")) as file:
+        file.write(b"x")
+    assert caught.value.errno == errno.ENOSPC
+
+
+def test_no_space_for_a_model_or_a_checkpoint_is_one_line_and_keeps_the_older_one(model, folder, monkeypatch, capsys):
+    before = {path.name: path.read_bytes() for path in model.iterdir()}
+    monkeypatch.setattr(folders.os, "fsync", full)
+    words = ["export", "--model", "model", "--to", "word2vec", "--out", "vectors"]
+    assert refused(capsys, *words) == "vectors: No space left on device"
+    with pytest.raises(OSError, match="model"), naming(Path("model")):
+        Model.load(model).save("model")
+    assert {path.name: path.read_bytes() for path in model.iterdir()} == before
+    assert sorted(os.listdir()) == ["model", "pairs.tsv", "texts.txt"]
+    monkeypatch.setattr(checkpoints, "save_file", unwritable)
+    place = checkpoints.prepare("new.checkpoint")
+    with pytest.raises(OSError, match=r"^new.checkpoint: expected a place for a checkpoint, got Error .* No space"):
+        checkpoints.save(place, [np.ones(2)], {"fingerprint": ""})
+    assert not os.listdir(place)
+
+
+def full(*_):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def unwritable(*_, **__):
+    raise checkpoints.SafetensorError("Error while serializing: No space left on device")
+
+
+def test_json_that_is_read_as_text_is_said_and_column_reads_it(model, folder, capsys):
+    rows = [{"id": i, "body": one} for i, one in enumerate(RIGHT)]
+    (folder / "texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "texts.json").write_text(json.dumps(rows, indent=1))
+    for name in ("texts.jsonl", "texts.json"):
+        run(capsys, "encode", "--model", "model", "--input", name, "--column", "body", "--output", "found.npy")
+        np.testing.assert_array_equal(np.load("found.npy"), Model.load("model").encode(RIGHT))
+    for words in (["encode", "--input"], ["search", "--query", LEFT[0], "--documents"]):
+        capsys.readouterr()
+        assert cli.main([*words, "texts.jsonl", "--model", "model"]) == 0
+        assert "texts.jsonl: JSON is read as text, keys and all; --column KEY reads" in capsys.readouterr().err
+        assert cli.main([*words, "texts.txt", "--model", "model"]) == 0
+        assert "JSON" not in capsys.readouterr().err
+
+
+def test_csv_on_standard_input_is_named(folder, capsys, monkeypatch):
+    feed(monkeypatch, "query,document\na,b\n")
+    message = refused(capsys, "train", "--pairs", "-", "--out", "m")
+    assert message.startswith("standard input, line 1: expected at least two columns, separated by tabs, got 1; ")
+    assert message.endswith("the line has commas (--format csv reads them)")
+
+
+def test_ctrl_c_while_modules_load_is_one_line(monkeypatch, capsys):
+    def interrupted(name, *given):
+        if name == "jaxsim" and "cli" in (given[2] or ()):
+            raise KeyboardInterrupt
+        return load(name, *given)
+
+    load = builtins.__import__
+    monkeypatch.setattr(builtins, "__import__", interrupted)
+    monkeypatch.setattr("os._exit", sys.exit)
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)  # the program has one of its own
+    with pytest.raises(SystemExit) as stopped:
+        program.run()
+    assert stopped.value.code == cli.INTERRUPTED and capsys.readouterr().err == "jaxsim: interrupted\n"
+
+
+def test_what_is_read_is_not_written_over(model, folder, capsys):
+    (folder / "texts.jsonl").write_text('"a text"\n')
+    (folder / "link.jsonl").symlink_to("texts.jsonl")
+    for output in ("texts.jsonl", "link.jsonl"):
+        message = refused(capsys, "encode", "--model", "model", "--input", "texts.jsonl", "--output", output)
+        assert "another file than that of --input" in message
+    assert (folder / "texts.jsonl").read_text() == '"a text"\n'
+    for name in ("queries", "documents", "qrels"):
+        (folder / name).write_text("q\tsparse matrix\n" if name != "qrels" else "q 0 q 1\n")
+    for name in ("queries", "documents", "qrels"):
+        message = refused(capsys, "evaluate", "--model", "model", "--queries", "queries", "--documents", "documents",
+                          "--qrels", "qrels", "--run-out", name)
+        assert f"--run-out: expected another file than that of --{name}" in message
+
+
+def test_pairs_with_a_side_of_unknown_words_are_counted(folder, capsys):
+    with (folder / "pairs.tsv").open("a") as file:
+        file.write("\tnothing on the left\n!?\tno word on the left\n")
+    assert cli.main(["train", "--pairs", "pairs.tsv", "--out", "told", "--dev", "0", *OPCA]) == 0
+    assert "2 training pairs without a word of the vocabulary on a side\n" in capsys.readouterr().err
+    known = len((folder / "pairs.tsv").read_text().splitlines()) - 2
+    with (folder / "pairs.tsv").open("a") as file:
+        file.writelines(f"!{'?' * number}\tnumber {number}\n" for number in range(known))
+    assert cli.main(["train", "--pairs", "pairs.tsv", "--out", "told", "--dev", "0", *OPCA]) == 0
+    assert "on a side, which is most of them: are these the right columns?\n" in capsys.readouterr().err

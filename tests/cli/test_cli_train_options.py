@@ -1,0 +1,97 @@
+"""Options of `jaxsim train` by method, the options that errors name, and S2Net with two matrices."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import numpy as np
+import pytest
+from command_line import LEFT, RIGHT, refused, run
+
+from jaxsim import cli
+from jaxsim.cli import train as command
+from jaxsim.cli import train_options
+from jaxsim.model import Model
+from jaxsim.train import distilled, linked, training
+
+TRAIN = ["train", "--pairs", "pairs.tsv", "--out", "model"]
+GIVEN = {"dim": 3, "weighting": "tf", "max_iter": 2, "patience": 2, "gamma": 10.0, "batch_size": 0,
+         "precision": "float32", "devices": 1, "identity": 10, "learning_rate": 0.03,
+         "subwords": 0.5, "distill": 0.5}  # fmt: skip
+
+
+def option(name: str) -> list[str]:
+    """An option with a value, or the default it has anyway."""
+    words = [f"--{name.replace('_', '-')}"]
+    return words + [str(GIVEN[name])] if name in GIVEN else words
+
+
+@pytest.mark.parametrize("name", train_options.USED_BY)
+def test_an_option_is_refused_by_exactly_the_methods_that_do_not_use_it(name, folder, capsys, monkeypatch):
+    monkeypatch.setattr(training, "train", lambda *_, **__: (_ for _ in ()).throw(ValueError("it was trained")))
+    for method in train_options.METHODS:
+        words = [*TRAIN, "--method", method, *option(name), "--label", "2"][: None if method == "s2net-mse" else -2]
+        if method == "s2net-mse" and method in train_options.USED_BY[name]:
+            (folder / "pairs.tsv").write_text("a\t1\t1\nb\t2\t1\n")
+        message = refused(capsys, *words)
+        if method in train_options.USED_BY[name]:
+            assert message == "it was trained", (method, name)
+        else:
+            assert message.startswith(f"--{name.replace('_', '-')}: expected nothing, with --method {method} (it is fo")
+    assert not os.path.exists("model")
+
+
+def test_the_table_of_options_is_of_options_and_methods_that_there_are():
+    import inspect
+
+    names = set(inspect.signature(command.train).parameters)
+    assert set(train_options.USED_BY) <= names and set(train_options.METHODS) == set(training.METHODS)
+    assert all(set(users) < set(train_options.METHODS) for users in train_options.USED_BY.values())
+    assert set(train_options.S2NET) == set(training.S2NET) and set(train_options.SSI) == set(training.LINKED)
+    assert set(train_options.SPELT) == set(training.SPELT)
+    assert set(train_options.DISTILLED) == set(distilled.METHODS)
+    assert {linked.MOST_IDENTITY, linked.MOST_RATE} == {1e6, 1e3}  # as the options say
+
+
+def test_help_names_all_iterated_methods(capsys):
+    shown = " ".join(run(capsys, "train", "--help").split())
+    for part in ("of S2Net, SSI or s2net-mse at most", "before S2Net, SSI or s2net-mse stops",
+                 "S2Net, SSI and s2net-mse keep their state", "ssi-sym", "s2net-2"):
+        assert part in shown, part
+
+
+@pytest.mark.parametrize(("error", "message"), [
+    ("dev_grades: expected x, got y", "--dev: expected x, got y"),
+    ("batch_size: expected x, got y", "--batch-size: expected x, got y"),
+    ("pairs: expected x: expected z, got y", "--pairs: expected x: expected z, got y"),
+    ("pairs.tsv, line 3: expected x, got y", "pairs.tsv, line 3: expected x, got y"),
+    ("something else", "something else"),
+])
+def test_errors_of_the_library_name_the_option(error, message, folder, capsys, monkeypatch):
+    def train(*_, **__):
+        raise ValueError(error)
+
+    monkeypatch.setattr(training, "train", train)
+    assert refused(capsys, *TRAIN) == message
+
+
+def test_two_matrices_are_trained_and_used_as_those_of_cca(folder, capsys):
+    words = [*TRAIN, "--method", "s2net-2", "--dim", "4", "--max-iter", "3", "--dev", "0.2"]
+    shown = run(capsys, *words).splitlines()
+    assert [line.split()[0] for line in shown[1:3]] == ["s2net-2", "untrained"]
+    model = Model.load("model")
+    assert model.two_sided and not np.allclose(*(side.weights for side in model.params))
+    assert refused(capsys, "encode", "--model", "model", "--input", "texts.txt").startswith("--side: expected query or")
+    for side, encoded in (("query", model.encode_query), ("document", model.encode_document)):
+        run(capsys, "encode", "--model", "model", "--input", "texts.txt", "--output", "x.npy", "--side", side)
+        np.testing.assert_array_equal(np.load("x.npy"), encoded(RIGHT))
+    rows = model.search(LEFT[3:4], model.vectors(RIGHT), k=3)[1][0]
+    lines = run(capsys, "search", "--model", "model", "--documents", "texts.txt", "--query", LEFT[3], "--k", 3)
+    assert [int(line.split("\t")[2]) for line in lines.splitlines()] == [row + 1 for row in rows]
+    found = json.loads(run(capsys, "evaluate", "--model", "model", "--pairs", "pairs.tsv", "--json"))
+    assert 0 < found["mrr"]["mean"] <= 1
+    run(capsys, "export", "--model", "model", "--to", "word2vec", "--out", "vectors")
+    assert {"query.txt", "document.txt"} <= set(os.listdir("vectors"))
+    (folder / "model.checkpoint").mkdir()
+    assert cli.main([*words, "--resume"]) == 0 and "nothing there to go on from" in capsys.readouterr().err

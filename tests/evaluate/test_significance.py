@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+import re
+
+import jax
+import numpy as np
+import pytest
+import reference
+from scipy import stats
+
+from jaxsim.evaluate import significance
+
+
+@pytest.mark.parametrize("equal_variances", [True, False])
+def test_unpaired_t_equals_scipy(rng, equal_variances):
+    a, b = rng.standard_normal(13) + 0.4, 3 * rng.standard_normal(29)
+    found = significance.unpaired_t(a, b, equal_variances=equal_variances)
+    expected = stats.ttest_ind(a, b, equal_var=equal_variances)
+    np.testing.assert_allclose(found[:2], [expected.statistic, expected.pvalue], rtol=1e-12)
+    assert found.n == 42
+    turned = significance.unpaired_t(b, a, equal_variances=equal_variances)
+    np.testing.assert_allclose(turned[:2], [-found.statistic, found.pvalue], rtol=1e-12)
+
+
+def test_paired_t_equals_scipy(rng):
+    a, b = rng.random(20), rng.random(20)
+    found, expected = significance.paired_t(a, b), stats.ttest_rel(a, b)
+    np.testing.assert_allclose(found[:2], [expected.statistic, expected.pvalue], rtol=1e-12)
+    assert found.n == 20
+
+
+def test_t_tests_without_spread():
+    same, more = np.full(7, 0.1), np.full(5, 0.1)
+    assert significance.paired_t(same, same) == (0.0, 1.0, 7)
+    assert significance.paired_t(same + 1, same)[:2] == (np.inf, 0.0)
+    for equal_variances in (True, False):
+        assert significance.unpaired_t(same, more, equal_variances=equal_variances) == (0.0, 1.0, 12)
+        assert significance.unpaired_t(same, more + 1, equal_variances=equal_variances)[:2] == (-np.inf, 0.0)
+
+
+def test_standard_error(rng):
+    values = rng.random(31)
+    np.testing.assert_allclose(significance.standard_error(values), stats.sem(values), rtol=1e-12)
+    assert significance.standard_error(np.full(3, 0.1)) == 0
+
+
+def test_bonferroni():
+    np.testing.assert_allclose(significance.bonferroni([0.01, 0.2, 0.5]), [0.03, 0.6, 1.0], rtol=1e-15)
+    np.testing.assert_allclose(significance.bonferroni([0.01, 0.2], num_tests=10), [0.1, 1.0], rtol=1e-15)
+
+
+@pytest.mark.parametrize("level", [0.02, 0.05, 0.3])
+def test_false_discovery_rate(rng, level):
+    pvalues = rng.random(40) ** 3
+    adjusted = significance.false_discovery_rate(pvalues)
+    np.testing.assert_allclose(adjusted, stats.false_discovery_control(pvalues), rtol=1e-12)
+    assert (adjusted <= level).tolist() == reference.benjamini_hochberg(pvalues.tolist(), level)
+
+
+@pytest.mark.parametrize("split", [(0, 0), (3, 0), (2, 7), (5, 5), (30, 12)])
+def test_mcnemar_is_the_exact_binomial(split):
+    first, second = split
+    a = [1] * first + [0] * second + [1, 0, 0]
+    b = [0] * first + [1] * second + [1, 0, 0]
+    found = significance.mcnemar(a, b)
+    assert found[::2] == (first - second, first + second)
+    np.testing.assert_allclose(found.pvalue, reference.mcnemar_p(first, second), rtol=1e-12)
+
+
+def test_randomization_test_approaches_all_swaps(rng, key):
+    a, b = rng.random(9) + 0.15, rng.random(9)
+    found = significance.randomization_test(a, b, key=key, num_samples=20_000)
+    exact = reference.randomization_p(a.tolist(), b.tolist())
+    # Four standard errors of a share of 20,000 draws.
+    assert abs(found.pvalue - exact) < 4 * np.sqrt(exact * (1 - exact) / 20_000)
+    np.testing.assert_allclose(found.statistic, a.mean() - b.mean(), rtol=1e-12)
+
+
+def test_randomization_test_never_returns_zero_and_counts_ties(key):
+    assert significance.randomization_test(np.ones(60), np.zeros(60), key=key, num_samples=99).pvalue == 1 / 100
+    # Two unequal queries of one size: the sum is 2, 0 or -2, so half of the swaps are as far from 0.
+    values = [0.3, 0.3] + [0.5] * 7
+    p = significance.randomization_test(values, [0.0, 0.0] + [0.5] * 7, key=key, num_samples=9_999).pvalue
+    assert abs(p - 0.5) < 0.02
+
+
+def test_randomization_test_is_repeatable_by_key(rng, key):
+    a, b = rng.random(50), rng.random(50)
+    once, again = (significance.randomization_test(a, b, key=key, num_samples=500) for _ in range(2))
+    other = significance.randomization_test(a, b, key=jax.random.key(1), num_samples=500)
+    assert once == again and once.pvalue != other.pvalue
+
+
+def test_bootstrap_interval(rng, key):
+    values = rng.standard_normal(400) + 5
+    low, high = significance.bootstrap_interval(values, key=key, level=0.9, num_samples=4000)
+    half = stats.norm.ppf(0.95) * significance.standard_error(values)
+    np.testing.assert_allclose([low, high], [values.mean() - half, values.mean() + half], atol=0.012)
+    wider = significance.bootstrap_interval(values, key=key, level=0.99, num_samples=4000)
+    assert wider[0] < low < high < wider[1]
+    assert significance.bootstrap_interval(values, key=key, level=0.9, num_samples=4000) == (low, high)
+
+
+def test_samples_come_in_batches(rng, key, monkeypatch):
+    a, b = rng.random(10), rng.random(10)
+    monkeypatch.setattr(significance, "_DRAWS", 50)
+    found = significance.randomization_test(a, b, key=key, num_samples=1003)
+    exact = reference.randomization_p(a.tolist(), b.tolist())
+    assert abs(found.pvalue - exact) < 4 * np.sqrt(exact * (1 - exact) / 1003)
+    assert found.pvalue * 1004 == round(found.pvalue * 1004)
+
+
+def test_smallest_best_set(rng):
+    noise = rng.standard_normal((4, 200)) * 0.1
+    values = {name: mean + row for name, mean, row in zip("abcd", (0.5, 0.8, 0.2, 0.8), noise, strict=True)}
+    assert significance.smallest_best_set(values) == {"b", "d"}
+    assert significance.smallest_best_set({"a": values["a"], "b": values["b"]}) == {"b"}
+    assert significance.smallest_best_set({"a": values["a"]}) == {"a"}
+    assert significance.smallest_best_set({"b": values["b"], "d": values["d"]}) == {"b", "d"}
+    same = dict.fromkeys("xyz", np.full(9, 0.5))
+    assert significance.smallest_best_set(same) == {"x", "y", "z"}
+
+
+def test_every_member_of_the_set_beats_every_other():
+    # The first beats the last and the middle one beats neither, so no smaller set stands out.
+    spread = np.array([-1.0, 1.0] * 4)
+    values = {"first": 1.5 + spread, "middle": 0.4 + spread, "last": -0.7 + spread}
+    assert significance.unpaired_t(values["first"], values["last"]).pvalue * 3 < 0.05
+    assert significance.unpaired_t(values["first"], values["middle"]).pvalue * 3 > 0.05
+    assert significance.smallest_best_set(values) == {"first", "middle", "last"}
+
+
+def test_smallest_best_set_corrects_for_all_pairs(rng):
+    a, b = rng.standard_normal(50) + 0.55, rng.standard_normal(50)
+    p = significance.unpaired_t(a, b).pvalue
+    low = {f"low{i}": rng.standard_normal(50) - 50 for i in range(3)}
+    assert significance.smallest_best_set({"a": a, "b": b}, alpha=2 * p) == {"a"}
+    assert significance.smallest_best_set({"a": a, "b": b, **low}, alpha=2 * p) == {"a", "b"}
+    assert significance.smallest_best_set({"a": a, "b": b, **low}, alpha=11 * p) == {"a"}
+
+
+def test_smallest_best_set_with_a_paired_test(rng):
+    hard = rng.standard_normal(100) * 5
+    values = {"a": hard + 0.1 + 0.01 * rng.standard_normal(100), "b": hard}
+    assert significance.smallest_best_set(values) == {"a", "b"}
+    assert significance.smallest_best_set(values, test=significance.paired_t) == {"a"}
+
+
+def _refusals():
+    s, k = significance, jax.random.key(0)
+    good = [0.0, 1.0, 0.5]
+    return [
+        (lambda: s.paired_t(good, [0.0, 1.0]), "b: expected shape (3,) (as a, query by query), got (2,)"),
+        (lambda: s.paired_t([1.0], [2.0]), "a: expected shape (n,), n at least 2, got shape (1,)"),
+        (lambda: s.paired_t([np.nan, 1.0], good), "a: expected no NaN, got NaN"),
+        (lambda: s.unpaired_t(good, [np.inf, 1.0]), "b: expected finite values, got infinity"),
+        (lambda: s.unpaired_t(good, []), "b: expected at least one value, got shape (0,)"),
+        (lambda: s.standard_error([[1.0, 2.0]]), "values: expected shape (n,), n at least 2, got shape (1, 2)"),
+        (lambda: s.bonferroni([0.5, 1.5]), "pvalues: expected values in [0, 1], got 1.5"),
+        (lambda: s.bonferroni([0.5, 0.5], num_tests=1), "num_tests: expected at least 2 (p-values), got 1"),
+        (lambda: s.false_discovery_rate([]), "pvalues: expected at least one value, got shape (0,)"),
+        (lambda: s.smallest_best_set({}), "values: expected at least one system, got none"),
+        (lambda: s.smallest_best_set({"a": [1.0]}), "values['a']: expected shape (n,), n at least 2, got shape (1,)"),
+        (lambda: s.smallest_best_set({"a": good}, alpha=5), "alpha: expected a level in (0, 1), got 5"),
+        (lambda: s.mcnemar([0, 1], [0, 2]), "b: expected 0 or 1, got 2.0"),
+        (lambda: s.mcnemar([0, 1], [0, 1, 1]), "b: expected shape (2,) (as a), got (3,)"),
+        (lambda: s.randomization_test(good, good, key=k, num_samples=0), "num_samples: expected a whole number"),
+        (lambda: s.bootstrap_interval(good, key=k, level=1), "level: expected a coverage in (0, 1), got 1"),
+    ]
+
+
+@pytest.mark.parametrize("number", range(16))
+def test_refuses(number):
+    call, message = _refusals()[number]
+    with pytest.raises(ValueError, match=re.escape(message)):
+        call()

@@ -1,0 +1,85 @@
+"""Test collections on the command line, compared with trec_eval, and their faults."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+from command_line import LEFT, RIGHT, refused, run
+
+from jaxsim import cli
+from jaxsim.evaluate import trec
+
+
+@pytest.fixture
+def collection(folder):
+    """Queries, documents and judgements."""
+    (folder / "queries.tsv").write_text("".join(f"q{i}\t{text}\n" for i, text in enumerate(LEFT[:6])) + "q9\tunheard\n")
+    (folder / "docs.jsonl").write_text("".join(json.dumps({"_id": f"d{i}", "text": text}) + "\n"
+                                               for i, text in enumerate(RIGHT)))  # fmt: skip
+    judged = [(i, j, int(i == j) + int(i % 5 == j % 5)) for i in range(5) for j in range(10)]
+    (folder / "qrels.txt").write_text("".join(f"q{i} 0 d{j} {grade}\n" for i, j, grade in judged)
+                                      + "q9 0 d1 1\nq8 0 d1 1\nq5 0 d1 0\nq4 0 lost 1\n")  # fmt: skip
+    return folder
+
+
+def test_evaluate_on_a_test_collection_agrees_with_trec_eval(trained, collection, capsys):
+    words = ["--queries", "queries.tsv", "--documents", "docs.jsonl", "--qrels", "qrels.txt", "--run-out", "run.txt"]
+    capsys.readouterr()
+    assert cli.main(["evaluate", "--model", trained, *words, "--json"]) == 0
+    out, err = capsys.readouterr()
+    told = json.loads(out)
+    assert told["queries"] == 6  # q0 to q4 and q9, whose words nobody knows; q5 has nothing relevant, q8 is not there
+    assert "1 query without a known word" in err and "1 relevant document of the judgements not in it" in err
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    names = {"map", "recip_rank", "P_10", "ndcg_cut_10"}
+    with open("run.txt") as theirs, open("qrels.txt") as judged:
+        judge = pytrec_eval.RelevanceEvaluator(pytrec_eval.parse_qrel(judged), names)
+        per_query = judge.evaluate(pytrec_eval.parse_run(theirs))
+    for ours, name in (("map", "map"), ("mrr", "recip_rank"), ("p@10", "P_10"), ("ndcg@10", "ndcg_cut_10")):
+        expected = sum(per_query[f"q{i}"][name] for i in range(5)) / 6
+        assert told[ours]["mean"] == pytest.approx(expected, abs=1e-9)
+        assert told[ours]["low"] <= told[ours]["mean"] <= told[ours]["high"]
+    again = json.loads(run(capsys, "evaluate", "--run", "run.txt", "--qrels", "qrels.txt", "--json"))
+    assert again["queries"] == 7 and again["map"]["mean"] == pytest.approx(told["map"]["mean"] * 6 / 7)
+    assert "queries: 7" in run(capsys, "evaluate", "--run", "run.txt", "--qrels", "qrels.txt")
+
+
+def test_faults_of_test_collections_name_file_and_line(trained, collection, capsys):
+    def fault(**files):
+        given = {"queries": "queries.tsv", "documents": "docs.jsonl", "qrels": "qrels.txt"} | files
+        return refused(capsys, "evaluate", "--model", trained, *(w for n, f in given.items() for w in (f"--{n}", f)))
+
+    (collection / "bad").write_text("q1 0 d1\n")
+    assert fault(qrels="bad") == "bad, line 1: expected 'query 0 document grade', got 3 fields"
+    (collection / "bad").write_text("q1 0 d1 1\nq1 0 d1 2\n")
+    assert fault(qrels="bad").startswith("bad, line 2: expected one grade of 'd1' for 'q1', got 1 and 2")
+    (collection / "bad").write_text("q1 0 d1 high\n")
+    assert fault(qrels="bad") == "bad, line 1: expected a whole number as grade, got 'high'"
+    for grade in ("1_0", "\uff13", "+-1", "1.0"):
+        (collection / "bad").write_text(f"q1 0 d1 {grade}\n")
+        assert fault(qrels="bad") == f"bad, line 1: expected a whole number as grade, got {grade!r}"
+    (collection / "bad").write_text("zz 0 d1 1\n")
+    assert fault(qrels="bad") == "--qrels: expected judgements of queries in queries.tsv, got none of them"
+    (collection / "bad").write_text("")
+    assert fault(qrels="bad") == "bad: expected lines 'query 0 document grade', got an empty file"
+    assert fault(documents="bad") == "bad: expected texts with identifiers, got an empty file"
+    (collection / "bad").write_text("d1\ta\nd1\tb\n")
+    assert fault(documents="bad") == "bad, line 2: expected an identifier not used before, got 'd1'"
+    (collection / "bad").write_text("d1 a\n")
+    assert fault(queries="bad") == "bad, line 1: expected an identifier, a tab and a text, got no tab"
+    (collection / "bad").write_text("q1 Q0 d1 1 0.5 x\nq1 Q0 d2 2 low x\n")
+    message = refused(capsys, "evaluate", "--run", "bad", "--qrels", "qrels.txt")
+    assert message == "bad, line 2: expected a number as score, got 'low'"
+    (collection / "bad").write_text("q1 Q0 d1 1 1_0 x\n")
+    message = refused(capsys, "evaluate", "--run", "bad", "--qrels", "qrels.txt")
+    assert message == "bad, line 1: expected a number as score, got '1_0'"
+    (collection / "bad").write_text("q1 Q0 d1 1 inf x\nq1 Q0 d2 2 -Inf x\nq1 Q0 d3 3 -1.5e-3 x\n")
+    assert [name for name, _ in trec.read_run("bad")["q1"]] == ["d1", "d3", "d2"]
+    (collection / "bad").write_text("q1 Q0 d1 1 0.5 x\nq1 Q0 d1 2 0.4 x\n")
+    message = refused(capsys, "evaluate", "--run", "bad", "--qrels", "qrels.txt")
+    assert message == "bad, line 2: expected every document once for 'q1', got 'd1' again"
+    (collection / "blank.tsv").write_text(f"d 1\t{RIGHT[0]}\n")
+    message = fault(documents="blank.tsv", **{"run-out": "run.txt"})
+    assert message == "--run-out: expected identifiers without blanks, got 'd 1'" and not os.path.exists("run.txt")

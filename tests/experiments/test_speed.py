@@ -1,0 +1,118 @@
+"""The speed rows at tiny sizes: parity and the form of the records, never a time; and no copy of the L-BFGS history."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from experiments.kit import records
+from jaxsim import optim
+
+EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
+
+
+@pytest.fixture
+def rows(monkeypatch):
+    """The rows, with every optional peer missing."""
+    monkeypatch.syspath_prepend(str(EXPERIMENTS))
+    from experiments import speed_peers, speed_rows
+
+    monkeypatch.setattr(speed_peers, "load", lambda name: None)
+    monkeypatch.setattr(speed_rows, "_resident", lambda m, k: 0.5)
+    return speed_rows
+
+
+def tiny(rows):
+    return rows.QUICK._replace(docs=60, per_doc=10, num_terms=120, k=5, pairs=40, many_pairs=50, candidates=64, side=32,
+                               corpus_terms=90, iterations=3, repeats=1)
+
+
+@pytest.mark.parametrize("name", ["matmul", "project", "all-pairs", "top-k", "opca", "ssi", "tweak", "vl-ext",
+                                  "all-pairs-figures"])
+def test_a_row_agrees_with_float64_and_makes_a_record(rows, name):
+    sheet = rows.ROWS[name](tiny(rows), 1, False)
+    assert any(line["name"].startswith("parity") for line in sheet.lines)
+    record = records.new(
+        experiment="speed", paper="none", table="one-core", row=sheet.row, status=sheet.status(), config=sheet.config,
+        dataset=sheet.dataset, metrics={}, environment=records.environment(), measurements=sheet.lines,
+    )
+    assert record["row"] == name and record["status"].startswith("quick")
+    if name not in ("opca", "tweak", "vl-ext", "all-pairs-figures"):
+        assert any("not measured" in line.get("note", "") for line in sheet.lines)
+
+
+def test_the_lbfgs_row_counts_evaluations(rows, monkeypatch):
+    from experiments import speed_fits
+
+    monkeypatch.setattr(speed_fits, "_jaxopt", lambda start, data, iterations, search: (1.0, 1.0, 0.5))
+    sheet = rows.ROWS["lbfgs"](tiny(rows), 1, False)
+    (line,) = [line for line in sheet.lines if line["name"] == "jaxsim, evaluations an iteration"]
+    assert 1 <= line["value"] <= 3
+
+
+def test_parity_fails_on_a_wrong_answer(rows):
+    from experiments import speed_tools
+
+    sheet = speed_tools.Sheet("row", 1, False, {}, {})
+    with pytest.raises(ArithmeticError, match="row: value: expected a relative error of at most 0.001"):
+        sheet.parity("value", np.array([1.0, 2.1]), np.array([1.0, 2.0]), within=1e-3)
+    with pytest.raises(ArithmeticError, match="got nan"):
+        sheet.parity("value", np.array([np.nan]), np.array([1.0]), within=1e-3)
+
+
+def test_the_status_names_what_is_missed(rows):
+    from experiments import speed_tools
+
+    sheet = speed_tools.Sheet("row", 1, True, {}, {})
+    sheet.expect("ratio", 1.2, 1.4)
+    assert sheet.status() == "within noise: holds ratio 1.2 (expected <= 1.4)"
+    sheet.expect("times as fast", 4.0, 5.0, at_least=True)
+    assert sheet.status() == "missed: times as fast 4 (expected >= 5)"
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_the_numpy_peer_is_the_loss(rows, rng, both):
+    from experiments import speed_peers
+
+    left, right = rng.standard_normal((2, 30, 4))
+
+    def value(p, q):
+        p, q = (side / jnp.linalg.norm(side, axis=1, keepdims=True) for side in (p, q))
+        scores = p @ q.T
+        own = jnp.diagonal(scores)
+        total = jax.nn.softplus(3.0 * (scores - own[:, None]))
+        if both:
+            total = total + jax.nn.softplus(3.0 * (scores - own[None, :]))
+        return jnp.sum(jnp.where(jnp.eye(30, dtype=bool), 0, total)) / (30 * 29 * (2 if both else 1))
+
+    found = speed_peers.all_pairs_numpy(left, right, 3.0, both=both)
+    expected, grads = jax.value_and_grad(value, argnums=(0, 1))(left, right)
+    np.testing.assert_allclose(found[0], expected, rtol=1e-12)
+    for mine, theirs in zip(found[1:], grads, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-12)
+
+
+def test_made_up_documents_have_distinct_terms_and_share_what_they_should(rows):
+    from experiments import speed_tools
+
+    left, right = speed_tools.documents(20, 100, 12, seed=0, shared=5, views=2)
+    for side in (left, right):
+        assert side.shape == (20, 100) and np.all(np.diff(side.indptr) == 12)
+        assert side.has_canonical_format
+        np.testing.assert_allclose(np.sqrt(side.multiply(side).sum(axis=1)).ravel(), 1, rtol=1e-5)
+    assert np.all(np.diff(left.multiply(right).tocsr().indptr) == 5)
+
+
+def test_the_history_of_lbfgs_is_not_copied():
+    size, h = 50_000, 10
+    vectors = [jnp.full((size,), float(i), jnp.float32) for i in range(4)]
+    pairs = jnp.zeros((2 * h, size), jnp.float32)
+    square, count = jnp.zeros((h, h), jnp.float32), jnp.zeros((), jnp.int32)
+    stored = optim.lbfgs._store.lower(pairs, count, *vectors).compile().memory_analysis()
+    assert stored.alias_size_in_bytes >= pairs.nbytes and stored.temp_size_in_bytes < pairs.nbytes / h
+    read = optim.lbfgs.direction.lower(pairs, square, square, count, *vectors).compile().memory_analysis()
+    assert read.temp_size_in_bytes < pairs.nbytes / 2

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import reference_models as reference
+import scipy.sparse
+
+from jaxsim import linalg, sparse
+from jaxsim.linalg import covariance
+from jaxsim.linalg.covariance import Factor, Ridge
+from jaxsim.methods import cca, opca
+
+pytestmark = pytest.mark.usefixtures("lightly_compiled")
+
+
+def documents(rng, shape, dtype=np.float64):
+    dense = rng.normal(size=shape) * (rng.random(shape) < 0.6)
+    return dense.astype(dtype), sparse.from_scipy(scipy.sparse.csr_matrix(dense.astype(dtype)))
+
+
+@pytest.mark.parametrize("share", [0.02, 0.1, 1.0], ids=["short rows", "rows of both kinds", "long rows"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_gram_is_the_dense_one(rng, monkeypatch, share, dtype):
+    monkeypatch.setattr(covariance, "_BLOCK", 4)
+    dense = (rng.normal(size=(30, 50)) * (rng.random((30, 50)) < share * np.linspace(0, 2, 30)[:, None])).astype(dtype)
+    dense[3] = 0
+    documents = sparse.from_scipy(scipy.sparse.csr_matrix(dense))
+    long = covariance._DENSE * (dense != 0).sum(axis=1) > 50
+    assert {0.02: not long.any(), 0.1: long.any() and not long[dense.any(axis=1)].all(), 1.0: long.sum() > 20}[share]
+    found = covariance.gram(documents)
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found, dense.T @ dense, atol=1e-12 if dtype == np.float64 else 1e-5)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0)])
+def test_gram_of_nothing(shape):
+    found = covariance.gram(sparse.from_scipy(scipy.sparse.csr_matrix(shape)))
+    assert found.shape == (shape[1], shape[1]) and not np.any(found)
+
+
+@pytest.mark.parametrize("centred", [False, True])
+def test_every_product_is_the_dense_one(rng, centred):
+    dense, sparse = documents(rng, (5, 8))
+    rows = 0.7 * (dense - centred * dense.mean(axis=0))
+    factor = Factor(sparse, centred=centred, scale=np.float64(0.7))
+    x, y = rng.normal(size=(8, 2)), rng.normal(size=(5, 2))
+    np.testing.assert_allclose(factor.down(x), rows @ x, atol=1e-12)
+    np.testing.assert_allclose(factor.up(y), rows.T @ y, atol=1e-12)
+    np.testing.assert_allclose(factor.covariance(x), rows.T @ rows @ x, atol=1e-12)
+    np.testing.assert_allclose(factor.primal(), rows.T @ rows, atol=1e-12)
+    np.testing.assert_allclose(factor.dual(), rows @ rows.T, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(5, 8), (8, 5)], ids=["few documents", "few terms"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_ridge_applies_and_solves(rng, shape, dtype):
+    dense, sparse = documents(rng, shape, dtype)
+    ridge = Ridge(Factor(documents, centred=True, scale=1.0), np.float64(0.3), argument="noise")
+    assert ridge.dual == (shape[0] < shape[1])
+    centred = dense - dense.mean(axis=0)
+    matrix = centred.T @ centred + 0.3 * np.eye(shape[1])
+    x = jnp.asarray(rng.normal(size=(shape[1], 2)).astype(dtype))
+    assert ridge.apply(x).dtype == ridge.solve(x).dtype == dtype
+    tolerance = 1e-4 if dtype == np.float32 else 1e-11
+    np.testing.assert_allclose(ridge.apply(x), matrix @ x, atol=tolerance)
+    np.testing.assert_allclose(ridge.solve(x), np.linalg.solve(matrix, x), atol=tolerance)
+
+
+@pytest.fixture
+def iterated(monkeypatch):
+    """Every matrix is too large to be factorised."""
+    monkeypatch.setattr(covariance, "_LARGEST", 0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_an_iterated_solve_is_that_of_the_factor(rng, iterated, dtype):
+    dense, sparse = documents(rng, (30, 40), dtype)
+    ridge = Ridge(Factor(documents, centred=True, scale=0.5), 0.1, argument="noise")
+    assert ridge.cholesky is None
+    centred = 0.5 * (dense - dense.mean(axis=0)).astype(np.float64)
+    matrix = centred.T @ centred + 0.1 * np.eye(40)
+    np.testing.assert_allclose(ridge.diagonal[:, 0], np.diag(matrix), rtol=1e-5)
+    # Columns of any length, one of them with nothing to solve.
+    x = rng.normal(size=(40, 3)) * [1, 0, 1e-3]
+    found = ridge.solve(jnp.asarray(x, dtype))
+    assert found.dtype == dtype and not np.any(found[:, 1])
+    # The ridge is 1e-3 of the largest eigenvalue.
+    error = np.linalg.norm(matrix @ np.asarray(found, np.float64) - x, axis=0)
+    assert np.all(error <= (1e-3 if dtype == np.float32 else 1e-9) * np.linalg.norm(x, axis=0))
+
+
+def test_opca_and_cca_by_iteration_are_those_of_lapack(rng, iterated, monkeypatch):
+    monkeypatch.setattr(linalg, "_SMALLEST_BASIS", 112)
+    # A few causes that both sides share, above a floor of noise, in more terms than a Krylov basis has columns.
+    causes = rng.normal(size=(120, 6)) * 2.0 ** np.arange(3, -3, -1)
+    dense = [causes @ rng.normal(size=(6, 120)) * (rng.random((120, 120)) < 0.5) for _ in range(2)]
+    dense[1] = (dense[0] + dense[1]) / 2
+    sides = [sparse.from_scipy(scipy.sparse.csr_matrix(side)) for side in dense]
+    found = opca.fit(sides, k=4, noise=0.1).params.weights
+    np.testing.assert_allclose(found, reference.opca(dense, 4, 0.1), atol=1e-5)
+    pair = cca.fit(*sides, k=4, ridge=50.0).params
+    for weights, wanted in zip(pair, reference.cca(*dense, 4, 50.0), strict=True):
+        np.testing.assert_allclose(weights.weights, wanted, atol=3e-4 * np.max(np.abs(wanted)))
+
+
+def test_a_noise_too_small_for_conjugate_gradients_is_refused(rng, iterated, monkeypatch):
+    monkeypatch.setattr(covariance, "_STEPS", 3)
+    _, sparse = documents(rng, (30, 40))
+    ridge = Ridge(Factor(documents, centred=False, scale=1.0), 1e-9, argument="noise")
+    with pytest.raises(ValueError, match="noise: expected a value with which 3 steps of conjugate gradients suffice"):
+        ridge.solve(jnp.ones((40, 2)))
+
+
+@pytest.mark.parametrize("shape", [(5, 8), (8, 5)], ids=["few documents", "few terms"])
+def test_a_ridge_too_small_for_the_precision_is_refused(shape):
+    documents = sparse.from_scipy(scipy.sparse.csr_matrix(np.ones(shape, np.float32)))
+    with pytest.raises(ValueError, match="noise: expected a value that makes the matrix positive definite"):
+        Ridge(Factor(documents, centred=False, scale=1.0), -1e-3, argument="noise")

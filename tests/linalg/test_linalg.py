@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import reference_models as reference
+import scipy.linalg
+import scipy.sparse
+
+from jaxsim import linalg, sparse
+
+DIM = 300
+SPECTRA = {
+    "geometric": (0.9 ** np.arange(DIM), 1e-9),
+    "one over i": (1 / np.arange(1.0, DIM + 1), 1e-9),
+    "both signs": (np.concatenate([1 / np.arange(1.0, 151), -1 / np.arange(1.0, 151)]), 1e-9),
+    "low rank": (np.concatenate([np.linspace(2, 1, 5), np.zeros(DIM - 5)]), 1e-12),
+    # A few eigenvalues out of a flat spectrum are the hard case of any Krylov method.
+    "nearly flat": (1 - np.arange(DIM) / DIM, 2e-2),
+}
+
+
+def with_spectrum(values, rng):
+    rotation = np.linalg.qr(rng.normal(size=(DIM, DIM)))[0]
+    matrix = rotation * values @ rotation.T
+    return jnp.asarray((matrix + matrix.T) / 2), rotation
+
+
+@pytest.mark.parametrize("k", [3, 12])
+@pytest.mark.parametrize("name", SPECTRA)
+def test_top_eigh_finds_the_largest_eigenvalues(rng, key, name, k):
+    spectrum, tolerance = SPECTRA[name]
+    expected = np.sort(spectrum)[::-1][:k]
+    matrix, _ = with_spectrum(spectrum, rng)
+    values, vectors = linalg.top_eigh(lambda x: matrix @ x, DIM, k, key=key)
+    np.testing.assert_allclose(values, expected, rtol=tolerance, atol=1e-12)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(k), atol=1e-11)
+    residual = matrix @ vectors - vectors * values[None, :]
+    assert float(jnp.max(jnp.abs(residual))) < 20 * tolerance**0.5
+
+
+@pytest.mark.parametrize("k", [1, 150, DIM])
+def test_top_eigh_is_dense_where_the_basis_would_be_the_whole_space(rng, key, k):
+    matrix, _ = with_spectrum(1 / np.arange(1.0, DIM + 1), rng)
+    expected, vectors = scipy.linalg.eigh(matrix)
+    values, found = linalg.top_eigh(lambda x: matrix @ x, DIM, k, key=key)
+    np.testing.assert_allclose(values, expected[::-1][:k], rtol=1e-9)
+    if k > 1:
+        np.testing.assert_allclose(found, reference.fix_signs(vectors[:, ::-1][:, :k]), atol=1e-8)
+
+
+def test_the_basis_stays_orthogonal_where_the_operator_has_almost_no_rank(key):
+    # The range is spanned by unit vectors, which are also what QR makes up for a block of zeros.
+    diagonal = jnp.zeros((200, 1)).at[:10, 0].set(jnp.linspace(2.0, 1.0, 10))
+    values, vectors = linalg.top_eigh(lambda x: diagonal * x, 200, 12, key=key)
+    np.testing.assert_allclose(values, [*np.linspace(2, 1, 10), 0, 0], atol=1e-12)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(12), atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [0.0, 1.0])
+def test_a_multiple_of_the_identity_is_no_special_case(key, scale):
+    values, vectors = linalg.top_eigh(lambda x: scale * x, 200, 4, key=key)
+    np.testing.assert_allclose(values, [scale] * 4, atol=1e-12)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(4), atol=1e-10)
+
+
+def test_top_eigh_in_float32_and_twice_the_same(rng, key):
+    matrix, _ = with_spectrum(0.9 ** np.arange(DIM), rng)
+    short = matrix.astype(jnp.float32)
+
+    def run():
+        return linalg.top_eigh(lambda x: short @ x, DIM, 5, key=key, dtype=jnp.float32)
+
+    values, vectors = run()
+    assert values.dtype == vectors.dtype == jnp.float32
+    np.testing.assert_allclose(values, 0.9 ** np.arange(5), rtol=1e-5)
+    again = run()
+    np.testing.assert_array_equal(values, again[0])
+    np.testing.assert_array_equal(vectors, again[1])
+
+
+@pytest.mark.parametrize("k", [3, 12])
+def test_top_generalised_matches_lapack(rng, key, k):
+    signal, _ = with_spectrum(0.9 ** np.arange(DIM), rng)
+    noise, _ = with_spectrum(np.linspace(0.5, 2, DIM), rng)
+    inverse = jnp.linalg.inv(noise)
+    expected, vectors = scipy.linalg.eigh(signal, noise)
+    values, found = linalg.top_generalised(lambda x: signal @ x, lambda x: noise @ x, lambda x: inverse @ x, DIM, k,
+                                           key=key)
+    np.testing.assert_allclose(values, expected[::-1][:k], rtol=1e-9)
+    np.testing.assert_allclose(found, reference.fix_signs(vectors[:, ::-1][:, :k]), atol=1e-6)
+    np.testing.assert_allclose(found.T @ noise @ found, np.eye(k), atol=1e-10)
+
+
+def test_top_generalised_where_the_signal_has_almost_no_rank(rng, key):
+    signal, _ = with_spectrum(np.concatenate([[3.0, 2.0, 1.0], np.zeros(DIM - 3)]), rng)
+    noise, _ = with_spectrum(np.linspace(0.5, 2, DIM), rng)
+    inverse = jnp.linalg.inv(noise)
+    values, found = linalg.top_generalised(lambda x: signal @ x, lambda x: noise @ x, lambda x: inverse @ x, DIM, 12,
+                                           key=key)
+    np.testing.assert_allclose(values, scipy.linalg.eigvalsh(signal, noise)[::-1][:12], atol=1e-11)
+    np.testing.assert_allclose(found.T @ noise @ found, np.eye(12), atol=1e-10)
+
+
+def test_every_start_finds_the_same_vectors(rng):
+    matrix, _ = with_spectrum(0.8 ** np.arange(DIM), rng)
+    first, second = (linalg.top_eigh(lambda x: matrix @ x, DIM, 4, key=jax.random.key(i))[1] for i in (1, 2))
+    np.testing.assert_allclose(first, second, atol=1e-9)
+
+
+@pytest.mark.parametrize("shape", [(30, 14), (14, 30), (9, 9)], ids=str)
+def test_truncated_svd_matches_lapack(rng, key, shape):
+    dense = rng.normal(size=shape) * (rng.random(shape) < 0.5)
+    values, right = linalg.truncated_svd(sparse.from_scipy(scipy.sparse.csr_matrix(dense)), 6, key=key)
+    np.testing.assert_allclose(values, scipy.linalg.svdvals(dense)[:6], rtol=1e-10)
+    np.testing.assert_allclose(right, reference.lsa(dense, 6), atol=1e-9)
+
+
+@pytest.mark.parametrize("shape", [(30, 14), (14, 30), (260, 250)], ids=str)
+def test_truncated_svd_beyond_the_rank_is_zero(rng, key, shape):
+    dense = rng.normal(size=(shape[0], 3)) @ rng.normal(size=(3, shape[1]))
+    values, right = linalg.truncated_svd(sparse.from_scipy(scipy.sparse.csr_matrix(dense)), 5, key=key)
+    np.testing.assert_allclose(values[:3], scipy.linalg.svdvals(dense)[:3], rtol=1e-10)
+    assert values[3:].tolist() == [0.0, 0.0] and not np.any(right[:, 3:])
+    np.testing.assert_allclose(right[:, :3].T @ right[:, :3], np.eye(3), atol=1e-10)
+
+
+def test_svd_of_nothing_but_empty_documents(key):
+    values, right = linalg.truncated_svd(sparse.from_scipy(scipy.sparse.csr_matrix((4, 6))), 2, key=key)
+    assert values.tolist() == [0.0, 0.0] and not np.any(right)
+
+
+def test_means_are_the_dense_ones(rng):
+    dense = rng.normal(size=(7, 10)) * (rng.random((7, 10)) < 0.5)
+    documents = sparse.from_scipy(scipy.sparse.csr_matrix(dense))
+    np.testing.assert_allclose(linalg.means(documents), dense.mean(axis=0), atol=1e-14)
+
+
+def test_cholesky_and_solve_invert_a_matrix(rng):
+    half = rng.normal(size=(5, 5))
+    matrix, right = half @ half.T + np.eye(5), rng.normal(size=(5, 2))
+    factor = linalg.cholesky(jnp.asarray(matrix), argument="noise")
+    np.testing.assert_allclose(matrix @ linalg.cholesky_solve(factor, jnp.asarray(right)), right, atol=1e-12)
+    with pytest.raises(ValueError, match="noise: expected a value that makes the matrix positive definite"):
+        linalg.cholesky(jnp.asarray(-matrix), argument="noise")
+
+
+def test_fix_signs_makes_the_first_largest_entry_positive():
+    assert linalg.fix_signs(jnp.array([[1.0, -2.0], [-1.0, 1.0]])).tolist() == [[1.0, 2.0], [-1.0, -1.0]]
+    assert linalg.fix_signs(jnp.zeros((0, 2))).shape == (0, 2)
+
+
+@pytest.mark.parametrize("k", [0, 4, -1])
+def test_k_out_of_range_is_refused(key, k):
+    with pytest.raises(ValueError, match="k: expected a whole number between 1 and 3"):
+        linalg.top_eigh(lambda x: x, 3, k, key=key)
+    with pytest.raises(ValueError, match="k: expected a whole number between 1 and 3"):
+        linalg.truncated_svd(sparse.from_scipy(scipy.sparse.csr_matrix(np.ones((3, 8)))), k, key=key)

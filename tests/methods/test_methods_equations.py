@@ -1,0 +1,163 @@
+"""What each method owes to its equations: dense references, rank, gradients, scale."""
+
+from __future__ import annotations
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import reference_models as reference
+import scipy.sparse
+from methods_table import METHODS, TRAIN, K, M, V, assert_same, corpus, fitted, learned, start
+
+from jaxsim import optim, sparse
+from jaxsim.data import labelled_pairs as pairs_room
+from jaxsim.methods import cca, dda, lsa, opca, projections, s2net, s2net_mse
+from jaxsim.methods.projections import Projection
+
+pytestmark = pytest.mark.usefixtures("lightly_compiled")
+
+
+def test_projections_match_dense_lapack():
+    data = corpus(TRAIN)
+    left, right = (sparse.to_scipy(side).toarray() for side in data.weighted)
+    counts = [sparse.to_scipy(side).toarray() for side in data.counts]
+    both = np.concatenate([left, right])
+    expected = {
+        "lsa": reference.lsa(both, K),
+        "pca": reference.pca(both, K),
+        "cl_lsi": reference.cl_lsi(counts, K),
+        "opca": reference.opca([left, right], K, 0.1),
+        "opca of three views": reference.opca([left, right, left], K, 0.1),
+        "dda": reference.dda([left, right], K, 0.1, 3, K),
+    }
+    for name, weights in expected.items():
+        found = fitted(name).params.weights
+        np.testing.assert_allclose(found, weights, atol=1e-7 * np.max(np.abs(weights)), err_msg=name)
+
+
+def test_cca_matches_the_printed_eigenproblem():
+    left, right = (sparse.to_scipy(side).toarray() for side in corpus(TRAIN).weighted)
+    for found, weights in zip(fitted("cca").params, reference.cca(left, right, K, 1.0), strict=True):
+        np.testing.assert_allclose(found.weights, weights, atol=1e-7)
+
+
+def test_cca_beyond_its_rank_gives_zero_columns(rng):
+    cause = rng.normal(size=(9, 2))
+    sides = [scipy.sparse.csr_matrix((cause @ rng.normal(size=(2, 6))).astype(np.float32)) for _ in range(2)]
+    for side in cca.fit(*map(sparse.from_scipy, sides), k=6, ridge=0.5).params:
+        lengths = np.linalg.norm(side.weights, axis=0)
+        assert np.all(lengths[:2] > 0.01) and not np.any(lengths[2:])
+    constant = sparse.from_scipy(scipy.sparse.csr_matrix(np.ones((9, 6), np.float32)))
+    for side in cca.fit(constant, constant, k=6, ridge=0.5).params:
+        assert not np.any(side.weights)
+
+
+def test_lsa_beyond_the_rank_and_its_singular_power(rng):
+    documents = sparse.from_scipy(scipy.sparse.csr_matrix(rng.normal(size=(9, 2)) @ rng.normal(size=(2, 9))))
+    plain, white = (lsa.fit(documents, k=4, singular_power=power).params.weights for power in (0.0, -1.0))
+    assert not np.any(plain[:, 2:]) and not np.any(white[:, 2:])
+    concepts = sparse.project(documents, white)[:, :2]
+    np.testing.assert_allclose(concepts.T @ concepts, np.eye(2), atol=1e-10)
+    np.testing.assert_allclose(white[:, :2] / plain[:, :2], (1 / np.linalg.svd(
+        sparse.to_scipy(documents).toarray())[1][:2])[None, :].repeat(9, axis=0), rtol=1e-9)
+
+
+def test_the_first_dimensions_are_the_smaller_fit():
+    for name in ("lsa", "pca", "cl_lsi", "opca", "cca"):
+        small = METHODS[name].fit(corpus(TRAIN), 2).params
+        assert_same(small, projections.truncate(fitted(name).params, 2), 1e-8)
+
+
+def test_opca_and_dda_of_documents_without_any_words():
+    nothing = sparse.from_scipy(scipy.sparse.csr_matrix((M, V)))
+    for fit in (opca.fit, functools.partial(dda.fit, num_blocks=3)):
+        assert np.all(np.isfinite(fit((nothing, nothing), k=K).params.weights))
+
+
+def test_one_pair_has_no_negatives_and_nothing_to_learn():
+    one = sparse.from_scipy(scipy.sparse.csr_matrix(np.ones((1, 3))))
+    fit = s2net.fit(one, one, init=jnp.ones((3, 2)))
+    assert fit.loss == 0 and fit.steps == 0 and np.all(fit.params.weights == 1)
+
+
+@pytest.mark.parametrize("two", [False, True], ids=["one matrix", "two matrices"])
+@pytest.mark.parametrize("activation", [None, jnp.tanh])
+def test_s2net_objective_and_gradient_match_the_paper(rng, two, activation):
+    left, right = (rng.normal(size=(6, 5)) * (rng.random((6, 5)) < 0.6) for _ in range(2))
+    left[2] = 0
+    a, b, a0, b0, d_a, d_b = rng.normal(size=(6, 5, 2))
+    b, b0, d_b = (b, b0, d_b) if two else (a, a0, d_a)
+
+    def sides(a, b):
+        return (Projection(jnp.asarray(a)), Projection(jnp.asarray(b))) if two else Projection(jnp.asarray(a))
+
+    documents = [sparse.from_scipy(scipy.sparse.csr_matrix(side)) for side in (left, right)]
+    data = s2net.Data(*documents, jnp.asarray(7.0), jnp.asarray(0.3), sides(a0, b0), activation)
+    value, grad = jax.jit(jax.value_and_grad(s2net.objective))(sides(a, b), data)
+    plain = {"activation": np.tanh} if activation else {}
+
+    def loop(step):
+        return reference.s2net(left, right, a + step * d_a, b + step * d_b, 7.0, 0.3, a0, b0, shared=not two, **plain)
+
+    assert float(value) == pytest.approx(loop(0.0), rel=1e-12)
+    slope = sum(float(np.vdot(g, d)) for g, d in zip(jax.tree.leaves(grad), (d_a, d_b), strict=False))
+    assert slope == pytest.approx(reference.central_difference(loop, 0.0, 1.0), rel=1e-6)
+
+
+def test_s2net_mse_objective_and_gradient_match_the_paper(rng):
+    left, right = rng.normal(size=(4, 5)), rng.normal(size=(3, 5))
+    right[1] = 0
+    a, a0, direction = rng.normal(size=(3, 5, 2))
+    triples = [(0, 0, 1.0), (0, 1, 0.0), (3, 2, 0.25), (2, 0, -1.0)]
+    documents = [sparse.from_scipy(scipy.sparse.csr_matrix(side)) for side in (left, right)]
+    chosen = pairs_room.labelled(*map(list, zip(*triples, strict=True)), num_left=4, num_right=3)
+    data = s2net_mse.Data(*documents, chosen, jnp.asarray(0.3), Projection(jnp.asarray(a0)))
+    value, grad = jax.jit(jax.value_and_grad(s2net_mse.objective))(Projection(jnp.asarray(a)), data)
+
+    def loop(a):
+        return reference.s2net_mse(left, right, triples, a, 0.3, a0)
+
+    assert float(value) == pytest.approx(loop(a), rel=1e-12)
+    slope = reference.central_difference(loop, a, direction)
+    assert slope == pytest.approx(float(np.vdot(grad.weights, direction)), rel=1e-6)
+
+
+def test_s2net_ignores_the_scale_of_its_start():
+    data = corpus(TRAIN)
+    small = start(K, np.float64)
+    fits = [s2net.fit(*data.weighted, init=Projection(small.weights * scale), max_iter=12) for scale in (1e-3, 1e3)]
+    assert [fit.loss for fit in fits] == pytest.approx([fitted("s2net").loss] * 2, rel=1e-5)
+
+
+@pytest.mark.parametrize("two", [False, True], ids=["one matrix", "two matrices"])
+def test_a_start_before_a_nonlinear_output_is_scaled_whatever_its_size(two, rng):
+    words = rng.random((6, V)).astype(np.float32)
+    weights = start(K, np.float32).weights
+
+    def scaled(documents, exponent):
+        sides = [sparse.from_scipy(scipy.sparse.csr_matrix(words * np.float32(documents))) for _ in range(2)]
+        init = Projection(weights * np.float32(10.0**exponent))
+        return s2net.checked_start((init, init) if two else init, *sides, activation=jnp.tanh), sides[0]
+
+    for documents, exponent in ((1.0, 0), (1e15, 15), (1e30, 30), (1e-15, -15), (1e-30, 20)):
+        found, side = scaled(documents, exponent)
+        outputs = sparse.project(side, s2net.sides(found)[0].weights)
+        assert float(jnp.sqrt(jnp.mean(outputs**2))) == pytest.approx(1.0, rel=1e-5), (documents, exponent)
+    with pytest.raises(ValueError, match="left, right: expected documents whose outputs are finite, got inf"):
+        scaled(3e38, 0)
+
+
+def test_a_strong_penalty_keeps_s2net_at_its_start():
+    fit = learned(corpus(TRAIN), K, beta=1e6)
+    assert_same(fit.params, start(K, np.float64), 1e-4)
+
+
+def test_settings_of_s2net_do_not_compile_again():
+    data = corpus(TRAIN)
+    learned(data, K, gamma=3.0, beta=0.1)
+    before = optim.lbfgs._search._cache_size()
+    learned(data, K, gamma=5.0, beta=0.2, tol=1e-3, first_step=0.1)
+    assert optim.lbfgs._search._cache_size() == before

@@ -1,0 +1,99 @@
+"""ONNX graphs against the models they were made from, run by onnxruntime."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxsim import text
+from jaxsim.methods.projections import Projection
+from jaxsim.model import ACTIVATIONS, WEIGHTINGS, Model, export, onnx
+
+TEXTS = ("the cat saw the dog and the dog ran", "dog", "Élan élan ÉLAN, straße", "zzqx unheard", "", "cat cat cat dog")
+
+
+@pytest.fixture(scope="module")
+def words():
+    """A vocabulary that knows some of the words of `TEXTS`."""
+    return text.Vocabulary.build([text.words(one) for one in TEXTS[:3]], drop_top=0)
+
+
+def made(words, weighting="log_tf_idf", activation="none", sides=1):
+    rng = np.random.default_rng(0)
+    drawn = tuple(Projection(jnp.asarray(rng.standard_normal((len(words), 5)), jnp.float32)) for _ in range(sides))
+    return Model(words, drawn if sides == 2 else drawn[0], weighting, activation, ("en", "es"))
+
+
+@pytest.fixture(scope="module")
+def ran():
+    """A function that gives what the graph in a folder makes of texts."""
+    pytest.importorskip("onnx")
+    runtime, tokenizers = pytest.importorskip("onnxruntime"), pytest.importorskip("tokenizers")
+
+    def run(folder, texts=TEXTS, pad=0):
+        tokenizer = tokenizers.Tokenizer.from_file(f"{folder}/tokenizer.json")
+        tokenizer.enable_padding(pad_id=pad)
+        found = tokenizer.encode_batch(list(texts))
+        given = {"input_ids": [one.ids for one in found], "attention_mask": [one.attention_mask for one in found]}
+        session = runtime.InferenceSession(f"{folder}/model.onnx", providers=["CPUExecutionProvider"])
+        assert [one.name for one in session.get_inputs()] == list(onnx.INPUTS)
+        return session.run([onnx.OUTPUT], {name: np.array(rows, np.int64) for name, rows in given.items()})[0]
+
+    return run
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("weighting", WEIGHTINGS)
+def test_vectors_are_those_of_the_model(weighting, activation, words, ran, tmp_path):
+    model = made(words, weighting, activation)
+    told = export.export(model, "onnx", tmp_path / "out")
+    assert told["exact"] is True and told["paths"] == {"both": str(tmp_path / "out")}
+    expected = model.encode(TEXTS, normalize=True)
+    found = ran(tmp_path / "out")
+    assert found.dtype == np.float32 and found.shape == (len(TEXTS), 5)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    if activation == "none":
+        assert not found[3:5].any() and expected[:3].any(axis=1).all()
+
+
+def test_neither_padding_nor_the_other_texts_change_a_vector(words, ran, tmp_path):
+    export.export(made(words), "onnx", tmp_path / "out")
+    whole = ran(tmp_path / "out")
+    np.testing.assert_allclose(ran(tmp_path / "out", pad=3), whole, atol=1e-6)
+    np.testing.assert_allclose(ran(tmp_path / "out", TEXTS[1:2])[0], whole[1], atol=1e-6)
+    assert not ran(tmp_path / "out", ["", "?!"]).any()  # not even a column of padding
+
+
+def test_two_sides_are_two_graphs_and_the_checker_passes(words, ran, tmp_path):
+    model = made(words, sides=2)
+    told = export.export(model, "onnx", tmp_path / "out")
+    for side, encode in (("query", model.encode_query), ("document", model.encode_document)):
+        np.testing.assert_allclose(ran(told["paths"][side]), encode(TEXTS, normalize=True), atol=1e-5)
+        import onnx
+
+        onnx.checker.check_model(f"{told['paths'][side]}/model.onnx", full_check=True)
+
+
+def test_the_readme_of_the_folder_shows_how_to_run_it(words, ran, tmp_path, monkeypatch):
+    model = made(words)
+    export.export(model, "onnx", tmp_path / "exported")
+    card = (tmp_path / "exported" / "README.md").read_text()
+    (code,) = re.findall(r"```python\n(.*?)```", card, re.DOTALL)
+    *lines, last = code.replace("path/to/this/folder", "exported").replace("another", "cat dog dog").splitlines()
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    exec("\n".join(lines), names)
+    np.testing.assert_allclose(eval(last, names), model.encode(["a text", "cat dog dog"], normalize=True), atol=1e-5)
+
+
+def test_a_missing_package_and_weights_that_no_file_holds_are_refused(words, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(ImportError, match=r"package onnx, got none; .* pip install 'jaxsim-text\[export\]'"):
+        export.export(made(words), "onnx", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(ValueError, match="model: expected weights of less than 2,146,435,072 bytes, got 2,147,483"):
+        onnx.graph(np.broadcast_to(np.float32(0), (2**20, 2**9)), weighting="tf")

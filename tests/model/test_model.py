@@ -1,0 +1,125 @@
+"""`Model`: the same vectors as the rooms below give, for any texts, before and after a save."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxsim
+from jaxsim import Model, sparse, text
+from jaxsim.methods import projections
+from jaxsim.methods.projections import Projection
+from jaxsim.model import folders
+from jaxsim.sparse import Vectors
+
+TEXTS = ["The cat and the DOG", "", "unseen words only", "cat cat cat", "É é e\u0301", "日本 cat"] * 3
+WORDS = text.Vocabulary(("the", "cat", "dog", "é", "日本"), np.array([9, 3, 3, 2, 1]), 10)
+
+
+@pytest.fixture
+def model(rng):
+    return Model(WORDS, Projection(jnp.asarray(rng.normal(size=(5, 4)), jnp.float32)), method="s2net")
+
+
+@pytest.mark.parametrize("batch_size", [1, 4, 5, 100])
+@pytest.mark.parametrize("weighting", ["log_tf_idf", "tf_idf", "tf"])
+@pytest.mark.parametrize("activation", ["none", "tanh", "sigmoid"])
+def test_encode_is_the_projection_of_the_weighted_counts(model, batch_size, weighting, activation):
+    model = Model(WORDS, model.params, weighting, activation)
+    weigh = {"log_tf_idf": text.log_tf_idf, "tf_idf": text.tf_idf, "tf": lambda counts, df, num_docs: counts}
+    rows = weigh[weighting](text.counts([text.words(one) for one in TEXTS], WORDS), WORDS.df, WORDS.num_docs)
+    expected = rows.toarray() @ np.asarray(model.params.weights)
+    bend = {"none": lambda x: x, "tanh": np.tanh, "sigmoid": lambda x: 1 / (1 + np.exp(-x))}[activation]
+    found = model.encode(TEXTS, batch_size=batch_size)
+    assert found.dtype == np.float32 and found.shape == (18, 4)
+    np.testing.assert_allclose(found, bend(expected), atol=1e-5)
+    np.testing.assert_array_equal(found[2], found[1])
+
+
+def test_a_model_is_shown_in_a_line(model):
+    assert repr(model) == "Model(method='s2net', terms=5, dim=4, languages=('en', 'en'))"
+    assert repr(Model(WORDS, None)) == "Model(method='unknown', terms=5, languages=('en', 'en'))"
+
+
+def test_one_text_none_and_unit_length(model):
+    assert model.encode("cat").shape == (4,) and model.encode([]).shape == (0, 4)
+    assert model.encode(one for one in ("cat", "dog")).shape == (2, 4)
+    lengths = np.linalg.norm(model.encode(TEXTS, normalize=True), axis=1)
+    np.testing.assert_allclose(lengths[:4], [1, 0, 0, 1], atol=1e-6)
+    assert model.similarity("cat", "cat dog").shape == () and model.similarity(["cat"], "dog").shape == (1,)
+    assert model.similarity([], ["cat"]).shape == (0, 1) and model.similarity("cat", []).shape == (0,)
+    assert float(model.similarity("cat", "")) == 0
+
+
+def test_similarity_and_search_are_cosines(model):
+    units = model.encode(TEXTS, normalize=True)
+    np.testing.assert_allclose(model.similarity(TEXTS, TEXTS), units @ units.T, atol=1e-6)
+    scores, indices = model.search(["cat"], model.vectors(TEXTS), k=3)
+    assert indices[0, 0] == 3 and scores[0, 0] == pytest.approx(1)  # ties: the lower index first
+
+
+def test_two_sides(model, tmp_path):
+    two = Model(WORDS, (model.params, Projection(-model.params.weights)), languages=("en", "es"))
+    np.testing.assert_array_equal(two.encode_query(TEXTS), -two.encode_document(TEXTS))
+    assert two.two_sided and float(two.similarity("cat", "cat")) == pytest.approx(-1)
+    with pytest.raises(ValueError, match="encode_query, encode_document"):
+        two.encode(TEXTS)
+    again = Model.load(two.save(tmp_path / "two"))
+    np.testing.assert_array_equal(again.encode_query(TEXTS), two.encode_query(TEXTS))
+    assert again.languages == ("en", "es")
+
+
+def test_bare_term_weights_are_sparse(tmp_path):
+    model = Model(WORDS, None)
+    vectors = model.vectors(TEXTS)
+    assert isinstance(vectors, Vectors) and vectors.dense is None and model.dim == 5
+    assert float(model.similarity("cat dog", "dog cat")) == pytest.approx(1)
+    with pytest.raises(ValueError, match="one with a projection"):
+        model.encode(TEXTS)
+    again = Model.load(model.save(tmp_path / "m"))
+    np.testing.assert_array_equal(sparse.to_scipy(again.vectors(TEXTS).sparse).toarray(),
+                                  sparse.to_scipy(vectors.sparse).toarray())
+
+
+def test_a_saved_model_is_the_same_bit_for_bit_and_tells_its_training(model, tmp_path):
+    training = {"dev": {"mrr": 0.5}, "pairs": 7, "history": {"step": [0]}}
+    told = Model(WORDS, model.params, activation="tanh", method="s2net", training=training)
+    again = Model.load(told.save(tmp_path / "m"))
+    np.testing.assert_array_equal(again.encode(TEXTS), told.encode(TEXTS))
+    assert again.training == told.training and again.method == "s2net" and again.activation == "tanh"
+    card = (tmp_path / "m" / folders.CARD).read_text()
+    assert "s2net, 4 dimensions" in card and "- dev: mrr 0.5" in card and "history" not in card
+
+
+def test_projections_from_the_rooms_below_agree(model):
+    rows = sparse.from_scipy(model.term_vectors(TEXTS))
+    np.testing.assert_allclose(model.encode(TEXTS), projections.encode(model.params, rows).dense, atol=1e-6)
+
+
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda m: m.encode(["a", 3]), "texts: expected strings, got an int"),
+    (lambda m: m.similarity(None, "a"), "texts: expected a list of strings, got NoneType"),
+    (lambda m: m.encode(["a"], batch_size=0), "batch_size: expected a whole number of at least 1, got 0"),
+    (lambda m: m.vectors("one"), "texts: expected a list of strings, got one string"),
+    (lambda m: m.vectors(["one"], side="left"), "side: expected 'query' or 'document', got left"),
+    (lambda m: Model(WORDS, m.params, "bm25"), "weighting: expected one of log_tf_idf, tf_idf, tf, got bm25"),
+    (lambda m: Model(WORDS, m.params, activation="relu"), "activation: expected one of none, tanh, sigmoid, got relu"),
+    (lambda m: Model(WORDS, Projection(jnp.ones((4, 2)))), r"params: expected weights of 5 terms .* got \(4, 2\)"),
+])
+def test_bad_arguments_are_refused(model, call, message):
+    with pytest.raises(ValueError, match=message):
+        call(model)
+
+
+def test_a_folder_that_lacks_a_setting_is_refused(model, tmp_path):
+    folder = folders.save(tmp_path / "m", tensors={"weights": np.ones((5, 2))}, config={},
+                          vocabulary=WORDS.terms, card="")
+    with pytest.raises(ValueError, match="expected a model with 'df', got one without"):
+        Model.load(folder)
+
+
+def test_the_package_knows_its_model_and_nothing_else():
+    assert jaxsim.Model is Model
+    with pytest.raises(AttributeError, match="no attribute 'Models'"):
+        _ = jaxsim.Models

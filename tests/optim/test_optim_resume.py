@@ -1,0 +1,152 @@
+"""Kill -9, Ctrl-C, damaged files: what is written is never lost, and a resumed fit is the uninterrupted one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import fit_until_stopped as example
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxsim import optim
+from jaxsim.optim import checkpoints, lbfgs
+
+NAME = "checkpoint.safetensors"
+
+
+def quadratic(x, data):
+    return jnp.sum((x - data) ** 2)
+
+
+def other_objective(x, data):
+    return jnp.sum((x - data) ** 4)
+
+
+def flat(params):
+    return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(params)])
+
+
+def same(a: float, b: float) -> bool:
+    """Equality to the last bit; the loss before the first epoch of SGD is not a number."""
+    return a == b or (np.isnan(a) and np.isnan(b))
+
+
+@pytest.mark.parametrize("kind", ["lbfgs", "sgd", "rows"])
+def test_resuming_after_any_checkpoint_is_bit_identical(tmp_path, kind):
+    whole = example.train(kind)
+    part = example.train(kind, tmp_path, max_iter=7, every=2)
+    assert part.steps == 7
+    resumed = example.train(kind, tmp_path, every=2)
+    np.testing.assert_array_equal(flat(resumed.params), flat(whole.params))
+    for mine, other in zip(resumed.history, whole.history, strict=True):
+        assert same(mine["loss"], other["loss"]) and mine["validation"] == other["validation"]
+        assert (mine["step"], mine["evaluations"]) == (other["step"], other["evaluations"])
+    assert resumed.evaluations == whole.evaluations
+    finished = example.train(kind, tmp_path, every=2)
+    np.testing.assert_array_equal(flat(finished.params), flat(whole.params))
+    assert finished.steps == whole.steps
+
+
+def stop(kind, folder, sent, *, every, wait_for):
+    """Starts the example in another process and sends it a signal once ``wait_for`` is there."""
+    command = [sys.executable, example.__file__, str(folder), kind, str(every)]
+    child = subprocess.Popen(command, stderr=subprocess.PIPE, env={**os.environ, "JAX_PLATFORMS": "cpu"})
+    deadline = time.monotonic() + 60
+    while not wait_for() and time.monotonic() < deadline and child.poll() is None:
+        time.sleep(0.02)
+    child.send_signal(sent)
+    _, errors = child.communicate(timeout=60)
+    assert child.returncode != 0, "the example ended before it was stopped"
+    return errors.decode()
+
+
+@pytest.mark.programs
+@pytest.mark.parametrize("kind", ["lbfgs", "sgd", "rows"])
+def test_kill_9_loses_nothing_that_was_written(tmp_path, kind):
+    stop(kind, tmp_path / "run", signal.SIGKILL, every=3, wait_for=(tmp_path / "run" / NAME).exists)
+    resumed, whole = example.train(kind, tmp_path / "run"), example.train(kind)
+    np.testing.assert_array_equal(flat(resumed.params), flat(whole.params))
+    assert all(same(a["loss"], b["loss"]) for a, b in zip(resumed.history, whole.history, strict=True))
+
+
+@pytest.mark.programs
+@pytest.mark.parametrize("kind", ["lbfgs", "sgd", "rows"])
+def test_ctrl_c_writes_a_checkpoint(tmp_path, kind):
+    calls = tmp_path / "run.calls"  # one byte a validation
+    errors = stop(kind, tmp_path / "run", signal.SIGINT, every=1000,
+                  wait_for=lambda: calls.exists() and calls.stat().st_size > 3)
+    assert "KeyboardInterrupt" in errors and (tmp_path / "run" / NAME).exists()
+    resumed, whole = example.train(kind, tmp_path / "run", every=1000), example.train(kind)
+    np.testing.assert_array_equal(flat(resumed.params), flat(whole.params))
+
+
+@pytest.mark.parametrize("kind", ["lbfgs", "sgd", "rows"])
+def test_ctrl_c_in_the_middle_of_a_validation_resumes_bit_identically(tmp_path, kind):
+    calls = []
+
+    def interrupted(params):
+        calls.append(1)
+        if len(calls) == 6:
+            raise KeyboardInterrupt
+        return example.validate(params)
+
+    with pytest.raises(KeyboardInterrupt):
+        example.train(kind, tmp_path, validate=interrupted, every=1000)
+    resumed, whole = example.train(kind, tmp_path, every=1000), example.train(kind)
+    np.testing.assert_array_equal(flat(resumed.params), flat(whole.params))
+    assert [entry["step"] for entry in resumed.history] == [entry["step"] for entry in whole.history]
+    assert [e["validation"] for e in resumed.history] == [e["validation"] for e in whole.history]
+
+
+@pytest.mark.parametrize(("seconds", "saved"), [(-1.0, 5), (3600.0, 1)])
+def test_iterations_that_take_long_are_kept_before_their_number_is_reached(tmp_path, monkeypatch, seconds, saved):
+    calls, save = [], checkpoints.save
+    monkeypatch.setattr(lbfgs, "KEPT_WITHIN", seconds)
+    monkeypatch.setattr(checkpoints, "save", lambda *given, **named: calls.append(1) or save(*given, **named))
+    assert example.train("lbfgs", tmp_path, max_iter=4, every=1000).steps == 4
+    assert len(calls) == saved
+
+
+@pytest.mark.parametrize("kind", ["lbfgs", "sgd", "rows"])
+def test_bad_checkpoints_and_folders_are_refused_before_any_step(tmp_path, kind):
+    example.train(kind, tmp_path / "good", max_iter=3)
+    path = tmp_path / "good" / NAME
+    content = path.read_bytes()
+    path.write_bytes(content[:-20])
+    with pytest.raises(ValueError, match="checkpoint: expected a whole checkpoint, got a damaged file"):
+        example.train(kind, tmp_path / "good")
+    assert path.read_bytes() == content[:-20], "the damaged file is left for inspection"
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(ValueError, match="checkpoint: expected a folder that can be written to"):
+        example.train(kind, tmp_path / "file" / "below")
+    other = "sgd" if kind == "lbfgs" else "lbfgs"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="checkpoint: expected a checkpoint of the same data, start and settings"):
+        example.train(other, tmp_path / "good")
+
+
+def test_a_checkpoint_of_other_data_start_settings_or_objective_is_refused(tmp_path):
+    start, data = jnp.zeros(2), jnp.array([1.0, 2.0])
+
+    def run(objective=quadratic, start=start, data=data, **options):
+        return optim.minimize_lbfgs(objective, start, data, checkpoint=tmp_path, max_iter=1, **options)
+
+    run()
+    for change in ({"data": data + 1}, {"start": start + 1}, {"history_size": 3}, {"first_step": 0.5},
+                   {"objective": other_objective}, {"data": jnp.array([1.0, 2.0], jnp.float32)}):
+        with pytest.raises(ValueError, match="expected a checkpoint of the same data, start and settings"):
+            run(**change)
+    assert run().steps == 1
+
+
+def test_a_checkpoint_holds_no_more_than_the_state(tmp_path):
+    optim.minimize_lbfgs(quadratic, jnp.zeros(1000), jnp.ones(1000), checkpoint=tmp_path, history_size=3, max_iter=2)
+    assert Path(tmp_path / NAME).stat().st_size < 8 * 1000 * (2 * 3 + 5)
+    assert [path.name for path in tmp_path.iterdir()] == [NAME]

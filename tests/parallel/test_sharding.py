@@ -1,0 +1,108 @@
+"""Over several devices (forced host devices, in a process each): the same loss, gradient and fit as on one."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+import scipy.sparse
+
+from conftest import half_written_program
+from jaxsim import sparse
+from jaxsim.methods import s2net
+from jaxsim.parallel import sharding, term_shards
+
+ROOT = Path(__file__).parents[2]
+STRICT = [f"-W{filter}" for filter in ("error::UserWarning", *half_written_program())]
+
+
+@pytest.mark.programs
+@pytest.mark.parametrize("devices", [3, 8])
+def test_loss_gradient_and_fit_do_not_depend_on_the_number_of_devices(devices):
+    environment = {**os.environ, "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
+                   "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)}  # fmt: skip
+    done = subprocess.run([sys.executable, *STRICT, ROOT / "tests" / "programs" / "mesh_parity.py"],
+                          env=environment, capture_output=True, text=True, timeout=900)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found.pop("devices") == devices
+    assert found.pop("resumed") == [True, True]
+    # Nothing is compiled after the first iteration.
+    first, second, *later = found.pop("compiled")
+    assert first < second and len(later) == 7 and set(later) == {second}
+    steps = found.pop("steps")
+    assert steps[0] == steps[1] > 0 and steps[2] == steps[3] == steps[0] + 1
+    two = found.pop("two")
+    assert max(two) <= 1e-5  # after several iterations of another order of sums
+    assert len(found) == 8 and max(np.ravel(list(found.values())[:6])) <= 1e-6
+    assert max(*found["fit"], found["last"]) <= 1e-5
+
+
+@pytest.mark.programs
+def test_terms_over_devices_give_the_fit_of_one_device_and_a_killed_fit_goes_on(tmp_path):
+    environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu",
+                   "PYTHONPATH": str(ROOT)}  # fmt: skip
+    stopped, done = (
+        subprocess.run([sys.executable, *STRICT, ROOT / "tests" / "programs" / "mesh_terms.py", tmp_path, what],
+                       env=environment, capture_output=True, text=True, timeout=900)
+        for what in ("stop", "go on")
+    )  # fmt: skip
+    assert stopped.returncode == -9 and not stopped.stdout, stopped.stderr
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    # 41 terms on two devices: one row of padding, whose gradient is zero.
+    assert found["pieces"] == [[21, 6], [21, 6]] and found["padding"] == 0
+    assert max(found["loss"], found["gradient"], found["encoded"], found["few terms"]) <= 1e-6
+    assert max(found["fit"]) <= 1e-5 and found["steps"] == [6, 6]
+    assert found["resumed"] == [True, True] and found["began at"] == 3
+    first, second, *later = found["compiled"]
+    assert first < second and len(later) == 5 and set(later) == {second}
+
+
+def documents(m):
+    return sparse.from_scipy(scipy.sparse.identity(m, format="csr", dtype=np.float32))
+
+
+def test_shards_hold_every_document_once_and_padding_for_the_rest():
+    mesh = jax.make_mesh((1,), ("pairs",))
+    shards = sharding.shard(documents(3), mesh, groups=np.array([[0], [0], [1]]))
+    assert shards.ids.tolist() == [0, 1, 2] and shards.num_docs == 3 and shards.num_terms == 3
+    assert float(shards.num_negatives) == 4
+    assert float(sharding.shard(documents(3), mesh).num_negatives) == 6
+    np.testing.assert_array_equal(sharding.project(shards, np.eye(3, dtype=np.float32)), np.eye(3))
+
+
+@pytest.mark.parametrize(("mesh", "message"), [
+    ("cpu", "mesh: expected a jax.sharding.Mesh, got str"),
+    (jax.make_mesh((1, 1), ("a", "b")), r"mesh: expected one axis, got \('a', 'b'\)"),
+])
+def test_a_mesh_of_one_axis_is_asked_for(mesh, message):
+    start = s2net.random_init(4, 2, key=jax.random.key(0))
+    with pytest.raises(ValueError, match=message):
+        s2net.fit(documents(4), documents(4), init=start, mesh=mesh)
+
+
+def test_terms_are_shared_over_a_mesh_alone_and_fit_it():
+    mesh, start = jax.make_mesh((1,), ("pairs",)), s2net.random_init(4, 2, key=jax.random.key(0))
+    with pytest.raises(ValueError, match="shard_terms: expected a mesh to share the terms over, got None"):
+        s2net.fit(documents(4), documents(4), init=start, shard_terms=True)
+    with pytest.raises(ValueError, match=r"weights: expected shape \(4, k\), got \(3, 2\)"):
+        term_shards.encode(np.zeros((3, 2), np.float32), documents(4), mesh)
+    with pytest.raises(ValueError, match=r"weights: expected shape \(4, k\), got \(3, 2\)"):
+        term_shards.project(term_shards.shard(documents(4), mesh), np.zeros((3, 2), np.float32))
+    with pytest.raises(ValueError, match="groups: expected 3 rows"):
+        term_shards.shard(documents(3), mesh, groups=np.zeros((2, 1), int))
+
+
+def test_groups_and_weights_that_do_not_fit_are_refused():
+    mesh = jax.make_mesh((1,), ("pairs",))
+    with pytest.raises(ValueError, match="groups: expected 3 rows"):
+        sharding.shard(documents(3), mesh, groups=np.zeros((2, 1), int))
+    with pytest.raises(ValueError, match=r"weights: expected shape \(3, k\), got \(2, 2\)"):
+        sharding.project(sharding.shard(documents(3), mesh), np.zeros((2, 2)))

@@ -1,0 +1,91 @@
+"""One process of several: loss and gradient over the devices of all; then process 1 kills itself in a fit.
+
+Run as ``mesh_processes.py ADDRESS PROCESSES NUMBER FOLDER WHAT``. Prints a line of JSON, and "waiting" before the other
+is lost. With "go on" for WHAT, the fit is continued from its checkpoints in the folder and compared with a whole one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+
+import jax
+import numpy as np
+import scipy.sparse
+
+from jaxsim import losses, sparse
+from jaxsim.methods import s2net
+from jaxsim.methods.projections import Projection
+from jaxsim.parallel import processes, sharding
+
+V, K, M = 40, 6, 13
+
+
+def tell(line: str) -> None:
+    """Prints a line that can be told from those of gloo, which may be cut in two by others."""
+    print(f"told: {line}", flush=True)
+
+
+def documents(seed: int):
+    rng = np.random.default_rng(seed)
+    counts = rng.poisson(0.15, (M, V)) * rng.lognormal(size=(M, V))
+    return sparse.from_scipy(scipy.sparse.csr_matrix(counts.astype(np.float32)))
+
+
+def error(ours, theirs) -> float:
+    ours, theirs = np.asarray(ours), np.asarray(theirs)
+    return float(np.max(np.abs(ours - theirs)) / np.max(np.abs(theirs)))
+
+
+def fit(weights, **settings):
+    """Over the devices of all processes, the terms shared out."""
+    mesh = jax.make_mesh((jax.device_count(),), ("pairs",))
+    return s2net.fit(documents(1), documents(2), init=Projection(weights), max_iter=6, mesh=mesh, shard_terms=True,
+                     checkpoint_every=3, **settings)
+
+
+def parity(weights) -> dict:
+    mesh = jax.make_mesh((jax.device_count(),), ("pairs",))
+    left, right = documents(1), documents(2)
+    one = jax.jit(jax.value_and_grad(lambda a: losses.all_pairs_logistic(sparse.project(left, a),
+                                                                         sparse.project(right, a))))
+    shards = sharding.shard(left, mesh), sharding.shard(right, mesh)
+
+    @jax.jit
+    def many(a, shards):
+        return jax.value_and_grad(lambda a: sharding.all_pairs_logistic(
+            *(sharding.project(side, a) for side in shards), shards[0], gamma=10.0, block_size=3))(a)
+
+    value, grad = one(weights)
+    spread, spread_grad = sharding.local(many(sharding.replicate(weights, mesh), shards))
+    return {"devices": jax.device_count(), "here": jax.local_device_count(), "loss": error(spread, value),
+            "gradient": error(spread_grad, grad)}
+
+
+def main(number: str, folder: str, what: str) -> None:
+    weights = np.random.default_rng(0).normal(size=(V, K)).astype(np.float32)
+    if what == "go on":
+        whole, resumed = fit(weights), fit(weights, checkpoint=folder)
+        same = bool(np.array_equal(whole.params.weights, resumed.params.weights))
+        histories = [[entry["loss"] for entry in one.history] for one in (whole, resumed)]
+        tell(json.dumps({"same": same, "losses": histories}))
+        return
+    tell(json.dumps(parity(weights)))
+    calls = []
+
+    def killed(params) -> float:
+        calls.append(params)
+        if number == "1" and len(calls) == 5:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return 0.0
+
+    tell("waiting")
+    fit(weights, checkpoint=folder, validate=killed)
+    tell("nobody noticed")
+
+
+if __name__ == "__main__":
+    with processes.joined(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), patience=60):
+        main(*sys.argv[3:])

@@ -1,0 +1,221 @@
+"""Corpora on disk: the same vocabulary, counts and training as in memory; kills, other texts and damaged shards."""
+
+import collections
+import json
+import os
+import signal
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from jaxsim import sparse, text
+from jaxsim.methods import s2net_sgd
+from jaxsim.methods.s2net.exact import random_init
+from jaxsim.text import corpus
+from jaxsim.text.corpus_build import build
+from jaxsim.text.corpus_words import count
+
+WORDS = [f"word{i}" for i in range(400)] + ["été", "हिन्दी", "Groß"]
+
+
+@pytest.fixture
+def pairs(rng):
+    """Pairs of texts with words by Zipf's law, some empty."""
+    share = 1 / (1 + np.arange(len(WORDS)))
+
+    def one():
+        return " ".join(rng.choice(WORDS, rng.integers(0, 12), p=share / share.sum()))
+
+    return [(one(), one()) for _ in range(700)]
+
+
+def in_memory(pairs, **settings):
+    sides = [[text.words(pair[side]) for pair in pairs] for side in (0, 1)]
+    vocabulary = text.Vocabulary.build([*sides[0], *sides[1]], **settings)
+    return vocabulary, [text.counts(side, vocabulary) for side in sides]
+
+
+def same(found, pairs, **settings):
+    vocabulary, sides = in_memory(pairs, **settings)
+    assert found.vocabulary.terms == vocabulary.terms and found.vocabulary.num_docs == vocabulary.num_docs
+    assert found.vocabulary.df.tolist() == vocabulary.df.tolist()
+    for side, expected in zip(found.sides, sides, strict=True):
+        assert (side.rows(slice(None)) != expected).nnz == 0
+        assert side.lengths().tolist() == np.diff(expected.indptr).tolist()
+
+
+@pytest.mark.parametrize("settings", [{}, {"drop_top": 3, "max_terms": 50, "min_df": 3}, {"max_terms": 7}])
+def test_same_as_in_memory(tmp_path, pairs, settings):
+    settings = {"drop_top": 0, "max_terms": 50_000, "min_df": 2, **settings}
+    same(build(tmp_path / "c", pairs, shard_docs=64, **settings), pairs, **settings)
+
+
+def test_workers_change_nothing(tmp_path, pairs, monkeypatch):
+    handed = []
+
+    class Waiting(ProcessPoolExecutor):
+        """Whose first answer is waited for, so that batches go to another process too."""
+
+        def submit(self, function, *arguments):
+            future = super().submit(function, *arguments)
+            handed.append(function) if function is not os.getpid else future.result()
+            return future
+
+    monkeypatch.setattr("jaxsim.text.corpus_build._BATCH", 100)
+    monkeypatch.setattr("jaxsim.text.corpus_words.ProcessPoolExecutor", Waiting)
+    one, two = (build(tmp_path / str(n), pairs, shard_docs=250, workers=n) for n in (1, 2))
+    same(two, pairs, drop_top=0, max_terms=50_000, min_df=2)
+    for path in sorted((tmp_path / "1").iterdir()):
+        assert path.read_bytes() == (tmp_path / "2" / path.name).read_bytes(), path.name
+    assert len(one.sides[0].shards) == 3 and handed
+
+
+def test_more_workers_than_batches_change_nothing(tmp_path, pairs):
+    same(build(tmp_path, pairs, workers=4), pairs, drop_top=0, max_terms=50_000, min_df=2)
+
+
+def test_rows_in_any_order_and_batches(tmp_path, pairs):
+    side = build(tmp_path, pairs, shard_docs=100).sides[1]
+    everything = side.rows(slice(None))
+    chosen = np.array([699, 0, 350, 350])
+    assert (side.rows(chosen) != everything[chosen]).nnz == 0
+    sizes = [batch.shape[0] for batch in side.batches(300)]
+    assert sizes == [300, 300, 100] and side.rows([]).shape == (0, side.num_terms)
+    with pytest.raises(ValueError, match=r"chosen: expected documents from 0 to 699, got \[700\]"):
+        side.rows([3, 700])
+    with pytest.raises(ValueError, match=r"got \[-1\]"):
+        side.rows([-1])
+
+
+class Stopped(Exception):
+    pass
+
+
+def until(pairs, number):
+    yield from pairs[:number]
+    raise Stopped
+
+
+@pytest.mark.parametrize("limit", [5_000_000, 150])
+def test_an_unfinished_corpus_goes_on(tmp_path, pairs, monkeypatch, limit):
+    monkeypatch.setattr("jaxsim.text.corpus_build._BATCH", 40)
+    settings = {"shard_docs": 100, "min_df": 1, "max_words": limit}
+    for number in (150, 420):
+        with pytest.raises(Stopped):
+            build(tmp_path / "c", until(pairs, number), **settings)
+        assert len(list((tmp_path / "c" / "reading").glob("*.json"))) == 1 + number // 100
+    with pytest.raises(ValueError, match=r"expected a finished corpus .* got an unfinished one"):
+        corpus.read(tmp_path / "c")
+    build(tmp_path / "c", pairs, **settings)
+    build(tmp_path / "whole", pairs, **settings)
+    for path in sorted((tmp_path / "whole").iterdir()):
+        assert path.read_bytes() == (tmp_path / "c" / path.name).read_bytes(), path.name
+    found = len(corpus.read(tmp_path / "c").vocabulary)
+    assert found <= 150 if limit == 150 else found > 150
+
+
+@pytest.mark.programs
+def test_a_killed_build_goes_on(tmp_path, pairs):
+    (tmp_path / "pairs.json").write_text(json.dumps(pairs))
+    program = (
+        "import json, os, signal, sys\nfrom jaxsim.corpus_build import build\n"
+        "def stream():\n"
+        "    for i, pair in enumerate(json.load(open('pairs.json'))):\n"
+        "        if i == 450: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "        yield pair\n"
+        "if __name__ == '__main__': build('c', stream(), shard_docs=200)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env=environment, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert not list((tmp_path / "c").glob("*.json"))
+    same(build(tmp_path / "c", pairs, shard_docs=200), pairs, drop_top=0, max_terms=50_000, min_df=2)
+
+
+def test_other_texts_or_settings_are_refused(tmp_path, pairs):
+    with pytest.raises(Stopped):
+        build(tmp_path, until(pairs, 450), shard_docs=200)
+    changed = [*pairs[:150], ("new", "texts"), *pairs[151:]]
+    with pytest.raises(ValueError, match="documents: expected the texts of shard 0, counted before, got others"):
+        build(tmp_path, changed, shard_docs=200)
+    with pytest.raises(ValueError, match="unfinished corpus of the same settings and texts, got min_df 2 there"):
+        build(tmp_path, pairs, shard_docs=200, min_df=1)
+    first = build(tmp_path, pairs, shard_docs=200)
+    assert build(tmp_path, pairs, shard_docs=200).vocabulary.terms == first.vocabulary.terms
+    with pytest.raises(ValueError, match="a corpus of the same settings and texts, got max_terms 50000 there"):
+        build(tmp_path, pairs, shard_docs=200, max_terms=3)
+
+
+@pytest.mark.parametrize(
+    ("documents", "message"),
+    [
+        ([], "documents: expected at least one document, got none"),
+        ([("a", "b"), ("a",)], r"documents: expected 2 texts in every document \(as in the first\), got \('a',\)"),
+        (["a", None], r"documents: expected 1 texts in every document \(as in the first\), got None"),
+        ([()], "documents: expected at least one text in every document"),
+    ],
+)
+def test_bad_documents(tmp_path, documents, message):
+    with pytest.raises(ValueError, match=message):
+        build(tmp_path, documents)
+
+
+def test_nothing_but_empty_texts(tmp_path):
+    found = build(tmp_path, ["", " ", "\n"])
+    assert len(found.vocabulary) == 0 and found.sides[0].rows(slice(None)).nnz == 0 and found.sides[0].num_docs == 3
+
+
+def test_a_shard_without_a_word_among_others(tmp_path):
+    found = build(tmp_path, ["a b", "b", "", "", "b a", "a"], shard_docs=2, min_df=1)
+    assert found.sides[0].starts.tolist() == [0, 2, 4, 6]
+    assert found.sides[0].rows([2, 1, 3]).toarray().sum(axis=1).tolist() == [0, 1, 0]
+    assert [rows.nnz for rows in found.sides[0].batches(2)] == [3, 0, 3]
+
+
+def test_damaged_shards(tmp_path, pairs):
+    build(tmp_path, pairs, shard_docs=300)
+    path = tmp_path / corpus.shard_file(1, 0, "counts")
+    whole = path.read_bytes()
+    for left in (len(whole) // 2, 0):
+        path.write_bytes(whole[:left])
+        with pytest.raises(ValueError, match=r"shard-00001-0-counts.npy: expected a whole shard, got a truncated"):
+            corpus.read(tmp_path)
+    path.unlink()
+    with pytest.raises(ValueError, match=r"shard-00001-0-counts.npy: expected a shard's file, got none"):
+        corpus.read(tmp_path)
+    np.save(path, np.ones(3, np.int32))
+    with pytest.raises(ValueError, match=r"300 documents and as many terms as counts, got 300 documents"):
+        corpus.read(tmp_path)
+
+
+def test_training_from_disk_is_training_from_memory(tmp_path, pairs):
+    found = build(tmp_path, pairs, shard_docs=300)
+    sides = found.weighted(text.log_tf_idf)
+    memory = [sparse.from_scipy(side.rows(slice(None))) for side in sides]
+    settings = {"init": random_init(sides[0].num_terms, 5, key=jax.random.key(1)), "key": jax.random.key(2),
+                "batch_size": 64, "max_iter": 2}
+    one, two = s2net_sgd.fit(*sides, **settings), s2net_sgd.fit(*memory, **settings)
+    assert np.array_equal(one.params.weights, two.params.weights)
+    assert one.history[-1]["loss"] < one.history[1]["loss"]
+
+
+def test_digests_tell_texts_apart_and_counts_are_of_words():
+    found = count([("Zwei zwei drei",)], ("de",))
+    assert found.words == ["zwei", "drei"] and found.sides[0].toarray().tolist() == [[2, 1]]
+
+
+def test_counts_are_those_of_the_tokeniser_whatever_the_alphabet():
+    texts = ["Plain words, plain", "", "naïve plain",
+             "a\0b \x85c_1", "हिन्दी में a", "\0", "ÉCOLE école 3²", "tab\tand\x1fmore"]
+    documents = [(one, other) for one in texts for other in reversed(texts)]
+    found = count(documents, ("en", "zh"))
+    assert len(set(found.words)) == len(found.words)
+    for side, cut in enumerate((text.words, text.tokenizer("zh"))):
+        for row, document in zip(found.sides[side], documents, strict=True):
+            told = {found.words[i]: n for i, n in zip(row.indices, row.data, strict=True)}
+            assert told == collections.Counter(cut(document[side]))

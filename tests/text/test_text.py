@@ -1,0 +1,208 @@
+from __future__ import annotations
+
+import math
+import random
+import unicodedata
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from jaxsim import text
+
+
+def test_words_are_nfc_lower_case_word_characters():
+    decomposed = unicodedata.normalize("NFD", "Élan über_alles 3.5")
+    assert text.words(decomposed) == ["élan", "über_alles", "3", "5"]
+    assert text.words("A b", lower=False) == ["A", "b"]
+    assert text.words("") == []
+    assert text.words(" -- !") == []
+
+
+@pytest.mark.parametrize(("given", "expected"), [
+    ("हिन्दी में।", ["हिन्दी", "में"]),  # vowel signs and a virama
+    ("தமிழ் மொழி", ["தமிழ்", "மொழி"]),
+    ("Q\u0308 naïve “x”", ["q\u0308", "naïve", "x"]),  # an accent that no letter holds
+    ("İstanbul", ["i\u0307stanbul"]),  # lower case is two characters
+    ("1\ufe0f\u20e3 \u0301 a", ["1", "a"]),  # a keycap, and a mark without a letter
+    ("\ud800 b", ["b"]),
+])
+def test_marks_stay_with_their_letters(given, expected):
+    assert text.words(given) == expected
+
+
+def test_words_shares_equal_strings():
+    one, two = text.words("shared"), text.words("SHARED")
+    assert one[0] is two[0]
+
+
+def test_japanese_needs_and_uses_a_segmenter():
+    pytest.importorskip("fugashi", reason="the optional Japanese segmenter is not installed")
+    pytest.importorskip("unidic_lite", reason="the optional Japanese dictionary is not installed")
+    tokens = text.words_ja("文書の類似度を測る。\n\nJavaScript です！")
+    assert "文書" in tokens and "javascript" in tokens
+    assert "。" not in tokens and "！" not in tokens
+    assert len(tokens) > 6
+    assert text.words_ja("") == []
+    assert text.tokenizer("ja") is text.words_ja and text.tokenizer("es") is text.words
+
+
+@pytest.mark.parametrize(
+    ("language", "given", "expected"),
+    [
+        ("zh", "机器学习，JAX 2.0！", ["机器", "器学", "学习", "jax", "2", "0"]),
+        ("zh-TW", "我", ["我"]),
+        ("zh", "", []),
+        ("th", "ที่นี่ ok", ["ที่นี่", "ok"]),
+        ("my", "မြန်မာ", ["မြန်", "န်မာ"]),
+    ],
+)
+def test_scripts_without_spaces_are_cut_into_pairs_of_letters(language, given, expected):
+    assert text.tokenizer(language)(given) == expected
+
+
+@pytest.mark.parametrize("wrong", ["english", "", "EN", "e", "en es"])
+def test_what_is_no_language_code_is_refused(wrong):
+    with pytest.raises(ValueError, match=f"language: expected a code such as en, es or pt-BR, got '{wrong}'"):
+        text.tokenizer(wrong)
+
+
+def test_missing_segmenter_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "fugashi", None)
+    text._japanese_tagger.cache_clear()
+    with pytest.raises(ImportError, match=r"pip install 'jaxsim-text\[ja\]'"):
+        text.words_ja("文書")
+    text._japanese_tagger.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("page", "kept"),
+    [
+        ("---\ntitle: 'A title'\nslug: Web/A\n---\nBody", "A title Body"),
+        ("---\r\ntitle: A title\r\n---\r\nBody", "A title Body"),
+        ("---\ntitle: English\nlocaleTitle: Título\n---\nCuerpo", "Título Cuerpo"),
+        ("---\ntitle: >-\n  long\n  title\nslug: x\n---\nBody", "long title Body"),
+        ("---\nslug: x\n---\nBody", "Body"),
+        ("Rule\n\n---\ntitle: no front matter\n---\n", "Rule --- title: no front matter ---"),
+        ("a\n```js\nlet leak = 1;\n```\nb", "a b"),
+        ("a\n~~~\nleak\n~~~\nb", "a b"),
+        ("- ```\n  leak\n  ```\nb", "b"),
+        ("a\n````\n```\nleak\n```\n````\nb", "a b"),
+        ("a\n```js\nnever closed leak", "a"),
+        ("a <PRE class=x>leak\nleak</pre> b", "a b"),
+        ("call `leak()` now", "call now"),
+        ("call ``leak ` leak`` now", "call now"),
+        ("one ` alone stays", "one ` alone stays"),
+        ("<p class='leak'>Some <b>bold</b></p><!-- leak -->", "Some bold"),
+        ("if 3 < 4 and 5 > 4", "if 3 < 4 and 5 > 4"),
+        ("see [the guide](/leak/page(1) 'leak') here", "see [the guide] here"),
+        ("(not a target)", "(not a target)"),
+        ('text {{domxref("leak")}} more', "text more"),
+        ("see https://leak.example/leak?q=1 and www.leak.example now", "see and now"),
+        ("see <https://leak.example> now", "see now"),
+        ("", ""),
+    ],
+)
+def test_prose_keeps_only_prose(page, kept):
+    assert " ".join(text.prose(page).split()) == kept
+
+
+def test_vocabulary_rule_and_its_independence_of_order(rng):
+    documents = [["the"] * 5 + ["b", "a"], ["the", "a", "b", "c"], ["the", "c", "c", "rare"], []]
+    vocabulary = text.Vocabulary.build(documents, drop_top=1, max_terms=3)
+    assert vocabulary.terms == ("c", "a", "b")
+    np.testing.assert_array_equal(vocabulary.df, [2, 2, 2])
+    assert vocabulary.num_docs == 4 and len(vocabulary) == 3
+    assert vocabulary.index == {"c": 0, "a": 1, "b": 2}
+    shuffled = [random.Random(0).sample(d, len(d)) for d in (documents[i] for i in rng.permutation(4))]
+    assert text.Vocabulary.build(shuffled, drop_top=1, max_terms=3).terms == vocabulary.terms
+    assert text.Vocabulary.build(documents, drop_top=0, max_terms=9, min_df=2).terms == ("the", "c", "a", "b")
+
+
+def test_defaults_drop_fifty_and_keep_twenty_thousand():
+    documents = [[f"w{i:05d}" for i in range(20_100)], [f"w{i:05d}" for i in range(50)]]
+    vocabulary = text.Vocabulary.build(documents)
+    assert len(vocabulary) == 20_000
+    assert vocabulary.terms[0] == "w00050" and vocabulary.terms[-1] == "w20049"
+
+
+@pytest.mark.parametrize("setting", ["drop_top", "max_terms", "min_df"])
+def test_vocabulary_refuses_negative_settings(setting):
+    with pytest.raises(ValueError, match=f"{setting}: expected a number of at least 0, got -1"):
+        text.Vocabulary.build([["a"]], **{setting: -1})
+
+
+def test_a_string_is_no_document():
+    with pytest.raises(ValueError, match="token_lists: expected a list of words for each document, got a string"):
+        text.Vocabulary.build(["one two"])
+    with pytest.raises(ValueError, match="token_lists: expected"):
+        text.counts(["one two"], text.Vocabulary.build([["one"]], drop_top=0))
+
+
+def test_counts_ignore_unseen_words_and_keep_empty_rows():
+    vocabulary = text.Vocabulary(("a", "b"), np.array([1, 1]), 2)
+    matrix = text.counts([["b", "a", "b"], [], ["new"]], vocabulary)
+    np.testing.assert_array_equal(matrix.toarray(), [[1, 2], [0, 0], [0, 0]])
+    assert matrix.dtype == np.float32 and matrix.has_canonical_format
+
+
+def test_an_empty_vocabulary_and_no_documents_are_legal():
+    empty = text.Vocabulary.build([["a"]], drop_top=50)
+    matrix = text.counts([["a"], []], empty)
+    assert matrix.shape == (2, 0)
+    assert text.log_tf_idf(matrix, empty.df, empty.num_docs).shape == (2, 0)
+    nothing = text.Vocabulary.build([])
+    assert nothing.num_docs == 0 and text.counts([], nothing).shape == (0, 0)
+    assert text.bm25(matrix, empty.df, 0, average_length=0.0).shape == (2, 0)
+
+
+COUNTS = np.array([[3.0, 0.0, 1.0], [0.0, 2.0, 1.0], [0.0, 0.0, 0.0]])
+DF = np.array([1, 2, 4])
+
+
+def test_weightings_follow_the_papers():
+    def each(weigh):
+        return [[weigh(tf, df, sum(row)) if tf else 0.0 for tf, df in zip(row, DF, strict=True)] for row in COUNTS]
+
+    def okapi(tf, df, length):
+        return math.log(1 + (4 - df + 0.5) / (df + 0.5)) * tf * 2.2 / (tf + 1.2 * (0.25 + 0.75 * length / 3.5))
+
+    sparse = sp.csr_matrix(COUNTS)
+    found = (
+        text.tf_idf(sparse, DF, 4),
+        text.log_tf_idf(sparse, DF, 4),
+        text.bm25(sparse, DF, 4, average_length=3.5),
+    )
+    expected = (
+        each(lambda tf, df, _: tf * math.log(4 / df)),
+        each(lambda tf, df, _: math.log2(tf + 1) * math.log2(4 / df)),
+        each(okapi),
+    )
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one.toarray(), other, rtol=1e-6)
+        assert one.dtype == np.float32
+    np.testing.assert_array_equal(sparse.toarray(), COUNTS)
+
+
+def test_a_term_no_training_document_has_weighs_nothing():
+    weighted = text.log_tf_idf(sp.csr_matrix([[2.0, 1.0]]), np.array([0, 1]), 2)
+    np.testing.assert_allclose(weighted.toarray(), [[0.0, 1.0]])
+
+
+@pytest.mark.parametrize("weigh", [text.tf_idf, text.log_tf_idf, lambda *a: text.bm25(*a, average_length=1.0)])
+def test_weightings_refuse_what_are_no_counts(weigh):
+    with pytest.raises(ValueError, match="counts: expected no negative numbers"):
+        weigh(sp.csr_matrix([[-1.0]]), np.array([1]), 1)
+    with pytest.raises(ValueError, match="counts: expected finite numbers"):
+        weigh(sp.csr_matrix([[np.nan]]), np.array([1]), 1)
+    with pytest.raises(ValueError, match=r"df: expected one number a term, shape \(1,\), got \(2,\)"):
+        weigh(sp.csr_matrix([[1.0]]), np.array([1, 1]), 1)
+    with pytest.raises(ValueError, match=r"df: expected numbers in 0 \.\.\. num_docs = 1"):
+        weigh(sp.csr_matrix([[1.0]]), np.array([2]), 1)
+
+
+def test_bm25_settings_are_checked():
+    one = sp.csr_matrix([[1.0]])
+    for setting in ({"k1": -1.0}, {"b": 1.5}, {"average_length": 0.0}):
+        with pytest.raises(ValueError, match=f"{next(iter(setting))}: expected"):
+            text.bm25(one, np.array([1]), 1, **{"average_length": 1.0, **setting})

@@ -1,0 +1,207 @@
+"""From pairs of texts to a model: every method, the split, and what is written down."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from jaxsim.data import docstrings, pairs
+from jaxsim.optim import closed_form
+from jaxsim.train import s2net
+from jaxsim.train.training import GRADED, LINKED, METHODS, S2NET, Settings, train
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return docstrings.load().take(range(400))
+
+
+# One size of documents and of projections, so that a program compiled for one test serves the others.
+BATCHES, EXACT = (Settings(dim=20, batch_size=size, max_iter=3) for size in (64, 0))
+
+
+@pytest.mark.parametrize("method", [method for method in METHODS if method not in GRADED])
+def test_every_method_makes_a_model_that_finds_mates(corpus, method):
+    model = train(corpus, Settings(method=method, dim=20, max_iter=5), dev=0.2)
+    told = model.training
+    assert told["pairs"]["train"] + told["pairs"]["dev"] <= 400 and told["pairs"]["dev"] > 40
+    assert told["dev"]["mrr"] > 3 / told["pairs"]["dev"] and told["data"]["sha256"] == corpus.sha256
+    assert model.dim == (20 if METHODS[method] else len(model.vocabulary))
+    assert (told.get("fit") is not None) == (method in (*S2NET, *LINKED))
+
+
+def test_s2net_in_batches_and_exact_both_gain_over_their_start(corpus):
+    start = train(corpus, Settings(method="opca", dim=20), dev=0.2).training["dev"]["mrr"]
+    for settings in (EXACT, BATCHES):
+        told = train(corpus, dataclasses.replace(settings, max_iter=10), dev=0.2).training
+        assert told["dev"]["mrr"] >= start, settings
+        history = told["history"]
+        assert history["step"] == list(range(told["fit"]["steps"] + 1)) and history["loss"][-1] > 0
+        assert max(history["validation"]) == pytest.approx(told["dev"]["mrr"], abs=1e-4)
+
+
+@pytest.mark.programs
+def test_two_matrices_start_as_copies_of_opca_and_then_part(corpus):
+    start = train(corpus, Settings(method="opca", dim=20), dev=0.2)
+    for size in (0, 64):
+        found = train(corpus, Settings(method="s2net-2", dim=20, batch_size=size, max_iter=3), dev=0)
+        left, right = (np.asarray(side.weights) for side in found.params)
+        assert found.two_sided and found.method == "s2net-2" and not np.allclose(left, right)
+    alike = train(corpus, Settings(method="s2net-2", dim=20, batch_size=0, max_iter=0), dev=0.2)
+    for side in alike.params:
+        np.testing.assert_array_equal(side.weights, start.params.weights)
+
+
+def test_one_seed_gives_one_model_bit_for_bit(corpus):
+    models = [train(corpus, BATCHES, dev=0.2).params.weights for _ in range(2)]
+    np.testing.assert_array_equal(*models)
+
+
+def test_a_stopped_training_keeps_its_start_and_goes_on_bit_for_bit(corpus, tmp_path, monkeypatch):
+    whole = train(corpus, EXACT, dev=0.2, checkpoint=tmp_path / "checkpoint")
+    monkeypatch.setattr(s2net.opca, "fit", None)  # would be called without the start that was kept
+    again = train(corpus, EXACT, dev=0.2, checkpoint=tmp_path / "checkpoint")
+    np.testing.assert_array_equal(again.params.weights, whole.params.weights)
+    with pytest.raises(ValueError, match="checkpoint"):
+        train(corpus.take(range(60)), EXACT, dev=0.2, checkpoint=tmp_path / "checkpoint")
+
+
+def test_dev_pairs_of_ones_own_and_none(corpus):
+    rows = corpus.take(range(60)), corpus.take(range(300, 400))
+    assert train(rows[0], Settings(method="opca", dim=5), dev=rows[1]).training["pairs"]["dev"] == 100
+    told = train(rows[0], Settings(method="opca", dim=5), dev=0).training
+    assert told["pairs"]["dev"] == 0 and told["dev"] == {}
+
+
+@pytest.mark.parametrize("method", ["s2net", "s2net-2", "opca", "cca", "lsa", "cl-lsi"])
+def test_very_few_pairs(method):
+    few = pairs.make("few", "abc", ["red cat", "blue dog", "green"], ["rot cat", "blau dog", "grün"],
+                     languages=("en", "de"))
+    said = []
+    model = train(few, Settings(method=method, max_iter=2), say=said.append)
+    assert model.dim <= (6 if method == "lsa" else 2) and any("bear no more" in line for line in said)
+    assert np.isfinite(model.encode_query(["red cat dog"])).all()
+    assert model.training["dev"] == {}
+
+
+@pytest.mark.parametrize(("right", "dim"), [("abcdefgh", 7), ("aaaaaaaa", 5), ("ijklmnop", 8)])
+def test_lsa_has_as_many_dimensions_as_different_texts_bear(right, dim):
+    """Both sides are documents to it, so that a few pairs bear more dimensions than there are pairs."""
+    sides = [f"a{word} b{word}" for word in "ijkl"], [f"a{word} c{word}" for word in right[:4]]
+    sides[0][3] = sides[1][0] if dim == 7 else sides[0][3]
+    few = pairs.make("few", "1234", *sides, languages=("en", "en"))
+    said = []
+    model = train(few, Settings(method="lsa", dim=50), dev=0, say=said.append)
+    assert model.dim == dim and any(line.startswith(f"dimension {dim}: {dim} different texts and") for line in said)
+    texts = np.concatenate([model.term_vectors(side).toarray() for side in sides])
+    texts /= np.linalg.norm(texts, axis=1, keepdims=True)
+    singular = np.linalg.svd(texts, compute_uv=False)[:dim]
+    np.testing.assert_allclose(np.linalg.norm(texts @ model.params.weights, axis=0), singular, rtol=1e-6)
+
+
+def spied_groups(monkeypatch) -> list:
+    """The groups that fits are given; the fits themselves are not made."""
+    seen = []
+
+    def spy(*sides, init, groups=None, validate=None, **options):
+        assert validate is None  # no pairs are held out: nothing stops it before its time
+        seen.append(groups)
+        return closed_form(init)
+
+    monkeypatch.setattr(s2net.s2net, "fit", spy)
+    return seen
+
+
+def test_near_duplicates_are_no_negatives_unless_asked_for(monkeypatch):
+    twins = pairs.make("twins", [str(i) for i in range(40)], [f"word{i // 2} same text of twins" for i in range(40)],
+                       [f"wort{i // 2} gleich text der zwillinge" for i in range(40)], languages=("en", "en"))
+    seen = spied_groups(monkeypatch)
+    for all_negatives in (False, True):
+        train(twins, Settings(dim=5, max_iter=1, all_negatives=all_negatives), dev=0)
+    assert [np.unique(column).size for column in seen[0].T] == [20, 20] and seen[1] is None
+
+
+def test_pairs_that_share_a_text_with_a_third_stay_negatives_of_each_other(monkeypatch):
+    """Questions that share some answers would be one large group without negatives."""
+    rows = range(40)
+    chain = pairs.make("chain", [str(i) for i in rows], [f"question{i // 2} about thing{i // 2}" for i in rows],
+                       [f"answer{(i + 1) // 2} of matter{(i + 1) // 2}" for i in rows], languages=("en", "en"))
+    seen = spied_groups(monkeypatch)
+    train(chain, Settings(dim=5, max_iter=1), dev=0)
+    apart = (seen[0][:, None] != seen[0][None]).all(axis=2)
+    assert apart.sum(axis=1).tolist() == [38, *[37] * 38, 38]
+
+
+@pytest.mark.parametrize(("given", "options", "message"), [
+    (Settings(method="magic"), {}, "method: expected one of s2net, opca.* got magic"),
+    (Settings(dim=0), {}, "dim: expected a whole number of at least 1, got 0"),
+    (Settings(), {"dev": 1.0}, r"dev: expected pairs, or a share in \[0, 1\), got 1.0"),
+    (Settings(activation="relu"), {}, "activation: expected one of none, tanh, sigmoid, got relu"),
+    (Settings(weighting="bm25"), {}, "weighting: expected one of"),
+    (Settings(seed=2**63), {}, "seed: expected a whole number of 64 bits, got 9223372036854775808"),
+    (Settings(shard_terms=True, devices=1), {}, "shard_terms: expected several devices to share the terms, got 1"),
+    (Settings(shard_terms=True, batch_size=64), {}, "shard_terms: expected all negatives .batch_size 0., got batches"),
+])
+def test_bad_settings_are_refused(corpus, given, options, message):
+    with pytest.raises(ValueError, match=message):
+        train(corpus, given, **options)
+
+
+def test_no_pairs_and_no_words_are_refused(corpus):
+    with pytest.raises(ValueError, match="pairs: expected at least one pair, got none"):
+        train(corpus.take([]))
+    blank = pairs.make("blank", ["a", "b"], ["", "!"], ["?", ""], languages=("en", "en"))
+    with pytest.raises(ValueError, match="pairs: expected texts with words, got an empty vocabulary"):
+        train(blank)
+    half = pairs.make("half", "abc", ["", "?", ""], ["red cat", "blue dog", "green"], languages=("en", "en"))
+    message = "pairs: expected a pair with known words on both sides, got none"
+    for method in METHODS:
+        if method == "lsa" or METHODS[method] is None:
+            assert train(half, Settings(method=method)).similarity("red cat", "cat") > 0.1
+        elif method not in GRADED:
+            with pytest.raises(ValueError, match=message):
+                train(half, Settings(method=method))
+
+
+def test_of_few_pairs_the_frequency_that_was_asked_of_words_is_told_as_it_was(corpus):
+    asked = Settings(method="log-tfidf", min_df=3)
+    told = [train(corpus.take(range(rows)), asked, dev=0).training for rows in (60, 160)]
+    assert [one["settings"]["min_df"] for one in told] == [1, 3]
+
+
+@pytest.mark.parametrize(
+    ("left", "message"),
+    [
+        (["a b", "c d", "e f"], "no pairs held out: there are fewer than 20"),
+        ([f"one and the same long text about gardens number {i}" for i in range(30)] + ["something else"],
+         "no pairs held out: a share of 0.1, near-duplicates kept together, leaves none to train on or"),
+        (["same words"] * 5 + ["others here"] * 2, "left out 5 pairs, equal to an earlier one"),
+    ],
+)
+def test_what_is_not_held_out_or_left_out_is_said(left, message):
+    said = []
+    given = pairs.make("toy", [str(i) for i in range(len(left))], left, left, languages=("en", "en"))
+    told = train(given, Settings(method="log-tfidf"), say=said.append).training
+    assert any(line.startswith(message) for line in said), said
+    assert told["pairs"]["dev"] == 0 and told["dev"] == {}
+    assert told["pairs"]["train"] == len(set(left))
+
+
+def test_rare_words_are_named_where_none_is_left():
+    texts = [f"once{i}" for i in range(120)]
+    given = pairs.make("rare", texts, texts, [f"other{i}" for i in range(120)], languages=("en", "en"))
+    with pytest.raises(ValueError, match=r"pairs, min_df: expected texts with words in 3 texts or more, got an empty"):
+        train(given, Settings(method="opca", min_df=3), dev=0)
+
+
+def test_dev_pairs_that_are_trained_on_are_counted(corpus):
+    said = []
+    train(corpus, Settings(method="log-tfidf"), dev=corpus.take([0, 1, 2]), say=said.append)
+    assert any(line.startswith("3 of the 3 dev pairs trained on too: the dev score") for line in said), said
+
+
+def test_one_dev_pair_is_refused(corpus):
+    with pytest.raises(ValueError, match="dev: expected at least two pairs .*, got 1"):
+        train(corpus, Settings(method="opca", dim=5), dev=corpus.take([0]))

@@ -1,0 +1,143 @@
+"""Training on grades: what they become, what it stops by, bad ones; and the correlation itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from jaxsim.data import pairs, splits
+from jaxsim.evaluate import metrics
+from jaxsim.optim.monitor import closed_form
+from jaxsim.train import graded
+from jaxsim.train.training import Settings, train
+
+pytestmark = pytest.mark.usefixtures("lightly_compiled")
+
+MSE = {"method": "s2net-mse", "dim": 12, "max_iter": 10}
+WORDS = [["red", "boat", "sea"], ["blue", "car", "road"], ["old", "tree", "leaf"], ["new", "phone", "call"]]
+
+
+def made_up(number=160, seed=0):
+    """Grades from 1 to 5 by synonyms: words that no two texts share tell how alike they are."""
+    rng = np.random.default_rng(seed)
+    left, right, grades = [], [], []
+    for i in range(number):
+        topic, other = rng.integers(0, 4, 2)
+        other = topic if i % 2 else other
+        left.append(" ".join([*rng.permutation(WORDS[topic])[:2], f"a{i}", "the"]))
+        right.append(" ".join([*(f"{word}x" for word in rng.permutation(WORDS[other])[:2]), f"b{i}", "the"]))
+        grades.append(1.0 + 4 * (topic == other))
+    return pairs.make("graded", map(str, range(number)), left, right, languages=("en", "en")), np.array(grades)
+
+
+@pytest.mark.parametrize("shape", [(7,), (1,), (4, 9)])
+def test_spearman_is_that_of_scipy_with_ties(rng, shape):
+    for _ in range(20):
+        scores, labels = rng.integers(0, 4, shape).astype(float), rng.integers(0, 3, shape).astype(float)
+        found = np.atleast_1d(metrics.spearman(scores, labels))
+        for value, one, other in zip(found, np.atleast_2d(scores), np.atleast_2d(labels), strict=True):
+            constant = np.ptp(one) == 0 or np.ptp(other) == 0
+            expected = 0.0 if constant else scipy.stats.spearmanr(one, other)[0]
+            assert value == pytest.approx(expected, abs=1e-12)
+    assert metrics.spearman([1, 2, 3], [3, 2, 1]) == -1 and metrics.spearman([-np.inf, 0, 9], [0, 1, 2]) == 1
+
+
+def test_grades_are_learned_and_it_stops_by_their_correlation():
+    given, grades = made_up()
+    model = train(given, Settings(**MSE), dev=0.3, grades=grades)
+    told = model.training
+    assert set(told["dev"]) == {"spearman", "untrained_spearman"} and told["grades"] == {"lowest": 1, "highest": 5}
+    assert told["dev"]["spearman"] > max(0.5, told["dev"]["untrained_spearman"] + 0.3)
+    assert max(told["history"]["validation"]) == pytest.approx(told["dev"]["spearman"], abs=1e-4)
+    cosines = model.pair_similarity(given.left, given.right)
+    assert cosines[grades == 5].mean() > 0.5 > 0.3 > cosines[grades == 1].mean()
+
+
+def test_the_scale_of_grades_does_not_matter_and_grades_in_the_unit_interval_stay(monkeypatch):
+    given, grades = made_up(60)
+    seen = []
+
+    def spy(left, right, chosen, *, init, **options):
+        seen.append(np.unique(np.asarray(chosen.labels)).tolist())
+        return closed_form(init)
+
+    monkeypatch.setattr(graded.s2net_mse, "fit", spy)
+    grades[0] = 4
+    told = [train(given, Settings(**MSE), dev=0, grades=some).training["grades"] for some in
+            (grades, 10 * grades - 700, np.where(grades > 3, 0.75, 0.25), grades - 3)]  # fmt: skip
+    assert seen == [[0.0, 0.75, 1.0]] * 2 + [[0.25, 0.75]] + [[0.0, 0.75, 1.0]]
+    assert [tuple(one.values()) for one in told] == [(1, 5), (-690, -650), (0, 1), (-2, 2)]
+
+
+def test_equal_pairs_count_once_with_the_mean_of_their_grades(monkeypatch):
+    left = ["red boat", "Red boat!", "blue car", "old tree", "red boat"]
+    right = ["a ship", "a ship", "a road", "a leaf", "a leaf"]
+    seen, said = [], []
+
+    def spy(*given, init, **options):
+        seen.append(given)
+        return closed_form(init)
+
+    monkeypatch.setattr(graded.s2net_mse, "fit", spy)
+    given = pairs.make("twice", "abcde", left, right, languages=("en", "en"))
+    model = train(given, Settings(**MSE), dev=0, grades=[0, 0.5, 1, 0, 1], say=said.append)
+    queries, documents, chosen = seen[0]
+    assert (queries.num_docs, documents.num_docs) == (3, 3) and any("left out 1 pair" in line for line in said)
+    found = {(int(q), int(d)): float(y) for q, d, y in zip(*chosen, strict=True)}
+    assert found == {(0, 0): 0.25, (1, 1): 1.0, (2, 2): 0.0, (0, 2): 1.0}
+    assert np.isfinite(model.encode(left)).all()
+
+
+def test_a_stopped_training_goes_on_bit_for_bit(tmp_path):
+    given, grades = made_up(80)
+    whole = train(given, Settings(**MSE), dev=0.3, grades=grades)
+    train(given, Settings(**MSE | {"max_iter": 4}), dev=0.3, grades=grades, checkpoint=tmp_path / "c")
+    again = train(given, Settings(**MSE), dev=0.3, grades=grades, checkpoint=tmp_path / "c")
+    np.testing.assert_array_equal(again.params.weights, whole.params.weights)
+    with pytest.raises(ValueError, match="checkpoint: expected a checkpoint of the same data"):
+        train(given, Settings(**MSE), dev=0.3, grades=grades[::-1], checkpoint=tmp_path / "c")
+
+
+def test_dev_pairs_of_ones_own_and_held_out_ones_of_one_grade():
+    (given, grades), (dev, others) = made_up(60), made_up(30, seed=1)
+    told = train(given, Settings(**MSE), dev=dev, grades=grades, dev_grades=others).training
+    assert told["pairs"] == {"all": 60, "train": 60, "dev": 30}
+    # What is held out depends on identifiers alone, since no text is a near-duplicate of another.
+    chosen = splits.split(np.arange(60), given.ids, shares=(0.8, 0.2, 0.0))["dev"]
+    same = grades.copy()
+    same[chosen] = 3
+    said = []
+    told = train(given, Settings(**MSE), dev=0.2, grades=same, say=said.append).training
+    assert "no pairs held out: those chosen all have one grade; give dev pairs of your own to stop by" in said
+    assert told["pairs"]["dev"] == 0 and told["dev"] == {} and told["fit"]["steps"] == 10
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({}, "grades: expected a grade for every pair .--label COLUMN.*, got none"),
+    ({"grades": [1.0] * 60}, "grades: expected at least two different grades, got 1 for every pair"),
+    ({"grades": [1.0, 2.0]}, r"grades: expected 60 numbers, one a pair, got \(2,\)"),
+    ({"grades": [float("nan")] + [1.0] * 59}, "grades: expected no NaN, got NaN"),
+    ({"grades": [float("inf")] + [1.0] * 59}, "grades: expected finite numbers, got infinity"),
+    ({"grades": np.arange(60), "dev_grades": [1]}, "dev_grades: expected none, without dev pairs, got some"),
+    ({"grades": np.arange(60), "dev": "own"}, "dev_grades: expected a grade for every pair"),
+    ({"grades": np.arange(60), "dev": "own", "dev_grades": [3] * 60}, "dev_grades: expected at least two different"),
+    ({"grades": np.arange(60), "method": "opca"}, "grades: expected none, for opca .s2net-mse learns from grades"),
+])
+def test_bad_grades_are_refused(options, message):
+    given, _ = made_up(60)
+    method = options.pop("method", "s2net-mse")
+    options["dev"] = given if options.get("dev") == "own" else 0.2
+    with pytest.raises(ValueError, match=message):
+        train(given, Settings(method=method, dim=3), **options)
+
+
+@pytest.mark.parametrize(("left", "right", "grades", "message"), [
+    (["one pair"], ["its mate"], [1], "grades: expected at least two different grades"),
+    (["a b", "c d"] * 2, ["e f", "g h"] * 2, [1, 2, 3, 2], "grades: expected at least two different grades, got 2 for"),
+    (["", "!"], ["?", ""], [0, 1], "pairs: expected texts with words"),
+])
+def test_pairs_that_grades_cannot_be_learned_from_are_refused(left, right, grades, message):
+    given = pairs.make("few", map(str, range(len(left))), left, right, languages=("en", "en"))
+    with pytest.raises(ValueError, match=message):
+        train(given, Settings(**MSE), dev=0, grades=grades)

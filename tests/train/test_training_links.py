@@ -1,0 +1,255 @@
+"""SSI from pairs of texts: which links there are, what is never a negative, the choice of b, and going on."""
+
+from __future__ import annotations
+
+import itertools
+
+import jax
+import numpy as np
+import pytest
+import scipy.sparse
+
+from jaxsim import sparse
+from jaxsim.data import docstrings, pairs
+from jaxsim.methods import ssi
+from jaxsim.methods.ssi import triples
+from jaxsim.optim import checkpoints
+from jaxsim.train import linked, settings
+from jaxsim.train.training import LINKED, Settings, train
+
+SSI = {"method": "ssi", "dim": 8, "max_iter": 3}
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return docstrings.load().take(range(300))
+
+
+def side(rows, size=6):
+    """Documents of one word each; None is an empty one."""
+    found = np.zeros((len(rows), size), np.float32)
+    for i, word in enumerate(rows):
+        if word is not None:
+            found[i, word] = 1
+    return sparse.from_scipy(scipy.sparse.csr_matrix(found))
+
+
+def made(left, right, name="made"):
+    return pairs.make(name, map(str, range(len(left))), left, right, languages=("en", "en"))
+
+
+def words_of(found):
+    """Links and known pairs as words of query and document."""
+    query, document = (sparse.to_scipy(one).argmax(axis=1).ravel() for one in (found.queries, found.documents))
+    query, document = np.asarray(query).ravel(), np.asarray(document).ravel()
+    return [sorted((int(query[q]), int(document[d])) for q, d in rows.tolist()) for rows in (found.links, found.known)]
+
+
+def test_equal_texts_are_one_and_texts_without_words_are_left_out():
+    found = linked.links_of(side([0, 0, 1, 0, None, 2]), side([3, 4, 3, 3, 5, None]))
+    # Query 0 has both documents, so that no negative is left: it teaches nothing.
+    assert words_of(found) == [[(1, 3)], []] and (found.queries.num_docs, found.documents.num_docs) == (2, 2)
+
+
+def test_near_duplicates_are_known_by_brute_force(rng):
+    left, right = rng.integers(0, 6, 30), rng.integers(0, 6, 30)
+    groups = np.stack([left // 2, right // 2], axis=1)
+    found = linked.links_of(side(left), side(right), groups)
+    pairs = set(zip(left.tolist(), right.tolist(), strict=True))
+    near = {(left[i], right[j]) for i, j in itertools.product(range(30), repeat=2) if (groups[i] == groups[j]).any()}
+    num = len(set(right.tolist()))
+    expected = []
+    for query in sorted(set(left.tolist())):
+        mine, others = ({d for q, d in some if q == query} for some in (pairs, near - pairs))
+        if len(mine) < num:
+            # Near-duplicates that leave no negative do not count.
+            expected.append((query, mine, others if len(mine | others) < num else set()))
+    words, known = words_of(found)
+    assert words == sorted((q, d) for q, mine, _ in expected for d in mine)
+    assert known == sorted((q, int(d)) for q, _, others in expected for d in others)
+
+
+def test_no_triple_has_a_positive_or_its_twin_as_its_negative(monkeypatch):
+    """40 questions, five to an answer; answers 0 and 1 are near-duplicates."""
+    answers = ["press the red button twice then wait for the light to turn green again " + tail for tail in
+               ("now", "please")] + [f"answer{i} is about thing{i} and matter{i}" for i in range(6)]  # fmt: skip
+    right = [answers[i % 8] for i in range(40)]
+    given = made([f"question{i} of kind{i % 8} asked{i}" for i in range(40)], right)
+    seen, draw = [], triples.draw
+
+    def spy(key, table, number):
+        found = draw(key, table, number)
+        seen.append(np.stack(found, axis=1))
+        return found
+
+    monkeypatch.setattr(triples, "draw", spy)
+    calls = []
+    real = ssi.fit
+    monkeypatch.setattr(ssi, "fit", lambda *sides, **options: calls.append(sides) or real(*sides, **options))
+    for all_negatives, forbidden in ((False, {0, 1}), (True, None)):
+        seen.clear()
+        calls.clear()
+        train(given, Settings(**SSI, all_negatives=all_negatives), dev=0)
+        rows, documents = np.concatenate(seen), calls[0][1]
+        assert documents.num_docs == 8 and len(rows) > 1000
+        positive = {tuple(link) for link in calls[0][2].tolist()}
+        assert len(positive) == 40 and not positive & {(q, n) for q, _, n in rows.tolist()}
+        twins = {frozenset((p, n)) for _, p, n in rows.tolist()}
+        assert (frozenset((0, 1)) in twins) == (forbidden is None) and frozenset((2, 3)) in twins
+
+
+def test_the_model_is_better_than_bare_terms_and_its_score_is_the_one_it_stopped_by(corpus):
+    said = []
+    told = train(corpus, Settings(**SSI | {"dim": 30, "max_iter": 6}), dev=0.2, say=said.append).training
+    assert told["dev"]["mrr"] >= told["dev"]["untrained_mrr"] - 0.02
+    assert told["history"]["step"][0] == 0 and told["history"]["loss"][0] is None
+    assert max(told["history"]["validation"]) == pytest.approx(told["dev"]["mrr"], abs=1e-4)
+    losses = told["history"]["loss"][1:]
+    assert losses[-1] < losses[0] / 2
+    tried = told["identities"]
+    assert list(tried) == ["3", "10", "30"] and told["identity"] in (3.0, 10.0, 30.0)
+    assert tried[f"{told['identity']:g}"] == max(tried.values())
+    assert any(line.startswith(f"b = {told['identity']:g}, of 3 (") for line in said)
+
+
+def test_one_matrix_scores_both_sides_alike_and_as_dense_float64_arithmetic_does(corpus):
+    model = train(corpus, Settings(**SSI | {"method": "ssi-sym"}, identity=4), dev=0.2)
+    query, document = model.params
+    np.testing.assert_array_equal(query.weights, document.weights)
+    assert not model.two_sided and model.strongest == linked.STRONGEST and model.training["identity"] == 4
+    some = corpus.left[:20]
+    matrix = sparse.to_scipy(sparse.from_scipy(model.term_vectors(some))).toarray().astype(np.float64)
+    matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
+    assert (matrix != 0).sum(axis=1).max() <= linked.STRONGEST
+    u = np.asarray(query.weights, np.float64)
+    expected = matrix @ (u @ u.T + 4 * np.eye(len(u))) @ matrix.T
+    np.testing.assert_allclose(model.similarity(some, some), expected, rtol=1e-5, atol=1e-5)
+    assert np.abs(matrix @ u @ u.T @ matrix.T).max() > 1e-3  # something was learned
+
+
+@pytest.mark.parametrize(("first", "then"), [
+    ({"identity": 5.0}, {}), ({}, {"identity": 3.0}), ({"identity": 10.0}, {}), ({}, {"method": "ssi-sym"}),
+])
+def test_checkpoints_of_another_choice_are_not_gone_on_from(corpus, tmp_path, first, then):
+    """Without an identity three are tried: those of one that was given would not be looked at, or not truly."""
+    some = corpus.take(range(40))
+    train(some, Settings(**SSI | first), dev=0.2, checkpoint=tmp_path / "c")
+    train(some, Settings(**SSI | first), dev=0.2, checkpoint=tmp_path / "c")
+    with pytest.raises(ValueError, match="checkpoint: expected one of method ssi.* and identity .*, got one of method"):
+        train(some, Settings(**SSI | then), dev=0.2, checkpoint=tmp_path / "c")
+
+
+def test_a_choice_before_the_first_iteration_binds_nobody(tmp_path):
+    folder = tmp_path / "c"
+    settings.keep_choice(folder, Settings(method="ssi", identity=5.0))
+    assert settings.kept_choice(folder) is None
+    settings.keep_choice(folder, Settings(method="ssi"))
+    (folder / "checkpoint.identity-3").mkdir()
+    (folder / "checkpoint.identity-3" / "checkpoint.safetensors").write_bytes(b"")
+    assert settings.kept_choice(folder) == {"method": "ssi", "identity": None, "dim": 300}
+    for written in ("", "[1]"):
+        (folder / "checkpoint.settings.json").write_text(written)
+        assert settings.kept_choice(folder) == {}  # as of an earlier version
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match="checkpoint: expected a folder that can be written to"):
+        settings.keep_choice(tmp_path / "file", Settings())
+
+
+@pytest.mark.parametrize("method", LINKED)
+def test_words_that_no_pair_shares_are_learned(method):
+    """Two languages without a word in common: bare terms know nothing."""
+    left = [f"red{i % 6} boat{i % 5} sea{i % 7}" for i in range(210)]
+    right = [f"rot{i % 6} schiff{i % 5} meer{i % 7}" for i in range(210)]
+    told = train(made(left, right), Settings(method=method, dim=30, max_iter=10, seed=2), dev=0.2).training["dev"]
+    assert told["untrained_mrr"] < 0.1 and told["mrr"] > 0.6
+
+
+@pytest.mark.parametrize(("dev", "options", "identity"), [(0, {}, 10.0), (0, {"identity": 4}, 4.0),
+                                                          (0.2, {"identity": 0.5, "learning_rate": 0.1}, 0.5)])
+def test_b_is_fixed_where_it_is_given_or_nothing_is_held_out(corpus, dev, options, identity):
+    model = train(corpus, Settings(**SSI, **options), dev=dev)
+    assert model.training["identity"] == identity and "identities" not in model.training
+    assert model.training["learning_rate"] == options.get("learning_rate", 0.03)
+    np.testing.assert_array_equal(model.params[0].scale, np.full(len(model.vocabulary), identity))
+    assert model.training["fit"]["steps"] == 3 and model.strongest == linked.STRONGEST
+
+
+def test_one_seed_gives_one_model_and_another_another(corpus):
+    first, again, other = (train(corpus, Settings(**SSI, seed=seed), dev=0) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first.params[0].weights, again.params[0].weights)
+    assert not np.array_equal(first.params[0].weights, other.params[0].weights)
+
+
+@pytest.mark.parametrize(("method", "patience", "last"), [*itertools.product(["ssi"], [1, None], [1, 3, 7]),
+                                                          ("ssi-sym", None, 3)])  # fmt: skip
+def test_a_stopped_training_goes_on_bit_for_bit(corpus, tmp_path, monkeypatch, method, patience, last):
+    """Stopped in the trial of the first or second b, or after the choice; and the same as without a checkpoint."""
+    settings = Settings(**SSI | {"method": method, "max_iter": 5}, patience=patience)
+    whole = train(corpus, settings, dev=0.2)
+    save, saved = checkpoints.save, []
+
+    def stop(*state, **options):
+        save(*state, **options)
+        saved.append(1)
+        if len(saved) == last:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(checkpoints, "save", stop)
+        train(corpus, settings, dev=0.2, checkpoint=tmp_path / "c")
+    again = train(corpus, settings, dev=0.2, checkpoint=tmp_path / "c")
+    for one, other in zip(jax.tree.leaves(again.params), jax.tree.leaves(whole.params), strict=True):
+        np.testing.assert_array_equal(one, other)
+    for name in ("identities", "dev"):
+        assert again.training[name] == whole.training[name]
+    assert again.training["history"]["validation"] == whole.training["history"]["validation"]
+    with pytest.raises(ValueError, match="checkpoint: expected a checkpoint of the same data"):
+        train(corpus.take(range(200)), settings, dev=0.2, checkpoint=tmp_path / "c")
+
+
+@pytest.mark.parametrize(("left", "right", "message"), [
+    (["one pair"], ["its mate"], "pairs, max_terms: expected at least two training pairs and two terms, got 1 and 4"),
+    (["the same"] * 30, ["its mate"] * 30, "pairs, max_terms: expected at least two training pairs and two terms, got"),
+    ([f"question{i}" for i in range(30)], ["yes"] * 30, "pairs: expected right texts that differ .*, got all alike"),
+    (["why"] * 30, [f"answer{i}" for i in range(30)], "pairs: expected a left text to which some right text does not"),
+    ([""] * 30, [f"answer{i}" for i in range(30)], "pairs: expected a pair with known words on both sides, got none"),
+    ([""] * 30, ["!"] * 30, "pairs: expected texts with words, got an empty vocabulary"),
+])
+def test_pairs_without_links_or_negatives_are_refused(left, right, message):
+    with pytest.raises(ValueError, match=message):
+        train(made(left, right), Settings(**SSI), dev=0)
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"identity": -1.0}, "identity: expected a number from 0 to .*, got -1.0"),
+    ({"identity": float("nan")}, "identity: expected a number from 0 to .*, got nan"),
+    ({"identity": 1e39}, r"identity: expected a number from 0 to 1e\+06, got 1e\+39"),
+    ({"learning_rate": 0.0}, "learning_rate: expected a positive number, at most 1000, got 0.0"),
+    ({"learning_rate": 1e30}, "learning_rate: expected a positive number, at most 1000, got 1e"),
+])
+def test_bad_settings_are_refused(corpus, options, message):
+    with pytest.raises(ValueError, match=message):
+        train(corpus, Settings(**SSI, **options), dev=0)
+
+
+def test_too_many_near_duplicates_are_refused(monkeypatch):
+    monkeypatch.setattr(linked, "_MOST_KNOWN", 8)
+    rows = list(range(6))
+    groups = np.stack([np.zeros(6, int), np.arange(6)], axis=1)
+    with pytest.raises(ValueError, match="pairs: expected at most 8 near-duplicates .*--all-negatives.*got 36"):
+        linked.links_of(side(rows), side(rows), groups)
+    assert len(linked.links_of(side(rows), side(rows)).links) == 6
+
+
+def test_unicode_and_empty_texts_train():
+    left = [f"été 日本{i} \udc80" if i % 9 else "" for i in range(40)]
+    right = [f"ÉTÉ größe{i} 日本{i}" if i % 7 else "—" for i in range(40)]
+    model = train(made(left, right), Settings(**SSI), dev=0.2)
+    assert np.isfinite(model.similarity(left, right)).all() and model.training["pairs"]["dev"] > 2
+
+
+def test_two_pairs_are_enough():
+    said = []
+    model = train(made(["red cat", "blue dog"], ["rot katze", "blau hund"]), Settings(**SSI), say=said.append)
+    assert model.dim == 1 and any("bear no more" in line for line in said)
+    assert np.isfinite(model.similarity("red cat", ["rot katze", "blau hund"])).all()

@@ -1,0 +1,213 @@
+"""Settings chosen by held-out pairs: the library against a plain search, and `train --tune`."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import replace
+
+import pytest
+from command_line import refused, run
+
+from jaxsim import cli
+from jaxsim.cli import train_options
+from jaxsim.data import docstrings
+from jaxsim.data import pairs as data_pairs
+from jaxsim.model import Model
+from jaxsim.optim import checkpoints
+from jaxsim.train import training, tuning
+from jaxsim.train.training import Settings
+
+FEW = Settings(method="opca", dim=20)
+STEMS = [f"{a}{b}{c}" for a, b, c in itertools.product("bdfgk", "aeiou", "lmnrt")]
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return docstrings.load().take(range(160))
+
+
+@pytest.fixture(scope="module")
+def inflected():
+    """Mates that share the spelling of their words and no word."""
+    m = len(STEMS)
+    left = [f"{STEMS[i]}ing {STEMS[(i * 7 + 3) % m]}ing" for i in range(m)]
+    right = [f"{STEMS[i]}ed {STEMS[(i * 7 + 3) % m]}ed" for i in range(m)]
+    return data_pairs.make("inflected", [str(i) for i in range(m)], left, right, languages=("en", "en"))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch, corpus):
+    monkeypatch.chdir(tmp_path)
+    lines = ["\t".join(" ".join(text.split()) for text in pair) for pair in zip(corpus.left, corpus.right, strict=True)]
+    (tmp_path / "pairs.tsv").write_text("\n".join(lines), encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.programs
+def test_the_best_of_one_setting_after_the_other_is_taken_as_trainings_by_hand_have_it(corpus):
+    start = replace(FEW, method="cca")
+
+    def mrr(settings):
+        return training.train(corpus, settings, dev=0.2).training["dev"]["mrr"]
+
+    dfs = {value: mrr(replace(start, min_df=value)) for value in (2, 1)}
+    df = max(dfs, key=dfs.get)
+    shares = {value: mrr(replace(start, min_df=df, subwords=value)) for value in (0.0, 0.5, 0.75)}
+    found, tried = tuning.tune(corpus, start, dev=0.2)
+    assert found == replace(start, min_df=df, subwords=max(shares, key=shares.get))
+    expected = [{"min_df": 2, "subwords": 0.0, "mrr": dfs[2]}, {"min_df": 1, "subwords": 0.0, "mrr": dfs[1]},
+                *({"min_df": df, "subwords": share, "mrr": shares[share]} for share in (0.5, 0.75))]
+    assert tried == expected
+
+
+@pytest.mark.programs
+def test_ngrams_are_chosen_where_only_the_spelling_is_shared(inflected):
+    said = []
+    found, tried = tuning.tune(inflected, replace(FEW, min_df=1), dev=0.2, say=said.append)
+    assert tried[0]["mrr"] < 0.8 < 0.95 < max(one["mrr"] for one in tried)
+    assert found == replace(FEW, min_df=1, subwords=found.subwords)
+    assert said[0] == "choosing min_df and subwords by trainings of opca …" and len(said) == 9
+    assert re.fullmatch(r"\d\d held-out pairs chose: small differences are chance", said[-1])
+    assert said[1].startswith("125 pairs: reading") and sum(line.startswith("training") for line in said) == 1
+    assert said[-5].startswith("of fewer than 100 training pairs every word counts")
+    assert said[-4] == f"subwords 0.0: mrr {tried[0]['mrr']:.4f} of held-out pairs, by opca"
+
+
+def test_nothing_is_distilled_to_choose(monkeypatch, corpus):
+    seen = []
+    monkeypatch.setattr(training, "train", lambda pairs, settings, **_: seen.append(settings.distill) or _Scored(0.5))
+    assert tuning.tune(corpus, replace(FEW, distill=0.4))[0].distill == 0.4 and set(seen) == {0.0}
+
+
+def test_of_equals_the_given_setting_is_kept(monkeypatch, corpus):
+    monkeypatch.setattr(training, "train", lambda *_, **__: _Scored(0.5))
+    found, tried = tuning.tune(corpus, replace(FEW, min_df=3, subwords=0.2))
+    assert found == replace(FEW, min_df=3, subwords=0.2)
+    assert [(one["min_df"], one["subwords"]) for one in tried] == [(3, 0.2), (1, 0.2), (3, 0.5), (3, 0.75)]
+
+
+class _Scored:
+    """What `train` returns, as far as `tune` looks at it."""
+
+    def __init__(self, mrr):
+        self.training = {"dev": {"mrr": mrr}, "pairs": {"train": 1000, "dev": 100}}
+
+
+@pytest.mark.parametrize("method", tuning.METHODS)
+def test_s2net_is_tuned_by_its_start_and_others_by_themselves(monkeypatch, corpus, method):
+    seen = []
+    monkeypatch.setattr(training, "train", lambda _, settings, **__: seen.append(settings.method) or _Scored(0.1))
+    found, _ = tuning.tune(corpus, Settings(method=method))
+    assert set(seen) == {"opca" if method.startswith("s2net") else method} and found.method == method
+
+
+def test_of_many_pairs_some_are_trained_on_the_same_every_time(monkeypatch, corpus):
+    seen = []
+    monkeypatch.setattr(tuning, "MOST_PAIRS", 40)
+    monkeypatch.setattr(training, "train", lambda some, *_, dev, **__: seen.append((some.ids, dev)) or _Scored(0.1))
+    for settings, dev in ((FEW, 0.2), (FEW, 0.2), (replace(FEW, seed=1), 0.2), (FEW, corpus.take(range(5)))):
+        tuning.tune(corpus, settings, dev=dev, names=["min_df"])
+    ids = [one[0] for one in seen[::2]]
+    assert [len(one) for one in ids] == [50, 50, 50, 40] and ids[0] == ids[1] != ids[2]
+    assert list(ids[0]) == [one for one in corpus.ids if one in set(ids[0])] and seen[-1][1].ids == corpus.ids[:5]
+
+
+@pytest.mark.programs
+def test_of_few_pairs_every_word_is_learned_of_and_only_ngrams_are_chosen(corpus):
+    said = []
+    found, tried = tuning.tune(corpus.take(range(90)), FEW, dev=0.2, say=said.append)
+    assert [one["subwords"] for one in tried] == [0.0, 0.5, 0.75] and found.min_df == FEW.min_df
+    assert all(set(one) == {"subwords", "mrr"} for one in tried)
+    assert tuning.tune(corpus.take(range(90)), FEW, dev=0.2, names=["min_df"]) == (FEW, [])
+    assert "of fewer than 100 training pairs every word counts: min_df changes nothing" in said
+
+
+def test_without_pairs_to_hold_out_nothing_is_chosen(corpus):
+    said = []
+    assert tuning.tune(corpus.take(range(15)), FEW, say=said.append) == (FEW, [])
+    assert said[-1] == "no setting is chosen: no pairs are held out to choose by"
+    assert "no pairs held out: there are fewer than 20" in said
+
+
+@pytest.mark.parametrize(("changes", "message"), [
+    ({"settings": Settings(method="ssi")}, "method: expected one of s2net, s2net-2, opca, cca, lsa, to tune, got ssi"),
+    ({"settings": Settings(method="s2net-mse")}, "method: expected one of"),
+    ({"names": ["gamma"]}, "names: expected some of min_df, subwords, got gamma"),
+    ({"names": "gamma"}, "names: expected some of min_df, subwords, got gamma"),
+    ({"pairs": [1]}, "pairs: expected Pairs, got list"), ({"settings": {}}, "settings: expected Settings, got dict"),
+    ({"names": []}, "names: expected some of min_df, subwords"),
+    ({"settings": replace(FEW, drop_top=1), "names": ["subwords"]}, "names: expected some of"),
+    ({"dev": 0}, "dev: expected pairs to choose by, or a share above 0 and below 1, got 0"),
+    ({"dev": 1.0}, "dev: expected pairs"), ({"dev": float("nan")}, "dev: expected pairs"), ({"dev": True}, "dev: exp"),
+    ({"dev": "0.1"}, "dev: expected pairs"),
+])
+def test_what_cannot_be_chosen_is_refused(corpus, changes, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
+        tuning.tune(**{"pairs": corpus, "settings": FEW, **changes})
+
+
+@pytest.mark.programs
+def test_the_command_line_trains_with_what_was_chosen_and_tells_it(folder, corpus, capsys):
+    shown = run(capsys, "train", "--pairs", "pairs.tsv", "--out", "tuned", "--method", "opca", "--dim", "20", "--tune",
+                "--dev", "0.2")  # fmt: skip
+    tuned = Model.load("tuned").training
+    chosen = {name: tuned["settings"][name] for name in ("min_df", "subwords")}
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in chosen.items()]
+    assert f"chosen: {' '.join(options).replace('=', ' ')} ({tuned['tuning_seconds']} seconds)" in shown.splitlines()
+    run(capsys, "train", "--pairs", "pairs.tsv", "--out", "by-hand", "--method", "opca", "--dim", "20", "--dev", "0.2",
+        *options)  # fmt: skip
+    by_hand = Model.load("by-hand").training
+    assert by_hand["dev"] == tuned["dev"] and max(one["mrr"] for one in tuned["tuned"]) == tuned["dev"]["mrr"]
+    card = (folder / "tuned" / "README.md").read_text(encoding="utf-8")
+    assert "- tuned: min_df 2, subwords 0.0, mrr 0." in card and "{" not in card
+    assert not (folder / "tuned.checkpoint").exists()
+
+
+def test_given_options_are_not_chosen(folder, capsys, monkeypatch):
+    words = ["train", "--pairs", "pairs.tsv", "--out", "model", "--method", "opca", "--dim", "9", "--tune"]
+    asked = []
+    monkeypatch.setattr(tuning, "tune", lambda *_, names, **__: asked.append(names) or (_ for _ in ()).throw(
+        ValueError("it was tuned")))  # fmt: skip
+    for given in (["--min-df", "2"], ["--subwords", "0"], ["--drop-top", "1"], []):
+        assert refused(capsys, *words, *given) == "it was tuned"
+    assert asked == [["subwords"], ["min_df"], ["min_df"], ["min_df", "subwords"]]
+    assert refused(capsys, *words, "--min-df", "2", "--subwords", "0").startswith("--tune: expected --min-df, or --sub")
+    assert refused(capsys, *words, "--min-df", "2", "--drop-top", "1").startswith("--tune: expected --min-df, or --sub")
+    assert refused(capsys, *words, "--dev", "0") == "--dev: expected pairs to choose settings by, with --tune, got 0"
+
+
+@pytest.mark.programs
+def test_an_interrupted_training_goes_on_with_what_was_chosen(folder, capsys, monkeypatch):
+    words = ["train", "--pairs", "pairs.tsv", "--out", "model", "--dim", "9", "--max-iter", "6", "--tune", "--resume"]
+    tune, save, asked = tuning.tune, checkpoints.save, []
+    monkeypatch.setattr(tuning, "tune", lambda *given, **named: asked.append(given) or tune(*given, **named))
+
+    def stop(*given, **named):
+        save(*given, **named)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(checkpoints, "save", stop)
+    assert cli.main(words) != 0 and "with --resume goes on" in capsys.readouterr().err
+    assert (folder / "model.checkpoint" / "checkpoint.tuned.json").is_file()
+    monkeypatch.setattr(checkpoints, "save", save)
+    assert refused(capsys, *words, "--seed", "3").startswith("model.checkpoint: expected settings chosen")
+    run(capsys, *words, "--patience", "50")
+    assert len(asked) == 1 and Model.load("model").training["tuned"] and not (folder / "model.checkpoint").exists()
+
+
+@pytest.mark.programs
+@pytest.mark.parametrize("harm", ["", "{}", '{"asked": 3}', "[]", '{"asked": {}, "cho'])
+def test_a_choice_that_cannot_be_read_is_made_anew(folder, capsys, monkeypatch, harm):
+    words = ["train", "--pairs", "pairs.tsv", "--out", "model", "--dim", "9", "--max-iter", "1", "--tune", "--resume"]
+    kept = folder / "model.checkpoint" / "checkpoint.tuned.json"
+    kept.parent.mkdir()
+    kept.write_text(harm, encoding="utf-8")
+    run(capsys, *words)
+    found = Model.load("model").training
+    assert len(found["tuned"]) == 4
+
+
+def test_the_methods_of_the_option_are_those_of_the_library():
+    assert set(train_options.TUNED) == set(tuning.METHODS)
+    assert set(tuning.CHOICES) <= set(train_options.USED_BY) | {"min_df"}

@@ -20,7 +20,8 @@ real = pytest.mark.skipif(not DATA, reason="JAXSIM_DATA names no data folder, so
 
 
 def run(script, *options):
-    return subprocess.run([sys.executable, "-m", f"experiments.{script}", *map(str, options)], cwd=EXPERIMENTS.parent,
+    return subprocess.run([sys.executable, "-m", f"experiments.{script}", *map(str, options)],
+                          cwd=EXPERIMENTS.parent,
                           capture_output=True, text=True,
                           timeout=240, check=False)
 
@@ -37,7 +38,8 @@ def test_the_paper_preset_asks_for_the_release():
 
 def test_a_missing_corpus_is_one_line_that_says_what_to_get():
     environment = {key: value for key, value in os.environ.items() if key != "JAXSIM_DATA"}
-    found = subprocess.run([sys.executable, "-m", "experiments.yih2011_mates", "--tables", "en-fr"], cwd=EXPERIMENTS.parent,
+    found = subprocess.run([sys.executable, "-m", "experiments.yih2011_mates", "--tables", "en-fr"],
+                          cwd=EXPERIMENTS.parent,
                           text=True,
                            capture_output=True, env=environment, timeout=120, check=False)
     assert found.returncode == 2

@@ -151,7 +151,8 @@ def test_more_rows_are_recorded_with_the_scores_of_their_models(scripts, data, t
 
 def run(*options, **environment):
     kept = {key: value for key, value in os.environ.items() if key != "JAXSIM_DATA"}
-    return subprocess.run([sys.executable, "-m", "experiments.bai2010_links", *map(str, options)], cwd=EXPERIMENTS.parent,
+    return subprocess.run([sys.executable, "-m", "experiments.bai2010_links", *map(str, options)],
+                          cwd=EXPERIMENTS.parent,
                           text=True,
                           capture_output=True, env={**kept, **environment}, timeout=240, check=False)
 

@@ -22,7 +22,8 @@ real = pytest.mark.skipif(not DATA or not (Path(DATA) / "reuters21578").is_dir()
 
 def run(*options, **environment):
     kept = {key: value for key, value in os.environ.items() if key != "JAXSIM_DATA"}
-    return subprocess.run([sys.executable, "-m", "experiments.yih2010_reuters", *map(str, options)], cwd=EXPERIMENTS.parent,
+    return subprocess.run([sys.executable, "-m", "experiments.yih2010_reuters", *map(str, options)],
+                          cwd=EXPERIMENTS.parent,
                           text=True,
                           capture_output=True, env={**kept, **environment}, timeout=240, check=False)
 

@@ -79,7 +79,7 @@ def fit(
       >>> (query.dense @ document.dense.T).argmax(axis=1).tolist()
       [1, 3]
 
-    Relations: `low_rank.fit` with ``identity=None`` is the first task alone. Both tasks are one problem: queries of both
+    Relations: `low_rank.fit` with ``identity=None`` is the first task alone. Both tasks are one: queries of both
     languages over the terms of both, which is how this is computed.
     """
     problem = prepare(left, right, links, identity=None, known=known, margin=margin, training=training)

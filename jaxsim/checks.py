@@ -1,11 +1,17 @@
-"""Shared argument checks, so that every refusal in the library reads the same way."""
+"""Shared argument checks, so that every refusal in the library reads the same way.
+
+NumPy is loaded by the checks of arrays alone: the command line refuses bad options before it loads anything large.
+"""
 
 from __future__ import annotations
 
 import math
+import numbers
 import re
+from typing import TYPE_CHECKING
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
 __all__ = [
     "between", "binary_lists", "counted", "decimal", "expect", "kind", "one_kind", "positive_int", "real",
@@ -82,9 +88,12 @@ def one_kind(labels: np.ndarray) -> str:
       Which kind, and the labels themselves.
 
     Example:
+      >>> import numpy as np
       >>> one_kind(np.array([2, 1, 2])), one_kind(np.zeros(3))
       ('only labels above 0 (1, 2)', 'only others (0)')
     """
+    import numpy as np
+
     values = np.unique(np.asarray(labels, np.float64))
     shown = ", ".join(f"{value:g}" for value in values[:3]) + ", …" * (values.size > 3)
     return f"only {'labels above 0' if np.all(values > 0) else 'others'} ({shown})"
@@ -121,7 +130,7 @@ def whole(value: object, argument: str, least: int, *, or_none: bool = False) ->
     Example:
       >>> whole(0, "max_iter", 0)
     """
-    fits = isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= least
+    fits = isinstance(value, numbers.Integral) and not isinstance(value, bool) and value >= least
     told = f"a whole number of at least {least}" + (", or None" if or_none else "")
     expect(fits or (or_none and value is None), argument, told, value)
 
@@ -145,7 +154,7 @@ def between(value: object, argument: str, most: int, reason: str) -> None:
       ValueError: k: expected a whole number between 1 and 3 (terms), got 4
     """
     expect(most >= 1, argument, f"something to choose it from ({reason})", "none")
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     expect(whole and 1 <= value <= most, argument, f"a whole number between 1 and {most} ({reason})", value)
 
 
@@ -186,6 +195,8 @@ def real(values, argument: str) -> np.ndarray:
       >>> real([1, 2], "scores").tolist()
       [1.0, 2.0]
     """
+    import numpy as np
+
     try:
         values = np.asarray(values)
     except ValueError as error:
@@ -256,6 +267,8 @@ def binary_lists(scores, labels, *, both: bool = False) -> tuple[np.ndarray, np.
       >>> binary_lists([2, 1], [True, False])[1].tolist()
       [1.0, 0.0]
     """
+    import numpy as np
+
     scores, labels = score_lists(scores, labels)
     wrong = (labels != 0) & (labels != 1)
     if wrong.any():
@@ -287,6 +300,8 @@ def targets(target, num_queries: int, num_candidates: int) -> np.ndarray:
       >>> targets([1, 0], 2, 3).tolist()
       [1, 0]
     """
+    import numpy as np
+
     target = np.asarray(target)
     expect(target.shape == (num_queries,), "target", f"shape ({num_queries},), one column a query", target.shape)
     expect(np.issubdtype(target.dtype, np.integer), "target", "integers", f"dtype {target.dtype}")

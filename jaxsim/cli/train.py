@@ -210,10 +210,10 @@ def _empty(folder: Path) -> None:
 def _begin(folder: Path, resume: bool, settings) -> None:
     """Empties a folder of checkpoints unless training is to go on."""
     from jaxsim.checks import expect
-    from jaxsim.train import settings
+    from jaxsim.train.settings import choice_of, kept_choice
 
     if resume:
-        choice, kept = settings.choice_of(settings), settings.kept_choice(folder)
+        choice, kept = choice_of(settings), kept_choice(folder)
         expect(kept in (None, choice), str(folder), f"a checkpoint of {_chosen(choice)}",
                       f"one of {_chosen(kept or {})} (without --resume it is deleted)")
         say(f"{folder}: {'going on from it' if _begun(folder) else 'nothing there to go on from, starting anew'}")

@@ -36,16 +36,22 @@ class Vectors(NamedTuple):
         return self.dense.shape[0] if self.dense is not None else self.sparse.num_docs
 
 
-def take(vectors: Vectors, rows: np.ndarray) -> Vectors:
-    """Some documents.
+def take(documents: Terms | Vectors, rows: np.ndarray) -> Terms | Vectors:
+    """Selects documents.
 
     Args:
-      vectors: `Vectors`.
-      rows: ``[n]`` row numbers.
+      documents: `Terms` or `Vectors`.
+      rows: ``[n]`` row numbers, repeats allowed.
 
     Returns:
-      `Vectors` of ``n`` documents.
+      ``n`` documents, of the same type.
+
+    Raises:
+      ValueError: for rows that are out of range or not integers, of `Terms`.
     """
+    if isinstance(documents, Terms):
+        return terms_room.take(documents, rows)
+    vectors = documents
     dense = None if vectors.dense is None else vectors.dense[np.asarray(rows)]
     return Vectors(dense, None if vectors.sparse is None else terms_room.take(vectors.sparse, rows))
 

@@ -18,8 +18,7 @@ import numpy as np
 from experiments.peers_data import Data, Ranking
 from experiments.speed_peers import load
 from jaxsim.model import Model
-from jaxsim.train import training
-from jaxsim.train.training import Settings
+from jaxsim.train import Settings, training
 
 Scores = Callable[[Ranking], tuple[np.ndarray, np.ndarray | None]]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -10,9 +9,11 @@ import typer
 from jaxsim.cli import options
 from jaxsim.cli.output import show_json, show_result
 from jaxsim.cli.program import app
-from jaxsim.cli.train import Precision
+from jaxsim.cli.train_options import choice
+from jaxsim.train.settings import PRECISIONS, S2NET
 
-Estimated = StrEnum("Estimated", {"S2NET": "s2net", "S2NET_2": "s2net-2"})
+Estimated = choice("method", S2NET)
+Precision = choice("precision", PRECISIONS)
 
 
 @app.command(epilog="\b\nExample, at the size of the paper's:\n"

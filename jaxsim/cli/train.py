@@ -2,89 +2,57 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import shlex
-import shutil
-from collections.abc import Iterator
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from jaxsim import io
-from jaxsim.cli import options, train_options, train_tuning
+from jaxsim.cli import options, train_choice, train_folder, train_options
 from jaxsim.cli.output import explain, naming, nothing_written, say, show_json, show_result
 from jaxsim.cli.program import app
+from jaxsim.train.settings import GRADED, ITERATED, S2NET, Settings
 
-Method = StrEnum("Method", {name.upper().replace("-", "_"): name for name in train_options.METHODS})
-Precision = StrEnum("Precision", {name.upper(): name for name in ("float32", "tf32", "bfloat16")})
-_LOCK = "checkpoint.lock"
-Weighting = StrEnum("Weighting", {name.upper(): name for name in ("log_tf_idf", "tf_idf", "tf")})
+if TYPE_CHECKING:
+    import numpy as np
+
+    from jaxsim.data.pairs import Pairs
+    from jaxsim.model import Model
 
 
 @app.command(epilog="\b\nExample, with one pair a line and a tab between its texts:\n"
                     "  jaxsim train --pairs pairs.tsv --out model\n"
                     "  jaxsim train --pairs faq.csv --left question --right answer --method opca --dim 100 --out faq\n"
                     "  jaxsim train --pairs graded.tsv --method s2net-mse --label 3 --out model")
+@train_options.with_settings
 def train(
     context: typer.Context,
     pairs: Annotated[str, options.file("TSV, CSV, JSON Lines or Parquet, also .gz, .xz, .bz2; - for stdin.")],
     out: Annotated[Path, options.folder("Folder for the model; an older model is replaced.")],
-    method: Annotated[Method, typer.Option(help="How to learn.")] = Method.S2NET,
-    dim: Annotated[int, typer.Option(min=1, help="Length of the vectors; less where the data bears less.")] = 300,
-    dev: Annotated[str, typer.Option(metavar="SHARE|FILE", help="Share of the pairs that are held out to stop and to "
-                                     "measure by, or a file of such pairs; 0: none. Of fewer than 20 pairs none "
-                                     "are.")] = "0.1",
+    settings: Settings,
+    dev: Annotated[str, typer.Option(metavar="SHARE|FILE", help="Share of the pairs to hold out, to stop and to "
+                                     "measure by, or a file of such pairs; 0: none. With fewer than 20 pairs none "
+                                     "are held out.")] = "0.1",
     format: options.FormatOption = None,
     left: options.LeftOption = None,
     right: options.RightOption = None,
     label: options.LabelOption = None,
     id: options.IdOption = None,
-    languages: Annotated[str, typer.Option(metavar="CODE,CODE", help="Languages of left and right texts: ja is cut by "
-                                           "a dictionary, zh, th, lo, km and my into pairs of letters, all others at "
-                                           "what is no letter or digit.")] = "en,en",
-    weighting: Annotated[Weighting, typer.Option(help="Term weights.")] = Weighting.LOG_TF_IDF,
-    drop_top: Annotated[int, typer.Option(min=0, help="Most frequent terms left out.")] = 0,
-    max_terms: Annotated[int, typer.Option(min=1, help="Terms kept at most.")] = 50_000,
-    min_df: Annotated[int, typer.Option(min=1, help="Texts a term must occur in (1 below 100 training pairs).")] = 2,
-    subwords: Annotated[float, typer.Option(min=0.0, max=0.99, help="Share of a word that its character n-grams are: "
-                                            "words spelt alike learn together, and unseen words get vectors; try 0.5. "
-                                            "Training takes longer.")] = 0.0,
-    distill: Annotated[float, typer.Option(min=0.0, max=0.99, help="Share of the bare terms in the scores that the "
-                                           "trained vectors then learn to give, such as 0.5, so that they tell more "
-                                           "words apart. Held-out pairs often find each other no better: compare the "
-                                           "two scores it prints. Takes some minutes.")] = 0.0,
-    tune: Annotated[bool, typer.Option("--tune", help="Choose --min-df and --subwords, those not given, by how well "
-                                       "held-out pairs find each other, in a few trainings in closed form.")] = False,
-    max_iter: Annotated[int | None, typer.Option(min=1, help="Iterations, or epochs, of S2Net, SSI or s2net-mse at "
-                                                 "most.")] = None,
-    patience: Annotated[int | None, typer.Option(min=1, help="Iterations, or epochs, without a better dev score before "
-                                                 "S2Net, SSI or s2net-mse stops.")] = None,
-    gamma: Annotated[float, typer.Option(min=1e-6, max=1e6, help="Scale of S2Net's loss: how much near misses "
-                                         "count.")] = 10.0,
-    batch_size: Annotated[int | None, typer.Option(min=0, help="Pairs a batch of S2Net; 0: all, exactly.")] = None,
-    identity: Annotated[float | None, typer.Option(min=0.0, max=1e6, help="Weight b of the words themselves in SSI; 3, "
-                                                   "10 or 30, as held-out pairs prefer, unless given.")] = None,
-    learning_rate: Annotated[float | None, typer.Option(min=1e-6, max=1e3, help="Of SSI; 0.03 unless given.")] = None,
-    seed: Annotated[int, typer.Option(help="Of whatever is random, and of the split.")] = 0,
-    all_negatives: Annotated[bool, typer.Option("--all-negatives", help="Near-duplicates are negatives too, of S2Net "
-                                                "and SSI.")] = False,
-    resume: Annotated[bool, typer.Option(help="Go on from OUT.checkpoint, or delete it and start anew.")] = False,
-    precision: Annotated[Precision | None, typer.Option(help="Of the matrix products of S2Net's loss, sums in float32; "
-                                                        "the device's default unless given.")] = None,
-    devices: Annotated[int | None, typer.Option(min=1, help="Devices that share the pairs of S2Net without batches; "
-                                                "all there are unless given.")] = None,
-    shard_terms: Annotated[bool, typer.Option("--shard-terms", help="They share the projection too, a row for each "
-                                              "term: for vocabularies too large for one device.")] = False,
+    languages: Annotated[str, typer.Option(metavar="CODE,CODE", help="Languages of left and right texts: ja is split "
+                                           "by a dictionary, zh, th, lo, km and my into pairs of letters, all others "
+                                           "at everything but letters and digits.")] = "en,en",
+    tune: Annotated[bool, typer.Option("--tune", help="Choose --min-df and --subwords, unless given, by the scores of "
+                                       "held-out pairs in a few trainings in closed form.")] = False,
+    resume: Annotated[bool, typer.Option("--resume/--no-resume", help="Go on from OUT.checkpoint; otherwise it is "
+                                         "deleted.")] = False,
     json: options.JsonOption = False,
 ) -> None:
     """Learn a model from pairs of texts. Prints how well held-out texts find their mates, beside bare term weights.
 
     SSI (--method ssi, or ssi-sym with one matrix for both sides) learns a score that keeps the words; such a model
-    searches, but has no vectors for `encode`. cca and s2net-2 learn one projection for left texts and one for right
+    can search, but has no vectors for `encode`. cca and s2net-2 learn one projection for left texts and one for right
     ones. s2net-mse learns from grades in the column --label, larger for texts that are more alike, and prints
     Spearman's correlation with them; all other methods learn from the pairs whose label is above 0.
 
@@ -94,151 +62,106 @@ def train(
     Without --left and --right, tables give columns 1 and 2, or those of a known pair of names in the first line, such
     as query and document or question and answer; JSON Lines and Parquet give a known pair of keys.
     """
-    from jaxsim import checks, text
-    from jaxsim.train import training
+    from jaxsim import checks
 
-    train_options.expect_used(context, method)
+    train_options.expect_used(context, settings.method)
     options.one_stdin(pairs=pairs, dev=dev)
     with naming(out):
         io.check_place(out)
-    codes = tuple(code.strip() for code in languages.split(","))
-    checks.expect(len(codes) == 2 and all(codes), "--languages", "two language codes such as en,es", languages)
-    for code in codes:
-        text.tokenizer(code)  # refuses what is no code
+    codes = _languages(languages)
     share = _share(dev)
-    checks.expect(share is None or 0 <= share < 1, "--dev", "a share in [0, 1), or a file of pairs", dev)
-    names = train_tuning.names(context, share) if tune else []
+    names = train_choice.names(context, share) if tune else []
+    graded = settings.method in GRADED
+    checks.expect(label is not None or not graded, "--label", f"a column of grades, for {settings.method}", "none")
     columns = (codes, format, left, right, label, id)
-    graded = method in training.GRADED
-    checks.expect(label is not None or not graded, "--label", f"a column of grades, for {method}", "none")
-    tables = [options.read_table(pairs, "--pairs", *columns)]
-    tables += [options.read_table(dev, "--dev", *columns)] if share is None else []
-    read, *held_out = [table.pairs if graded else options.mates(table) for table in tables]
-    grades, *dev_grades = [table.labels if graded else None for table in tables]
-    settings = training.Settings(
-        method=str(method), dim=dim, weighting=str(weighting), drop_top=drop_top, max_terms=max_terms, min_df=min_df,
-        max_iter=max_iter, patience=patience, gamma=gamma, batch_size=batch_size, seed=seed,
-        all_negatives=all_negatives, precision=precision and str(precision), devices=devices, shard_terms=shard_terms,
-        identity=identity, learning_rate=learning_rate, subwords=subwords, distill=distill,
-    )  # fmt: skip
-    place = _checkpoint(out)
-    checkpoint = place if method in train_options.ITERATED else None
-    with _held(place):  # closed forms keep nothing there, but must not come between a training and its model
-        _begin(place, resume, settings)
-        try:
-            measured, told = held_out[0] if held_out else share, {}
-            if tune:
-                settings, told = train_tuning.chosen(checkpoint, read, settings, measured, names)
-            model = training.train(read, settings, dev=measured, grades=grades, checkpoint=checkpoint,
-                                   dev_grades=dev_grades[0] if dev_grades else None, progress=True,
-                                   say=say)  # fmt: skip
-            model = replace(model, training={**model.training, "command": _command(context), **told})
-            with naming(out):
-                model.save(out)
-        except KeyboardInterrupt as error:
-            if checkpoint is not None and _begun(checkpoint):
-                explain(error, f"{checkpoint}: stopped here; the same command with --resume goes on")
-            explain(error, nothing_written(out))
-            raise
-        _empty(place)
-    told = model.training["dev"]
-    scores = model.training.get("history", {}).get("validation")
-    if scores and method in training.S2NET and max(scores) <= scores[0]:
-        kept = "what is distilled" if distill else "the model"
-        say(f"no step finds held-out pairs better than the start: {kept} is that start, of OPCA")
-    score = "spearman" if graded else "mrr"
-    if model.params is not None and told and told[score] < told[f"untrained_{score}"]:
-        what = "grades of held-out pairs are foretold" if graded else "held-out pairs find each other"
-        mixed = " may" if graded or model.bilinear else ", or `jaxsim search --terms 0.5` may"
-        say(f"the {what} better by bare term weights: more pairs, another --dim or --method{mixed} help")
+    data = _read(pairs, "--pairs", columns, graded)
+    held_out = _read(dev, "--dev", columns, graded) if share is None else _Data(share, None)
+    model = _trained(data, held_out, settings, names, out, resume, _command(context))
+    _compare(model)
     if json:
         show_json({"model": str(out), **model.training})
     else:
         show_result(_shown(model, out))
 
 
+class _Data(NamedTuple):
+    """Pairs to train on or to hold out, or the share to hold out, and their grades."""
+
+    pairs: Pairs | float
+    grades: np.ndarray | None
+
+
+def _read(source: str, option: str, columns: tuple, graded: bool) -> _Data:
+    """Pairs of a table: all, with their grades, or those that belong together."""
+    table = options.read_table(source, option, *columns)
+    return _Data(table.pairs, table.labels) if graded else _Data(options.mates(table), None)
+
+
+def _languages(codes: str) -> tuple[str, str]:
+    """Two language codes."""
+    from jaxsim import checks, text
+
+    languages = tuple(code.strip() for code in codes.split(","))
+    checks.expect(len(languages) == 2 and all(languages), "--languages", "two language codes such as en,es", codes)
+    for language in languages:
+        text.tokenizer(language)  # refuses an unknown code
+    return languages
+
+
 def _share(dev: str) -> float | None:
     """A share of the pairs, or None for a file."""
-    try:
-        return float(dev)
-    except ValueError:
-        return None
-
-
-def _checkpoint(out: Path) -> Path:
-    """The folder of checkpoints."""
     from jaxsim import checks
 
-    folder = out.absolute().with_name(f"{out.absolute().name}.checkpoint")
-    folder = Path(os.path.relpath(folder)) if not out.is_absolute() else folder
-    others = [path.name for path in folder.iterdir() if not path.name.startswith(("checkpoint.", ".write-test-"))
-              ] if folder.is_dir() else []  # fmt: skip
-    checks.expect(not others, str(folder), "a folder of checkpoints", f"one with {others[:1]}")
-    return folder
-
-
-@contextlib.contextmanager
-def _held(folder: Path) -> Iterator[None]:
-    """Keeps other trainings out of a folder of checkpoints, which is made; an empty one is removed after that."""
-    import filelock
-
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = filelock.FileLock(folder / _LOCK)
     try:
-        with contextlib.suppress(NotImplementedError):  # of file systems without locks
-            lock.acquire(timeout=0)
-    except filelock.Timeout:
-        raise ValueError(f"{folder}: expected a training that no other process is at, got one that is running "
-                         "(give another --out)") from None
-    try:
-        yield
-    finally:
-        lock.release()
-        if folder.is_dir() and {path.name for path in folder.iterdir()} <= {_LOCK}:
-            shutil.rmtree(folder, ignore_errors=True)
+        share = float(dev)
+    except ValueError:
+        return None
+    checks.expect(0 <= share < 1, "--dev", "a share in [0, 1), or a file of pairs", dev)
+    return share
 
 
-def _empty(folder: Path) -> None:
-    """Deletes what a folder of checkpoints holds, all but the lock."""
-    for path in folder.iterdir():
-        if path.is_dir():
-            shutil.rmtree(path)
-        elif path.name != _LOCK:
-            path.unlink()
+def _trained(
+    data: _Data, held_out: _Data, settings: Settings, names: list[str], out: Path, resume: bool, command: str
+) -> Model:
+    """Trains and saves a model; an interrupted training keeps its checkpoints."""
+    from jaxsim.train import training
+
+    folder = train_folder.beside(out)
+    checkpoint = folder if settings.method in ITERATED else None
+    # Closed forms keep nothing there, but must not come between a training and its model.
+    with train_folder.locked(folder):
+        train_folder.begin(folder, resume, settings)
+        try:
+            notes = {}
+            if names:
+                settings, notes = train_choice.chosen(checkpoint, data.pairs, settings, held_out.pairs, names)
+            model = training.train(data.pairs, settings, dev=held_out.pairs, grades=data.grades,
+                                   dev_grades=held_out.grades, checkpoint=checkpoint, progress=True, say=say)
+            model = replace(model, training={**model.training, "command": command, **notes})
+            with naming(out):
+                model.save(out)
+        except KeyboardInterrupt as error:
+            if checkpoint is not None and train_folder.begun(checkpoint):
+                explain(error, f"{checkpoint}: stopped here; the same command with --resume goes on")
+            explain(error, nothing_written(out))
+            raise
+        train_folder.empty(folder)
+    return model
 
 
-def _begin(folder: Path, resume: bool, settings) -> None:
-    """Empties a folder of checkpoints unless training is to go on."""
-    from jaxsim.checks import expect
-    from jaxsim.train.settings import choice_of, kept_choice
-
-    if resume:
-        choice, kept = choice_of(settings), kept_choice(folder)
-        expect(kept in (None, choice), str(folder), f"a checkpoint of {_chosen(choice)}",
-                      f"one of {_chosen(kept or {})} (without --resume it is deleted)")
-        say(f"{folder}: {'going on from it' if _begun(folder) else 'nothing there to go on from, starting anew'}")
-    elif {path.name for path in folder.iterdir()} - {_LOCK}:
-        there = " (--resume would have gone on from it)" * (settings.method in train_options.ITERATED)
-        say(f"{folder}: deleted, starting anew{there}")
-        _empty(folder)
-
-
-def _begun(folder: Path) -> bool:
-    """Whether anything is kept in a folder of checkpoints: iterations, a start, or settings that were chosen."""
-    from jaxsim.train import settings
-
-    return settings.kept_choice(folder) is not None or settings.kept_start(folder) or (
-        train_tuning.kept(folder))
-
-
-def _chosen(choice: dict) -> str:
-    """The options that decide which checkpoints a training has."""
-    if not choice:
-        return "an earlier version"
-    method, identity = choice.get("method"), choice.get("identity")
-    given = f" --identity {identity:g}" if identity is not None else ""
-    return f"--method {method} --dim {choice.get('dim')}" + (
-        given or " without --identity" * (method in train_options.SSI))
+def _compare(model: Model) -> None:
+    """Says so where the training, or the model, is no better than what it started from."""
+    record = model.training
+    scores = record.get("history", {}).get("validation")
+    if scores and model.method in S2NET and max(scores) <= scores[0]:
+        kept = "what is distilled" if "distilled" in record else "the model"
+        say(f"no iteration scores held-out pairs better than the start: {kept} is that start, of OPCA")
+    dev, graded = record["dev"], model.method in GRADED
+    score = "spearman" if graded else "mrr"
+    if model.params is not None and dev and dev[score] < dev[f"untrained_{score}"]:
+        what = "agree better with the grades of held-out pairs" if graded else "find more mates of held-out pairs"
+        mixed = "" if graded or model.bilinear else ", or `jaxsim search --terms 0.5`,"
+        say(f"bare term weights {what}: more pairs, another --dim or --method{mixed} may help")
 
 
 def _command(context: typer.Context) -> str:
@@ -256,25 +179,27 @@ def _command(context: typer.Context) -> str:
     return shlex.join(words)
 
 
-def _shown(model, out: Path) -> dict:
+def _shown(model: Model, out: Path) -> dict:
+    """What is printed of a model."""
     from jaxsim.checks import counted
 
-    told = model.training
-    dev, pairs = told["dev"], told["pairs"]
+    record = model.training
+    dev, pairs = record["dev"], record["pairs"]
     rows = {}
     if dev:
         names = [name for name in dev if not name.startswith("untrained_")]
         rows[f"dev ({pairs['dev']:,} pairs)"] = {
             model.method: {name: dev[name] for name in names},
-            **({"undistilled": {name: told["distilled"][f"undistilled_{name}"] for name in names}}
-               if "distilled" in told else {}),
+            **({"undistilled": {name: record["distilled"][f"undistilled_{name}"] for name in names}}
+               if "distilled" in record else {}),
             "untrained": {name: dev[f"untrained_{name}"] for name in names},
         }
     else:
         rows["dev"] = "no pairs held out"
-    if "tuned" in told:
-        rows["chosen"] = train_tuning.shown(told)
-    shape = counted(told["terms"], "term") + (f", {counted(told['ngrams'], 'n-gram')}" if "ngrams" in told else "")
-    shape += "" if model.params is None else f", {counted(model.dim, 'dimension')}"
-    return {**rows, "pairs": f"{pairs['train']:,} for training", "size": shape, "seconds": told["seconds"],
-            "model": str(out)}  # fmt: skip
+    if "tuned" in record:
+        rows["chosen"] = train_choice.shown(record)
+    sizes = [counted(record["terms"], "term")]
+    sizes += [counted(record["ngrams"], "n-gram")] if "ngrams" in record else []
+    sizes += [] if model.params is None else [counted(model.dim, "dimension")]
+    return {**rows, "pairs": f"{pairs['train']:,} for training", "size": ", ".join(sizes),
+            "seconds": record["seconds"], "model": str(out)}  # fmt: skip

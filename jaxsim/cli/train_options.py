@@ -1,29 +1,89 @@
-"""Which methods use which options of `train`."""
+"""Options of `train`: one for each field of `Settings`, and which methods use which option."""
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from enum import StrEnum
+from typing import Annotated, Any
+
 import typer
 
-METHODS = ("s2net", "s2net-2", "opca", "cca", "cl-lsi", "lsa", "ssi", "ssi-sym", "s2net-mse", "log-tfidf", "tfidf")
-S2NET, SSI, BARE = ("s2net", "s2net-2"), ("ssi", "ssi-sym"), ("log-tfidf", "tfidf")
-SPELT = (*S2NET, "opca", "cca", "lsa", "s2net-mse")
-DISTILLED = ("s2net", "opca", "lsa")
-TUNED = (*S2NET, "opca", "cca", "lsa")
-ITERATED = (*S2NET, *SSI, "s2net-mse")
-"""These keep checkpoints."""
+from jaxsim.train.settings import ITERATED, METHODS, TUNED, Field, Settings, fields
+
+
+def choice(name: str, names: Iterable[str]) -> type[StrEnum]:
+    """The type of an option that takes one of several names.
+
+    Args:
+      name: of the setting.
+      names: the legal ones.
+
+    Returns:
+      An enumeration, as Typer wants it.
+
+    Example:
+      >>> [str(member) for member in choice("weighting", ["tf", "tf_idf"])]
+      ['tf', 'tf_idf']
+    """
+    return StrEnum(name.title().replace("_", ""), {value.upper().replace("-", "_"): value for value in names})
+
+
+def option_of(field: Field) -> inspect.Parameter:
+    """The parameter of a command that sets a field of `Settings`.
+
+    Args:
+      field: of `settings.fields`.
+
+    Returns:
+      A parameter with the field's name, type, default, range and help.
+
+    Example:
+      >>> dim = next(field for field in fields() if field.name == "dim")
+      >>> option_of(dim).default, option_of(dim).annotation.__metadata__[0].min
+      (300, 1)
+    """
+    help, _, least, most, names = field.option
+    kind: Any = choice(field.name, names) if names else field.type
+    flag = (f"--{field.name.replace('_', '-')}",) if field.type is bool else ()  # without a --no-
+    default = field.default if field.default is None or not names else kind(field.default)
+    option = typer.Option(*flag, help=help, min=least, max=most)
+    annotation = Annotated[kind | None if field.optional else kind, option]
+    return inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def with_settings(command: Callable) -> Callable:
+    """Gives a command an option for every field of `Settings`, in place of its parameter ``settings``.
+
+    Args:
+      command: function of a command, one of whose parameters is ``settings``.
+
+    Returns:
+      The function that Typer registers.
+    """
+    own = inspect.signature(command, eval_str=True).parameters.values()
+    parameters = [option for parameter in own for option in
+                  (map(option_of, fields()) if parameter.name == "settings" else [parameter])]
+
+    @functools.wraps(command)
+    def run(**values):
+        given = {field.name: values.pop(field.name) for field in fields()}
+        plain = {name: str(value) if isinstance(value, StrEnum) else value for name, value in given.items()}
+        return command(settings=Settings(**plain), **values)
+
+    run.__signature__ = inspect.Signature(
+        [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters])
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
+
 
 USED_BY: dict[str, tuple[str, ...]] = {
-    "dim": tuple(method for method in METHODS if method not in BARE),
-    "weighting": tuple(method for method in METHODS if method != "tfidf"),
-    **dict.fromkeys(("max_iter", "patience", "resume"), ITERATED),
-    "all_negatives": (*S2NET, *SSI),
-    **dict.fromkeys(("gamma", "batch_size", "precision", "devices", "shard_terms"), S2NET),
-    **dict.fromkeys(("identity", "learning_rate"), SSI),
-    "subwords": SPELT,
-    "distill": DISTILLED,
+    **{field.name: field.option.methods for field in fields() if field.option.methods != METHODS},
+    "resume": ITERATED,
     "tune": TUNED,
 }
-"""Option -> methods that use it; options that are not here all methods use."""
+"""Option -> methods that use it; all methods use the others."""
 
 
 def given(context: typer.Context, name: str) -> bool:
@@ -60,7 +120,7 @@ def expect_used(context: typer.Context, method: str) -> None:
 
 
 def listed(names: tuple[str, ...]) -> str:
-    """Names in a sentence; of many, those that are not among them.
+    """Names in a sentence; if most are among them, those that are not.
 
     Args:
       names: of methods, at least one.

@@ -1,13 +1,15 @@
-"""Mate retrieval from texts to scores: what the demo and the experiments on document pairs share.
+"""Mate retrieval from texts to scores: what training, the demo and the experiments on document pairs share.
 
-A corpus of pairs is tokenised, split so that near-duplicates stay together, and weighted by statistics of its training
-part; every document of one side is then a query against all documents of the other, and its mate the one right answer.
+A corpus of pairs is read as words (`read`), split so that near-duplicates stay together (`split`), and weighted by
+statistics of its training part (`vocabulary_of`, `unit_terms`); every document of one side is then a query against all
+documents of the other, and its mate the one right answer (`scores`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -58,18 +60,111 @@ class Task:
         sides = []
         for counts in self.counts[split]:
             matrix = text.log_tf_idf(counts, self.vocabulary.df, self.vocabulary.num_docs)
-            sides.append(sparse.from_scipy(text.unit_rows(matrix) if unit_length else matrix))
+            sides.append(unit_terms(matrix) if unit_length else sparse.from_scipy(matrix))
         return sides[0], sides[1]
 
 
+class Texts(NamedTuple):
+    """Pairs as words, and which of them must stay together.
+
+    Attributes:
+      pairs: the pairs.
+      left: word lists of the left texts.
+      right: word lists of the right texts.
+      twins: ``[n, 2]`` group numbers of near-duplicates among the left and among the right texts.
+      groups: ``[n]`` group numbers of pairs that are near-duplicates on either side.
+      keep: ``[n]`` booleans; False for a pair equal to one that is kept.
+    """
+
+    pairs: Pairs
+    left: list[list[str]]
+    right: list[list[str]]
+    twins: np.ndarray
+    groups: np.ndarray
+    keep: np.ndarray
+
+    def words(self, rows: np.ndarray) -> tuple[list[list[str]], list[list[str]]]:
+        """Word lists of some pairs, left and right."""
+        return [self.left[i] for i in rows], [self.right[i] for i in rows]
+
+
+def read(pairs: Pairs) -> Texts:
+    """Cuts the texts of pairs into words and finds near-duplicates.
+
+    Args:
+      pairs: at least one.
+
+    Returns:
+      `Texts`.
+
+    Raises:
+      ValueError: for no pairs.
+    """
+    checks.expect(len(pairs) > 0, "pairs", "at least one pair", "none")
+    sides = tokenize(pairs)
+    twins = [splits.group_near_duplicates(side) for side in sides]
+    keep = splits.first_of_equals(*sides, pairs.ids)
+    return Texts(pairs, *sides, np.stack(twins, axis=1), splits.merge(*twins), keep)
+
+
+def split(texts: Texts, *, shares=(0.6, 0.2, 0.2), salt: str = "", naive: bool = False) -> dict[str, np.ndarray]:
+    """Deals pairs to training, dev and test; near-duplicates go together, and equal pairs count once.
+
+    Args:
+      texts: from `read`.
+      shares: of train, dev and test.
+      salt: another salt deals groups anew.
+      naive: whether to split pairs one by one, as if there were no near-duplicates (to show what that hides).
+
+    Returns:
+      Split name -> rows, ascending.
+
+    Raises:
+      ValueError: as `splits.split`.
+    """
+    groups = np.arange(len(texts.pairs)) if naive else texts.groups
+    return splits.split(groups, texts.pairs.ids, shares=shares, salt=salt, keep=texts.keep)
+
+
+def vocabulary_of(
+    documents: Sequence[Sequence[str]], *, drop_top: int = 50, max_terms: int = 20_000, min_df: int = 1
+) -> text.Vocabulary:
+    """The terms of training texts, at least one.
+
+    Args:
+      documents: word lists of both sides.
+      drop_top: most frequent terms dropped (002 §3.2).
+      max_terms: next most frequent terms kept.
+      min_df: documents a term must occur in.
+
+    Returns:
+      Terms and document frequencies.
+
+    Raises:
+      ValueError: if no term is left, naming the settings that leave terms out.
+    """
+    vocabulary = text.Vocabulary.build(documents, drop_top=drop_top, max_terms=max_terms, min_df=min_df)
+    limits = {"min_df": f" in {min_df} texts or more"} if min_df > 1 else {}
+    limits |= {"drop_top": f" beside the {drop_top} most frequent"} if drop_top else {}
+    checks.expect(len(vocabulary) > 0, ", ".join(["pairs", *limits]), f"texts with words{''.join(limits.values())}",
+                  "an empty vocabulary")
+    return vocabulary
+
+
+def unit_terms(weighted: scipy.sparse.csr_matrix) -> Terms:
+    """Weighted texts at unit length, so that closed forms and optimisers see texts of equal weight.
+
+    Args:
+      weighted: ``[n, num_terms]``.
+
+    Returns:
+      `Terms` of ``n`` documents; empty ones stay empty.
+    """
+    return sparse.from_scipy(text.unit_rows(weighted))
+
+
 def build(
-    tokens: Mapping[str, tuple[list, list]],
-    sources: Mapping[str, np.ndarray],
-    groups: dict,
-    *,
-    drop_top: int = 50,
-    max_terms: int = 20_000,
-    min_df: int = 1,
+    tokens: Mapping[str, tuple[list, list]], sources: Mapping[str, np.ndarray], groups: dict, **vocabulary
 ) -> Task:
     """Counts over one vocabulary of the training part of both sides.
 
@@ -77,9 +172,7 @@ def build(
       tokens: split name -> token lists of both sides; ``train`` must be there.
       sources: split name -> ``[m]`` source names.
       groups: for the record.
-      drop_top: most frequent terms dropped (002 §3.2).
-      max_terms: next most frequent terms kept.
-      min_df: documents a term must occur in.
+      **vocabulary: settings of `vocabulary_of`.
 
     Returns:
       `Task`.
@@ -90,11 +183,9 @@ def build(
     checks.expect("train" in tokens and len(tokens["train"][0]) > 0, "tokens", "a training part with documents",
                   "none")
     left, right = tokens["train"]
-    vocabulary = text.Vocabulary.build([*left, *right], drop_top=drop_top, max_terms=max_terms, min_df=min_df)
-    checks.expect(len(vocabulary) > 0, "tokens", f"more than {drop_top} distinct terms (the most frequent are dropped)",
-                  "an empty vocabulary")
-    counts = {name: tuple(text.counts(side, vocabulary) for side in sides) for name, sides in tokens.items()}
-    return Task(counts, dict(sources), vocabulary, groups)
+    terms = vocabulary_of([*left, *right], **vocabulary)
+    counts = {name: tuple(text.counts(side, terms) for side in sides) for name, sides in tokens.items()}
+    return Task(counts, dict(sources), terms, groups)
 
 
 def from_pairs(
@@ -106,15 +197,15 @@ def from_pairs(
     rows: Callable[[np.ndarray, np.ndarray], dict[str, np.ndarray]] | None = None,
     **vocabulary,
 ) -> Task:
-    """Tokenises pairs and splits them without letting near-duplicates cross.
+    """Reads and splits pairs and counts their words.
 
     Args:
       pairs: the corpus.
-      shares: of train, dev and test.
-      salt: another salt deals groups anew.
-      naive: whether to split pairs one by one, as if there were no near-duplicates (to show what that hides).
+      shares: as for `split`.
+      salt: as for `split`.
+      naive: as for `split`.
       rows: function of ``(groups, keep)`` giving the rows of each split, in place of ``shares``.
-      **vocabulary: settings of `build`.
+      **vocabulary: settings of `vocabulary_of`.
 
     Returns:
       `Task`.
@@ -122,25 +213,15 @@ def from_pairs(
     Raises:
       ValueError: as `build`.
     """
-    checks.expect(len(pairs) > 0, "pairs", "at least one pair", "none")
-    left, right = tokenize(pairs)
-    groups = splits.group_near_duplicates(left, right)
-    keep = splits.first_of_equals(left, right, pairs.ids)
-    sizes = np.bincount(groups)
-    told = {"groups": int(sizes.size), "largest": int(sizes.max()), "exact_duplicates": int((~keep).sum()),
-            "share_with_twin": round(float((sizes[groups] > 1).mean()), 4)}
-    if rows is not None:
-        chosen = rows(groups, keep)
-    else:
-        units = np.arange(len(pairs)) if naive else groups
-        chosen = splits.split(units, pairs.ids, shares=shares, salt=salt, keep=keep)
+    texts = read(pairs)
+    chosen = rows(texts.groups, texts.keep) if rows else split(texts, shares=shares, salt=salt, naive=naive)
+    sizes = np.bincount(texts.groups)
+    summary = {"groups": int(sizes.size), "largest": int(sizes.max()), "exact_duplicates": int((~texts.keep).sum()),
+               "share_with_twin": round(float((sizes[texts.groups] > 1).mean()), 4)}
     sources = np.asarray(pairs.sources)
-    task = build(
-        {name: ([left[i] for i in where], [right[i] for i in where]) for name, where in chosen.items()},
-        {name: sources[where] for name, where in chosen.items()},
-        told, **vocabulary,
-    )
-    return replace(task, group_ids={name: groups[where] for name, where in chosen.items()})
+    task = build({name: texts.words(where) for name, where in chosen.items()},
+                 {name: sources[where] for name, where in chosen.items()}, summary, **vocabulary)
+    return replace(task, group_ids={name: texts.groups[where] for name, where in chosen.items()})
 
 
 def encode(params, sides: tuple[Terms, Terms], *, activation: Callable | None = None) -> tuple[Vectors, Vectors]:

@@ -8,12 +8,133 @@ estimate is off by as much.
 
 from __future__ import annotations
 
+import dataclasses
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse
+
+from jaxsim import checks, optim, sparse
 from jaxsim.losses import tiles
-from jaxsim.train.rates import HISTORY_PASSES, METHODS, PASSES, Rates, Training, measure
+from jaxsim.methods import s2net_sgd
+from jaxsim.methods.projections import Projection
+from jaxsim.optim import lbfgs
+from jaxsim.sparse.precision import checked
 
-__all__ = ["METHODS", "Rates", "Training", "measure", "memory", "seconds"]
+__all__ = ["METHODS", "Rates", "Training", "block_seconds", "measure", "memory", "seconds"]
 
+METHODS = ("s2net", "s2net_sgd")
+_MOST = 2**31 - 2  # of pairs and of terms: documents keep 32-bit numbers of both
+_PROBED_PAIRS = 65_536  # columns of the probe of the loss, at most
+_PROBED_SCORES = 4_000_000  # scores that the probe takes, about
+_PROBED_ROWS = 1_024  # of them, at least
+_THIN = 8
+_PROBED_WEIGHTS = 50_000_000  # numbers of the projection that are probed, at most: more than any cache holds
+_PROBED_HISTORY = 500_000_000  # numbers, at most
+_PROBED_DIM = 4_096  # at most: of more dimensions, products are as fast as of these
+_PROBED_VECTORS = 100_000_000  # numbers of the vectors that the probe of the loss compares, at most
+_PROBED_DOCS = 4_096
+_PROBED_WORDS = 4_000_000  # of these documents, at most
+_FEW = 8  # times fewer documents in the second probe, which tells what all have in common from what each takes
+_LARGER = 8  # times, on an accelerator, which hardly notices so little
+_HISTORY_PASSES, _PASSES = 3, 8  # of L-BFGS over its history, and over single vectors, to choose a direction
+_STEPS = 4  # of Adam that are timed together
 _FLOAT = 4  # bytes of float32 and of int32
+
+
+@dataclasses.dataclass(frozen=True)
+class Training:
+    """The sizes of a training of S2Net.
+
+    Attributes:
+      pairs: ``m``.
+      terms: ``V``, size of the vocabulary.
+      dim: ``k``.
+      words: distinct known terms a text, mean; both sides have ``2 * pairs * words`` weights.
+      method: name in `METHODS`: all negatives by L-BFGS, or those of a batch by Adam.
+      matrices: 1 for both sides, or 2, one a side.
+      max_iter: iterations, or epochs.
+      batch_size: pairs a batch of ``"s2net_sgd"``.
+      devices: that share the documents of ``"s2net"``.
+      shard_terms: whether they share the projection and what is of its size too, as for `s2net.fit`.
+      history_size: pairs of vectors that L-BFGS keeps.
+      precision: of the loss's products, as for `precision.matmul`.
+      block_size: rows a tile of the loss, or rows and columns, as for `s2net.fit`.
+
+    Example:
+      >>> Training(pairs=1000, terms=5000, dim=100, words=40).nnz
+      40000
+    """
+
+    pairs: int
+    terms: int
+    dim: int
+    words: float
+    method: str = "s2net"
+    matrices: int = 1
+    max_iter: int = 100
+    batch_size: int = 256
+    devices: int = 1
+    shard_terms: bool = False
+    history_size: int = 10
+    precision: str | None = None
+    block_size: int | tuple[int, int] | None = None
+
+    def __post_init__(self) -> None:
+        """Checks the sizes.
+
+        Raises:
+          ValueError: for an unknown method, a size that is no positive whole number, or one that no training can have.
+        """
+        checks.expect(self.method in METHODS, "method", f"one of {', '.join(METHODS)}", self.method)
+        for name in ("pairs", "terms", "dim", "max_iter", "batch_size", "devices", "history_size"):
+            checks.positive_int(getattr(self, name), name)
+        checks.expect(self.matrices in (1, 2), "matrices", "1 or 2", self.matrices)
+        for name in ("pairs", "terms"):
+            checks.expect(getattr(self, name) <= _MOST, name, f"at most {_MOST:,} (numbers of 32 bits)",
+                          f"{getattr(self, name):,}")  # fmt: skip
+        checks.expect(0 < self.words <= self.terms, "words", f"a number above 0, at most {self.terms} (terms)",
+                      self.words)
+        checks.expect(self.method == "s2net" or self.devices == 1, "devices", f"1, with {self.method}", self.devices)
+        checks.expect(self.devices <= self.pairs, "devices", f"at most {self.pairs} (pairs to train on)", self.devices)
+        checked(self.precision)
+        tiles.tile(self.block_size, self.pairs)
+
+    @property
+    def nnz(self) -> int:
+        """Weights of one side."""
+        return round(self.pairs * self.words)
+
+    @property
+    def parameters(self) -> int:
+        """Numbers of the projection, or of both."""
+        return self.matrices * self.terms * self.dim
+
+
+class Rates(NamedTuple):
+    """What a device does, measured.
+
+    Attributes:
+      product: operations a second of the loss's matrix products (two a multiplication with its addition).
+      score: seconds a score that is compared with its row and its column, but for the products.
+      weight: seconds a weight of a document and a dimension, in the products with the projection and back.
+      gradient: seconds a number of the projection, to read it and to write its gradient for both sides.
+      byte: seconds a byte that is read or written in a pass over arrays of the projection's size.
+      update: seconds a number of the projection in a step of Adam, its gradient included; 0 for L-BFGS.
+      batch: seconds on the host a pair of a batch.
+    """
+
+    product: float
+    score: float
+    weight: float
+    gradient: float
+    byte: float
+    update: float
+    batch: float
 
 
 def memory(training: Training) -> dict[str, int]:
@@ -91,7 +212,7 @@ def seconds(training: Training, rates: Rates) -> dict[str, float]:
     else:
         rows, times, whole = t.pairs, 1, 1.0
         # The direction; then the history is written, and some steps along the direction are tried.
-        passes = HISTORY_PASSES * 2 * t.history_size + 2 * PASSES
+        passes = _HISTORY_PASSES * 2 * t.history_size + 2 * _PASSES
         held = t.devices if t.shard_terms else 1
         bookkeeping = _FLOAT * t.parameters / held * passes * rates.byte
         gradient = t.terms * t.dim / held * rates.gradient  # of both sides, into one matrix or into two
@@ -106,3 +227,148 @@ def seconds(training: Training, rates: Rates) -> dict[str, float]:
     iteration = sum(found.values())
     # L-BFGS evaluates once before its first iteration.
     return {**found, "iteration": iteration, "total": (t.max_iter + whole) * iteration}
+
+
+def _typical(function: Callable, *arguments, repeats: int = 3) -> float:
+    """Median seconds of several calls, compiled before."""
+    jax.block_until_ready(function(*arguments))
+    found = []
+    for _ in range(repeats):
+        begun = time.perf_counter()
+        jax.block_until_ready(function(*arguments))
+        found.append(time.perf_counter() - begun)
+    return float(np.median(found))
+
+
+def block_seconds(pairs: int, dim: int, *, precision: str | None = None,
+                  block_size: int | tuple[int, int] | None = None) -> float:
+    """Seconds of a block of the loss with its gradients: the rows of a tile against ``[pairs, k]`` columns.
+
+    The sums over the columns are as large as in the training, so that what no cache holds is paid for here too.
+
+    Args:
+      pairs: ``m``.
+      dim: ``k``.
+      precision: as for `precision.matmul`.
+      block_size: as for `tiles.tile`.
+
+    Returns:
+      Seconds, in the median of three runs of some blocks.
+
+    Example:
+      >>> block_seconds(64, 8) > 0
+      True
+    """
+    rows, across = tiles.tile(block_size, pairs)
+    rows = min(rows, pairs)
+    blocks = min(max(-(-_PROBED_ROWS // rows), int(_PROBED_SCORES / (rows * pairs))), max(1, pairs // rows))
+    vectors = jnp.full((pairs, dim), 1 / np.sqrt(dim), jnp.float32)
+    columns = tiles.Side(vectors, jnp.ones(pairs, jnp.float32), jnp.arange(pairs, dtype=jnp.int32), None)
+    # A few scores are too soon done to be timed: the same rows several times, one after the other.
+    times = max(1, int(_PROBED_SCORES / (blocks * rows * pairs)))
+    some = jax.tree.map(lambda leaf: jnp.repeat(leaf[None, : blocks * rows], times, axis=0), columns)
+
+    @jax.jit
+    def run(some, all_):
+        def swept(one):
+            return tiles.sweep(one, all_, 1.0, (rows, across), with_grad=True, precision=precision)
+
+        return jax.lax.map(swept, some)
+
+    return _typical(run, some, columns) / (times * blocks)
+
+
+def _scale() -> int:
+    return 1 if jax.default_backend() == "cpu" else _LARGER
+
+
+def _probe(training: Training) -> tuple[scipy.sparse.csr_matrix, int]:
+    """Documents of the training's length over its vocabulary, and as many dimensions as the probe may hold."""
+    rng = np.random.default_rng(0)
+    words = max(1, round(training.words))
+    docs = max(1, min(_PROBED_DOCS * _scale(), training.pairs, _PROBED_WORDS // words))
+    # Terms by Zipf's law, as texts have them: whether weights are found in a cache depends on it. `from_scipy` sums
+    # what is drawn twice.
+    drawn = 50 * ((training.terms + 50) / 50) ** rng.random((docs, words)) - 50
+    rows = scipy.sparse.csr_matrix(
+        (np.ones(docs * words, np.float32), np.clip(drawn, 0, training.terms - 1).astype(np.int64).ravel(),
+         np.arange(docs + 1) * words), shape=(docs, training.terms))
+    return rows, max(1, min(training.dim, _PROBED_WEIGHTS * _scale() // training.terms))
+
+
+def _documents_seconds(rows: scipy.sparse.csr_matrix, dim: int) -> float:
+    """Of projecting documents, twice as two sides are, and of the gradient of the projection."""
+    documents, weights = sparse.from_scipy(rows), jnp.ones((rows.shape[1], dim), jnp.float32)
+    embeddings = jnp.ones((documents.num_docs, dim), jnp.float32)
+
+    def both(weights, sides):
+        return sum(jnp.vdot(sparse.project(side, weights), embeddings) for side in sides)
+
+    other = sparse.from_scipy(rows[::-1])  # so that nothing is computed once for both
+    return _typical(jax.jit(jax.value_and_grad(both)), weights, (documents, other))
+
+
+def _update_seconds(num_terms: int, dim: int) -> float:
+    """Of a step of Adam on a batch of two short documents, a number of the projection."""
+    short = sparse.from_scipy(scipy.sparse.csr_matrix(np.eye(4, num_terms, dtype=np.float32)))
+    batch = s2net_sgd.Batch(short, None, jnp.float32(1), jnp.arange(2, dtype=jnp.int32)[:, None])
+    start = Projection(jnp.ones((num_terms, dim), jnp.float32))
+    fit = optim.minimize_sgd(s2net_sgd.objective, start, lambda key: [batch] * _STEPS, key=jax.random.key(0),
+                             optimizer=optim.adam(1e-3, 4 * _STEPS), max_iter=4)
+    marks = [entry["seconds"] for entry in fit.history]
+    return float(np.median(np.diff(marks))) / _STEPS / (num_terms * dim)
+
+
+def _byte_seconds(size: int, history_size: int) -> float:
+    """Of what L-BFGS reads and writes to choose a direction: its history is larger than a cache, if one vector is not.
+
+    It is as large as the training's, which needs more memory than this, or 2 GB of it; one pair stands for Adam's.
+    """
+    size = min(size, _PROBED_HISTORY // (2 * history_size))
+    history, vector = jnp.ones((2 * history_size, size), jnp.float32), jnp.ones(size, jnp.float32)
+    products = jnp.eye(history_size)
+    given = history, products, products, jnp.int32(0), 0 * vector, 0 * vector, vector, vector
+    seconds = _typical(lbfgs.direction, *given)
+    return seconds / ((_HISTORY_PASSES * 2 * history_size + _PASSES) * vector.nbytes)
+
+
+def measure(training: Training) -> Rates:
+    """Measures the rates that a training will go at, on the default device; a few seconds.
+
+    Above some size, which fits a laptop's memory, a rate no longer depends on it: so much is measured at most.
+
+    Args:
+      training: its sizes.
+
+    Returns:
+      `Rates`.
+
+    Example:
+      >>> measure(Training(pairs=100, terms=200, dim=8, words=10)).product > 0
+      True
+    """
+    terms_, dim = min(training.terms, _PROBED_WEIGHTS), min(training.dim, _PROBED_DIM)
+    training = dataclasses.replace(training, terms=terms_, dim=dim, words=min(training.words, terms_))
+    pairs = training.pairs if training.method == "s2net" else min(training.batch_size, training.pairs)
+    some = max(2, min(pairs, _PROBED_PAIRS, _PROBED_VECTORS // training.dim))
+    rows_at_once = min(tiles.tile(training.block_size, some)[0], some)
+    # Of few dimensions the products are hardly anything: what is left is the scores, their exponentials and slopes.
+    whole, thin = (block_seconds(some, k, precision=training.precision, block_size=training.block_size)
+                   for k in (_THIN + training.dim, _THIN))
+    rows, dim = _probe(training)
+    few = max(1, rows.shape[0] // _FEW)
+    some_seconds, all_seconds = (_documents_seconds(rows[:docs], dim) for docs in (few, rows.shape[0]))
+    slope = max(all_seconds - some_seconds, 1e-9) / max(rows.nnz - rows[:few].nnz, 1)
+    cut = min(training.batch_size, rows.shape[0])
+    chosen = np.random.default_rng(0).permutation(rows.shape[0])[:cut]
+    slots = 2 * s2net_sgd.largest_batch(np.diff(rows.indptr), cut)
+    host = _typical(lambda: s2net_sgd.documents_of(scipy.sparse.vstack([rows[chosen]] * 2, format="csr"), slots))
+    return Rates(
+        product=6.0 * rows_at_once * some * training.dim / max(whole - thin, 1e-9),
+        score=thin / (rows_at_once * some),
+        weight=slope / (4 * dim),
+        gradient=max(all_seconds - slope * rows.nnz, 1e-9) / (training.terms * dim),
+        byte=_byte_seconds(training.parameters, training.history_size if training.method == "s2net" else 1),
+        update=0.0 if training.method == "s2net" else _update_seconds(training.terms, dim),
+        batch=host / cut,
+    )

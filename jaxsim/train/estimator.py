@@ -10,7 +10,8 @@ import numpy as np
 from jaxsim import checks
 from jaxsim.data import pairs
 from jaxsim.evaluate import mates
-from jaxsim.train.training import GRADED, LINKED, METHODS, Settings, train
+from jaxsim.train.settings import GRADED, LEARNED, SSI, Settings
+from jaxsim.train.training import train
 
 try:
     from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -24,7 +25,7 @@ except ImportError as error:
 __all__ = ["TextProjection"]
 
 # SSI makes no dense vectors alone, and y has no grades.
-_PROJECTIONS = tuple(name for name, fit in METHODS.items() if fit is not None and name not in (*LINKED, *GRADED))
+_PROJECTIONS = tuple(method for method in LEARNED if method not in (*SSI, *GRADED))
 
 
 class TextProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

@@ -21,9 +21,8 @@ from jaxsim.data.labelled_pairs import labelled
 from jaxsim.evaluate import mates, metrics
 from jaxsim.linalg.row_space import distinct_rows
 from jaxsim.methods import s2net, s2net_mse
-from jaxsim.optim import Fit
 from jaxsim.sparse import Terms
-from jaxsim.train.settings import Parts
+from jaxsim.train.problem import Learned, Problem
 
 _ITERATIONS, _ITERATIONS_ALONE, _PATIENCE = 100, 5, 30  # with held-out pairs, without
 
@@ -110,33 +109,33 @@ def validator(sides: tuple[Terms, Terms], grades: np.ndarray) -> Callable:
     return score
 
 
-def fit(parts: Parts) -> Fit:
+def fit(problem: Problem) -> Learned:
     """Learns a projection from graded pairs by L-BFGS, from a random start.
 
     Args:
-      parts: training pairs with grades, held-out pairs with theirs, and settings.
+      problem: training pairs with grades, held-out pairs with theirs, and settings.
 
     Returns:
-      `Fit` of a `Projection`.
+      `Learned`, of a `Projection`.
 
     Raises:
       ValueError: if the training pairs have one grade alone, or a side of them has no words.
     """
-    settings = parts.settings
-    given = checked(parts.grades, parts.train[0].num_docs)
-    (left, of_left), (right, of_right) = map(distinct_rows, parts.train)
+    settings = problem.settings
+    given = checked(problem.grades, problem.train[0].num_docs)
+    (left, of_left), (right, of_right) = map(distinct_rows, problem.train)
     # Pairs that only differ in unknown words are one.
     given = averaged(of_left.tolist(), of_right.tolist(), given)
     _, first = np.unique(np.stack([of_left, of_right], axis=1), axis=0, return_index=True)
-    sides = sparse.take(parts.train[0], left), sparse.take(parts.train[1], right)
+    sides = sparse.take(problem.train[0], left), sparse.take(problem.train[1], right)
     chosen = labelled(of_left[first], of_right[first], given[first], num_left=left.size, num_right=right.size)
-    validate = None if parts.dev is None else validator(parts.dev, parts.dev_grades)
-    start = s2net.random_init(sides[0].num_terms, parts.k, key=jax.random.key(settings.seed))
+    validate = None if problem.dev is None else validator(problem.dev, problem.dev_grades)
+    start = s2net.random_init(sides[0].num_terms, problem.k, key=jax.random.key(settings.seed))
     start = jax.tree.map(lambda leaf: leaf.astype(sides[0].values.dtype), start)
     most = _ITERATIONS if validate else _ITERATIONS_ALONE  # with nothing to stop by, stop early
     patience = _PATIENCE if settings.patience is None else settings.patience
-    return s2net_mse.fit(
+    return Learned(s2net_mse.fit(
         *sides, chosen, init=start, max_iter=most if settings.max_iter is None else settings.max_iter,
-        validate=validate, patience=patience if validate else None, checkpoint=parts.checkpoint,
-        progress=parts.progress,
-    )  # fmt: skip
+        validate=validate, patience=patience if validate else None, checkpoint=problem.checkpoint,
+        progress=problem.progress,
+    ))  # fmt: skip

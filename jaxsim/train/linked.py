@@ -27,7 +27,7 @@ from jaxsim.methods.ssi.products import Products
 from jaxsim.optim import Fit
 from jaxsim.sparse import Terms
 from jaxsim.sparse.precision import EVALUATION
-from jaxsim.train.settings import Parts
+from jaxsim.train.problem import Learned, Problem
 
 IDENTITIES = (3.0, 10.0, 30.0)
 """Weights b of the identity, of which held-out pairs choose."""
@@ -144,30 +144,30 @@ def validator(sides: tuple[Terms, Terms], strongest: int = STRONGEST) -> Callabl
     return score
 
 
-def fit(parts: Parts, *, symmetric: bool = False) -> Fit:
+def fit(problem: Problem, *, symmetric: bool = False) -> Learned:
     """Learns W = UᵀV + b·I, or UᵀU + b·I, by Adagrad, b chosen by the held-out pairs unless it is given.
 
     Each b has a few epochs; the best by the held-out pairs goes on alone, until they gain no more.
 
     Args:
-      parts: training pairs, held-out pairs and settings.
+      problem: training pairs, held-out pairs and settings.
       symmetric: whether V = U.
 
     Returns:
-      `Fit` of a pair of `Bilinear`; ``parts.told`` gets ``identity``, ``learning_rate``, ``triples`` an epoch and,
-      where there was a choice, ``identities``, the best score of each.
+      `Learned`, of a pair of `Bilinear`, with notes ``identity``, ``learning_rate``, ``triples`` an epoch and, where
+      there was a choice, ``identities``, the best score of each.
 
     Raises:
       ValueError: for bad settings, and as `links_of`.
     """
-    settings = parts.settings
+    settings = problem.settings
     rate = LEARNING_RATE if settings.learning_rate is None else settings.learning_rate
     given = settings.identity
     checks.expect(0 < rate <= MOST_RATE, "learning_rate", f"a positive number, at most {MOST_RATE:g}", rate)
     fits = given is None or 0 <= given <= MOST_IDENTITY
     checks.expect(fits, "identity", f"a number from 0 to {MOST_IDENTITY:g}", given)
-    found = links_of(*parts.train, None if settings.all_negatives else parts.groups)
-    validate = None if parts.dev is None else validator(parts.dev)
+    found = links_of(*problem.train, None if settings.all_negatives else problem.groups)
+    validate = None if problem.dev is None else validator(problem.dev)
     number = int(np.clip(_TRIPLES * len(found.links), _FEWEST, _MOST))
     products = Products(found.queries, found.documents, 1.0)
     epochs = (_EPOCHS if validate else _EPOCHS_ALONE) if settings.max_iter is None else settings.max_iter
@@ -176,25 +176,25 @@ def fit(parts: Parts, *, symmetric: bool = False) -> Fit:
     key = jax.random.key(settings.seed)
 
     def learned(identity: float, max_iter: int, patience: int | None) -> Fit:
-        folder = None if parts.checkpoint is None else Path(parts.checkpoint) / f"checkpoint.identity-{identity:g}"
+        folder = None if problem.checkpoint is None else Path(problem.checkpoint) / f"checkpoint.identity-{identity:g}"
         return ssi.fit(
-            found.queries, found.documents, found.links, known=found.known, k=parts.k, key=key,
+            found.queries, found.documents, found.links, known=found.known, k=problem.k, key=key,
             identity=identity, symmetric=symmetric, init_scale=INIT_SCALE, learning_rate=rate, adagrad=ADAGRAD,
             max_terms=STRONGEST, products=products, triples=number, max_iter=max_iter, validate=validate,
-            patience=patience, checkpoint=folder, progress=parts.progress,
+            patience=patience, checkpoint=folder, progress=problem.progress,
         )  # fmt: skip
 
     identity = IDENTITY if given is None else float(given)
-    parts.told.update(learning_rate=rate, triples=number)
+    notes = {"learning_rate": rate, "triples": number}
     if given is None and validate is not None:
         trial = min(_TRIAL, epochs)
         tried = {one: _best(learned(one, trial, None), trial) for one in IDENTITIES}
         identity = max(tried, key=tried.__getitem__)
-        parts.told["identities"] = {f"{one:g}": round(score, 4) for one, score in tried.items()}
-        parts.say(f"b = {identity:g}, of {', '.join(f'{one:g} ({score:.4f})' for one, score in tried.items())}")
-    parts.told["identity"] = identity
+        notes["identities"] = {f"{one:g}": round(score, 4) for one, score in tried.items()}
+        problem.say(f"b = {identity:g}, of {', '.join(f'{one:g} ({score:.4f})' for one, score in tried.items())}")
+    notes["identity"] = identity
     # No less than the trial, or whether a fit goes on would depend on whether its trial is at hand.
-    return learned(identity, epochs, max(patience, _TRIAL) if validate else None)
+    return Learned(learned(identity, epochs, max(patience, _TRIAL) if validate else None), notes)
 
 
 def _best(trial: Fit, epochs: int) -> float:

@@ -19,10 +19,11 @@ from jaxsim.evaluate import mates
 from jaxsim.methods import opca, s2net, s2net_sgd
 from jaxsim.methods.projections import Projection
 from jaxsim.model import ACTIVATIONS
-from jaxsim.optim import Fit, checkpoints
+from jaxsim.optim import checkpoints
 from jaxsim.parallel import sharding, term_shards
 from jaxsim.sparse import Terms, Vectors
-from jaxsim.train.settings import START, Parts
+from jaxsim.train.problem import Learned, Problem
+from jaxsim.train.resume import START
 
 _EXACT_PAIRS = 8_000  # up to here on all negatives by L-BFGS; above it on batches by Adam
 _START_PAIRS = 8_000  # pairs that the closed-form start is fitted on, at most
@@ -49,57 +50,57 @@ def activation_of(name: str) -> Callable | None:
     return ACTIVATIONS[name]
 
 
-def fit(parts: Parts, *, matrices: int = 1) -> Fit:
+def fit(problem: Problem, *, matrices: int = 1) -> Learned:
     """From OPCA; on all negatives while that is cheap, else on those of a batch.
 
     Args:
-      parts: training pairs, held-out pairs and settings.
+      problem: training pairs, held-out pairs and settings.
       matrices: 1 for both sides, or 2, one a side.
 
     Returns:
-      `Fit` of a `Projection`, or of a pair; with ``shard_terms`` in host memory.
+      `Learned`, of a `Projection` or of a pair; with ``shard_terms`` in host memory.
 
     Raises:
       ValueError: for bad settings.
     """
-    settings, m = parts.settings, parts.train[0].num_docs
+    settings, m = problem.settings, problem.train[0].num_docs
     activation = activation_of(settings.activation)
     key = jax.random.key(settings.seed)
     batch_size = settings.batch_size
     if batch_size is None:
         batch_size = 0 if m <= _EXACT_PAIRS or settings.shard_terms else 256
-    mesh = _mesh(parts, batch_size)
+    mesh = _mesh(problem, batch_size)
     chosen = np.sort(np.asarray(jax.random.permutation(key, m))[:_START_PAIRS])
-    some = parts.train if m <= _START_PAIRS else tuple(sparse.take(side, chosen) for side in parts.train)
+    some = problem.train if m <= _START_PAIRS else tuple(sparse.take(side, chosen) for side in problem.train)
     with term_shards.on_host() if settings.shard_terms else contextlib.nullcontext():
-        init = _start(parts, some)
-    few = min(np.unique(column).size for column in parts.groups.T) < 2  # no negative would be left
-    groups = None if settings.all_negatives or few else parts.groups
+        init = _start(problem, some)
+    few = min(np.unique(column).size for column in problem.groups.T) < 2  # no negative would be left
+    groups = None if settings.all_negatives or few else problem.groups
     common = {"init": (init, init) if matrices == 2 else init, "gamma": settings.gamma, "groups": groups,
-              "activation": activation, "validate": parts.validate, "checkpoint": parts.checkpoint,
-              "progress": parts.progress, "precision": settings.precision}  # fmt: skip
+              "activation": activation, "validate": problem.validate, "checkpoint": problem.checkpoint,
+              "progress": problem.progress, "precision": settings.precision}  # fmt: skip
     if batch_size == 0:
-        max_iter, patience = 100 if parts.validate else 15, 30  # with nothing to stop by, stop early
+        max_iter, patience = 100 if problem.validate else 15, 30  # with nothing to stop by, stop early
     else:
         max_iter, patience = int(np.clip(_STEPS * batch_size / m, 5, 40)), 10
     common["max_iter"] = max_iter if settings.max_iter is None else settings.max_iter
-    if parts.validate:
+    if problem.validate:
         common["patience"] = patience if settings.patience is None else settings.patience
     if batch_size:
-        return s2net_sgd.fit(*parts.train, key=key, batch_size=batch_size, **common)
-    if settings.shard_terms and parts.validate:
-        common["validate"] = shared_validator(parts.dev, mesh, activation=activation)
-    return s2net.fit(*parts.train, mesh=mesh, shard_terms=settings.shard_terms, **common)
+        return Learned(s2net_sgd.fit(*problem.train, key=key, batch_size=batch_size, **common))
+    if settings.shard_terms and problem.validate:
+        common["validate"] = shared_validator(problem.dev, mesh, activation=activation)
+    return Learned(s2net.fit(*problem.train, mesh=mesh, shard_terms=settings.shard_terms, **common))
 
 
-def _mesh(parts: Parts, batch_size: int):
+def _mesh(problem: Problem, batch_size: int):
     """The devices of all negatives; None where one does it alone."""
-    settings = parts.settings
+    settings = problem.settings
     if batch_size:
         checks.expect(settings.devices in (None, 1), "devices", "1, with batches", settings.devices)
         checks.expect(not settings.shard_terms, "shard_terms", "all negatives (batch_size 0)", "batches")
         return None
-    mesh = sharding.local_mesh(parts.train[0].num_docs, devices=settings.devices)
+    mesh = sharding.local_mesh(problem.train[0].num_docs, devices=settings.devices)
     checks.expect(mesh is not None or not settings.shard_terms, "shard_terms", "several devices to share the terms", 1)
     return mesh
 
@@ -130,16 +131,16 @@ def shared_validator(sides: tuple[Terms, Terms], mesh, *, activation: Callable |
     return score
 
 
-def _start(parts: Parts, views: tuple[Terms, ...]) -> Projection:
+def _start(problem: Problem, views: tuple[Terms, ...]) -> Projection:
     """OPCA, kept beside the checkpoints: refitted on other cores it would differ in its last bits."""
     def fit() -> Projection:
-        return opca.fit(views, k=parts.k, noise=parts.settings.noise).params
+        return opca.fit(views, k=problem.k, noise=problem.settings.noise).params
 
-    if parts.checkpoint is None:
+    if problem.checkpoint is None:
         return fit()
-    folder = checkpoints.prepare(Path(parts.checkpoint) / START)
-    mark = checkpoints.fingerprint([parts.k, parts.settings.noise], views)
-    like = Projection(np.zeros((views[0].num_terms, parts.k), views[0].values.dtype))
+    folder = checkpoints.prepare(Path(problem.checkpoint) / START)
+    mark = checkpoints.fingerprint([problem.k, problem.settings.noise], views)
+    like = Projection(np.zeros((views[0].num_terms, problem.k), views[0].values.dtype))
     saved = checkpoints.load(folder, like, fingerprint=mark)
     if saved is not None:
         return jax.tree.map(jnp.asarray, saved[0])

@@ -1,188 +1,188 @@
-"""What a training is told (`Settings`), what a method is fitted on (`Parts`), and what its checkpoints are of."""
+"""How a model is trained: `Settings`, whose fields are the options of ``jaxsim train`` as well.
 
-from __future__ import annotations
+Nothing large is loaded here: the command line reads this module to print its help.
+"""
 
-import json
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
-
-import numpy as np
-import scipy.sparse
+import dataclasses
+import numbers
+import types
+import typing
+from collections.abc import Iterator
 
 from jaxsim import checks
-from jaxsim.optim import checkpoints
-from jaxsim.sparse import Terms
 
-_NOISE = 1e-4
-START = "checkpoint.start"
-"""Folder, among a training's checkpoints, of its closed-form start."""
-_CHOICE = "checkpoint.settings.json"
-_FINISHED = ("checkpoint.safetensors", "checkpoint.identity-*/checkpoint.safetensors")  # SSI: one for each b
+S2NET = ("s2net", "s2net-2")
+"""S2Net with one matrix for both sides, and with one a side."""
+SSI = ("ssi", "ssi-sym")
+"""Methods that learn W = UᵀV + b·I, or UᵀU + b·I."""
+GRADED = ("s2net-mse",)
+"""Methods that learn from grades."""
+BARE = ("log-tfidf", "tfidf")
+"""Bare term weights: nothing is learned but how often words occur."""
+METHODS = (*S2NET, "opca", "cca", "cl-lsi", "lsa", *SSI, *GRADED, *BARE)
+LEARNED = tuple(method for method in METHODS if method not in BARE)
+ITERATED = (*S2NET, *SSI, *GRADED)
+"""Methods that train in iterations and keep checkpoints."""
+WITH_SUBWORDS = (*S2NET, "opca", "cca", "lsa", *GRADED)
+"""Methods that can learn from character n-grams beside words."""
+TUNED = tuple(method for method in WITH_SUBWORDS if method not in GRADED)
+"""Methods whose settings can be chosen by `tuning.tune`."""
+DISTILLED = ("s2net", "opca", "lsa")
+"""Methods of one linear projection for both sides, which can be distilled."""
+
+WEIGHTINGS = ("log_tf_idf", "tf_idf", "tf")
+ACTIVATIONS = ("none", "tanh", "sigmoid")
+PRECISIONS = ("float32", "tf32", "bfloat16")
 
 
-@dataclass(frozen=True)
+class Option(typing.NamedTuple):
+    """What the command line knows of a setting beside its name, type and default.
+
+    Attributes:
+      help: what it means.
+      methods: the methods that use it; with others the command line refuses it.
+      least: smallest value.
+      most: largest value.
+      choices: legal names.
+    """
+
+    help: str = ""
+    methods: tuple[str, ...] = METHODS
+    least: float | None = None
+    most: float | None = None
+    choices: tuple[str, ...] = ()
+
+
+def _setting(default, help: str, methods: tuple[str, ...] = METHODS, **limits):
+    return dataclasses.field(default=default, metadata={"option": Option(help, methods, **limits)})
+
+
+@dataclasses.dataclass(frozen=True)
 class Settings:
-    """How a model is trained.
+    """How a model is trained. Every field says what it means, and is an option of ``jaxsim train`` too.
 
-    Attributes:
-      method: name in `METHODS`.
-      dim: dimension; smaller where the data bears less.
-      weighting: name in `model.WEIGHTINGS`.
-      drop_top: most frequent terms left out.
-      max_terms: terms kept at most.
-      min_df: documents a term must occur in.
-      noise: of OPCA, also as S2Net's start; the ridge of CCA.
-      gamma: scale of S2Net's loss.
-      activation: name in `model.ACTIVATIONS`, for S2Net.
-      all_negatives: whether near-duplicates are negatives of each other too.
-      max_iter: iterations (or epochs) of S2Net or SSI at most; by the number of pairs unless given.
-      patience: iterations (or epochs) without a better dev score before stopping; 30 (10 in batches, 5 for SSI) unless
-        given. Dev scores may dip before they rise.
-      batch_size: pairs a batch of S2Net; 0 for all pairs at once (exact), by the number of pairs unless given.
-      seed: of whatever is random, and the salt of the split.
-      precision: of the products of S2Net's loss, as for `precision.matmul`; JAX's default unless given.
-      devices: that share the pairs of S2Net on all negatives; all of this process unless given. Batches take one.
-      shard_terms: whether these devices share the rows of the projection too, as for `s2net.fit`; all negatives, then.
-      identity: b of SSI's W = UᵀV + b·I; chosen by the held-out pairs from `training_links.IDENTITIES` unless given.
-      learning_rate: of SSI; `training_links.LEARNING_RATE` unless given.
-      subwords: share of a word's squared length that its character n-grams have (`jaxsim.text.subwords`); 0: none.
-      distill: share of the bare terms in the scores that the trained vectors then learn to give (`training_distilled`);
-        0: they stay as they are.
+    Example:
+      >>> Settings(method="opca", dim=100).max_terms
+      50000
     """
 
-    method: str = "s2net"
-    dim: int = 300
-    weighting: str = "log_tf_idf"
-    drop_top: int = 0
-    max_terms: int = 50_000
-    min_df: int = 2
-    noise: float = _NOISE
-    gamma: float = 10.0
-    activation: str = "none"
-    all_negatives: bool = False
-    max_iter: int | None = None
-    patience: int | None = None
-    batch_size: int | None = None
-    seed: int = 0
-    precision: str | None = None
-    devices: int | None = None
-    shard_terms: bool = False
-    identity: float | None = None
-    learning_rate: float | None = None
-    subwords: float = 0.0
-    distill: float = 0.0
+    method: str = _setting("s2net", "How to learn.", choices=METHODS)
+    dim: int = _setting(300, "Length of the vectors; less where the data does not support as much.", LEARNED, least=1)
+    weighting: str = _setting(
+        "log_tf_idf", "Term weights.", tuple(method for method in METHODS if method != "tfidf"), choices=WEIGHTINGS)
+    drop_top: int = _setting(0, "Number of most frequent terms to leave out.", least=0)
+    max_terms: int = _setting(50_000, "Largest number of terms in the vocabulary.", least=1)
+    min_df: int = _setting(
+        2, "Smallest number of texts that a term must occur in (1 with fewer than 100 training pairs).", least=1)
+    subwords: float = _setting(
+        0.0, "Share of a word's weight that goes to its character n-grams: words with similar spelling learn together, "
+        "and unseen words get vectors. Try 0.5. Training takes longer.", WITH_SUBWORDS, least=0.0, most=0.99)
+    distill: float = _setting(
+        0.0, "Share of bare term weights in a mixed score that the trained vectors then learn to reproduce, such as "
+        "0.5, so that they tell more words apart. Held-out scores often do not improve: compare the two that are "
+        "printed. Takes some minutes.", DISTILLED, least=0.0, most=0.99)
+    max_iter: int | None = _setting(
+        None, "Largest number of iterations, or epochs, of S2Net, SSI or s2net-mse; chosen by the number of pairs "
+        "unless given.", ITERATED, least=1)
+    patience: int | None = _setting(
+        None, "Iterations, or epochs, without a better dev score before S2Net, SSI or s2net-mse stops; 30 (10 in "
+        "batches, 5 for SSI) unless given. Scores may dip before they rise.", ITERATED, least=1)
+    noise: float = _setting(
+        1e-4, "Noise of OPCA, also where S2Net starts from it; ridge of CCA.", (*S2NET, "opca", "cca"),
+        least=0.0)
+    gamma: float = _setting(
+        10.0, "Scale of S2Net's loss: the larger, the more the nearest wrong texts count.", S2NET, least=1e-6, most=1e6)
+    activation: str = _setting("none", "Function applied to S2Net's vectors.", S2NET, choices=ACTIVATIONS)
+    batch_size: int | None = _setting(
+        None, "Pairs in a batch of S2Net; 0 takes all pairs at once, exactly. Chosen by the number of pairs unless "
+        "given.", S2NET, least=0)
+    identity: float | None = _setting(
+        None, "Weight b of the words themselves in SSI; held-out pairs choose among 3, 10 and 30 unless given.", SSI,
+        least=0.0, most=1e6)
+    learning_rate: float | None = _setting(None, "Learning rate of SSI; 0.03 unless given.", SSI, least=1e-6, most=1e3)
+    seed: int = _setting(0, "Seed of everything random, and of the split.")
+    all_negatives: bool = _setting(
+        False, "S2Net and SSI also take near-duplicates as negatives of each other.", (*S2NET, *SSI))
+    precision: str | None = _setting(
+        None, "Precision of the matrix products in S2Net's loss, with sums in float32; the device's default unless "
+        "given.", S2NET, choices=PRECISIONS)
+    devices: int | None = _setting(
+        None, "Number of devices that share the pairs of S2Net without batches; all of this process unless given.",
+        S2NET, least=1)
+    shard_terms: bool = _setting(
+        False, "The devices share the projection too, a row for each term: for vocabularies too large for one device.",
+        S2NET)
 
 
-@dataclass(frozen=True, eq=False)
-class Parts:
-    """What a method is fitted on.
+class Field(typing.NamedTuple):
+    """A field of `Settings`.
 
     Attributes:
-      counts: raw counts of the training pairs, left and right, CSR.
-      train: their weighted vectors, of unit length.
-      groups: ``[m, 2]`` group numbers of near-duplicates among the left and among the right texts.
-      validate: dev score of projections, or None without dev pairs.
-      k: dimension.
-      settings: the rest.
-      checkpoint: folder for checkpoints, or None.
-      progress: whether to show bars.
-      dev: weighted vectors of the held-out pairs, left and right, of unit length; None without any.
-      grades: ``[m]`` grades of the training pairs in [0, 1], for methods that learn from grades.
-      dev_grades: grades of the held-out pairs.
-      say: told what is being done.
-      told: what a method adds to the model's ``training``.
+      name: of the field.
+      type: of its values, None left out.
+      optional: whether None is legal.
+      default: unless given.
+      option: the rest.
     """
 
-    counts: tuple[scipy.sparse.csr_matrix, scipy.sparse.csr_matrix]
-    train: tuple[Terms, Terms]
-    groups: np.ndarray
-    validate: Callable | None
-    k: int
-    settings: Settings
-    checkpoint: Any = None
-    progress: bool = False
-    dev: tuple[Terms, Terms] | None = None
-    grades: np.ndarray | None = None
-    dev_grades: np.ndarray | None = None
-    say: Callable[[str], None] = lambda message: None
-    told: dict[str, Any] = field(default_factory=dict)
+    name: str
+    type: type
+    optional: bool
+    default: typing.Any
+    option: Option
 
 
-def choice_of(settings: Settings) -> dict[str, Any]:
-    """The settings that decide which checkpoints a training has; all others stand in the checkpoints themselves.
+def fields(settings: type = Settings) -> Iterator[Field]:
+    """The fields, in their order.
+
+    Args:
+      settings: a dataclass such as `Settings`.
+
+    Yields:
+      `Field`.
+
+    Example:
+      >>> [field.type for field in fields() if field.name in ("dim", "devices")]
+      [<class 'int'>, <class 'int'>]
+    """
+    hints = typing.get_type_hints(settings)
+    for field in dataclasses.fields(settings):
+        hint = hints[field.name]
+        kinds = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+        kind = next(kind for kind in kinds if kind is not types.NoneType)
+        yield Field(field.name, kind, types.NoneType in kinds, field.default, field.metadata.get("option", Option()))
+
+
+def check(settings: Settings) -> None:
+    """Refuses settings that no training can have; what depends on the pairs is checked later.
 
     Args:
       settings: of a training.
 
-    Returns:
-      ``method``, ``identity`` and ``dim``.
-
-    Example:
-      >>> choice_of(Settings(method="ssi", identity=3.0))
-      {'method': 'ssi', 'identity': 3.0, 'dim': 300}
-    """
-    return {"method": settings.method, "identity": settings.identity, "dim": settings.dim}
-
-
-def kept_choice(folder) -> dict[str, Any] | None:
-    """The `choice_of` the training whose checkpoints are in a folder.
-
-    Args:
-      folder: that of the training; it may be missing.
-
-    Returns:
-      What `keep_choice` wrote; empty if nothing did, and None where no iteration is finished.
-
-    Example:
-      >>> kept_choice("no such folder") is None
-      True
-    """
-    folder = Path(folder)
-    if not any(any(folder.glob(pattern)) for pattern in _FINISHED):
-        return None
-    try:
-        found = json.loads((folder / _CHOICE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def kept_start(folder) -> bool:
-    """Whether the closed-form start of a training is kept in its folder of checkpoints.
-
-    Args:
-      folder: that of the training; it may be missing.
-
-    Returns:
-      Whether it is there.
-
-    Example:
-      >>> kept_start("no such folder")
-      False
-    """
-    return any(Path(folder).glob(f"{START}/checkpoint.safetensors"))
-
-
-def keep_choice(folder, settings: Settings) -> None:
-    """Writes `choice_of` the settings beside the checkpoints to come.
-
-    Args:
-      folder: that of the training; made if it is missing.
-      settings: of the training.
-
     Raises:
-      ValueError: if the checkpoints there are of another method or identity, or nothing can be written there.
-      OSError: if there is no space left.
+      ValueError: naming the setting.
+
+    Example:
+      >>> check(Settings(method="opca", distill=0.5))
     """
-    choice, there = choice_of(settings), kept_choice(folder)
-    told, found = (" and ".join(f"{name} {value}" for name, value in one.items()) for one in (choice, there or choice))
-    checks.expect(told == found, "checkpoint", f"one of {told}", f"one of {found} in {folder}")
-    if there == choice:
-        return  # what is written is never at risk
-    place = checkpoints.prepare(folder)
-    try:
-        (place / _CHOICE).write_text(json.dumps(choice), encoding="utf-8")
-    except OSError as error:
-        raise OSError(f"{folder}: expected a place for a checkpoint, got {error}") from error
+    checks.kind(settings, "settings", Settings)
+    for name, _, optional, _, option in fields():
+        value = getattr(settings, name)
+        if option.choices and not (optional and value is None):
+            expected = f"{'None, or ' * optional}one of {', '.join(option.choices)}"
+            checks.expect(value in option.choices, name, expected, value)
+    checks.positive_int(settings.dim, "dim")
+    checks.expect(-(2**63) <= settings.seed < 2**63, "seed", "a whole number of 64 bits", settings.seed)
+    for name in ("subwords", "distill"):
+        share = getattr(settings, name)
+        checks.expect(isinstance(share, numbers.Real) and 0 <= share < 1, name, "a share in [0, 1)", share)
+    if settings.subwords:
+        checks.expect(settings.method in WITH_SUBWORDS, "subwords", f"0, for {settings.method} (n-grams are for "
+                      f"{', '.join(WITH_SUBWORDS)})", settings.subwords)
+        checks.expect(settings.drop_top == 0, "drop_top", "0, if subwords are above 0 (n-grams would bring back the "
+                      "words left out)", settings.drop_top)
+    if settings.distill:
+        checks.expect(settings.method in DISTILLED, "distill", f"0, for {settings.method} (it is for "
+                      f"{', '.join(DISTILLED)})", settings.distill)
+        checks.expect(settings.activation == "none", "activation", "none, with distill", settings.activation)
+        checks.expect(not settings.shard_terms, "shard_terms", "False, with distill", settings.shard_terms)

@@ -1,74 +1,40 @@
-"""From pairs of texts to a `Model`: split, vocabulary, weights, fit, dev score. What ``jaxsim train`` calls."""
+"""From pairs of texts to a `Model` in four stages: read, split, weigh, fit. What ``jaxsim train`` calls.
+
+`evaluate.mates.read` cuts the texts into words; `split` holds pairs out; `weigh` counts and weighs the words of both
+parts; `fit` learns from them. Each stage is a function of what the stages before it returned; `train` runs them.
+"""
 
 from __future__ import annotations
 
 import functools
 import math
-import numbers
 import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-import scipy.sparse
+import scipy.sparse as sp
 
-from jaxsim import checks, sparse, text
+from jaxsim import checks, text
 from jaxsim.checks import counted
-from jaxsim.data import splits
-from jaxsim.data.pairs import Pairs, tokenize
+from jaxsim.data.pairs import Pairs
 from jaxsim.evaluate import mates, metrics
 from jaxsim.linalg.row_space import distinct_rows
-from jaxsim.methods import cca, cl_lsi, lsa, opca
 from jaxsim.methods.projections import Projection
 from jaxsim.model import WEIGHTINGS, Model, parts
-from jaxsim.optim import Fit, history
+from jaxsim.optim import history
 from jaxsim.sparse import Terms
-from jaxsim.sparse.precision import checked
 from jaxsim.text.subwords import Subwords, slots
-from jaxsim.train import distilled, linked, s2net
-from jaxsim.train import graded as graded_pairs
-from jaxsim.train.settings import Parts, Settings, keep_choice
+from jaxsim.train import distilled, graded, linked, resume, s2net
+from jaxsim.train.fits import FITS
+from jaxsim.train.problem import Learned, Problem
+from jaxsim.train.settings import GRADED, S2NET, SSI, Settings, check
 
-_FEWEST = 20  # pairs of which some are held out
 RARE_COUNT = 100
-"""Training pairs below which every word is learned of, whatever ``min_df`` is."""
-
-
-def _opca(parts: Parts) -> Fit:
-    return opca.fit(parts.train, k=parts.k, noise=parts.settings.noise)
-
-
-def _cca(parts: Parts) -> Fit:
-    used = min(int(np.unique(side.indices).size) for side in parts.counts)
-    return cca.fit(*parts.train, k=min(parts.k, used), ridge=parts.settings.noise)
-
-
-def _lsa(parts: Parts) -> Fit:
-    both = scipy.sparse.vstack([sparse.to_scipy(side) for side in parts.train], format="csr")
-    return lsa.fit(sparse.from_scipy(both), k=parts.k)
-
-
-def _cl_lsi(parts: Parts) -> Fit:
-    return cl_lsi.fit([sparse.from_scipy(side) for side in parts.counts], k=parts.k, unit_length=True)
-
-
-METHODS: dict[str, Callable[[Parts], Fit] | None] = {
-    "s2net": s2net.fit, "opca": _opca, "cca": _cca, "cl-lsi": _cl_lsi, "lsa": _lsa, "ssi": linked.fit,
-    "ssi-sym": functools.partial(linked.fit, symmetric=True),
-    "s2net-2": functools.partial(s2net.fit, matrices=2), "s2net-mse": graded_pairs.fit, "log-tfidf": None,
-    "tfidf": None,
-}  # fmt: skip
-"""Method name -> its fit; None for bare term weights, which only count."""
-S2NET = ("s2net", "s2net-2")
-"""S2Net with one matrix for both sides, and with one a side."""
-LINKED = ("ssi", "ssi-sym")
-"""Methods that learn W = UᵀV + b·I, or UᵀU + b·I."""
-GRADED = ("s2net-mse",)
-"""Methods that learn from grades."""
-SPELT = (*S2NET, "opca", "cca", "lsa", *GRADED)
-"""Methods that can learn of words and their n-grams."""
+"""With fewer training pairs every word is learned, whatever ``min_df`` is."""
+_FEWEST = 20  # pairs of which some are held out
 
 
 def train(
@@ -88,13 +54,13 @@ def train(
       pairs: left texts are queries, right texts the documents that belong to them.
       settings: how; `Settings()` unless given.
       dev: share of the pairs to stop and to measure by, near-duplicates kept together; or pairs of your own. 0: none.
-        Of fewer than 20 pairs, or where nearly all are near-duplicates of each other, none are held out.
+        With fewer than 20 pairs, or where nearly all are near-duplicates of each other, none are held out.
       grades: one number a pair, the larger the more alike its texts are, for ``s2net-mse`` and no other method; scaled
         as `train.graded` says. Equal pairs count once, with the mean of their grades.
       dev_grades: the same of ``dev``, where it is pairs.
       checkpoint: folder for checkpoints of S2Net and SSI; training goes on where it stopped.
       progress: whether to show bars on a terminal's stderr.
-      say: told what is being done.
+      say: is given progress messages.
 
     Returns:
       `Model`; ``model.training`` holds counts, settings, dev scores, seconds and the history of S2Net or SSI.
@@ -109,203 +75,306 @@ def train(
       >>> model.dim, model.training["dev"]["mrr"] > 0.2
       (20, True)
     """
-    settings = Settings() if settings is None else settings
-    checks.expect(settings.method in METHODS, "method", f"one of {', '.join(METHODS)}", settings.method)
-    checks.expect(settings.weighting in WEIGHTINGS, "weighting", f"one of {', '.join(WEIGHTINGS)}", settings.weighting)
-    checks.positive_int(settings.dim, "dim")
-    checks.expect(-(2**63) <= settings.seed < 2**63, "seed", "a whole number of 64 bits", settings.seed)
-    checked(settings.precision)
-    settings = replace(settings, subwords=_share(settings))
-    distilled.expect_possible(settings)
-    checks.expect(len(pairs) > 0, "pairs", "at least one pair", "none")
-    graded = _graded(settings.method, pairs, grades, dev, dev_grades)
     begun = time.perf_counter()
+    settings = Settings() if settings is None else settings
+    check(settings)
+    checks.expect(len(pairs) > 0, "pairs", "at least one pair", "none")
+    given = _grades(settings.method, pairs, grades, dev, dev_grades)
     say(f"{counted(len(pairs), 'pair')}: reading words …")
-    sides = tokenize(pairs)
-    twins = [splits.group_near_duplicates(side) for side in sides]
-    keep = splits.first_of_equals(*sides, pairs.ids)
-    if not keep.all():
-        say(f"left out {counted(np.count_nonzero(~keep), 'pair')}, equal to an earlier one")
-    rows, dev_pairs = _parts(pairs, splits.merge(*twins), keep, dev, settings, say)
-    if graded is not None:
-        graded = graded_pairs.averaged(*(map(tuple, side) for side in sides), graded)
-        if not isinstance(dev, Pairs):
-            dev_grades = graded[rows.get("dev", [])]
-            if np.unique(dev_grades).size < 2 and len(dev_pairs):
+
+    texts = mates.read(pairs)
+    held = split(texts, dev, settings, given, say)
+    settings = _effective(settings, held)
+    weighted = weigh(texts, held, settings, say)
+    del texts  # the word lists, which may be most of the memory
+    learned = fit(weighted, held, settings, checkpoint, progress, say)
+
+    model = _model(weighted, learned, settings, pairs.languages)
+    return replace(model, training={
+        "pairs": {"all": len(pairs), "train": len(held.rows), "dev": len(held.dev)},
+        "terms": len(weighted.vocabulary),
+        **({} if weighted.subwords is None else {"ngrams": len(weighted.subwords)}),
+        **({} if learned is None else learned.notes),
+        "settings": asdict(settings), "data": {"name": pairs.name, "sha256": pairs.sha256},
+        "dev": _dev_scores(model, held), **_course(learned), "seconds": round(time.perf_counter() - begun, 1),
+    })  # fmt: skip
+
+
+class Grades(NamedTuple):
+    """Grades of all pairs, and of dev pairs of one's own; both None for methods that take none."""
+
+    all: np.ndarray | None
+    dev: np.ndarray | None
+
+
+class Split(NamedTuple):
+    """Which pairs are trained on, and which are held out.
+
+    Attributes:
+      rows: ``[m]`` rows of the training pairs.
+      groups: ``[m, 2]`` group numbers of near-duplicates among their left and among their right texts.
+      dev: held-out pairs, perhaps none.
+      grades: grades of all pairs and of the held-out ones; equal pairs have the mean of theirs.
+    """
+
+    rows: np.ndarray
+    groups: np.ndarray
+    dev: Pairs
+    grades: Grades
+
+
+def split(texts: mates.Texts, dev: float | Pairs, settings: Settings, grades: Grades, say: Callable) -> Split:
+    """Holds pairs out to stop and to measure by.
+
+    Args:
+      texts: the pairs.
+      dev: as for `train`.
+      settings: of the training; the seed salts the split.
+      grades: as given.
+      say: is given progress messages.
+
+    Returns:
+      `Split`.
+
+    Raises:
+      ValueError: for a share out of [0, 1), or bad dev pairs.
+    """
+    duplicates = int(np.count_nonzero(~texts.keep))
+    if duplicates:
+        say(f"left out {counted(duplicates, 'pair')}, equal to an earlier one")
+    everything = np.flatnonzero(texts.keep)
+    if isinstance(dev, Pairs):
+        _check_dev(texts.pairs, dev, say)
+        rows, held, of_dev = everything, dev, grades.dev
+    else:
+        rows, dev_rows = _share_held_out(texts, dev, settings.seed, say) or (everything, everything[:0])
+        held, of_dev = texts.pairs.take(dev_rows), None
+    if grades.all is not None:
+        averages = graded.averaged(*(map(tuple, side) for side in (texts.left, texts.right)), grades.all)
+        if of_dev is None:
+            of_dev = averages[dev_rows]
+            if len(held) and np.unique(of_dev).size < 2:
                 say("no pairs held out: those chosen all have one grade; give dev pairs of your own to stop by")
-                rows, dev_pairs = {"train": np.flatnonzero(keep)}, pairs.take([])
-    groups = np.stack(twins, axis=1)
-    words = [[side[i] for i in rows["train"]] for side in sides]
-    if len(words[0]) < RARE_COUNT:
+                rows, held = everything, texts.pairs.take([])
+        grades = Grades(averages, of_dev)
+    return Split(rows, texts.twins[rows], held, grades)
+
+
+class Weighted(NamedTuple):
+    """Texts as they are learned from.
+
+    Attributes:
+      vocabulary: terms of the training pairs.
+      subwords: n-grams of their words, or None.
+      spread: the n-grams that words are made of (`Subwords.spread`), or None.
+      counts: counts of the training pairs, left and right.
+      slots: their weighted words, and n-grams of unknown words (`subwords.slots`); None without n-grams.
+      train: the training pairs at unit length.
+      dev: the held-out pairs at unit length; None without any.
+    """
+
+    vocabulary: text.Vocabulary
+    subwords: Subwords | None
+    spread: sp.csr_matrix | None
+    counts: tuple[sp.csr_matrix, sp.csr_matrix]
+    slots: tuple[sp.csr_matrix, sp.csr_matrix] | None
+    train: tuple[Terms, Terms]
+    dev: tuple[Terms, Terms] | None
+
+
+def weigh(texts: mates.Texts, held: Split, settings: Settings, say: Callable) -> Weighted:
+    """Counts the words of the training pairs, and weighs those of all.
+
+    Args:
+      texts: the pairs.
+      held: which of them are trained on.
+      settings: of the training.
+      say: is given progress messages.
+
+    Returns:
+      `Weighted`.
+
+    Raises:
+      ValueError: if no term is left.
+    """
+    words = texts.words(held.rows)
+    vocabulary = mates.vocabulary_of([*words[0], *words[1]], drop_top=settings.drop_top,
+                                     max_terms=settings.max_terms, min_df=settings.min_df)  # fmt: skip
+    counts = tuple(text.counts(side, vocabulary) for side in words)
+    say(f"{counted(len(held.rows), 'training pair')}, {counted(len(held.dev), 'dev pair')}, "
+        f"{counted(len(vocabulary), 'term')}")
+    weighting = WEIGHTINGS[settings.weighting]
+    subwords = Subwords.build(vocabulary, share=settings.subwords) if settings.subwords else None
+    slots_of = functools.partial(slots, vocabulary=vocabulary, subwords=subwords, weigh=weighting)
+    dev = [slots_of(map(text.tokenizer(language), side)) for language, side in
+           zip(texts.pairs.languages, (held.dev.left, held.dev.right), strict=True)]  # fmt: skip
+    if subwords is None:
+        spread = in_slots = None
+        train = [weighting(side, vocabulary.df, vocabulary.num_docs) for side in counts]
+    else:
+        if not len(subwords):
+            say("no n-gram is in two words: subwords change nothing")
+        spread = subwords.spread(vocabulary)
+        in_slots = tuple(map(slots_of, words))
+        train, dev = ([side @ spread for side in sides] for sides in (in_slots, dev))
+    return Weighted(vocabulary, subwords, spread, counts, in_slots, tuple(map(mates.unit_terms, train)),
+                    tuple(map(mates.unit_terms, dev)) if len(held.dev) else None)  # fmt: skip
+
+
+def fit(
+    weighted: Weighted, held: Split, settings: Settings, checkpoint, progress: bool, say: Callable
+) -> Learned | None:
+    """Learns from the training pairs by the method of the settings.
+
+    Args:
+      weighted: texts of the training pairs and of the held-out ones.
+      held: near-duplicates and grades of the training pairs.
+      settings: of the training.
+      checkpoint: as for `train`.
+      progress: as for `train`.
+      say: is given progress messages.
+
+    Returns:
+      `Learned`; None for bare term weights, which learn nothing more.
+
+    Raises:
+      ValueError: for pairs that the method cannot learn from.
+    """
+    bare = _without_words(weighted.counts, say)
+    if settings.method not in FITS:
+        return None
+    m, num_terms = len(held.rows), len(weighted.vocabulary)
+    checks.expect(min(m, num_terms) > 1, "pairs, max_terms", "at least two training pairs and two terms",
+                  f"{m} and {num_terms}")  # fmt: skip
+    checks.expect(bare < m or settings.method == "lsa", "pairs", "a pair with known words on both sides", "none")
+    k = _dimension(weighted.counts, settings, say)
+    say(f"training {settings.method} …")
+    validate = None if weighted.dev is None else mates.validator(
+        weighted.dev, activation=s2net.activation_of(settings.activation))
+    problem = Problem(weighted.counts, weighted.train, held.groups, validate, k, settings, checkpoint, progress,
+                      weighted.dev, slots=weighted.slots, spread=weighted.spread, say=say)  # fmt: skip
+    notes: dict[str, Any] = {}
+    if held.grades.all is not None:
+        low, high = graded.scale(graded.checked(held.grades.all, len(held.grades.all)))  # means of equal pairs
+        notes["grades"] = {"lowest": low, "highest": high}
+        scaled = (held.grades.all[held.rows] - low) / (high - low)
+        problem = replace(problem, grades=scaled, dev_grades=held.grades.dev)
+    if checkpoint is not None:
+        resume.keep_choice(checkpoint, settings)
+    learned = FITS[settings.method](problem)
+    notes |= learned.notes
+    if settings.distill:
+        say(f"distilling {settings.method} and bare terms, {settings.distill:g} of the score …")
+        learned = distilled.distilled(learned.fit, problem)
+        notes |= learned.notes
+    return Learned(learned.fit, notes)
+
+
+def _grades(method: str, pairs: Pairs, grades, dev, dev_grades) -> Grades:
+    """The checked grades."""
+    if method not in GRADED:
+        for name, values in (("grades", grades), ("dev_grades", dev_grades)):
+            expected = f"none, for {method} ({', '.join(GRADED)} learns from grades)"
+            checks.expect(values is None, name, expected, "some")
+        return Grades(None, None)
+    if isinstance(dev, Pairs):
+        dev_grades = graded.checked(dev_grades, len(dev), "dev_grades")
+    else:
+        checks.expect(dev_grades is None, "dev_grades", "none, without dev pairs", "some")
+    return Grades(graded.checked(grades, len(pairs)), dev_grades)
+
+
+def _check_dev(pairs: Pairs, dev: Pairs, say: Callable) -> None:
+    """Refuses dev pairs that cannot measure, and counts those that are trained on."""
+    checks.expect(dev.languages == pairs.languages, "dev", f"languages {pairs.languages} (as pairs)", dev.languages)
+    checks.expect(len(dev) >= 2, "dev", "at least two pairs (one alone always finds its mate)", len(dev))
+    known = set(zip(pairs.left, pairs.right, strict=True))
+    both = sum(pair in known for pair in zip(dev.left, dev.right, strict=True))
+    if both:
+        say(f"{both:,} of the {len(dev):,} dev pairs trained on too: the dev score is not that of new pairs")
+
+
+def _share_held_out(texts: mates.Texts, share: float, seed: int, say: Callable) -> tuple | None:
+    """Rows of the training and of the dev pairs; None where no pairs are held out."""
+    checks.expect(isinstance(share, int | float) and 0 <= share < 1, "dev", "pairs, or a share in [0, 1)", share)
+    if share == 0:
+        return None
+    if len(texts.pairs) < _FEWEST:
+        say(f"no pairs held out: there are fewer than {_FEWEST}")
+        return None
+    rows = mates.split(texts, shares=(1 - share, share, 0.0), salt="" if seed == 0 else str(seed))
+    if not len(rows["train"]) or len(rows["dev"]) < 2:
+        say(f"no pairs held out: a share of {share:g}, near-duplicates kept together, leaves none to train on or fewer "
+            "than two to measure by; give another share, or dev pairs of your own")
+        return None
+    return rows["train"], rows["dev"]
+
+
+def _effective(settings: Settings, held: Split) -> Settings:
+    """The settings as they take effect with these pairs."""
+    if len(held.rows) < RARE_COUNT:
         settings = replace(settings, min_df=1)
-    vocabulary = _vocabulary([*words[0], *words[1]], settings)
     if settings.method == "tfidf":
         settings = replace(settings, weighting="tf_idf")
-    counts = tuple(text.counts(side, vocabulary) for side in words)
-    spelt = Subwords.build(vocabulary, share=settings.subwords) if settings.subwords else None
-    spread = None if spelt is None else spelt.spread(vocabulary)
-    weigh = functools.partial(slots, vocabulary=vocabulary, subwords=spelt, weigh=WEIGHTINGS[settings.weighting])
-    slotted = None if spelt is None else [weigh(side) for side in words]
-    weighted = None if spelt is None else [_unit(side, spread) for side in slotted]
-    del words, sides
-    untrained = Model(vocabulary, None, settings.weighting, languages=pairs.languages, method=settings.method)
-    m = len(rows["train"])
-    told = {"pairs": {"all": len(pairs), "train": m, "dev": len(dev_pairs)}, "terms": len(vocabulary)}
-    say(f"{counted(m, 'training pair')}, {counted(len(dev_pairs), 'dev pair')}, {counted(len(vocabulary), 'term')}")
+    return replace(settings, subwords=float(settings.subwords))
+
+
+def _without_words(counts: tuple, say: Callable) -> int:
+    """How many training pairs have no known word on a side."""
+    m = counts[0].shape[0]
     bare = int(np.count_nonzero((np.diff(counts[0].indptr) == 0) | (np.diff(counts[1].indptr) == 0)))
     if bare:
         say(f"{counted(bare, 'training pair')} without a word of the vocabulary on a side"
             + f", which is {'all' if bare == m else 'most'} of them: are these the right columns?" * (2 * bare > m))
-    if spelt is not None:
-        told["ngrams"] = len(spelt)
-        if not len(spelt):
-            say("no n-gram is in two words: subwords change nothing")
-    dev_sides = None if not len(dev_pairs) else tuple(
-        _unit(weigh(map(text.tokenizer(language), texts)), spread)
-        for texts, language in zip((dev_pairs.left, dev_pairs.right), pairs.languages, strict=True)
-    )
-    params, fit = None, None
-    if METHODS[settings.method] is not None:
-        checks.expect(min(m, len(vocabulary)) > 1, "pairs, max_terms", "at least two training pairs and two terms",
-                      f"{m} and {len(vocabulary)}")  # fmt: skip
-        checks.expect(bare < m or settings.method == "lsa", "pairs", "a pair with known words on both sides", "none")
-        bearing, most = counted(m, "training pair"), min(m, len(vocabulary)) - 1
-        if settings.method == "lsa":  # to which both sides are documents, whatever belongs together
-            different = len(distinct_rows(scipy.sparse.vstack([one[np.diff(one.indptr) > 0] for one in counts]))[0])
-            bearing, most = counted(different, "different text"), min(different, len(vocabulary))
-        k = min(settings.dim, most)
-        if k < settings.dim:
-            say(f"dimension {k}: {bearing} and {counted(len(vocabulary), 'term')} bear no more")
-        if weighted is None:
-            weighted = [_unit(WEIGHTINGS[settings.weighting](side, vocabulary.df, vocabulary.num_docs))
-                        for side in counts]
-        validate = None if dev_sides is None else _validator(dev_sides, settings.activation)
-        say(f"training {settings.method} …")
-        parts = Parts(counts, tuple(weighted), groups[rows["train"]], validate, k, settings, checkpoint, progress,
-                      dev_sides, say=say)  # fmt: skip
-        if graded is not None:
-            low, high = graded_pairs.scale(graded_pairs.checked(graded, len(pairs)))  # means of equal pairs
-            told["grades"] = {"lowest": low, "highest": high}
-            parts = replace(parts, grades=(graded[rows["train"]] - low) / (high - low), dev_grades=dev_grades)
-        if checkpoint is not None:
-            keep_choice(checkpoint, settings)
-        fit = METHODS[settings.method](parts)
-        if settings.distill:
-            say(f"distilling {settings.method} and bare terms, {settings.distill:g} of the score …")
-            fit = distilled.distilled(fit, parts, slotted, words=len(vocabulary), spread=spread)
-        told |= parts.told
-        params = _as_sides(fit.params) if spelt is None else _folded(fit.params, spread)
-    activation = settings.activation if settings.method in S2NET else "none"
-    strongest = linked.STRONGEST if settings.method in LINKED else None
-    model = Model(vocabulary, params, settings.weighting, activation, pairs.languages, settings.method,
-                  strongest=strongest, subwords=spelt)  # fmt: skip
-    scores = _dev_scores(model, untrained, dev_pairs) if graded is None else _dev_correlations(
-        model, untrained, dev_pairs, dev_grades)  # fmt: skip
-    told |= {"settings": asdict(settings), "data": {"name": pairs.name, "sha256": pairs.sha256}, "dev": scores}
-    if fit is not None and fit.history:
-        told["history"] = history.compact(fit.history)
-        loss = fit.loss if math.isfinite(fit.loss) else None  # SSI has none before its first epoch
-        told["fit"] = {"steps": fit.steps, "loss": loss, "start_loss": told["history"]["loss"][0]}
-    told["seconds"] = round(time.perf_counter() - begun, 1)
-    return replace(model, training=told)
+    return bare
 
 
-def _vocabulary(documents: list, settings: Settings) -> text.Vocabulary:
-    """The terms to learn of, at least one."""
-    found = text.Vocabulary.build(documents, drop_top=settings.drop_top, max_terms=settings.max_terms,
-                                  min_df=settings.min_df)  # fmt: skip
-    rare = {"min_df": f" in {settings.min_df} texts or more"} if settings.min_df > 1 else {}
-    frequent = {"drop_top": f" beside the {settings.drop_top} most frequent"} if settings.drop_top else {}
-    checks.expect(len(found) > 0, ", ".join(["pairs", *rare, *frequent]),
-                  f"texts with words{''.join([*rare.values(), *frequent.values()])}", "an empty vocabulary")
-    return found
+def _dimension(counts: tuple, settings: Settings, say: Callable) -> int:
+    """The dimension that is asked for, or the largest that the data supports."""
+    m, num_terms = counts[0].shape
+    limit, basis = min(m, num_terms) - 1, counted(m, "training pair")
+    if settings.method == "lsa":  # takes both sides as documents, no matter which belong together
+        different = len(distinct_rows(sp.vstack([side[np.diff(side.indptr) > 0] for side in counts]))[0])
+        limit, basis = min(different, num_terms), counted(different, "different text")
+    if limit < settings.dim:
+        say(f"dimension {limit}: {basis} and {counted(num_terms, 'term')} support no more")
+    return min(settings.dim, limit)
 
 
-def _graded(method: str, pairs: Pairs, grades, dev, dev_grades) -> np.ndarray | None:
-    """The checked grades; None for methods that take none."""
-    own = isinstance(dev, Pairs)
-    if method in GRADED:
-        if own:
-            graded_pairs.checked(dev_grades, len(dev), "dev_grades")
+def _model(weighted: Weighted, learned: Learned | None, settings: Settings, languages: tuple[str, str]) -> Model:
+    """The model of what was learned, without its record of the training."""
+    params = None if learned is None else learned.fit.params
+    if params is not None and not isinstance(params, Projection):
+        params = tuple(params)
+    if params is not None and weighted.spread is not None:  # rows of known words, and of the n-grams of others
+        folded = [Projection(jnp.asarray(weighted.spread @ np.asarray(side.weights))) for side in parts.sides(params)]
+        params = folded[0] if isinstance(params, Projection) else tuple(folded)
+    return Model(
+        weighted.vocabulary, params, settings.weighting, settings.activation if settings.method in S2NET else "none",
+        languages, settings.method, strongest=linked.STRONGEST if settings.method in SSI else None,
+        subwords=weighted.subwords,
+    )  # fmt: skip
+
+
+def _dev_scores(model: Model, held: Split) -> dict[str, float]:
+    """Scores of the held-out pairs, beside those of the bare term weights: of mates, or correlations with grades."""
+    untrained = Model(model.vocabulary, None, model.weighting, languages=model.languages, method=model.method)
+    scores: dict[str, float] = {}
+    dev = held.dev
+    for prefix, scored in (("", model), ("untrained_", untrained)) if len(dev) > 1 else ():
+        if held.grades.dev is not None:
+            found = {"spearman": metrics.spearman(scored.pair_similarity(dev.left, dev.right), held.grades.dev)}
         else:
-            checks.expect(dev_grades is None, "dev_grades", "none, without dev pairs", "some")
-        return graded_pairs.checked(grades, len(pairs))
-    for name, given in (("grades", grades), ("dev_grades", dev_grades)):
-        checks.expect(given is None, name, f"none, for {method} ({', '.join(GRADED)} learns from grades)", "some")
-    return None
+            sides = scored.vectors(dev.left, side="query"), scored.vectors(dev.right, side="document")
+            found = mates.scores(*sides, similarity=scored.scorer)
+        scores |= {f"{prefix}{name}": round(float(value), 4) for name, value in found.items()}
+    return scores
 
 
-def _as_sides(params):
-    return params if params is None or isinstance(params, Projection) else tuple(params)
-
-
-def _parts(pairs: Pairs, groups, keep: np.ndarray, dev, settings: Settings, say: Callable[[str], None]):
-    """Rows of the training pairs, and the dev pairs."""
-    everything = {"train": np.flatnonzero(keep)}, pairs.take([])
-    if isinstance(dev, Pairs):
-        checks.expect(dev.languages == pairs.languages, "dev", f"languages {pairs.languages} (as pairs)", dev.languages)
-        checks.expect(len(dev) >= 2, "dev", "at least two pairs (one alone always finds its mate)", len(dev))
-        known = set(zip(pairs.left, pairs.right, strict=True))
-        both = sum(pair in known for pair in zip(dev.left, dev.right, strict=True))
-        if both:
-            say(f"{both:,} of the {len(dev):,} dev pairs trained on too: the dev score is not that of new pairs")
-        return everything[0], dev
-    checks.expect(isinstance(dev, int | float) and 0 <= dev < 1, "dev", "pairs, or a share in [0, 1)", dev)
-    if dev == 0:
-        return everything
-    if len(pairs) < _FEWEST:
-        say(f"no pairs held out: there are fewer than {_FEWEST}")
-        return everything
-    salt = "" if settings.seed == 0 else str(settings.seed)
-    chosen = splits.split(groups, pairs.ids, shares=(1 - dev, dev, 0.0), salt=salt, keep=keep)
-    if not len(chosen["train"]) or len(chosen["dev"]) < 2:
-        say(f"no pairs held out: a share of {dev:g}, near-duplicates kept together, leaves none to train on or fewer "
-            "than two to measure by; give another share, or dev pairs of your own")
-        return everything
-    return chosen, pairs.take(chosen["dev"])
-
-
-def _unit(weighted: scipy.sparse.csr_matrix, spread=None) -> Terms:
-    """Texts as they are learned of."""
-    return sparse.from_scipy(text.unit_rows(weighted if spread is None else weighted @ spread))
-
-
-def _folded(params, spread) -> Projection | tuple[Projection, ...]:
-    """What was learned of words and n-grams, as rows of known words and of the n-grams of others."""
-    found = tuple(Projection(jnp.asarray(spread @ np.asarray(side.weights))) for side in parts.sides(params))
-    return found[0] if isinstance(params, Projection) else found
-
-
-def _share(settings: Settings) -> float:
-    """That of n-grams, checked; above 0 with a method that learns of them."""
-    share = settings.subwords
-    checks.expect(isinstance(share, numbers.Real) and 0 <= share < 1, "subwords", "a share in [0, 1)", share)
-    checks.expect(share == 0 or settings.method in SPELT, "subwords",
-                  f"0, for {settings.method} (n-grams are for {', '.join(SPELT)})", share)
-    checks.expect(share == 0 or settings.drop_top == 0, "drop_top", "0, if subwords are above 0 (words left out would "
-                  "be made of n-grams)", settings.drop_top)  # fmt: skip
-    return float(share)
-
-
-def _validator(sides: tuple[Terms, Terms], activation: str) -> Callable:
-    return mates.validator(sides, activation=s2net.activation_of(activation))
-
-
-def _dev_scores(model: Model, untrained: Model, dev: Pairs) -> dict[str, Any]:
-    """Accuracy and mean reciprocal rank of the dev mates, beside those of the bare term weights."""
-    if len(dev) < 2:
+def _course(learned: Learned | None) -> dict[str, Any]:
+    """The history of a method in iterations."""
+    if learned is None or not learned.fit.history:
         return {}
-    found = {}
-    for name, one in (("", model), ("untrained_", untrained)):
-        sides = one.vectors(dev.left, side="query"), one.vectors(dev.right, side="document")
-        scores = mates.scores(*sides, similarity=one.scorer)
-        found |= {f"{name}{key}": round(value, 4) for key, value in scores.items()}
-    return found
-
-
-def _dev_correlations(model: Model, untrained: Model, dev: Pairs, grades) -> dict[str, float]:
-    """Spearman's correlation of cosines with the dev grades, beside that of the bare term weights."""
-    return {} if len(dev) < 2 else {
-        f"{name}spearman": round(float(metrics.spearman(one.pair_similarity(dev.left, dev.right), grades)), 4)
-        for name, one in (("", model), ("untrained_", untrained))
-    }  # fmt: skip
+    compact = history.compact(learned.fit.history)
+    loss = learned.fit.loss if math.isfinite(learned.fit.loss) else None  # SSI has none before its first epoch
+    return {"history": compact, "fit": {"steps": learned.fit.steps, "loss": loss, "start_loss": compact["loss"][0]}}

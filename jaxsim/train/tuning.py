@@ -12,12 +12,10 @@ import numpy as np
 from jaxsim import checks
 from jaxsim.data.pairs import Pairs
 from jaxsim.train import training
-from jaxsim.train.training import Settings
+from jaxsim.train.settings import S2NET, TUNED, Settings
 
 CHOICES: dict[str, tuple] = {"min_df": (1,), "subwords": (0.5, 0.75)}
 """Setting -> values that are tried beside the one that is given; settings one after the other, in this order."""
-METHODS = tuple(method for method in training.SPELT if method not in training.GRADED)
-"""Methods whose settings can be chosen."""
 MOST_PAIRS = 8_000
 """Pairs that are trained on to choose, at most: some of more."""
 _ENOUGH = 100  # held-out pairs
@@ -65,7 +63,7 @@ def tune(
     for argument, name, kind in ((pairs, "pairs", Pairs), (settings, "settings", Settings)):
         checks.kind(argument, name, kind)
     names = (names,) if isinstance(names, str) else names
-    checks.expect(settings.method in METHODS, "method", f"one of {', '.join(METHODS)}, to tune", settings.method)
+    checks.expect(settings.method in TUNED, "method", f"one of {', '.join(TUNED)}, to tune", settings.method)
     for name in names:
         checks.expect(name in CHOICES, "names", f"some of {', '.join(CHOICES)}", name)
     share = not isinstance(dev, bool) and isinstance(dev, int | float) and 0 < dev < 1
@@ -75,7 +73,7 @@ def tune(
     some = _some(pairs, settings.seed, dev)
     if len(some) < len(pairs):
         say(f"settings are chosen on {len(some):,} of {len(pairs):,} pairs")
-    closed = "opca" if settings.method in training.S2NET else settings.method
+    closed = "opca" if settings.method in S2NET else settings.method
     say(f"choosing {' and '.join(names)} by trainings of {closed} …")
     given, tried = settings, []
 

@@ -77,12 +77,14 @@ def test_every_method_can_be_chosen(method, folder, capsys):
 
 
 def test_the_methods_and_weightings_offered_are_those_there_are():
-    from jaxsim.cli import train, use
-    from jaxsim.model import WEIGHTINGS
+    from jaxsim.cli import use
+    from jaxsim.model import ACTIVATIONS, WEIGHTINGS
     from jaxsim.model.export import FORMATS
-    from jaxsim.train.training import METHODS
+    from jaxsim.sparse.precision import POLICIES
+    from jaxsim.train import fits, settings
 
-    assert set(train.Method) == set(METHODS) and set(train.Weighting) == set(WEIGHTINGS)
+    assert set(settings.LEARNED) == set(fits.FITS) and set(settings.WEIGHTINGS) == set(WEIGHTINGS)
+    assert set(settings.ACTIVATIONS) == set(ACTIVATIONS) and set(settings.PRECISIONS) == set(POLICIES)
     assert set(use.Target) == set(FORMATS)
 
 

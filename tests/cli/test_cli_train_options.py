@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import json
 import os
 
 import numpy as np
 import pytest
+import typer
 from command_line import LEFT, RIGHT, refused, run
 
 from jaxsim import cli
 from jaxsim.cli import train as command
 from jaxsim.cli import train_options
 from jaxsim.model import Model
-from jaxsim.train import distilled, linked, training
+from jaxsim.train import linked, settings, training
 
 TRAIN = ["train", "--pairs", "pairs.tsv", "--out", "model"]
 GIVEN = {"dim": 3, "weighting": "tf", "max_iter": 2, "patience": 2, "gamma": 10.0, "batch_size": 0,
-         "precision": "float32", "devices": 1, "identity": 10, "learning_rate": 0.03,
+         "precision": "float32", "devices": 1, "noise": 1e-4,
+         "activation": "none", "identity": 10, "learning_rate": 0.03,
          "subwords": 0.5, "distill": 0.5}  # fmt: skip
 
 
@@ -30,7 +34,7 @@ def option(name: str) -> list[str]:
 @pytest.mark.parametrize("name", train_options.USED_BY)
 def test_an_option_is_refused_by_exactly_the_methods_that_do_not_use_it(name, folder, capsys, monkeypatch):
     monkeypatch.setattr(training, "train", lambda *_, **__: (_ for _ in ()).throw(ValueError("it was trained")))
-    for method in train_options.METHODS:
+    for method in settings.METHODS:
         words = [*TRAIN, "--method", method, *option(name), "--label", "2"][: None if method == "s2net-mse" else -2]
         if method == "s2net-mse" and method in train_options.USED_BY[name]:
             (folder / "pairs.tsv").write_text("a\t1\t1\nb\t2\t1\n")
@@ -42,16 +46,38 @@ def test_an_option_is_refused_by_exactly_the_methods_that_do_not_use_it(name, fo
     assert not os.path.exists("model")
 
 
-def test_the_table_of_options_is_of_options_and_methods_that_there_are():
-    import inspect
-
-    names = set(inspect.signature(command.train).parameters)
-    assert set(train_options.USED_BY) <= names and set(train_options.METHODS) == set(training.METHODS)
-    assert all(set(users) < set(train_options.METHODS) for users in train_options.USED_BY.values())
-    assert set(train_options.S2NET) == set(training.S2NET) and set(train_options.SSI) == set(training.LINKED)
-    assert set(train_options.SPELT) == set(training.SPELT)
-    assert set(train_options.DISTILLED) == set(distilled.METHODS)
+def test_every_setting_is_an_option_with_its_default_range_and_help(capsys):
+    parameters = inspect.signature(command.train).parameters
+    shown = " ".join(run(capsys, "train", "--help").split())
+    for field in settings.fields():
+        option = parameters[field.name].annotation.__metadata__[0]
+        assert parameters[field.name].default == field.default and option.help == field.option.help
+        assert (option.min, option.max) == (field.option.least, field.option.most)
+        assert f"--{field.name.replace('_', '-')} " in shown and field.option.help[:20] in shown
+        assert 0 < len(field.option.methods) <= len(settings.METHODS)
+    assert {"resume", "tune"} < set(train_options.USED_BY) <= set(parameters)
     assert {linked.MOST_IDENTITY, linked.MOST_RATE} == {1e6, 1e3}  # as the options say
+
+
+def test_a_new_setting_is_an_option_without_a_second_edit(monkeypatch):
+    @dataclasses.dataclass(frozen=True)
+    class More(settings.Settings):
+        momentum: float | None = None
+        nesterov: bool = False
+
+    monkeypatch.setattr(train_options, "Settings", More)
+    monkeypatch.setattr(train_options, "fields", lambda: settings.fields(More))
+    program = typer.Typer()
+    kept = []
+
+    @program.command()
+    @train_options.with_settings
+    def fit(settings: settings.Settings, other: int = 3) -> None:
+        kept.append((settings, other))
+
+    program(["--momentum", "0.9", "--nesterov", "--other", "4", "--weighting", "tf"], standalone_mode=False)
+    assert kept == [(More(momentum=0.9, nesterov=True, weighting="tf"), 4)]
+    assert type(kept[0][0].weighting) is str
 
 
 def test_help_names_all_iterated_methods(capsys):

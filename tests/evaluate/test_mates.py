@@ -88,7 +88,7 @@ def test_validator_and_two_projections(corpus):
 
 
 def test_an_empty_vocabulary_and_a_missing_training_part_are_refused(corpus):
-    with pytest.raises(ValueError, match="tokens: expected more than 50 distinct terms"):
+    with pytest.raises(ValueError, match="pairs, drop_top: expected texts with words beside the 50 most frequent"):
         mates.from_pairs(corpus.take(range(5)))
     with pytest.raises(ValueError, match="tokens: expected a training part"):
         mates.build({"test": ([["a"]], [["b"]])}, {}, {})

@@ -19,9 +19,8 @@ from jaxsim.data import docstrings, pairs
 from jaxsim.evaluate import metrics
 from jaxsim.methods.projections import Projection
 from jaxsim.methods.s2net import distillation
-from jaxsim.train import distilled
-from jaxsim.train.settings import Parts
-from jaxsim.train.training import Settings, train
+from jaxsim.train import Settings, distilled, train
+from jaxsim.train.problem import Problem
 
 pytestmark = pytest.mark.usefixtures("lightly_compiled")
 SHARE, SCALE = 0.4, 15.0
@@ -283,10 +282,11 @@ def test_what_a_distillation_is_worth_is_said(monkeypatch, losses, scores, told)
     values = iter(scores or ())
     sides = (sparse.from_scipy(scipy.sparse.identity(2, np.float32, format="csr")),) * 2
     said = []
-    parts = Parts((None, None), sides, np.zeros((2, 2)), None if scores is None else lambda _: next(values), 2,
+    counts = (scipy.sparse.identity(2, format="csr"),) * 2
+    problem = Problem(counts, sides, np.zeros((2, 2)), None if scores is None else lambda _: next(values), 2,
                   Settings(method="opca", distill=0.5), dev=sides, say=said.append)  # fmt: skip
-    distilled.distilled(start, parts, None, words=2, spread=None)
-    assert said == told and parts.told["distilled"]["first_loss"] == losses[0]
+    notes = distilled.distilled(start, problem).notes
+    assert said == told and notes["distilled"]["first_loss"] == losses[0]
 
 
 @pytest.mark.parametrize(("settings", "message"), [

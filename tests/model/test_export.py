@@ -22,7 +22,7 @@ from jaxsim.evaluate import mates
 from jaxsim.methods.projections import Projection
 from jaxsim.model import Model, export
 from jaxsim.sparse import Vectors
-from jaxsim.train.training import Settings, train
+from jaxsim.train import Settings, train
 
 CHARS = [chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000]
 UNICODE = (

@@ -20,7 +20,7 @@ from jaxsim.data.pairs import Pairs
 from jaxsim.evaluate import mates
 from jaxsim.methods.projections import Projection
 from jaxsim.parallel import sharding
-from jaxsim.train import s2net, training
+from jaxsim.train import s2net, settings, training
 
 
 @pytest.fixture
@@ -133,7 +133,7 @@ with open("found.json", "w") as file:
 
 
 @pytest.mark.programs
-@pytest.mark.parametrize("method", training.S2NET)
+@pytest.mark.parametrize("method", settings.S2NET)
 def test_terms_over_two_devices_give_the_model_of_one_and_a_stopped_training_goes_on(method, folder):
     environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu",
                    "PYTHONPATH": str(Path(sharding.__file__).parents[2])}  # fmt: skip
@@ -142,7 +142,7 @@ def test_terms_over_two_devices_give_the_model_of_one_and_a_stopped_training_goe
     assert done.returncode == 0, done.stderr
     found = json.loads((folder / "found.json").read_text())
     assert found.pop("shared") < 1e-4
-    assert found == {"matrices": training.S2NET.index(method) + 1, "history": 6, "resumed": True}
+    assert found == {"matrices": settings.S2NET.index(method) + 1, "history": 6, "resumed": True}
 
 
 @pytest.mark.parametrize(("options", "message"), [

@@ -19,7 +19,9 @@ from jaxsim.model import Model
 from jaxsim.model.export import export, rows
 from jaxsim.text import subwords
 from jaxsim.text.subwords import Subwords, ngrams
-from jaxsim.train.training import METHODS, SPELT, Settings, train
+from jaxsim.train import Settings, train
+from jaxsim.train.fits import FITS
+from jaxsim.train.settings import WITH_SUBWORDS
 
 pytestmark = pytest.mark.usefixtures("lightly_compiled")
 
@@ -94,7 +96,7 @@ def test_folded_weights_project_as_the_words_and_ngrams_they_were_learned_of(sha
 
 def test_training_sees_texts_as_the_reference_does(corpus, spelt, monkeypatch):
     seen = {}
-    monkeypatch.setitem(METHODS, "opca", lambda parts: seen.update(parts=parts) or METHODS_OPCA(parts))
+    monkeypatch.setitem(FITS, "opca", lambda problem: seen.update(parts=problem) or FITS_OPCA(problem))
     model = train(corpus, Settings(method="opca", dim=20, subwords=0.5), dev=0.2)
     np.testing.assert_array_equal(model.params.weights, spelt.params.weights)
     from jaxsim import sparse
@@ -110,7 +112,7 @@ def test_training_sees_texts_as_the_reference_does(corpus, spelt, monkeypatch):
     assert matched > 0.95 * len(corpus)
 
 
-METHODS_OPCA = METHODS["opca"]
+FITS_OPCA = FITS["opca"]
 
 
 def test_a_model_saves_and_loads_with_the_same_vectors_of_unseen_words(spelt, tmp_path):
@@ -141,7 +143,7 @@ def test_inflected_queries_find_mates_that_share_a_stem_alone():
     assert found[0.0] <= 0.05 and found[0.5] > 0.9
 
 
-@pytest.mark.parametrize("method", [method for method in SPELT if method != "s2net-mse"])
+@pytest.mark.parametrize("method", [method for method in WITH_SUBWORDS if method != "s2net-mse"])
 @pytest.mark.parametrize("weighting", ["log_tf_idf", pytest.param("tf", marks=pytest.mark.programs)])
 def test_every_method_of_projections_learns_of_ngrams(corpus, method, weighting):
     settings = Settings(method=method, dim=10, max_iter=2, subwords=0.3, weighting=weighting)

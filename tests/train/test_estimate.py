@@ -15,7 +15,7 @@ from jaxsim.methods import s2net
 from jaxsim.methods.projections import Projection
 from jaxsim.optim import lbfgs
 from jaxsim.sparse import Terms
-from jaxsim.train import estimate, rates
+from jaxsim.train import estimate
 
 F, I = jnp.float32, jnp.int32  # noqa: E741
 
@@ -90,11 +90,11 @@ def test_rates_are_measured_of_both_methods(method):
 
 def test_no_probe_is_larger_than_a_laptops_memory(monkeypatch):
     asked, size = {}, 2**31 - 2
-    monkeypatch.setattr(rates, "block_seconds", lambda pairs, dim, **_: asked.update(vectors=pairs * dim) or 1.0)
+    monkeypatch.setattr(estimate, "block_seconds", lambda pairs, dim, **_: asked.update(vectors=pairs * dim) or 1.0)
     rows = scipy.sparse.csr_matrix(scipy.sparse.eye(64))
-    monkeypatch.setattr(rates, "_probe", lambda t: asked.update(terms=t.terms, words=t.words) or (rows, 1))
-    monkeypatch.setattr(rates, "_byte_seconds", lambda size, history: 1e-9)
-    monkeypatch.setattr(rates, "_update_seconds", lambda terms, dim: asked.update(weights=terms * dim) or 1e-9)
+    monkeypatch.setattr(estimate, "_probe", lambda t: asked.update(terms=t.terms, words=t.words) or (rows, 1))
+    monkeypatch.setattr(estimate, "_byte_seconds", lambda size, history: 1e-9)
+    monkeypatch.setattr(estimate, "_update_seconds", lambda terms, dim: asked.update(weights=terms * dim) or 1e-9)
     estimate.measure(estimate.Training(pairs=size, terms=size, dim=size, words=size, batch_size=size,
                                        method="s2net_sgd"))  # fmt: skip
     assert asked.keys() == {"vectors", "terms", "words", "weights"} and max(asked.values()) <= 100_000_000

@@ -24,8 +24,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data  # noqa: E40
 
 from jaxsim.data import docstrings, splits  # noqa: E402  # noqa: E402
 from jaxsim.data.pairs import make, tokenize  # noqa: E402  # noqa: E402
-from jaxsim.train.estimator import TextProjection  # noqa: E402  # noqa: E402
-from jaxsim.train.training import Settings, train  # noqa: E402  # noqa: E402
+from jaxsim.train import Settings, TextProjection, train  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("lightly_compiled")
 

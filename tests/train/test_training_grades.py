@@ -9,8 +9,7 @@ import scipy.stats
 from jaxsim.data import pairs, splits
 from jaxsim.evaluate import metrics
 from jaxsim.optim.monitor import closed_form
-from jaxsim.train import graded
-from jaxsim.train.training import Settings, train
+from jaxsim.train import Settings, graded, train
 
 pytestmark = pytest.mark.usefixtures("lightly_compiled")
 

@@ -14,8 +14,8 @@ from jaxsim.data import docstrings, pairs
 from jaxsim.methods import ssi
 from jaxsim.methods.ssi import triples
 from jaxsim.optim import checkpoints
-from jaxsim.train import linked, settings
-from jaxsim.train.training import LINKED, Settings, train
+from jaxsim.train import Settings, linked, resume, train
+from jaxsim.train.settings import SSI as METHODS
 
 SSI = {"method": "ssi", "dim": 8, "max_iter": 3}
 
@@ -141,21 +141,21 @@ def test_checkpoints_of_another_choice_are_not_gone_on_from(corpus, tmp_path, fi
 
 def test_a_choice_before_the_first_iteration_binds_nobody(tmp_path):
     folder = tmp_path / "c"
-    settings.keep_choice(folder, Settings(method="ssi", identity=5.0))
-    assert settings.kept_choice(folder) is None
-    settings.keep_choice(folder, Settings(method="ssi"))
+    resume.keep_choice(folder, Settings(method="ssi", identity=5.0))
+    assert resume.kept_choice(folder) is None
+    resume.keep_choice(folder, Settings(method="ssi"))
     (folder / "checkpoint.identity-3").mkdir()
     (folder / "checkpoint.identity-3" / "checkpoint.safetensors").write_bytes(b"")
-    assert settings.kept_choice(folder) == {"method": "ssi", "identity": None, "dim": 300}
+    assert resume.kept_choice(folder) == {"method": "ssi", "identity": None, "dim": 300}
     for written in ("", "[1]"):
         (folder / "checkpoint.settings.json").write_text(written)
-        assert settings.kept_choice(folder) == {}  # as of an earlier version
+        assert resume.kept_choice(folder) == {}  # as of an earlier version
     (tmp_path / "file").write_text("")
     with pytest.raises(ValueError, match="checkpoint: expected a folder that can be written to"):
-        settings.keep_choice(tmp_path / "file", Settings())
+        resume.keep_choice(tmp_path / "file", Settings())
 
 
-@pytest.mark.parametrize("method", LINKED)
+@pytest.mark.parametrize("method", METHODS)
 def test_words_that_no_pair_shares_are_learned(method):
     """Two languages without a word in common: bare terms know nothing."""
     left = [f"red{i % 6} boat{i % 5} sea{i % 7}" for i in range(210)]
@@ -251,5 +251,5 @@ def test_unicode_and_empty_texts_train():
 def test_two_pairs_are_enough():
     said = []
     model = train(made(["red cat", "blue dog"], ["rot katze", "blau hund"]), Settings(**SSI), say=said.append)
-    assert model.dim == 1 and any("bear no more" in line for line in said)
+    assert model.dim == 1 and any("support no more" in line for line in said)
     assert np.isfinite(model.similarity("red cat", ["rot katze", "blau hund"])).all()

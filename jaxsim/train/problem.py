@@ -1,0 +1,63 @@
+"""What a method is fitted on (`Problem`), and what it gives (`Learned`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from jaxsim.optim import Fit
+from jaxsim.sparse import Terms
+from jaxsim.train.settings import Settings
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What a method is fitted on.
+
+    Attributes:
+      counts: raw counts of the training pairs, left and right, CSR.
+      train: their weighted vectors, of unit length.
+      groups: ``[m, 2]`` group numbers of near-duplicates among the left and among the right texts.
+      validate: dev score of projections, or None without dev pairs.
+      k: dimension.
+      settings: the rest.
+      checkpoint: folder for checkpoints, or None.
+      progress: whether to show bars.
+      dev: weighted vectors of the held-out pairs, left and right, of unit length; None without any.
+      grades: ``[m]`` grades of the training pairs in [0, 1], for methods that learn from grades.
+      dev_grades: grades of the held-out pairs.
+      slots: weighted training texts of both sides before n-grams are added (`subwords.slots`); None without n-grams.
+      spread: the n-grams that words are made of (`Subwords.spread`); None without n-grams.
+      say: is given progress messages.
+    """
+
+    counts: tuple[sp.csr_matrix, sp.csr_matrix]
+    train: tuple[Terms, Terms]
+    groups: np.ndarray
+    validate: Callable | None
+    k: int
+    settings: Settings
+    checkpoint: Any = None
+    progress: bool = False
+    dev: tuple[Terms, Terms] | None = None
+    grades: np.ndarray | None = None
+    dev_grades: np.ndarray | None = None
+    slots: tuple[sp.csr_matrix, sp.csr_matrix] | None = None
+    spread: sp.csr_matrix | None = None
+    say: Callable[[str], None] = lambda message: None
+
+
+class Learned(NamedTuple):
+    """What a method gives.
+
+    Attributes:
+      fit: `Fit` of a projection, of a pair of them, or of a pair of `Bilinear`.
+      notes: what it adds to the model's ``training``.
+    """
+
+    fit: Fit
+    notes: dict[str, Any] = {}

@@ -1,0 +1,95 @@
+"""What a training keeps in its folder of checkpoints, so that ``--resume`` goes on from the right one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from jaxsim import checks
+from jaxsim.optim import checkpoints
+from jaxsim.train.settings import Settings
+
+START = "checkpoint.start"
+"""Folder, among a training's checkpoints, of its closed-form start."""
+_CHOICE = "checkpoint.settings.json"
+_FINISHED = ("checkpoint.safetensors", "checkpoint.identity-*/checkpoint.safetensors")  # SSI: one for each b
+
+
+def choice_of(settings: Settings) -> dict[str, Any]:
+    """The settings that decide which checkpoints a training has; the checkpoints themselves hold all others.
+
+    Args:
+      settings: of a training.
+
+    Returns:
+      ``method``, ``identity`` and ``dim``.
+
+    Example:
+      >>> choice_of(Settings(method="ssi", identity=3.0))
+      {'method': 'ssi', 'identity': 3.0, 'dim': 300}
+    """
+    return {"method": settings.method, "identity": settings.identity, "dim": settings.dim}
+
+
+def kept_choice(folder) -> dict[str, Any] | None:
+    """The `choice_of` the training whose checkpoints are in a folder.
+
+    Args:
+      folder: that of the training; it may be missing.
+
+    Returns:
+      What `keep_choice` wrote; empty if nothing did, and None where no iteration is finished.
+
+    Example:
+      >>> kept_choice("no such folder") is None
+      True
+    """
+    folder = Path(folder)
+    if not any(any(folder.glob(pattern)) for pattern in _FINISHED):
+        return None
+    try:
+        choice = json.loads((folder / _CHOICE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return choice if isinstance(choice, dict) else {}
+
+
+def kept_start(folder) -> bool:
+    """Whether the closed-form start of a training is kept in its folder of checkpoints.
+
+    Args:
+      folder: that of the training; it may be missing.
+
+    Returns:
+      Whether it is there.
+
+    Example:
+      >>> kept_start("no such folder")
+      False
+    """
+    return any(Path(folder).glob(f"{START}/checkpoint.safetensors"))
+
+
+def keep_choice(folder, settings: Settings) -> None:
+    """Writes `choice_of` the settings beside the checkpoints to come.
+
+    Args:
+      folder: that of the training; made if it is missing.
+      settings: of the training.
+
+    Raises:
+      ValueError: if the checkpoints there are of another method or identity, or nothing can be written there.
+      OSError: if there is no space left.
+    """
+    choice, kept = choice_of(settings), kept_choice(folder)
+    expected, got = (" and ".join(f"{name} {value}" for name, value in settings.items())
+                     for settings in (choice, kept or choice))
+    checks.expect(expected == got, "checkpoint", f"one of {expected}", f"one of {got} in {folder}")
+    if kept == choice:
+        return  # what is written is never at risk
+    place = checkpoints.prepare(folder)
+    try:
+        (place / _CHOICE).write_text(json.dumps(choice), encoding="utf-8")
+    except OSError as error:
+        raise OSError(f"{folder}: expected a place for a checkpoint, got {error}") from error

@@ -75,7 +75,7 @@ def minimize_sgd(
       >>> round(float(fit.params), 4)
       1.0
     """
-    optimizer = _default_sgd(learning_rate) if optimizer is None else optimizer
+    optimizer = sgd(learning_rate) if optimizer is None else optimizer
 
     def epoch(state, number):
         params, opt_state = state
@@ -97,8 +97,26 @@ def minimize_sgd(
 
 
 @functools.cache
-def _default_sgd(learning_rate: float) -> optax.GradientTransformation:
-    return optax.sgd(learning_rate)
+def sgd(learning_rate: float, momentum: float = 0.0) -> optax.GradientTransformation:
+    """Plain stochastic gradient descent, optax's, with heavy-ball momentum where there is any.
+
+    Args:
+      learning_rate: fixed.
+      momentum: share of the last step that is taken again, in [0, 1).
+
+    Returns:
+      The optax transformation, the same object for equal arguments, so that one program serves all fits.
+
+    Raises:
+      ValueError: for a rate that is not positive, or a momentum outside [0, 1).
+
+    Example:
+      >>> sgd(0.1) is sgd(0.1)
+      True
+    """
+    checks.expect(0 < learning_rate < float("inf"), "learning_rate", "a positive number", learning_rate)
+    checks.expect(0 <= momentum < 1, "momentum", "a number in [0, 1)", momentum)
+    return optax.sgd(learning_rate, momentum=momentum or None)
 
 
 @functools.cache

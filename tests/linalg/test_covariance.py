@@ -6,8 +6,8 @@ import pytest
 import reference_models as reference
 import scipy.sparse
 
-from jaxsim import linalg, sparse
-from jaxsim.linalg import covariance
+from jaxsim import sparse
+from jaxsim.linalg import covariance, eigen
 from jaxsim.linalg.covariance import Factor, Ridge
 from jaxsim.methods import cca, opca
 
@@ -91,7 +91,7 @@ def test_an_iterated_solve_is_that_of_the_factor(rng, iterated, dtype):
 
 
 def test_opca_and_cca_by_iteration_are_those_of_lapack(rng, iterated, monkeypatch):
-    monkeypatch.setattr(linalg, "_SMALLEST_BASIS", 112)
+    monkeypatch.setattr(eigen, "_SMALLEST_BASIS", 112)
     # A few causes that both sides share, above a floor of noise, in more terms than a Krylov basis has columns.
     causes = rng.normal(size=(120, 6)) * 2.0 ** np.arange(3, -3, -1)
     dense = [causes @ rng.normal(size=(6, 120)) * (rng.random((120, 120)) < 0.5) for _ in range(2)]

@@ -20,11 +20,14 @@ METRICS = (
 SIMILARITY_OF_DATA = ("same", "resampled", "substitute", "synthetic")
 """How the data relates to the paper's: the word that opens `dataset.differs`."""
 
-_TEXTS = ("experiment", "paper", "table", "row", "status", "device", "precision", "commit", "command", "started")
+_TEXTS = ("experiment", "paper", "table", "row", "device", "precision", "commit", "command", "started")
 _OBJECTS = ("config", "dataset", "dev", "metrics", "fit", "seconds", "versions")
 _LISTS = ("seeds", "curve")
 _REQUIRED = (*_TEXTS, *_OBJECTS, *_LISTS, "dirty")
-_EXTRA = ("best_set", "measurements", "metrics_by_group", "metrics_naive", "per_query")
+_EXTRA = (
+    "best_set", "measurements", "method_version", "metrics_by_group", "metrics_naive", "notes", "per_query", "preset",
+    "status",
+)  # fmt: skip
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 _FIT = ("loss", "grad_norm", "converged", "steps")
 _SECONDS = ("load", "fit", "evaluate")
@@ -142,6 +145,16 @@ def _points(curve: list[Any]) -> None:
 
 def _extra(record: Mapping[str, Any]) -> None:
     num_seeds = len(record["seeds"])
+    _text(record.get("status", "none"), "status")
+    notes = record.get("notes", [])
+    expect(isinstance(notes, list), "notes", "a list", type(notes).__name__)
+    for note in notes:
+        _text(note, "notes")
+    for field in ("method_version", "preset"):
+        value = record.get(field, {})
+        expect(isinstance(value, Mapping), field, "an object", type(value).__name__)
+    for name, version in record.get("method_version", {}).items():
+        expect(_integer(version) and version >= 1, f"method_version.{name}", "a whole number from 1", repr(version))
     measurements = record.get("measurements", [])
     expect(isinstance(measurements, list), "measurements", "a list", type(measurements).__name__)
     for index, item in enumerate(measurements):

@@ -102,10 +102,15 @@ class Fits:
         return kept
 
     def _read(self, path: Path) -> tuple[Fit, float] | None:
-        """A fit and its seconds; none where there is no file, or one of classes that are no longer there."""
+        """A fit and its seconds; none where there is no file, or one that cannot be read."""
         try:
-            return pickle.loads(path.read_bytes())
-        except (FileNotFoundError, AttributeError, ImportError, TypeError, pickle.UnpicklingError):
+            content = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        try:
+            return pickle.loads(content)
+        except Exception as error:  # a file that was changed, or classes that have moved: pickle raises anything
+            self.say(f"{path.name} is fitted again: {type(error).__name__}: {error}")
             return None
 
     def _make(self, function, path: Path, data: tuple, settings: dict, checkpoint: bool) -> tuple[Fit, float]:

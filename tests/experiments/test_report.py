@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.test_records import ENVIRONMENT, made_up
+from tests.experiments.test_records import ENVIRONMENT, made_up
 
 from experiments.kit import papers, records, report
 from jaxsim import cli

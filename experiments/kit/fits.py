@@ -34,7 +34,6 @@ class Fits:
 
     Attributes:
       folder: Where they are, made when it is needed.
-      seconds: What the fits asked for since `restart` took when they were made.
       spent: What asking for them took now.
       versions: Method -> version, of the fits asked for since `restart`.
     """
@@ -46,7 +45,12 @@ class Fits:
 
     def restart(self) -> None:
         """Counts anew: a row begins."""
-        self.seconds, self.spent, self.versions = 0.0, 0.0, {}
+        self.spent, self.versions, self._seconds = 0.0, {}, {}
+
+    @property
+    def seconds(self) -> float:
+        """What the fits asked for since `restart` took when they were made, each counted once."""
+        return sum(self._seconds.values())
 
     def fit(
         self,
@@ -95,7 +99,7 @@ class Fits:
                 fit, seconds = self._make(function, path, data, settings, checkpoint)
                 shown = {key: value for key, value in keyed.items() if isinstance(value, str | int | float | bool)}
                 self.say(f"{name} {shown} fitted in {seconds:.1f} s")
-            self.seconds += seconds
+            self._seconds[path] = seconds
             self.spent += time.perf_counter() - begun
             return fit
 

@@ -80,6 +80,7 @@ def test_a_fit_of_a_library_method_is_the_method_s_own(cache, rng):
     kept = [cache.fit(opca)(views, k=2, noise=0.1).params.weights for _ in range(2)]
     direct = opca.fit(views, k=2, noise=0.1).params.weights
     assert all(np.array_equal(weights, direct) for weights in kept)
+    assert 0 < cache.seconds <= cache.spent  # asked for twice, counted once
     assert cache.versions == {"projections.opca": 1} and len(list(cache.folder.iterdir())) == 1
 
 

@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 
 from jaxsim import checks
-from jaxsim.optim.lbfgs import _advance, _evaluate, _Lbfgs, _search
-from jaxsim.optim.monitor import Fit, dot, expect_finite
+from jaxsim.optim.lbfgs import RUN, _advance, _evaluate, _Lbfgs, _search
+from jaxsim.optim.monitor import Fit, Run, dot, expect_finite
 
 # The number of the iteration is that of every fit that has not ended, so that one slot of the history is written.
 _FITS = _Lbfgs(0, 0, 0, 0, 0, 0, 0, None)
@@ -23,12 +23,10 @@ def minimize_lbfgs_grid(
     data,
     axes,
     *,
-    max_iter: int = 100,
-    tol: float = 1e-6,
-    history_size: int = 10,
     max_linesearch: int = 30,
-    first_step: float | None = None,
     label: str = "L-BFGS grid",
+    run: Run | None = None,
+    **options,
 ) -> list[Fit]:
     """As `minimize_lbfgs` for each fit of a grid, all of them in one compiled program.
 
@@ -41,12 +39,10 @@ def minimize_lbfgs_grid(
       data: pytree of arrays, in which what differs between fits (``gamma``, say) has a leading axis.
       axes: ``in_axes`` of ``data`` for ``jax.vmap``: None for data that all fits share, or a pytree prefix such as
         ``dataclasses.replace(jax.tree.map(lambda _: None, data), gamma=0)``.
-      max_iter: largest number of iterations.
-      tol: a fit ends when its gradient norm is at most this.
-      history_size: pairs kept.
       max_linesearch: largest number of evaluations in a line search.
-      first_step: as for `minimize_lbfgs`.
       label: name in error messages.
+      run: ``max_iter``, ``tol``, ``first_step`` and ``history_size``, as for `minimize_lbfgs`.
+      **options: these fields of `Run`, in place of those of ``run``.
 
     Returns:
       A `Fit` for each, in order; what `minimize_lbfgs` would return without a score to stop by. ``seconds`` of the
@@ -65,17 +61,17 @@ def minimize_lbfgs_grid(
 
     Relations: `minimize_lbfgs` is one fit, with validation, checkpoints and a bar.
     """
-    for size, name, least in ((max_iter, "max_iter", 0), (history_size, "history_size", 1),
-                              (max_linesearch, "max_linesearch", 1)):  # fmt: skip
-        checks.whole(size, name, least)
-    checks.expect(tol >= 0, "tol", "a number of at least 0", tol)
+    checks.whole(max_linesearch, "max_linesearch", 1)
+    given = Run.of(run, options)
+    given.expect_only(label, "max_iter", "tol", "first_step", "history_size")
+    run = Run.of(given, {}, RUN)
     params = jax.tree.map(jnp.asarray, params)
     sizes = {leaf.shape[:1] for leaf in jax.tree.leaves(params)}
     checks.expect(len(sizes) == 1 and sizes != {()}, "params", "one leading axis, of the fits", sorted(sizes))
     leaves, structure = jax.tree.flatten(axes, is_leaf=lambda axis: axis is None)
-    settings = max_iter, history_size, max_linesearch, None if first_step is None else float(first_step)
+    settings = run.max_iter, run.history_size, max_linesearch, run.first_step
     started = time.perf_counter()
-    final, trace, last = jax.device_get(_run(objective, (structure, tuple(leaves)), settings, tol, params, data))
+    final, trace, last = jax.device_get(_run(objective, (structure, tuple(leaves)), settings, run.tol, params, data))
     seconds = (time.perf_counter() - started) / max(int(last), 1)
     fits = []
     for i in range(trace.shape[-1]):
@@ -86,10 +82,10 @@ def minimize_lbfgs_grid(
             history.append({"step": step, "loss": float(loss), "grad_norm": float(norm),
                             "evaluations": int(evaluations), "validation": None, "seconds": seconds * step})
         evaluations = int(trace[last, 3, i])
-        if steps < last and history[-1]["grad_norm"] > tol:
+        if steps < last and history[-1]["grad_norm"] > run.tol:
             history[-1].update(stop="line search failed", evaluations=evaluations)
         fits.append(Fit(jax.tree.map(lambda leaf, i=i: jnp.asarray(leaf[i]), final), history[-1]["loss"],
-                        history[-1]["grad_norm"], history[-1]["grad_norm"] <= tol, steps, evaluations, history))
+                        history[-1]["grad_norm"], history[-1]["grad_norm"] <= run.tol, steps, evaluations, history))
     return fits
 
 

@@ -40,8 +40,8 @@ def test_jsonl_plain_and_compressed(tmp_path, suffix, write):
     path = tmp_path / f"pairs.jsonl{suffix}"
     with write(path, "wb") as file:
         file.write(LINES.encode())
-    records = list(files.read_jsonl(path, ("left", "right")))
-    assert [(number, record["left"], record["right"]) for number, record in records] == [(1, "One", "Uno"), (3, "Two", "")]
+    records = files.read_jsonl(path, ("left", "right"))
+    assert [(line, record["left"], record["right"]) for line, record in records] == [(1, "One", "Uno"), (3, "Two", "")]
 
 
 @pytest.mark.parametrize(

@@ -30,8 +30,9 @@ def minimize_lbfgs_grid(
 ) -> list[Fit]:
     """As `minimize_lbfgs` for each fit of a grid, all of them in one compiled program.
 
-    Several times faster than one fit after the other where the fits are so small that starting their programs takes
-    longer than running them; of large ones no faster. A fit that has ended waits for the others.
+    Several times faster than one fit after the other where a fit is so small that starting a step takes longer than the
+    step (60 pairs of documents, say); slower for larger ones (200 pairs and more). A fit that has ended waits for the
+    others.
 
     Args:
       objective: as for `minimize_lbfgs`.

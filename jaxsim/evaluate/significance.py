@@ -16,7 +16,7 @@ from scipy import stats
 from jaxsim import checks
 
 __all__ = ["Comparison", "bonferroni", "bootstrap_interval", "false_discovery_rate", "interval", "mcnemar", "paired_t",
-           "randomization_test", "smallest_best_set", "standard_error", "unpaired_t"]
+           "smallest_best_set", "standard_error", "unpaired_t"]
 
 
 _DRAWS = 2**20  # at once
@@ -254,43 +254,6 @@ def smallest_best_set(
         if all(clear[one, other] for one in best for other in rest):
             return set(best)
     return set(order)
-
-
-def randomization_test(a, b, *, key: jax.Array, num_samples: int = 10_000) -> Comparison:
-    """Fisher's paired randomisation test of the difference of means.
-
-    Under the null hypothesis the two systems' values of a query can be swapped. Each sample swaps each query with
-    probability one half; p is ``(count + 1) / (num_samples + 1)``, so it is never 0.
-
-    Args:
-      a: ``[n]`` values of the first system, n at least 2.
-      b: ``[n]`` values of the second system, in the same order.
-      key: JAX random key.
-      num_samples: How many random swaps to draw.
-
-    Returns:
-      `Comparison` whose statistic is the difference of the means.
-
-    Raises:
-      ValueError: On unequal or other shapes, fewer than 2 values, NaN, infinity, or num_samples below 1.
-
-    Example:
-      >>> randomization_test([1.0, 2.0], [1.0, 2.0], key=jax.random.key(0), num_samples=99).pvalue
-      1.0
-    """
-    checks.positive_int(num_samples, "num_samples")
-    difference = _differences(a, b)
-    n = difference.size
-    observed = abs(difference.sum())
-    # Sums that are equal in exact arithmetic differ by rounding and must count.
-    limit = observed - 1e-12 * np.abs(difference).sum()
-    count = 0
-    for number, size in _batches(num_samples, n):
-        draw = jax.random.bits(jax.random.fold_in(key, number), (size, -(-n // 8)), np.uint8)
-        swap = np.unpackbits(np.asarray(draw), axis=1, count=n)
-        sums = difference.sum() - 2.0 * (swap @ difference)
-        count += int(np.count_nonzero(np.abs(sums) >= limit))
-    return Comparison(float(difference.mean()), (count + 1) / (num_samples + 1), n)
 
 
 def bootstrap_interval(

@@ -42,7 +42,7 @@ def test_most_intervals_hold_the_true_area(rng):
 
 
 def test_every_sample_has_as_many_of_each_kind(monkeypatch):
-    monkeypatch.setattr(significance, "_ITEMS", 20)  # several batches
+    monkeypatch.setattr(significance, "_DRAWS", 20)  # several batches
     labels, seen = np.array([1, 0, 0, 0, 0, 0]), []
 
     def statistic(scores, labels):

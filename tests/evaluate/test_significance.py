@@ -77,14 +77,6 @@ def test_bootstrap_interval(rng, key):
     assert significance.bootstrap_interval(values, key=key, level=0.9, num_samples=4000) == (low, high)
 
 
-def test_samples_come_in_batches(rng, key, monkeypatch):
-    values = rng.random(10)
-    monkeypatch.setattr(significance, "_DRAWS", 50)
-    low, high = significance.bootstrap_interval(values, key=key, level=0.9, num_samples=1003)
-    half = stats.norm.ppf(0.95) * values.std() / np.sqrt(10)
-    np.testing.assert_allclose([low, high], [values.mean() - half, values.mean() + half], atol=0.25 * half)
-
-
 def test_smallest_best_set(rng):
     noise = rng.standard_normal((4, 200)) * 0.1
     values = {name: mean + row for name, mean, row in zip("abcd", (0.5, 0.8, 0.2, 0.8), noise, strict=True)}
@@ -139,12 +131,11 @@ def _refusals():
         (lambda: s.smallest_best_set({"a": good}, alpha=5), "alpha: expected a level in (0, 1), got 5"),
         (lambda: s.mcnemar([0, 1], [0, 2]), "b: expected 0 or 1, got 2.0"),
         (lambda: s.mcnemar([0, 1], [0, 1, 1]), "b: expected shape (2,) (as a), got (3,)"),
-        (lambda: s.bootstrap_interval(good, key=k, num_samples=0), "num_samples: expected a whole number"),
         (lambda: s.bootstrap_interval(good, key=k, level=1), "level: expected a coverage in (0, 1), got 1"),
     ]
 
 
-@pytest.mark.parametrize("number", range(16))
+@pytest.mark.parametrize("number", range(15))
 def test_refuses(number):
     call, message = _refusals()[number]
     with pytest.raises(ValueError, match=re.escape(message)):

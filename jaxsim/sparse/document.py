@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim import checks
-from jaxsim.sparse.matrix import checked
 from jaxsim.sparse.precision import EVALUATION
+from jaxsim.sparse.terms import checked, expect_weights, project
 
 
 @functools.partial(
@@ -76,8 +76,10 @@ def documents(csr, *, width: int | None = None) -> Document:
     return Document(jnp.asarray(indices), jnp.asarray(values), matrix.shape[1])
 
 
+@project.register(Document)
 def project_document(document: Document, weights: jax.Array) -> jax.Array:
     """`jaxsim.sparse.project` of one document: its weights times the rows of its terms."""
+    expect_weights(weights, document.num_terms)
     expected = "one document (for many, jax.vmap(sparse.project, in_axes=(0, None)))"
     checks.expect(document.values.ndim == 1, "terms", expected, f"values of shape {document.values.shape}")
     if document.num_terms == 0:

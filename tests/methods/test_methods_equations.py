@@ -67,6 +67,14 @@ def test_cr5_matches_the_regression_with_all_matrices_formed(power):
             np.testing.assert_allclose(found.weights, weights, atol=1e-9)
 
 
+def test_cr5_keeps_eigenvalues_apart_that_lie_close_together(rng):
+    views = [rng.normal(size=(300, 220)) * (rng.random((300, 220)) < 0.1) for _ in range(2)]
+    fit = cr5.fit([sparse.from_scipy(scipy.sparse.csr_matrix(view)) for view in views], k=20, ridge=1.0)
+    found = np.concatenate([side.weights for side in fit.params])
+    weights = np.concatenate(reference.cr5(views, 20, 1.0, 0.0))
+    np.testing.assert_allclose(found @ found.T, weights @ weights.T, atol=1e-9)
+
+
 def test_cr5_beyond_its_rank_gives_zero_columns_and_refuses_what_it_cannot_use(rng):
     cause = rng.normal(size=(9, 2))
     sides = [sparse.from_scipy(scipy.sparse.csr_matrix((cause @ rng.normal(size=(2, 6))).astype(np.float32)))

@@ -34,6 +34,12 @@ from jaxsim.methods.projections.projection import Projection
 from jaxsim.optim import Fit, closed_form
 from jaxsim.sparse import Terms
 
+_WHOLE = 6_000
+"""Concepts up to which the eigenproblem is solved whole: its leading eigenvalues lie close together, just below the
+number of languages, so a Krylov basis of a few times ``k`` columns mixes the last dimensions with those beyond."""
+_COLUMNS = 12
+"""Columns of the Krylov basis a dimension, where there are more concepts."""
+
 
 class _Language:
     """The documents of one language over the terms it uses, and solves with ``Z_lᵀ Z_l + λ I``."""
@@ -110,8 +116,9 @@ def fit(views: Sequence[Terms], *, k: int, ridge: float = 1.0, singular_power: f
       >>> bool(jnp.allclose(left.weights[0], right.weights[2], atol=1e-5))  # a word and its translation
       True
 
-    Differs from the paper: the solves are exact (a Cholesky factor a language, of its documents or of its terms,
-    whichever are fewer) up to 24,000 of either, and conjugate gradients as in the paper above.
+    Differs from the paper: up to 24,000 documents or terms a language, solves are by a Cholesky factor (of whichever
+    are fewer) and not by conjugate gradients. Up to 6,000 documents the eigenvectors are exact; of more, those of the
+    last dimensions are approximate.
 
     Relations: as ``λ`` goes to 0 with two languages, ``P`` spans the sums of `cca`'s canonical variates, but for how
     documents are centred (here over all languages at once). `opca` has one matrix for all languages.
@@ -128,9 +135,9 @@ def fit(views: Sequence[Terms], *, k: int, ridge: float = 1.0, singular_power: f
     languages = [_Language(view, ridge) for view in views]
     checks.between(k, "k", min(n, sum(language.used.size for language in languages)), "documents, or terms in use")
     regression = _Regression(languages)
-    # The start of the Krylov iteration is fixed: the eigenvectors do not depend on it.
+    # Eq. (3). The start of a Krylov iteration is fixed: the eigenvectors do not depend on it.
     _, leading = linalg.top_eigh(lambda x: regression.concepts(regression.weights(x)), n, k, key=jax.random.key(0),
-                                 dtype=views[0].values.dtype)  # Eq. (3)
+                                 dtype=views[0].values.dtype, basis_factor=n / k if n <= _WHOLE else _COLUMNS)
     blocks = _embedding(jnp.concatenate(regression.weights(leading)), singular_power)  # Eq. (4)
     ends = np.cumsum([language.used.size for language in languages])
     return closed_form(tuple(language.full(block) for language, block in

@@ -24,8 +24,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from experiments.corpora.mates import cut
 from experiments.kit import records
-from experiments.mates_corpora import cut
 from experiments.places import add_out, expect_committed, records_folder
 from experiments.speed_tools import Sheet
 from jaxsim.data import MissingCorpus, docstrings, europarl

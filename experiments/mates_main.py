@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
-from experiments.mates_corpora import CORPORA
+from experiments.corpora.mates import CORPORA
 from experiments.mates_rows import FULL, QUICK, Table
 from experiments.places import records_folder
 from jaxsim.data import MissingCorpus

@@ -20,8 +20,8 @@ import numpy as np
 from safetensors.numpy import load_file, save_file
 
 import jaxsim
+from experiments.corpora.mates import CORPORA, DIFFERS, PAPERS, Corpus, paper_years
 from experiments.kit import records
-from experiments.mates_corpora import CORPORA, DIFFERS, PAPERS, Corpus, paper_years
 from jaxsim import io, sparse
 from jaxsim.evaluate import mates, significance
 from jaxsim.evaluate.mates import Task

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from experiments.mates_corpora import cut, human_pairs
+from experiments.corpora.mates import cut, human_pairs
 from jaxsim.data import docstrings, nfcorpus, pairs, splits
 from jaxsim.data.pairs import Pairs
 from jaxsim.evaluate import metrics

@@ -25,7 +25,6 @@ from jaxsim.methods import (  # fmt: skip
     opca,
     pca,
     projections,
-    related_terms,
     s2net,
     s2net_mse,
     ssi,
@@ -41,7 +40,7 @@ from jaxsim.methods import (  # fmt: skip
 )
 from jaxsim.methods.projections import Projection
 from jaxsim.methods.ssi import bilinear
-from jaxsim.methods.weights import concepts, term_extension, term_weights, weighting
+from jaxsim.methods.weights import concepts, related_terms, term_extension, term_weights, weighting
 from jaxsim.methods.weights.concepts import Concepts
 from jaxsim.methods.weights.term_weights import TermWeights
 from jaxsim.sparse import Vectors

@@ -14,7 +14,7 @@ from typing import Any
 
 import jax
 
-GENERATED = ("experiments/results", "BENCHMARKS.md", "docs/figures")
+GENERATED = ("experiments/results", "BENCHMARKS.md", "docs/figures", "docs/results")
 """Paths that a run itself may change: they do not make a tree dirty."""
 
 _PACKAGES = (
@@ -44,8 +44,8 @@ def environment() -> dict[str, Any]:
 
 
 def _commit(module: Path) -> tuple[str, bool]:
-    """Commit and dirtiness of the checkout that tracks `module`, a file `<root>/jaxsim/<name>.py`."""
-    root = module.parent.parent
+    """Commit and dirtiness of the checkout that tracks `module`, a file `<root>/experiments/kit/<name>.py`."""
+    root = module.parents[2]
     try:
         _git(root, "ls-files", "--error-unmatch", str(module.relative_to(root)))
         commit = _git(root, "rev-parse", "HEAD").strip()

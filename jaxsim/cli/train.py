@@ -14,7 +14,6 @@ from typing import Annotated
 
 import typer
 
-from jaxsim import io
 from jaxsim.cli import options, train_options, train_tuning
 from jaxsim.cli.output import explain, naming, nothing_written, say, show_json, show_result
 from jaxsim.cli.program import app
@@ -94,7 +93,7 @@ def train(
     Without --left and --right, tables give columns 1 and 2, or those of a known pair of names in the first line, such
     as query and document or question and answer; JSON Lines and Parquet give a known pair of keys.
     """
-    from jaxsim import checks, text
+    from jaxsim import checks, io, text
     from jaxsim.train import training
 
     train_options.expect_used(context, method)
@@ -210,10 +209,10 @@ def _empty(folder: Path) -> None:
 def _begin(folder: Path, resume: bool, settings) -> None:
     """Empties a folder of checkpoints unless training is to go on."""
     from jaxsim.checks import expect
-    from jaxsim.train import settings
+    from jaxsim.train import settings as kept_settings
 
     if resume:
-        choice, kept = settings.choice_of(settings), settings.kept_choice(folder)
+        choice, kept = kept_settings.choice_of(settings), kept_settings.kept_choice(folder)
         expect(kept in (None, choice), str(folder), f"a checkpoint of {_chosen(choice)}",
                       f"one of {_chosen(kept or {})} (without --resume it is deleted)")
         say(f"{folder}: {'going on from it' if _begun(folder) else 'nothing there to go on from, starting anew'}")
@@ -225,9 +224,9 @@ def _begin(folder: Path, resume: bool, settings) -> None:
 
 def _begun(folder: Path) -> bool:
     """Whether anything is kept in a folder of checkpoints: iterations, a start, or settings that were chosen."""
-    from jaxsim.train import settings
+    from jaxsim.train import settings as kept_settings
 
-    return settings.kept_choice(folder) is not None or settings.kept_start(folder) or (
+    return kept_settings.kept_choice(folder) is not None or kept_settings.kept_start(folder) or (
         train_tuning.kept(folder))
 
 

@@ -20,7 +20,7 @@ from jax.sharding import PartitionSpec as P
 
 from jaxsim import checks
 from jaxsim.optim import checkpoints
-from jaxsim.optim.monitor import Fit, Monitor, dot, expect_finite, mark_of
+from jaxsim.optim.monitor import Fit, Monitor, Run, dot, expect_finite, mark_of
 from jaxsim.parallel import gathering
 from jaxsim.sparse.precision import EVALUATION
 
@@ -31,6 +31,8 @@ with warnings.catch_warnings():
 
 KEPT_WITHIN = 60.0
 """Seconds after which the next whole iteration is kept."""
+RUN = Run(max_iter=100, checkpoint_every=10, tol=1e-6, history_size=10)
+"""The defaults of `minimize_lbfgs`: 100 iterations, a tolerance of 1e-6, 10 pairs, a checkpoint every 10 iterations."""
 
 
 class _Lbfgs(NamedTuple):
@@ -185,17 +187,10 @@ def minimize_lbfgs(
     params,
     data,
     *,
-    max_iter: int = 100,
-    tol: float = 1e-6,
-    history_size: int = 10,
     max_linesearch: int = 30,
-    first_step: float | None = None,
-    validate: Callable | None = None,
-    patience: int | None = None,
-    checkpoint=None,
-    checkpoint_every: int = 10,
-    progress: bool = False,
     label: str = "L-BFGS",
+    run: Run | None = None,
+    **options,
 ) -> Fit:
     """Minimises ``objective(params, data)`` by L-BFGS (Nocedal and Wright, algorithm 7.5).
 
@@ -205,20 +200,10 @@ def minimize_lbfgs(
       params: pytree of floating arrays, exactly what is optimised. On a mesh, whole or in parts, all else stands as
         they do.
       data: pytree of arrays, the constants.
-      max_iter: largest number of iterations.
-      tol: stop when the gradient norm is at most this.
-      history_size: pairs kept; each costs twice the size of ``params``.
       max_linesearch: largest number of evaluations a line search.
-      first_step: length of the first trial step relative to the norm of ``params``; jaxopt's rule (the negative
-        gradient itself, which depends on the scale of ``params``) unless given.
-      validate: function of params giving a score, higher is better; called at the start and after every iteration.
-      patience: iterations without a better score before stopping.
-      checkpoint: folder for checkpoints; an existing one of the same problem is continued. Over several processes all
-        have to see it; the first one writes.
-      checkpoint_every: iterations between checkpoints; where these take long, one is written after `KEPT_WITHIN`
-        seconds, and Ctrl-C writes one too (neither over several processes).
-      progress: whether to show a bar on a terminal's stderr.
       label: name on the bar.
+      run: how long it runs, by what score, and where it is kept; `RUN` where it says nothing.
+      **options: fields of `Run`, in place of those of ``run``.
 
     Returns:
       `Fit`. A line search that fails but lowers the loss is marked ``"line_search_failed"`` in its entry of the
@@ -236,11 +221,11 @@ def minimize_lbfgs(
       >>> [round(float(x), 4) for x in fit.params]
       [1.0, 2.0]
     """
-    checks.whole(history_size, "history_size", 1)
+    run = Run.of(run, options, RUN)
+    history_size, first_step, tol, validate = run.history_size, run.first_step, run.tol, run.validate
     checks.whole(max_linesearch, "max_linesearch", 1)
     params = jax.tree.map(lambda leaf: jnp.asarray(leaf), params)
-    monitor = Monitor(max_iter, tol=tol, validate=validate, patience=patience, checkpoint_every=checkpoint_every,
-                      progress=progress, label=label)
+    monitor = Monitor(run, label)
     value, grad, norm = _evaluate(objective, params, data)
     expect_finite(float(value), 0, label)
     dtype = value.dtype
@@ -256,8 +241,8 @@ def minimize_lbfgs(
                                jnp.zeros((), jnp.int32)))
     step, evaluations = 0, 1
     folder = mark = None
-    if checkpoint is not None:
-        folder = checkpoints.prepare(checkpoint, shared=shared)
+    if run.checkpoint is not None:
+        folder = checkpoints.prepare(run.checkpoint, shared=shared)
         settings = [history_size, max_linesearch, -1.0 if first_step is None else first_step, tol]
         mark = mark_of(objective, params, data, settings)
         saved = checkpoints.load(folder, (state, params), fingerprint=mark, shared=shared)
@@ -283,7 +268,7 @@ def minimize_lbfgs(
 
     stop, kept = monitor.history[-1].get("stop"), time.monotonic()
     try:
-        while step < max_iter and float(norm) > tol and not monitor.exhausted(step) and stop is None:
+        while step < run.max_iter and float(norm) > tol and not monitor.exhausted(step) and stop is None:
             found, value, grad, used, failed, norm = _search(objective, max_linesearch, state, data)
             step, evaluations = step + 1, evaluations + int(used)
             expect_finite(float(value), step, label)
@@ -299,7 +284,7 @@ def minimize_lbfgs(
             if bool(failed):
                 monitor.history[-1]["line_search_failed"] = True
             late = not shared and time.monotonic() - kept > KEPT_WITHIN  # several processes would not agree on it
-            if folder is not None and (late or step % checkpoint_every == 0):
+            if folder is not None and (late or step % run.checkpoint_every == 0):
                 keep()
                 kept = time.monotonic()
     except KeyboardInterrupt:

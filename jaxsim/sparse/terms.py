@@ -17,6 +17,8 @@ import numpy as np
 import scipy.sparse
 
 from jaxsim import checks
+from jaxsim.sparse.batched import mapped_rows_product
+from jaxsim.sparse.document import Document, project_document
 from jaxsim.sparse.matrix import checked
 from jaxsim.sparse.padded import Slices, project_slices, slices
 from jaxsim.sparse.products import in_blocks, rows_product, sampled
@@ -201,16 +203,28 @@ def take(terms: Terms, rows) -> Terms:
 
 @jax.custom_vjp
 def _product(values, terms, weights):
-    return rows_product(values, terms.indices, terms.indptr, weights)
+    return mapped_rows_product(values, terms.indices, terms.indptr, weights)
 
 
 def _product_backward(saved, grad):
     values, terms, weights = saved
-    d_weights = rows_product(values[terms.t_order], terms.t_indices, terms.t_indptr, grad)
-    return sampled(terms.indices, terms.indptr, grad, weights), None, d_weights
+    return sampled(terms.indices, terms.indptr, grad, weights), None, _transposed(values, terms, grad)
 
 
 _product.defvjp(lambda *given: (_product(*given), given), _product_backward)
+
+
+@jax.custom_vjp
+def _transposed(values, terms, dense):
+    return mapped_rows_product(values[terms.t_order], terms.t_indices, terms.t_indptr, dense)
+
+
+def _transposed_backward(saved, grad):
+    values, terms, dense = saved
+    return sampled(terms.indices, terms.indptr, dense, grad), None, _product(values, terms, grad)
+
+
+_transposed.defvjp(lambda *given: (_transposed(*given), given), _transposed_backward)
 
 
 @jax.custom_vjp
@@ -246,15 +260,16 @@ def _inner_backward(saved, grad):
 inner_products.defvjp(lambda *given: (inner_products(*given), given), _inner_backward)
 
 
-def project(terms: Terms | Slices, weights: jax.Array) -> jax.Array:
+def project(terms: Terms | Slices | Document, weights: jax.Array) -> jax.Array:
     r"""Concept vectors ``G = F A`` of all documents (000 eq. 1: :math:`g = A^\top f`).
 
     Args:
-      terms: `Terms` or `Slices` of ``num_docs`` documents over ``num_terms`` terms.
+      terms: `Terms` or `Slices` of ``num_docs`` documents over ``num_terms`` terms; or one `Document`.
       weights: ``[num_terms, k]`` floating, ``A``.
 
     Returns:
-      ``[num_docs, k]``; zero for an empty document. Differentiable (reverse mode) in ``weights`` and in the values.
+      ``[num_docs, k]``, of one `Document` ``[k]``; zero for an empty document. Differentiable (reverse mode) in
+      ``weights`` and in the values.
 
     Raises:
       ValueError: if ``weights`` is not ``[num_terms, k]``.
@@ -263,9 +278,14 @@ def project(terms: Terms | Slices, weights: jax.Array) -> jax.Array:
       >>> terms = from_scipy(scipy.sparse.csr_matrix([[1.0, 2.0], [0.0, 0.0]]))
       >>> project(terms, jnp.array([[1.0], [10.0]])).tolist()
       [[21.0], [0.0]]
+
+    Relations: ``jax.vmap(project, in_axes=(0, None))`` of `documents` gives the same rows; ``vmap`` over several
+    ``weights`` is one product with all of them side by side.
     """
     fits = weights.ndim == 2 and weights.shape[0] == terms.num_terms
     checks.expect(fits, "weights", f"shape ({terms.num_terms}, k)", weights.shape)
+    if isinstance(terms, Document):
+        return project_document(terms, weights)
     dtype = jnp.result_type(terms.values, weights)
     if terms.num_terms == 0 or terms.num_docs == 0:
         return jnp.zeros((terms.num_docs, weights.shape[1]), dtype)
@@ -296,4 +316,5 @@ def project_transpose(terms: Terms, dense: jax.Array) -> jax.Array:
     checks.expect(fits, "dense", f"shape ({terms.num_docs}, k)", dense.shape)
     if terms.num_docs == 0 or terms.num_terms == 0:
         return jnp.zeros((terms.num_terms, dense.shape[1]), dense.dtype)
-    return rows_product(terms.values[terms.t_order], terms.t_indices, terms.t_indptr, dense)
+    dtype = jnp.result_type(terms.values, dense)
+    return _transposed(terms.values.astype(dtype), terms, dense.astype(dtype))

@@ -11,6 +11,7 @@ import numpy as np
 import program_until_stopped
 import pytest
 
+from experiments.corpora import mates as mates_corpora
 from experiments.kit import records
 
 pytestmark = pytest.mark.programs
@@ -104,7 +105,7 @@ def test_no_group_of_near_duplicates_crosses_a_split(scripts):
     from jaxsim.data import splits
     from jaxsim.data.pairs import tokenize
 
-    corpora = scripts.mates_corpora
+    corpora = mates_corpora
     corpus = corpora.CORPORA["en-it-speeches"](300)
     left, right = tokenize(corpus.pairs)
     groups = splits.group_near_duplicates(left, right)
@@ -117,7 +118,7 @@ def test_no_group_of_near_duplicates_crosses_a_split(scripts):
 
 @real
 def test_unseen_sources_are_not_trained_on(scripts, monkeypatch):
-    corpora = scripts.mates_corpora
+    corpora = mates_corpora
     load, some = corpora._load, ("astro", "electron", "react", "tico19", "fcc_curriculum")  # the small ones
     monkeypatch.setattr(corpora, "_load", lambda language: load(language, sources=some))
     corpus = corpora.CORPORA["en-es-unseen"](1000)
@@ -136,4 +137,4 @@ def test_the_official_release_is_read_by_speaker(scripts, tmp_path):
     days = europarl.load_release(sample, "en", "fr")
     assert len(days) > 400 and all(days.left) and all(days.right)
     with pytest.raises((ValueError, FileNotFoundError)):
-        scripts.mates_corpora.paper_years(sample, "en", "fr")  # three days of 2000 alone: no training years
+        mates_corpora.paper_years(sample, "en", "fr")  # three days of 2000 alone: no training years

@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.test_records import ENVIRONMENT, made_up
 
+from experiments import report as command
 from experiments.kit import papers, records, report
-from jaxsim import cli
 from jaxsim.pictures import figures
+from tests.experiments.test_records import ENVIRONMENT, made_up
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -214,15 +214,16 @@ def test_paper_figures_are_fractions_one_for_each_metric():
 def test_command_line_compares_and_names_damaged_files(place, capsys):
     results, benchmarks, figures = map(str, place)
     options = ["--results", results, "--benchmarks", benchmarks, "--figures", figures]
-    assert cli.main(["report", "--check", *options]) == 1
+    assert command.main(["--check", *options]) == 1
     assert f"{benchmarks}: missing" in capsys.readouterr().out
-    assert cli.main(["report", *options]) == 0
-    assert cli.main(["report", "--check", *options]) == 0
+    assert command.main(options) == 0
+    assert command.main(["--check", *options]) == 0
     path = place[0] / "made_up" / "en-es" / "opca.json"
     path.write_bytes(path.read_bytes()[:100])
     capsys.readouterr()
-    assert cli.main(["report", *options]) == 2
-    assert capsys.readouterr().err.startswith(f"jaxsim: {path}: expected a JSON record")
+    with pytest.raises(SystemExit) as stopped:
+        command.main(options)
+    assert stopped.value.code == 2 and f"error: {path}: expected a JSON record" in capsys.readouterr().err
 
 
 @pytest.mark.programs

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from jaxsim.data import doc_pairs, docstrings, europarl, mdn, pairs
+from jaxsim.data import MissingCorpus, doc_pairs, docstrings, europarl, mdn, pairs
 from jaxsim.data.pairs import Pairs
 from jaxsim.evaluate import mates
 from jaxsim.evaluate.mates import Task
@@ -29,6 +29,11 @@ class Corpus:
     pairs: Pairs
     task: Task
     naive: Callable[[], Task] | None = None
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Pairs of each part."""
+        return {name: sides[0].shape[0] for name, sides in self.task.counts.items()}
 
 
 def _split(corpus: Pairs, salt: str = "", **vocabulary) -> Corpus:
@@ -148,6 +153,28 @@ CORPORA: dict[str, Callable[[int | None], Corpus]] = {
     "en-es": _en_es,
     "en-es-unseen": _en_es_unseen,
 }
+
+
+def load(name: str, limit: int | None = None, *, release: str | Path | None = None) -> Corpus:
+    """The corpus of a table, split.
+
+    Args:
+      name: One of `CORPORA`, or `paper`.
+      limit: Pairs at most (of each part, where a corpus comes in parts), an even sample.
+      release: Folder of the official Europarl release, which `paper` reads.
+
+    Returns:
+      `Corpus`.
+
+    Raises:
+      MissingCorpus: its files are not here.
+    """
+    if name != "paper":
+        return CORPORA[name](limit)
+    if release is None:
+        raise MissingCorpus("--release: expected the folder of the official Europarl release, got none")
+    return paper_years(Path(release), limit=limit)
+
 
 DIFFERS = {
     "docstrings": "substitute: (summary, body) of Python docstrings in place of comparable articles; one language",

@@ -179,7 +179,8 @@ def _show(corpus: Corpus, folder: Path | None, found: list[Status], json: bool, 
         rows = [{"file": one.file, "state": one.state, "fetched": one.file in fetched, "expected_sha256": one.expected,
                  "sha256": one.got, "address": fetching.address(corpus.name, one.file)} for one in found]  # fmt: skip
         show_json({"name": corpus.name, "title": corpus.title, "source": corpus.source, "licence": corpus.licence,
-                   "terms": corpus.terms, "from": fetching.providers(corpus.name), "can_fetch": can_fetch, "folder": folder and str(folder), "files": rows})  # fmt: skip
+                   "terms": corpus.terms, "from": fetching.providers(corpus.name), "can_fetch": can_fetch,
+                   "folder": folder and str(folder), "files": rows})  # fmt: skip
         return
     way = _from(corpus) if can_fetch else fetching.how_to_get(corpus.name, folder)
     lines = {"title": corpus.title, "source": corpus.source, "licence": corpus.licence, "terms": corpus.terms,

@@ -112,7 +112,8 @@ def test_failures_are_one_line(server, tmp_path, capsys, monkeypatch):
     assert f"into {tmp_path}/other, or set" in refused(capsys, "data", "other", "--fetch", "--root", tmp_path)
     assert refused(capsys, "data", "small", "--fetch-all") == (
         "--fetch-all: expected no name of a corpus before it, got 'small'")
-    assert refused(capsys, "data", "--cache", tmp_path) == "--cache: expected --fetch or --fetch-all beside it, got neither"
+    assert refused(capsys, "data", "--cache", tmp_path) == (
+        "--cache: expected --fetch or --fetch-all beside it, got neither")
     server.missing_bytes = 1
     assert "got a part of it" in refused(capsys, "data", "small", "--fetch", "--root", tmp_path)
     server.bodies = {}
@@ -146,4 +147,5 @@ def test_verify_looks_at_what_is_here(place, capsys):
     (place / "small" / "two.txt").write_bytes(b"changed")
     assert cli.main(["data", "--verify", "--root", str(place)]) == 2
     out, err = capsys.readouterr()
-    assert out == "small: 1 verified, 1 wrong\n" and err.endswith("expected all verified, got small that could not be\n")
+    assert out == "small: 1 verified, 1 wrong\n"
+    assert err.endswith("expected all verified, got small that could not be\n")

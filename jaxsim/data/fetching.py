@@ -308,11 +308,13 @@ def _build(corpus: catalogue.Corpus, missing: list[catalogue.Status], folder: Pa
 
 
 def _needed(corpus: catalogue.Corpus, names: list[str]) -> list[catalogue.Source]:
-    """The sources of some files; a recipe of its own needs all of them."""
-    ways = [corpus.ways[name] for name in names]
-    if any("made" in way for way in ways):
-        return list(corpus.sources)
-    used = {(way.get("copy") or way["tar"]).partition(":")[0] for way in ways}
+    """The sources of some files: that of a copy, those of a recipe, which are all if it does not say."""
+    used: set[str] = set()
+    for way in (corpus.ways[name] for name in names):
+        if "made" in way:
+            used |= set(way.get("of", (source.name for source in corpus.sources)))
+        else:
+            used.add((way.get("copy") or way["tar"]).partition(":")[0])
     return [source for source in corpus.sources if source.name in used]
 
 

@@ -103,7 +103,7 @@ def files(source: Source, folder: str | os.PathLike) -> dict[str, str]:
         if mode in ("100644", "100755", "100664"):
             found[path] = name
     for path in source.paths:
-        inside = any(one == path or one.startswith(path.rstrip("/") + "/") for one in found)
+        inside = path == "." or any(one == path or one.startswith(path.rstrip("/") + "/") for one in found)
         checks.expect(inside, f"{source.url} at {source.commit}", f"the path {path}", "a commit without it")
     if source.match:
         found = {path: name for path, name in found.items() if _fits(path, source.match)}
@@ -125,21 +125,20 @@ def read(source: Source, folder: str | os.PathLike) -> Iterator[tuple[str, bytes
       ConnectionError: a file that is not in the store.
     """
     listed = files(source, folder)
-    command = [*_git(folder), "cat-file", "--batch", "--buffer"]
+    command = [*_git(folder), "cat-file", "--batch"]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                env=_environment())  # fmt: skip
     try:
         for start in range(0, len(listed), _BATCH):
             batch = list(listed.items())[start : start + _BATCH]
-            # A batch of names is smaller than a pipe holds, and `flush` has git answer it.
+            # A batch of names is smaller than a pipe holds, so git need not be read from while they are written.
             process.stdin.write("".join(f"{name}\n" for _, name in batch).encode())
             process.stdin.flush()
-            if start + _BATCH >= len(listed):
-                process.stdin.close()
             yield from _answers(process, batch, source)
     finally:
         process.kill()
         process.wait()
+        process.stdin.close()
         process.stdout.close()
 
 

@@ -8,7 +8,12 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Mapping
+import json
+import lzma
+import re
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Iterator, Mapping
+from importlib import resources
 
 from jaxsim import checks
 from jaxsim.data import packing
@@ -37,7 +42,8 @@ def wikispeedia_paths(sources: Sources) -> dict[str, bytes]:
     folder, game = "workspace/wikispeedia/", sources["game"]
     listed = game[f"{folder}raw_input_data/articles.tsv"].decode().splitlines()
     titles = [line for line in listed if line and not line.startswith("#")]
-    steps = [int(line.split()[0]) for line in game[f"{folder}observations.txt"].decode().splitlines()]
+    # The first line of the observations says how many there are.
+    steps = [int(line.split()[0]) for line in game[f"{folder}observations.txt"].decode().splitlines()[1:]]
     lengths = [int(line.split()[1]) for line in game[f"{folder}lengths.txt"].decode().splitlines()]
     checks.expect(sum(lengths) == len(steps), "lengths.txt", f"{len(steps)} steps in all", sum(lengths))
     lines, start = [], 0
@@ -89,7 +95,166 @@ def wordnet(sources: Sources) -> dict[str, bytes]:
     return made | {"COPYRIGHT": members["usr/share/doc/wordnet-base/copyright"]}
 
 
+# Folders of the pages of a source: repository and folder of the English ones, of the others; {} is the language.
+_PAGES = {
+    "astro": ("astro", "src/content/docs/en/", "astro", "src/content/docs/{}/"),
+    "biztalk_docs": ("biztalk_docs", "", "biztalk_docs_es", ""),
+    "cpp_docs": ("cpp_docs", "docs/", "cpp_docs_es", "docs/"),
+    "electron": ("electron", "content/en-US/", "electron", "content/{}/"),
+    "fastapi": ("fastapi", "docs/en/docs/", "fastapi", "docs/{}/docs/"),
+    "fcc_curriculum": ("freecodecamp", "curriculum/challenges/english/", "freecodecamp",
+                       "curriculum/challenges/spanish/"),
+    "fcc_guide": ("freecodecamp", "guide/english/", "freecodecamp", "guide/spanish/"),
+    "kubernetes": ("kubernetes", "content/en/", "kubernetes", "content/{}/"),
+    "mdn_archived": ("mdn_archived", "files/en-us/", "mdn_archived", "files/{}/"),
+    "opensource_guide": ("opensource_guide", "_articles/", "opensource_guide", "_articles/{}/"),
+    "react": ("react", "content/", "react_es", "content/"),
+    "tldr": ("tldr", "pages/", "tldr", "pages.{}/"),
+}  # fmt: skip
+_REGIONS = {"de": "de-DE", "es": "es-ES", "fr": "fr-FR", "ja": "ja-JP"}
+
+
+def doc_pairs(sources: Sources) -> dict[str, bytes]:
+    """Pages at equal paths and texts of other forms, those that the manifest names; files of the given sources."""
+    chosen: dict[str, list[str]] = {}
+    for line in _manifest("doc_pairs.txt.xz"):
+        if line.startswith("# "):
+            ids = chosen.setdefault(line[2:], [])
+        else:
+            ids.append(line)
+    made = {}
+    for file, ids in chosen.items():
+        name, _, language = file.removesuffix(".jsonl.xz").partition(".en_")
+        if name in _PAGES:
+            needed, sides = {_PAGES[name][0], _PAGES[name][2]}, _pages
+        else:
+            needed, sides = _TEXTS[name]
+            needed = {one.format(language) for one in needed}
+        if needed <= sources.keys():
+            texts = sides(sources, name, language, ids)
+            made[file] = packing.jsonl({"id": key, "en": left, language: right}
+                                       for key, (left, right) in zip(ids, texts, strict=True))
+    return made
+
+
+def _pages(sources: Sources, name: str, language: str, ids: list[str]) -> Iterator[tuple[str, str]]:
+    english, folder, other, other_folder = _PAGES[name]
+    other_folder = other_folder.format(_REGIONS[language] if name == "electron" else language)
+    for key in ids:
+        path = other_path = key.partition("/")[2]
+        if name == "fcc_curriculum":
+            path, other_path = (path.removesuffix(".md") + f".{one}.md" for one in ("english", "spanish"))
+        yield _text(sources[english][folder + path]), _text(sources[other][other_folder + other_path])
+
+
+def _python_docs(sources: Sources, name: str, language: str, ids: list[str]) -> Iterator[tuple[str, str]]:
+    """Messages of a catalogue that are translated, finished and not the same on both sides."""
+    for key in ids:
+        body = _text(sources[f"python_docs_{language}"][key.partition("/")[2] + ".po"])
+        pairs = [(one, two) for one, two in _messages(body) if one and two and one != two]
+        yield "\n\n".join(one for one, _ in pairs), "\n\n".join(two for _, two in pairs)
+
+
+def _messages(catalogue: str) -> Iterator[tuple[str, str]]:
+    """Message and translation of the entries of a gettext catalogue, without fuzzy and obsolete ones."""
+    for entry in re.split(r"\n\s*\n", catalogue):
+        if re.search(r"^#,.*\bfuzzy\b", entry, re.MULTILINE):
+            continue
+        parts: dict[str, list[str]] = {}
+        part: list[str] = []
+        for line in entry.split("\n"):
+            start = re.match(r"(msg\w+(?:\[\d\])?) (?=\")", line)
+            if start:
+                part = parts.setdefault(start[1], [])
+                line = line[start.end() :]
+            if line.startswith('"'):
+                part.append(json.loads(line.strip(), strict=False))
+        if "msgid" in parts and "msgstr" in parts:
+            yield "".join(parts["msgid"]), "".join(parts["msgstr"])
+
+
+def _bible(sources: Sources, name: str, language: str, ids: list[str]) -> Iterator[tuple[str, str]]:
+    english = sources["bible"]
+    spanish = json.loads(sources["bible_es"]["json/es_rvr.json"].decode("utf-8-sig"))
+    books = json.loads(english["Books.json"])
+    for key in ids:
+        _, book, chapter = key.split("/")
+        verses = json.loads(english[f"{book.replace(' ', '')}.json"])["chapters"][int(chapter) - 1]["verses"]
+        yield ("\n".join(verse["text"].strip() for verse in verses),
+               "\n".join(verse.strip() for verse in spanish[books.index(book)]["chapters"][int(chapter) - 1]))
+
+
+def _tico19(sources: Sources, name: str, language: str, ids: list[str]) -> Iterator[tuple[str, str]]:
+    """Documents put together of the sentences of a translation memory, in its order."""
+    file = {"es": "all.en-es-419.tmx", "fr": "all.en-fr.tmx"}[language]
+    documents: dict[str, list[tuple[str, str]]] = {}
+    for unit in ElementTree.fromstring(sources["tico19"][f"data/TM/{file}"]).iter("tu"):
+        segments = [segment.text or "" for segment in unit.iter("seg")]
+        documents.setdefault(unit.get("tuid", "").partition(":")[0], []).append((segments[0], segments[1]))
+    for key in ids:
+        sentences = documents[key.partition("/")[2]]
+        yield "\n".join(one for one, _ in sentences), "\n".join(two for _, two in sentences)
+
+
+def _xquad(sources: Sources, name: str, language: str, ids: list[str]) -> Iterator[tuple[str, str]]:
+    sides = []
+    for one in ("en", language):
+        articles = json.loads(sources["xquad"][f"xquad.{one}.json"])["data"]
+        sides.append([part["context"] for article in articles for part in article["paragraphs"]])
+    titles = [f"xquad/{article['title']}/{number}"
+              for article in json.loads(sources["xquad"]["xquad.en.json"])["data"]
+              for number in range(len(article["paragraphs"]))]  # fmt: skip
+    row = {title: number for number, title in enumerate(titles)}
+    for key in ids:
+        yield sides[0][row[key]], sides[1][row[key]]
+
+
+_TEXTS: dict[str, tuple[tuple[str, ...], Callable]] = {
+    "bible": (("bible", "bible_es"), _bible), "python_docs": (("python_docs_{}",), _python_docs),
+    "tico19": (("tico19",), _tico19), "xquad_wikipedia": (("xquad",), _xquad),
+}  # fmt: skip
+
+
+def mdn(sources: Sources) -> dict[str, bytes]:
+    """All English pages and the translations that the manifest names; files of the given sources."""
+    files: dict[str, list[dict[str, str]]] = {}
+    for line in _manifest("mdn.tsv.xz"):
+        key, _, languages = line.partition("\t")
+        for entry in ("en", *languages.split()):
+            language, _, path = entry.partition("=")
+            source = {"en": "content", "de": "translated_de"}.get(language, "translated")
+            if source in sources:
+                folder = "en-us" if language == "en" else language
+                ending = "html" if language == "de" else "md"
+                body = sources[source][f"files/{folder}/{path or key}/index.{ending}"]
+                files.setdefault(f"{language}.jsonl.xz", []).append({"id": key, "text": _text(body)})
+    made = {file: packing.jsonl(records) for file, records in files.items()}
+    return made | ({"links.tsv.xz": _mdn_links()} if "content" in sources else {})
+
+
+def _mdn_links() -> bytes:
+    """The links between English pages, of which the manifest has the numbers of the pages and the kind."""
+    ids = [line.partition("\t")[0] for line in _manifest("mdn.tsv.xz")]
+    lines, source = [], -1
+    for line in _manifest("mdn_links.txt.xz"):
+        step, target = line.split(" ")
+        source += int(step)
+        kind = "md" if target.endswith("m") else "macro"
+        lines.append(f"{ids[source]}\t{ids[int(target.removesuffix('m'))]}\t{kind}\n")
+    return "".join(lines).encode()
+
+
+def _text(body: bytes) -> str:
+    """A page as it stands, without a byte-order mark and carriage returns."""
+    return body.decode("utf-8").removeprefix("\ufeff").replace("\r", "")
+
+
+def _manifest(name: str) -> list[str]:
+    packed = resources.files("jaxsim.data").joinpath("manifests", name).read_bytes()
+    return lzma.decompress(packed).decode("utf-8").splitlines()
+
+
 RECIPES: dict[str, Callable[[Sources], dict[str, bytes]]] = {
     recipe.__name__: recipe
-    for recipe in (crowdflower_search, wikispeedia_paths, europarl_days, semeval, holmes, wordnet)
+    for recipe in (crowdflower_search, wikispeedia_paths, doc_pairs, europarl_days, holmes, mdn, semeval, wordnet)
 }

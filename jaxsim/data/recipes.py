@@ -7,9 +7,11 @@ What a selection of pages needs to be the same everywhere, their names, stands i
 from __future__ import annotations
 
 import csv
+import html.parser
 import io
 import json
 import lzma
+import posixpath
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator, Mapping
@@ -54,15 +56,23 @@ def wikispeedia_paths(sources: Sources) -> dict[str, bytes]:
 
 
 def europarl_days(sources: Sources) -> dict[str, bytes]:
-    """Every third session day, in UTF-8, an archive for each language."""
+    """Every third session day, in UTF-8, an archive for each language, and the speeches cut out of these days."""
     days = sources["days"]
     names = sorted(path.rpartition("/")[2] for path in days if path.startswith("it-en/en/"))[::3]
-    return {
-        f"{language}.tar.xz": packing.tar(
-            {f"{language}/{name}": days[f"it-en/{language}/{name}"].decode("latin-1").encode() for name in names}
-        )
+    sides = {
+        language: {f"{language}/{name}": days[f"it-en/{language}/{name}"].decode("latin-1") for name in names}
         for language in ("en", "it")
     }
+    speeches = []
+    for line in _manifest("europarl_speeches.tsv.xz"):
+        key, start, number, speaker, language = line.split("\t")
+        day, chosen = key.partition("/")[0], slice(int(start), int(start) + int(number))
+        parts = {side: "\n".join(line.strip() for line in texts[f"{side}/{day}.al"].split("\n")[chosen])
+                 for side, texts in sides.items()}  # fmt: skip
+        speeches.append({"id": key, "speaker": speaker, "lang": language, **parts})
+    made = {f"{side}.tar.xz": packing.tar({name: text.encode() for name, text in texts.items()})
+            for side, texts in sides.items()}  # fmt: skip
+    return made | {"speeches_2000_2001.en_it.jsonl.xz": packing.jsonl(speeches)}
 
 
 def semeval(sources: Sources) -> dict[str, bytes]:
@@ -93,6 +103,63 @@ def wordnet(sources: Sources) -> dict[str, bytes]:
             if path.startswith("usr/share/wordnet/") and path.rpartition("/")[2].partition(".")[0] in
             ("data", "index", "noun", "verb", "adj", "adv")}  # fmt: skip
     return made | {"COPYRIGHT": members["usr/share/doc/wordnet-base/copyright"]}
+
+
+class _Anchors(html.parser.HTMLParser):
+    """Collects the targets and the texts of the links of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.links: list[tuple[str, str]] = []
+        self._target: str | None = None
+        self._text = ""
+
+    def handle_starttag(self, tag: str, attrs: list) -> None:
+        if tag == "a":
+            self._target, self._text = dict(attrs).get("href"), ""
+
+    def handle_data(self, data: str) -> None:
+        self._text += data
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "a" and self._target is not None:
+            self.links.append((self._target, " ".join(self._text.split())))
+            self._target = None
+
+
+def httpd_links(sources: Sources) -> dict[str, bytes]:
+    """The links between two different pages of the manual, and which of them are boilerplate.
+
+    Boilerplate are labels that end in a colon, anchors without letters or digits, and an anchor that leads to the same
+    page from more than 30 % of the pages.
+    """
+    pages: dict[str, str] = {}
+    for path, body in sorted(sources["manual"].items()):  # x.en before x.en.utf8
+        name = path.removeprefix("docs/manual/")
+        encoding = "utf-8" if name.endswith(".utf8") else "latin-1"
+        pages[name.removesuffix(".utf8").removesuffix(".en")] = body.decode(encoding)
+    rows = [(name, target, fragment, anchor) for name in sorted(pages)
+            for target, fragment, anchor in _page_links(name, pages)]  # fmt: skip
+    places: dict[tuple[str, str], set[str]] = {}
+    for name, target, _, anchor in rows:
+        places.setdefault((target, anchor), set()).add(name)
+    lines = ["source\ttarget\tfragment\tanchor\tboilerplate\n"]
+    for name, target, fragment, anchor in rows:
+        label = anchor.endswith(":") or not any(map(str.isalnum, anchor))
+        often = len(places[target, anchor]) > 0.3 * len(pages)
+        lines.append(f"{name}\t{target}\t{fragment}\t{anchor}\t{int(label or often)}\n")
+    return {"links.tsv.gz": "".join(lines).encode()}
+
+
+def _page_links(name: str, pages: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    """Target, fragment and anchor of the links of a page to other pages."""
+    parser = _Anchors()
+    parser.feed(pages[name])
+    for address, anchor in parser.links:
+        path, _, fragment = address.partition("#")
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(name), path))
+        if path and ":" not in path and not path.endswith("/") and target in pages and target != name:
+            yield target, fragment, anchor
 
 
 # Folders of the pages of a source: repository and folder of the English ones, of the others; {} is the language.
@@ -245,8 +312,8 @@ def _mdn_links() -> bytes:
 
 
 def _text(body: bytes) -> str:
-    """A page as it stands, without a byte-order mark and carriage returns."""
-    return body.decode("utf-8").removeprefix("\ufeff").replace("\r", "")
+    """A page as it stands, without a byte-order mark, with line feeds as line ends."""
+    return body.decode("utf-8").removeprefix("\ufeff").replace("\r\n", "\n")
 
 
 def _manifest(name: str) -> list[str]:
@@ -256,5 +323,6 @@ def _manifest(name: str) -> list[str]:
 
 RECIPES: dict[str, Callable[[Sources], dict[str, bytes]]] = {
     recipe.__name__: recipe
-    for recipe in (crowdflower_search, wikispeedia_paths, doc_pairs, europarl_days, holmes, mdn, semeval, wordnet)
+    for recipe in (crowdflower_search, doc_pairs, europarl_days, holmes, httpd_links, mdn, semeval, wikispeedia_paths,
+                   wordnet)  # fmt: skip
 }

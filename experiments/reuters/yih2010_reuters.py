@@ -519,7 +519,7 @@ def learn_lsa(table: kit.Table) -> kit.Row:
 
 def fit_vl_cv(table: kit.Table, sample: Sample, validate: Callable, reads: list, *, k: int = K, gamma: float,
               joint: bool = False, **option) -> Fit:
-    """VL-CV (§3.1.2) from LSA: of tf·idf alone, or with the weights of all features learned jointly."""
+    """VL-CV (§3.1.2) from LSA: of tf·idf, whose one weight cancels, or with the weights of all features learned too."""
     settings = table.settings
     start = table.fit(lsa)(emptied(sparse.from_scipy(weighted(table, text.tf_idf)["train"]), sample), k=k,
                            singular_power=-1.0).params

@@ -27,8 +27,8 @@ def environment() -> dict[str, Any]:
     """Describes this run; call it once, at the start, and hand it to `records.new`.
 
     Returns:
-      `versions, device, precision, commit, dirty, command, started`. `commit` is `"unknown"`, and `dirty` then
-      True, where the package does not stand in a git checkout of its own. `dirty` ignores results and generated
+      `versions, device, precision, commits, dirty, command, started`. The one commit is `"unknown"`, and `dirty`
+      then True, where the package does not stand in a git checkout of its own. `dirty` ignores results and generated
       files. `command` holds no absolute path.
     """
     commit, dirty = _commit(Path(__file__).resolve())
@@ -36,7 +36,7 @@ def environment() -> dict[str, Any]:
         "versions": _versions(),
         "device": _device(),
         "precision": _precision(),
-        "commit": commit,
+        "commits": [commit],
         "dirty": dirty,
         "command": _command(sys.orig_argv),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -122,8 +122,8 @@ def new(
       seconds: `load`, `fit` and `evaluate`, wall-clock.
       notes: Sentences that explain something about the row.
       method_version: Method -> the version that its module states.
-      **extra: Any of `best_set, measurements, metrics_by_group, metrics_naive, per_query, preset`; and `status`, while
-        there are scripts that give one.
+      **extra: Any of `best_set, limits, measurements, metrics_by_group, metrics_naive, per_query, preset`; and
+        `status`, while there are scripts that give one.
 
     Returns:
       A dict that passes `check` and that JSON can hold.
@@ -153,7 +153,7 @@ def new(
         record["metrics_by_group"] = {name: _summaries(values) for name, values in extra["metrics_by_group"].items()}
     if "metrics_naive" in extra:
         record["metrics_naive"] = _summaries(extra["metrics_naive"])
-    record = _plain(record)
+    record = plain(record)
     check(record)
     return record
 
@@ -236,6 +236,8 @@ def read_all(folder: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
         raise FileNotFoundError(f"{folder}: expected a folder of records, got no such folder")
     records = {}
     for path in sorted(folder.rglob("*.json")):
+        if path.parent == folder:  # the ledger of claims
+            continue
         record = read(path)
         if path != path_of(record, folder):
             raise ValueError(f"{path}: expected the record of {path_of(record, '')}, got it at another path")
@@ -249,12 +251,12 @@ def _summaries(metrics: Mapping[str, Any]) -> dict[str, Any]:
     return {key: dict(value) if isinstance(value, Mapping) else summary(value) for key, value in metrics.items()}
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Turns arrays, NumPy scalars, tuples and paths into what JSON holds."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, str | bool | int | float | None):
         return value
     if isinstance(value, os.PathLike):

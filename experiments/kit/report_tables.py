@@ -131,7 +131,7 @@ def provenance(rows: Rows) -> str:
     """The last commit at which the table was run, and on what."""
     last = max(rows.values(), key=lambda record: (record["started"], record["row"]))
     devices = ", or ".join(sorted({record["device"] for record in rows.values()}))
-    commit = last["commit"][:12]
+    commit = (last.get("commits") or [last["commit"]])[0][:12]
     dirty = " with uncommitted changes" if last["dirty"] else ""
     return (
         f"\nLast run {last['started'][:10]} at commit {commit}{dirty}, jax {last['versions']['jax']}, on {devices}.\n"

@@ -67,6 +67,7 @@ class Row:
       by_group: Group -> metric -> value; one mapping, or one a seed.
       naive: Metric -> value of the same method on the naive split.
       measurements: Lines of a table of speed: dicts of ``name, value, unit`` and perhaps ``ratio, of, note``.
+      limits: Bounds written before the run, and what came out: ``name, value`` and ``at_most`` or ``at_least`` each.
       methods: Methods that were used without ``table.fit``, for their versions.
       seconds: ``fit`` or ``evaluate``, where they are not what the kit measures.
       notes: Sentences that explain something about the row; codes are computed from the record, not written here.
@@ -84,6 +85,7 @@ class Row:
     by_group: Mapping[str, Mapping[str, float]] | Sequence[Mapping[str, Mapping[str, float]]] = ()
     naive: Mapping[str, Any] | None = None
     measurements: Sequence[Mapping[str, Any]] = ()
+    limits: Sequence[Mapping[str, Any]] = ()
     methods: Sequence[ModuleType | Callable] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
     notes: Sequence[str] = ()
@@ -162,6 +164,8 @@ class Table:
         means = {metric: [float(np.mean(one[metric])) for one in seeds] for metric in (seeds[0] if seeds else ())}
         values = {metric: np.mean([one[metric] for one in seeds], axis=0) for metric in means}
         extra: dict[str, Any] = {"measurements": list(row.measurements)} if row.measurements else {}
+        if row.limits:
+            extra["limits"] = list(row.limits)
         if row.by_group:
             extra["metrics_by_group"] = _by_group(row.by_group)
         if row.naive is not None:

@@ -106,7 +106,8 @@ def test_documents_of_one_group_are_in_one_part_and_idf_is_of_training(table, da
 
 def test_both_ways_of_a_citation_are_in_one_part(ring_table, ring):
     content = ring_table("cacm").data
-    parts = [{tuple(pair) for pair in content.links.tolist()}, *(pairs(content.truth[part]) for part in ("dev", "test"))]
+    told = {tuple(pair) for pair in content.links.tolist()}
+    parts = [told, *(pairs(content.truth[part]) for part in ("dev", "test"))]
     assert set.union(*parts) == {tuple(pair) for pair in ring[0].links.tolist()}
     assert sum(map(len, parts)) == len(ring[0].links) and all(parts)
     for part in parts:

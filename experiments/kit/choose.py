@@ -87,7 +87,8 @@ def at_edge(tried: Iterable[Mapping[str, Any]], best: Mapping[str, Any]) -> tupl
     for name in names:
         others = [other for other in names if other != name]
         values = {entry[name] for entry in tried
-                  if name in entry and all(entry.get(other, best[other]) == best[other] for other in others)}  # fmt: skip
+                  if name in entry
+                  and all(entry.get(other, best[other]) == best[other] for other in others)}  # fmt: skip
         numbers = [value for value in values if _number(value)]
         if len(numbers) > 1 and best[name] in (min(numbers), max(numbers)):
             edges.append(name)

@@ -128,8 +128,8 @@ DIFFERS = {
 }
 DIFFERS |= {"table2": DIFFERS["table1"] + "; all words of two training documents or more, not 2.5 million words",
             "table4": DIFFERS["table1"],
-            "training-links": DIFFERS["table1"] + "; some of the training links are told, none is in a list; the "
-            "curve has test values of one seed"}
+            "training-links": DIFFERS["table1"] + "; trained on some of the training links, none of which is in a "
+            "list; the curve has test values of one seed"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -411,20 +411,21 @@ def bilinear_model(table: kit.Table, params) -> Model:
     """qᵀ(UᵀV + D)d; either part may be missing."""
     query, document = params
 
-    def model(part):
-        unlearned = None
-        if query.scale is not None:
-            scale = np.asarray(query.scale)
-            weight, scale = (scale[0], np.ones_like(scale)) if np.ptp(scale) == 0 else (np.float32(1), scale)
-            products = weighted_products(table, part, scale)
-            unlearned = lambda rows: weight * products[rows]  # noqa: E731
-        if query.weights is None:
-            return unlearned
-        learned = products_of(table, part, *(Vectors(sparse.project(table.data.parts[part].cut, side.weights))
-                                             for side in (query, document)))
-        return learned if unlearned is None else lambda rows: learned(rows) + unlearned(rows)
+    def unlearned(part):
+        scale = np.asarray(query.scale)
+        weight, scale = (scale[0], np.ones_like(scale)) if np.ptp(scale) == 0 else (np.float32(1), scale)
+        products = weighted_products(table, part, scale)
+        return lambda rows: weight * products[rows]
 
-    return model
+    def learned(part):
+        cut = table.data.parts[part].cut
+        return products_of(table, part, *(Vectors(sparse.project(cut, side.weights)) for side in (query, document)))
+
+    def both(part):
+        first, second = learned(part), unlearned(part)
+        return lambda rows: first(rows) + second(rows)
+
+    return unlearned if query.weights is None else learned if query.scale is None else both
 
 
 def fit_links(table: kit.Table, method, *, seed: int = 0, documents: Terms | None = None, validate=None,
@@ -465,8 +466,9 @@ def learned_row(table: kit.Table, fit: Callable[..., Fit], options: list[dict], 
                 tried: Iterable[dict] = ()) -> kit.Row:
     """The options with the best dev MAP on the first seed, then every seed, tested."""
     def score(**option):
-        last = (best := fit(seed=0, **option)).history[-1]
-        return {"map": best_dev(best), "loss": last["loss"], "triples": int(last["evaluations"])}
+        result = fit(seed=0, **option)
+        last = result.history[-1]
+        return {"map": best_dev(result), "loss": last["loss"], "triples": int(last["evaluations"])}
 
     seeds = table.settings.seeds if seeds is None else seeds
     choice = kit.choose(options, score, by="map", split="dev")
@@ -605,13 +607,16 @@ def full(table: kit.Table) -> kit.Row:
     return whole_row(table, fit, {"identity": 1.0, "learning_rate": rate}, curve=tried)
 
 
+def strongest_entries(table: kit.Table):
+    """The first sparse W of Algorithm 2: the strongest entries of the full W."""
+    return table.once("strongest", lambda: ssi_sparse.strongest(fit_full(table)[0].params, SPARSE[0]))
+
+
 def fit_sparse(table: kit.Table, p: int) -> Fit:
     """Algorithm 2: the strongest entries of the full W, trained on; of these the strongest, trained on."""
-    fit, rate, _ = fit_full(table)
     denser = [q for q in SPARSE if q > p]
-    init = (ssi_sparse.prune(fit_sparse(table, denser[-1]).params, p) if denser else
-            ssi_sparse.strongest(fit.params, p))
-    return fit_whole(table, ssi_sparse, init=init, learning_rate=rate)
+    init = ssi_sparse.prune(fit_sparse(table, denser[-1]).params, p) if denser else strongest_entries(table)
+    return fit_whole(table, ssi_sparse, init=init, learning_rate=fit_full(table)[1])
 
 
 def sparse_row(p: int):
@@ -625,8 +630,8 @@ def sparse_row(p: int):
 
 def l1(table: kit.Table) -> kit.Row:
     """The same entries as the first sparse row, with γ‖W‖₁ on them in place of pruning; one seed."""
-    whole, rate, _ = fit_full(table)
-    fit = fit_whole(table, ssi_sparse, init=ssi_sparse.strongest(whole.params, SPARSE[0]), learning_rate=rate, l1=L1)
+    rate = fit_full(table)[1]
+    fit = fit_whole(table, ssi_sparse, init=strongest_entries(table), learning_rate=rate, l1=L1)
     kept = ssi_sparse.matrix(fit.params).nnz / fit.params.values.shape[0]
     return whole_row(table, fit, {"identity": 1.0, "learning_rate": rate, "l1": L1, "p": SPARSE[0],
                                   "entries_a_row": round(kept, 2)})
@@ -693,14 +698,14 @@ def hashed(name: str, *, identity: bool):
 
         smallest, size = settings.hashes["1m"], settings.hashes[name]
         rate, tried = lowest_loss(settings.full_rates, functools.partial(fit, smallest))
-        found = fit(size, rate)
-        config = {"H": size, "learning_rate": rate, "triples": int(found.evaluations), "max_terms": MAX_TERMS}
-        scores = functools.cache(whole_model(table, found.params))
+        result = fit(size, rate)
+        config = {"H": size, "learning_rate": rate, "triples": int(result.evaluations), "max_terms": MAX_TERMS}
+        scores = functools.cache(whole_model(table, result.params))
         if not identity:
-            return closed_row(table, config, scores, fit=found, seeds=(0,), curve=tried)
+            return closed_row(table, config, scores, fit=result, seeds=(0,), curve=tried)
         mixture, choice = mixed(table, scores, table.data.exact)
         return kit.Row({**config, **choice.best}, per_query(table, "test", mixture), dev={"grid": choice.tried},
-                       fit=found, seeds=(0,), curve=tried)
+                       fit=result, seeds=(0,), curve=tried)
 
     return row
 
@@ -738,14 +743,14 @@ def sizes(table: kit.Table) -> list[int]:
 
 
 def fewer(table: kit.Table, number: int) -> kit.Table:
-    """A table of which only some training links are told, those of a smaller table among them; lists stay the same.
+    """A table with some of the training links, among them those of a smaller one; lists stay the same.
 
     Epochs are shorter by the root of the share, between as many triples and as many passes over the links.
     """
     links = table.data.links
-    told = links[np.sort(np.random.default_rng(0).permutation(len(links))[:number])]
+    some = links[np.sort(np.random.default_rng(0).permutation(len(links))[:number])]
     narrow = copy.copy(table)  # with what it has computed, all of which is of the documents
-    narrow.loaded = replace(table.loaded, content=replace(table.data, links=told))
+    narrow.loaded = replace(table.loaded, content=replace(table.data, links=some))
     narrow.settings = replace(table.settings, triples=max(1, round(table.settings.triples
                                                                    * (number / len(links)) ** 0.5)))
     return narrow
@@ -772,7 +777,7 @@ def tfidf_of_some(table: kit.Table, every: bool):
 
 
 def popularity_of_some(table: kit.Table, every: bool):
-    """TFIDF + c · log(1 + links to the target among those told), c by dev MAP."""
+    """TFIDF + c · log(1 + training links to the target), c by dev MAP."""
     choice = kit.choose([{"c": c} for c in table.settings.boosts],
                         lambda c: dev(table, popularity_model(table, c)), by="map")
     return popularity_model(table, **choice.best), choice.best, None

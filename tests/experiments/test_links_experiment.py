@@ -106,8 +106,8 @@ def test_documents_of_one_group_are_in_one_part_and_idf_is_of_training(table, da
 
 def test_both_ways_of_a_citation_are_in_one_part(ring_table, ring):
     content = ring_table("cacm").data
-    told = {tuple(pair) for pair in content.links.tolist()}
-    parts = [told, *(pairs(content.truth[part]) for part in ("dev", "test"))]
+    given = {tuple(pair) for pair in content.links.tolist()}
+    parts = [given, *(pairs(content.truth[part]) for part in ("dev", "test"))]
     assert set.union(*parts) == {tuple(pair) for pair in ring[0].links.tolist()}
     assert sum(map(len, parts)) == len(ring[0].links) and all(parts)
     for part in parts:
@@ -134,12 +134,12 @@ def test_scores_with_products_kept_are_the_plain_ones(table, data, kind, rng):
 def test_rows_become_records(table, data, name):
     made = table(name, data)
     rows = ("tfidf", "lsi+tfidf", "popularity", "title-overlap", "ssi-diag", "ssi-asym", "ssi-asym-d")
-    found = fill(made, *rows)
-    assert set(found) == set(rows) - ({"popularity"} if name == "table3" else set())
-    assert {len(record["seeds"]) for row, record in found.items() if row.startswith("ssi")} == {2}
-    assert found["ssi-asym"]["metrics"]["map"]["mean"] > found["title-overlap"]["metrics"]["map"]["mean"]
-    assert found["ssi-asym"]["config"]["identity"] in made.settings.identities
-    assert found["ssi-diag"]["method_version"] == {"ssi.diagonal": 1}
+    results = fill(made, *rows)
+    assert set(results) == set(rows) - ({"popularity"} if name == "table3" else set())
+    assert {len(record["seeds"]) for row, record in results.items() if row.startswith("ssi")} == {2}
+    assert results["ssi-asym"]["metrics"]["map"]["mean"] > results["title-overlap"]["metrics"]["map"]["mean"]
+    assert results["ssi-asym"]["config"]["identity"] in made.settings.identities
+    assert results["ssi-diag"]["method_version"] == {"ssi.diagonal": 1}
     settings, whole, option = made.settings, made.data.parts["train"], script.diagonals(made)[0]
     kept = script.fit_diagonal(made, **option)
     direct = ssi_diag.fit(whole.tfidf, whole.tfidf, made.data.links, key=jax.random.key(0), known=whole.own,
@@ -168,30 +168,30 @@ def test_expanded_queries_are_the_loop_over_the_best_documents(table, data):
     ("table2", ("tfidf", "ssi-all", "ssi-top-10k", "hash-1m", "hash-1m+i", "cfh-2", "cfh-1")),
 ])
 def test_more_rows_become_records_with_the_scores_of_their_models(table, data, name, rows):
-    found = fill(table(name, data, tops={"10k": 60, "30k": 90}, bigrams=300, seeds=(0,)), *rows)
-    for row, record in found.items():
+    results = fill(table(name, data, tops={"10k": 60, "30k": 90}, bigrams=300, seeds=(0,)), *rows)
+    for row, record in results.items():
         assert record["paper"] == f"003 Table {name[-1]}" and 0 < record["metrics"]["map"]["mean"] <= 1, row
         if row.startswith("ssi"):  # by which a start that is returned unchanged is seen
             history = record["fit"]["history"]
             assert history["step"][0] == 0 and all(score is not None for score in history["validation"]), row
             assert record["dev"]["map"] == pytest.approx(max(history["validation"]), rel=1e-5), row
     if name == "table2":
-        assert found["hash-1m+i"]["dev"]["grid"][0]["alpha"] == 0.0
-        assert found["hash-1m+i"]["fit"]["evaluations"] == found["hash-1m"]["fit"]["evaluations"]
-        best = max(point["map"] for point in found["cfh-1"]["dev"]["grid"])
-        assert found["cfh-1"]["dev"]["map"] == pytest.approx(best)
+        assert results["hash-1m+i"]["dev"]["grid"][0]["alpha"] == 0.0
+        assert results["hash-1m+i"]["fit"]["evaluations"] == results["hash-1m"]["fit"]["evaluations"]
+        best = max(point["map"] for point in results["cfh-1"]["dev"]["grid"])
+        assert results["cfh-1"]["dev"]["map"] == pytest.approx(best)
 
 
 def test_fewer_links_are_among_more_and_lists_stay_the_same(ring_table):
     made = ring_table("training-links")
     every = len(made.data.links)
     assert script.sizes(made) == [60, every]
-    told = [{tuple(pair) for pair in script.fewer(made, size).data.links.tolist()} for size in script.sizes(made)]
-    assert [len(part) for part in told] == [60, every] and told[0] < told[1]
+    given = [{tuple(pair) for pair in script.fewer(made, size).data.links.tolist()} for size in script.sizes(made)]
+    assert [len(part) for part in given] == [60, every] and given[0] < given[1]
     few = script.fewer(made, 60)
     assert few.data.truth is made.data.truth and few.settings.triples == round(1000 * (60 / every) ** 0.5)
     queries = set(few.data.truth["test"].queries.tolist())
-    assert {pair for pair in told[1] if pair[0] in queries} <= pairs(made.data.truth["test"], "left_out")
+    assert {pair for pair in given[1] if pair[0] in queries} <= pairs(made.data.truth["test"], "left_out")
 
 
 def of_table1(table, config):
@@ -203,28 +203,28 @@ def of_table1(table, config):
 def test_a_curve_is_one_record_with_the_queries_of_every_size(ring_table):
     made = ring_table("training-links")
     of_table1(made, {"identity": 1.0, "learning_rate": 0.3})
-    found = fill(made, "tfidf", "popularity", "ssi-asym")
-    for row, record in found.items():
+    results = fill(made, "tfidf", "popularity", "ssi-asym")
+    for row, record in results.items():
         assert [point["links"] for point in record["curve"]] == script.sizes(made) and record["paper"] == "003"
         assert record["curve"][-1]["map"] == pytest.approx(record["metrics"]["map"]["mean"]), row
         with np.load(made.path(row).with_suffix(".npz")) as file:
             for point in record["curve"][:-1]:
                 assert file[f"map@{point['links']}"].mean() == pytest.approx(point["map"], abs=1e-6), row
-    assert len({point["map"] for point in found["tfidf"]["curve"]}) == 1
-    asym, tfidf = found["ssi-asym"], found["tfidf"]["metrics"]["map"]["mean"]
+    assert len({point["map"] for point in results["tfidf"]["curve"]}) == 1
+    asym, tfidf = results["ssi-asym"], results["tfidf"]["metrics"]["map"]["mean"]
     assert asym["curve"][0]["map"] < asym["curve"][-1]["map"] and asym["metrics"]["map"]["mean"] > 2 * tfidf
-    assert asym["seeds"] == [0] and found["popularity"]["seeds"] == [] and asym["curve"][0]["identity"] == 1.0
+    assert asym["seeds"] == [0] and results["popularity"]["seeds"] == [] and asym["curve"][0]["identity"] == 1.0
 
 
 def test_rows_beyond_the_paper_learn_at_the_b_of_table_1(ring_table):
     made = ring_table("table1")
     of_table1(made, {"identity": 1.0, "learning_rate": 0.3})
     rows = ("ssi-asym-adagrad", "ssi-asym-in-batch")
-    found = fill(made, "tfidf", *rows)
+    results = fill(made, "tfidf", *rows)
     for row in rows:
-        assert found[row]["config"]["identity"] == 1.0
-        assert found[row]["metrics"]["map"]["mean"] > 2 * found["tfidf"]["metrics"]["map"]["mean"], row
-    assert found["ssi-asym-in-batch"]["config"]["batch"] == made.settings.batch
+        assert results[row]["config"]["identity"] == 1.0
+        assert results[row]["metrics"]["map"]["mean"] > 2 * results["tfidf"]["metrics"]["map"]["mean"], row
+    assert results["ssi-asym-in-batch"]["config"]["batch"] == made.settings.batch
 
 
 def test_the_claims_name_rows_of_their_tables():

@@ -52,10 +52,10 @@ def keywords(articles, monkeypatch):
 
 def fill(table, rows, *names):
     """Records of some rows."""
-    found = {name: records.read(table.fill(name, rows[name])) for name in names}
-    learned = [record for name, record in found.items() if name.startswith("ssi") and "+" not in name]
+    results = {name: records.read(table.fill(name, rows[name])) for name in names}
+    learned = [record for name, record in results.items() if name.startswith("ssi") and "+" not in name]
     assert all(record["seeds"] == list(table.settings.seeds) and record["fit"]["history"] for record in learned)
-    return found
+    return results
 
 
 def test_queries_are_different_words_of_their_article_and_weigh_something():
@@ -92,9 +92,9 @@ def test_a_sample_of_a_part_has_the_scores_of_its_queries(keywords, table):
 @pytest.mark.slow
 def test_rows_of_the_queries_become_records(keywords, table):
     made = table(bai2010_queries, "k10", ks=(3,), seeds=(0,), max_iter=4)
-    found = fill(made, bai2010_queries.TABLES["k10"].rows, "tfidf", "bm25", "lsi+tfidf", "popularity", "ssi-asym")
-    assert found["ssi-asym"]["metrics"]["map"]["mean"] > 0.3
-    assert found["lsi+tfidf"]["config"]["alpha"] in made.settings.shares
+    results = fill(made, bai2010_queries.TABLES["k10"].rows, "tfidf", "bm25", "lsi+tfidf", "popularity", "ssi-asym")
+    assert results["ssi-asym"]["metrics"]["map"]["mean"] > 0.3
+    assert results["lsi+tfidf"]["config"]["alpha"] in made.settings.shares
 
 
 def test_nfcorpus_is_scored_by_grade(articles, table, monkeypatch):
@@ -111,8 +111,8 @@ def test_nfcorpus_is_scored_by_grade(articles, table, monkeypatch):
     assert perfect["ndcg@10"] == 1 and perfect["map"] == 1 and perfect["rank_loss"] == 0
     flat = part.per_query(np.minimum(scores, 1))
     assert flat["map"].min() == 1 and flat["ndcg@10"].mean() < 1
-    found = fill(made, bai2010_queries.ROWS, "bm25", "tfidf")
-    assert found["bm25"]["metrics"]["ndcg@10"]["mean"] > 0.5
+    results = fill(made, bai2010_queries.ROWS, "bm25", "tfidf")
+    assert results["bm25"]["metrics"]["ndcg@10"]["mean"] > 0.5
 
 
 def test_clicked_links_are_judged_against_unclicked_ones_of_their_page_alone():
@@ -141,9 +141,9 @@ def test_rows_of_the_clicks_become_records(clicks, table):
     assert training.isdisjoint(made.data.parts["test"].truth.queries.tolist())
     expected = np.bincount(clicks[np.isin(clicks[:, 0], [*training]), 1], minlength=N) > 0
     assert (made.data.popularity[expected] > 0).all()
-    found = fill(made, bai2010_clicks.ROWS, "tfidf", "popularity", "tfidf+popularity", "ssi-asym",
+    results = fill(made, bai2010_clicks.ROWS, "tfidf", "popularity", "tfidf+popularity", "ssi-asym",
                  "ssi-asym+popularity")
-    assert found["popularity"]["metrics"]["rank_loss"]["mean"] < found["tfidf"]["metrics"]["rank_loss"]["mean"]
+    assert results["popularity"]["metrics"]["rank_loss"]["mean"] < results["tfidf"]["metrics"]["rank_loss"]["mean"]
     assert bai2010_clicks.shown(made, 10).indices.max() < 10 <= bai2010_clicks.shown(made, None).indices.max()
 
 
@@ -204,24 +204,24 @@ def test_mates_are_out_and_links_of_held_out_pages_untold(translated, table, nam
 @pytest.mark.slow
 def test_rows_across_languages_become_records(translated, table):
     made = table(bai2010_cross_language, "es", ks=(3, 5), seeds=(0,), max_iter=8)
-    found = fill(made, bai2010_cross_language.ROWS, "tfidf", "cl-lsi", "ssi", "ssi+tfidf", "ssi-multitask")
-    assert found["cl-lsi"]["metrics"]["map"]["mean"] > found["tfidf"]["metrics"]["map"]["mean"]
-    assert found["ssi-multitask"]["config"]["symmetric"] in (True, False)
-    assert found["ssi-multitask"]["metrics"]["map"]["mean"] > found["tfidf"]["metrics"]["map"]["mean"]
+    results = fill(made, bai2010_cross_language.ROWS, "tfidf", "cl-lsi", "ssi", "ssi+tfidf", "ssi-multitask")
+    assert results["cl-lsi"]["metrics"]["map"]["mean"] > results["tfidf"]["metrics"]["map"]["mean"]
+    assert results["ssi-multitask"]["config"]["symmetric"] in (True, False)
+    assert results["ssi-multitask"]["metrics"]["map"]["mean"] > results["tfidf"]["metrics"]["map"]["mean"]
 
 
 def test_a_share_of_the_links_tells_nothing_of_the_others(translated, table, monkeypatch):
-    made, told = table(bai2010_cross_language, "es"), {}
+    made, given = table(bai2010_cross_language, "es"), {}
 
     def fit(left, right, links, **options):
-        told.update(options, links=links)
+        given.update(options, links=links)
         raise InterruptedError
 
     monkeypatch.setattr(bai2010_cross_language.ssi, "fit", fit)
     with pytest.raises(InterruptedError):
         bai2010_cross_language.fit_ssi(made, bai2010_cross_language.Variant(percent=30), max_iter=1)
     pairs = [{tuple(pair) for pair in np.asarray(part).tolist()}
-             for part in (told["links"], told["known"], made.data.links)]
+             for part in (given["links"], given["known"], made.data.links)]
     assert len(pairs[0]) == len(made.data.links) * 30 // 100 and pairs[0] <= pairs[2]
     assert pairs[2] - pairs[0] <= pairs[1] and not pairs[0] & pairs[1]
 

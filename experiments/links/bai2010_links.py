@@ -37,7 +37,7 @@ from jaxsim.data import links as linked
 from jaxsim.data import splits
 from jaxsim.evaluate import metrics, ranking, retrieval
 from jaxsim.evaluate.ranking import Judged
-from jaxsim.methods import lsa, projections, ssi, ssi_batch, ssi_diag, ssi_full, ssi_hash, ssi_sparse
+from jaxsim.methods import lsa, projections, ssi, ssi_batch, ssi_diag, ssi_full, ssi_hash, ssi_sgd, ssi_sparse
 from jaxsim.methods.ssi import bilinear, correlated
 from jaxsim.optim import Fit
 from jaxsim.sparse import Terms, Vectors, unit
@@ -71,8 +71,9 @@ class Settings:
       sizes: Training links of the learning curve, and all.
       adagrad: Where Adagrad's sums of squares start.
       adagrad_rates: Its learning rates, chosen from by training loss.
-      batch: Links of a batch.
+      batch: Links, or triples, of a batch.
       batch_rates: Learning rates with links as each other's negatives, chosen from by training loss.
+      sgd_rates: Learning rates of minibatches of triples, chosen from by training loss.
       limit: Articles; None for all.
     """
 
@@ -101,6 +102,7 @@ class Settings:
     adagrad_rates: tuple[float, ...] = (0.01, 0.03)
     batch: int = 32
     batch_rates: tuple[float, ...] = (1.0, 3.0)
+    sgd_rates: tuple[float, ...] = (1.0, 3.0)
     limit: int | None = None
 
 
@@ -109,7 +111,7 @@ QUICK = Settings(ks=(10, 20), k=10, identities=(1.0, 10.0), rates=(0.03,), start
                  boosts=(0.01, 0.1), triples=1000, max_iter=2, diag_iter=2, patience=2, pairs=5000, seeds=(0, 1),
                  num_terms=5000, limit=250, full_rates=(0.3,), tops={"10k": 1000, "30k": 2000},
                  hashes={"1m": 10_007, "3m": 30_011, "6m": 60_013}, hash_triples=500, hash_iter=1, bigrams=2000,
-                 sizes=(300, 900), adagrad_rates=(0.03,), batch=8, batch_rates=(0.3,))
+                 sizes=(300, 900), adagrad_rates=(0.03,), batch=8, batch_rates=(0.3,), sgd_rates=(0.3,))
 # MDN has 2.5 times the documents, so one seed; CACM 3,308 training links. Documents are shorter: D has lower rates.
 FULL_OF = {"mdn": replace(FULL, seeds=(0,), max_iter=10, starts=(10.0, 30.0), diag_rates=(3.0, 10.0, 30.0),
                           diag_iter=4),
@@ -531,6 +533,9 @@ def chosen_in_table1(table: kit.Table, row: str) -> dict:
 def variant(method, rates: str, *names: str):
     """`ssi-asym` by another training at the b of that row; one seed.
 
+    `ssi` with Adagrad; `ssi_batch`: batches of links, each link's document a negative of the others; `ssi_sgd`: optax's
+    plain SGD on minibatches of triples, whose loss is ``jax.vmap`` of the margin loss of one triple.
+
     Args:
       method: Module of the method.
       rates: Setting with its learning rates, chosen from by training loss.
@@ -817,6 +822,7 @@ TABLE_1 = {
     **ROWS, "qe": expansion, "ssi-full": full, **{f"ssi-sparse-{p}": sparse_row(p) for p in SPARSE}, "ssi-l1": l1,
     "ssi-asym-adagrad": variant(ssi, "adagrad_rates", "adagrad"),
     "ssi-asym-in-batch": variant(ssi_batch, "batch_rates", "batch"),
+    "ssi-asym-sgd": variant(ssi_sgd, "sgd_rates", "batch"),
 }
 ALL_WORDS = {
     **{row: ROWS[row] for row in ("tfidf", "popularity", "lsi+tfidf")}, "qe": expansion, "ssi-all": top(None),

@@ -68,7 +68,8 @@ def table(monkeypatch, tmp_path):
 def ring_table(table, ring):
     """Makes a table of the ring."""
     return lambda name: table(name, ring, k=6, num_terms=100, sizes=(60, 10**6), seeds=(0,), boosts=(0.01, 0.1),
-                              identities=(1.0,), triples=1000, max_iter=3, adagrad_rates=(0.1,), batch_rates=(3.0,))
+                              identities=(1.0,), triples=1000, max_iter=3, adagrad_rates=(0.1,), batch_rates=(3.0,),
+                              sgd_rates=(3.0,))
 
 
 def fill(table, *rows):
@@ -219,12 +220,14 @@ def test_a_curve_is_one_record_with_the_queries_of_every_size(ring_table):
 def test_rows_beyond_the_paper_learn_at_the_b_of_table_1(ring_table):
     made = ring_table("table1")
     of_table1(made, {"identity": 1.0, "learning_rate": 0.3})
-    rows = ("ssi-asym-adagrad", "ssi-asym-in-batch")
+    rows = ("ssi-asym-adagrad", "ssi-asym-in-batch", "ssi-asym-sgd")
     results = fill(made, "tfidf", *rows)
     for row in rows:
         assert results[row]["config"]["identity"] == 1.0
         assert results[row]["metrics"]["map"]["mean"] > 2 * results["tfidf"]["metrics"]["map"]["mean"], row
-    assert results["ssi-asym-in-batch"]["config"]["batch"] == made.settings.batch
+    for row in ("ssi-asym-in-batch", "ssi-asym-sgd"):
+        assert results[row]["config"]["batch"] == made.settings.batch
+    assert results["ssi-asym-sgd"]["method_version"] == {"ssi.sgd": 1}
 
 
 def test_the_claims_name_rows_of_their_tables():

@@ -55,7 +55,7 @@ class Settings:
     limit: int | None = None
 
 
-QUICK = Settings(ks=(20, 50), grid_k=20, limit=600)
+QUICK = Settings(ks=(20, 50), grid_k=20, cr5_ridges=(0.3, 1.0), limit=600)
 FULL = Settings()
 UP_TO_500 = replace(FULL, ks=(50, 100, 200, 300, 500))  # large tables, and those whose story another table tells whole
 

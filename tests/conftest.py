@@ -10,14 +10,10 @@ import tempfile
 import jax
 import numpy as np
 import pytest
+from half_written import half_written_program
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
-
-
-def half_written_program() -> list[str]:
-    """Python's filters of what JAX says of a compiled program that it cannot read or keep."""
-    return [f"ignore:Error {what} persistent compilation cache entry:UserWarning" for what in ("reading", "writing")]
 
 
 def pytest_configure(config) -> None:
@@ -111,5 +107,5 @@ class _Modules:
 
 @pytest.fixture(scope="module")
 def scripts():
-    """The modules of `experiments`, imported when they are named: ``scripts.links_judge``."""
+    """The modules of `experiments`, imported when they are named: ``scripts.tweak_folds``."""
     return _Modules()

@@ -19,13 +19,13 @@ from jaxsim.methods import (  # fmt: skip
     bm25,
     cca,
     cl_lsi,
+    cr5,
     dda,
     log_tfidf,
     lsa,
     opca,
     pca,
     projections,
-    related_terms,
     s2net,
     s2net_mse,
     ssi,
@@ -33,6 +33,7 @@ from jaxsim.methods import (  # fmt: skip
     ssi_diag,
     ssi_full,
     ssi_hash,
+    ssi_sgd,
     ssi_sparse,
     tfidf,
     tweak,
@@ -41,7 +42,7 @@ from jaxsim.methods import (  # fmt: skip
 )
 from jaxsim.methods.projections import Projection
 from jaxsim.methods.ssi import bilinear
-from jaxsim.methods.weights import concepts, term_extension, term_weights, weighting
+from jaxsim.methods.weights import concepts, related_terms, term_extension, term_weights, weighting
 from jaxsim.methods.weights.concepts import Concepts
 from jaxsim.methods.weights.term_weights import TermWeights
 from jaxsim.sparse import Vectors
@@ -240,6 +241,7 @@ METHODS = {
     "opca": Method(lambda d, k: opca.fit(d.weighted, k=k), by_projection),
     "opca of three views": Method(lambda d, k: opca.fit((*d.weighted, d.weighted[0]), k=k), by_projection),
     "cca": Method(lambda d, k: cca.fit(*d.weighted, k=k, ridge=1.0), by_projection),
+    "cr5": Method(lambda d, k: cr5.fit(d.weighted, k=k, ridge=10.0), by_projection),
     "dda": Method(lambda d, k: dda.fit(d.weighted, k=k, num_blocks=3), by_projection),
     "s2net": iterative(learned, encode=by_projection),
     "s2net from opca": iterative(lambda d, k: learned(d, k, init="opca", beta=1e-3), encode=by_projection),
@@ -264,6 +266,7 @@ METHODS |= {
     "ssi, symmetric": Method(by_triples(ssi.fit, k=K, learning_rate=1e-3, symmetric=True), by_bilinear, **TRIPLES),
     "ssi, some terms": Method(by_triples(ssi.fit, k=K, learning_rate=1e-3, max_terms=20), by_bilinear, **TRIPLES),
     "ssi_diag": Method(by_triples(ssi_diag.fit, learning_rate=1e-2), by_bilinear, **TRIPLES | {"dimensions": None}),
+    "ssi_sgd": Method(by_triples(ssi_sgd.fit, k=K, learning_rate=1e-2, batch=10), by_bilinear, **TRIPLES),
     "ssi_batch": Method(by_triples(ssi_batch.fit, k=K, learning_rate=1e-2, batch=10), by_bilinear, **TRIPLES),
     "ssi_full": Method(by_triples(ssi_full.fit, learning_rate=1e-4),
                        lambda params, data: ssi_full.encode(params, *data.weighted),

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse
 
 from jaxsim import sparse, text
-from jaxsim.data import jsonl, pairs
+from jaxsim.data import files, pairs
 from jaxsim.evaluate import mates
 from jaxsim.methods import bm25, cca, cl_lsi, dda, log_tfidf, lsa, opca, pca, projections, s2net, s2net_mse, tfidf
 
@@ -136,14 +136,14 @@ def test_json_lines_with_a_byte_order_mark_and_windows_line_ends(tmp_path):
     path = tmp_path / "windows.jsonl"
     lines = [json.dumps({"left": "one", "right": "uno"}), json.dumps({"left": "two", "right": "dos"})]
     path.write_bytes(b"\xef\xbb\xbf" + "\r\n".join(lines).encode())
-    assert jsonl.load(path).left == ("one", "two")
+    assert [record["left"] for _, record in files.read_jsonl(path, ("left", "right"))] == ["one", "two"]
 
 
 def test_a_compressed_file_of_no_bytes_is_truncated(tmp_path):
     path = tmp_path / "pairs.jsonl.gz"
     path.write_bytes(b"")
     with pytest.raises(ValueError, match="expected a whole .gz file, got one of no bytes"):
-        jsonl.load(path)
+        list(files.read_jsonl(path, ("left", "right")))
 
 
 def test_prose_drops_what_gives_translations_away():

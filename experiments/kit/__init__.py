@@ -1,6 +1,30 @@
-"""What every experiment shares: records of results, the papers' figures, and the report made from both."""
+"""What every experiment shares; it knows no row, no paper and no corpus.
+
+A script describes one experiment with `Experiment`, one `Plan` a table and one function a row, and calls `run`. The kit
+loops over tables and rows, keeps fits in a cache, writes records and judges the paper's claims. All else stands in the
+script: `experiments/mates/platt2010.py` is the one to read first.
+
+In the order in which a script meets them:
+
+- `Data`: what ``load(table, settings)`` returns: anything the rows need, and what the record says of the data.
+- `Table`: what a row function gets: ``table.data``, ``table.settings``, ``table.fit(method)(...)``, ``table.once``.
+- `choose`: the best of a grid on development data, with everything that was tried.
+- `Row`: what a row function returns: test values and the configuration that development data chose.
+- `Claim`: a sentence of the paper as data, judged from the records by the report.
+- `Plan`, `Experiment`, `run`: the tables with their presets, and the command line.
+
+`records` reads and writes records, `report` makes BENCHMARKS.md and `compare` shows how two folders of records differ.
+"""
 
 import lazy_loader
 
-__all__ = ["environment", "papers", "record_schema", "records", "report"]
-__getattr__, __dir__, _ = lazy_loader.attach(__name__, submodules=__all__)
+from experiments.kit.choose import Choice, choose
+from experiments.kit.fits import Fits
+from experiments.kit.judge import Claim
+from experiments.kit.run import RESULTS, Experiment, Plan, run
+from experiments.kit.table import Data, Row, Table, say
+
+_MODULES = ["compare", "environment", "papers", "record_schema", "records", "report"]
+__all__ = ["RESULTS", "Choice", "Claim", "Data", "Experiment", "Fits", "Plan", "Row", "Table", "choose", "run", "say",
+           *_MODULES]
+__getattr__, __dir__, _ = lazy_loader.attach(__name__, submodules=_MODULES)

@@ -14,7 +14,7 @@ from typing import Any
 
 import jax
 
-GENERATED = ("experiments/results", "BENCHMARKS.md", "docs/figures")
+GENERATED = ("experiments/results", "BENCHMARKS.md", "docs/figures", "docs/results")
 """Paths that a run itself may change: they do not make a tree dirty."""
 
 _PACKAGES = (
@@ -27,8 +27,8 @@ def environment() -> dict[str, Any]:
     """Describes this run; call it once, at the start, and hand it to `records.new`.
 
     Returns:
-      `versions, device, precision, commit, dirty, command, started`. `commit` is `"unknown"`, and `dirty` then
-      True, where the package does not stand in a git checkout of its own. `dirty` ignores results and generated
+      `versions, device, precision, commits, dirty, command, started`. The one commit is `"unknown"`, and `dirty`
+      then True, where the package does not stand in a git checkout of its own. `dirty` ignores results and generated
       files. `command` holds no absolute path.
     """
     commit, dirty = _commit(Path(__file__).resolve())
@@ -36,7 +36,7 @@ def environment() -> dict[str, Any]:
         "versions": _versions(),
         "device": _device(),
         "precision": _precision(),
-        "commit": commit,
+        "commits": [commit],
         "dirty": dirty,
         "command": _command(sys.orig_argv),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -44,8 +44,8 @@ def environment() -> dict[str, Any]:
 
 
 def _commit(module: Path) -> tuple[str, bool]:
-    """Commit and dirtiness of the checkout that tracks `module`, a file `<root>/jaxsim/<name>.py`."""
-    root = module.parent.parent
+    """Commit and dirtiness of the checkout that tracks `module`, a file `<root>/experiments/kit/<name>.py`."""
+    root = module.parents[2]
     try:
         _git(root, "ls-files", "--error-unmatch", str(module.relative_to(root)))
         commit = _git(root, "rev-parse", "HEAD").strip()

@@ -89,7 +89,6 @@ def new(
     paper: str,
     table: str,
     row: str,
-    status: str,
     config: Mapping[str, Any],
     dataset: Mapping[str, Any],
     metrics: Mapping[str, Any],
@@ -99,6 +98,8 @@ def new(
     curve: Iterable[Mapping[str, Any]] = (),
     fit: Any = None,
     seconds: Mapping[str, float] | None = None,
+    notes: Iterable[str] = (),
+    method_version: Mapping[str, int] | None = None,
     **extra: Any,
 ) -> dict[str, Any]:
     """Builds a checked record.
@@ -109,7 +110,6 @@ def new(
         (`"002"`) where its figures would not compare, or `"none"`.
       table: Corpus and split, such as `en-es-human`.
       row: Row id, such as `opca`.
-      status: `reproduced`, `within noise`, or a sentence saying what is off and why.
       config: The configuration chosen on the development set; `k` is the dimension.
       dataset: `name, sha256, counts, groups, differs`; `differs` opens with `same`, `resampled`, `substitute` or
         `synthetic` and goes on to say in what.
@@ -120,7 +120,10 @@ def new(
       curve: Points of a sweep, flat dicts (`{"k": 100, "mrr": 0.73, "split": "dev"}`).
       fit: A `Fit`, the dict of `fit_summary`, or None where nothing was fitted.
       seconds: `load`, `fit` and `evaluate`, wall-clock.
-      **extra: Any of `best_set, measurements, metrics_by_group, metrics_naive, per_query`.
+      notes: Sentences that explain something about the row.
+      method_version: Method -> the version that its module states.
+      **extra: Any of `best_set, limits, measurements, metrics_by_group, metrics_naive, per_query, preset`; and
+        `status`, while there are scripts that give one.
 
     Returns:
       A dict that passes `check` and that JSON can hold.
@@ -133,7 +136,8 @@ def new(
         "paper": paper,
         "table": table,
         "row": row,
-        "status": status,
+        "notes": list(notes),
+        "method_version": dict(method_version or {}),
         "config": dict(config),
         "seeds": [int(seed) for seed in seeds],
         "dataset": dict(dataset),
@@ -149,7 +153,7 @@ def new(
         record["metrics_by_group"] = {name: _summaries(values) for name, values in extra["metrics_by_group"].items()}
     if "metrics_naive" in extra:
         record["metrics_naive"] = _summaries(extra["metrics_naive"])
-    record = _plain(record)
+    record = plain(record)
     check(record)
     return record
 
@@ -232,6 +236,8 @@ def read_all(folder: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
         raise FileNotFoundError(f"{folder}: expected a folder of records, got no such folder")
     records = {}
     for path in sorted(folder.rglob("*.json")):
+        if path.parent == folder:  # the ledger of claims
+            continue
         record = read(path)
         if path != path_of(record, folder):
             raise ValueError(f"{path}: expected the record of {path_of(record, '')}, got it at another path")
@@ -245,12 +251,12 @@ def _summaries(metrics: Mapping[str, Any]) -> dict[str, Any]:
     return {key: dict(value) if isinstance(value, Mapping) else summary(value) for key, value in metrics.items()}
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Turns arrays, NumPy scalars, tuples and paths into what JSON holds."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, str | bool | int | float | None):
         return value
     if isinstance(value, os.PathLike):

@@ -77,7 +77,7 @@ def speed(rows: Rows) -> str:
     for path, record in sorted(rows.items()):
         for index, item in enumerate(record["measurements"]):
             ratio = f"{item['ratio']:.3g} ×" if item.get("ratio") is not None else _DASH
-            end = (record["status"], _link(path)) if index == 0 else ("", "")
+            end = (record.get("status", ""), _link(path)) if index == 0 else ("", "")
             value = f"{item['value']:.4g} {item['unit']}"
             note = item.get("note") or ""
             lines.append((record["row"], item["name"], value, ratio, item.get("of") or _DASH, note, *end))
@@ -131,7 +131,7 @@ def provenance(rows: Rows) -> str:
     """The last commit at which the table was run, and on what."""
     last = max(rows.values(), key=lambda record: (record["started"], record["row"]))
     devices = ", or ".join(sorted({record["device"] for record in rows.values()}))
-    commit = last["commit"][:12]
+    commit = (last.get("commits") or [last["commit"]])[0][:12]
     dirty = " with uncommitted changes" if last["dirty"] else ""
     return (
         f"\nLast run {last['started'][:10]} at commit {commit}{dirty}, jax {last['versions']['jax']}, on {devices}.\n"
@@ -150,7 +150,7 @@ def _record_line(path: str, record: Mapping[str, Any], keys: list[str], quoted: 
     )
     kind = record["dataset"]["differs"].split()[0].strip(":;,.")
     paper = _paper_cell(quoted) if quoted else _DASH
-    return name, paper, ours, " / ".join(gaps), kind, record["status"], _link(path)
+    return name, paper, ours, " / ".join(gaps), kind, record.get("status", ""), _link(path)
 
 
 def _paper_cell(quoted: papers.PaperRow) -> str:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jaxsim import io
 from jaxsim.cli import options
 from jaxsim.cli.output import keeping, naming, nothing_written, say, show, show_json
 from jaxsim.cli.program import app
@@ -89,7 +88,7 @@ def search(
 
 def _kept(folder: Path, place: Path, documents: str | None, column: str | None, terms: float) -> tuple[Model, Index]:
     """The model, and an index of it: read, or made of the documents if there is none or it is of others."""
-    from jaxsim import checks
+    from jaxsim import checks, io
     from jaxsim.model import folders, index
 
     with naming(folder):

@@ -128,7 +128,6 @@ def dot(left: Vectors, right: Vectors) -> Callable[[np.ndarray], jax.Array]:
     return Scorer(left, right, normalise=False)
 
 
-@jax.jit
 def signed(signs) -> Callable[[Vectors, Vectors], Scorer]:
     """Inner products in which some dense dimensions count negatively, as under a metric that shortens them.
 
@@ -154,6 +153,7 @@ def signed(signs) -> Callable[[Vectors, Vectors], Scorer]:
     return scorer
 
 
+@jax.jit
 def pair_scores(left, right, extra):
     """``left rightᵀ + extra``; the two dense operands, or ``extra``, may be None."""
     if left is None:

@@ -5,6 +5,7 @@ return; it goes over them in `tiles` and returns their mean.
 """
 
 from jaxsim.losses import tiles
-from jaxsim.losses.pairwise import all_pairs_logistic, log, logistic_pairwise, margin_ranking, negatives, squared
+from jaxsim.losses.all_pairs import all_pairs_logistic, negatives
+from jaxsim.losses.elementwise import log, logistic_pairwise, margin_ranking, squared
 
 __all__ = ["all_pairs_logistic", "log", "logistic_pairwise", "margin_ranking", "negatives", "squared", "tiles"]

@@ -1,16 +1,17 @@
 """Optimisation: the only package that imports jaxopt and optax.
 
-`minimize_lbfgs` runs jaxopt's L-BFGS on a whole collection, `minimize_sgd` any optax transformation over minibatches,
-`minimize_rows` plain SGD an example at a time on the few rows of large tables that it needs.
+`minimize_lbfgs` runs jaxopt's L-BFGS on a whole collection, `minimize_sgd` any optax transformation (`sgd`, `adam`)
+over minibatches, `minimize_rows` plain SGD an example at a time on the few rows of large tables that it needs.
 All report progress, stop early on a validation score, return the best parameters, and continue from a checkpoint bit
-for bit.
+for bit, as a `Run` tells them.
 """
 
-from jaxsim.optim import checkpoints, epochs, history, lbfgs, monitor, rows, sgd
+from jaxsim.optim import checkpoints, epochs, history, lbfgs, monitor, rows
+from jaxsim.optim.grid import minimize_lbfgs_grid
 from jaxsim.optim.lbfgs import minimize_lbfgs
-from jaxsim.optim.monitor import Fit, closed_form
+from jaxsim.optim.monitor import Fit, Run, closed_form
 from jaxsim.optim.rows import minimize_rows
-from jaxsim.optim.sgd import adam, minimize_sgd
+from jaxsim.optim.sgd import adam, minimize_sgd, sgd
 
-__all__ = ["Fit", "adam", "checkpoints", "closed_form", "epochs", "history", "lbfgs", "minimize_lbfgs",
-           "minimize_rows", "minimize_sgd", "monitor", "rows", "sgd"]
+__all__ = ["Fit", "Run", "adam", "checkpoints", "closed_form", "epochs", "history", "lbfgs", "minimize_lbfgs",
+           "minimize_lbfgs_grid", "minimize_rows", "minimize_sgd", "monitor", "rows", "sgd"]

@@ -9,7 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.optim import checkpoints
-from jaxsim.optim.monitor import Fit, Monitor, expect_finite
+from jaxsim.optim.monitor import Fit, Monitor, Run, expect_finite
+
+RUN = Run(max_iter=10, checkpoint_every=1)
+"""The defaults of optimisers that go through their examples epoch by epoch."""
 
 
 def run(
@@ -17,12 +20,7 @@ def run(
     state: tuple,
     *,
     mark: Callable[[], str],
-    max_iter: int,
-    validate: Callable | None,
-    patience: int | None,
-    checkpoint,
-    checkpoint_every: int,
-    progress: bool,
+    run: Run | None,
     label: str,
 ) -> Fit:
     """Runs epochs until they are all done or patience runs out, from a checkpoint where there is one.
@@ -33,12 +31,7 @@ def run(
         NaN.
       state: pytrees of arrays, of which the first are the parameters; they are copied before the first epoch.
       mark: gives the fingerprint of the problem; called only for checkpoints.
-      max_iter: epochs.
-      validate: function of params giving a score, higher is better; called at the start and after every epoch.
-      patience: epochs without a better score before stopping.
-      checkpoint: folder for checkpoints; an existing one of the same problem is continued.
-      checkpoint_every: epochs between checkpoints; Ctrl-C writes the last whole epoch.
-      progress: whether to show a bar on a terminal's stderr.
+      run: how long, by what score, and where it is kept; `RUN` where it says nothing.
       label: name on the bar.
 
     Returns:
@@ -50,23 +43,24 @@ def run(
     """
     # Updates are donated, so the caller's arrays are copied once.
     state = jax.tree.map(lambda leaf: jnp.array(leaf, copy=True), state)
-    monitor = Monitor(max_iter, validate=validate, patience=patience, checkpoint_every=checkpoint_every,
-                      progress=progress, label=label)
+    run = Run.of(run, {}, RUN)
+    run.expect_only(label, "max_iter", "validate", "patience", "checkpoint", "checkpoint_every", "progress")
+    monitor = Monitor(run, label)
     step, evaluations = 0, 0
     folder = found = None
-    if checkpoint is not None:
-        folder, found = checkpoints.prepare(checkpoint), mark()
+    if run.checkpoint is not None:
+        folder, found = checkpoints.prepare(run.checkpoint), mark()
         saved = checkpoints.load(folder, (*state, state[0]), fingerprint=found)
         if saved is not None:
             (*state, best), meta = jax.tree.map(jnp.asarray, saved[0]), saved[1]
             state = tuple(state)
-            monitor.restore(meta, best if validate is not None else None)
+            monitor.restore(meta, best if run.validate is not None else None)
             step, evaluations = monitor.history[-1]["step"], monitor.history[-1]["evaluations"]
     if not monitor.history:
         monitor.record(0, float("nan"), float("nan"), 0, jax.tree.map(jnp.copy, state[0]))
     unsaved = None
     try:
-        while step < max_iter and not monitor.exhausted(step):
+        while step < run.max_iter and not monitor.exhausted(step):
             state, losses, loss, norm = epoch(state, step)
             if not np.isfinite(loss):
                 first = int(np.argmin(np.isfinite([*losses[:-1], loss])))
@@ -79,7 +73,7 @@ def run(
             best = state[0] if monitor.best_params is None else monitor.best_params
             # A copy, because the next epoch's steps donate these arrays.
             unsaved = jax.tree.map(jnp.copy, (*state, best)), {**monitor.meta(), "fingerprint": found}
-            if step % checkpoint_every == 0 or step == max_iter:
+            if step % run.checkpoint_every == 0 or step == run.max_iter:
                 checkpoints.save(folder, *unsaved)
                 unsaved = None
     except KeyboardInterrupt:

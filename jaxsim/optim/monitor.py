@@ -1,9 +1,11 @@
-"""What both optimisers share: the result of a fit, its history, progress, validation and patience."""
+"""What the optimisers share: how a fit runs, its result, its history, progress, validation and patience."""
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import time
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import jax
@@ -58,21 +60,152 @@ def dot(a, b) -> jax.Array:
     return sum(jnp.vdot(x, y) for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True))
 
 
-class Monitor:
-    """History, progress, validation and patience, shared by both optimisers."""
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """How a fit runs: how long, by what score it is judged, where it is kept.
 
-    def __init__(self, total: int, *, validate, patience, checkpoint_every: int, progress: bool, label: str,
-                 tol: float = 0.0):
-        """Checks settings, which are those of `minimize_lbfgs`, and opens the bar."""
-        checks.whole(total, "max_iter", 0)
-        checks.whole(patience, "patience", 1, or_none=True)
-        checks.whole(checkpoint_every, "checkpoint_every", 1)
-        checks.expect(tol >= 0, "tol", "a number of at least 0", tol)
-        self.validate, self.patience = validate, patience
+    Every iterated ``fit`` takes one as ``run=``, or single fields by name: ``fit(..., max_iter=5, patience=2)``. A
+    field that is not given, or None, has the method's default. A step is an iteration of L-BFGS, or an epoch of an
+    optimiser that goes through its examples again and again.
+
+    Attributes:
+      max_iter: largest number of steps.
+      validate: function of params giving a score, higher is better; called at the start and after every step. The best
+        parameters are returned.
+      patience: steps without a better score before stopping; None for no such limit.
+      checkpoint: folder for checkpoints; an existing one of the same problem is continued, bit for bit. Over several
+        processes all have to see it; the first one writes.
+      checkpoint_every: steps between checkpoints. Where iterations of L-BFGS take long, one is written after
+        `lbfgs.KEPT_WITHIN` seconds. Ctrl-C writes the last whole step (not over several processes).
+      progress: whether to show a bar on a terminal's stderr.
+      tol: stop when the gradient's norm, in the units that the method names, is at most this. L-BFGS.
+      first_step: length of the first trial step relative to the norm of the start; None for jaxopt's rule (the negative
+        gradient itself, which depends on the scale of the parameters). L-BFGS.
+      history_size: pairs of steps and changes kept; each costs twice the size of the parameters. L-BFGS.
+
+    Raises:
+      ValueError: for a field out of range.
+
+    Example:
+      >>> Run(max_iter=5).max_iter
+      5
+      >>> Run(patience=0)
+      Traceback (most recent call last):
+      ...
+      ValueError: patience: expected a whole number of at least 1, or None, got 0
+    """
+
+    max_iter: int | None = None
+    validate: Callable | None = None
+    patience: int | None = None
+    checkpoint: Any = None
+    checkpoint_every: int | None = None
+    progress: bool | None = None
+    tol: float | None = None
+    first_step: float | None = None
+    history_size: int | None = None
+
+    def __post_init__(self):
+        """Checks what was given."""
+        checks.whole(self.patience, "patience", 1, or_none=True)
+        for name, least in (("max_iter", 0), ("checkpoint_every", 1), ("history_size", 1)):
+            if getattr(self, name) is not None:
+                checks.whole(getattr(self, name), name, least)
+        checks.expect(self.validate is None or callable(self.validate), "validate", "a function of params, or None",
+                      self.validate)
+        checks.expect(self.tol is None or self.tol >= 0, "tol", "a number of at least 0", self.tol)
+        checks.expect(self.first_step is None or self.first_step > 0, "first_step", "a positive number",
+                      self.first_step)
+
+    @classmethod
+    def of(cls, run: Run | None, options: Mapping[str, Any], default: Run | None = None) -> Run:
+        """One `Run` from what a ``fit`` was given: an option counts before a field of ``run``, this before a default.
+
+        Args:
+          run: as the caller gave it.
+          options: fields by name, as the caller gave them.
+          default: the method's own.
+
+        Returns:
+          `Run`.
+
+        Raises:
+          TypeError: for an option that is no field, naming it.
+          ValueError: for a ``run`` of another type, or a field out of range.
+
+        Example:
+          >>> Run.of(Run(max_iter=5), {"patience": 2}, Run(max_iter=100, tol=1e-5))
+          Run(max_iter=5, ..., patience=2, ..., tol=1e-05, ...)
+          >>> Run.of(None, {"max_itr": 5})
+          Traceback (most recent call last):
+          ...
+          TypeError: unexpected keyword argument 'max_itr': expected a field of optim.Run (max_iter, ...)
+        """
+        fields = [field.name for field in dataclasses.fields(cls)]
+        for name in options:
+            if name not in fields:
+                raise TypeError(f"unexpected keyword argument {name!r}: expected a field of optim.Run "
+                                f"({', '.join(fields)})")
+        checks.expect(run is None or isinstance(run, cls), "run", "an optim.Run, or None", type(run).__name__)
+        given = {} if run is None else {name: getattr(run, name) for name in fields}
+        given |= {name: value for name, value in options.items() if value is not None}
+        given = {name: value for name, value in given.items() if value is not None}
+        return dataclasses.replace(cls() if default is None else default, **given)
+
+    def run(self, minimize: Callable[..., Fit], whole: Callable, *args, **settings) -> Fit:
+        """Minimises over a part of the parameters, or another form of them, than ``validate`` and the caller see.
+
+        Args:
+          minimize: `minimize_lbfgs`, say.
+          whole: function of what is learned giving the parameters.
+          *args: of ``minimize``.
+          **settings: of ``minimize``.
+
+        Returns:
+          `Fit` of the parameters.
+
+        Example:
+          >>> from jaxsim import optim
+          >>> fit = Run().run(optim.minimize_lbfgs, str, lambda x, data: (x - data) ** 2, 0.0, 3.0)
+          >>> fit.params
+          '3.0'
+        """
+        score = self.validate
+        own = self if score is None else dataclasses.replace(self, validate=lambda learned: score(whole(learned)))
+        fit = minimize(*args, **settings, run=own)
+        return fit._replace(params=whole(fit.params))
+
+    def expect_only(self, who: str, *names: str) -> None:
+        """Refuses fields that an optimiser does not know.
+
+        Args:
+          who: the optimiser, for the message.
+          *names: the fields that it knows.
+
+        Raises:
+          ValueError: naming the first other field that is given.
+
+        Example:
+          >>> Run(tol=1e-3).expect_only("SGD", "max_iter")
+          Traceback (most recent call last):
+          ...
+          ValueError: tol: expected None (SGD has no such setting), got 0.001
+        """
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            checks.expect(value is None or field.name in names, field.name, f"None ({who} has no such setting)", value)
+
+
+class Monitor:
+    """History, progress, validation and patience, shared by the optimisers."""
+
+    def __init__(self, run: Run, label: str):
+        """Opens the bar."""
+        self.validate, self.patience = run.validate, run.patience
         self.history: list[dict] = []
         self.best_score, self.best_step, self.best_params = -np.inf, 0, None
         self.earlier, self.started = 0.0, time.perf_counter()
-        self.bar = tqdm(total=total, desc=label, disable=None if progress else True, leave=True)
+        self.bar = tqdm(total=run.max_iter, desc=label, disable=None if run.progress else True, leave=True)
 
     def seconds(self) -> float:
         """Seconds of work so far, earlier runs included."""

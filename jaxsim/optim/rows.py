@@ -16,7 +16,7 @@ import numpy as np
 
 from jaxsim import checks
 from jaxsim.optim import epochs
-from jaxsim.optim.monitor import Fit, mark_of
+from jaxsim.optim.monitor import Fit, Run, mark_of
 
 
 @functools.partial(jax.jit, static_argnames=("objective", "rows"), donate_argnames=("params",))
@@ -100,14 +100,10 @@ def minimize_rows(
     key: jax.Array,
     learning_rate: float,
     adagrad: float | None = None,
-    max_iter: int = 10,
     depends=(),
-    validate: Callable | None = None,
-    patience: int | None = None,
-    checkpoint=None,
-    checkpoint_every: int = 1,
-    progress: bool = False,
     label: str = "SGD",
+    run: Run | None = None,
+    **options,
 ) -> Fit:
     """Minimises a loss over examples by plain SGD or by Adagrad, one example at a time, at a fixed learning rate.
 
@@ -125,14 +121,10 @@ def minimize_rows(
       learning_rate: the step is this times the gradient of one example's loss.
       adagrad: None for plain SGD; or a number above 0, at which the sum of squared gradients of every entry starts, by
         whose root its steps are divided. A row that an example names twice counts with both gradients, squared apart.
-      max_iter: epochs.
       depends: pytree of arrays that the chunks depend on, for the fingerprint of checkpoints.
-      validate: function of params giving a score, higher is better; called at the start and after every epoch.
-      patience: epochs without a better score before stopping.
-      checkpoint: folder for checkpoints; an existing one of the same problem is continued, bit for bit.
-      checkpoint_every: epochs between checkpoints; Ctrl-C writes the last whole epoch.
-      progress: whether to show a bar on a terminal's stderr.
       label: name on the bar.
+      run: how long it runs, by what score, and where it is kept; 10 epochs and a checkpoint after each by default.
+      **options: fields of `Run`, in place of those of ``run``.
 
     Returns:
       `Fit`; the loss of an entry is the mean over the epoch's examples, each before its own update, and NaN before the
@@ -154,6 +146,7 @@ def minimize_rows(
 
     Relations: `minimize_sgd` computes a gradient of the whole table, and takes any optax transformation.
     """
+    run = Run.of(run, options)
     checks.expect(0 < learning_rate < float("inf"), "learning_rate", "a positive number", learning_rate)
     rate = jnp.asarray(learning_rate, jnp.result_type(float))
     start = (params,)
@@ -177,6 +170,5 @@ def minimize_rows(
     return epochs.run(
         epoch, start,
         mark=lambda: mark_of(objective, params, jax.random.key_data(key), learning_rate, data, depends),
-        max_iter=max_iter, validate=validate, patience=patience, checkpoint=checkpoint,
-        checkpoint_every=checkpoint_every, progress=progress, label=label,
+        run=run, label=label,
     )

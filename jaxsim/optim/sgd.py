@@ -11,7 +11,7 @@ import optax
 
 from jaxsim import checks
 from jaxsim.optim import epochs
-from jaxsim.optim.monitor import Fit, dot, mark_of
+from jaxsim.optim.monitor import Fit, Run, dot, mark_of
 
 
 @functools.partial(jax.jit, static_argnames=("objective", "optimizer"), donate_argnames=("params", "opt_state"))
@@ -32,13 +32,9 @@ def minimize_sgd(
     optimizer: optax.GradientTransformation | None = None,
     learning_rate: float = 0.01,
     constants=None,
-    max_iter: int = 10,
-    validate: Callable | None = None,
-    patience: int | None = None,
-    checkpoint=None,
-    checkpoint_every: int = 1,
-    progress: bool = False,
     label: str = "SGD",
+    run: Run | None = None,
+    **options,
 ) -> Fit:
     """Minimises the mean of ``objective(params, batch)`` over minibatches by an optax transformation.
 
@@ -51,13 +47,9 @@ def minimize_sgd(
       learning_rate: of the default optimizer.
       constants: pytree of arrays that batches are made of, by which a checkpoint of another problem is told; None where
         the start tells it.
-      max_iter: epochs.
-      validate: function of params giving a score, higher is better; called at the start and after every epoch.
-      patience: epochs without a better score before stopping.
-      checkpoint: folder for checkpoints; an existing one of the same problem is continued.
-      checkpoint_every: epochs between checkpoints; Ctrl-C writes the last whole epoch.
-      progress: whether to show a bar on a terminal's stderr.
       label: name on the bar.
+      run: how long it runs, by what score, and where it is kept; 10 epochs and a checkpoint after each by default.
+      **options: fields of `Run`, in place of those of ``run``.
 
     Returns:
       `Fit`; loss and gradient norm of an entry are means over the epoch's batches, NaN before the first;
@@ -75,7 +67,8 @@ def minimize_sgd(
       >>> round(float(fit.params), 4)
       1.0
     """
-    optimizer = _default_sgd(learning_rate) if optimizer is None else optimizer
+    run = Run.of(run, options)
+    optimizer = sgd(learning_rate) if optimizer is None else optimizer
 
     def epoch(state, number):
         params, opt_state = state
@@ -90,15 +83,32 @@ def minimize_sgd(
     return epochs.run(
         epoch, (params, optimizer.init(params)),
         mark=lambda: mark_of(objective, params, jax.random.key_data(key), learning_rate,
-                             *([] if constants is None else [constants])), max_iter=max_iter,
-        validate=validate, patience=patience, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
-        progress=progress, label=label,
+                             *([] if constants is None else [constants])),
+        run=run, label=label,
     )
 
 
 @functools.cache
-def _default_sgd(learning_rate: float) -> optax.GradientTransformation:
-    return optax.sgd(learning_rate)
+def sgd(learning_rate: float, momentum: float = 0.0) -> optax.GradientTransformation:
+    """Plain stochastic gradient descent, optax's, with heavy-ball momentum where there is any.
+
+    Args:
+      learning_rate: fixed.
+      momentum: share of the last step that is taken again, in [0, 1).
+
+    Returns:
+      The optax transformation, the same object for equal arguments, so that one program serves all fits.
+
+    Raises:
+      ValueError: for a rate that is not positive, or a momentum outside [0, 1).
+
+    Example:
+      >>> sgd(0.1) is sgd(0.1)
+      True
+    """
+    checks.expect(0 < learning_rate < float("inf"), "learning_rate", "a positive number", learning_rate)
+    checks.expect(0 <= momentum < 1, "momentum", "a number in [0, 1)", momentum)
+    return optax.sgd(learning_rate, momentum=momentum or None)
 
 
 @functools.cache

@@ -36,18 +36,22 @@ class Vectors(NamedTuple):
         return self.dense.shape[0] if self.dense is not None else self.sparse.num_docs
 
 
-def take(documents: Terms | Vectors, rows: np.ndarray) -> Terms | Vectors:
-    """Selects documents.
+def take(documents: Terms | Vectors, rows) -> Terms | Vectors:
+    """Selects documents, on the host.
 
     Args:
-      documents: `Terms` or `Vectors`.
-      rows: ``[n]`` row numbers, repeats allowed.
+      documents: `Terms`, or `Vectors` of either part.
+      rows: ``[n]`` integers in ``[0, num_docs)``, repeats allowed.
 
     Returns:
-      ``n`` documents, of the same type.
+      ``n`` documents of the same kind.
 
     Raises:
-      ValueError: for rows that are out of range or not integers, of `Terms`.
+      ValueError: for a row of `Terms` out of range, or rows that are not integers (a mask, say).
+
+    Example:
+      >>> take(Vectors(jnp.array([[1.0], [2.0], [3.0]])), [2, 0]).dense.tolist()
+      [[3.0], [1.0]]
     """
     if isinstance(documents, Terms):
         return terms_room.take(documents, rows)
@@ -214,25 +218,3 @@ def jensen_shannon(a, b) -> jax.Array:
         return jnp.sum(jnp.where(some, p * jnp.log(ratio), 0), axis=-1)
 
     return (relative(a) + relative(b)) / 2
-
-
-def gaussian(a, b, *, bandwidth: float = 1.0) -> jax.Array:
-    r"""Gaussian kernel :math:`\exp(-\|a - b\|^2 / (2 h^2))` along the last axis.
-
-    Args:
-      a: ``[..., k]`` floating.
-      b: ``[..., k]`` floating, broadcast against ``a``.
-      bandwidth: ``h``, in the units of ``a``.
-
-    Returns:
-      ``[...]`` in [0, 1].
-
-    Raises:
-      ValueError: if the last axes differ.
-
-    Example:
-      >>> round(float(gaussian(jnp.array([0.0]), jnp.array([1.0]))), 4)
-      0.6065
-    """
-    a, b = _pair(a, b)
-    return jnp.exp(-jnp.sum((a - b) ** 2, axis=-1) / (2 * bandwidth**2))

@@ -18,7 +18,7 @@ def program(monkeypatch):
         module = ModuleType("jaxsim.cli.demo")
         module.run = run
         monkeypatch.setitem(sys.modules, "jaxsim.cli.demo", module)
-        monkeypatch.setattr(jaxsim, "demo", module, raising=False)
+        monkeypatch.setattr(jaxsim.cli, "demo", module, raising=False)
 
     return install
 

@@ -163,7 +163,6 @@ def test_ctrl_c_says_how_to_go_on_and_without_resume_training_starts_anew(folder
      "every file in . is whole; the same command draws all of them"),
     ("jaxsim.io.write_bytes", ["report", "--model", "MODEL", "--pairs", "pairs.tsv", "--out", "."],
      "every file in . is whole; the same command draws all of them"),
-    ("experiments.kit.report.generate", ["report"], "every file is whole; the same command makes all of them"),
     ("jaxsim.io.os.fsync", ["export", "--model", "MODEL", "--to", "word2vec", "--out", "v"],
      "nothing was written to v"),
     ("jaxsim.data.fetching.fetch", ["data", "europarl_release", "--fetch", "--root", "."],

@@ -346,7 +346,7 @@ def test_export_hands_the_model_on(trained, folder, capsys, monkeypatch):
     program.export = lambda model, to, out: seen.append((model.method, to, str(out))) or {
         "folder": str(out), "paths": {"both": f"{out}/vectors.txt"}}  # fmt: skip
     monkeypatch.setitem(sys.modules, "jaxsim.model.export", program)
-    monkeypatch.setattr(jaxsim, "export", program, raising=False)
+    monkeypatch.setattr(jaxsim.model, "export", program, raising=False)
     words = ["export", "--model", trained, "--to", "word2vec", "--out", "vectors"]
     assert run(capsys, *words) == "folder: vectors\npath (both): vectors/vectors.txt\n"
     assert json.loads(run(capsys, *words, "--json"))["paths"] == {"both": "vectors/vectors.txt"}

@@ -67,30 +67,6 @@ def test_mcnemar_is_the_exact_binomial(split):
     np.testing.assert_allclose(found.pvalue, reference.mcnemar_p(first, second), rtol=1e-12)
 
 
-def test_randomization_test_approaches_all_swaps(rng, key):
-    a, b = rng.random(9) + 0.15, rng.random(9)
-    found = significance.randomization_test(a, b, key=key, num_samples=20_000)
-    exact = reference.randomization_p(a.tolist(), b.tolist())
-    # Four standard errors of a share of 20,000 draws.
-    assert abs(found.pvalue - exact) < 4 * np.sqrt(exact * (1 - exact) / 20_000)
-    np.testing.assert_allclose(found.statistic, a.mean() - b.mean(), rtol=1e-12)
-
-
-def test_randomization_test_never_returns_zero_and_counts_ties(key):
-    assert significance.randomization_test(np.ones(60), np.zeros(60), key=key, num_samples=99).pvalue == 1 / 100
-    # Two unequal queries of one size: the sum is 2, 0 or -2, so half of the swaps are as far from 0.
-    values = [0.3, 0.3] + [0.5] * 7
-    p = significance.randomization_test(values, [0.0, 0.0] + [0.5] * 7, key=key, num_samples=9_999).pvalue
-    assert abs(p - 0.5) < 0.02
-
-
-def test_randomization_test_is_repeatable_by_key(rng, key):
-    a, b = rng.random(50), rng.random(50)
-    once, again = (significance.randomization_test(a, b, key=key, num_samples=500) for _ in range(2))
-    other = significance.randomization_test(a, b, key=jax.random.key(1), num_samples=500)
-    assert once == again and once.pvalue != other.pvalue
-
-
 def test_bootstrap_interval(rng, key):
     values = rng.standard_normal(400) + 5
     low, high = significance.bootstrap_interval(values, key=key, level=0.9, num_samples=4000)
@@ -99,15 +75,6 @@ def test_bootstrap_interval(rng, key):
     wider = significance.bootstrap_interval(values, key=key, level=0.99, num_samples=4000)
     assert wider[0] < low < high < wider[1]
     assert significance.bootstrap_interval(values, key=key, level=0.9, num_samples=4000) == (low, high)
-
-
-def test_samples_come_in_batches(rng, key, monkeypatch):
-    a, b = rng.random(10), rng.random(10)
-    monkeypatch.setattr(significance, "_DRAWS", 50)
-    found = significance.randomization_test(a, b, key=key, num_samples=1003)
-    exact = reference.randomization_p(a.tolist(), b.tolist())
-    assert abs(found.pvalue - exact) < 4 * np.sqrt(exact * (1 - exact) / 1003)
-    assert found.pvalue * 1004 == round(found.pvalue * 1004)
 
 
 def test_smallest_best_set(rng):
@@ -164,12 +131,11 @@ def _refusals():
         (lambda: s.smallest_best_set({"a": good}, alpha=5), "alpha: expected a level in (0, 1), got 5"),
         (lambda: s.mcnemar([0, 1], [0, 2]), "b: expected 0 or 1, got 2.0"),
         (lambda: s.mcnemar([0, 1], [0, 1, 1]), "b: expected shape (2,) (as a), got (3,)"),
-        (lambda: s.randomization_test(good, good, key=k, num_samples=0), "num_samples: expected a whole number"),
         (lambda: s.bootstrap_interval(good, key=k, level=1), "level: expected a coverage in (0, 1), got 1"),
     ]
 
 
-@pytest.mark.parametrize("number", range(16))
+@pytest.mark.parametrize("number", range(15))
 def test_refuses(number):
     call, message = _refusals()[number]
     with pytest.raises(ValueError, match=re.escape(message)):

@@ -136,7 +136,7 @@ def test_a_fit_keeps_its_history():
         ("per_query", "other.npz", r"per_query: expected opca.npz, got other.npz"),
         ("metrics_naive", {"mrr": 0.5}, r"metrics_naive.mrr: expected mean, sd, per_seed"),
         ("metrics_by_group", {"mdn": {"x": 1}}, r"metrics_by_group.mdn: expected keys of the list"),
-        ("measurements.0", {"name": "a", "value": 1.0}, r"measurements\[0\].unit: expected text, got None"),
+        ("measurements.0", {"name": "a", "value": 1.0}, r"measurements\[0\]: expected the field 'unit', got none"),
         ("measurements.0.ratio", 2.0, r"measurements\[0\].of: expected what the ratio is measured against"),
     ],
 )
@@ -256,8 +256,8 @@ def git(folder, *arguments):
 
 
 def test_dirty_ignores_results_and_generated_files(tmp_path):
-    module = tmp_path / "jaxsim" / "environment.py"
-    module.parent.mkdir()
+    module = tmp_path / "experiments" / "kit" / "environment.py"
+    module.parent.mkdir(parents=True)
     module.write_text("one\n")
     assert environment._commit(module) == ("unknown", True)
     git(tmp_path, "init", "-q")

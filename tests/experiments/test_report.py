@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.test_records import ENVIRONMENT, made_up
 
+from experiments import report as command
 from experiments.kit import papers, records, report
-from jaxsim import cli
 from jaxsim.pictures import figures
+from tests.experiments.test_records import ENVIRONMENT, made_up
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -202,27 +202,41 @@ def test_two_points_at_one_dimension_are_refused(place):
 
 
 def test_paper_figures_are_fractions_one_for_each_metric():
+    assert set(papers.CITATIONS) == {"000", "001", "002", "003", "004", "pilsa", "completion"}
     for name, table in papers.TABLES.items():
-        assert name[:3] in papers.CITATIONS
         assert set(table.metrics) <= set(records.METRICS)
-        assert len({row.row for row in table.rows}) == len(table.rows)
+        assert len({row.row for row in table.rows}) == len(table.rows), name
         for row in table.rows:
-            assert len(row.figures) == len(table.metrics)
-            assert all(x is None or 0 <= x <= 1 for x in row.figures)
+            for metric, figure in zip(table.metrics, row.figures, strict=True):
+                assert figure is None or 0 <= figure <= 1 or metric == "perplexity", (name, row.row)
+    assert papers.TABLES["002 Table 2"].rows[1].figures == (None, 0.1024)
+
+
+def test_printed_tables_are_checked(tmp_path):
+    path = tmp_path / "papers.toml"
+    row = 'rows = [{row = "x", label = "X", figures = %s}]'
+    table = '[tables."9 Table 1"]\ntitle = "a"\ndata = "b"\nmetrics = ["mrr"]\n' + row
+    path.write_text('[citations]\n"9" = "c"\n' + table % "[0.5, 0.6]")
+    with pytest.raises(ValueError, match=r"9 Table 1: expected 1 figures a row, got others: \['x'\]"):
+        papers.read(path)
+    path.write_text('[citations]\n"8" = "c"\n' + table % "[0.5]")
+    with pytest.raises(ValueError, match=r"9 Table 1: expected a paper of \[citations\], got 9"):
+        papers.read(path)
 
 
 def test_command_line_compares_and_names_damaged_files(place, capsys):
     results, benchmarks, figures = map(str, place)
     options = ["--results", results, "--benchmarks", benchmarks, "--figures", figures]
-    assert cli.main(["report", "--check", *options]) == 1
+    assert command.main(["--check", *options]) == 1
     assert f"{benchmarks}: missing" in capsys.readouterr().out
-    assert cli.main(["report", *options]) == 0
-    assert cli.main(["report", "--check", *options]) == 0
+    assert command.main(options) == 0
+    assert command.main(["--check", *options]) == 0
     path = place[0] / "made_up" / "en-es" / "opca.json"
     path.write_bytes(path.read_bytes()[:100])
     capsys.readouterr()
-    assert cli.main(["report", *options]) == 2
-    assert capsys.readouterr().err.startswith(f"jaxsim: {path}: expected a JSON record")
+    with pytest.raises(SystemExit) as stopped:
+        command.main(options)
+    assert stopped.value.code == 2 and f"error: {path}: expected a JSON record" in capsys.readouterr().err
 
 
 @pytest.mark.programs

@@ -34,7 +34,7 @@ def corpus():
 @pytest.fixture
 def quick(monkeypatch):
     """A few small batches: for tests that do not look at how well it learns."""
-    monkeypatch.setattr(distillation, "fit", functools.partial(distillation.fit, queries=32, epochs=2))
+    monkeypatch.setattr(distillation, "fit", functools.partial(distillation.fit, queries=32, max_iter=2))
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ def test_only_words_of_the_texts_take_memory(monkeypatch, rng):
 def test_it_learns_and_a_stopped_one_goes_on_bit_for_bit(texts, rng, tmp_path, monkeypatch):
     *sides, spread = texts
     given = {"base": Projection(rng.normal(size=(13, 3))), "share": SHARE, "key": jax.random.key(5), "spread": spread,
-             "queries": 64, "epochs": 4}  # fmt: skip
+             "queries": 64, "max_iter": 4}  # fmt: skip
     whole = distillation.fit(*sides, **given)
     losses = [entry["loss"] for entry in whole.history[1:]]
     assert len(losses) == 4 and losses[-1] < 0.8 * losses[0]
@@ -171,7 +171,7 @@ def test_it_learns_and_a_stopped_one_goes_on_bit_for_bit(texts, rng, tmp_path, m
     ({"scale": 0.0}, "scale: expected a positive number, got 0.0"),
     ({"learning_rate": float("inf")}, "learning_rate: expected a positive number, got inf"),
     ({"queries": 1}, "queries: expected a whole number of at least 2, got 1"),
-    ({"epochs": 0}, "epochs: expected a whole number of at least 1, got 0"),
+    ({"max_iter": 0}, "max_iter: expected a whole number of at least 1, got 0"),
     ({"words": 10}, "words: expected between 1 and 9 slots, got 10"),
     ({"base": Projection(np.ones((9, 2)))}, r"base: expected weights of shape \(13, k\), got \(9, 2\)"),
     ({"base": Projection(np.full((13, 2), np.nan))}, "base: expected finite weights, got NaN or infinity"),

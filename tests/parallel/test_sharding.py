@@ -12,8 +12,8 @@ import jax
 import numpy as np
 import pytest
 import scipy.sparse
+from half_written import half_written_program
 
-from conftest import half_written_program
 from jaxsim import sparse
 from jaxsim.methods import s2net
 from jaxsim.parallel import sharding, term_shards

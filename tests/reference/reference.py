@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
@@ -102,17 +101,6 @@ def top_k(scores, k) -> tuple[list[float], list[int]]:
     """The k best scores and their positions, the lower position first among equals."""
     best = order(scores)[:k]
     return [scores[i] for i in best], best
-
-
-def randomization_p(a, b) -> float:
-    """Exact p of the paired randomisation test, from all 2**n swaps."""
-    difference = [x - y for x, y in zip(a, b, strict=True)]
-    observed, count, total = abs(sum(difference)), 0, 0
-    for signs in itertools.product((1, -1), repeat=len(difference)):
-        total += 1
-        swapped = abs(sum(sign * value for sign, value in zip(signs, difference, strict=True)))
-        count += swapped >= observed - 1e-12
-    return count / total
 
 
 def mcnemar_p(first, second) -> float:

@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from jaxsim import text
+from jaxsim.text import tokens
 
 
 def test_words_are_nfc_lower_case_word_characters():
@@ -69,10 +70,10 @@ def test_what_is_no_language_code_is_refused(wrong):
 
 def test_missing_segmenter_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "fugashi", None)
-    text._japanese_tagger.cache_clear()
+    tokens._japanese_tagger.cache_clear()
     with pytest.raises(ImportError, match=r"pip install 'jaxsim-text\[ja\]'"):
         text.words_ja("文書")
-    text._japanese_tagger.cache_clear()
+    tokens._japanese_tagger.cache_clear()
 
 
 @pytest.mark.parametrize(

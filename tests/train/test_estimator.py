@@ -147,7 +147,7 @@ def test_a_missing_scikit_learn_is_named(monkeypatch):
     monkeypatch.delitem(sys.modules, "jaxsim.train.estimator")
     monkeypatch.setitem(sys.modules, "sklearn.base", None)
     with pytest.raises(ImportError, match="pip install scikit-learn"):
-        import jaxsim.estimator  # noqa: F401
+        import jaxsim.train.estimator  # noqa: F401
 
 
 class OfNumbers(TextProjection):

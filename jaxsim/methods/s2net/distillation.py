@@ -20,7 +20,7 @@ import scipy.sparse as sp
 
 from jaxsim import checks, optim, sparse, text
 from jaxsim.methods.projections import Projection
-from jaxsim.optim import Fit
+from jaxsim.optim import Fit, Run
 from jaxsim.sparse import Terms, unit
 from jaxsim.sparse.precision import EVALUATION, checked, matmul
 
@@ -161,10 +161,9 @@ def fit(
     scale: float = 15.0,
     queries: int = 1024,
     learning_rate: float = 0.1,
-    epochs: int = 15,
-    checkpoint=None,
-    progress: bool = False,
     precision: str | None = None,
+    run: Run | None = None,
+    **options,
 ) -> Fit:
     """Distils a projection and the bare terms into one projection, by Adam.
 
@@ -179,10 +178,9 @@ def fit(
       scale: of scores before the softmax; the larger, the more the first ranks count.
       queries: a batch.
       learning_rate: of Adam, in units of the root mean square of the start; it falls to 0 along a cosine.
-      epochs: of 10 batches each.
-      checkpoint: folder for checkpoints; an existing one of the same problem is continued.
-      progress: whether to show a bar on a terminal's stderr.
       precision: of the products of the student's scores, as for `precision.matmul`.
+      run: how the fit runs; 15 epochs, of 10 batches each, unless it says otherwise.
+      **options: fields of `optim.Run`, in place of those of ``run``.
 
     Returns:
       `Fit` of a `Projection`; a step is an epoch, an evaluation a batch.
@@ -200,6 +198,7 @@ def fit(
 
     Relations: the base is that of `opca` or `s2net`.
     """
+    run = Run.of(run, options, Run(max_iter=15))
     checks.kind(left, "left", Terms)
     checks.kind(right, "right", Terms)
     checks.expect(right.num_terms == left.num_terms, "right", f"{left.num_terms} terms (as left)", right.num_terms)
@@ -209,7 +208,7 @@ def fit(
     for name, value in (("scale", scale), ("learning_rate", learning_rate)):
         checks.expect(0 < value < float("inf"), name, "a positive number", value)
     checks.whole(queries, "queries", 2)
-    checks.positive_int(epochs, "epochs")
+    checks.positive_int(run.max_iter, "max_iter")
     checked(precision)
     slots = left.num_terms
     words = slots if words is None else words
@@ -252,9 +251,8 @@ def fit(
     rate = learning_rate * float(np.sqrt(np.mean(start**2)))
     return optim.minimize_sgd(
         objective, Projection(jnp.asarray(start, weights.dtype)), batches, key=of_queries,
-        optimizer=optim.adam(rate, _STEPS * epochs), learning_rate=rate,
-        constants=dataclasses.replace(lesson, key=None), max_iter=epochs, checkpoint=checkpoint, progress=progress,
-        label="distillation",
+        optimizer=optim.adam(rate, _STEPS * run.max_iter), learning_rate=rate,
+        constants=dataclasses.replace(lesson, key=None), run=run, label="distillation",
     )
 
 

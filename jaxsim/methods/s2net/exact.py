@@ -17,19 +17,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim import checks, losses, optim, sparse
+from jaxsim import checks, optim, sparse
 from jaxsim.methods import collapse
-from jaxsim.methods.projections import Projection
-from jaxsim.methods.projections import encode as encode_projection
+from jaxsim.methods.projections import Projection, encode
 from jaxsim.methods.s2net.groups import checked_groups
-from jaxsim.optim import Fit
+from jaxsim.optim import Fit, Run
 from jaxsim.parallel import sharding, term_shards
-from jaxsim.parallel.sharding import Shards
+from jaxsim.parallel.sharding import Shards, all_pairs_logistic
 from jaxsim.parallel.term_shards import TermShards
 from jaxsim.sparse import Terms
 from jaxsim.sparse.precision import checked
 
 Sides = Projection | tuple[Projection, Projection]
+RUN = Run(max_iter=100, tol=1e-5, first_step=0.02)
+"""How a fit runs by default. The first step is relative to ``‖A₀‖``, because the cosine ignores the scale of ``A`` and
+the negative gradient does not."""
 
 
 @functools.partial(
@@ -110,18 +112,10 @@ def objective(params: Sides, data: Data) -> jax.Array:
       Scalar, in nats; log 2 (plus the penalty) for a collapsed model.
     """
     first, second = sides(params)
-    if isinstance(data.left, Shards | TermShards):
-        project = (sharding if isinstance(data.left, Shards) else term_shards).project
-        left, right = project(data.left, first.weights), project(data.right, second.weights)
-        if data.activation is not None:
-            left, right = data.activation(left), data.activation(right)
-        loss = sharding.all_pairs_logistic(left, right, data.left, gamma=data.gamma, block_size=data.block_size,
-                                           precision=data.precision)
-    else:
-        left = encode_projection(first, data.left, activation=data.activation).dense
-        right = encode_projection(second, data.right, activation=data.activation).dense
-        loss = losses.all_pairs_logistic(left, right, gamma=data.gamma, groups=data.groups, block_size=data.block_size,
-                                         precision=data.precision)
+    left = encode(first, data.left, activation=data.activation).dense
+    right = encode(second, data.right, activation=data.activation).dense
+    loss = all_pairs_logistic(left, right, data.left, gamma=data.gamma, groups=data.groups, block_size=data.block_size,
+                              precision=data.precision)
     return loss + data.beta * distance_penalty(params, data.start)
 
 
@@ -214,20 +208,13 @@ def fit(
     gamma: float = 10.0,
     groups=None,
     beta: float = 0.0,
-    max_iter: int = 100,
-    tol: float = 1e-5,
-    first_step: float = 0.02,
-    history_size: int = 10,
     activation: Callable | None = None,
-    validate: Callable | None = None,
-    patience: int | None = None,
     block_size: int | tuple[int, int] | None = None,
-    checkpoint=None,
-    checkpoint_every: int = 10,
-    progress: bool = False,
     mesh=None,
     shard_terms: bool = False,
     precision: str | None = None,
+    run: Run | None = None,
+    **options,
 ) -> Fit:
     """Learns the projection from mates, using all m (m - 1) negatives in both directions.
 
@@ -244,25 +231,18 @@ def fit(
         `data.splits.group_near_duplicates`) are no negatives of each other. With ``[m, c]``, pairs that are equal in
         any column are none. The paper has no groups.
       beta: weight of ``½‖A - A₀‖²``; 0 (early stopping alone) in the paper's experiments.
-      max_iter: largest number of L-BFGS iterations.
-      tol: stop when ``‖∇‖ ‖A₀‖``, which no scale of ``A`` changes, is at most this.
-      first_step: length of the first trial step relative to ``‖A₀‖``. The cosine ignores the scale of ``A`` but the
-        negative gradient does not, so the plain first step would depend on it.
-      history_size: L-BFGS pairs.
       activation: elementwise function of the outputs (``jax.nn.sigmoid``, ``jnp.tanh``); none in the paper. The start
         is then scaled to outputs of root mean square 1, and `models.projection.encode` needs the same ``activation``.
-      validate: function of params giving a score, higher is better; the best parameters are returned.
-      patience: iterations without a better score before stopping.
       block_size: rows a tile of the streamed loss, or rows and columns, as for `sweep.tile`.
-      checkpoint: folder for checkpoints; an existing one of the same problem is continued.
-      checkpoint_every: iterations between checkpoints.
-      progress: whether to show a bar on a terminal's stderr.
       mesh: `jax.sharding.Mesh` of one axis, whose devices share the documents; one device unless given. The result is
         the same but for the order of sums.
       shard_terms: whether they share the rows of the projection, and all else of its size, too: for vocabularies too
         large for one device. What ``validate`` gets, and the result, are then in host memory (NumPy arrays).
       precision: of the matrix products of the loss: ``"float32"``, ``"tf32"`` or ``"bfloat16"``, with sums in float32
         under each; JAX's default for the device unless given. Documents, projection and history stay as they are.
+      run: how the fit runs, `RUN` where it says nothing. Its ``tol`` is for ``‖∇‖ ‖A₀‖``, which no scale of ``A``
+        changes.
+      **options: fields of `optim.Run`, in place of those of ``run``.
 
     Returns:
       `Fit` of `Projection` (or a pair, if ``init`` was one). A collapsed model (all cosines equal) has loss log 2; a
@@ -283,36 +263,33 @@ def fit(
 
     Relations: `opca` is its usual start; `s2net_mse` fits similarities instead of their order.
     """
+    run = Run.of(run, options, RUN)
     checks.kind(left, "left", Terms)
     checks.kind(right, "right", Terms)
     checks.expect(left.num_docs == right.num_docs, "right", f"{left.num_docs} documents (as left)", right.num_docs)
     checks.expect(left.num_docs >= 1, "left", "at least one pair", 0)
     checks.expect(0 < gamma < float("inf"), "gamma", "a positive number", gamma)
-    checks.expect(first_step > 0, "first_step", "a positive number", first_step)
     checks.expect(beta >= 0, "beta", "at least 0", beta)
-    checks.expect(tol >= 0, "tol", "a number of at least 0", tol)
     checked(precision)
     checks.expect(mesh is not None or not shard_terms, "shard_terms", "a mesh to share the terms over", mesh)
     with term_shards.on_host() if shard_terms else contextlib.nullcontext():
         start = checked_start(init, left, right, activation=activation)
     dtype = left.values.dtype
     groups = None if groups is None else checked_groups(groups, left.num_docs)
-    documents = left, right
+    documents, local = (left, right), _same
     if mesh is not None:
         shard, place, local = sharding.shard, sharding.replicate, sharding.local
         if shard_terms:
             like = start = jax.tree.map(np.asarray, start)
             shard, place, local = term_shards.shard, term_shards.split, lambda tree: term_shards.gathered(tree, like)
         documents = shard(left, mesh, groups=groups), shard(right, mesh)
-        start, score, groups = place(start, mesh), validate, None
-        validate = None if score is None else lambda params: score(local(params))
+        start, groups = place(start, mesh), None
     data = Data(*documents, jnp.asarray(gamma, dtype), jnp.asarray(beta, dtype), start, activation, block_size, groups,
                 precision)
-    found = optim.minimize_lbfgs(
-        objective, start, data, max_iter=max_iter, tol=tol / start_norm(start), first_step=first_step,
-        history_size=history_size, validate=validate, patience=patience, checkpoint=checkpoint,
-        checkpoint_every=checkpoint_every, progress=progress, label="S2Net",
-    )
-    if mesh is not None:
-        found = found._replace(params=local(found.params))
+    run = dataclasses.replace(run, tol=run.tol / start_norm(start))
+    found = run.run(optim.minimize_lbfgs, local, objective, start, data, label="S2Net")
     return collapse.learnable(found, left, right, collapsed=[math.log(2)])
+
+
+def _same(params: Sides) -> Sides:
+    return params

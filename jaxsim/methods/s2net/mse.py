@@ -13,9 +13,9 @@ import numpy as np
 from jaxsim import checks, losses, optim, sparse
 from jaxsim.data.labelled_pairs import LabelledPairs, labelled
 from jaxsim.methods import collapse
-from jaxsim.methods.projections import encode as encode_projection
+from jaxsim.methods.projections import encode
 from jaxsim.methods.s2net import exact
-from jaxsim.optim import Fit
+from jaxsim.optim import Fit, Run
 from jaxsim.sparse import Terms
 
 
@@ -48,8 +48,8 @@ def objective(params: exact.Sides, data: Data) -> jax.Array:
     """
     first, second = exact.sides(params)
     # Each document is projected once, however many pairs it stands in.
-    left = sparse.unit(encode_projection(first, data.left, activation=data.activation).dense)
-    right = sparse.unit(encode_projection(second, data.right, activation=data.activation).dense)
+    left = sparse.unit(encode(first, data.left, activation=data.activation).dense)
+    right = sparse.unit(encode(second, data.right, activation=data.activation).dense)
     scores = sparse.dot(left[data.pairs.left], right[data.pairs.right])
     loss = jnp.mean(losses.squared(data.pairs.labels.astype(scores.dtype), scores))
     return loss + data.beta * exact.distance_penalty(params, data.start)
@@ -62,16 +62,9 @@ def fit(
     *,
     init,
     beta: float = 0.0,
-    max_iter: int = 100,
-    tol: float = 1e-5,
-    first_step: float = 0.02,
-    history_size: int = 10,
     activation: Callable | None = None,
-    validate: Callable | None = None,
-    patience: int | None = None,
-    checkpoint=None,
-    checkpoint_every: int = 10,
-    progress: bool = False,
+    run: Run | None = None,
+    **options,
 ) -> Fit:
     """Learns the projection from pairs with a similarity each.
 
@@ -80,17 +73,10 @@ def fit(
       right: weighted documents, ``[num_right, num_terms]``.
       pairs: `LabelledPairs`, rows of ``left`` and ``right`` with a similarity in the range of the cosine.
       init: as for `exact.fit`.
-      beta: as for `exact.fit`, and so are all other settings.
-      max_iter: largest number of L-BFGS iterations.
-      tol: stop when ``‖∇‖ ‖A₀‖`` is at most this.
-      first_step: length of the first trial step relative to ``‖A₀‖``.
-      history_size: L-BFGS pairs.
+      beta: as for `exact.fit`.
       activation: elementwise function of the outputs, or None.
-      validate: function of params giving a score, higher is better.
-      patience: iterations without a better score before stopping.
-      checkpoint: folder for checkpoints.
-      checkpoint_every: iterations between checkpoints.
-      progress: whether to show a bar on a terminal's stderr.
+      run: how the fit runs, as for `exact.fit`.
+      **options: fields of `optim.Run`, in place of those of ``run``.
 
     Returns:
       `Fit` of `Projection` (or a pair, if ``init`` was one).
@@ -113,17 +99,14 @@ def fit(
 
     Relations: `s2net` learns the order alone, which is what retrieval needs (000 §3.2).
     """
+    run = Run.of(run, options, exact.RUN)
     pairs = labelled(*pairs, num_left=left.num_docs, num_right=right.num_docs)
     checks.expect(pairs.labels.size >= 1, "pairs", "at least one pair", 0)
     checks.expect(beta >= 0, "beta", "at least 0", beta)
-    checks.expect(tol >= 0, "tol", "a number of at least 0", tol)
     start = exact.checked_start(init, left, right, activation=activation)
     data = Data(left, right, pairs, jnp.asarray(beta, left.values.dtype), start, activation)
-    found = optim.minimize_lbfgs(
-        objective, start, data, max_iter=max_iter, tol=tol / exact.start_norm(start), first_step=first_step,
-        history_size=history_size, validate=validate, patience=patience, checkpoint=checkpoint,
-        checkpoint_every=checkpoint_every, progress=progress, label="S2Net (squared loss)",
-    )
+    run = dataclasses.replace(run, tol=run.tol / exact.start_norm(start))
+    found = optim.minimize_lbfgs(objective, start, data, run=run, label="S2Net (squared loss)")
     # Where all cosines are 1, all are 0 or all are -1, the gradient is 0.
     labels = np.asarray(pairs.labels)
     return collapse.learnable(found, left, right, collapsed=[0.5 * np.mean((labels - c) ** 2) for c in (1, 0, -1)])

@@ -16,11 +16,10 @@ import numpy as np
 import scipy.sparse
 
 from jaxsim import checks, losses, optim, sparse
-from jaxsim.methods.projections import Projection
-from jaxsim.methods.projections import encode as encode_projection
+from jaxsim.methods.projections import Projection, encode
 from jaxsim.methods.s2net.exact import Sides, checked_start, sides
 from jaxsim.methods.s2net.groups import checked_groups
-from jaxsim.optim import Fit
+from jaxsim.optim import Fit, Run
 from jaxsim.sparse import Slices, Terms
 from jaxsim.sparse.precision import checked
 from jaxsim.text.corpus import Documents
@@ -66,12 +65,12 @@ def objective(params: Sides, batch: Batch) -> jax.Array:
       Scalar, in nats.
     """
     first, second = sides(params)
-    left = encode_projection(first, batch.left, activation=batch.activation).dense
+    left = encode(first, batch.left, activation=batch.activation).dense
     if batch.right is None:
         # One product with the projection and one gradient of it, where two would have to be added.
         left, right = jnp.split(left, 2)
     else:
-        right = encode_projection(second, batch.right, activation=batch.activation).dense
+        right = encode(second, batch.right, activation=batch.activation).dense
     return losses.all_pairs_logistic(left, right, gamma=batch.gamma, groups=batch.groups, precision=batch.precision)
 
 
@@ -125,14 +124,10 @@ def fit(
     groups=None,
     batch_size: int = 256,
     learning_rate: float = 0.3,
-    max_iter: int = 40,
     activation: Callable | None = None,
-    validate: Callable | None = None,
-    patience: int | None = None,
-    checkpoint=None,
-    checkpoint_every: int = 1,
-    progress: bool = False,
     precision: str | None = None,
+    run: Run | None = None,
+    **options,
 ) -> Fit:
     """Learns the projection from mates by Adam over minibatches.
 
@@ -146,14 +141,10 @@ def fit(
       batch_size: pairs a batch; all of them where there are fewer. The last pairs of an epoch that fill no batch wait
         for the next one.
       learning_rate: of Adam, in units of the root mean square of ``A₀``; it falls to 0 along a cosine.
-      max_iter: epochs.
       activation: elementwise function of the outputs, or None.
-      validate: function of params giving a score, higher is better; the best parameters are returned.
-      patience: epochs without a better score before stopping.
-      checkpoint: folder for checkpoints; an existing one of the same problem is continued.
-      checkpoint_every: epochs between checkpoints.
-      progress: whether to show a bar on a terminal's stderr.
       precision: of the matrix products of the loss, as for `s2net.fit`.
+      run: how the fit runs; 40 epochs unless it says otherwise.
+      **options: fields of `optim.Run`, in place of those of ``run``.
 
     Returns:
       `Fit`, of `Projection` or a pair; a step is an epoch, an evaluation a batch.
@@ -173,6 +164,7 @@ def fit(
 
     Relations: `s2net.fit` is the exact form; with ``batch_size = m`` both have the same objective.
     """
+    run = Run.of(run, options, Run(max_iter=40))
     checks.kind(left, "left", Terms, Documents)
     checks.kind(right, "right", Terms, Documents)
     checks.expect(left.num_docs == right.num_docs, "right", f"{left.num_docs} documents (as left)", right.num_docs)
@@ -183,7 +175,7 @@ def fit(
     batch_size = min(batch_size, m)
     checks.expect(0 < gamma < float("inf"), "gamma", "a positive number", gamma)
     checks.expect(0 < learning_rate < float("inf"), "learning_rate", "a positive number", learning_rate)
-    checks.positive_int(max_iter, "max_iter")
+    checks.positive_int(run.max_iter, "max_iter")
     checked(precision)
     some = [side if isinstance(side, Terms) else sparse.from_scipy(side.rows(slice(0, _SAMPLE)))
             for side in (left, right)]
@@ -209,8 +201,7 @@ def fit(
     size = sum(leaf.size for leaf in jax.tree.leaves(start))
     rms = float(jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(start)) / size))
     return optim.minimize_sgd(
-        objective, start, batches, key=key, optimizer=optim.adam(learning_rate * rms, per_epoch * max_iter),
-        learning_rate=learning_rate * rms, max_iter=max_iter, validate=validate, patience=patience,
-        checkpoint=checkpoint, checkpoint_every=checkpoint_every, progress=progress, label="S2Net (SGD)",
+        objective, start, batches, key=key, optimizer=optim.adam(learning_rate * rms, per_epoch * run.max_iter),
+        learning_rate=learning_rate * rms, run=run, label="S2Net (SGD)",
     )
 

@@ -16,7 +16,7 @@ from jaxsim import losses, optim, sparse
 from jaxsim.methods.ssi import bilinear
 from jaxsim.methods.ssi.shared import drawn, prepare, rectangular
 from jaxsim.methods.ssi.triples import Triples
-from jaxsim.optim import Fit
+from jaxsim.optim import Fit, Run
 from jaxsim.sparse import Terms
 
 CHUNK = 1024  # triples whose products are held at a time
@@ -75,7 +75,8 @@ def fit(
     margin: float = 1.0,
     learning_rate: float = 300.0,
     triples: int = 100_000,
-    **training,
+    run: Run | None = None,
+    **options,
 ) -> Fit:
     """Learns the diagonal W = D from links.
 
@@ -89,7 +90,8 @@ def fit(
       margin: m of the loss.
       learning_rate: fixed; thousands of times that of `ssi.fit`, because a gradient is a product of two small weights.
       triples: triples an epoch, rounded up so that its chunks are of one size.
-      **training: as for `ssi.fit`.
+      run: as for `ssi.fit`.
+      **options: fields of `optim.Run`, in place of those of ``run``.
 
     Returns:
       `Fit` of a pair ``(query side, document side)`` of `Bilinear` without weights; a step is an epoch, an evaluation
@@ -109,7 +111,7 @@ def fit(
 
     Relations: `ssi.fit` adds a part of low rank, with this diagonal as its ``identity`` if it is given one.
     """
-    problem = prepare(left, right, links, identity=identity, known=known, margin=margin, training=training)
+    problem = prepare(left, right, links, identity=identity, known=known, margin=margin, training=Run.of(run, options))
     if problem.diagonal is None:
         raise ValueError("identity: expected a number or one number a term, got None")
     matrices = sparse.to_scipy(left), sparse.to_scipy(right)

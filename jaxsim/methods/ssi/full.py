@@ -20,7 +20,7 @@ from jaxsim.methods.ssi import bilinear
 from jaxsim.methods.ssi.low_rank import Example
 from jaxsim.methods.ssi.products import Products
 from jaxsim.methods.ssi.shared import CHUNK, drawn, prepare
-from jaxsim.optim import Fit, epochs
+from jaxsim.optim import Fit, Run, epochs
 from jaxsim.optim.monitor import mark_of
 from jaxsim.sparse import Terms, Vectors
 from jaxsim.sparse.precision import EVALUATION
@@ -102,7 +102,8 @@ def fit(
     max_terms: int | None = 200,
     products: Products | None = None,
     triples: int = 100_000,
-    **training,
+    run: Run | None = None,
+    **options,
 ) -> Fit:
     """Learns an unconstrained W from links, from W = b·I.
 
@@ -119,7 +120,8 @@ def fit(
         step. The product with b·I always sees all.
       products: as for `ssi.fit`.
       triples: triples an epoch, rounded up so that its chunks are of one size.
-      **training: as for `ssi.fit`; ``validate`` takes a `Full`.
+      run: as for `ssi.fit`; ``validate`` takes a `Full`.
+      **options: fields of `optim.Run`, in place of those of ``run``.
 
     Returns:
       `Fit` of a `Full`; a step is an epoch, an evaluation a triple.
@@ -141,7 +143,7 @@ def fit(
     document's strongest terms alone.
     Relations: `ssi_sparse.strongest` reads entries of W out of the fit, for Algorithm 2.
     """
-    problem = prepare(left, right, links, identity=identity, known=known, margin=margin, training=training)
+    problem = prepare(left, right, links, identity=identity, known=known, margin=margin, training=Run.of(run, options))
     checks.expect(np.ndim(identity) == 0 and identity is not None, "identity", "one number", identity)
     checks.expect(0 < learning_rate < float("inf"), "learning_rate", "a positive number", learning_rate)
     most = max(left.num_docs, right.num_docs)

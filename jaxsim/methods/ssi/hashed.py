@@ -16,7 +16,7 @@ from jaxsim import checks, losses, optim, sparse
 from jaxsim.methods.ssi import bilinear
 from jaxsim.methods.ssi.shared import Documents, drawn, prepare
 from jaxsim.methods.ssi.triples import Triples
-from jaxsim.optim import Fit
+from jaxsim.optim import Fit, Run
 from jaxsim.sparse import Terms
 
 PRIME = 2_147_483_647
@@ -117,7 +117,8 @@ def fit(
     learning_rate: float = 0.1,
     max_terms: int | None = 200,
     triples: int = 100_000,
-    **training,
+    run: Run | None = None,
+    **options,
 ) -> Fit:
     """Learns the H weights from links.
 
@@ -133,7 +134,8 @@ def fit(
       learning_rate: fixed.
       max_terms: how many of its strongest terms a document keeps: a step costs as much as there are pairs of words.
       triples: triples an epoch, rounded up so that its chunks are of one size.
-      **training: as for `ssi.fit`; ``validate`` takes a `Hashed`.
+      run: as for `ssi.fit`; ``validate`` takes a `Hashed`.
+      **options: fields of `optim.Run`, in place of those of ``run``.
 
     Returns:
       `Fit` of a `Hashed`; a step is an epoch, an evaluation a triple.
@@ -152,7 +154,7 @@ def fit(
 
     Relations: `ssi_full` shares no weights.
     """
-    problem = prepare(left, right, links, identity=identity, known=known, margin=margin, training=training)
+    problem = prepare(left, right, links, identity=identity, known=known, margin=margin, training=Run.of(run, options))
     checks.expect(np.ndim(identity) == 0 and identity is not None, "identity", "one number", identity)
     first = jnp.asarray(first_of(left.num_terms, size))
     own = (np.asarray(first) + np.arange(left.num_terms)) % size

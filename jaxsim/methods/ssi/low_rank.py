@@ -17,7 +17,7 @@ from jaxsim.methods.ssi import bilinear
 from jaxsim.methods.ssi.products import Products
 from jaxsim.methods.ssi.shared import CHUNK, Documents, drawn, prepare, start_tables
 from jaxsim.methods.ssi.triples import Triples
-from jaxsim.optim import Fit
+from jaxsim.optim import Fit, Run
 from jaxsim.sparse import Terms
 from jaxsim.sparse.precision import EVALUATION
 
@@ -103,7 +103,8 @@ def fit(
     max_terms: int | None = 200,
     products: Products | None = None,
     triples: int = 100_000,
-    **training,
+    run: Run | None = None,
+    **options,
 ) -> Fit:
     r"""Learns W = UᵀV + D, or UᵀU + D, from links.
 
@@ -128,8 +129,8 @@ def fit(
       products: ``Products(left, right, 1.0)``, which fits of many settings can share; computed unless given. Only where
         ``identity`` is one number.
       triples: triples an epoch, rounded up so that its chunks are of one size.
-      **training: ``max_iter``, ``validate``, ``patience``, ``checkpoint``, ``checkpoint_every`` and ``progress``, as
-        `ssi_shared.Training` has them.
+      run: how the fit runs; 10 epochs, and a checkpoint after each, unless it says otherwise.
+      **options: fields of `optim.Run`, in place of those of ``run``.
 
     Returns:
       `Fit` of a pair ``(query side, document side)`` of `Bilinear`; a step is an epoch, an evaluation a triple, the
@@ -154,7 +155,7 @@ def fit(
     their strongest terms in the low-rank part.
     Relations: `ssi_diag` learns the diagonal of W.
     """
-    problem = prepare(left, right, links, identity=identity, known=known, margin=margin, training=training)
+    problem = prepare(left, right, links, identity=identity, known=known, margin=margin, training=Run.of(run, options))
     if symmetric:
         checks.expect(left.num_terms == right.num_terms, "right", f"{left.num_terms} terms (as left, for V = U)",
                       right.num_terms)

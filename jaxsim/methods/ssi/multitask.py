@@ -18,7 +18,7 @@ from jaxsim.methods.ssi import triples as triples_room
 from jaxsim.methods.ssi.bilinear import Bilinear
 from jaxsim.methods.ssi.shared import CHUNK, Documents, padded, pieces, prepare, start_tables
 from jaxsim.methods.ssi.triples import Triples
-from jaxsim.optim import Fit
+from jaxsim.optim import Fit, Run
 from jaxsim.sparse import Terms
 
 
@@ -39,7 +39,8 @@ def fit(
     learning_rate: float = 0.03,
     max_terms: int | None = 200,
     triples: int = 100_000,
-    **training,
+    run: Run | None = None,
+    **options,
 ) -> Fit:
     """Learns W = UᵀV for queries of another language, while V also serves queries of the documents' language.
 
@@ -60,7 +61,8 @@ def fit(
       max_terms: how many of its strongest terms is seen of a document; None for all.
       triples: triples an epoch of the first task, rounded up so that its chunks are of one size; as many of the second
         come between them.
-      **training: as for `low_rank.fit`.
+      run: as for `low_rank.fit`.
+      **options: fields of `optim.Run`, in place of those of ``run``.
 
     Returns:
       `Fit` of the pair ``(query side, document side)`` of `Bilinear` of the first task; a step is an epoch, an
@@ -82,7 +84,7 @@ def fit(
     Relations: `low_rank.fit` with ``identity=None`` is the first task alone. Both tasks are one: queries of both
     languages over the terms of both, which is how this is computed.
     """
-    problem = prepare(left, right, links, identity=None, known=known, margin=margin, training=training)
+    problem = prepare(left, right, links, identity=None, known=known, margin=margin, training=Run.of(run, options))
     checks.kind(same_left, "same_left", Terms)
     expected = f"{right.num_terms} terms (as right)"
     checks.expect(same_left.num_terms == right.num_terms, "same_left", expected, same_left.num_terms)

@@ -18,7 +18,7 @@ from jaxsim import checks, optim, sparse
 from jaxsim.methods.ssi import bilinear, low_rank
 from jaxsim.methods.ssi.shared import CHUNK, Documents, padded, pieces, prepare, start_tables
 from jaxsim.methods.ssi.triples import Triples
-from jaxsim.optim import Fit
+from jaxsim.optim import Fit, Run
 from jaxsim.sparse import Terms
 
 _BLOCK = 8192
@@ -150,7 +150,8 @@ def fit(
     learning_rate: float = 0.03,
     max_terms: int | None = 200,
     triples: int = 100_000,
-    **training,
+    run: Run | None = None,
+    **options,
 ) -> Fit:
     r"""Learns W = UᵀV + b·I, or UᵀV, from preferences.
 
@@ -169,7 +170,8 @@ def fit(
       learning_rate: fixed.
       max_terms: how many of its strongest terms the low-rank part sees of a document; None for all.
       triples: triples an epoch, rounded up so that its chunks are of one size.
-      **training: as for `low_rank.fit`.
+      run: as for `low_rank.fit`.
+      **options: fields of `optim.Run`, in place of those of ``run``.
 
     Returns:
       `Fit` of a pair ``(query side, document side)`` of `Bilinear`, as `low_rank.fit`.
@@ -189,7 +191,7 @@ def fit(
 
     Relations: `low_rank.fit` draws the worse documents from the whole collection.
     """
-    problem = prepare(left, right, None, identity=identity, known=None, margin=margin, training=training)
+    problem = prepare(left, right, None, identity=identity, known=None, margin=margin, training=Run.of(run, options))
     diagonal, dtype = problem.diagonal, problem.margin.dtype
     some = (left, right) if seen is None else seen
     for one, whole, name in zip(some, (left, right), ("left", "right"), strict=True):

@@ -14,46 +14,10 @@ from jaxsim.methods.ssi import bilinear
 from jaxsim.methods.ssi import triples as triples_room
 from jaxsim.methods.ssi.products import Products
 from jaxsim.methods.ssi.triples import LinkTable, Triples
-from jaxsim.optim import Fit
+from jaxsim.optim import Run
 from jaxsim.sparse import Terms
 
 CHUNK = 8192  # triples in one compiled loop at most
-
-
-class Training(NamedTuple):
-    """How long a fit trains, by what score, and where it is kept: keyword arguments of every ``fit``.
-
-    Attributes:
-      max_iter: epochs.
-      validate: function of params giving a score, higher is better; the best parameters are returned.
-      patience: epochs without a better score before stopping.
-      checkpoint: folder for checkpoints; an existing one of the same problem is continued.
-      checkpoint_every: epochs between checkpoints.
-      progress: whether to show a bar on a terminal's stderr.
-    """
-
-    max_iter: int = 10
-    validate: Callable | None = None
-    patience: int | None = None
-    checkpoint: object = None
-    checkpoint_every: int = 1
-    progress: bool = False
-
-    def run(self, optimise: Callable[..., Fit], whole: Callable, *args, **options) -> Fit:
-        """Calls an optimiser with these settings.
-
-        Args:
-          optimise: `optim.minimize_rows`, say.
-          whole: function of what is learned giving the parameters that ``validate`` and the caller see.
-          *args: of the optimiser.
-          **options: of the optimiser.
-
-        Returns:
-          `Fit` of those parameters.
-        """
-        validate = None if self.validate is None else lambda learned: self.validate(whole(learned))
-        found = optimise(*args, **options, **self._replace(validate=validate)._asdict())
-        return found._replace(params=whole(found.params))
 
 
 class Documents(NamedTuple):
@@ -93,7 +57,7 @@ class Problem(NamedTuple):
     identity: object
     diagonal: jax.Array | None
     margin: jax.Array
-    training: Training
+    training: Run
 
     def documents(self, max_terms: int | None) -> Documents:
         """Both sides as rows of one width.
@@ -135,7 +99,7 @@ class Problem(NamedTuple):
         return lambda triples: weight * products.apart(triples)
 
 
-def prepare(left: Terms, right: Terms, links, *, identity, known, margin: float, training: dict) -> Problem:
+def prepare(left: Terms, right: Terms, links, *, identity, known, margin: float, training: Run | dict) -> Problem:
     """Checks what the methods of this family share.
 
     Args:
@@ -145,7 +109,7 @@ def prepare(left: Terms, right: Terms, links, *, identity, known, margin: float,
       identity: a number, ``[num_terms]``, or None.
       known: as for `ssi.fit`.
       margin: of the loss.
-      training: keyword arguments of `Training`.
+      training: how the fit runs, or what `Run.of` makes it of: fields by name, and ``run``.
 
     Returns:
       `Problem`.
@@ -157,11 +121,13 @@ def prepare(left: Terms, right: Terms, links, *, identity, known, margin: float,
     Example:
       >>> import scipy.sparse
       >>> documents = sparse.from_scipy(scipy.sparse.identity(3, format="csr"))
-      >>> found = prepare(documents, documents, [[0, 1]], identity=2.0, known=None, margin=1.0, training={})
-      >>> found.diagonal.tolist(), found.links.targets.tolist(), found.training.max_iter
-      ([2.0, 2.0, 2.0], [1], 10)
+      >>> found = prepare(documents, documents, [[0, 1]], identity=2.0, known=None, margin=1.0, training=Run())
+      >>> found.diagonal.tolist(), found.links.targets.tolist()
+      ([2.0, 2.0, 2.0], [1])
     """
-    training = Training(**training)
+    if not isinstance(training, Run):
+        training = Run.of(training.get("run"), {name: training[name] for name in training if name != "run"})
+    training.expect_only("SSI", "max_iter", "validate", "patience", "checkpoint", "checkpoint_every", "progress")
     checks.kind(left, "left", Terms)
     checks.kind(right, "right", Terms)
     checks.expect(0 < margin < float("inf"), "margin", "a positive number", margin)

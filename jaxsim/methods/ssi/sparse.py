@@ -18,7 +18,7 @@ from jaxsim.methods.ssi.full import Full
 from jaxsim.methods.ssi.low_rank import Example
 from jaxsim.methods.ssi.products import Products
 from jaxsim.methods.ssi.shared import CHUNK, Documents, drawn, prepare
-from jaxsim.optim import Fit, epochs
+from jaxsim.optim import Fit, Run, epochs
 from jaxsim.optim.monitor import mark_of
 from jaxsim.optim.rows import scan_chunk
 from jaxsim.sparse import Terms, Vectors
@@ -163,7 +163,8 @@ def fit(
     max_terms: int | None = 200,
     products: Products | None = None,
     triples: int = 100_000,
-    **training,
+    run: Run | None = None,
+    **options,
 ) -> Fit:
     """Trains the entries of a sparse W on, step 3 of Algorithm 2.
 
@@ -181,7 +182,8 @@ def fit(
       max_terms: how many of its strongest terms the learned part sees of a document; None for all.
       products: as for `ssi.fit`.
       triples: triples an epoch, rounded up so that its chunks are of one size.
-      **training: as for `ssi.fit`; ``validate`` takes a `Sparse`.
+      run: as for `ssi.fit`; ``validate`` takes a `Sparse`.
+      **options: fields of `optim.Run`, in place of those of ``run``.
 
     Returns:
       `Fit` of a `Sparse`; a step is an epoch, an evaluation a triple.
@@ -201,7 +203,8 @@ def fit(
     Relations: `ssi_full` gives the start.
     """
     checks.kind(init, "init", Sparse)
-    problem = prepare(left, right, links, identity=float(init.identity), known=known, margin=margin, training=training)
+    problem = prepare(left, right, links, identity=float(init.identity), known=known, margin=margin,
+                      training=Run.of(run, options))
     checks.expect(init.columns.shape[0] == left.num_terms, "init", f"{left.num_terms} rows", init.columns.shape[0])
     checks.expect(0 <= l1 < float("inf"), "l1", "a number of at least 0", l1)
     checks.expect(0 < learning_rate < float("inf"), "learning_rate", "a positive number", learning_rate)

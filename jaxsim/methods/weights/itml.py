@@ -36,7 +36,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -47,7 +46,7 @@ from jaxsim import checks, sparse
 from jaxsim.data.labelled_pairs import LabelledPairs, labelled
 from jaxsim.methods.projections import Projection
 from jaxsim.methods.weights.metric import Metric
-from jaxsim.optim import Fit
+from jaxsim.optim import Fit, Run
 from jaxsim.sparse import Terms
 from jaxsim.sparse.precision import EVALUATION
 
@@ -160,10 +159,8 @@ def fit(
     bounds: tuple[float, float] | None = None,
     percentiles: tuple[float, float] = (5.0, 95.0),
     slack: float = 1.0,
-    max_iter: int = 100,
-    tol: float = 1e-3,
-    validate: Callable | None = None,
-    patience: int | None = None,
+    run: Run | None = None,
+    **options,
 ) -> Fit:
     """Learns a metric from labelled pairs by cyclic projections.
 
@@ -178,11 +175,9 @@ def fit(
       bounds: ``(u, l)``, squared distances; percentiles of those of the pairs at the start unless given.
       percentiles: which ones, of u and of l.
       slack: weight of the slack, γ in ITML: large bends the bounds little.
-      max_iter: largest number of cycles.
-      tol: stop when a cycle changes the multipliers by less than this, relative to their sum before and after.
-      validate: function of params giving a score, higher is better; called at the start and after every cycle, and the
-        best parameters are returned.
-      patience: cycles without a better score before stopping.
+      run: how the fit runs, a step being a cycle: ``max_iter`` (100 by default), ``validate``, ``patience`` and ``tol``
+        (1e-3), the change of the multipliers in a cycle relative to their sum before and after.
+      **options: fields of `optim.Run`, in place of those of ``run``.
 
     Returns:
       `Fit` of a `Projection` ``R B`` (compare by cosine or distance), or with ``identity`` of a `models.metric.Metric`.
@@ -205,22 +200,10 @@ def fit(
 
     Relations: `lsa` is its start; `vl_cv` learns a projection without such a constraint on its range.
     """
-    checks.kind(left, "left", Terms)
-    checks.kind(right, "right", Terms)
-    checks.expect(right.num_terms == left.num_terms, "right", f"{left.num_terms} terms (as left)", right.num_terms)
-    pairs = labelled(*pairs, num_left=left.num_docs, num_right=right.num_docs)
+    run = Run.of(run, options, Run(max_iter=100, tol=1e-3))
+    run.expect_only("ITML", "max_iter", "tol", "validate", "patience")
+    pairs, start = _checked(left, right, pairs, init, slack)
     labels = np.asarray(pairs.labels)
-    checks.expect(labels.size > 0, "pairs", "at least one", "none")
-    checks.expect(bool(np.all((labels == 0) | (labels == 1))), "pairs.labels", "0 or 1", "others")
-    checks.expect(0 < slack < float("inf"), "slack", "a positive number", slack)
-    checks.whole(max_iter, "max_iter", 0)
-    checks.expect(tol >= 0, "tol", "a number of at least 0", tol)
-    checks.kind(init, "init", Projection)
-    start = np.asarray(init.weights, np.float64)
-    checks.expect(start.ndim == 2 and start.shape[0] == left.num_terms, "init", f"shape ({left.num_terms}, k)",
-                  start.shape)
-    checks.expect(bool(np.isfinite(start).all()) and bool(np.any(start)), "init", "finite weights, not all zero",
-                  "others")
     dtype = left.values.dtype
     if identity:
         basis, triangle = np.linalg.qr(start)
@@ -250,18 +233,37 @@ def fit(
             if not np.isfinite(change):
                 raise FloatingPointError(f"itml: cycle {step}: expected finite multipliers, got {change}")
             entry["change"] = change / total if total > 0 else 0.0
-            converged = entry["change"] <= tol
-        if validate is not None:
-            entry["validation"] = float(validate(model(state.factor)))
+            converged = entry["change"] <= run.tol
+        if run.validate is not None:
+            entry["validation"] = float(run.validate(model(state.factor)))
             if best is None or entry["validation"] > best.score:
                 best = _Best(entry["validation"], np.asarray(state.factor), step)
         history.append(entry)
-        waited = patience is not None and best is not None and step - best.step >= patience
-        if step == max_iter or converged or waited:
+        waited = run.patience is not None and best is not None and step - best.step >= run.patience
+        if step == run.max_iter or converged or waited:
             break
         step += 1
     params = model(state.factor if best is None else jnp.asarray(best.factor))
     return Fit(params, float("nan"), float("nan"), converged, step, step, history)
+
+
+def _checked(left, right, pairs, init, slack) -> tuple[LabelledPairs, np.ndarray]:
+    """The pairs, and the start in float64, if all of them fit."""
+    checks.kind(left, "left", Terms)
+    checks.kind(right, "right", Terms)
+    checks.expect(right.num_terms == left.num_terms, "right", f"{left.num_terms} terms (as left)", right.num_terms)
+    pairs = labelled(*pairs, num_left=left.num_docs, num_right=right.num_docs)
+    labels = np.asarray(pairs.labels)
+    checks.expect(labels.size > 0, "pairs", "at least one", "none")
+    checks.expect(bool(np.all((labels == 0) | (labels == 1))), "pairs.labels", "0 or 1", "others")
+    checks.expect(0 < slack < float("inf"), "slack", "a positive number", slack)
+    checks.kind(init, "init", Projection)
+    start = np.asarray(init.weights, np.float64)
+    checks.expect(start.ndim == 2 and start.shape[0] == left.num_terms, "init", f"shape ({left.num_terms}, k)",
+                  start.shape)
+    checks.expect(bool(np.isfinite(start).all()) and bool(np.any(start)), "init", "finite weights, not all zero",
+                  "others")
+    return pairs, start
 
 
 def _differences(left, right, pairs, start, identity) -> tuple[np.ndarray, np.ndarray]:

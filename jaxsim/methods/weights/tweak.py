@@ -22,8 +22,11 @@ from jaxsim.methods.s2net.exact import distance_penalty
 from jaxsim.methods.weights import quadratic_forms
 from jaxsim.methods.weights.quadratic_forms import Forms
 from jaxsim.methods.weights.term_weights import TermWeights
-from jaxsim.optim import Fit
+from jaxsim.optim import Fit, Run
 from jaxsim.text.features import Featured
+
+RUN = Run(max_iter=200, tol=1e-5, first_step=0.02)
+"""How a fit runs unless told otherwise."""
 
 
 @functools.partial(
@@ -137,15 +140,8 @@ def fit(
     gamma: float = 1.0,
     alpha: float = 0.0,
     literal: bool = False,
-    max_iter: int = 200,
-    tol: float = 1e-5,
-    first_step: float = 0.02,
-    history_size: int = 10,
-    validate: Callable | None = None,
-    patience: int | None = None,
-    checkpoint=None,
-    checkpoint_every: int = 10,
-    progress: bool = False,
+    run: Run | None = None,
+    **options,
 ) -> Fit:
     """Learns the weights of features from labelled pairs or from preferences between pairs.
 
@@ -160,15 +156,9 @@ def fit(
       alpha: weight of the regulariser, relative to the mean loss (in 004, to the sum).
       literal: draw the weights to 0, as printed, instead of to ``init``. The loss does not depend on their scale, so
         the printed regulariser has no minimiser: it shrinks them for as long as the fit runs.
-      max_iter: largest number of L-BFGS iterations.
-      tol: stop when ``‖∇‖ ‖w₀‖``, which no scale of ``w`` changes, is at most this.
-      first_step: length of the first trial step relative to ``‖w₀‖``.
-      history_size: L-BFGS pairs.
-      validate: function of params giving a score, higher is better; the best parameters are returned.
-      patience: iterations without a better score before stopping.
-      checkpoint: folder for checkpoints; an existing one of the same problem is continued.
-      checkpoint_every: iterations between checkpoints.
-      progress: whether to show a bar on a terminal's stderr.
+      run: how the fit runs, `RUN` where it says nothing. Its ``tol`` is for ``‖∇‖ ‖w₀‖``, which no scale of ``w``
+        changes.
+      **options: fields of `optim.Run`, in place of those of ``run``.
 
     Returns:
       `Fit` of `TermWeights`.
@@ -193,6 +183,7 @@ def fit(
 
     Relations: `models.term_weights.encode` weights documents; `vl_cv` projects them too.
     """
+    run = Run.of(run, options, RUN)
     checked_sides(left, right)
     ordered = isinstance(pairs, Preferences)
     if ordered:
@@ -204,8 +195,6 @@ def fit(
         rows = pairs.left, pairs.right
     checks.expect(0 < gamma < float("inf"), "gamma", "a positive number", gamma)
     checks.expect(alpha >= 0, "alpha", "at least 0", alpha)
-    checks.expect(tol >= 0, "tol", "a number of at least 0", tol)
-    checks.expect(first_step > 0, "first_step", "a positive number", first_step)
     dtype = left.columns.dtype
     start = TermWeights(jnp.asarray(init.weights if isinstance(init, TermWeights) else init, dtype))
     checks.expect(start.weights.shape == (len(left.names),), "init", f"{len(left.names)} weights (features of left)",
@@ -217,8 +206,7 @@ def fit(
     data = Data(quadratic_forms.plan(left, right, *rows), labels, jnp.asarray(gamma, dtype), jnp.asarray(alpha, dtype),
                 centre, loss)
     found = optim.minimize_lbfgs(
-        preference_objective if ordered else objective, start, data, max_iter=max_iter, tol=tol / norm,
-        first_step=first_step, history_size=history_size, validate=validate, patience=patience, checkpoint=checkpoint,
-        checkpoint_every=checkpoint_every, progress=progress, label="TWEAK",
+        preference_objective if ordered else objective, start, data,
+        run=dataclasses.replace(run, tol=run.tol / norm), label="TWEAK",
     )
     return collapse.learnable(found, left.terms, right.terms, collapsed=[math.log(2)] if ordered else [])

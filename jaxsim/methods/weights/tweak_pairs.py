@@ -6,6 +6,7 @@ regularisers then only choose rows of what was planned.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
 import jax
@@ -16,7 +17,7 @@ from jaxsim import checks, losses, optim
 from jaxsim.methods.weights import tweak
 from jaxsim.methods.weights.quadratic_forms import Forms
 from jaxsim.methods.weights.term_weights import TermWeights
-from jaxsim.optim import Fit
+from jaxsim.optim import Fit, Run
 
 
 def take(forms: Forms, rows) -> Forms:
@@ -60,9 +61,8 @@ def fit(
     init: TermWeights,
     loss: Callable = losses.squared,
     alpha: float = 0.0,
-    max_iter: int = 200,
-    validate: Callable | None = None,
-    patience: int | None = None,
+    run: Run | None = None,
+    **options,
 ) -> Fit:
     """Learns weights from some of the planned pairs and their labels (004 Eq. 4 and 5): `tweak.fit`, planned before.
 
@@ -73,9 +73,8 @@ def fit(
       init: start, and what the regulariser draws the weights to.
       loss: `losses.squared`, `losses.log` or another elementwise function of labels and cosines.
       alpha: weight of the regulariser, at least 0.
-      max_iter: L-BFGS iterations at most.
-      validate: function of params giving a score, higher is better; the best parameters are returned.
-      patience: iterations without a better score before stopping.
+      run: how the fit runs, as for `tweak.fit`.
+      **options: fields of `optim.Run`, in place of those of ``run``.
 
     Returns:
       `Fit` of `TermWeights`.
@@ -97,11 +96,12 @@ def fit(
 
     Relations: the same parameters as `tweak.fit` on these pairs.
     """
+    run = Run.of(run, options, tweak.RUN)
     chosen = take(forms, rows)
     labels = np.asarray(labels, np.float64)
     checks.expect(labels.shape == chosen.left.shape, "labels", f"shape {chosen.left.shape} (one a pair)", labels.shape)
     checks.expect(bool(np.isfinite(labels).all()), "labels", "finite numbers", "NaN or infinity")
-    return _minimize(tweak.objective, chosen, labels, init, 1.0, alpha, loss, max_iter, validate, patience)
+    return _minimize(tweak.objective, chosen, labels, init, 1.0, alpha, loss, run)
 
 
 def fit_preferences(
@@ -112,9 +112,8 @@ def fit_preferences(
     init: TermWeights,
     gamma: float = 1.0,
     alpha: float = 0.0,
-    max_iter: int = 200,
-    validate: Callable | None = None,
-    patience: int | None = None,
+    run: Run | None = None,
+    **options,
 ) -> Fit:
     """Learns weights from preferences between planned pairs (004 Eq. 6): `tweak.fit`, planned before.
 
@@ -125,9 +124,8 @@ def fit_preferences(
       init: start, and what the regulariser draws the weights to.
       gamma: scale of a difference of cosines; 1 in the paper.
       alpha: weight of the regulariser, at least 0.
-      max_iter: L-BFGS iterations at most.
-      validate: function of params giving a score, higher is better; the best parameters are returned.
-      patience: iterations without a better score before stopping.
+      run: how the fit runs, as for `tweak.fit`.
+      **options: fields of `optim.Run`, in place of those of ``run``.
 
     Returns:
       `Fit` of `TermWeights`.
@@ -149,15 +147,15 @@ def fit_preferences(
 
     Relations: the same parameters as `tweak.fit` on these preferences.
     """
+    run = Run.of(run, options, tweak.RUN)
     better, worse = np.asarray(better), np.asarray(worse)
     checks.expect(better.shape == worse.shape, "worse", f"shape {better.shape} (as better)", worse.shape)
     checks.expect(0 < gamma < float("inf"), "gamma", "a positive number", gamma)
     chosen = take(forms, np.concatenate([better, worse]))
-    return _minimize(tweak.preference_objective, chosen, None, init, gamma, alpha, losses.squared, max_iter, validate,
-                     patience)
+    return _minimize(tweak.preference_objective, chosen, None, init, gamma, alpha, losses.squared, run)
 
 
-def _minimize(objective, chosen: Forms, labels, init, gamma, alpha, loss, max_iter, validate, patience) -> Fit:
+def _minimize(objective, chosen: Forms, labels, init, gamma, alpha, loss, run: Run) -> Fit:
     checks.kind(init, "init", TermWeights)
     checks.expect(alpha >= 0, "alpha", "at least 0", alpha)
     dtype = chosen.products.dtype
@@ -170,5 +168,4 @@ def _minimize(objective, chosen: Forms, labels, init, gamma, alpha, loss, max_it
     scalars = (jnp.asarray(one, dtype) for one in (gamma, alpha))
     data = tweak.Data(chosen, None if labels is None else jnp.asarray(labels, dtype), *scalars,
                       jax.tree.map(jnp.asarray, start), loss)
-    return optim.minimize_lbfgs(objective, start, data, max_iter=max_iter, tol=1e-5 / norm, first_step=0.02,
-                                validate=validate, patience=patience, label="TWEAK")
+    return optim.minimize_lbfgs(objective, start, data, run=dataclasses.replace(run, tol=run.tol / norm), label="TWEAK")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -22,8 +21,8 @@ from jaxsim.methods.projections import Projection
 from jaxsim.methods.s2net.exact import distance_penalty
 from jaxsim.methods.weights import concepts
 from jaxsim.methods.weights.concepts import Concepts
-from jaxsim.methods.weights.tweak import checked_sides
-from jaxsim.optim import Fit
+from jaxsim.methods.weights.tweak import RUN, checked_sides
+from jaxsim.optim import Fit, Run
 from jaxsim.text.features import Featured
 
 _ROOT_MEAN_SQUARE = 10.0
@@ -122,15 +121,8 @@ def fit(
     alpha: float = 0.0,
     beta: float = 0.0,
     literal: bool = False,
-    max_iter: int = 200,
-    tol: float = 1e-5,
-    first_step: float = 0.02,
-    history_size: int = 10,
-    validate: Callable | None = None,
-    patience: int | None = None,
-    checkpoint=None,
-    checkpoint_every: int = 10,
-    progress: bool = False,
+    run: Run | None = None,
+    **options,
 ) -> Fit:
     """Learns concept vectors and term weights from preferences between pairs.
 
@@ -145,16 +137,9 @@ def fit(
       beta: weight of the regulariser of ``A``.
       literal: draw the parameters to 0, as printed, instead of to the start. The loss does not depend on the scale of
         either, so the printed regularisers only shrink them.
-      max_iter: largest number of L-BFGS iterations. The training loss goes on falling long after development scores
-        do: use ``validate``.
-      tol: stop when ``‖∇‖`` times the norm of the start is at most this.
-      first_step: length of the first trial step relative to the norm of the start.
-      history_size: L-BFGS pairs.
-      validate: function of params giving a score, higher is better; the best parameters are returned.
-      patience: iterations without a better score before stopping.
-      checkpoint: folder for checkpoints; an existing one of the same problem is continued.
-      checkpoint_every: iterations between checkpoints.
-      progress: whether to show a bar on a terminal's stderr.
+      run: how the fit runs, as for `tweak.fit`; ``tol`` is for ``‖∇‖`` times the norm of the start. The training loss
+        goes on falling long after development scores do: use ``validate``.
+      **options: fields of `optim.Run`, in place of those of ``run``.
 
     Returns:
       `Fit` of `Concepts`. A collapsed model has loss log 2.
@@ -179,13 +164,13 @@ def fit(
 
     Relations: `lsa` is its start; `tweak` learns Λ alone; `s2net` takes all negatives of mates instead of preferences.
     """
+    run = Run.of(run, options, RUN)
     checked_sides(left, right)
     checks.kind(pairs, "pairs", Preferences)
     pairs = preferences(pairs[:2], pairs[2:], num_left=left.num_docs, num_right=right.num_docs)
     checks.expect(0 < gamma < float("inf"), "gamma", "a positive number", gamma)
-    for name, value in (("alpha", alpha), ("beta", beta), ("tol", tol)):
+    for name, value in (("alpha", alpha), ("beta", beta)):
         checks.expect(value >= 0, name, "a number of at least 0", value)
-    checks.expect(first_step > 0, "first_step", "a positive number", first_step)
     start = checked_start(init, left, right)
     dtype = left.columns.dtype
     centre = jax.tree.map(jnp.zeros_like, start) if literal else start
@@ -193,8 +178,6 @@ def fit(
                 jnp.asarray(beta, dtype), centre)
     norm = float(jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(start))))
     found = optim.minimize_lbfgs(
-        objective, start, data, max_iter=max_iter, tol=tol / norm, first_step=first_step, history_size=history_size,
-        validate=validate, patience=patience, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
-        progress=progress, label="VL-CV",
+        objective, start, data, run=dataclasses.replace(run, tol=run.tol / norm), label="VL-CV",
     )
     return collapse.learnable(found, left.terms, right.terms, collapsed=[math.log(2)])

@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -26,8 +25,8 @@ from jaxsim.methods.weights import quadratic_forms, term_extension
 from jaxsim.methods.weights.quadratic_forms import Forms
 from jaxsim.methods.weights.term_extension import TermExtension
 from jaxsim.methods.weights.term_weights import values
-from jaxsim.methods.weights.tweak import checked_sides
-from jaxsim.optim import Fit
+from jaxsim.methods.weights.tweak import RUN, checked_sides
+from jaxsim.optim import Fit, Run
 from jaxsim.sparse import Terms
 from jaxsim.text.features import Featured
 
@@ -215,15 +214,8 @@ def fit(
     alpha: float = 0.0,
     beta: float = 0.0,
     literal: bool = False,
-    max_iter: int = 200,
-    tol: float = 1e-5,
-    first_step: float = 0.02,
-    history_size: int = 10,
-    validate: Callable | None = None,
-    patience: int | None = None,
-    checkpoint=None,
-    checkpoint_every: int = 10,
-    progress: bool = False,
+    run: Run | None = None,
+    **options,
 ) -> Fit:
     """Learns term weights and coefficients between related terms from preferences between pairs.
 
@@ -236,16 +228,9 @@ def fit(
       alpha: weight of the regulariser of ``Λ``, relative to the mean loss.
       beta: weight of the regulariser of ``A``; its diagonal is not counted.
       literal: draw ``Λ`` to 0, as printed, instead of to the start: see `tweak.fit`.
-      max_iter: largest number of L-BFGS iterations.
-      tol: stop when ``‖∇‖`` times the norm of the start is at most this.
-      first_step: length of the first trial step relative to the norm of the start.
-      history_size: L-BFGS pairs.
-      validate: function of params (a `TermExtension`) giving a score, higher is better; the best parameters are
-        returned. There are as many coefficients as examples: use it.
-      patience: iterations without a better score before stopping.
-      checkpoint: folder for checkpoints; an existing one of the same problem is continued.
-      checkpoint_every: iterations between checkpoints.
-      progress: whether to show a bar on a terminal's stderr.
+      run: how the fit runs, as for `tweak.fit`; ``tol`` is for ``‖∇‖`` times the norm of the start. There are as many
+        coefficients as examples: use ``validate``, which sees a `TermExtension`.
+      **options: fields of `optim.Run`, in place of those of ``run``.
 
     Returns:
       `Fit` of `TermExtension`.
@@ -270,13 +255,13 @@ def fit(
 
     Relations: `tweak` learns Λ alone; `vl_cv` has concepts in place of the terms.
     """
+    run = Run.of(run, options, RUN)
     checked_sides(left, right)
     checks.kind(pairs, "pairs", Preferences)
     pairs = preferences(pairs[:2], pairs[2:], num_left=left.num_docs, num_right=right.num_docs)
     checks.expect(0 < gamma < float("inf"), "gamma", "a positive number", gamma)
-    for name, value in (("alpha", alpha), ("beta", beta), ("tol", tol)):
+    for name, value in (("alpha", alpha), ("beta", beta)):
         checks.expect(value >= 0, name, "a number of at least 0", value)
-    checks.expect(first_step > 0, "first_step", "a positive number", first_step)
     for name, side in (("left", left), ("right", right)):
         checks.expect(bool(jnp.any(side.columns != 0)), name, "documents with words", "none that has any")
     init = checked_start(init, left)
@@ -288,10 +273,6 @@ def fit(
         return init._replace(features=params.features, related=sparse.with_values(init.related, params.weights))
 
     norm = float(jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in start)))
-    found = optim.minimize_lbfgs(
-        objective, start, data, max_iter=max_iter, tol=tol / norm, first_step=first_step, history_size=history_size,
-        validate=validate and (lambda params: validate(model(params))), patience=patience, checkpoint=checkpoint,
-        checkpoint_every=checkpoint_every, progress=progress, label="VL-Ext",
-    )
-    found = collapse.learnable(found, left.terms, right.terms, collapsed=[math.log(2)])
-    return found._replace(params=model(found.params))
+    run = dataclasses.replace(run, tol=run.tol / norm)
+    found = run.run(optim.minimize_lbfgs, model, objective, start, data, label="VL-Ext")
+    return collapse.learnable(found, left.terms, right.terms, collapsed=[math.log(2)])

@@ -1,0 +1,1 @@
+"""What several scripts load and split alike; every module is imported by its own name."""

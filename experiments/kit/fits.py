@@ -1,0 +1,211 @@
+"""Fits kept on disk, so that an interrupted run goes on where it stopped and scripts share what they fit.
+
+A fit is found again by what it depends on: the method and the `VERSION` that its module states (1 unless it does), and
+the content of all its arguments, data included. Nothing depends on who asks: the OPCA of one script is a start of
+S2Net in another. A method whose numbers change states a higher `VERSION`; sources are not compared.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import pickle
+import shutil
+import sys
+import time
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import jax
+import numpy as np
+import scipy.sparse
+
+from jaxsim import io
+from jaxsim.optim import Fit
+
+__all__ = ["Fits", "digest", "version_of"]
+
+
+class Fits:
+    """A folder of fits, one file each, written in one step: a kill leaves a whole file or none.
+
+    Attributes:
+      folder: Where they are, made when it is needed.
+      spent: What asking for them took now.
+      versions: Method -> version, of the fits asked for since `restart`.
+    """
+
+    def __init__(self, folder: Path, say: Callable[[str], None] = print):
+        """Nothing is read or written yet."""
+        self.folder, self.say = Path(folder), say
+        self.restart()
+
+    def restart(self) -> None:
+        """Counts anew: a row begins."""
+        self.spent, self.versions, self._seconds = 0.0, {}, {}
+
+    @property
+    def seconds(self) -> float:
+        """What the fits asked for since `restart` took when they were made, each counted once."""
+        return sum(self._seconds.values())
+
+    def fit(
+        self,
+        method: ModuleType | Callable[..., Fit],
+        *,
+        reads: Any = None,
+        ignore: Collection[str] = (),
+        checkpoint: bool = False,
+    ) -> Callable[..., Fit]:
+        """A method's ``fit``, with the same arguments, that reads its result from the folder where it is there.
+
+        Args:
+          method: A module with a function ``fit``, or a function that returns a `Fit`.
+          reads: What functions among the arguments depend on, such as the development data of ``validate``. A function
+            at the top of a module is known by its name; any other needs this.
+          ignore: Arguments that change nothing in the result, such as products that are only handed on.
+          checkpoint: Whether the method gets a folder ``checkpoint=`` to go on from; it is gone when the fit is done.
+
+        Returns:
+          ``fit(*data, **settings)``.
+
+        Raises:
+          ValueError: an argument has no digest (when the returned function is called).
+
+        Example:
+          >>> import tempfile
+          >>> from jaxsim.optim import closed_form
+          >>> def double(x, *, times): return closed_form(np.asarray(x) * times)
+          >>> with tempfile.TemporaryDirectory() as folder:
+          ...     fits = Fits(folder, say=lambda line: None)
+          ...     [fits.fit(double)(np.ones(2), times=3).params.tolist() for _ in range(2)]
+          [[3.0, 3.0], [3.0, 3.0]]
+        """
+        function = method.fit if isinstance(method, ModuleType) else method
+        name, version = version_of(function)
+
+        @functools.wraps(function)
+        def kept(*data: Any, **settings: Any) -> Fit:
+            begun = time.perf_counter()
+            self.versions[name] = version
+            keyed = {key: value for key, value in settings.items() if key not in ignore}
+            key = digest([name, version, list(data), keyed, reads], functions=reads is not None)
+            path = self.folder / f"{name}-{key[:24]}.fit"
+            fit, seconds = self._read(path) or (None, 0.0)
+            if fit is None:
+                fit, seconds = self._make(function, path, data, settings, checkpoint)
+                shown = {key: value for key, value in keyed.items() if isinstance(value, str | int | float | bool)}
+                self.say(f"{name} {shown} fitted in {seconds:.1f} s")
+            self._seconds[path] = seconds
+            self.spent += time.perf_counter() - begun
+            return fit
+
+        return kept
+
+    def _read(self, path: Path) -> tuple[Fit, float] | None:
+        """A fit and its seconds; none where there is no file, or one that cannot be read."""
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        try:
+            return pickle.loads(content)
+        except Exception as error:  # a file that was changed, or classes that have moved: pickle raises anything
+            self.say(f"{path.name} is fitted again: {type(error).__name__}: {error}")
+            return None
+
+    def _make(self, function, path: Path, data: tuple, settings: dict, checkpoint: bool) -> tuple[Fit, float]:
+        """Fits and writes the file."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        folder = path.with_suffix(".checkpoint")
+        begun = time.perf_counter()
+        fit = function(*data, **settings, **({"checkpoint": folder} if checkpoint else {}))
+        jax.block_until_ready(fit.params)
+        seconds = time.perf_counter() - begun
+        io.write_bytes(path, pickle.dumps((fit, seconds)))
+        shutil.rmtree(folder, ignore_errors=True)
+        return fit, seconds
+
+
+def version_of(function: Callable) -> tuple[str, int]:
+    """Name of the module that defines a function (below ``jaxsim.methods``), with the function unless it is ``fit``.
+
+    Args:
+      function: Any function of a module.
+
+    Returns:
+      The name and the module's `VERSION`, 1 where it states none.
+
+    Example:
+      >>> from jaxsim.methods import opca
+      >>> version_of(opca.fit)
+      ('projections.opca', 1)
+    """
+    module = function.__module__
+    name = module.removeprefix("jaxsim.methods.").removeprefix("experiments.").removeprefix("jaxsim.")
+    if module == "__main__":
+        name = getattr(sys.modules[module].__spec__, "name", name).removeprefix("experiments.")
+    name += "" if function.__name__ == "fit" else f".{function.__name__}"
+    return name, int(getattr(sys.modules[module], "VERSION", 1))
+
+
+def digest(value: Any, *, functions: bool = False) -> str:
+    """A digest of the content of nested data: arrays, sparse matrices, random keys, settings, named functions.
+
+    Args:
+      value: Pytrees, dataclasses and scalars of these.
+      functions: Whether functions that are not at the top of a module pass too, by their name alone.
+
+    Returns:
+      64 hexadecimal digits.
+
+    Raises:
+      ValueError: something in it has no digest.
+
+    Example:
+      >>> digest({"k": 1}) == digest({"k": 1}) != digest({"k": 2})
+      True
+    """
+    hasher = hashlib.blake2b(digest_size=32)
+
+    def add(value: Any) -> None:
+        if isinstance(value, jax.Array) and jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key):
+            value = jax.random.key_data(value)
+        if isinstance(value, np.ndarray | jax.Array | np.generic):
+            array = np.ascontiguousarray(value)
+            hasher.update(f"array {array.dtype} {array.shape}".encode())
+            hasher.update(array.tobytes() if array.dtype != object else repr(array.tolist()).encode())
+        elif scipy.sparse.issparse(value):
+            csr = value.tocsr()
+            add([csr.shape, csr.data, csr.indices, csr.indptr])
+        elif isinstance(value, str | bytes | int | float | complex | None):
+            hasher.update(f"{type(value).__name__} {value!r};".encode())
+        elif isinstance(value, Mapping):
+            add(["mapping", *(part for key in sorted(value, key=str) for part in (key, value[key]))])
+        elif isinstance(value, list | tuple):
+            hasher.update(f"{type(value).__name__} of {len(value)}:".encode())
+            for part in value:
+                add(part)
+        elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+            hasher.update(type(value).__qualname__.encode())
+            add([(field.name, getattr(value, field.name)) for field in dataclasses.fields(value)])
+        elif callable(value):
+            add_function(value)
+        else:
+            raise ValueError(f"arguments of a fit: expected arrays, settings and named functions, got {type(value)} "
+                             "(name it in ignore= if the result does not depend on it)")
+
+    def add_function(value: Callable) -> None:
+        if isinstance(value, functools.partial):
+            return add([value.func, list(value.args), value.keywords])
+        name = getattr(value, "__qualname__", getattr(value, "__name__", type(value).__qualname__))
+        if not functions and ("<" in name or not hasattr(value, "__module__")):
+            raise ValueError(f"arguments of a fit: expected functions at the top of a module, got {name} (give reads= "
+                             "the data that it depends on)")
+        hasher.update(f"function {getattr(value, '__module__', '')}.{name};".encode())
+
+    add(value)
+    return hasher.hexdigest()

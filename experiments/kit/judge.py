@@ -1,0 +1,292 @@
+"""The papers' claims as data, judged from records alone.
+
+A claim is tested in every table that it names: by a paired test on per-query values, which decides; by the paper's own
+test beside; and at equal budget beside. The verdicts of all claims together make the ledger, and the false-discovery
+rate is controlled over the whole of it.
+
+**The paired test and seeds.** Per-query values are means over seeds, so that they say how the difference varies over
+queries and not how it varies over seeds. The standard error of a difference is therefore the root of a sum: the
+variance of the differences over the number of queries, and for each row with several seeds its variance between seeds
+over their number. Degrees of freedom are Welch and Satterthwaite's. What varies over both is counted twice, which makes
+the test a little strict. A row with a single seed adds nothing, since its variance is not known: the row's note
+`fewer-than-five-seeds` says so. Where records hold no per-query values of a metric (AUC over all pairs, say), rows over
+the same folds or seeds are paired by these; otherwise seeds alone are compared, and the entry says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from scipy import stats
+
+from jaxsim.evaluate import significance
+
+__all__ = ["CEILING", "LEVEL", "VERDICTS", "Claim", "compare", "ledger", "per_query"]
+
+CEILING = 0.95
+"""Above this accuracy, MRR or AUC of both rows a table is too easy to tell; written down before any run."""
+LEVEL = 0.05
+"""Of the false-discovery rate over the ledger."""
+VERDICTS = ("supported", "not supported", "too easy to tell", "not run")
+_EASY = ("accuracy", "mrr", "auc")
+_POWER = 0.8
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One sentence of a paper: in these tables, one row is better than another.
+
+    The verdict is computed by the report from the records and their per-query values: twice by the paper's own protocol
+    (its test, and a paired one), and at equal budget beside.
+
+    Attributes:
+      id: Short and unique over all papers: `000-s2net-opca`.
+      sentence: What the paper says, in a line.
+      place: Where: `000 §4.1.2, Table 1`.
+      tables: Tables of the experiment that test it; the first is the closest to the paper's.
+      better: Row that the paper has above.
+      worse: Row that it has below.
+      metric: By which.
+      printed: Row -> the paper's figure.
+      lower: Whether a lower value is better, as for rank loss and perplexity.
+      test: The paper's own: `paired t`, `unpaired t`, `mcnemar`, or `none` where it has none.
+      metric_of_test: The metric that the paper tests, where it is another one.
+      alpha: The paper's level.
+      equal: Settings at which the rows are compared beside, such as `("k",)`: at points that both curves have.
+      equal_rows: ``(better, worse)`` rows of equal budget, where these are rows of their own.
+      holds: For a sentence of another form: function of the table's rows (row -> record) that returns whether it holds
+        and a line that says by what figures; ``better`` and ``worse`` are then only shown.
+      ceiling: As `CEILING`.
+      why: Table -> why it may be otherwise there, written by somebody who looked.
+    """
+
+    id: str
+    sentence: str
+    place: str
+    tables: tuple[str, ...]
+    better: str
+    worse: str
+    metric: str
+    printed: Mapping[str, float] = field(default_factory=dict)
+    lower: bool = False
+    test: Literal["paired t", "unpaired t", "mcnemar", "none"] = "none"
+    metric_of_test: str | None = None
+    alpha: float = 0.05
+    equal: tuple[str, ...] = ()
+    equal_rows: tuple[str, str] | None = None
+    holds: Callable[[Mapping[str, Mapping[str, Any]]], tuple[bool, str]] | None = None
+    ceiling: float = CEILING
+    why: Mapping[str, str] = field(default_factory=dict)
+
+
+def ledger(
+    claims: Iterable[tuple[str, Claim]], tables: Mapping[tuple[str, str], Mapping[str, Any]], results: Path
+) -> list[dict[str, Any]]:
+    """Judges every claim in every table that it names.
+
+    Args:
+      claims: ``(experiment, claim)``.
+      tables: ``(experiment, table)`` -> row -> record.
+      results: Root of the records, for per-query values.
+
+    Returns:
+      One dict a claim and table, in their order, as `experiments/results/claims.json` holds them: ``id, experiment,
+      table, paper, place, sentence, metric, printed, ours, tests, verdict, why``. ``tests`` has ``paired`` (with
+      ``p_adjusted``, by which the verdict goes), ``paper`` and ``equal``, where these can be made.
+
+    Raises:
+      ValueError: two claims have one id.
+    """
+    claims = list(claims)
+    names = [claim.id for _, claim in claims]
+    if len(set(names)) < len(names):
+        again = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"claims: expected ids that differ, got {again} twice")
+    entries = [_entry(experiment, claim, table, tables.get((experiment, table), {}), results)
+               for experiment, claim in claims for table in claim.tables]  # fmt: skip
+    tested = [entry["tests"]["paired"] for entry in entries if not entry["verdict"] and "paired" in entry["tests"]]
+    if tested:
+        adjusted = significance.false_discovery_rate([test["p"] for test in tested])
+        for test, pvalue in zip(tested, adjusted, strict=True):
+            test["p_adjusted"] = float(pvalue)
+    for entry in entries:
+        test = entry["tests"].get("paired")
+        if not entry["verdict"]:
+            good = test is not None and test["difference"] > 0 and test["p_adjusted"] < LEVEL
+            entry["verdict"] = "supported" if good else "not supported"
+            if test is None and not entry["why"]:
+                entry["why"] = "no test is possible: each row is one value, without its queries or seeds"
+    return [_rounded(entry) for entry in entries]
+
+
+def _entry(
+    experiment: str, claim: Claim, table: str, rows: Mapping[str, Mapping[str, Any]], results: Path
+) -> dict[str, Any]:
+    """One claim in one table; the verdict is empty where the false-discovery rate has still to decide."""
+    names = (claim.better, claim.worse)
+    entry: dict[str, Any] = {
+        "id": claim.id, "experiment": experiment, "table": table, "paper": claim.place.split()[0],
+        "place": claim.place, "sentence": claim.sentence, "metric": claim.metric, "better": claim.better,
+        "worse": claim.worse, "printed": dict(claim.printed), "ours": {}, "tests": {}, "verdict": "",
+        "why": claim.why.get(table),
+    }  # fmt: skip
+    missing = [name for name in names if name not in rows or claim.metric not in rows[name]["metrics"]]
+    if missing:
+        return {**entry, "verdict": "not run", "why": entry["why"] or f"no record of {' and '.join(missing)}"}
+    better, worse = (rows[name] for name in names)
+    for name in names:
+        value = rows[name]["metrics"][claim.metric]
+        entry["ours"][name] = {"mean": value["mean"], "sd": value["sd"], "seeds": len(rows[name]["seeds"])}
+    if claim.holds is not None:
+        holds, line = claim.holds(rows)
+        return {**entry, "verdict": "supported" if holds else "not supported",
+                "tests": {"figures": {"holds": bool(holds), "line": line}}}  # fmt: skip
+    tests = entry["tests"]
+    paired = compare(better, worse, claim.metric, results, lower=claim.lower)
+    if paired is not None:
+        tests["paired"] = paired
+    own = _own_test(claim, better, worse, results)
+    if own is not None:
+        tests["paper"] = own
+    equal = _equal_budget(claim, rows, results)
+    if equal is not None:
+        tests["equal"] = equal
+    easy = claim.metric in _EASY and all(one["mean"] > claim.ceiling for one in entry["ours"].values())
+    return {**entry, "verdict": "too easy to tell" if easy else ""}
+
+
+def per_query(record: Mapping[str, Any], metric: str, results: Path) -> np.ndarray | None:
+    """Per-query values of a metric, means over seeds, as they stand beside a record.
+
+    Args:
+      record: A record.
+      metric: Which.
+      results: Root of the records.
+
+    Returns:
+      ``[n]`` float64; None where there are none.
+    """
+    path = results / record["experiment"] / record["table"] / record.get("per_query", "none")
+    if not path.is_file():
+        return None
+    with np.load(path) as arrays:
+        values = np.asarray(arrays[metric], np.float64) if metric in arrays else None
+    return values if values is not None and values.ndim == 1 and values.size > 1 else None
+
+
+def compare(
+    better: Mapping[str, Any], worse: Mapping[str, Any], metric: str, results: Path, *, lower: bool = False
+) -> dict[str, Any] | None:
+    """The paired test of two rows, seeds included (see the module).
+
+    Args:
+      better: The record expected to be better.
+      worse: The other one.
+      metric: By which.
+      results: Root of the records.
+      lower: Whether a lower value is better.
+
+    Returns:
+      ``test, metric, difference, interval, p, n, smallest``: the difference is positive where ``better`` is better,
+      ``interval`` covers it with 95 %, and ``smallest`` is the difference that such a test finds four times in five.
+      None where the records hold too little for any test.
+    """
+    sign = -1.0 if lower else 1.0
+    values = [per_query(record, metric, results) for record in (better, worse)]
+    seeds = [np.asarray(record["metrics"][metric]["per_seed"], np.float64) for record in (better, worse)]
+    spreads = [(float(np.var(one, ddof=1)) / one.size, one.size - 1) for one in seeds if one.size > 1]
+    if all(value is not None for value in values) and values[0].shape == values[1].shape:
+        apart = sign * (values[0] - values[1])
+        parts = [(float(np.var(apart, ddof=1)) / apart.size, apart.size - 1), *spreads]
+        return _t(float(apart.mean()), parts, "paired t", metric, apart.size)
+    if seeds[0].size == seeds[1].size > 1 and better["seeds"] == worse["seeds"]:
+        apart = sign * (seeds[0] - seeds[1])
+        parts = [(float(np.var(apart, ddof=1)) / apart.size, apart.size - 1)]
+        return _t(float(apart.mean()), parts, "paired t over folds or seeds", metric, apart.size)
+    if spreads:
+        apart = sign * float(seeds[0].mean() - seeds[1].mean())
+        return _t(apart, spreads, "t over seeds alone", metric, sum(one.size for one in seeds if one.size > 1))
+    return None
+
+
+def _t(difference: float, parts: Sequence[tuple[float, float]], test: str, metric: str, n: int) -> dict[str, Any]:
+    """A t-test of a difference whose squared standard error is a sum of ``(part, degrees of freedom)``."""
+    square = math.fsum(part for part, _ in parts)
+    if square == 0:
+        pvalue, half, smallest = float(difference == 0), 0.0, 0.0
+    else:
+        degrees = square**2 / math.fsum(part**2 / own for part, own in parts)
+        error = math.sqrt(square)
+        pvalue = float(2 * stats.t.sf(abs(difference) / error, degrees))
+        half = float(stats.t.ppf(1 - LEVEL / 2, degrees)) * error
+        smallest = half + float(stats.t.ppf(_POWER, degrees)) * error
+    return {"test": test, "metric": metric, "difference": difference,
+            "interval": [difference - half, difference + half], "p": pvalue, "n": n, "smallest": smallest}  # fmt: skip
+
+
+def _own_test(claim: Claim, better: Mapping, worse: Mapping, results: Path) -> dict[str, Any] | None:
+    """The paper's own test on the metric that it tests; whether it holds at the paper's level."""
+    metric = claim.metric_of_test or claim.metric
+    if claim.test == "none" or any(metric not in record["metrics"] for record in (better, worse)):
+        return None
+    sign = -1.0 if claim.lower and metric == claim.metric else 1.0
+    if claim.test == "paired t":
+        test = compare(better, worse, metric, results, lower=sign < 0)
+        if test is None:
+            return None
+        difference, pvalue, n = test["difference"], test["p"], test["n"]
+    else:
+        values = [per_query(record, metric, results) for record in (better, worse)]
+        if any(value is None for value in values):
+            return None
+        if claim.test == "mcnemar":
+            if values[0].shape != values[1].shape or any(np.any((value != 0) & (value != 1)) for value in values):
+                return None
+            pvalue, n = significance.mcnemar(*values)[1:]
+        else:
+            pvalue, n = significance.unpaired_t(*values)[1:]
+        difference = sign * float(values[0].mean() - values[1].mean())
+    return {"test": claim.test, "metric": metric, "alpha": claim.alpha, "difference": difference, "p": float(pvalue),
+            "n": n, "holds": bool(difference > 0 and pvalue < claim.alpha)}  # fmt: skip
+
+
+def _equal_budget(claim: Claim, rows: Mapping[str, Mapping[str, Any]], results: Path) -> dict[str, Any] | None:
+    """The two rows at equal budget: rows of their own, or points of both curves at equal settings."""
+    if claim.equal_rows is not None:
+        if any(name not in rows or claim.metric not in rows[name]["metrics"] for name in claim.equal_rows):
+            return None
+        test = compare(*(rows[name] for name in claim.equal_rows), claim.metric, results, lower=claim.lower)
+        return None if test is None else {"rows": list(claim.equal_rows), **test}
+    if not claim.equal:
+        return None
+    for split in ("test", "dev"):
+        better, worse = (_points(rows[name], claim, split) for name in (claim.better, claim.worse))
+        shared = [place for place in better if place in worse]
+        if shared:
+            sign = -1.0 if claim.lower else 1.0
+            points = [{**dict(zip(claim.equal, place, strict=True)), "better": better[place], "worse": worse[place]}
+                      for place in sorted(shared)]  # fmt: skip
+            above = sum(sign * (point["better"] - point["worse"]) > 0 for point in points)
+            return {"settings": list(claim.equal), "split": split, "points": points, "above": above}
+    return None
+
+
+def _points(record: Mapping[str, Any], claim: Claim, split: str) -> dict[tuple, float]:
+    """Settings -> value of the points of a curve that have all of them."""
+    return {tuple(point[name] for name in claim.equal): point[claim.metric] for point in record["curve"]
+            if point.get("split", "dev") == split and point.get(claim.metric) is not None
+            and all(point.get(name) is not None for name in claim.equal)}  # fmt: skip
+
+
+def _rounded(value: Any) -> Any:
+    """Numbers to six digits, so that the ledger is the same on every machine."""
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_rounded(item) for item in value]
+    return float(f"{value:.6g}") if isinstance(value, float) else value

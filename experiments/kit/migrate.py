@@ -1,0 +1,100 @@
+"""Rewrites records of older forms in place: `python -m experiments.kit.migrate`.
+
+- `status` goes. What it said of limits becomes `limits`; what else somebody explained becomes a sentence of `notes`;
+  that a row stands where it should is no claim of the paper, and is said no more.
+- `commit` becomes `commits`; `--moved` adds the commit at which an experiment's script was rewritten.
+
+All else stays byte for byte, and the command changes nothing the second time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from experiments.kit import records
+from jaxsim import io
+
+_EMPTY = ("reproduced", "within noise", "off", "no row of the paper's table", "no expectation")
+_LIMIT = re.compile(r"(.+) (\S+) \(expected (<=|>=) (\S+)\)")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Rewrites the records below a folder and prints how many changed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    default = Path(__file__).resolve().parents[1] / "results"
+    parser.add_argument("folder", type=Path, nargs="?", default=default, help="root of the records")
+    parser.add_argument("--moved", metavar="COMMIT", help="commit at which the scripts were rewritten")
+    parser.add_argument("--experiments", nargs="+", default=[], help="whose scripts were")
+    given = parser.parse_args(arguments)
+    changed = 0
+    for path in sorted(given.folder.rglob("*/*.json")):
+        text = path.read_text()
+        record = json.loads(text)
+        if written(record) != text:
+            parser.error(f"{path}: expected a record as the kit writes it, got other spacing or digits")
+        moved = given.moved if record["experiment"] in given.experiments else None
+        new = migrated(record, moved=moved)
+        records.check(new)
+        if written(new) != text:
+            io.write_bytes(path, written(new).encode())
+            changed += 1
+    print(f"{changed} records rewritten")
+    return 0
+
+
+def migrated(record: dict[str, Any], *, moved: str | None = None) -> dict[str, Any]:
+    """A record in today's form, its fields in their order.
+
+    Args:
+      record: A record of any form.
+      moved: A commit to add to its own.
+
+    Returns:
+      A new dict; equal to ``record`` where nothing is to change.
+
+    Example:
+      >>> migrated({"row": "a", "status": "missed: seconds 0.4 (expected <= 0.3)", "commit": "x"})
+      {'row': 'a', 'limits': [{'name': 'seconds', 'value': 0.4, 'at_most': 0.3}], 'commits': ['x']}
+    """
+    new: dict[str, Any] = {}
+    for name, value in record.items():
+        if name == "status":
+            limits, sentence = _said(value)
+            if limits:
+                new["limits"] = limits
+            if sentence:
+                new["notes"] = [*record.get("notes", []), sentence]
+        elif name == "commit":
+            new["commits"] = [value]
+        elif name != "notes" or "notes" not in new:
+            new[name] = value
+    if moved is not None and moved not in new["commits"]:
+        new["commits"] = [*new["commits"], moved]
+    return new
+
+
+def written(record: dict[str, Any]) -> str:
+    """The text of a record's file."""
+    return json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _said(status: str) -> tuple[list[dict[str, Any]], str]:
+    """Limits, and a sentence, that an old status holds."""
+    parts = re.split(r"; ", re.sub(r"^(within noise: holds|missed:) ", "", status))
+    found = [_LIMIT.fullmatch(part) for part in parts]
+    if all(found):
+        sides = {"<=": "at_most", ">=": "at_least"}
+        return [{"name": one[1], "value": float(one[2]), sides[one[3]]: float(one[4])} for one in found], ""
+    sentence = re.sub(r"^(reproduced\. |reproduced|within noise: |off: )", "", status)
+    if status in _EMPTY or not sentence:
+        return [], ""
+    return [], sentence.removesuffix(".") + "."  # it may open with the id of a row, which has no capital
+
+
+if __name__ == "__main__":
+    sys.exit(main())

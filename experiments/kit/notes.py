@@ -1,0 +1,176 @@
+"""What is off about a row, computed from its record: codes that stand beside its figures.
+
+- `start-unchanged`: training returned what it started from, since nothing was better on development data.
+- `edge-of-grid (…)`: the best value of a setting is the smallest or the largest that was tried.
+- `cap-reached`: training stopped at its last allowed iteration or epoch.
+- `fewer-than-five-seeds`: something is random, and there are fewer than five seeds.
+- `not-chosen-on-dev`: settings with no development value behind them, or chosen by a training value.
+- `stale`: the settings are not those of the script's preset, or a method has a newer version.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from collections.abc import Iterable, Mapping
+from types import ModuleType
+from typing import Any
+
+from experiments.kit.choose import at_edge
+from experiments.kit.records import plain
+
+__all__ = ["CODES", "EXCEPTIONS", "codes", "excepted", "stale"]
+
+CODES = ("start-unchanged", "edge-of-grid", "cap-reached", "fewer-than-five-seeds", "not-chosen-on-dev", "stale")
+SEEDS = 5
+_TASK = ("folds", "pages", "negatives", "min_df", "min_characters", "max_terms", "max_iter", "patience")
+"""Sizes of the task and of the budget, which nobody chooses by a score."""
+EXCEPTIONS = {
+    "no-preset": "records written before a record held its preset: their settings cannot be compared with the script's",
+}
+"""Why a record may differ from its script; of no other record may it."""
+
+
+def codes(record: Mapping[str, Any], *, is_stale: bool = False) -> list[str]:
+    """The codes of a row.
+
+    Args:
+      record: Its record.
+      is_stale: What `stale` found out about it.
+
+    Returns:
+      Those of `CODES` that hold, in that order; `edge-of-grid` names the settings.
+
+    Example:
+      >>> codes({"seeds": [0], "config": {}, "dev": {}, "curve": [], "fit": {}, "metrics": {"mrr": {}}})
+      ['fewer-than-five-seeds']
+    """
+    if not record["metrics"]:
+        return ["stale"] * is_stale
+    edges = _edges(record)
+    return [
+        *["start-unchanged"] * _start_unchanged(record),
+        *([f"edge-of-grid ({', '.join(edges)})"] if edges else []),
+        *["cap-reached"] * _cap_reached(record),
+        *["fewer-than-five-seeds"] * (0 < len(record["seeds"]) < SEEDS),
+        *["not-chosen-on-dev"] * _not_chosen_on_dev(record),
+        *["stale"] * is_stale,
+    ]
+
+
+def _start_unchanged(record: Mapping[str, Any]) -> bool:
+    fit, config = record["fit"], record["config"]
+    if not fit.get("steps"):
+        return False
+    chosen = [entry for entry in _grid(record) if "best_step" in entry
+              and all(entry[name] == value for name, value in config.items() if name in entry)]  # fmt: skip
+    if chosen:
+        return all(entry["best_step"] == 0 for entry in chosen)
+    points = [point for point in record["curve"] if "start" in point and point.get("k") == config.get("k")]
+    if points:
+        return all(point.get("mrr") == point["start"] for point in points)
+    scores = fit.get("history", {}).get("validation", [])
+    known = [score for score in scores if score is not None]
+    if known and scores[0] is not None:
+        return max(known) <= scores[0]
+    # A fit by minibatches knows the loss of every epoch but of none before the first.
+    return fit["loss"] is None and fit.get("evaluations", 0) > fit["steps"]
+
+
+def _edges(record: Mapping[str, Any]) -> tuple[str, ...]:
+    """Settings at the edge of the grid on development data, or of the dev points of the curve."""
+    config = {name: value for name, value in record["config"].items() if isinstance(value, int | float)
+              and not isinstance(value, bool)}  # fmt: skip
+    sets = [_grid(record), [point for point in record["curve"] if point.get("split", "dev") == "dev"]]
+    found: list[str] = []
+    for tried in sets:
+        entries = [{name: entry[name] for name in config if name in entry} for entry in tried]
+        constant = {name for name in config if len({entry.get(name) for entry in entries}) < 2}
+        best = {name: value for name, value in config.items() if name not in constant}
+        found += at_edge(entries, best) if best else ()
+    return tuple(dict.fromkeys(found))
+
+
+def _cap_reached(record: Mapping[str, Any]) -> bool:
+    fit, config = record["fit"], record["config"]
+    cap = config.get("max_iter", config.get("epochs", record.get("preset", {}).get("settings", {}).get("max_iter")))
+    return bool(fit) and isinstance(cap, int) and cap > 0 and fit["steps"] >= cap and not fit["converged"]
+
+
+def _not_chosen_on_dev(record: Mapping[str, Any]) -> bool:
+    if not any(isinstance(value, int | float) for name, value in record["config"].items() if name not in _TASK):
+        return False
+    grid = _grid(record)
+    if grid:
+        names = {name for entry in grid for name in entry if name not in record["config"]}
+        return bool(names) and all(name.startswith("train") or name == "loss" for name in names)
+    known = [name for name, value in record["dev"].items() if not name.startswith("test ") and value is not None]
+    return not known and not any(point.get("split", "dev") == "dev" for point in record["curve"])
+
+
+def _grid(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    grid = record["dev"].get("grid", [])
+    return [entry for entry in grid if isinstance(entry, Mapping)] if isinstance(grid, list) else []
+
+
+def stale(record: Mapping[str, Any], experiments: Mapping[str, Any]) -> str | None:
+    """Whether a record is older than its script or than a method.
+
+    Args:
+      record: The record.
+      experiments: Name -> `Experiment`, from the scripts.
+
+    Returns:
+      What differs, in a line; None where nothing does, or where no script knows the experiment.
+    """
+    for name, version in record.get("method_version", {}).items():
+        newest = _version(name)
+        if newest is not None and version < newest:
+            return f"method_version: expected {newest} of {name}, got {version}"
+    experiment, preset = experiments.get(record["experiment"]), record.get("preset")
+    if experiment is None or preset is None:
+        return None
+    plan = experiment.tables.get(record["table"])
+    if plan is None or preset["name"] not in plan.presets:
+        return f"preset: expected one of the script's for table {record['table']}, got {preset['name']}"
+    now = _settings(plan.presets[preset["name"]])
+    for name in sorted({*now, *preset["settings"]}):
+        have, want = preset["settings"].get(name), now.get(name)
+        if have != want:
+            return f"preset.settings.{name}: expected {want!r}, as in the script, got {have!r}"
+    return None
+
+
+def excepted(record: Mapping[str, Any]) -> str | None:
+    """The exception that a record falls under, a key of `EXCEPTIONS`; None where it has to agree with its script."""
+    return "no-preset" if "preset" not in record else None
+
+
+def _settings(preset: Any) -> dict[str, Any]:
+    """Settings as a record holds them."""
+    return plain(dataclasses.asdict(preset) if dataclasses.is_dataclass(preset) else preset)
+
+
+def _version(name: str) -> int | None:
+    """The version that a method states now; None where there is no such module any more, or no version."""
+    parts = name.split(".")
+    for place in _places(parts):
+        module = _module(place)
+        if module is not None:
+            return int(getattr(module, "VERSION", 1))
+    return None
+
+
+def _places(parts: list[str]) -> Iterable[str]:
+    """Names of modules that may define a method (see `fits.version_of`)."""
+    for root in ("jaxsim.methods.", "jaxsim.", "experiments.", ""):
+        for length in (len(parts), len(parts) - 1):
+            if length:
+                yield root + ".".join(parts[:length])
+
+
+def _module(name: str) -> ModuleType | None:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError:
+        return None

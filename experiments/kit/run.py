@@ -1,0 +1,158 @@
+"""The command line of an experiment: presets, tables, rows, and where records go."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from experiments.kit.environment import environment
+from experiments.kit.fits import Fits
+from experiments.kit.judge import Claim
+from experiments.kit.table import Data, Row, Table, say
+from jaxsim.data import MissingCorpus
+
+__all__ = ["RESULTS", "Experiment", "Plan", "run"]
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "experiments" / "results"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One table of an experiment.
+
+    Attributes:
+      rows: Row -> function of a `Table` that returns a `Row`, or None where the row has no place in the table; in the
+        order in which they run.
+      presets: Preset -> settings, a frozen dataclass. `quick` takes a minute and never writes among the committed
+        records; the others may.
+      on_request: Presets that fill this table only where ``--tables`` names it.
+      rows_on_request: Rows that the preset `quick` leaves out unless ``--rows`` names them.
+    """
+
+    rows: Mapping[str, Callable[[Table], Row | None]]
+    presets: Mapping[str, Any]
+    on_request: Sequence[str] = ()
+    rows_on_request: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What a script is about; the report and the checks read it from the script's constant `EXPERIMENT`.
+
+    Attributes:
+      name: Folder of its records, and what they are called; it stays when a script moves.
+      about: The script's docstring.
+      load: Function of a table's name and the settings that returns its `Data`; it gets `options` as keywords.
+      tables: Table -> `Plan`.
+      claims: What the paper claims.
+      options: Name of an option of the command line -> its help; the value is text, or None.
+    """
+
+    name: str
+    about: str
+    load: Callable[..., Data]
+    tables: Mapping[str, Plan]
+    claims: Sequence[Claim] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+def run(experiment: Experiment, arguments: Sequence[str] | None = None) -> Path:
+    """Fills the tables that the command line asks for, row by row; rows that have a record are left unless ``--again``.
+
+    Args:
+      experiment: What to run.
+      arguments: Of the command line; those of the process unless given.
+
+    Returns:
+      The root of the records, which is printed as well.
+
+    Raises:
+      SystemExit: status 2 with one line on stderr: an unknown table, row or preset; a missing corpus; a folder that
+        cannot be written; the quick preset among the committed records; records of an uncommitted tree among them.
+    """
+    parser = _parser(experiment)
+    given = parser.parse_args(arguments)
+    quick = given.preset == "quick"
+    names = _tables(parser, experiment, given.preset, given.tables)
+    out, cache = _folders(parser, given.out, given.cache, quick=quick)
+    described = environment()
+    if described["dirty"] and out.is_relative_to(RESULTS):
+        parser.exit(2, f"{parser.prog}: expected a committed tree, got uncommitted changes (or give --out)\n")
+    options = {name: getattr(given, name) for name in experiment.options}
+    for name in names:
+        plan = experiment.tables[name]
+        settings = plan.presets[given.preset]
+        folder = out / experiment.name / name
+        rows = [row for row in plan.rows if (row in given.rows if given.rows else
+                                             not (quick and row in plan.rows_on_request))]  # fmt: skip
+        rows = [row for row in rows if given.again or not (folder / f"{row}.json").exists()]
+        if not rows:
+            continue
+        begun = time.perf_counter()
+        try:
+            data = experiment.load(name, settings, **options)
+        except MissingCorpus as error:
+            if quick and not given.tables and not os.environ.get("JAXSIM_DATA"):
+                print(f"{experiment.name}: {name} skipped, nothing was run: {error}")
+                continue
+            parser.exit(2, f"{parser.prog}: {error}\n")
+        seconds = time.perf_counter() - begun
+        say(f"{name}: {data.name} {dict(data.counts).get('split', dict(data.counts))}, {seconds:.0f} s")
+        table = Table(experiment.name, name, settings, given.preset, data, out, Fits(cache, say), seconds, described)
+        for row in rows:
+            table.fill(row, plan.rows[row])
+    print(out)
+    return out
+
+
+def _parser(experiment: Experiment) -> argparse.ArgumentParser:
+    presets = list(dict.fromkeys(name for plan in experiment.tables.values() for name in plan.presets))
+    rows = list(dict.fromkeys(row for plan in experiment.tables.values() for row in plan.rows))
+    parser = argparse.ArgumentParser(description=experiment.about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--preset", choices=presets, default="quick")
+    parser.add_argument("--tables", nargs="+", choices=tuple(experiment.tables), metavar="TABLE",
+                        help=f"of {', '.join(experiment.tables)}; those of the preset unless given")  # fmt: skip
+    parser.add_argument("--rows", nargs="+", choices=rows, metavar="ROW",
+                        help=f"of {', '.join(rows)}; all unless given")  # fmt: skip
+    parser.add_argument("--again", action="store_true", help="run rows that have a record once more")
+    parser.add_argument("--out", type=Path, help="folder of the records; a temporary one for quick, otherwise "
+                        "experiments/results")  # fmt: skip
+    parser.add_argument("--cache", type=Path, help="folder of fits; OUT/cache for quick, otherwise runs/fits")
+    for name, about in experiment.options.items():
+        parser.add_argument(f"--{name}", help=about)
+    return parser
+
+
+def _tables(
+    parser: argparse.ArgumentParser, experiment: Experiment, preset: str, wanted: Sequence[str] | None
+) -> list[str]:
+    """Names of the tables to fill."""
+    for name in wanted or ():
+        if preset not in experiment.tables[name].presets:
+            have = ", ".join(experiment.tables[name].presets)
+            parser.error(f"--tables: expected tables with a preset {preset}, got {name}, which has {have}")
+    return [name for name, plan in experiment.tables.items()
+            if (name in wanted if wanted else preset in plan.presets and preset not in plan.on_request)]  # fmt: skip
+
+
+def _folders(
+    parser: argparse.ArgumentParser, out: Path | None, cache: Path | None, *, quick: bool
+) -> tuple[Path, Path]:
+    """Folders of the records and of the fits; both exist and can be written to."""
+    if quick and out is not None and out.resolve().is_relative_to(RESULTS):
+        parser.error("--out: expected a folder outside experiments/results for the quick preset")
+    out = (out or (Path(tempfile.mkdtemp(prefix="jaxsim-")) if quick else RESULTS)).resolve()
+    cache = cache or (out / "cache" if quick else ROOT / "runs" / "fits")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        cache.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        parser.exit(2, f"{parser.prog}: --out, --cache: expected folders that can be written to, got {error}\n")
+    return out, cache

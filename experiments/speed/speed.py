@@ -1,0 +1,116 @@
+"""Speed: what each part takes on one core and on two, beside its limit and the programs one would use instead.
+
+Every row first agrees with a float64 reference, then is timed in turns with its limit or its peers in the same run,
+warmed up and waited for: median of seven runs (fewer of slow ones) with minimum and spread. Expected, at the sizes of
+the full preset: value and gradient of the all-pairs loss within 1.4 x the time of its three matrix products on one core
+and 1.6 x on two, under 1 GB above the embeddings; an L-BFGS iteration of S2Net within 0.95 s on one core and 1.1
+evaluations; OPCA at least 5 x as fast as the dense eigenproblem to the same MRR; a step of SSI at 300,000 words within
+2.5 x its time at 30,000, and 5 x as fast as PyTorch with sparse gradients; the demo within three minutes on two.
+
+    python -m experiments.speed.speed --preset full
+    python -m experiments.speed.speed --preset quick --only project all-pairs --out /tmp/quick
+
+Each core count is a process of its own, pinned before anything starts threads. Peers that are not installed
+(`pip install 'jaxsim-text[peers]'`) are said to be missing. Time: quick under a minute; full about a quarter of an hour
+on an otherwise idle machine, on one core and then on two.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from experiments.kit.places import add_out, records_folder
+
+RESULTS = Path(__file__).resolve().parents[1] / "results"
+TABLES = {1: "one-core", 2: "two-cores"}
+NAMES = ("matmul", "project", "all-pairs", "lbfgs", "top-k", "lsa", "opca", "ssi", "tweak", "vl-ext",
+         "all-pairs-figures", "demo")
+PINNED = "JAXSIM_SPEED_CORES"
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--preset", choices=("quick", "full"), default="quick")
+    parser.add_argument("--cores", type=int, choices=tuple(TABLES), help="both unless given; quick: one")
+    parser.add_argument("--only", nargs="+", choices=NAMES, metavar="NAME", help=f"of {', '.join(NAMES)}; all unless "
+                        "given")
+    add_out(parser)
+    return parser
+
+
+def pinned(cores: int, arguments: list[str]) -> int:
+    """Runs this script again in a process that owns ``cores`` cores from its first instruction on.
+
+    Returns:
+      Its exit status.
+    """
+    environment = {**os.environ, PINNED: str(cores), "OMP_WAIT_POLICY": "passive", "JAX_PLATFORMS": "cpu",
+                   **dict.fromkeys(_THREADS, str(cores))}
+    if not hasattr(os, "sched_setaffinity"):
+        environment["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + f" --xla_force_host_platform_device_count={cores}"
+        return subprocess.run([sys.executable, "-m", "experiments.speed.speed", *arguments], env=environment).returncode
+    before = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, sorted(before)[:cores])
+        return subprocess.run([sys.executable, "-m", "experiments.speed.speed", *arguments], env=environment).returncode
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def measure(given: argparse.Namespace, cores: int, out: Path) -> int:
+    """Measures the rows asked for in this process and writes a record of each; 1 if one had no parity, else 0."""
+    from experiments.kit import records
+    from experiments.speed import rows as speed_rows
+
+    full = given.preset == "full"
+    environment = records.environment()
+    if full and out == RESULTS and environment["dirty"]:
+        raise SystemExit("speed: expected a committed tree, got uncommitted changes (or give --out another folder)")
+    status = 0
+    for name in given.only or NAMES:
+        begun = time.perf_counter()
+        try:
+            sheet = speed_rows.ROWS[name](speed_rows.FULL if full else speed_rows.QUICK, cores, full)
+        except ArithmeticError as error:
+            print(f"{TABLES[cores]}: no record: {error}", file=sys.stderr, flush=True)
+            status = 1
+            continue
+        record = records.new(
+            experiment="speed", paper="none", table=TABLES[cores], row=sheet.row,
+            config={"preset": given.preset, "cores": cores, **sheet.config}, dataset=sheet.dataset, metrics={},
+            environment=environment, **sheet.fields(), seconds={"evaluate": time.perf_counter() - begun},
+        )
+        records.write(record, out, allow_dirty=not full)
+        sheet.tell(f"{TABLES[cores]}: {name}, {time.perf_counter() - begun:.0f} s")
+    return status
+
+
+def main() -> int:
+    """Starts a pinned process for every core count, or measures inside one."""
+    parser = _parser()
+    given = parser.parse_args()
+    quick = given.preset == "quick"
+    inside = os.environ.get(PINNED)
+    if inside is not None:
+        return measure(given, int(inside), given.out.resolve())
+    out = records_folder(parser, given.out, quick=quick)
+    has = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    failed = 0
+    for cores in (given.cores,) if given.cores else (1,) if quick else tuple(TABLES):
+        if cores > has:
+            parser.error(f"--cores: expected at most {has} (cores of this process), got {cores}")
+        arguments = ["--preset", given.preset, "--cores", str(cores), "--out", str(out)]
+        status = pinned(cores, arguments + (["--only", *given.only] if given.only else []))
+        failed = failed or status
+    print(out)
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,151 @@
+"""Verdicts on made-up records: the paired test with seeds, the false-discovery rate, ceilings and equal budgets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from experiments.kit import Claim, judge, records
+from jaxsim.evaluate import significance
+from tests.experiments.test_records import made_up
+
+
+@pytest.fixture
+def tables(tmp_path):
+    """Adds rows and returns `tables` and the folder."""
+    found = {}
+
+    def add(row, values, *, table="en-es", metric="mrr", seeds=(), per_seed=None, stored=True, **changes):
+        values = np.asarray(values)
+        metrics = {metric: per_seed if per_seed is not None else [float(values.mean())] * max(1, len(seeds))}
+        record = made_up(row=row, table=table, seeds=list(seeds), metrics=metrics, **{"curve": [], **changes})
+        path = records.write(record, tmp_path, per_query={metric: values} if stored else None)
+        found.setdefault(("made_up", table), {})[row] = records.read(path)
+
+    return found, add, tmp_path
+
+
+def claim(**changes):
+    fields = {"id": "000-a-b", "sentence": "a is above b", "place": "000 §1, Table 1", "tables": ("en-es",),
+              "better": "a", "worse": "b", "metric": "mrr", "printed": {"a": 0.8, "b": 0.7}}
+    return Claim(**{**fields, **changes})
+
+
+def only(tables, *claims):
+    found, _, folder = tables
+    return judge.ledger([("made_up", one) for one in claims or [claim()]], found, folder)
+
+
+def test_a_difference_is_tested_query_by_query(tables, rng):
+    hard = rng.uniform(0.1, 0.6, 300)
+    values = hard + 0.02 + 0.02 * rng.standard_normal(300), hard
+    tables[1]("a", values[0])
+    tables[1]("b", values[1])
+    entry, = only(tables, claim(test="unpaired t"))
+    paired, own = entry["tests"]["paired"], entry["tests"]["paper"]
+    expected = stats.ttest_rel(*(np.float32(one).astype(float) for one in values))
+    np.testing.assert_allclose(paired["p"], expected.pvalue, rtol=1e-4)
+    np.testing.assert_allclose(paired["interval"], expected.confidence_interval(), rtol=1e-4)
+    assert entry["verdict"] == "supported" and paired["p_adjusted"] == paired["p"]
+    assert own["p"] > 0.05 and not own["holds"]  # the paper's own test does not see it
+    assert entry["paper"] == "000" and entry["ours"]["b"]["seeds"] == 0
+    other, = only(tables, claim(better="b", worse="a"))
+    assert other["verdict"] == "not supported" and other["tests"]["paired"]["difference"] < 0
+    lower, = only(tables, claim(better="b", worse="a", lower=True))
+    assert lower["verdict"] == "supported"
+
+
+def test_what_this_table_could_show_is_found_four_times_in_five(tables, rng):
+    tables[1]("a", rng.standard_normal(200) * 0.1 + 0.5)
+    tables[1]("b", np.full(200, 0.5))
+    smallest = only(tables)[0]["tests"]["paired"]["smallest"]
+    pvalues = stats.ttest_1samp(smallest + 0.1 * rng.standard_normal((2000, 200)), 0, axis=1).pvalue
+    assert 0.7 < np.mean(pvalues < 0.05) < 0.9
+
+
+def test_seeds_that_differ_widen_the_interval(tables, rng):
+    values = rng.uniform(0.2, 0.8, 400)
+    tables[1]("b", values)
+    better = values + 0.01 + 0.01 * rng.standard_normal(400)
+    tables[1]("a", better, seeds=range(5))
+    assert only(tables)[0]["verdict"] == "supported"
+    mean = float(better.mean())
+    per_seed = [mean - 0.04, mean - 0.02, mean, mean + 0.02, mean + 0.04]
+    tables[1]("a", better, seeds=range(5), per_seed=per_seed)
+    entry, = only(tables)
+    low, high = entry["tests"]["paired"]["interval"]
+    error = np.sqrt(np.var(better - values, ddof=1) / 400 + np.var(per_seed, ddof=1) / 5)
+    assert entry["verdict"] == "not supported"
+    np.testing.assert_allclose((high - low) / 2, stats.t.ppf(0.975, 4) * error, rtol=0.02)
+
+
+def test_the_false_discovery_rate_is_controlled_over_the_whole_ledger(tables, rng):
+    base = rng.uniform(0.2, 0.6, 200)
+    noise = rng.standard_normal(200)
+    noise = (noise - noise.mean()) / noise.std(ddof=1)
+    tables[1]("b", base)
+    tables[1]("a", base + 0.01 * (noise + 2.2 / np.sqrt(200)))  # t = 2.2, p = .03
+    assert only(tables)[0]["verdict"] == "supported"
+    tables[1]("c", base + 0.01 * (noise + 0.5 / np.sqrt(200)))
+    many = [claim(), *(claim(id=f"c{i}", better="c") for i in range(9))]
+    entries = only(tables, *many)
+    assert entries[0]["verdict"] == "not supported" and entries[0]["tests"]["paired"]["p"] < 0.05
+    adjusted = significance.false_discovery_rate([entry["tests"]["paired"]["p"] for entry in entries])
+    np.testing.assert_allclose([entry["tests"]["paired"]["p_adjusted"] for entry in entries], adjusted, rtol=1e-4)
+    with pytest.raises(ValueError, match="claims: expected ids that differ, got 000-a-b twice"):
+        only(tables, claim(), claim())
+
+
+def test_a_table_too_easy_one_not_run_and_a_written_reason(tables, rng):
+    for row in "ab":
+        tables[1](row, np.full(20, 0.96), table="easy")
+    tables[1]("a", np.full(20, 0.96))
+    tables[1]("b", np.full(20, 0.94))
+    given = claim(tables=("easy", "en-es", "never"), why={"never": "no corpus"})
+    assert [entry["verdict"] for entry in only(tables, given)] == ["too easy to tell", "supported", "not run"]
+    assert [entry["why"] for entry in only(tables, given)] == [None, None, "no corpus"]
+    assert only(tables, claim(worse="c"))[0]["why"] == "no record of c"
+    assert "p_adjusted" not in only(tables, given)[0]["tests"]["paired"]
+    assert only(tables, claim(tables=("easy",), ceiling=0.97))[0]["verdict"] == "not supported"
+
+
+def test_rows_without_queries_are_compared_over_folds_or_seeds(tables):
+    tables[1]("a", [0.0], metric="auc", seeds=range(3), per_seed=[0.6, 0.71, 0.8], stored=False)
+    tables[1]("b", [0.0], metric="auc", seeds=range(3), per_seed=[0.5, 0.6, 0.7], stored=False)
+    tables[1]("c", [0.5], metric="auc", stored=False)
+    folds, alone = only(tables, claim(metric="auc", test="paired t"), claim(id="x", metric="auc", worse="c"))
+    assert folds["tests"]["paired"]["test"] == "paired t over folds or seeds" and folds["verdict"] == "supported"
+    assert folds["tests"]["paper"]["p"] == folds["tests"]["paired"]["p"]
+    expected = stats.ttest_1samp([0.6, 0.71, 0.8], 0.5).pvalue
+    np.testing.assert_allclose(alone["tests"]["paired"]["p"], expected, rtol=1e-5)
+    tables[1]("d", [0.4], metric="auc", stored=False)
+    none, = only(tables, claim(metric="auc", better="c", worse="d"))
+    assert none["verdict"] == "not supported" and "no test is possible" in none["why"]
+
+
+def test_equal_budget_is_judged_beside(tables, rng):
+    curves = {"a": [(10, 0.5), (20, 0.6), (40, 0.7)], "b": [(20, 0.65), (40, 0.6), (80, 0.9)]}
+    for row, curve in curves.items():
+        tables[1](row, rng.uniform(size=20), curve=[{"k": k, "mrr": mrr, "split": "dev"} for k, mrr in curve])
+    equal = only(tables, claim(equal=("k",)))[0]["tests"]["equal"]
+    assert equal["points"] == [{"k": 20, "better": 0.6, "worse": 0.65}, {"k": 40, "better": 0.7, "worse": 0.6}]
+    assert equal["above"] == 1 and equal["split"] == "dev"
+    assert only(tables, claim(equal_rows=("a", "b")))[0]["tests"]["equal"]["rows"] == ["a", "b"]
+
+
+def test_a_sentence_of_another_form_has_a_predicate(tables):
+    tables[1]("a", np.full(4, 0.5))
+    tables[1]("b", np.full(4, 0.75))
+    given = claim(holds=lambda rows: (rows["a"]["metrics"]["mrr"]["mean"] * 2 > 0.75, "1.00 against .75"))
+    entry, = only(tables, given)
+    assert entry["verdict"] == "supported" and entry["tests"]["figures"]["line"] == "1.00 against .75"
+
+
+def test_mcnemar_needs_right_and_wrong(tables):
+    tables[1]("a", [1.0] * 12, metric="accuracy")
+    tables[1]("b", [0.0] * 9 + [1.0] * 3, metric="accuracy")
+    tables[1]("c", [0.5] * 12, metric="accuracy")
+    given = {"metric": "accuracy", "test": "mcnemar"}
+    assert only(tables, claim(**given))[0]["tests"]["paper"]["p"] == 2 / 2**9
+    assert "paper" not in only(tables, claim(worse="c", **given))[0]["tests"]

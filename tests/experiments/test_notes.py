@@ -1,0 +1,120 @@
+"""Codes of rows, the check of staleness, and records of older forms."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import pytest
+
+from experiments import kit
+from experiments.kit import migrate, notes, records
+from tests.experiments.test_records import ENVIRONMENT, made_up
+
+FIT = {"loss": 0.5, "grad_norm": 0.01, "converged": False, "steps": 7, "evaluations": 9}
+
+
+def row(**changes):
+    fields = {"seeds": [], "config": {}, "dev": {"mrr": 0.5}, "curve": [], "fit": {}, "metrics": {"mrr": 0.5}}
+    return made_up(**{**fields, **changes})
+
+
+@pytest.mark.parametrize(("changes", "expected"), [
+    ({}, []),
+    ({"seeds": [1, 2], "metrics": {"mrr": [0.5, 0.5]}}, ["fewer-than-five-seeds"]),
+    ({"seeds": range(5), "metrics": {"mrr": [0.5] * 5}}, []),
+    ({"fit": FIT, "config": {"max_iter": 7}}, ["cap-reached"]),
+    ({"fit": {**FIT, "converged": True}, "config": {"max_iter": 7}}, []),
+    ({"fit": FIT, "config": {"max_iter": 8}}, []),
+    ({"fit": FIT, "preset": {"name": "full", "settings": {"max_iter": 7}}}, ["cap-reached"]),
+    ({"fit": {**FIT, "history": {"step": [0, 1], "loss": [0.9, 0.5], "validation": [0.7, 0.6]}}}, ["start-unchanged"]),
+    ({"fit": {**FIT, "history": {"step": [0, 1], "loss": [0.9, 0.5], "validation": [0.5, 0.6]}}}, []),
+    ({"fit": {**FIT, "loss": None}}, ["start-unchanged"]),  # by minibatches: no epoch's loss is the returned one's
+    ({"fit": {**FIT, "loss": None, "evaluations": 7}}, []),  # ITML has no loss at all
+    ({"fit": FIT, "curve": [{"k": 5, "mrr": 0.5, "start": 0.5}], "config": {"k": 5}}, ["start-unchanged"]),
+    ({"fit": FIT, "curve": [{"k": 5, "mrr": 0.5, "start": 0.4}], "config": {"k": 5}}, []),
+    ({"fit": FIT, "config": {"slack": 1.0}, "dev": {"grid": [{"slack": 1.0, "auc": 0.5, "best_step": 0},
+                                                             {"slack": 2.0, "auc": 0.4, "best_step": 3}]}},
+     ["start-unchanged", "edge-of-grid (slack)"]),
+    ({"config": {"k": 9, "noise": 0.1}, "dev": {"grid": [{"k": 5, "noise": n, "dev": n} for n in (0.1, 1.0, 9.0)]}},
+     ["edge-of-grid (noise)"]),
+    ({"config": {"k": 9}, "curve": [{"k": k, "mrr": 0.5, "split": "dev"} for k in (5, 9)]}, ["edge-of-grid (k)"]),
+    ({"config": {"k": 9}, "curve": [{"k": k, "mrr": 0.5, "split": "test"} for k in (5, 9)]}, []),
+    ({"config": {"subwords": True}, "dev": {"grid": [{"subwords": b, "mrr": 0.1} for b in (True, False)]}}, []),
+    ({"config": {"k1": 1.2}, "dev": {}}, ["not-chosen-on-dev"]),
+    ({"config": {"k1": 1.2}, "dev": {"test mrr, standard error over queries": 0.1}}, ["not-chosen-on-dev"]),
+    ({"config": {"max_iter": 5}, "dev": {}}, []),
+    ({"config": {"c": 2}, "dev": {"grid": [{"c": c, "train_rank_loss": 0.1} for c in (1, 2, 3)]}},
+     ["not-chosen-on-dev"]),
+])  # fmt: skip
+def test_codes_are_computed_from_the_record(changes, expected):
+    assert notes.codes(row(**changes)) == expected
+
+
+def test_a_stale_row_says_so():
+    assert notes.codes(row(), is_stale=True) == ["stale"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    ks: tuple[int, ...] = (5, 10)
+    limit: int | None = None
+
+
+def test_records_must_agree_with_their_scripts():
+    experiment = kit.Experiment("made_up", "About.", None, {"en-es": kit.Plan({}, {"full": Settings()})})
+    scripts = {"made_up": experiment}
+    settings = {"ks": [5, 10], "limit": None}
+
+    def said(name="full", **changes):
+        return notes.stale(row(preset={"name": name, "settings": {**settings, **changes}}), scripts)
+
+    assert said() is None and notes.stale(row(), scripts) is None
+    assert said(ks=[5]) == "preset.settings.ks: expected [5, 10], as in the script, got [5]"
+    assert said(extra=1) == "preset.settings.extra: expected None, as in the script, got 1"
+    assert said("gone") == "preset: expected one of the script's for table en-es, got gone"
+    assert notes.excepted(row()) == "no-preset" and notes.excepted(row(preset={"name": "full", "settings": {}})) is None
+
+
+def test_a_newer_version_of_a_method_makes_a_record_stale(monkeypatch):
+    from jaxsim.methods.projections import opca
+
+    monkeypatch.setattr(opca, "VERSION", 3, raising=False)
+    assert notes.stale(row(method_version={"projections.opca": 2}), {}) == \
+        "method_version: expected 3 of projections.opca, got 2"
+    assert notes.stale(row(method_version={"projections.opca": 3, "gone.away": 1}), {}) is None
+
+
+@pytest.mark.parametrize(("status", "expected"), [
+    ("reproduced", {}),
+    ("no row of the paper's table", {}),
+    ("within noise", {}),
+    ("reproduced. AUC is higher", {"notes": ["AUC is higher."]}),
+    ("off: cca is above by 0.1 MRR (paired t, p = 0.3)", {"notes": ["cca is above by 0.1 MRR (paired t, p = 0.3)."]}),
+    ("within noise: holds m = 5,000 against (paired t, p = 6e-27) 1.07 (expected <= 1.4); GB 5e-2 (expected >= 1)",
+     {"limits": [{"name": "m = 5,000 against (paired t, p = 6e-27)", "value": 1.07, "at_most": 1.4},
+                 {"name": "GB", "value": 0.05, "at_least": 1.0}]}),
+    ("missed: s 0.4 (expected <= 0.3)", {"limits": [{"name": "s", "value": 0.4, "at_most": 0.3}]}),
+])  # fmt: skip
+def test_an_old_record_keeps_every_figure_and_loses_its_status(tmp_path, capsys, status, expected):
+    record = made_up(status=status)
+    del record["notes"], record["method_version"]
+    path = tmp_path / "made_up" / "en-es" / "opca.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(migrate.written(record))
+    assert migrate.main([str(tmp_path)]) == 0 and "1 records" in capsys.readouterr().out
+    new = records.read(path)
+    assert {name: new[name] for name in ("notes", "limits") if name in new} == expected
+    assert new["commits"] == [ENVIRONMENT["commit"]] and "status" not in new and "commit" not in new
+    rest = {name: value for name, value in new.items() if name not in ("notes", "limits", "commits")}
+    assert rest == {name: value for name, value in record.items() if name not in ("status", "commit")}
+    migrate.main([str(tmp_path)])
+    assert "0 records" in capsys.readouterr().out
+    migrate.main([str(tmp_path), "--moved", "ab" * 20, "--experiments", "made_up"])
+    assert records.read(path)["commits"] == [ENVIRONMENT["commit"], "ab" * 20]
+
+
+def test_no_committed_record_has_a_status():
+    for path in sorted(kit.RESULTS.rglob("*/*.json")):
+        text = path.read_text()
+        assert not {"status", "commit"} & json.loads(text).keys() and "reproduced" not in text, path

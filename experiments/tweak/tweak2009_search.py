@@ -297,8 +297,8 @@ PRINTED = {"tfidf": (0.794, 0.527, 0.658), "tweak-tf-df": (0.806, 0.430, 0.639),
 NAMES = {"tfidf": "TFIDF", "tweak-tf-df": "TF&DF", "tweak-plain": "Plain-text", "tweak-html": "HTML"}
 
 
-LINEAR = ("a linear function of these features does not contain tf·idf: the nearest one, which training starts from, has "
-          "a clearly lower AUC on these pairs, and training makes up a part of that")
+LINEAR = ("a linear function of these features does not contain tf·idf: the nearest one, which training starts from, "
+          "has a clearly lower AUC on these pairs, and training makes up a part of that")
 
 
 def differs(better: str, worse: str, metric: str) -> kit.Claim:

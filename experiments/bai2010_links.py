@@ -27,12 +27,12 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 
+from experiments.kit.places import add_out, records_folder
 from experiments.links_beyond import BEYOND, CURVES
 from experiments.links_fits import chosen, rate, trained
 from experiments.links_rows import ALL_WORDS, DIMENSIONS, LIMITED
 from experiments.links_settings import CURVE, EXPERIMENT, FULL_OF, OTHERS
 from experiments.links_tables import FULL, QUICK, SHARES, Collection, Table, judge, say, tokenized
-from experiments.places import add_out, records_folder
 from jaxsim import sparse
 from jaxsim.data import MissingCorpus
 from jaxsim.evaluate import metrics

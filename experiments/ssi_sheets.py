@@ -17,8 +17,8 @@ import numpy as np
 import scipy.sparse
 
 from experiments.kit import records
+from experiments.kit.places import add_out, records_folder
 from experiments.links_tables import MAX_TERMS, say
-from experiments.places import add_out, records_folder
 from jaxsim import sparse, text
 from jaxsim.data import MissingCorpus
 from jaxsim.evaluate import metrics, ranking, significance

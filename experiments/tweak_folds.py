@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from experiments.kit import records
-from experiments.places import add_out, records_folder
+from experiments.kit.places import add_out, records_folder
 from experiments.tweak_measures import cosines, deal, expect_both, judge, measure
 from jaxsim import losses, sparse
 from jaxsim.data import MissingCorpus

@@ -1,4 +1,4 @@
-"""The corpora of the mate tables: what each table of `platt2010_mates` and `yih2011_mates` is trained and tested on.
+"""The corpora of the mate tables: what each table of `mates.platt2010` and `mates.yih2011` is trained and tested on.
 
 Every table has a loader that returns a `Corpus`. Near-duplicates never cross a split; salts were chosen by the size of
 the parts alone: the first that puts the largest groups of near-duplicates into training.
@@ -189,10 +189,3 @@ DIFFERS = {
     "lines of at least 20 words",
     "paper": "resampled: the official Europarl release, the papers' years, speeches aligned by speaker",
 }
-
-PAPERS = {
-    "platt2010_mates": {"en-es": "002 Table 2", "en-es-human": "002 Table 2", "en-it-speeches": "002 Table 1",
-                        "paper": "002 Table 1"},
-    "yih2011_mates": {"en-es": "000 Table 1", "en-es-human": "000 Table 1"},
-}
-

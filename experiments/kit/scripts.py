@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from pathlib import Path
 
 from experiments.kit.run import Experiment
@@ -11,6 +12,7 @@ __all__ = ["collect"]
 
 _FOLDER = Path(__file__).resolve().parents[1]
 _OTHER = ("kit", "corpora", "results")
+_STATED = re.compile(r"^EXPERIMENT\b.* = ", re.MULTILINE)
 
 
 def collect(folder: Path = _FOLDER) -> dict[str, Experiment]:
@@ -20,19 +22,17 @@ def collect(folder: Path = _FOLDER) -> dict[str, Experiment]:
       folder: That of the package `experiments`.
 
     Returns:
-      Name -> experiment, by name; a module without that constant is passed over.
+      Name -> experiment, by name; a module whose text states no such constant is not imported.
 
     Raises:
       ValueError: two scripts describe one experiment.
     """
     experiments: dict[str, Experiment] = {}
     for path in sorted(folder.glob("*/[!_]*.py")):
-        if path.parent.name in _OTHER:
+        if path.parent.name in _OTHER or not _STATED.search(path.read_text(encoding="utf-8")):
             continue
         name = ".".join((folder.name, path.parent.name, path.stem))
-        experiment = getattr(importlib.import_module(name), "EXPERIMENT", None)
-        if not isinstance(experiment, Experiment):
-            continue
+        experiment = importlib.import_module(name).EXPERIMENT
         if experiment.name in experiments:
             raise ValueError(f"{name}: expected an experiment of its own, got another {experiment.name}")
         experiments[experiment.name] = experiment

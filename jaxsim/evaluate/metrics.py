@@ -132,35 +132,6 @@ def tpr_at_fpr(scores, labels, *, fpr: float):
     return _each_list(one, scores, labels)
 
 
-def _each_list(metric, scores: np.ndarray, labels: np.ndarray):
-    if scores.ndim == 1:
-        return np.float64(metric(scores, labels))
-    return np.array([metric(*one) for one in zip(scores, labels, strict=True)], dtype=np.float64)
-
-
-def _thresholds(scores: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """True and false positives of "score at least t" for each distinct score t, the highest first."""
-    order = np.argsort(-scores)
-    scores, labels = scores[order], labels[order]
-    last = np.append(np.flatnonzero(scores[1:] != scores[:-1]), scores.size - 1)
-    true = np.cumsum(labels)[last]
-    return true, last + 1 - true, scores[last]
-
-
-def _auc(scores: np.ndarray, labels: np.ndarray) -> float:
-    true, false, _ = _thresholds(scores, labels)
-    # Trapezoids under the curve in whole counts: each false positive of a group meets the true ones above it, and
-    # half of those in the group.
-    above = np.concatenate([[0.0], true[:-1]])
-    steps = np.diff(false, prepend=0.0)
-    return float(np.sum(steps * (above + true)) / (2.0 * true[-1] * false[-1]))
-
-
-def _max_f1(scores: np.ndarray, labels: np.ndarray) -> float:
-    true, false, _ = _thresholds(scores, labels)
-    return float(np.max(2.0 * true / (true + false + max(true[-1], 1.0))))
-
-
 def average_precision(scores, labels):
     r"""Mean of the precisions at the ranks of the relevant documents; its mean over queries is MAP.
 
@@ -370,6 +341,35 @@ def spearman(scores, labels):
     first, second = (one - one.mean(axis=-1, keepdims=True) for one in ranks)
     length = np.sqrt(np.sum(first**2, axis=-1) * np.sum(second**2, axis=-1))
     return np.clip(np.sum(first * second, axis=-1) / np.where(length > 0, length, 1.0), -1, 1)
+
+
+def _each_list(metric, scores: np.ndarray, labels: np.ndarray):
+    if scores.ndim == 1:
+        return np.float64(metric(scores, labels))
+    return np.array([metric(*one) for one in zip(scores, labels, strict=True)], dtype=np.float64)
+
+
+def _thresholds(scores: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """True and false positives of "score at least t" for each distinct score t, the highest first."""
+    order = np.argsort(-scores)
+    scores, labels = scores[order], labels[order]
+    last = np.append(np.flatnonzero(scores[1:] != scores[:-1]), scores.size - 1)
+    true = np.cumsum(labels)[last]
+    return true, last + 1 - true, scores[last]
+
+
+def _auc(scores: np.ndarray, labels: np.ndarray) -> float:
+    true, false, _ = _thresholds(scores, labels)
+    # Trapezoids under the curve in whole counts: each false positive of a group meets the true ones above it, and
+    # half of those in the group.
+    above = np.concatenate([[0.0], true[:-1]])
+    steps = np.diff(false, prepend=0.0)
+    return float(np.sum(steps * (above + true)) / (2.0 * true[-1] * false[-1]))
+
+
+def _max_f1(scores: np.ndarray, labels: np.ndarray) -> float:
+    true, false, _ = _thresholds(scores, labels)
+    return float(np.max(2.0 * true / (true + false + max(true[-1], 1.0))))
 
 
 def _mean_ranks(values: np.ndarray) -> np.ndarray:

@@ -142,28 +142,3 @@ def scores(left: Vectors, right: Vectors, truth: Judged, *, similarity: Callable
     """
     found = per_query(left, right, truth, similarity=similarity)
     return {name: float(values.mean()) for name, values in found.items()}
-
-
-def validator(encode: Callable, truth: Judged, *, metric: str = "map") -> Callable[[object], float]:
-    """The validation score of early stopping, higher is better.
-
-    Args:
-      encode: function of params giving ``(left, right)`` `Vectors`.
-      truth: held-out links.
-      metric: one of `METRICS`; the ranking loss, as in 003 §2.3, counts negatively.
-
-    Returns:
-      Function of params.
-
-    Raises:
-      ValueError: for another metric.
-
-    Example:
-      >>> documents = Vectors(np.array([[1.0], [3.0], [2.0]]))
-      >>> found = judged([[0, 2]], (3, 3), left_out=[[[0, 0]]])
-      >>> validator(lambda params: (documents, documents), found, metric="rank_loss")(None)
-      -1.0
-    """
-    checks.expect(metric in METRICS, "metric", f"one of {', '.join(METRICS)}", repr(metric))
-    sign = -1.0 if metric == "rank_loss" else 1.0
-    return lambda params: sign * scores(*encode(params), truth)[metric]

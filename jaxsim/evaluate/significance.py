@@ -1,6 +1,7 @@
 """Whether a difference between systems is more than chance, from one value a query.
 
-All tests are two-sided. A record or caption names the test and the number of queries.
+Tests of two systems (all of them two-sided), bootstrap intervals, corrections for many tests, and the best systems of a
+table. A record or caption names the test and the number of queries.
 """
 
 from __future__ import annotations
@@ -18,8 +19,151 @@ from jaxsim import checks
 __all__ = ["Comparison", "bonferroni", "bootstrap_interval", "false_discovery_rate", "interval", "mcnemar", "paired_t",
            "smallest_best_set", "standard_error", "unpaired_t"]
 
-
 _DRAWS = 2**20  # at once
+
+
+class Comparison(NamedTuple):
+    """Outcome of a two-sided test.
+
+    Attributes:
+      statistic: What was compared with its distribution; positive where the first system is better.
+      pvalue: Probability of a statistic at least as far from 0 when the systems are equal.
+      n: Number of values the test rests on.
+    """
+
+    statistic: float
+    pvalue: float
+    n: int
+
+
+def paired_t(a, b) -> Comparison:
+    """Paired t-test: the same queries under two systems.
+
+    Args:
+      a: ``[n]`` values of the first system, n at least 2.
+      b: ``[n]`` values of the second system, in the same order.
+
+    Returns:
+      `Comparison` with n - 1 degrees of freedom; p is 1 if all differences are 0, and 0 if all equal another number.
+
+    Raises:
+      ValueError: On unequal or other shapes, fewer than 2 values, NaN or infinity.
+
+    Example:
+      >>> round(paired_t([3.0, 4.0, 5.0], [2.0, 2.0, 4.0]).statistic, 6)
+      4.0
+    """
+    difference = _differences(a, b)
+    if np.ptp(difference) == 0:
+        return _certain(float(difference[0]), difference.size)
+    statistic, pvalue = stats.ttest_1samp(difference, 0.0)
+    return Comparison(float(statistic), float(pvalue), difference.size)
+
+
+def unpaired_t(a, b, *, equal_variances: bool = True) -> Comparison:
+    """Unpaired t-test, as in 000 §4.1 and 002 §3.2: the two samples are taken as independent.
+
+    Args:
+      a: ``[n]`` values of the first system, n at least 2.
+      b: ``[m]`` values of the second system, m at least 2.
+      equal_variances: Student's test with a pooled variance; False for Welch's.
+
+    Returns:
+      `Comparison` with n + m values; statistic 0 and p 1 if all values are equal.
+
+    Raises:
+      ValueError: On other shapes, fewer than 2 values, NaN or infinity.
+
+    Example:
+      >>> round(unpaired_t([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]).pvalue, 6)
+      1.0
+    """
+    a, b = _sample(a, "a"), _sample(b, "b")
+    n = a.size + b.size
+    if np.ptp(a) == 0 and np.ptp(b) == 0:
+        return _certain(float(a[0] - b[0]), n)
+    statistic, pvalue = stats.ttest_ind(a, b, equal_var=equal_variances)
+    return Comparison(float(statistic), float(pvalue), n)
+
+
+def mcnemar(a, b) -> Comparison:
+    """McNemar's exact test of two classifiers on the same items.
+
+    Args:
+      a: ``[n]`` 0 or 1, whether the first system is right.
+      b: ``[n]`` 0 or 1, whether the second one is.
+
+    Returns:
+      `Comparison` whose statistic is the number of items only the first has right minus those only the second has, and
+      whose ``n`` is their sum; p is exact binomial, 1 if the systems never differ.
+
+    Raises:
+      ValueError: On unequal or other shapes, empty input, or values other than 0 and 1.
+
+    Example:
+      >>> mcnemar([1, 1, 1, 1, 0], [0, 0, 0, 1, 0])
+      Comparison(statistic=3.0, pvalue=0.25, n=3)
+    """
+    a, b = checks.real(a, "a"), checks.real(b, "b")
+    checks.expect(a.ndim == 1, "a", "shape (n,)", a.shape)
+    checks.expect(a.shape == b.shape, "b", f"shape {a.shape} (as a)", b.shape)
+    for name, side in (("a", a), ("b", b)):
+        wrong = side[(side != 0) & (side != 1)]
+        checks.expect(wrong.size == 0, name, "0 or 1", wrong[:1].sum())
+    first, second = int(np.sum(a > b)), int(np.sum(b > a))
+    n = first + second
+    pvalue = float(stats.binomtest(first, n).pvalue) if n else 1.0
+    return Comparison(float(first - second), pvalue, n)
+
+
+def standard_error(values) -> float:
+    r"""Standard error of the mean, :math:`\sqrt{\sum_i (x_i - \bar x)^2 / (n - 1) / n}`.
+
+    Args:
+      values: ``[n]`` real, n at least 2.
+
+    Returns:
+      The standard error, in the unit of the values.
+
+    Raises:
+      ValueError: On other shapes, fewer than 2 values, NaN or infinity.
+
+    Example:
+      >>> standard_error([1.0, 2.0, 3.0, 2.0]) ** 2 * 6
+      1.0
+    """
+    values = _sample(values, "values")
+    return 0.0 if np.ptp(values) == 0 else float(stats.sem(values))
+
+
+def bootstrap_interval(
+    values, *, key: jax.Array, level: float = 0.95, num_samples: int = 10_000
+) -> tuple[float, float]:
+    """Percentile bootstrap interval of the mean.
+
+    Args:
+      values: ``[n]`` real, n at least 2; for a difference of systems, the differences by query.
+      key: JAX random key.
+      level: Coverage, in (0, 1).
+      num_samples: How many resamples of n values to draw.
+
+    Returns:
+      ``(low, high)``, in the unit of the values.
+
+    Raises:
+      ValueError: On other shapes, fewer than 2 values, NaN, infinity, a level outside (0, 1), or num_samples below 1.
+
+    Example:
+      >>> bootstrap_interval([2.0, 2.0, 2.0], key=jax.random.key(0), num_samples=10)
+      (2.0, 2.0)
+    """
+    checks.expect(0 < level < 1, "level", "a coverage in (0, 1)", level)
+    checks.positive_int(num_samples, "num_samples")
+    values = _sample(values, "values")
+    drawn = np.random.default_rng(np.asarray(jax.random.bits(key, (4,))))
+    found = stats.bootstrap((values,), np.mean, n_resamples=num_samples, batch=max(1, _DRAWS // values.size),
+                            confidence_level=level, method="percentile", rng=drawn)  # fmt: skip
+    return float(found.confidence_interval.low), float(found.confidence_interval.high)
 
 
 def interval(
@@ -113,98 +257,6 @@ def false_discovery_rate(pvalues) -> np.ndarray:
     return stats.false_discovery_control(_probabilities(pvalues))
 
 
-def _probabilities(pvalues) -> np.ndarray:
-    pvalues = checks.real(pvalues, "pvalues")
-    checks.expect(pvalues.ndim == 1, "pvalues", "shape (n,)", pvalues.shape)
-    wrong = pvalues[(pvalues < 0) | (pvalues > 1)]
-    checks.expect(wrong.size == 0, "pvalues", "values in [0, 1]", wrong[:1].sum())
-    return pvalues
-
-
-class Comparison(NamedTuple):
-    """Outcome of a two-sided test.
-
-    Attributes:
-      statistic: What was compared with its distribution; positive where the first system is better.
-      pvalue: Probability of a statistic at least as far from 0 when the systems are equal.
-      n: Number of values the test rests on.
-    """
-
-    statistic: float
-    pvalue: float
-    n: int
-
-
-def standard_error(values) -> float:
-    r"""Standard error of the mean, :math:`\sqrt{\sum_i (x_i - \bar x)^2 / (n - 1) / n}`.
-
-    Args:
-      values: ``[n]`` real, n at least 2.
-
-    Returns:
-      The standard error, in the unit of the values.
-
-    Raises:
-      ValueError: On other shapes, fewer than 2 values, NaN or infinity.
-
-    Example:
-      >>> standard_error([1.0, 2.0, 3.0, 2.0]) ** 2 * 6
-      1.0
-    """
-    values = _sample(values, "values")
-    return 0.0 if np.ptp(values) == 0 else float(stats.sem(values))
-
-
-def paired_t(a, b) -> Comparison:
-    """Paired t-test: the same queries under two systems.
-
-    Args:
-      a: ``[n]`` values of the first system, n at least 2.
-      b: ``[n]`` values of the second system, in the same order.
-
-    Returns:
-      `Comparison` with n - 1 degrees of freedom; p is 1 if all differences are 0, and 0 if all equal another number.
-
-    Raises:
-      ValueError: On unequal or other shapes, fewer than 2 values, NaN or infinity.
-
-    Example:
-      >>> round(paired_t([3.0, 4.0, 5.0], [2.0, 2.0, 4.0]).statistic, 6)
-      4.0
-    """
-    difference = _differences(a, b)
-    if np.ptp(difference) == 0:
-        return _certain(float(difference[0]), difference.size)
-    statistic, pvalue = stats.ttest_1samp(difference, 0.0)
-    return Comparison(float(statistic), float(pvalue), difference.size)
-
-
-def unpaired_t(a, b, *, equal_variances: bool = True) -> Comparison:
-    """Unpaired t-test, as in 000 §4.1 and 002 §3.2: the two samples are taken as independent.
-
-    Args:
-      a: ``[n]`` values of the first system, n at least 2.
-      b: ``[m]`` values of the second system, m at least 2.
-      equal_variances: Student's test with a pooled variance; False for Welch's.
-
-    Returns:
-      `Comparison` with n + m values; statistic 0 and p 1 if all values are equal.
-
-    Raises:
-      ValueError: On other shapes, fewer than 2 values, NaN or infinity.
-
-    Example:
-      >>> round(unpaired_t([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]).pvalue, 6)
-      1.0
-    """
-    a, b = _sample(a, "a"), _sample(b, "b")
-    n = a.size + b.size
-    if np.ptp(a) == 0 and np.ptp(b) == 0:
-        return _certain(float(a[0] - b[0]), n)
-    statistic, pvalue = stats.ttest_ind(a, b, equal_var=equal_variances)
-    return Comparison(float(statistic), float(pvalue), n)
-
-
 def smallest_best_set(
     values: Mapping[str, np.ndarray], *, alpha: float = 0.05, test: Callable[..., Comparison] = unpaired_t
 ) -> set[str]:
@@ -244,66 +296,6 @@ def smallest_best_set(
     return set(order)
 
 
-def bootstrap_interval(
-    values, *, key: jax.Array, level: float = 0.95, num_samples: int = 10_000
-) -> tuple[float, float]:
-    """Percentile bootstrap interval of the mean.
-
-    Args:
-      values: ``[n]`` real, n at least 2; for a difference of systems, the differences by query.
-      key: JAX random key.
-      level: Coverage, in (0, 1).
-      num_samples: How many resamples of n values to draw.
-
-    Returns:
-      ``(low, high)``, in the unit of the values.
-
-    Raises:
-      ValueError: On other shapes, fewer than 2 values, NaN, infinity, a level outside (0, 1), or num_samples below 1.
-
-    Example:
-      >>> bootstrap_interval([2.0, 2.0, 2.0], key=jax.random.key(0), num_samples=10)
-      (2.0, 2.0)
-    """
-    checks.expect(0 < level < 1, "level", "a coverage in (0, 1)", level)
-    checks.positive_int(num_samples, "num_samples")
-    values = _sample(values, "values")
-    drawn = np.random.default_rng(np.asarray(jax.random.bits(key, (4,))))
-    found = stats.bootstrap((values,), np.mean, n_resamples=num_samples, batch=max(1, _DRAWS // values.size),
-                            confidence_level=level, method="percentile", rng=drawn)  # fmt: skip
-    return float(found.confidence_interval.low), float(found.confidence_interval.high)
-
-
-def mcnemar(a, b) -> Comparison:
-    """McNemar's exact test of two classifiers on the same items.
-
-    Args:
-      a: ``[n]`` 0 or 1, whether the first system is right.
-      b: ``[n]`` 0 or 1, whether the second one is.
-
-    Returns:
-      `Comparison` whose statistic is the number of items only the first has right minus those only the second has, and
-      whose ``n`` is their sum; p is exact binomial, 1 if the systems never differ.
-
-    Raises:
-      ValueError: On unequal or other shapes, empty input, or values other than 0 and 1.
-
-    Example:
-      >>> mcnemar([1, 1, 1, 1, 0], [0, 0, 0, 1, 0])
-      Comparison(statistic=3.0, pvalue=0.25, n=3)
-    """
-    a, b = checks.real(a, "a"), checks.real(b, "b")
-    checks.expect(a.ndim == 1, "a", "shape (n,)", a.shape)
-    checks.expect(a.shape == b.shape, "b", f"shape {a.shape} (as a)", b.shape)
-    for name, side in (("a", a), ("b", b)):
-        wrong = side[(side != 0) & (side != 1)]
-        checks.expect(wrong.size == 0, name, "0 or 1", wrong[:1].sum())
-    first, second = int(np.sum(a > b)), int(np.sum(b > a))
-    n = first + second
-    pvalue = float(stats.binomtest(first, n).pvalue) if n else 1.0
-    return Comparison(float(first - second), pvalue, n)
-
-
 def _sample(values, argument: str) -> np.ndarray:
     values = checks.real(values, argument)
     checks.expect(values.ndim == 1 and values.size >= 2, argument, "shape (n,), n at least 2", f"shape {values.shape}")
@@ -320,3 +312,11 @@ def _differences(a, b) -> np.ndarray:
 def _certain(difference: float, n: int) -> Comparison:
     """The outcome where nothing varies: equal, or apart for sure."""
     return Comparison(float(np.copysign(np.inf, difference)) if difference else 0.0, float(difference == 0), n)
+
+
+def _probabilities(pvalues) -> np.ndarray:
+    pvalues = checks.real(pvalues, "pvalues")
+    checks.expect(pvalues.ndim == 1, "pvalues", "shape (n,)", pvalues.shape)
+    wrong = pvalues[(pvalues < 0) | (pvalues > 1)]
+    checks.expect(wrong.size == 0, "pvalues", "values in [0, 1]", wrong[:1].sum())
+    return pvalues

@@ -7,10 +7,11 @@ for bit, as a `Run` tells them.
 """
 
 from jaxsim.optim import checkpoints, epochs, history, lbfgs, monitor, rows
+from jaxsim.optim.grid import minimize_lbfgs_grid
 from jaxsim.optim.lbfgs import minimize_lbfgs
 from jaxsim.optim.monitor import Fit, Run, closed_form
 from jaxsim.optim.rows import minimize_rows
 from jaxsim.optim.sgd import adam, minimize_sgd, sgd
 
 __all__ = ["Fit", "Run", "adam", "checkpoints", "closed_form", "epochs", "history", "lbfgs", "minimize_lbfgs",
-           "minimize_rows", "minimize_sgd", "monitor", "rows", "sgd"]
+           "minimize_lbfgs_grid", "minimize_rows", "minimize_sgd", "monitor", "rows", "sgd"]

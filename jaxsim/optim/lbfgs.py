@@ -7,10 +7,12 @@ alone.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import time
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -222,75 +224,111 @@ def minimize_lbfgs(
       [1.0, 2.0]
     """
     run = Run.of(run, options, RUN)
-    history_size, first_step, tol, validate = run.history_size, run.first_step, run.tol, run.validate
     checks.whole(max_linesearch, "max_linesearch", 1)
     params = jax.tree.map(lambda leaf: jnp.asarray(leaf), params)
     monitor = Monitor(run, label)
+    places, shared = _places(params), gathering.spans((params, data))
+    state, norm = _start(objective, params, data, run, places, label)
+    course = _Course(state, norm, monitor, shared)
+    if run.checkpoint is not None:
+        course.folder = checkpoints.prepare(run.checkpoint, shared=shared)
+        settings = [run.history_size, max_linesearch, -1.0 if run.first_step is None else run.first_step, run.tol]
+        course.mark = mark_of(objective, params, data, settings)
+        course.restore(params, places)
+    if not monitor.history:
+        monitor.record(0, float(state.value), norm, course.evaluations, params)
+    try:
+        _iterate(course, objective, data, run, places, max_linesearch, label)
+    except KeyboardInterrupt:
+        if not shared:
+            course.keep()
+        raise
+    course.keep()
+    return monitor.result(course.state.params, monitor.history[-1]["grad_norm"] <= run.tol)
+
+
+def _start(objective, params, data, run: Run, places: _Lbfgs | None, label: str) -> tuple[_Lbfgs, float]:
+    """The state before the first iteration, and the norm of its gradient."""
     value, grad, norm = _evaluate(objective, params, data)
     expect_finite(float(value), 0, label)
     dtype = value.dtype
     scale = jnp.ones((), dtype)
-    if first_step is not None and float(norm) > 0:
-        scale = (first_step * jnp.sqrt(dot(params, params)) / norm).astype(dtype)
-    places, shared = _places(params), gathering.spans((params, data))
+    if run.first_step is not None and float(norm) > 0:
+        scale = (run.first_step * jnp.sqrt(dot(params, params)) / norm).astype(dtype)
     history = params if places is None else places.pairs
-    pairs = jax.tree.map(lambda leaf, place: jnp.zeros((2 * history_size, *leaf.shape), leaf.dtype,
+    pairs = jax.tree.map(lambda leaf, place: jnp.zeros((2 * run.history_size, *leaf.shape), leaf.dtype,
                                                        device=None if places is None else place), params, history)
-    square = jnp.zeros((history_size, history_size), dtype)
-    state = _at(places, _Lbfgs(params, value, grad, jax.tree.map(lambda g: -scale * g, grad), pairs, square, square,
-                               jnp.zeros((), jnp.int32)))
-    step, evaluations = 0, 1
-    folder = mark = None
-    if run.checkpoint is not None:
-        folder = checkpoints.prepare(run.checkpoint, shared=shared)
-        settings = [history_size, max_linesearch, -1.0 if first_step is None else first_step, tol]
-        mark = mark_of(objective, params, data, settings)
-        saved = checkpoints.load(folder, (state, params), fingerprint=mark, shared=shared)
-        if saved is not None:
-            (state, best), meta = saved
-            if places is None:
-                state, best = jax.tree.map(jnp.asarray, (state, best))
-            else:
-                state, best = jax.device_put((state, best), (places, places.params))
-            monitor.restore(meta, best if meta["best_step"] >= 0 and validate is not None else None)
-            step, evaluations = monitor.history[-1]["step"], monitor.history[-1]["evaluations"]
-            norm = monitor.history[-1]["grad_norm"]
-            if int(state.count) > step:  # interrupted in the middle of ``validate``
-                step, evaluations, norm = int(state.count), meta["evaluations"], meta["grad_norm"]
-                monitor.record(step, float(state.value), norm, evaluations, state.params)
-    if not monitor.history:
-        monitor.record(0, float(value), float(norm), evaluations, params)
+    square = jnp.zeros((run.history_size, run.history_size), dtype)
+    downhill = jax.tree.map(lambda g: -scale * g, grad)
+    state = _Lbfgs(params, value, grad, downhill, pairs, square, square, jnp.zeros((), jnp.int32))
+    return _at(places, state), float(norm)
 
-    def keep():
-        best = state.params if monitor.best_params is None else monitor.best_params
-        meta = {**monitor.meta(), "fingerprint": mark, "evaluations": evaluations, "grad_norm": float(norm)}
-        checkpoints.save(folder, (state, best), meta, shared=shared)
 
-    stop, kept = monitor.history[-1].get("stop"), time.monotonic()
-    try:
-        while step < run.max_iter and float(norm) > tol and not monitor.exhausted(step) and stop is None:
-            found, value, grad, used, failed, norm = _search(objective, max_linesearch, state, data)
-            step, evaluations = step + 1, evaluations + int(used)
-            expect_finite(float(value), step, label)
-            if bool(failed) and not float(value) < float(state.value):
-                stop = "line search failed"
-                monitor.history[-1].update(stop=stop, evaluations=evaluations)
-                break
-            with checkpoints.uninterrupted():
-                moved = _advance(state.pairs, state.sy, state.yy, state.count, state.params, state.grad, found, grad)
-                pairs, sy, yy, count, direction = moved
-                state = _at(places, _Lbfgs(found, value, grad, direction, pairs, sy, yy, count))
-            monitor.record(step, float(value), float(norm), evaluations, found)
-            if bool(failed):
-                monitor.history[-1]["line_search_failed"] = True
-            late = not shared and time.monotonic() - kept > KEPT_WITHIN  # several processes would not agree on it
-            if folder is not None and (late or step % run.checkpoint_every == 0):
-                keep()
-                kept = time.monotonic()
-    except KeyboardInterrupt:
-        if folder is not None and not shared:
-            keep()
-        raise
-    if folder is not None:
-        keep()
-    return monitor.result(state.params, monitor.history[-1]["grad_norm"] <= tol)
+@dataclasses.dataclass
+class _Course:
+    """Where a minimisation has got to, and the folder that it is kept in, if any."""
+
+    state: _Lbfgs
+    norm: float
+    monitor: Monitor
+    shared: bool
+    step: int = 0
+    evaluations: int = 1
+    folder: Path | None = None
+    mark: str | None = None
+
+    def restore(self, params, places: _Lbfgs | None) -> None:
+        """Goes on from the folder's checkpoint, if it has one."""
+        saved = checkpoints.load(self.folder, (self.state, params), fingerprint=self.mark, shared=self.shared)
+        if saved is None:
+            return
+        (state, best), meta = saved
+        if places is None:
+            self.state, best = jax.tree.map(jnp.asarray, (state, best))
+        else:
+            self.state, best = jax.device_put((state, best), (places, places.params))
+        judged = meta["best_step"] >= 0 and self.monitor.validate is not None
+        self.monitor.restore(meta, best if judged else None)
+        last = self.monitor.history[-1]
+        self.step, self.evaluations, self.norm = last["step"], last["evaluations"], last["grad_norm"]
+        if int(self.state.count) > self.step:  # interrupted in the middle of ``validate``
+            self.step, self.evaluations, self.norm = int(self.state.count), meta["evaluations"], meta["grad_norm"]
+            self.record()
+
+    def record(self) -> None:
+        """Notes the step in the history."""
+        self.monitor.record(self.step, float(self.state.value), float(self.norm), self.evaluations, self.state.params)
+
+    def keep(self) -> None:
+        """Writes a checkpoint, where there is a folder."""
+        if self.folder is None:
+            return
+        best = self.state.params if self.monitor.best_params is None else self.monitor.best_params
+        meta = {**self.monitor.meta(), "fingerprint": self.mark, "evaluations": self.evaluations,
+                "grad_norm": float(self.norm)}
+        checkpoints.save(self.folder, (self.state, best), meta, shared=self.shared)
+
+
+def _iterate(course: _Course, objective, data, run: Run, places: _Lbfgs | None, max_linesearch: int, label: str):
+    """Iterations until the gradient is small, patience or iterations run out, or no step goes down."""
+    history, kept = course.monitor.history, time.monotonic()
+    going = "stop" not in history[-1]
+    while going and course.step < run.max_iter and course.norm > run.tol and not course.monitor.exhausted(course.step):
+        state = course.state
+        found, value, grad, used, failed, norm = _search(objective, max_linesearch, state, data)
+        course.step, course.evaluations, course.norm = course.step + 1, course.evaluations + int(used), float(norm)
+        expect_finite(float(value), course.step, label)
+        if bool(failed) and not float(value) < float(state.value):
+            history[-1].update(stop="line search failed", evaluations=course.evaluations)
+            return
+        with checkpoints.uninterrupted():
+            moved = _advance(state.pairs, state.sy, state.yy, state.count, state.params, state.grad, found, grad)
+            pairs, sy, yy, count, direction = moved
+            course.state = _at(places, _Lbfgs(found, value, grad, direction, pairs, sy, yy, count))
+        course.record()
+        if bool(failed):
+            history[-1]["line_search_failed"] = True
+        late = not course.shared and time.monotonic() - kept > KEPT_WITHIN  # several processes would not agree on it
+        if late or course.step % run.checkpoint_every == 0:
+            course.keep()
+            kept = time.monotonic()

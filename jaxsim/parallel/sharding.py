@@ -15,10 +15,11 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from jaxsim import checks, sparse
+from jaxsim import checks, losses, sparse
 from jaxsim.losses import negatives, tiles
 from jaxsim.sparse import Terms, unit
 from jaxsim.sparse.precision import checked
+from jaxsim.sparse.terms import expect_weights
 
 
 @functools.partial(
@@ -206,8 +207,9 @@ def _project_backward(shards, grad):
 _project.defvjp(_project_forward, _project_backward)
 
 
+@sparse.project.register(Shards)
 def project(shards: Shards, weights: jax.Array) -> jax.Array:
-    """`terms.project` of every document on the device that holds it.
+    """`sparse.project` of every document on the device that holds it.
 
     Args:
       shards: ``m`` documents.
@@ -219,8 +221,7 @@ def project(shards: Shards, weights: jax.Array) -> jax.Array:
     Raises:
       ValueError: if ``weights`` has another shape.
     """
-    fits = weights.ndim == 2 and weights.shape[0] == shards.num_terms
-    checks.expect(fits, "weights", f"shape ({shards.num_terms}, k)", weights.shape)
+    expect_weights(weights, shards.num_terms)
     return _project(weights, shards)
 
 
@@ -278,28 +279,33 @@ def _all_pairs_backward(mesh, block_size, precision, saved, grad):
 _all_pairs.defvjp(_all_pairs_forward, _all_pairs_backward)
 
 
-def all_pairs_logistic(left, right, shards: Shards, *, gamma, block_size: int | tuple[int, int] | None = None,
+def all_pairs_logistic(left, right, documents, *, gamma, groups=None, block_size: int | tuple[int, int] | None = None,
                        precision: str | None = None) -> jax.Array:
-    """`losses.all_pairs_logistic` of embeddings that are spread over a mesh: the same loss and the same gradient.
+    """`losses.all_pairs_logistic` of embeddings as `sparse.project` leaves them, on one device or spread over a mesh.
 
     Args:
-      left: ``[num_devices * n, k]`` floating embeddings, as `project` gives them.
-      right: ``[num_devices * n, k]``, their mates.
-      shards: the documents of one side, for their numbers and groups.
+      left: ``[m, k]`` floating embeddings; ``[num_devices * n, k]`` over a mesh.
+      right: their mates, row for row.
+      documents: those of one side; over a mesh they know their numbers and groups.
       gamma: positive scalar scale; a constant.
+      groups: as for `losses.all_pairs_logistic`, of documents on one device.
       block_size: rows a tile, or rows and columns, as for `tiles.tile`.
       precision: of the matrix products, as for `precision.matmul`.
 
     Returns:
-      Scalar, in nats, on every device.
+      Scalar, in nats, on every device: the same loss and the same gradient, whatever the storage.
 
     Raises:
       ValueError: if the shapes differ.
     """
+    mesh = getattr(documents, "mesh", None)
+    if mesh is None:
+        return losses.all_pairs_logistic(left, right, gamma=gamma, groups=groups, block_size=block_size,
+                                         precision=precision)
     checks.expect(left.shape == right.shape, "right", f"shape {left.shape} (as left)", right.shape)
-    if shards.num_docs < 2:
+    if documents.num_docs < 2:
         return 0 * (jnp.sum(left) + jnp.sum(right))
     dtype = left.dtype
-    total = _all_pairs(unit(left), unit(right), shards.ids, shards.groups, jnp.asarray(gamma, dtype), shards.mesh,
+    total = _all_pairs(unit(left), unit(right), documents.ids, documents.groups, jnp.asarray(gamma, dtype), mesh,
                        block_size, checked(precision))
-    return total / jnp.maximum(2 * shards.num_negatives.astype(dtype), 1)
+    return total / jnp.maximum(2 * documents.num_negatives.astype(dtype), 1)

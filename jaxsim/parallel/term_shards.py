@@ -21,6 +21,7 @@ from jax.sharding import PartitionSpec as P
 from jaxsim import checks, sparse
 from jaxsim.parallel import gathering, sharding
 from jaxsim.sparse import Terms
+from jaxsim.sparse.terms import expect_weights
 
 
 @functools.partial(
@@ -189,8 +190,9 @@ def _project_backward(shards, grad):
 _project.defvjp(_project_forward, _project_backward)
 
 
+@sparse.project.register(TermShards)
 def project(shards: TermShards, weights: jax.Array) -> jax.Array:
-    """`terms.project` of every document, by all devices together.
+    """`sparse.project` of every document, by all devices together.
 
     Args:
       shards: ``m`` documents.
@@ -209,9 +211,7 @@ def project(shards: TermShards, weights: jax.Array) -> jax.Array:
       >>> project(shard(documents, mesh), split(np.ones((2, 1), np.float32), mesh)).tolist()
       [[3.0]]
     """
-    rows = _each(shards.num_terms, shards.mesh) * shards.mesh.size
-    fits = weights.ndim == 2 and weights.shape[0] == rows
-    checks.expect(fits, "weights", f"shape ({rows}, k)", weights.shape)
+    expect_weights(weights, _each(shards.num_terms, shards.mesh) * shards.mesh.size)
     return _project(weights, shards)
 
 

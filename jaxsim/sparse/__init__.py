@@ -1,14 +1,14 @@
 """Sparse documents and what models make of them.
 
 `Terms` holds documents as sparse rows, `Slices` a minibatch of them in static shapes; `from_scipy` is the only way in,
-`project` multiplies either by a dense matrix. `Document` is a single one, for functions of a pair that ``jax.vmap``
-lifts. `Vectors` is what a model makes of documents: a dense part, a sparse part, or both. `precision` says how exactly
-dense products are computed.
+`project` multiplies them by a dense matrix, however they are stored. `Document` is a single one, for functions of a
+pair that ``jax.vmap`` lifts. `Vectors` is what a model makes of documents: a dense part, a sparse part, or both.
+`precision` says how exactly dense products are computed.
 """
 
 from jaxsim.sparse import precision
 from jaxsim.sparse.document import Document, documents
-from jaxsim.sparse.padded import Slices, project_slices, slices
+from jaxsim.sparse.padded import Slices, slices
 from jaxsim.sparse.terms import (
     Terms,
     from_scipy,
@@ -22,5 +22,5 @@ from jaxsim.sparse.terms import (
 from jaxsim.sparse.vectors import Vectors, cosine, dot, jensen_shannon, l1, nonzero, take, unit
 
 __all__ = ["Document", "Slices", "Terms", "Vectors", "cosine", "documents", "dot", "from_scipy", "inner_products",
-           "jensen_shannon", "l1", "nonzero", "precision", "project", "project_slices", "project_transpose", "slices",
+           "jensen_shannon", "l1", "nonzero", "precision", "project", "project_transpose", "slices",
            "take", "to_scipy", "unit", "weigh", "with_values"]

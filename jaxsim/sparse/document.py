@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim import checks
-from jaxsim.sparse.matrix import checked
+from jaxsim.sparse.precision import EVALUATION
+from jaxsim.sparse.terms import checked, expect_weights, project
 
 
 @functools.partial(
@@ -75,15 +76,13 @@ def documents(csr, *, width: int | None = None) -> Document:
     return Document(jnp.asarray(indices), jnp.asarray(values), matrix.shape[1])
 
 
+@project.register(Document)
 def project_document(document: Document, weights: jax.Array) -> jax.Array:
-    """`jaxsim.sparse.project` of one document, a sum over its slots."""
+    """`jaxsim.sparse.project` of one document: its weights times the rows of its terms."""
+    expect_weights(weights, document.num_terms)
     expected = "one document (for many, jax.vmap(sparse.project, in_axes=(0, None)))"
     checks.expect(document.values.ndim == 1, "terms", expected, f"values of shape {document.values.shape}")
-
-    def add(total, slot):
-        index, value = slot
-        return total + value * weights[index], None
-
-    # A scan, not a gathered [width, k]: under vmap that would be [n, width, k], several times slower on a CPU.
-    start = jnp.zeros(weights.shape[1], jnp.result_type(document.values, weights))
-    return jax.lax.scan(add, start, (document.indices, document.values))[0]
+    if document.num_terms == 0:
+        return jnp.zeros(weights.shape[1], jnp.result_type(document.values, weights))
+    # A gathered [width, k], not a scan over slots: the gradient of a scan adds up a whole [num_terms, k] at every slot.
+    return jnp.matmul(document.values, weights[document.indices], precision=EVALUATION)

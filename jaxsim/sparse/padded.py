@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim import checks
-from jaxsim.sparse.matrix import checked
+from jaxsim.sparse.terms import checked, expect_weights, project
 
 
 @functools.partial(
@@ -76,8 +76,12 @@ def slices(csr, *, width: int = 32, pad_slices: int | None = None) -> Slices:
     return Slices(jnp.asarray(values), jnp.asarray(indices), jnp.asarray(document), *map(int, matrix.shape))
 
 
+@project.register(Slices)
 def project_slices(cut: Slices, weights: jax.Array) -> jax.Array:
-    """The product of `jaxsim.sparse.terms.project`: a scan over slots under ``vmap``, then a sorted sum over slices."""
+    """`project` of a minibatch: a scan over slots under ``vmap``, then a sorted sum over slices."""
+    expect_weights(weights, cut.num_terms)
+    if cut.num_terms == 0 or cut.num_docs == 0:
+        return jnp.zeros((cut.num_docs, weights.shape[1]), jnp.result_type(cut.values, weights))
 
     def one(values, indices):
         def add(total, slot):

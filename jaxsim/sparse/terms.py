@@ -1,9 +1,9 @@
-"""Sparse documents on the device: the only module that knows how they are stored.
+"""Sparse documents on the device, and their product with a projection, which every other storage has as well.
 
 `Terms` holds a whole collection as compressed rows *and* as the transpose's compressed rows, so that ``F A`` and the
 gradient ``Fᵀ g`` are both products that walk over rows. The transpose stores a permutation into the values, not a
-second copy. `Slices` holds a minibatch as padded rows of one fixed width, which keeps every shape static (stochastic
-gradient descent, TPUs, ``vmap``). `project` works on both.
+second copy. Other ways to store documents (`Slices`, `Document`, shards over a mesh) register their own product with
+`project`, which dispatches on the type.
 """
 
 from __future__ import annotations
@@ -17,14 +17,7 @@ import numpy as np
 import scipy.sparse
 
 from jaxsim import checks
-from jaxsim.sparse.batched import mapped_rows_product
-from jaxsim.sparse.document import Document, project_document
-from jaxsim.sparse.matrix import checked
-from jaxsim.sparse.padded import Slices, project_slices, slices
-from jaxsim.sparse.products import in_blocks, rows_product, sampled
-
-__all__ = ["Slices", "Terms", "from_scipy", "inner_products", "project", "project_transpose", "slices", "take",
-           "to_scipy", "weigh", "with_values"]
+from jaxsim.sparse.products import in_blocks, mapped_rows_product, rows_product, sampled
 
 
 @functools.partial(
@@ -63,6 +56,56 @@ class Terms:
     def nnz(self) -> int:
         """Number of stored slots, padding included."""
         return self.values.shape[0]
+
+
+def checked(csr, argument: str) -> scipy.sparse.csr_matrix:
+    """A canonical copy (sorted, duplicates summed) of ``csr``, or ValueError."""
+    checks.expect(scipy.sparse.issparse(csr), argument, "a SciPy sparse matrix", type(csr).__name__)
+    checks.expect(csr.ndim == 2, argument, "two axes", f"{csr.ndim} axes")
+    _expect_ids_in_range(csr, argument)
+    if csr.format == "csr":
+        num_docs, num_terms = csr.shape
+        bad = csr.indices[(csr.indices < 0) | (csr.indices >= num_terms)]
+        if bad.size:
+            raise ValueError(f"{argument}.indices: expected term ids in [0, {num_terms}), got {int(bad[0])}")
+        pointers = np.asarray(csr.indptr)
+        slots, steps = csr.data.shape[0], np.diff(pointers)
+        if pointers[0] != 0 or np.any(steps < 0) or pointers[-1] > slots:
+            i = np.flatnonzero(steps < 0)[:1]
+            got = f"{pointers[i[0] + 1]} after {pointers[i[0]]}" if i.size else f"{pointers[0]} to {pointers[-1]}"
+            raise ValueError(f"{argument}.indptr: expected ascending row pointers from 0 to at most {slots}, got {got}")
+    matrix = scipy.sparse.csr_matrix(csr, copy=True)
+    if not np.issubdtype(matrix.dtype, np.floating):
+        checks.expect(np.issubdtype(matrix.dtype, np.integer) or matrix.dtype == bool, argument,
+                      "real numbers", matrix.dtype)
+        matrix = matrix.astype(np.float32)
+    elif matrix.dtype == np.float16:
+        matrix = matrix.astype(np.float32)
+    if matrix.dtype != np.float32:
+        with np.errstate(over="ignore"):  # what overflows is refused below
+            matrix = matrix.astype(jnp.result_type(float))
+    matrix.sum_duplicates()
+    finite = np.isfinite(matrix.data)
+    if not finite.all():
+        row = int(np.searchsorted(matrix.indptr, int(np.argmin(finite)), side="right")) - 1
+        raise ValueError(f"{argument}: expected finite values, got {matrix.data[np.argmin(finite)]} in document {row}")
+    for number, what in zip((*matrix.shape, matrix.nnz), ("documents", "terms", "weights"), strict=True):
+        checks.expect(number < 2**31 - 1, argument, f"fewer than 2**31 - 1 {what}", number)
+    return matrix
+
+
+def _expect_ids_in_range(csr, argument: str) -> None:
+    """SciPy checks neither columns in compressed columns nor coordinates that were changed after construction."""
+    if csr.format in ("csc", "bsr"):
+        try:
+            csr.check_format(full_check=True)
+        except ValueError as error:
+            raise ValueError(f"{argument}: expected indices within {csr.shape}, got: {error}") from None
+    elif csr.format == "coo":
+        for ids, size, what in zip((csr.row, csr.col), csr.shape, ("documents", "term ids"), strict=True):
+            bad = ids[(ids < 0) | (ids >= size)]
+            if bad.size:
+                raise ValueError(f"{argument}: expected {what} in [0, {size}), got {int(bad[0])}")
 
 
 def from_scipy(csr, *, pad_docs: int | None = None, pad_nnz: int | None = None) -> Terms:
@@ -260,19 +303,21 @@ def _inner_backward(saved, grad):
 inner_products.defvjp(lambda *given: (inner_products(*given), given), _inner_backward)
 
 
-def project(terms: Terms | Slices | Document, weights: jax.Array) -> jax.Array:
-    r"""Concept vectors ``G = F A`` of all documents (000 eq. 1: :math:`g = A^\top f`).
+@functools.singledispatch
+def project(terms, weights: jax.Array) -> jax.Array:
+    r"""Concept vectors ``G = F A`` of all documents (000 eq. 1: :math:`g = A^\top f`), however they are stored.
 
     Args:
-      terms: `Terms` or `Slices` of ``num_docs`` documents over ``num_terms`` terms; or one `Document`.
+      terms: `Terms` or `Slices` of ``num_docs`` documents over ``num_terms`` terms; one `Document`; `Shards` or
+        `TermShards` over a mesh (`jaxsim.parallel`).
       weights: ``[num_terms, k]`` floating, ``A``.
 
     Returns:
       ``[num_docs, k]``, of one `Document` ``[k]``; zero for an empty document. Differentiable (reverse mode) in
-      ``weights`` and in the values.
+      ``weights``, and in the values where they are on one device.
 
     Raises:
-      ValueError: if ``weights`` is not ``[num_terms, k]``.
+      ValueError: if ``weights`` is not ``[num_terms, k]``, or for other documents.
 
     Example:
       >>> terms = from_scipy(scipy.sparse.csr_matrix([[1.0, 2.0], [0.0, 0.0]]))
@@ -282,16 +327,21 @@ def project(terms: Terms | Slices | Document, weights: jax.Array) -> jax.Array:
     Relations: ``jax.vmap(project, in_axes=(0, None))`` of `documents` gives the same rows; ``vmap`` over several
     ``weights`` is one product with all of them side by side.
     """
-    fits = weights.ndim == 2 and weights.shape[0] == terms.num_terms
-    checks.expect(fits, "weights", f"shape ({terms.num_terms}, k)", weights.shape)
-    if isinstance(terms, Document):
-        return project_document(terms, weights)
+    raise ValueError(f"terms: expected documents (Terms, from sparse.from_scipy, say), got {checks.a_kind(terms)}")
+
+
+@project.register(Terms)
+def _(terms, weights):
+    expect_weights(weights, terms.num_terms)
     dtype = jnp.result_type(terms.values, weights)
     if terms.num_terms == 0 or terms.num_docs == 0:
         return jnp.zeros((terms.num_docs, weights.shape[1]), dtype)
-    if isinstance(terms, Slices):
-        return project_slices(terms, weights)
     return _product(terms.values.astype(dtype), terms, weights.astype(dtype))
+
+
+def expect_weights(weights, rows: int) -> None:
+    """Refuses a projection that is not ``[rows, k]``."""
+    checks.expect(weights.ndim == 2 and weights.shape[0] == rows, "weights", f"shape ({rows}, k)", weights.shape)
 
 
 def project_transpose(terms: Terms, dense: jax.Array) -> jax.Array:

@@ -1,6 +1,5 @@
 """The experiments' own rules: what is trained on, what is skipped, what a preset may write."""
 
-import json
 import os
 import signal
 import subprocess
@@ -22,27 +21,24 @@ real = pytest.mark.skipif(not DATA, reason="JAXSIM_DATA names no data folder, so
 
 def run(script, *options):
     return subprocess.run([sys.executable, "-m", f"experiments.{script}", *map(str, options)],
-                          cwd=EXPERIMENTS.parent,
-                          capture_output=True, text=True,
-                          timeout=240, check=False)
+                          cwd=EXPERIMENTS.parent, capture_output=True, text=True, timeout=240, check=False)
 
 
 def test_quick_presets_do_not_write_among_the_published_records():
-    found = run("platt2010_mates", "--preset", "quick", "--out", EXPERIMENTS / "results" / "x")
+    found = run("mates.platt2010", "--preset", "quick", "--out", EXPERIMENTS / "results" / "x")
     assert found.returncode == 2 and "--out: expected a folder outside experiments/results" in found.stderr
 
 
-def test_the_paper_preset_asks_for_the_release():
-    found = run("platt2010_mates", "--preset", "paper")
+def test_the_paper_preset_asks_for_the_release(tmp_path):
+    found = run("mates.platt2010", "--preset", "paper", "--out", tmp_path)
     assert found.returncode == 2 and "--release: expected the folder of the official Europarl release" in found.stderr
 
 
 def test_a_missing_corpus_is_one_line_that_says_what_to_get():
     environment = {key: value for key, value in os.environ.items() if key != "JAXSIM_DATA"}
-    found = subprocess.run([sys.executable, "-m", "experiments.yih2011_mates", "--tables", "en-fr"],
-                          cwd=EXPERIMENTS.parent,
-                          text=True,
-                           capture_output=True, env=environment, timeout=120, check=False)
+    found = subprocess.run([sys.executable, "-m", "experiments.mates.yih2011", "--tables", "en-fr"],
+                           cwd=EXPERIMENTS.parent, text=True, capture_output=True, env=environment, timeout=120,
+                           check=False)
     assert found.returncode == 2
     assert "JAXSIM_DATA" in found.stderr.strip().splitlines()[-1] and "Traceback" not in found.stderr
 
@@ -70,31 +66,30 @@ def test_scripts_of_links_say_what_they_lack(scripts, monkeypatch, tmp_path, cap
 
 def test_rows_with_a_record_are_not_run_again(tmp_path):
     options = ("--preset", "quick", "--out", tmp_path, "--rows", "tf")
-    assert run("platt2010_mates", *options).returncode == 0
+    assert run("mates.platt2010", *options).returncode == 0
     path = tmp_path / "platt2010_mates" / "docstrings" / "tf.json"
     first = records.read(path)
-    again = run("platt2010_mates", *options)
+    again = run("mates.platt2010", *options)
     assert again.returncode == 0 and records.read(path)["started"] == first["started"]
-    assert " mrr " in run("platt2010_mates", *options, "--again").stderr
+    assert " mrr " in run("mates.platt2010", *options, "--again").stderr
     assert records.read(path)["metrics"] == first["metrics"]
 
 
 @pytest.mark.programs
 @pytest.mark.parametrize(("sent", "at"), [
-    (signal.SIGKILL, r"cache/.*\.json$"), (signal.SIGKILL, r"cl-lsi\.json$"), (signal.SIGINT, r"cl-lsi\.json$"),
+    (signal.SIGKILL, r"cache/.*\.fit$"), (signal.SIGKILL, r"cl-lsi\.json$"), (signal.SIGINT, r"cl-lsi\.json$"),
 ], ids=["killed after the first fit", "killed at the record", "Ctrl-C at the record"])
 def test_a_run_that_is_stopped_goes_on_where_it_was(tmp_path, sent, at):
-    options = ["experiments.yih2011_mates", "--preset", "quick", "--out", tmp_path, "--rows", "cl-lsi"]
-    command = [sys.executable, program_until_stopped.__file__, int(sent), at, *options]
+    options = ["mates.yih2011", "--preset", "quick", "--out", tmp_path, "--rows", "cl-lsi"]
+    command = [sys.executable, program_until_stopped.__file__, int(sent), at, f"experiments.{options[0]}", *options[1:]]
     stopped = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=240, check=False)
     assert stopped.returncode == -sent, stopped.stderr
     path = tmp_path / "yih2011_mates" / "docstrings" / "cl-lsi.json"
-    notes = list((tmp_path / "cache").glob("*.json"))
-    assert not path.exists() and len(notes) == (3 if "cl-lsi" in at else 0)
-    assert all(json.loads(note.read_bytes())["fit"] for note in notes)
+    fits = list((tmp_path / "cache").glob("*.fit"))
+    assert not path.exists() and len(fits) == (3 if "cl-lsi" in at else 0)
     again = run(*options)
     assert again.returncode == 0, again.stderr
-    assert again.stderr.count(" fitted in ") == 3 - len(notes)
+    assert again.stderr.count(" fitted in ") == 3 - len(fits)
     assert records.read(path)["metrics"]["mrr"]["mean"] > 0.3
     with np.load(path.with_suffix(".npz")) as values:
         assert values["mrr"].mean() == pytest.approx(records.read(path)["metrics"]["mrr"]["mean"], rel=1e-5)

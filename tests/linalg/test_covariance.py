@@ -41,9 +41,9 @@ def test_gram_of_nothing(shape):
 
 @pytest.mark.parametrize("centred", [False, True])
 def test_every_product_is_the_dense_one(rng, centred):
-    dense, sparse = documents(rng, (5, 8))
+    dense, bare = documents(rng, (5, 8))
     rows = 0.7 * (dense - centred * dense.mean(axis=0))
-    factor = Factor(sparse, centred=centred, scale=np.float64(0.7))
+    factor = Factor(bare, centred=centred, scale=np.float64(0.7))
     x, y = rng.normal(size=(8, 2)), rng.normal(size=(5, 2))
     np.testing.assert_allclose(factor.down(x), rows @ x, atol=1e-12)
     np.testing.assert_allclose(factor.up(y), rows.T @ y, atol=1e-12)
@@ -55,8 +55,8 @@ def test_every_product_is_the_dense_one(rng, centred):
 @pytest.mark.parametrize("shape", [(5, 8), (8, 5)], ids=["few documents", "few terms"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_ridge_applies_and_solves(rng, shape, dtype):
-    dense, sparse = documents(rng, shape, dtype)
-    ridge = Ridge(Factor(documents, centred=True, scale=1.0), np.float64(0.3), argument="noise")
+    dense, rows = documents(rng, shape, dtype)
+    ridge = Ridge(Factor(rows, centred=True, scale=1.0), np.float64(0.3), argument="noise")
     assert ridge.dual == (shape[0] < shape[1])
     centred = dense - dense.mean(axis=0)
     matrix = centred.T @ centred + 0.3 * np.eye(shape[1])
@@ -75,8 +75,8 @@ def iterated(monkeypatch):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_an_iterated_solve_is_that_of_the_factor(rng, iterated, dtype):
-    dense, sparse = documents(rng, (30, 40), dtype)
-    ridge = Ridge(Factor(documents, centred=True, scale=0.5), 0.1, argument="noise")
+    dense, rows = documents(rng, (30, 40), dtype)
+    ridge = Ridge(Factor(rows, centred=True, scale=0.5), 0.1, argument="noise")
     assert ridge.cholesky is None
     centred = 0.5 * (dense - dense.mean(axis=0)).astype(np.float64)
     matrix = centred.T @ centred + 0.1 * np.eye(40)
@@ -106,8 +106,8 @@ def test_opca_and_cca_by_iteration_are_those_of_lapack(rng, iterated, monkeypatc
 
 def test_a_noise_too_small_for_conjugate_gradients_is_refused(rng, iterated, monkeypatch):
     monkeypatch.setattr(covariance, "_STEPS", 3)
-    _, sparse = documents(rng, (30, 40))
-    ridge = Ridge(Factor(documents, centred=False, scale=1.0), 1e-9, argument="noise")
+    _, rows = documents(rng, (30, 40))
+    ridge = Ridge(Factor(rows, centred=False, scale=1.0), 1e-9, argument="noise")
     with pytest.raises(ValueError, match="noise: expected a value with which 3 steps of conjugate gradients suffice"):
         ridge.solve(jnp.ones((40, 2)))
 

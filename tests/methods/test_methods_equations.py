@@ -14,7 +14,7 @@ from methods_table import METHODS, TRAIN, K, M, V, assert_same, corpus, fitted, 
 
 from jaxsim import optim, sparse
 from jaxsim.data import labelled_pairs as pairs_room
-from jaxsim.methods import cca, dda, lsa, opca, projections, s2net, s2net_mse
+from jaxsim.methods import cca, cr5, dda, lsa, opca, projections, s2net, s2net_mse
 from jaxsim.methods.projections import Projection
 
 pytestmark = pytest.mark.usefixtures("lightly_compiled")
@@ -53,6 +53,40 @@ def test_cca_beyond_its_rank_gives_zero_columns(rng):
     constant = sparse.from_scipy(scipy.sparse.csr_matrix(np.ones((9, 6), np.float32)))
     for side in cca.fit(constant, constant, k=6, ridge=0.5).params:
         assert not np.any(side.weights)
+
+
+@pytest.mark.parametrize("power", [0.0, 1.0])
+def test_cr5_matches_the_regression_with_all_matrices_formed(power):
+    views = [sparse.to_scipy(side).toarray() for side in corpus(TRAIN).weighted]
+    three = [*views, np.where(np.arange(M)[:, None] % 3 == 0, 0, views[0])[:, : V // 2]]  # one covers fewer concepts
+    for sides in (views, three):
+        assert any(not row.any() for row in sides[0])  # an empty document is none of its language
+        fit = cr5.fit([sparse.from_scipy(scipy.sparse.csr_matrix(side)) for side in sides], k=K, ridge=10.0,
+                      singular_power=power)
+        for found, weights in zip(fit.params, reference.cr5(sides, K, 10.0, power), strict=True):
+            np.testing.assert_allclose(found.weights, weights, atol=1e-9)
+
+
+def test_cr5_keeps_eigenvalues_apart_that_lie_close_together(rng):
+    views = [rng.normal(size=(300, 220)) * (rng.random((300, 220)) < 0.1) for _ in range(2)]
+    fit = cr5.fit([sparse.from_scipy(scipy.sparse.csr_matrix(view)) for view in views], k=20, ridge=1.0)
+    found = np.concatenate([side.weights for side in fit.params])
+    weights = np.concatenate(reference.cr5(views, 20, 1.0, 0.0))
+    np.testing.assert_allclose(found @ found.T, weights @ weights.T, atol=1e-9)
+
+
+def test_cr5_beyond_its_rank_gives_zero_columns_and_refuses_what_it_cannot_use(rng):
+    cause = rng.normal(size=(9, 2))
+    sides = [sparse.from_scipy(scipy.sparse.csr_matrix((cause @ rng.normal(size=(2, 6))).astype(np.float32)))
+             for _ in range(2)]
+    for side in cr5.fit(sides, k=6, ridge=0.5).params:
+        lengths = np.linalg.norm(side.weights, axis=0)
+        assert np.all(lengths[:2] > 0.01) and not np.any(lengths[4:])
+    for arguments, message in [({"ridge": 0.0}, "ridge: expected a positive number"),
+                               ({"views": sides[:1]}, "views: expected at least two languages, got 1"),
+                               ({"k": 10}, "k: expected a whole number")]:
+        with pytest.raises(ValueError, match=message):
+            cr5.fit(**{"views": sides, "k": 1} | arguments)
 
 
 def test_lsa_beyond_the_rank_and_its_singular_power(rng):

@@ -36,7 +36,7 @@ FITS = {
     "low rank": lambda *of, **more: ssi.fit(*of, k=2, **more),
     "batch": lambda *of, **more: ssi_batch.fit(*of, k=2, batch=4, **more),
     "diagonal": lambda *of, **more: ssi_diag.fit(*of, **{"learning_rate": 0.1, **more}),
-    "full": ssi_full.fit, "sparse": sparse, "hashed": lambda *of, **more: ssi_hash.fit(*of, size=31, **more),
+    "full": ssi_full.fit, "sparse": sparse_fit, "hashed": lambda *of, **more: ssi_hash.fit(*of, size=31, **more),
 }
 every_method = pytest.mark.parametrize("name", FITS)
 

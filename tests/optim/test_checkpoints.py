@@ -92,7 +92,7 @@ def test_prepare_makes_the_folder_and_leaves_nothing_in_it(tmp_path):
 def test_prepare_removes_what_killed_processes_left(tmp_path):
     path = saved(tmp_path)
     content = path.read_bytes()
-    program = ("import os, pathlib, signal, sys\nimport numpy as np\nfrom jaxsim import checkpoints\n"
+    program = ("import os, pathlib, signal, sys\nimport numpy as np\nfrom jaxsim.optim import checkpoints\n"
                "os.fsync = lambda number: os.kill(os.getpid(), signal.SIGKILL)\n"
                "checkpoints.save(pathlib.Path(sys.argv[1]), [np.zeros(9)], {'fingerprint': 'y'})")
     root = str(Path(__file__).parents[2])

@@ -275,3 +275,24 @@ def test_the_closed_form_fit_has_no_loss():
     fit = optim.closed_form("params")
     assert np.isnan(fit.loss) and np.isnan(fit.grad_norm) and fit.converged
     assert (fit.params, fit.steps, fit.evaluations, fit.history) == ("params", 0, 0, [])
+
+
+def test_a_run_says_the_same_as_its_fields_one_by_one_and_an_option_counts_before_it(key):
+    target, few = jnp.arange(3.0), optim.Run(max_iter=2, tol=0.0, first_step=0.1)
+    one = optim.minimize_lbfgs(quadratic, jnp.ones(3), target, run=few)
+    other = optim.minimize_lbfgs(quadratic, jnp.ones(3), target, max_iter=2, tol=0.0, first_step=0.1)
+    assert one.steps == 2 and one.params.tolist() == other.params.tolist()
+    assert optim.minimize_lbfgs(quadratic, jnp.ones(3), target, run=few, max_iter=1).steps == 1
+    fit = optim.minimize_sgd(quadratic, jnp.ones(3), lambda key: [target], key=key, run=optim.Run(max_iter=3))
+    assert fit.steps == 3
+
+
+def test_what_is_no_field_of_a_run_or_none_of_the_optimiser_is_named(key):
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'max_itr': expected a field of optim.Run"):
+        optim.minimize_lbfgs(quadratic, jnp.zeros(2), jnp.ones(2), max_itr=3)
+    with pytest.raises(ValueError, match="run: expected an optim.Run, or None, got dict"):
+        optim.minimize_lbfgs(quadratic, jnp.zeros(2), jnp.ones(2), run={"max_iter": 3})
+    with pytest.raises(ValueError, match=r"tol: expected None \(SGD has no such setting\), got 0.1"):
+        optim.minimize_sgd(quadratic, jnp.zeros(2), lambda key: [jnp.ones(2)], key=key, tol=0.1)
+    with pytest.raises(ValueError, match="first_step: expected a positive number, got 0"):
+        optim.Run(first_step=0)

@@ -156,6 +156,25 @@ def cca(left, right, k: int, ridge: float) -> tuple[np.ndarray, np.ndarray]:
     return vectors[:v1], vectors[v1:]
 
 
+def cr5(views, k: int, ridge: float, power: float) -> list[np.ndarray]:
+    """Josifoski et al. 2019 with every matrix formed: documents of all languages in one, empty ones left out."""
+    n, offsets = len(views[0]), np.cumsum([0, *(view.shape[1] for view in views)])
+    rows, concepts = [], []
+    for view, offset in zip(views, offsets, strict=False):
+        for i in range(n):
+            if np.any(view[i]):
+                rows.append(np.zeros(offsets[-1]))
+                rows[-1][offset : offset + view.shape[1]] = view[i]
+                concepts.append(np.eye(n)[i])
+    z, y = np.array(rows), np.array(concepts)
+    z, y = z - z.mean(axis=0), y - y.mean(axis=0)
+    full = np.linalg.solve(z.T @ z + ridge * np.eye(len(z.T)), z.T @ y)
+    # The nearest matrix of rank k in the norm of the regularised covariance.
+    leading = scipy.linalg.svd(np.concatenate([z @ full, math.sqrt(ridge) * full]), full_matrices=False)[2][:k]
+    left, values, _ = scipy.linalg.svd(full @ leading.T @ leading, full_matrices=False)
+    return np.split(fix_signs(left[:, :k] * values[:k] ** power), offsets[1:-1])
+
+
 def document_frequency(counts) -> list[int]:
     """Number of documents with a count above 0, a term."""
     return [sum(1 for row in counts if row[j] > 0) for j in range(counts.shape[1])]

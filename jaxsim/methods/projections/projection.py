@@ -8,7 +8,7 @@ from typing import NamedTuple
 import jax
 
 from jaxsim import checks, sparse
-from jaxsim.sparse import Slices, Terms, Vectors
+from jaxsim.sparse import Terms, Vectors
 
 
 class Projection(NamedTuple):
@@ -21,12 +21,12 @@ class Projection(NamedTuple):
     weights: jax.Array
 
 
-def encode(params: Projection, terms: Terms | Slices, *, activation: Callable | None = None) -> Vectors:
+def encode(params: Projection, terms: Terms, *, activation: Callable | None = None) -> Vectors:
     r"""Concept vectors :math:`g = A^\top f` of all documents (000 Eq. 1).
 
     Args:
       params: `Projection`.
-      terms: documents over ``num_terms`` terms.
+      terms: documents over ``num_terms`` terms, in any storage that `sparse.project` takes.
       activation: elementwise function of the outputs, such as ``jnp.tanh``; the identity unless given.
 
     Returns:
@@ -42,7 +42,6 @@ def encode(params: Projection, terms: Terms | Slices, *, activation: Callable | 
       [[3.0]]
     """
     checks.kind(params, "params", Projection)
-    checks.kind(terms, "terms", Terms, Slices)
     dense = sparse.project(terms, params.weights)
     return Vectors(dense=dense if activation is None else activation(dense))
 

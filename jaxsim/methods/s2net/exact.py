@@ -17,14 +17,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim import checks, losses, optim, sparse
+from jaxsim import checks, optim, sparse
 from jaxsim.methods import collapse
-from jaxsim.methods.projections import Projection
-from jaxsim.methods.projections import encode as encode_projection
+from jaxsim.methods.projections import Projection, encode
 from jaxsim.methods.s2net.groups import checked_groups
 from jaxsim.optim import Fit, Run
 from jaxsim.parallel import sharding, term_shards
-from jaxsim.parallel.sharding import Shards
+from jaxsim.parallel.sharding import Shards, all_pairs_logistic
 from jaxsim.parallel.term_shards import TermShards
 from jaxsim.sparse import Terms
 from jaxsim.sparse.precision import checked
@@ -113,18 +112,10 @@ def objective(params: Sides, data: Data) -> jax.Array:
       Scalar, in nats; log 2 (plus the penalty) for a collapsed model.
     """
     first, second = sides(params)
-    if isinstance(data.left, Shards | TermShards):
-        project = (sharding if isinstance(data.left, Shards) else term_shards).project
-        left, right = project(data.left, first.weights), project(data.right, second.weights)
-        if data.activation is not None:
-            left, right = data.activation(left), data.activation(right)
-        loss = sharding.all_pairs_logistic(left, right, data.left, gamma=data.gamma, block_size=data.block_size,
-                                           precision=data.precision)
-    else:
-        left = encode_projection(first, data.left, activation=data.activation).dense
-        right = encode_projection(second, data.right, activation=data.activation).dense
-        loss = losses.all_pairs_logistic(left, right, gamma=data.gamma, groups=data.groups, block_size=data.block_size,
-                                         precision=data.precision)
+    left = encode(first, data.left, activation=data.activation).dense
+    right = encode(second, data.right, activation=data.activation).dense
+    loss = all_pairs_logistic(left, right, data.left, gamma=data.gamma, groups=data.groups, block_size=data.block_size,
+                              precision=data.precision)
     return loss + data.beta * distance_penalty(params, data.start)
 
 

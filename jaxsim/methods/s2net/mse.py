@@ -13,7 +13,7 @@ import numpy as np
 from jaxsim import checks, losses, optim, sparse
 from jaxsim.data.labelled_pairs import LabelledPairs, labelled
 from jaxsim.methods import collapse
-from jaxsim.methods.projections import encode as encode_projection
+from jaxsim.methods.projections import encode
 from jaxsim.methods.s2net import exact
 from jaxsim.optim import Fit, Run
 from jaxsim.sparse import Terms
@@ -48,8 +48,8 @@ def objective(params: exact.Sides, data: Data) -> jax.Array:
     """
     first, second = exact.sides(params)
     # Each document is projected once, however many pairs it stands in.
-    left = sparse.unit(encode_projection(first, data.left, activation=data.activation).dense)
-    right = sparse.unit(encode_projection(second, data.right, activation=data.activation).dense)
+    left = sparse.unit(encode(first, data.left, activation=data.activation).dense)
+    right = sparse.unit(encode(second, data.right, activation=data.activation).dense)
     scores = sparse.dot(left[data.pairs.left], right[data.pairs.right])
     loss = jnp.mean(losses.squared(data.pairs.labels.astype(scores.dtype), scores))
     return loss + data.beta * exact.distance_penalty(params, data.start)

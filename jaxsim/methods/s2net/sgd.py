@@ -16,8 +16,7 @@ import numpy as np
 import scipy.sparse
 
 from jaxsim import checks, losses, optim, sparse
-from jaxsim.methods.projections import Projection
-from jaxsim.methods.projections import encode as encode_projection
+from jaxsim.methods.projections import Projection, encode
 from jaxsim.methods.s2net.exact import Sides, checked_start, sides
 from jaxsim.methods.s2net.groups import checked_groups
 from jaxsim.optim import Fit, Run
@@ -66,12 +65,12 @@ def objective(params: Sides, batch: Batch) -> jax.Array:
       Scalar, in nats.
     """
     first, second = sides(params)
-    left = encode_projection(first, batch.left, activation=batch.activation).dense
+    left = encode(first, batch.left, activation=batch.activation).dense
     if batch.right is None:
         # One product with the projection and one gradient of it, where two would have to be added.
         left, right = jnp.split(left, 2)
     else:
-        right = encode_projection(second, batch.right, activation=batch.activation).dense
+        right = encode(second, batch.right, activation=batch.activation).dense
     return losses.all_pairs_logistic(left, right, gamma=batch.gamma, groups=batch.groups, precision=batch.precision)
 
 

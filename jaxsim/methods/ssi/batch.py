@@ -19,7 +19,7 @@ from jaxsim.methods.ssi import triples as triples_room
 from jaxsim.methods.ssi.products import Products
 from jaxsim.methods.ssi.shared import Documents, pieces, prepare, start_tables
 from jaxsim.methods.ssi.triples import LinkTable, Triples
-from jaxsim.optim import Fit
+from jaxsim.optim import Fit, Run
 from jaxsim.sparse import Terms
 from jaxsim.sparse.precision import EVALUATION
 
@@ -120,7 +120,8 @@ def fit(
     max_terms: int | None = 200,
     products: Products | None = None,
     triples: int = 100_000,
-    **training,
+    run: Run | None = None,
+    **options,
 ) -> Fit:
     """Learns W = UᵀV + D from links, a batch of them a step.
 
@@ -142,7 +143,8 @@ def fit(
       products: as for `ssi.fit`.
       triples: links drawn an epoch, each with up to ``batch`` − 1 negatives; rounded up so that there are whole batches
         and chunks of one size.
-      **training: as for `ssi.fit`.
+      run: as for `ssi.fit`.
+      **options: as for `ssi.fit`.
 
     Returns:
       `Fit` of a pair ``(query side, document side)`` of `Bilinear`; a step is an epoch, an evaluation a batch, the loss
@@ -164,7 +166,7 @@ def fit(
 
     Relations: `ssi.fit` draws negatives from the whole collection.
     """
-    problem = prepare(left, right, links, identity=identity, known=known, margin=margin, training=training)
+    problem = prepare(left, right, links, identity=identity, known=known, margin=margin, training=Run.of(run, options))
     checks.positive_int(batch, "batch")
     checks.expect(batch > 1, "batch", "at least 2 links", batch)
     checks.positive_int(triples, "triples")

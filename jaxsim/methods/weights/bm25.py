@@ -7,9 +7,11 @@ import numpy as np
 
 from jaxsim import checks
 from jaxsim.methods import statistics
-from jaxsim.methods.weights.weighting import Bm25
+from jaxsim.methods.weights.weighting import Bm25, encode
 from jaxsim.optim import Fit, closed_form
 from jaxsim.sparse import Terms
+
+__all__ = ["encode", "fit"]
 
 
 def fit(terms: Terms, *, k1: float = 1.2, b: float = 0.75) -> Fit:

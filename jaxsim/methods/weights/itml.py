@@ -202,20 +202,8 @@ def fit(
     """
     run = Run.of(run, options, Run(max_iter=100, tol=1e-3))
     run.expect_only("ITML", "max_iter", "tol", "validate", "patience")
-    checks.kind(left, "left", Terms)
-    checks.kind(right, "right", Terms)
-    checks.expect(right.num_terms == left.num_terms, "right", f"{left.num_terms} terms (as left)", right.num_terms)
-    pairs = labelled(*pairs, num_left=left.num_docs, num_right=right.num_docs)
+    pairs, start = _checked(left, right, pairs, init, slack)
     labels = np.asarray(pairs.labels)
-    checks.expect(labels.size > 0, "pairs", "at least one", "none")
-    checks.expect(bool(np.all((labels == 0) | (labels == 1))), "pairs.labels", "0 or 1", "others")
-    checks.expect(0 < slack < float("inf"), "slack", "a positive number", slack)
-    checks.kind(init, "init", Projection)
-    start = np.asarray(init.weights, np.float64)
-    checks.expect(start.ndim == 2 and start.shape[0] == left.num_terms, "init", f"shape ({left.num_terms}, k)",
-                  start.shape)
-    checks.expect(bool(np.isfinite(start).all()) and bool(np.any(start)), "init", "finite weights, not all zero",
-                  "others")
     dtype = left.values.dtype
     if identity:
         basis, triangle = np.linalg.qr(start)
@@ -257,6 +245,25 @@ def fit(
         step += 1
     params = model(state.factor if best is None else jnp.asarray(best.factor))
     return Fit(params, float("nan"), float("nan"), converged, step, step, history)
+
+
+def _checked(left, right, pairs, init, slack) -> tuple[LabelledPairs, np.ndarray]:
+    """The pairs, and the start in float64, if all of them fit."""
+    checks.kind(left, "left", Terms)
+    checks.kind(right, "right", Terms)
+    checks.expect(right.num_terms == left.num_terms, "right", f"{left.num_terms} terms (as left)", right.num_terms)
+    pairs = labelled(*pairs, num_left=left.num_docs, num_right=right.num_docs)
+    labels = np.asarray(pairs.labels)
+    checks.expect(labels.size > 0, "pairs", "at least one", "none")
+    checks.expect(bool(np.all((labels == 0) | (labels == 1))), "pairs.labels", "0 or 1", "others")
+    checks.expect(0 < slack < float("inf"), "slack", "a positive number", slack)
+    checks.kind(init, "init", Projection)
+    start = np.asarray(init.weights, np.float64)
+    checks.expect(start.ndim == 2 and start.shape[0] == left.num_terms, "init", f"shape ({left.num_terms}, k)",
+                  start.shape)
+    checks.expect(bool(np.isfinite(start).all()) and bool(np.any(start)), "init", "finite weights, not all zero",
+                  "others")
+    return pairs, start
 
 
 def _differences(left, right, pairs, start, identity) -> tuple[np.ndarray, np.ndarray]:

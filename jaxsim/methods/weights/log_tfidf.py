@@ -6,9 +6,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim.methods import statistics
-from jaxsim.methods.weights.weighting import LogTfIdf
+from jaxsim.methods.weights.weighting import LogTfIdf, encode
 from jaxsim.optim import Fit, closed_form
 from jaxsim.sparse import Terms
+
+__all__ = ["encode", "fit"]
 
 
 def fit(terms: Terms) -> Fit:

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.peers_data import Data, Ranking
-from experiments.speed_peers import load
+from experiments.kit.measure import installed
+from experiments.peers.data import Data, Ranking
 from jaxsim.model import Model
 from jaxsim.train import training
 from jaxsim.train.training import Settings
@@ -203,9 +203,9 @@ def s2net_terms(data: Data, sizes: Sizes, learned: System, words: System) -> Sys
 
 def static_embedding(data: Data, sizes: Sizes) -> System:
     """StaticEmbedding of sentence-transformers, trained from scratch by its MultipleNegativesRankingLoss."""
-    if load("sentence_transformers") is None:
+    if installed("sentence_transformers") is None:
         raise MissingPeer("sentence-transformers")
-    from experiments import peers_static
+    from experiments.peers import static as peers_static
 
     def scores(system: peers_static.Static) -> Scores:
         return lambda ranking: dense(ranking, system.encode(ranking.left), system.encode(ranking.right))
@@ -231,7 +231,7 @@ def _documents(data: Data, merged: bool) -> list[str]:
 
 def truncated_svd(data: Data, sizes: Sizes) -> System:
     """TfidfVectorizer and TruncatedSVD of scikit-learn."""
-    if load("sklearn") is None:
+    if installed("sklearn") is None:
         raise MissingPeer("scikit-learn")
     import joblib
     from sklearn.decomposition import TruncatedSVD
@@ -257,7 +257,7 @@ def truncated_svd(data: Data, sizes: Sizes) -> System:
 
 def gensim_lsi(data: Data, sizes: Sizes) -> System:
     """Dictionary, TfidfModel and LsiModel of gensim."""
-    if load("gensim") is None:
+    if installed("gensim") is None:
         raise MissingPeer("gensim")
     from gensim.corpora import Dictionary
     from gensim.matutils import corpus2dense
@@ -291,7 +291,7 @@ def gensim_lsi(data: Data, sizes: Sizes) -> System:
 
 def bm25(data: Data, sizes: Sizes) -> System:
     """bm25s over the candidates; it learns nothing from the training pairs."""
-    bm25s = load("bm25s")
+    bm25s = installed("bm25s")
     if bm25s is None:
         raise MissingPeer("bm25s")
 

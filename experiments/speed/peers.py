@@ -1,14 +1,12 @@
 """The programs that jaxsim is measured against; each is optional and returns a function to time.
 
-NumPy and SciPy are always there. PyTorch, faiss, gensim and scikit-learn are the extra `peers`; `load` gives None where
-one is missing, and the measurement then says so.
+NumPy and SciPy are always there. PyTorch, faiss, gensim and scikit-learn are the extra `peers`; `kit.measure.installed`
+gives None where one is missing, and the measurement then says so.
 """
 
 from __future__ import annotations
 
-import importlib
 import time
-import warnings
 from types import ModuleType
 
 import numpy as np
@@ -17,16 +15,6 @@ import scipy.optimize
 import scipy.sparse
 
 BLOCK = 256
-
-
-def load(name: str) -> ModuleType | None:
-    """A module, or None where it is not installed."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return importlib.import_module(name)
-    except ImportError:
-        return None
 
 
 def all_pairs_numpy(left, right, gamma: float, *, both: bool = False):

@@ -17,9 +17,9 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from experiments import speed_peers
-from experiments.scale_points import PRESETS, Sizes, corpus, peak_bytes, told_by
-from experiments.speed_tools import Sheet, relative_error, synthetic
+from experiments.corpora.synthetic import synthetic
+from experiments.kit.measure import Sheet, installed, relative_error
+from experiments.scale.points import PRESETS, Sizes, corpus, peak_bytes, told_by
 
 # The paper's 0.1 and 3 are for weights log(tf)·idf; documents here have length one, like those of docstrings in
 # `mates`, and OPCA's noise there is 1e-4.
@@ -240,7 +240,7 @@ def row(method: str, sizes: Sizes, preset: str, cores: int) -> tuple[Sheet, list
     found = [*ours, dense]
     for one in found:
         _tell(sheet, one, ours[-1])
-    if method == "lsa" and speed_peers.load("gensim") is None:
+    if method == "lsa" and installed("gensim") is None:
         sheet.missing("gensim", "gensim is not installed")
     elif method == "lsa":
         found.append(measured(preset, method, "gensim", sizes.linear_terms[0]))

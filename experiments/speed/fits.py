@@ -14,8 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 
-from experiments import speed_peers
-from experiments.speed_tools import Sheet, Times, documents, once, race, synthetic
+from experiments.corpora.synthetic import documents, synthetic
+from experiments.kit.measure import Sheet, Times, installed, once, race
+from experiments.speed import peers as speed_peers
 from jaxsim import optim, sparse
 from jaxsim.data import docstrings
 from jaxsim.evaluate import mates
@@ -140,13 +141,13 @@ def lsa(sizes, cores: int, full: bool) -> Sheet:
     optimum = float(np.sum(best**2))
     sheet.parity("share of the squares kept", _kept(wide, found) / optimum, 1.0, within=1e-3)
     contestants = {"jaxsim": ours}
-    sklearn, gensim = speed_peers.load("sklearn.decomposition"), speed_peers.load("gensim.models")
+    sklearn, gensim = installed("sklearn.decomposition"), installed("gensim.models")
     if sklearn is not None:
         for name in ("randomized", "arpack"):
             contestants[f"sklearn TruncatedSVD, {name}"] = lambda name=name: speed_peers.lsa_sklearn(
                 sklearn, csr, sizes.k, name)
     if gensim is not None:
-        matutils = speed_peers.load("gensim.matutils")
+        matutils = installed("gensim.matutils")
         contestants["gensim LsiModel"] = lambda: speed_peers.lsi_vectors(gensim, matutils, csr, sizes.k)
     kept = {name: _kept(wide, function()) / optimum for name, function in contestants.items()}
     times = race(contestants, repeats=sizes.repeats, warm_up=False)
@@ -204,7 +205,7 @@ def demo(sizes, cores: int, full: bool) -> Sheet:
         "name": pairs.name, "sha256": pairs.sha256, "counts": {"pairs": len(pairs)}, "groups": {},
         "differs": "substitute: docstrings of installed packages"}
     sheet = Sheet("demo", cores, full, dataset, {})
-    root = Path(__file__).resolve().parent.parent
+    root = Path(__file__).resolve().parents[2]
     paths = os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])
     with tempfile.TemporaryDirectory() as folder:
         options = ["--out", folder] if full else ["--help"]

@@ -7,8 +7,8 @@ and 1.6 x on two, under 1 GB above the embeddings; an L-BFGS iteration of S2Net 
 evaluations; OPCA at least 5 x as fast as the dense eigenproblem to the same MRR; a step of SSI at 300,000 words within
 2.5 x its time at 30,000, and 5 x as fast as PyTorch with sparse gradients; the demo within three minutes on two.
 
-    python experiments/speed.py --preset full
-    python experiments/speed.py --preset quick --only project all-pairs --out /tmp/quick
+    python -m experiments.speed.speed --preset full
+    python -m experiments.speed.speed --preset quick --only project all-pairs --out /tmp/quick
 
 Each core count is a process of its own, pinned before anything starts threads. Peers that are not installed
 (`pip install 'jaxsim-text[peers]'`) are said to be missing. Time: quick under a minute; full about a quarter of an hour
@@ -24,9 +24,9 @@ import sys
 import time
 from pathlib import Path
 
-from experiments.places import add_out, records_folder
+from experiments.kit.places import add_out, records_folder
 
-ROOT = Path(__file__).resolve().parent
+RESULTS = Path(__file__).resolve().parents[1] / "results"
 TABLES = {1: "one-core", 2: "two-cores"}
 NAMES = ("matmul", "project", "all-pairs", "lbfgs", "top-k", "lsa", "opca", "ssi", "tweak", "vl-ext",
          "all-pairs-figures", "demo")
@@ -54,23 +54,23 @@ def pinned(cores: int, arguments: list[str]) -> int:
                    **dict.fromkeys(_THREADS, str(cores))}
     if not hasattr(os, "sched_setaffinity"):
         environment["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + f" --xla_force_host_platform_device_count={cores}"
-        return subprocess.run([sys.executable, "-m", "experiments.speed", *arguments], env=environment).returncode
+        return subprocess.run([sys.executable, "-m", "experiments.speed.speed", *arguments], env=environment).returncode
     before = os.sched_getaffinity(0)
     try:
         os.sched_setaffinity(0, sorted(before)[:cores])
-        return subprocess.run([sys.executable, "-m", "experiments.speed", *arguments], env=environment).returncode
+        return subprocess.run([sys.executable, "-m", "experiments.speed.speed", *arguments], env=environment).returncode
     finally:
         os.sched_setaffinity(0, before)
 
 
 def measure(given: argparse.Namespace, cores: int, out: Path) -> int:
     """Measures the rows asked for in this process and writes a record of each; 1 if one had no parity, else 0."""
-    from experiments import speed_rows
     from experiments.kit import records
+    from experiments.speed import rows as speed_rows
 
     full = given.preset == "full"
     environment = records.environment()
-    if full and out == ROOT / "results" and environment["dirty"]:
+    if full and out == RESULTS and environment["dirty"]:
         raise SystemExit("speed: expected a committed tree, got uncommitted changes (or give --out another folder)")
     status = 0
     for name in given.only or NAMES:
@@ -82,9 +82,9 @@ def measure(given: argparse.Namespace, cores: int, out: Path) -> int:
             status = 1
             continue
         record = records.new(
-            experiment="speed", paper="none", table=TABLES[cores], row=sheet.row, status=sheet.status(),
+            experiment="speed", paper="none", table=TABLES[cores], row=sheet.row,
             config={"preset": given.preset, "cores": cores, **sheet.config}, dataset=sheet.dataset, metrics={},
-            environment=environment, measurements=sheet.lines, seconds={"evaluate": time.perf_counter() - begun},
+            environment=environment, **sheet.fields(), seconds={"evaluate": time.perf_counter() - begun},
         )
         records.write(record, out, allow_dirty=not full)
         sheet.tell(f"{TABLES[cores]}: {name}, {time.perf_counter() - begun:.0f} s")

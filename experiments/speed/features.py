@@ -8,7 +8,8 @@ import numpy as np
 import scipy.sparse
 import scipy.stats
 
-from experiments.speed_tools import Sheet, documents, once, race, synthetic
+from experiments.corpora.synthetic import documents, synthetic
+from experiments.kit.measure import Sheet, once, race
 from jaxsim import sparse
 from jaxsim.data import labelled_pairs
 from jaxsim.evaluate import all_pairs

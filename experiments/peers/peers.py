@@ -8,8 +8,8 @@ dimension, 300, or 1,024 in the tables that say so. Expected: S2Net's quality ab
 whose best it reaches sooner, and at least twice its texts a second.
 
     pip install -e '.[peers]'
-    JAXSIM_DATA=/path/to/corpora python experiments/peers.py --preset full
-    python experiments/peers.py --preset quick --out /tmp/quick
+    JAXSIM_DATA=/path/to/corpora python -m experiments.peers.peers --preset full
+    python -m experiments.peers.peers --preset quick --out /tmp/quick
 
 Peers that are not installed are left out and said to be. Time: quick under a minute on two cores; full half an hour to
 some hours a table on one core, most of it for the settings of StaticEmbedding and of S2Net.
@@ -25,10 +25,10 @@ from pathlib import Path
 import numpy as np
 
 from experiments.kit import records
-from experiments.peers_data import TABLES, Data
-from experiments.peers_systems import FULL, QUICK, SYSTEMS, WIDE, MissingPeer, Sizes, System, dev_score, s2net_terms
-from experiments.places import add_out, expect_committed, records_folder
-from experiments.speed_tools import Sheet, race
+from experiments.kit.measure import Sheet, race
+from experiments.kit.places import add_out, expect_committed, records_folder
+from experiments.peers.data import TABLES, Data
+from experiments.peers.systems import FULL, QUICK, SYSTEMS, WIDE, MissingPeer, Sizes, System, dev_score, s2net_terms
 from jaxsim.data import MissingCorpus
 from jaxsim.evaluate import significance
 
@@ -101,7 +101,7 @@ def sheet(row: str, systems: dict[str, System], rates: dict[str, float], values:
                      of="static-embedding")
             told.expect("seconds to static-embedding's best dev score, of its own", when[0] / when[1], 1.0)
         elif peer.curve and system.curve:
-            told.verdicts.append((False, "static-embedding's best dev score is not reached"))
+            told.notes.append("static-embedding's best dev score is not reached")
     return told
 
 
@@ -122,17 +122,16 @@ def fill(name: str, sizes: Sizes, out: Path, full: bool) -> None:
     means = {row: {key: float(one.mean()) for key, one in found.items()} for row, found in values.items()}
     for row, system in systems.items():
         told = sheet(row, systems, rates, values, data.metric, full)
-        status = told.status() if full else "quick sizes: no figure is judged"
         record = records.new(
-            experiment="peers", paper="none", table=name, row=row, status=status, config=system.config,
+            experiment="peers", paper="none", table=name, row=row, config=system.config,
             dataset={"name": data.all.name, "sha256": data.all.sha256, "differs": data.differs,
                      "counts": {**data.all.counts, "split": data.sizes}, "groups": data.groups or {}},
             dev={data.metric: dev_score(data, system.scores), "grid": system.tried}, metrics=means[row],
-            curve=system.curve, environment=environment, measurements=told.lines,
+            curve=system.curve, environment=environment, **told.fields(),
             seconds={"load": loaded, "fit": system.seconds, "evaluate": spent[row]},
         )
         records.write(record, out, per_query=values[row], allow_dirty=not full)
-        say(f"{name}: {row}: " + ", ".join(f"{key} {value:.4f}" for key, value in means[row].items()) + f": {status}")
+        say(f"{name}: {row}: " + ", ".join(f"{key} {value:.4f}" for key, value in means[row].items()))
 
 
 def main() -> None:

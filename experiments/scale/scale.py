@@ -8,9 +8,9 @@ most 150 s an iteration in at most 6 GB at the paper's size; on one H200 at most
 its product rate in TF32 or bfloat16. The rows lsa, opca and cca are closed forms of the same documents on the CPU, with
 20,000 and 100,000 terms and 1,000 dimensions, within 24 GB, beside gensim and a dense solver (that one at 5,000 terms).
 
-    python experiments/scale.py --preset full              # a CPU
-    python experiments/scale.py --preset gpu               # one GPU; installed with the extra `cuda`
-    python experiments/scale.py --preset quick --out /tmp/quick
+    python -m experiments.scale.scale --preset full              # a CPU
+    python -m experiments.scale.scale --preset gpu               # one GPU; installed with the extra `cuda`
+    python -m experiments.scale.scale --preset quick --out /tmp/quick
 
 A row is written as it arrives, and one that has its record is not run again unless --again. Measured time: see the
 records. Peers that are not installed (`pip install 'jaxsim-text[peers]'`) are said to be missing.
@@ -24,7 +24,7 @@ import sys
 import time
 from pathlib import Path
 
-from experiments.places import expect_committed, records_folder
+from experiments.kit.places import expect_committed, records_folder
 
 NAMES = ("s2net-documents", "s2net-dimensions", "s2net-devices", "s2net-paper", "s2net-sgd", "encode", "search",
          "precision", "lsa", "opca", "cca")
@@ -46,8 +46,8 @@ def run(preset: str, out: Path, *, only=None, again: bool = False) -> int:
     """Runs the rows and writes a record of each; 1 if one failed, else 0."""
     import jax
 
-    from experiments import scale_rows
     from experiments.kit import records
+    from experiments.scale import rows as scale_rows
 
     if preset == "gpu":
         # Without it JAX multiplies sparse documents by gathering a row of the projection a weight.
@@ -72,9 +72,9 @@ def run(preset: str, out: Path, *, only=None, again: bool = False) -> int:
             continue
         spent = time.perf_counter() - begun
         record = records.new(
-            experiment="scale", paper="none", table=table, row=name, status=sheet.status(),
+            experiment="scale", paper="none", table=table, row=name,
             config={"preset": preset, "cores": has, **sheet.config}, dataset=sheet.dataset, metrics={}, curve=curve,
-            environment=environment, measurements=sheet.lines, seconds={"evaluate": spent},
+            environment=environment, **sheet.fields(), seconds={"evaluate": spent},
         )
         records.write(record, out, allow_dirty=preset == "quick")
         sheet.tell(f"{name}, {spent:.0f} s")

@@ -12,11 +12,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import speed_peers
-from experiments.speed_fits import demo, lbfgs, lsa, opca
-from experiments.speed_ssi import ssi
-from experiments.speed_terms import exact_figures, tweak_evaluation, vl_ext_evaluation
-from experiments.speed_tools import Sheet, documents, once, race, synthetic
+from experiments.corpora.synthetic import documents, synthetic
+from experiments.kit.measure import Sheet, installed, once, race
+from experiments.speed import peers as speed_peers
+from experiments.speed.features import exact_figures, tweak_evaluation, vl_ext_evaluation
+from experiments.speed.fits import demo, lbfgs, lsa, opca
+from experiments.speed.links import ssi
 from jaxsim import losses, sparse
 from jaxsim.evaluate import retrieval
 from jaxsim.sparse import Vectors
@@ -57,7 +58,7 @@ def _normal(seed: int, *shape: int) -> jax.Array:
 
 
 def _torch(cores: int):
-    torch = speed_peers.load("torch")
+    torch = installed("torch")
     if torch is not None:
         torch.set_num_threads(cores)
     return torch
@@ -186,10 +187,9 @@ def _resident(m: int, k: int) -> float | None:
     """Peak resident memory of one evaluation in a process of its own, in GB above what stood before it."""
     if not Path("/proc/self/status").exists():
         return None
-    here = Path(__file__).resolve().parent
-    paths = os.pathsep.join([str(here.parent), str(here), os.environ.get("PYTHONPATH", "")])
+    paths = os.pathsep.join([str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run([sys.executable, "-c",
-                           f"from experiments import speed_rows; speed_rows.print_resident({m}, {k})"],
+                           f"from experiments.speed import rows; rows.print_resident({m}, {k})"],
                           env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True, check=True)
     return float(done.stdout.split()[-1])
 
@@ -228,7 +228,7 @@ def top_k(sizes: Sizes, cores: int, full: bool) -> Sheet:
     sheet.parity("scores", scores[:few], -np.sort(-exact, axis=1)[:, :10], within=1e-5)
     sheet.parity("scores of the indices", np.take_along_axis(exact, indices[:few], axis=1), scores[:few], within=1e-5)
     contestants = {"jaxsim": ours, "matrix product alone": lambda: _scores(queries.dense, candidates.dense)}
-    faiss = speed_peers.load("faiss")
+    faiss = installed("faiss")
     if faiss is not None:
         faiss.omp_set_num_threads(cores)
         index = faiss.IndexFlatIP(sizes.k)

@@ -1,19 +1,19 @@
-"""What the speed measurements share: timing in turns, the lines of a record, parity, and made-up documents."""
+"""Measurements: timing in turns, the lines and limits of a record, parity, and programs that may be installed."""
 
 from __future__ import annotations
 
+import importlib
 import statistics
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import NamedTuple
 
 import jax
 import numpy as np
-import scipy.sparse
-
-DROPPED = 50  # most frequent terms that the papers drop, which flattens the head of Zipf's law
 
 
 class Times(NamedTuple):
@@ -80,7 +80,8 @@ class Sheet:
       dataset: of the record.
       config: of the record.
       lines: the measurements.
-      verdicts: one phrase an expectation.
+      limits: bounds written before the run, and what came out, of the full sizes.
+      notes: sentences for the record.
     """
 
     row: str
@@ -89,7 +90,8 @@ class Sheet:
     dataset: dict
     config: dict
     lines: list[dict] = field(default_factory=list)
-    verdicts: list[tuple[bool, str]] = field(default_factory=list)
+    limits: list[dict] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def add(self, name: str, value: float, unit: str, *, ratio: float | None = None, of: str | None = None,
             note: str | None = None) -> None:
@@ -112,10 +114,9 @@ class Sheet:
         self.add(name, 0, "runs", note=f"not measured: {why}")
 
     def expect(self, what: str, value: float, limit: float, *, at_least: bool = False) -> None:
-        """Judges a value at the full sizes."""
+        """Sets a value beside its limit, at the full sizes; the report says whether it holds."""
         if self.full:
-            holds = value >= limit if at_least else value <= limit
-            self.verdicts.append((holds, f"{what} {value:.3g} (expected {'>=' if at_least else '<='} {limit:g})"))
+            self.limits.append({"name": what, "value": float(value), "at_least" if at_least else "at_most": limit})
 
     def parity(self, what: str, ours, reference, *, within: float) -> None:
         """Compares with a float64 reference before anything is timed.
@@ -129,22 +130,19 @@ class Sheet:
         self.add(f"parity, {what}", error, "relative error", note=f"float64 reference, within {within:g}")
 
     def tell(self, head: str) -> None:
-        """Prints ``head``, the status and the measurements to stderr."""
-        print(f"{head}: {self.status()}", file=sys.stderr, flush=True)
+        """Prints ``head``, the measurements and the limits to stderr."""
+        print(head, file=sys.stderr, flush=True)
         for line in self.lines:
             ratio = f"  {line['ratio']:.3g} x {line['of']}" if "ratio" in line else ""
             print(f"  {line['name']}: {line['value']:.4g} {line['unit']}{ratio}  {line.get('note', '')}",
                   file=sys.stderr, flush=True)
+        for limit in self.limits:
+            bound = f"at least {limit['at_least']:g}" if "at_least" in limit else f"at most {limit['at_most']:g}"
+            print(f"  {limit['name']}: {limit['value']:.3g}, expected {bound}", file=sys.stderr, flush=True)
 
-    def status(self) -> str:
-        """What holds and what is missed."""
-        if not self.full:
-            return "quick sizes: parity holds, no time is judged"
-        missed = [told for holds, told in self.verdicts if not holds]
-        if missed:
-            return "missed: " + "; ".join(missed)
-        held = [told for _, told in self.verdicts]
-        return "within noise: holds " + "; ".join(held) if held else "no expectation"
+    def fields(self) -> dict:
+        """The fields of a record that this sheet fills."""
+        return {"measurements": self.lines, "notes": self.notes, **({"limits": self.limits} if self.limits else {})}
 
 
 def relative_error(ours, reference) -> float:
@@ -153,42 +151,11 @@ def relative_error(ours, reference) -> float:
     return float(np.max(np.abs(ours - reference)) / max(np.max(np.abs(reference)), np.finfo(np.float64).tiny))
 
 
-def documents(num_docs: int, num_terms: int, per_doc: int, *, seed: int, shared: int = 0, views: int = 1
-              ) -> list[scipy.sparse.csr_matrix]:
-    """Made-up documents of exactly ``per_doc`` distinct terms, drawn by Zipf's law without its head.
-
-    Args:
-      num_docs: documents a view.
-      num_terms: size of the vocabulary.
-      per_doc: distinct terms a document.
-      seed: of the generator.
-      shared: terms that the documents of one row have in common in all views.
-      views: how many collections.
-
-    Returns:
-      One float32 CSR matrix ``[num_docs, num_terms]`` a view, rows of length one.
-    """
-    rng = np.random.default_rng(seed)
-    needed = shared + views * (per_doc - shared)
-    cumulative = np.cumsum(1.0 / (DROPPED + 1 + np.arange(num_terms)))
-    pools = np.empty((num_docs, needed), np.int64)
-    for row in range(num_docs):
-        drawn = np.empty(0, np.int64)
-        while drawn.size < needed:
-            more = np.searchsorted(cumulative, rng.random(2 * needed) * cumulative[-1])
-            drawn = np.unique(np.concatenate([drawn, more]))
-        pools[row] = rng.permutation(drawn)[:needed]
-    found = []
-    for view in range(views):
-        own = shared + view * (per_doc - shared)
-        terms = np.sort(np.hstack([pools[:, :shared], pools[:, own : own + per_doc - shared]]), axis=1)
-        values = rng.lognormal(size=terms.shape)
-        values = (values / np.linalg.norm(values, axis=1, keepdims=True)).astype(np.float32)
-        pointers = np.arange(num_docs + 1) * per_doc
-        found.append(scipy.sparse.csr_matrix((values.ravel(), terms.ravel(), pointers), shape=(num_docs, num_terms)))
-    return found
-
-
-def synthetic(name: str, **counts: int) -> dict:
-    """The dataset of a record of made-up data."""
-    return {"name": name, "sha256": None, "counts": counts, "groups": {}, "differs": "synthetic: a generator, one seed"}
+def installed(name: str) -> ModuleType | None:
+    """A module, or None where it is not installed."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return importlib.import_module(name)
+    except ImportError:
+        return None

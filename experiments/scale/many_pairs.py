@@ -5,9 +5,9 @@ size is one process of the command line, from a file of pairs to a model folder,
 Up to 8,000 pairs S2Net trains on all negatives, above that on those of a batch. Expected: 100,000 pairs within fifteen
 minutes on two cores and within 4 GB. Rows `…-subwords` are the same with ``--subwords 0.5``.
 
-    JAXSIM_DATA=/path/to/corpora python experiments/many_pairs.py --preset full
-    JAXSIM_DATA=/path/to/corpora python experiments/many_pairs.py --preset full --rows 1000-pairs 1000-pairs-subwords
-    python experiments/many_pairs.py --preset quick --out /tmp/quick
+    JAXSIM_DATA=/path/to/corpora python -m experiments.scale.many_pairs --preset full
+    JAXSIM_DATA=/path/to/corpora python -m experiments.scale.many_pairs --preset full --rows 1000-pairs
+    python -m experiments.scale.many_pairs --preset quick --out /tmp/quick
 
 Time: quick under a minute on two cores, on docstrings, which need no corpus; full about a
 quarter of an hour without n-grams, longer with them.
@@ -26,8 +26,8 @@ from pathlib import Path
 
 from experiments.corpora.mates import cut
 from experiments.kit import records
-from experiments.places import add_out, expect_committed, records_folder
-from experiments.speed_tools import Sheet
+from experiments.kit.measure import Sheet
+from experiments.kit.places import add_out, expect_committed, records_folder
 from jaxsim.data import MissingCorpus, docstrings, europarl
 from jaxsim.data.pairs import Pairs
 
@@ -106,7 +106,6 @@ def measure(parts: dict[str, Pairs], row: str, size: int, share: float, out: Pat
         sheet.expect("minutes", seconds / 60, MINUTES)
     record = records.new(
         experiment="many_pairs", paper="none", table="en-it-sentences" if full else "docstrings", row=sheet.row,
-        status=sheet.status() if full else "quick sizes: no figure is judged",
         config={"pairs": told["pairs"]["all"], "train": told["pairs"]["train"], "method": told["settings"]["method"],
                 "k": told["settings"]["dim"], "subwords": share, "cores": sheet.cores, "terms": told["terms"]},
         dataset={"name": chosen.name, "sha256": parts["train"].sha256, "groups": {},
@@ -114,7 +113,7 @@ def measure(parts: dict[str, Pairs], row: str, size: int, share: float, out: Pat
                  "counts": {"pairs": len(parts["train"]), "dev": told["pairs"]["dev"],
                             "test": len(cut(parts["test"], HELD_OUT if full else size))}},
         dev={name: told["dev"][name] for name in ("accuracy", "mrr")}, metrics=metrics, environment=environment,
-        measurements=sheet.lines, seconds={"fit": seconds, "evaluate": spent},
+        **sheet.fields(), seconds={"fit": seconds, "evaluate": spent},
     )
     records.write(record, out, allow_dirty=not full)
     print(f"{row}: {seconds:.0f} s, {memory:.2f} GB, test MRR {metrics['mrr']:.4f}", file=sys.stderr,

@@ -5,8 +5,8 @@ S2Net trains on it by minibatches for one epoch, and every document is encoded, 
 that its peak memory is its own. The rate of counting stands beside CountVectorizer of scikit-learn on the same texts
 and cores. Expected: 5 million lines counted, trained on and encoded within 2 GB, counting at 1.5 times its rate.
 
-    python experiments/big_corpus.py --preset full
-    python experiments/big_corpus.py --preset quick --out /tmp/quick
+    python -m experiments.scale.big_corpus --preset full
+    python -m experiments.scale.big_corpus --preset quick --out /tmp/quick
 
 Time: quick under a minute on two cores; full about a quarter of an hour, and 4 GB of disk.
 """
@@ -25,8 +25,9 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.places import add_out, expect_committed, records_folder
-from experiments.speed_tools import Sheet, synthetic
+from experiments.corpora.synthetic import synthetic
+from experiments.kit.measure import Sheet
+from experiments.kit.places import add_out, expect_committed, records_folder
 
 LINES = {"full": 5_000_000, "quick": 20_000}
 SAMPLE = {"full": 1_000_000, "quick": 5_000}  # lines that both counters are timed on
@@ -108,7 +109,7 @@ def rates(folder: Path, settings: dict) -> dict:
     """Texts a second of both counters, in turns, on the first lines."""
     from sklearn.feature_extraction.text import CountVectorizer
 
-    from experiments.speed_tools import race
+    from experiments.kit.measure import race
     from jaxsim.text.corpus_build import build
 
     some = list(itertools.islice(read(folder / "pairs.tsv"), settings["sample"]))
@@ -134,7 +135,8 @@ def step(name: str, folder: Path, settings: dict) -> tuple[dict, float, float]:
     """
     begun = time.perf_counter()
     told = folder / f"{name}.json"
-    program = subprocess.Popen([sys.executable, "-m", "experiments.big_corpus", "--step", name, "--folder", folder,
+    program = subprocess.Popen([sys.executable, "-m", "experiments.scale.big_corpus", "--step", name,
+                                "--folder", folder,
                                 "--settings", json.dumps(settings)], stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(program.pid, 0)
     program.returncode = os.waitstatus_to_exitcode(status)
@@ -177,16 +179,15 @@ def measure(preset: str, out: Path) -> None:
                  at_least=True)
     record = records.new(
         experiment="big_corpus", paper="none", table="generated", row=sheet.row,
-        status=sheet.status() if full else "quick sizes: no figure is judged",
         config={"lines": lines, "k": DIM, "batch_size": BATCH, "cores": sheet.cores, "terms": counted["terms"],
                 "loss": trained["loss"], "batches": trained["steps"]},
         dataset=synthetic("pairs of texts by Zipf's law", lines=lines, words_a_text=SIDE, words_in_common=SHARED,
                           distinct_words=TYPES),
-        metrics={}, environment=environment, measurements=sheet.lines,
+        metrics={}, environment=environment, **sheet.fields(),
         seconds={"evaluate": time.perf_counter() - begun},
     )
     records.write(record, out, allow_dirty=not full)
-    print(sheet.status(), file=sys.stderr)
+    sheet.tell(f"{lines:,} lines")
 
 
 def main() -> None:

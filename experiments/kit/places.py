@@ -6,7 +6,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-RESULTS = Path(__file__).resolve().parent / "results"
+RESULTS = Path(__file__).resolve().parents[1] / "results"
 
 
 def add_out(parser: argparse.ArgumentParser) -> None:

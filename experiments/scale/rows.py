@@ -9,9 +9,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import scale_linear, speed_peers, speed_rows
-from experiments.scale_peers import training as torch_training
-from experiments.scale_points import (
+from experiments.corpora.synthetic import synthetic
+from experiments.kit.measure import Sheet, installed, once, race
+from experiments.scale import linear as scale_linear
+from experiments.scale.peers import training as torch_training
+from experiments.scale.points import (
     PAPER_DIM,
     PAPER_PAIRS,
     PAPER_SECONDS,
@@ -23,7 +25,8 @@ from experiments.scale_points import (
     point,
     rates,
 )
-from experiments.speed_tools import Sheet, once, race, synthetic
+from experiments.speed import peers as speed_peers
+from experiments.speed import rows as speed_rows
 from jaxsim import losses, sparse
 from jaxsim.data import docstrings
 from jaxsim.evaluate import mates
@@ -168,7 +171,7 @@ def sgd(sizes: Sizes, preset: str, cores: int) -> tuple[Sheet, list[dict]]:
     exponent = slope([(one["m"], one["epoch_s"]) for one in found])
     sheet.add("exponent of m", exponent, "1")
     sheet.expect("exponent of m", exponent, 1.1)
-    torch = speed_peers.load("torch")
+    torch = installed("torch")
     if torch is None:
         sheet.missing("PyTorch", "torch is not installed")
         return sheet, found
@@ -193,7 +196,7 @@ def encode(sizes: Sizes, preset: str, cores: int) -> tuple[Sheet, list[dict]]:
     csr = corpus(max(sizes.pairs), sizes.num_terms, sizes.per_doc)[0][:5_000]
     sheet = _sheet("encode", sizes, cores, preset != "quick", {"documents": csr.shape[0]})
     collection, cpu = sparse.from_scipy(csr), jax.default_backend() == "cpu"
-    torch = speed_peers.load("torch") if cpu else None
+    torch = installed("torch") if cpu else None
     forward = jax.jit(sparse.project)
     for k in (sizes.dim, sizes.project_dim):
         weights = jax.random.normal(jax.random.key(0), (sizes.num_terms, k), jnp.float32)

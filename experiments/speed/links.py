@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments import speed_peers
-from experiments.speed_tools import Sheet, Times, documents, race, synthetic
+from experiments.corpora.synthetic import documents, synthetic
+from experiments.kit.measure import Sheet, Times, installed, race
 from jaxsim import sparse
 from jaxsim.methods import ssi as method
 from jaxsim.methods.ssi import shared as ssi_shared
@@ -101,7 +101,7 @@ def ssi(sizes, cores: int, full: bool) -> Sheet:
     for name, found, expected, begun in zip("UV", tables, problems[few].plain(32, RATE), problems[few].start,
                                             strict=True):
         sheet.parity(f"steps of {name}", np.asarray(found, np.float64) - begun, expected - begun, within=1e-2)
-    torch = speed_peers.load("torch")
+    torch = installed("torch")
     contestants = {f"jaxsim, {num_terms:,} terms": problem.ours() for num_terms, problem in problems.items()}
     counts = dict.fromkeys(contestants, size["triples"])
     if torch is not None:

@@ -16,14 +16,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.speed_tools import documents, race
+from experiments.corpora.synthetic import documents
+from experiments.kit.measure import race
 from jaxsim import sparse
 from jaxsim.methods import s2net
 from jaxsim.parallel import sharding
 from jaxsim.sparse import precision
 from jaxsim.train import estimate
 
-HERE = Path(__file__).resolve().parent
+ROOT = Path(__file__).resolve().parents[2]
 PAPER_PAIRS, PAPER_TERMS, PAPER_DIM, PAPER_SECONDS = 43_380, 20_000, 1_000, 48 * 60.0  # 000 §4 and §6
 PAPER_WORDS = 41_000  # terms a second and core into 2,000 dimensions, 002 §4
 
@@ -168,11 +169,11 @@ def told_by(program: str, *arguments: str, what: str, devices: int = 1) -> dict:
       ArithmeticError: if that process fails.
     """
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={devices}".strip()
-    paths = os.pathsep.join([str(HERE.parent), str(HERE), os.environ.get("PYTHONPATH", "")])
+    paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     reading, writing = os.pipe()  # never written to: it ends when nobody has its other end any more
     try:
         done = subprocess.run([sys.executable, "-c",
-                               f"from experiments import scale_points; scale_points.end_with_parent(); {program}",
+                               f"from experiments.scale import points; points.end_with_parent(); {program}",
                                *arguments], stdin=reading, capture_output=True, text=True, check=False,
                               env={**os.environ, "XLA_FLAGS": flags, "PYTHONPATH": paths, "JAX_PLATFORMS": "cpu"})
     finally:
@@ -196,7 +197,7 @@ def alone(preset: str, m: int, k: int, *, devices: int = 1, iterations: int | No
       ArithmeticError: if that process fails.
     """
     asked = json.dumps({"m": m, "k": k, "devices": devices, "iterations": iterations})
-    return told_by("from experiments import scale_points; scale_points.print_point()", preset, asked, devices=devices,
+    return told_by("from experiments.scale import points; points.print_point()", preset, asked, devices=devices,
                    what=f"{m} pairs, {k} dimensions, {devices} devices")
 
 

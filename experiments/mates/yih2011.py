@@ -1,0 +1,348 @@
+"""Mate retrieval with S2Net: 000 (Yih, Toutanova, Platt, Meek 2011), Table 1 and Figure 2, on free corpora.
+
+The task of `platt2010`: each document of one language is a query against all documents of the other. S2Net starts from
+the OPCA projection of the same dimension and minimises the logistic loss over all m (m - 1) negatives in both
+directions, with early stopping on development MRR. Where documents have near-duplicates, development pairs choose
+whether these are negatives of each other too; where they say no, the row `s2net-all-negatives` has them, as the paper's
+loss would.
+
+Expected (000 Table 1, MRR on Wikipedia EN-ES): S2Net .7973, OPCA .7734, CCA .7378, CL-LSI .6130. S2Net at 500
+dimensions equals OPCA at 2,000; from CL-LSI it gains less.
+
+    JAXSIM_DATA=/path/to/corpora python -m experiments.mates.yih2011 --preset full
+    python -m experiments.mates.yih2011 --preset quick --out /tmp/quick
+
+Time: quick under a minute on two cores. full, on one core: 5 to 15 minutes a table, but 90 minutes for en-es and two to
+three hours for en-es-unseen, whose training pairs are many (fits that platt2010 made come from the cache).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from experiments import kit
+from experiments.corpora import mates as corpora
+from jaxsim import sparse
+from jaxsim.data import labelled_pairs
+from jaxsim.evaluate import mates
+from jaxsim.methods import cca, cl_lsi, opca, projections, s2net, s2net_mse
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a preset fixes; grids are chosen from on development pairs.
+
+    Attributes:
+      ks: Dimensions of the closed forms and of `s2net`.
+      variant_ks: Those of its variants.
+      grid_k: Dimension at which noise, ridge and the kind of negatives are chosen.
+      noises: OPCA's, for documents of unit length.
+      ridges: CCA's, for documents of unit length.
+      paper_noise: That of 002, for documents of their own lengths; tried beside the others.
+      paper_ridge: Likewise.
+      max_iter: L-BFGS iterations at most.
+      patience: Iterations without a better development score before a training stops.
+      seeds: Of the random starts.
+      limit: Pairs of the corpus, an even sample; None for all.
+    """
+
+    ks: tuple[int, ...] = (50, 100, 200, 300, 500, 1000)
+    variant_ks: tuple[int, ...] = (100, 300)
+    grid_k: int = 200
+    noises: tuple[float, ...] = (1e-4, 1e-3)
+    ridges: tuple[float, ...] = (1e-4, 1e-3)
+    paper_noise: float = 0.1
+    paper_ridge: float = 3.0
+    max_iter: int = 100
+    patience: int = 30
+    seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
+    limit: int | None = None
+
+
+QUICK = Settings(ks=(20, 50), variant_ks=(20,), grid_k=20, max_iter=8, patience=4, seeds=(0, 1), limit=600)
+FULL = Settings()
+UP_TO_500 = replace(FULL, ks=(50, 100, 200, 300, 500))  # large tables, and those whose story another table tells whole
+
+
+def load(name: str, settings: Settings) -> kit.Data:
+    """The pairs of a table, split so that near-duplicates stay together, as counts over one vocabulary."""
+    corpus = corpora.load(name, settings.limit)
+    return kit.Data(corpus, name=corpus.pairs.name, sha256=corpus.pairs.sha256, differs=corpora.DIFFERS[name],
+                    counts={**corpus.pairs.counts, "split": corpus.sizes}, groups=corpus.task.groups,
+                    paper="000 Table 1" if name in ("en-es", "en-es-human") else "000")
+
+
+def weighted(table: kit.Table, split: str, unit_length: bool = True):
+    """Both sides' log2(tf + 1) · log2(n / df) vectors; documents of one length weigh alike in the fit."""
+    return table.once((split, unit_length), lambda: table.data.task.weighted(split, unit_length=unit_length))
+
+
+def dimensions(table: kit.Table, ks: tuple[int, ...]) -> list[int]:
+    """Those that the table is large enough for."""
+    most = min(table.data.sizes["train"], len(table.data.task.vocabulary))
+    return [k for k in ks if k < most]
+
+
+def grid_k(table: kit.Table) -> int:
+    """The dimension at which settings are chosen."""
+    return min(table.settings.grid_k, max(dimensions(table, table.settings.ks)))
+
+
+def dev_mrr(table: kit.Table, params, unit_length: bool = True) -> float:
+    """Mean reciprocal rank on development pairs."""
+    return mates.scores(*mates.encode(params, weighted(table, "dev", unit_length)))["mrr"]
+
+
+def tested(table: kit.Table, encoded: list[tuple]) -> dict:
+    """Test values of every query, and of every source by itself; one of each a seed."""
+    return {"per_query": [mates.per_query(*sides) for sides in encoded],
+            "by_group": [mates.by_source(*sides, table.data.task.sources["test"]) for sides in encoded]}
+
+
+# Closed forms, the baselines. Their dimensions are ordered, so one fit of the largest serves all.
+
+
+def closed_form(table: kit.Table, params, chosen: kit.Choice, unit_length: bool) -> kit.Row:
+    """The dimension that development pairs prefer, tested."""
+    size = kit.choose([{"k": k} for k in dimensions(table, table.settings.ks)],
+                      lambda k: dev_mrr(table, projections.truncate(params, k), unit_length), by="mrr", split="dev")
+    encoded = mates.encode(projections.truncate(params, size.best["k"]), weighted(table, "test", unit_length))
+    return kit.Row({**chosen.best, **size.best}, **tested(table, [encoded]), curve=size.tried,
+                   dev={"grid": chosen.tried, "mrr": size.score})
+
+
+def fit_cl_lsi(table: kit.Table) -> kit.Row:
+    """LSA of the sums of matching documents' counts (002 §2.1)."""
+    train = [sparse.from_scipy(side) for side in table.data.task.counts["train"]]
+    grid = [{"k": grid_k(table), "unit_length": unit_length} for unit_length in (True, False)]
+    chosen = kit.choose(grid, lambda **option: dev_mrr(table, table.fit(cl_lsi)(train, **option).params), by="dev")
+    largest = {**chosen.best, "k": max(dimensions(table, table.settings.ks))}
+    return closed_form(table, table.fit(cl_lsi)(train, **largest).params, chosen, unit_length=True)
+
+
+def choose_noise(table: kit.Table) -> kit.Choice:
+    """OPCA's noise, on documents of unit length; and the paper's, on documents of their own lengths."""
+    grid = [{"k": grid_k(table), "noise": noise, "unit_length": True} for noise in table.settings.noises]
+    grid.append({"k": grid_k(table), "noise": table.settings.paper_noise, "unit_length": False})
+
+    def score(k, noise, unit_length):
+        fit = table.fit(opca)(weighted(table, "train", unit_length), k=k, noise=noise)
+        return dev_mrr(table, fit.params, unit_length)
+
+    return table.once("noise", lambda: kit.choose(grid, score, by="dev"))
+
+
+def opca_start(table: kit.Table) -> tuple[Callable, bool]:
+    """OPCA's projection of a dimension (and a seed, which changes nothing), and whether documents have unit length."""
+    noise, unit_length = (choose_noise(table).best[name] for name in ("noise", "unit_length"))
+    k = max(dimensions(table, table.settings.ks))
+    fit = table.fit(opca)(weighted(table, "train", unit_length), k=k, noise=noise)
+    return (lambda k, seed=0: projections.truncate(fit.params, k)), unit_length
+
+
+def fit_opca(table: kit.Table) -> kit.Row:
+    """Oriented PCA (002 §2.2); and the same on the naive split of the corpus, where near-duplicates cross."""
+    chosen = choose_noise(table)
+    start, unit_length = opca_start(table)
+    row = closed_form(table, start(max(dimensions(table, table.settings.ks))), chosen, unit_length)
+    if table.data.naive is None:
+        return row
+    task, k = table.data.naive(), row.config["k"]
+    other = table.fit(opca)(task.weighted("train", unit_length=unit_length), k=k, noise=chosen.best["noise"])
+    return replace(row, naive=mates.scores(*mates.encode(other.params, task.weighted("test", unit_length=unit_length))))
+
+
+def fit_cca(table: kit.Table) -> kit.Row:
+    """Canonical correlation analysis, one projection a language (002 §2.3)."""
+    grid = [{"k": grid_k(table), "ridge": ridge, "unit_length": True} for ridge in table.settings.ridges]
+    grid.append({"k": grid_k(table), "ridge": table.settings.paper_ridge, "unit_length": False})
+
+    def fit(k, ridge, unit_length):
+        return table.fit(cca)(*weighted(table, "train", unit_length), k=k, ridge=ridge)
+
+    chosen = kit.choose(grid, lambda **option: dev_mrr(table, fit(**option).params, option["unit_length"]), by="dev")
+    terms = min(int(np.unique(side.indices).size) for side in table.data.task.counts["train"])  # the rank is no more
+    largest = {**chosen.best, "k": min(max(dimensions(table, table.settings.ks)), terms)}
+    return closed_form(table, fit(**largest).params, chosen, chosen.best["unit_length"])
+
+
+# S2Net.
+
+
+def train(table: kit.Table, init, *extra, method=s2net, unit_length: bool = True, negatives: str = "all", **options):
+    """One training with early stopping on development MRR."""
+    dev = weighted(table, "dev", unit_length)
+    if negatives == "other groups":
+        options["groups"] = table.data.task.group_ids["train"]
+    return table.fit(method, reads=dev)(
+        *weighted(table, "train", unit_length), *extra, init=init, max_iter=table.settings.max_iter,
+        patience=table.settings.patience, validate=mates.validator(dev, activation=options.get("activation")),
+        **options)
+
+
+def choose_negatives(table: kit.Table) -> kit.Choice:
+    """Which negatives development pairs prefer at one dimension: all, or those that are no near-duplicates."""
+    start, unit_length = opca_start(table)
+
+    def score(negatives, k):
+        fit = train(table, start(k), unit_length=unit_length, negatives=negatives)
+        return max(entry["validation"] for entry in fit.history)
+
+    grid = [{"negatives": negatives, "k": grid_k(table)} for negatives in ("all", "other groups")]
+    return table.once("negatives", lambda: kit.choose(grid, score, by="dev"))
+
+
+def trained(table: kit.Table, ks, start, *extra, unit_length: bool = True, seeds=(), tried=(), method=s2net,
+            **options) -> kit.Row:
+    """Trainings at every dimension; the one that development pairs prefer is tested (for every seed, where random)."""
+    fits = {}
+
+    def score(k):
+        fit = fits[k] = train(table, start(k, 0), *extra, method=method, unit_length=unit_length, **options)
+        return {"mrr": max(entry["validation"] for entry in fit.history), "loss": fit.loss, "steps": fit.steps,
+                "evaluations": fit.evaluations, "start": fit.history[0]["validation"],
+                "seconds": fit.history[-1]["seconds"]}
+
+    size = kit.choose([{"k": k} for k in dimensions(table, ks)], score, by="mrr", split="dev")
+    k = size.best["k"]
+    chosen = [fits[k], *(train(table, start(k, seed), *extra, method=method, unit_length=unit_length, **options)
+                         for seed in seeds[1:])]
+    activation = options.pop("activation", None)
+    test = weighted(table, "test", unit_length)
+    config = {"gamma": 10.0, **options, "k": k, "unit_length": unit_length, "max_iter": table.settings.max_iter,
+              "patience": table.settings.patience, "activation": getattr(activation, "__name__", None)}
+    return kit.Row(config, **tested(table, [mates.encode(fit.params, test, activation=activation) for fit in chosen]),
+                   dev={"mrr": size.score, **({"grid": list(tried)} if tried else {})}, curve=size.tried,
+                   fit=chosen[0], seeds=seeds)
+
+
+def fit_s2net(table: kit.Table) -> kit.Row:
+    """S2Net from OPCA at every dimension (Figure 2)."""
+    start, unit_length = opca_start(table)
+    chosen = choose_negatives(table)
+    return trained(table, table.settings.ks, start, unit_length=unit_length, negatives=chosen.best["negatives"],
+                   tried=chosen.tried)
+
+
+def fit_all_negatives(table: kit.Table) -> kit.Row | None:
+    """The paper's loss to the letter, near-duplicates among the negatives, where `fit_s2net` has another."""
+    start, unit_length = opca_start(table)
+    if choose_negatives(table).best["negatives"] == "all":
+        return None
+    return trained(table, table.settings.variant_ks, start, unit_length=unit_length, negatives="all")
+
+
+def fit_gamma1(table: kit.Table) -> kit.Row:
+    """Without the scale γ (footnote 1)."""
+    start, unit_length = opca_start(table)
+    return trained(table, table.settings.variant_ks, start, unit_length=unit_length, gamma=1.0,
+                   negatives=choose_negatives(table).best["negatives"])
+
+
+def fit_cl_lsi_start(table: kit.Table) -> kit.Row:
+    """S2Net from CL-LSI (footnote 2)."""
+    train_counts = [sparse.from_scipy(side) for side in table.data.task.counts["train"]]
+    k = max(dimensions(table, table.settings.variant_ks))
+    params = table.fit(cl_lsi)(train_counts, k=k, unit_length=True).params
+    return trained(table, table.settings.variant_ks, lambda k, seed: projections.truncate(params, k),
+                   negatives=choose_negatives(table).best["negatives"])
+
+
+def fit_two(table: kit.Table) -> kit.Row:
+    """Two matrices, one a side (§6)."""
+    start, unit_length = opca_start(table)
+    return trained(table, table.settings.variant_ks, lambda k, seed: (start(k), start(k)), unit_length=unit_length,
+                   negatives=choose_negatives(table).best["negatives"])
+
+
+def fit_mse(table: kit.Table) -> kit.Row:
+    """The squared loss on matching pairs and ten random negatives each (§3.2)."""
+    start, unit_length = opca_start(table)
+    size = table.data.sizes["train"]
+    labelled = labelled_pairs.mates_and_negatives(size, negatives=min(10, size - 1), key=jax.random.key(0))
+    return trained(table, table.settings.variant_ks, start, labelled, unit_length=unit_length, method=s2net_mse)
+
+
+def fit_tanh(table: kit.Table) -> kit.Row:
+    """A nonlinear output (§3.1 and §6 name a sigmoid)."""
+    start, unit_length = opca_start(table)
+    return trained(table, table.settings.variant_ks, start, unit_length=unit_length, activation=jnp.tanh,
+                   negatives=choose_negatives(table).best["negatives"])
+
+
+def fit_random(table: kit.Table) -> kit.Row:
+    """S2Net from random starts (footnote 2)."""
+    size = len(table.data.task.vocabulary)
+    return trained(table, table.settings.variant_ks,
+                   lambda k, seed: s2net.random_init(size, k, key=jax.random.key(seed)), seeds=table.settings.seeds,
+                   negatives=choose_negatives(table).best["negatives"])
+
+
+ROWS = {"cl-lsi": fit_cl_lsi, "opca": fit_opca, "cca": fit_cca, "s2net": fit_s2net,
+        "s2net-all-negatives": fit_all_negatives, "s2net-gamma1": fit_gamma1, "s2net-cl-lsi": fit_cl_lsi_start,
+        "s2net-2": fit_two, "s2net-mse": fit_mse, "s2net-tanh": fit_tanh, "s2net-random": fit_random}
+SETTINGS = {
+    "docstrings": FULL,
+    "en-es-human": FULL,
+    "en-it-speeches": UP_TO_500,
+    "en-it-lines": replace(FULL, ks=(100, 300)),
+    "en-fr": UP_TO_500,
+    "en-ja": UP_TO_500,
+    "en-es": replace(UP_TO_500, variant_ks=(50, 100), grid_k=100),
+    "en-es-unseen": replace(FULL, ks=(50, 100, 200), variant_ks=(50, 100), grid_k=100),
+}
+TABLES = {name: kit.Plan(ROWS, {"quick": QUICK, "full": settings}, on_request=("quick",) * (name != "docstrings"))
+          for name, settings in SETTINGS.items()}
+
+ALL = ("en-es-human", "en-es", "en-fr", "en-ja", "en-es-unseen", "en-it-speeches", "en-it-lines", "docstrings")
+
+
+def compactness(rows) -> tuple[bool, str]:
+    """How many times its dimension OPCA needs for the development MRR of S2Net (§4.1.2), interpolated in log k.
+
+    A score that OPCA never reaches within its grid counts as reached by no dimension.
+    """
+    closed = rows["opca"]["curve"]
+    ks = np.log([point["k"] for point in closed])
+    scores = np.maximum.accumulate([point["mrr"] for point in closed])
+    points = [point for point in rows["s2net"]["curve"] if point["k"] < max(point["k"] for point in closed)]
+    ratios = {point["k"]: float(np.exp(np.interp(point["mrr"], scores, ks))) / point["k"] if point["mrr"] < scores[-1]
+              else np.inf for point in points}
+    told = ", ".join(f"{ratio:.1f} × at k = {k}" if ratio < np.inf else f"none at k = {k}"
+                     for k, ratio in ratios.items())
+    return bool(ratios) and float(np.median(list(ratios.values()))) >= 2, f"OPCA needs {told}"
+
+
+def above(better: str, worse: str, sentence: str, place: str, **more) -> kit.Claim:
+    """That one row finds more mates than another, by the paper's test: unpaired t on accuracy, p < .01 (footnote 3)."""
+    settings = {"test": "unpaired t", "metric_of_test": "accuracy", "alpha": 0.01, "equal": ("k",), **more}
+    return kit.Claim(f"000-{better}-{worse}", sentence=sentence, place=place, tables=ALL, better=better, worse=worse,
+                     metric="mrr", **settings)
+
+
+CLAIMS = [
+    above("s2net", "opca", "S2Net finds more mates than its OPCA start", "000 §4.1.2, Table 1",
+          printed={"s2net": 0.7973, "opca": 0.7734}),
+    above("opca", "cca", "OPCA finds more mates than CCA", "000 Table 1", printed={"opca": 0.7734, "cca": 0.7378}),
+    above("cca", "cl-lsi", "CCA finds more mates than CL-LSI", "000 Table 1",
+          printed={"cca": 0.7378, "cl-lsi": 0.6130}),
+    above("s2net", "s2net-gamma1", "without γ the gain is much smaller", "000 footnote 1", test="none"),
+    above("s2net", "s2net-cl-lsi", "from CL-LSI S2Net ends lower than from OPCA", "000 footnote 2",
+          printed={"s2net": 0.7855, "s2net-cl-lsi": 0.7745}, test="none"),
+    above("s2net-cl-lsi", "opca", "from CL-LSI S2Net still ends above OPCA", "000 footnote 2",
+          printed={"s2net-cl-lsi": 0.7745, "opca": 0.7660}, test="none"),
+    above("s2net", "s2net-random", "from random numbers S2Net ends lower than from OPCA", "000 footnote 2",
+          test="none"),
+    above("s2net-random", "opca", "from random numbers S2Net still ends above OPCA", "000 footnote 2", test="none"),
+    kit.Claim("000-compact", sentence="OPCA needs two to five times the dimension of S2Net for the same MRR",
+              place="000 §4.1.2, Figure 2", tables=ALL, better="s2net", worse="opca", metric="mrr", holds=compactness),
+]
+EXPERIMENT = kit.Experiment("yih2011_mates", __doc__, load, TABLES, CLAIMS)
+
+if __name__ == "__main__":
+    kit.run(EXPERIMENT)

@@ -1,0 +1,1 @@
+"""Your own pairs: jaxsim beside the programs one would use instead."""

@@ -1,0 +1,1 @@
+"""What trainings cost against pairs, dimensions, terms and devices."""

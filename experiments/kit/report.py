@@ -207,7 +207,7 @@ def _compact(
     paper, dataset = first["paper"], first["dataset"]
     printed = papers.TABLES.get(paper)
     beside = f"Beside {paper} ({printed.data}). " if printed is not None else ""
-    data = f"{beside}Data: {dataset['name']}, {dataset['differs']}."
+    data = f"{beside}Data: {dataset['differs']}."
     return f"\n### {_title(experiment, table)}\n\n`{table}`. {data}\n" + report_tables.compact(
         paper, tested, codes, results)  # fmt: skip
 

@@ -275,8 +275,17 @@ def _by_id(entries: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[str, 
 
 
 def _verdict(which: str, entries: Sequence[Mapping[str, Any]]) -> str:
-    names = ", ".join(entry["table"] for entry in entries)
+    """A verdict with the number of its tables, and their names where something was decided."""
+    if which not in judge.VERDICTS[:2]:
+        return f"{which} in {len(entries)}"
+    names = ", ".join(entry["table"] + (" reversed" if reverse(entry) else "") for entry in entries)
     return f"{'**not supported**' if which == 'not supported' else which} in {len(entries)} ({names})"
+
+
+def reverse(entry: Mapping[str, Any]) -> bool:
+    """Whether the paper's worse row is better here, and not by chance."""
+    test = entry["tests"].get("paired")
+    return test is not None and test["difference"] < 0 and test.get("p_adjusted", 1.0) < judge.LEVEL
 
 
 def _pair(entry: Mapping[str, Any]) -> str:
@@ -298,8 +307,11 @@ def _tests(own: Sequence[Mapping[str, Any]], shown: Sequence[Mapping[str, Any]])
     papers_own = [entry["tests"]["paper"] for entry in own if "paper" in entry["tests"]]
     if papers_own:
         first = papers_own[0]
-        parts.append(f"the paper's ({first['test']}, {first['metric']}, p < {first['alpha']:g}): "
+        parts.append(f"the paper's ({first['test']}, {first['metric']}, p < {first['alpha']:g}) holds in "
                      f"{sum(test['holds'] for test in papers_own)} of {len(papers_own)}")  # fmt: skip
+        every = [entry["tests"]["paired"] for entry in own if "paired" in entry["tests"]]
+        clear = sum(test["difference"] > 0 and test["p"] < first["alpha"] for test in every)
+        parts.append(f"a paired one on {metric_name(own[0]['metric'])} in {clear} of {len(every)}")
     return "; ".join(parts) or DASH
 
 
@@ -327,4 +339,4 @@ def _line(entry: Mapping[str, Any]) -> tuple[str, ...]:
         settings = ", ".join(equal["settings"])
         cells[4] = f"above at {equal['above']} of {len(equal['points'])} {settings} ({equal['split']})"
     ours = _pair(entry) if entry["ours"] else DASH
-    return (entry["table"], ours, *cells, entry["verdict"], why)
+    return (entry["table"], ours, *cells, entry["verdict"] + (", reversed" if reverse(entry) else ""), why)

@@ -95,10 +95,9 @@ def compact(paper: str, rows: Rows, codes: Mapping[str, list[str]], results: Pat
         cells = (name, _paper_cell(quoted) if quoted else DASH, ours, ", ".join(codes.get(path, [])))
         lines.append(cells if table else (cells[0], *cells[2:]))
     absent = [row for row in printed.values() if row.row not in {record["row"] for record in rows.values()}]
-    text = f"Each cell: {' / '.join(metric_name(key) for key in keys)}."
-    text += "" if best else f" No row differs from the best one by {metric_name(key)}."
-    head = ("row", "paper", "ours", "notes") if table else ("row", "ours", "notes")
-    text += "\n\n" + markdown(head, lines)
+    text = "\n" if best else f"No row differs from the best one by {metric_name(key)}.\n\n"
+    ours = f"ours: {' / '.join(metric_name(key) for key in keys)}"
+    text += markdown(("row", "paper", ours, "notes") if table else ("row", ours, "notes"), lines)
     if absent:
         text += "\nNot run: " + "; ".join(f"{row.row} {_paper_cell(row)}" for row in absent) + ".\n"
     return text

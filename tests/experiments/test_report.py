@@ -164,7 +164,7 @@ def test_the_ledger_stands_first_and_in_a_file(place):
     assert entry["tests"]["paired"]["test"] == "t over seeds alone"
     line = next(line for line in text.splitlines() if "opca is above x" in line)
     assert ".7734 / — MRR | en-es .7500 / .5000 | t over seeds alone" in line
-    assert line.endswith("**not supported** in 1 (en-es); not run in 1 (en-fr) |")
+    assert line.endswith("**not supported** in 1 (en-es); not run in 1 |")
     page = (place[2].parent / "results" / "claims.md").read_text()
     assert '<a id="002-opca-x"></a>' in page and "| not supported | made up |" in page
     assert check(*place, **given) == []

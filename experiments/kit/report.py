@@ -174,11 +174,10 @@ def _render(
         page, pictures = _page(experiment, mine, codes, results, figures)
         drawn |= {pages / f"{experiment}.md": page.encode(), **pictures}
         text.append(f"\n## {experiment}\n\n{_citations(experiment, found)}[Details]({details}/{experiment}.md).\n")
-        measured = [table for table, rows in mine.items() if not any(record["metrics"] for record in rows.values())]
-        if measured:
-            text.append(f"Measurements alone: {', '.join(measured)}.\n")
-        for table, rows in mine.items():
-            text.append(_compact(experiment, table, rows, codes, results))
+        ours = [table for table, rows in mine.items() if next(iter(rows.values()))["paper"] == "none"]
+        if ours:
+            text.append(f"There, since no paper has such a table: {', '.join(ours)}.\n")
+        text += [_compact(experiment, table, rows, codes, results) for table, rows in mine.items() if table not in ours]
     ledger = json.dumps(entries, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     return {benchmarks: "".join(text).encode(), results / "claims.json": ledger.encode(),
             pages / "claims.md": report_ledger.claims_page(entries).encode(), **drawn}  # fmt: skip

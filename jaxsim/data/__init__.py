@@ -2,7 +2,7 @@
 
 Docstrings of installed packages need no download. The other corpora are looked for in the folder that the environment
 variable ``JAXSIM_DATA`` (or the argument ``root=``) names; `catalogue` says what they are and where they come from, and
-`fetching` downloads what has an address.
+`fetching` builds them from their public sources.
 """
 
 import lazy_loader

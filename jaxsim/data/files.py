@@ -16,7 +16,7 @@ from pathlib import Path
 
 from jaxsim.data import streams
 
-_DAMAGED = (lzma.LZMAError, EOFError, zlib.error, gzip.BadGzipFile, tarfile.TarError)
+DAMAGED = (lzma.LZMAError, EOFError, zlib.error, gzip.BadGzipFile, tarfile.TarError)
 
 
 class MissingCorpus(FileNotFoundError):
@@ -103,6 +103,30 @@ def read_jsonl(path: str | os.PathLike, keys: tuple[str, ...]) -> Iterator[tuple
         yield number, record
 
 
+def read_members(path: str | os.PathLike, *, keep: Callable[[str], bool] | None = None) -> dict[str, bytes]:
+    """Bytes of the chosen members of a tar archive of any compression, read in one pass; nothing is written to disk.
+
+    Args:
+      path: the archive.
+      keep: told a member's name, says whether it is wanted; all files by default. Links and devices never are.
+
+    Returns:
+      Member name -> bytes, in the archive's order.
+
+    Raises:
+      ValueError: the archive is damaged or cut short.
+    """
+    members: dict[str, bytes] = {}
+    try:
+        with tarfile.open(path, "r|*") as archive:
+            for member in archive:
+                if member.isfile() and (keep is None or keep(member.name)):
+                    members[member.name] = archive.extractfile(member).read()
+    except DAMAGED as error:
+        raise ValueError(f"{path}: expected a whole tar archive, got a damaged or truncated one ({error})") from error
+    return members
+
+
 def read_archive(path: str | os.PathLike, *, keep: Callable[[str], bool], encoding: str = "utf-8") -> dict[str, str]:
     """Texts of the chosen members of a tar archive of any compression, read in one pass.
 
@@ -117,15 +141,7 @@ def read_archive(path: str | os.PathLike, *, keep: Callable[[str], bool], encodi
     Raises:
       ValueError: the archive is damaged or cut short, or a member does not decode; names both.
     """
-    texts: dict[str, str] = {}
-    try:
-        with tarfile.open(path, "r|*") as archive:
-            for member in archive:
-                if member.isfile() and keep(member.name):
-                    texts[member.name] = decode(archive.extractfile(member).read(), f"{path}: {member.name}", encoding)
-    except _DAMAGED as error:
-        raise ValueError(f"{path}: expected a whole tar archive, got a damaged or truncated one ({error})") from error
-    return texts
+    return {name: decode(body, f"{path}: {name}", encoding) for name, body in read_members(path, keep=keep).items()}
 
 
 def decode(data: bytes, where: str, encoding: str = "utf-8") -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 
@@ -24,16 +25,20 @@ def place(server, tmp_path):
 
 
 def test_the_list_says_what_is_here_and_what_can_be_fetched(place, capsys, monkeypatch):
-    monkeypatch.setitem(catalogue.CORPORA, "other", corpus())
+    monkeypatch.setitem(catalogue.CORPORA, "other", dataclasses.replace(corpus(), name="other"))
     rows = {line.split()[0]: line for line in run(capsys, "data", "--root", place).splitlines()}
-    assert set(rows) == {*catalogue.CORPORA} - {"other"}
-    assert rows["mdn"].split(maxsplit=4)[1:4] == ["missing", "no", "address"]
-    assert "europarl_release       missing    can be fetched" in rows["europarl_release"]
+    assert set(rows) == {*catalogue.CORPORA}
+    assert rows["word_frequency"].split()[1:9] == ["missing", "0.7", "MB", "fetch:", "1", "MB", "from", "github.com"]
+    assert "1500 MB  fetch: 1500 MB from www.statmt.org" in rows["europarl_release"]
+    assert "  no address " in rows["other"] and rows["other"].endswith("two small files [none]")
     listed = {row["name"]: row for row in json.loads(run(capsys, "data", "--root", place, "--json"))["corpora"]}
     assert listed["docstrings"]["state"] == "installed" and listed["docstrings"]["can_fetch"] is False
-    assert listed["europarl_release"]["can_fetch"] is True and listed["mdn"]["can_fetch"] is False
+    assert listed["europarl_release"]["can_fetch"] is True and listed["other"]["can_fetch"] is False
+    assert listed["word_frequency"]["from"] == ["https://github.com/RyanMcG/authorate"]
+    assert listed["word_frequency"]["licence"] and listed["crowdflower_search"]["terms"]
     monkeypatch.setenv("JAXSIM_DATA_URL", "http://127.0.0.1")
-    assert all("can be fetched" in line for line in run(capsys, "data").splitlines() if "installed" not in line)
+    lines = [line for line in run(capsys, "data").splitlines() if "installed" not in line]
+    assert all("from 127.0.0.1" in line for line in lines)
 
 
 def test_a_corpus_shows_every_file(place, server, capsys):
@@ -72,7 +77,9 @@ def test_fetch_downloads_what_is_missing(place, server, capsys):
         f"verified: {place}/small/one.txt  SHA-256 {DIGESTS[0]}",
         f"fetched: {place}/small/two.txt  SHA-256 {DIGESTS[1]}",
     ]
-    assert not err and server.asked == ["/public/two.txt"]
+    assert err == (f"small: downloads about 0 MB from {server.url}/public/one.txt and 1 more, keeps 0 MB in "
+                   f"{place}/small, needs 98 MB of disk\n")
+    assert server.asked == ["/public/two.txt"]
     again = json.loads(run(capsys, "data", "small", "--root", place, "--fetch", "--json"))
     assert [(one["state"], one["fetched"]) for one in again["files"]] == [("verified", False)] * 2
     assert len(server.asked) == 1
@@ -101,7 +108,12 @@ def test_failures_are_one_line(server, tmp_path, capsys, monkeypatch):
     place = tmp_path / "taken"
     place.write_text("a file")
     assert refused(capsys, "data", "small", "--fetch", "--root", place) == f"{place}/small: Not a directory"
-    assert f"into {tmp_path}/mdn, or set" in refused(capsys, "data", "mdn", "--fetch", "--root", tmp_path)
+    monkeypatch.setitem(catalogue.CORPORA, "other", dataclasses.replace(corpus(), name="other"))
+    assert f"into {tmp_path}/other, or set" in refused(capsys, "data", "other", "--fetch", "--root", tmp_path)
+    assert refused(capsys, "data", "small", "--fetch-all") == (
+        "--fetch-all: expected no name of a corpus before it, got 'small'")
+    assert refused(capsys, "data", "--cache", tmp_path) == (
+        "--cache: expected --fetch or --fetch-all beside it, got neither")
     server.missing_bytes = 1
     assert "got a part of it" in refused(capsys, "data", "small", "--fetch", "--root", tmp_path)
     server.bodies = {}
@@ -115,3 +127,25 @@ def test_failures_are_one_line(server, tmp_path, capsys, monkeypatch):
 def test_a_corpus_of_no_files_has_nothing_to_fetch(server, tmp_path, capsys):
     shown = run(capsys, "data", "docstrings", "--fetch", "--root", tmp_path)
     assert shown.splitlines()[-1] == "fetch: nothing to fetch: the texts are read from the installed packages"
+
+
+def test_fetch_all_goes_on_after_a_failure(server, tmp_path, capsys, monkeypatch):
+    broken = dataclasses.replace(corpus(server.url + "/none"), name="broken", megabytes=1.0)
+    monkeypatch.setattr(catalogue, "CORPORA", {"broken": broken, "small": corpus(server.url)})
+    server.bodies = {path: body for path, body in server.bodies.items() if path.startswith("/public")}
+    assert cli.main(["data", "--fetch-all", "--root", str(tmp_path)]) == 2
+    out, err = capsys.readouterr()
+    assert out.splitlines()[0] == "verified: small" and out.splitlines()[1].startswith("failed: broken  http")
+    assert err.splitlines()[-1] == "jaxsim: corpora: expected all fetched, got broken that could not be"
+    monkeypatch.delitem(catalogue.CORPORA, "broken")
+    assert json.loads(run(capsys, "data", "--fetch-all", "--root", tmp_path, "--json")) == {
+        "corpora": [{"name": "small", "state": "verified", "error": None}]}
+
+
+def test_verify_looks_at_what_is_here(place, capsys):
+    assert run(capsys, "data", "--verify", "--root", place) == "small: 1 verified, 1 missing\n"
+    (place / "small" / "two.txt").write_bytes(b"changed")
+    assert cli.main(["data", "--verify", "--root", str(place)]) == 2
+    out, err = capsys.readouterr()
+    assert out == "small: 1 verified, 1 wrong\n"
+    assert err.endswith("expected all verified, got small that could not be\n")

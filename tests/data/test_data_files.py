@@ -112,11 +112,14 @@ def test_catalogue_knows_every_loader_and_says_what_is_missing(tmp_path, monkeyp
     loaded = {"docstrings", "doc_pairs", "mdn", "europarl_en_it", "europarl_en_fr_tagged", "europarl_release",
               "nfcorpus", "reuters21578", "wikispeedia", "word_frequency", "us_patent_phrases",
               "crowdflower_search", "httpd_html", "classic_ir"}
-    assert set(catalogue.CORPORA) == loaded
+    coming = {"dictionary_en_es", "europarl_en_es", "gre_antonyms", "pairs", "sat_questions", "sentence_completion",
+              "thesauri", "word_similarity", "wordnet"}
+    assert set(catalogue.CORPORA) == loaded | coming
     for corpus in catalogue.CORPORA.values():
         assert corpus.title and corpus.source and corpus.licence
         assert all(digest is None or len(digest) == 64 for digest in corpus.files.values())
         assert corpus.addresses.keys() <= corpus.files.keys()
+        assert all(source.megabytes for source in corpus.sources) and (corpus.megabytes or not corpus.files)
         # What has no address says how it was made, and what has no checksum can at least be fetched.
         assert all(file in corpus.addresses or (corpus.packed and digest) for file, digest in corpus.files.items())
     with pytest.raises(ValueError, match="name: expected one of classic_ir, crowdflower_search, .*, got 'wikipedia'"):

@@ -1,142 +1,136 @@
-"""The Reuters experiment's own rules: skipping, what a preset may write, what is trained on, how rows are judged."""
+"""The Reuters experiment's own rules: what is trained on, how documents are compared, what the claims say."""
 
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse
 
-from experiments.kit import records
+from experiments import kit
+from experiments.corpora import reuters
+from experiments.kit import papers, records
+from experiments.reuters import yih2010_reuters as script
+from jaxsim import sparse
+from jaxsim.data.labelled_pairs import LabelledPairs
+from jaxsim.evaluate import metrics
+from jaxsim.methods.weights import metric
+from jaxsim.text import features
 
 pytestmark = pytest.mark.programs
-EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
 DATA = os.environ.get("JAXSIM_DATA")
 real = pytest.mark.skipif(not DATA or not (Path(DATA) / "reuters21578").is_dir(),
                           reason="JAXSIM_DATA names no folder with Reuters-21578")
 
 
-def run(*options, **environment):
-    kept = {key: value for key, value in os.environ.items() if key != "JAXSIM_DATA"}
-    return subprocess.run([sys.executable, "-m", "experiments.yih2010_reuters", *map(str, options)],
-                          cwd=EXPERIMENTS.parent,
-                          text=True,
-                          capture_output=True, env={**kept, **environment}, timeout=240, check=False)
-
-
-def test_without_the_corpus_quick_says_that_it_skips_and_full_refuses(tmp_path):
-    quick = run("--preset", "quick", "--out", tmp_path)
-    assert quick.returncode == 0 and "yih2010_reuters: skipped, nothing was run: JAXSIM_DATA" in quick.stdout
+def test_without_the_corpus_quick_says_that_it_skips_and_full_refuses(tmp_path, monkeypatch, capsys):
+    reuters.load.cache_clear()
+    monkeypatch.delenv("JAXSIM_DATA", raising=False)
+    kit.run(script.EXPERIMENT, ["--preset", "quick", "--out", str(tmp_path)])
+    assert "yih2010_reuters: table2 skipped, nothing was run: JAXSIM_DATA" in capsys.readouterr().out
     assert not list(tmp_path.rglob("*.json"))
-    full = run("--preset", "full", "--out", tmp_path)
-    assert full.returncode == 2 and "JAXSIM_DATA" in full.stderr.strip().splitlines()[-1]
-    assert "Traceback" not in full.stderr
-
-
-@pytest.mark.parametrize("options", [("--preset", "quick"), ("--preset", "full", "--seeds", "0")])
-def test_tries_do_not_write_among_the_published_records(options):
-    found = run(*options, "--out", EXPERIMENTS / "results" / "x")
-    assert found.returncode == 2 and "--out: expected a folder outside experiments/results" in found.stderr
+    with pytest.raises(SystemExit) as stopped:
+        kit.run(script.EXPERIMENT, ["--preset", "full", "--out", str(tmp_path)])
+    assert stopped.value.code == 2 and "JAXSIM_DATA" in capsys.readouterr().err.strip().splitlines()[-1]
 
 
 @real
 def test_a_row_is_recorded_and_not_run_again(tmp_path):
-    options = ("--preset", "quick", "--out", tmp_path, "--tables", "table2", "--rows", "tfidf")
-    first = run(*options, JAXSIM_DATA=DATA)
-    assert first.returncode == 0, first.stderr
+    options = ["--preset", "quick", "--out", str(tmp_path), "--tables", "table2", "--rows", "tfidf"]
+    kit.run(script.EXPERIMENT, options)
     path = tmp_path / "yih2010_reuters" / "table2" / "tfidf.json"
     record = records.read(path)
-    assert record["metrics"]["auc"]["mean"] > 0.6
-    assert record["dataset"]["counts"]["split"] == {"train": 500, "test": 250}
-    assert record["status"] == "reproduced"
-    assert run(*options, JAXSIM_DATA=DATA).returncode == 0 and records.read(path)["started"] == record["started"]
+    assert record["metrics"]["auc"]["mean"] > 0.6 and record["config"] == {"min_df": 2, "min_characters": 80}
+    assert record["dataset"]["counts"]["split"] == {"train": 500, "test": 250} and record["paper"] == "001 Table 2"
+    assert {"auc", "map"} == set(record["metrics_by_group"]["neither earn nor acq"])
+    with np.load(path.with_suffix(".npz")) as file:
+        assert float(np.mean(file["map"])) == pytest.approx(record["metrics"]["map"]["mean"], abs=1e-6)
+    kit.run(script.EXPERIMENT, options)
+    assert records.read(path)["started"] == record["started"]
 
 
 @real
-def test_held_out_documents_and_pairs_are_not_trained_on(scripts, tmp_path):
-    task = scripts.reuters_task.Task(scripts.reuters_task.QUICK, tmp_path, publish=False)
-    first, second = task.sample(0, 190), task.sample(1, 190)
-    for one in (first, second):
-        assert not set(one.fit) & set(one.dev) and not set(task.groups[one.fit]) & set(task.groups[one.dev])
-        assert set(np.concatenate([one.pairs.left, one.pairs.right])) <= set(one.fit)
-        trained, held = ({*zip(part.left, part.right, strict=True)} for part in (one.pairs, one.dev_pairs))
+def test_held_out_documents_and_pairs_are_not_trained_on(tmp_path):
+    loaded = script.load("table2", script.QUICK)
+    data = loaded.content
+    table = kit.Table("yih2010_reuters", "table3", script.QUICK, "quick", loaded, tmp_path, kit.Fits(tmp_path))
+    labels = data.labels["train"]
+    first, second = data.sample(0, 190), data.sample(1, 190)
+    for sample in (first, second):
+        assert not set(sample.fit) & set(sample.dev) and not set(data.groups[sample.fit]) & set(data.groups[sample.dev])
+        assert set(np.concatenate([sample.pairs.left, sample.pairs.right])) <= set(sample.fit)
+        trained, held = ({*zip(part.left, part.right, strict=True)} for part in (sample.pairs, sample.dev_pairs))
         assert len(trained) == 380 and len(held) == 20 and not trained & held
-        labels = task.labels["train"]
-        alike = (labels[one.pairs.left] @ labels[one.pairs.right].T).diagonal() > 0
-        assert np.array_equal(alike, one.pairs.labels == 1)
+        alike = (labels[sample.pairs.left] @ labels[sample.pairs.right].T).diagonal() > 0
+        assert np.array_equal(alike, sample.pairs.labels == 1)
     assert set(first.dev) != set(second.dev)
-    from experiments import reuters_rows
-
-    *sides, topics = reuters_rows.mates(task, first)
+    *sides, topics = script.mates(table, first)
     similar = np.asarray(first.pairs.labels) == 1
     assert [side.num_docs for side in sides] == [190, 190] and len(set(topics.tolist())) > 1
     for rows in (first.pairs.left, first.pairs.right):
-        assert np.all(task.labels["train"].toarray()[rows[similar], topics] == 1)
+        assert np.all(labels.toarray()[rows[similar], topics] == 1)
+    start = sparse.to_scipy(script.emptied(script.log_tfidf_terms(table)["train"], first))
+    assert not start[first.dev].count_nonzero() and np.all(np.diff(start[first.fit].indptr) > 0)
 
 
-def test_similarity_of_held_out_pairs_follows_the_models_metric(scripts, rng):
-    from jaxsim import sparse
-    from jaxsim.data.labelled_pairs import LabelledPairs
-    from jaxsim.methods.weights import metric
+def test_documents_are_taken_with_their_features():
+    counts = scipy.sparse.csr_matrix([[1.0, 0, 2], [0, 3, 0], [4, 5, 6]])
+    documents = features.from_counts(sparse.from_scipy(counts), [2, 2, 2])
+    taken = script.take(documents, np.array([2, 0]))
+    assert sparse.to_scipy(taken.terms).toarray().tolist() == [[4, 5, 6], [1, 0, 2]]
+    assert np.array_equal(taken.columns, np.asarray(documents.columns)[[3, 4, 5, 0, 1]])
 
+
+def test_similarity_of_held_out_pairs_follows_the_models_metric(rng):
     basis, gains = np.linalg.qr(rng.normal(size=(6, 2)))[0], np.array([-0.9, 5.0])
     params = metric.Metric(basis.astype(np.float64), gains)
     dense = rng.normal(size=(40, 6))
-    found = metric.encode(params, sparse.from_scipy(scipy.sparse.csr_matrix(dense)))
+    encoded = metric.encode(params, sparse.from_scipy(scipy.sparse.csr_matrix(dense)))
     left, right = rng.integers(0, 40, (2, 200))
     root = np.linalg.cholesky(np.eye(6) + basis @ np.diag(gains) @ basis.T)
     sides = [(dense @ root)[rows] for rows in (left, right)]
     cosines = np.sum(sides[0] * sides[1], axis=1) / np.prod([np.linalg.norm(side, axis=1) for side in sides], axis=0)
     labels = cosines + 0.1 * rng.normal(size=200) > 0.2
-    held = LabelledPairs(left, right, labels.astype(float))
-    expected = float(scripts.reuters_task.metrics.auc(cosines, labels.astype(float)))
-    assert abs(scripts.reuters_task.pair_auc(found, held, params) - expected) < 1e-6 < 1 - expected
-    scores = scripts.reuters_task.similarity_of(params)(found, found)(np.arange(40))
+    pairs = LabelledPairs(left, right, labels.astype(float))
+    expected = float(metrics.auc(cosines, labels.astype(float)))
+    assert abs(script.pair_auc(encoded, pairs, params) - expected) < 1e-6 < 1 - expected
+    scores = script.similarity_of(params)(encoded, encoded)(np.arange(40))
     np.testing.assert_allclose(np.asarray(scores)[left, right], cosines, atol=1e-6)
 
 
-def test_a_figure_above_the_papers_is_explained_from_the_records(scripts):
-    def row(auc, **more):
-        return {"metrics": {"auc": {"mean": auc}}, **more}
-
-    found = row(0.99, metrics_by_group={"neither earn nor acq": {"auc": {"mean": 0.9}}})
-    told = scripts.reuters_task.above_the_paper(found, {"vl-ext": found, "vl-ext-gamma1": row(0.985)})
-    assert told == (". AUC is 0.022 above the paper's: 0.985 with gamma 1, as printed, 0.900 on test documents with "
-                    "neither earn nor acq")
-    assert scripts.reuters_task.above_the_paper(row(0.968), {}) == ""
+def made_up(**changes):
+    """Rows with the paper's own figures, but for some."""
+    figures = {**script.PRINTED, **changes}
+    return {row: {"metrics": {name: {"mean": value} for name, value in zip(script.METRICS, values, strict=True)}}
+            for row, values in figures.items()}
 
 
-def fake(out, row, auc, values, table="table3"):
-    path = out / "yih2010_reuters" / table
-    path.mkdir(parents=True, exist_ok=True)
-    per_query = {name: values for name in ("p@5", "p@10", "map")}
-    metrics = {"auc": auc, "max_f1": auc, **{name: float(values.mean()) for name in per_query}}
-    record = records.new(
-        experiment="yih2010_reuters", paper="001 Table 3", table=table, row=row, status="within noise", config={},
-        dataset={"name": "x", "sha256": None, "counts": {"test": 9}, "groups": {}, "differs": "synthetic"},
-        metrics=metrics, environment=records.environment())
-    records.write(record, out, per_query=per_query)
+def test_claims_have_the_figures_that_the_tables_print_and_rows_that_are_run():
+    for name in ("001 Table 2", "001 Table 3"):
+        for row in papers.TABLES[name].rows:
+            assert script.PRINTED[row.row] == row.figures and papers.TABLES[name].metrics == script.METRICS
+    assert len({claim.id for claim in script.CLAIMS}) == len(script.CLAIMS)
+    for claim in script.CLAIMS:
+        rows = script.TABLES[claim.tables[0]].rows
+        assert {claim.better, claim.worse} <= rows.keys() and set(claim.printed) <= rows.keys()
+        if claim.holds is None:
+            assert claim.printed[claim.better] > claim.printed[claim.worse]
+        else:
+            assert claim.holds(made_up())[0], claim.id
 
 
-def test_rows_are_judged_by_the_papers_order(scripts, tmp_path, rng):
-    base = rng.random(400) * 0.5
-    for auc, shift, expected in (
-        (0.9, 0.2, "reproduced"),
-        (0.7, 0.2, "off: lsa is above by 0.1000 auc"),
-        (0.9, -0.2, "off: lsa is above by 0.2000 p@5 (paired t, p = "),
-    ):
-        fake(tmp_path, "lsa", 0.8, base + 0.2)
-        fake(tmp_path, "vl-cv", auc, base + 0.2 + shift)
-        scripts.reuters_task.judge(tmp_path, "table3", publish=False)
-        record = records.read(tmp_path / "yih2010_reuters" / "table3" / "vl-cv.json")
-        assert record["status"].startswith(expected), record["status"]
-        assert record["best_set"] == (shift > 0)
-    noise = np.where(np.arange(400) % 2, 0.1, -0.1)
-    fake(tmp_path, "vl-cv", 0.9, base + 0.2 + noise + 1e-4)
-    scripts.reuters_task.judge(tmp_path, "table3", publish=False)
-    record = records.read(tmp_path / "yih2010_reuters" / "table3" / "vl-cv.json")
-    assert record["status"].startswith("within noise: above lsa by only 0.0001 p@5") and record["best_set"]
+def test_claims_over_all_metrics_name_those_that_are_otherwise():
+    assert script.concepts_in_all(made_up(hdlr=(0.957, 0.818, 0.726, 0.713, 0.652))) == (
+        False, "HDLR 0.726, LSA 0.772 by p@5; HDLR 0.713, LSA 0.762 by p@10; HDLR 0.652, LSA 0.703 by map")
+    assert script.vl_ext_in_all(made_up(hdilr=(0.9, 0.7, 0.9, 0.8, 0.7)))[1] == "VL-Ext 0.873, HDILR 0.900 by p@5"
+    assert not script.hdlr_at_the_top(made_up(hdlr=(0.99, 0.886, 0.841, 0.834, 0.795)))[0]
+
+
+def test_a_figure_above_the_papers_is_explained_from_the_records():
+    rows = made_up(**{"vl-ext": (0.99, 0.9, 0.9, 0.9, 0.8), "vl-ext-gamma1": (0.985, 0.9, 0.9, 0.9, 0.8)})
+    rows["vl-ext"]["metrics_by_group"] = {"neither earn nor acq": {"auc": {"mean": 0.9}}}
+    assert script.vl_ext_auc(rows) == (False, "AUC 0.990, +0.022 from the paper's: 0.985 with γ = 1, as printed, 0.900 "
+                                              "on test documents with neither earn nor acq")
+    assert script.vl_ext_auc(made_up()) == (True, "AUC 0.968, +0.000 from the paper's")

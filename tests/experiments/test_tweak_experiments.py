@@ -1,11 +1,9 @@
-"""What the experiments on 004 share: folds, measures, searches, choices inside folds, statuses; on data made here."""
+"""What the experiments on 004 share: folds, measures, searches, choices inside folds, claims; on data made here."""
 
 from __future__ import annotations
 
 import dataclasses
-import sys
-from pathlib import Path
-from types import SimpleNamespace
+import doctest
 
 import jax.numpy as jnp
 import numpy as np
@@ -13,7 +11,11 @@ import pytest
 import scipy.sparse as sp
 from sklearn import metrics as sklearn_metrics
 
-from experiments.kit import records
+from experiments import kit
+from experiments.corpora import folds, passages
+from experiments.corpora.folds import Folds
+from experiments.kit import papers
+from experiments.tweak import tweak2009_html, tweak2009_phrases, tweak2009_search
 from jaxsim import losses, sparse, text
 from jaxsim.data import labelled_pairs
 from jaxsim.methods import tweak
@@ -22,68 +24,58 @@ from jaxsim.methods.weights.term_weights import TermWeights
 from jaxsim.text import features, html
 
 pytestmark = pytest.mark.programs
-EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
+SCRIPTS = (tweak2009_phrases, tweak2009_search, tweak2009_html)
 
 
-@pytest.fixture(scope="module")
-def scripts(scripts):
-    """The modules, by short names."""
-    return SimpleNamespace(folds=scripts.tweak_folds, measures=scripts.tweak_measures, snippets=scripts.tweak_snippets,
-                           html=scripts.tweak2009_html, phrases=scripts.tweak2009_phrases,
-                           search=scripts.tweak2009_search)
+def test_doctests_of_the_experiments():
+    for module, least in ((folds, 6), (passages, 3), (tweak2009_html, 2)):
+        result = doctest.testmod(module)
+        assert result.failed == 0 and result.attempted >= least, module.__name__
 
 
-def test_doctests_of_the_experiments(scripts):
-    import doctest
-
-    for module, least in ((scripts.measures, 4), (scripts.snippets, 3), (scripts.html, 2)):
-        found = doctest.testmod(module)
-        assert found.failed == 0 and found.attempted >= least, module.__name__
-
-
-def test_a_phrase_without_hits_has_an_empty_pseudo_document_and_cosine_0(scripts):
-    passages = scripts.snippets.index([["Green", "tea"], ["tea", "cup"], ["coffee", "cup"]], min_df=1)
+def test_a_phrase_without_hits_has_an_empty_pseudo_document_and_cosine_0():
+    collection = passages.index([["Green", "tea"], ["tea", "cup"], ["coffee", "cup"]], min_df=1)
     queries = [["tea"], ["zyx"], [], ["cup", "tea"]]
-    found = scripts.snippets.search(passages, queries, k=2)
+    found = passages.search(collection, queries, k=2)
     assert [one.tolist() for one in found] == [[0, 1], [], [], [1, 0]]
-    documents = scripts.snippets.pseudo_documents(passages, found)
+    documents = passages.pseudo_documents(collection, found)
     assert documents[:3] == [["Green", "tea", "tea", "cup"], [], []]
-    counted = features.extract(documents, passages.vocabulary, names=features.TF_DF)
-    weighted = scripts.measures.tf_idf(counted, passages.vocabulary.df, 3)
-    told = scripts.measures.cosines(weighted, [0, 0, 1, 1], [3, 1, 2, 1])
+    counted = features.extract(documents, collection.vocabulary, names=features.TF_DF)
+    weighted = tweak2009_phrases.tf_idf(counted, collection.vocabulary)
+    told = folds.cosines(weighted, [0, 0, 1, 1], [3, 1, 2, 1])
     assert told[0] > 0.5 and told[1:].tolist() == [0, 0, 0]
     forms = quadratic_forms.plan(counted, counted, [0, 1], [3, 2])
     assert quadratic_forms.cosines(jnp.array([0.0, 1.0, 0.0]), forms)[1] == 0
 
 
-def test_ties_of_a_search_go_to_the_lower_passage_and_common_words_find_nothing(scripts):
-    passages = scripts.snippets.index([["the", "cup"]] * 30 + [["tea", "the"]], min_df=1)
-    found = scripts.snippets.search(passages, [["cup"], ["the", "tea"], ["the"]], k=3)
+def test_ties_of_a_search_go_to_the_lower_passage_and_common_words_find_nothing():
+    collection = passages.index([["the", "cup"]] * 30 + [["tea", "the"]], min_df=1)
+    found = passages.search(collection, [["cup"], ["the", "tea"], ["the"]], k=3)
     assert found[0].tolist() == [0, 1, 2]  # the only word: common, yet better than none
     assert found[1].tolist() == [30]
     assert len(found[2]) == 3
     with pytest.raises(ValueError, match="tokens: expected at least one passage"):
-        scripts.snippets.index([])
+        passages.index([])
     with pytest.raises(ValueError, match="size: expected"):
-        scripts.snippets.cut(["a"], ["b"], size=0)
+        passages.cut(["a"], ["b"], size=0)
 
 
-def test_folds_keep_groups_together_and_are_nearly_equal(scripts, rng):
+def test_folds_keep_groups_together_and_are_nearly_equal(rng):
     groups, sizes = np.repeat(np.arange(60), 2), rng.integers(1, 20, 120)
-    fold = scripts.measures.deal(groups, sizes, num=5)
+    fold = folds.deal(groups, sizes, num=5)
     assert np.array_equal(fold[::2], fold[1::2])
     total = np.bincount(fold, weights=sizes)
     assert total.max() - total.min() <= 40
-    assert not np.array_equal(fold, scripts.measures.deal(groups, sizes, num=5, salt="other"))
+    assert not np.array_equal(fold, folds.deal(groups, sizes, num=5, salt="other"))
     with pytest.raises(ValueError, match=r"num: expected between 2 and 3 \(groups of queries\), got 4"):
-        scripts.measures.deal([0, 1, 2], [1, 1, 1], num=4)
+        folds.deal([0, 1, 2], [1, 1, 1], num=4)
 
 
-def test_measures_agree_with_a_loop_and_with_scikit_learn(scripts, rng):
+def test_measures_agree_with_a_loop_and_with_scikit_learn(rng):
     scores, positive = rng.integers(0, 5, 200) / 4, rng.random(200) < 0.3
     query = rng.integers(0, 12, 200)
     positive[query == 3] = False
-    found = scripts.measures.measure(scores, positive, query)
+    found = folds.measure(scores, positive, query)
     assert found["auc"] == pytest.approx(sklearn_metrics.roc_auc_score(positive, scores))
     average, first = [], []
     for one in set(query[positive].tolist()):
@@ -92,7 +84,7 @@ def test_measures_agree_with_a_loop_and_with_scikit_learn(scripts, rng):
         first.append(sum(hits[:3]) / 3)
         average.append(np.mean([sum(hits[: at + 1]) / (at + 1) for at, hit in enumerate(hits) if hit]))
     assert found["map"] == pytest.approx(np.mean(average)) and found["p@3"] == pytest.approx(np.mean(first))
-    flat = scripts.measures.measure(np.zeros(4), [True, False, True, False], [0, 0, 1, 1])
+    flat = folds.measure(np.zeros(4), [True, False, True, False], [0, 0, 1, 1])
     assert flat["auc"] == 0.5 and flat["map"] == 1 and flat["tpr@0.1"] == 0  # ties: a half, the first, together
 
 
@@ -109,87 +101,110 @@ def toy(rng, num=60):
 
 
 @pytest.fixture
-def task(scripts, tmp_path, rng):
-    """Judged pairs of toy documents in three folds."""
+def table(tmp_path, rng):
+    """The table of phrases, of judged pairs of toy documents in three folds."""
     documents, left, right, positive, df = toy(rng)
-    settings = scripts.folds.Settings(folds=3, dev=0.2, preferences=300, gammas=(10.0,), alphas=(0.01, 1.0),
-                                      max_iter=10, patience=5)
-    dataset = {"name": "toy", "sha256": None, "counts": {"pairs": len(left)}, "groups": {}, "differs": "synthetic"}
-    made = scripts.folds.Task("toy", "none", "toy", ("auc", "map", "p@3"), settings, tmp_path, False, dataset, left,
-                              right, positive, left, np.arange(60) // 2, kinds={"some": left < 30})
-    return made, documents, scripts.measures.tf_idf(documents, df, 120)
+    settings = tweak2009_phrases.Settings(folds=3, dev=0.2, preferences=300, gammas=(10.0,), alphas=(0.01, 1.0),
+                                          max_iter=10, patience=5)
+    vocabulary = text.Vocabulary(tuple(map(str, range(12))), df, 120)
+    pairs = Folds(left, right, positive, left, np.arange(60) // 2, num=3, dev=0.2, kinds={"some": left < 30})
+    flat = tweak2009_phrases.tf_idf(documents, text.Vocabulary(vocabulary.terms, np.ones(12, int), 2))
+    content = tweak2009_phrases.Phrases(flat, tweak2009_phrases.tf_idf(documents, vocabulary), documents, pairs)
+    data = kit.Data(content, name="toy", sha256=None, differs="synthetic", counts={"pairs": len(left)})
+    return kit.Table("toy", "toy", settings, "quick", data, tmp_path, kit.Fits(tmp_path / "cache", lambda line: None))
 
 
-def test_no_query_group_stands_in_two_parts_of_a_fold(task):
-    made = task[0]
+def test_no_query_group_stands_in_two_parts_of_a_fold(table):
+    pairs = table.data.folds
     for number in range(3):
-        parts = made.parts(number)
-        assert sorted(np.concatenate(parts).tolist()) == list(range(len(made.left)))
-        inside = [set((made.query[rows] // 2).tolist()) for rows in parts]
+        parts = pairs.parts(number)
+        assert sorted(np.concatenate(parts).tolist()) == list(range(len(pairs.left)))
+        inside = [set((pairs.query[rows] // 2).tolist()) for rows in parts]
         assert not (inside[0] & inside[1] or inside[0] & inside[2] or inside[1] & inside[2])
         assert 0.15 < len(parts.dev) / (len(parts.fit) + len(parts.dev)) < 0.3
 
 
-def test_a_fold_of_one_class_is_refused_by_name(task):
-    made = task[0]
-    made.positive = made.positive & (made.fold != 1)
+def test_a_fold_of_one_class_is_refused_by_name(table):
+    pairs = table.data.folds
+    pairs = dataclasses.replace(pairs, positive=pairs.positive & (pairs.fold != 1))
     with pytest.raises(ValueError, match="fold 1, test: expected positive and negative pairs, got negative ones alone"):
-        made.parts(1)
+        pairs.parts(1)
     with pytest.raises(ValueError, match="fold 1, test: expected positive"):
-        made.record("tfidf", np.zeros(len(made.left)), {}, {}, None, 0.0)
+        pairs.tested(np.zeros(len(pairs.left)), ("auc",))
 
 
-def test_rows_are_learned_chosen_and_recorded_fold_by_fold(task, scripts, monkeypatch):
-    made, documents, weighted = task
-    made.bare("plain", scripts.measures.tf_idf(documents, np.ones(12), 2), {})  # raw counts: the noise wins
-    read = []
-    original = tweak_pairs.fit_preferences
+def test_only_sampled_pairs_are_fitted_on_and_all_are_tested(table):
+    pairs = dataclasses.replace(table.data.folds, sampled=np.arange(0, len(table.data.folds.left), 2))
+    assert all(set(pairs.parts(number)[at]) <= set(pairs.drawn) for number in range(3) for at in (0, 1))
+    assert sum(len(pairs.parts(number).test) for number in range(3)) == len(pairs.left)
+
+
+def test_rank_loss_counts_ties_both_ways(table, rng):
+    scores, positive = rng.integers(0, 4, 80) / 3, rng.random(80) < 0.4
+    below = scores[positive][:, None] - scores[~positive]
+    expected = (np.mean(below <= 0), np.mean(below < 0) + np.mean(below == 0) / 2)
+    assert folds.rank_losses(scores, positive) == pytest.approx(expected)
+    pairs = table.data.folds
+    assert pairs.tested(rng.random(len(pairs.left)), ("auc",))["notes"] == []
+    assert pairs.tested(np.zeros(len(pairs.left)), ("auc",))["notes"] == [
+        "rank loss (1 - AUC): 1.0000 with ties as errors, 0.5000 with ties as half an error"]
+
+
+def test_rows_are_learned_chosen_and_tested_fold_by_fold(table, monkeypatch):
+    plain = tweak2009_phrases.bare(table)  # raw counts: the noise wins
+    calls, original = [], tweak_pairs.fit_preferences
 
     def spy(forms, better, worse, **settings):
-        read.append((set(better.tolist()), set(worse.tolist())))
+        calls.append((set(better.tolist()), set(worse.tolist()), settings["alpha"]))
         return original(forms, better, worse, **settings)
 
+    spy.__module__, spy.__qualname__ = __name__, "spy"
     monkeypatch.setattr(tweak_pairs, "fit_preferences", spy)
-    made.tweaked("tweak-pref", documents, weighted, {})
-    assert len(read) == 3 * 3  # two starts, then the other alpha, in each fold
-    for place, (better, worse) in enumerate(read):
-        allowed = made.parts(place // 3).fit
-        assert better <= set(allowed[made.positive[allowed]]) and worse <= set(allowed[~made.positive[allowed]])
-    found = {row: records.read(made.out / "toy" / "toy" / f"{row}.json") for row in ("plain", "tweak-pref")}
-    learned = found["tweak-pref"]
-    assert learned["metrics"]["auc"]["mean"] > found["plain"]["metrics"]["auc"]["mean"] + 0.1
-    assert len(learned["metrics"]["auc"]["per_seed"]) == len(learned["dev"]["folds"]) == 3
-    assert learned["metrics_by_group"]["some"]["auc"]["mean"] > 0.6
-    assert all(one["auc"] >= one["auc_at_start"] for one in learned["dev"]["folds"])
-    scripts.folds.judge(made.out, "toy", "toy", {"tweak-pref": {"plain": ("auc",)}}, publish=False)
-    judged = records.read(made.out / "toy" / "toy" / "tweak-pref.json")
-    assert judged["status"] == "reproduced" or judged["status"].startswith("within noise: above plain by only")
-    assert records.read(made.out / "toy" / "toy" / "plain.json")["status"] == "no row of the paper's table"
+    learned = tweak2009_phrases.preferences(table)
+    assert len(calls) == 3 * 3  # two starts, then the other alpha, in each fold
+    pairs = table.data.folds
+    for place, (better, worse, alpha) in enumerate(calls):
+        allowed = pairs.parts(place // 3).fit
+        assert better <= set(allowed[pairs.positive[allowed]]) and worse <= set(allowed[~pairs.positive[allowed]])
+        assert alpha == (1.0 if place % 3 == 2 else 0.01) / 300
+    assert np.mean(learned.metrics["auc"]) > np.mean(plain.metrics["auc"]) + 0.1
+    assert len(learned.metrics["auc"]) == len(learned.dev["folds"]) == len(learned.seeds) == 3
+    assert np.mean([fold["some"]["auc"] for fold in learned.by_group]) > 0.6
+    assert all(fold["auc"] >= fold["auc_at_start"] for fold in learned.dev["folds"])
+    assert any(note.startswith("alpha is best at the edge of its grid in 3 of 3") for note in learned.notes)
+    table.fill("tweak-pref", lambda table: learned)
+    assert table.path("tweak-pref").exists()
 
 
-def test_one_start_is_tf_idf_and_the_other_has_no_negative_weights(task, scripts):
-    _, documents, weighted = task
-    found = scripts.folds.starts_of(documents, weighted)
+def test_labelled_pairs_are_fitted_on_as_many_in_every_fold(table, monkeypatch):
+    calls, original = [], tweak_pairs.fit
+
+    def spy(forms, rows, labels, **settings):
+        calls.append((rows, labels, settings["loss"], settings["alpha"]))
+        return original(forms, rows, labels, **settings)
+
+    spy.__module__, spy.__qualname__ = __name__, "spy"
+    monkeypatch.setattr(tweak_pairs, "fit", spy)
+    tweak2009_phrases.log_loss(table)
+    pairs = table.data.folds
+    size = min(len(pairs.parts(number).fit) for number in range(3))
+    for place, (rows, labels, loss, alpha) in enumerate(calls):
+        assert len(rows) == size and set(rows) <= set(pairs.parts(place // 3).fit)
+        assert np.array_equal(labels, pairs.positive[rows]) and loss is losses.log and alpha in (0.01 / size, 1 / size)
+
+
+def test_one_start_is_tf_idf_and_the_other_has_no_negative_weights(table):
+    documents, weighted = table.data.documents, table.data.weighted
+    weights = tweak2009_phrases.starts(table.data)
+    others = tweak2009_search.starts(documents, weighted)
     slots = weighted.nnz
-    assert list(found) == ["tf·idf", "idf + 2 log(tf + 1)"]
-    assert (documents.columns @ found["idf + 2 log(tf + 1)"].weights)[:slots].min() > 0
-    assert np.corrcoef((documents.columns @ found["tf·idf"].weights)[:slots], weighted.data)[0, 1] > 0.8
+    assert list(weights) == list(others) == ["tf·idf", "idf + 2 log(tf + 1)"]
+    assert all(np.array_equal(weights[name].weights, others[name].weights) for name in weights)
+    assert (documents.columns @ weights["idf + 2 log(tf + 1)"].weights)[:slots].min() > 0
+    assert np.corrcoef((documents.columns @ weights["tf·idf"].weights)[:slots], weighted.data)[0, 1] > 0.8
     tf, columns = np.asarray(documents.terms.values)[:slots], np.asarray(documents.columns, float)[:slots]
     nearest = np.linalg.lstsq(columns, weighted.data / tf + 2 * np.log1p(tf), rcond=None)[0]
-    np.testing.assert_allclose(found["idf + 2 log(tf + 1)"].weights, nearest, rtol=1e-3, atol=1e-3)
-
-
-def test_only_sampled_pairs_are_fitted_on_and_all_are_tested(task, monkeypatch):
-    made, documents, weighted = task
-    made.sampled = np.arange(0, len(made.left), 2)
-    made.settings = dataclasses.replace(made.settings, alphas=(0.01,), max_iter=3)
-    asked = []
-    monkeypatch.setattr(made, "record", lambda row, scores, *_: asked.append(scores))
-    made.tweaked("tweak-sse", documents, weighted, {}, loss=losses.squared,
-                 score=lambda params: np.arange(len(made.left)))
-    assert asked[0].tolist() == list(range(len(made.left)))
-    assert all(set(made.parts(number)[at]) <= set(made.sampled) for number in range(3) for at in (0, 1))
-    assert sum(len(made.parts(number).test) for number in range(3)) == len(made.left)
+    np.testing.assert_allclose(weights["idf + 2 log(tf + 1)"].weights, nearest, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("loss", [losses.squared, losses.log, None])
@@ -237,80 +252,65 @@ def test_planned_pairs_refuse_what_does_not_fit(rng):
         tweak_pairs.fit(empty, [0, 1], [1.0, 0.0], init=start)
 
 
-def fake(out, row, auc, paper="004 Table 1"):
-    dataset = {"name": "x", "sha256": None, "counts": {"test": 9}, "groups": {}, "differs": "synthetic"}
-    record = records.new(experiment="toy", paper=paper, table="toy", row=row, status="within noise", config={},
-                         seeds=range(len(auc)), dataset=dataset, metrics={"auc": auc, "map": auc},
-                         environment=records.environment())
-    records.write(record, out)
-
-
-@pytest.mark.parametrize(("shift", "status"), [
-    ((0.05, 0.06, 0.05, 0.06), "reproduced"),
-    ((0.05, -0.04, 0.05, -0.04), "within noise: above tfidf by only 0.0050 auc (paired t over folds, p = "),
-    ((-0.05, 0.04, -0.05, 0.04), "within noise: tfidf is above by 0.0050 auc"),
-    ((-0.05, -0.06, -0.05, -0.06), "off: tfidf is above by 0.0550 auc (paired t over folds, p = "),
-    ((0.0, 0.0, 0.0, 0.0), "within noise: tfidf is above by 0.0000 auc"),
-])
-def test_rows_are_judged_by_paired_tests_over_folds(scripts, tmp_path, shift, status):
-    base = np.array([0.7, 0.75, 0.8, 0.72])
-    fake(tmp_path, "tfidf", base)
-    fake(tmp_path, "tweak-log", base + shift)
-    scripts.folds.judge(tmp_path, "toy", "toy", scripts.phrases.ORDER, publish=False)
-    record = records.read(tmp_path / "toy" / "toy" / "tweak-log.json")
-    assert record["status"].startswith(status), record["status"]
-    assert record["best_set"] == (shift[0] > -0.05 or shift[1] > 0)
-
-
-def test_an_anchor_text_does_not_count_for_its_own_fold(scripts):
-    link = scripts.html.httpd_html.Link
+def test_an_anchor_text_does_not_count_for_its_own_fold():
+    link, script = tweak2009_html.httpd_html.Link, tweak2009_html
     links = (link(0, 1, "Listen"), link(2, 1, "listen"), link(0, 1, "the port"), link(0, 2, "Listen"), link(0, 2, "!"))
-    assert scripts.html.queries_of(links) == {"listen": {1, 2}, "the port": {1}}
-    assert scripts.html.inbound(links, 3, set()) == [[], ["listen", "the", "port"], ["listen"]]
-    assert scripts.html.inbound(links, 3, {"listen"}) == [[], ["the", "port"], []]
+    assert script.queries_of(links) == {"listen": {1, 2}, "the port": {1}}
+    assert script.inbound(links, 3, set()) == [[], ["listen", "the", "port"], ["listen"]]
+    assert script.inbound(links, 3, {"listen"}) == [[], ["the", "port"], []]
     vocabulary = text.Vocabulary(("listen", "port"), np.array([1, 1]), 2)
     page = features.extract([["listen", "port"]], vocabulary, names=("bias",))
-    both = html.in_fields(scripts.html.repeated(page, 2), vocabulary, {"inbound": [["port"], ["listen"]]})
+    both = html.in_fields(script.repeated(page, 2), vocabulary, {"inbound": [["port"], ["listen"]]})
     assert both.columns[:, 1].tolist() == [0, 1, 1, 0]
     asked = features.extract([["port"]], vocabulary, names=("bias",))
-    assert scripts.html.stacked(asked, both).columns.tolist() == [[1, 0], [1, 0], [1, 1], [1, 1], [1, 0]]
+    assert script.stacked(asked, both).columns.tolist() == [[1, 0], [1, 0], [1, 1], [1, 1], [1, 0]]
 
 
-@pytest.mark.parametrize("preset", ["quick", "full"])
-def test_without_the_corpora_quick_says_that_it_skips_and_full_refuses(scripts, tmp_path, monkeypatch, capsys, preset):
+def test_every_query_is_compared_with_the_pages_of_its_own_fold(rng):
+    fold = np.array([1, 0])  # of two queries; three pages, once a fold
+    weighted = sp.csr_matrix(rng.random((2 + 2 * 3, 4)))
+    query = np.repeat([0, 1], 3)
+    pairs = Folds(query, query, query > 0, query, np.arange(2), num=2, dev=0.5)
+    vars(pairs)["fold"] = fold[query]
+    data = tweak2009_html.Manual([["a"], ["b"]], [["x"]] * 3, [], None, None, weighted, pairs)
+    pages = np.array([5, 6, 7, 2, 3, 4])
+    np.testing.assert_allclose(tweak2009_html.cosines(data, weighted), folds.cosines(weighted, query, pages))
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_without_the_corpora_quick_says_that_it_skips_and_full_refuses(script, tmp_path, monkeypatch, capsys):
     monkeypatch.delenv("JAXSIM_DATA", raising=False)
-    monkeypatch.setattr(sys, "argv", ["tweak", "--preset", preset, "--out", str(tmp_path)])
-    for module, build in ((scripts.phrases, "Phrases"), (scripts.search, "Products"), (scripts.html, "Manual")):
-        given = (module.__doc__, module.EXPERIMENT, module.TABLE, module.ORDER, module.ROWS, getattr(module, build))
-        if preset == "quick":
-            scripts.folds.run(*given)
-            assert f"{module.EXPERIMENT}: skipped, nothing was run: JAXSIM_DATA" in capsys.readouterr().out
-        else:
-            with pytest.raises(SystemExit) as stopped:
-                scripts.folds.run(*given)
-            error = capsys.readouterr().err
-            assert stopped.value.code == 2 and "JAXSIM_DATA" in error and len(error.strip().splitlines()) == 1
+    table, = script.TABLES
+    kit.run(script.EXPERIMENT, ["--preset", "quick", "--out", str(tmp_path)])
+    assert f"{script.EXPERIMENT.name}: {table} skipped, nothing was run: JAXSIM_DATA" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as stopped:
+        kit.run(script.EXPERIMENT, ["--preset", "full", "--out", str(tmp_path)])
+    error = capsys.readouterr().err
+    assert stopped.value.code == 2 and "JAXSIM_DATA" in error and len(error.strip().splitlines()) == 1
     assert not list(tmp_path.rglob("*.json"))
 
 
-def test_quick_presets_do_not_write_among_the_published_records(scripts, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["toy", "--out", str(EXPERIMENTS / "results" / "x")])
-    with pytest.raises(SystemExit, match="2"):
-        scripts.folds.run("", "toy", "toy", {}, {"one": print}, print)
-    assert "--out: expected a folder outside experiments/results" in capsys.readouterr().err
+def test_claims_have_the_figures_that_the_tables_print_and_rows_that_are_run():
+    for script, name in ((tweak2009_phrases, "004 Table 1"), (tweak2009_search, "004 Table 2")):
+        assert {row.row: row.figures for row in papers.TABLES[name].rows} == script.PRINTED
+    assert tweak2009_html.PRINTED == {row: figures[0] for row, figures in tweak2009_search.PRINTED.items()}
+    claims = [claim for script in SCRIPTS for claim in script.CLAIMS]
+    assert len({claim.id for claim in claims}) == len(claims)
+    for script in SCRIPTS:
+        for claim in script.CLAIMS:
+            rows = script.TABLES[claim.tables[0]].rows
+            assert {claim.better, claim.worse} <= rows.keys() and claim.test == "paired t"
+            assert claim.printed[claim.better] > claim.printed[claim.worse]
 
 
-def test_a_row_that_has_its_record_is_not_run_again(scripts, tmp_path, monkeypatch):
-    made = []
+def test_claims_on_single_rows_name_all_figures():
+    def rows(script, metric, **changes):
+        column = script.METRICS.index(metric)
+        means = {row: figures[column] for row, figures in script.PRINTED.items()} | changes
+        return {row: {"metrics": {metric: {"mean": mean}}} for row, mean in means.items()}
 
-    def build(settings, out, publish):
-        made.append(settings)
-        return SimpleNamespace(out=out)
-
-    rows = {row: lambda task, row=row: fake(task.out, row, [0.5, 0.6]) for row in ("one", "two")}
-    for options, built in (((), 1), ((), 1), (("--again",), 2), (("--rows", "two"), 2), (("--judge", "--again"), 2)):
-        monkeypatch.setattr(sys, "argv", ["toy", "--out", str(tmp_path), *options])
-        scripts.folds.run("", "toy", "toy", {}, rows, build)
-        assert len(made) == built
-    assert {path.stem for path in (tmp_path / "toy" / "toy").glob("*.json")} == {"one", "two"}
-    assert made[0] is scripts.folds.QUICK
+    assert tweak2009_phrases.only_preferences_at_three(rows(tweak2009_phrases, "p@3"))[0]
+    assert tweak2009_phrases.only_preferences_at_three(rows(tweak2009_phrases, "p@3", **{"tweak-log": 0.56})) == (
+        False, "tfidf 0.556, tweak-sse 0.553, tweak-log 0.560, tweak-pref 0.570")
+    assert tweak2009_search.html_alone_at_a_tenth(rows(tweak2009_search, "tpr@0.1"))[0]
+    assert not tweak2009_search.html_alone_at_a_tenth(rows(tweak2009_search, "tpr@0.1", **{"tweak-html": 0.5}))[0]

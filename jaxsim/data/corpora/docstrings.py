@@ -2,7 +2,8 @@
 
 The summary is the first paragraph of a docstring and the body is the rest. Which pairs there are depends on the
 versions of the packages, which stand in the counts; the digest covers the texts. Lines that change from run to run
-(examples with random output, marked "may vary", and addresses) are left out, so that the digest does not.
+(examples with random output, marked "may vary", and addresses) are left out, and so are modules that import only where
+an optional package is installed: at equal versions the digest is equal.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ MIN_BODY_WORDS = 10
 # generated wrappers of BLAS and LAPACK, whose texts differ in nothing but names.
 _SKIPPED = frozenset(
     "tests test testing conftest tools f2py distutils jax2tf tensorflow tensorboard collect_profile mosaic pallas "
-    "blas lapack roofline cloud_tpu_init export_back_compat_test_util examples".split()
+    "blas lapack roofline cloud_tpu_init export_back_compat_test_util examples "
+    # They import only where flatbuffers is installed, which other packages bring and jax does not ask for.
+    "pytree_serialization pytree_serialization_utils".split()
 )
 _SIGNATURE = re.compile(r"(?:[\w, ]+ = )?[\w.]+\([^()]*(?:\([^()]*\)[^()]*)*\)(?:\s*->.*)?", re.DOTALL)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from jaxsim import checks
-from jaxsim.data import catalogue, files, streams
+from jaxsim.data import catalogue, streams
 
 PHRASE_GRADES = (0.0, 0.25, 0.5, 0.75, 1.0)
 SEARCH_GRADES = (1.0, 2.0, 3.0, 4.0)
@@ -130,7 +130,8 @@ def load_phrases(*, root: str | os.PathLike | None = None, verify: bool = True) 
     counts = {"rows": read, "rows_of_a_phrase_with_itself": itself, "pairs": len(pairs),
               "pairs_with_several_rows": sum(len(grades[pair]) > 1 for pair in pairs)}
     anchors, targets = zip(*pairs, strict=True)
-    return Phrases("us_patent_phrases", anchors, targets, scores, files.sha256(path), counts)
+    return Phrases("us_patent_phrases", anchors, targets, scores,
+                   catalogue.digest("us_patent_phrases", "train.csv.gz", path), counts)
 
 
 def load_search(*, root: str | os.PathLike | None = None, verify: bool = True) -> Search:
@@ -160,7 +161,7 @@ def load_search(*, root: str | os.PathLike | None = None, verify: bool = True) -
     counts = {"rows": read, "rows_judged_before": read - len(found), "pairs": len(found),
               "queries": len(set(queries)), "without_description": sum(not one.strip() for one in descriptions)}
     return Search("crowdflower_search", queries, titles, descriptions, np.array(list(found.values())),
-                  files.sha256(path), counts)
+                  catalogue.digest("crowdflower_search", "train.csv.gz", path), counts)
 
 
 def _grade(text: str, known: Sequence[float], name: str, where: str) -> float:

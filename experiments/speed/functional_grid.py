@@ -4,8 +4,8 @@ No paper. Measures seconds of `optim.minimize_lbfgs_grid` (one program, ``jax.vm
 `optim.minimize_lbfgs` in a loop, on made-up pairs; compiled before, median of the repeats. Both find the same losses,
 or the script fails. Expect the program to win on the smallest fits only.
 
-    python -m experiments.functional_grid --preset quick   # a minute
-    python -m experiments.functional_grid --preset full    # some minutes
+    python -m experiments.speed.functional_grid --preset quick   # a minute
+    python -m experiments.speed.functional_grid --preset full    # some minutes
 """
 
 from __future__ import annotations

@@ -1,0 +1,248 @@
+"""Judged pairs of a query and a document, in folds of queries, and their measures: what 004's three tables share."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from jaxsim import checks
+from jaxsim.evaluate import metrics
+
+
+class Parts(NamedTuple):
+    """Rows of the pairs of one fold: to fit, to choose by, to test."""
+
+    fit: np.ndarray
+    dev: np.ndarray
+    test: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """Judged pairs of documents, dealt to folds by their queries; near-duplicate queries stay together.
+
+    Attributes:
+      left: ``[n]`` document of the query of each pair.
+      right: ``[n]`` document of the other side.
+      positive: ``[n]`` booleans.
+      query: ``[n]`` query of each pair, from 0.
+      groups: ``[num_queries]`` numbers; near-duplicates have the same.
+      num: Number of folds; each is the test set once.
+      dev: Share of the other pairs that choices are made on, whole queries of them.
+      sampled: Rows of the pairs that may be fitted on and chosen by, rising; None for all.
+      kinds: Kind of query -> ``[n]`` booleans: measured apart as well.
+    """
+
+    left: np.ndarray
+    right: np.ndarray
+    positive: np.ndarray
+    query: np.ndarray
+    groups: np.ndarray
+    num: int
+    dev: float
+    sampled: np.ndarray | None = None
+    kinds: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    @cached_property
+    def fold(self) -> np.ndarray:
+        """``[n]`` fold of each pair."""
+        return deal(self.groups, np.bincount(self.query, minlength=len(self.groups)), num=self.num)[self.query]
+
+    @cached_property
+    def drawn(self) -> np.ndarray:
+        """Rows of the pairs that may be fitted on and chosen by."""
+        return np.arange(len(self.query)) if self.sampled is None else self.sampled
+
+    def parts(self, number: int) -> Parts:
+        """Rows of a fold. Development queries are whole groups, in the order of a hash, until they have their share.
+
+        ``fit`` and ``dev`` are sampled pairs, ``test`` has all.
+
+        Raises:
+          ValueError: a part with pairs of one class alone.
+        """
+        others = self.drawn[self.fold[self.drawn] != number]
+        group = self.groups[self.query]
+        names, sizes = np.unique(group[others], return_counts=True)
+        order = sorted(range(len(names)), key=lambda at: hashlib.blake2b(f"{number}\0{names[at]}".encode()).digest())
+        cut = int(np.searchsorted(np.cumsum(sizes[order]), self.dev * len(others))) + 1
+        held = np.isin(group[others], names[order[: min(cut, len(names) - 1)]])
+        parts = Parts(others[~held], others[held], np.flatnonzero(self.fold == number))
+        for name, rows in parts._asdict().items():
+            expect_both(self.positive[rows], f"fold {number}, {name}")
+        return parts
+
+    def tested(self, scores: np.ndarray, names: Sequence[str]) -> dict[str, Any]:
+        """Measures every fold.
+
+        Args:
+          scores: ``[n]`` of all pairs, each from the model of the fold that it is tested in.
+          names: Of the metrics.
+
+        Returns:
+          ``seeds, metrics, by_group, notes`` of a row: the values of a fold stand where those of a seed do elsewhere.
+
+        Raises:
+          ValueError: a fold whose test pairs are of one class.
+        """
+        folds, groups, losses = [], [], []
+        for number in range(self.num):
+            rows = np.flatnonzero(self.fold == number)
+            expect_both(self.positive[rows], f"fold {number}, test")
+            folds.append(measure(scores[rows], self.positive[rows], self.query[rows]))
+            losses.append(rank_losses(scores[rows], self.positive[rows]))
+            kinds = {kind: rows[chosen[rows]] for kind, chosen in self.kinds.items()}
+            values = {kind: measure(scores[at], self.positive[at], self.query[at]) for kind, at in kinds.items()}
+            groups.append({kind: {name: value[name] for name in names} for kind, value in values.items()})
+        error, half = np.mean(losses, axis=0)
+        note = f"rank loss (1 - AUC): {error:.4f} with ties as errors, {half:.4f} with ties as half an error"
+        return {"seeds": range(self.num), "metrics": {name: [fold[name] for fold in folds] for name in names},
+                "by_group": groups if self.kinds else (), "notes": [note] if error - half >= 5e-5 else []}
+
+
+def deal(groups, sizes, *, num: int, salt: str = "") -> np.ndarray:
+    """Deals groups of queries to folds of nearly equal size.
+
+    Args:
+      groups: ``[n]`` group number of each query; near-duplicates have one.
+      sizes: ``[n]`` pairs of each query.
+      num: Number of folds.
+      salt: Another salt deals anew.
+
+    Returns:
+      ``[n]`` fold of each query. Groups come in the order of a hash, each to the fold that has fewest pairs by then.
+
+    Raises:
+      ValueError: for fewer groups than folds.
+
+    Example:
+      >>> deal([0, 1, 1, 2], [5, 1, 2, 1], num=2).tolist()
+      [1, 0, 0, 1]
+    """
+    groups, sizes = np.asarray(groups), np.asarray(sizes)
+    names = np.unique(groups)
+    checks.expect(len(names) >= num >= 2, "num", f"between 2 and {len(names)} (groups of queries)", num)
+    total, fold = np.zeros(num), np.zeros(len(groups), np.int64)
+    for name in sorted(names.tolist(), key=lambda name: hashlib.blake2b(f"{salt}\0{name}".encode()).digest()):
+        where = int(np.argmin(total))
+        fold[groups == name] = where
+        total[where] += sizes[groups == name].sum()
+    return fold
+
+
+def expect_both(positive: np.ndarray, where: str) -> None:
+    """Refuses pairs of one class, on which an AUC is undefined.
+
+    Raises:
+      ValueError: naming the class that is there.
+    """
+    kinds = set(np.unique(np.asarray(positive, bool)).tolist())
+    got = {(): "no pairs", (True,): "positive ones alone", (False,): "negative ones alone"}.get(tuple(kinds), "")
+    checks.expect(len(kinds) == 2, where, "positive and negative pairs", got)
+
+
+def measure(scores, positive, query) -> dict[str, float]:
+    """AUC and TPR over all pairs; MAP and P@3 over the queries that have a positive pair.
+
+    Args:
+      scores: ``[n]``, higher is better; ties count one half in AUC, and go to the pair that comes first in P@3 and MAP.
+      positive: ``[n]`` booleans.
+      query: ``[n]`` query of each pair.
+
+    Returns:
+      By the names of records.
+
+    Raises:
+      ValueError: if all pairs are of one class.
+
+    Example:
+      >>> values = measure([0.9, 0.1, 0.5, 0.6], [True, False, True, False], [0, 0, 1, 1])
+      >>> values["auc"], values["map"], round(values["p@3"], 3)
+      (0.75, 0.75, 0.333)
+    """
+    scores, positive, query = np.asarray(scores, np.float64), np.asarray(positive, np.float64), np.asarray(query)
+    expect_both(positive, "positive")
+    precision, first = [], []
+    order = np.argsort(query, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(query[order])) + 1):
+        if positive[rows].any():
+            precision.append(metrics.average_precision(scores[rows], positive[rows]))
+            first.append(metrics.precision_at(scores[rows], positive[rows], k=3))
+    return {"auc": float(metrics.auc(scores, positive)), "map": float(np.mean(precision)), "p@3": float(np.mean(first)),
+            "tpr@0.1": float(metrics.tpr_at_fpr(scores, positive, fpr=0.1)),
+            "tpr@0.2": float(metrics.tpr_at_fpr(scores, positive, fpr=0.2))}
+
+
+def rank_losses(scores, positive) -> tuple[float, float]:
+    """Share of pairs of a positive and a negative one in the wrong order: ties as errors, and as half an error.
+
+    Args:
+      scores: ``[n]``, higher is better.
+      positive: ``[n]`` booleans, of both classes.
+
+    Returns:
+      Both losses; the second is one less the AUC.
+
+    Example:
+      >>> rank_losses([0.9, 0.5, 0.5, 0.1], [True, False, True, False])
+      (0.25, 0.125)
+    """
+    positive = np.asarray(positive, bool)
+    values, place = np.unique(np.asarray(scores, np.float64), return_inverse=True)
+    good, bad = (np.bincount(place[side], minlength=len(values)) for side in (positive, ~positive))
+    ties = float(good @ bad) / (float(good.sum()) * float(bad.sum()))
+    half = 1 - float(metrics.auc(scores, positive.astype(np.float64)))
+    return half + ties / 2, half
+
+
+def cosines(weighted: sp.csr_matrix, left, right, *, block: int = 20_000) -> np.ndarray:
+    """Cosines of some pairs of rows, 0 where either is empty, in float64.
+
+    Args:
+      weighted: ``[num_docs, num_terms]`` weights.
+      left: ``[n]`` rows.
+      right: ``[n]`` rows.
+      block: Pairs at a time.
+
+    Returns:
+      ``[n]`` float64.
+
+    Example:
+      >>> cosines(sp.csr_matrix([[2.0, 0.0], [4.0, 0.0], [0.0, 0.0]]), [0, 0], [1, 2]).tolist()
+      [1.0, 0.0]
+    """
+    left, right = np.asarray(left), np.asarray(right)
+    weighted = weighted.astype(np.float64)
+    length = np.sqrt(np.asarray(weighted.multiply(weighted).sum(axis=1)).ravel())
+    unit = sp.diags_array(1 / np.where(length > 0, length, 1)) @ weighted
+    parts = [np.asarray(unit[left[at : at + block]].multiply(unit[right[at : at + block]]).sum(axis=1)).ravel()
+             for at in range(0, len(left), block)]
+    return np.concatenate([np.zeros(0), *parts])
+
+
+def choice_notes(chosen: Sequence[Mapping[str, Any]], edges: Sequence[Sequence[str]], max_iter: int) -> list[str]:
+    """What is off about the choices made in the folds, as notes of a row.
+
+    Args:
+      chosen: For each fold, the best option with its ``auc``, ``auc_at_start`` and ``steps``.
+      edges: For each fold, the settings whose best value is at the edge of its grid.
+      max_iter: Iterations at most.
+
+    Returns:
+      A sentence for each thing that occurs.
+
+    Example:
+      >>> choice_notes([{"auc": 0.7, "auc_at_start": 0.7, "steps": 4}], [("alpha",)], 60)
+      ['alpha is best at the edge of its grid in 1 of 1 folds', 'the start is returned unchanged in 1 of 1 folds']
+    """
+    names = sorted({name for edge in edges for name in edge})
+    counts = {f"{name} is best at the edge of its grid": sum(name in edge for edge in edges) for name in names}
+    counts["the start is returned unchanged"] = sum(fold["auc"] == fold["auc_at_start"] for fold in chosen)
+    counts[f"the cap of {max_iter} iterations is reached"] = sum(fold["steps"] >= max_iter for fold in chosen)
+    return [f"{text} in {count} of {len(chosen)} folds" for text, count in counts.items() if count]

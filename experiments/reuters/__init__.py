@@ -1,0 +1,1 @@
+"""Similarity of all pairs of documents of a labelled collection (001)."""

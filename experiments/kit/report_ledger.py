@@ -12,6 +12,9 @@ from experiments.kit.report_tables import DASH, markdown, metric_name, number, p
 _OURS = "s2net"
 """The row of a table of peers that stands for this project."""
 _FEW = 2
+_MANY = 5
+"""Tables of a claim that has a line of its own on the first screen."""
+_NAMED = 4
 _WORTH = 1.05
 _LOWER = ("s", "ms", "minutes", "MB", "GB")
 
@@ -31,11 +34,11 @@ Tables = Mapping[tuple[str, str], Mapping[str, Mapping[str, Any]]]
 
 
 def claims(entries: Sequence[Mapping[str, Any]], page: str) -> str:
-    """One line a claim, over all its tables.
+    """A line for each claim that many tables test, and one for each place of the others.
 
     Args:
       entries: The ledger (`judge.ledger`).
-      page: Address of the page of details.
+      page: Address of the page of details, which has a line for every claim.
 
     Returns:
       Markdown.
@@ -43,23 +46,53 @@ def claims(entries: Sequence[Mapping[str, Any]], page: str) -> str:
     if not entries:
         return "No script states a claim yet.\n"
     counts = {verdict: sum(entry["verdict"] == verdict for entry in entries) for verdict in judge.VERDICTS}
+    groups = _by_id(entries)
+    alone = {name: own for name, own in groups.items() if len(own) >= _MANY}
+    total = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    text = (f"{len(groups)} claims, {len(entries)} tests in tables: {total}. [All claims]({page}) has each with its "
+            "interval, its tests and what is known of the reason.\n")
+    if alone:
+        text += "\n" + _ledger(alone, page)
+    places: dict[str, dict[str, list[Mapping[str, Any]]]] = {}
+    for name, own in groups.items():
+        if name not in alone:
+            places.setdefault(own[0]["place"], {})[name] = own
+    if places:
+        head = ("claims of", "number", "supported", "too easy", "not run", "not supported in some table")
+        text += "\n" + markdown(head, [_place(place, own, page) for place, own in places.items()])
+    return text
+
+
+def _ledger(groups: Mapping[str, Sequence[Mapping[str, Any]]], page: str) -> str:
+    """One line a claim, over all its tables."""
     lines = []
-    for name, own in _by_id(entries).items():
+    for name, own in groups.items():
         first = own[0]
         decided = [entry for entry in own if entry["ours"] and entry["verdict"] != "too easy to tell"]
         shown = decided[:_FEW] or [entry for entry in own if entry["ours"]][:1]
-        metric = metric_name(first["metric"])
         printed = " / ".join(number(first["printed"][row]) if row in first["printed"] else DASH
                              for row in (first["better"], first["worse"]))  # fmt: skip
         ours = " · ".join(f"{entry['table']} {_pair(entry)}" for entry in shown) or DASH
         verdict = "; ".join(_verdict(which, [entry for entry in own if entry["verdict"] == which])
                             for which in judge.VERDICTS if any(entry["verdict"] == which for entry in own))
-        lines.append((f"[{first['sentence']}]({page}#{name.lower()}) ({first['place']})", f"{printed} {metric}", ours,
-                      _tests(own, shown), verdict))
-    total = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
-    head = ("claim", "paper", "ours", "test", "verdict, by tables")
-    return (f"{len(lines)} claims, {len(entries)} tests in tables: {total}. [All claims]({page}) has each of them with "
-            "its interval, its tests and what is known of the reason.\n\n" + markdown(head, lines))
+        lines.append((f"[{first['sentence']}]({page}#{name.lower()}) ({first['place']})",
+                      f"{printed} {metric_name(first['metric'])}", ours, _tests(own, shown), verdict))  # fmt: skip
+    return markdown(("claim", "paper", "ours", "test", "verdict, by tables"), lines)
+
+
+def _place(place: str, groups: Mapping[str, Sequence[Mapping[str, Any]]], page: str) -> tuple[str, ...]:
+    """What became of the claims of one place of a paper, test by test."""
+    every = [entry for own in groups.values() for entry in own]
+    cells = [str(sum(entry["verdict"] == which for entry in every)) for which in
+             ("supported", "too easy to tell", "not run")]  # fmt: skip
+    against = {name: [entry for entry in own if entry["verdict"] == "not supported"] for name, own in groups.items()}
+    against = {name: own for name, own in against.items() if own}
+    named = [f"[{own[0]['better']} over {own[0]['worse']}]({page}#{name.lower()})"
+             + (" (reversed)" if any(map(reverse, own)) else "") for name, own in list(against.items())[:_NAMED]]
+    if len(against) > _NAMED:
+        named.append(f"{len(against) - _NAMED} more")
+    count = sum(map(len, against.values()))
+    return (place, str(len(groups)), *cells, f"**{count}**: {', '.join(named)}" if count else "0")
 
 
 def claims_page(entries: Sequence[Mapping[str, Any]]) -> str:
@@ -71,7 +104,7 @@ def claims_page(entries: Sequence[Mapping[str, Any]]) -> str:
     Returns:
       A whole Markdown page.
     """
-    text = [_PAGE]
+    text = [_PAGE, "\n", _ledger(_by_id(entries), "")]
     for name, own in _by_id(entries).items():
         first = own[0]
         text.append(f'\n## <a id="{name.lower()}"></a>{first["sentence"]}\n\n{first["place"]}, '

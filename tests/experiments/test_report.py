@@ -161,10 +161,11 @@ def test_the_ledger_stands_first_and_in_a_file(place):
     text, (entry, other) = place[1].read_text(), json.loads((place[0] / "claims.json").read_text())
     assert entry["verdict"] == "not supported" and entry["why"] == "made up" and other["verdict"] == "not run"
     assert entry["tests"]["paired"]["test"] == "t over seeds alone"
-    line = next(line for line in text.splitlines() if "opca is above x" in line)
+    assert "| 002 §3, Table 2 | 1 | 0 | 0 | 1 | **1**: [opca over log-tfidf](docs/results/claims.md#002-opca-x)" in text
+    page = (place[2].parent / "results" / "claims.md").read_text()
+    line = next(line for line in page.splitlines() if line.startswith("| [opca is above x]"))
     assert ".7734 / — MRR | en-es .7500 / .5000 | t over seeds alone" in line
     assert line.endswith("**not supported** in 1 (en-es); not run in 1 |")
-    page = (place[2].parent / "results" / "claims.md").read_text()
     assert '<a id="002-opca-x"></a>' in page and "| not supported | made up |" in page
     assert check(*place, **given) == []
     (place[0] / "claims.json").write_text("[]")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from jaxsim import checks, sparse
 from jaxsim.sparse import Terms
 
@@ -66,38 +64,3 @@ def counts_of(documents: Terms, argument: str):
     if matrix.nnz and matrix.data.min() < 0:
         raise ValueError(f"{argument}: expected counts of at least 0, got {matrix.data.min()}")
     return matrix
-
-
-def document_frequency(matrix) -> np.ndarray:
-    """Number of documents each term occurs in.
-
-    Args:
-      matrix: ``[num_docs, num_terms]`` SciPy CSR matrix.
-
-    Returns:
-      ``[num_terms]`` int64.
-
-    Example:
-      >>> import scipy.sparse
-      >>> document_frequency(scipy.sparse.csr_matrix([[2.0, 0.0], [1.0, 1.0]])).tolist()
-      [2, 1]
-    """
-    return np.bincount(matrix.indices[matrix.data != 0], minlength=matrix.shape[1])
-
-
-def inverse_document_frequency(df: np.ndarray, num_docs: int, log=np.log) -> np.ndarray:
-    """``log(N / df)``; 0 for a term that occurs in no document.
-
-    Args:
-      df: ``[num_terms]`` document frequencies.
-      num_docs: ``N``.
-      log: the logarithm, ``np.log`` (001 eq. 5) or ``np.log2`` (002 eq. 8).
-
-    Returns:
-      ``[num_terms]`` float64.
-
-    Example:
-      >>> inverse_document_frequency(np.array([1, 2, 0]), 2, np.log2).tolist()
-      [1.0, 0.0, 0.0]
-    """
-    return np.where(df > 0, log(max(num_docs, 1) / np.maximum(df, 1)), 0.0)

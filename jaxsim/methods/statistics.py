@@ -1,4 +1,4 @@
-"""Document statistics that several methods share, computed on the host."""
+"""What several methods ask of their documents, checked once."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from jaxsim import checks, sparse
 from jaxsim.sparse import Terms
 
 
-def checked_views(views: Sequence[Terms], *, at_least: int = 2) -> tuple[Terms, ...]:
+def checked_views(views: Sequence[Terms], *, at_least: int = 2, same_terms: bool = True) -> tuple[Terms, ...]:
     """Comparable documents in several languages, checked for agreement.
 
     Args:
       views: `Terms` of the same documents over the same vocabulary slots, one a language.
       at_least: number of languages required.
+      same_terms: whether all of them are over one vocabulary.
 
     Returns:
       The views as a tuple.
@@ -31,14 +32,37 @@ def checked_views(views: Sequence[Terms], *, at_least: int = 2) -> tuple[Terms, 
     checks.expect(len(views) >= at_least, "views", f"at least {at_least} languages", len(views))
     first = views[0]
     for i, view in enumerate(views):
-        checks.expect(isinstance(view, Terms), f"views[{i}]", "Terms", type(view).__name__)
+        checks.kind(view, f"views[{i}]", Terms)
         checks.expect(view.num_docs == first.num_docs, f"views[{i}]", f"{first.num_docs} documents (as views[0])",
                       view.num_docs)
-        checks.expect(view.num_terms == first.num_terms, f"views[{i}]", f"{first.num_terms} terms (as views[0])",
-                      view.num_terms)
+        checks.expect(view.num_terms == first.num_terms or not same_terms, f"views[{i}]",
+                      f"{first.num_terms} terms (as views[0])", view.num_terms)
     checks.expect(first.num_docs >= 1, "views", "at least one document", 0)
-    checks.expect(first.num_terms >= 1, "views", "a vocabulary of at least one term", 0)
+    checks.expect(first.num_terms >= 1 or not same_terms, "views", "a vocabulary of at least one term", 0)
     return views
+
+
+def expect_sides(left: Terms, right: Terms, *, same: str, types: tuple[type, ...] = (Terms,)) -> None:
+    """Refuses two sides that are no documents, or do not go together.
+
+    Args:
+      left: documents of one side.
+      right: documents of the other.
+      same: what both have as many of, ``"documents"`` (row i belongs to row i) or ``"terms"``.
+      types: what the sides may be.
+
+    Raises:
+      ValueError: naming the side.
+
+    Example:
+      >>> import scipy.sparse
+      >>> side = sparse.from_scipy(scipy.sparse.csr_matrix([[1.0]]))
+      >>> expect_sides(side, side, same="terms")
+    """
+    for side, argument in ((left, "left"), (right, "right")):
+        checks.kind(side, argument, *types)
+    numbers = [side.num_docs if same == "documents" else side.num_terms for side in (left, right)]
+    checks.expect(numbers[0] == numbers[1], "right", f"{numbers[0]} {same} (as left)", numbers[1])
 
 
 def counts_of(documents: Terms, argument: str):

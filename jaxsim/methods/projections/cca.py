@@ -9,6 +9,7 @@ import numpy as np
 from jaxsim import checks, linalg, sparse
 from jaxsim.linalg import covariance
 from jaxsim.linalg.covariance import Factor, Ridge
+from jaxsim.methods import statistics
 from jaxsim.methods.projections.projection import Projection
 from jaxsim.optim import Fit, closed_form
 from jaxsim.sparse import Terms
@@ -59,9 +60,7 @@ def fit(left: Terms, right: Terms, *, k: int, ridge: float = 3.0) -> Fit:
 
     Relations: `opca` minimises distances where this maximises correlations, and shares its terms between languages.
     """
-    checks.kind(left, "left", Terms)
-    checks.kind(right, "right", Terms)
-    checks.expect(left.num_docs == right.num_docs, "right", f"{left.num_docs} documents (as left)", right.num_docs)
+    statistics.expect_sides(left, right, same="documents")
     checks.expect(left.num_docs >= 1, "left", "at least one document", 0)
     checks.expect(0 < ridge < np.inf, "ridge", "a positive number", ridge)
     used = [weightings.document_frequency(sparse.to_scipy(side)).astype(bool).sum() for side in (left, right)]

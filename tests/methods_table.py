@@ -217,6 +217,14 @@ def pruned(data, k):
                           margin=MARGIN, triples=1000, max_iter=3, learning_rate=1e-4)
 
 
+def by_entries(params, data):
+    """Queries times W, documents as they are."""
+    queries, documents = data.weighted
+    rows = sparse.to_scipy(queries)
+    return (Vectors(sparse=sparse.from_scipy(rows @ ssi_sparse.matrix(params) + float(params.identity) * rows)),
+            Vectors(sparse=documents))
+
+
 def by_hash(params, data):
     """Queries as all of W sees them, documents as they are."""
     shared = params.weights[(params.first[:, None] + jnp.arange(V)[None]) % params.weights.size]
@@ -271,8 +279,7 @@ METHODS |= {
     "ssi_full": Method(by_triples(ssi_full.fit, learning_rate=1e-4),
                        lambda params, data: ssi_full.encode(params, *data.weighted),
                        **TRIPLES | {"dimensions": M, "on_host": True}),
-    "ssi_sparse": Method(pruned, lambda params, data: ssi_sparse.encode(params, *data.weighted),
-                         **TRIPLES | {"dimensions": None, "on_host": True}),
+    "ssi_sparse": Method(pruned, by_entries, **TRIPLES | {"dimensions": None, "on_host": True}),
     "ssi_hash": Method(by_triples(ssi_hash.fit, size=997, learning_rate=1e-4), by_hash, **TRIPLES | {"dimensions": V}),
 }
 

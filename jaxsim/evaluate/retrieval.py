@@ -142,8 +142,8 @@ def signed(signs) -> Callable[[Vectors, Vectors], Scorer]:
       >>> from jaxsim.methods.weights import metric
       >>> params = metric.Metric(jnp.array([[1.0], [0.0]]), jnp.array([-0.75]))  # the first term counts a quarter
       >>> documents = sparse.from_scipy(scipy.sparse.csr_matrix([[2.0, 1.0], [0.0, 1.0]]))
-      >>> found = metric.encode(params, documents)
-      >>> round(float(signed(metric.signs(params))(found, found)(np.array([0]))[0, 1]), 4)  # 1 / sqrt(2)
+      >>> vectors = metric.encode(params, documents)
+      >>> round(float(signed(metric.signs(params))(vectors, vectors)(np.array([0]))[0, 1]), 4)  # 1 / sqrt(2)
       0.7071
     """
 
@@ -179,6 +179,7 @@ def _parts(vectors: Vectors, argument: str):
 
 
 def _same_kind(left, right, part: str, unit: str) -> None:
+    """Refuses a part that only one side has, or that differs in columns."""
     kinds = ["absent" if side is None else f"{side.shape[1]} {unit}" for side in (left, right)]
     checks.expect(kinds[0] == kinds[1], f"right.{part}", f"{kinds[0]} (as left.{part})", kinds[1])
 
@@ -201,10 +202,12 @@ def _unit(dense, csr):
 
 
 def _cut(rows, block: int) -> list:
+    """Rows in blocks, the last of which may be shorter."""
     return [rows[start : start + block] for start in range(0, rows.shape[0], block)]
 
 
 def _pad(array: np.ndarray, size: int, axis: int = 0) -> np.ndarray:
+    """A matrix with zeros behind, up to a size along one axis."""
     spare = [(0, 0), (0, 0)]
     spare[axis] = (0, size - array.shape[axis])
     return np.pad(array, spare)
@@ -236,15 +239,15 @@ def ranks(
     checks.positive_int(num_queries, "num_queries")
     checks.positive_int(num_candidates, "num_candidates")
     target = checks.targets(target, num_queries, num_candidates)
-    found = np.empty(num_queries, np.int64)
+    places = np.empty(num_queries, np.int64)
     for rows, start, stop in _row_blocks(num_queries, block):
         scores = np.asarray(_block_scores(score_block, rows, num_candidates))[: stop - start, :num_candidates]
-        bad = np.isnan(scores).any(axis=1)
-        if bad.any():
-            raise ValueError(f"score_block: expected no NaN, got NaN for query {start + int(np.argmax(bad))}")
+        missing = np.isnan(scores).any(axis=1)
+        if missing.any():
+            raise ValueError(f"score_block: expected no NaN, got NaN for query {start + int(np.argmax(missing))}")
         own = np.take_along_axis(scores, target[start:stop, None], axis=1)
-        found[start:stop] = np.count_nonzero(scores >= own, axis=1)
-    return found
+        places[start:stop] = np.count_nonzero(scores >= own, axis=1)
+    return places
 
 
 def mate_ranks(
@@ -269,7 +272,7 @@ def mate_ranks(
 
     Example:
       >>> side = Vectors(np.array([[1.0, 0.0], [0.0, 1.0]]))
-      >>> [found.tolist() for found in mate_ranks(side, Vectors(np.array([[1.0, 0.1], [1.0, 0.2]])))]
+      >>> [places.tolist() for places in mate_ranks(side, Vectors(np.array([[1.0, 0.1], [1.0, 0.2]])))]
       [[1, 1], [1, 2]]
     """
     checks.positive_int(block, "block")
@@ -330,6 +333,7 @@ def top_k(
 
 @jax.jit
 def _diagonal(left, right, extra):
+    """Scores of the mates in one square."""
     return jnp.diagonal(pair_scores(left, right, extra))
 
 

@@ -181,11 +181,12 @@ class Ridge:
           ValueError: if ``γ`` is too small for an iterated solve to end.
         """
         if self.cholesky is None:
-            found, left = _conjugate_gradients(self.factor.documents, self.factor.mean, self.factor.scale, self.ridge,
-                                               self.diagonal, x, self.tolerance, _STEPS)
-            checks.expect(bool(left <= self.tolerance), self.argument,
+            factor = self.factor
+            solution, residual = _conjugate_gradients(factor.documents, factor.mean, factor.scale, self.ridge,
+                                                      self.diagonal, x, self.tolerance, _STEPS)
+            checks.expect(bool(residual <= self.tolerance), self.argument,
                           f"a value with which {_STEPS:,} steps of conjugate gradients suffice", "one too small")
-            return found
+            return solution
         if not self.dual:
             return eigen.cholesky_solve(self.cholesky, x)
         inner = eigen.cholesky_solve(self.cholesky, self.factor.down(x))

@@ -166,12 +166,12 @@ def top_generalised(
         images = signal(basis)
     else:
         current = krylov.orthogonal(jax.random.normal(key, (dim, block), dtype), [])
-        found, images = [current], [signal(current)]
+        blocks, images = [current], [signal(current)]
         for _ in range(steps - 1):
-            current = krylov.orthogonal(noise_solve(images[-1]), found)
-            found.append(current)
+            current = krylov.orthogonal(noise_solve(images[-1]), blocks)
+            blocks.append(current)
             images.append(signal(current))
-        basis, images = jnp.concatenate(found, axis=1), jnp.concatenate(images, axis=1)
+        basis, images = jnp.concatenate(blocks, axis=1), jnp.concatenate(images, axis=1)
     values, vectors = krylov.ritz_generalised(basis, images, noise(basis), k)
     return values, fix_signs(vectors)
 

@@ -113,15 +113,15 @@ class RowSpace:
         r = len(first)
         if not k < r <= most:
             return None
-        found = every[first]
-        gram = covariance.gram(sparse.from_scipy(found.T.tocsr()))
+        rows = every[first]
+        gram = covariance.gram(sparse.from_scipy(rows.T.tocsr()))
         triangle = _triangle(gram)
         if not bool(jnp.isfinite(jnp.sum(jnp.diagonal(triangle)))):
             return None  # nothing but empty documents, or some whose lengths are far apart
-        one, starts = np.ones(n, found.dtype), np.arange(n + 1)
-        picks = tuple(sparse.from_scipy(scipy.sparse.csr_matrix((one, part, starts), shape=(n, r)))
+        ones, starts = np.ones(n, rows.dtype), np.arange(n + 1)
+        picks = tuple(sparse.from_scipy(scipy.sparse.csr_matrix((ones, part, starts), shape=(n, r)))
                       for part in number.reshape(len(views), n))  # fmt: skip
-        return cls(sparse.from_scipy(found), picks, gram, triangle)
+        return cls(sparse.from_scipy(rows), picks, gram, triangle)
 
     def inside(self, documents: Terms, **given) -> Inside:
         """Documents over the rows, in the orthonormal basis."""

@@ -1,21 +1,20 @@
-"""Document statistics that several methods share, computed on the host."""
+"""What several methods ask of their documents, checked once."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from jaxsim import checks, sparse
 from jaxsim.sparse import Terms
 
 
-def checked_views(views: Sequence[Terms], *, at_least: int = 2) -> tuple[Terms, ...]:
+def checked_views(views: Sequence[Terms], *, at_least: int = 2, same_terms: bool = True) -> tuple[Terms, ...]:
     """Comparable documents in several languages, checked for agreement.
 
     Args:
       views: `Terms` of the same documents over the same vocabulary slots, one a language.
       at_least: number of languages required.
+      same_terms: whether all of them are over one vocabulary.
 
     Returns:
       The views as a tuple.
@@ -33,14 +32,37 @@ def checked_views(views: Sequence[Terms], *, at_least: int = 2) -> tuple[Terms, 
     checks.expect(len(views) >= at_least, "views", f"at least {at_least} languages", len(views))
     first = views[0]
     for i, view in enumerate(views):
-        checks.expect(isinstance(view, Terms), f"views[{i}]", "Terms", type(view).__name__)
+        checks.kind(view, f"views[{i}]", Terms)
         checks.expect(view.num_docs == first.num_docs, f"views[{i}]", f"{first.num_docs} documents (as views[0])",
                       view.num_docs)
-        checks.expect(view.num_terms == first.num_terms, f"views[{i}]", f"{first.num_terms} terms (as views[0])",
-                      view.num_terms)
+        checks.expect(view.num_terms == first.num_terms or not same_terms, f"views[{i}]",
+                      f"{first.num_terms} terms (as views[0])", view.num_terms)
     checks.expect(first.num_docs >= 1, "views", "at least one document", 0)
-    checks.expect(first.num_terms >= 1, "views", "a vocabulary of at least one term", 0)
+    checks.expect(first.num_terms >= 1 or not same_terms, "views", "a vocabulary of at least one term", 0)
     return views
+
+
+def expect_sides(left: Terms, right: Terms, *, same: str, types: tuple[type, ...] = (Terms,)) -> None:
+    """Refuses two sides that are no documents, or do not go together.
+
+    Args:
+      left: documents of one side.
+      right: documents of the other.
+      same: what both have as many of, ``"documents"`` (row i belongs to row i) or ``"terms"``.
+      types: what the sides may be.
+
+    Raises:
+      ValueError: naming the side.
+
+    Example:
+      >>> import scipy.sparse
+      >>> side = sparse.from_scipy(scipy.sparse.csr_matrix([[1.0]]))
+      >>> expect_sides(side, side, same="terms")
+    """
+    for side, argument in ((left, "left"), (right, "right")):
+        checks.kind(side, argument, *types)
+    numbers = [side.num_docs if same == "documents" else side.num_terms for side in (left, right)]
+    checks.expect(numbers[0] == numbers[1], "right", f"{numbers[0]} {same} (as left)", numbers[1])
 
 
 def counts_of(documents: Terms, argument: str):
@@ -66,38 +88,3 @@ def counts_of(documents: Terms, argument: str):
     if matrix.nnz and matrix.data.min() < 0:
         raise ValueError(f"{argument}: expected counts of at least 0, got {matrix.data.min()}")
     return matrix
-
-
-def document_frequency(matrix) -> np.ndarray:
-    """Number of documents each term occurs in.
-
-    Args:
-      matrix: ``[num_docs, num_terms]`` SciPy CSR matrix.
-
-    Returns:
-      ``[num_terms]`` int64.
-
-    Example:
-      >>> import scipy.sparse
-      >>> document_frequency(scipy.sparse.csr_matrix([[2.0, 0.0], [1.0, 1.0]])).tolist()
-      [2, 1]
-    """
-    return np.bincount(matrix.indices[matrix.data != 0], minlength=matrix.shape[1])
-
-
-def inverse_document_frequency(df: np.ndarray, num_docs: int, log=np.log) -> np.ndarray:
-    """``log(N / df)``; 0 for a term that occurs in no document.
-
-    Args:
-      df: ``[num_terms]`` document frequencies.
-      num_docs: ``N``.
-      log: the logarithm, ``np.log`` (001 eq. 5) or ``np.log2`` (002 eq. 8).
-
-    Returns:
-      ``[num_terms]`` float64.
-
-    Example:
-      >>> inverse_document_frequency(np.array([1, 2, 0]), 2, np.log2).tolist()
-      [1.0, 0.0, 0.0]
-    """
-    return np.where(df > 0, log(max(num_docs, 1) / np.maximum(df, 1)), 0.0)

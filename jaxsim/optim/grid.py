@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 
 from jaxsim import checks
-from jaxsim.optim.lbfgs import RUN, _advance, _evaluate, _Lbfgs, _search
-from jaxsim.optim.monitor import Fit, Run, dot, expect_finite
+from jaxsim.optim.lbfgs import RUN, _advance, _Lbfgs, _search
+from jaxsim.optim.monitor import Fit, Run, dot, evaluate, expect_finite
 
 # The number of the iteration is that of every fit that has not ended, so that one slot of the history is written.
 _FITS = _Lbfgs(0, 0, 0, 0, 0, 0, 0, None)
@@ -92,7 +92,7 @@ def minimize_lbfgs_grid(
 
 def _start(objective, history_size, first_step, params, data) -> tuple[_Lbfgs, jax.Array]:
     """The state before the first iteration, and the norm of the gradient."""
-    value, grad, norm = _evaluate(objective, params, data)
+    value, grad, norm = evaluate(objective, params, data)
     scale = jnp.ones_like(value)
     if first_step is not None:
         scale = jnp.where(norm > 0, first_step * jnp.sqrt(dot(params, params)) / jnp.where(norm > 0, norm, 1), scale)

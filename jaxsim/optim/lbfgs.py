@@ -2,7 +2,7 @@
 
 The pairs ``S, Y`` stand in one matrix, the two-loop recursion runs on its small Gram matrices, and an iteration reads
 the history twice instead of copying it. jaxopt announces that it is no longer maintained; it stands behind this file
-alone.
+alone, and ``solver="optax"`` runs without it.
 """
 
 from __future__ import annotations
@@ -21,19 +21,22 @@ from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from jaxsim import checks
-from jaxsim.optim import checkpoints
-from jaxsim.optim.monitor import Fit, Monitor, Run, dot, expect_finite, mark_of
+from jaxsim.optim import checkpoints, lbfgs_optax
+from jaxsim.optim.monitor import Fit, Monitor, Run, dot, evaluate, expect_finite, mark_of
 from jaxsim.parallel import gathering
 from jaxsim.sparse.precision import EVALUATION
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
-    import jaxopt
+    try:
+        import jaxopt
+    except (ImportError, AttributeError):  # it is no longer maintained, and JAX moves on
+        jaxopt = None
 
 
 KEPT_WITHIN = 60.0
 """Seconds after which the next whole iteration is kept."""
-RUN = Run(max_iter=100, checkpoint_every=10, tol=1e-6, history_size=10)
+RUN = Run(max_iter=100, checkpoint_every=10, tol=1e-6, history_size=10, solver="jaxopt")
 """The defaults of `minimize_lbfgs`: 100 iterations, a tolerance of 1e-6, 10 pairs, a checkpoint every 10 iterations."""
 
 
@@ -48,12 +51,6 @@ class _Lbfgs(NamedTuple):
     sy: jax.Array  # [h, h], S Yᵀ
     yy: jax.Array  # [h, h], Y Yᵀ
     count: jax.Array
-
-
-@functools.partial(jax.jit, static_argnames="objective")
-def _evaluate(objective, params, data):
-    value, grad = jax.value_and_grad(objective)(params, data)
-    return value, grad, jnp.sqrt(dot(grad, grad))
 
 
 @functools.partial(jax.jit, static_argnames=("objective", "max_linesearch"))
@@ -215,6 +212,8 @@ def minimize_lbfgs(
     Raises:
       ValueError: for bad settings, an unwritable folder, or a checkpoint of another problem.
       FloatingPointError: if the loss is not finite, naming the step.
+      ImportError: if jaxopt cannot be imported and ``solver`` does not name optax.
+      NotImplementedError: for a checkpoint with optax's solver.
 
     Example:
       >>> def objective(x, data):
@@ -225,7 +224,11 @@ def minimize_lbfgs(
     """
     run = Run.of(run, options, RUN)
     checks.whole(max_linesearch, "max_linesearch", 1)
-    params = jax.tree.map(lambda leaf: jnp.asarray(leaf), params)
+    params = jax.tree.map(jnp.asarray, params)
+    if run.solver == "optax":
+        return lbfgs_optax.minimize(objective, params, data, max_linesearch=max_linesearch, label=label, run=run)
+    if jaxopt is None:
+        raise ImportError('jaxopt cannot be imported beside this version of JAX; pass solver="optax"')
     monitor = Monitor(run, label)
     places, shared = _places(params), gathering.spans((params, data))
     state, norm = _start(objective, params, data, run, places, label)
@@ -249,7 +252,7 @@ def minimize_lbfgs(
 
 def _start(objective, params, data, run: Run, places: _Lbfgs | None, label: str) -> tuple[_Lbfgs, float]:
     """The state before the first iteration, and the norm of its gradient."""
-    value, grad, norm = _evaluate(objective, params, data)
+    value, grad, norm = evaluate(objective, params, data)
     expect_finite(float(value), 0, label)
     dtype = value.dtype
     scale = jnp.ones((), dtype)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -60,6 +61,13 @@ def dot(a, b) -> jax.Array:
     return sum(jnp.vdot(x, y) for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True))
 
 
+@functools.partial(jax.jit, static_argnames="objective")
+def evaluate(objective, params, data):
+    """Value, gradient, and the norm of the gradient."""
+    value, grad = jax.value_and_grad(objective)(params, data)
+    return value, grad, jnp.sqrt(dot(grad, grad))
+
+
 @dataclasses.dataclass(frozen=True)
 class Run:
     """How a fit runs: how long, by what score it is judged, where it is kept.
@@ -82,6 +90,7 @@ class Run:
       first_step: length of the first trial step relative to the norm of the start; None for jaxopt's rule (the negative
         gradient itself, which depends on the scale of the parameters). L-BFGS.
       history_size: pairs of steps and changes kept; each costs twice the size of the parameters. L-BFGS.
+      solver: ``"jaxopt"`` or ``"optax"``, whose line search runs; optax's keeps no checkpoints. L-BFGS.
 
     Raises:
       ValueError: for a field out of range.
@@ -104,6 +113,7 @@ class Run:
     tol: float | None = None
     first_step: float | None = None
     history_size: int | None = None
+    solver: str | None = None
 
     def __post_init__(self):
         """Checks what was given."""
@@ -116,6 +126,7 @@ class Run:
         checks.expect(self.tol is None or self.tol >= 0, "tol", "a number of at least 0", self.tol)
         checks.expect(self.first_step is None or self.first_step > 0, "first_step", "a positive number",
                       self.first_step)
+        checks.expect(self.solver in (None, "jaxopt", "optax"), "solver", "jaxopt or optax", self.solver)
 
     @classmethod
     def of(cls, run: Run | None, options: Mapping[str, Any], default: Run | None = None) -> Run:

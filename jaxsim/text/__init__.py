@@ -8,12 +8,13 @@ are larger than memory.
 import lazy_loader
 
 _NAMES = {
-    "vocabulary": ["Vocabulary", "bm25", "counts", "log_tf_idf", "strings", "tf_idf", "unit_rows"],
+    "vocabulary": ["Vocabulary", "counts", "strings", "unit_rows"],
+    "weightings": ["bm25", "log_tf_idf", "tf_idf"],
     "tokens": ["character_class", "pieces", "tokenizer", "word_marks", "words", "words_ja", "words_unspaced"],
     "markup": ["prose"],
 }
-_MODULES = ["corpus", "corpus_build", "features", "html", "subwords", "tokens"]
+_MODULES = ["corpus", "corpus_build", "features", "html", "subwords", "tokens", "weightings"]
 __all__ = ["Vocabulary", "bm25", "character_class", "corpus", "corpus_build", "counts", "features", "html",
            "log_tf_idf", "pieces", "prose", "strings", "subwords", "tf_idf", "tokenizer", "tokens", "unit_rows",
-           "word_marks", "words", "words_ja", "words_unspaced"]
+           "weightings", "word_marks", "words", "words_ja", "words_unspaced"]
 __getattr__, __dir__, _ = lazy_loader.attach(__name__, submodules=_MODULES, submod_attrs=_NAMES)

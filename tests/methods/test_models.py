@@ -7,7 +7,7 @@ import pytest
 import reference_models as reference
 import scipy.sparse
 
-from jaxsim import sparse
+from jaxsim import sparse, text
 from jaxsim.evaluate import retrieval
 from jaxsim.methods import bm25, log_tfidf, projections, tfidf
 from jaxsim.methods.projections import Projection
@@ -59,6 +59,16 @@ def test_padding_and_empty_input_change_no_weight(counts, fit, loop):
         empty = fit(put(np.zeros(shape))).params
         assert np.all(np.isfinite(empty.idf)) and not np.any(empty.idf)
         assert np.all(np.isfinite(weighting.encode(empty, put(np.ones((2, shape[1])))).sparse.values))
+
+
+@pytest.mark.parametrize(("fit", "weigh"), [(tfidf.fit, text.tf_idf), (log_tfidf.fit, text.log_tf_idf),
+                                            (bm25.fit, text.bm25)], ids=["tfidf", "log_tfidf", "bm25"])
+def test_host_and_device_weigh_alike(counts, fit, weigh):
+    training, new = counts
+    options = {"average_length": training.sum(axis=1).mean()} if weigh is text.bm25 else {}
+    on_host = weigh(scipy.sparse.csr_matrix(new), np.count_nonzero(training, axis=0), len(training), **options)
+    on_device = weighting.encode(fit(put(training)).params, put(new)).sparse
+    np.testing.assert_allclose(on_host.toarray(), sparse.to_scipy(on_device).toarray(), rtol=1e-6)
 
 
 @pytest.mark.parametrize("fit", [tfidf.fit, log_tfidf.fit, bm25.fit])

@@ -13,6 +13,7 @@ from jaxsim.methods import statistics
 from jaxsim.methods.projections.projection import Projection
 from jaxsim.optim import Fit, closed_form
 from jaxsim.sparse import Terms
+from jaxsim.text import weightings
 
 
 class _Side:
@@ -59,12 +60,10 @@ def fit(left: Terms, right: Terms, *, k: int, ridge: float = 3.0) -> Fit:
 
     Relations: `opca` minimises distances where this maximises correlations, and shares its terms between languages.
     """
-    checks.kind(left, "left", Terms)
-    checks.kind(right, "right", Terms)
-    checks.expect(left.num_docs == right.num_docs, "right", f"{left.num_docs} documents (as left)", right.num_docs)
+    statistics.expect_sides(left, right, same="documents")
     checks.expect(left.num_docs >= 1, "left", "at least one document", 0)
     checks.expect(0 < ridge < np.inf, "ridge", "a positive number", ridge)
-    used = [statistics.document_frequency(sparse.to_scipy(side)).astype(bool).sum() for side in (left, right)]
+    used = [weightings.document_frequency(sparse.to_scipy(side)).astype(bool).sum() for side in (left, right)]
     most = int(min(used))
     checks.between(k, "k", most, "terms used on either side")
     # The solve of the right side is a part of the operator, that of the left side only spans the Krylov space.

@@ -11,6 +11,7 @@ from jaxsim.methods import statistics
 from jaxsim.methods.projections import lsa
 from jaxsim.optim import Fit
 from jaxsim.sparse import Terms
+from jaxsim.text import weightings
 
 
 def fit(views: Sequence[Terms], *, k: int, unit_length: bool = False) -> Fit:
@@ -40,10 +41,10 @@ def fit(views: Sequence[Terms], *, k: int, unit_length: bool = False) -> Fit:
     """
     views = statistics.checked_views(views)
     matrices = [statistics.counts_of(view, f"views[{i}]") for i, view in enumerate(views)]
-    df = sum(statistics.document_frequency(matrix) for matrix in matrices)
-    idf = statistics.inverse_document_frequency(df, sum(view.num_docs for view in views), np.log2)
+    df = sum(weightings.document_frequency(matrix) for matrix in matrices)
+    idf = weightings.inverse_frequency(df, sum(view.num_docs for view in views), np.log2)
     total = sum(matrices[1:], start=matrices[0]).tocsr()
-    total.data = (np.log2(total.data + 1) * idf[total.indices]).astype(total.dtype)
+    total.data = (weightings.log_counts(total.data) * idf[total.indices]).astype(total.dtype)
     if unit_length:
         length = np.sqrt(np.asarray(total.multiply(total).sum(axis=1)).ravel())
         total.data /= np.repeat(np.where(length > 0, length, 1), np.diff(total.indptr)).astype(total.dtype)

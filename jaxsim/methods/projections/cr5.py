@@ -30,6 +30,7 @@ import numpy as np
 
 from jaxsim import checks, linalg, sparse
 from jaxsim.linalg.covariance import Factor, Ridge
+from jaxsim.methods import statistics
 from jaxsim.methods.projections.projection import Projection
 from jaxsim.optim import Fit, closed_form
 from jaxsim.sparse import Terms
@@ -125,12 +126,7 @@ def fit(views: Sequence[Terms], *, k: int, ridge: float = 1.0, singular_power: f
     """
     views = tuple(views) if isinstance(views, Sequence) else (views,)
     checks.expect(len(views) >= 2, "views", "at least two languages", len(views))
-    for i, view in enumerate(views):
-        checks.kind(view, f"views[{i}]", Terms)
-        checks.expect(view.num_docs == views[0].num_docs, f"views[{i}]",
-                      f"{views[0].num_docs} documents (as views[0])", view.num_docs)
-    n = views[0].num_docs
-    checks.expect(n >= 1, "views", "at least one document", 0)
+    n = statistics.checked_views(views, same_terms=False)[0].num_docs
     checks.expect(0 < ridge < np.inf, "ridge", "a positive number", ridge)
     languages = [_Language(view, ridge) for view in views]
     checks.between(k, "k", min(n, sum(language.used.size for language in languages)), "documents, or terms in use")

@@ -19,6 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from jaxsim import checks, optim, sparse, text
+from jaxsim.methods import statistics
 from jaxsim.methods.projections import Projection
 from jaxsim.optim import Fit, Run
 from jaxsim.sparse import Terms, unit
@@ -199,9 +200,7 @@ def fit(
     Relations: the base is that of `opca` or `s2net`.
     """
     run = Run.of(run, options, Run(max_iter=15))
-    checks.kind(left, "left", Terms)
-    checks.kind(right, "right", Terms)
-    checks.expect(right.num_terms == left.num_terms, "right", f"{left.num_terms} terms (as left)", right.num_terms)
+    statistics.expect_sides(left, right, same="terms")
     checks.expect(min(left.num_docs, right.num_docs) >= 1, "left, right", "at least one text each",
                   (left.num_docs, right.num_docs))  # fmt: skip
     checks.expect(0 < share < 1, "share", "a number between 0 and 1", share)

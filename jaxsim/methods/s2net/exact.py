@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim import checks, optim, sparse
-from jaxsim.methods import collapse
+from jaxsim.methods import collapse, statistics
 from jaxsim.methods.projections import Projection, encode
 from jaxsim.methods.s2net.groups import checked_groups
 from jaxsim.optim import Fit, Run
@@ -264,9 +264,7 @@ def fit(
     Relations: `opca` is its usual start; `s2net_mse` fits similarities instead of their order.
     """
     run = Run.of(run, options, RUN)
-    checks.kind(left, "left", Terms)
-    checks.kind(right, "right", Terms)
-    checks.expect(left.num_docs == right.num_docs, "right", f"{left.num_docs} documents (as left)", right.num_docs)
+    statistics.expect_sides(left, right, same="documents")
     checks.expect(left.num_docs >= 1, "left", "at least one pair", 0)
     checks.expect(0 < gamma < float("inf"), "gamma", "a positive number", gamma)
     checks.expect(beta >= 0, "beta", "at least 0", beta)

@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse
 
 from jaxsim import checks, losses, optim, sparse
+from jaxsim.methods import statistics
 from jaxsim.methods.projections import Projection, encode
 from jaxsim.methods.s2net.exact import Sides, checked_start, sides
 from jaxsim.methods.s2net.groups import checked_groups
@@ -165,9 +166,7 @@ def fit(
     Relations: `s2net.fit` is the exact form; with ``batch_size = m`` both have the same objective.
     """
     run = Run.of(run, options, Run(max_iter=40))
-    checks.kind(left, "left", Terms, Documents)
-    checks.kind(right, "right", Terms, Documents)
-    checks.expect(left.num_docs == right.num_docs, "right", f"{left.num_docs} documents (as left)", right.num_docs)
+    statistics.expect_sides(left, right, same="documents", types=(Terms, Documents))
     m = left.num_docs
     checks.expect(m >= 2, "left", "at least two pairs", m)
     checks.positive_int(batch_size, "batch_size")

@@ -17,7 +17,7 @@ import scipy.sparse
 from jaxsim import checks, optim, sparse
 from jaxsim.methods.ssi import bilinear, low_rank
 from jaxsim.methods.ssi.shared import CHUNK, Documents, padded, pieces, prepare, start_tables
-from jaxsim.methods.ssi.triples import Triples
+from jaxsim.methods.ssi.triples import Triples, expect_integer_pairs
 from jaxsim.optim import Fit, Run
 from jaxsim.sparse import Terms
 
@@ -76,8 +76,7 @@ def table(preferred, rejected, num_queries: int, num_documents: int) -> Preferen
 
 def _pairs(pairs, argument: str, num_queries: int, num_documents: int) -> np.ndarray:
     pairs = np.asarray(pairs)
-    checks.expect(pairs.ndim == 2 and pairs.shape[1] == 2, argument, "shape [n, 2]", pairs.shape)
-    checks.expect(np.issubdtype(pairs.dtype, np.integer), argument, "integers", pairs.dtype)
+    expect_integer_pairs(pairs, argument)
     outside = pairs[(pairs < 0).any(axis=1) | (pairs >= [num_queries, num_documents]).any(axis=1)]
     checks.expect(not outside.size, argument, f"rows of {num_queries} queries and {num_documents} documents",
                   outside[:1].tolist())

@@ -21,7 +21,7 @@ from jaxsim.methods.ssi.shared import CHUNK, Documents, drawn, prepare
 from jaxsim.optim import Fit, Run, epochs
 from jaxsim.optim.monitor import mark_of
 from jaxsim.optim.rows import scan_chunk
-from jaxsim.sparse import Terms, Vectors
+from jaxsim.sparse import Terms
 
 _BLOCK = 256  # rows of W at a time
 
@@ -232,7 +232,7 @@ def fit(
 
 
 def matrix(params: Sparse) -> scipy.sparse.csr_matrix:
-    """The learned part of W.
+    """The learned part S of W = b·I + S; the scores of queries are inner products of ``b·q + Sᵀq`` with documents.
 
     Args:
       params: `Sparse`.
@@ -250,31 +250,3 @@ def matrix(params: Sparse) -> scipy.sparse.csr_matrix:
                                     shape=(size, size))
     found.eliminate_zeros()
     return found
-
-
-def encode(params: Sparse, left: Terms, right: Terms) -> tuple[Vectors, Vectors]:
-    """Queries as qᵀW and documents as they are; scores are inner products.
-
-    Args:
-      params: `Sparse`.
-      left: queries.
-      right: documents.
-
-    Returns:
-      ``(queries, documents)``, `Vectors` with a sparse part.
-
-    Raises:
-      ValueError: for another vocabulary.
-
-    Example:
-      >>> documents = sparse.from_scipy(scipy.sparse.identity(2, format="csr"))
-      >>> params = Sparse(jnp.array([[1], [0]]), jnp.array([[2.0], [0.0]]), jnp.asarray(1.0))
-      >>> sparse.to_scipy(encode(params, documents, documents)[0].sparse).toarray().tolist()
-      [[1.0, 2.0], [0.0, 1.0]]
-    """
-    size = params.columns.shape[0]
-    for side, argument in ((left, "left"), (right, "right")):
-        checks.expect(side.num_terms == size, argument, f"{size} terms", side.num_terms)
-    rows_of = sparse.to_scipy(left)
-    found = scipy.sparse.csr_matrix(rows_of @ matrix(params) + float(params.identity) * rows_of)
-    return Vectors(sparse=sparse.from_scipy(found)), Vectors(sparse=right)

@@ -79,12 +79,28 @@ def table(links, num_queries: int, num_documents: int, *, known=None) -> LinkTab
     return LinkTable(*(jnp.asarray(part, jnp.int32) for part in (*links.T, every[:, 1], start, num_documents)))
 
 
+def expect_integer_pairs(pairs: np.ndarray, argument: str) -> None:
+    """Refuses anything but ``[n, 2]`` integers.
+
+    Args:
+      pairs: what should be pairs of rows.
+      argument: the caller's name for them.
+
+    Raises:
+      ValueError: for another shape or type.
+
+    Example:
+      >>> expect_integer_pairs(np.array([[0, 1]]), "links")
+    """
+    checks.expect(pairs.ndim == 2 and pairs.shape[1] == 2, argument, "shape [n, 2]", pairs.shape)
+    checks.expect(np.issubdtype(pairs.dtype, np.integer), argument, "integers", pairs.dtype)
+
+
 def _rows(pairs, argument: str, num_queries: int, num_documents: int) -> np.ndarray:
     pairs = np.asarray(pairs)
     if pairs.size == 0:
         return np.zeros((0, 2), np.int64)
-    checks.expect(pairs.ndim == 2 and pairs.shape[1] == 2, argument, "shape [n, 2]", pairs.shape)
-    checks.expect(np.issubdtype(pairs.dtype, np.integer), argument, "integers", pairs.dtype)
+    expect_integer_pairs(pairs, argument)
     for column, (most, what) in enumerate([(num_queries, "queries"), (num_documents, "documents")]):
         outside = pairs[(pairs[:, column] < 0) | (pairs[:, column] >= most)]
         checks.expect(not outside.size, argument, f"{what} in [0, {most})", outside[:1].tolist())

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import jax.numpy as jnp
-import numpy as np
 
-from jaxsim import checks
 from jaxsim.methods import statistics
 from jaxsim.methods.weights.weighting import Bm25, encode
 from jaxsim.optim import Fit, closed_form
 from jaxsim.sparse import Terms
+from jaxsim.text import weightings
 
 __all__ = ["encode", "fit"]
 
@@ -36,11 +35,8 @@ def fit(terms: Terms, *, k1: float = 1.2, b: float = 0.75) -> Fit:
 
     Relations: `tfidf` with a count that saturates and a penalty on length.
     """
-    checks.expect(k1 >= 0, "k1", "at least 0", k1)
-    checks.expect(0 <= b <= 1, "b", "a number in [0, 1]", b)
+    weightings.expect_bm25(k1, b)
     matrix = statistics.counts_of(terms, "terms")
-    df = statistics.document_frequency(matrix)
-    dtype = terms.values.dtype
-    idf = np.where(df > 0, np.log1p((terms.num_docs - df + 0.5) / (df + 0.5)), 0.0)
+    idf = weightings.okapi_inverse_frequency(weightings.document_frequency(matrix), terms.num_docs)
     length = matrix.sum() / max(terms.num_docs, 1)
-    return closed_form(Bm25(*(jnp.asarray(x, dtype) for x in (idf, k1, b, length))))
+    return closed_form(Bm25(*(jnp.asarray(x, terms.values.dtype) for x in (idf, k1, b, length))))

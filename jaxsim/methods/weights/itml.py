@@ -44,6 +44,7 @@ import numpy as np
 
 from jaxsim import checks, sparse
 from jaxsim.data.labelled_pairs import LabelledPairs, labelled
+from jaxsim.methods import statistics
 from jaxsim.methods.projections import Projection
 from jaxsim.methods.weights.metric import Metric
 from jaxsim.optim import Fit, Run
@@ -249,9 +250,7 @@ def fit(
 
 def _checked(left, right, pairs, init, slack) -> tuple[LabelledPairs, np.ndarray]:
     """The pairs, and the start in float64, if all of them fit."""
-    checks.kind(left, "left", Terms)
-    checks.kind(right, "right", Terms)
-    checks.expect(right.num_terms == left.num_terms, "right", f"{left.num_terms} terms (as left)", right.num_terms)
+    statistics.expect_sides(left, right, same="terms")
     pairs = labelled(*pairs, num_left=left.num_docs, num_right=right.num_docs)
     labels = np.asarray(pairs.labels)
     checks.expect(labels.size > 0, "pairs", "at least one", "none")

@@ -9,6 +9,7 @@ from jaxsim.methods import statistics
 from jaxsim.methods.weights.weighting import LogTfIdf, encode
 from jaxsim.optim import Fit, closed_form
 from jaxsim.sparse import Terms
+from jaxsim.text import weightings
 
 __all__ = ["encode", "fit"]
 
@@ -35,5 +36,5 @@ def fit(terms: Terms) -> Fit:
     Relations: the cosine of these vectors is the baseline of every table.
     """
     matrix = statistics.counts_of(terms, "terms")
-    idf = statistics.inverse_document_frequency(statistics.document_frequency(matrix), terms.num_docs, np.log2)
+    idf = weightings.inverse_frequency(weightings.document_frequency(matrix), terms.num_docs, np.log2)
     return closed_form(LogTfIdf(jnp.asarray(idf, terms.values.dtype)))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from jaxsim import checks, sparse
+from jaxsim.methods import statistics
 from jaxsim.sparse import Terms
 
 _PAIRS = 4096
@@ -49,9 +50,7 @@ def choose(
 
     Differs from the paper: it does not say how the products of several pairs of documents are combined.
     """
-    checks.kind(left, "left", Terms)
-    checks.kind(right, "right", Terms)
-    checks.expect(right.num_terms == left.num_terms, "right", f"{left.num_terms} terms (as left)", right.num_terms)
+    statistics.expect_sides(left, right, same="terms")
     checks.positive_int(num, "num")
     checks.positive_int(heaviest, "heaviest")
     rows = []

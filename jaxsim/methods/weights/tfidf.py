@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import jax.numpy as jnp
-import numpy as np
 
 from jaxsim.methods import statistics
 from jaxsim.methods.weights.weighting import TfIdf, encode
 from jaxsim.optim import Fit, closed_form
 from jaxsim.sparse import Terms
+from jaxsim.text import weightings
 
 __all__ = ["encode", "fit"]
 
@@ -35,5 +35,5 @@ def fit(terms: Terms) -> Fit:
     Relations: the cosine of these vectors is the baseline of every table.
     """
     matrix = statistics.counts_of(terms, "terms")
-    idf = statistics.inverse_document_frequency(statistics.document_frequency(matrix), terms.num_docs, np.log)
+    idf = weightings.inverse_frequency(weightings.document_frequency(matrix), terms.num_docs)
     return closed_form(TfIdf(jnp.asarray(idf, terms.values.dtype)))

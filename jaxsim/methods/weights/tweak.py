@@ -17,7 +17,7 @@ import numpy as np
 
 from jaxsim import checks, losses, optim
 from jaxsim.data.labelled_pairs import LabelledPairs, Preferences, labelled, preferences
-from jaxsim.methods import collapse
+from jaxsim.methods import collapse, statistics
 from jaxsim.methods.s2net.exact import distance_penalty
 from jaxsim.methods.weights import quadratic_forms
 from jaxsim.methods.weights.quadratic_forms import Forms
@@ -114,6 +114,32 @@ def least_squares(documents: Featured, values) -> TermWeights:
     return TermWeights(jnp.asarray(found, documents.columns.dtype))
 
 
+def checked_start(init, width: int, which: str, dtype) -> tuple[TermWeights, float]:
+    """A start and its norm.
+
+    Args:
+      init: `TermWeights`, or their array.
+      width: number of weights.
+      which: what they belong to, for the message.
+      dtype: floating type to give them.
+
+    Returns:
+      The start, and its Euclidean norm.
+
+    Raises:
+      ValueError: for another number of weights, and for weights that are all zero or not finite.
+
+    Example:
+      >>> checked_start(jnp.array([3.0, 4.0]), 2, "features", jnp.float32)[1]
+      5.0
+    """
+    start = TermWeights(jnp.asarray(init.weights if isinstance(init, TermWeights) else init, dtype))
+    checks.expect(start.weights.shape == (width,), "init", f"{width} weights ({which})", start.weights.shape)
+    norm = float(jnp.linalg.norm(start.weights))
+    checks.expect(0 < norm < float("inf"), "init", "finite weights that are not all zero", f"norm {norm}")
+    return start, norm
+
+
 def checked_sides(left: Featured, right: Featured) -> None:
     """Refuses collections that differ in vocabulary or features.
 
@@ -124,9 +150,7 @@ def checked_sides(left: Featured, right: Featured) -> None:
     Raises:
       ValueError: naming what differs.
     """
-    checks.kind(left, "left", Featured)
-    checks.kind(right, "right", Featured)
-    checks.expect(right.num_terms == left.num_terms, "right", f"{left.num_terms} terms (as left)", right.num_terms)
+    statistics.expect_sides(left, right, same="terms", types=(Featured,))
     checks.expect(right.names == left.names, "right", f"features {left.names} (as left)", right.names)
 
 
@@ -196,11 +220,7 @@ def fit(
     checks.expect(0 < gamma < float("inf"), "gamma", "a positive number", gamma)
     checks.expect(alpha >= 0, "alpha", "at least 0", alpha)
     dtype = left.columns.dtype
-    start = TermWeights(jnp.asarray(init.weights if isinstance(init, TermWeights) else init, dtype))
-    checks.expect(start.weights.shape == (len(left.names),), "init", f"{len(left.names)} weights (features of left)",
-                  start.weights.shape)
-    norm = float(jnp.linalg.norm(start.weights))
-    checks.expect(0 < norm < float("inf"), "init", "finite weights that are not all zero", f"norm {norm}")
+    start, norm = checked_start(init, len(left.names), "features of left", dtype)
     centre = jax.tree.map(jnp.zeros_like, start) if literal else start
     labels = None if ordered else pairs.labels.astype(dtype)
     data = Data(quadratic_forms.plan(left, right, *rows), labels, jnp.asarray(gamma, dtype), jnp.asarray(alpha, dtype),

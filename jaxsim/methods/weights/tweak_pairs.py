@@ -159,11 +159,7 @@ def _minimize(objective, chosen: Forms, labels, init, gamma, alpha, loss, run: R
     checks.kind(init, "init", TermWeights)
     checks.expect(alpha >= 0, "alpha", "at least 0", alpha)
     dtype = chosen.products.dtype
-    start = TermWeights(jnp.asarray(init.weights, dtype))
-    width = chosen.basis.shape[1]
-    checks.expect(start.weights.shape == (width,), "init", f"{width} weights (features)", start.weights.shape)
-    norm = float(jnp.linalg.norm(start.weights))
-    checks.expect(0 < norm < float("inf"), "init", "finite weights that are not all zero", f"norm {norm}")
+    start, norm = tweak.checked_start(init, chosen.basis.shape[1], "features", dtype)
     checks.expect(bool(jnp.any(chosen.products != 0)), "forms", "a pair that shares a term", "none that does")
     scalars = (jnp.asarray(one, dtype) for one in (gamma, alpha))
     data = tweak.Data(chosen, None if labels is None else jnp.asarray(labels, dtype), *scalars,

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from jaxsim import checks, sparse
 from jaxsim.sparse import Terms, Vectors
+from jaxsim.text import weightings
 
 
 class TfIdf(NamedTuple):
@@ -48,11 +49,13 @@ class Bm25(NamedTuple):
 
 
 def _lengths(counts: Terms) -> jax.Array:
+    """Sum of the counts of each document."""
     ones = jnp.ones((counts.num_terms, 1), counts.values.dtype)
     return sparse.project(counts, ones)[:, 0]
 
 
 def _rows(counts: Terms) -> jax.Array:
+    """The document of each slot."""
     slots = jnp.arange(counts.nnz, dtype=jnp.int32)
     row = jnp.searchsorted(counts.indptr, slots, side="right") - 1
     return jnp.minimum(row, max(counts.num_docs - 1, 0))
@@ -79,12 +82,8 @@ def encode(params: TfIdf | LogTfIdf | Bm25, terms: Terms) -> Vectors:
     checks.kind(terms, "terms", Terms)
     counts = terms.values
     if isinstance(params, LogTfIdf):
-        terms = sparse.with_values(terms, jnp.log2(counts + 1))
-    elif isinstance(params, Bm25):
-        length = _lengths(terms)[_rows(terms)] if terms.num_docs else counts
-        relative = length / jnp.maximum(params.average_length, jnp.finfo(counts.dtype).tiny)
-        norm = params.k1 * (1 - params.b + params.b * relative)
-        # A padding slot has count 0; so might norm be where k1 is 0.
-        total = counts + norm
-        terms = sparse.with_values(terms, counts * (params.k1 + 1) / jnp.where(total > 0, total, 1))
-    return Vectors(sparse=sparse.weigh(terms, params.idf.astype(counts.dtype)))
+        counts = weightings.log_counts(counts)
+    elif isinstance(params, Bm25) and terms.num_docs:
+        mean = jnp.maximum(params.average_length, jnp.finfo(counts.dtype).tiny)
+        counts = weightings.saturated_counts(counts, _lengths(terms)[_rows(terms)] / mean, params.k1, params.b)
+    return Vectors(sparse=sparse.weigh(sparse.with_values(terms, counts), params.idf.astype(counts.dtype)))

@@ -1,0 +1,223 @@
+"""Counts to weights: tf·idf, log-tf·idf and BM25.
+
+The formulas stand here once, on plain arrays of NumPy or JAX: `jaxsim.methods` uses them for methods that are fitted
+and compiled. `tf_idf`, `log_tf_idf` and `bm25` apply them to SciPy matrices on the host.
+
+References: Platt, Toutanova and Yih (2010), "Translingual document representations from discriminative projections"
+(log-tf·idf); Yih (2009), "Learning term-weighting functions for similarity measures" (tf·idf); Robertson and Zaragoza
+(2009), "The probabilistic relevance framework: BM25 and beyond" (BM25).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import scipy.sparse as sp
+
+from jaxsim import checks
+
+__all__ = ["bm25", "document_frequency", "expect_bm25", "inverse_frequency", "log_counts", "log_tf_idf",
+           "okapi_inverse_frequency", "saturated_counts", "tf_idf"]
+
+
+def document_frequency(matrix: sp.csr_matrix) -> np.ndarray:
+    """Number of documents each term occurs in.
+
+    Args:
+      matrix: ``[num_docs, num_terms]``, without duplicates.
+
+    Returns:
+      ``[num_terms]`` int64.
+
+    Example:
+      >>> document_frequency(sp.csr_matrix([[2.0, 0.0], [1.0, 1.0]])).tolist()
+      [2, 1]
+    """
+    return np.bincount(matrix.indices[matrix.data != 0], minlength=matrix.shape[1])
+
+
+def inverse_frequency(df: np.ndarray, num_docs: int, log: Callable[[np.ndarray], np.ndarray] = np.log) -> np.ndarray:
+    """``log(N / df)``; 0 for a term that occurs in no document.
+
+    Args:
+      df: ``[num_terms]`` document frequencies.
+      num_docs: ``N``.
+      log: the logarithm, ``np.log`` (001 eq. 5) or ``np.log2`` (002 eq. 8).
+
+    Returns:
+      ``[num_terms]`` float64.
+
+    Example:
+      >>> inverse_frequency(np.array([1, 2, 0]), 2, np.log2).tolist()
+      [1.0, 0.0, 0.0]
+    """
+    return np.where(df > 0, log(max(num_docs, 1) / np.where(df > 0, df, 1)), 0.0)
+
+
+def okapi_inverse_frequency(df: np.ndarray, num_docs: int) -> np.ndarray:
+    """``log(1 + (N - df + .5) / (df + .5))``, which is never negative; 0 for a term that occurs in no document.
+
+    Args:
+      df: ``[num_terms]`` document frequencies.
+      num_docs: ``N``.
+
+    Returns:
+      ``[num_terms]`` float64.
+
+    Example:
+      >>> okapi_inverse_frequency(np.array([1, 0]), 1).round(4).tolist()
+      [0.2877, 0.0]
+    """
+    return np.where(df > 0, np.log1p((num_docs - df + 0.5) / (df + 0.5)), 0.0)
+
+
+def log_counts(counts):
+    """``log2(tf + 1)``.
+
+    Args:
+      counts: floating array of NumPy or JAX.
+
+    Returns:
+      The same shape and type.
+
+    Example:
+      >>> log_counts(np.array([0.0, 3.0])).tolist()
+      [0.0, 2.0]
+    """
+    return counts.__array_namespace__().log2(counts + 1)
+
+
+def saturated_counts(counts, lengths, k1, b):
+    """``tf (k1 + 1) / (tf + k1 (1 - b + b · length))``; 0 where the count is 0.
+
+    Args:
+      counts: floating array of NumPy or JAX.
+      lengths: of the document of each count, relative to the mean; the same shape.
+      k1: saturation of the count.
+      b: length normalisation in [0, 1].
+
+    Returns:
+      The shape and type of ``counts``.
+
+    Example:
+      >>> saturated_counts(np.array([0.0, 1.0]), np.array([0.0, 1.0]), 1.0, 1.0).tolist()
+      [0.0, 1.0]
+    """
+    total = counts + k1 * (1 - b + b * lengths)
+    # 0 where the count is 0, and so is k1 or the length; NaN where k1 is 0 and the length infinite.
+    return counts * (k1 + 1) / counts.__array_namespace__().where(total > 0, total, 1)
+
+
+def expect_bm25(k1: float, b: float) -> None:
+    """Refuses settings of BM25 out of range.
+
+    Args:
+      k1: saturation of the count.
+      b: length normalisation.
+
+    Raises:
+      ValueError: for a negative ``k1``, or a ``b`` outside [0, 1].
+
+    Example:
+      >>> expect_bm25(1.2, 0.75)
+    """
+    checks.expect(k1 >= 0, "k1", "at least 0", k1)
+    checks.expect(0 <= b <= 1, "b", "a number in [0, 1]", b)
+
+
+def _checked(counts: sp.spmatrix, df: np.ndarray, num_docs: int) -> tuple[sp.csr_matrix, np.ndarray]:
+    """A copy of the counts without duplicates, and the frequencies, both float64."""
+    matrix = sp.csr_matrix(counts, dtype=np.float64, copy=True)
+    matrix.sum_duplicates()
+    df = np.asarray(df, np.float64)
+    checks.expect(df.shape == (matrix.shape[1],), "df", f"one number a term, shape ({matrix.shape[1]},)", df.shape)
+    checks.expect(bool(np.isfinite(matrix.data).all()), "counts", "finite numbers", "NaN or infinity")
+    checks.expect(bool((matrix.data >= 0).all()), "counts", "no negative numbers", matrix.data.min(initial=0))
+    outside = df[~((df >= 0) & (df <= num_docs))]
+    checks.expect(not outside.size, "df", f"numbers in 0 ... num_docs = {num_docs}", outside[:1].tolist())
+    return matrix, df
+
+
+def _scaled(matrix: sp.csr_matrix, values: np.ndarray, idf: np.ndarray) -> sp.csr_matrix:
+    """The matrix with other values, each times its term's idf."""
+    matrix.data = values * idf[matrix.indices]
+    matrix.eliminate_zeros()
+    return matrix.astype(np.float32)
+
+
+def tf_idf(counts: sp.spmatrix, df: np.ndarray, num_docs: int) -> sp.csr_matrix:
+    r"""Weights tf · log(N / df), Yih (2009) Eq. (5), natural logarithm.
+
+    Args:
+      counts: `[n, num_terms]` raw counts, at least 0.
+      df: `[num_terms]` document frequencies of the training documents; a term with 0 gets weight 0.
+      num_docs: number of training documents, N.
+
+    Returns:
+      `[n, num_terms]` float32 CSR matrix; weights of zero are not stored.
+
+    Raises:
+      ValueError: negative or non-finite counts, or a df of another length or above ``num_docs``.
+
+    Example:
+      >>> tf_idf(sp.csr_matrix([[2.0, 1.0]]), np.array([1, 2]), 2).toarray().round(3).tolist()
+      [[1.3860000371932983, 0.0]]
+    """
+    matrix, df = _checked(counts, df, num_docs)
+    return _scaled(matrix, matrix.data, inverse_frequency(df, num_docs))
+
+
+def log_tf_idf(counts: sp.spmatrix, df: np.ndarray, num_docs: int) -> sp.csr_matrix:
+    r"""Weights log2(tf + 1) · log2(n / df), Platt et al. (2010) Eq. (8).
+
+    Args:
+      counts: `[n, num_terms]` raw counts, at least 0.
+      df: `[num_terms]` document frequencies of the training documents; a term with 0 gets weight 0.
+      num_docs: number of training documents, n.
+
+    Returns:
+      `[n, num_terms]` float32 CSR matrix; weights of zero are not stored.
+
+    Raises:
+      ValueError: as `tf_idf`.
+
+    Example:
+      >>> log_tf_idf(sp.csr_matrix([[3.0, 1.0]]), np.array([1, 4]), 4).toarray().tolist()
+      [[4.0, 0.0]]
+    """
+    matrix, df = _checked(counts, df, num_docs)
+    return _scaled(matrix, log_counts(matrix.data), inverse_frequency(df, num_docs, np.log2))
+
+
+def bm25(
+    counts: sp.spmatrix, df: np.ndarray, num_docs: int, *, k1: float = 1.2, b: float = 0.75, average_length: float
+) -> sp.csr_matrix:
+    r"""Okapi BM25 weights of documents, to be multiplied (dot product, not cosine) with the raw counts of a query.
+
+    .. math:: \log\left(1 + \frac{N - df + .5}{df + .5}\right) \frac{tf (k_1 + 1)}{tf + k_1 (1 - b + b\,len / avglen)}
+
+    Args:
+      counts: `[n, num_terms]` raw counts, at least 0; a document's length is its row sum.
+      df: `[num_terms]` document frequencies of the training documents; a term with 0 gets weight 0.
+      num_docs: number of training documents, N.
+      k1: saturation of the term frequency, at least 0.
+      b: length normalisation in [0, 1].
+      average_length: mean row sum of the training documents, above 0 unless all documents are empty.
+
+    Returns:
+      `[n, num_terms]` float32 CSR matrix.
+
+    Raises:
+      ValueError: as `tf_idf`, or a setting out of range.
+
+    Example:
+      >>> bm25(sp.csr_matrix([[1.0]]), np.array([1]), 1, average_length=1.0).toarray().round(4).tolist()
+      [[0.2876999974250793]]
+    """
+    expect_bm25(k1, b)
+    matrix, df = _checked(counts, df, num_docs)
+    checks.expect(average_length > 0 or not matrix.nnz, "average_length", "a number above 0", average_length)
+    lengths = np.repeat(np.asarray(matrix.sum(1)).ravel(), np.diff(matrix.indptr))
+    saturated = saturated_counts(matrix.data, lengths / (average_length or 1.0), k1, b)
+    return _scaled(matrix, saturated, okapi_inverse_frequency(df, num_docs))

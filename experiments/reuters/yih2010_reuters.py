@@ -302,7 +302,7 @@ def tfidf(table: kit.Table) -> kit.Row:
 
 
 def tfidf_min_df1(table: kit.Table) -> kit.Row:
-    """TFIDF over every term of the training documents, as in the paper; other rows drop terms found in one document only."""
+    """TFIDF over every term of the training documents, as in the paper; other rows drop terms of one document."""
     vocabulary = table.data.every_term
     counts = text.counts(table.data.folded["test"], vocabulary)
     return fixed(table, text.tf_idf(counts, vocabulary.df, vocabulary.num_docs), min_df=1)

@@ -107,5 +107,5 @@ class _Modules:
 
 @pytest.fixture(scope="module")
 def scripts():
-    """The modules of `experiments`, imported when they are named: ``scripts.links_judge``."""
+    """The modules of `experiments`, imported when they are named: ``scripts.tweak_folds``."""
     return _Modules()

@@ -71,7 +71,8 @@ def at_edge(tried: Iterable[Mapping[str, Any]], best: Mapping[str, Any]) -> tupl
 
     Args:
       tried: The entries of a grid, or the points of a sweep.
-      best: The settings that were chosen; those that no entry has are passed over.
+      best: The settings that were chosen; those that no entry has are passed over. An entry that lacks one, as where
+        settings were chosen one after another, is compared by the others.
 
     Returns:
       Names of settings; a setting that was tried at one value alone is not among them.
@@ -86,7 +87,8 @@ def at_edge(tried: Iterable[Mapping[str, Any]], best: Mapping[str, Any]) -> tupl
     for name in names:
         others = [other for other in names if other != name]
         values = {entry[name] for entry in tried
-                  if name in entry and all(entry.get(other) == best[other] for other in others)}  # fmt: skip
+                  if name in entry
+                  and all(entry.get(other, best[other]) == best[other] for other in others)}  # fmt: skip
         numbers = [value for value in values if _number(value)]
         if len(numbers) > 1 and best[name] in (min(numbers), max(numbers)):
             edges.append(name)

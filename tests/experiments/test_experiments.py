@@ -43,27 +43,6 @@ def test_a_missing_corpus_is_one_line_that_says_what_to_get():
     assert "JAXSIM_DATA" in found.stderr.strip().splitlines()[-1] and "Traceback" not in found.stderr
 
 
-@pytest.mark.parametrize("name", ["bai2010_queries", "bai2010_clicks", "bai2010_cross_language"])
-def test_scripts_of_links_say_what_they_lack(scripts, monkeypatch, tmp_path, capsys, name):
-    script = getattr(scripts, name)
-
-    def refused(*options):
-        with pytest.raises(SystemExit) as stopped:
-            script.main("", name, script.PLANS, quick=script.QUICK, full=script.FULL, arguments=[*map(str, options)])
-        assert stopped.value.code == 2
-        return capsys.readouterr().err.strip().splitlines()[-1]
-
-    monkeypatch.delenv("JAXSIM_DATA", raising=False)
-    script.main("", name, script.PLANS, quick=script.QUICK, full=script.FULL, arguments=["--out", str(tmp_path)])
-    assert f"{name}: JAXSIM_DATA names no folder with the corpora" in capsys.readouterr().out
-    assert "JAXSIM_DATA" in refused("--preset", "full", "--out", tmp_path)
-    monkeypatch.setenv("JAXSIM_DATA", str(tmp_path))
-    assert "expected the corpus" in refused("--out", tmp_path)
-    assert "--out: expected a folder outside experiments/results" in refused("--out", EXPERIMENTS / "results" / "x")
-    assert "invalid choice: 'none'" in refused("--rows", "none")
-    assert not list(tmp_path.iterdir())
-
-
 def test_rows_with_a_record_are_not_run_again(tmp_path):
     options = ("--preset", "quick", "--out", tmp_path, "--rows", "tf")
     assert run("mates.platt2010", *options).returncode == 0

@@ -15,6 +15,7 @@ import scipy.sparse
 
 from experiments import kit
 from experiments.kit import compare, fits, records
+from experiments.kit.choose import at_edge
 from jaxsim import sparse
 from jaxsim.data import MissingCorpus
 from jaxsim.methods import opca, s2net
@@ -52,6 +53,12 @@ def test_the_edge_is_that_of_options_alike_in_all_else():
     grid = [{"noise": 1e-4, "unit": True}, {"noise": 1e-3, "unit": True}, {"noise": 0.1, "unit": False}]
     assert kit.choose(grid, lambda noise, unit: noise, by="dev").at_edge == ()  # the one value without unit length
     assert kit.choose(grid, lambda noise, unit: unit * noise, by="dev").at_edge == ("noise",)
+
+
+def test_settings_chosen_one_after_another_have_edges_of_their_own():
+    tried = [{"rate": 0.1, "loss": 2.0}, {"rate": 0.3, "loss": 1.0}, *({"b": b, "map": 0.1} for b in (1, 3, 10))]
+    assert at_edge(tried, {"rate": 0.3, "b": 3}) == ("rate",)
+    assert at_edge(tried, {"rate": 0.1, "b": 10}) == ("rate", "b")
 
 
 def test_scores_that_are_no_numbers_are_never_best():

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import scipy.sparse
 
+from experiments import kit
+from experiments.corpora import links as corpora
 from experiments.kit import records
+from experiments.links import bai2010_clicks, bai2010_cross_language, bai2010_queries
+from jaxsim import sparse
 from jaxsim.data import links, mdn_links, nfcorpus, splits, wikispeedia
 
 pytestmark = pytest.mark.programs
 N, TOPICS = 72, 6
+SCRIPTS = (bai2010_queries, bai2010_clicks, bai2010_cross_language)
 
 
 @pytest.fixture(scope="module")
@@ -27,234 +31,226 @@ def articles():
                                 "0" * 64, {"articles": N})
 
 
-def place(scripts, tmp_path):
-    return scripts.ssi_sheets.Place(tmp_path, publish=False)
+@pytest.fixture
+def table(tmp_path):
+    """Makes a small table."""
+    def make(script, name, **changes):
+        settings = dataclasses.replace(script.QUICK, **{"k": 3, "triples": 100, "limit": None, "num_terms": 100,
+                                                        "seeds": (0, 1), **changes})
+        return kit.Table(script.EXPERIMENT.name, name, settings, "quick", script.load(name, settings), tmp_path,
+                         kit.Fits(tmp_path / "cache", say=lambda line: None))
+
+    return make
 
 
-def small(module, **changes):
-    kept = {"k": 3, "triples": 100, "limit": None, "num_terms": 100, "seeds": (0, 1), **changes}
-    return dataclasses.replace(module.QUICK, **kept)
+@pytest.fixture
+def keywords(articles, monkeypatch):
+    """The articles, in place of Wikispeedia's."""
+    data = articles, [page.split() for page in articles.texts], np.arange(N)
+    monkeypatch.setattr(corpora, "articles", lambda source, limit=None: data)
 
 
-def run(scripts, plan, table, rows, tmp_path, experiment):
-    """Fills rows, judges them and returns their records."""
-    for row in rows:
-        plan.rows[row](table)
-    scripts.ssi_sheets.judge(place(scripts, tmp_path), experiment, table.sheet.name, plan.order, metric=plan.metric)
-    found = {record["row"]: record for record in records.read_all(tmp_path).values()}
-    assert set(found) == set(rows) and all(record["status"] for record in found.values())
-    assert any(record["best_set"] for record in found.values())
-    learned = [record for row, record in found.items() if row.startswith("ssi") and "+" not in row]
+def fill(table, rows, *names):
+    """Records of some rows."""
+    results = {name: records.read(table.fill(name, rows[name])) for name in names}
+    learned = [record for name, record in results.items() if name.startswith("ssi") and "+" not in name]
     assert all(record["seeds"] == list(table.settings.seeds) and record["fit"]["history"] for record in learned)
-    return found
+    return results
 
 
-def test_queries_are_different_words_of_their_article_and_weigh_something(scripts):
+def test_queries_are_different_words_of_their_article_and_weigh_something():
     counts = scipy.sparse.csr_matrix(np.array([[3, 1, 1, 1, 0], [1, 0, 2, 0, 0], [1, 0, 0, 0, 0]], np.float32))
     df = np.array([3, 1, 2, 1, 0])
-    draws = [scripts.queries_tables.drawn(counts, df, 3, 2, seed).toarray() for seed in range(60)]
-    assert {tuple(np.flatnonzero(one[0])) for one in draws} == {(1, 2), (1, 3), (2, 3)}
-    assert all(one[1].tolist() == [0, 0, 1, 0, 0] and not one[2].any() and one.max() == 1 for one in draws)
+    draws = [bai2010_queries.drawn(counts, df, 3, 2, seed).toarray() for seed in range(60)]
+    assert {tuple(np.flatnonzero(draw[0])) for draw in draws} == {(1, 2), (1, 3), (2, 3)}
+    assert all(draw[1].tolist() == [0, 0, 1, 0, 0] and not draw[2].any() and draw.max() == 1 for draw in draws)
 
 
-def test_an_article_has_other_words_in_training_and_test_and_known_links_are_out(scripts, articles, tmp_path):
-    tables = scripts.queries_tables
-    data = articles, [one.split() for one in articles.texts], np.arange(N)
-    table = tables.keywords("k5", small(tables), place(scripts, tmp_path), data)
-    test, size = table.parts["test"], N
-    assert table.left.num_docs == 2 * size and table.links[:, 0].max() >= size
-    training = {tuple(pair) for pair in (table.links % [size, size]).tolist()}
+def test_an_article_has_other_words_in_training_and_test_and_known_links_are_out(keywords, table):
+    content = table(bai2010_queries, "k5").data
+    test = content.parts["test"]
+    assert content.left.num_docs == 2 * N and content.links[:, 0].max() >= N
+    training = {tuple(pair) for pair in (content.links % [N, N]).tolist()}
     right = test.truth.relevant.tocoo()
-    asked = {(int(test.truth.queries[a]), int(b)) for a, b in zip(right.row, right.col, strict=True)}
-    assert not asked & training
+    assert not {(int(test.truth.queries[a]), int(b)) for a, b in zip(right.row, right.col, strict=True)} & training
     out = test.truth.left_out.toarray()
     for row, query in enumerate(test.truth.queries.tolist()):
         assert out[row, query] and all(out[row, b] for a, b in training if a == query)
     assert np.diff(test.queries.indptr).max() <= 5
-    exact = (test.queries @ scipy.sparse.csr_matrix(scripts.ssi_sheets.terms.to_scipy(table.right)).T).toarray()
-    np.testing.assert_allclose(test.exact, exact, atol=1e-6)
+    np.testing.assert_allclose(test.exact, (test.queries @ sparse.to_scipy(content.right).T).toarray(), atol=1e-6)
+
+
+def test_a_sample_of_a_part_has_the_scores_of_its_queries(keywords, table):
+    part = table(bai2010_queries, "k5").data.parts["test"]
+    sample = part.sample(7)
+    rows = np.searchsorted(part.truth.queries, sample.truth.queries)
+    assert rows.size == 7 and part.sample(None) is part
+    for name, values in sample.per_query(sample.exact).items():
+        np.testing.assert_array_equal(values, part.per_query(part.exact)[name][rows])
 
 
 @pytest.mark.slow
-def test_rows_of_the_queries_are_recorded_and_judged(scripts, articles, tmp_path):
-    tables, plan = scripts.queries_tables, scripts.bai2010_queries.PLANS["k10"]
-    data = articles, [one.split() for one in articles.texts], np.arange(N)
-    table = tables.keywords("k10", small(tables, ks=(3,), seeds=(0,), max_iter=4), place(scripts, tmp_path), data)
-    found = run(scripts, plan, table, ("tfidf", "bm25", "lsi+tfidf", "popularity", "ssi-asym"), tmp_path,
-                tables.EXPERIMENT)
-    assert found["ssi-asym"]["metrics"]["map"]["mean"] > 0.3 and found["ssi-asym"]["fit"]["history"]
-    assert found["lsi+tfidf"]["config"]["alpha"] in table.settings.shares
+def test_rows_of_the_queries_become_records(keywords, table):
+    made = table(bai2010_queries, "k10", ks=(3,), seeds=(0,), max_iter=4)
+    results = fill(made, bai2010_queries.TABLES["k10"].rows, "tfidf", "bm25", "lsi+tfidf", "popularity", "ssi-asym")
+    assert results["ssi-asym"]["metrics"]["map"]["mean"] > 0.3
+    assert results["lsi+tfidf"]["config"]["alpha"] in made.settings.shares
 
 
-def test_nfcorpus_is_scored_by_grade(scripts, articles, tmp_path):
-    tables = scripts.queries_tables
+def test_nfcorpus_is_scored_by_grade(articles, table, monkeypatch):
     qrels = {split: {f"{split}{i}": {f"a{j}": 1 + (j > 40) for j in range(N) if i % TOPICS == j % TOPICS}
                      for i in range(12)} for split in nfcorpus.SPLITS}
     queries = {split: {f"{split}{i}": articles.texts[i][:40] for i in range(12)} for split in nfcorpus.SPLITS}
     documents = dict(zip(articles.ids, articles.texts, strict=True))
-    made = nfcorpus.Collection("made up", documents, queries, qrels, "0" * 64, {"documents": N})
-    table = tables.graded("nfcorpus", small(tables), place(scripts, tmp_path), made)
-    scores = table.parts["test"].grades.toarray().astype(np.float32)
-    perfect = scripts.ssi_sheets.means(scripts.ssi_sheets.judged(table.parts["test"], scores))
+    collection = nfcorpus.Collection("made up", documents, queries, qrels, "0" * 64, {"documents": N})
+    monkeypatch.setattr(nfcorpus, "load", lambda: collection)
+    made = table(bai2010_queries, "nfcorpus")
+    part = made.data.parts["test"]
+    scores = part.grades.toarray().astype(np.float32)
+    perfect = part.means(scores)
     assert perfect["ndcg@10"] == 1 and perfect["map"] == 1 and perfect["rank_loss"] == 0
-    flat = scripts.ssi_sheets.judged(table.parts["test"], np.minimum(scores, 1))
+    flat = part.per_query(np.minimum(scores, 1))
     assert flat["map"].min() == 1 and flat["ndcg@10"].mean() < 1
-    found = run(scripts, scripts.bai2010_queries.PLANS["nfcorpus"], table, ("bm25", "tfidf"), tmp_path,
-                tables.EXPERIMENT)
-    assert found["bm25"]["metrics"]["ndcg@10"]["mean"] > 0.5
+    results = fill(made, bai2010_queries.ROWS, "bm25", "tfidf")
+    assert results["bm25"]["metrics"]["ndcg@10"]["mean"] > 0.5
 
 
-def test_clicked_links_are_judged_against_unclicked_ones_of_their_page_alone(scripts):
-    clicks = scripts.bai2010_clicks
+def test_clicked_links_are_judged_against_unclicked_ones_of_their_page_alone():
     linked = np.array([[0, 1], [0, 2], [0, 3], [1, 0], [2, 0], [2, 1], [3, 0]])
-    clicked, unclicked = clicks.lists(linked, np.array([[0, 2], [1, 0], [2, 1], [3, 1]]), 4)
+    clicked, unclicked = bai2010_clicks.both_kinds(linked, np.array([[0, 2], [1, 0], [2, 1], [3, 1]]), 4)
     assert clicked.tolist() == [[0, 2], [2, 1]]  # 1 has no unclicked link, 3 no clicked one (its click is no link)
     assert unclicked.tolist() == [[0, 1], [0, 3], [2, 0]]
-    truth = clicks.judged_links(clicked, unclicked, 4)
+    truth = bai2010_clicks.judged(clicked, unclicked, 4)
     assert truth.queries.tolist() == [0, 2]
     assert truth.relevant.toarray().tolist() == [[0, 0, 1, 0], [0, 1, 0, 0]]
     assert truth.left_out.toarray().tolist() == [[1, 0, 0, 0], [0, 0, 1, 1]]
 
 
-def test_rows_of_the_clicks_are_recorded_and_judged(scripts, articles, tmp_path):
-    script = scripts.bai2010_clicks
-    clicks = np.array([[i, j, 1 + j % 3] for i, j in articles.links.tolist() if (i + j) % 4 == 0 or j < 24])
-    table = script.make(small(script, max_iter=6), place(scripts, tmp_path), (articles, clicks))
-    training = set(table.preferred[:, 0].tolist())
-    assert training.isdisjoint(table.parts["test"].truth.queries.tolist())
+@pytest.fixture
+def clicks(articles, monkeypatch):
+    """The articles and made-up clicks, in place of Wikispeedia's."""
+    pairs = np.array([[i, j, 1 + j % 3] for i, j in articles.links.tolist() if (i + j) % 4 == 0 or j < 24])
+    monkeypatch.setattr(wikispeedia, "load", lambda: articles)
+    monkeypatch.setattr(wikispeedia, "clicks", lambda collection: pairs)
+    return pairs
+
+
+def test_rows_of_the_clicks_become_records(clicks, table):
+    made = table(bai2010_clicks, "clicks", max_iter=6)
+    training = set(made.data.preferred[:, 0].tolist())
+    assert training.isdisjoint(made.data.parts["test"].truth.queries.tolist())
     expected = np.bincount(clicks[np.isin(clicks[:, 0], [*training]), 1], minlength=N) > 0
-    np.testing.assert_array_equal(table.popular[expected] > 0, True)
-    found = run(scripts, script.PLANS["clicks"], table,
-                ("tfidf", "popularity", "tfidf+popularity", "ssi-asym", "ssi-asym+popularity"),
-                tmp_path, script.EXPERIMENT)
-    assert found["popularity"]["metrics"]["rank_loss"]["mean"] < found["tfidf"]["metrics"]["rank_loss"]["mean"]
-    shortened = table.shortened(10)
-    assert shortened.parts["test"].queries.indices.max() < 10
+    assert (made.data.popularity[expected] > 0).all()
+    results = fill(made, bai2010_clicks.ROWS, "tfidf", "popularity", "tfidf+popularity", "ssi-asym",
+                 "ssi-asym+popularity")
+    assert results["popularity"]["metrics"]["rank_loss"]["mean"] < results["tfidf"]["metrics"]["rank_loss"]["mean"]
+    assert bai2010_clicks.shown(made, 10).indices.max() < 10 <= bai2010_clicks.shown(made, None).indices.max()
 
 
-@pytest.fixture(scope="module")
-def translated(articles):
+def test_few_articles_are_those_that_most_clicks_lead_to(articles, clicks):
+    rows, linked, among = bai2010_clicks.most_clicked(articles, clicks, 20)
+    times = np.bincount(clicks[:, 1], clicks[:, 2], minlength=N)
+    assert times[rows].min() >= np.delete(times, rows).max() and rows.size == 20
+    inside = [[a, b, n] for a, b, n in clicks.tolist() if a in rows and b in rows]
+    assert np.column_stack([rows[among[:, 0]], rows[among[:, 1]], among[:, 2]]).tolist() == inside
+    assert linked.max() < 20
+
+
+def test_a_rate_that_diverges_is_not_taken(clicks, table, monkeypatch):
+    fit = bai2010_clicks.ssi_preferred.fit
+
+    def diverging(*data, learning_rate, **options):
+        if learning_rate == 9.0:
+            raise FloatingPointError
+        return fit(*data, learning_rate=learning_rate, **options)
+
+    monkeypatch.setattr(bai2010_clicks.ssi_preferred, "fit", diverging)
+    record = fill(table(bai2010_clicks, "clicks", rates=(0.01, 0.1, 9.0)), bai2010_clicks.ROWS, "ssi-asym")["ssi-asym"]
+    losses = {point["learning_rate"]: point["loss"] for point in record["curve"] if "loss" in point}
+    assert [*losses] == [0.01, 0.1, 9.0] and losses[9.0] is None
+    assert record["config"]["learning_rate"] == min((0.01, 0.1), key=losses.get)
+
+
+@pytest.fixture
+def translated(articles, monkeypatch):
     """Every second article has a translation: the same words in capitals; the first two are twins."""
-    english = [one.split() for one in articles.texts]
+    english = [page.split() for page in articles.texts]
     mates = np.arange(0, N, 2)
     other = [[word.upper() for word in english[row]] for row in mates]
-    found = mdn_links.LinkedPages("made up", "es", articles.ids, articles.texts, articles.links, mates,
-                                  tuple(map(" ".join, other)), "0" * 64, {"pages": N})
+    collection = mdn_links.LinkedPages("made up", "es", articles.ids, articles.texts, articles.links, mates,
+                                       tuple(map(" ".join, other)), "0" * 64, {"pages": N})
     other[1] = other[0]
-    return found, english, other, splits.group_near_duplicates(english), splits.group_near_duplicates(other)
+    groups = splits.group_near_duplicates(english), splits.group_near_duplicates(other)
+    monkeypatch.setattr(bai2010_cross_language, "pages", lambda language, limit: (collection, english, other, *groups))
+    return collection
 
 
-@pytest.mark.parametrize("by_mate", [False, True])
-def test_mates_are_out_and_links_of_held_out_pages_untold(scripts, translated, tmp_path, by_mate):
-    tables, found = scripts.cross_tables, translated[0]
-    table = tables.make("es", "es", "003 Table 9", small(tables), place(scripts, tmp_path), by_mate=by_mate,
-                        data=translated)
-    held = set()
-    for name in ("dev", "test"):
-        truth = table.parts[name].truth
-        own = found.mates[truth.queries]
-        rows = np.arange(own.size)
-        right = truth.relevant.toarray()
+@pytest.mark.parametrize("name", ["es", "mates-es"])
+def test_mates_are_out_and_links_of_held_out_pages_untold(translated, table, name):
+    content, by_mate, held = table(bai2010_cross_language, name).data, name == "mates-es", set()
+    for part in ("dev", "test"):
+        truth = content.parts[part].truth
+        own = translated.mates[truth.queries]
+        rows, right = np.arange(own.size), truth.relevant.toarray()
         assert (right[rows, own] == by_mate).all() and (truth.left_out.toarray()[rows, own] != by_mate).all()
-        assert right.sum() == (own.size if by_mate else np.isin(found.links[:, 0], own).sum())
+        assert right.sum() == (own.size if by_mate else np.isin(translated.links[:, 0], own).sum())
         held |= set(own.tolist())
-    assert held.isdisjoint(table.mates[:, 1].tolist()) and held.isdisjoint(table.same_links[:, 0].tolist())
-    assert set(table.links[:, 0].tolist()) <= set(table.mates[:, 0].tolist())
-    trained = set(table.mates[:, 0].tolist())
-    assert len(trained & {0, 1}) in (0, 2)  # the twins stay together
-    assert not table.parts["test"].exact.any()  # capitals are other words
+    assert held.isdisjoint(content.mates[:, 1].tolist()) and held.isdisjoint(content.same_links[:, 0].tolist())
+    assert set(content.links[:, 0].tolist()) <= set(content.mates[:, 0].tolist())
+    assert len(set(content.mates[:, 0].tolist()) & {0, 1}) in (0, 2)  # the twins stay together
+    assert not content.parts["test"].exact.any()  # capitals are other words
 
 
 @pytest.mark.slow
-def test_rows_across_languages_are_recorded_and_judged(scripts, translated, tmp_path):
-    tables, script = scripts.cross_tables, scripts.bai2010_cross_language
-    settings = small(tables, ks=(3, 5), seeds=(0,), max_iter=8)
-    table = tables.make("es", "es", "003 Table 9", settings, place(scripts, tmp_path), data=translated)
-    found = run(scripts, script.PLANS["ja"], table,
-                ("tfidf", "cl-lsi", "ssi", "ssi+tfidf", "ssi-multitask"), tmp_path,
-                tables.EXPERIMENT)
-    assert found["cl-lsi"]["metrics"]["map"]["mean"] > found["tfidf"]["metrics"]["map"]["mean"]
-    assert found["ssi-multitask"]["config"]["symmetric"] in (True, False)
-    assert found["ssi-multitask"]["metrics"]["map"]["mean"] > found["tfidf"]["metrics"]["map"]["mean"]
+def test_rows_across_languages_become_records(translated, table):
+    made = table(bai2010_cross_language, "es", ks=(3, 5), seeds=(0,), max_iter=8)
+    results = fill(made, bai2010_cross_language.ROWS, "tfidf", "cl-lsi", "ssi", "ssi+tfidf", "ssi-multitask")
+    assert results["cl-lsi"]["metrics"]["map"]["mean"] > results["tfidf"]["metrics"]["map"]["mean"]
+    assert results["ssi-multitask"]["config"]["symmetric"] in (True, False)
+    assert results["ssi-multitask"]["metrics"]["map"]["mean"] > results["tfidf"]["metrics"]["map"]["mean"]
 
 
-def test_a_share_of_the_links_tells_nothing_of_the_others(scripts, translated, tmp_path, monkeypatch):
-    tables, script = scripts.cross_tables, scripts.bai2010_cross_language
-    table = tables.make("es", "es", "003", small(tables), place(scripts, tmp_path), data=translated)
-    told = {}
+def test_a_share_of_the_links_tells_nothing_of_the_others(translated, table, monkeypatch):
+    made, given = table(bai2010_cross_language, "es"), {}
 
     def fit(left, right, links, **options):
-        told.update(options, links=links)
+        given.update(options, links=links)
         raise InterruptedError
 
-    monkeypatch.setattr(script.ssi, "fit", fit)
+    monkeypatch.setattr(bai2010_cross_language.ssi, "fit", fit)
     with pytest.raises(InterruptedError):
-        script.low_rank("ssi-30", percent=30, metric="rank_loss")(table)
-    pairs = [{tuple(pair) for pair in np.asarray(of).tolist()} for of in (told["links"], told["known"], table.links)]
-    assert len(pairs[0]) == len(table.links) * 30 // 100 and pairs[0] <= pairs[2]
+        bai2010_cross_language.fit_ssi(made, bai2010_cross_language.Variant(percent=30), max_iter=1)
+    pairs = [{tuple(pair) for pair in np.asarray(part).tolist()}
+             for part in (given["links"], given["known"], made.data.links)]
+    assert len(pairs[0]) == len(made.data.links) * 30 // 100 and pairs[0] <= pairs[2]
     assert pairs[2] - pairs[0] <= pairs[1] and not pairs[0] & pairs[1]
 
 
-def test_statuses_follow_the_records(scripts, tmp_path):
-    sheets = scripts.ssi_sheets
-    sheet = sheets.Sheet("made", "up", "003", {"name": "x", "sha256": "0" * 64, "counts": {"n": 1}, "groups": {},
-                                               "differs": "substitute: x"}, place(scripts, tmp_path), 0.0)
-    rng = np.random.default_rng(0)
-    base = rng.random(60) / 2
-    for row, values in {"low": base, "same": base, "high": base + 0.3 + rng.random(60) / 50}.items():
-        sheet.record(row, [{"rank_loss": values, "map": 1 - values}], config={}, dev={})
-    order = {"low": ("high",), "high": ("low",), "same": ("low",)}
-    for metric, right, wrong in (("rank_loss", "low", "high"), ("map", "low", "high")):
-        sheets.judge(place(scripts, tmp_path), "made", "up", order, metric=metric)
-        found = {record["row"]: record for record in records.read_all(tmp_path).values()}
-        assert found[right]["status"] == "reproduced" and found["same"]["status"].startswith("within noise: low is eq")
-        assert found[wrong]["status"].startswith("off: low is better, by 0.3")
-        assert f" {metric} (paired t" in found[wrong]["status"]
-        assert found[right]["best_set"] and not found[wrong]["best_set"]
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.EXPERIMENT.name)
+def test_scripts_of_links_say_what_they_lack(script, monkeypatch, tmp_path, capsys):
+    def refused(*options):
+        with pytest.raises(SystemExit) as stopped:
+            kit.run(script.EXPERIMENT, [*map(str, options)])
+        assert stopped.value.code == 2
+        return capsys.readouterr().err.strip().splitlines()[-1]
 
-
-def test_rows_with_a_record_are_not_run_again_and_only_what_was_asked_for_is(scripts, tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv("JAXSIM_DATA", raising=False)
+    kit.run(script.EXPERIMENT, ["--out", str(tmp_path)])
+    assert "nothing was run: " in capsys.readouterr().out
+    assert "JAXSIM_DATA" in refused("--preset", "full", "--out", tmp_path)
     monkeypatch.setenv("JAXSIM_DATA", str(tmp_path))
-    sheets, run = scripts.ssi_sheets, []
-
-    def make(settings, where):
-        run.append(settings)
-        dataset = {"name": "x", "sha256": "0" * 64, "counts": {"n": 1}, "groups": {}, "differs": "substitute: x"}
-        return sheets.Sheet("made", "up", "003", dataset, where, 0.0)
-
-    def fill(row):
-        return lambda sheet: run.append(row) or sheet.record(row, [{"map": np.array([0.5, 0.6])}], config={}, dev={})
-
-    plans = {name: sheets.Plan(make, {row: fill(row) for row in "ab"}, {}) for name in ("up", "down")}
-
-    def main(*arguments):
-        run.clear()
-        sheets.main("doc", "made", plans, quick="little", full="much", of_quick=("up",),
-                    arguments=["--out", str(tmp_path), *arguments])
-        return run
-
-    assert main("--rows", "a") == ["little", "a"]
-    assert main() == ["little", "b"] and main() == [] and main("--judge") == []
-    assert main("--again", "--rows", "b") == ["little", "b"]
-    assert {record["best_set"] for record in records.read_all(tmp_path).values()} == {True}
-    assert str(tmp_path) in capsys.readouterr().out
+    assert "expected the corpus" in refused("--out", tmp_path)
+    assert not list(tmp_path.rglob("*.json"))
 
 
-def test_a_rate_that_diverges_is_not_taken(scripts, tmp_path):
-    sheets, rates = scripts.ssi_sheets, []
-
-    def fit(*, seed, max_iter, validate, learning_rate):
-        rates.append(learning_rate)
-        if learning_rate == 9.0:
-            raise FloatingPointError
-        return SimpleNamespace(history=[{"loss": 1 / learning_rate, "validation": 0.5}], params=None)
-
-    def record(row, found, *, config, curve, **_):
-        assert config["learning_rate"] == 1.0
-        assert curve == [{"learning_rate": one, "loss": loss} for one, loss in ((0.5, 2.0), (1.0, 1.0), (9.0, None))]
-
-    part = sheets.Part(scripts.bai2010_clicks.judged_links(np.array([[0, 1]]), np.array([[0, 2]]), 3), None, None)
-    settings = SimpleNamespace(validated=None, grid_iter=1, max_iter=2, seeds=(0, 1), triples=1, patience=1)
-    table = SimpleNamespace(settings=settings, parts={"dev": part, "test": part}, sheet=SimpleNamespace(record=record))
-    sheets.search(table, "x", fit, [{}], lambda params, part: np.array([[0.0, 2.0, 1.0]]), rates=(0.5, 1.0, 9.0))
-    assert rates == [0.5, 1.0, 9.0, 1.0, 1.0]
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.EXPERIMENT.name)
+def test_the_claims_name_rows_of_their_tables(script):
+    for claim in script.CLAIMS:
+        for name in claim.tables:
+            rows = script.EXPERIMENT.tables[name].rows
+            missing = {claim.better, claim.worse} - rows.keys()
+            assert not missing, (claim.id, name, missing)
+        assert set(claim.equal_rows or ()) <= script.EXPERIMENT.tables[claim.tables[0]].rows.keys(), claim.id
+        if claim.printed:
+            difference = claim.printed[claim.better] - claim.printed[claim.worse]
+            assert difference < 0 if claim.lower else difference > 0, claim.id

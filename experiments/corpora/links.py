@@ -1,0 +1,120 @@
+"""Documents that link to each other, and queries with what is right for them: shared by the four scripts of 003.
+
+What a script alone needs, its split above all, stands in the script.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse
+
+from jaxsim import sparse, text
+from jaxsim.data import cacm, mdn_links, wikispeedia
+from jaxsim.evaluate import metrics, ranking
+from jaxsim.evaluate.ranking import Judged
+from jaxsim.methods.ssi import bilinear
+from jaxsim.sparse import Vectors
+
+BY_LINKS = {"train": 0.65, "dev": 0.05, "test": 0.3}
+"""How the links of a collection are dealt out."""
+MAX_TERMS = 200
+"""Terms of a document that the low-rank part of SSI sees, the strongest."""
+SOURCES = {"wikispeedia": wikispeedia.load, "mdn": mdn_links.english, "cacm": cacm.load}
+
+
+@functools.cache
+def articles(source: str, limit: int | None = None) -> tuple[wikispeedia.Articles, list[list[str]], np.ndarray]:
+    """A collection, the words of the articles in use, and their rows: those with most links, in order of the rows.
+
+    Args:
+      source: One of `SOURCES`.
+      limit: How many articles at most; None for all.
+    """
+    collection = SOURCES[source]()
+    rows = np.arange(len(collection.ids))
+    if limit is not None:
+        degrees = np.bincount(collection.links.ravel(), minlength=rows.size)
+        rows = np.sort(np.argsort(-degrees, kind="stable")[:limit])
+    return collection, [text.words(collection.texts[row]) for row in rows.tolist()], rows
+
+
+def per_query(
+    truth: Judged, scores: np.ndarray | Callable, grades: scipy.sparse.csr_matrix | None = None
+) -> dict[str, np.ndarray]:
+    """Rank loss, average precision and P@10 of every query; NDCG@10 where right answers have grades.
+
+    Args:
+      truth: What is right.
+      scores: ``[num_queries, num_documents]``, or a function of rows of that matrix that returns them.
+      grades: ``[num_queries, num_documents]``.
+    """
+    score = scores if callable(scores) else scores.__getitem__
+    sizes = truth.queries[-1] + 1, truth.relevant.shape[1]
+    sides = [Vectors(np.zeros((size, 1), np.float32)) for size in sizes]  # of no account beside the scores
+    values = ranking.per_query(*sides, truth, similarity=lambda *_: score)
+    if grades is not None:
+        values["ndcg@10"] = np.concatenate([metrics.ndcg(score([row]), grades[[row]].toarray(), k=10)
+                                            for row in range(truth.queries.size)])
+    return values
+
+
+def means(values: dict[str, np.ndarray]) -> dict[str, float]:
+    """Means over queries."""
+    return {name: float(np.mean(value)) for name, value in values.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Queries of a split with what is right for them.
+
+    Attributes:
+      truth: What is right.
+      queries: ``[num_queries, num_terms]``, the rows ``truth.queries`` as the low-rank part sees them.
+      exact: ``[num_queries, num_documents]``, TFIDF: their products with the documents, without learning.
+      grades: ``[num_queries, num_documents]``, where right answers have grades.
+    """
+
+    truth: Judged
+    queries: scipy.sparse.csr_matrix
+    exact: np.ndarray
+    grades: scipy.sparse.csr_matrix | None = None
+
+    def per_query(self, scores: np.ndarray) -> dict[str, np.ndarray]:
+        """`per_query` of these queries."""
+        return per_query(self.truth, scores, self.grades)
+
+    def means(self, scores: np.ndarray) -> dict[str, float]:
+        """Means of `per_query`."""
+        return means(self.per_query(scores))
+
+    def sample(self, most: int | None) -> Part:
+        """An even sample of the queries, for validation during training."""
+        if most is None or self.truth.queries.size <= most:
+            return self
+        rows = np.linspace(0, self.truth.queries.size - 1, most).astype(int)
+        truth = Judged(*(field[rows] for field in self.truth))
+        return replace(self, truth=truth, queries=self.queries[rows], exact=self.exact[rows],
+                       grades=None if self.grades is None else self.grades[rows])
+
+
+def tfidf(counts, df, num_docs) -> scipy.sparse.csr_matrix:
+    """Unit tf · log(N / df)."""
+    return text.unit_rows(text.tf_idf(counts, df, num_docs))
+
+
+def cut(matrix: scipy.sparse.csr_matrix) -> scipy.sparse.csr_matrix:
+    """What the low-rank part sees of documents."""
+    return sparse.to_scipy(bilinear.strongest(sparse.from_scipy(matrix), MAX_TERMS))
+
+
+def product(queries: scipy.sparse.csr_matrix, documents: scipy.sparse.csr_matrix, block: int = 512) -> np.ndarray:
+    """All inner products, ``[num_queries, num_documents]`` float32."""
+    across = documents.T.tocsr()
+    products = np.zeros((queries.shape[0], documents.shape[0]), np.float32)
+    for start in range(0, queries.shape[0], block):
+        products[start : start + block] = (queries[start : start + block] @ across).toarray()
+    return products

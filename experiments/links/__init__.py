@@ -1,0 +1,1 @@
+"""Supervised Semantic Indexing (003): links, short queries, clicks, and links across languages."""

@@ -1,0 +1,903 @@
+"""Supervised Semantic Indexing on links: 003 (Bai et al. 2010), Tables 1 to 4, on Wikispeedia; and other collections.
+
+Every article that links to others is a query against the whole collection; right are the articles it links to.
+`table1` splits the links (65 / 5 / 30%; training links leave the list), `table3` the documents (60 / 10 / 30%,
+near-duplicates together, links inside a part). `table4` has dimensions and `table2` all words, split as `table1`.
+`training-links`: some rows of `table1` from 5,000, 20,000 and all training links. `mdn` and `cacm`: its main rows on
+MDN's English pages and on citations. Settings are chosen by dev MAP, the rates by training loss, LSI's share and
+query expansion by training ranking loss.
+
+Expected (003, Table 1, MAP): UᵀV + I .517, UᵀU + I .506, D .355, αLSI + (1 − α)TFIDF .346, TFIDF .329.
+
+    JAXSIM_DATA=/path/to/corpora python -m experiments.links.bai2010_links --preset full
+    python -m experiments.links.bai2010_links --preset quick --out /tmp/quick
+
+Time: quick half a minute on two cores (table1 and table3, on 250 articles); full: its records state the seconds of
+every row. Fits go on where they stopped. Run `table1` first: other tables take b and the rate from its records.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse
+
+from experiments import kit
+from experiments.corpora import links as corpora
+from experiments.corpora.links import MAX_TERMS
+from jaxsim import sparse, text
+from jaxsim.data import links as linked
+from jaxsim.data import splits
+from jaxsim.evaluate import metrics, ranking, retrieval
+from jaxsim.evaluate.ranking import Judged
+from jaxsim.methods import lsa, projections, ssi, ssi_batch, ssi_diag, ssi_full, ssi_hash, ssi_sgd, ssi_sparse
+from jaxsim.methods.ssi import bilinear, correlated
+from jaxsim.optim import Fit
+from jaxsim.sparse import Terms, Vectors, unit
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a preset fixes.
+
+    Attributes:
+      ks: LSI's dimensions, chosen from by dev MAP.
+      k: Rank of UᵀV.
+      identities: Grid of b, chosen from by dev MAP; 1, the paper's, has rows of its own.
+      rates: Learning rates, chosen from by training loss.
+      starts: Starts of the diagonal, chosen from with its rates by dev MAP.
+      diag_rates: Its learning rates.
+      boosts: Grid of the weight of popularity, chosen from by dev MAP.
+      triples: Triples an epoch.
+      max_iter: Epochs of low rank.
+      diag_iter: Epochs of the diagonal, the full and the sparse W.
+      patience: Epochs without a better dev MAP before training stops.
+      pairs: Triples that LSI's share and query expansion are chosen by.
+      seeds: Of the starts and the triples.
+      num_terms: Words of the dictionary; `table2` has all.
+      full_rates: Learning rates of the full W and of hash kernels, chosen from by training loss.
+      tops: Name -> how many of the most frequent words the low-rank part sees.
+      hashes: Name -> size of the hash table.
+      hash_triples: Triples an epoch of hash kernels; few, because a step has 80,000 pairs of words.
+      hash_iter: Their epochs.
+      bigrams: 2-grams that are hashed.
+      sizes: Training links of the learning curve, and all.
+      adagrad: Where Adagrad's sums of squares start.
+      adagrad_rates: Its learning rates, chosen from by training loss.
+      batch: Links, or triples, of a batch.
+      batch_rates: Learning rates with links as each other's negatives, chosen from by training loss.
+      sgd_rates: Learning rates of minibatches of triples, chosen from by training loss.
+      limit: Articles; None for all.
+    """
+
+    ks: tuple[int, ...] = (50, 100, 200, 300, 500)
+    k: int = 100
+    identities: tuple[float, ...] = (3.0, 10.0, 30.0, 100.0)
+    rates: tuple[float, ...] = (0.03, 0.1)
+    starts: tuple[float, ...] = (1.0, 10.0, 30.0)
+    diag_rates: tuple[float, ...] = (100.0, 300.0)
+    boosts: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1, 0.3)
+    triples: int = 100_000
+    max_iter: int = 15
+    diag_iter: int = 6
+    patience: int = 3
+    pairs: int = 100_000
+    seeds: tuple[int, ...] = (0, 1, 2)
+    num_terms: int = 30_000
+    full_rates: tuple[float, ...] = (0.1, 0.3)
+    tops: dict = field(default_factory=lambda: {"10k": 10_000, "30k": 30_000})
+    hashes: dict = field(default_factory=lambda: {"1m": 1_000_003, "3m": 3_000_017, "6m": 6_000_011})
+    hash_triples: int = 20_000
+    hash_iter: int = 5
+    bigrams: int = 200_000
+    sizes: tuple[int, ...] = (5_000, 20_000)
+    adagrad: float = 1e-3
+    adagrad_rates: tuple[float, ...] = (0.01, 0.03)
+    batch: int = 32
+    batch_rates: tuple[float, ...] = (1.0, 3.0)
+    sgd_rates: tuple[float, ...] = (1.0, 3.0)
+    limit: int | None = None
+
+
+FULL = Settings()
+QUICK = Settings(ks=(10, 20), k=10, identities=(1.0, 10.0), rates=(0.03,), starts=(1.0, 10.0), diag_rates=(100.0,),
+                 boosts=(0.01, 0.1), triples=1000, max_iter=2, diag_iter=2, patience=2, pairs=5000, seeds=(0, 1),
+                 num_terms=5000, limit=250, full_rates=(0.3,), tops={"10k": 1000, "30k": 2000},
+                 hashes={"1m": 10_007, "3m": 30_011, "6m": 60_013}, hash_triples=500, hash_iter=1, bigrams=2000,
+                 sizes=(300, 900), adagrad_rates=(0.03,), batch=8, batch_rates=(0.3,), sgd_rates=(0.3,))
+# MDN has 2.5 times the documents, so one seed; CACM 3,308 training links. Documents are shorter: D has lower rates.
+FULL_OF = {"mdn": replace(FULL, seeds=(0,), max_iter=10, starts=(10.0, 30.0), diag_rates=(3.0, 10.0, 30.0),
+                          diag_iter=4),
+           "cacm": replace(FULL, triples=20_000, starts=(10.0, 30.0, 100.0), diag_rates=(1.0, 3.0, 10.0),
+                           pairs=20_000)}
+BY_DOCUMENTS = {"train": 0.6, "dev": 0.1, "test": 0.3}
+SPARSE = (100, 10)  # p of Algorithm 2, which prunes one to the next
+L1 = 1e-7
+DIFFERS = {
+    "table1": "substitute: 4,598 articles of Wikipedia for Schools in place of 1.8 million, 119,769 links in place of "
+    "25 million; every query against the whole collection, not a sample; exact rank loss over all pairs",
+    "table3": "substitute: the same, links between the documents of a part; groups of near-duplicates in one part",
+    "mdn": "substitute: 11,394 English pages of MDN and the links between them in place of Wikipedia",
+    "cacm": "substitute: 3,204 articles of the Communications of the ACM and their citations in place of Wikipedia; a "
+    "citation counts in both directions, which are in one part; half of the articles are titles alone",
+}
+DIFFERS |= {"table2": DIFFERS["table1"] + "; all words of two training documents or more, not 2.5 million words",
+            "table4": DIFFERS["table1"],
+            "training-links": DIFFERS["table1"] + "; trained on some of the training links, none of which is in a "
+            "list; the curve has test values of one seed"}
+
+
+@dataclass(frozen=True, eq=False)
+class Collection:
+    """Documents that are queries and candidates at once; weights are over the training documents' df."""
+
+    counts: scipy.sparse.csr_matrix
+    df: np.ndarray
+    num_docs: int
+    titles: scipy.sparse.csr_matrix
+
+    @functools.cached_property
+    def tfidf(self) -> Terms:
+        """Unit tf · log(N / df)."""
+        return of_unit_length(text.tf_idf(self.counts, self.df, self.num_docs))
+
+    @functools.cached_property
+    def log_tfidf(self) -> Terms:
+        """Unit log2(tf + 1) · log2(n / df)."""
+        return of_unit_length(text.log_tf_idf(self.counts, self.df, self.num_docs))
+
+    @functools.cached_property
+    def cut(self) -> Terms:
+        """What the low-rank part sees."""
+        return bilinear.strongest(self.tfidf, MAX_TERMS)
+
+    @functools.cached_property
+    def cosines(self) -> np.ndarray:
+        """TFIDF of all pairs, ``[num_documents, num_documents]``."""
+        score, size = retrieval.dot(*[Vectors(sparse=self.tfidf)] * 2), self.counts.shape[0]
+        return np.concatenate([np.asarray(score(rows)) for rows in np.array_split(np.arange(size), -(-size // 256))])
+
+    @property
+    def own(self) -> np.ndarray:
+        """Every document with itself: neither a right answer nor a negative."""
+        return np.repeat(np.arange(self.counts.shape[0]), 2).reshape(-1, 2)
+
+
+def of_unit_length(matrix: scipy.sparse.csr_matrix) -> Terms:
+    """Rows of length 1; an empty row stays empty."""
+    lengths = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel())
+    scale = np.divide(1.0, lengths, out=np.zeros(lengths.size), where=lengths > 0)
+    return sparse.from_scipy((scipy.sparse.diags_array(scale) @ matrix).tocsr().astype(np.float32))
+
+
+@dataclass(frozen=True, eq=False)
+class Links:
+    """A table's documents and links.
+
+    Attributes:
+      parts: Part -> its documents; one `Collection` for all where links are split.
+      links: ``[n, 2]`` training links, rows of the training documents.
+      truth: Dev and test: what is right.
+      tokens: Words of every document of the collection.
+    """
+
+    parts: dict[str, Collection]
+    links: np.ndarray
+    truth: dict[str, Judged]
+    tokens: list[list[str]]
+
+    def queries(self, part: str) -> np.ndarray:
+        """Rows of the queries of a part; of training all."""
+        return self.truth[part].queries if part in self.truth else np.arange(self.parts[part].counts.shape[0])
+
+    def exact(self, part: str) -> np.ndarray:
+        """TFIDF of a part's queries with its documents."""
+        return self.parts[part].cosines[self.queries(part)]
+
+
+def split_links(name: str, links: np.ndarray, ids: list[str]) -> dict[str, np.ndarray]:
+    """Links of each part; citations of CACM have no direction, so both ways go to one part."""
+    if name != "cacm":
+        return linked.split(links, ids, shares=corpora.BY_LINKS)
+    once = linked.split(links[links[:, 0] < links[:, 1]], ids, shares=BY_DOCUMENTS)
+    return {part: linked.checked(np.concatenate([some, some[:, ::-1]]), len(ids)) for part, some in once.items()}
+
+
+def load(name: str, settings: Settings) -> kit.Data:
+    """A table's collection and its split."""
+    articles, tokens, rows = corpora.articles(name if name in ("mdn", "cacm") else "wikispeedia", settings.limit)
+    ids, every = [articles.ids[row] for row in rows], linked.inside(articles.links, rows)
+    groups, by_documents = splits.group_near_duplicates(tokens), name == "table3"
+    if by_documents:
+        places = splits.split(groups, ids, shares=BY_DOCUMENTS)
+        links = {part: linked.inside(every, place) for part, place in places.items()}
+    else:
+        places, links = dict.fromkeys(corpora.BY_LINKS, np.arange(rows.size)), split_links(name, every, ids)
+    vocabulary = text.Vocabulary.build([tokens[row] for row in places["train"]], drop_top=0, min_df=2,
+                                       max_terms=10**9 if name == "table2" else settings.num_terms)
+    counts = text.counts(tokens, vocabulary)
+    titles = text.counts([text.words(articles.titles[row]) for row in rows], vocabulary)
+
+    def collection(part):
+        place = places[part]
+        return Collection(counts[place], vocabulary.df, vocabulary.num_docs, titles[place])
+
+    whole = collection("train")
+    parts = {part: collection(part) if by_documents and part != "train" else whole for part in places}
+    known = {"dev": [], "test": []} if by_documents else {"dev": ["train"], "test": ["train", "dev"]}
+    truth = {part: ranking.judged(links[part], parts[part].counts.shape[:1] * 2,
+                                  left_out=[parts[part].own, *(links[other] for other in others)])
+             for part, others in known.items()}
+    sizes = np.bincount(groups)
+    return kit.Data(Links(parts, links["train"], truth, tokens), name=articles.name, sha256=articles.sha256,
+                    differs=DIFFERS[name], groups={"groups": int(sizes.size), "largest": int(sizes.max())},
+                    counts={**articles.counts, "split": {part: {"documents": int(place.size), "links": len(links[part])}
+                                                         for part, place in places.items()}},
+                    paper=f"003 Table {name[-1]}" if name.startswith("table") else "003")
+
+
+# A model is a function of a part's name that gives the scores of its queries with its documents: a matrix, or a
+# function of its rows.
+Model = Callable[[str], np.ndarray | Callable]
+
+
+def per_query(table: kit.Table, part: str, model: Model) -> dict[str, np.ndarray]:
+    """Rank loss, average precision and P@10 of every query of a part."""
+    return corpora.per_query(table.data.truth[part], model(part))
+
+
+def dev(table: kit.Table, model: Model) -> dict[str, float]:
+    """Dev scores."""
+    return corpora.means(per_query(table, "dev", model))
+
+
+def closed_row(table: kit.Table, config: dict, model: Model, *, grid: Iterable[dict] = (), **more) -> kit.Row:
+    """A row without seeds: test values beside dev values and what was tried."""
+    shown = {"grid": list(grid)} if grid else {}
+    return kit.Row(config, per_query(table, "test", model), dev={**shown, **dev(table, model)}, **more)
+
+
+def products_of(table: kit.Table, part: str, left: Vectors, right: Vectors) -> Callable:
+    """Inner products of a part's queries, some rows of ``left``, with its documents."""
+    return retrieval.dot(sparse.take(left, table.data.queries(part)), right)
+
+
+def tfidf(table: kit.Table) -> kit.Row:
+    """Cosine of tf · log(N / df)."""
+    return closed_row(table, {}, table.data.exact)
+
+
+def log_tfidf(table: kit.Table) -> kit.Row:
+    """Cosine of log2(tf + 1) · log2(n / df)."""
+    def model(part):
+        return products_of(table, part, *[Vectors(sparse=table.data.parts[part].log_tfidf)] * 2)
+
+    return closed_row(table, {}, model)
+
+
+def latent(params, documents: Terms) -> jax.Array:
+    """Documents in LSI's space, of length 1."""
+    return unit(projections.encode(params, documents).dense)
+
+
+def fit_lsa(table: kit.Table) -> tuple[Fit, kit.Choice]:
+    """LSI of the training documents, and the dimension that dev prefers."""
+    fit = table.fit(lsa)(table.data.parts["train"].tfidf, k=max(table.settings.ks))
+
+    def score(k):
+        return dev(table, lsi_model(table, projections.truncate(fit.params, k)))
+
+    return fit, kit.choose([{"k": k} for k in table.settings.ks], score, by="map", split="dev")
+
+
+def lsi_model(table: kit.Table, params) -> Model:
+    """Cosine of LSI."""
+    def model(part):
+        return products_of(table, part, *[Vectors(latent(params, table.data.parts[part].tfidf))] * 2)
+
+    return model
+
+
+def lsi(table: kit.Table) -> kit.Row:
+    """LSI."""
+    fit, choice = fit_lsa(table)
+    model = lsi_model(table, projections.truncate(fit.params, choice.best["k"]))
+    return kit.Row(choice.best, per_query(table, "test", model), dev={"map": choice.score}, curve=choice.tried, fit=fit)
+
+
+def training_triples(table: kit.Table) -> list[np.ndarray]:
+    """Random queries, right and wrong documents of training, by which 003 tunes its baselines."""
+    whole = table.data.parts["train"]
+    size = whole.counts.shape[0]
+    known = ssi.triples.table(table.data.links, size, size, known=whole.own)
+    return [np.asarray(rows) for rows in ssi.triples.draw(jax.random.key(0), known, table.settings.pairs)]
+
+
+def lsi_tfidf(table: kit.Table) -> kit.Row:
+    """α LSI + (1 − α) TFIDF, α by ranking loss on random training triples."""
+    fit, size = fit_lsa(table)
+    params, whole = projections.truncate(fit.params, size.best["k"]), table.data.parts["train"]
+    query, *pair = training_triples(table)
+    dense = np.asarray(latent(params, whole.tfidf))
+    exact = [whole.cosines[query, rows] for rows in pair]
+    near = [np.sum(dense[query] * dense[rows], axis=1) for rows in pair]
+
+    def loss(alpha):
+        return float(metrics.rank_loss(*((1 - alpha) * one + alpha * other
+                                         for one, other in zip(exact, near, strict=True))))
+
+    choice = kit.choose([{"alpha": alpha} for alpha in (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)], loss,
+                        by="train_rank_loss", lowest=True)
+    alpha = choice.best["alpha"]
+
+    def model(part):
+        documents = table.data.parts[part].tfidf
+        dense = latent(params, documents)
+        rest = sparse.weigh(documents, jnp.full(documents.num_terms, 1 - alpha, dense.dtype))
+        return products_of(table, part, Vectors(alpha * dense, rest), Vectors(dense, documents))
+
+    return closed_row(table, {**size.best, **choice.best}, model, grid=choice.tried, fit=fit)
+
+
+def popularity_model(table: kit.Table, c: float) -> Model:
+    """TFIDF + c · log(1 + links to the target in training)."""
+    times = np.bincount(table.data.links[:, 1], minlength=table.data.parts["train"].counts.shape[0])
+    return lambda part: table.data.exact(part) + (c * np.log1p(times)).astype(np.float32)
+
+
+def popularity(table: kit.Table) -> kit.Row | None:
+    """TFIDF + c · log(1 + links to the target in training): how much of a gain is that alone."""
+    if table.name == "table3":
+        return None  # no training link leads to a test document
+    choice = kit.choose([{"c": c} for c in table.settings.boosts],
+                        lambda c: dev(table, popularity_model(table, c))["map"], by="map")
+    return kit.Row(choice.best, per_query(table, "test", popularity_model(table, **choice.best)),
+                   dev={"grid": choice.tried, "map": choice.score})
+
+
+def titles(table: kit.Table) -> kit.Row:
+    """Share of the title's words, weighted by idf, that the query's text has."""
+    def model(part):
+        documents = table.data.parts[part]
+        idf = np.log(documents.num_docs / np.maximum(documents.df, 1))
+        weighted = (documents.titles > 0).multiply(idf).tocsr()
+        total = np.asarray(weighted.sum(axis=1)).ravel()
+        scale = np.divide(1.0, total, out=np.zeros(total.size), where=total > 0)
+        sides = (documents.counts > 0).astype(np.float32), (scipy.sparse.diags_array(scale) @ weighted).tocsr()
+        return products_of(table, part, *(Vectors(sparse=sparse.from_scipy(side.astype(np.float32)))
+                                          for side in sides))
+
+    return closed_row(table, {}, model)
+
+
+def expansion(table: kit.Table) -> kit.Row:
+    """TFIDF again with β times the E best documents added to the query; both by training ranking loss."""
+    query, better, worse = training_triples(table)
+
+    def scores(part, number, beta):
+        cosines, rows = table.data.parts[part].cosines, table.data.queries(part)
+        among = cosines[rows].copy()
+        among[np.arange(rows.size), rows] = -np.inf
+        best = np.argpartition(-among, number - 1, axis=1)[:, :number]
+        return cosines[rows] + np.float32(beta) * sum(cosines[best[:, i]] for i in range(number))
+
+    def loss(E, beta):
+        matrix = scores("train", E, beta)
+        return float(metrics.rank_loss(matrix[query, better], matrix[query, worse]))
+
+    choice = kit.choose([{"E": number, "beta": beta} for number in (1, 3, 10) for beta in (0.03, 0.1, 0.3)], loss,
+                        by="train_rank_loss", lowest=True)
+    return closed_row(table, choice.best, lambda part: scores(part, *choice.best.values()), grid=choice.tried)
+
+
+def weighted_products(table: kit.Table, part: str, scale: np.ndarray) -> np.ndarray:
+    """qᵀDd of a part's queries and its documents; computed once for each D, since U and V change and D does not."""
+    documents = table.data.parts[part].tfidf
+
+    def make():
+        weighted = Vectors(sparse=sparse.weigh(documents, jnp.asarray(scale)))
+        score, size = products_of(table, part, weighted, Vectors(sparse=documents)), table.data.queries(part).size
+        return np.concatenate([np.asarray(score(rows)) for rows in np.array_split(np.arange(size), -(-size // 256))])
+
+    return table.once((part, kit.fits.digest(scale)), make)
+
+
+def bilinear_model(table: kit.Table, params) -> Model:
+    """qᵀ(UᵀV + D)d; either part may be missing."""
+    query, document = params
+
+    def unlearned(part):
+        scale = np.asarray(query.scale)
+        weight, scale = (scale[0], np.ones_like(scale)) if np.ptp(scale) == 0 else (np.float32(1), scale)
+        products = weighted_products(table, part, scale)
+        return lambda rows: weight * products[rows]
+
+    def learned(part):
+        cut = table.data.parts[part].cut
+        return products_of(table, part, *(Vectors(sparse.project(cut, side.weights)) for side in (query, document)))
+
+    def both(part):
+        first, second = learned(part), unlearned(part)
+        return lambda rows: first(rows) + second(rows)
+
+    return unlearned if query.weights is None else learned if query.scale is None else both
+
+
+def fit_links(table: kit.Table, method, *, seed: int = 0, documents: Terms | None = None, validate=None,
+              **options) -> Fit:
+    """A method trained on the training links from random triples; the epoch with the best dev MAP is kept.
+
+    ``documents`` are in other terms than TFIDF's; ``validate`` is a function of parameters, where these are not
+    bilinear ones.
+    """
+    data, settings = table.data, table.settings
+    whole = data.parts["train"]
+    seen = whole.tfidf if documents is None else documents
+    if method is not ssi_diag and isinstance(options.get("identity", 1.0), float):  # fits of all b share them
+        options["products"] = table.once("products",
+                                         lambda: ssi.products.Products(whole.tfidf, whole.tfidf, 1.0, table=2**28))
+    return table.fit(method, reads=(data.truth["dev"], data.parts["dev"].tfidf), ignore=("products",),
+                     checkpoint=True)(
+        seen, seen, data.links, key=jax.random.key(seed), known=whole.own, triples=settings.triples,
+        patience=settings.patience,
+        validate=validate or (lambda params: dev(table, bilinear_model(table, params))["map"]), **options)
+
+
+def best_dev(fit: Fit) -> float:
+    """The dev MAP of what a fit returned."""
+    return max(entry["validation"] for entry in fit.history)
+
+
+def lowest_loss(rates: tuple[float, ...], fit: Callable[[float], Fit]) -> tuple[float, list[dict]]:
+    """The learning rate with the lowest training loss at the end, as 003 §2.3 chooses it, and all that were tried."""
+    if len(rates) == 1:
+        return rates[0], []
+    choice = kit.choose([{"learning_rate": rate} for rate in rates],
+                        lambda learning_rate: fit(learning_rate).history[-1]["loss"], by="loss", lowest=True)
+    return choice.best["learning_rate"], choice.tried
+
+
+def learned_row(table: kit.Table, fit: Callable[..., Fit], options: list[dict], config: dict, *, seeds=None,
+                tried: Iterable[dict] = ()) -> kit.Row:
+    """The options with the best dev MAP on the first seed, then every seed, tested."""
+    def score(**option):
+        result = fit(seed=0, **option)
+        last = result.history[-1]
+        return {"map": best_dev(result), "loss": last["loss"], "triples": int(last["evaluations"])}
+
+    seeds = table.settings.seeds if seeds is None else seeds
+    choice = kit.choose(options, score, by="map", split="dev")
+    fits = [fit(seed=seed, **choice.best) for seed in seeds]
+    scores = [best_dev(fit) for fit in fits]
+    return kit.Row({**choice.best, **config, "triples": table.settings.triples},
+                   [per_query(table, "test", bilinear_model(table, fit.params)) for fit in fits],
+                   dev={"map": float(np.mean(scores)), "per_seed": scores}, curve=[*tried, *choice.tried], fit=fits[0],
+                   seeds=seeds)
+
+
+def low_rank(*, symmetric: bool = False, identities=None):
+    """The row UᵀV + b·I, or UᵀU + b·I; without ``identities``, the preset's grid of b."""
+    def row(table: kit.Table) -> kit.Row:
+        settings = table.settings
+        grid = settings.identities if identities is None else identities
+        config = {"k": settings.k, "symmetric": symmetric, "max_iter": settings.max_iter}
+        fit = functools.partial(fit_links, table, ssi, **config)
+        rate, tried = lowest_loss(settings.rates, lambda value: fit(identity=grid[(len(grid) - 1) // 2],
+                                                                    learning_rate=value))
+        return learned_row(table, functools.partial(fit, learning_rate=rate), [{"identity": b} for b in grid],
+                           {**config, "learning_rate": rate, "max_terms": MAX_TERMS}, tried=tried)
+
+    return row
+
+
+def diagonals(table: kit.Table) -> list[dict]:
+    """Starts and rates of the diagonal."""
+    return [{"identity": b, "learning_rate": rate} for b in table.settings.starts for rate in table.settings.diag_rates]
+
+
+def fit_diagonal(table: kit.Table, **options) -> Fit:
+    """W = D."""
+    return fit_links(table, ssi_diag, max_iter=table.settings.diag_iter, **options)
+
+
+def diagonal(table: kit.Table) -> kit.Row:
+    """W = D: a weight for every word."""
+    return learned_row(table, functools.partial(fit_diagonal, table), diagonals(table),
+                       {"max_iter": table.settings.diag_iter})
+
+
+def low_rank_diagonal(table: kit.Table) -> kit.Row:
+    """W = UᵀV + D, D learned first (the best of `ssi-diag` on dev) and then kept."""
+    settings = table.settings
+    scale = max((fit_diagonal(table, **option) for option in diagonals(table)), key=best_dev).params[0].scale
+    config = {"k": settings.k, "max_iter": settings.max_iter}
+    return learned_row(table, functools.partial(fit_links, table, ssi, identity=scale, **config),
+                       [{"learning_rate": rate} for rate in settings.rates],
+                       {**config, "identity": "the diagonal of ssi-diag", "max_terms": MAX_TERMS})
+
+
+def chosen_in_table1(table: kit.Table, row: str) -> dict:
+    """The b and the rate that a row of `table1` has chosen, or what is usual where it has not been run."""
+    path = table.out / table.experiment / "table1" / f"{row}.json"
+    config = kit.records.read(path)["config"] if path.exists() else {"identity": 10.0, "learning_rate": 0.03}
+    return {name: float(config[name]) for name in ("identity", "learning_rate")}
+
+
+def variant(method, rates: str, *names: str):
+    """`ssi-asym` by another training at the b of that row; one seed.
+
+    `ssi` with Adagrad; `ssi_batch`: batches of links, each link's document a negative of the others; `ssi_sgd`: optax's
+    plain SGD on minibatches of triples, whose loss is ``jax.vmap`` of the margin loss of one triple.
+
+    Args:
+      method: Module of the method.
+      rates: Setting with its learning rates, chosen from by training loss.
+      names: Settings that it gets as they are.
+    """
+    def row(table: kit.Table) -> kit.Row:
+        settings = table.settings
+        config = {"k": settings.k, "max_iter": settings.max_iter, **{name: getattr(settings, name) for name in names}}
+        b = chosen_in_table1(table, "ssi-asym")["identity"]
+        fit = functools.partial(fit_links, table, method, **config)
+        rate, tried = lowest_loss(getattr(settings, rates), lambda value: fit(identity=b, learning_rate=value))
+        return learned_row(table, functools.partial(fit, learning_rate=rate), [{"identity": b}],
+                           {**config, "learning_rate": rate, "max_terms": MAX_TERMS}, seeds=(0,), tried=tried)
+
+    return row
+
+
+def dimension(k: int, symmetric: bool):
+    """A row of Table 4, at the b and the rate of `table1`; one seed."""
+    def row(table: kit.Table) -> kit.Row:
+        chosen = chosen_in_table1(table, "ssi-sym" if symmetric else "ssi-asym")
+        config = {"k": k, "symmetric": symmetric, "max_iter": table.settings.max_iter,
+                  "learning_rate": chosen["learning_rate"]}
+        return learned_row(table, functools.partial(fit_links, table, ssi, **config),
+                           [{"identity": chosen["identity"]}], {**config, "max_terms": MAX_TERMS}, seeds=(0,))
+
+    return row
+
+
+def whole_model(table: kit.Table, params) -> Model:
+    """A full, sparse or hashed W, plus b times TFIDF where the model has an identity."""
+    b = float(getattr(params, "identity", 0.0))
+
+    def model(part):
+        documents = table.data.parts[part].cut
+        queries = sparse.take(documents, table.data.queries(part))
+        if isinstance(params, ssi_hash.Hashed):
+            learned = ssi_hash.scores(params, queries, documents)
+        elif isinstance(params, ssi_full.Full):
+            query, document = ssi_full.encode(params, queries, documents)
+            learned = np.asarray(query.dense) @ np.asarray(document.dense).T
+        else:
+            left, right = sparse.to_scipy(queries) @ ssi_sparse.matrix(params), sparse.to_scipy(documents)
+            learned = np.concatenate([(right @ left[start : start + 256].T.toarray()).T
+                                      for start in range(0, left.shape[0], 256)])
+        return learned + np.float32(b) * table.data.exact(part) if b else learned
+
+    return model
+
+
+def fit_whole(table: kit.Table, method, **options) -> Fit:
+    """A full or a sparse W."""
+    return fit_links(table, method, max_iter=table.settings.diag_iter,
+                     validate=lambda params: dev(table, whole_model(table, params))["map"], **options)
+
+
+def fit_full(table: kit.Table) -> tuple[Fit, float, list[dict]]:
+    """W without constraint from W = I, its rate, and the rates that were tried."""
+    fit = functools.partial(fit_whole, table, ssi_full, identity=1.0)
+    rate, tried = lowest_loss(table.settings.full_rates, lambda value: fit(learning_rate=value))
+    return fit(learning_rate=rate), rate, tried
+
+
+def whole_row(table: kit.Table, fit: Fit, config: dict, model: Model | None = None, **more) -> kit.Row:
+    """The row of a fit of one seed."""
+    model = whole_model(table, fit.params) if model is None else model
+    return kit.Row({**config, "triples": int(fit.evaluations), "max_terms": MAX_TERMS},
+                   per_query(table, "test", model), dev={"map": best_dev(fit)}, fit=fit, seeds=(0,), **more)
+
+
+def full(table: kit.Table) -> kit.Row:
+    """W without constraint, as in the paper from W = I; one seed."""
+    fit, rate, tried = fit_full(table)
+    return whole_row(table, fit, {"identity": 1.0, "learning_rate": rate}, curve=tried)
+
+
+def strongest_entries(table: kit.Table):
+    """The first sparse W of Algorithm 2: the strongest entries of the full W."""
+    return table.once("strongest", lambda: ssi_sparse.strongest(fit_full(table)[0].params, SPARSE[0]))
+
+
+def fit_sparse(table: kit.Table, p: int) -> Fit:
+    """Algorithm 2: the strongest entries of the full W, trained on; of these the strongest, trained on."""
+    denser = [q for q in SPARSE if q > p]
+    init = ssi_sparse.prune(fit_sparse(table, denser[-1]).params, p) if denser else strongest_entries(table)
+    return fit_whole(table, ssi_sparse, init=init, learning_rate=fit_full(table)[1])
+
+
+def sparse_row(p: int):
+    """At most ``p`` learned entries a row; one seed."""
+    def row(table: kit.Table) -> kit.Row:
+        rate = fit_full(table)[1]
+        return whole_row(table, fit_sparse(table, p), {"identity": 1.0, "learning_rate": rate, "p": p})
+
+    return row
+
+
+def l1(table: kit.Table) -> kit.Row:
+    """The same entries as the first sparse row, with γ‖W‖₁ on them in place of pruning; one seed."""
+    rate = fit_full(table)[1]
+    fit = fit_whole(table, ssi_sparse, init=strongest_entries(table), learning_rate=rate, l1=L1)
+    kept = ssi_sparse.matrix(fit.params).nnz / fit.params.values.shape[0]
+    return whole_row(table, fit, {"identity": 1.0, "learning_rate": rate, "l1": L1, "p": SPARSE[0],
+                                  "entries_a_row": round(kept, 2)})
+
+
+def fit_other_terms(table: kit.Table, documents: Terms) -> tuple[Fit, Model, dict]:
+    """UᵀV of the collection in other terms, plus b times TFIDF of all words, at the b and the rate of `table1`."""
+    options = chosen_in_table1(table, "ssi-asym")
+    low = bilinear.strongest(documents, MAX_TERMS)
+
+    def model_of(params):
+        def model(part):
+            query, document = (np.asarray(sparse.project(low, side.weights)) for side in params)
+            rows = table.data.queries(part)
+            return query[rows] @ document.T + np.float32(options["identity"]) * table.data.exact(part)
+
+        return model
+
+    fit = fit_links(table, ssi, documents=documents, max_iter=table.settings.max_iter, k=table.settings.k,
+                    validate=lambda params: dev(table, model_of(params))["map"], **options)
+    return fit, model_of(fit.params), {**options, "k": table.settings.k}
+
+
+def first_words(table: kit.Table, number: int | None) -> Terms:
+    """Documents of the most frequent words alone, with the weights that these have among all."""
+    documents = table.data.parts["train"].tfidf
+    return documents if number is None else sparse.from_scipy(sparse.to_scipy(documents)[:, :number].tocsr())
+
+
+def top(name: str | None):
+    """(UᵀV)_n + I: the low-rank part sees the n most frequent words alone; one seed."""
+    def row(table: kit.Table) -> kit.Row:
+        number = None if name is None else table.settings.tops[name]
+        fit, model, config = fit_other_terms(table, first_words(table, number))
+        size = number or table.data.parts["train"].df.size
+        return whole_row(table, fit, {**config, "num_terms": size}, model)
+
+    return row
+
+
+def mixed(table: kit.Table, first: Model, second: Model) -> tuple[Model, kit.Choice]:
+    """(1 − α) one + α the other, α by dev MAP; both are scaled to spread alike on dev."""
+    scales = [float(np.std(model("dev"))) or 1.0 for model in (first, second)]
+
+    def mixture(alpha):
+        weights = (1 - alpha) / scales[0], alpha / scales[1]
+        return lambda part: weights[0] * first(part) + weights[1] * second(part)
+
+    shares = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 1.0)
+    choice = kit.choose([{"alpha": share} for share in shares], lambda alpha: dev(table, mixture(alpha)), by="map")
+    return mixture(choice.best["alpha"]), choice
+
+
+def hashed(name: str, *, identity: bool):
+    """Hash kernels of a size, alone or with αI; one seed. The rate of the smallest serves all sizes."""
+    def row(table: kit.Table) -> kit.Row:
+        settings, documents = table.settings, table.data.parts["train"].tfidf
+
+        def fit(size, rate):
+            return table.fit(ssi_hash, checkpoint=True)(
+                documents, documents, table.data.links, size=size, key=jax.random.key(0),
+                known=table.data.parts["train"].own, triples=settings.hash_triples, max_iter=settings.hash_iter,
+                learning_rate=rate, max_terms=MAX_TERMS)
+
+        smallest, size = settings.hashes["1m"], settings.hashes[name]
+        rate, tried = lowest_loss(settings.full_rates, functools.partial(fit, smallest))
+        result = fit(size, rate)
+        config = {"H": size, "learning_rate": rate, "triples": int(result.evaluations), "max_terms": MAX_TERMS}
+        scores = functools.cache(whole_model(table, result.params))
+        if not identity:
+            return closed_row(table, config, scores, fit=result, seeds=(0,), curve=tried)
+        mixture, choice = mixed(table, scores, table.data.exact)
+        return kit.Row({**config, **choice.best}, per_query(table, "test", mixture), dev={"grid": choice.tried},
+                       fit=result, seeds=(0,), curve=tried)
+
+    return row
+
+
+def bigrams(tokens: list[list[str]]) -> list[list[str]]:
+    """2-grams of lists of words."""
+    return [[f"{first} {second}" for first, second in pairwise(words)] for words in tokens]
+
+
+def cfh(words_a_gram: int):
+    """(UᵀV)_30k + I mixed with the same on words beyond, or on 2-grams, hashed by DICE into the first F (k = 5)."""
+    def row(table: kit.Table) -> kit.Row:
+        number, whole = table.settings.tops["30k"], table.data.parts["train"]
+        _, base, _ = fit_other_terms(table, first_words(table, number))
+        counts, df, size = whole.counts, whole.df, whole.num_docs
+        if words_a_gram == 2:
+            grams = bigrams(table.data.tokens)
+            vocabulary = text.Vocabulary.build(grams, drop_top=0, max_terms=table.settings.bigrams, min_df=2)
+            counts, df, size = text.counts(grams, vocabulary), vocabulary.df, vocabulary.num_docs
+        closest = correlated.dice(counts, whole.counts[:, :number], k=5)
+        hashes = correlated.hashed(text.tf_idf(counts, df, size), closest)
+        fit, model, config = fit_other_terms(table, of_unit_length(scipy.sparse.csr_matrix(hashes)))
+        mixture, choice = mixed(table, base, model)
+        return kit.Row({**config, "F": number, **choice.best, "features": int(counts.shape[1])},
+                       per_query(table, "test", mixture), fit=fit, seeds=(0,),
+                       dev={"grid": choice.tried, "map": choice.score})
+
+    return row
+
+
+def sizes(table: kit.Table) -> list[int]:
+    """Numbers of training links: the preset's below all, and all."""
+    every = len(table.data.links)
+    return [*(size for size in table.settings.sizes if size < every), every]
+
+
+def fewer(table: kit.Table, number: int) -> kit.Table:
+    """A table with some of the training links, among them those of a smaller one; lists stay the same.
+
+    Epochs are shorter by the root of the share, between as many triples and as many passes over the links.
+    """
+    links = table.data.links
+    some = links[np.sort(np.random.default_rng(0).permutation(len(links))[:number])]
+    narrow = copy.copy(table)  # with what it has computed, all of which is of the documents
+    narrow.loaded = replace(table.loaded, content=replace(table.data, links=some))
+    narrow.settings = replace(table.settings, triples=max(1, round(table.settings.triples
+                                                                   * (number / len(links)) ** 0.5)))
+    return narrow
+
+
+def curved(make: Callable[[kit.Table, bool], tuple[Model, dict, Fit | None]]):
+    """A row of the learning curve: model, configuration and fit of some links, or of all."""
+    def row(table: kit.Table) -> kit.Row:
+        curve, arrays, every = [], {}, len(table.data.links)
+        for number in sizes(table):
+            model, config, fit = make(fewer(table, number), number == every)
+            values, dev_map = per_query(table, "test", model), dev(table, model)["map"]
+            curve.append({"links": number, **config, "dev_map": dev_map, "split": "test", **corpora.means(values)})
+            arrays |= {} if number == every else {f"map@{number}": values["map"]}
+        return kit.Row(config, values, dev={"map": dev_map}, curve=curve, fit=fit, seeds=() if fit is None else (0,),
+                       arrays=arrays)
+
+    return row
+
+
+def tfidf_of_some(table: kit.Table, every: bool):
+    """TFIDF, whatever the links."""
+    return table.data.exact, {}, None
+
+
+def popularity_of_some(table: kit.Table, every: bool):
+    """TFIDF + c · log(1 + training links to the target), c by dev MAP."""
+    choice = kit.choose([{"c": c} for c in table.settings.boosts],
+                        lambda c: dev(table, popularity_model(table, c)), by="map")
+    return popularity_model(table, **choice.best), choice.best, None
+
+
+def diagonal_of_some(table: kit.Table, every: bool):
+    """W = D, from the start and at the rate that `table1` has chosen."""
+    path = table.out / table.experiment / "table1" / "ssi-diag.json"
+    config = kit.records.read(path)["config"] if path.exists() else diagonals(table)[-1]
+    config = {name: config[name] for name in ("identity", "learning_rate")}
+    fit = fit_diagonal(table, **config)
+    return bilinear_model(table, fit.params), config, fit
+
+
+def low_rank_of_some(row: str, identity: float | None = None):
+    """W = UᵀV + b·I, b by dev MAP (with all links as `table1` has chosen) unless given, at the rate of `table1`."""
+    def make(table: kit.Table, every: bool):
+        chosen = chosen_in_table1(table, row)
+        grid = (chosen["identity"],) if every else table.settings.identities
+        fit = functools.partial(fit_links, table, ssi, k=table.settings.k, max_iter=table.settings.max_iter,
+                                learning_rate=chosen["learning_rate"])
+        choice = kit.choose([{"identity": b} for b in (grid if identity is None else (identity,))],
+                            lambda identity: best_dev(fit(identity=identity)), by="map")
+        best = fit(**choice.best)
+        return bilinear_model(table, best.params), {**choice.best, "learning_rate": chosen["learning_rate"]}, best
+
+    return make
+
+
+ROWS = {
+    "tfidf": tfidf, "log-tfidf": log_tfidf, "lsa": lsi, "lsi+tfidf": lsi_tfidf, "popularity": popularity,
+    "title-overlap": titles, "ssi-diag": diagonal, "ssi-sym": low_rank(symmetric=True), "ssi-asym": low_rank(),
+    "ssi-sym-b1": low_rank(symmetric=True, identities=(1.0,)), "ssi-asym-b1": low_rank(identities=(1.0,)),
+    "ssi-asym-no-i": low_rank(identities=(None,)), "ssi-asym-d": low_rank_diagonal,
+}
+TABLE_1 = {
+    **ROWS, "qe": expansion, "ssi-full": full, **{f"ssi-sparse-{p}": sparse_row(p) for p in SPARSE}, "ssi-l1": l1,
+    "ssi-asym-adagrad": variant(ssi, "adagrad_rates", "adagrad"),
+    "ssi-asym-in-batch": variant(ssi_batch, "batch_rates", "batch"),
+    "ssi-asym-sgd": variant(ssi_sgd, "sgd_rates", "batch"),
+}
+ALL_WORDS = {
+    **{row: ROWS[row] for row in ("tfidf", "popularity", "lsi+tfidf")}, "qe": expansion, "ssi-all": top(None),
+    "ssi-top-10k": top("10k"), "ssi-top-30k": top("30k"),
+    **{f"hash-{name}{'+i' * identity}": hashed(name, identity=identity) for name in ("1m", "3m", "6m")
+       for identity in (True, False)},
+    "cfh-2": cfh(2), "cfh-1": cfh(1),
+}
+DIMENSIONS = {f"ssi-{'sym' if symmetric else 'asym'}-{k}": dimension(k, symmetric)
+              for k in (50, 100, 200, 500) for symmetric in (True, False)}
+CURVES = {
+    "tfidf": curved(tfidf_of_some), "popularity": curved(popularity_of_some), "ssi-diag": curved(diagonal_of_some),
+    "ssi-asym-b1": curved(low_rank_of_some("ssi-asym-b1", 1.0)), "ssi-asym": curved(low_rank_of_some("ssi-asym")),
+}
+MAIN = {row: ROWS[row] for row in ("tfidf", "lsa", "lsi+tfidf", "popularity", "ssi-diag", "ssi-sym", "ssi-asym")}
+ROWS_OF = {"table1": TABLE_1, "table3": ROWS, "table4": DIMENSIONS, "table2": ALL_WORDS, "training-links": CURVES,
+           "mdn": MAIN, "cacm": MAIN}
+TABLES = {name: kit.Plan(rows, {"quick": QUICK, "full": FULL_OF.get(name, FULL)},
+                         on_request=("quick",) * (name not in ("table1", "table3")))
+          for name, rows in ROWS_OF.items()}
+
+EVERYWHERE = ("table1", "table3", "mdn", "cacm")
+PRINTED = {  # MAP
+    "Table 1": {"tfidf": 0.329, "qe": 0.330, "lsa": 0.158, "lsi+tfidf": 0.346, "ssi-diag": 0.355, "ssi-full": 0.477,
+                "ssi-sparse-100": 0.462, "ssi-sparse-10": 0.425, "ssi-sym": 0.506, "ssi-asym": 0.517},
+    "§2.2.1": {"ssi-asym": 0.51, "ssi-asym-no-i": 0.42},
+    "Table 2": {"tfidf": 0.432, "lsi+tfidf": 0.433, "ssi-all": 0.503, "ssi-top-30k": 0.547, "hash-1m": 0.239,
+                "hash-3m": 0.301, "hash-6m": 0.335, "hash-1m+i": 0.466, "hash-3m+i": 0.474, "hash-6m+i": 0.485,
+                "cfh-2": 0.559, "cfh-1": 0.614},
+    "Table 4": {"ssi-sym-100": 0.506, "ssi-asym-100": 0.514, "ssi-sym-200": 0.510, "ssi-asym-200": 0.517,
+                "ssi-sym-500": 0.495, "ssi-asym-500": 0.514},
+}
+
+
+def above(better: str, worse: str, sentence: str, *, place: str = "Table 1", tables=("table1",), literal: bool = False,
+          **more) -> kit.Claim:
+    """That a row has a higher MAP than another; ``literal``: the rows with b = 1 stand beside."""
+    rows = tuple(f"{row}-b1" if row in ("ssi-sym", "ssi-asym") else row for row in (better, worse))
+    section = place if place.startswith("§") else f"§4.1, {place}"
+    return kit.Claim(f"003-links-{better}-{worse}", sentence=sentence, place=f"003 {section}", tables=tables,
+                     better=better, worse=worse, metric="map", equal_rows=rows if literal else None,
+                     printed={row: PRINTED[place][row] for row in (better, worse)}, **more)
+
+
+CLAIMS = [
+    *(above(row, "lsi+tfidf", "all variants of SSI strongly outperform TFIDF, QE and LSI", tables=tables,
+            literal=tables == EVERYWHERE)
+      for row, tables in (("ssi-asym", EVERYWHERE), ("ssi-sym", EVERYWHERE), ("ssi-full", ("table1",)),
+                          ("ssi-sparse-100", ("table1",)), ("ssi-sparse-10", ("table1",)))),
+    above("ssi-asym", "ssi-sym", "UᵀV + I slightly outperforms UᵀU + I", tables=EVERYWHERE, literal=True),
+    above("ssi-asym", "ssi-full", "the unconstrained W is worse than low rank", literal=True),
+    above("ssi-sym", "ssi-full", "the unconstrained W is worse than low rank, symmetric too", literal=True),
+    above("ssi-sparse-100", "ssi-sparse-10", "sparse W degrades with increased sparsity"),
+    above("ssi-diag", "tfidf", "the learned re-weighting of words slightly outperforms TFIDF", tables=EVERYWHERE),
+    above("lsi+tfidf", "tfidf", "LSI with TFIDF is slightly better than TFIDF", tables=EVERYWHERE),
+    above("tfidf", "lsa", "LSI alone is worse than TFIDF", tables=EVERYWHERE),
+    above("ssi-asym", "ssi-asym-no-i", "low rank without the identity is worse", place="§2.2.1",
+          tables=("table1", "table3"), literal=True),
+    *(above(f"ssi-asym-{k}", f"ssi-sym-{k}", f"UᵀV + I outperforms UᵀU + I, N = {k}", place="Table 4",
+            tables=("table4",)) for k in (100, 200, 500)),
+    *(above(better, worse, sentence, place="Table 2", tables=("table2",)) for better, worse, sentence in (
+        ("ssi-top-30k", "lsi+tfidf", "with all words low-rank SSI outperforms LSI with TFIDF"),
+        ("ssi-all", "lsi+tfidf", "with all words in the low-rank part SSI outperforms LSI with TFIDF"),
+        ("ssi-top-30k", "ssi-all", "the frequent words alone in the low-rank part are better than all"),
+        ("cfh-1", "ssi-top-30k", "correlated feature hashing improves on low-rank SSI"),
+        ("cfh-2", "ssi-top-30k", "correlated feature hashing of 2-grams improves on low-rank SSI"),
+        ("cfh-1", "cfh-2", "hashed words improve more than hashed 2-grams"),
+        ("ssi-top-30k", "hash-6m+i", "hash kernels do not perform as well as low rank"),
+        *((f"hash-{size}+i", f"hash-{size}", f"the identity improves hash kernels, {size}")
+          for size in ("1m", "3m", "6m")),
+        ("hash-3m", "hash-1m", "larger hash tables are better, 3M and 1M"),
+        ("hash-6m", "hash-3m", "larger hash tables are better, 6M and 3M"),
+    )),
+]
+EXPERIMENT = kit.Experiment("bai2010_links", __doc__, load, TABLES, CLAIMS)
+
+if __name__ == "__main__":
+    kit.run(EXPERIMENT)

@@ -1,7 +1,7 @@
-"""Mate retrieval from texts to scores: what the demo and the experiments on document pairs share.
+"""Mate retrieval, from texts to scores, for the demo and the experiments on document pairs.
 
 A corpus of pairs is tokenised, split so that near-duplicates stay together, and weighted by statistics of its training
-part; every document of one side is then a query against all documents of the other, and its mate the one right answer.
+part. Every document of one side is then a query against all documents of the other; its mate is the only right answer.
 """
 
 from __future__ import annotations
@@ -111,8 +111,8 @@ def from_pairs(
     Args:
       pairs: the corpus.
       shares: of train, dev and test.
-      salt: another salt deals groups anew.
-      naive: whether to split pairs one by one, as if there were no near-duplicates (to show what that hides).
+      salt: changes which groups go to which part.
+      naive: whether to split pairs without regard to near-duplicates (to show how much that raises the scores).
       rows: function of ``(groups, keep)`` giving the rows of each split, in place of ``shares``.
       **vocabulary: settings of `build`.
 
@@ -144,7 +144,7 @@ def from_pairs(
 
 
 def encode(params, sides: tuple[Terms, Terms], *, activation: Callable | None = None) -> tuple[Vectors, Vectors]:
-    """Both sides through one projection, or each through its own.
+    """Encodes both sides by one projection, or each by its own.
 
     Args:
       params: `Projection`, or a pair of them.

@@ -1,4 +1,4 @@
-"""Makes BENCHMARKS.md and docs/figures from the records in experiments/results; with --check, only compares.
+"""Makes BENCHMARKS.md, docs/results, docs/figures and the ledger of claims from records; with --check, only compares.
 
 Time: a few seconds on one core. Command: `python experiments/report.py [--check]`, from anywhere.
 """

@@ -17,7 +17,9 @@ import pytest
 import scipy.sparse
 from command_line import LEFT, RIGHT
 
+from experiments.kit import judge
 from jaxsim import losses, sparse
+from jaxsim.evaluate import significance
 from jaxsim.model import Model
 
 ROOT = Path(__file__).parent.parent
@@ -385,8 +387,9 @@ def test_what_is_said_of_s2net_holds_in_the_records():
     assert mrr(docstrings["s2net-mse"]) < mrr(docstrings["s2net"])
     named = {row for rows in (*tables.values(), *records("platt2010_mates").values()) for row in rows}
     assert not named & {"s2net_sgd", "s2net-sgd", "pca", "bm25"}
-    text = (ROOT / "BENCHMARKS.md").read_text(encoding="utf-8")
-    section = text[text.index("## yih2011_mates") : text.index("## platt2010_mates")]
-    for row in ("opca", "s2net"):
-        assert len(re.findall(rf"^\| \*\*{row}, k = ", section, re.MULTILINE)) == len(tables), row
+    folder = ROOT / "experiments" / "results"
+    paired = [judge.compare(rows["s2net"], rows["opca"], "mrr", folder)["p"] < 0.01 for rows in tables.values()]
+    values = [[judge.per_query(rows[row], "accuracy", folder) for row in ("s2net", "opca")] for rows in tables.values()]
+    assert (sum(paired), len(tables)) == (6, 8)
+    assert not any(significance.unpaired_t(*pair).pvalue < 0.01 for pair in values)
     assert all(record["device"].startswith("cpu") for rows in tables.values() for record in rows.values())

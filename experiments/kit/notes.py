@@ -79,8 +79,7 @@ def _start_unchanged(record: Mapping[str, Any]) -> bool:
 
 def _edges(record: Mapping[str, Any]) -> tuple[str, ...]:
     """Settings at the edge of the grid on development data, or of the dev points of the curve."""
-    config = {name: value for name, value in record["config"].items() if isinstance(value, int | float)
-              and not isinstance(value, bool)}  # fmt: skip
+    config = {name: value for name, value in record["config"].items() if isinstance(value, str | int | float | None)}
     sets = [_grid(record), [point for point in record["curve"] if point.get("split", "dev") == "dev"]]
     found: list[str] = []
     for tried in sets:

@@ -1,29 +1,49 @@
-"""BENCHMARKS.md and its figures, made from records (and the papers' printed figures) alone."""
+"""BENCHMARKS.md, the pages of details, the ledger and the figures: made from records, printed figures and claims."""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from experiments.kit import papers, records, report_curves, report_scale, report_tables, report_terms
+from experiments.kit import (
+    judge,
+    notes,
+    papers,
+    records,
+    report_curves,
+    report_ledger,
+    report_scale,
+    report_tables,
+    report_terms,
+)
+from experiments.kit.run import Experiment
+from experiments.kit.scripts import collect
 from jaxsim import io
 from jaxsim.pictures import figures as svg
 
 _HEAD = """\
 # Benchmarks
 
-Made by `python experiments/report.py` from the records in `{results}`; edit neither by hand.
+Made by `python experiments/report.py` from the records in `{results}` and the scripts' claims; edit it never by hand.
+What stands here in a line, [docs/results]({details}) has in full: intervals, sources, counts, curves, measurements.
 
-- **paper**: the figure as printed, with its dimension. **ours**: mean over seeds, ± sample standard deviation where
-  something is random, number of seeds in brackets, on test data; every setting was chosen on development data.
-- **difference**: ours less the paper's; with other data it compares the shape of a table, not the systems.
-- **data**: `same` as the paper's, `resampled` from the same source, a `substitute`, or `synthetic`.
-- **status**: `reproduced`, `within noise`, or what is off and why. Rows nobody has run yet stay, as *not run*.
-- Ties count as errors, both directions of a pair are averaged, and near-duplicates never cross a split. The sanity
-  rows come first, then the paper's rows in its order, then ours. **Bold**: the smallest set of best rows (unpaired
-  t-tests on per-query values with Bonferroni's correction).
+## The papers' claims
+
+"""
+
+_TABLES_HEAD = """
+# Tables
+
+**paper**: as printed, with its dimension. **ours**: test data, mean over seeds ± standard deviation (of the metric by
+which rows are compared), seeds in brackets. Ties count as errors, both directions of a pair are averaged, and
+near-duplicates never cross a split. **Bold**: rows that do not differ from the best one (paired test, p ≥ .05).
+
+**notes**, computed from the record: `start-unchanged` (training returned its start), `edge-of-grid` (the best value is
+the last one tried), `cap-reached` (of iterations or epochs), `fewer-than-five-seeds`, `not-chosen-on-dev`, `stale` (not
+the settings of the script today).
 """
 
 _TABLES = {
@@ -53,14 +73,20 @@ _TABLES = {
 
 
 def generate(
-    results: str | os.PathLike[str], benchmarks: str | os.PathLike[str], figures: str | os.PathLike[str]
+    results: str | os.PathLike[str],
+    benchmarks: str | os.PathLike[str],
+    figures: str | os.PathLike[str],
+    *,
+    scripts: Mapping[str, Experiment] | None = None,
 ) -> list[Path]:
-    """Writes BENCHMARKS.md and the figures.
+    """Writes BENCHMARKS.md, the pages of details, the ledger of claims and the figures.
 
     Args:
-      results: Root of the records.
+      results: Root of the records; the ledger is `claims.json` in it.
       benchmarks: The Markdown file to write.
-      figures: Folder of the SVG files. A figure of an earlier report that no record asks for is removed.
+      figures: Folder of the SVG files; the pages stand in `results` beside it. A figure or page of an earlier report
+        that no record asks for is removed.
+      scripts: Name -> experiment, for claims and presets; those of the checkout unless given.
 
     Returns:
       The files written, BENCHMARKS.md first.
@@ -69,7 +95,7 @@ def generate(
       FileNotFoundError: there is no results folder.
       ValueError: a record is malformed, or records of one table do not belong together; the message names the file.
     """
-    files = _render(Path(results), Path(benchmarks), Path(figures))
+    files = _render(Path(results), Path(benchmarks), Path(figures), scripts)
     for path, content in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         io.write_bytes(path, content)
@@ -79,23 +105,30 @@ def generate(
 
 
 def check(
-    results: str | os.PathLike[str], benchmarks: str | os.PathLike[str], figures: str | os.PathLike[str]
+    results: str | os.PathLike[str],
+    benchmarks: str | os.PathLike[str],
+    figures: str | os.PathLike[str],
+    *,
+    scripts: Mapping[str, Experiment] | None = None,
 ) -> list[str]:
-    """Compares the files with what `generate` would write.
+    """Compares the files with what `generate` would write, and the records with their scripts.
 
     Args:
-      results: Root of the records.
-      benchmarks: The Markdown file.
-      figures: Folder of the SVG files.
+      results: As `generate`.
+      benchmarks: As `generate`.
+      figures: As `generate`.
+      scripts: As `generate`.
 
     Returns:
-      One line a difference, naming the file; empty when all is as generated.
+      One line a difference, naming the file; empty when all is as generated and every record has the settings of its
+      script's preset and the versions of today's methods (`notes.EXCEPTIONS` says of which records that is not asked).
 
     Raises:
       FileNotFoundError: there is no results folder.
       ValueError: as `generate`.
     """
-    files = _render(Path(results), Path(benchmarks), Path(figures))
+    scripts = collect() if scripts is None else scripts
+    files = _render(Path(results), Path(benchmarks), Path(figures), scripts)
     differences = []
     for path, content in files.items():
         if not path.is_file():
@@ -105,57 +138,119 @@ def check(
                 differences.append(f"{path}: not the figure that the records give")
         elif path.read_bytes() != content:
             differences.append(f"{path}: {_first_difference(path.read_bytes(), content)}")
-    differences += [f"{path}: no record asks for this figure" for path in _stale(Path(figures), files)]
+    differences += [f"{path}: no record asks for this file" for path in _stale(Path(figures), files)]
+    for path, record in records.read_all(results).items():
+        what = None if notes.excepted(record) else notes.stale(record, scripts)
+        if what is not None:
+            differences.append(f"{Path(results) / path}: {what}")
     return differences
 
 
-def _render(results: Path, benchmarks: Path, figures: Path) -> dict[Path, bytes]:
+def _render(
+    results: Path, benchmarks: Path, figures: Path, scripts: Mapping[str, Experiment] | None
+) -> dict[Path, bytes]:
     """Contents of every generated file by path."""
+    scripts = collect() if scripts is None else scripts
     found = records.read_all(results)
-    base = benchmarks.parent
-    link = Path(os.path.relpath(results, base)).as_posix()
+    base, pages = benchmarks.parent, figures.parent / "results"
+    link, details = (Path(os.path.relpath(path, base)).as_posix() for path in (results, pages))
     sections: dict[tuple[str, str], dict[str, dict[str, Any]]] = {}
     for path, record in found.items():
-        sections.setdefault((record["experiment"], record["table"]), {})[f"{link}/{path}"] = record
-    text = [_HEAD.format(results=link)]
+        sections.setdefault((record["experiment"], record["table"]), {})[path] = record
+    experiments = sorted({name for name, _ in sections}, key=lambda name: _experiment_order(name, found))
+    order = [(experiment, table) for experiment in experiments
+             for table in sorted((t for e, t in sections if e == experiment), key=_table_order)]  # fmt: skip
+    tables = {place: {record["row"]: record for record in sections[place].values()} for place in order}
+    codes = {path: notes.codes(record, is_stale=notes.stale(record, scripts) is not None)
+             for path, record in found.items()}  # fmt: skip
+    stated = [(name, claim) for name, experiment in scripts.items() for claim in experiment.claims]
+    entries = judge.ledger(sorted(stated, key=lambda item: item[1].place), tables, results)
+    text = [_HEAD.format(results=link, details=details), report_ledger.claims(entries, f"{details}/claims.md"),
+            "\n## The papers' rows\n\n", report_ledger.coverage(tables), _contests(tables, results),
+            _repeated(tables), _TABLES_HEAD]  # fmt: skip
     drawn: dict[Path, bytes] = {}
-    for experiment in sorted({name for name, _ in sections}, key=lambda name: _experiment_order(name, found)):
-        text.append(f"\n## {experiment}\n\n{_citations(experiment, found)}")
-        for table in sorted((t for e, t in sections if e == experiment), key=_table_order):
-            section, pictures = _section(experiment, table, sections[experiment, table])
-            for suffix, (what, figure) in pictures.items():
-                path = figures / f"{experiment}-{table}{suffix}.svg"
-                drawn[path] = figure
-                where = Path(os.path.relpath(path, base)).as_posix()
-                section += f"\n![{what}: {experiment}, {table}]({where})\n"
-            text.append(section)
-        if experiment == report_scale.EXPERIMENT:
-            text.append(report_scale.waiting({table for name, table in sections if name == experiment}))
-    named = {record["paper"] for record in found.values()}
-    waiting = [name for name in papers.TABLES if name not in named]
-    if waiting:
-        text.append("\n## Printed tables that no record stands beside yet\n")
-        text += [f"\n### {name}: {papers.TABLES[name].title}\n\n{report_tables.main(name, {})}" for name in waiting]
-    return {benchmarks: "".join(text).encode(), **drawn}
+    for experiment in experiments:
+        mine = {table: sections[experiment, table] for name, table in order if name == experiment}
+        page, pictures = _page(experiment, mine, codes, results, figures)
+        drawn |= {pages / f"{experiment}.md": page.encode(), **pictures}
+        text.append(f"\n## {experiment}\n\n{_citations(experiment, found)}[Details]({details}/{experiment}.md).\n")
+        ours = [table for table, rows in mine.items() if next(iter(rows.values()))["paper"] == "none"]
+        if ours:
+            text.append(f"There, since no paper has such a table: {', '.join(ours)}.\n")
+        text += [_compact(experiment, table, rows, codes, results) for table, rows in mine.items() if table not in ours]
+    ledger = json.dumps(entries, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return {benchmarks: "".join(text).encode(), results / "claims.json": ledger.encode(),
+            pages / "claims.md": report_ledger.claims_page(entries).encode(), **drawn}  # fmt: skip
+
+
+def _contests(tables: report_ledger.Tables, results: Path) -> str:
+    parts = [report_ledger.contests(tables, results), report_ledger.speeds(tables), report_ledger.limits(tables)]
+    parts = [part for part in parts if part]
+    return "\n## Wins and losses\n\n" + "\n".join(parts) if parts else ""
+
+
+def _repeated(tables: report_ledger.Tables) -> str:
+    lines = report_ledger.alike(tables)
+    return f"\n## Rows with equal figures, in all digits\n\n{lines}" if lines else ""
+
+
+def _compact(
+    experiment: str, table: str, rows: dict[str, dict[str, Any]], codes: Mapping[str, list[str]], results: Path
+) -> str:
+    """A table of BENCHMARKS.md: its data in a line, paper beside ours."""
+    report_tables.belong_together(rows)
+    tested = {path: record for path, record in rows.items() if record["metrics"]}
+    if not tested:
+        return ""
+    first = next(iter(tested.values()))
+    paper, dataset = first["paper"], first["dataset"]
+    printed = papers.TABLES.get(paper)
+    beside = f"Beside {paper} ({printed.data}). " if printed is not None else ""
+    data = f"{beside}Data: {dataset['differs']}."
+    return f"\n### {_title(experiment, table)}\n\n`{table}`. {data}\n" + report_tables.compact(
+        paper, tested, codes, results)  # fmt: skip
+
+
+def _page(
+    experiment: str, tables: Mapping[str, dict[str, dict[str, Any]]], codes: Mapping[str, list[str]], results: Path,
+    figures: Path,
+) -> tuple[str, dict[Path, bytes]]:
+    """All details of an experiment, and its figures by path."""
+    text = [f"# {experiment}\n\nMade by `python experiments/report.py` from the records in "
+            f"`experiments/results/{experiment}`; [BENCHMARKS.md](../../BENCHMARKS.md#{experiment}) has the short "
+            "tables.\n"]  # fmt: skip
+    drawn: dict[Path, bytes] = {}
+    for table, rows in tables.items():
+        section, pictures = _section(experiment, table, rows, codes, results)
+        for suffix, (what, figure) in pictures.items():
+            path = figures / f"{experiment}-{table}{suffix}.svg"
+            drawn[path] = figure
+            section += f"\n![{what}: {experiment}, {table}](../{figures.name}/{path.name})\n"
+        text.append(section)
+    if experiment == report_scale.EXPERIMENT:
+        text.append(report_scale.waiting(set(tables)))
+    return "".join(text), drawn
 
 
 def _section(
-    experiment: str, table: str, rows: dict[str, dict[str, Any]]
+    experiment: str, table: str, rows: dict[str, dict[str, Any]], codes: Mapping[str, list[str]], results: Path
 ) -> tuple[str, dict[str, tuple[str, bytes]]]:
     """One table with its data, groups and provenance; and the figures that the records have the data of, by suffix."""
     report_tables.belong_together(rows)
     paper = next(iter(rows.values()))["paper"]
     printed = papers.TABLES.get(paper)
-    text = f"\n### {_title(experiment, table)}\n\n"
+    text = f"\n## {_title(experiment, table)}\n\n"
     if printed is not None:
         text += f"Beside {paper}: {printed.title} ({printed.data}).\n"
-    text += report_tables.data(rows) + "\n"
+    text += f"Records: `{experiment}/{table}`. {report_tables.data(rows)}\n"
     measured = {path: record for path, record in rows.items() if "measurements" in record}
     tested = {path: record for path, record in rows.items() if record["metrics"]}
     if tested:
-        text += report_tables.main(paper, tested) + report_terms.extensions(tested)
+        text += report_tables.main(paper, tested, codes) + report_tables.best_set(tested, results)
+        text += report_terms.extensions(tested)
     if measured:
         text += ("\n" if tested else "") + report_tables.speed(measured)
+    text += report_tables.limits(rows) + report_tables.sentences(rows, paper)
     text += report_tables.naive(paper, tested) + report_tables.by_group(tested, paper) + report_tables.provenance(rows)
     title = f"{experiment}: {_title(experiment, table)}"
     figures = {**report_curves.against_sizes(title, tested, paper),
@@ -171,7 +266,7 @@ def _title(experiment: str, table: str) -> str:
 
 
 def _citations(experiment: str, found: Mapping[str, dict[str, Any]]) -> str:
-    names = sorted({record["paper"][:3] for record in found.values() if record["experiment"] == experiment})
+    names = sorted({record["paper"].split()[0] for record in found.values() if record["experiment"] == experiment})
     lines = [f"{name}: {papers.CITATIONS[name]}" for name in names if name in papers.CITATIONS]
     return "".join(f"{line}\n" for line in lines)
 
@@ -187,9 +282,11 @@ def _table_order(table: str) -> tuple[int, str]:
 
 
 def _stale(figures: Path, files: Mapping[Path, bytes]) -> list[Path]:
-    """Figures that an earlier report left: drawn by `pictures.figures`, and no record asks for them now."""
+    """Figures and pages that an earlier report left and no record asks for now."""
     drawn = [path for path in sorted(figures.glob("*.svg")) if path not in files]
-    return [path for path in drawn if svg.digest(path.read_bytes()) is not None]
+    pages = [path for path in sorted((figures.parent / "results").glob("*.md")) if path not in files]
+    made = [path for path in pages if b"Made by `python experiments/report.py`" in path.read_bytes()[:400]]
+    return [path for path in drawn if svg.digest(path.read_bytes()) is not None] + made
 
 
 def _first_difference(have: bytes, want: bytes) -> str:

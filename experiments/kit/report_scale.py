@@ -98,11 +98,11 @@ def waiting(present: set[str]) -> str:
 
     Example:
       >>> print(waiting({"cpu"}).strip())
-      ### On a GPU
+      ## On a GPU
       <BLANKLINE>
       Not yet run: `python -m experiments.scale.scale --preset gpu`, on a machine that has one.
     """
     missing = {table: title for table, title in TABLES.items() if table not in present}
     run = "Not yet run: `python -m experiments.scale.scale --preset"
-    return "".join(f"\n### {title}\n\n{run} {_PRESETS[table]}`, on a machine that has one.\n"
+    return "".join(f"\n## {title}\n\n{run} {_PRESETS[table]}`, on a machine that has one.\n"
                    for table, title in missing.items())

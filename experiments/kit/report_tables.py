@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from experiments.kit import papers
+from experiments.kit import judge, papers
+from jaxsim.evaluate import significance
 
 _SANITY = ("random", "tfidf", "log-tfidf", "tf")
 _USUAL = (
     "bm25", "lsa", "pca", "cl-lsi", "cca", "dda", "opca", "s2net", "s2net-all-negatives", "s2net-cl-lsi",
     "s2net-random", "s2net-gamma1", "s2net-mse", "s2net-2", "s2net-tanh",
 )  # fmt: skip
-_MAIN = ("method", "paper", "ours (mean ± sd, seeds)", "difference", "data", "status", "record")
-_SPEED = ("row", "what", "value", "ratio", "against", "note", "status", "record")
-_DASH = "—"
+_MAIN = ("method", "paper", "ours (mean ± sd, seeds)", "difference", "notes")
+_SPEED = ("row", "what", "value", "ratio", "against", "note")
+_PRINCIPAL = ("mrr", "map", "auc", "ndcg@10", "accuracy")
+_LOWER = ("rank_loss", "perplexity")
+DASH = "—"
 
 Rows = Mapping[str, Mapping[str, Any]]
 """Records of one table, by path."""
@@ -47,8 +51,8 @@ def ordered(rows: Rows, paper: str) -> list[tuple[str, Mapping[str, Any]]]:
     return sorted(rows.items(), key=place)
 
 
-def main(paper: str, rows: Rows) -> str:
-    """The table of methods; rows that the paper prints and nobody ran stay in it."""
+def main(paper: str, rows: Rows, codes: Mapping[str, list[str]]) -> str:
+    """The table of methods with all figures; rows that the paper prints and nobody ran stay in it."""
     table = papers.TABLES.get(paper)
     keys = metric_keys(paper, rows)
     printed = {row.row: row for row in table.rows} if table else {}
@@ -58,10 +62,99 @@ def main(paper: str, rows: Rows) -> str:
     for path, record in ordered({**rows, **absent}, paper):
         quoted = printed.get(record["row"])
         if record["row"] in present:
-            lines.append(_record_line(path, record, keys, quoted))
+            lines.append(_record_line(record, keys, quoted, codes.get(path, [])))
         else:
-            lines.append((f"{record['row']} ({quoted.label})", _paper_cell(quoted), "not run", *[_DASH] * 4))
-    return f"Each cell: {' / '.join(_metric_name(key) for key in keys)}.\n\n" + _markdown(_MAIN, lines)
+            lines.append((f"{record['row']} ({quoted.label})", _paper_cell(quoted), "not run", DASH, DASH))
+    return f"Each cell: {' / '.join(metric_name(key) for key in keys)}.\n\n" + markdown(_MAIN, lines)
+
+
+def compact(paper: str, rows: Rows, codes: Mapping[str, list[str]], results: Path) -> str:
+    """Paper beside ours, a line a row; bold rows do not differ from the best one.
+
+    Args:
+      paper: The printed table, if any.
+      rows: Records by path.
+      codes: Path -> the row's codes (`notes.codes`).
+      results: Root of the records, for per-query values.
+
+    Returns:
+      Markdown.
+    """
+    keys = metric_keys(paper, rows)
+    table = papers.TABLES.get(paper)
+    printed = {row.row: row for row in table.rows} if table else {}
+    key = principal(dict.fromkeys(keys))
+    best = best_rows(rows, key, results)
+    lines = []
+    for path, record in ordered(rows, paper):
+        quoted = printed.get(record["row"])
+        name = record["row"] + (f", k = {record['config']['k']}" if record["config"].get("k") else "")
+        ours = _values(record["metrics"], keys, (key,)) + (f" ({len(record['seeds'])})" if record["seeds"] else "")
+        if path in best:
+            name, ours = f"**{name}**", f"**{ours}**"
+        cells = (name, _paper_cell(quoted) if quoted else DASH, ours, ", ".join(codes.get(path, [])))
+        lines.append(cells if table else (cells[0], *cells[2:]))
+    absent = [row for row in printed.values() if row.row not in {record["row"] for record in rows.values()}]
+    text = "\n" if best else f"No row differs from the best one by {metric_name(key)}.\n\n"
+    ours = f"ours: {' / '.join(metric_name(key) for key in keys)}"
+    text += markdown(("row", "paper", ours, "notes") if table else ("row", ours, "notes"), lines)
+    if absent:
+        text += "\nNot run: " + "; ".join(f"{row.row} {_paper_cell(row)}" for row in absent) + ".\n"
+    return text
+
+
+def principal(metrics: Mapping[str, Any]) -> str:
+    """The metric by which rows are compared: MRR, MAP, AUC, nDCG@10, accuracy, or the first there is."""
+    return next((key for key in _PRINCIPAL if key in metrics), next(iter(metrics)))
+
+
+def best_rows(rows: Rows, key: str, results: Path) -> set[str]:
+    """Paths of the rows that do not differ from the best one by the paired test; none where no row differs."""
+    lower = key in _LOWER
+    tested = {path: record for path, record in rows.items() if key in record["metrics"]}
+    if len(tested) < 2:
+        return set()
+    best = (min if lower else max)(tested, key=lambda path: tested[path]["metrics"][key]["mean"])
+    found = {best}
+    for path, record in tested.items():
+        test = judge.compare(tested[best], record, key, results, lower=lower) if path != best else None
+        if test is not None and test["p"] >= judge.LEVEL:
+            found.add(path)
+    return set() if len(found) == len(tested) else found
+
+
+def best_set(rows: Rows, results: Path) -> str:
+    """The papers' smallest set of best rows: unpaired t-tests with Bonferroni's correction (002 §3.2)."""
+    keys = {key for record in rows.values() for key in record["metrics"]}
+    if not keys or len(rows) < 2:
+        return ""
+    key = "accuracy" if "accuracy" in keys else principal(dict.fromkeys(sorted(keys)))
+    values = {record["row"]: judge.per_query(record, key, results) for record in rows.values()}
+    values = {row: value for row, value in values.items() if value is not None}
+    if len(values) < 2 or key in _LOWER:
+        return ""
+    names = sorted(significance.smallest_best_set(values))
+    which = "all rows" if len(names) == len(values) else ", ".join(names)
+    return f"\nSmallest set of best rows by {metric_name(key)} (unpaired t, Bonferroni, p < .05): {which}.\n"
+
+
+def limits(rows: Rows) -> str:
+    """Limits written before the run, and what came out."""
+    lines = []
+    for _, record in sorted(rows.items()):
+        for one in record.get("limits", ()):
+            side, bound = ("most", one["at_most"]) if "at_most" in one else ("least", one["at_least"])
+            good = one["value"] <= bound if side == "most" else one["value"] >= bound
+            lines.append((record["row"], one["name"], f"{one['value']:.3g}", f"at {side} {bound:.3g}",
+                          "holds" if good else "**missed**"))  # fmt: skip
+    return "\n" + markdown(("row", "limit", "value", "expected", ""), lines) if lines else ""
+
+
+def sentences(rows: Rows, paper: str) -> str:
+    """What somebody explained about rows."""
+    lines = [f"- {record['row']}: {' '.join(record['notes'])}\n" for _, record in ordered(rows, paper)
+             if record.get("notes")]  # fmt: skip
+    return "\n" + "".join(lines) if lines else ""
 
 
 def metric_keys(paper: str, rows: Rows) -> list[str]:
@@ -74,14 +167,13 @@ def metric_keys(paper: str, rows: Rows) -> list[str]:
 def speed(rows: Rows) -> str:
     """The table of measurements, one line each."""
     lines = []
-    for path, record in sorted(rows.items()):
-        for index, item in enumerate(record["measurements"]):
-            ratio = f"{item['ratio']:.3g} ×" if item.get("ratio") is not None else _DASH
-            end = (record.get("status", ""), _link(path)) if index == 0 else ("", "")
+    for _, record in sorted(rows.items()):
+        for item in record["measurements"]:
+            ratio = f"{item['ratio']:.3g} ×" if item.get("ratio") is not None else DASH
             value = f"{item['value']:.4g} {item['unit']}"
             note = item.get("note") or ""
-            lines.append((record["row"], item["name"], value, ratio, item.get("of") or _DASH, note, *end))
-    return _markdown(_SPEED, lines)
+            lines.append((record["row"], item["name"], value, ratio, item.get("of") or DASH, note))
+    return markdown(_SPEED, lines)
 
 
 def naive(paper: str, rows: Rows) -> str:
@@ -89,7 +181,8 @@ def naive(paper: str, rows: Rows) -> str:
     keys = metric_keys(paper, rows)
     lines = [
         f"On a naive split, near-duplicates not grouped, {record['row']} scores "
-        f"{_values(record['metrics_naive'], keys)}: there, twins in training help twins among candidates hurt.\n"
+        f"{_values(record['metrics_naive'], keys)}: duplicates in training raise the score; duplicates among "
+        "candidates lower it.\n"
         for _, record in ordered(rows, paper)
         if "metrics_naive" in record
     ]
@@ -107,8 +200,8 @@ def by_group(rows: Rows, paper: str) -> str:
     lines = []
     for group in groups:
         cells = [record["metrics_by_group"].get(group, {}).get(key) for record in records]
-        lines.append((group, *[f"{cell['mean']:.4f}" if cell else _DASH for cell in cells]))
-    return f"\n{_metric_name(key)} inside each group:\n\n" + _markdown(
+        lines.append((group, *[f"{cell['mean']:.4f}" if cell else DASH for cell in cells]))
+    return f"\n{metric_name(key)} inside each group:\n\n" + markdown(
         ("group", *[record["row"] for record in records]), lines
     )
 
@@ -138,37 +231,46 @@ def provenance(rows: Rows) -> str:
     )
 
 
-def _record_line(path: str, record: Mapping[str, Any], keys: list[str], quoted: papers.PaperRow | None) -> tuple:
+def _record_line(
+    record: Mapping[str, Any], keys: list[str], quoted: papers.PaperRow | None, codes: list[str]
+) -> tuple[str, ...]:
     name = f"{record['row']}, k = {record['config']['k']}" if record["config"].get("k") else record["row"]
-    name = f"**{name}**" if record.get("best_set") else name
     ours = _values(record["metrics"], keys) + (f" ({len(record['seeds'])})" if record["seeds"] else "")
-    ours = f"**{ours}**" if record.get("best_set") else ours
     gaps = (
         [_gap(record["metrics"].get(key), printed) for key, printed in zip(keys, quoted.figures, strict=True)]
-        if (quoted)
-        else [_DASH]
+        if quoted
+        else [DASH]
     )
-    kind = record["dataset"]["differs"].split()[0].strip(":;,.")
-    paper = _paper_cell(quoted) if quoted else _DASH
-    return name, paper, ours, " / ".join(gaps), kind, record.get("status", ""), _link(path)
+    return name, _paper_cell(quoted) if quoted else DASH, ours, " / ".join(gaps), ", ".join(codes)
 
 
 def _paper_cell(quoted: papers.PaperRow) -> str:
-    figures = " / ".join(_DASH if x is None else f"{x:.4f}" for x in quoted.figures)
+    figures = " / ".join(DASH if x is None else number(x) for x in quoted.figures)
     return f"{figures} (k = {quoted.k})" if quoted.k else figures
 
 
-def _values(metrics: Mapping[str, Any], keys: list[str]) -> str:
+def number(value: float) -> str:
+    """Four digits after the point, without the nought before it; fewer of numbers above 1.
+
+    Example:
+      >>> number(0.7734), number(1.0), number(144.2), number(-0.01)
+      ('.7734', '1.0000', '144.2', '-.0100')
+    """
+    text = f"{value:.4f}" if abs(value) < 10 else f"{value:.1f}"
+    return text.replace("0.", ".", 1) if abs(value) < 1 else text
+
+
+def _values(metrics: Mapping[str, Any], keys: list[str], spread: tuple[str, ...] | None = None) -> str:
     cells = []
     for key in keys:
         value = metrics.get(key)
-        spread = f" ± {value['sd']:.4f}" if value and len(value["per_seed"]) > 1 else ""
-        cells.append(f"{value['mean']:.4f}{spread}" if value else _DASH)
+        known = value and len(value["per_seed"]) > 1 and (spread is None or key in spread)
+        cells.append(number(value["mean"]) + (f" ± {number(value['sd'])}" if known else "") if value else DASH)
     return " / ".join(cells)
 
 
 def _gap(ours: Mapping[str, Any] | None, printed: float | None) -> str:
-    return _DASH if ours is None or printed is None else f"{ours['mean'] - printed:+.4f}"
+    return DASH if ours is None or printed is None else f"{ours['mean'] - printed:+.4f}"
 
 
 def _counts(counts: Mapping[str, Any]) -> str:
@@ -181,14 +283,12 @@ def _counts(counts: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _metric_name(key: str) -> str:
+def metric_name(key: str) -> str:
+    """How a metric is called in a table."""
     return key.upper() if key in ("mrr", "auc", "map") else key
 
 
-def _link(path: str) -> str:
-    return f"[json]({path})"
-
-
-def _markdown(head: tuple[str, ...], lines: list[tuple]) -> str:
+def markdown(head: tuple[str, ...], lines: list[tuple]) -> str:
+    """A Markdown table."""
     rows = [head, ("---",) * len(head), *lines]
     return "".join(f"| {' | '.join(str(cell).replace('|', chr(92) + '|') for cell in row)} |\n" for row in rows)

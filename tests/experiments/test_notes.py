@@ -9,6 +9,7 @@ import pytest
 
 from experiments import kit
 from experiments.kit import migrate, notes, records
+from experiments.kit.scripts import collect
 from tests.experiments.test_records import ENVIRONMENT, made_up
 
 FIT = {"loss": 0.5, "grad_norm": 0.01, "converged": False, "steps": 7, "evaluations": 9}
@@ -112,6 +113,14 @@ def test_an_old_record_keeps_every_figure_and_loses_its_status(tmp_path, capsys,
     assert "0 records" in capsys.readouterr().out
     migrate.main([str(tmp_path), "--moved", "ab" * 20, "--experiments", "made_up"])
     assert records.read(path)["commits"] == [ENVIRONMENT["commit"], "ab" * 20]
+
+
+def test_committed_records_agree_with_their_scripts():
+    scripts = collect()
+    assert scripts["platt2010_mates"].claims
+    for path, record in records.read_all(kit.RESULTS).items():
+        if notes.excepted(record) is None:
+            assert notes.stale(record, scripts) is None, path
 
 
 def test_no_committed_record_has_a_status():

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from experiments import kit
 from experiments import report as command
 from experiments.kit import papers, records, report
 from jaxsim.pictures import figures
@@ -24,19 +26,33 @@ def place(tmp_path):
     records.write(
         made_up(row="log-tfidf", seeds=[], config={}, curve=[], metrics={"accuracy": 0.5, "mrr": 0.5}), results
     )
-    records.write(made_up(row="s2net-gamma1", curve=[], status="off: a | b"), results)
+    records.write(made_up(row="s2net-gamma1", curve=[], notes=["a | b"]), results)
     records.write(
         made_up(
             experiment="speed", table="one-core", row="project", paper="none", seeds=[], metrics={}, curve=[],
             dataset={"name": "random", "sha256": None, "counts": {"m": 5000}, "groups": {}, "differs": "synthetic"},
             measurements=[
-                {"name": "forward", "value": 0.0612, "unit": "s", "ratio": 0.4, "of": "SciPy CSR"},
+                {"name": "jaxsim, forward", "value": 0.0612, "unit": "s", "ratio": 1.25, "of": "SciPy CSR"},
+                {"name": "torch, forward", "value": 0.1224, "unit": "s", "ratio": 2.0, "of": "jaxsim, forward"},
                 {"name": "peak", "value": 812.0, "unit": "MB", "note": "above the embeddings"},
             ],
+            limits=[{"name": "seconds", "value": 0.0612, "at_most": 0.05}, {"name": "GB", "value": 2, "at_least": 1}],
         ),
         results,
     )  # fmt: skip
     return results, tmp_path / "BENCHMARKS.md", tmp_path / "docs" / "figures"
+
+
+def generate(*place, scripts=None):
+    return report.generate(*place, scripts=scripts or {})
+
+
+def check(*place, scripts=None):
+    return report.check(*place, scripts=scripts or {})
+
+
+def figures_of(files):
+    return [path for path in files if path.suffix == ".svg"]
 
 
 def table_rows(text, heading):
@@ -45,35 +61,125 @@ def table_rows(text, heading):
 
 
 def test_rows_in_the_papers_order_with_its_figures(place):
-    files = report.generate(*place)
+    files = generate(*place)
     text = place[1].read_text()
-    assert [path.name for path in files] == ["BENCHMARKS.md", "made_up-en-es.svg"]
-    rows = table_rows(text, "### English–Spanish documentation, all sources")[:10]
-    names = [re.match(r"\| \**([a-z0-9-]+)", row)[1] for row in rows]
-    printed = [row.row for row in papers.TABLES["002 Table 2"].rows]
-    assert names[: len(printed)] == printed
-    assert names[len(printed)] == "s2net-gamma1"
-    opca = rows[printed.index("opca")]
-    assert opca == (
-        "| **opca, k = 300** | 0.7255 / 0.7734 (k = 2000) | **0.6250 ± 0.1768 / 0.7500 ± 0.1768 (2)** "
-        "| -0.1005 / -0.0234 | substitute | reproduced | [json](experiments/results/made_up/en-es/opca.json) |"
-    )
-    assert rows[printed.index("cca")] == "| cca (CCA) | 0.6894 / 0.7378 (k = 1500) | not run | — | — | — | — |"
-    assert "| 0.5000 / 0.5000 |" in rows[0]
-    assert r"off: a \| b" in rows[-1]
+    assert [path.name for path in files] == ["BENCHMARKS.md", "claims.json", "claims.md", "made_up.md",
+                                             "made_up-en-es.svg", "speed.md"]  # fmt: skip
+    rows = table_rows(text, "### English–Spanish documentation, all sources")
+    assert [re.match(r"\| \**([a-z0-9-]+)", row)[1] for row in rows] == ["log-tfidf", "opca", "s2net-gamma1"]
+    assert rows[0] == "| log-tfidf | .4692 / .5383 | .5000 / .5000 |  |"
+    assert rows[1] == ("| opca, k = 300 | .7255 / .7734 (k = 2000) | .6250 / .7500 ± .1768 (2) "
+                       "| edge-of-grid (k), fewer-than-five-seeds |")  # fmt: skip
+    assert "Not run: tf — / .1024; wbw .7033 / .7467; cca .6894 / .7378 (k = 1500);" in text
+    page = (place[2].parent / "results" / "made_up.md").read_text()
+    ours = ".6250 ± .1768 / .7500 ± .1768 (2) | -0.1005 / -0.0234"
+    assert f"| opca, k = 300 | .7255 / .7734 (k = 2000) | {ours} |" in page
+    assert "| cca (CCA) | .6894 / .7378 (k = 1500) | not run | — | — |" in page
+    assert "- s2net-gamma1: a | b" in page
 
 
-def test_sections_hold_data_groups_naive_split_speed_and_provenance(place):
-    report.generate(*place)
+def test_pages_hold_data_groups_naive_split_speed_and_provenance(place):
+    generate(*place)
+    pages = place[2].parent / "results"
+    page, speed = (pages / "made_up.md").read_text(), (pages / "speed.md").read_text()
+    assert "Counts: train 60, test 20. Near-duplicates: groups 70. SHA-256 abababababab." in page
+    assert "near-duplicates not grouped, opca scores — / .8750 ± .0000" in page
+    assert "| mdn | 0.5000 |" in page and "](../figures/made_up-en-es.svg)" in page
+    assert f"at commit {ENVIRONMENT['commit'][:12]}, jax 0.9, on cpu, made up, 2 cores." in page
+    assert "| project | jaxsim, forward | 0.0612 s | 1.25 × | SciPy CSR |  |" in speed
+    assert "| project | peak | 812 MB | — | — | above the embeddings |" in speed
+    assert "| project | seconds | 0.0612 | at most 0.05 | **missed** |" in speed
+    assert "# made_up" in page and "BENCHMARKS.md#made_up" in page
+
+
+def test_losses_and_missed_limits_stand_on_the_first_screen(place):
+    generate(*place)
     text = place[1].read_text()
-    assert "Counts: train 60, test 20. Near-duplicates: groups 70. SHA-256 abababababab." in text
-    assert "near-duplicates not grouped, opca scores — / 0.8750 ± 0.0000" in text
-    assert "| mdn | 0.5000 |" in text
-    assert "| project | forward | 0.0612 s | 0.4 × | SciPy CSR |  | reproduced |" in text
-    assert "| project | peak | 812 MB | — | — | above the embeddings |  |  |" in text
-    assert f"at commit {ENVIRONMENT['commit'][:12]}, jax 0.9, on cpu, made up, 2 cores." in text
-    assert "](docs/figures/made_up-en-es.svg)" in text
-    assert "### 000 Table 1" in text, "a printed table without records stays"
+    first = text[: text.index("# Tables")]
+    assert "| 0.80 | project | SciPy CSR | speed, one-core |" in first
+    assert "Faster in 1 other comparisons, by 2.00 to 2 times." in first
+    assert "1 of 2 hold; missed: speed, one-core, project: seconds 0.0612, at most 0.05." in first
+    assert "| 003: " in first and "0 of 75" in first and "Table 1: cplsa, jplsa" not in first
+    assert "000: Learning" in first and "Table 1: all 6" in first and "pilsa" in first
+    assert "No script states a claim yet." in first
+
+
+def test_peers_are_won_and_lost_against_by_the_paired_test(place, rng):
+    hard = rng.uniform(0.2, 0.8, 100)
+    for row, shift, seconds in (("s2net", 0.0, 3.0), ("above", 0.05, 1.0), ("below", -0.05, 6.0), ("even", None, 3.0)):
+        values = hard + (0.2 * rng.standard_normal(100) if shift is None else shift + 0.01 * rng.standard_normal(100))
+        values = values - (values.mean() - hard.mean() if shift is None else 0)
+        lines = [{"name": "training", "value": seconds, "unit": "s"}]
+        records.write(made_up(experiment="peers", paper="none", row=row, seeds=[], measurements=lines, curve=[],
+                              metrics={"mrr": float(values.mean())}), place[0], per_query={"mrr": values})  # fmt: skip
+    generate(*place)
+    line = next(line for line in place[1].read_text().splitlines() if line.startswith("| peers, en-es |"))
+    cells = [cell.strip() for cell in line.split("|")[3:-1]]
+    assert [re.sub(r" [+-].*", "", cell) for cell in cells[:3]] == ["below", "even", "above"]
+    assert cells[3] == "training: above 3"
+    assert "There, since no paper has such a table: en-es." in place[1].read_text().split("## peers")[1]
+
+
+def test_rows_are_bold_unless_they_differ_from_the_best_one(place, rng):
+    base = rng.uniform(0.2, 0.6, 80)
+    apart = rng.standard_normal(80)
+    apart = 0.1 * (apart - apart.mean())
+    rows = {"first": base + 0.01, "second": base + apart, "third": base - 0.1 + apart / 50}
+
+    def write(names):
+        for row in names:
+            records.write(made_up(experiment="bold", paper="002", row=row, seeds=[], curve=[],
+                                  metrics={"mrr": float(rows[row].mean())}), place[0], per_query={"mrr": rows[row]})
+        generate(*place)
+        return place[1].read_text().split("## bold")[1].split("\n## ")[0]
+
+    text = write(["first", "second"])
+    assert "**" not in text and "No row differs from the best one by MRR." in text
+    assert re.findall(r"\| \*\*(\w+)", write(rows)) == ["first", "second"]
+
+
+def test_equal_figures_are_listed(place):
+    records.write(made_up(row="cca"), place[0])
+    records.write(made_up(table="en-es-human"), place[0])
+    generate(*place)
+    text = place[1].read_text()
+    assert "- made_up, en-es: cca = opca = s2net-gamma1" in text
+    assert "- made_up: en-es = en-es-human in 1 of 1 rows (opca)" in text
+
+
+def scripts(*claims, settings=None):
+    plan = kit.Plan({}, {"full": settings or {"k": 5}})
+    return {"made_up": kit.Experiment("made_up", "About.", None, {"en-es": plan}, list(claims))}
+
+
+def test_the_ledger_stands_first_and_in_a_file(place):
+    claim = kit.Claim("002-opca-x", sentence="opca is above x", place="002 §3, Table 2", tables=("en-es", "en-fr"),
+                      better="opca", worse="log-tfidf", metric="mrr", printed={"opca": 0.7734}, equal=("k",),
+                      why={"en-es": "made up"})  # fmt: skip
+    given = {"scripts": scripts(claim)}
+    generate(*place, **given)
+    text, (entry, other) = place[1].read_text(), json.loads((place[0] / "claims.json").read_text())
+    assert entry["verdict"] == "not supported" and entry["why"] == "made up" and other["verdict"] == "not run"
+    assert entry["tests"]["paired"]["test"] == "t over seeds alone"
+    assert "| 002 §3, Table 2 | 1 | 0 | 0 | 1 | **1**: [opca over log-tfidf](docs/results/claims.md#002-opca-x)" in text
+    page = (place[2].parent / "results" / "claims.md").read_text()
+    line = next(line for line in page.splitlines() if line.startswith("| [opca is above x]"))
+    assert ".7734 / — MRR | en-es .7500 / .5000 | t over seeds alone" in line
+    assert line.endswith("**not supported** in 1 (en-es); not run in 1 |")
+    assert '<a id="002-opca-x"></a>' in page and "| not supported | made up |" in page
+    assert check(*place, **given) == []
+    (place[0] / "claims.json").write_text("[]")
+    assert len(check(*place, **given)) == 1
+
+
+def test_the_check_fails_on_records_older_than_their_script(place):
+    generate(*place, scripts=scripts())
+    assert check(*place, scripts=scripts()) == []  # without a preset there is nothing to compare
+    records.write(made_up(row="cca", preset={"name": "full", "settings": {"k": 4}}), place[0])
+    generate(*place, scripts=scripts())
+    (line,) = check(*place, scripts=scripts())
+    assert line.endswith("cca.json: preset.settings.k: expected 5, as in the script, got 4")
+    assert re.search(r"\| \**cca, .* stale \|", place[1].read_text())
 
 
 def test_training_curves_are_drawn_of_the_records_that_have_a_history(place):
@@ -81,16 +187,17 @@ def test_training_curves_are_drawn_of_the_records_that_have_a_history(place):
     history = {"step": [0, 1], "loss": [0.5, 0.1], "validation": [0.6, 0.7]}
     records.write(made_up(row="s2net", fit={**fit, "history": history}), place[0])
     records.write(made_up(row="s2net-tanh", fit={**fit, "history": {"step": [0, 1], "loss": [None, 0.1]}}), place[0])
-    files = report.generate(*place)
-    assert [path.name for path in files[1:]] == ["made_up-en-es.svg", "made_up-en-es-training.svg"]
-    assert "![Training curves: made_up, en-es](docs/figures/made_up-en-es-training.svg)" in place[1].read_text()
-    drawn = files[2].read_bytes()
+    files = generate(*place)
+    figures, page = figures_of(files), place[2].parent / "results" / "made_up.md"
+    assert [path.name for path in figures] == ["made_up-en-es.svg", "made_up-en-es-training.svg"]
+    assert "![Training curves: made_up, en-es](../figures/made_up-en-es-training.svg)" in page.read_text()
+    drawn = figures[1].read_bytes()
     assert b">s2net<" in drawn and b"opca" not in drawn and b"MRR (development set)" in drawn
-    assert report.check(*place) == []
+    assert check(*place) == []
     records.write(made_up(row="s2net", fit=fit), place[0])
-    assert f"{files[2]}: no record asks for this figure" in report.check(*place)
-    report.generate(*place)
-    assert not files[2].exists() and "Training curves" not in place[1].read_text()
+    assert f"{figures[1]}: no record asks for this file" in check(*place)
+    generate(*place)
+    assert not figures[1].exists() and "Training curves" not in page.read_text()
 
 
 def test_time_to_quality_is_drawn_of_curves_over_seconds(place):
@@ -98,7 +205,7 @@ def test_time_to_quality_is_drawn_of_curves_over_seconds(place):
     records.write(made_up(experiment="peers", paper="none", curve=curve), place[0])
     quick = [{"seconds": 0.5, "mrr": 0.625, "split": "dev"}]
     records.write(made_up(experiment="peers", paper="none", row="lsa", curve=quick), place[0])
-    drawn = {path.name: path.read_bytes() for path in report.generate(*place)}
+    drawn = {path.name: path.read_bytes() for path in generate(*place)}
     series = {"lsa": [(0.5, 0.625), (8.0, 0.625)], "opca": [(2.0, 0.5), (4.0, 0.5), (8.0, 0.75)]}
     labels = "seconds of training, from raw texts", "best MRR so far (development set)"
     title = "peers: English–Spanish documentation, all sources"
@@ -109,7 +216,7 @@ def test_time_to_quality_is_drawn_of_curves_over_seconds(place):
 def test_time_to_quality_of_judged_rankings_is_by_ndcg(place):
     curve = [{"seconds": 2.0, "ndcg@10": 0.5, "split": "dev"}, {"seconds": 4.0, "ndcg@10": 0.75}]
     records.write(made_up(experiment="peers", paper="none", curve=curve), place[0])
-    drawn = {path.name: path.read_bytes() for path in report.generate(*place)}["peers-en-es-seconds.svg"]
+    drawn = {path.name: path.read_bytes() for path in generate(*place)}["peers-en-es-seconds.svg"]
     assert b"best nDCG@10 so far" in drawn and b"MRR" not in drawn
 
 
@@ -121,32 +228,33 @@ def test_map_is_drawn_against_training_links(place):
     curved("ssi", (200, 0.5, "test"), (100, 0.25, "test"), (100, 0.75, "dev"))
     curved("tfidf", (100, 0.125, "test"), (200, 0.125, "test"))
     curved("alone", (200, 0.5, "test"))
-    drawn = {path.name: path.read_bytes() for path in report.generate(*place)}
+    drawn = {path.name: path.read_bytes() for path in generate(*place)}
     series = {"tfidf": [(100, 0.125), (200, 0.125)], "ssi": [(100, 0.25), (200, 0.5)]}
     expected = figures.lines(series, title="links: English–Spanish documentation, all sources",
                                     xlabel="training links", ylabel="MAP (test set)")
     assert drawn["links-en-es-links.svg"] == expected
-    assert "![MAP against training links: links, en-es](docs/figures/links-en-es-links.svg)" in place[1].read_text()
+    page = (place[2].parent / "results" / "links.md").read_text()
+    assert "![MAP against training links: links, en-es](../figures/links-en-es-links.svg)" in page
 
 
 def test_check_lists_what_differs(place):
-    report.generate(*place)
-    assert report.check(*place) == []
+    generate(*place)
+    assert check(*place) == []
     results, benchmarks, figures = place
     figure = figures / "made_up-en-es.svg"
     good = benchmarks.read_text()
-    benchmarks.write_text(good.replace("0.7500", "0.7600", 1))
-    (found,) = report.check(*place)
-    assert re.search(r"BENCHMARKS.md: line \d+: expected .*0\.7500", found)
+    benchmarks.write_text(good.replace(".7500", ".7600", 1))
+    (found,) = check(*place)
+    assert re.search(r"BENCHMARKS.md: line \d+: expected .*\.7500", found)
     benchmarks.write_text(good + "more\n")
-    assert "lines, got" in report.check(*place)[0]
+    assert "lines, got" in check(*place)[0]
     benchmarks.unlink()
     figure.write_bytes(figure.read_bytes().replace(b"<path", b"<path ", 1))
-    assert report.check(*place) == [f"{benchmarks}: missing", f"{figure}: not the figure that the records give"]
+    assert check(*place) == [f"{benchmarks}: missing", f"{figure}: not the figure that the records give"]
     records.write(made_up(curve=[]), results)
-    assert f"{figure}: no record asks for this figure" in report.check(*place)
-    report.generate(*place)
-    assert report.check(*place) == []
+    assert f"{figure}: no record asks for this file" in check(*place)
+    generate(*place)
+    assert check(*place) == []
     assert not figure.exists()
 
 
@@ -154,8 +262,8 @@ def test_figures_of_others_stay(place):
     figures = place[2]
     figures.mkdir(parents=True)
     (figures / "drawing.svg").write_text("<svg/>")
-    report.generate(*place)
-    assert report.check(*place) == []
+    generate(*place)
+    assert check(*place) == []
     assert (figures / "drawing.svg").is_file()
 
 
@@ -184,21 +292,21 @@ def test_records_of_other_data_do_not_share_a_table(place):
     records.write(made_up(row="cca", dataset=other), place[0])
     rows = "(opca|log-tfidf|s2net-gamma1)"
     with pytest.raises(ValueError, match=rf"{rows}\.json: dataset\.sha256: expected that of .*, got [abcd]{{64}}"):
-        report.generate(*place)
+        generate(*place)
     assert not place[1].exists()
 
 
 def test_two_papers_do_not_share_a_table(place):
     records.write(made_up(row="tf", paper="000 Table 1"), place[0])
     with pytest.raises(ValueError, match=r"paper: expected .* as in .*, got '000 Table 1'"):
-        report.check(*place)
+        check(*place)
 
 
 def test_two_points_at_one_dimension_are_refused(place):
     curve = [{"k": 5, "mrr": 0.5}, {"k": 5, "mrr": 0.6}]
     records.write(made_up(row="cca", curve=curve), place[0])
     with pytest.raises(ValueError, match=r"cca\.json: curve: expected one point a size with mrr, got two at one k"):
-        report.generate(*place)
+        generate(*place)
 
 
 def test_paper_figures_are_fractions_one_for_each_metric():

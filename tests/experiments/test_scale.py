@@ -111,16 +111,17 @@ def test_the_report_draws_cost_against_work_and_says_what_is_not_yet_run(made, t
     results = tmp_path / "results"
     for one in made.values():
         records.write(one, results, allow_dirty=True)
-    files = report.generate(results, tmp_path / "BENCHMARKS.md", tmp_path / "figures")
-    text = files[0].read_text()
-    assert "### On a CPU" in text and "| s2net-paper | an iteration, default |" in text
-    assert "### On a GPU\n\nNot yet run: `python -m experiments.scale.scale --preset gpu`" in text
-    (figure,) = files[1:]
-    assert figure.name == "scale-cpu-cost.svg" and "(figures/scale-cpu-cost.svg)" in text
+    place = results, tmp_path / "BENCHMARKS.md", tmp_path / "docs" / "figures"
+    files = report.generate(*place, scripts={})
+    text = (tmp_path / "docs" / "results" / "scale.md").read_text()
+    assert "## On a CPU" in text and "| s2net-paper | an iteration, default |" in text
+    assert "## On a GPU\n\nNot yet run: `python -m experiments.scale.scale --preset gpu`" in text
+    figure = next(path for path in files if path.suffix == ".svg")
+    assert figure.name == "scale-cpu-cost.svg" and "(../figures/scale-cpu-cost.svg)" in text
     drawn = figure.read_text()
     for label in ("paper: 48 minutes", "s2net-documents: exponent ", "dimension k", "devices", "s2net-paper"):
         assert label in drawn
-    assert report.check(results, tmp_path / "BENCHMARKS.md", tmp_path / "figures") == []
+    assert report.check(*place, scripts={}) == []
 
 
 def test_no_figure_without_seconds(made):

@@ -1,0 +1,375 @@
+"""The first screen of BENCHMARKS.md: claims, coverage of the papers, wins and losses; and the page of all claims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from experiments.kit import judge, papers
+from experiments.kit.report_tables import DASH, markdown, metric_name, number, principal
+
+_OURS = "s2net"
+"""The row of a table of peers that stands for this project."""
+_FEW = 2
+_MANY = 5
+"""Tables of a claim that has a line of its own on the first screen."""
+_NAMED = 4
+_WORTH = 1.05
+_LOWER = ("s", "ms", "minutes", "MB", "GB")
+
+_PAGE = """\
+# Claims
+
+Made by `python experiments/report.py`. **Difference**: of the claim's two rows by its metric, positive where the row
+that the paper has above is better, with its 95 % interval. **p**: of the paired test, and adjusted for the
+false-discovery rate over the ledger, by which the verdict goes (`experiments/kit/judge.py` says how seeds count).
+**Could show**: the smallest difference that such a test finds four times in five. **Own test**: the paper's, on its
+metric at its level; it decides nothing here. **Equal budget**: at how many shared settings the better row is above, or
+a test of rows of equal budget.
+"""
+
+Tables = Mapping[tuple[str, str], Mapping[str, Mapping[str, Any]]]
+"""``(experiment, table)`` -> row -> record."""
+
+
+def claims(entries: Sequence[Mapping[str, Any]], page: str) -> str:
+    """A line for each claim that many tables test, and one for each place of the others.
+
+    Args:
+      entries: The ledger (`judge.ledger`).
+      page: Address of the page of details, which has a line for every claim.
+
+    Returns:
+      Markdown.
+    """
+    if not entries:
+        return "No script states a claim yet.\n"
+    counts = {verdict: sum(entry["verdict"] == verdict for entry in entries) for verdict in judge.VERDICTS}
+    groups = _by_id(entries)
+    alone = {name: own for name, own in groups.items() if len(own) >= _MANY}
+    total = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    text = (f"{len(groups)} claims, {len(entries)} tests in tables: {total}. [All claims]({page}) has each with its "
+            "interval, its tests and what is known of the reason.\n")
+    if alone:
+        text += "\n" + _ledger(alone, page)
+    places: dict[str, dict[str, list[Mapping[str, Any]]]] = {}
+    for name, own in groups.items():
+        if name not in alone:
+            places.setdefault(own[0]["place"], {})[name] = own
+    if places:
+        head = ("claims of", "number", "supported", "too easy", "not run", "not supported in some table")
+        text += "\n" + markdown(head, [_place(place, own, page) for place, own in places.items()])
+    return text
+
+
+def _ledger(groups: Mapping[str, Sequence[Mapping[str, Any]]], page: str) -> str:
+    """One line a claim, over all its tables."""
+    lines = []
+    for name, own in groups.items():
+        first = own[0]
+        decided = [entry for entry in own if entry["ours"] and entry["verdict"] != "too easy to tell"]
+        shown = decided[:_FEW] or [entry for entry in own if entry["ours"]][:1]
+        printed = " / ".join(number(first["printed"][row]) if row in first["printed"] else DASH
+                             for row in (first["better"], first["worse"]))  # fmt: skip
+        ours = " · ".join(f"{entry['table']} {_pair(entry)}" for entry in shown) or DASH
+        verdict = "; ".join(_verdict(which, [entry for entry in own if entry["verdict"] == which])
+                            for which in judge.VERDICTS if any(entry["verdict"] == which for entry in own))
+        lines.append((f"[{first['sentence']}]({page}#{name.lower()}) ({first['place']})",
+                      f"{printed} {metric_name(first['metric'])}", ours, _tests(own, shown), verdict))  # fmt: skip
+    return markdown(("claim", "paper", "ours", "test", "verdict, by tables"), lines)
+
+
+def _place(place: str, groups: Mapping[str, Sequence[Mapping[str, Any]]], page: str) -> tuple[str, ...]:
+    """What became of the claims of one place of a paper, test by test."""
+    every = [entry for own in groups.values() for entry in own]
+    cells = [str(sum(entry["verdict"] == which for entry in every)) for which in
+             ("supported", "too easy to tell", "not run")]  # fmt: skip
+    against = {name: [entry for entry in own if entry["verdict"] == "not supported"] for name, own in groups.items()}
+    against = {name: own for name, own in against.items() if own}
+    named = [f"[{own[0]['better']} over {own[0]['worse']}]({page}#{name.lower()})"
+             + (" (reversed)" if any(map(reverse, own)) else "") for name, own in list(against.items())[:_NAMED]]
+    if len(against) > _NAMED:
+        named.append(f"{len(against) - _NAMED} more")
+    count = sum(map(len, against.values()))
+    return (place, str(len(groups)), *cells, f"**{count}**: {', '.join(named)}" if count else "0")
+
+
+def claims_page(entries: Sequence[Mapping[str, Any]]) -> str:
+    """Every claim in every table, with its tests.
+
+    Args:
+      entries: The ledger.
+
+    Returns:
+      A whole Markdown page.
+    """
+    text = [_PAGE, "\n", _ledger(_by_id(entries), "")]
+    for name, own in _by_id(entries).items():
+        first = own[0]
+        text.append(f'\n## <a id="{name.lower()}"></a>{first["sentence"]}\n\n{first["place"]}, '
+                    f"{metric_name(first['metric'])}: {first['better']} against {first['worse']}"
+                    + (f", printed {_printed(first)}" if first["printed"] else "") + ".\n\n")
+        head = ("table", "ours", "difference [95 %]", "p (adjusted)", "could show", "own test", "equal budget",
+                "verdict", "why")  # fmt: skip
+        text.append(markdown(head, [_line(entry) for entry in own]))
+    return "".join(text)
+
+
+def coverage(tables: Tables) -> str:
+    """How many of the papers' printed rows have a record, paper by paper, and which have none.
+
+    Args:
+      tables: All records.
+
+    Returns:
+      Markdown.
+    """
+    run: dict[str, set[str]] = {}
+    for rows in tables.values():
+        for row, record in rows.items():
+            run.setdefault(record["paper"], set()).add(row)
+    lines = []
+    for paper, citation in papers.CITATIONS.items():
+        printed = {name: table for name, table in papers.TABLES.items() if name.split()[0] == paper}
+        total = sum(len(table.rows) for table in printed.values())
+        have = sum(row.row in run.get(name, ()) for name, table in printed.items() for row in table.rows)
+        missing = []
+        for name, table in printed.items():
+            absent = [row.row for row in table.rows if row.row not in run.get(name, ())]
+            which = name.removeprefix(paper).strip()
+            if absent:
+                missing.append(f"{which}: all {len(absent)}" if len(absent) == len(table.rows) > 1 else
+                               f"{which}: {', '.join(absent)}")  # fmt: skip
+        lines.append((f"{paper}: {citation.split(': ')[-1]}", f"{have} of {total}", "; ".join(missing) or DASH))
+    return markdown(("paper", "printed rows with a record", "not built, or not under this table"), lines)
+
+
+def contests(tables: Tables, results: Path) -> str:
+    """Wins and losses against peers: by a paired test of quality, and by cost.
+
+    Args:
+      tables: All records.
+      results: Root of the records.
+
+    Returns:
+      Markdown; empty where no table of peers has a record.
+    """
+    lines = []
+    for (experiment, table), rows in tables.items():
+        ours = rows.get(_OURS)
+        if ours is None or ours["paper"] != "none" or not ours["metrics"] or len(rows) < 2:
+            continue
+        metric = principal(ours["metrics"])
+        sides: dict[str, list[str]] = {"wins": [], "even": [], "losses": []}
+        for row, record in rows.items():
+            if row == _OURS or metric not in record["metrics"]:
+                continue
+            test = judge.compare(ours, record, metric, results)
+            if test is None:
+                continue
+            side = "even" if test["p"] >= judge.LEVEL else "wins" if test["difference"] > 0 else "losses"
+            sides[side].append(f"{row} {test['difference']:+.3f}")
+        score = f"{number(ours['metrics'][metric]['mean'])} {metric_name(metric)}"
+        lines.append((f"{experiment}, {table}", score, *[", ".join(sides[side]) or DASH for side in sides],
+                      "; ".join(_costs(ours, rows)) or DASH))
+    head = ("table", _OURS, "wins against", "no difference", "**loses against**", "times as costly as")
+    return markdown(head, lines) if lines else ""
+
+
+def speeds(tables: Tables) -> str:
+    """How fast this code is against others on the same work; what is slower comes first.
+
+    Args:
+      tables: All records.
+
+    Returns:
+      Markdown: losses line by line, wins in one line; empty where nothing was measured against others.
+    """
+    found: list[tuple[float, str, str, str]] = []
+    for (experiment, table), rows in tables.items():
+        for row, record in rows.items():
+            for line in record.get("measurements", ()):
+                times = advantage(line)
+                if times is not None:
+                    other = line["of"] if "jaxsim" in line["name"] else line["name"]
+                    found.append((times, f"{experiment}, {table}", row, other))
+    if not found:
+        return ""
+    found.sort()
+    slower = [(f"{times:.2f}", row, other, where) for times, where, row, other in found if times < 1]
+    faster = [f"{row} {times:.3g} × {other} ({where})" for times, where, row, other in found if times >= 1]
+    text = "Work on which this code is **slower** than others, or than the bound beside it:\n\n"
+    text += markdown(("times as fast", "work", "against", "where"), slower) if slower else "None.\n"
+    return text + f"\nFaster in {len(faster)} other comparisons" + (
+        f", by {found[len(slower)][0]:.2f} to {found[-1][0]:.3g} times.\n" if faster else ".\n")
+
+
+def advantage(line: Mapping[str, Any]) -> float | None:
+    """How many times as fast this code is as what a measurement compares it with.
+
+    Args:
+      line: A measurement with ``ratio`` and ``of``, of which one side names jaxsim.
+
+    Returns:
+      Above 1 where this code is faster; None where the line compares no two systems by time.
+
+    Example:
+      >>> advantage({"name": "SciPy", "value": 1.0, "unit": "s", "ratio": 0.5, "of": "jaxsim"})
+      0.5
+      >>> advantage({"name": "jaxsim, k = 9", "value": 8.0, "unit": "texts/s", "ratio": 2.0, "of": "gensim"})
+      2.0
+    """
+    ratio, of, unit = line.get("ratio"), line.get("of") or "", line["unit"]
+    ours, against = "jaxsim" in line["name"], "jaxsim" in of
+    if not ratio or ours == against or "estimate" in of or not (unit in ("s", "ms") or unit.endswith("/s")):
+        return None
+    return ratio if ours == unit.endswith("/s") else 1 / ratio
+
+
+def limits(tables: Tables) -> str:
+    """How many limits written before the run hold, and which do not.
+
+    Args:
+      tables: All records.
+
+    Returns:
+      Markdown; empty where no record has limits.
+    """
+    lines = [(f"{experiment}, {table}, {row}", line) for (experiment, table), rows in tables.items()
+             for row, record in rows.items() for line in record.get("limits", ())]  # fmt: skip
+    if not lines:
+        return ""
+    missed = [f"{where}: {line['name']} {line['value']:.3g}, at "
+              + (f"most {line['at_most']:.3g}" if "at_most" in line else f"least {line['at_least']:.3g}")
+              for where, line in lines if not holds(line)]  # fmt: skip
+    return (f"Limits written before the run: {len(lines) - len(missed)} of {len(lines)} hold"
+            + ("." if not missed else "; missed: " + "; ".join(missed) + ".") + "\n")  # fmt: skip
+
+
+def holds(limit: Mapping[str, Any]) -> bool:
+    """Whether a limit holds."""
+    return limit["value"] <= limit["at_most"] if "at_most" in limit else limit["value"] >= limit["at_least"]
+
+
+def alike(tables: Tables) -> str:
+    """Rows with equal figures, in all digits: in one table, and of one name in two tables of an experiment.
+
+    Args:
+      tables: All records.
+
+    Returns:
+      Markdown; empty where there are none.
+    """
+    lines = []
+    for (experiment, table), rows in tables.items():
+        groups: dict[str, list[str]] = {}
+        for row, record in rows.items():
+            if record["metrics"]:
+                groups.setdefault(_figures(record), []).append(row)
+        lines += [f"{experiment}, {table}: {' = '.join(names)}" for names in groups.values() if len(names) > 1]
+    names = list(tables)
+    for place, one in enumerate(names):
+        for other in names[place + 1 :]:
+            if one[0] != other[0]:
+                continue
+            shared = [row for row in tables[one] if row in tables[other] and tables[one][row]["metrics"]]
+            same = [row for row in shared if _figures(tables[one][row]) == _figures(tables[other][row])]
+            if same:
+                share = f"{len(same)} of {len(shared)} rows"
+                lines.append(f"{one[0]}: {one[1]} = {other[1]} in {share} ({', '.join(same)})")
+    return "".join(f"- {line}\n" for line in lines)
+
+
+def _figures(record: Mapping[str, Any]) -> str:
+    return repr(sorted((key, value["per_seed"]) for key, value in record["metrics"].items()))
+
+
+def _costs(ours: Mapping[str, Any], rows: Mapping[str, Mapping[str, Any]]) -> Iterable[str]:
+    """What costs more than elsewhere, by measurements of one name and unit."""
+    for line in ours.get("measurements", ()):
+        worse = []
+        for row, record in rows.items():
+            for other in record.get("measurements", ()) if row != _OURS else ():
+                if (other["name"], other["unit"]) == (line["name"], line["unit"]) and other["value"] and line["value"]:
+                    times = line["value"] / other["value"]
+                    times = times if line["unit"] in _LOWER else 1 / times
+                    if times >= _WORTH:
+                        worse.append((times, row))
+        if worse:
+            yield f"{line['name'].split(' from ')[0]}: " + ", ".join(f"{row} {x:.3g}" for x, row in sorted(worse)[::-1])
+
+
+def _by_id(entries: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+    groups: dict[str, list[Mapping[str, Any]]] = {}
+    for entry in entries:
+        groups.setdefault(entry["id"], []).append(entry)
+    return groups
+
+
+def _verdict(which: str, entries: Sequence[Mapping[str, Any]]) -> str:
+    """A verdict with the number of its tables, and their names where something was decided."""
+    if which not in judge.VERDICTS[:2]:
+        return f"{which} in {len(entries)}"
+    names = ", ".join(entry["table"] + (" reversed" if reverse(entry) else "") for entry in entries)
+    return f"{'**not supported**' if which == 'not supported' else which} in {len(entries)} ({names})"
+
+
+def reverse(entry: Mapping[str, Any]) -> bool:
+    """Whether the paper's worse row is better here, and not by chance."""
+    test = entry["tests"].get("paired")
+    return test is not None and test["difference"] < 0 and test.get("p_adjusted", 1.0) < judge.LEVEL
+
+
+def _pair(entry: Mapping[str, Any]) -> str:
+    return " / ".join(number(entry["ours"][row]["mean"]) for row in (entry["better"], entry["worse"]))
+
+
+def _printed(entry: Mapping[str, Any]) -> str:
+    return ", ".join(f"{row} {number(value)}" for row, value in entry["printed"].items())
+
+
+def _tests(own: Sequence[Mapping[str, Any]], shown: Sequence[Mapping[str, Any]]) -> str:
+    parts = []
+    paired = [entry["tests"]["paired"] for entry in shown if "paired" in entry["tests"]]
+    if paired:
+        parts.append(f"{paired[0]['test']}, p = "
+                     + " · ".join(_p(test.get("p_adjusted", test["p"])) for test in paired))  # fmt: skip
+    figures = [entry["tests"]["figures"]["line"] for entry in shown if "figures" in entry["tests"]]
+    parts += figures[:1]
+    papers_own = [entry["tests"]["paper"] for entry in own if "paper" in entry["tests"]]
+    if papers_own:
+        first = papers_own[0]
+        parts.append(f"the paper's ({first['test']}, {first['metric']}, p < {first['alpha']:g}) holds in "
+                     f"{sum(test['holds'] for test in papers_own)} of {len(papers_own)}")  # fmt: skip
+        every = [entry["tests"]["paired"] for entry in own if "paired" in entry["tests"]]
+        clear = sum(test["difference"] > 0 and test["p"] < first["alpha"] for test in every)
+        parts.append(f"a paired one on {metric_name(own[0]['metric'])} in {clear} of {len(every)}")
+    return "; ".join(parts) or DASH
+
+
+def _p(value: float) -> str:
+    return f"{value:.1g}" if value >= 1e-100 else "1e-100 or less"
+
+
+def _line(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    tests, why = entry["tests"], entry["why"] or ""
+    paired, own, equal = (tests.get(name) for name in ("paired", "paper", "equal"))
+    cells = [DASH] * 5
+    if paired:
+        low, high = paired["interval"]
+        adjusted = f" ({_p(paired['p_adjusted'])})" if "p_adjusted" in paired else ""
+        cells[0] = f"{paired['difference']:+.4f} [{low:+.4f}, {high:+.4f}]"
+        cells[1] = f"{_p(paired['p'])}{adjusted}" + ("" if paired["test"] == "paired t" else f", {paired['test']}")
+        cells[2] = number(paired["smallest"])
+    if "figures" in tests:
+        cells[0] = tests["figures"]["line"]
+    if own:
+        cells[3] = f"{own['test']}, {own['metric']}: p = {_p(own['p'])}, {'holds' if own['holds'] else 'does not hold'}"
+    if equal and "rows" in equal:
+        cells[4] = f"{' / '.join(equal['rows'])}: {equal['difference']:+.4f}, p = {_p(equal['p'])}"
+    elif equal:
+        settings = ", ".join(equal["settings"])
+        cells[4] = f"above at {equal['above']} of {len(equal['points'])} {settings} ({equal['split']})"
+    ours = _pair(entry) if entry["ours"] else DASH
+    return (entry["table"], ours, *cells, entry["verdict"] + (", reversed" if reverse(entry) else ""), why)

@@ -6,7 +6,7 @@ all m (m - 1) negatives in both directions, with early stopping on development M
 near-duplicates are negatives of each other too. Where they are not, the row `s2net-all-negatives` is the paper's own
 loss, with near-duplicates among the negatives.
 
-Rows: the baselines (`cl-lsi`, `opca`, `cca`), S2Net (`s2net`), and its variants, which have fewer dimensions and change γ
+Rows: baselines (`cl-lsi`, `opca`, `cca`), S2Net (`s2net`), and its variants, tried at fewer dimensions. Changed are: γ
 (`s2net-gamma1`), the start (`s2net-cl-lsi`, `s2net-random`), two matrices (`s2net-2`), the loss (`s2net-mse`), the
 output (`s2net-tanh`). No claim is about the last three, nor about `s2net-all-negatives`.
 

@@ -1,10 +1,14 @@
 """Mate retrieval with S2Net: 000 (Yih, Toutanova, Platt, Meek 2011), Table 1 and Figure 2, on free corpora.
 
-The task of `platt2010`: each document of one language is a query against all documents of the other. S2Net starts from
-the OPCA projection of the same dimension and minimises the logistic loss over all m (m - 1) negatives in both
-directions, with early stopping on development MRR. Where documents have near-duplicates, development pairs choose
-whether these are negatives of each other too; where they say no, the row `s2net-all-negatives` has them, as the paper's
-loss would.
+The task and the tables of `platt2010`: each document of one language is a query that should find its mate among all
+documents of the other. S2Net starts from the OPCA projection of the same dimension and minimises the logistic loss over
+all m (m - 1) negatives in both directions, with early stopping on development MRR. Development pairs choose whether
+near-duplicates are negatives of each other too. Where they are not, the row `s2net-all-negatives` is the paper's own
+loss, with near-duplicates among the negatives.
+
+Rows: baselines (`cl-lsi`, `opca`, `cca`), S2Net (`s2net`), and its variants, tried at fewer dimensions. Changed are: γ
+(`s2net-gamma1`), the start (`s2net-cl-lsi`, `s2net-random`), two matrices (`s2net-2`), the loss (`s2net-mse`), the
+output (`s2net-tanh`). No claim is about the last three, nor about `s2net-all-negatives`.
 
 Expected (000 Table 1, MRR on Wikipedia EN-ES): S2Net .7973, OPCA .7734, CCA .7378, CL-LSI .6130. S2Net at 500
 dimensions equals OPCA at 2,000; from CL-LSI it gains less.
@@ -35,16 +39,16 @@ from jaxsim.methods import cca, cl_lsi, opca, projections, s2net, s2net_mse
 
 @dataclass(frozen=True)
 class Settings:
-    """What a preset fixes; grids are chosen from on development pairs.
+    """What a preset fixes. Where a field has several values, development pairs choose one.
 
     Attributes:
       ks: Dimensions of the closed forms and of `s2net`.
-      variant_ks: Those of its variants.
+      variant_ks: Dimensions of the variants of S2Net.
       grid_k: Dimension at which noise, ridge and the kind of negatives are chosen.
       noises: OPCA's, for documents of unit length.
       ridges: CCA's, for documents of unit length.
-      paper_noise: That of 002, for documents of their own lengths; tried beside the others.
-      paper_ridge: Likewise.
+      paper_noise: OPCA's in 002, for documents of their own lengths; one more option beside `noises`.
+      paper_ridge: CCA's in 002, likewise.
       max_iter: L-BFGS iterations at most.
       patience: Iterations without a better development score before a training stops.
       seeds: Of the random starts.
@@ -66,24 +70,32 @@ class Settings:
 
 QUICK = Settings(ks=(20, 50), variant_ks=(20,), grid_k=20, max_iter=8, patience=4, seeds=(0, 1), limit=600)
 FULL = Settings()
-UP_TO_500 = replace(FULL, ks=(50, 100, 200, 300, 500))  # large tables, and those whose story another table tells whole
+UP_TO_500 = replace(FULL, ks=(50, 100, 200, 300, 500))  # large tables, and variants of other tables
 
 
 def load(name: str, settings: Settings) -> kit.Data:
-    """The pairs of a table, split so that near-duplicates stay together, as counts over one vocabulary."""
+    """The pairs of a table, split so that near-duplicates stay together, as counts over one vocabulary.
+
+    Rows see what `corpora.load` returns as ``table.data``: ``task`` has the parts train, dev and test; ``naive()``
+    makes the task of a split that lets near-duplicates cross, and is None where the table has no such split.
+    """
     corpus = corpora.load(name, settings.limit)
     return kit.Data(corpus, name=corpus.pairs.name, sha256=corpus.pairs.sha256, differs=corpora.DIFFERS[name],
                     counts={**corpus.pairs.counts, "split": corpus.sizes}, groups=corpus.task.groups,
                     paper="000 Table 1" if name in ("en-es", "en-es-human") else "000")
 
 
+# The kit in short: `table.fit(opca)` is `opca.fit` with a cache; `table.once` keeps a value for all rows of a table;
+# `kit.choose` scores every option: `best` is the winner, `score` its score, `tried` all options with their scores.
+
+
 def weighted(table: kit.Table, split: str, unit_length: bool = True):
-    """Both sides' log2(tf + 1) · log2(n / df) vectors; documents of one length weigh alike in the fit."""
+    """Both sides' log2(tf + 1) · log2(n / df) vectors; at unit length all documents count alike in a fit."""
     return table.once((split, unit_length), lambda: table.data.task.weighted(split, unit_length=unit_length))
 
 
 def dimensions(table: kit.Table, ks: tuple[int, ...]) -> list[int]:
-    """Those that the table is large enough for."""
+    """Those of ``ks`` that the table is large enough for."""
     most = min(table.data.sizes["train"], len(table.data.task.vocabulary))
     return [k for k in ks if k < most]
 
@@ -99,7 +111,7 @@ def dev_mrr(table: kit.Table, params, unit_length: bool = True) -> float:
 
 
 def tested(table: kit.Table, encoded: list[tuple]) -> dict:
-    """Test values of every query, and of every source by itself; one of each a seed."""
+    """Test values of every query, and means inside each source of the documents; ``encoded`` has both sides a seed."""
     return {"per_query": [mates.per_query(*sides) for sides in encoded],
             "by_group": [mates.by_source(*sides, table.data.task.sources["test"]) for sides in encoded]}
 
@@ -108,7 +120,7 @@ def tested(table: kit.Table, encoded: list[tuple]) -> dict:
 
 
 def closed_form(table: kit.Table, params, chosen: kit.Choice, unit_length: bool) -> kit.Row:
-    """The dimension that development pairs prefer, tested."""
+    """The dimension with the best development MRR, tested; ``chosen`` are the settings chosen before it."""
     size = kit.choose([{"k": k} for k in dimensions(table, table.settings.ks)],
                       lambda k: dev_mrr(table, projections.truncate(params, k), unit_length), by="mrr", split="dev")
     encoded = mates.encode(projections.truncate(params, size.best["k"]), weighted(table, "test", unit_length))
@@ -117,7 +129,10 @@ def closed_form(table: kit.Table, params, chosen: kit.Choice, unit_length: bool)
 
 
 def fit_cl_lsi(table: kit.Table) -> kit.Row:
-    """LSA of the sums of matching documents' counts (002 §2.1)."""
+    """CL-LSI (002 §2.1): LSA of the summed counts of a document and its mate, weighted after the sum.
+
+    ``unit_length`` is a setting of the training rows here: cosines of encoded documents do not depend on their length.
+    """
     train = [sparse.from_scipy(side) for side in table.data.task.counts["train"]]
     grid = [{"k": grid_k(table), "unit_length": unit_length} for unit_length in (True, False)]
     chosen = kit.choose(grid, lambda **option: dev_mrr(table, table.fit(cl_lsi)(train, **option).params), by="dev")
@@ -126,7 +141,7 @@ def fit_cl_lsi(table: kit.Table) -> kit.Row:
 
 
 def choose_noise(table: kit.Table) -> kit.Choice:
-    """OPCA's noise, on documents of unit length; and the paper's, on documents of their own lengths."""
+    """The noise with the best development MRR at `grid_k`: on documents of unit length, or the paper's on others."""
     grid = [{"k": grid_k(table), "noise": noise, "unit_length": True} for noise in table.settings.noises]
     grid.append({"k": grid_k(table), "noise": table.settings.paper_noise, "unit_length": False})
 
@@ -138,7 +153,7 @@ def choose_noise(table: kit.Table) -> kit.Choice:
 
 
 def opca_start(table: kit.Table) -> tuple[Callable, bool]:
-    """OPCA's projection of a dimension (and a seed, which changes nothing), and whether documents have unit length."""
+    """A function of k (and of a seed, which it ignores) that returns OPCA's projection; and OPCA's `unit_length`."""
     noise, unit_length = (choose_noise(table).best[name] for name in ("noise", "unit_length"))
     k = max(dimensions(table, table.settings.ks))
     fit = table.fit(opca)(weighted(table, "train", unit_length), k=k, noise=noise)
@@ -146,7 +161,7 @@ def opca_start(table: kit.Table) -> tuple[Callable, bool]:
 
 
 def fit_opca(table: kit.Table) -> kit.Row:
-    """Oriented PCA (002 §2.2); and the same on the naive split of the corpus, where near-duplicates cross."""
+    """Oriented PCA (002 §2.2); fitted and tested again on the naive split, where near-duplicates cross."""
     chosen = choose_noise(table)
     start, unit_length = opca_start(table)
     row = closed_form(table, start(max(dimensions(table, table.settings.ks))), chosen, unit_length)
@@ -166,7 +181,7 @@ def fit_cca(table: kit.Table) -> kit.Row:
         return table.fit(cca)(*weighted(table, "train", unit_length), k=k, ridge=ridge)
 
     chosen = kit.choose(grid, lambda **option: dev_mrr(table, fit(**option).params, option["unit_length"]), by="dev")
-    terms = min(int(np.unique(side.indices).size) for side in table.data.task.counts["train"])  # the rank is no more
+    terms = min(int(np.unique(side.indices).size) for side in table.data.task.counts["train"])  # bounds the rank
     largest = {**chosen.best, "k": min(max(dimensions(table, table.settings.ks)), terms)}
     return closed_form(table, fit(**largest).params, chosen, chosen.best["unit_length"])
 
@@ -175,7 +190,11 @@ def fit_cca(table: kit.Table) -> kit.Row:
 
 
 def train(table: kit.Table, init, *extra, method=s2net, unit_length: bool = True, negatives: str = "all", **options):
-    """One training with early stopping on development MRR."""
+    """One training with early stopping on development MRR.
+
+    ``extra`` goes to the method after the two sides (`fit_mse` has labelled pairs there). ``negatives`` is "all", or
+    "other groups": documents of one group of near-duplicates are then no negatives of each other.
+    """
     dev = weighted(table, "dev", unit_length)
     if negatives == "other groups":
         options["groups"] = table.data.task.group_ids["train"]
@@ -186,7 +205,7 @@ def train(table: kit.Table, init, *extra, method=s2net, unit_length: bool = True
 
 
 def choose_negatives(table: kit.Table) -> kit.Choice:
-    """Which negatives development pairs prefer at one dimension: all, or those that are no near-duplicates."""
+    """The negatives with the best development MRR of S2Net at `grid_k`: all, or all but near-duplicates."""
     start, unit_length = opca_start(table)
 
     def score(negatives, k):
@@ -199,7 +218,10 @@ def choose_negatives(table: kit.Table) -> kit.Choice:
 
 def trained(table: kit.Table, ks, start, *extra, unit_length: bool = True, seeds=(), tried=(), method=s2net,
             **options) -> kit.Row:
-    """Trainings at every dimension; the one that development pairs prefer is tested (for every seed, where random)."""
+    """One training for each k; that with the best development MRR is tested, and repeated for the other seeds.
+
+    ``start`` is a function of k and seed. ``tried`` are the options of an earlier choice, for the record.
+    """
     fits = {}
 
     def score(k):
@@ -222,7 +244,7 @@ def trained(table: kit.Table, ks, start, *extra, unit_length: bool = True, seeds
 
 
 def fit_s2net(table: kit.Table) -> kit.Row:
-    """S2Net from OPCA at every dimension (Figure 2)."""
+    """S2Net from OPCA at OPCA's dimensions (Table 1, Figure 2). Chosen: first the negatives, then the dimension."""
     start, unit_length = opca_start(table)
     chosen = choose_negatives(table)
     return trained(table, table.settings.ks, start, unit_length=unit_length, negatives=chosen.best["negatives"],
@@ -230,7 +252,7 @@ def fit_s2net(table: kit.Table) -> kit.Row:
 
 
 def fit_all_negatives(table: kit.Table) -> kit.Row | None:
-    """The paper's loss to the letter, near-duplicates among the negatives, where `fit_s2net` has another."""
+    """The paper's own loss, near-duplicates among the negatives; no row where `fit_s2net` has that already."""
     start, unit_length = opca_start(table)
     if choose_negatives(table).best["negatives"] == "all":
         return None
@@ -238,14 +260,14 @@ def fit_all_negatives(table: kit.Table) -> kit.Row | None:
 
 
 def fit_gamma1(table: kit.Table) -> kit.Row:
-    """Without the scale γ (footnote 1)."""
+    """S2Net with γ = 1, that is without the scale (footnote 1)."""
     start, unit_length = opca_start(table)
     return trained(table, table.settings.variant_ks, start, unit_length=unit_length, gamma=1.0,
                    negatives=choose_negatives(table).best["negatives"])
 
 
 def fit_cl_lsi_start(table: kit.Table) -> kit.Row:
-    """S2Net from CL-LSI (footnote 2)."""
+    """S2Net from CL-LSI (footnote 2), on documents of unit length whatever OPCA chose."""
     train_counts = [sparse.from_scipy(side) for side in table.data.task.counts["train"]]
     k = max(dimensions(table, table.settings.variant_ks))
     params = table.fit(cl_lsi)(train_counts, k=k, unit_length=True).params
@@ -254,14 +276,14 @@ def fit_cl_lsi_start(table: kit.Table) -> kit.Row:
 
 
 def fit_two(table: kit.Table) -> kit.Row:
-    """Two matrices, one a side (§6)."""
+    """S2Net with two matrices, one a side (§6), both starting from OPCA's. No claim."""
     start, unit_length = opca_start(table)
     return trained(table, table.settings.variant_ks, lambda k, seed: (start(k), start(k)), unit_length=unit_length,
                    negatives=choose_negatives(table).best["negatives"])
 
 
 def fit_mse(table: kit.Table) -> kit.Row:
-    """The squared loss on matching pairs and ten random negatives each (§3.2)."""
+    """The squared loss on matching pairs and ten random negatives each (§3.2), from OPCA. No claim."""
     start, unit_length = opca_start(table)
     size = table.data.sizes["train"]
     labelled = labelled_pairs.mates_and_negatives(size, negatives=min(10, size - 1), key=jax.random.key(0))
@@ -269,14 +291,14 @@ def fit_mse(table: kit.Table) -> kit.Row:
 
 
 def fit_tanh(table: kit.Table) -> kit.Row:
-    """A nonlinear output (§3.1 and §6 name a sigmoid)."""
+    """S2Net with tanh as its output (§3.1 and §6 name a sigmoid), from OPCA. No claim."""
     start, unit_length = opca_start(table)
     return trained(table, table.settings.variant_ks, start, unit_length=unit_length, activation=jnp.tanh,
                    negatives=choose_negatives(table).best["negatives"])
 
 
 def fit_random(table: kit.Table) -> kit.Row:
-    """S2Net from random starts (footnote 2)."""
+    """S2Net from random starts (footnote 2), on documents of unit length; the first seed chooses the dimension."""
     size = len(table.data.task.vocabulary)
     return trained(table, table.settings.variant_ks,
                    lambda k, seed: s2net.random_init(size, k, key=jax.random.key(seed)), seeds=table.settings.seeds,
@@ -296,6 +318,7 @@ SETTINGS = {
     "en-es": replace(UP_TO_500, variant_ks=(50, 100), grid_k=100),
     "en-es-unseen": replace(FULL, ks=(50, 100, 200), variant_ks=(50, 100), grid_k=100),
 }
+# The preset `quick` fills only `docstrings`, which needs no corpus, unless `--tables` names others.
 TABLES = {name: kit.Plan(ROWS, {"quick": QUICK, "full": settings}, on_request=("quick",) * (name != "docstrings"))
           for name, settings in SETTINGS.items()}
 
@@ -303,9 +326,10 @@ ALL = ("en-es-human", "en-es", "en-fr", "en-ja", "en-es-unseen", "en-it-speeches
 
 
 def compactness(rows) -> tuple[bool, str]:
-    """How many times its dimension OPCA needs for the development MRR of S2Net (§4.1.2), interpolated in log k.
+    """How many times the dimension of S2Net OPCA needs for the same development MRR (§4.1.2), interpolated in log k.
 
-    A score that OPCA never reaches within its grid counts as reached by no dimension.
+    The claim holds if the median over S2Net's dimensions is at least 2, the lower end of the paper's "two to five". A
+    score that OPCA reaches at no dimension of its grid counts as infinitely many times.
     """
     closed = rows["opca"]["curve"]
     ks = np.log([point["k"] for point in closed])
@@ -313,13 +337,17 @@ def compactness(rows) -> tuple[bool, str]:
     points = [point for point in rows["s2net"]["curve"] if point["k"] < max(point["k"] for point in closed)]
     ratios = {point["k"]: float(np.exp(np.interp(point["mrr"], scores, ks))) / point["k"] if point["mrr"] < scores[-1]
               else np.inf for point in points}
-    told = ", ".join(f"{ratio:.1f} × at k = {k}" if ratio < np.inf else f"none at k = {k}"
+    text = ", ".join(f"{ratio:.1f} × at k = {k}" if ratio < np.inf else f"none at k = {k}"
                      for k, ratio in ratios.items())
-    return bool(ratios) and float(np.median(list(ratios.values()))) >= 2, f"OPCA needs {told}"
+    return bool(ratios) and float(np.median(list(ratios.values()))) >= 2, f"OPCA needs {text}"
 
 
 def above(better: str, worse: str, sentence: str, place: str, **more) -> kit.Claim:
-    """That one row finds more mates than another, by the paper's test: unpaired t on accuracy, p < .01 (footnote 3)."""
+    """That one row has a higher MRR than another; the paper tests accuracy: unpaired t, p < .01 (footnote 3).
+
+    Rows are also compared at equal dimension k. Footnotes report no test (``test="none"``); footnote 2's figures are
+    those at 1,000 dimensions, not those of Table 1.
+    """
     settings = {"test": "unpaired t", "metric_of_test": "accuracy", "alpha": 0.01, "equal": ("k",), **more}
     return kit.Claim(f"000-{better}-{worse}", sentence=sentence, place=place, tables=ALL, better=better, worse=worse,
                      metric="mrr", **settings)

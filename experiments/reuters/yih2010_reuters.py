@@ -2,15 +2,19 @@
 
 Two documents are similar if they share at least one topic. All pairs of test documents are scored, about four million:
 AUC (ties one half) and the largest F1 over all pairs; P@5, P@10 and MAP with every document as a query against all
-others. Table 2 compares term vectors, Table 3 concept vectors of five dimensions. The scale γ, the regulariser and the
-moment to stop are chosen by the AUC over all pairs of a tenth of the training documents, held out; the paper's own
-development set, 5 % of the training pairs, stands beside in the records. Settings are chosen for the first seed.
+others. Table 2 compares term vectors, Table 3 concept vectors of five dimensions.
+
+A tenth of the training documents is held out for development (`dev`). The scale γ, the regulariser and the moment to
+stop are chosen by the AUC over all pairs of these documents. The records also hold the AUC on the paper's own
+development set, 5 % of the training pairs, which chooses nothing. A seed draws the development documents and the
+training pairs; settings are chosen for the first seed and kept for the others. Curves (`-curve`, `-k`) and three
+variants of VL-Ext have one seed. No claim is about rows with `-more`, `-curve`, `-k` or `-features`.
 
 Expected (001, AUC / Max-F1 / P@5 / P@10 / MAP): TFIDF .817 .621 .799 .773 .601, TWEAK .890 .728 .838 .812 .625, HDILR
 .826 .632 .810 .784 .607, VL-Ext .968 .846 .873 .852 .749; LSA .947 .806 .772 .762 .703, VL-CV .986 .915 .817 .811
 .779, HDLR .976 .886 .841 .834 .795. TWEAK has the features of the paper's Table 1 without parts of speech, and web
-frequencies for those of a query log. Three rows ask why VL-Ext's AUC is above the paper's: the printed loss (γ = 1),
-terms paired in similar documents alone, and terms ranked by their largest product instead of the sum.
+frequencies in place of a query log's. Three rows ask why VL-Ext's AUC differs from the paper's: the printed loss
+(γ = 1), terms paired only in similar documents, and terms ranked by their largest product instead of the sum.
 
     JAXSIM_DATA=/path/to/corpora python -m experiments.reuters.yih2010_reuters --preset full
     JAXSIM_DATA=/path/to/corpora python -m experiments.reuters.yih2010_reuters --preset quick --out /tmp/quick
@@ -44,37 +48,37 @@ from jaxsim.text import features
 from jaxsim.text.features import Featured
 
 K = 5  # the dimension of the paper's Table 3
-GAMMA = 30.0  # TWEAK's, by development documents: the row tweak-pref; the start of VL-Ext and the curve have it
-SHOWN, DOCUMENTS = 40, 10  # extensions, and test documents, whose weights the record of VL-Ext shows
+GAMMA = 30.0  # the γ that development documents chose for `tweak-pref`; used by VL-Ext, its start, and `tweak-curve`
+SHOWN, DOCUMENTS = 40, 10  # pairs of terms, and test documents, whose weights the record of VL-Ext shows
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a preset fixes; grids are chosen from on development documents.
+    """What a preset fixes. Where a grid has several values, development documents choose one.
 
     Attributes:
-      pairs: Similar pairs of training documents, and as many others; the paper has 40,000 in all.
-      more_pairs: The same for the rows ``-more``; TWEAK takes half of them, VL-Ext a quarter.
+      pairs: Number of similar pairs of training documents, and of other pairs; the paper has 40,000 in all.
+      more_pairs: The same for the rows ``-more``; TWEAK takes half of that number, VL-Ext a quarter.
       max_iter: L-BFGS iterations at most.
       patience: Iterations without a better development AUC before stopping.
-      seeds: Of the development documents and pairs.
-      tweak_gammas: γ of TWEAK's preferences.
-      concept_gammas: γ of VL-CV.
-      alphas: Weights of TWEAK's regulariser.
-      extension_gammas: γ of VL-Ext.
-      extension_betas: Weights of its regulariser.
-      relations: Term pairs of VL-Ext, each in both directions.
-      slacks: ITML's.
-      percentiles: Of the distances that become ITML's bounds.
-      cycles: ITML's passes over the pairs.
-      metric_ks: Rank of HDILR beside the identity.
-      curve_ks: Dimensions of the curves by dimension.
-      mates: Similar pairs that OPCA, CCA and S2Net learn from.
-      noises: OPCA's, as a start of S2Net.
-      curve_pairs: Points of the curves by training pairs.
+      seeds: Seeds that draw the development documents and the training pairs.
+      tweak_gammas: Grid of γ of TWEAK's preferences.
+      concept_gammas: Grid of γ of VL-CV.
+      alphas: Grid of the weight of TWEAK's regulariser.
+      extension_gammas: Grid of γ of VL-Ext.
+      extension_betas: Grid of the weight of VL-Ext's regulariser.
+      relations: Number of term pairs of VL-Ext, each in both directions.
+      slacks: Grid of ITML's slack (ITML fits the metrics of HDLR and HDILR).
+      percentiles: Grid of the percentiles of distances that become ITML's bounds.
+      cycles: ITML's passes over the pairs at most.
+      metric_ks: Grid of the rank of HDILR's metric.
+      curve_ks: Dimensions of the rows ``-k``.
+      mates: Number of similar pairs that OPCA, CCA and S2Net learn from.
+      noises: Grid of the noise of OPCA as a start of S2Net.
+      curve_pairs: Numbers of training pairs of the rows ``-curve``.
       ks: Dimensions of LSA's curve.
-      min_characters: Of a document.
-      limit: Training and test documents, an even sample; None for all.
+      min_characters: Least length of a document.
+      limit: Numbers of training and test documents, an even sample; None for all.
     """
 
     pairs: int = 40_000
@@ -123,12 +127,15 @@ def load(name: str, settings: Settings) -> kit.Data:
 
 
 def similarity_of(params) -> Callable:
-    """How documents encoded by a model are compared: by cosines, with signs where a metric shortens directions."""
+    """The similarity of encoded documents: the cosine, with signed products where a metric shortens directions."""
     return retrieval.signed(metric.signs(params)) if isinstance(params, Metric) else retrieval.cosine
 
 
 def tested(table: kit.Table, encoded: list[Vectors], similarities: list[Callable] | None = None) -> dict:
-    """Test values of every seed's model: of all pairs and of queries, and among the documents of each part."""
+    """Test values of every seed's model: over all pairs, for every query, and inside each group of test documents.
+
+    ``encoded`` has one entry a seed. Groups of fewer than 50 documents are left out.
+    """
     data = table.data
     models = list(zip(encoded, similarities or [retrieval.cosine] * len(encoded), strict=True))
     scores = [all_pairs.score(vectors, data.labels["test"], similarity=similarity) for vectors, similarity in models]
@@ -139,12 +146,12 @@ def tested(table: kit.Table, encoded: list[Vectors], similarities: list[Callable
                 part = sparse.take(vectors, rows)
                 means = all_pairs.score(part, data.labels["test"][rows], similarity=similarity).means()
                 group[name] = {key: means[key] for key in ("auc", "map")}
-    return {"metrics": {"auc": [one.auc for one in scores], "max_f1": [one.max_f1 for one in scores]},
-            "per_query": [one.per_query for one in scores], "by_group": groups}
+    return {"metrics": {"auc": [score.auc for score in scores], "max_f1": [score.max_f1 for score in scores]},
+            "per_query": [score.per_query for score in scores], "by_group": groups}
 
 
 def pair_auc(vectors: Vectors, pairs: LabelledPairs, params=None) -> float:
-    """AUC over held-out pairs of fitted documents, in float64."""
+    """AUC over the paper's development pairs, in float64: pairs not trained on, of documents that are."""
     rows = np.asarray(pairs.left), np.asarray(pairs.right)
     signs = np.where(np.asarray(params.gains) < 0, -1.0, 1.0) if isinstance(params, Metric) else 1.0
     product, squares = np.zeros(len(rows[0])), np.zeros((2, len(rows[0])))
@@ -177,7 +184,7 @@ def take(documents: Terms | Featured, rows: np.ndarray) -> Terms | Featured:
 
 
 def emptied(documents: Terms, sample: Sample) -> Terms:
-    """Training documents, those held out emptied: a start must not see them."""
+    """Training documents with the development documents emptied: a start must not see these."""
     kept = np.zeros(documents.num_docs)
     kept[sample.fit] = 1
     csr = sparse.to_scipy(documents)
@@ -196,7 +203,11 @@ def held_out(table: kit.Table, inputs: Inputs, encode: Callable, sample: Sample)
 
 def best_of(table: kit.Table, seed: int, num: int, options: list[dict], inputs: Inputs, encode: Callable,
             train: Callable[..., Fit]) -> tuple[kit.Choice, Fit]:
-    """The option that a seed's development documents prefer, and its fit; ``train(sample, validate, reads, …)``."""
+    """The option with the best AUC on a seed's development documents, and its fit.
+
+    ``train(sample, validate, reads, **option)`` fits: ``validate`` scores parameters on development documents, and
+    ``reads`` is what it reads, for the cache. ``num`` similar and ``num`` other pairs are drawn.
+    """
     sample = table.data.sample(seed, num)
     validate, reads = held_out(table, inputs, encode, sample)
     fits = {}
@@ -261,7 +272,7 @@ def swept(table: kit.Table, train: Callable[..., Fit], encode: Callable, inputs:
 
 
 def common(table: kit.Table) -> dict:
-    """The configuration that all rows share."""
+    """The entries of the record's configuration that all rows share."""
     return {"min_df": 2, "min_characters": table.settings.min_characters}
 
 
@@ -276,12 +287,12 @@ def weighted(table: kit.Table, weighting: Callable) -> dict[str, scipy.sparse.cs
 
 
 def fixed(table: kit.Table, test: scipy.sparse.csr_matrix, **config) -> kit.Row:
-    """A weighting with nothing learned."""
+    """A row with a fixed weighting: nothing is learned or chosen."""
     return kit.Row({**common(table), **config}, **tested(table, [Vectors(sparse=sparse.from_scipy(test))]))
 
 
 def log_tfidf(table: kit.Table) -> kit.Row:
-    """log2(tf + 1) · log2(n / df)."""
+    """log2(tf + 1) · log2(n / df). No claim."""
     return fixed(table, weighted(table, text.log_tf_idf)["test"])
 
 
@@ -291,14 +302,14 @@ def tfidf(table: kit.Table) -> kit.Row:
 
 
 def tfidf_min_df1(table: kit.Table) -> kit.Row:
-    """TFIDF over every term of the training documents, as in the paper."""
+    """TFIDF over every term of the training documents, as in the paper; other rows drop terms of one document."""
     vocabulary = table.data.every_term
     counts = text.counts(table.data.folded["test"], vocabulary)
     return fixed(table, text.tf_idf(counts, vocabulary.df, vocabulary.num_docs), min_df=1)
 
 
 def tfidf_title_twice(table: kit.Table) -> kit.Row:
-    """TFIDF with the words of the title counted twice, over every term: nearest the paper's figures."""
+    """TFIDF over every term, words of the title counted twice; the TFIDF row nearest to the paper's figures."""
     words = {part: [[*text.words(story.title), *text.words(story.text)] for story in stories]
              for part, stories in table.data.stories.items()}
     vocabulary = text.Vocabulary.build(words["train"], drop_top=0, max_terms=10**9)
@@ -307,7 +318,7 @@ def tfidf_title_twice(table: kit.Table) -> kit.Row:
 
 
 def bm25(table: kit.Table) -> kit.Row:
-    """Cosines of BM25's document weights: similarity here is symmetric."""
+    """Cosines of BM25's document weights on both sides, because similarity is symmetric here. No claim."""
     data = table.data
     average = float(data.counts["train"].sum() / data.counts["train"].shape[0])
     test = text.bm25(data.counts["test"], data.vocabulary.df, data.vocabulary.num_docs, average_length=average)
@@ -331,45 +342,45 @@ def fit_tweak(table: kit.Table, sample: Sample, validate: Callable, reads: list,
 
 
 def learn_tweak(table: kit.Table, grid: list[dict], num: int | None = None, **loss) -> kit.Row:
-    """TWEAK with settings of a grid."""
+    """TWEAK with the best settings of ``grid``; ``loss=`` for a loss of labelled pairs, none for preferences."""
     train = functools.partial(fit_tweak, table, **loss)
     return learned(table, train, term_weights.encode, table.data.featured, grid, num=num,
                    regulariser="distance from the start")
 
 
 def tweak_sse(table: kit.Table) -> kit.Row:
-    """TWEAK by squared errors of labelled pairs (004 Eq. 4)."""
+    """TWEAK by squared errors of labelled pairs (004 Eq. 4); α is chosen. No claim."""
     return learn_tweak(table, [{"alpha": alpha} for alpha in table.settings.alphas], loss=losses.squared)
 
 
 def tweak_log(table: kit.Table) -> kit.Row:
-    """TWEAK by the log loss of labelled pairs (004 Eq. 5)."""
+    """TWEAK by the log loss of labelled pairs (004 Eq. 5); α is chosen. No claim."""
     return learn_tweak(table, [{"alpha": alpha} for alpha in table.settings.alphas], loss=losses.log)
 
 
 def tweak_pref(table: kit.Table) -> kit.Row:
-    """TWEAK by preferences (Eq. 4): the paper's row."""
+    """TWEAK by preferences (Eq. 4), the paper's row; γ and α are chosen."""
     settings = table.settings
     return learn_tweak(table, [{"gamma": gamma, "alpha": alpha} for gamma in settings.tweak_gammas
                                for alpha in settings.alphas])
 
 
 def tweak_pref_more(table: kit.Table) -> kit.Row:
-    """TWEAK with more pairs, which need no regulariser."""
+    """TWEAK by preferences with more pairs, which need no regulariser; γ is chosen."""
     settings = table.settings
     return learn_tweak(table, [{"gamma": gamma, "alpha": 0.0} for gamma in settings.tweak_gammas],
                        num=settings.more_pairs // 2)
 
 
 def tweak_curve(table: kit.Table) -> kit.Row:
-    """TWEAK by the number of training pairs."""
+    """A curve of TWEAK by preferences over the number of training pairs, at γ = `GAMMA`."""
     train = functools.partial(fit_tweak, table, gamma=GAMMA)
     return swept(table, train, term_weights.encode, table.data.featured,
                  [{"pairs": num} for num in table.settings.curve_pairs], gamma=GAMMA)
 
 
 def alternating(pairs: LabelledPairs) -> LabelledPairs:
-    """Similar and other pairs in turn, for cyclic projections."""
+    """The pairs in an order that alternates similar and other ones, for cyclic projections."""
     labels = np.asarray(pairs.labels)
     order = np.stack([np.flatnonzero(labels == 1), np.flatnonzero(labels == 0)], axis=1).ravel()
     return LabelledPairs(*(np.asarray(part)[order] for part in pairs))
@@ -377,7 +388,10 @@ def alternating(pairs: LabelledPairs) -> LabelledPairs:
 
 def fit_itml(table: kit.Table, sample: Sample, validate: Callable, reads: list, *, identity: bool, slack: float,
              k: int, percentiles: tuple[float, float]) -> Fit:
-    """ITML from LSA (001 §2.2), on documents that have length one where distances are learned."""
+    """ITML from LSA (001 §2.2). Documents have length one in the space whose distances are learned.
+
+    That is the space of terms with the identity (HDILR), and the space of LSA without it (HDLR).
+    """
     train = sparse.from_scipy(weighted(table, text.tf_idf)["train"])
     start = table.fit(lsa)(emptied(train, sample), k=k, singular_power=0.0 if identity else -1.0).params
     csr = sparse.to_scipy(train)
@@ -410,13 +424,17 @@ def single_feature(table: kit.Table) -> dict[str, Featured]:
 
 
 def hdilr(table: kit.Table) -> kit.Row:
-    """HDILR: tf·idf under the identity plus a low-rank metric."""
+    """HDILR: tf·idf under the identity plus a low-rank metric; rank, slack and percentiles are chosen."""
     return learn_metric(table, table.settings.metric_ks, identity=True)
 
 
 def fit_vl_ext(table: kit.Table, combine: Callable, similar_alone: bool, sample: Sample, validate: Callable,
                reads: list, **option) -> Fit:
-    """VL-Ext from TWEAK (§4.3.1), with the term pairs of the largest products over training pairs of documents."""
+    """VL-Ext from TWEAK (§4.3.1): it relates the pairs of terms whose weights have the largest product.
+
+    A product is of a term in one document and a term in its paired document; ``combine`` puts the products of a pair of
+    terms together over the training pairs (or over the similar ones, ``similar_alone``).
+    """
     train, settings = table.data.featured["train"], table.settings
 
     def start() -> term_extension.TermExtension:
@@ -436,7 +454,7 @@ def fit_vl_ext(table: kit.Table, combine: Callable, similar_alone: bool, sample:
 
 def learn_vl_ext(table: kit.Table, gammas: tuple[float, ...] = (), *, combine: Callable = np.add,
                  similar_alone: bool = False, num: int | None = None, one_seed: bool = False) -> kit.Row:
-    """VL-Ext; with ``gammas`` given, the regulariser is not chosen but the first of the preset."""
+    """VL-Ext, the paper's row; γ and the regulariser are chosen. With ``gammas`` given, only γ is, from these."""
     settings = table.settings
     betas = settings.extension_betas[:1] if gammas else settings.extension_betas
     options = [{"gamma": gamma, "beta": beta} for gamma in gammas or settings.extension_gammas for beta in betas]
@@ -489,7 +507,7 @@ def vl_ext_gamma1(table: kit.Table) -> kit.Row:
 
 
 def vl_ext_similar(table: kit.Table) -> kit.Row:
-    """VL-Ext with terms paired in similar documents alone."""
+    """VL-Ext with terms paired only in similar documents."""
     return learn_vl_ext(table, (GAMMA,), similar_alone=True, one_seed=True)
 
 
@@ -502,7 +520,10 @@ def vl_ext_maximum(table: kit.Table) -> kit.Row:
 
 
 def learn_lsa(table: kit.Table) -> kit.Row:
-    """LSA of tf·idf rows of their own lengths, projected by U / S; 5 dimensions as in the paper, more in the curve."""
+    """LSA of tf·idf rows (not of unit length), projected by U / S; 5 dimensions as in the paper, others in the curve.
+
+    Nothing is chosen. The curve and the development AUC come from a fit without the development documents.
+    """
     settings, data = table.settings, table.data
     train, test = (sparse.from_scipy(rows) for rows in weighted(table, text.tf_idf).values())
     params = table.fit(lsa)(train, k=K, singular_power=-1.0).params
@@ -519,7 +540,11 @@ def learn_lsa(table: kit.Table) -> kit.Row:
 
 def fit_vl_cv(table: kit.Table, sample: Sample, validate: Callable, reads: list, *, k: int = K, gamma: float,
               joint: bool = False, **option) -> Fit:
-    """VL-CV (§3.1.2) from LSA: of tf·idf, whose one weight cancels, or with the weights of all features learned too."""
+    """VL-CV (§3.1.2) from LSA.
+
+    Its only feature is tf·idf, whose weight cancels in a cosine. With ``joint`` it also learns the weights of all
+    features.
+    """
     settings = table.settings
     start = table.fit(lsa)(emptied(sparse.from_scipy(weighted(table, text.tf_idf)["train"]), sample), k=k,
                            singular_power=-1.0).params
@@ -531,7 +556,7 @@ def fit_vl_cv(table: kit.Table, sample: Sample, validate: Callable, reads: list,
 
 
 def learn_vl_cv(table: kit.Table, num: int | None = None) -> kit.Row:
-    """VL-CV with tf·idf as the only feature: the paper's row."""
+    """VL-CV with tf·idf as the only feature, the paper's row; γ is chosen."""
     options = [{"gamma": gamma, "beta": 0.0} for gamma in table.settings.concept_gammas]
     return learned(table, functools.partial(fit_vl_cv, table), concepts.encode, single_feature(table), options, num=num,
                    k=K)
@@ -550,25 +575,25 @@ def vl_cv_features(table: kit.Table) -> kit.Row:
 
 
 def middle_gamma(table: kit.Table) -> float:
-    """VL-CV's γ on its curves: the second of the grid where there are several."""
+    """VL-CV's γ on its curves: the second value of the grid (the only one of the preset `quick`)."""
     return table.settings.concept_gammas[:2][-1]
 
 
 def vl_cv_k(table: kit.Table) -> kit.Row:
-    """VL-CV by dimension."""
+    """A curve of VL-CV over dimensions."""
     train = functools.partial(fit_vl_cv, table, gamma=middle_gamma(table))
     return swept(table, train, concepts.encode, single_feature(table), [{"k": k} for k in table.settings.curve_ks])
 
 
 def vl_cv_curve(table: kit.Table) -> kit.Row:
-    """VL-CV by the number of training pairs."""
+    """A curve of VL-CV over the number of training pairs."""
     train = functools.partial(fit_vl_cv, table, gamma=middle_gamma(table))
     return swept(table, train, concepts.encode, single_feature(table),
                  [{"pairs": num} for num in table.settings.curve_pairs], k=K)
 
 
 def hdlr(table: kit.Table) -> kit.Row:
-    """HDLR: a low-rank metric without the identity, which is a projection."""
+    """HDLR: a low-rank metric without the identity, which is a projection; slack and percentiles are chosen."""
     return learn_metric(table, (K,), identity=False)
 
 
@@ -579,7 +604,7 @@ def log_tfidf_terms(table: kit.Table) -> dict[str, Terms]:
 
 
 def mates(table: kit.Table, sample: Sample) -> tuple[Terms, Terms, np.ndarray]:
-    """Both documents of the first similar pairs, and the commonest topic that each pair has in common."""
+    """Both documents of the first similar pairs, and of the topics that a pair shares the most frequent one."""
     similar = np.flatnonzero(np.asarray(sample.pairs.labels) == 1)[: table.settings.mates]
     left, right = (np.asarray(part)[similar] for part in (sample.pairs.left, sample.pairs.right))
     labels = table.data.labels["train"].tocsc()
@@ -589,7 +614,7 @@ def mates(table: kit.Table, sample: Sample) -> tuple[Terms, Terms, np.ndarray]:
 
 
 def swept_by_k(table: kit.Table, train: Callable[..., Fit]) -> kit.Row:
-    """A method that learns from mates, by dimension."""
+    """A curve over dimensions of a method that learns from mates, here the two documents of a similar pair."""
     return swept(table, functools.partial(train, table), projections.encode, log_tfidf_terms(table),
                  [{"k": k} for k in table.settings.curve_ks], mates=table.settings.mates)
 
@@ -623,17 +648,17 @@ def fit_s2net(table: kit.Table, sample: Sample, validate: Callable, reads: list,
 
 
 def opca_k(table: kit.Table) -> kit.Row:
-    """OPCA by dimension."""
+    """A curve of OPCA over dimensions."""
     return swept_by_k(table, fit_opca)
 
 
 def cca_k(table: kit.Table) -> kit.Row:
-    """CCA by dimension."""
+    """A curve of CCA over dimensions."""
     return swept_by_k(table, fit_cca)
 
 
 def s2net_k(table: kit.Table) -> kit.Row:
-    """S2Net by dimension."""
+    """A curve of S2Net over dimensions."""
     return swept_by_k(table, fit_s2net)
 
 
@@ -681,7 +706,10 @@ HDLR_BUDGET = ("the paper trains on all pairs, in up to 100 iterations; here the
 
 
 def above(better: str, worse: str, place: str, why: str = "") -> list[kit.Claim]:
-    """That one row is above another: by AUC, one number a seed, and by MAP, which has a value a query."""
+    """Two claims, that one row is above another by AUC (a number a seed) and by MAP (a value a query).
+
+    The paper reports no test. ``why`` explains a verdict against the paper.
+    """
     table = "table3" if "Table 3" in place else "table2"
     return [kit.Claim(f"001-{better}-{worse}-{name}", place=place, tables=(table,), better=better, worse=worse,
                       sentence=f"{NAMES[better]} has a higher {name.upper()} than {NAMES[worse]}",

@@ -1,17 +1,22 @@
 """Similarity of short phrases: 004 (Yih 2009), Table 1, on pairs of patent phrases.
 
-A phrase is searched for by BM25 in passages of 50 words of the 2007 Wikipedia for Schools, the local collection that
-has the words of most phrases (all words of 95 % of them); the ten best, each below the title of its article, are the
-phrase's pseudo-document. Phrases of which no word is found keep an empty one, whose cosines are 0. A pair is positive
-from a similarity of .75 on; a phrase with itself does not count. Ten folds of the anchors: in each, the start, the
-scale γ, the regulariser α and the moment to stop are chosen by the AUC on a tenth of the training anchors. Figures are
-means over the folds; ties count one half in AUC, and both ways in the rank loss beside it.
+A judged pair is an anchor phrase and a target phrase with a similarity of 0 to 1; it is positive from .75 on, and a
+phrase paired with itself does not count. Every phrase is searched for by BM25 in passages of 50 words of the 2007
+Wikipedia for Schools, the local collection that has the words of most phrases (all words of 95 % of them). The ten best
+passages, each below the title of its article, are the phrase's pseudo-document. A phrase whose words are not in the
+collection has an empty one, whose cosines are 0.
+
+All pairs of an anchor are in one of ten folds. In each fold, the start, the scale γ, the regulariser α and the moment
+to stop are chosen by the AUC on a tenth of the training anchors. Figures are means over the folds. AUC counts a tie as
+one half; a note gives the rank loss (1 - AUC) with ties as errors too, where that differs.
 
 Expected (004, on web queries and the suggestions of a search engine, AUC / MAP / P@3): web-kernel (tf·idf) .732 .540
-.556, squared error .775 .590 .553, log loss .781 .585 .545, preferences .782 .597 .570. Differs from the paper: other
-phrases, a collection of 15 million words for the web, ten passages for up to 200 snippets, word frequencies of the web
-for those of a query log, the regulariser draws to the start (weights near tf·idf) and not to zero, where a cosine is
-undefined. How many passages a phrase gets, of four numbers tried, was settled on these pairs themselves.
+.556, squared error .775 .590 .553, log loss .781 .585 .545, preferences .782 .597 .570.
+
+Differs from the paper: other phrases; a collection of 15 million words in place of the web; ten passages in place of up
+to 200 snippets; word frequencies of the web in place of a query log's. The regulariser draws to the start (weights near
+tf·idf) and not to zero, where a cosine is undefined. The number of passages a phrase gets was chosen from four numbers,
+on these pairs themselves: it is not independent of the test figures.
 
     JAXSIM_DATA=/path/to/corpora python -m experiments.tweak.tweak2009_phrases --preset full
     JAXSIM_DATA=/path/to/corpora python -m experiments.tweak.tweak2009_phrases --preset quick --out /tmp/quick
@@ -48,17 +53,17 @@ QUICK_ARTICLES = 300
 
 @dataclass(frozen=True)
 class Settings:
-    """What a preset fixes; grids are chosen from in every fold.
+    """What a preset fixes. Where a field has several values, every fold chooses one.
 
     Attributes:
-      folds: Of the anchors; each is the test set once.
-      dev: Share of the other pairs that choices are made on, whole anchors of them.
-      preferences: Pairs of pairs drawn in each fold.
+      folds: Number of folds of the anchors; each fold is the test set once.
+      dev: Share of the other pairs that are development pairs; an anchor's pairs stay together.
+      preferences: Preferences drawn in each fold: a positive pair that should score above a negative one.
       gammas: Scales of a difference of cosines; the paper has 1.
       alphas: Weights of the regulariser, of a sum over all examples as in the paper.
       max_iter: L-BFGS iterations at most.
       patience: Iterations without a better AUC on the development pairs before stopping.
-      limit: Of the anchors (and then of the articles, `QUICK_ARTICLES`); None for all.
+      limit: Anchors used, an even sample (then with `QUICK_ARTICLES` articles); None for all.
     """
 
     folds: int = 10
@@ -81,9 +86,9 @@ class Phrases:
 
     Attributes:
       own: ``[num_phrases, num_terms]`` tf·idf of the phrases' own words.
-      weighted: The same of their pseudo-documents, with a value for every slot of ``documents``.
-      documents: Pseudo-documents with features, scaled.
-      folds: The pairs.
+      weighted: tf·idf of the pseudo-documents, with a value for every slot of ``documents``.
+      documents: Pseudo-documents with the features of their terms, scaled.
+      folds: The judged pairs as rows of the matrices, their labels, and the parts fit, dev and test of each fold.
     """
 
     own: sp.csr_matrix
@@ -100,7 +105,7 @@ def tf_idf(documents: Featured, vocabulary: text.Vocabulary) -> sp.csr_matrix:
 
 
 def load(name: str, settings: Settings) -> kit.Data:
-    """Searches for every phrase and extracts the features of what was found."""
+    """Searches for every phrase, and extracts the features of the terms in its pseudo-document."""
     pairs, articles, frequency = judged.load_phrases(), wikispeedia.load(), word_frequency.load()
     anchors, chosen = sorted(set(pairs.anchors)), range(len(articles.ids))
     if settings.limit is not None:
@@ -138,29 +143,29 @@ def load(name: str, settings: Settings) -> kit.Data:
 
 
 def common(table: kit.Table) -> dict:
-    """The configuration that all rows share."""
+    """The entries of the record's configuration that all rows share."""
     return {"folds": table.settings.folds, "seeds": "the numbers of the folds"}
 
 
 def web_kernel(table: kit.Table) -> kit.Row:
-    """Cosines of the pseudo-documents' tf·idf: the web kernel, the paper's baseline."""
+    """Cosines of the pseudo-documents' tf·idf: the web kernel, the paper's baseline. Nothing is chosen."""
     data = table.data
     scores = folds.cosines(data.weighted, data.folds.left, data.folds.right)
     return kit.Row({**common(table), "snippets": SNIPPETS, "words": WORDS}, **data.folds.tested(scores, METRICS))
 
 
 def bare(table: kit.Table) -> kit.Row:
-    """Cosines of the tf·idf of the phrases' own words."""
+    """Cosines of the tf·idf of the phrases' own words, without any search. Nothing is chosen; no claim."""
     data = table.data
     scores = folds.cosines(data.own, data.folds.left, data.folds.right)
     return kit.Row(common(table), **data.folds.tested(scores, METRICS))
 
 
 def starts(data: Phrases) -> dict[str, TermWeights]:
-    """Weights to start from, by what they are near to; neither reads a label.
+    """The two starts: the linear term weights nearest to each of two weightings. Neither reads a label.
 
-    A linear function comes near tf·idf only with negative weights for frequent words; it has idf + 2 log(tf + 1)
-    exactly, without any.
+    A linear function of the features comes near tf·idf only if frequent words get negative weights; it equals
+    idf + 2 log(tf + 1) exactly, with none.
     """
     tf = sparse.to_scipy(data.documents.terms).data.astype(np.float64)
     weights = {"tf·idf": data.weighted.data, "idf + 2 log(tf + 1)": data.weighted.data / tf + 2 * np.log1p(tf)}
@@ -170,7 +175,7 @@ def starts(data: Phrases) -> dict[str, TermWeights]:
 
 
 def planned(table: kit.Table) -> Forms:
-    """What all fits read of the pairs, which takes far longer than a fit does."""
+    """The pairs' quadratic forms in the features, which all fits read; making them takes far longer than a fit."""
     data = table.data
     return table.once("forms", lambda: quadratic_forms.plan(data.documents, data.documents, data.folds.left,
                                                             data.folds.right))
@@ -179,7 +184,9 @@ def planned(table: kit.Table) -> Forms:
 def best_of_fold(table: kit.Table, number: int, size: int, loss: Callable | None) -> tuple[dict, tuple, Fit]:
     """The best fit of a fold by the AUC on its development pairs: the start is chosen first, then γ, then α.
 
-    ``size`` labelled pairs are drawn, as many in every fold, so that all are compiled once.
+    γ is a setting of preferences alone (``loss`` None). ``size`` labelled pairs are drawn, as many in every fold, so
+    that one compiled program serves all folds. Returns the chosen entry, the settings at an edge of their grid, and the
+    fit.
     """
     settings, judgements = table.settings, table.data.folds
     forms = planned(table)
@@ -222,7 +229,7 @@ def best_of_fold(table: kit.Table, number: int, size: int, loss: Callable | None
 
 
 def learn(table: kit.Table, loss: Callable | None = None) -> kit.Row:
-    """TWEAK with one of its losses (preferences unless given), chosen and fitted in each fold by itself."""
+    """TWEAK with one of its losses (None: preferences). Each fold chooses, fits, and then scores its own test pairs."""
     settings, data = table.settings, table.data
     scores, chosen, edges, fits = np.zeros(len(data.folds.left)), [], [], []
     size = min(len(data.folds.parts(number).fit) for number in range(settings.folds))
@@ -265,7 +272,7 @@ NAMES = {"tfidf": "the TFIDF scheme", "tweak-sse": "squared error", "tweak-log":
 
 
 def above(better: str, worse: str, metric: str) -> kit.Claim:
-    """That one row is above another by a metric; the paper's test is a paired one over the ten folds."""
+    """That one row is above another by a metric; the paper's test is a paired t test over the ten folds."""
     column = METRICS.index(metric)
     return kit.Claim(f"004-{better}-{worse}-{metric}", place="004 §4.1.3, Table 1", tables=("patent-phrases",),
                      sentence=f"{NAMES[better]} has a higher {metric.upper()} than {NAMES[worse]}",
@@ -274,7 +281,7 @@ def above(better: str, worse: str, metric: str) -> kit.Claim:
 
 
 def only_preferences_at_three(rows: Mapping[str, Mapping]) -> tuple[bool, str]:
-    """Of the three losses, preferences alone above the baseline by P@3."""
+    """Whether preferences are the only one of the three losses above the baseline by P@3."""
     means = {row: rows[row]["metrics"]["p@3"]["mean"] for row in PRINTED}
     higher = [row for row in PRINTED if means[row] > means["tfidf"]]
     return higher == ["tweak-pref"], ", ".join(f"{row} {mean:.3f}" for row, mean in means.items())

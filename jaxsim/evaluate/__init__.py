@@ -1,7 +1,7 @@
 """How good a model is: search, scores of rankings and of pairs, and whether differences are more than chance.
 
-`retrieval` finds the best candidates in blocks, `metrics` scores them, `mates`, `ranking` and `all_pairs` are whole
-tasks, `trec` reads and writes test collections, `significance` compares systems.
+`retrieval` finds the best candidates, and `metrics` scores them. `mates`, `ranking` and `all_pairs` are whole tasks;
+`trec` reads and writes test collections, `significance` compares systems.
 """
 
 import lazy_loader

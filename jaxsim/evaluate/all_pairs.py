@@ -24,7 +24,7 @@ class Scores(NamedTuple):
     """How well a similarity finds the documents that share a label.
 
     Attributes:
-      auc: over all pairs, ties one half.
+      auc: over all pairs; a tie counts one half.
       max_f1: the largest F1 over all thresholds, pairs of equal score together.
       per_query: ``p@5``, ``p@10`` and ``map`` (average precision), each ``[num_docs]`` float64: every document is a
         query against all others, ties go to the lower index, and a document that shares no label with another has 0.
@@ -35,7 +35,7 @@ class Scores(NamedTuple):
     per_query: dict[str, np.ndarray]
 
     def means(self) -> dict[str, float]:
-        """All five figures, those of queries averaged over all of them."""
+        """All five figures; the values per query are averaged."""
         found = {name: float(values.mean()) for name, values in self.per_query.items()}
         return {"auc": self.auc, "max_f1": self.max_f1, **found}
 
@@ -97,7 +97,7 @@ def score(
     Args:
       vectors: the documents.
       labels: as `incidence` gives them, a row a document.
-      similarity: function of two `Vectors` that gives a block scorer (`retrieval.cosine`, `retrieval.dot`).
+      similarity: function of two `Vectors` that returns a block scorer (`retrieval.cosine`, `retrieval.dot`).
       block: documents scored at a time. All n (n - 1) / 2 scores are held at once, in float32, for the sort.
 
     Returns:
@@ -133,7 +133,7 @@ def score(
 def auc(
     vectors: Vectors, labels: scipy.sparse.csr_matrix, *, similarity: Callable = retrieval.cosine, block: int = 256
 ) -> float:
-    """The first of the figures of `score` alone, for early stopping.
+    """Only the AUC of `score`, for early stopping.
 
     Args:
       vectors: the documents.
@@ -142,7 +142,7 @@ def auc(
       block: as for `score`.
 
     Returns:
-      Area under the ROC curve over all pairs, ties one half.
+      Area under the ROC curve over all pairs; a tie counts one half.
 
     Raises:
       ValueError: as `score`.

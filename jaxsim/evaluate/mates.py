@@ -225,7 +225,7 @@ def from_pairs(
 
 
 def encode(params, sides: tuple[Terms, Terms], *, activation: Callable | None = None) -> tuple[Vectors, Vectors]:
-    """Both sides through one projection, or each through its own.
+    """Encodes both sides by one projection, or each by its own.
 
     Args:
       params: `Projection`, or a pair of them.

@@ -1,11 +1,11 @@
-r"""How good a list of scores is: one value a query, on the host, in float64.
+r"""Metrics of lists of scores: one value per query, on the host, in float64.
 
 Every function takes ``scores`` (higher is better) and ``labels`` of the same shape, ``[num_docs]`` for one query or
 ``[num_queries, num_docs]`` for many; the last axis is the list of one query. One list gives a scalar, many give
 ``[num_queries]`` values, and callers average. Nothing is drawn at random and no argument is changed.
 
 **Ties.** `reciprocal_rank`, `accuracy_at_1` (mates) and `rank_loss`: a tie is an error. `auc`: a tie is one half.
-`max_f1`, `tpr_at_fpr`, `roc_curve`: documents of equal score enter together, because a threshold cannot part them.
+`max_f1`, `tpr_at_fpr`, `roc_curve`: documents of equal score count together, because no threshold separates them.
 `precision_at`, `average_precision`, `ndcg`: equal scores are taken in order of their index, the lower first.
 `spearman`: ties share the mean of their ranks.
 
@@ -74,7 +74,7 @@ def max_f1(scores, labels):
 
 
 def roc_curve(scores, labels):
-    """The ROC curve of one list, one point a distinct score, from (0, 0) to (1, 1).
+    """The ROC curve of one list, with a point for each distinct score, from (0, 0) to (1, 1).
 
     Args:
       scores: ``[num_docs]`` real, higher is better.
@@ -163,7 +163,7 @@ def precision_at(scores, labels, *, k: int):
     Args:
       scores: ``[..., num_docs]`` real, higher is better; ties go to the lower index.
       labels: ``[..., num_docs]`` 0 or 1.
-      k: How many documents to look at; a list shorter than ``k`` still divides by ``k``, as in trec_eval.
+      k: Number of documents that count; a list shorter than ``k`` still divides by ``k``, as in trec_eval.
 
     Returns:
       A float, or ``[num_queries]`` float64, in [0, 1].
@@ -223,7 +223,7 @@ def ndcg(scores, labels, *, k: int, gain: Callable[[np.ndarray], np.ndarray] = l
     Args:
       scores: ``[..., num_docs]`` real, higher is better; ties go to the lower index.
       labels: ``[..., num_docs]`` finite relevance grades, at least 0.
-      k: How many documents to look at.
+      k: Number of documents that count.
       gain: `linear_gain`, `exponential_gain`, or any elementwise function of the float64 labels.
 
     Returns:

@@ -1,7 +1,7 @@
-"""Link retrieval: how well the documents that a query links to stand above all others of the collection (003 §4).
+"""Link retrieval: whether the documents that a query links to rank above all others of the collection (003 §4).
 
-A query is compared with the whole collection, not with a sample. Links that are known (of training, say) and the query
-itself are out of the list: neither right nor wrong.
+A query is compared with the whole collection, not with a sample. Known links (those of training, say) and the query
+itself are left out of the list: they are neither right nor wrong.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _BLOCK = 256
 
 
 class Judged(NamedTuple):
-    """What is right for every query.
+    """The relevant documents of every query.
 
     Attributes:
       queries: ``[n]`` int64 rows of the queries, ascending; each has at least one document.
@@ -38,7 +38,7 @@ def judged(links, shape: tuple[int, int], *, left_out=()) -> Judged:
     """Queries and their documents from links.
 
     Args:
-      links: ``[n, 2]`` integers, rows of queries and of documents. A query without a link is none.
+      links: ``[n, 2]`` integers, rows of queries and of documents. Rows without a link are not queries.
       shape: how many rows of queries and of documents there are.
       left_out: arrays of such pairs that are neither right nor wrong.
 

@@ -32,8 +32,8 @@ LANES = 128
 class Scorer:
     """Scores of all pairs of two document collections, a block at a time.
 
-    The right side is padded to a multiple of `LANES` rows. Equal documents get bitwise equal scores wherever they
-    stand, which the tie rules need: norms are taken row by row on the host, and products have one static shape.
+    The right side is padded to a multiple of `LANES` rows. Equal documents get bitwise equal scores in any
+    row, which the rules for ties need: norms are taken row by row on the host, and products have one static shape.
     """
 
     def __init__(self, left: Vectors, right: Vectors, *, normalise: bool):
@@ -253,10 +253,10 @@ def ranks(
 def mate_ranks(
     left: Vectors, right: Vectors, *, block: int = 512, similarity: Callable = cosine
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Rank of each document's mate, in both directions at the price of one product.
+    """Rank of each document's mate, in both directions at the cost of one matrix product.
 
-    Document ``i`` of one side is the mate of document ``i`` of the other. Both directions are counted while a square of
-    ``block * block`` scores is at hand, so nothing larger is held.
+    Document ``i`` of one side is the mate of document ``i`` of the other. Both directions are counted on one square of
+    ``block * block`` scores at a time, so nothing larger is held.
 
     Args:
       left: Documents of one side.

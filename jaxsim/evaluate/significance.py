@@ -1,4 +1,4 @@
-"""Whether a difference between systems is more than chance, from one value a query.
+"""Whether a difference between systems is more than chance, from one value per query.
 
 Tests of two systems (all of them two-sided), bootstrap intervals, corrections for many tests, and the best systems of a
 table. A record or caption names the test and the number of queries.
@@ -170,7 +170,7 @@ def interval(
     statistic: Callable[..., np.ndarray], *values, key: jax.Array, strata=None, level: float = 0.95,
     num_samples: int = 1_000,
 ) -> tuple[float, float]:
-    """Percentile bootstrap interval of a statistic of items, which are drawn with all that is known of them.
+    """Percentile bootstrap interval of a statistic of items; an item is drawn with its entries in all of ``values``.
 
     Args:
       statistic: takes arrays ``[b, n]`` in place of each of ``values`` and gives ``[b]``.

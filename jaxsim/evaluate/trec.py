@@ -1,4 +1,4 @@
-"""Test collections as TREC has them: texts with identifiers, relevance judgements, runs, and the scores of a run."""
+"""Test collections in TREC's formats: texts with identifiers, relevance judgements, runs, and the scores of a run."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def read_qrels(source: str | os.PathLike) -> Qrels:
 
     Raises:
       OSError: if the file cannot be opened.
-      ValueError: for an empty file, another layout, a grade that is no whole number, or two grades of one document.
+      ValueError: for an empty file, another layout, a grade that is not a whole number, or two grades of one document.
     """
     found: Qrels = {}
     for where, (query, _, document, grade) in _fields(source, "query 0 document grade"):
@@ -111,11 +111,11 @@ def read_run(source: str | os.PathLike) -> Run:
       source: a path, plain or compressed, or ``"-"``.
 
     Returns:
-      Query -> documents with their scores, as `ranked`; the ranks in the file are not looked at, as in trec_eval.
+      Query -> documents with their scores, as `ranked`; the ranks in the file are ignored, as in trec_eval.
 
     Raises:
       OSError: if the file cannot be opened.
-      ValueError: for an empty file, another layout, a score that is no number, or a document given twice.
+      ValueError: for an empty file, another layout, a score that is not a number, or a document given twice.
     """
     rows: dict[str, dict[str, float]] = {}
     for where, (query, _, document, _, score, _) in _fields(source, "query Q0 document rank score name"):
@@ -129,7 +129,7 @@ def read_run(source: str | os.PathLike) -> Run:
 
 
 def ranked(documents: Mapping[str, float]) -> list[tuple[str, float]]:
-    """Documents by falling score, equal ones by falling identifier: the order of trec_eval.
+    """Documents by falling score, ties by falling identifier: the order of trec_eval.
 
     Args:
       documents: identifier -> score.
@@ -170,12 +170,12 @@ def run_lines(run: Mapping[str, Sequence[tuple[str, float]]], *, name: str = "ja
 
 
 def scores(run: Mapping[str, Sequence[tuple[str, float]]], qrels: Mapping[str, Mapping[str, int]], *, k: int = 10):
-    """Scores of a run, one value a query that has a relevant document; a query that the run lacks scores 0.
+    """Scores of a run: one value for each query with a relevant document; a query that the run lacks scores 0.
 
     Args:
       run: query -> documents with their scores, the best first.
       qrels: query -> document -> grade.
-      k: documents that precision and NDCG look at.
+      k: number of documents that precision and NDCG count.
 
     Returns:
       ``map``, ``mrr``, ``p@k`` and ``ndcg@k`` (linear gain), each ``[num_queries]`` float64, as trec_eval counts them:

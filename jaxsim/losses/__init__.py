@@ -1,7 +1,7 @@
 """Loss functions: elementwise and unreduced, and the exact loss over all pairs of a collection.
 
-Elementwise losses return one value an element, so that callers reduce. `all_pairs_logistic` has too many terms to
-return; it goes over them in `tiles` and returns their mean.
+Elementwise losses return one value per element; callers reduce them. `all_pairs_logistic` has too many terms to return
+them; it computes them in `tiles` and returns their mean.
 """
 
 from jaxsim.losses import tiles

@@ -85,17 +85,17 @@ def all_pairs_logistic(left, right, *, gamma=10.0, groups=None, block_size: int 
               + \log(1 + e^{-\gamma(c_{jj} - c_{ij})})
 
     Both directions share one tile of scores, so value and gradient take three matrix products of ``2 m^2 k``
-    operations, and the gradient is computed in the forward pass; memory is ``O(rows * columns + m * k)`` for tiles of
-    so many, on accelerators ``O(rows * m + m * k)``.
+    operations, and the gradient is computed in the forward pass. Memory is ``O(rows * columns + m * k)`` for tiles of
+    ``rows`` by ``columns`` scores; on accelerators a tile has all columns, ``O(rows * m + m * k)``.
 
     Args:
       left: ``[m, k]`` floating embeddings; row i is the mate of row i of ``right``.
       right: ``[m, k]`` floating embeddings.
       gamma: positive scalar scale; a constant, no gradient flows into it.
       groups: ``[m]`` integers, or None. Pairs of one group, such as near-duplicates or several answers of one
-        question, are then no negatives of each other, and the mean is over the pairs of different groups. With
-        ``[m, c]``, pairs that are equal in any column are none: one column for questions, say, one for answers.
-      block_size: rows a tile, or rows and columns, as for `tiles.tile`; any ``m`` will do, primes too.
+        question, are then not negatives of each other, and the mean is over the pairs of different groups. With
+        ``[m, c]``, pairs that are equal in any column are not compared: say, a column of questions, and of answers.
+      block_size: rows of a tile, or rows and columns, as for `tiles.tile`; it need not divide ``m``.
       precision: of the matrix products, as for `precision.matmul`; JAX's default for the device unless given.
 
     Returns:

@@ -1,4 +1,4 @@
-r"""Elementwise losses: one value an element, so that callers reduce, and ``vmap`` lifts them from one pair to many.
+r"""Elementwise losses: one value per element, which callers reduce; ``vmap`` lifts them from one pair to many.
 
 The logistic pairwise loss is Eq. (2) of Yih, Toutanova, Platt and Meek 2011 (000). Its appendix prints the derivative
 with the wrong sign in the exponent; the derivative of :math:`\log(1+e^{-\gamma\Delta})` used here is
@@ -17,7 +17,7 @@ def logistic_pairwise(delta, *, gamma) -> jax.Array:
     .. math:: L(\Delta) = \log(1 + \exp(-\gamma \Delta))
 
     Args:
-      delta: any shape, floating: similarity of the better pair minus that of the worse.
+      delta: any shape, floating: similarity of the better pair minus that of the worse pair.
       gamma: scalar scale (10 in the paper), broadcast against ``delta``.
 
     Returns:

@@ -1,7 +1,7 @@
 """Tiles of the all-pairs loss: some rows of the score matrix against some columns, without ever holding all scores.
 
 `losses.all_pairs_logistic` sweeps all rows over all columns on one device; `sharding.all_pairs_logistic` sweeps the
-rows of each device over the columns of all, which go round.
+rows of each device over the columns of all devices, which travel round a ring.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Swept(NamedTuple):
 
     Attributes:
       total: the loss.
-      d_rows: ``[n, k]`` gradient in the rows, but for their cosine with their own mates.
-      row_slopes: ``[n]`` gradient in ``own`` of the rows, its sign changed.
+      d_rows: ``[n, k]`` gradient in the rows, without the part of the cosine with their own mates.
+      row_slopes: ``[n]`` negative gradient in ``own`` of the rows.
       d_columns: ``[m, k]`` as ``d_rows``.
       column_slopes: ``[m]`` as ``row_slopes``.
     """
@@ -62,11 +62,11 @@ def tile(block_size: int | tuple[int, int] | None, num_columns: int) -> tuple[in
     """Rows and columns of the score matrix that are held at once.
 
     Args:
-      block_size: rows, or rows and columns; None for what suits the default device.
-      num_columns: columns that there are.
+      block_size: rows, or rows and columns; None for sizes that suit the default device.
+      num_columns: number of columns of the score matrix.
 
     Returns:
-      ``(rows, columns)``. Unless given, columns are all of them on an accelerator.
+      ``(rows, columns)``. By default a tile has all columns on an accelerator.
 
     Raises:
       ValueError: for sizes below 1.

@@ -1,9 +1,9 @@
 """Sparse documents and what models make of them.
 
-`Terms` holds documents as sparse rows, `Slices` a minibatch of them in static shapes; `from_scipy` is the only way in,
-`project` multiplies them by a dense matrix, however they are stored. `Document` is a single one, for functions of a
-pair that ``jax.vmap`` lifts. `Vectors` is what a model makes of documents: a dense part, a sparse part, or both.
-`precision` says how exactly dense products are computed.
+`Terms` holds documents as sparse rows, made by `from_scipy`; `Slices` holds a minibatch in static shapes. `project`
+multiplies documents by a dense matrix, whatever their storage. `Document` is a single document, for functions of a pair
+that ``jax.vmap`` lifts. `Vectors` are a model's representations of documents: a dense part, a sparse part, or both.
+`precision` sets the precision of dense products.
 """
 
 from jaxsim.sparse import precision

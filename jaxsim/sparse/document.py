@@ -1,4 +1,4 @@
-"""One sparse document: what a pure function of a document, a pair or a triple takes, for ``jax.vmap`` to lift."""
+"""One sparse document: the argument of pure functions of a document, a pair or a triple, which ``jax.vmap`` lifts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from jaxsim.sparse.terms import checked, expect_weights, project
 )
 @dataclasses.dataclass(frozen=True)
 class Document:
-    """One document as padded terms and values; or many, with a leading axis over which ``jax.vmap`` maps.
+    """One document as padded terms and values; or many, with a leading axis that ``jax.vmap`` maps over.
 
     Attributes:
       indices: ``[width]`` int32 terms; 0 in unused slots. ``[n, width]`` for many.
@@ -44,11 +44,11 @@ class Document:
 
 
 def documents(csr, *, width: int | None = None) -> Document:
-    """Puts the rows of a SciPy sparse matrix on the device as `Document`, all of one width, checking them once.
+    """Puts the rows of a SciPy sparse matrix on the device as a `Document` of one width, and checks them once.
 
     Args:
       csr: as for `from_scipy`.
-      width: slots a document; those of the longest unless given. The same number for every batch means one compilation.
+      width: slots per document; default: those of the longest. With one width for all batches, JAX compiles once.
 
     Returns:
       `Document` with a leading axis: ``documents(csr)[i]`` is row i, and ``jax.vmap`` maps over all of them.

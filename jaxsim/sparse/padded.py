@@ -42,11 +42,11 @@ def slices(csr, *, width: int = 32, pad_slices: int | None = None) -> Slices:
 
     Args:
       csr: as for `from_scipy`.
-      width: slots a slice.
-      pad_slices: total number of slices after padding; the same number for every batch means one compilation.
+      width: slots per slice.
+      pad_slices: total number of slices after padding; with one number for all batches, JAX compiles once.
 
     Returns:
-      `Slices`; a document of ``n`` distinct terms takes ``ceil(n / width)`` of them, an empty one none.
+      `Slices`; a document of ``n`` distinct terms takes ``ceil(n / width)`` slices, an empty document none.
 
     Raises:
       ValueError: as `from_scipy`, for a width below 1, or if ``pad_slices`` is too small.

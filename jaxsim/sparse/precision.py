@@ -1,8 +1,8 @@
-"""How exactly dense matrix products are computed: one policy for training, one for evaluation.
+"""The precision of dense matrix products: one policy for training, one for evaluation.
 
-Training may multiply in less than float32, where a device is faster that way; sums, parameters and documents stay as
-they are. Evaluation, encoding, closed forms and the products of sparse documents never do: they ask for `EVALUATION`,
-because an eigenproblem, or a tie between two scores, does not bear less.
+Training may multiply in less than float32, if that is faster on a device; sums, parameters and documents stay float32.
+Evaluation, encoding, closed forms and the products of sparse documents never do. They use `EVALUATION`, because lower
+precision would spoil eigenproblems, and ties between scores.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ def checked(policy: str | None, argument: str = "precision") -> str | None:
 
 
 def matmul(a: jax.Array, b: jax.Array, policy: str | None = None) -> jax.Array:
-    r"""The product of two matrices under a policy; sums are in float32 under every one.
+    r"""The product of two matrices under a policy; sums are always in float32.
 
     ``"tf32"`` rounds both matrices to 10 bits of fraction, and ``"bfloat16"`` to 7, before they are multiplied. A
-    device that has such units then uses them, and one that has not (a CPU) gives what they would, but for the order of
-    sums: what a policy does to a loss can be tested anywhere, what it saves only there.
+    device with such units uses them. A device without (a CPU) gives the same products, up to the order of sums. The
+    effect of a policy on a loss can thus be tested on any device; its speed cannot.
 
     Args:
       a: ``[n, k]`` floating.

@@ -1,8 +1,8 @@
 """Products of compressed sparse rows with wide dense matrices, a block of columns at a time on a CPU.
 
-A row of a wide matrix is fetched for every slot that names it. All its rows together are larger than the processor's
-caches; their parts in a block of columns are not, so that each is read from memory about once. Blocks change the order
-of a sum only in `sampled`.
+A row of the dense matrix is fetched for every slot that refers to it. All rows of a wide matrix together exceed the
+processor's caches. Their parts in a block of columns do not, so each is read from memory about once. Only in `sampled`
+do blocks change the order of a sum.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _mapped(size, in_batched, values, indices, indptr, dense):
 
 
 def in_blocks(function: Callable[[jax.Array], jax.Array], dense: jax.Array) -> jax.Array:
-    """A function that takes every column for itself, of a wide matrix a block of columns at a time on a CPU.
+    """Applies a function that treats columns independently; on a CPU, to a block of columns of a wide matrix at a time.
 
     Args:
       function: from ``[rows, n]`` to ``[other rows, n]`` of the same type.

@@ -1,4 +1,4 @@
-"""Sparse documents on the device, and their product with a projection, which every other storage has as well.
+"""Sparse documents on the device, and their product with a projection, which is defined for every other storage too.
 
 `Terms` holds a whole collection as compressed rows *and* as the transpose's compressed rows, so that ``F A`` and the
 gradient ``Fᵀ g`` are both products that walk over rows. The transpose stores a permutation into the values, not a
@@ -275,7 +275,7 @@ def inner_products(pattern: Terms, rows: jax.Array) -> jax.Array:
     """Inner products of chosen pairs of rows of a matrix, without the matrix of all of them.
 
     Args:
-      pattern: ``[num_rows, num_rows]``, whose slots are the pairs; its values are not looked at.
+      pattern: ``[num_rows, num_rows]``, whose slots are the pairs; its values are ignored.
       rows: ``[num_rows, k]`` floating.
 
     Returns:

@@ -1,7 +1,7 @@
-"""What a model makes of documents, and how two of them are compared.
+"""A model's representations of documents, and functions that compare two of them.
 
-Every function is safe at a zero vector: its value is 0 there and its gradient is exactly 0, because an empty document
-is a normal input.
+An empty document is a normal input, so every function is safe at a zero vector: its value is 0 there, and its gradient
+exactly 0.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def take(documents: Terms | Vectors, rows) -> Terms | Vectors:
 
 
 def nonzero(vectors: Vectors) -> np.ndarray:
-    """Which documents have any weight: not the empty ones, nor those of unknown words.
+    """Which documents have any weight: all but empty documents, and those without known words.
 
     Args:
       vectors: `Vectors`.

@@ -82,7 +82,7 @@ def test_a_new_setting_is_an_option_without_a_second_edit(monkeypatch):
 
 def test_help_names_all_iterated_methods(capsys):
     shown = " ".join(run(capsys, "train", "--help").split())
-    for part in ("of S2Net, SSI or s2net-mse at most", "before S2Net, SSI or s2net-mse stops",
+    for part in ("iterations, or epochs, of S2Net, SSI or s2net-mse", "before S2Net, SSI or s2net-mse stops",
                  "S2Net, SSI and s2net-mse keep their state", "ssi-sym", "s2net-2"):
         assert part in shown, part
 

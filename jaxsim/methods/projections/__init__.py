@@ -1,6 +1,6 @@
-"""Linear projections: latent semantic analysis, PCA, oriented PCA, CCA, reduced-rank regression; what they share.
+"""Linear projections: latent semantic analysis, PCA, oriented PCA, CCA, reduced-rank regression, and what they share.
 
-`Projection` holds the parameters, `encode` makes `Vectors` of documents; a method is a module with a ``fit``.
+`Projection` holds the parameters, and `encode` turns documents into `Vectors`. A method is a module with a ``fit``.
 """
 
 from jaxsim.methods.projections import cca, cl_lsi, cr5, dda, lsa, opca, pca

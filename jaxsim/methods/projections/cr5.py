@@ -1,17 +1,18 @@
 r"""Cr5: documents of several languages embedded by reduced-rank ridge regression (Josifoski et al., arXiv 1904.03922).
 
-Texts about one thing, in as many languages as there are, are a concept. A linear classifier of rank ``k`` is to say
-from the bag of words of a text, in any language, which concept it is about; the rank is what brings languages
-together. With ``Z`` the block-diagonal matrix of all documents (a block a language), ``Y`` the indicator matrix of
-their concepts and ``C`` the centring matrix, the classifier solves (numbers are of this page, not of the paper)
+All texts about the same thing, in any language, form a concept. A linear classifier of rank ``k`` predicts the concept
+of a text from its bag of words, in any language. Because of the low rank, languages must share their dimensions. With
+``Z`` the block-diagonal matrix of all documents (one block per language), ``Y`` the indicator matrix of their concepts
+and ``C`` the centring matrix, the classifier solves (equation numbers are this module's, not the paper's)
 
 .. math:: \min_{b,\, \mathrm{rank}\, W \le k} \|Y - 1 b^\top - Z W\|_F^2 + \lambda \|W\|_F^2. \qquad (1)
 
-The best ``b`` centres documents and concepts. Without the rank the solution is that of ridge regression,
+The best ``b`` centres documents and concepts. Without the constraint on the rank, ridge regression solves it,
 
 .. math:: W_0 = B^{-1} Z^\top C Y, \qquad B = Z^\top C Z + \lambda I, \qquad (2)
 
-and (1) is, up to a constant, the distance of ``W`` from it in the norm of ``B``. The nearest matrix of rank ``k`` is
+and (1) is, up to a constant, the squared distance of ``W`` from ``W_0`` in the norm of ``B``. The nearest matrix of
+rank ``k`` is
 
 .. math:: W = W_0 P P^\top, \qquad P = \text{the leading eigenvectors of } Y^\top C Z B^{-1} Z^\top C Y. \qquad (3)
 
@@ -96,8 +97,8 @@ def fit(views: Sequence[Terms], *, k: int, ridge: float = 1.0, singular_power: f
         Row i of every view is about one concept; an empty row is a concept that the language does not cover.
         Vocabularies may be shared or not: each language learns rows of its own.
       k: target dimension, at most the number of documents of a view, and of terms used by all views together.
-      ridge: ``λ``, positive, in squared units of the weights and for the sum over documents (`cca.fit` takes it for
-        the mean: there ``λ / num_docs``). Choose it on held-out pairs.
+      ridge: ``λ``, positive, in squared units of the weights, relative to sums over documents (`cca.fit` has means:
+        there it is ``λ / num_docs``). Choose it on held-out pairs.
       singular_power: ``p``. 0 gives all dimensions of ``U`` their own length, as the authors' embeddings do; at 1 inner
         products of documents are those of their predictions ``Wᵀ z``.
 

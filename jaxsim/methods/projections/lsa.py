@@ -17,7 +17,7 @@ def fit(terms: Terms, *, k: int, singular_power: float = 0.0) -> Fit:
     Args:
       terms: weighted documents, ``[num_docs, num_terms]``.
       k: target dimension, at most ``min(num_docs, num_terms)``.
-      singular_power: ``p``; 0 keeps the documents' own lengths along each axis, -1 whitens them.
+      singular_power: ``p``; 0 keeps the variance of documents along each axis, -1 whitens it.
 
     Returns:
       `Fit` of `Projection`, dimensions in descending order of singular value, so that the first ``j`` are the fit at

@@ -20,8 +20,8 @@ def fit(terms: Terms, *, k: int) -> Fit:
       k: target dimension, at most ``min(num_docs, num_terms)``.
 
     Returns:
-      `Fit` of `Projection`, dimensions in descending order of variance. Documents are projected as they are, without
-      subtracting the mean, as the concept vectors of 000 are.
+      `Fit` of `Projection`, dimensions in descending order of variance. The mean is not
+      subtracted when documents are projected, as for the concept vectors of 000.
 
     Raises:
       ValueError: if ``k`` is out of range.

@@ -1,4 +1,4 @@
-"""Linear projections into a concept space, and the same followed by an elementwise function."""
+"""Linear projections into a concept space, optionally followed by an elementwise function."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def encode(params: Projection, terms: Terms, *, activation: Callable | None = No
 
 
 def truncate(params: Projection, k: int) -> Projection:
-    """The first ``k`` dimensions: the closed forms order theirs, so one fit serves every smaller ``k``.
+    """Keeps the first ``k`` dimensions. Closed forms but `cr5` order theirs, so one fit serves every smaller ``k``.
 
     Args:
       params: `Projection` of at least ``k`` dimensions, or a tuple of them.

@@ -184,7 +184,7 @@ OTHERS = {
     "sparse": {
         "types": {"Document", "Slices", "Terms", "Vectors"},
         "on the host": {"documents", "from_scipy", "nonzero", "slices", "take", "to_scipy"},
-        "in the table under another name": {"precision", "project_slices"},
+        "in the table under another name": {"precision"},
     },
     "losses": {"in the table under another name": {"negatives"}},
 }

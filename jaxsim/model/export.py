@@ -4,7 +4,7 @@ The first three keep one vector a word and average, so the weight of a word is f
 that the model gives to the text whose only word is t. Averages and sums point the same way, and unknown words only
 scale an average, so the cosine is the model's where the weight grows with the count (``tf``, ``tf_idf``).
 ``log_tf_idf`` counts log2(tf + 1), which no average does: there, similarities are the model's for texts that hold each
-known word once. ONNX holds a graph, whose weights and activation are the model's (`export_onnx`).
+known word once. ONNX holds a graph, whose weights and activation are the model's (`onnx`).
 
 The tokenizer in the folders cuts as `text.words` does. Its word characters, final sigmas and lower case are those of
 the Python that exported; they were compared over all code points. What still differs:

@@ -60,19 +60,8 @@ def tune(
       (4, True)
     """
     settings = Settings() if settings is None else settings
-    for argument, name, kind in ((pairs, "pairs", Pairs), (settings, "settings", Settings)):
-        checks.kind(argument, name, kind)
-    names = (names,) if isinstance(names, str) else names
-    checks.expect(settings.method in TUNED, "method", f"one of {', '.join(TUNED)}, to tune", settings.method)
-    for name in names:
-        checks.expect(name in CHOICES, "names", f"some of {', '.join(CHOICES)}", name)
-    share = not isinstance(dev, bool) and isinstance(dev, int | float) and 0 < dev < 1
-    checks.expect(share or isinstance(dev, Pairs), "dev", "pairs to choose by, or a share above 0 and below 1", dev)
-    names = [name for name in CHOICES if name in names and not (name == "subwords" and settings.drop_top)]
-    checks.expect(len(names) > 0, "names", f"some of {', '.join(CHOICES)} (no subwords with drop_top)", "none left")
-    some = _some(pairs, settings.seed, dev)
-    if len(some) < len(pairs):
-        say(f"settings are chosen on {len(some):,} of {len(pairs):,} pairs")
+    names = _checked_names(pairs, settings, dev, names)
+    some = _some(pairs, settings.seed, dev, say)
     closed = "opca" if settings.method in S2NET else settings.method
     say(f"choosing {' and '.join(names)} by trainings of {closed} …")
     given, tried = settings, []
@@ -110,9 +99,25 @@ def tune(
     return settings, tried
 
 
-def _some(pairs: Pairs, seed: int, dev: float | Pairs) -> Pairs:
+def _checked_names(pairs: Pairs, settings: Settings, dev: float | Pairs, names: Sequence[str]) -> list[str]:
+    """The settings to choose, in the order of `CHOICES`; refuses arguments of which none can be chosen."""
+    for argument, name, kind in ((pairs, "pairs", Pairs), (settings, "settings", Settings)):
+        checks.kind(argument, name, kind)
+    names = (names,) if isinstance(names, str) else names
+    checks.expect(settings.method in TUNED, "method", f"one of {', '.join(TUNED)}, to tune", settings.method)
+    for name in names:
+        checks.expect(name in CHOICES, "names", f"some of {', '.join(CHOICES)}", name)
+    share = not isinstance(dev, bool) and isinstance(dev, int | float) and 0 < dev < 1
+    checks.expect(share or isinstance(dev, Pairs), "dev", "pairs to choose by, or a share above 0 and below 1", dev)
+    wanted = [name for name in CHOICES if name in names and not (name == "subwords" and settings.drop_top)]
+    checks.expect(len(wanted) > 0, "names", f"some of {', '.join(CHOICES)} (no subwords with drop_top)", "none left")
+    return wanted
+
+
+def _some(pairs: Pairs, seed: int, dev: float | Pairs, say: Callable[[str], None]) -> Pairs:
     """As many pairs as leave `MOST_PAIRS` to train on, in their order."""
     most = MOST_PAIRS if isinstance(dev, Pairs) else int(np.ceil(MOST_PAIRS / (1 - dev)))
     if len(pairs) <= most:
         return pairs
+    say(f"settings are chosen on {most:,} of {len(pairs):,} pairs")
     return pairs.take(np.sort(np.asarray(jax.random.permutation(jax.random.key(seed), len(pairs)))[:most]))

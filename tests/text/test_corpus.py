@@ -123,7 +123,7 @@ def test_an_unfinished_corpus_goes_on(tmp_path, pairs, monkeypatch, limit):
 def test_a_killed_build_goes_on(tmp_path, pairs):
     (tmp_path / "pairs.json").write_text(json.dumps(pairs))
     program = (
-        "import json, os, signal, sys\nfrom jaxsim.corpus_build import build\n"
+        "import json, os, signal, sys\nfrom jaxsim.text.corpus_build import build\n"
         "def stream():\n"
         "    for i, pair in enumerate(json.load(open('pairs.json'))):\n"
         "        if i == 450: os.kill(os.getpid(), signal.SIGKILL)\n"

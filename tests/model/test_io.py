@@ -118,7 +118,7 @@ def test_what_is_called_an_older_model_is_whole(tmp_path, monkeypatch):
 def test_kill_9_in_the_middle_of_saving_leaves_a_whole_model(tmp_path):
     save(tmp_path / "model")
     program = (
-        "import sys, numpy as np\nfrom jaxsim import io\nprint('ready', flush=True)\n"
+        "import sys, numpy as np\nfrom jaxsim.model import folders\nprint('ready', flush=True)\n"
         "tensors = {'a': np.ones((300, 300))}\n"
         "while True: folders.save(sys.argv[1], tensors=tensors, config={'dim': 9}, vocabulary=['x'], card='')"
     )
@@ -126,6 +126,7 @@ def test_kill_9_in_the_middle_of_saving_leaves_a_whole_model(tmp_path):
         process.stdout.readline()
         time.sleep(0.3)
         process.send_signal(signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL  # it was saving until then
     left = [path for path in tmp_path.iterdir() if path.name == "model" or path.suffix == ".old"]
     assert left
     assert all(folders.load(folder)[1]["dim"] in (3, 9) for folder in left)

@@ -4,7 +4,7 @@ No paper. Measures seconds of `optim.minimize_lbfgs_grid` (one program, ``jax.vm
 `optim.minimize_lbfgs` in a loop, on made-up pairs; compiled before, median of the repeats. Both find the same losses,
 or the script fails. Expect the program to win on the smallest fits only.
 
-    python -m experiments.speed.functional_grid --preset quick   # a minute
+    python -m experiments.speed.functional_grid --preset quick --out /tmp/quick   # a minute
     python -m experiments.speed.functional_grid --preset full    # some minutes
 """
 
@@ -12,15 +12,17 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import json
 import statistics
 import time
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 
-from jaxsim import optim, sparse
+from jaxsim import io, optim, sparse
 from jaxsim.methods import s2net
 from jaxsim.methods.s2net import exact
 
@@ -61,8 +63,9 @@ def seconds(function, repeats: int) -> tuple[list[optim.Fit], float]:
     return fits, statistics.median(times)
 
 
-def compare(size: tuple[int, ...], repeats: int) -> None:
-    """Prints a line for a grid of gamma and one for a grid of seeds."""
+def compare(size: tuple[int, ...], repeats: int) -> list[dict]:
+    """Prints a line for a grid of gamma and one for a grid of seeds, and returns their figures."""
+    lines = []
     *shape, number, iterations = size
     settings = {"max_iter": iterations, "tol": 0.0, "first_step": 0.02}
     for name, (params, data, axes, each) in grids(problem(*shape), number).items():
@@ -75,11 +78,18 @@ def compare(size: tuple[int, ...], repeats: int) -> None:
         pairs, terms, k = shape
         print(f"{pairs} pairs, {terms} terms, k = {k}, {number} fits over {name}, {iterations} iterations: "
               f"loop {separate:.3f} s, one program {one:.3f} s, ratio {separate / one:.1f}", flush=True)
+        lines.append({"pairs": pairs, "terms": terms, "k": k, "fits": number, "over": name, "iterations": iterations,
+                      "loop_seconds": separate, "program_seconds": one, "ratio": separate / one})
+    return lines
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--preset", choices=PRESETS, default="quick")
-    chosen = PRESETS[parser.parse_args().preset]
-    for size in chosen["sizes"]:
-        compare(size, chosen["repeats"])
+    parser.add_argument("--out", type=Path, help="folder for functional_grid.json; nothing is written unless given")
+    given = parser.parse_args()
+    chosen = PRESETS[given.preset]
+    measured = [line for size in chosen["sizes"] for line in compare(size, chosen["repeats"])]
+    if given.out is not None:
+        given.out.mkdir(parents=True, exist_ok=True)
+        io.write_bytes(given.out / "functional_grid.json", (json.dumps(measured, indent=1) + "\n").encode())

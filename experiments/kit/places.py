@@ -6,7 +6,7 @@ import argparse
 import tempfile
 from pathlib import Path
 
-RESULTS = Path(__file__).resolve().parents[1] / "results"
+from experiments.kit.run import RESULTS
 
 
 def add_out(parser: argparse.ArgumentParser) -> None:

@@ -88,9 +88,11 @@ def main() -> int:
     quick = given.preset == "quick"
     out = records_folder(parser, given.out, quick=quick).resolve()
     if given.preset == "full":
-        os.environ.setdefault("JAX_PLATFORMS", "cpu")
+        os.environ.setdefault("JAX_PLATFORMS", "cpu")  # of the points' processes
     import jax
 
+    if given.preset == "full":  # JAX read the environment when the kit loaded it
+        jax.config.update("jax_platforms", os.environ["JAX_PLATFORMS"])
 
     if given.preset == "gpu" and jax.default_backend() == "cpu":
         parser.exit(2, f"{parser.prog}: --preset gpu: expected an accelerator, got a CPU alone\n")

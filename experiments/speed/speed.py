@@ -24,9 +24,8 @@ import sys
 import time
 from pathlib import Path
 
-from experiments.kit.places import add_out, records_folder
+from experiments.kit.places import RESULTS, add_out, records_folder
 
-RESULTS = Path(__file__).resolve().parents[1] / "results"
 TABLES = {1: "one-core", 2: "two-cores"}
 NAMES = ("matmul", "project", "all-pairs", "lbfgs", "top-k", "lsa", "opca", "ssi", "tweak", "vl-ext",
          "all-pairs-figures", "demo")

@@ -32,6 +32,7 @@ MARKER, TENSORS = "index.json", "index.safetensors"
 _REMEDY = "; delete its folder and make it anew, with --documents"
 _TEXTS = ("lines", "ends", "texts")
 _ROWS = ("values", "columns", "starts")
+_MATRICES = ("sparse", "words")
 
 
 class Texts(Sequence):
@@ -235,7 +236,18 @@ def described(folder: str | os.PathLike) -> dict[str, Any]:
         old = next(iter(sorted(folder.absolute().parent.glob(f".{folder.name}.*.old"))), None)
         got = f"a folder without {MARKER}" if folder.is_dir() else "a file" if folder.exists() else "nothing"
         raise FileNotFoundError(f"{folder}: expected an index, got {got}{f'; an older one is at {old}' * bool(old)}")
-    return io.unsealed(path, newest=FORMAT, remedy=_REMEDY)
+    told = io.unsealed(path, newest=FORMAT, remedy=_REMEDY)
+    checks.whole(told.get("documents"), f"{path}: documents", 0)
+    checks.expect(isinstance(told.get("model"), str), f"{path}: model", "a digest", checks.a_kind(told.get("model")))
+    columns, tensors = (told.get(name) if isinstance(told.get(name), dict) else {} for name in ("columns", "tensors"))
+    for name, width in columns.items():
+        checks.expect(name in _MATRICES, f"{path}: columns", " and ".join(_MATRICES), name)
+        checks.whole(width, f"{path}: columns", 0)
+    names = {*_TEXTS, *(f"{name}.{part}" for name in columns for part in _ROWS)}
+    fits = {"dense"} & set(tensors) or "sparse" in columns
+    checks.expect(fits and names == set(tensors) - {"dense"}, f"{path}: tensors",
+                  f"dense or sparse, {', '.join(sorted(names))}", ", ".join(sorted(tensors)))
+    return told
 
 
 def holds(told: dict[str, Any], texts: Sequence[str], lines) -> bool:
@@ -264,7 +276,8 @@ def load(folder: str | os.PathLike, *, weights: Sequence[float] = (0, 1)) -> Ind
 
     Raises:
       FileNotFoundError: if the folder or a file of it is missing.
-      ValueError: if a file was altered or truncated, or is of another program or of a newer version.
+      ValueError: if a file was altered or truncated, or is of another program or of a newer version; and if an array
+        is not such as a search can walk over, whoever wrote it.
     """
     told, path = described(folder), Path(folder) / TENSORS
     unwanted = [] if min(weights) < 1 or "words" not in told["columns"] else ["dense", "sparse"]
@@ -277,17 +290,23 @@ def load(folder: str | os.PathLike, *, weights: Sequence[float] = (0, 1)) -> Ind
         with safe_open(path, framework="numpy") as file:
             for name in wanted:
                 arrays[name] = file.get_tensor(name)
-    except (SafetensorError, OSError) as error:
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:  # also of types that NumPy lacks
         raise _altered(path, error) from error
     for name, value in wanted.items():
         if fingerprint(arrays[name]) != value:
             raise _altered(path, name)
-    dense = jnp.asarray(arrays["dense"]) if "dense" in arrays else None
-    bare, words = (_matrix(arrays, name, told) for name in ("sparse", "words"))
+    number = told["documents"]
+    lines, texts = arrays["lines"], _texts(path, arrays, number)
+    checks.array(lines, f"{path}: lines", "int64", (number,))
+    dense = None
+    if "dense" in arrays:
+        checks.array(arrays["dense"], f"{path}: dense", "float32 float64", (number, None))
+        dense = jnp.asarray(arrays["dense"])
+    bare, words = (_matrix(path, arrays, name, told) for name in _MATRICES)
     vectors = None
     if dense is not None or bare is not None:
         vectors = Vectors(dense, None if bare is None else sparse.from_scipy(bare))
-    return Index(Texts(arrays["ends"], arrays["texts"]), arrays["lines"], vectors, words)
+    return Index(texts, lines, vectors, words)
 
 
 def _altered(path: Path, reason: object) -> ValueError:
@@ -298,9 +317,32 @@ def _text_arrays(lines, texts: Sequence[str]) -> dict[str, np.ndarray]:
     return dict(zip(_TEXTS, (np.asarray(lines, np.int64), *packed(texts)), strict=True))
 
 
-def _matrix(arrays: dict[str, np.ndarray], name: str, told: dict[str, Any]) -> sp.csr_matrix | None:
-    """A matrix from its three arrays, where they were read."""
+def _texts(path: Path, arrays: dict[str, np.ndarray], number: int) -> Texts:
+    """The texts, each of which can be decoded."""
+    ends, letters = arrays["ends"], arrays["texts"]
+    checks.array(ends, f"{path}: ends", "int64", (number,))
+    checks.array(letters, f"{path}: texts", "uint8", (None,))
+    starts = np.concatenate([np.zeros(1, np.int64), ends])
+    rising = bool(np.all(starts[1:] >= starts[:-1])) and starts[-1] == len(letters)
+    checks.expect(rising, f"{path}: ends", f"ends of texts that rise to {len(letters)}", "others")
+    inside = starts[starts < len(letters)]
+    whole = not np.any((letters[inside] & 0xC0) == 0x80)  # no text begins in the middle of a letter
+    try:
+        letters.tobytes().decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        whole = False
+    checks.expect(whole, f"{path}: texts", "texts in UTF-8", "other bytes")
+    return Texts(ends, letters)
+
+
+def _matrix(path: Path, arrays: dict[str, np.ndarray], name: str, told: dict[str, Any]) -> sp.csr_matrix | None:
+    """A matrix from its three arrays, where they were read; no product is given one that it could not walk over."""
     if f"{name}.{_ROWS[0]}" not in arrays:
         return None
-    parts = tuple(arrays[f"{name}.{part}"] for part in _ROWS)
-    return sp.csr_matrix(parts, shape=(told["documents"], told["columns"][name]))
+    values, columns, starts = parts = tuple(arrays[f"{name}.{part}"] for part in _ROWS)
+    where, shape = f"{path}: {name}", (told["documents"], told["columns"][name])
+    checks.array(values, where, "float32 float64", (None,))
+    checks.array(columns, where, "int32 int64", (len(values),))
+    checks.array(starts, where, "int32 int64", (shape[0] + 1,))
+    checks.compressed(starts, columns, shape[1], where)
+    return sp.csr_matrix(parts, shape=shape)

@@ -71,6 +71,28 @@ def check(params: Params, num_terms: int, subwords: Subwords | None = None) -> N
     checks.expect(fits, "params", "one Projection, or two sides of one kind", " and ".join(kinds))
 
 
+def check_agreement(agreement: np.ndarray, params: Params) -> None:
+    """Refuses weights of dimensions that do not fit a projection.
+
+    Args:
+      agreement: of a model.
+      params: of the same.
+
+    Raises:
+      ValueError: naming ``agreement``.
+
+    Example:
+      >>> check_agreement(np.array([1.0, 0.5]), Projection(jnp.ones((3, 2))))
+    """
+    found = sides(params)
+    plain = bool(found) and isinstance(found[0], Projection)
+    checks.expect(plain, "agreement", "None, without a projection", np.shape(agreement))
+    shape = (int(found[0].weights.shape[1]),)
+    checks.expect(np.shape(agreement) == shape, "agreement", f"shape {shape} (as params)", np.shape(agreement))
+    inside = bool(np.all((np.asarray(agreement) >= 0) & (np.asarray(agreement) <= 1)))
+    checks.expect(inside, "agreement", "numbers in [0, 1]", "others")
+
+
 def symmetric(params: Params) -> bool:
     """Whether queries and documents have one W = UᵀU + D.
 

@@ -288,10 +288,12 @@ class Model:
           The folder.
 
         Raises:
-          ValueError: if something else is there.
+          ValueError: if something else is there, or for weights that are not finite.
           OSError: if it cannot be written; what was there is as it was.
         """
         tensors = parts.to_tensors(self.params) | {"df": np.asarray(self.vocabulary.df, np.int64)}
+        for name, array in tensors.items():
+            checks.expect(bool(np.isfinite(array).all()), f"model.{name}", "finite weights", "NaN or infinity")
         words, layout = self.vocabulary.terms, 1 + self.bilinear
         config = {
             "method": self.method, "dim": self.dim, "weighting": self.weighting, "activation": self.activation,
@@ -316,18 +318,18 @@ class Model:
 
         Raises:
           FileNotFoundError: if the folder or a file of it is missing.
-          ValueError: if a file was altered, or was written by another program or a newer version.
+          ValueError: if a file was altered, or was written by another program or a newer version; and if an array is
+            not of the type and shape of a model's, or has NaN in it, whoever wrote it.
         """
         tensors, config, words = folders.load(path)
-        try:
+        with checks.within(str(path)):
+            parts.check_folder(tensors, config, words)
             number, share = len(tensors["df"]), config.get("subwords")
             vocabulary = text.Vocabulary(tuple(words[:number]), tensors["df"], config["num_docs"])
             grams = None if share is None else Subwords(tuple(words[number:]), tensors["gram_idf"], share)
             return cls(vocabulary, parts.from_tensors(tensors), config["weighting"], config["activation"],
                        tuple(config["languages"]), config["method"], config["training"], config.get("strongest"), grams,
                        tensors.get("agreement"))
-        except KeyError as error:
-            raise ValueError(f"{path}: expected a model with {error}, got one without") from error
 
     def card(self) -> str:
         """The model card: what it is, what it was trained on, how to use it.

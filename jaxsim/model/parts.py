@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -282,6 +282,53 @@ def from_tensors(tensors: Mapping[str, np.ndarray]) -> Params:
     kind = Bilinear if "scale" in names else Projection
     fields = kind._fields
     return tuple(kind(*(jnp.asarray(tensors[f"{side}_{name}"]) for name in fields)) for side in ("query", "document"))
+
+
+_SETTINGS = {"method": str, "weighting": str, "activation": str, "languages": list, "training": dict}
+
+
+def check_folder(tensors: Mapping[str, np.ndarray], config: Mapping[str, Any], words: Sequence[str]) -> None:
+    """Refuses what no model has in its folder; whether the parts fit each other is for `Model` to say.
+
+    Args:
+      tensors: of the folder.
+      config: its settings.
+      words: terms, then n-grams.
+
+    Raises:
+      ValueError: naming what is missing, or of another type or shape; and for weights that are not finite.
+    """
+    for name in ("num_docs", *_SETTINGS):
+        checks.expect(name in config, "config.json", f"a model with '{name}'", "one without")
+    for name, kind in _SETTINGS.items():
+        checks.kind(config[name], f"config.json: {name}", kind)
+    checks.expect(all(isinstance(one, str) for one in config["languages"]), "config.json: languages", "strings",
+                  config["languages"])
+    checks.whole(config["num_docs"], "config.json: num_docs", 0)
+    share = config.get("subwords")
+    checks.expect(share is None or type(share) is float, "config.json: subwords", "a number, or nothing", share)
+    sides = {f"{side}_{name}" for side in ("query", "document", "both") for name in Bilinear._fields}
+    for name, array in tensors.items():
+        if name == "df":
+            checks.array(array, "df", "int64", (None,))
+        elif name in ("gram_idf", "agreement") or (name in sides and name.endswith("scale")):
+            checks.array(array, name, "float32 float64", (None,))
+        elif name in sides | {"weights"}:
+            checks.array(array, name, "float32 float64 float16", (None, None))
+    for name in ["df"] + ["gram_idf"] * (share is not None):
+        checks.expect(name in tensors, "model.safetensors", f"a model with '{name}'", "one without")
+    df, number = tensors["df"], len(words)
+    fits = len(df) <= number if share is not None else len(df) == number
+    checks.expect(fits, "df", f"one number for each of {number} words", len(df))
+    once = len(set(words[: len(df)])) == len(df)  # n-grams may be spelt as words are
+    checks.expect(once, "vocabulary.json", "every word once", "one more than once")
+    fits = bool(np.all((df >= 0) & (df <= config["num_docs"])))
+    checks.expect(fits, "df", f"numbers of documents, from 0 to {config['num_docs']}", "others")
+    for side in sides & set(tensors):
+        prefix, name = side.split("_")
+        mate = {"query": "document", "document": "query"}.get(prefix)
+        fits = mate is None or f"{mate}_{name}" in tensors
+        checks.expect(fits, "model.safetensors", f"a model with '{mate}_{name}'", "one without")
 
 
 def card(model: Any) -> str:

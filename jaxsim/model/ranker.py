@@ -27,9 +27,10 @@ def default_terms(model: Model) -> float:
       model: the model.
 
     Returns:
-      `TERMS` for projections; 0 for models whose score is made of words already.
+      `TERMS` for projections within a language; 0 across languages, which share few words, and for models whose score
+      is made of words already.
     """
-    return 0.0 if model.params is None or model.bilinear else TERMS
+    return 0.0 if model.params is None or model.bilinear or len(set(model.languages)) > 1 else TERMS
 
 
 def rank(

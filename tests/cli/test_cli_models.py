@@ -94,7 +94,8 @@ def test_train_encode_search_evaluate(trained, folder, capsys):
     found = np.load("texts.npy")
     np.testing.assert_array_equal(found, model.encode(RIGHT))
     assert found.dtype == np.float32 and not [name for name in os.listdir() if name.endswith(".part")]
-    lines = run(capsys, "search", "--model", trained, "--documents", "texts.txt", "--query", LEFT[7], "--k", 2)
+    lines = run(capsys, "search", "--model", trained, "--documents", "texts.txt", "--query", LEFT[7], "--k", 2,
+                "--terms", 0, "--power", 0)
     scores, rows = model.search(LEFT[7:8], model.vectors(RIGHT), k=2)
     for rank, line in enumerate(lines.splitlines()):
         row = rows[0, rank]
@@ -207,7 +208,8 @@ def test_search_mixes_terms_in_and_takes_many_queries(trained, folder, capsys, m
     dense, bare = model.similarity(LEFT[3:4], RIGHT)[0], _bare(model).similarity(LEFT[3:4], RIGHT)[0]
     for weight in (0, 0.25, 1):
         assert cli.main(["search", "--model", trained, "--documents", "pages.jsonl", "--column", "body", "--queries",
-                         "queries.txt", "--terms", str(weight), "--k", "50", "--json"]) == 0  # fmt: skip
+                         "queries.txt", "--terms", str(weight), "--words", "cosine", "--power", "0", "--k", "50",
+                         "--json"]) == 0  # fmt: skip
         out, err = capsys.readouterr()
         first, second = map(json.loads, out.splitlines())
         assert first["query"] == LEFT[3] and len(first["results"]) == 40

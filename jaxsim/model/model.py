@@ -149,7 +149,7 @@ class Model:
         checks.expect(math.isfinite(power) and power >= 0, "power", "a number of at least 0", power)
         dense, bare = self._parts(list(texts), side, batch_size)
         if power and self.agreement is not None:
-            dense = dense * self.agreement ** np.float32(power)
+            dense = parts.weighed(dense, self.agreement, power)
         return Vectors(None if dense is None else jnp.asarray(dense),
                        None if bare is None else sparse.from_scipy(bare))
 

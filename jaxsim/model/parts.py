@@ -93,6 +93,24 @@ def check_agreement(agreement: np.ndarray, params: Params) -> None:
     checks.expect(inside, "agreement", "numbers in [0, 1]", "others")
 
 
+def weighed(dense, agreement: np.ndarray, power: float):
+    """Vectors with their dimensions multiplied by a power of their agreement.
+
+    Args:
+      dense: ``[n, k]`` array of NumPy or JAX.
+      agreement: ``[k]`` in [0, 1].
+      power: at least 0.
+
+    Returns:
+      ``[n, k]``, of the same kind.
+
+    Example:
+      >>> weighed(np.ones((1, 2)), np.array([1.0, 0.5]), 2).tolist()
+      [[1.0, 0.25]]
+    """
+    return dense * (np.asarray(agreement, dense.dtype) ** dense.dtype.type(power))[None, :]
+
+
 def symmetric(params: Params) -> bool:
     """Whether queries and documents have one W = UᵀU + D.
 

@@ -9,6 +9,7 @@ import numpy as np
 from jaxsim import checks
 from jaxsim.evaluate import retrieval
 from jaxsim.model import index as indexes
+from jaxsim.model import parts
 from jaxsim.model.index import Index
 from jaxsim.model.model import Model
 from jaxsim.model.words import weigh
@@ -118,7 +119,7 @@ def _weighed(side: Index, model: Model, power: float) -> Index:
     """An index with the dimensions of its vectors weighed for search."""
     if side.vectors is None or model.agreement is None or not power:
         return side
-    dense = side.vectors.dense * model.agreement ** np.float32(power)
+    dense = parts.weighed(side.vectors.dense, model.agreement, power)
     return Index(side.texts, side.lines, side.vectors._replace(dense=dense), side.words, side.bm25)
 
 

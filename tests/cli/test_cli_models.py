@@ -223,6 +223,33 @@ def test_search_mixes_terms_in_and_takes_many_queries(trained, folder, capsys, m
     assert blocks[0] == f"query\t1\t{LEFT[3]}" and blocks[3] == f"query\t2\t{LEFT[4]}" and len(blocks) == 6
 
 
+def test_evaluate_searches_a_collection_without_what_is_excluded(trained, folder, capsys):
+    (folder / "docs").write_text("".join(f"d{i}\t{text}\n" for i, text in enumerate(RIGHT)))
+    (folder / "queries").write_text(f"d3\t{LEFT[3]}\nq\t{LEFT[4]}\n")
+    (folder / "qrels").write_text("d3 0 d3 1\nd3 0 d8 1\nq 0 d4 1\n")
+    (folder / "known.tsv").write_text("q\td9\nq\tnone\nother\td1\n")
+    words = ["evaluate", "--model", trained, "--queries", "queries", "--documents", "docs", "--qrels", "qrels",
+             "--run-out", "run.txt", "--json"]  # fmt: skip
+
+    def ranked(*more) -> dict[str, list[str]]:
+        told = json.loads(run(capsys, *words, *more))
+        assert told["queries"] == 2
+        found = {}
+        for line in (folder / "run.txt").read_text().splitlines():
+            found.setdefault(line.split()[0], []).append(line.split()[2])
+        return found
+
+    both, kept = ranked(), ranked("--exclude-self", "--exclude", "known.tsv")
+    assert kept == {query: [name for name in names if (query, name) not in {("d3", "d3"), ("q", "d9")}]
+                    for query, names in both.items()}  # fmt: skip
+    assert both["d3"][0] == "d3" and ranked("--terms", 1)["q"][0] == "d4"
+    (folder / "known.tsv").write_text("q d9\n")
+    assert "known.tsv, line 1: expected query<TAB>document" in refused(capsys, *words, "--exclude", "known.tsv")
+    out = run(capsys, "search", "--model", trained, "--documents", "texts.txt", "--query", RIGHT[5], "--k", 40,
+              "--exclude-self")  # fmt: skip
+    assert len(out.splitlines()) == 39 and RIGHT[5] not in out
+
+
 def _bare(model):
     return Model(model.vocabulary, None, model.weighting)
 

@@ -92,7 +92,7 @@ def load(name: str, *, root: str | os.PathLike | None = None, verify: bool = Tru
 def _apart(parts: tuple[str, str]) -> tuple[str, str]:
     """Title and body, the body without the title that some begin with."""
     title, body = (" ".join(part.split()) for part in parts)
-    return title, body.removeprefix(title) if title else body
+    return title, body.removeprefix(title).strip()
 
 
 def _find(name: str, file: str, root, verify: bool):

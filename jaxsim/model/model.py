@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -46,6 +47,8 @@ class Model:
       training: counts, settings, dev metric, command and history of the training, for people; JSON-compatible.
       strongest: terms of a text that the low-rank part of W sees at most; None for all. Of `Bilinear` alone.
       subwords: n-grams of the words that the vocabulary does not hold, the last rows of a projection; or None.
+      agreement: ``[dim]`` weights in [0, 1] of the dimensions of a projection for search
+        (`projections.agreement`); or None.
     """
 
     vocabulary: text.Vocabulary
@@ -57,6 +60,7 @@ class Model:
     training: dict[str, Any] = field(default_factory=dict)
     strongest: int | None = None
     subwords: Subwords | None = None
+    agreement: np.ndarray | None = None
 
     def __post_init__(self):
         """Checks that the parts fit each other."""
@@ -67,6 +71,8 @@ class Model:
         checks.whole(self.strongest, "strongest", 1, or_none=True)
         plain = not self.bilinear or self.activation == "none"
         checks.expect(plain, "activation", "none, for W = UᵀV + D", self.activation)
+        if self.agreement is not None:
+            parts.check_agreement(self.agreement, self.params)
 
     def __repr__(self) -> str:
         """In short: the vocabulary and the weights are long."""
@@ -122,12 +128,16 @@ class Model:
         split = text.tokenizer(self.languages[side == "document"])
         return slots(map(split, text.strings(texts)), self.vocabulary, subwords, WEIGHTINGS[self.weighting])
 
-    def vectors(self, texts: Iterable[str], *, side: str = "document", batch_size: int = _BATCH) -> Vectors:
+    def vectors(
+        self, texts: Iterable[str], *, side: str = "document", power: float = 0.0, batch_size: int = _BATCH
+    ) -> Vectors:
         """What `retrieval` takes: dense for projections, sparse for bare term weights, both for W = UᵀV + D.
 
         Args:
           texts: ``n`` strings (anything else is a ValueError).
           side: ``"query"`` or ``"document"`` (another is a ValueError).
+          power: of `agreement`, by which the dimensions are multiplied: 1 to find documents about the same thing, 0 to
+            find mates. Queries and documents take the same. Models without `agreement` have plain vectors.
           batch_size: texts a batch.
 
         Returns:
@@ -136,7 +146,10 @@ class Model:
         checks.positive_int(batch_size, "batch_size")
         checks.expect(not isinstance(texts, str), "texts", "a list of strings", "one string")
         checks.expect(isinstance(texts, Iterable), "texts", "a list of strings", type(texts).__name__)
+        checks.expect(math.isfinite(power) and power >= 0, "power", "a number of at least 0", power)
         dense, bare = self._parts(list(texts), side, batch_size)
+        if power and self.agreement is not None:
+            dense = parts.weighed(dense, self.agreement, power)
         return Vectors(None if dense is None else jnp.asarray(dense),
                        None if bare is None else sparse.from_scipy(bare))
 
@@ -289,6 +302,8 @@ class Model:
         if self.subwords is not None:
             layout, words, config["subwords"] = 3, words + self.subwords.grams, self.subwords.share
             tensors["gram_idf"] = np.asarray(self.subwords.idf)
+        if self.agreement is not None:
+            tensors["agreement"] = np.asarray(self.agreement, np.float32)
         return folders.save(path, tensors=tensors, config=config, vocabulary=words, card=self.card(), layout=layout)
 
     @classmethod
@@ -313,7 +328,8 @@ class Model:
             vocabulary = text.Vocabulary(tuple(words[:number]), tensors["df"], config["num_docs"])
             grams = None if share is None else Subwords(tuple(words[number:]), tensors["gram_idf"], share)
             return cls(vocabulary, parts.from_tensors(tensors), config["weighting"], config["activation"],
-                       tuple(config["languages"]), config["method"], config["training"], config.get("strongest"), grams)
+                       tuple(config["languages"]), config["method"], config["training"], config.get("strongest"), grams,
+                       tensors.get("agreement"))
 
     def card(self) -> str:
         """The model card: what it is, what it was trained on, how to use it.

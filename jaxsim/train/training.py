@@ -23,6 +23,7 @@ from jaxsim.data.pairs import Pairs
 from jaxsim.evaluate import mates, metrics
 from jaxsim.linalg.row_space import distinct_rows
 from jaxsim.methods.projections import Projection
+from jaxsim.methods.projections.agreement import FEWEST, agreement
 from jaxsim.model import WEIGHTINGS, Model, parts
 from jaxsim.optim import history
 from jaxsim.sparse import Terms
@@ -90,6 +91,7 @@ def train(
     learned = fit(weighted, held, settings, checkpoint, progress, say)
 
     model = _model(weighted, learned, settings, pairs.languages)
+    model = replace(model, agreement=_agreement(model, held.dev, say))
     return replace(model, training={
         "pairs": {"all": len(pairs), "train": len(held.rows), "dev": len(held.dev)},
         "terms": len(weighted.vocabulary),
@@ -354,6 +356,16 @@ def _model(weighted: Weighted, learned: Learned | None, settings: Settings, lang
         languages, settings.method, strongest=linked.STRONGEST if settings.method in SSI else None,
         subwords=weighted.subwords,
     )  # fmt: skip
+
+
+def _agreement(model: Model, dev: Pairs, say: Callable) -> np.ndarray | None:
+    """Weights of the dimensions for search, by the held-out pairs; None for what has no projection."""
+    if model.params is None or model.bilinear:
+        return None
+    if len(dev) < FEWEST:
+        say(f"search uses all dimensions alike: fewer than {FEWEST} pairs are held out to weigh them by")
+        return None
+    return agreement(model.encode_query(dev.left), model.encode_document(dev.right))
 
 
 def _dev_scores(model: Model, held: Split) -> dict[str, float]:

@@ -30,7 +30,7 @@ from jaxsim.data.pairs import Pairs
 from jaxsim.evaluate import metrics, significance
 from jaxsim.methods import opca, projections
 from jaxsim.model import Model, index, ranker
-from jaxsim.model.words import weigh
+from jaxsim.model.bm25 import weigh
 from jaxsim.train import Settings as TrainSettings
 from jaxsim.train import training
 

@@ -21,7 +21,7 @@ from safetensors.numpy import save as bytes_from_tensors
 
 from jaxsim import checks, io, sparse
 from jaxsim.model.model import Model
-from jaxsim.model.words import Words, weigh
+from jaxsim.model.bm25 import Bm25, weigh
 from jaxsim.optim.checkpoints import fingerprint
 from jaxsim.sparse import Vectors, unit
 from jaxsim.text import unit_rows
@@ -103,7 +103,7 @@ class Index:
     lines: np.ndarray
     vectors: Vectors | None
     words: sp.csr_matrix | None
-    bm25: Words | None = None
+    bm25: Bm25 | None = None
 
     def mixed(self, weight: float) -> Vectors:
         """What a search with this weight of the words compares queries with: `mix` of the parts it needs.
@@ -318,7 +318,7 @@ def load(folder: str | os.PathLike, *, weights: Sequence[float] = (0, 1), bm25: 
     if dense is not None or bare is not None:
         vectors = Vectors(dense, None if bare is None else sparse.from_scipy(bare))
     stems = None if weights is None else _strings(path, arrays, _STEMS, weights.shape[1])
-    return Index(texts, lines, vectors, words, None if stems is None else Words(tuple(stems), weights))
+    return Index(texts, lines, vectors, words, None if stems is None else Bm25(tuple(stems), weights))
 
 
 def _altered(path: Path, reason: object) -> ValueError:

@@ -12,7 +12,7 @@ from jaxsim import text
 from jaxsim.methods.projections import Projection
 from jaxsim.methods.projections.agreement import agreement, cross_fitted
 from jaxsim.model import Model, index, ranker
-from jaxsim.model.words import weigh
+from jaxsim.model.bm25 import weigh
 
 TEXTS = ["cats and dogs", "", "the fish swims", "dog dogs doggy", "fish cat", "of the"]
 QUERIES = ["a cat", "unheard", "swimming dogs", ""]

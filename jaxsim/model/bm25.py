@@ -19,7 +19,7 @@ K1, B = 1.5, 0.75
 
 
 @dataclass(frozen=True, eq=False)
-class Words:
+class Bm25:
     """BM25 weights of documents.
 
     Attributes:
@@ -50,7 +50,7 @@ class Words:
         return _matrix([[columns[stem] for stem in row if stem in columns] for row in rows], len(columns))
 
 
-def weigh(texts: Sequence[str], *, language: str = "en", k1: float = K1, b: float = B) -> Words:
+def weigh(texts: Sequence[str], *, language: str = "en", k1: float = K1, b: float = B) -> Bm25:
     """BM25 weights of documents by their own statistics.
 
     Args:
@@ -60,7 +60,7 @@ def weigh(texts: Sequence[str], *, language: str = "en", k1: float = K1, b: floa
       b: length normalisation in [0, 1].
 
     Returns:
-      `Words`.
+      `Bm25`.
 
     Raises:
       ValueError: for texts that are not strings, or a setting out of range.
@@ -78,7 +78,7 @@ def weigh(texts: Sequence[str], *, language: str = "en", k1: float = K1, b: floa
     df = np.bincount(counts.indices, minlength=len(columns))
     average = counts.sum() / max(len(rows), 1)
     weights = text.bm25(counts, df, len(rows), k1=k1, b=b, average_length=float(average))
-    return Words(tuple(columns), weights)
+    return Bm25(tuple(columns), weights)
 
 
 def _matrix(rows: list[list[int]], width: int) -> sp.csr_matrix:

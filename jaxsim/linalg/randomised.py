@@ -1,7 +1,7 @@
 """Truncated SVD by randomised subspace iteration (Halko, Martinsson and Tropp 2011), in one block of fixed width.
 
 It needs two blocks of columns where the Krylov basis of `eigen.truncated_svd` needs several times as many, and its
-products are wide: for hundreds of dimensions of a large matrix whose singular values fall slowly, it is the cheaper one.
+products are wide: for hundreds of dimensions of a large matrix whose singular values fall slowly, it is the cheaper.
 The last dimensions are approximate.
 """
 

@@ -1,7 +1,8 @@
 """Methods: one file each, holding an ``objective`` (if any) and a ``fit`` that returns a `jaxsim.optim.Fit`.
 
 A family shares its parameters and one ``encode(params, documents)``: `projections`, `s2net` (which learns
-projections), `ssi`, `thesaurus` and `weights`. Every method is also found here under its own name: ``methods.opca.fit``.
+projections), `ssi`, `thesaurus` and `weights`. Every method is also found here under its own name:
+``methods.opca.fit``.
 """
 
 import importlib

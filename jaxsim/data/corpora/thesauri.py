@@ -44,8 +44,8 @@ class Thesaurus:
       entries: senses with at least two words.
       sha256: digest of the files; None for generated entries.
       counts: raw and parsed sizes.
-      dropped: what was wrong with the source and left out: ``own_antonyms`` (words on both sides of an entry), ``empty``
-        (entries of fewer than two words).
+      dropped: what was wrong with the source and left out: ``own_antonyms`` (words on both sides of an entry) and
+        ``empty`` (entries of fewer than two words).
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""Thesauri in the public domain: Fallows (1898), Fernald (1896), Soule (1871) and Roget (1911), from Project Gutenberg.
+"""Thesauri in the public domain, from Project Gutenberg: Fallows (1898), Fernald (1896), Soule (1871), Roget (1911).
 
-Each is the text of a book and has its own layout. Fallows and Fernald list opposites; Soule has none. Roget's columns of
-opposites were given up in this text: heads that follow each other are often opposite, and often not.
+Each is the text of a book and has its own layout. Fallows and Fernald list opposites; Soule has none. Roget's columns
+of opposites were given up in this text: heads that follow each other are often opposite, and often not.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ _MARKS = re.compile(r"<i>.*?</i>|<b>.*?</b>|\(.*?\)|\[.*?\]", re.DOTALL)
 _TAG = re.compile(r"<[^>]+>")
 _ROGET = re.compile(r"^\s*#(\d+[a-z]?)\.", re.MULTILINE)
 _SPEECH = re.compile(r"(?:^|\s)(?:N|V|Adj|Adv|Phr|Int|pl)\.(?=\s)")
-_REFERENCE = re.compile(r"&c\.?(?:\s*\([^)]*\))?(?:\s*(?:\d+[a-z]?|adj|adv|v|n|int)\b\.?)*|\{[^}]*\}|\[[^\]]*\]|\([^)]*\)|[|%!?*]")
+_REFERENCE = re.compile(r"&c\.?(?:\s*\([^)]*\))?(?:\s*(?:\d+[a-z]?|adj|adv|v|n|int)\b\.?)*"
+                        r"|\{[^}]*\}|\[[^\]]*\]|\([^)]*\)|[|%!?*]")
 _SPLIT = re.compile(r"[,;.:]")
 _COLUMNS = re.compile(r"[,.;]")
 

@@ -80,8 +80,8 @@ class WordNet:
     def counts(self) -> dict[str, int]:
         """Sizes: synsets (also a part), senses, lemmas, antonym pointers and distinct pairs of antonyms."""
         of_part = {part: sum(synset.part == part for synset in self.synsets) for part in PARTS}
-        pairs = {frozenset((synset.lemmas[pointer.source_word], self.synsets[pointer.target].lemmas[pointer.target_word]))
-                 for synset in self.synsets for pointer in synset.pointers if pointer.symbol == ANTONYM}  # fmt: skip
+        pairs = {frozenset((synset.lemmas[one.source_word], self.synsets[one.target].lemmas[one.target_word]))
+                 for synset in self.synsets for one in synset.pointers if one.symbol == ANTONYM}  # fmt: skip
         return {"synsets": len(self.synsets), **of_part, "senses": sum(len(synset.words) for synset in self.synsets),
                 "lemmas": len({lemma for synset in self.synsets for lemma in synset.lemmas}),
                 "antonym_pointers": sum(pointer.symbol == ANTONYM for synset in self.synsets

@@ -5,9 +5,9 @@ The loss is S2Net's, log(1 + exp(-γΔ)), with the sign of Δ flipped:
 .. math:: \Delta_{ij} = \cos(A^\top f_{p_i}, A^\top f_{q_j}) - \cos(A^\top f_{p_i}, A^\top f_{q_i}).
 
 Since cos(a, -b) = -cos(a, b), this is S2Net itself on pairs of a word and its *negated* antonym. The projection
-``A``, ``[num_entries, k]``, has a row an entry, and a batch of words touches the entries that hold them: only these rows
-are read and updated. Negatives are the other pairs of the batch, in both directions, except those that share a head or
-an antonym. Start from `pilsa`.
+``A``, ``[num_entries, k]``, has a row an entry, and a batch of words touches the entries that hold them: only these
+rows are read and updated. Negatives are the other pairs of the batch, in both directions, except those that share a
+head or an antonym. Start from `pilsa`.
 """
 
 from __future__ import annotations
@@ -206,12 +206,29 @@ def _room(matrix: sp.csr_matrix, pairs: np.ndarray, batch_size: int) -> tuple[in
     return min(most, matrix.shape[1]), most
 
 
+def rounded(size: int) -> int:
+    """The next size of two binary digits, so that collections of about one size share a compiled program.
+
+    Args:
+      size: number of slots.
+
+    Returns:
+      At least ``size``, and at least 1.
+
+    Example:
+      >>> rounded(5), rounded(1025), rounded(0)
+      (6, 1536, 1)
+    """
+    step = 1 << max(max(size, 1).bit_length() - 2, 0)
+    return -(-max(size, 1) // step) * step
+
+
 def _batch(matrix: sp.csr_matrix, pairs: np.ndarray, num_entries: int | None = None, slots: int | None = None) -> Batch:
     rows = matrix[pairs.T.ravel()]
     entries, places = np.unique(rows.indices, return_inverse=True)
-    room = max(num_entries or 0, len(entries), 1)
+    room = rounded(num_entries or len(entries))
     local = sp.csr_matrix((rows.data, places.reshape(-1), rows.indptr), shape=(rows.shape[0], room))
     padded = np.zeros(room, np.int32)
     padded[: len(entries)] = entries
-    words = sparse.from_scipy(local, pad_nnz=max(slots or 0, local.nnz, 1))
+    words = sparse.from_scipy(local, pad_nnz=rounded(slots or local.nnz))
     return Batch(jnp.asarray(padded), words, jnp.asarray(pairs, jnp.int32))

@@ -58,15 +58,25 @@ def randomised_svd(
 @functools.partial(jax.jit, static_argnames="first")
 def _up_and_down(documents, block, first=False):
     """An orthonormal basis of the images: ``D x`` of a start, ``D Dᵀ x`` of a basis."""
-    return _orthonormal(sparse.project(documents, block if first else sparse.project_transpose(documents, block)))
+    images = sparse.project(documents, block if first else sparse.project_transpose(documents, block))
+    return _orthonormal(images, passes=3 if first else 2)
 
 
-def _orthonormal(block):
-    """Through the Gram matrix: products of tall matrices only, and zero columns where the rank is less."""
-    for _ in range(2):  # the second pass removes what rounding left in the first
-        values, rotation = jnp.linalg.eigh(block.T @ block)
-        kept = values > jnp.finfo(block.dtype).eps * block.shape[1] * jnp.maximum(values[-1], 0)
-        block = block @ (rotation * jnp.where(kept, jnp.where(kept, values, 1) ** -0.5, 0)[None, :])
+def _orthonormal(block, passes):
+    """Through the Gram matrix, which needs only products of tall matrices.
+
+    The result's columns are the block's singular vectors. Images of such a basis differ in length, by the squares of
+    singular values, but are nearly orthogonal: scaled to one length first, they have a Gram matrix near the identity.
+    """
+    eps = jnp.finfo(block.dtype).eps
+    for _ in range(passes):  # one takes a condition number of thousands; the last removes what rounding left
+        norms = jnp.linalg.norm(block, axis=0)
+        used = norms > eps * jnp.max(norms)
+        scale = jnp.where(used, 1 / jnp.where(used, norms, 1), 0)
+        values, rotation = jnp.linalg.eigh((block.T @ block) * scale[:, None] * scale[None, :])
+        # Small ones are raised and not dropped: what rounding hides in one pass, the next one scales up.
+        floor = jnp.maximum(10 * eps * values[-1], jnp.finfo(block.dtype).tiny)
+        block = block @ (scale[:, None] * rotation * jnp.maximum(values, floor)[None, :] ** -0.5)
     return block
 
 
@@ -76,8 +86,8 @@ def _triples(documents, basis, k):
     images = sparse.project_transpose(documents, basis)
     squares, rotation = jnp.linalg.eigh(images.T @ images)
     squares, rotation = squares[::-1][:k], rotation[:, ::-1][:, :k]
-    size = max(documents.num_docs, documents.num_terms)
-    kept = squares > jnp.finfo(squares.dtype).eps * size * jnp.maximum(squares[0], 0)
+    # Not times the size of the documents: of a hundred thousand words that would drop dimensions that count.
+    kept = squares > 10 * jnp.finfo(squares.dtype).eps * jnp.maximum(squares[0], 0)
     values = jnp.where(kept, jnp.sqrt(jnp.where(kept, squares, 1)), 0)
     right = images @ (rotation * jnp.where(kept, 1 / jnp.where(kept, values, 1), 0)[None, :])
     return values, fix_signs(right)

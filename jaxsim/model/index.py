@@ -20,8 +20,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as bytes_from_tensors
 
 from jaxsim import checks, io, sparse
-from jaxsim.model.model import Model
 from jaxsim.model.bm25 import Bm25, weigh
+from jaxsim.model.model import Model
 from jaxsim.optim.checkpoints import fingerprint
 from jaxsim.sparse import Vectors, unit
 from jaxsim.text import unit_rows

@@ -10,9 +10,9 @@ from jaxsim import checks
 from jaxsim.evaluate import retrieval
 from jaxsim.model import index as indexes
 from jaxsim.model import parts
+from jaxsim.model.bm25 import weigh
 from jaxsim.model.index import Index
 from jaxsim.model.model import Model
-from jaxsim.model.bm25 import weigh
 from jaxsim.sparse import Vectors
 
 WORDS = ("bm25", "cosine")

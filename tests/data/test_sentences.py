@@ -74,7 +74,7 @@ def test_a_damaged_folder_is_refused(tmp_path):
 
 
 def test_a_folder_of_texts_is_read_in_order_and_licences_are_cut(tmp_path):
-    (tmp_path / "b.txt").write_text("Licence\n*END*THE SMALL PRINT! x\nTea is hot and not for all.\nEnd of the Project Gutenberg\nEtext")
+    (tmp_path / "b.txt").write_text("Licence\n*END*THE SMALL PRINT! x\nTea is hot and not for all.\nEnd of the Project Gutenberg Text")
     (tmp_path / "a.TXT").write_text("Caf\u00e9", "utf-8")
     (tmp_path / "c.md").write_text("no")
     texts = [(name, text.strip()) for name, text in novels.read_folder(tmp_path)]

@@ -357,8 +357,10 @@ def log_probs(params: NGram, tokens) -> np.ndarray:
         before = np.concatenate(([-1], places[:-1]))  # the history's number: the words that end at the token before
         history = (before >= 0) & ~start
         places = np.where(history, _numbered(keys, before.astype(np.int64) * params.size + tokens), -1)
-        weights = np.where(history, log_backoff[before], 0)
-        total = np.where(places >= 0, log_prob[places] if len(keys) else 0, total + weights)
+        if len(log_backoff):
+            total = total + np.where(history, log_backoff[before], 0)
+        if len(keys):
+            total = np.where(places >= 0, log_prob[places], total)
     total[start] = 0
     return total
 

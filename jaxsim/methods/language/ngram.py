@@ -21,7 +21,7 @@ all orders without the 4-grams that occur once.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -51,7 +51,7 @@ class NGram(NamedTuple):
         n-grams of the order below (words, for n = 2) times the vocabulary's size, plus the last word.
       log_prob: for each order ``[num_ngrams]`` float32, natural logarithm of the last word's probability.
       log_backoff: for each order but the last ``[num_ngrams]`` float32, natural logarithm of the back-off weight.
-      discounts: for each order, the discounts of counts 1, 2, ... that were used.
+      discounts: for each order from 2 on, what was taken from counts 1, 2, ... and from all larger ones.
     """
 
     keys: tuple[np.ndarray, ...]
@@ -113,8 +113,7 @@ def fit(
     grams = _count(tokens, size, order)
     del tokens
     raw = np.bincount(sentences.tokens)[len(MARKS) :]
-    estimate = _katz if smoothing == "good-turing" else _kneser_ney
-    return closed_form(_assemble(grams, size, cutoffs, *estimate(grams, size, raw)))
+    return closed_form(_estimate(grams, size, raw, smoothing, cutoffs))
 
 
 class _Grams(NamedTuple):
@@ -139,51 +138,58 @@ def _count(tokens: np.ndarray, size: int, order: int) -> _Grams:
     Two halves of an n-gram make its key, so that four words of 17 bits fit into 64: the numbers of two bigrams, or of
     a trigram and a bigram.
     """
-    words = np.bincount(tokens, minlength=size).astype(np.int64)
-    # Positions where an n-gram of each length may start: no end of a sentence before its last word.
-    inside = tokens[:-1] != END
-    keys = tokens[:-1].astype(np.int64) * size + tokens[1:]
+    grams = _Grams(np.bincount(tokens, minlength=size).astype(np.int64), [], [], [])
+    inside = tokens[:-1] != END  # positions where an n-gram may start: no sentence ends before its last word
+    keys = _joined(tokens[:-1], size, tokens[1:])
     pairs, counts = _distinct(keys[inside])
-    grams = _Grams(words, [(pairs // size).astype(np.int32)], [(pairs % size).astype(np.int32)], [counts])
+    _add(grams, pairs, counts, lambda block: np.divmod(block, size))
     if order == 2:
         return grams
     pair_of = _numbered(pairs, keys)
-    del keys
     inside = inside[:-1] & inside[1:]
-    keys = pair_of[:-1].astype(np.int64) * size + tokens[2:]
+    keys = _joined(pair_of[:-1], size, tokens[2:])
     triples, counts = _distinct(keys[inside])
-    _add(grams, triples // size, triples % size, counts)
+    _add(grams, triples, counts, lambda block: np.divmod(block, size))
     if order == 3:
         return grams
     triple_of = _numbered(triples, keys) if order == 5 else None
     del keys
     inside = inside[:-1] & (tokens[2:-1] != END)
-    keys = (pair_of[:-2].astype(np.int64) * len(pairs) + pair_of[2:])[inside]
-    fours, counts = _distinct(keys)
-    del keys
-    first, second = np.divmod(fours, len(pairs))
-    del fours
-    prefix = _numbered(triples, first * size + pairs[second] // size)
-    _add(grams, prefix, pairs[second] % size, counts)
+    fours, counts = _distinct(_joined(pair_of[:-2], len(pairs), pair_of[2:])[inside])
+
+    def cut(block: np.ndarray, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Number of all words but the last, and the last word; the second half is a bigram."""
+        first, second = np.divmod(block, len(pairs))
+        return _numbered(table, first * size + pairs[second] // size), pairs[second] % size
+
+    _add(grams, fours, counts, lambda block: cut(block, triples))
     if order == 4:
         return grams
+    del fours
     inside = inside[:-1] & (tokens[3:-1] != END)
-    fives, counts = _distinct((triple_of[:-2].astype(np.int64) * len(pairs) + pair_of[3:])[inside])
-    first, second = np.divmod(fives, len(pairs))
-    prefix = _numbered(_keys(grams, 2, size), first * size + pairs[second] // size)
-    _add(grams, prefix, pairs[second] % size, counts)
+    fives, counts = _distinct(_joined(triple_of[:-2], len(pairs), pair_of[3:])[inside])
+    table = _joined(grams.prefix[2], size, grams.last[2])
+    _add(grams, fives, counts, lambda block: cut(block, table))
     return grams
 
 
-def _add(grams: _Grams, prefix: np.ndarray, last: np.ndarray, counts: np.ndarray) -> None:
-    grams.prefix.append(prefix.astype(np.int32))
-    grams.last.append(last.astype(np.int32))
+def _joined(first: np.ndarray, size: int, second: np.ndarray) -> np.ndarray:
+    """``first * size + second`` as int64, with one array of that size."""
+    keys = first.astype(np.int64)
+    keys *= size
+    keys += second
+    return keys
+
+
+def _add(grams: _Grams, keys: np.ndarray, counts: np.ndarray, cut: Callable) -> None:
+    """Adds an order to the counts; ``cut`` makes the first words' number and the last word of a block of keys."""
+    prefix, last = np.empty(len(keys), np.int32), np.empty(len(keys), np.int32)
+    for begin in range(0, len(keys), _BLOCK):
+        part = slice(begin, begin + _BLOCK)
+        prefix[part], last[part] = cut(keys[part])
+    grams.prefix.append(prefix)
+    grams.last.append(last)
     grams.counts.append(counts)
-
-
-def _keys(grams: _Grams, at: int, size: int) -> np.ndarray:
-    """Keys of the n-grams of order ``at`` + 2, ascending."""
-    return grams.prefix[at].astype(np.int64) * size + grams.last[at]
 
 
 def _distinct(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -206,13 +212,6 @@ def _numbered(table: np.ndarray, keys: np.ndarray) -> np.ndarray:
     return places
 
 
-def _suffixes(grams: _Grams, at: int, size: int, shorter: np.ndarray | None) -> np.ndarray:
-    """For n-grams of order ``at`` + 2 the number of their last n - 1 words in the order below."""
-    if at == 0:
-        return grams.last[0]
-    return _numbered(_keys(grams, at - 1, size), shorter[grams.prefix[at]].astype(np.int64) * size + grams.last[at])
-
-
 def _counts_of_counts(counts: np.ndarray, most: int) -> np.ndarray:
     """How many n-grams occur 0, 1, ... ``most`` times, float64."""
     return np.bincount(np.minimum(counts, most + 1), minlength=most + 2)[: most + 1].astype(np.float64)
@@ -231,58 +230,6 @@ def _turing(counts: np.ndarray) -> tuple[float, ...]:
     return ()
 
 
-def _katz(grams: _Grams, size: int, raw: np.ndarray):
-    """Discounted relative frequencies of all orders, for `_assemble`; nothing is interpolated."""
-    frequencies, used = [], []
-    words = grams.words.astype(np.float64)
-    words[START] = 0
-    if words[UNKNOWN] == 0:  # no word was rare: words never seen get the share that Good-Turing gives them
-        singles = float((raw == 1).sum())
-        words[UNKNOWN] = words.sum() * max(singles, 0.5) / max(words.sum() - singles, 1.0)
-    words = np.where((words == 0) & (np.arange(size) != START), 0.5, words)  # this text lacks the word
-    base = words / words.sum()
-    for prefix, counts in zip(grams.prefix, grams.counts, strict=True):
-        factors = _turing(counts)
-        used.append(factors)
-        if factors:
-            discounted = counts * np.array([0, *factors, 1])[np.minimum(counts, len(factors) + 1)]
-        else:  # too little text for Good-Turing: half a count is taken from each n-gram
-            discounted = counts - 0.5
-        totals = np.bincount(prefix, counts)
-        rest = totals - np.bincount(prefix, discounted)
-        # Where every word after a history is frequent, nothing is left for others: one count more makes room.
-        totals = np.where(rest < 1e-6, totals + 1, totals)
-        frequencies.append(discounted / totals[prefix])
-    return base, frequencies, None, tuple(used)
-
-
-def _kneser_ney(grams: _Grams, size: int, raw: np.ndarray):
-    """As `_katz`, with the shares of the shorter histories that are added to all probabilities."""
-    suffix, adjusted = None, []
-    for at in range(len(grams.prefix)):
-        suffix = _suffixes(grams, at, size, suffix)
-        adjusted.append(np.bincount(suffix, minlength=size if at == 0 else len(grams.last[at - 1])))
-    frequencies, shares, used = [], [], []
-    words = adjusted[0].astype(np.float64)
-    words[START] = 0
-    # The rarest words are not in the vocabulary, so its own counts of counts would say nothing.
-    used.append(_chen_goodman(raw))
-    base, share = _discounted(words, np.zeros(size, np.int32), used[0])
-    base = base + share[0] / (size - 1)
-    base[START] = 0
-    starts = np.arange(size) == START
-    for at, (prefix, counts) in enumerate(zip(grams.prefix, grams.counts, strict=True)):
-        starts = starts[prefix]
-        if at + 1 < len(grams.prefix):  # nothing stands before the start of a sentence
-            counts = np.where(starts, counts, adjusted[at + 1])
-        discounts = _chen_goodman(counts)
-        used.append(discounts)
-        frequency, share = _discounted(counts, prefix, discounts)
-        frequencies.append(frequency)
-        shares.append(share)
-    return base, frequencies, shares, tuple(used)
-
-
 def _chen_goodman(counts: np.ndarray) -> tuple[float, float, float]:
     """Discounts of counts 1, 2, and 3 or more; those of kenlm's fallback where there is too little text."""
     n = _counts_of_counts(counts, 4)
@@ -294,50 +241,121 @@ def _chen_goodman(counts: np.ndarray) -> tuple[float, float, float]:
     return 0.5, 1.0, 1.5
 
 
-def _discounted(counts: np.ndarray, prefix: np.ndarray, discounts: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
-    """Discounted relative frequencies, and for each history the share that was taken away."""
-    taken = np.array([0, *discounts])[np.minimum(counts, 3).astype(np.int64)]
-    totals = np.maximum(np.bincount(prefix, counts), 1e-300)
-    return (counts - taken) / totals[prefix], np.bincount(prefix, taken) / totals
+def _taken(counts: np.ndarray, smoothing: str) -> np.ndarray:
+    """What is taken from counts 0, 1, ...; the last entry is for all that are larger."""
+    if smoothing == "kneser-ney":
+        return np.array([0, *_chen_goodman(counts)])
+    factors = _turing(counts)
+    if not factors:  # too little text for Good-Turing: half a count from each
+        return np.array([0, 0.5])
+    return np.array([0, *((1 - factor) * c for c, factor in enumerate(factors, start=1)), 0])
 
 
-def _assemble(
-    grams: _Grams, size: int, cutoffs: Sequence[int], base: np.ndarray, frequencies: list[np.ndarray],
-    shares: list[np.ndarray] | None, discounts: tuple,
-) -> NGram:
-    """Probabilities and back-off weights of the n-grams that are kept."""
+def _katz_words(words: np.ndarray, raw: np.ndarray) -> np.ndarray:
+    """Relative frequencies of single words, none of them 0 but that of ``<s>``."""
+    words = words.astype(np.float64)
+    words[START] = 0
+    if words[UNKNOWN] == 0:  # no word was rare: words never seen get the share that Good-Turing gives them
+        singles = float((raw == 1).sum())
+        words[UNKNOWN] = words.sum() * max(singles, 0.5) / max(words.sum() - singles, 1.0)
+    words = np.where((words == 0) & (np.arange(len(words)) != START), 0.5, words)  # this text lacks the word
+    return words / words.sum()
+
+
+def _kneser_ney_words(words: np.ndarray, raw: np.ndarray) -> np.ndarray:
+    """Shares of single words by how many words they follow, interpolated with the uniform distribution."""
+    words = words.astype(np.float64)
+    words[START] = 0
+    # The rarest words are not in the vocabulary, so its own counts of counts would say nothing.
+    taken = _taken(raw, "kneser-ney")[np.minimum(words, 3).astype(int)]
+    base = (words - taken + taken.sum() / (len(words) - 1)) / words.sum()
+    base[START] = 0
+    return base
+
+
+def _followed(grams: _Grams, size: int) -> list[np.ndarray]:
+    """For each order but the last, how many different words stand before an n-gram; its count where it starts one."""
+    suffix, adjusted = None, []
+    for at, (prefix, last) in enumerate(zip(grams.prefix, grams.last, strict=True)):
+        if at == 0:
+            suffix = last
+        else:
+            table, shorter, suffix = _joined(grams.prefix[at - 1], size, grams.last[at - 1]), suffix, []
+            for begin in range(0, len(last), _BLOCK):
+                part = slice(begin, begin + _BLOCK)
+                suffix.append(_numbered(table, _joined(shorter[prefix[part]], size, last[part])))
+            suffix = np.concatenate([np.zeros(0, np.int32), *suffix])
+        adjusted.append(_sums(suffix, np.ones(1), size if at == 0 else len(grams.last[at - 1])).astype(np.int32))
+    starts = np.arange(size) == START
+    for at, counts in enumerate(grams.counts[:-1]):
+        starts = starts[grams.prefix[at]]  # nothing stands before the start of a sentence
+        adjusted[at + 1] = np.where(starts, counts, adjusted[at + 1])
+    return adjusted
+
+
+def _sums(groups: np.ndarray, values: np.ndarray, number: int) -> np.ndarray:
+    """``[number]`` float64 sums of the values by group, a block at a time; one value alone stands for all."""
+    sums = np.zeros(number)
+    for begin in range(0, len(groups), _BLOCK):
+        part = slice(begin, begin + _BLOCK)
+        weights = values[part] if len(values) > 1 or len(groups) == 1 else None
+        sums += np.bincount(groups[part], weights, number)
+    return sums
+
+
+def _estimate(grams: _Grams, size: int, raw: np.ndarray, smoothing: str, cutoffs: Sequence[int]) -> NGram:
+    """Probabilities and back-off weights of the n-grams that are kept; the counts are given up on the way."""
+    interpolated = smoothing == "kneser-ney"
+    adjusted = _followed(grams, size) if interpolated else None
+    lower = _kneser_ney_words(adjusted[0], raw) if interpolated else _katz_words(grams.words, raw)
     with np.errstate(divide="ignore"):
-        logs, backoffs, keys = [np.log(base).astype(np.float32)], [], []
-    lower, suffix, kept_of = base, None, np.arange(size, dtype=np.int32)
+        logs, backoffs, keys, used = [np.log(lower).astype(np.float32)], [], [], []
+    suffix, number_of = None, np.arange(size, dtype=np.int32)
     for at in range(len(grams.prefix)):
-        prefix, last, counts = grams.prefix[at], grams.last[at], grams.counts[at]
-        suffix = _suffixes(grams, at, size, suffix)
-        below = lower[suffix]
-        probability = frequencies[at]
-        if shares is not None:
-            probability = probability + shares[at][prefix] * below
-        frequencies[at] = None
-        kept = counts >= cutoffs[at + 1]
-        rows = kept_of[prefix[kept]]
-        number = len(logs[-1])
-        shared = np.bincount(rows, probability[kept], number)
-        rest = 1 - np.bincount(rows, below[kept], number)
-        if (full := rest <= 1e-9).any():  # every word is kept after such a history: no other can take what is left
-            probability = probability * np.where(full, 1 / np.maximum(shared, 1e-9), 1.0)[kept_of[prefix]]
-            shared[full] = 1
-        free = np.maximum(1 - shared, 0)
-        weights = np.where(rest > 1e-9, free / np.maximum(rest, 1e-9), 1.0)
+        prefix, last, raw_counts = grams.prefix[at], grams.last[at], grams.counts[at]
+        counts = adjusted[at + 1] if interpolated and at + 1 < len(grams.prefix) else raw_counts
+        taken = _taken(counts, smoothing)
+        used.append(tuple(taken[1:].tolist()))
+        below = np.minimum(counts, len(taken) - 1)
+        totals = _sums(prefix, counts, len(number_of))
+        free = np.zeros(len(number_of))
+        for begin in range(0, len(prefix), _BLOCK):
+            part = slice(begin, begin + _BLOCK)
+            free += np.bincount(prefix[part], taken[below[part]], len(number_of))
+        if not interpolated:  # where every word after a history is frequent, one count more makes room for others
+            totals += free < 1e-6
+        kept = np.flatnonzero(raw_counts >= cutoffs[at + 1])
+        before = prefix[kept]
+        probability = (counts[kept] - taken[below[kept]]) / totals[before]
+        share = free / np.maximum(totals, 1e-300) if interpolated else None
+        before_kept, last = number_of[before], last[kept]
+        grams.prefix[at] = grams.last[at] = grams.counts[at] = None
+        suffix = last if at == 0 else _numbered(keys[-1], _joined(suffix[before_kept], size, last))
+        if interpolated:
+            probability += share[before] * lower[suffix]
+        number_of = np.full(len(raw_counts), -1, np.int32)
+        number_of[kept] = np.arange(len(kept), dtype=np.int32)
+        del prefix, raw_counts, counts, below, before, kept
+        weights, probability = _backoff(probability, lower[suffix], before_kept, len(logs[-1]))
         with np.errstate(divide="ignore"):
             backoffs.append(np.log(weights).astype(np.float32))
-            logs.append(np.log(probability[kept]).astype(np.float32))
-        keys.append(rows.astype(np.int64) * size + last[kept])
-        if kept.all():
-            lower = probability
-        else:  # n-grams that were cut are still the last words of longer ones
-            weight = np.where(kept_of[prefix] >= 0, weights[kept_of[prefix]], 1.0)
-            lower = np.where(kept, probability, weight * below)
-        kept_of = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
-    return NGram(tuple(keys), tuple(logs), tuple(backoffs), discounts)
+            logs.append(np.log(probability).astype(np.float32))
+        keys.append(_joined(before_kept, size, last))
+        lower = probability
+    return NGram(tuple(keys), tuple(logs), tuple(backoffs), tuple(used))
+
+
+def _backoff(
+    probability: np.ndarray, lower: np.ndarray, history: np.ndarray, number: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Back-off weights of histories; and the probabilities, raised where nothing is left to give them to."""
+    shared = np.bincount(history, probability, number)
+    rest = 1 - np.bincount(history, lower, number)
+    if (full := rest <= 1e-9).any():  # every word is kept after such a history: no other can take what is left
+        probability = probability * np.where(full, 1 / np.maximum(shared, 1e-9), 1.0)[history]
+        shared[full] = 1
+    free = np.maximum(1 - shared, 0)
+    return np.where(full, 1.0, free / np.where(full, 1.0, rest)), probability
 
 
 def log_probs(params: NGram, tokens) -> np.ndarray:

@@ -1,8 +1,8 @@
 """Sentence completion (Zweig et al., ACL 2012): Table 6 on the Holmes questions and on SAT questions, and perplexities.
 
 Tables: `holmes` has 1,040 questions from Sherlock Holmes books and 519 other novels to train on; the first 520
-questions are for development, ``accuracy`` is that of the last 520, ``accuracy@all`` that of all. `sat` has 152 questions of SAT
-practice tests, with the novels and an encyclopedia, newswire and speeches as training text in place of the paper's 1.1
+questions are for development, ``accuracy`` is that of the last 520, ``accuracy@all`` that of all. `sat` has 152
+questions of SAT practice tests, with the novels and an encyclopedia, newswire and speeches as training text in place of the paper's 1.1
 billion words of newspapers; its halves have 76 questions, so ``accuracy@all`` is the figure to look at. `perplexity`
 compares language models on held-out sentences of the novels. Every figure counts a tie as an error.
 
@@ -35,8 +35,8 @@ from jaxsim.methods.language import combination, documents, lsa_lm, lsa_recon, l
 from jaxsim.optim import Fit, closed_form
 
 ABOUT = {"holmes": ("MSR Sentence Completion Challenge", "same", "completion Table 6, Holmes"),
-         "sat": ("SAT practice tests", "substitute: other SAT questions; novels, an encyclopedia, newswire and speeches "
-                 "for newspapers", "completion Table 6, SAT")}  # fmt: skip
+         "sat": ("SAT practice tests", "substitute: other SAT questions; novels, an encyclopedia, newswire and "
+                 "speeches for newspapers", "completion Table 6, SAT")}  # fmt: skip
 CACHE = Path(__file__).resolve().parents[2] / "runs" / "sentences"
 SEED = 0
 
@@ -454,7 +454,7 @@ def combined(table: kit.Table, inputs: Mapping[str, Iterable[np.ndarray]]) -> ki
     config = {**{name: best[name] for name in ("inputs", "l2")},
               "weights": [round(float(weight), 4) for weight in fit.params.weights],
               "l2_of_folds": chosen, "accuracy": "trained on the development questions",
-              "accuracy@all, accuracy@dev": "pooled over five folds, none tested on what it was trained on"}  # fmt: skip
+              "accuracy@all, accuracy@dev": "pooled over five folds, none tested on its training part"}  # fmt: skip
     return kit.Row(config, **result, dev={"grid": tried}, fit=fit, methods=(combination,))
 
 
@@ -511,8 +511,8 @@ def perplexity_kneser_ney(table: kit.Table) -> kit.Row:
 
 
 ROWS = {"chance": chance, "pmi-window": pmi, "lsa-totsim": total_us, "lsa-totsim-u": total_u,
-        "lsa-3-input": three_inputs, "ngram-gt": good_turing, "lsa+ngram-gt": space_and_ngram, "mkn": kneser_ney, "lsa-lm": lsa_language_model,
-        "lsa-recon": recon, "combination": paper_combination, "combination-best": best_combination}  # fmt: skip
+        "lsa-3-input": three_inputs, "ngram-gt": good_turing, "lsa+ngram-gt": space_and_ngram, "mkn": kneser_ney,
+        "lsa-lm": lsa_language_model, "lsa-recon": recon, "combination": paper_combination, "combination-best": best_combination}  # fmt: skip
 PERPLEXITY = {"ngram-gt": perplexity_katz, "mkn": perplexity_kneser_ney}
 TABLES = {"holmes": kit.Plan(ROWS, {"quick": QUICK, "full": FULL}),
           "sat": kit.Plan(ROWS, {"full": SAT}),
@@ -527,7 +527,7 @@ NAMES = {"ngram-gt": "the Good–Turing n-gram model", "lsa-totsim": "LSA total 
 
 
 def above(better: str, worse: str, tables: tuple[str, ...], place: str) -> kit.Claim:
-    """That one row answers more questions than another; the paper's test is McNemar's at a false-discovery rate of .02."""
+    """That one row answers more questions than another; the paper's test is McNemar's at level .02."""
     column = 0 if tables[0] == "sat" else 1
     return kit.Claim(f"completion-{tables[0]}-{better}-{worse}", place=place, tables=tables, better=better, worse=worse,
                      sentence=f"{NAMES[better]} answers more questions than {NAMES[worse]}", metric="accuracy@all",

@@ -2,9 +2,10 @@
 
 Tables: `holmes` has 1,040 questions from Sherlock Holmes books and 519 other novels to train on; the first 520
 questions are for development, ``accuracy`` is that of the last 520, ``accuracy@all`` that of all. `sat` has 152
-questions of SAT practice tests, with the novels and an encyclopedia, newswire and speeches as training text in place of the paper's 1.1
-billion words of newspapers; its halves have 76 questions, so ``accuracy@all`` is the figure to look at. `perplexity`
-compares language models on held-out sentences of the novels. Every figure counts a tie as an error.
+questions of SAT practice tests, with the novels and an encyclopedia, newswire and speeches as training text in place
+of the paper's 1.1 billion words of newspapers; its halves have 76 questions, so ``accuracy@all`` is the figure to
+look at. `perplexity` compares language models on held-out sentences of the novels. Every figure counts a tie as an
+error.
 
 Expected on Holmes, all questions: Good–Turing 4-grams .38 or more (paper .39), modified Kneser–Ney .395, total
 similarity with rows of US .32 (paper .49) and of U .43, reconstruction .46 (paper .41), LSA-LM .395 (paper .42), mutual
@@ -512,7 +513,8 @@ def perplexity_kneser_ney(table: kit.Table) -> kit.Row:
 
 ROWS = {"chance": chance, "pmi-window": pmi, "lsa-totsim": total_us, "lsa-totsim-u": total_u,
         "lsa-3-input": three_inputs, "ngram-gt": good_turing, "lsa+ngram-gt": space_and_ngram, "mkn": kneser_ney,
-        "lsa-lm": lsa_language_model, "lsa-recon": recon, "combination": paper_combination, "combination-best": best_combination}  # fmt: skip
+        "lsa-lm": lsa_language_model, "lsa-recon": recon, "combination": paper_combination,
+        "combination-best": best_combination}  # fmt: skip
 PERPLEXITY = {"ngram-gt": perplexity_katz, "mkn": perplexity_kneser_ney}
 TABLES = {"holmes": kit.Plan(ROWS, {"quick": QUICK, "full": FULL}),
           "sat": kit.Plan(ROWS, {"full": SAT}),

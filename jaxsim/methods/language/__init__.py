@@ -1,0 +1,1 @@
+"""Models of language that score sequences of words; they do not encode documents."""

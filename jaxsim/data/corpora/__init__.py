@@ -3,5 +3,5 @@
 import lazy_loader
 
 __all__ = ["cacm", "doc_pairs", "docstrings", "europarl", "httpd_html", "judged", "mdn", "mdn_links", "nfcorpus",
-           "release", "reuters21578", "wikispeedia", "word_frequency"]
+           "novels", "questions", "release", "reuters21578", "sentences", "wikispeedia", "word_frequency"]
 __getattr__, __dir__, _ = lazy_loader.attach(__name__, submodules=__all__)

@@ -1,9 +1,9 @@
 """Optimisation: the only package that imports jaxopt and optax.
 
 `minimize_lbfgs` runs jaxopt's L-BFGS (or optax's) on a whole collection, `minimize_sgd` any optax transformation
-(`sgd`, `adam`, `adagrad`) over minibatches, `minimize_rows` plain SGD an example at a time on the few rows of large tables that it
-needs. All report progress, stop early on a validation score, return the best parameters, and continue from a checkpoint
-bit for bit (optax's L-BFGS does not), as a `Run` tells them.
+(`sgd`, `adam`, `adagrad`) over minibatches, `minimize_rows` plain SGD an example at a time on the few rows of large
+tables that it needs. All report progress, stop early on a validation score, return the best parameters, and continue
+from a checkpoint bit for bit (optax's L-BFGS does not), as a `Run` tells them.
 """
 
 from jaxsim.optim import checkpoints, epochs, history, lbfgs, monitor, rows

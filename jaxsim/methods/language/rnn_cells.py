@@ -184,14 +184,12 @@ class RnnLm:
     """A recurrent language model.
 
     Attributes:
-      inputs: ``[K, embed]``, a row a word of the network's vocabulary; the last is for all other words.
+      inputs: ``[K, embed]``, a row a word with a number below K; the first is for all other words.
       outputs: ``[K, width]``, Y.
       bias: ``[K]``, b.
       core: parameters of the layers.
-      ids: ``[num_types]`` int32, the row of each word of the text's vocabulary.
-      shares: ``[num_types]``, log of a word's share of the occurrences of its row: 0 where it has one of its own.
+      shares: ``[num_words]``, log of a word's share of the occurrences of its row: 0 where it has one of its own.
       network: sizes.
-      boundary: id of the sentence marker in the text's vocabulary.
       backward: whether it reads sentences from the end to the start.
     """
 
@@ -199,10 +197,8 @@ class RnnLm:
     outputs: jax.Array
     bias: jax.Array
     core: dict
-    ids: jax.Array
     shares: jax.Array
     network: Network = flax.struct.field(pytree_node=False)
-    boundary: int = flax.struct.field(pytree_node=False)
     backward: bool = flax.struct.field(pytree_node=False, default=False)
 
 

@@ -199,7 +199,7 @@ def _moved(tables, sums, slopes, words, right, drawn, rate):
     first = add_rows(tables[0], sums[0], words, slopes[0], rate)
     if drawn is None:
         every = jnp.arange(len(tables[1]))
-        rest = [add_rows(*pair, every, slope, rate) for *pair, slope in zip(tables[1:], sums[1:], slopes[1:], strict=True)]
+        rest = [add_rows(tables[at], sums[at], every, slopes[at], rate) for at in (1, 2)]
     else:
         at = jnp.concatenate([right.reshape(-1), drawn])
         width = tables[1].shape[1]

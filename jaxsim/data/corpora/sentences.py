@@ -82,14 +82,13 @@ class Sentences:
         return np.array([self.numbers.get(word, UNKNOWN) for word in sentence], np.int32)
 
     def head(self, num_tokens: int) -> Sentences:
-        """The whole sentences among the first tokens, with the same vocabulary and counts of these sentences alone."""
+        """The whole sentences among the first tokens, with the vocabulary and counts of the whole text."""
         checks.positive_int(num_tokens, "num_tokens")
         tokens = self.tokens[:num_tokens]
         ends = np.flatnonzero(tokens == END)
         checks.expect(len(ends) > 0, "num_tokens", "room for one sentence", num_tokens)
         tokens = tokens[: ends[-1] + 1]
-        counts = np.bincount(tokens, minlength=len(self.vocabulary))
-        return dataclasses.replace(self, tokens=tokens, counts=counts, sha256=f"{self.sha256}:{len(tokens)}")
+        return dataclasses.replace(self, tokens=tokens, sha256=f"{self.sha256}:{len(tokens)}")
 
 
 def words(text: str) -> list[str]:

@@ -109,7 +109,6 @@ def fit(
     optimizer = optim.sgd(1.0) if adagrad is None else optim.adagrad(1.0, adagrad)
     sums = None if adagrad is None else tuple(jnp.full(size, adagrad, dtype) for _ in tables)
     draws = np.exp(0.75 * log_share)
-    draws[END] = draws.min() * 1e-3  # never read, never right
     draws /= draws.sum()
     constants = Constants(*(jnp.asarray(one, dtype) for one in (np.log(draws), np.cumsum(draws), learning_rate, clip)),
                           jnp.int32(START))
@@ -188,6 +187,7 @@ def _shares(sentences: Sentences, size: int) -> tuple[np.ndarray, np.ndarray]:
     rows = np.ones(size)
     rows[: len(counts)] += counts[:size]
     rows[UNKNOWN] = counts[rare].sum() + 1
+    rows[END] = 1e-9  # never read, never right: one mark stands between sentences
     return shares, np.log(rows / rows.sum())
 
 

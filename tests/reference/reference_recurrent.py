@@ -1,4 +1,4 @@
-"""Recurrent language models by NumPy in float64, a word at a time, from the equations; nothing of jaxsim is imported."""
+"""Recurrent language models by NumPy in float64, a word at a time, from the equations; no import from jaxsim."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import importlib
 _FAMILIES = {
     "projections": {"cca": "cca", "cl_lsi": "cl_lsi", "cr5": "cr5", "dda": "dda", "lsa": "lsa", "opca": "opca",
                     "pca": "pca"},
-    "s2net": {"distillation": "distillation", "s2net_mse": "mse", "s2net_sgd": "sgd"},
+    "s2net": {"distillation": "distillation", "s2net_mse": "mse", "s2net_pref": "preferences", "s2net_sgd": "sgd"},
     "ssi": {"ssi_batch": "batch", "ssi_diag": "diagonal", "ssi_full": "full", "ssi_hash": "hashed",
             "ssi_multitask": "multitask", "ssi_preferred": "preferred", "ssi_sgd": "sgd",
             "ssi_sparse": "sparse"},
@@ -23,7 +23,7 @@ __all__ = ["bm25", "cca", "cl_lsi", "cr5", "dda", "distillation", "itml", "log_t
            "projections", "s2net", "s2net_mse", "s2net_sgd", "ssi", "ssi_batch", "ssi_diag", "ssi_full", "ssi_hash",
            "ssi_multitask", "ssi_preferred", "ssi_sgd", "ssi_sparse", "statistics", "tfidf", "tweak", "vl_cv", "vl_ext",
            "weights",
-           "hmm", "ibm1", "translation"]
+           "hmm", "ibm1", "s2net_pref", "translation"]
 
 
 def __getattr__(name: str):

@@ -28,7 +28,7 @@ from jaxsim.methods.s2net import exact
 from jaxsim.optim import Fit, Run
 from jaxsim.sparse import Terms
 
-_GROWTH = 1.25  # of the number of candidates from block to block: at most a fifth of a block is padding
+_GROWTH = 1.5  # of the number of candidates from block to block: at most a third of a row is padding
 _ENTRIES = 2**19  # pairs of candidates in a chunk of a block
 
 

@@ -1,10 +1,11 @@
 """How good a model is: search, scores of rankings and of pairs, and whether differences are more than chance.
 
-`retrieval` finds the best candidates, and `metrics` scores them. `mates`, `ranking` and `all_pairs` are whole tasks;
+`retrieval` finds the best candidates, `neighbours` their labels, and `metrics` scores them. `mates`, `ranking` and
+`all_pairs` are whole tasks;
 `trec` reads and writes test collections, `significance` compares systems.
 """
 
 import lazy_loader
 
-__all__ = ["all_pairs", "mates", "metrics", "ranking", "retrieval", "significance", "trec"]
+__all__ = ["all_pairs", "mates", "metrics", "neighbours", "ranking", "retrieval", "significance", "trec"]
 __getattr__, __dir__, _ = lazy_loader.attach(__name__, submodules=__all__)

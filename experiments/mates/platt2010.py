@@ -28,6 +28,7 @@ import numpy as np
 
 from experiments import kit
 from experiments.corpora import mates as corpora
+from experiments.mates import word_by_word
 from jaxsim import sparse
 from jaxsim.evaluate import mates
 from jaxsim.methods import cca, cl_lsi, cr5, dda, opca, projections
@@ -223,7 +224,7 @@ def fit_dda(table: kit.Table) -> kit.Row:
 
 
 ROWS = {"tf": raw_counts, "log-tfidf": log_tf_idf, "cl-lsi": fit_cl_lsi, "opca": fit_opca, "cca": fit_cca,
-        "cr5": fit_cr5, "dda": fit_dda}
+        "cr5": fit_cr5, "dda": fit_dda, **word_by_word.ROWS}
 SETTINGS = {
     "docstrings": FULL,
     "en-es-human": FULL,

@@ -6,5 +6,6 @@ several choices) are whole tasks; `trec` reads and writes test collections, `sig
 
 import lazy_loader
 
-__all__ = ["all_pairs", "completion", "mates", "metrics", "questions", "ranking", "retrieval", "significance", "trec"]
+__all__ = ["all_pairs", "completion", "mates", "metrics", "neighbours", "questions", "ranking", "retrieval",
+           "significance", "trec"]
 __getattr__, __dir__, _ = lazy_loader.attach(__name__, submodules=__all__)

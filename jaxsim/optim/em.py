@@ -1,9 +1,9 @@
-"""Expectation maximisation of mixtures over sparse counts: padded rows in buckets, expected counts, and the loop.
+r"""Expectation maximisation of mixtures over sparse counts: padded rows in buckets, expected counts, and the loop.
 
-A mixture gives a count in row ``d`` and column ``w`` the rate :math:`s_{dw} = \\sum_t \\theta_{dt} \\phi_{wt}`. Its
+A mixture gives a count in row ``d`` and column ``w`` the rate :math:`s_{dw} = \sum_t \theta_{dt} \phi_{wt}`. Its
 expected counts are matrix products with :math:`R = X / s` on the stored entries alone,
 
-.. math:: N_{dt} = \\theta_{dt} (R \\phi)_{dt}, \\qquad N_{wt} = \\phi_{wt} (R^\\top \\theta)_{wt}.
+.. math:: N_{dt} = \theta_{dt} (R \phi)_{dt}, \qquad N_{wt} = \phi_{wt} (R^\top \theta)_{wt}.
 
 Both are one function, `expected`, of the rows and of the rows of the transpose. Rows of similar length share a bucket,
 padded to a power of two, so that a row's sum needs neither a scatter nor a shape of its own.

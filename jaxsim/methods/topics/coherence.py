@@ -46,8 +46,8 @@ def npmi(words: np.ndarray, counts: Terms) -> np.ndarray:
       counts: documents that occurrences are counted in; unseen ones are the fairer judges.
 
     Returns:
-      ``[k]`` in [-1, 1]: -1 for words that never meet, 0 for independent ones, 1 for words that never part. Words that no
-      document has are left out; NaN with fewer than two others.
+      ``[k]`` in [-1, 1]: -1 for words that never meet, 0 for independent ones, 1 for words that never part. Words
+      that no document has are left out; NaN with fewer than two others.
 
     Example:
       >>> import scipy.sparse

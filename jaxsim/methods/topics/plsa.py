@@ -27,8 +27,10 @@ def fit(
     run: Run | None = None,
     **options,
 ) -> Fit:
-    r"""Maximises :math:`\sum x_{dw} \log \sum_t \theta_{dt} \phi_{wt} + (\alpha - 1) \sum \log \theta + (\beta - 1)
-    \sum \log \phi` by EM.
+    r"""Maximises the posterior density of θ, a topic vector a document, and of φ, by EM.
+
+    .. math:: \sum_{d, w} x_{dw} \log \sum_t \theta_{dt} \phi_{wt} + (\alpha - 1) \sum \log \theta
+              + (\beta - 1) \sum \log \phi
 
     Args:
       terms: **counts**, ``[num_docs, num_terms]``; of pairs, all documents of both sides.

@@ -42,7 +42,6 @@ def make(frequencies: Sequence[np.ndarray], *, k: int, start: str, key: jax.Arra
     shares = []
     for i, counts in enumerate(frequencies):
         used = np.flatnonzero(counts > 0)
-        checks.expect(used.size > 0, f"views[{i}]", "a document with words", "none (all of this language are empty)")
         checks.between(k, "k", used.size, f"words of views[{i}]")
         own = None if key is None else jax.random.fold_in(key, i)
         if start == "soft":

@@ -18,8 +18,8 @@ class Topics(NamedTuple):
     """What PLSA, JPLSA and CPLSA learn of one language.
 
     Attributes:
-      words: ``φ``, ``[num_terms, k]``: a column is a topic's distribution over words. The row of a word that no training
-        document of the language has is 0; over merged vocabularies all languages have one array.
+      words: ``φ``, ``[num_terms, k]``: a column is a topic's distribution over words. The row of a word that no
+        training document of the language has is 0; over merged vocabularies all languages have one array.
     """
 
     words: jax.Array

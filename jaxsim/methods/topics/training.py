@@ -299,6 +299,12 @@ def views_of(views: Sequence[Terms]) -> list[sp.csr_matrix]:
     return [statistics.counts_of(view, f"views[{i}]") for i, view in enumerate(statistics.checked_views(views))]
 
 
+def _apart(views: Sequence[sp.csr_matrix]) -> list[sp.csr_matrix]:
+    """Every language over columns of its own."""
+    return [sp.hstack([view if j == i else sp.csr_matrix(view.shape, dtype=view.dtype) for j in range(len(views))],
+                      format="csr") for i, view in enumerate(views)]
+
+
 def fit(views: Sequence[sp.csr_matrix], *, k: int, start: str, key, alpha: float, beta: float, merged: bool,
         joint: bool, languages: int, coupling: Coupling | None, sigma: float, each: int, mesh, run: Run,
         single: bool = False) -> Fit:
@@ -329,19 +335,14 @@ def fit(views: Sequence[sp.csr_matrix], *, k: int, start: str, key, alpha: float
     checks.positive_int(k, "k")
     num_terms, number, dtype = views[0].shape[1], len(views), views[0].dtype
     frequencies = [np.asarray(view.sum(axis=0)).ravel() for view in views]
+    for i, frequency in enumerate(frequencies):
+        checks.expect(frequency.any(), f"views[{i}]", "a document with words", "none (all of this language are empty)")
     if merged:
-        for i, frequency in enumerate(frequencies):
-            checks.expect(frequency.any(), f"views[{i}]", "a document with words",
-                          "none (all of this language are empty)")
         frequencies = [sum(frequencies)]
     first = np.concatenate(starts.make(frequencies, k=k, start=start, key=key, dtype=dtype))
     blocks = np.repeat(np.arange(len(frequencies)), num_terms)
     if not merged:
-        wide = [[None] * number for _ in views]
-        for i, view in enumerate(views):
-            wide[i] = sp.hstack([view if j == i else sp.csr_matrix(view.shape, dtype=dtype) for j in range(number)],
-                                format="csr")
-        views = wide
+        views = _apart(views)
     if joint:
         views = [sum(views[1:], start=views[0]).tocsr()]
     layout = lay_out(views, blocks, k=k, alpha=alpha, beta=beta, sigma=sigma, mesh=mesh)

@@ -70,6 +70,7 @@ def search(
         trained, found = _kept(index, model, documents, column, terms)
     sides = room.encode(trained, wanted, side="query", weights=[terms]).mixed(terms), found.mixed(terms)
     kind = retrieval.cosine if sides[0].dense is None or sides[0].sparse is None else retrieval.dot
+    kind = trained.scorer if terms == 0 else kind
     scores, rows = retrieval.top_k(*sides, k=min(k, len(found.texts)), similarity=kind)
     for i, text in enumerate(wanted):
         if not scores[i].any():

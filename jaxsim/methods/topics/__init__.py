@@ -5,7 +5,7 @@ which `retrieval.l1` or `retrieval.jensen_shannon` compare. A method is a module
 """
 
 from jaxsim.methods.topics import coherence, cplsa, jplsa, plsa, starts, training
-from jaxsim.methods.topics.topics import Topics, encode, known, perplexity, responsibilities, shares
+from jaxsim.methods.topics.topics import Topics, encode, known, perplexity, recount, responsibilities, shares
 
-__all__ = ["Topics", "coherence", "cplsa", "encode", "jplsa", "known", "perplexity", "plsa", "responsibilities",
-           "shares", "starts", "training"]
+__all__ = ["Topics", "coherence", "cplsa", "encode", "jplsa", "known", "perplexity", "plsa", "recount",
+           "responsibilities", "shares", "starts", "training"]

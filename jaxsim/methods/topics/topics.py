@@ -116,6 +116,35 @@ def _fold(packed: em.Buckets, words: jax.Array, alpha: jax.Array, iterations) ->
     return jax.lax.fori_loop(0, iterations, iteration, jnp.full((places, k), 1 / k, words.dtype))
 
 
+def recount(params: Topics, terms: Terms, vectors: Vectors) -> Topics:
+    r"""Topics as some documents use them: the M step, without a prior, from their topic vectors.
+
+    .. math:: \phi_{wt} \propto \sum_d x_{dw} \frac{\theta_{dt} \phi_{wt}}{\sum_s \theta_{ds} \phi_{ws}}
+
+    The scale of a word does not count, so `responsibilities` do for ``params``, which is what a `Model` keeps.
+
+    Args:
+      params: `Topics`, each row up to a factor.
+      terms: counts, ``[num_docs, num_terms]``.
+      vectors: topic vectors of the same documents.
+
+    Returns:
+      `Topics` whose columns sum to 1 (0 for a topic that no document has).
+
+    Example:
+      >>> import scipy.sparse
+      >>> documents = sparse.from_scipy(scipy.sparse.csr_matrix([[3.0, 1.0]]))
+      >>> recount(Topics(jnp.ones((2, 2))), documents, Vectors(jnp.array([[1.0, 0.0]]))).words.tolist()
+      [[0.75, 0.0], [0.25, 0.0]]
+    """
+    columns = statistics.counts_of(terms, "terms").T.tocsr()
+    packed, order = em.buckets([columns], k=params.words.shape[1])
+    counts, _ = jax.jit(em.expected)(packed, params.words[np.maximum(order, 0)], vectors.dense)
+    there = order >= 0
+    words = jnp.zeros_like(params.words).at[order[there]].set(counts[np.flatnonzero(there)])
+    return Topics(shares(words.T, empty=0.0).T)
+
+
 def known(params: Topics, terms: Terms) -> np.ndarray:
     """Which documents have a word that the topics know; the others have the uniform topic vector.
 

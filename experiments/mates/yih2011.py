@@ -31,6 +31,7 @@ import numpy as np
 
 from experiments import kit
 from experiments.corpora import mates as corpora
+from experiments.mates import topic_models
 from jaxsim import sparse
 from jaxsim.data import labelled_pairs
 from jaxsim.evaluate import mates
@@ -307,7 +308,8 @@ def fit_random(table: kit.Table) -> kit.Row:
 
 ROWS = {"cl-lsi": fit_cl_lsi, "opca": fit_opca, "cca": fit_cca, "s2net": fit_s2net,
         "s2net-all-negatives": fit_all_negatives, "s2net-gamma1": fit_gamma1, "s2net-cl-lsi": fit_cl_lsi_start,
-        "s2net-2": fit_two, "s2net-mse": fit_mse, "s2net-tanh": fit_tanh, "s2net-random": fit_random}
+        "s2net-2": fit_two, "s2net-mse": fit_mse, "s2net-tanh": fit_tanh, "s2net-random": fit_random,
+        **topic_models.ROWS_2011}
 SETTINGS = {
     "docstrings": FULL,
     "en-es-human": FULL,
@@ -369,6 +371,7 @@ CLAIMS = [
     above("s2net-random", "opca", "from random numbers S2Net still ends above OPCA", "000 footnote 2", test="none"),
     kit.Claim("000-compact", sentence="OPCA needs two to five times the dimension of S2Net for the same MRR",
               place="000 §4.1.2, Figure 2", tables=ALL, better="s2net", worse="opca", metric="mrr", holds=compactness),
+    *topic_models.claims_2011(above),
 ]
 EXPERIMENT = kit.Experiment("yih2011_mates", __doc__, load, TABLES, CLAIMS)
 

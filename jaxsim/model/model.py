@@ -17,6 +17,7 @@ import scipy.sparse as sp
 
 from jaxsim import checks, sparse, text
 from jaxsim.evaluate import retrieval
+from jaxsim.methods import topics
 from jaxsim.methods.projections import Projection
 from jaxsim.methods.ssi.bilinear import Bilinear
 from jaxsim.model import folders, parts
@@ -29,6 +30,8 @@ WEIGHTINGS: dict[str, Callable[..., sp.csr_matrix]] = {
     "tf": lambda counts, df, num_docs: counts,
 }
 ACTIVATIONS: dict[str, Callable | None] = {"none": None, "tanh": jnp.tanh, "sigmoid": jax.nn.sigmoid}
+OUTPUTS = ACTIVATIONS | {"shares": functools.partial(topics.shares, empty=0.0)}
+"""Functions of a model's vectors; ``shares``, of topic models, scales them to sum to 1 instead of to length 1."""
 _BATCH = 1024
 
 
@@ -41,7 +44,8 @@ class Model:
       params: `Projection`; a pair of them where queries and documents have their own; a pair of `Bilinear`, the sides
         of W = UᵀV + D or UᵀU + D (SSI); None for bare term weights.
       weighting: name in `WEIGHTINGS`.
-      activation: name in `ACTIVATIONS`.
+      activation: name in `OUTPUTS`; with ``shares`` a projection holds the topics of each word, and texts are compared
+        by the share of their topics that they have in common.
       languages: language codes of queries and documents, which choose the word splitters.
       method: what it was trained by, for people.
       training: counts, settings, dev metric, command and history of the training, for people; JSON-compatible.
@@ -65,7 +69,7 @@ class Model:
     def __post_init__(self):
         """Checks that the parts fit each other."""
         checks.expect(self.weighting in WEIGHTINGS, "weighting", f"one of {', '.join(WEIGHTINGS)}", self.weighting)
-        checks.expect(self.activation in ACTIVATIONS, "activation", f"one of {', '.join(ACTIVATIONS)}", self.activation)
+        checks.expect(self.activation in OUTPUTS, "activation", f"one of {', '.join(OUTPUTS)}", self.activation)
         checks.expect(len(self.languages) == 2, "languages", "two language codes", self.languages)
         parts.check(self.params, len(self.vocabulary), self.subwords)
         checks.whole(self.strongest, "strongest", 1, or_none=True)
@@ -90,8 +94,13 @@ class Model:
 
     @property
     def scorer(self) -> Callable:
-        """What compares `vectors`: `retrieval.dot` for W = UᵀV + D, else `retrieval.cosine`."""
-        return retrieval.dot if self.bilinear else retrieval.cosine
+        """What compares `vectors`: `retrieval.dot` for W = UᵀV + D, `l1` for topics, else `retrieval.cosine`."""
+        return retrieval.dot if self.bilinear else retrieval.l1 if self.topical else retrieval.cosine
+
+    @property
+    def topical(self) -> bool:
+        """Whether vectors are shares of topics, and a score is the share that two texts have in common."""
+        return self.activation == "shares"
 
     @property
     def dim(self) -> int:
@@ -165,7 +174,7 @@ class Model:
             if self.bilinear:
                 rows, whole = parts.rows_seen(params, rows, self.strongest)
                 sparse.append(whole)
-            found[start : start + batch_size] = parts.project(params.weights, rows, ACTIVATIONS[self.activation])
+            found[start : start + batch_size] = parts.project(params.weights, rows, OUTPUTS[self.activation])
         return found, sp.vstack(sparse, format="csr") if sparse else None
 
     def encode(self, texts: str | Iterable[str], *, normalize: bool = False, batch_size: int = _BATCH) -> np.ndarray:
@@ -221,7 +230,7 @@ class Model:
         return found[0] if isinstance(texts, str) else found
 
     def similarity(self, queries: str | Sequence[str], documents: str | Sequence[str]) -> np.ndarray:
-        """Cosine (qᵀWd for SSI) of every query with every document; 0 where either has no known words.
+        """Cosine (qᵀWd for SSI, common topics) of every query with every document; 0 where either has no known words.
 
         Args:
           queries: one string or ``n``.
@@ -261,6 +270,8 @@ class Model:
         both = parts.inner(left, right)
         if self.bilinear:
             return both.astype(np.float32)
+        if self.topical:
+            return np.minimum(left[0], right[0]).sum(axis=1)
         squares = parts.inner(left, left), parts.inner(right, right)
         norm = np.sqrt(squares[0]) * np.sqrt(squares[1])
         return np.divide(both, norm, out=np.zeros_like(both), where=norm > 0).clip(-1, 1).astype(np.float32)

@@ -363,7 +363,7 @@ def card(model: Any) -> str:
     call = 'model.encode(["a text", "another"])'
     if model.two_sided:
         call = 'model.encode_query(["a text"])  # and encode_document for the other side'
-    score = "cosine similarity"
+    score = "share of topics in common" if model.topical else "cosine similarity"
     if model.bilinear:
         call = 'model.search(["a text"], model.vectors(["another", "a third"]), k=1)'
         low = "U'U" if symmetric(model.params) else "U'V"

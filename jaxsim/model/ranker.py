@@ -93,6 +93,8 @@ def _by_cosine(model: Model, documents: Index, queries: list[str], terms: float,
     """Scores of vectors and of the model's own terms, as one cosine."""
     asked = indexes.encode(model, queries, side="query", weights=[terms])
     sides = [_weighed(side, model, power).mixed(terms) for side in (asked, documents)]
+    if terms == 0:
+        return model.scorer(*sides)
     dot = sides[0].dense is not None and sides[0].sparse is not None
     return (retrieval.dot if dot else retrieval.cosine)(*sides)
 

@@ -5,7 +5,8 @@
 - `cap-reached`: training stopped at its last allowed iteration or epoch.
 - `fewer-than-five-seeds`: something is random, and there are fewer than five seeds.
 - `not-chosen-on-dev`: settings with no development value behind them, or chosen by a training value.
-- `stale`: the settings are not those of the script's preset, or a method has a newer version.
+- `stale`: the settings are not those of the script's preset, the data were dealt to parts by an older rule, or a method
+  has a newer version.
 """
 
 from __future__ import annotations
@@ -127,9 +128,13 @@ def stale(record: Mapping[str, Any], experiments: Mapping[str, Any]) -> str | No
         if newest is not None and version < newest:
             return f"method_version: expected {newest} of {name}, got {version}"
     experiment, preset = experiments.get(record["experiment"]), record.get("preset")
-    if experiment is None or preset is None:
+    if experiment is None:
         return None
-    plan = experiment.tables.get(record["table"])
+    plan, split = experiment.tables.get(record["table"]), record["dataset"].get("split", 1)
+    if plan is not None and split != plan.split:
+        return f"dataset.split: expected version {plan.split}, as in the script, got {split}"
+    if preset is None:
+        return None
     if plan is None or preset["name"] not in plan.presets:
         return f"preset: expected one of the script's for table {record['table']}, got {preset['name']}"
     now = _settings(plan.presets[preset["name"]])

@@ -49,39 +49,38 @@ class Settings:
 
     Attributes:
       ks: Dimensions. A closed form orders them by weight, so the first k of its largest fit are its fit with k.
-      lsi_ks: Dimensions of CL-LSI, LSA and PCA, which need more of them.
-      cr5_ks: Dimensions of Cr5, each a fit.
       grid_k: Dimension at which noise and ridge are chosen, and at most that of the learning curves.
       noises: OPCA's, for documents of unit length.
       ridges: CCA's, for documents of unit length.
       cr5_ridges: Cr5's, for documents of unit length.
-      own_noises: OPCA's for documents of their own lengths, around the paper's; more options beside `noises`.
-      own_ridges: CCA's, likewise; the paper's are 3, and 10 on Europarl.
+      paper_noise: OPCA's in the paper, for documents of their own lengths; one more option beside `noises`.
+      paper_ridge: CCA's in the paper, likewise.
       dda_k: Dimension of DDA (OPCA in two stages).
-      sizes: Training pairs of the learning curves, beside all of them.
       limit: Pairs of the corpus, an even sample; None for all.
+      lsi_ks: Dimensions of CL-LSI, LSA and PCA, where they are others than `ks`.
+      cr5_ks: Dimensions of Cr5, each a fit, likewise.
+      sizes: Training pairs of the learning curves, beside all of them; no curve where there are none.
     """
 
     ks: tuple[int, ...] = (50, 100, 200, 300, 500, 1000)
-    lsi_ks: tuple[int, ...] = (50, 100, 200, 300, 500, 1000)
-    cr5_ks: tuple[int, ...] = (50, 100, 200, 300, 500, 1000)
     grid_k: int = 200
     noises: tuple[float, ...] = (1e-4, 1e-3)
     ridges: tuple[float, ...] = (1e-4, 1e-3)
     cr5_ridges: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0, 3.0)
-    own_noises: tuple[float, ...] = (0.1,)
-    own_ridges: tuple[float, ...] = (3.0,)
+    paper_noise: float = 0.1
+    paper_ridge: float = 3.0
     dda_k: int = 300
-    sizes: tuple[int, ...] = ()
     limit: int | None = None
+    lsi_ks: tuple[int, ...] = ()
+    cr5_ks: tuple[int, ...] = ()
+    sizes: tuple[int, ...] = ()
 
 
-QUICK = Settings(ks=(20, 50), lsi_ks=(20, 50), cr5_ks=(20, 50), grid_k=20, cr5_ridges=(0.3, 1.0), limit=600)
+QUICK = Settings(ks=(20, 50), grid_k=20, cr5_ridges=(0.3, 1.0), limit=600)
 FULL = Settings()
-UP_TO_500 = replace(FULL, ks=(50, 100, 200, 300, 500), lsi_ks=(50, 100, 200, 300, 500),  # large tables
-                    cr5_ks=(50, 100, 200, 300, 500))
-HALVES = replace(UP_TO_500, lsi_ks=(100, 200, 300, 500), cr5_ks=(100, 300), grid_k=100, noises=(1e-5, 1e-4, 1e-3),
-                 ridges=(1e-4, 1e-3, 1e-2), sizes=(250, 500, 1000))
+UP_TO_500 = replace(FULL, ks=(50, 100, 200, 300, 500))  # large tables, and variants of other tables
+HALVES = replace(UP_TO_500, grid_k=100, noises=(1e-5, 1e-4, 1e-3), ridges=(1e-4, 1e-3, 1e-2), cr5_ks=(100, 300),
+                 sizes=(250, 500, 1000))
 
 
 def load(name: str, settings: Settings, release: str | None = None) -> kit.Data:
@@ -195,7 +194,7 @@ def fit_one_sided(table: kit.Table, method: ModuleType) -> kit.Row:
         sides = [sparse.to_scipy(side) for side in task.weighted("train", unit_length=unit_length)]
         return table.fit(method)(sparse.from_scipy(scipy.sparse.vstack(sides)), k=k).params
 
-    return closed_form(table, fit, UNIT_LENGTH, table.settings.lsi_ks)
+    return closed_form(table, fit, UNIT_LENGTH, table.settings.lsi_ks or table.settings.ks)
 
 
 def fit_lsa(table: kit.Table) -> kit.Row:
@@ -215,7 +214,7 @@ def fit_cl_lsi(table: kit.Table) -> kit.Row:
         sides = [sparse.from_scipy(side) for side in task.counts["train"]]
         return table.fit(cl_lsi)(sides, k=k, unit_length=unit_length).params
 
-    return closed_form(table, fit, UNIT_LENGTH, table.settings.lsi_ks)
+    return closed_form(table, fit, UNIT_LENGTH, table.settings.lsi_ks or table.settings.ks)
 
 
 def opca_of(table: kit.Table, task: Task, k: int, noise: float, unit_length: bool):
@@ -231,7 +230,7 @@ def choose_noise(table: kit.Table) -> kit.Choice:
 def noises(table: kit.Table) -> list[dict]:
     """The options for OPCA's noise: the paper's is for documents of their own lengths."""
     return [*({"noise": noise, "unit_length": True} for noise in table.settings.noises),
-            *({"noise": noise, "unit_length": False} for noise in table.settings.own_noises)]
+            {"noise": table.settings.paper_noise, "unit_length": False}]
 
 
 def fit_opca(table: kit.Table) -> kit.Row:
@@ -253,7 +252,7 @@ def fit_cca(table: kit.Table) -> kit.Row:
         return table.fit(cca)(*task.weighted("train", unit_length=unit_length), k=k, ridge=ridge).params
 
     options = [*({"ridge": ridge, "unit_length": True} for ridge in settings.ridges),
-               *({"ridge": ridge, "unit_length": False} for ridge in settings.own_ridges)]
+               {"ridge": settings.paper_ridge, "unit_length": False}]
     return closed_form(table, fit, options, [k for k in settings.ks if k <= terms])
 
 
@@ -263,8 +262,8 @@ def fit_cr5(table: kit.Table) -> kit.Row:
     def fit(task, k, ridge):
         return table.fit(cr5)(task.weighted("train"), k=k, ridge=ridge).params
 
-    return closed_form(table, fit, [{"ridge": ridge} for ridge in table.settings.cr5_ridges], table.settings.cr5_ks,
-                       ordered=False)
+    options = [{"ridge": ridge} for ridge in table.settings.cr5_ridges]
+    return closed_form(table, fit, options, table.settings.cr5_ks or table.settings.ks, ordered=False)
 
 
 def fit_dda(table: kit.Table) -> kit.Row:
@@ -277,9 +276,8 @@ def fit_dda(table: kit.Table) -> kit.Row:
     return kit.Row(config, **tested(table, *encoded), dev={"mrr": dev_mrr(table, fit.params)})
 
 
-BASIC = {"tf": raw_counts, "log-tfidf": log_tf_idf, "lsa": fit_lsa, "pca": fit_pca, "cl-lsi": fit_cl_lsi,
-         "opca": fit_opca, "cca": fit_cca, "cr5": fit_cr5}
-ROWS = {**BASIC, "dda": fit_dda}
+ROWS = {"tf": raw_counts, "log-tfidf": log_tf_idf, "cl-lsi": fit_cl_lsi, "opca": fit_opca, "cca": fit_cca,
+        "cr5": fit_cr5, "dda": fit_dda, "lsa": fit_lsa, "pca": fit_pca}
 SETTINGS = {
     "en-es-halves": HALVES,
     "en-fr-halves": HALVES,
@@ -289,14 +287,14 @@ SETTINGS = {
     "docstrings": FULL,
     "en-es-human": FULL,
     "en-it-speeches": UP_TO_500,
-    "en-it-lines": replace(FULL, ks=(100, 300), lsi_ks=(100, 300), cr5_ks=(100, 300)),
+    "en-it-lines": replace(FULL, ks=(100, 300)),
     "en-fr": UP_TO_500,
     "en-ja": UP_TO_500,
     "en-es": replace(UP_TO_500, grid_k=100),
-    "en-es-unseen": replace(FULL, ks=(50, 100, 200), lsi_ks=(50, 100, 200), cr5_ks=(50, 100, 200), grid_k=100),
+    "en-es-unseen": replace(FULL, ks=(50, 100, 200), grid_k=100),
 }
 # The preset `quick` fills only `docstrings`, which needs no corpus, unless `--tables` names others.
-TABLES = {name: kit.Plan(BASIC if settings.sizes else ROWS, {"quick": QUICK, "full": settings},
+TABLES = {name: kit.Plan(ROWS, {"quick": QUICK, "full": settings},
                          on_request=("quick",) * (name != "docstrings"),
                          rows_on_request=("lsa", "pca"),
                          split=corpora.SPLIT if name in corpora.DEALT_ANEW else 1)

@@ -49,49 +49,45 @@ class Settings:
     """What a preset fixes. Where a field has several values, development pairs choose one.
 
     Attributes:
-      ks: Dimensions of the closed forms.
-      lsi_ks: Dimensions of CL-LSI, LSA and PCA, which need more of them.
-      s2net_ks: Dimensions of `s2net`.
+      ks: Dimensions of the closed forms and of `s2net`.
       variant_ks: Dimensions of the variants of S2Net, of HDLR and of Cr5.
       grid_k: Dimension at which noise, ridge and the kind of negatives are chosen, and that of the learning curves.
       noises: OPCA's, for documents of unit length.
       ridges: CCA's, for documents of unit length.
-      cr5_ridges: Cr5's, for documents of unit length.
-      own_noises: OPCA's for documents of their own lengths, around 002's; more options beside `noises`.
-      own_ridges: CCA's, likewise.
-      slacks: HDLR's.
+      paper_noise: OPCA's in 002, for documents of their own lengths; one more option beside `noises`.
+      paper_ridge: CCA's in 002, likewise.
       max_iter: L-BFGS iterations at most.
       patience: Iterations without a better development score before a training stops.
       seeds: Of the random starts.
-      sizes: Training pairs of the learning curves, beside all of them.
       limit: Pairs of the corpus, an even sample; None for all.
+      lsi_ks: Dimensions of CL-LSI, LSA and PCA, where they are others than `ks`.
+      cr5_ridges: Cr5's, for documents of unit length.
+      slacks: HDLR's.
+      sizes: Training pairs of the learning curves, beside all of them; no curve where there are none.
     """
 
     ks: tuple[int, ...] = (50, 100, 200, 300, 500, 1000)
-    lsi_ks: tuple[int, ...] = (50, 100, 200, 300, 500, 1000)
-    s2net_ks: tuple[int, ...] = (50, 100, 200, 300, 500, 1000)
     variant_ks: tuple[int, ...] = (100, 300)
     grid_k: int = 200
     noises: tuple[float, ...] = (1e-4, 1e-3)
     ridges: tuple[float, ...] = (1e-4, 1e-3)
-    cr5_ridges: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0, 3.0)
-    own_noises: tuple[float, ...] = (0.1,)
-    own_ridges: tuple[float, ...] = (3.0,)
-    slacks: tuple[float, ...] = (0.1, 1.0, 10.0)
-    max_iter: int = 300
+    paper_noise: float = 0.1
+    paper_ridge: float = 3.0
+    max_iter: int = 100
     patience: int = 30
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
-    sizes: tuple[int, ...] = ()
     limit: int | None = None
+    lsi_ks: tuple[int, ...] = ()
+    cr5_ridges: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0, 3.0)
+    slacks: tuple[float, ...] = (0.1, 1.0, 10.0)
+    sizes: tuple[int, ...] = ()
 
 
-QUICK = Settings(ks=(20, 50), lsi_ks=(20, 50), s2net_ks=(20, 50), variant_ks=(20,), grid_k=20, slacks=(1.0,),
-                 max_iter=8, patience=4, seeds=(0, 1), limit=600)
+QUICK = Settings(ks=(20, 50), variant_ks=(20,), grid_k=20, max_iter=8, patience=4, seeds=(0, 1), limit=600)
 FULL = Settings()
-UP_TO_500 = replace(FULL, ks=(50, 100, 200, 300, 500), lsi_ks=(50, 100, 200, 300, 500),  # large tables
-                    s2net_ks=(50, 100, 200, 300, 500))
-HALVES = replace(UP_TO_500, lsi_ks=(100, 200, 300, 500), s2net_ks=(100, 200, 300, 500), variant_ks=(100, 300),
-                 grid_k=100, noises=(1e-5, 1e-4, 1e-3), ridges=(1e-4, 1e-3, 1e-2), sizes=(250, 500, 1000))
+UP_TO_500 = replace(FULL, ks=(50, 100, 200, 300, 500))  # large tables, and variants of other tables
+HALVES = replace(UP_TO_500, grid_k=100, noises=(1e-5, 1e-4, 1e-3), ridges=(1e-4, 1e-3, 1e-2), max_iter=300,
+                 sizes=(250, 500, 1000))
 
 
 IN_PLACE_OF_WIKIPEDIA = ("en-es-halves", "en-es-halves-all", "en-es", "en-es-human")
@@ -202,7 +198,7 @@ def fit_one_sided(table: kit.Table, method: ModuleType) -> kit.Row:
         sides = [sparse.to_scipy(side) for side in task.weighted("train", unit_length=unit_length)]
         return table.fit(method)(sparse.from_scipy(scipy.sparse.vstack(sides)), k=k).params
 
-    return closed_form(table, fit, UNIT_LENGTH, table.settings.lsi_ks)
+    return closed_form(table, fit, UNIT_LENGTH, table.settings.lsi_ks or table.settings.ks)
 
 
 def fit_lsa(table: kit.Table) -> kit.Row:
@@ -222,7 +218,7 @@ def fit_cl_lsi(table: kit.Table) -> kit.Row:
         sides = [sparse.from_scipy(side) for side in task.counts["train"]]
         return table.fit(cl_lsi)(sides, k=k, unit_length=unit_length).params
 
-    return closed_form(table, fit, UNIT_LENGTH, table.settings.lsi_ks)
+    return closed_form(table, fit, UNIT_LENGTH, table.settings.lsi_ks or table.settings.ks)
 
 
 def opca_of(table: kit.Table, task: Task, k: int, noise: float, unit_length: bool):
@@ -238,7 +234,7 @@ def choose_noise(table: kit.Table) -> kit.Choice:
 def noises(table: kit.Table) -> list[dict]:
     """The options for OPCA's noise: the paper's is for documents of their own lengths."""
     return [*({"noise": noise, "unit_length": True} for noise in table.settings.noises),
-            *({"noise": noise, "unit_length": False} for noise in table.settings.own_noises)]
+            {"noise": table.settings.paper_noise, "unit_length": False}]
 
 
 def fit_opca(table: kit.Table) -> kit.Row:
@@ -260,7 +256,7 @@ def fit_cca(table: kit.Table) -> kit.Row:
         return table.fit(cca)(*task.weighted("train", unit_length=unit_length), k=k, ridge=ridge).params
 
     options = [*({"ridge": ridge, "unit_length": True} for ridge in settings.ridges),
-               *({"ridge": ridge, "unit_length": False} for ridge in settings.own_ridges)]
+               {"ridge": settings.paper_ridge, "unit_length": False}]
     return closed_form(table, fit, options, [k for k in settings.ks if k <= terms])
 
 
@@ -372,7 +368,7 @@ def fit_s2net(table: kit.Table) -> kit.Row:
     """S2Net from OPCA (Table 1, Figure 2). Chosen: first the negatives, then the dimension."""
     start, unit_length = opca_start(table)
     chosen = choose_negatives(table)
-    row = trained(table, table.settings.s2net_ks, start, unit_length=unit_length, negatives=chosen.best["negatives"],
+    row = trained(table, table.settings.ks, start, unit_length=unit_length, negatives=chosen.best["negatives"],
                   tried=chosen.tried)
     noise = choose_noise(table).best["noise"]
 
@@ -437,10 +433,10 @@ def fit_random(table: kit.Table) -> kit.Row:
                    negatives=choose_negatives(table).best["negatives"])
 
 
-ROWS = {"log-tfidf": log_tf_idf, "lsa": fit_lsa, "pca": fit_pca, "cl-lsi": fit_cl_lsi, "opca": fit_opca,
-        "cca": fit_cca, "cr5": fit_cr5, "s2net": fit_s2net, "s2net-random": fit_random, "hdlr": fit_hdlr,
+ROWS = {"log-tfidf": log_tf_idf, "cl-lsi": fit_cl_lsi, "opca": fit_opca, "cca": fit_cca, "s2net": fit_s2net,
         "s2net-all-negatives": fit_all_negatives, "s2net-gamma1": fit_gamma1, "s2net-cl-lsi": fit_cl_lsi_start,
-        "s2net-2": fit_two, "s2net-mse": fit_mse, "s2net-tanh": fit_tanh}
+        "s2net-2": fit_two, "s2net-mse": fit_mse, "s2net-tanh": fit_tanh, "s2net-random": fit_random, "hdlr": fit_hdlr,
+        "cr5": fit_cr5, "lsa": fit_lsa, "pca": fit_pca}
 SETTINGS = {
     "en-es-halves": HALVES,
     "en-fr-halves": HALVES,
@@ -450,12 +446,11 @@ SETTINGS = {
     "docstrings": FULL,
     "en-es-human": FULL,
     "en-it-speeches": UP_TO_500,
-    "en-it-lines": replace(FULL, ks=(100, 300), lsi_ks=(100, 300), s2net_ks=(100, 300)),
+    "en-it-lines": replace(FULL, ks=(100, 300)),
     "en-fr": UP_TO_500,
     "en-ja": UP_TO_500,
     "en-es": replace(UP_TO_500, variant_ks=(50, 100), grid_k=100),
-    "en-es-unseen": replace(FULL, ks=(50, 100, 200), lsi_ks=(50, 100, 200), s2net_ks=(50, 100, 200),
-                            variant_ks=(50, 100), grid_k=100),
+    "en-es-unseen": replace(FULL, ks=(50, 100, 200), variant_ks=(50, 100), grid_k=100),
 }
 # The preset `quick` fills only `docstrings`, which needs no corpus, unless `--tables` names others.
 TABLES = {name: kit.Plan(ROWS, {"quick": QUICK, "full": settings}, on_request=("quick",) * (name != "docstrings"),

@@ -38,6 +38,7 @@ class Task:
       vocabulary: terms and document frequencies of the training part of both sides.
       groups: how many groups of near-duplicates there are and how large, for the record.
       group_ids: split name -> ``[m]`` numbers; pairs of one number are near-duplicates, as `s2net.fit` takes them.
+      rows: split name -> ``[m]`` rows of the pairs that were read, for whoever needs their texts.
     """
 
     counts: dict[str, Counts]
@@ -45,6 +46,7 @@ class Task:
     vocabulary: text.Vocabulary
     groups: dict
     group_ids: dict[str, np.ndarray] = field(default_factory=dict)
+    rows: dict[str, np.ndarray] = field(default_factory=dict)
 
     def weighted(self, split: str, *, unit_length: bool = True) -> tuple[Terms, Terms]:
         """Both sides' ``log2(tf + 1) · log2(n / df)`` vectors (002 Eq. 8).
@@ -239,7 +241,7 @@ def of_texts(texts: Texts, rows: Mapping[str, np.ndarray], **vocabulary) -> Task
     sources = np.asarray(texts.pairs.sources)
     task = build({name: texts.words(where) for name, where in rows.items()},
                  {name: sources[where] for name, where in rows.items()}, summary, **vocabulary)
-    return replace(task, group_ids={name: texts.groups[where] for name, where in rows.items()})
+    return replace(task, group_ids={name: texts.groups[where] for name, where in rows.items()}, rows=dict(rows))
 
 
 def encode(params, sides: tuple[Terms, Terms], *, activation: Callable | None = None) -> tuple[Vectors, Vectors]:

@@ -292,7 +292,7 @@ def _costs(ours: Mapping[str, Any], rows: Mapping[str, Mapping[str, Any]]) -> It
     for line in ours.get("measurements", ()):
         worse = []
         for row, record in rows.items():
-            for other in record.get("measurements", ()) if row != _OURS else ():
+            for other in record.get("measurements", ()) if row not in _OURS else ():
                 if (other["name"], other["unit"]) == (line["name"], line["unit"]) and other["value"] and line["value"]:
                     times = line["value"] / other["value"]
                     times = times if line["unit"] in _LOWER else 1 / times

@@ -15,6 +15,7 @@ from jaxsim.methods import projections
 from jaxsim.methods.projections import Projection
 from jaxsim.methods.ssi import bilinear
 from jaxsim.methods.ssi.bilinear import Bilinear
+from jaxsim.sparse import host
 from jaxsim.sparse.precision import EVALUATION
 from jaxsim.text.subwords import Subwords
 
@@ -153,7 +154,7 @@ def rows_seen(params: Bilinear, rows: sp.csr_matrix, strongest: int | None) -> t
 
 
 def project(weights: jax.Array, rows: sp.csr_matrix, activation: Callable | None = None) -> np.ndarray:
-    """Weighted texts through a projection, on the device.
+    """Weighted texts through a projection, by `sparse.host` where that is to be had, else on the device.
 
     Args:
       weights: ``[num_terms, k]``.
@@ -167,6 +168,9 @@ def project(weights: jax.Array, rows: sp.csr_matrix, activation: Callable | None
       >>> project(jnp.ones((2, 1)), sp.csr_matrix([[3.0, 4.0]])).tolist()
       [[7.0]]
     """
+    if host.compiled() is not None:
+        dense = host.rows_product(rows, np.asarray(weights))
+        return dense if activation is None else np.asarray(activation(dense))
     # Sizes go up in powers of two, so that few programs are compiled for batches of any length.
     documents = sparse.from_scipy(rows, pad_docs=_power_of_two(rows.shape[0]), pad_nnz=_power_of_two(rows.nnz))
     with jax.default_matmul_precision(EVALUATION):

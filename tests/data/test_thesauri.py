@@ -71,7 +71,8 @@ def test_layouts_of_the_books(tmp_path):
     assert tuple(entry) == (("abate", "allay", "lessen", "depart-from"), ("grow",), "abate")
     rule = "\n       *       *       *       *       *\n\n"
     _book(tmp_path, "fernald/28900-8.txt.gz", rule.join([
-        " PART II.", "END.\n\n\nSynonyms:\n\n close,  finish,\n stop.\n\nProse.\n\n\nAntonyms:\n\nSee synonyms for START.\n",
+        " PART II.",
+        "END.\n\n\nSynonyms:\n\n close,  finish,\n stop.\n\nProse.\n\n\nAntonyms:\n\nSee synonyms for START.\n",
         "START, _v._\n\n\nSynonyms:\n\n begin,\n set out.\n\nMore prose: END.\n", ""]) + "PART II.\n\nQUESTIONS.\n",
           "iso-8859-1")  # fmt: skip
     first, second = thesaurus_books.load_fernald(root=tmp_path, verify=False).entries
@@ -114,7 +115,8 @@ def test_wordnet_entries_oppose_a_satellite_to_what_is_around_the_antonym_of_its
     database = wordnet.load(root=tmp_path, verify=False)
     assert database.counts() == {"synsets": 5, "noun": 1, "verb": 0, "adj": 4, "adv": 0, "senses": 6, "lemmas": 6,
                                  "antonym_pointers": 2, "antonym_pairs": 1}
-    assert database.exceptions["noun"] == {"oxen": ("ox",)} and database.antonyms() == [("hot", "cold"), ("cold", "hot")]
+    assert database.exceptions["noun"] == {"oxen": ("ox",)}
+    assert database.antonyms() == [("hot", "cold"), ("cold", "hot")]
     faithful = {entry.positive[0]: entry for entry in wordnet.entries(database).entries}
     assert faithful["fiery"] == (("fiery", "red-hot", "hot"), ("cold", "icy"), "")
     assert "ice" not in faithful["icy"].positive
@@ -151,8 +153,8 @@ def test_counts_of_the_questions_and_judged_pairs():
     relations = word_similarity.load("simverb").relations
     assert {kind: relations.count(kind) for kind in ("NONE", "SYNONYMS", "ANTONYMS")} == {
         "NONE": 2093, "SYNONYMS": 306, "ANTONYMS": 111}
-    parts = [set(zip(*[getattr(word_similarity.load(f"simverb{part}"), side) for side in ("left", "right")], strict=True))
-             for part in ("", "-dev", "-test")]  # fmt: skip
+    parts = [set(zip(pairs.left, pairs.right, strict=True))
+             for pairs in (word_similarity.load(f"simverb{part}") for part in ("", "-dev", "-test"))]
     assert len(parts[1]) == 500 and not parts[1] & parts[2] and parts[1] | parts[2] == parts[0]
     for name in word_similarity.NAMES:
         assert np.all(np.isfinite(word_similarity.load(name).scores))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from command_line import refused, run
 
 from jaxsim import cli
-from jaxsim.model import Model, export
+from jaxsim.model import Model
 from jaxsim.model.words import Words
 from jaxsim.train import opposites
 
@@ -77,9 +78,9 @@ def test_words_are_saved_and_exported(mine, capsys):
     words.save("words")
     np.testing.assert_array_equal(Words.load("words").model.params.weights, words.model.params.weights)
     assert words.closest_opposite("hot", ["warm", "icy"]) == "icy" and words.closest_opposite("zyx", ["hot"]) is None
-    told = export.export(words.exportable(), "word2vec", "vectors")
+    run(capsys, "export", "--model", "words", "--to", "word2vec", "--out", "vectors")
     vectors = {line.split()[0]: np.array(line.split()[1:], float)
-               for line in open(told["paths"]["both"]).read().splitlines()[1:]}  # fmt: skip
+               for line in Path("vectors/vectors.txt").read_text().splitlines()[1:]}  # fmt: skip
     assert "open-handed" not in vectors and vectors["hot"] @ vectors["icy"] < 0
     other = Model.load("words")
     with pytest.raises(ValueError, match="model: expected one of words"):

@@ -18,7 +18,7 @@ from jaxsim.data import catalogue, files
 from jaxsim.data.corpora import sentences
 from jaxsim.data.corpora.sentences import Sentences
 
-__all__ = ["build", "documents", "prose", "read_folder", "refuse_holmes"]
+__all__ = ["build", "documents", "prose", "read", "read_folder", "refuse_holmes"]
 
 CORPUS = "sentence_completion"
 ARCHIVES = tuple(f"training/part{number}.tar.xz" for number in range(1, 5))
@@ -56,9 +56,13 @@ def build(
       MissingCorpus: an archive is not there.
       ValueError: a damaged archive, or a Holmes book in it.
     """
-    paths = [catalogue.find(CORPUS, name, root=root, verify=verify) for name in ARCHIVES]
     about = {"archives": [catalogue.get(CORPUS).files[name] for name in ARCHIVES], "copies_dropped": len(COPIES)}
-    return sentences.build(documents(paths), out, source=about, progress=progress)
+    return sentences.build(read(root=root, verify=verify), out, source=about, progress=progress)
+
+
+def read(*, root: str | os.PathLike | None = None, verify: bool = True) -> Iterator[tuple[str, str]]:
+    """Name and prose of each of the challenge's novels; arguments and errors are those of `build`."""
+    yield from documents([catalogue.find(CORPUS, name, root=root, verify=verify) for name in ARCHIVES])
 
 
 def documents(archives: list[Path]) -> Iterator[tuple[str, str]]:

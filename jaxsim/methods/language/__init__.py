@@ -25,6 +25,6 @@ num_choices]`` float64, higher is better; minus infinity is legal, NaN is not. L
 
 import lazy_loader
 
-__all__ = ["ngram"]
+__all__ = ["combination", "documents", "lsa_lm", "lsa_recon", "lsa_totsim", "ngram", "pmi_window"]
 __all__ += ["log_bilinear", "model_m", "rnn_cells", "rnn_lm", "rnn_training", "word_classes"]
 __getattr__, __dir__, _ = lazy_loader.attach(__name__, submodules=__all__)

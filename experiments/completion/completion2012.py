@@ -28,6 +28,7 @@ import jax
 import numpy as np
 
 from experiments import kit
+from experiments.completion import neural
 from jaxsim.data import europarl, novels, questions, reuters21578, sentences, wikispeedia
 from jaxsim.data.corpora.questions import Filled, Questions
 from jaxsim.data.corpora.sentences import Sentences
@@ -516,7 +517,10 @@ ROWS = {"chance": chance, "pmi-window": pmi, "lsa-totsim": total_us, "lsa-totsim
         "lsa-lm": lsa_language_model, "lsa-recon": recon, "combination": paper_combination,
         "combination-best": best_combination}  # fmt: skip
 PERPLEXITY = {"ngram-gt": perplexity_katz, "mkn": perplexity_kneser_ney}
-TABLES = {"holmes": kit.Plan(ROWS, {"quick": QUICK, "full": FULL}),
+HOLMES = ROWS | neural.rows(tested)
+PERPLEXITY["model-m"] = lambda table: neural.exponential(table, tested)
+TABLES = {"holmes": kit.Plan(HOLMES, {"quick": QUICK, "full": FULL, "accelerator": FULL},
+                            on_request=("accelerator",), rows_on_request=("gru",)),
           "sat": kit.Plan(ROWS, {"full": SAT}),
           "perplexity": kit.Plan(PERPLEXITY, {"quick": Settings(order=3, min_count=1, synthetic=True),
                                               "full": Settings(order=3, train=5_000_000)})}  # fmt: skip

@@ -8,8 +8,8 @@ goes on from it when the command is given again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -19,7 +19,7 @@ from experiments import kit
 from jaxsim.data import sentences
 from jaxsim.data.corpora.sentences import Sentences
 from jaxsim.methods.language import log_bilinear, model_m, ngram, rnn_lm, word_classes
-from jaxsim.optim import Fit, closed_form
+from jaxsim.optim import Fit
 
 SEED = 0
 
@@ -32,7 +32,7 @@ class Sizes:
       words: Rows of a network's tables.
       hidden: Width of a network's states and of the log-bilinear vectors.
       step: Words between two looks at the held-out sentences.
-      steps: The most such steps.
+      steps: Cell -> the most such steps.
       passes: The most passes of the log-bilinear model.
       held: Sentences held out to stop by.
       classes: Of words, for Model M.
@@ -42,15 +42,15 @@ class Sizes:
     words: int = 40_000
     hidden: int = 200
     step: int = 1_000_000
-    steps: int = 200
-    passes: int = 10
+    steps: Mapping[str, int] = field(default_factory=lambda: {"tanh": 10, "gru": 10})
+    passes: int = 2
     held: int = 400
     classes: int = 150
     batch: int = 1024
 
 
 FULL = Sizes()
-QUICK = Sizes(words=200, hidden=16, step=20_000, steps=3, passes=2, held=100, classes=15, batch=128)
+QUICK = Sizes(words=200, hidden=16, step=20_000, steps={"tanh": 1, "gru": 1}, passes=1, held=100, classes=15, batch=128)
 
 
 def sizes(table: kit.Table) -> Sizes:
@@ -77,20 +77,21 @@ def kept(table: kit.Table, make: Callable[..., Fit], module: Any, **settings) ->
     return table.fit(of_settings, reads=[task.known, module.VERSION], checkpoint=True)(**settings)
 
 
-def network(task, *, cell: str, size: Sizes, backward: bool, steps: int, checkpoint=None) -> Fit:
+def network(task, *, cell: str, words: int, hidden: int, step: int, held: int, backward: bool, steps: int,
+            checkpoint=None) -> Fit:
     """A recurrent network on one core."""
-    train, dev = apart(task.text, size.held)
+    train, dev = apart(task.text, held)
     cells = {"tanh": rnn_lm.TANH, "gru": rnn_lm.GRU, "lstm": rnn_lm.LSTM}
     return rnn_lm.fit(
-        train, size=min(size.words, len(train.vocabulary)), key=jax.random.key(SEED), dev=dev, backward=backward,
-        network=rnn_lm.Network(cells[cell], size.hidden, size.hidden), learning_rate=0.05 if cell == "tanh" else 0.1,
-        adagrad=1e-3, words_a_step=size.step, max_iter=steps, patience=3, checkpoint=checkpoint,
+        train, size=min(words, len(train.vocabulary)), key=jax.random.key(SEED), dev=dev, backward=backward,
+        network=rnn_lm.Network(cells[cell], hidden, hidden), learning_rate=0.05 if cell == "tanh" else 0.1,
+        adagrad=1e-3, words_a_step=step, max_iter=steps, patience=3, checkpoint=checkpoint,
     )
 
 
-def published(task, *, size: Sizes, backward: bool, steps: int, checkpoint=None) -> Fit:
+def published(task, *, held: int, backward: bool, steps: int, checkpoint=None) -> Fit:
     """The published network, for an accelerator."""
-    train, dev = apart(task.text, size.held)
+    train, dev = apart(task.text, held)
     return rnn_lm.fit(train, size=task.text.size(6), key=jax.random.key(SEED), dev=dev, backward=backward,
                       max_iter=steps, checkpoint=checkpoint, **rnn_lm.PUBLISHED)
 
@@ -101,11 +102,18 @@ def curve(fit: Fit, step: int) -> list[dict]:
             for entry in fit.history]
 
 
-def recurrent(table: kit.Table, tested: Callable, cell: str, steps: int | None = None) -> kit.Row:
-    """A network that reads from left to right; how far it was trained stands in its configuration."""
+def network_fit(table: kit.Table, cell: str) -> tuple[Fit, np.ndarray]:
+    """A network that reads from left to right, and its scores of the questions."""
     size = sizes(table)
-    fit = kept(table, network, rnn_lm, cell=cell, size=size, backward=False, steps=steps or size.steps)
-    scores = table.once(("network", cell), lambda: rnn_lm.scores(fit.params, table.data.filled))
+    fit = kept(table, network, rnn_lm, cell=cell, words=size.words, hidden=size.hidden, step=size.step,
+               held=size.held, backward=False, steps=size.steps[cell])
+    return fit, rnn_lm.scores(fit.params, table.data.filled)
+
+
+def recurrent(table: kit.Table, tested: Callable, cell: str) -> kit.Row:
+    """A recurrent network (completion §3.3); how far it was trained stands in its configuration."""
+    size = sizes(table)
+    fit, scores = table.once(("network", cell), lambda: network_fit(table, cell))
     best = max(fit.history, key=lambda entry: entry["validation"])
     config = {"cell": cell, "hidden": size.hidden, "rows": len(fit.params.bias), "words_read": fit.steps * size.step,
               "passes": round(fit.steps * size.step / len(table.data.text.tokens), 2),
@@ -120,25 +128,26 @@ def both_ways(table: kit.Table, tested: Callable, *, backward: bool) -> kit.Row 
         return None
     size, scores, fits = sizes(table), 0, []
     for direction in (False, True)[: 1 + backward]:
-        fits.append(kept(table, published, rnn_lm, size=size, backward=direction, steps=10))
+        fits.append(kept(table, published, rnn_lm, held=size.held, backward=direction, steps=10))
         scores = scores + rnn_lm.scores(fits[-1].params, table.data.filled)
     settings = {name: value for name, value in rnn_lm.PUBLISHED.items() if name != "network"}
     return kit.Row({**settings, "passes": fits[0].steps, "directions": len(fits)}, **tested(table, scores),
                    fit=fits[0]._replace(history=[]), methods=(rnn_lm,))
 
 
-def gaps(task, *, size: Sizes, k: int, passes: int, checkpoint=None) -> Fit:
+def gaps(task, *, k: int, batch: int, held: int, passes: int, checkpoint=None) -> Fit:
     """The log-bilinear model of the words that the questions ask for."""
-    train, dev = apart(task.text, size.held)
+    train, dev = apart(task.text, held)
     return log_bilinear.fit(train, np.unique(task.filled.tokens[task.filled.chosen]), size=task.text.size(3),
-                            key=jax.random.key(SEED), k=k, dev=dev, learning_rate=0.05, adagrad=1.0, batch=size.batch,
+                            key=jax.random.key(SEED), k=k, dev=dev, learning_rate=0.05, adagrad=1.0, batch=batch,
                             max_iter=passes, checkpoint=checkpoint)
 
 
 def log_bilinear_fit(table: kit.Table) -> tuple[Fit, np.ndarray]:
     """The model, and its scores of the questions."""
     size = sizes(table)
-    fit = kept(table, gaps, log_bilinear, size=size, k=size.hidden // 2, passes=size.passes)
+    fit = kept(table, gaps, log_bilinear, k=size.hidden // 2, batch=size.batch, held=size.held,
+               passes=size.passes)
     return fit, log_bilinear.scores(fit.params, table.data.filled)
 
 
@@ -152,10 +161,10 @@ def gap_model(table: kit.Table, tested: Callable) -> kit.Row:
                    methods=(log_bilinear,))
 
 
-def classes_and_words(task, *, size: Sizes, min_count: int, checkpoint=None) -> Fit:
+def classes_and_words(task, *, classes: int, min_count: int, checkpoint=None) -> Fit:
     """Model M, its perplexity on the held-out text, and its scores of the questions."""
     words = task.text.size(min_count)
-    found = word_classes.exchange(word_classes.bigrams(task.text, words), size.classes)
+    found = word_classes.exchange(word_classes.bigrams(task.text, words), classes, passes=8)
     fit = model_m.fit(task.text, found.of_word, tol=2e-4, checkpoint=checkpoint)
     value = ngram.perplexity(model_m.log_probs(fit.params, task.held), task.held)
     return fit._replace(params={"perplexity": value, "scores": model_m.scores(fit.params, task.filled)}, history=[])
@@ -164,7 +173,7 @@ def classes_and_words(task, *, size: Sizes, min_count: int, checkpoint=None) -> 
 def exponential(table: kit.Table, tested: Callable) -> kit.Row:
     """Model M (completion §3.2, Table 3): the same text, vocabulary and order as the 3-grams above."""
     size, settings = sizes(table), table.settings
-    fit = kept(table, classes_and_words, model_m, size=size, min_count=settings.min_count)
+    fit = kept(table, classes_and_words, model_m, classes=size.classes, min_count=settings.min_count)
     return kit.Row({"classes": size.classes, "min_count": settings.min_count, "l1": 0.5, "variance": 6.0},
                    **tested(table, fit.params["scores"]), metrics={"perplexity": float(fit.params["perplexity"])},
                    fit=fit._replace(params=None), methods=(model_m, word_classes.exchange))
@@ -172,15 +181,14 @@ def exponential(table: kit.Table, tested: Callable) -> kit.Row:
 
 def inputs(table: kit.Table) -> list[np.ndarray]:
     """For the combination with ours: scores of the log-bilinear model and of the GRU."""
-    gru = recurrent(table, lambda *_: {}, "gru")
-    del gru
-    return [table.once("log-bilinear", lambda: log_bilinear_fit(table))[1], table.once(("network", "gru"), None)]
+    return [table.once("log-bilinear", lambda: log_bilinear_fit(table))[1],
+            table.once(("network", "gru"), lambda: network_fit(table, "gru"))[1]]
 
 
 def rows(tested: Callable) -> dict[str, Callable]:
     """Rows of the table of the Holmes questions; ``tested`` makes what a `kit.Row` says of scores."""
     return {
-        "rnn-lm": lambda table: recurrent(table, tested, "tanh", steps=min(sizes(table).steps, 20)),
+        "rnn-lm": lambda table: recurrent(table, tested, "tanh"),
         "gru": lambda table: recurrent(table, tested, "gru"),
         "lstm": lambda table: both_ways(table, tested, backward=False),
         "lstm-both": lambda table: both_ways(table, tested, backward=True),
@@ -188,4 +196,4 @@ def rows(tested: Callable) -> dict[str, Callable]:
     }
 
 
-__all__ = ["closed_form", "exponential", "inputs", "rows"]
+__all__ = ["exponential", "inputs", "rows"]

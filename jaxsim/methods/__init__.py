@@ -1,7 +1,8 @@
 """Methods: one file each, holding an ``objective`` (if any) and a ``fit`` that returns a `jaxsim.optim.Fit`.
 
 A family shares its parameters and one ``encode(params, documents)``: `projections`, `s2net` (which learns
-projections), `ssi` and `weights`. Every method is also found here under its own name: ``methods.opca.fit``.
+projections), `ssi` and `weights`. `language` has scorers of sentences, which encode nothing. Every method of the other
+families is also found here under its own name: ``methods.opca.fit``.
 """
 
 import importlib
@@ -17,7 +18,7 @@ _FAMILIES = {
                 "vl_cv": "vl_cv", "vl_ext": "vl_ext"},
 }  # fmt: skip
 _PLACES = {name: f"{family}.{file}" for family, names in _FAMILIES.items() for name, file in names.items()}
-__all__ = ["bm25", "cca", "cl_lsi", "cr5", "dda", "distillation", "itml", "log_tfidf", "lsa", "opca", "pca",
+__all__ = ["bm25", "cca", "cl_lsi", "cr5", "dda", "distillation", "itml", "language", "log_tfidf", "lsa", "opca", "pca",
            "projections", "s2net", "s2net_mse", "s2net_sgd", "ssi", "ssi_batch", "ssi_diag", "ssi_full", "ssi_hash",
            "ssi_multitask", "ssi_preferred", "ssi_sgd", "ssi_sparse", "statistics", "tfidf", "tweak", "vl_cv", "vl_ext",
            "weights"]

@@ -28,6 +28,7 @@ import jax
 import numpy as np
 
 from experiments import kit
+from experiments.completion import neural
 from jaxsim.data import doc_pairs, europarl, mdn, novels, questions, reuters21578, sentences, wikispeedia
 from jaxsim.data.corpora.questions import Filled, Questions
 from jaxsim.data.corpora.sentences import Sentences
@@ -499,6 +500,16 @@ def best_combination(table: kit.Table) -> kit.Row:
                             "all": [scores, *bands(table), kn, *paper_inputs(table)]})  # fmt: skip
 
 
+def trained_combination(table: kit.Table) -> kit.Row:
+    """The same with the log-bilinear model and the GRU."""
+    kn, trained = language(table, "kneser-ney"), neural.inputs(table)
+    space, _ = table.once(("lsa", False), lambda: lsa_inputs(table, scaled=False))
+    return combined(table, {"pmi bands, mkn, log-bilinear": [*bands(table), kn, trained[0]],
+                            "pmi bands, mkn, log-bilinear, gru": [*bands(table), kn, *trained],
+                            "pmi bands, mkn, space, log-bilinear, gru": [*bands(table), kn, *trained,
+                                                                         *np.moveaxis(space, -1, 0)]})
+
+
 def held_out(task: Task, *, smoothing: str, order: int, min_count: int) -> Fit:
     """Perplexity of an n-gram model on the held-out text."""
     model = ngram.fit(task.text, smoothing=smoothing, order=order, min_count=min_count).params
@@ -529,7 +540,10 @@ ROWS = {"chance": chance, "pmi-window": pmi, "lsa-totsim": total_us, "lsa-totsim
         "lsa-lm": lsa_language_model, "lsa-recon": recon, "combination": paper_combination,
         "combination-best": best_combination}  # fmt: skip
 PERPLEXITY = {"ngram-gt": perplexity_katz, "mkn": perplexity_kneser_ney}
-TABLES = {"holmes": kit.Plan(ROWS, {"quick": QUICK, "full": FULL}),
+HOLMES = ROWS | neural.rows(tested) | {"combination-trained": trained_combination}
+PERPLEXITY["model-m"] = lambda table: neural.exponential(table, tested)
+TABLES = {"holmes": kit.Plan(HOLMES, {"quick": QUICK, "full": FULL, "accelerator": FULL},
+                            on_request=("accelerator",), rows_on_request=("gru", "combination-trained")),
           "sat": kit.Plan(ROWS, {"full": SAT}),
           "perplexity": kit.Plan(PERPLEXITY, {"quick": Settings(order=3, min_count=1, synthetic=True),
                                               "full": Settings(order=3, train=5_000_000)})}  # fmt: skip

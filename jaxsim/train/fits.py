@@ -42,5 +42,6 @@ FITS: dict[str, Callable[[Problem], Learned]] = {
     "ssi": linked.fit,
     "ssi-sym": functools.partial(linked.fit, symmetric=True),
     "s2net-mse": graded.fit,
+    "s2net-pref": graded.fit_preferences,
 }
 """Method -> its fit; bare term weights, which only count, have none."""

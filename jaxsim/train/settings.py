@@ -88,8 +88,8 @@ class Settings:
         None, "Largest number of iterations, or epochs, of S2Net, SSI, methods of grades or topics; chosen by the "
         "number of pairs unless given.", ITERATED, least=1)
     patience: int | None = _setting(
-        None, "Iterations, or epochs, without a better dev score before S2Net, SSI, methods of grades or topics stop; 30 "
-        "(10 in batches, 5 for SSI) unless given. Scores may dip before they rise.", ITERATED, least=1)
+        None, "Iterations, or epochs, without a better dev score before S2Net, SSI, methods of grades or topics stop; "
+        "30 (10 in batches, 5 for SSI) unless given. Scores may dip before they rise.", ITERATED, least=1)
     noise: float = _setting(
         1e-4, "Noise of OPCA, also where S2Net starts from it; ridge of CCA.", (*S2NET, "opca", "cca"),
         least=0.0)

@@ -498,6 +498,12 @@ def compactness(rows) -> tuple[bool, str]:
     return bool(ratios) and float(np.median(list(ratios.values()))) >= 2, f"OPCA needs {text}"
 
 
+def hdlr_gains_nothing(rows) -> tuple[bool, str]:
+    """Whether no cycle of HDLR is above its start, OPCA's projection, on development pairs."""
+    course = [value for value in rows["hdlr"]["fit"]["history"]["validation"] if value is not None]
+    return max(course) <= course[0], f"dev MRR {course[0]:.4f} at the start, {max(course):.4f} at best"
+
+
 def above(better: str, worse: str, sentence: str, place: str, **more) -> kit.Claim:
     """That one row has a higher MRR than another; the paper tests accuracy: unpaired t, p < .01 (footnote 3).
 
@@ -523,6 +529,8 @@ CLAIMS = [
     above("s2net", "s2net-random", "from random numbers S2Net ends lower than from OPCA", "000 footnote 2",
           test="none"),
     above("s2net-random", "opca", "from random numbers S2Net still ends above OPCA", "000 footnote 2", test="none"),
+    kit.Claim("000-hdlr", sentence="HDLR does not improve on its OPCA start", place="000 §4.1", tables=ALL,
+              better="opca", worse="hdlr", metric="mrr", holds=hdlr_gains_nothing),
     kit.Claim("000-compact", sentence="OPCA needs two to five times the dimension of S2Net for the same MRR",
               place="000 §4.1.2, Figure 2", tables=ALL, better="s2net", worse="opca", metric="mrr", holds=compactness),
 ]

@@ -36,6 +36,7 @@ import scipy.sparse
 
 from experiments import kit
 from experiments.corpora import mates as corpora
+from experiments.mates import topic_models, word_by_word
 from jaxsim import sparse
 from jaxsim.evaluate import mates
 from jaxsim.evaluate.mates import Task
@@ -277,7 +278,7 @@ def fit_dda(table: kit.Table) -> kit.Row:
 
 
 ROWS = {"tf": raw_counts, "log-tfidf": log_tf_idf, "cl-lsi": fit_cl_lsi, "opca": fit_opca, "cca": fit_cca,
-        "cr5": fit_cr5, "dda": fit_dda, "lsa": fit_lsa, "pca": fit_pca}
+        "cr5": fit_cr5, "dda": fit_dda, "lsa": fit_lsa, "pca": fit_pca, **topic_models.ROWS_2010, **word_by_word.ROWS}
 SETTINGS = {
     "en-es-halves": HALVES,
     "en-fr-halves": HALVES,
@@ -323,6 +324,7 @@ CLAIMS = [  # printed MRR of both rows, Wikipedia first
     *above("opca", "cca", (0.7734, 0.7378), (0.9806, 0.9705)),
     *above("cca", "cl-lsi", (0.7378, 0.6130), (0.9705, 0.9595)),
     *above("cl-lsi", "log-tfidf", (0.6130, 0.5383), (0.9595, 0.2564)),
+    *topic_models.claims_2010(above),
 ]
 EXPERIMENT = kit.Experiment("platt2010_mates", __doc__, load, TABLES, CLAIMS,
                             options={"release": "folder of the official Europarl release, for --preset paper"})

@@ -36,6 +36,7 @@ import scipy.sparse
 
 from experiments import kit
 from experiments.corpora import mates as corpora
+from experiments.mates import topic_models
 from jaxsim import sparse
 from jaxsim.data import labelled_pairs
 from jaxsim.evaluate import mates
@@ -455,7 +456,7 @@ def fit_random(table: kit.Table) -> kit.Row:
 ROWS = {"log-tfidf": log_tf_idf, "cl-lsi": fit_cl_lsi, "opca": fit_opca, "cca": fit_cca, "s2net": fit_s2net,
         "s2net-all-negatives": fit_all_negatives, "s2net-gamma1": fit_gamma1, "s2net-cl-lsi": fit_cl_lsi_start,
         "s2net-2": fit_two, "s2net-mse": fit_mse, "s2net-tanh": fit_tanh, "s2net-random": fit_random, "hdlr": fit_hdlr,
-        "s2net-opca+random": fit_mixed, "cr5": fit_cr5, "lsa": fit_lsa, "pca": fit_pca}
+        "s2net-opca+random": fit_mixed, "cr5": fit_cr5, "lsa": fit_lsa, "pca": fit_pca, **topic_models.ROWS_2011}
 SETTINGS = {
     "en-es-halves": HALVES,
     "en-fr-halves": HALVES,
@@ -533,6 +534,7 @@ CLAIMS = [
               better="opca", worse="hdlr", metric="mrr", holds=hdlr_gains_nothing),
     kit.Claim("000-compact", sentence="OPCA needs two to five times the dimension of S2Net for the same MRR",
               place="000 §4.1.2, Figure 2", tables=ALL, better="s2net", worse="opca", metric="mrr", holds=compactness),
+    *topic_models.claims_2011(above),
 ]
 EXPERIMENT = kit.Experiment("yih2011_mates", __doc__, load, TABLES, CLAIMS)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Annotated
 
@@ -103,6 +104,7 @@ def entry(leave: Callable[[int], object] = os._exit) -> None:
         if getattr(sys, name) is None:  # closed by the caller
             setattr(sys, name, open(os.devnull, "w"))
         getattr(sys, name).reconfigure(errors="backslashreplace")
+    warnings.formatwarning = _warning
     status = main()
     try:
         sys.stdout.flush()
@@ -111,6 +113,11 @@ def entry(leave: Callable[[int], object] = os._exit) -> None:
     if status == INTERRUPTED:  # or bad input, told already. After Ctrl-C Python may end with SIGINT's status
         leave(status)
     sys.exit(status)
+
+
+def _warning(message, category, filename, lineno, line=None) -> str:
+    """A warning as a line, without the place in the program that it came from."""
+    return f"jaxsim: {' '.join(str(message).split())}\n"
 
 
 def _options_of(words: Sequence[str]) -> dict[str, str]:

@@ -269,7 +269,7 @@ def per_query(
     Args:
       left: documents of one side.
       right: their mates.
-      similarity: `retrieval.cosine` or `retrieval.dot`.
+      similarity: `retrieval.cosine`, `dot`, `l1` or `jensen_shannon`.
 
     Returns:
       ``accuracy`` and ``mrr``, each ``[2 m]``: left to right, then right to left.
@@ -292,13 +292,16 @@ def scores(left: Vectors, right: Vectors, *, similarity: Callable = retrieval.co
     return {name: float(values.mean()) for name, values in per_query(left, right, similarity=similarity).items()}
 
 
-def by_source(left: Vectors, right: Vectors, sources: np.ndarray) -> dict[str, dict[str, float]]:
+def by_source(
+    left: Vectors, right: Vectors, sources: np.ndarray, *, similarity: Callable = retrieval.cosine
+) -> dict[str, dict[str, float]]:
     """Scores inside each source: only documents of the same source compete.
 
     Args:
       left: documents of one side.
       right: their mates.
       sources: ``[m]`` names.
+      similarity: as for `per_query`.
 
     Returns:
       source -> `scores`, for sources of at least two pairs, sorted by name.
@@ -307,7 +310,7 @@ def by_source(left: Vectors, right: Vectors, sources: np.ndarray) -> dict[str, d
     for source in sorted(set(sources.tolist())):
         rows = np.flatnonzero(sources == source)
         if rows.size > 1:
-            found[source] = scores(take(left, rows), take(right, rows))
+            found[source] = scores(take(left, rows), take(right, rows), similarity=similarity)
     return found
 
 

@@ -6,9 +6,11 @@ instant between two renames the old one has a hidden name beside its place).
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -31,7 +33,8 @@ def write_bytes(path: Path, content: bytes) -> None:
     Raises:
       OSError: the folder cannot be written; a file of that name is as it was.
     """
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    remove_stale(path)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.{os.getpid()}.", suffix=".part")
     try:
         with os.fdopen(descriptor, "wb") as handle:
             handle.write(content)
@@ -109,14 +112,65 @@ def check_place(
     """
     place = _free(Path(folder), marker, argument, what)
     parent = next(one for one in place.parents if one.exists())  # others are made when there is something to write
-    Path(tempfile.mkdtemp(dir=parent, prefix=f".{place.name}.", suffix=".part")).rmdir()
+    Path(tempfile.mkdtemp(dir=parent, prefix=f".{place.name}.{os.getpid()}.", suffix=".part")).rmdir()
 
 
 def _beside(folder: Path, marker: str, argument: str, what: str) -> Path:
     """A new temporary folder beside ``folder``, whose place must be free."""
     place = _free(folder, marker, argument, what)
     place.parent.mkdir(parents=True, exist_ok=True)
-    return Path(tempfile.mkdtemp(dir=place.parent, prefix=f".{place.name}.", suffix=".part"))
+    remove_stale(place)
+    return Path(tempfile.mkdtemp(dir=place.parent, prefix=f".{place.name}.{os.getpid()}.", suffix=".part"))
+
+
+def remove_stale(place: Path) -> None:
+    """Removes the temporary files and folders that processes left beside a place when they were killed.
+
+    Args:
+      place: where they were to write. What processes that still run are writing stays.
+
+    Example:
+      >>> with tempfile.TemporaryDirectory() as folder:
+      ...     place = Path(folder) / "texts.npy"
+      ...     left = place.with_name(f".texts.npy.{2**22 + 1}.part")  # of no process: systems number fewer
+      ...     _ = left.write_bytes(b"half")
+      ...     remove_stale(place)
+      ...     left.exists()
+      False
+    """
+    temporary = re.compile(rf"\.{re.escape(place.name)}\.(\d{{1,9}})\.(\w+\.)?part", re.ASCII)
+    with contextlib.suppress(OSError):  # a folder that cannot be listed
+        for path in list(place.parent.iterdir()):
+            found = temporary.fullmatch(path.name)
+            if found and not alive(int(found[1])):
+                if path.is_dir() and not path.is_symlink():
+                    shutil.rmtree(path, ignore_errors=True)
+                else:
+                    path.unlink(missing_ok=True)
+
+
+def alive(pid: int) -> bool:
+    """Whether a process of this number runs.
+
+    Args:
+      pid: its number.
+
+    Returns:
+      True where that cannot be known.
+
+    Example:
+      >>> alive(os.getpid())
+      True
+    """
+    if os.name != "posix":  # there, os.kill ends the process
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
 
 
 def _free(folder: Path, marker: str, argument: str, what: str) -> Path:

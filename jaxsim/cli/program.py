@@ -78,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         status = _TYPERS
     except Exception as error:
-        interrupt, message = _interrupt(error), _message(error)
+        interrupt, message = _interrupt(error), _message(error) or _of_the_machine(error, words)
         if message is not None and isinstance(error, ValueError | OSError):
             message = called(message, _options_of(words))
         if message is not None and hasattr(error, "param"):
@@ -150,6 +150,17 @@ def _version() -> None:
     from jaxsim import __version__
 
     show(__version__)
+
+
+def _of_the_machine(error: Exception, words: Sequence[str]) -> str | None:
+    """One line about what this machine lacks: memory, or the platform that JAX is told to use."""
+    reason = " ".join(str(error).split())[:200]
+    if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in reason:
+        return f"{' '.join(words)}: expected enough memory, got none ({reason or 'out of memory'})"
+    platforms = os.environ.get("JAX_PLATFORMS") or os.environ.get("JAX_PLATFORM_NAME")
+    if platforms and isinstance(error, RuntimeError) and "backend" in reason.lower():
+        return f"JAX_PLATFORMS: expected platforms that are there, such as cpu, got {platforms} ({reason})"
+    return None
 
 
 def _message(error: Exception) -> str | None:

@@ -13,17 +13,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jax.numpy as jnp
+import jax
 import numpy as np
 import scipy.sparse as sp
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as bytes_from_tensors
 
 from jaxsim import checks, io, sparse
+from jaxsim.model import parts
 from jaxsim.model.bm25 import Bm25, weigh
 from jaxsim.model.model import Model
 from jaxsim.optim.checkpoints import fingerprint
-from jaxsim.sparse import Vectors, unit
+from jaxsim.sparse import Vectors
 from jaxsim.text import unit_rows
 
 FORMAT = 2
@@ -132,6 +133,7 @@ def mix(vectors: Vectors | None, words: sp.csr_matrix | None, weight: float) -> 
       ValueError: for a weight between 0 and 1 and vectors that hold words already.
 
     Example:
+      >>> import jax.numpy as jnp
       >>> both = mix(Vectors(jnp.array([[3.0, 4.0]])), sp.csr_matrix([[2.0]]), 0.36)
       >>> [round(x, 3) for x in both.dense[0].tolist()], round(float(both.sparse.values[0]), 3)
       ([0.48, 0.64], 0.6)
@@ -144,7 +146,9 @@ def mix(vectors: Vectors | None, words: sp.csr_matrix | None, weight: float) -> 
         return Vectors(sparse=sparse.from_scipy(rows))
     bare = vectors.sparse is None
     checks.expect(bare, "weight", "0 or 1, for a model that has words beside its projection", weight)
-    return Vectors(unit(vectors.dense) * (1 - weight) ** 0.5, sparse.from_scipy(rows * weight**0.5))
+    dense = parts.unit_dense(np.asarray(vectors.dense))
+    return Vectors(jax.device_put(dense * np.asarray((1 - weight) ** 0.5, dense.dtype)),
+                   sparse.from_scipy(rows * weight**0.5))  # fmt: skip
 
 
 def encode(
@@ -198,6 +202,7 @@ def save(folder: str | os.PathLike, index: Index, *, model: str) -> Path:
 
     Example:
       >>> import tempfile
+      >>> import jax.numpy as jnp
       >>> index = Index(["a", "b"], np.array([1, 2]), Vectors(jnp.array([[1.0], [2.0]], jnp.float32)), None)
       >>> with tempfile.TemporaryDirectory() as place:
       ...     folder = save(Path(place) / "index", index, model="")
@@ -312,7 +317,7 @@ def load(folder: str | os.PathLike, *, weights: Sequence[float] = (0, 1), bm25: 
     dense = None
     if "dense" in arrays:
         checks.array(arrays["dense"], f"{path}: dense", "float32 float64", (number, None))
-        dense = jnp.asarray(arrays["dense"])
+        dense = jax.device_put(arrays["dense"])
     bare, words, weights = (_matrix(path, arrays, name, told) for name in _MATRICES)
     vectors = None
     if dense is not None or bare is not None:

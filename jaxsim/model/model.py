@@ -159,7 +159,7 @@ class Model:
         dense, bare = self._parts(list(texts), side, batch_size)
         if power and self.agreement is not None:
             dense = parts.weighed(dense, self.agreement, power)
-        return Vectors(None if dense is None else jnp.asarray(dense),
+        return Vectors(None if dense is None else jax.device_put(dense),
                        None if bare is None else sparse.from_scipy(bare))
 
     def _parts(self, texts: list[str], side: str, batch_size: int) -> tuple[np.ndarray | None, sp.csr_matrix | None]:
@@ -226,7 +226,7 @@ class Model:
     def _encoded(self, texts, side: str, normalize: bool, batch_size: int) -> np.ndarray:
         self.expect_projection()
         found = self._parts([texts] if isinstance(texts, str) else list(texts), side, batch_size)[0]
-        found = np.array(sparse.unit(found)) if normalize else found
+        found = parts.unit_dense(found) if normalize else found
         return found[0] if isinstance(texts, str) else found
 
     def similarity(self, queries: str | Sequence[str], documents: str | Sequence[str]) -> np.ndarray:

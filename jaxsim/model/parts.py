@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -15,7 +16,9 @@ from jaxsim.methods import projections
 from jaxsim.methods.projections import Projection
 from jaxsim.methods.ssi import bilinear
 from jaxsim.methods.ssi.bilinear import Bilinear
+from jaxsim.sparse import host
 from jaxsim.sparse.precision import EVALUATION
+from jaxsim.sparse.sizes import DOCUMENTS, SLOTS
 from jaxsim.text.subwords import Subwords
 
 Params = Projection | tuple[Projection, Projection] | tuple[Bilinear, Bilinear] | None
@@ -193,7 +196,7 @@ def rows_seen(params: Bilinear, rows: sp.csr_matrix, strongest: int | None) -> t
 
 
 def project(weights: jax.Array, rows: sp.csr_matrix, activation: Callable | None = None) -> np.ndarray:
-    """Weighted texts through a projection, on the device.
+    """Weighted texts through a projection, by `sparse.host` where that is to be had, else on the device.
 
     Args:
       weights: ``[num_terms, k]``.
@@ -207,21 +210,36 @@ def project(weights: jax.Array, rows: sp.csr_matrix, activation: Callable | None
       >>> project(jnp.ones((2, 1)), sp.csr_matrix([[3.0, 4.0]])).tolist()
       [[7.0]]
     """
-    # Sizes go up in powers of two, so that few programs are compiled for batches of any length.
-    documents = sparse.from_scipy(rows, pad_docs=_power_of_two(rows.shape[0]), pad_nnz=_power_of_two(rows.nnz))
+    if activation is None and host.compiled() is not None:
+        return host.rows_product(rows, np.asarray(weights))
+    documents = sparse.from_scipy(rows, pad_docs=sparse.size_class(rows.shape[0], DOCUMENTS),
+                                  pad_nnz=sparse.size_class(rows.nnz, SLOTS))  # fmt: skip
     with jax.default_matmul_precision(EVALUATION):
-        dense = _project(Projection(weights), documents)
-        found = dense if activation is None else activation(dense)
+        found = _project(Projection(weights), documents, activation)
     return np.asarray(found)[: rows.shape[0]]
 
 
-def _power_of_two(size: int) -> int:
-    return 1 << max(size - 1, 0).bit_length()
+@functools.partial(jax.jit, static_argnames="activation")
+def _project(params: Projection, documents: sparse.Terms, activation: Callable | None) -> jax.Array:
+    dense = projections.encode(params, documents).dense
+    return dense if activation is None else activation(dense)
 
 
-@jax.jit
-def _project(params: Projection, documents: sparse.Terms) -> jax.Array:
-    return projections.encode(params, documents).dense
+def unit_dense(dense: np.ndarray) -> np.ndarray:
+    """Rows scaled to length one, on the host; zero rows stay zero.
+
+    Args:
+      dense: ``[n, k]`` floating.
+
+    Returns:
+      The same shape and type.
+
+    Example:
+      >>> unit_dense(np.array([[3.0, 4.0], [0.0, 0.0], [3e-30, 4e-30]])).round(6).tolist()
+      [[0.6, 0.8], [0.0, 0.0], [0.6, 0.8]]
+    """
+    length = np.sqrt(np.sum(np.square(dense, dtype=np.float64), axis=1, keepdims=True))
+    return np.divide(dense, length, out=np.zeros_like(dense), where=length > 0, casting="same_kind")
 
 
 def inner(left: tuple, right: tuple) -> np.ndarray:

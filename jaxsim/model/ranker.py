@@ -13,12 +13,12 @@ from jaxsim.model import parts
 from jaxsim.model.bm25 import weigh
 from jaxsim.model.index import Index
 from jaxsim.model.model import Model
-from jaxsim.sparse import Vectors
 
 WORDS = ("bm25", "cosine")
 """How words count: by BM25 over stems of the searched documents, or by the cosine of the model's own weighted terms."""
 TERMS = 0.5
 """Weight of BM25 beside a projection; settled on Cranfield and CACM."""
+_BLOCK = 256
 
 
 def default_terms(model: Model) -> float:
@@ -83,10 +83,27 @@ def rank(
                   None if exclude is None else len(exclude))  # fmt: skip
     scores_of = _by_bm25 if words == "bm25" and terms > 0 else _by_cosine
     score = scores_of(model, documents, list(queries), terms, power)
-    if exclude is not None:
-        score = _without(score, exclude)
-    nothing = Vectors(np.zeros((len(queries), 1))), Vectors(np.zeros((number, 1)))  # their numbers are what counts
-    return retrieval.top_k(*nothing, k=k, similarity=lambda left, right: score)
+    checks.positive_int(k, "k")
+    checks.expect(k <= number, "k", f"at most {number} (documents)", k)
+    scores, rows = np.empty((len(queries), k), np.float32), np.empty((len(queries), k), np.int64)
+    for start in range(0, len(queries), _BLOCK):
+        block = np.arange(start, min(start + _BLOCK, len(queries)))
+        found = np.array(score(block), np.float32)
+        for place, row in enumerate(block) if exclude is not None else ():
+            found[place, list(exclude[row])] = -np.inf
+        scores[block], rows[block] = _best(found, k)
+    return scores, rows
+
+
+def _best(scores: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The k best of each row, ties to the lower column; on the host, where the scores are, so that nothing compiles."""
+    least = np.partition(scores, -k, axis=1)[:, -k]
+    rows = np.empty((len(scores), k), np.int64)
+    for place, (one, bound) in enumerate(zip(scores, least, strict=True)):
+        above = np.flatnonzero(one > bound)
+        rows[place, : len(above)] = above[np.argsort(-one[above], kind="stable")]
+        rows[place, len(above) :] = np.flatnonzero(one == bound)[: k - len(above)]
+    return np.take_along_axis(scores, rows, axis=1), rows
 
 
 def _by_cosine(model: Model, documents: Index, queries: list[str], terms: float, power: float) -> Callable:
@@ -129,14 +146,3 @@ def _relative(scores: np.ndarray) -> np.ndarray:
     """Scores divided by the largest of each query; 0 where that is not above 0."""
     highest = scores.max(axis=1, keepdims=True, initial=0)
     return np.divide(scores, highest, out=np.zeros_like(scores), where=highest > 0)
-
-
-def _without(score: Callable, exclude: Sequence[Sequence[int]]) -> Callable:
-    """Scores in which some documents of each query come last."""
-    def kept(rows: np.ndarray) -> np.ndarray:
-        scores = np.array(score(rows), np.float32)
-        for place, row in enumerate(rows):
-            scores[place, list(exclude[row])] = -np.inf
-        return scores
-
-    return kept

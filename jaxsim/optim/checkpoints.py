@@ -102,17 +102,7 @@ def _remove_stale(folder: Path) -> None:
 
 def _alive(pid: int) -> bool:
     """Whether another process has this number. This one's own leftovers are of an earlier process of its number."""
-    if pid == os.getpid():
-        return False
-    if os.name != "posix":  # there, os.kill ends the process
-        return True
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        return True
-    return True
+    return pid != os.getpid() and io.alive(pid)
 
 
 _digest = fingerprint
@@ -211,7 +201,7 @@ def described(leaves: list[np.ndarray], meta: dict) -> dict[str, str]:
 
 
 def load(folder: Path, like, *, fingerprint: str, shared: bool = False):
-    """Reads a checkpoint back; where the newest is damaged, the one before, with a warning.
+    """Reads a checkpoint back; where the newest is damaged or missing, the one before, with a warning.
 
     Args:
       folder: the folder given to `save`.
@@ -232,7 +222,7 @@ def load(folder: Path, like, *, fingerprint: str, shared: bool = False):
         gathering.expect_same(told, "checkpoint", f"one folder that all processes see as {folder}, with one checkpoint")
         return found
     path, before = folder / _NAME, folder / _BEFORE
-    if not path.exists():
+    if not path.exists() and not before.exists():
         return None
     leaves, structure = jax.tree.flatten(like)
     try:
@@ -242,7 +232,8 @@ def load(folder: Path, like, *, fingerprint: str, shared: bool = False):
             found, meta = _read(before)
         except ValueError:
             raise error from None
-        warnings.warn(f"checkpoint: {path} is damaged; going on from the one before it, {before}", stacklevel=2)
+        fault = "damaged" if path.exists() else "missing"
+        warnings.warn(f"checkpoint: {path} is {fault}; going on from the one before it, {before}", stacklevel=2)
         path = before
     same = len(found) == len(leaves) and all(
         a.shape == np.shape(b) and a.dtype == _dtype(b) for a, b in zip(found, leaves, strict=True)
@@ -250,7 +241,7 @@ def load(folder: Path, like, *, fingerprint: str, shared: bool = False):
     if meta.get("fingerprint") != fingerprint or not same:
         raise ValueError(
             f"checkpoint: expected a checkpoint of the same data, start and settings, got another problem's in {path}; "
-            "use another folder or delete it"
+            "use another folder or delete this one"
         )
     return jax.tree.unflatten(structure, found), meta
 
@@ -270,7 +261,7 @@ def _read(path: Path) -> tuple[list[np.ndarray], dict]:
         return found, meta
     except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
         raise ValueError(f"checkpoint: expected a whole checkpoint, got a damaged file {path} ({error}); "
-                         "delete it to start anew") from None
+                         "delete its folder to start anew") from None
 
 
 def _dtype(leaf) -> np.dtype:

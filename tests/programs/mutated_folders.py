@@ -138,7 +138,8 @@ _META = {"fingerprint": "x", "history": [{"step": 0, "loss": 0.3, "validation": 
 def _make_checkpoint(folder: Path) -> None:
     from jaxsim.optim import checkpoints
 
-    checkpoints.save(checkpoints.prepare(folder), _STATE, _META)
+    for step in range(2):
+        checkpoints.save(checkpoints.prepare(folder), _STATE, {**_META, "best_step": step})
 
 
 def _read_checkpoint(folder: Path) -> list:

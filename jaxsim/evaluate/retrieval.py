@@ -23,7 +23,8 @@ from jaxsim import checks, sparse
 from jaxsim.sparse import Vectors
 from jaxsim.sparse.precision import EVALUATION
 
-__all__ = ["Scorer", "cosine", "dot", "mate_ranks", "pair_scores", "ranks", "signed", "top_k"]
+__all__ = ["Distances", "Scorer", "cosine", "dot", "jensen_shannon", "l1", "mate_ranks", "pair_scores", "ranks",
+           "signed", "top_k"]
 
 
 LANES = 128
@@ -69,7 +70,7 @@ class Scorer:
         """``[len(rows), num_candidates]`` scores of these queries."""
         rows = np.asarray(rows)
         more = np.resize(rows, sparse.size_class(len(rows), _ROWS)) if len(rows) else rows
-        return np.asarray(pair_scores(*self.operands(more)))[: len(rows), : self.shape[1]]
+        return np.asarray(self.pair(*self.operands(more)))[: len(rows), : self.shape[1]]
 
     def tiles(self, block: int) -> Callable[[int, int], tuple]:
         """A function of two block numbers: the operands of `pair_scores` for that square of scores."""
@@ -89,6 +90,93 @@ class Scorer:
             return (None, None, extra) if lefts is None else (lefts[row], rights[column], extra)
 
         return operands
+
+    @staticmethod
+    def pair(left, right, extra):
+        """`pair_scores`; other scorers have another."""
+        return pair_scores(left, right, extra)
+
+
+class Distances(Scorer):
+    """Similarities in [0, 1] of distributions, from a distance of rows; `l1` and `jensen_shannon` make one."""
+
+    def __init__(self, left: Vectors, right: Vectors):
+        """Checks both sides, which have a dense part alone."""
+        for side, name in ((left, "left"), (right, "right")):
+            checks.expect(side.sparse is None and side.dense is not None, name, "a dense part alone (topic vectors)",
+                          "another")
+        super().__init__(left, right, normalise=False)
+        for dense, name in ((self._left, "left"), (self._right, "right")):
+            checks.expect(bool((dense >= 0).all()), f"{name}.dense", "shares of at least 0", "a negative number")
+
+
+class _L1(Distances):
+    @staticmethod
+    @jax.jit
+    def pair(left, right, extra):
+        """``sum min(l, r)``, a row at a time: all differences together would be too many."""
+        del extra
+        return jax.lax.map(lambda row: jnp.sum(jnp.minimum(row[None], right), axis=1), left)
+
+
+class _JensenShannon(Distances):
+    @staticmethod
+    @jax.jit
+    def pair(left, right, extra):
+        """``1 - JS(l, r) / log 2``, of entropies: 2 JS = Σ l log l + Σ r log r - Σ (l + r) log ((l + r) / 2)."""
+        del extra
+
+        def negative_entropy(p):
+            return jnp.sum(jnp.where(p > 0, p * jnp.log(jnp.where(p > 0, p, 1)), 0), axis=1)
+
+        def similarity(row):
+            middle = negative_entropy((row[None] + right) / 2)
+            return (negative_entropy(row[None]) + negative_entropy(right)) / 2 - middle
+
+        return 1 - jax.lax.map(similarity, left) / jnp.log(2)
+
+
+def l1(left: Vectors, right: Vectors) -> Scorer:
+    r"""Block scorer of :math:`1 - \tfrac12 \|l - r\|_1`, the share that two distributions have in common (002 §3.2).
+
+    It is computed as :math:`\sum_t \min(l_t, r_t)`, which is the same for distributions, and 0 for a zero vector.
+
+    Args:
+      left: Queries: topic vectors, whose rows sum to 1.
+      right: Candidates.
+
+    Returns:
+      ``score(rows) -> [len(rows), num_candidates]``; 1 for equal distributions, 0 for those without a common topic.
+
+    Raises:
+      ValueError: If a side has a sparse part or negative values, or the two do not match.
+
+    Example:
+      >>> l1(Vectors(np.array([[0.5, 0.5]])), Vectors(np.array([[1.0, 0.0], [0.5, 0.5]])))(np.array([0])).tolist()
+      [[0.5, 1.0]]
+    """
+    return _L1(left, right)
+
+
+def jensen_shannon(left: Vectors, right: Vectors) -> Scorer:
+    r"""Block scorer of :math:`1 - JS(l, r) / \log 2`, with the Jensen–Shannon divergence of 000 §4.1.1.
+
+    Args:
+      left: Queries: topic vectors, whose rows sum to 1.
+      right: Candidates.
+
+    Returns:
+      ``score(rows) -> [len(rows), num_candidates]``; 1 for equal distributions, 0 for those without a common topic.
+
+    Raises:
+      ValueError: As `l1`.
+
+    Example:
+      >>> score = jensen_shannon(Vectors(np.array([[1.0, 0.0]])), Vectors(np.array([[1.0, 0.0], [0.0, 1.0]])))
+      >>> np.round(score(np.array([0])), 4).tolist()
+      [[1.0, 0.0]]
+    """
+    return _JensenShannon(left, right)
 
 
 def cosine(left: Vectors, right: Vectors) -> Callable[[np.ndarray], np.ndarray]:
@@ -266,7 +354,7 @@ def mate_ranks(
       left: Documents of one side.
       right: Their mates, with the same parts present.
       block: Documents a side of a square.
-      similarity: `cosine` or `dot`.
+      similarity: `cosine`, `dot`, `l1` or `jensen_shannon`.
 
     Returns:
       ``(left to right, right to left)``, each ``[num_docs]`` int64, 1 for a hit; ties are errors.
@@ -280,19 +368,21 @@ def mate_ranks(
       [[1, 1], [1, 2]]
     """
     checks.positive_int(block, "block")
-    checks.expect(similarity in (cosine, dot), "similarity", "retrieval.cosine or retrieval.dot", similarity)
+    checks.expect(similarity in (cosine, dot, l1, jensen_shannon), "similarity",
+                  "retrieval.cosine, dot, l1 or jensen_shannon", similarity)
     scorer = similarity(left, right)
+    pair = type(scorer).pair
     num_docs = left.num_docs
     checks.expect(right.num_docs == num_docs, "right", f"{num_docs} documents (as left)", right.num_docs)
     block = min(block, -(-num_docs // LANES) * LANES)
     operands = scorer.tiles(block)
     count = -(-num_docs // block)
-    own = [_diagonal(*operands(i, i)) for i in range(count)]
+    own = [_diagonal(*operands(i, i), pair) for i in range(count)]
     forward, backward = np.zeros((2, count, block), np.int64)
     for i in range(count):
         for j in range(count):
             places = np.array([i * block, j * block, num_docs], np.int32)
-            by_row, by_column = _not_below(*operands(i, j), own[i], own[j], places)
+            by_row, by_column = _not_below(*operands(i, j), own[i], own[j], places, pair)
             forward[i] += np.asarray(by_row)
             backward[j] += np.asarray(by_column)
     return 1 + forward.reshape(-1)[:num_docs], 1 + backward.reshape(-1)[:num_docs]
@@ -333,7 +423,8 @@ def top_k(
             operands = score_block.operands(rows)
         else:
             operands = None, None, _expected(score_block(rows), (len(rows), num_candidates))
-        best, where, bad = _best(*operands, num_candidates, sparse.size_class(k, _BEST))
+        pair = type(score_block).pair if own else pair_scores
+        best, where, bad = _best(*operands, num_candidates, sparse.size_class(k, _BEST), pair)
         if bad:
             raise ValueError(f"similarity: expected no NaN, got NaN among queries {start} to {stop - 1}")
         scores.append(np.asarray(best)[: stop - start, :k])
@@ -341,16 +432,16 @@ def top_k(
     return np.concatenate(scores), np.concatenate(indices)
 
 
-@jax.jit
-def _diagonal(left, right, extra):
+@functools.partial(jax.jit, static_argnames="pair")
+def _diagonal(left, right, extra, pair):
     """Scores of the mates in one square."""
-    return jnp.diagonal(pair_scores(left, right, extra))
+    return jnp.diagonal(pair(left, right, extra))
 
 
-@jax.jit
-def _not_below(left, right, extra, own_rows, own_columns, places):
+@functools.partial(jax.jit, static_argnames="pair")
+def _not_below(left, right, extra, own_rows, own_columns, places, pair):
     """How many others score at least as much as the mate, for each row and each column of one square."""
-    scores = pair_scores(left, right, extra)
+    scores = pair(left, right, extra)
     row, column, num_docs = places
     rows = row + jnp.arange(scores.shape[0], dtype=jnp.int32)[:, None]
     columns = column + jnp.arange(scores.shape[1], dtype=jnp.int32)[None, :]
@@ -359,15 +450,15 @@ def _not_below(left, right, extra, own_rows, own_columns, places):
     return by_row, jnp.sum(others & (scores >= own_columns[None, :]), axis=0)
 
 
-@functools.partial(jax.jit, static_argnames="k")
-def _best(left, right, extra, num_candidates, k: int):
-    """The k best of each row of `pair_scores`, ties to the lower index, and whether any score was NaN.
+@functools.partial(jax.jit, static_argnames=("k", "pair"))
+def _best(left, right, extra, num_candidates, k: int, pair: Callable):
+    """The k best of each row of scores, ties to the lower index, and whether any score was NaN.
 
     Columns from ``num_candidates`` on are padding. The k best lie in the k chunks of neighbours with the highest maxima
     (ties to the earlier chunk): an element of any other chunk has k elements before it. One pass takes the maxima, and
     only k chunks are ranked.
     """
-    scores = pair_scores(left, right, extra)
+    scores = pair(left, right, extra)
     k = min(k, scores.shape[1])
     # The power of two near sqrt(candidates / k) makes both rankings, of maxima and within chunks, equally short.
     chunk = 2 ** min(7, round(np.log2(scores.shape[1] / k) / 2))

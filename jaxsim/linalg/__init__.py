@@ -15,6 +15,7 @@ from jaxsim.linalg.eigen import (
     top_generalised,
     truncated_svd,
 )
+from jaxsim.linalg.randomised import randomised_svd
 
-__all__ = ["cholesky", "cholesky_solve", "covariance", "fix_signs", "krylov", "means", "precise", "row_space",
-           "top_eigh", "top_generalised", "truncated_svd"]
+__all__ = ["cholesky", "cholesky_solve", "covariance", "fix_signs", "krylov", "means", "precise", "randomised_svd",
+           "row_space", "top_eigh", "top_generalised", "truncated_svd"]

@@ -96,7 +96,7 @@ def sweep(rows: Side, columns: Side, gamma, block_size: int | tuple[int, int] | 
       gamma: scalar scale.
       block_size: as for `tile`.
       with_grad: whether to sum the gradients too.
-      padded: whether columns may be padding.
+      padded: whether rows and columns may be padding.
       precision: of the matrix products, as for `precision.matmul`.
 
     Returns:
@@ -135,11 +135,15 @@ def finished(swept: Swept, left: jax.Array, right: jax.Array):
 
 
 def _short(scores, own_row, own_column, gamma, keep):
-    # One exponential a score: x, y = exp(gamma (c_ij - c_ii)), exp(gamma (c_ij - c_jj)) share it.
+    # One exponential a score: x, y = exp(gamma (c_ij - c_ii)), exp(gamma (c_ij - c_jj)) share it. One division too:
+    # x / (1 + x) = (x + xy) / (1 + x)(1 + y).
     shared = jnp.where(keep, jnp.exp(gamma * scores), 0)
     x = shared * jnp.exp(-gamma * own_row)
     y = shared * jnp.exp(-gamma * own_column)
-    return jnp.log1p(x + y + x * y), x / (1 + x), y / (1 + y)
+    both = x * y
+    odds = x + y + both
+    share = 1 / (1 + odds)
+    return jnp.log1p(odds), (x + both) * share, (y + both) * share
 
 
 def _careful(scores, own_row, own_column, gamma, keep):
@@ -174,8 +178,9 @@ def _cut(side: Side, size: int) -> tuple[Side, int]:
 
 def _sweep(rows: Side, columns: Side, gamma, sizes, elementwise, with_grad, padded, precision):
     (n, k), m = rows.vectors.shape, columns.ids.shape[0]
-    (cut_rows, _), (cut_columns, pad) = _cut(rows, sizes[0]), _cut(columns, sizes[1])
-    padded = padded or pad > 0
+    (cut_rows, rows_padded), (cut_columns, pad) = _cut(rows, sizes[0]), _cut(columns, sizes[1])
+    # A shard may bring padding of its own among its rows, as among its columns.
+    rows_padded, padded = padded or rows_padded > 0, padded or pad > 0
     zero = jnp.zeros((), rows.vectors.dtype)
 
     def meet(carry, both, block):
@@ -185,7 +190,8 @@ def _sweep(rows: Side, columns: Side, gamma, sizes, elementwise, with_grad, padd
         keep = block.ids[:, None] != visited.ids[None, :]
         if rows.groups is not None:
             keep = keep & _apart(block.groups, visited.groups)
-        keep = keep & (block.ids >= 0)[:, None]
+        if rows_padded:
+            keep = keep & (block.ids >= 0)[:, None]
         if padded:
             keep = keep & (visited.ids >= 0)[None, :]
         scores = matmul(block.vectors, visited.vectors.T, precision)

@@ -73,6 +73,46 @@ def check(params: Params, num_terms: int, subwords: Subwords | None = None) -> N
     checks.expect(fits, "params", "one Projection, or two sides of one kind", " and ".join(kinds))
 
 
+def check_agreement(agreement: np.ndarray, params: Params) -> None:
+    """Refuses weights of dimensions that do not fit a projection.
+
+    Args:
+      agreement: of a model.
+      params: of the same.
+
+    Raises:
+      ValueError: naming ``agreement``.
+
+    Example:
+      >>> check_agreement(np.array([1.0, 0.5]), Projection(jnp.ones((3, 2))))
+    """
+    found = sides(params)
+    plain = bool(found) and isinstance(found[0], Projection)
+    checks.expect(plain, "agreement", "None, without a projection", np.shape(agreement))
+    shape = (int(found[0].weights.shape[1]),)
+    checks.expect(np.shape(agreement) == shape, "agreement", f"shape {shape} (as params)", np.shape(agreement))
+    inside = bool(np.all((np.asarray(agreement) >= 0) & (np.asarray(agreement) <= 1)))
+    checks.expect(inside, "agreement", "numbers in [0, 1]", "others")
+
+
+def weighed(dense, agreement: np.ndarray, power: float):
+    """Vectors with their dimensions multiplied by a power of their agreement.
+
+    Args:
+      dense: ``[n, k]`` array of NumPy or JAX.
+      agreement: ``[k]`` in [0, 1].
+      power: at least 0.
+
+    Returns:
+      ``[n, k]``, of the same kind.
+
+    Example:
+      >>> weighed(np.ones((1, 2)), np.array([1.0, 0.5]), 2).tolist()
+      [[1.0, 0.25]]
+    """
+    return dense * (np.asarray(agreement, dense.dtype) ** dense.dtype.type(power))[None, :]
+
+
 def symmetric(params: Params) -> bool:
     """Whether queries and documents have one W = UᵀU + D.
 
@@ -304,7 +344,7 @@ def check_folder(tensors: Mapping[str, np.ndarray], config: Mapping[str, Any], w
     for name, array in tensors.items():
         if name == "df":
             checks.array(array, "df", "int64", (None,))
-        elif name == "gram_idf" or (name in sides and name.endswith("scale")):
+        elif name in ("gram_idf", "agreement") or (name in sides and name.endswith("scale")):
             checks.array(array, name, "float32 float64", (None,))
         elif name in sides | {"weights"}:
             checks.array(array, name, "float32 float64 float16", (None, None))
@@ -338,7 +378,7 @@ def card(model: Any) -> str:
     call = 'model.encode(["a text", "another"])'
     if model.two_sided:
         call = 'model.encode_query(["a text"])  # and encode_document for the other side'
-    score = "cosine similarity"
+    score = "share of topics in common" if model.topical else "cosine similarity"
     if model.bilinear:
         call = 'model.search(["a text"], model.vectors(["another", "a third"]), k=1)'
         low = "U'U" if symmetric(model.params) else "U'V"

@@ -28,12 +28,14 @@ __all__ = ["Distances", "Scorer", "cosine", "dot", "jensen_shannon", "l1", "mate
 
 
 LANES = 128
+_ROWS, _WIDTHS, _BEST = (1, 32, 256), (512, 4096), (32, 256)  # classes of queries, candidates, and the k best
 
 
 class Scorer:
     """Scores of all pairs of two document collections, a block at a time.
 
-    The right side is padded to a multiple of `LANES` rows. Equal documents get bitwise equal scores in any
+    The right side is padded to a size class (`sparse.size_class`), so that searches in collections of many sizes share
+    compiled programs, and so are the rows of a call. Equal documents get bitwise equal scores in any
     row, which the rules for ties need: norms are taken row by row on the host, and products have one static shape.
     """
 
@@ -47,33 +49,35 @@ class Scorer:
             self._left, left_csr = _unit(self._left, left_csr)
             right_dense, right_csr = _unit(right_dense, right_csr)
         self._left_csr, self._right_csr, self._right = left_csr, right_csr, right_dense
-        self._width = -(-right.num_docs // LANES) * LANES
+        self._width = sparse.size_class(right.num_docs, _WIDTHS, fine=True)
 
     @functools.cached_property
     def _columns(self):
         """The right side laid out for `padded`: a device array and a transposed CSR matrix."""
-        dense = None if self._right is None else jnp.asarray(_pad(self._right, self._width))
+        dense = None if self._right is None else jax.device_put(_pad(self._right, self._width))
         return dense, None if self._right_csr is None else self._right_csr.T.tocsr()
 
-    def padded(self, rows: np.ndarray) -> jax.Array:
-        """``[len(rows), width]`` scores; columns past the candidates are meaningless."""
+    def operands(self, rows: np.ndarray) -> tuple:
+        """The operands of `pair_scores` for these queries and all candidates; columns past these are meaningless."""
         dense, csr = self._columns
-        left = None if dense is None else jnp.asarray(self._left[rows])
+        left = None if dense is None else jax.device_put(self._left[rows])
         extra = None
         if csr is not None:
             extra = _pad((self._left_csr[rows] @ csr).toarray(), self._width, axis=1)
-        return type(self).pair(left, dense, extra)
+        return left, dense, extra
 
-    def __call__(self, rows: np.ndarray) -> jax.Array:
+    def __call__(self, rows: np.ndarray) -> np.ndarray:
         """``[len(rows), num_candidates]`` scores of these queries."""
-        return self.padded(np.asarray(rows))[:, : self.shape[1]]
+        rows = np.asarray(rows)
+        more = np.resize(rows, sparse.size_class(len(rows), _ROWS)) if len(rows) else rows
+        return np.asarray(self.pair(*self.operands(more)))[: len(rows), : self.shape[1]]
 
     def tiles(self, block: int) -> Callable[[int, int], tuple]:
         """A function of two block numbers: the operands of `pair_scores` for that square of scores."""
         lefts = rights = left_csrs = right_csrs = None
         if self._left is not None:
-            lefts = [jnp.asarray(_pad(part, block)) for part in _cut(self._left, block)]
-            rights = [jnp.asarray(_pad(part, block)) for part in _cut(self._right, block)]
+            lefts = [jax.device_put(_pad(part, block)) for part in _cut(self._left, block)]
+            rights = [jax.device_put(_pad(part, block)) for part in _cut(self._right, block)]
         if self._left_csr is not None:
             left_csrs = _cut(self._left_csr, block)
             right_csrs = [part.T.tocsr() for part in _cut(self._right_csr, block)]
@@ -175,7 +179,7 @@ def jensen_shannon(left: Vectors, right: Vectors) -> Scorer:
     return _JensenShannon(left, right)
 
 
-def cosine(left: Vectors, right: Vectors) -> Callable[[np.ndarray], jax.Array]:
+def cosine(left: Vectors, right: Vectors) -> Callable[[np.ndarray], np.ndarray]:
     r"""Block scorer of the cosine :math:`(l_d \cdot r_d + l_s \cdot r_s) / (\|l\| \|r\|)` over dense and sparse parts.
 
     Args:
@@ -196,7 +200,7 @@ def cosine(left: Vectors, right: Vectors) -> Callable[[np.ndarray], jax.Array]:
     return Scorer(left, right, normalise=True)
 
 
-def dot(left: Vectors, right: Vectors) -> Callable[[np.ndarray], jax.Array]:
+def dot(left: Vectors, right: Vectors) -> Callable[[np.ndarray], np.ndarray]:
     """Block scorer of the inner product over dense and sparse parts.
 
     Args:
@@ -329,7 +333,7 @@ def ranks(
     target = checks.targets(target, num_queries, num_candidates)
     places = np.empty(num_queries, np.int64)
     for rows, start, stop in _row_blocks(num_queries, block):
-        scores = np.asarray(_block_scores(score_block, rows, num_candidates))[: stop - start, :num_candidates]
+        scores = np.asarray(_expected(score_block(rows), (len(rows), num_candidates)))[: stop - start]
         missing = np.isnan(scores).any(axis=1)
         if missing.any():
             raise ValueError(f"score_block: expected no NaN, got NaN for query {start + int(np.argmax(missing))}")
@@ -412,12 +416,19 @@ def top_k(
     checks.expect(k <= num_candidates, "k", f"at most {num_candidates} (candidates)", k)
     score_block = similarity(left, right)
     scores, indices = [], []
+    own = isinstance(score_block, Scorer) and score_block.shape[1] == num_candidates
     for rows, start, stop in _row_blocks(left.num_docs, block):
-        best, where, bad = _select(_block_scores(score_block, rows, num_candidates), num_candidates, k)
+        if own:
+            rows = np.resize(rows, min(sparse.size_class(len(rows), _ROWS), max(block, len(rows))))
+            operands = score_block.operands(rows)
+        else:
+            operands = None, None, _expected(score_block(rows), (len(rows), num_candidates))
+        pair = type(score_block).pair if own else pair_scores
+        best, where, bad = _best(*operands, num_candidates, sparse.size_class(k, _BEST), pair)
         if bad:
             raise ValueError(f"similarity: expected no NaN, got NaN among queries {start} to {stop - 1}")
-        scores.append(np.asarray(best)[: stop - start])
-        indices.append(np.asarray(where, np.int64)[: stop - start])
+        scores.append(np.asarray(best)[: stop - start, :k])
+        indices.append(np.asarray(where, np.int64)[: stop - start, :k])
     return np.concatenate(scores), np.concatenate(indices)
 
 
@@ -439,15 +450,18 @@ def _not_below(left, right, extra, own_rows, own_columns, places, pair):
     return by_row, jnp.sum(others & (scores >= own_columns[None, :]), axis=0)
 
 
-@functools.partial(jax.jit, static_argnames=("num_candidates", "k"))
-def _select(scores, num_candidates: int, k: int):
-    """The k best of each row of padded scores, ties to the lower index, and whether any score was NaN.
+@functools.partial(jax.jit, static_argnames=("k", "pair"))
+def _best(left, right, extra, num_candidates, k: int, pair: Callable):
+    """The k best of each row of scores, ties to the lower index, and whether any score was NaN.
 
-    The k best lie in the k chunks of neighbours with the highest maxima (ties to the earlier chunk): an element of any
-    other chunk has k elements before it. One pass takes the maxima, and only k chunks are ranked.
+    Columns from ``num_candidates`` on are padding. The k best lie in the k chunks of neighbours with the highest maxima
+    (ties to the earlier chunk): an element of any other chunk has k elements before it. One pass takes the maxima, and
+    only k chunks are ranked.
     """
+    scores = pair(left, right, extra)
+    k = min(k, scores.shape[1])
     # The power of two near sqrt(candidates / k) makes both rankings, of maxima and within chunks, equally short.
-    chunk = 2 ** min(7, round(np.log2(num_candidates / k) / 2))
+    chunk = 2 ** min(7, round(np.log2(scores.shape[1] / k) / 2))
     rows, width = scores.shape
     spare = -width % chunk
     if spare:
@@ -476,11 +490,7 @@ def _row_blocks(num_queries: int, block: int):
         yield rows, start, min(start + block, num_queries)
 
 
-def _block_scores(score_block, rows: np.ndarray, num_candidates: int):
-    """Scores of a block: padded on the right for our own scorers, checked for those of others."""
-    if isinstance(score_block, Scorer) and score_block.shape[1] == num_candidates:
-        return score_block.padded(rows)
-    scores = score_block(rows)
-    shape = (len(rows), num_candidates)
+def _expected(scores, shape: tuple[int, int]):
+    """Scores of a block scorer, checked."""
     checks.expect(np.shape(scores) == shape, "score_block", f"scores of shape {shape}", f"shape {np.shape(scores)}")
     return scores

@@ -35,8 +35,8 @@ def option(name: str) -> list[str]:
 def test_an_option_is_refused_by_exactly_the_methods_that_do_not_use_it(name, folder, capsys, monkeypatch):
     monkeypatch.setattr(training, "train", lambda *_, **__: (_ for _ in ()).throw(ValueError("it was trained")))
     for method in settings.METHODS:
-        words = [*TRAIN, "--method", method, *option(name), "--label", "2"][: None if method == "s2net-mse" else -2]
-        if method == "s2net-mse" and method in train_options.USED_BY[name]:
+        words = [*TRAIN, "--method", method, *option(name), "--label", "2"][: None if method in settings.GRADED else -2]
+        if method in settings.GRADED and method in train_options.USED_BY[name]:
             (folder / "pairs.tsv").write_text("a\t1\t1\nb\t2\t1\n")
         message = refused(capsys, *words)
         if method in train_options.USED_BY[name]:
@@ -82,8 +82,9 @@ def test_a_new_setting_is_an_option_without_a_second_edit(monkeypatch):
 
 def test_help_names_all_iterated_methods(capsys):
     shown = " ".join(run(capsys, "train", "--help").split())
-    for part in ("iterations, or epochs, of S2Net, SSI or s2net-mse", "before S2Net, SSI or s2net-mse stops",
-                 "S2Net, SSI and s2net-mse keep their state", "ssi-sym", "s2net-2"):
+    for part in ("iterations, or epochs, of S2Net, SSI or methods of grades",
+                 "before S2Net, SSI or methods of grades stop", "S2Net, SSI and methods of grades keep their state",
+                 "ssi-sym", "s2net-2"):
         assert part in shown, part
 
 

@@ -67,8 +67,11 @@ def train(
     Spearman's correlation with them; s2net-pref learns the order of the right texts of each left text by their grades,
     and prints AUC and NDCG. All other methods learn from the pairs whose label is above 0.
 
-    S2Net, SSI and methods of grades keep their state in OUT.checkpoint while they train: after an interruption, the
-    same command with --resume goes on. An option that the method does not use is refused.
+    jplsa, cplsa and plsa learn topics; `jaxsim topics` shows them too. Texts are then compared by the share of topics
+    that they have in common.
+
+    S2Net, SSI, methods of grades and topic models keep their state in OUT.checkpoint while they train: after an
+    interruption, the same command with --resume goes on. An option that the method does not use is refused.
 
     Without --left and --right, tables give columns 1 and 2, or those of a known pair of names in the first line, such
     as query and document or question and answer; JSON Lines and Parquet give a known pair of keys.
@@ -81,17 +84,16 @@ def train(
     options.one_stdin(pairs=pairs, dev=dev, queries=queries, documents=documents, qrels=qrels)
     with naming(out):
         io.check_place(out)
-    codes = _languages(languages)
-    share = _share(dev)
+    share = share_of(dev)
     names = train_choice.names(context, share) if tune else []
     graded = settings.method in GRADED
     checks.expect(label is not None or not graded or pairs is None, "--label",
                   f"a column of grades, for {settings.method}", "none")  # fmt: skip
-    columns = (codes, format, left, right, label, id)
-    data = _judged(*judged.values(), negatives, settings.seed, codes) if pairs is None else _read(
+    columns = (codes(languages), format, left, right, label, id)
+    data = _judged(*judged.values(), negatives, settings.seed, columns[0]) if pairs is None else read(
         pairs, "--pairs", columns, graded)
-    held_out = _read(dev, "--dev", columns, graded) if share is None else _Data(share, None)
-    model = _trained(data, held_out, settings, names, out, resume, _command(context))
+    held_out = read(dev, "--dev", columns, graded) if share is None else Data(share, None)
+    model = trained(data, held_out, settings, names, out, resume, _command(context))
     _compare(model)
     if json:
         show_json({"model": str(out), **model.training})
@@ -99,17 +101,27 @@ def train(
         show_result(_shown(model, out))
 
 
-class _Data(NamedTuple):
+class Data(NamedTuple):
     """Pairs to train on or to hold out, or the share to hold out, and their grades."""
 
     pairs: Pairs | float
     grades: np.ndarray | None
 
 
-def _read(source: str, option: str, columns: tuple, graded: bool) -> _Data:
-    """Pairs of a table: all, with their grades, or those that belong together."""
+def read(source: str, option: str, columns: tuple, graded: bool) -> Data:
+    """Pairs of a table: all, with their grades, or those that belong together.
+
+    Args:
+      source: a path, or ``"-"``.
+      option: the option that named it.
+      columns: languages, format and columns, as for `options.read_table`.
+      graded: whether grades are wanted.
+
+    Returns:
+      `Data`.
+    """
     table = options.read_table(source, option, *columns)
-    return _Data(table.pairs, table.labels) if graded else _Data(options.mates(table), None)
+    return Data(table.pairs, table.labels) if graded else Data(options.mates(table), None)
 
 
 def _expect_source(pairs: str | None, judged: dict[str, str | None], method: str) -> None:
@@ -125,7 +137,7 @@ def _expect_source(pairs: str | None, judged: dict[str, str | None], method: str
                   "s2net-pref)", judged["--qrels"])  # fmt: skip
 
 
-def _judged(queries: str, documents: str, qrels: str, negatives: int, seed: int, codes: tuple[str, str]) -> _Data:
+def _judged(queries: str, documents: str, qrels: str, negatives: int, seed: int, languages: tuple[str, str]) -> Data:
     """Graded pairs of a test collection; says what was left out."""
     from jaxsim import checks
     from jaxsim.evaluate import trec
@@ -133,14 +145,24 @@ def _judged(queries: str, documents: str, qrels: str, negatives: int, seed: int,
 
     found, grades, counts = judgements.graded_pairs(
         trec.read_texts(queries), trec.read_texts(documents), trec.read_qrels(qrels), negatives=negatives, seed=seed,
-        languages=codes)  # fmt: skip
+        languages=languages)  # fmt: skip
     say(f"{checks.counted(len(found), 'graded pair')} of {checks.counted(counts['queries'], 'query', 'queries')}, "
         f"{counts['drawn']:,} drawn; left out {checks.counted(counts['unknown'], 'judgement')} without a text")
-    return _Data(found, grades)
+    return Data(found, grades)
 
 
-def _languages(codes: str) -> tuple[str, str]:
-    """Two language codes."""
+def codes(codes: str) -> tuple[str, str]:
+    """Two language codes.
+
+    Args:
+      codes: as the user wrote them.
+
+    Returns:
+      Those of left and of right texts.
+
+    Raises:
+      ValueError: for another number, or an unknown code.
+    """
     from jaxsim import checks, text
 
     languages = tuple(code.strip() for code in codes.split(","))
@@ -150,8 +172,18 @@ def _languages(codes: str) -> tuple[str, str]:
     return languages
 
 
-def _share(dev: str) -> float | None:
-    """A share of the pairs, or None for a file."""
+def share_of(dev: str) -> float | None:
+    """A share of the pairs.
+
+    Args:
+      dev: the option.
+
+    Returns:
+      A share, or None for a file.
+
+    Raises:
+      ValueError: for a number out of [0, 1).
+    """
     from jaxsim import checks
 
     try:
@@ -162,10 +194,23 @@ def _share(dev: str) -> float | None:
     return share
 
 
-def _trained(
-    data: _Data, held_out: _Data, settings: Settings, names: list[str], out: Path, resume: bool, command: str
+def trained(
+    data: Data, held_out: Data, settings: Settings, names: list[str], out: Path, resume: bool, command: str
 ) -> Model:
-    """Trains and saves a model; an interrupted training keeps its checkpoints."""
+    """Trains and saves a model; an interrupted training keeps its checkpoints.
+
+    Args:
+      data: pairs to train on.
+      held_out: pairs to hold out, or their share.
+      settings: of the training.
+      names: of settings that are chosen first.
+      out: folder of the model.
+      resume: whether to go on from the checkpoints.
+      command: for the model's record.
+
+    Returns:
+      The model.
+    """
     from jaxsim.train import training
 
     folder = train_folder.beside(out)

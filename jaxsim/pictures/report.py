@@ -275,7 +275,7 @@ def nearest_page(model: Model, pairs: Pairs, labels: np.ndarray | None = None, *
 
 
 def _score(model: Model) -> str:
-    return "score" if model.bilinear else "cosine"
+    return "score" if model.bilinear or model.topical else "cosine"
 
 
 def _nearest(model: Model, queries: Sequence[str], documents: Sequence[str], belong: np.ndarray) -> list:

@@ -23,6 +23,7 @@ from jaxsim.data.pairs import Pairs
 from jaxsim.evaluate import mates, metrics
 from jaxsim.linalg.row_space import distinct_rows
 from jaxsim.methods.projections import Projection
+from jaxsim.methods.projections.agreement import FEWEST, agreement
 from jaxsim.model import WEIGHTINGS, Model, parts
 from jaxsim.optim import history
 from jaxsim.sparse import Terms
@@ -30,7 +31,7 @@ from jaxsim.text.subwords import Subwords, slots
 from jaxsim.train import distilled, graded, linked, resume, s2net
 from jaxsim.train.fits import FITS
 from jaxsim.train.problem import Learned, Problem
-from jaxsim.train.settings import GRADED, S2NET, SSI, Settings, check
+from jaxsim.train.settings import GRADED, S2NET, SSI, TOPICS, Settings, check
 
 RARE_COUNT = 100
 """With fewer training pairs every word is learned, whatever ``min_df`` is."""
@@ -90,6 +91,7 @@ def train(
     learned = fit(weighted, held, settings, checkpoint, progress, say)
 
     model = _model(weighted, learned, settings, pairs.languages)
+    model = replace(model, agreement=_agreement(model, held.dev, say))
     return replace(model, training={
         "pairs": {"all": len(pairs), "train": len(held.rows), "dev": len(held.dev)},
         "terms": len(weighted.vocabulary),
@@ -318,6 +320,8 @@ def _effective(settings: Settings, held: Split) -> Settings:
         settings = replace(settings, min_df=1)
     if settings.method == "tfidf":
         settings = replace(settings, weighting="tf_idf")
+    if settings.method in TOPICS:
+        settings = replace(settings, weighting="tf")
     return replace(settings, subwords=float(settings.subwords))
 
 
@@ -351,11 +355,22 @@ def _model(weighted: Weighted, learned: Learned | None, settings: Settings, lang
     if params is not None and weighted.spread is not None:  # rows of known words, and of the n-grams of others
         folded = [Projection(jnp.asarray(weighted.spread @ np.asarray(side.weights))) for side in parts.sides(params)]
         params = folded[0] if isinstance(params, Projection) else tuple(folded)
+    activation = settings.activation if settings.method in S2NET else "none"
     return Model(
-        weighted.vocabulary, params, settings.weighting, settings.activation if settings.method in S2NET else "none",
+        weighted.vocabulary, params, settings.weighting, "shares" if settings.method in TOPICS else activation,
         languages, settings.method, strongest=linked.STRONGEST if settings.method in SSI else None,
         subwords=weighted.subwords,
     )  # fmt: skip
+
+
+def _agreement(model: Model, dev: Pairs, say: Callable) -> np.ndarray | None:
+    """Weights of the dimensions for search, by the held-out pairs; None for what has no projection."""
+    if model.params is None or model.bilinear or model.topical:
+        return None
+    if len(dev) < FEWEST:
+        say(f"search uses all dimensions alike: fewer than {FEWEST} pairs are held out to weigh them by")
+        return None
+    return agreement(model.encode_query(dev.left), model.encode_document(dev.right))
 
 
 def _dev_scores(model: Model, held: Split) -> dict[str, float]:

@@ -43,7 +43,8 @@ def test_kill_9_in_the_middle_leaves_the_older_model_and_resume_goes_on(folder, 
     assert subprocess.run([sys.executable, "-c", KILLED, *S2NET], env=environment).returncode == -9
     assert {path.name: path.read_bytes() for path in (folder / "model").iterdir()} == older
     assert sorted(os.listdir("model.checkpoint")) == [
-        "checkpoint.lock", "checkpoint.safetensors", "checkpoint.settings.json", "checkpoint.start"]
+        "checkpoint.before.safetensors", "checkpoint.lock", "checkpoint.safetensors", "checkpoint.settings.json",
+        "checkpoint.start"]
     message = refused(capsys, *S2NET, "--resume", "--weighting", "tf")
     assert "checkpoint: expected a checkpoint of the same data, start and settings" in message
     load, resumed = checkpoints.load, []

@@ -65,8 +65,8 @@ def test_ssi_has_no_vectors_to_encode_or_export(learned, folder, capsys):
     assert message.startswith("--model: expected one with a projection alone") and not os.path.exists("x")
     search = ["search", "--model", learned, "--documents", "texts.txt", "--query", LEFT[3], "--terms"]
     assert "--terms: expected 0 or 1 (the score of this model has the words in it), got 0.5" in refused(
-        capsys, *search, 0.5)  # fmt: skip
-    bare = run(capsys, *search, 1, "--k", 1).split("\t")
+        capsys, *search, 0.5, "--words", "cosine")  # fmt: skip
+    bare = run(capsys, *search, 1, "--words", "cosine", "--k", 1).split("\t")
     assert 0 < float(bare[1]) <= 1
 
 

@@ -20,6 +20,7 @@ Time: about ten minutes on one core, 3 GB. The text is read once into runs/sente
 
 from __future__ import annotations
 
+import io as memory
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,7 @@ import numpy as np
 
 from experiments import kit
 from experiments.completion import neural
+from jaxsim import io
 from jaxsim.data import doc_pairs, europarl, mdn, novels, questions, reuters21578, sentences, wikispeedia
 from jaxsim.data.corpora.questions import Filled, Questions
 from jaxsim.data.corpora.sentences import Sentences
@@ -376,18 +378,29 @@ def total_u(table: kit.Table) -> kit.Row:
     return similarity(table, scaled=False)
 
 
-def reconstruction_errors(task: Task, *, unit_length: bool, most: int) -> Fit:
-    """Reconstruction errors of all choices."""
+def reconstruction_errors(task: Task, *, unit_length: bool, most: int, checkpoint: Path) -> Fit:
+    """Reconstruction errors of all choices; ``checkpoint`` keeps those that are done."""
+    checkpoint.mkdir(parents=True, exist_ok=True)
+    path = checkpoint / "errors.npy"
+    rows = list(np.load(path)) if path.exists() else []
+    start = np.array(rows) if rows else None
     found = documents.collect(task.text, documents.terms_of(task.filled, task.text, longest=3))
-    errors = lsa_recon.errors(found, task.filled, unit_length=unit_length, most=most, rng=np.random.default_rng(SEED),
-                              progress=True)  # fmt: skip
-    return closed_form(errors)
+
+    def done(at: int, errors: np.ndarray) -> None:
+        rows.append(errors)
+        if len(rows) % 50 == 0:
+            content = memory.BytesIO()
+            np.save(content, np.array(rows))
+            io.write_bytes(path, content.getvalue())
+
+    return closed_form(lsa_recon.errors(found, task.filled, unit_length=unit_length, most=most, start=start, done=done,
+                                        rng=np.random.default_rng(SEED), progress=True))  # fmt: skip
 
 
 def recon_scores(table: kit.Table) -> tuple[np.ndarray, kit.Choice]:
     """Negative reconstruction errors, of raw or normalised documents as development questions choose."""
     task, scores = table.data, {}
-    make = table.fit(cached(reconstruction_errors, task), reads=[task.known, lsa_recon.VERSION])
+    make = table.fit(cached(reconstruction_errors, task), reads=[task.known, lsa_recon.VERSION], checkpoint=True)
 
     def score(unit_length: bool) -> float:
         scores[unit_length] = -make(unit_length=unit_length, most=table.settings.most).params

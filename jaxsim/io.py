@@ -19,6 +19,8 @@ from typing import Any
 
 from jaxsim import checks
 
+PAGE = "topics.html"
+"""What `jaxsim topics` adds to a model's folder."""
 _LITTER = (".DS_Store", "Thumbs.db", "desktop.ini")  # that file managers leave
 CONFIG, TENSORS, VOCABULARY, CARD = "config.json", "model.safetensors", "vocabulary.json", "README.md"
 
@@ -202,7 +204,7 @@ def _told(path: Path) -> dict[str, Any] | None:
 def _others(folder: Path, marker: str, told: Mapping[str, Any]) -> list[str]:
     """Files in a folder of ours that somebody else put there."""
     listed = told.get("files")
-    ours = {marker, TENSORS, VOCABULARY, CARD, *_LITTER, *(listed if isinstance(listed, list | dict) else ())}
+    ours = {marker, TENSORS, VOCABULARY, CARD, PAGE, *_LITTER, *(listed if isinstance(listed, list | dict) else ())}
     found = (path for path in sorted(folder.rglob("*")) if path.is_symlink() or not path.is_dir())
     return [name for path in found if (name := path.relative_to(folder).as_posix()) not in ours]
 

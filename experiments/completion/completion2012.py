@@ -2,7 +2,7 @@
 
 Tables: `holmes` has 1,040 questions from Sherlock Holmes books and 519 other novels to train on; the first 520
 questions are for development, ``accuracy`` is that of the last 520, ``accuracy@all`` that of all. `sat` has 152
-questions of SAT practice tests, with the novels and an encyclopedia, newswire and speeches as training text in place
+questions of SAT practice tests, with an encyclopedia, newswire, speeches and documentation as training text in place
 of the paper's 1.1 billion words of newspapers; its halves have 76 questions, so ``accuracy@all`` is the figure to
 look at. `perplexity` compares language models on held-out sentences of the novels. Every figure counts a tie as an
 error.
@@ -20,6 +20,8 @@ Time: about ten minutes on one core, 3 GB. The text is read once into runs/sente
 
 from __future__ import annotations
 
+import io as memory
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +30,9 @@ import jax
 import numpy as np
 
 from experiments import kit
-from jaxsim.data import europarl, novels, questions, reuters21578, sentences, wikispeedia
+from experiments.completion import neural
+from jaxsim import io
+from jaxsim.data import doc_pairs, europarl, mdn, novels, questions, reuters21578, sentences, wikispeedia
 from jaxsim.data.corpora.questions import Filled, Questions
 from jaxsim.data.corpora.sentences import Sentences
 from jaxsim.evaluate import completion
@@ -36,8 +40,8 @@ from jaxsim.methods.language import combination, documents, lsa_lm, lsa_recon, l
 from jaxsim.optim import Fit, closed_form
 
 ABOUT = {"holmes": ("MSR Sentence Completion Challenge", "same", "completion Table 6, Holmes"),
-         "sat": ("SAT practice tests", "substitute: other SAT questions; novels, an encyclopedia, newswire and "
-                 "speeches for newspapers", "completion Table 6, SAT")}  # fmt: skip
+         "sat": ("SAT practice tests", "substitute: other SAT questions; an encyclopedia, newswire, speeches "
+                 "and documentation for newspapers", "completion Table 6, SAT")}  # fmt: skip
 CACHE = Path(__file__).resolve().parents[2] / "runs" / "sentences"
 SEED = 0
 
@@ -52,6 +56,7 @@ class Settings:
       dimensions: Of the words' space.
       eps: Pseudo-counts of mutual information.
       reach: How far from the blank words count, in tokens; 0 for the whole sentence.
+      bands: Distances at which mutual information is counted apart, for the combination.
       shares: Weights of the words' space in the LSA language model.
       most: Sentences an option that the reconstruction reads.
       curve: Numbers of tokens of the learning curve.
@@ -62,9 +67,10 @@ class Settings:
     order: int = 4
     min_count: int = 3
     dimensions: tuple[int, ...] = (50, 100, 200, 300, 400, 600)
-    eps: tuple[float, ...] = (0.05, 0.1, 0.25, 0.5, 1.0)
+    eps: tuple[float, ...] = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
     reach: tuple[int, ...] = (0, 10)
-    shares: tuple[float, ...] = (0.01, 0.03, 0.1, 0.3, 0.5)
+    bands: tuple[tuple[int, int], ...] = ((1, 3), (4, 10), (11, 25))
+    shares: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1, 0.3, 0.5)
     most: int = 1000
     curve: tuple[int, ...] = (1_000_000, 5_000_000, 10_000_000)
     train: int | None = None
@@ -134,35 +140,34 @@ def built(name: str, make: Callable[[Path], Sentences]) -> Sentences:
 
 
 def general() -> Iterator[tuple[str, str]]:
-    """The novels, an encyclopedia for schools, newswire, and speeches in parliament: texts for SAT questions."""
-    yield from novels.read()
+    """An encyclopedia for schools, newswire, sessions of a parliament, documentation: texts for SAT questions."""
     articles = wikispeedia.load()
     yield from zip(articles.ids, articles.texts, strict=True)
     for story in reuters21578.load().stories:
         yield f"reuters {story.number}", story.text
-    for at, text in enumerate(europarl.load_speeches().left):
-        yield f"speech {at}", text
+    for pairs in (europarl.load_blocks(range(1996, 2002)), mdn.load("es"), doc_pairs.load("es")):
+        yield from zip(pairs.ids, pairs.left, strict=True)
 
 
 def contained(text: Sentences, asked: Questions, filled: Filled) -> list[str]:
     """Names of the questions whose sentence, with its answer, stands in the text: all words in their order."""
     is_word = np.array([word[0].isalpha() for word in text.vocabulary])
-    rows = filled.tokens[np.arange(len(asked)), asked.answers]
-    rows = [row[(row >= 0)] for row in rows]
-    rows = [row[is_word[row]] for row in rows]
-    names = []
-    short = min(map(len, rows))
+    answered = filled.tokens[np.arange(len(asked)), asked.answers]
+    # A sentence with a word that the text lacks cannot be in it.
+    rows = {at: row[(row >= 0) & is_word[row]] for at, row in enumerate(answered)
+            if not (row == sentences.UNKNOWN).any()}  # fmt: skip
+    names, short, wanted = [], min(map(len, rows.values()), default=1), defaultdict(list)
     key = np.random.default_rng(SEED).integers(1, 2**61, (short, len(text.vocabulary)), dtype=np.int64)
-    wanted = {int(sum(int(key[at, row[at]]) for at in range(short)) % 2**63): at for at, row in enumerate(rows)}
+    for number, row in rows.items():
+        wanted[sum(int(key[at, row[at]]) for at in range(short)) % 2**63].append(number)
     listed = np.array(sorted(wanted), np.int64)
     for begin in range(0, len(text.tokens), 1 << 22):
         block = np.asarray(text.tokens[begin : begin + (1 << 22) + 200])
         block = block[is_word[block]]
         sums = sum(key[at][block[at : len(block) - short + 1 + at]] for at in range(short)) & (2**63 - 1)
         for place in np.flatnonzero(np.isin(sums, listed)):
-            at = wanted[int(sums[place])]
-            if np.array_equal(block[place : place + len(rows[at])], rows[at]):
-                names.append(asked.questions[at].name)
+            names += [asked.questions[at].name for at in wanted[int(sums[place])]
+                      if np.array_equal(block[place : place + len(rows[at])], rows[at])]  # fmt: skip
     return sorted(set(names))
 
 
@@ -292,29 +297,39 @@ def kneser_ney(table: kit.Table) -> kit.Row:
     return ngrams(table, "kneser-ney")
 
 
-def window_counts(task: Task) -> Fit:
-    """Counts of words within ten tokens of the choices."""
-    return pmi_window.fit(task.text, task.filled)
+def window_scores(task: Task, *, window: tuple[int, int], eps: tuple[float, ...], reach: tuple[int, ...]) -> Fit:
+    """Mutual information within a window, ``[num_eps, num_reach, num_questions, num_choices]``."""
+    params = pmi_window.fit(task.text, task.filled, window=window).params
+    return closed_form(np.array([[pmi_window.scores(params._replace(eps=one, reach=far), task.filled) for far in reach]
+                                 for one in eps]))  # fmt: skip
+
+
+def near(table: kit.Table, window: tuple[int, int]) -> tuple[np.ndarray, kit.Choice]:
+    """Mutual information within a window, with the pseudo-count and the reach that development questions choose."""
+    settings, task = table.settings, table.data
+    make = table.fit(cached(window_scores, task), reads=[task.known, pmi_window.VERSION])
+    values = make(window=window, eps=settings.eps, reach=settings.reach).params
+    scores = {(eps, reach): values[at, far] for at, eps in enumerate(settings.eps)
+              for far, reach in enumerate(settings.reach)}  # fmt: skip
+    choice = kit.choose([{"eps": eps, "reach": reach} for eps, reach in scores],
+                        lambda eps, reach: dev_accuracy(table, scores[eps, reach]), by="accuracy@dev",
+                        split="dev")  # fmt: skip
+    return scores[choice.best["eps"], choice.best["reach"]], choice
 
 
 def pmi_scores(table: kit.Table) -> tuple[np.ndarray, kit.Choice]:
-    """Mutual information within ten words, with the pseudo-count and the reach that development questions choose."""
-    settings, task = table.settings, table.data
-    params = table.fit(cached(window_counts, task), reads=[task.known, pmi_window.VERSION])().params
-    scores = {}
+    """Mutual information within ten words."""
+    return table.once("pmi", lambda: near(table, (1, 10)))
 
-    def score(eps: float, reach: int) -> float:
-        scores[eps, reach] = pmi_window.scores(params._replace(eps=eps, reach=reach), task.filled)
-        return dev_accuracy(table, scores[eps, reach])
 
-    choice = kit.choose([{"eps": eps, "reach": reach} for eps in settings.eps for reach in settings.reach], score,
-                        by="accuracy@dev", split="dev")  # fmt: skip
-    return scores[choice.best["eps"], choice.best["reach"]], choice
+def bands(table: kit.Table) -> list[np.ndarray]:
+    """Mutual information at several distances, an input each."""
+    return table.once("bands", lambda: [near(table, window)[0] for window in table.settings.bands])
 
 
 def pmi(table: kit.Table) -> kit.Row:
     """Pointwise mutual information of a choice with the words within ten tokens (ours)."""
-    scores, choice = table.once("pmi", lambda: pmi_scores(table))
+    scores, choice = pmi_scores(table)
     return kit.Row({"window": 10, **choice.best}, **tested(table, scores), dev={"grid": choice.tried},
                    methods=(pmi_window,))  # fmt: skip
 
@@ -364,18 +379,29 @@ def total_u(table: kit.Table) -> kit.Row:
     return similarity(table, scaled=False)
 
 
-def reconstruction_errors(task: Task, *, unit_length: bool, most: int) -> Fit:
-    """Reconstruction errors of all choices."""
+def reconstruction_errors(task: Task, *, unit_length: bool, most: int, checkpoint: Path) -> Fit:
+    """Reconstruction errors of all choices; ``checkpoint`` keeps those that are done."""
+    checkpoint.mkdir(parents=True, exist_ok=True)
+    path = checkpoint / "errors.npy"
+    rows = list(np.load(path)) if path.exists() else []
+    start = np.array(rows) if rows else None
     found = documents.collect(task.text, documents.terms_of(task.filled, task.text, longest=3))
-    errors = lsa_recon.errors(found, task.filled, unit_length=unit_length, most=most, rng=np.random.default_rng(SEED),
-                              progress=True)  # fmt: skip
-    return closed_form(errors)
+
+    def done(at: int, errors: np.ndarray) -> None:
+        rows.append(errors)
+        if len(rows) % 50 == 0:
+            content = memory.BytesIO()
+            np.save(content, np.array(rows))
+            io.write_bytes(path, content.getvalue())
+
+    return closed_form(lsa_recon.errors(found, task.filled, unit_length=unit_length, most=most, start=start, done=done,
+                                        rng=np.random.default_rng(SEED), progress=True))  # fmt: skip
 
 
 def recon_scores(table: kit.Table) -> tuple[np.ndarray, kit.Choice]:
     """Negative reconstruction errors, of raw or normalised documents as development questions choose."""
     task, scores = table.data, {}
-    make = table.fit(cached(reconstruction_errors, task), reads=[task.known, lsa_recon.VERSION])
+    make = table.fit(cached(reconstruction_errors, task), reads=[task.known, lsa_recon.VERSION], checkpoint=True)
 
     def score(unit_length: bool) -> float:
         scores[unit_length] = -make(unit_length=unit_length, most=table.settings.most).params
@@ -478,12 +504,24 @@ def paper_combination(table: kit.Table) -> kit.Row:
 
 def best_combination(table: kit.Table) -> kit.Row:
     """The paper's systems and ours: mutual information and modified Kneser-Ney."""
-    scores, _ = table.once("pmi", lambda: pmi_scores(table))
+    scores, _ = pmi_scores(table)
     katz, kn = language(table, "good-turing"), language(table, "kneser-ney")
     space, _ = table.once(("lsa", False), lambda: lsa_inputs(table, scaled=False))
     return combined(table, {"pmi-window, ngram-gt": [scores, katz], "pmi-window, mkn": [scores, kn],
                             "pmi-window, mkn, space": [scores, kn, *np.moveaxis(space, -1, 0)],
-                            "all": [scores, kn, *paper_inputs(table)]})  # fmt: skip
+                            "pmi bands, mkn": [*bands(table), kn],
+                            "pmi bands, mkn, space": [*bands(table), kn, *np.moveaxis(space, -1, 0)],
+                            "all": [scores, *bands(table), kn, *paper_inputs(table)]})  # fmt: skip
+
+
+def trained_combination(table: kit.Table) -> kit.Row:
+    """The same with the log-bilinear model and the GRU."""
+    kn, trained = language(table, "kneser-ney"), neural.inputs(table)
+    space, _ = table.once(("lsa", False), lambda: lsa_inputs(table, scaled=False))
+    return combined(table, {"pmi bands, mkn, log-bilinear": [*bands(table), kn, trained[0]],
+                            "pmi bands, mkn, log-bilinear, gru": [*bands(table), kn, *trained],
+                            "pmi bands, mkn, space, log-bilinear, gru": [*bands(table), kn, *trained,
+                                                                         *np.moveaxis(space, -1, 0)]})
 
 
 def held_out(task: Task, *, smoothing: str, order: int, min_count: int) -> Fit:
@@ -516,7 +554,10 @@ ROWS = {"chance": chance, "pmi-window": pmi, "lsa-totsim": total_us, "lsa-totsim
         "lsa-lm": lsa_language_model, "lsa-recon": recon, "combination": paper_combination,
         "combination-best": best_combination}  # fmt: skip
 PERPLEXITY = {"ngram-gt": perplexity_katz, "mkn": perplexity_kneser_ney}
-TABLES = {"holmes": kit.Plan(ROWS, {"quick": QUICK, "full": FULL}),
+HOLMES = ROWS | neural.rows(tested) | {"combination-trained": trained_combination}
+PERPLEXITY["model-m"] = lambda table: neural.exponential(table, tested)
+TABLES = {"holmes": kit.Plan(HOLMES, {"quick": QUICK, "full": FULL, "accelerator": FULL},
+                            on_request=("accelerator",), rows_on_request=("gru", "combination-trained")),
           "sat": kit.Plan(ROWS, {"full": SAT}),
           "perplexity": kit.Plan(PERPLEXITY, {"quick": Settings(order=3, min_count=1, synthetic=True),
                                               "full": Settings(order=3, train=5_000_000)})}  # fmt: skip

@@ -100,8 +100,9 @@ def _read(name: str) -> Thesaurus:
     return loaders[name]()
 
 
+@functools.cache
 def real() -> Collection:
-    """The collection of the corpora's folder."""
+    """The collection of the corpora's folder, one for all tables of a run."""
     return Collection(False, {split: gre.load(split) for split in ("dev", "test", "test790")})
 
 

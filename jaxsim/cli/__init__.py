@@ -9,6 +9,7 @@ from __future__ import annotations
 
 # Each adds its commands to the app.
 from jaxsim.cli import (  # noqa: F401
+    complete,
     corpora,
     estimate,
     evaluate,
@@ -25,7 +26,7 @@ from jaxsim.cli.output import CLOSED
 from jaxsim.cli.program import INTERRUPTED, app, entry, main
 
 _ORDER = ("demo", "train", "search", "similarity", "explain", "encode", "evaluate", "export", "data", "report",
-          "estimate", "thesaurus", "words", "translate_table", "topics")
+          "estimate", "thesaurus", "words", "translate_table", "topics", "complete")
 app.registered_commands.sort(key=lambda command: _ORDER.index(command.callback.__name__))
 
 __all__ = ["CLOSED", "INTERRUPTED", "app", "entry", "main"]

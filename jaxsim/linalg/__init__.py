@@ -1,14 +1,17 @@
 """Truncated singular value decompositions and symmetric eigenproblems of matrices that are never formed.
 
 Operators are functions that multiply a block of columns. `covariance` makes such operators of sparse documents,
-`krylov` has the steps of the iteration, `row_space` the span of few documents over many terms.
+`krylov` has the steps of the iteration, `row_space` the span of few documents over many terms, `cost` the estimates by
+which a solver is chosen.
 """
 
-from jaxsim.linalg import covariance, krylov, row_space
+from jaxsim.linalg import cost, covariance, krylov, row_space
 from jaxsim.linalg.eigen import (
+    basis_shape,
     cholesky,
     cholesky_solve,
     fix_signs,
+    leading_eigh,
     means,
     precise,
     top_eigh,
@@ -17,5 +20,5 @@ from jaxsim.linalg.eigen import (
 )
 from jaxsim.linalg.randomised import randomised_svd
 
-__all__ = ["cholesky", "cholesky_solve", "covariance", "fix_signs", "krylov", "means", "precise", "randomised_svd",
-           "row_space", "top_eigh", "top_generalised", "truncated_svd"]
+__all__ = ["basis_shape", "cholesky", "cholesky_solve", "cost", "covariance", "fix_signs", "krylov", "leading_eigh",
+           "means", "precise", "randomised_svd", "row_space", "top_eigh", "top_generalised", "truncated_svd"]

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim import checks, sparse
-from jaxsim.linalg import eigen
+from jaxsim.linalg import cost, eigen
 from jaxsim.sparse import Terms
 from jaxsim.sparse.precision import EVALUATION
 
@@ -38,6 +38,8 @@ ROUGH = 1e-4
 
 _LARGEST = 24_000  # rows of a factor, 2.3 GB in float32
 _STEPS = 1_000  # of conjugate gradients, at most
+_GUESS = 30  # steps, where nobody has estimated them
+_POWER = 6
 _BLOCK = 1024
 _DENSE = 5  # a row with more than one slot in so many is multiplied as a dense one
 
@@ -101,6 +103,17 @@ class Factor:
         """Whether to factorise ``F Fᵀ`` and not ``Fᵀ F``."""
         return self.num_docs < self.num_terms
 
+    @property
+    def slots(self) -> int:
+        """Entries of the documents that a product reads."""
+        return self.documents.values.shape[0]
+
+    def gram_operations(self) -> float:
+        """Of the smaller of ``Fᵀ F`` and ``F Fᵀ``: two for every pair of slots of a row, or of a column."""
+        rows = sparse.to_scipy(self.documents)
+        along = np.bincount(rows.indices) if self.dual_is_cheaper else np.diff(rows.indptr)
+        return 2.0 * float(np.sum(along.astype(np.float64) ** 2))
+
     def down(self, x: jax.Array) -> jax.Array:
         """``F x``, ``[num_docs, b]``."""
         return _down(self.documents, self.mean, self.scale, x)
@@ -137,7 +150,8 @@ class Ridge:
     Attributes:
       factor: ``F``.
       ridge: ``γ``.
-      cholesky: lower Cholesky factor, or None if solves are iterated.
+      iterated: whether solves are by conjugate gradients.
+      work: operations of a product and a solve, a column, as `cost` counts them.
 
     Example:
       >>> import scipy.sparse
@@ -147,8 +161,9 @@ class Ridge:
       [[1.0], [1.0]]
     """
 
-    def __init__(self, factor: Factor, ridge: float, *, argument: str, tolerance: float | None = None):
-        """Factorises once, unless there are more than 24,000 both of documents and of terms.
+    def __init__(self, factor: Factor, ridge: float, *, argument: str, tolerance: float | None = None,
+                 columns: int | None = None, solver: str | None = None):
+        """Nothing is factorised before the first solve.
 
         Args:
           factor: ``F``.
@@ -156,19 +171,59 @@ class Ridge:
           argument: the caller's name for ``γ``.
           tolerance: largest residual of an iterated solve, relative to its right side; nearly the precision unless
             given. A factor is always exact.
+          columns: about how many right sides there will be. A factor is then made only where `cost` expects that to be
+            faster than conjugate gradients; else wherever there are at most 24,000 of documents or of terms.
+          solver: ``"cholesky"`` or ``"iterated"`` in place of that choice.
+
+        Raises:
+          ValueError: if ``γ`` is not positive, or for another solver.
+        """
+        checks.expect(ridge > 0, argument, "a value that makes the matrix positive definite", ridge)
+        checks.expect(solver in (None, "cholesky", "iterated"), "solver", "cholesky or iterated", solver)
+        self.factor, self.ridge, self.argument = factor, float(ridge), argument
+        self.dual, self.size = factor.dual_is_cheaper, min(factor.num_docs, factor.num_terms)
+        dtype = factor.documents.values.dtype
+        self.tolerance = float(jnp.finfo(dtype).eps) ** 0.75 if tolerance is None else tolerance
+        passes = 2 * cost.sparse(factor.slots)
+        self.steps = self._expected_steps() if columns is not None and solver != "cholesky" else None
+        self.iterated = solver == "iterated" or solver is None and self._is_cheaper_iterated(columns, passes)
+        solve = (self.steps or _GUESS) * passes if self.iterated else 2.0 * self.size**2 + (passes if self.dual else 0)
+        self.work = solve + passes  # operations of a solve and a product, a column
+
+    @functools.cached_property
+    def cholesky(self) -> jax.Array | None:
+        """Lower Cholesky factor, or None if solves are iterated.
 
         Raises:
           ValueError: if ``γ`` is too small for the precision.
         """
-        self.factor, self.ridge, self.argument = factor, float(ridge), argument
-        self.dual, self.cholesky = factor.dual_is_cheaper, None
-        if min(factor.num_docs, factor.num_terms) > _LARGEST:
-            dtype = factor.documents.values.dtype
-            self.tolerance = float(jnp.finfo(dtype).eps) ** 0.75 if tolerance is None else tolerance
-            self.diagonal = factor.diagonal()[:, None] + jnp.asarray(ridge, dtype)
-            return
-        matrix = factor.dual() if self.dual else factor.primal()
-        self.cholesky = eigen.cholesky(_add_diagonal(matrix, ridge), argument=argument)
+        if self.iterated:
+            return None
+        matrix = self.factor.dual() if self.dual else self.factor.primal()
+        return eigen.cholesky(_add_diagonal(matrix, self.ridge), argument=self.argument)
+
+    @functools.cached_property
+    def diagonal(self) -> jax.Array:
+        """Diagonal of ``N``, ``[num_terms, 1]``."""
+        return self.factor.diagonal()[:, None] + jnp.asarray(self.ridge, self.factor.documents.values.dtype)
+
+    def _is_cheaper_iterated(self, columns: int | None, passes: float) -> bool:
+        if self.size > _LARGEST or columns is None:
+            return self.size > _LARGEST
+        factored = cost.factor_seconds(self.size, self.factor.gram_operations(), columns)
+        return factored + self.dual * columns * passes / cost.NARROW > columns * self.steps * passes / cost.NARROW
+
+    def _expected_steps(self) -> float:
+        """Of conjugate gradients, by the largest eigenvalue: a few steps of the power method from the same start."""
+        vector = self.factor.diagonal()[:, None]
+        largest = 0.0
+        for _ in range(_POWER):
+            length = float(jnp.linalg.norm(vector))
+            if not length > 0:
+                break
+            vector = self.factor.covariance(vector / length)
+            largest = float(jnp.linalg.norm(vector))
+        return min(cost.conjugate_gradients_steps(largest, self.ridge, self.tolerance), _STEPS)
 
     def apply(self, x: jax.Array) -> jax.Array:
         """``N x``, ``[num_terms, b]``."""

@@ -1,6 +1,7 @@
 """Eigenproblems on closures: the few leading eigenvectors of symmetric operators that are never formed.
 
-A block Krylov basis with full re-orthogonalisation and one Rayleigh-Ritz step at the end. Everything runs under
+Where the whole matrix is cheaper, LAPACK has it. Otherwise a block Krylov basis with full re-orthogonalisation and a
+Rayleigh-Ritz step, started again from its best part until the last vectors are solutions. Everything runs under
 float32 "highest" matrix precision (float64 where JAX has it enabled), because the defaults of TPUs and recent GPUs are
 lower than an eigenproblem bears. Signs are fixed: the entry of largest magnitude of every vector is positive.
 """
@@ -13,14 +14,20 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy.linalg
 
 from jaxsim import checks, sparse
-from jaxsim.linalg import krylov
+from jaxsim.linalg import cost, krylov
 from jaxsim.sparse import Terms
 from jaxsim.sparse.precision import EVALUATION
 
+TOLERANCE = 5e-3
+"""Largest residual of an eigenvector, relative to its eigenvalue: of flat spectra, .999 of the space is then right."""
+
 _SMALLEST_BASIS = 160
 _WIDEST_BLOCK = 48  # columns; in many narrow blocks a basis holds higher powers of the operator than in a few wide ones
+_SWEEPS = 30
+_ROUNDING = 10.0  # times the precision, and the root of the size: no residual can be expected below
 
 
 def precise(function: Callable) -> Callable:
@@ -73,8 +80,11 @@ def top_eigh(
     *,
     key: jax.Array,
     dtype=None,
-    basis_factor: float = 3.0,
+    basis_factor: float = 2.0,
     block_size: int | None = None,
+    tolerance: float = TOLERANCE,
+    solver: str | None = None,
+    work: float | None = None,
 ) -> tuple[jax.Array, jax.Array]:
     """The ``k`` largest eigenvalues of a symmetric operator and their eigenvectors.
 
@@ -84,9 +94,12 @@ def top_eigh(
       k: number of eigenpairs, at most ``dim``.
       key: PRNG key of the random start.
       dtype: floating type; JAX's default unless given.
-      basis_factor: size of the Krylov basis as a multiple of ``k``, at least 160 columns; more is more accurate.
-      block_size: columns a block, a quarter of ``k`` but at least 8 and at most 48 unless given; less is more accurate
-        and slower.
+      basis_factor: size of the Krylov basis as a multiple of ``k``, at least 160 columns; more needs fewer restarts.
+      block_size: columns a block, a sixth of ``k`` but at least 8 and at most 48 unless given.
+      tolerance: largest residual ``‖A v - λ v‖`` of the last vectors, relative to the last eigenvalue. The basis is
+        started again from its best part until that is reached, thirty times at most.
+      solver: ``"dense"`` or ``"iterated"``; whichever `cost.seconds` expects to be faster unless given.
+      work: operations of ``matvec`` a column, ``2 dim²`` (those of a dense matrix) unless given.
 
     Returns:
       ``(values, vectors)``: ``[k]`` descending, ``[dim, k]`` orthonormal columns with fixed signs.
@@ -101,19 +114,11 @@ def top_eigh(
     """
     checks.between(k, "k", dim, "size of the operator")
     dtype = jnp.dtype(dtype or jnp.result_type(float))
-    block, steps = _basis_size(k, basis_factor, block_size)
-    if block * steps >= dim:
-        images = matvec(jnp.eye(dim, dtype=dtype))
-        small, rotation = jnp.linalg.eigh((images + images.T) / 2)
-        return small[::-1][:k], fix_signs(rotation[:, ::-1][:, :k])
-    current = krylov.orthogonal(jax.random.normal(key, (dim, block), dtype), [])
-    basis, images = [current], [matvec(current)]
-    for _ in range(steps - 1):
-        current = krylov.orthogonal(images[-1], basis)
-        basis.append(current)
-        images.append(matvec(current))
-    values, vectors = krylov.ritz(basis, images, k)
-    return values, fix_signs(vectors)
+    shape = basis_shape(k, basis_factor, block_size)
+    if _dense(solver, dim, k, shape, 2.0 * dim**2 if work is None else work):
+        return leading_eigh(_symmetric(matvec(jnp.eye(dim, dtype=dtype))), k)
+    start = jax.random.normal(key, (dim, shape[0]), dtype)
+    return _iterated(lambda x: (matvec(x), None), None, k, start, shape, tolerance)
 
 
 @precise
@@ -126,8 +131,13 @@ def top_generalised(
     *,
     key: jax.Array,
     dtype=None,
-    basis_factor: float = 3.0,
+    basis_factor: float = 2.0,
     block_size: int | None = None,
+    tolerance: float = TOLERANCE,
+    solver: str | None = None,
+    work: float | None = None,
+    shift: float = 0.0,
+    argument: str = "noise",
 ) -> tuple[jax.Array, jax.Array]:
     """The ``k`` largest solutions of ``S v = λ N v`` for symmetric ``S`` and symmetric positive definite ``N``.
 
@@ -137,19 +147,24 @@ def top_generalised(
     Args:
       signal: ``S``, maps ``[dim, b]`` to ``[dim, b]``.
       noise: ``N``, likewise.
-      noise_solve: ``N⁻¹``, likewise.
+      noise_solve: ``N⁻¹``, likewise; not called by a dense solution.
       dim: size of the operators.
       k: number of solutions, at most ``dim``.
       key: PRNG key of the random start.
       dtype: floating type; JAX's default unless given.
       basis_factor: size of the Krylov basis as a multiple of ``k``.
       block_size: columns a block, as for `top_eigh`.
+      tolerance: as for `top_eigh`, of residuals in the norm of ``N⁻¹``.
+      solver: as for `top_eigh`.
+      work: operations of ``signal``, ``noise`` and ``noise_solve`` a column, ``4 dim²`` unless given.
+      shift: what ``signal`` leaves out: ``S x`` is then ``signal(x) + shift N x``, one product with ``N`` for both.
+      argument: the caller's name for what makes ``N`` positive definite.
 
     Returns:
       ``(values, vectors)``: ``[k]`` descending, ``[dim, k]`` with ``vᵀ N v = 1`` and fixed signs.
 
     Raises:
-      ValueError: if ``k`` is not in ``[1, dim]``.
+      ValueError: if ``k`` is not in ``[1, dim]``, or ``N`` is not positive definite.
 
     Example:
       >>> scale = jnp.array([[3.0], [1.0]])
@@ -160,32 +175,150 @@ def top_generalised(
     """
     checks.between(k, "k", dim, "size of the operator")
     dtype = jnp.dtype(dtype or jnp.result_type(float))
-    block, steps = _basis_size(k, basis_factor, block_size)
-    if block * steps >= dim:
-        basis = jnp.eye(dim, dtype=dtype)
-        images = signal(basis)
-    else:
-        current = krylov.orthogonal(jax.random.normal(key, (dim, block), dtype), [])
-        blocks, images = [current], [signal(current)]
-        for _ in range(steps - 1):
-            current = krylov.orthogonal(noise_solve(images[-1]), blocks)
-            blocks.append(current)
-            images.append(signal(current))
-        basis, images = jnp.concatenate(blocks, axis=1), jnp.concatenate(images, axis=1)
-    values, vectors = krylov.ritz_generalised(basis, images, noise(basis), k)
-    return values, fix_signs(vectors)
+    shape = basis_shape(k, basis_factor, block_size)
+    if _dense(solver, dim, k, shape, 4.0 * dim**2 if work is None else work):
+        unit = jnp.eye(dim, dtype=dtype)
+        apart = _symmetric(noise(unit))
+        images = signal(unit) + shift * apart if shift else signal(unit)
+        factor = cholesky(apart, argument=argument)
+        values, vectors = leading_eigh(_whitened(factor, images), k)
+        return values, fix_signs(_unwhitened(factor, vectors))
+    start = jax.random.normal(key, (dim, shape[0]), dtype)
+
+    def both(x):
+        apart = noise(x)
+        return signal(x) + shift * apart if shift else signal(x), apart
+
+    return _iterated(both, noise_solve, k, start, shape, tolerance)
 
 
-def _basis_size(k: int, basis_factor: float, block_size: int | None) -> tuple[int, int]:
-    """Columns a block and number of blocks."""
-    block = block_size or min(max(8, -(-k // 4)), _WIDEST_BLOCK)
+def basis_shape(k: int, basis_factor: float = 2.0, block_size: int | None = None) -> tuple[int, int]:
+    """Columns a block and number of blocks of a Krylov basis.
+
+    Args:
+      k: number of eigenpairs.
+      basis_factor: as for `top_eigh`.
+      block_size: as for `top_eigh`.
+
+    Returns:
+      ``(columns, blocks)``.
+
+    Example:
+      >>> basis_shape(100)
+      (17, 14)
+    """
+    block = block_size or min(max(8, -(-k // 6)), _WIDEST_BLOCK)
     # A short basis costs little and a few eigenpairs need many powers of the operator: 20 blocks of 8 for small k.
     size = max(int(basis_factor * k + 32), _SMALLEST_BASIS)
     return block, max(2, -(-size // block))
 
 
+def _dense(solver: str | None, dim: int, k: int, shape: tuple[int, int], work: float) -> bool:
+    """Whether the whole matrix is made: always where the basis would be as large."""
+    checks.expect(solver in (None, "dense", "iterated"), "solver", "dense or iterated", solver)
+    if shape[0] * shape[1] >= dim:
+        return True
+    return (solver or cost.cheapest(dim, k, shape, work)) == "dense"
+
+
+def _iterated(products, solve, k: int, block, shape, tolerance) -> tuple[jax.Array, jax.Array]:
+    """A block Krylov basis that starts again from its best part until the last wanted vectors are solutions.
+
+    ``products`` gives ``S x`` and ``N x``, or None for the identity; ``solve`` is that of ``N``.
+    """
+    size, blocks = shape
+    most, width = size * blocks, krylov.part_width(size, blocks)
+    last = slice(max(0, k - size), k)
+    fresh = max(1, (most - k) * 2 // (3 * size))  # blocks that follow the best part
+    basis, images, seen = (krylov.Columns(width) for _ in range(3))
+    for _ in range(_SWEEPS):
+        while basis.count < most:
+            block = krylov.orthogonal(block, basis.parts)
+            basis.append(block)
+            block, apart = products(block)
+            images.append(block)
+            if solve is not None:
+                seen.append(apart)
+                block = solve(block)
+        whole, moved, apart = basis.whole(), images.whole(), seen.whole() if solve is not None else None
+        values, rotation = krylov.ritz(whole, moved) if apart is None else krylov.ritz_generalised(whole, moved, apart)
+        theirs = krylov.times(whole if apart is None else apart, rotation[:, last])
+        residual = krylov.times(moved, rotation[:, last]) - theirs * values[None, last]
+        if _solved(residual, residual if solve is None else solve(residual), values, k, tolerance):
+            break
+        # Orthogonal to what is dropped too, in the product of N: only then does the block span the residuals.
+        block = krylov.apart(block, whole, whole if apart is None else apart, rotation)
+        kept = rotation[:, : most - fresh * size]
+        if apart is not None:
+            kept = _orthonormal(kept)
+            seen = krylov.Columns(width, [krylov.times(apart, kept)])
+        basis, images = (krylov.Columns(width, [krylov.times(columns, kept)]) for columns in (whole, moved))
+    return values[:k], fix_signs(krylov.times(whole, rotation[:, :k]))
+
+
+@jax.jit
+def _orthonormal(columns):
+    return jnp.linalg.qr(columns)[0]
+
+
+def _solved(residual, preconditioned, values, k: int, tolerance: float) -> bool:
+    largest = float(jnp.sqrt(jnp.max(jnp.sum(residual * preconditioned, axis=0))))
+    values = np.asarray(values)
+    rounding = _ROUNDING * float(np.finfo(values.dtype).eps) * len(residual) ** 0.5 * float(np.max(np.abs(values)))
+    return not largest > max(tolerance * abs(float(values[k - 1])), rounding)
+
+
+def leading_eigh(matrix: jax.Array, k: int) -> tuple[jax.Array, jax.Array]:
+    """The ``k`` largest eigenpairs of a symmetric matrix: on a CPU LAPACK's, which finds no others.
+
+    Args:
+      matrix: ``[n, n]`` symmetric.
+      k: number of eigenpairs.
+
+    Returns:
+      ``(values, vectors)``: ``[k]`` descending, ``[n, k]`` orthonormal columns with fixed signs.
+
+    Raises:
+      ValueError: if the matrix has numbers that are not finite.
+
+    Example:
+      >>> values, _ = leading_eigh(jnp.diag(jnp.array([3.0, 1.0, 2.0])), 2)
+      >>> values.round(4).tolist()
+      [3.0, 2.0]
+    """
+    n = len(matrix)
+    if jax.default_backend() != "cpu":
+        values, vectors = jnp.linalg.eigh(matrix)
+        return values[::-1][:k], fix_signs(vectors[:, ::-1][:, :k])
+    host = np.array(matrix)
+    checks.expect(bool(np.isfinite(host).all()), "matrix", "finite numbers", "some that are not")
+    values, vectors = scipy.linalg.eigh(host, subset_by_index=(n - k, n - 1), driver="evr", overwrite_a=True,
+                                        check_finite=False)
+    return jnp.asarray(values[::-1].copy()), fix_signs(jnp.asarray(np.ascontiguousarray(vectors[:, ::-1])))
+
+
+@functools.partial(jax.jit, donate_argnums=0)
+def _symmetric(matrix):
+    return (matrix + matrix.T) / 2
+
+
+@jax.jit
 @precise
-def truncated_svd(documents: Terms, k: int, *, key: jax.Array, basis_factor: float = 3.0):
+def _whitened(factor, matrix):
+    """``L⁻¹ S L⁻ᵀ``."""
+    half = jax.scipy.linalg.solve_triangular(factor, (matrix + matrix.T) / 2, lower=True)
+    whole = jax.scipy.linalg.solve_triangular(factor, half.T, lower=True)
+    return (whole + whole.T) / 2
+
+
+@jax.jit
+@precise
+def _unwhitened(factor, vectors):
+    return jax.scipy.linalg.solve_triangular(factor, vectors, lower=True, trans=1)
+
+
+@precise
+def truncated_svd(documents: Terms, k: int, *, key: jax.Array, basis_factor: float = 2.0):
     """Truncated singular value decomposition of sparse documents, ``D ≈ U Σ Vᵀ`` (002 eq. 1).
 
     Args:

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse
 
 from jaxsim import checks, sparse
-from jaxsim.linalg import covariance, eigen
+from jaxsim.linalg import cost, covariance, eigen
 from jaxsim.linalg.covariance import Factor
 from jaxsim.sparse import Terms
 from jaxsim.sparse.precision import EVALUATION
@@ -51,6 +51,15 @@ class Inside(Factor):
     def dual_is_cheaper(self) -> bool:
         """Never: a product of either is one with the dense matrix."""
         return False
+
+    @property
+    def slots(self) -> int:
+        """As many as make a pass as long as a product with the dense matrix."""
+        return int(self.matrix.size * cost.SPARSE / cost.NARROW)
+
+    def gram_operations(self) -> float:
+        """Of one product of two dense matrices."""
+        return 2.0 * self.matrix.shape[0] ** 3 * cost.SPARSE / cost.SQUARE
 
     def down(self, x: jax.Array) -> jax.Array:
         """``F x``, ``[num_docs, b]``."""

@@ -11,17 +11,21 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxsim import checks
 from jaxsim.sparse.precision import matmul
 
 # Up to this scale exp(4 * gamma) is finite in float32, which the form with one exponential needs.
 _SHORT_GAMMA = 20.0
-# Rows and columns at a time, chosen by measuring on two cores. Many rows, since the gradients of all columns are read
-# and written once for every block of them; few enough columns that the scores of a tile, over which several passes go,
-# are no large array. An accelerator wants large products.
-_CPU_TILE = 1024, 2048
-_ROWS = 256
+# Rows and columns at a time, chosen by measuring at m of 5,000 and 20,000. Many rows, since the gradients of all
+# columns are read and written once for every block of them; few enough of both that the scores of a tile, over which
+# several passes go, stay in the processor's caches.
+_CPU_TILE = 512, 1024
+# An accelerator wants large products: as many rows as a part of its memory holds, with all columns.
+_PANEL = 2_048, 16_384
+_PANEL_ARRAYS = 4  # of rows by columns, in float32: scores, their slopes, and a copy of each while it is made
+_PANEL_SHARE = 0.25
 
 
 class Side(NamedTuple):
@@ -66,7 +70,8 @@ def tile(block_size: int | tuple[int, int] | None, num_columns: int) -> tuple[in
       num_columns: number of columns of the score matrix.
 
     Returns:
-      ``(rows, columns)``. By default a tile has all columns on an accelerator.
+      ``(rows, columns)``. By default a tile has all columns on an accelerator, and 2,048 to 16,384 rows (a power of
+      two) of which a quarter of its memory holds the scores; fewer where even 2,048 exceed half of it.
 
     Raises:
       ValueError: for sizes below 1.
@@ -79,11 +84,22 @@ def tile(block_size: int | tuple[int, int] | None, num_columns: int) -> tuple[in
     """
     rows, columns = block_size if isinstance(block_size, tuple) else (block_size, None)
     cpu = jax.default_backend() == "cpu"
-    rows = (_CPU_TILE[0] if cpu else _ROWS) if rows is None else rows
+    rows = (_CPU_TILE[0] if cpu else _panel(num_columns)) if rows is None else rows
     columns = (_CPU_TILE[1] if cpu else max(num_columns, 1)) if columns is None else columns
     for size in (rows, columns):
         checks.expect(size >= 1, "block_size", "at least 1", size)
     return rows, columns
+
+
+def _panel(num_columns: int) -> int:
+    """Rows of all columns for an accelerator of this memory."""
+    least, most = _PANEL
+    memory = (jax.local_devices()[0].memory_stats() or {}).get("bytes_limit")
+    if memory is None:
+        return least
+    some = _PANEL_SHARE * memory / (4 * _PANEL_ARRAYS * max(num_columns, 1))
+    rows = 2 ** int(np.log2(max(some, 1)))
+    return min(max(rows, min(least, 2 * rows)), most)
 
 
 def sweep(rows: Side, columns: Side, gamma, block_size: int | tuple[int, int] | None = None, *, with_grad: bool,

@@ -21,11 +21,11 @@ _FAMILIES = {
                 "vl_cv": "vl_cv", "vl_ext": "vl_ext"},
 }  # fmt: skip
 _PLACES = {name: f"{family}.{file}" for family, names in _FAMILIES.items() for name, file in names.items()}
-__all__ = ["bm25", "cca", "cl_lsi", "cplsa", "cr5", "dda", "distillation", "hmm", "ibm1", "itml", "jplsa", "log_tfidf",
-           "lsa", "opca", "pca", "pilsa", "plsa", "projections", "s2net", "s2net_antonym", "s2net_mse", "s2net_pref",
-           "s2net_sgd", "ssi", "ssi_batch", "ssi_diag", "ssi_full", "ssi_hash", "ssi_multitask", "ssi_preferred",
-           "ssi_sgd", "ssi_sparse", "statistics", "tfidf", "thesaurus", "topics", "translation", "tweak", "vl_cv",
-           "vl_ext", "weights"]
+__all__ = ["bm25", "cca", "cl_lsi", "cplsa", "cr5", "dda", "distillation", "hmm", "ibm1", "itml", "jplsa", "language",
+           "log_tfidf", "lsa", "opca", "pca", "pilsa", "plsa", "projections", "s2net", "s2net_antonym", "s2net_mse",
+           "s2net_pref", "s2net_sgd", "ssi", "ssi_batch", "ssi_diag", "ssi_full", "ssi_hash", "ssi_multitask",
+           "ssi_preferred", "ssi_sgd", "ssi_sparse", "statistics", "tfidf", "thesaurus", "topics", "translation",
+           "tweak", "vl_cv", "vl_ext", "weights"]
 
 
 def __getattr__(name: str):

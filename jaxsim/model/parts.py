@@ -16,6 +16,7 @@ from jaxsim.methods import projections
 from jaxsim.methods.projections import Projection
 from jaxsim.methods.ssi import bilinear
 from jaxsim.methods.ssi.bilinear import Bilinear
+from jaxsim.sparse import host
 from jaxsim.sparse.precision import EVALUATION
 from jaxsim.sparse.sizes import DOCUMENTS, SLOTS
 from jaxsim.text.subwords import Subwords
@@ -195,7 +196,7 @@ def rows_seen(params: Bilinear, rows: sp.csr_matrix, strongest: int | None) -> t
 
 
 def project(weights: jax.Array, rows: sp.csr_matrix, activation: Callable | None = None) -> np.ndarray:
-    """Weighted texts through a projection, on the device.
+    """Weighted texts through a projection, by `sparse.host` where that is to be had, else on the device.
 
     Args:
       weights: ``[num_terms, k]``.
@@ -209,6 +210,8 @@ def project(weights: jax.Array, rows: sp.csr_matrix, activation: Callable | None
       >>> project(jnp.ones((2, 1)), sp.csr_matrix([[3.0, 4.0]])).tolist()
       [[7.0]]
     """
+    if activation is None and host.compiled() is not None:
+        return host.rows_product(rows, np.asarray(weights))
     documents = sparse.from_scipy(rows, pad_docs=sparse.size_class(rows.shape[0], DOCUMENTS),
                                   pad_nnz=sparse.size_class(rows.nnz, SLOTS))  # fmt: skip
     with jax.default_matmul_precision(EVALUATION):

@@ -21,7 +21,7 @@ SOURCES = ("wordnet", "wordnet-rich", "fallows", "fernald", "soule", "roget")
 """Thesauri that `read` knows by name."""
 WEIGHTS = {"fallows": 2.0, "fernald": 2.0}
 """Factors of their rows, where the union of all answered most questions for development; 1 for others."""
-_HELD_OUT, _LEAST = 0.1, 20
+_HELD_OUT, _LEAST = 0.1, 10
 
 
 def read(
@@ -80,7 +80,7 @@ def build(
       sources: the thesauri; rows of Fallows and Fernald count twice.
       key: PRNG key: which pairs of antonyms are held out, and the order of the others.
       k: dimension; fewer where the thesauri have fewer words or entries.
-      refine: whether S2Net goes on from PILSA; it is left out where there are fewer than 20 pairs of antonyms.
+      refine: whether S2Net goes on from PILSA; it is left out where there are fewer than 10 pairs of antonyms.
       irregular: form -> base forms, for words that the thesauri lack.
       learning_rate: of S2Net.
       run: how S2Net runs; it stops at the lowest loss of held-out pairs.

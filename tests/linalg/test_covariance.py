@@ -7,7 +7,7 @@ import reference_models as reference
 import scipy.sparse
 
 from jaxsim import sparse
-from jaxsim.linalg import covariance, eigen
+from jaxsim.linalg import cost, covariance, eigen
 from jaxsim.linalg.covariance import Factor, Ridge
 from jaxsim.methods import cca, opca
 
@@ -69,8 +69,9 @@ def test_ridge_applies_and_solves(rng, shape, dtype):
 
 @pytest.fixture
 def iterated(monkeypatch):
-    """Every matrix is too large to be factorised."""
+    """Every matrix is too large to be factorised, and every eigenproblem to be solved whole."""
     monkeypatch.setattr(covariance, "_LARGEST", 0)
+    monkeypatch.setattr(cost, "cheapest", lambda *_: "iterated")
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -102,6 +103,35 @@ def test_opca_and_cca_by_iteration_are_those_of_lapack(rng, iterated, monkeypatc
     pair = cca.fit(*sides, k=4, ridge=50.0).params
     for weights, wanted in zip(pair, reference.cca(*dense, 4, 50.0), strict=True):
         np.testing.assert_allclose(weights.weights, wanted, atol=3e-4 * np.max(np.abs(wanted)))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_cca_of_fewer_documents_than_terms_is_that_over_the_terms(rng, monkeypatch, dtype):
+    causes = rng.normal(size=(30, 8))
+    dense = [causes @ rng.normal(size=(8, size)) * (rng.random((30, size)) < 0.5) for size in (50, 40)]
+    dense[1][:, 3] = 0  # a term that nobody uses
+    dense[0][7] = dense[0][8]  # a document twice
+    dense[1][7] = dense[1][8]
+    sides = [sparse.from_scipy(scipy.sparse.csr_matrix(side.astype(dtype))) for side in dense]
+    tolerance = 1e-8 if dtype == np.float64 else 3e-4
+    wanted = reference.cca(*dense, 6, 5.0)
+    for most in (6_000, 0):
+        monkeypatch.setattr(cca, "_MOST", most)
+        for weights, right in zip(cca.fit(*sides, k=6, ridge=5.0).params, wanted, strict=True):
+            assert weights.weights.dtype == dtype
+            np.testing.assert_allclose(weights.weights, right, atol=tolerance * np.max(np.abs(right)))
+
+
+@pytest.mark.parametrize(("columns", "ridge", "iterated"), [(None, 1e-3, False), (1, 10.0, True), (10**6, 1e-3, False)])
+def test_a_factor_is_made_where_it_is_expected_to_pay(rng, columns, ridge, iterated):
+    dense = (rng.random((150, 200)) < 0.01).astype(float)
+    rows = sparse.from_scipy(scipy.sparse.csr_matrix(dense))
+    found = Ridge(Factor(rows, centred=True, scale=1.0), ridge, argument="noise", columns=columns)
+    assert found.iterated == iterated and (found.cholesky is None) == iterated
+    centred = dense - dense.mean(axis=0)
+    x = rng.normal(size=(200, 2))
+    wanted = np.linalg.solve(centred.T @ centred + ridge * np.eye(200), x)
+    np.testing.assert_allclose(found.solve(jnp.asarray(x)), wanted, rtol=1e-6, atol=1e-6)
 
 
 def test_a_noise_too_small_for_conjugate_gradients_is_refused(rng, iterated, monkeypatch):

@@ -27,13 +27,14 @@ def with_spectrum(values, rng):
     return jnp.asarray((matrix + matrix.T) / 2), rotation
 
 
+@pytest.mark.parametrize("solver", ["iterated", "dense"])
 @pytest.mark.parametrize("k", [3, 12])
 @pytest.mark.parametrize("name", SPECTRA)
-def test_top_eigh_finds_the_largest_eigenvalues(rng, key, name, k):
+def test_top_eigh_finds_the_largest_eigenvalues(rng, key, name, k, solver):
     spectrum, tolerance = SPECTRA[name]
     expected = np.sort(spectrum)[::-1][:k]
     matrix, _ = with_spectrum(spectrum, rng)
-    values, vectors = linalg.top_eigh(lambda x: matrix @ x, DIM, k, key=key)
+    values, vectors = linalg.top_eigh(lambda x: matrix @ x, DIM, k, key=key, solver=solver)
     np.testing.assert_allclose(values, expected, rtol=tolerance, atol=1e-12)
     np.testing.assert_allclose(vectors.T @ vectors, np.eye(k), atol=1e-11)
     residual = matrix @ vectors - vectors * values[None, :]
@@ -53,14 +54,15 @@ def test_top_eigh_is_dense_where_the_basis_would_be_the_whole_space(rng, key, k)
 def test_the_basis_stays_orthogonal_where_the_operator_has_almost_no_rank(key):
     # The range is spanned by unit vectors, which are also what QR makes up for a block of zeros.
     diagonal = jnp.zeros((200, 1)).at[:10, 0].set(jnp.linspace(2.0, 1.0, 10))
-    values, vectors = linalg.top_eigh(lambda x: diagonal * x, 200, 12, key=key)
+    values, vectors = linalg.top_eigh(lambda x: diagonal * x, 200, 12, key=key, solver="iterated")
     np.testing.assert_allclose(values, [*np.linspace(2, 1, 10), 0, 0], atol=1e-12)
     np.testing.assert_allclose(vectors.T @ vectors, np.eye(12), atol=1e-12)
 
 
+@pytest.mark.parametrize("solver", ["iterated", "dense"])
 @pytest.mark.parametrize("scale", [0.0, 1.0])
-def test_a_multiple_of_the_identity_is_no_special_case(key, scale):
-    values, vectors = linalg.top_eigh(lambda x: scale * x, 200, 4, key=key)
+def test_a_multiple_of_the_identity_is_no_special_case(key, scale, solver):
+    values, vectors = linalg.top_eigh(lambda x: scale * x, 200, 4, key=key, solver=solver)
     np.testing.assert_allclose(values, [scale] * 4, atol=1e-12)
     np.testing.assert_allclose(vectors.T @ vectors, np.eye(4), atol=1e-10)
 
@@ -70,7 +72,7 @@ def test_top_eigh_in_float32_and_twice_the_same(rng, key):
     short = matrix.astype(jnp.float32)
 
     def run():
-        return linalg.top_eigh(lambda x: short @ x, DIM, 5, key=key, dtype=jnp.float32)
+        return linalg.top_eigh(lambda x: short @ x, DIM, 5, key=key, dtype=jnp.float32, solver="iterated")
 
     values, vectors = run()
     assert values.dtype == vectors.dtype == jnp.float32
@@ -80,14 +82,16 @@ def test_top_eigh_in_float32_and_twice_the_same(rng, key):
     np.testing.assert_array_equal(vectors, again[1])
 
 
+@pytest.mark.parametrize("solver", ["iterated", "dense"])
+@pytest.mark.parametrize("shift", [0.0, 0.25])
 @pytest.mark.parametrize("k", [3, 12])
-def test_top_generalised_matches_lapack(rng, key, k):
+def test_top_generalised_matches_lapack(rng, key, k, shift, solver):
     signal, _ = with_spectrum(0.9 ** np.arange(DIM), rng)
     noise, _ = with_spectrum(np.linspace(0.5, 2, DIM), rng)
     inverse = jnp.linalg.inv(noise)
     expected, vectors = scipy.linalg.eigh(signal, noise)
-    values, found = linalg.top_generalised(lambda x: signal @ x, lambda x: noise @ x, lambda x: inverse @ x, DIM, k,
-                                           key=key)
+    values, found = linalg.top_generalised(lambda x: signal @ x - shift * (noise @ x), lambda x: noise @ x,
+                                           lambda x: inverse @ x, DIM, k, key=key, shift=shift, solver=solver)
     np.testing.assert_allclose(values, expected[::-1][:k], rtol=1e-9)
     np.testing.assert_allclose(found, reference.fix_signs(vectors[:, ::-1][:, :k]), atol=1e-6)
     np.testing.assert_allclose(found.T @ noise @ found, np.eye(k), atol=1e-10)
@@ -98,14 +102,31 @@ def test_top_generalised_where_the_signal_has_almost_no_rank(rng, key):
     noise, _ = with_spectrum(np.linspace(0.5, 2, DIM), rng)
     inverse = jnp.linalg.inv(noise)
     values, found = linalg.top_generalised(lambda x: signal @ x, lambda x: noise @ x, lambda x: inverse @ x, DIM, 12,
-                                           key=key)
+                                           key=key, solver="iterated")
     np.testing.assert_allclose(values, scipy.linalg.eigvalsh(signal, noise)[::-1][:12], atol=1e-11)
     np.testing.assert_allclose(found.T @ noise @ found, np.eye(12), atol=1e-10)
 
 
+@pytest.mark.parametrize("generalised", [False, True])
+def test_a_flat_spectrum_is_solved_to_its_last_vector(rng, key, generalised):
+    # One basis of 3 k columns mixes the last vectors with those beyond: it has to start again.
+    matrix, rotation = with_spectrum(np.concatenate([np.linspace(1, 0.8, 60), np.linspace(0.79, 0.3, DIM - 60)]), rng)
+
+    def product(x):
+        return matrix @ x
+
+    if generalised:
+        found = linalg.top_generalised(product, lambda x: 2 * x, lambda x: x / 2, DIM, 60, key=key, solver="iterated")
+    else:
+        found = linalg.top_eigh(product, DIM, 60, key=key, solver="iterated")
+    inside = np.linalg.norm(rotation[:, :60].T @ np.linalg.qr(np.asarray(found[1]))[0]) ** 2 / 60
+    assert inside > 0.9999
+
+
 def test_every_start_finds_the_same_vectors(rng):
     matrix, _ = with_spectrum(0.8 ** np.arange(DIM), rng)
-    first, second = (linalg.top_eigh(lambda x: matrix @ x, DIM, 4, key=jax.random.key(i))[1] for i in (1, 2))
+    first, second = (linalg.top_eigh(lambda x: matrix @ x, DIM, 4, key=jax.random.key(start), solver="iterated")[1]
+                     for start in (1, 2))
     np.testing.assert_allclose(first, second, atol=1e-9)
 
 
@@ -129,6 +150,11 @@ def test_truncated_svd_beyond_the_rank_is_zero(rng, key, shape):
 def test_svd_of_nothing_but_empty_documents(key):
     values, right = linalg.truncated_svd(sparse.from_scipy(scipy.sparse.csr_matrix((4, 6))), 2, key=key)
     assert values.tolist() == [0.0, 0.0] and not np.any(right)
+
+
+def test_a_solver_of_another_name_is_refused(key):
+    with pytest.raises(ValueError, match="solver: expected dense or iterated, got arpack"):
+        linalg.top_eigh(lambda x: x, 3, 1, key=key, solver="arpack")
 
 
 def test_means_are_the_dense_ones(rng):

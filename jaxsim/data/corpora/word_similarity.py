@@ -74,7 +74,7 @@ def load(name: str, *, root: str | os.PathLike | None = None, verify: bool = Tru
         fields = line.split("\t") if "\t" in line else line.split()
         score = checks.decimal(fields[column]) if len(fields) > column else float("nan")
         checks.expect(score == score, f"{path}, line {number}", "two words and a score", repr(line[:60]))
-        rows.append((normal(fields[0]), normal(fields[1]), score, fields[4].strip() if "simverb" in name else ""))
+        rows.append((normal(fields[0]), normal(fields[1]), score, fields[4].strip() if len(fields) > 4 else ""))
     checks.expect(not verify or len(rows) == _SIZES[name], str(path), f"{_SIZES[name]} pairs", len(rows))
     checks.expect(bool(rows), str(path), "at least one pair", "none")
     left, right, scores, relations = zip(*rows, strict=True)

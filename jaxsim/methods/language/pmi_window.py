@@ -21,7 +21,7 @@ from jaxsim.optim import Fit, closed_form
 __all__ = ["VERSION", "Association", "fit", "scores", "smoothed"]
 
 VERSION = 1
-_BLOCK = 1 << 23
+_BLOCK = 1 << 24
 
 
 class Association(NamedTuple):

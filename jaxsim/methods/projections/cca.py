@@ -15,16 +15,23 @@ from jaxsim.optim import Fit, closed_form
 from jaxsim.sparse import Terms
 from jaxsim.text import weightings
 
+VERSION = 2
+"""Eigenvectors are iterated until their residuals are small."""
+
+_MOST = 6_000
+"""Documents up to which all is done in dense matrices of their number, where there are more terms."""
+
 
 class _Side:
     """One language over the terms it uses: centred documents and the regularised covariance."""
 
-    def __init__(self, documents: Terms, ridge: float, tolerance: float | None = None):
+    def __init__(self, documents: Terms, ridge: float, columns: int | None, tolerance: float | None = None):
         matrix = sparse.to_scipy(documents)
         self.used = np.unique(matrix.indices[matrix.data != 0])
         self.factor = Factor(sparse.from_scipy(matrix[:, self.used]), centred=True,
                              scale=1 / np.sqrt(documents.num_docs))
-        self.ridge = Ridge(self.factor, ridge, argument="ridge", tolerance=tolerance)
+        self.ridge = Ridge(self.factor, ridge, argument="ridge", tolerance=tolerance,
+                           columns=columns)
 
     def full(self, x, num_terms: int) -> Projection:
         return Projection(jnp.zeros((num_terms, x.shape[1]), x.dtype).at[self.used].set(x))
@@ -66,23 +73,61 @@ def fit(left: Terms, right: Terms, *, k: int, ridge: float = 3.0) -> Fit:
     used = [weightings.document_frequency(sparse.to_scipy(side)).astype(bool).sum() for side in (left, right)]
     most = int(min(used))
     checks.between(k, "k", most, "terms used on either side")
+    inside = k <= left.num_docs < most and left.num_docs <= _MOST
+    columns = None if inside else 4 * k
     # The solve of the right side is a part of the operator, that of the left side only spans the Krylov space.
-    a, b = _Side(left, ridge, covariance.ROUGH), _Side(right, ridge)
-
-    def across(x):
-        return b.ridge.solve(b.factor.up(a.factor.down(x)))
-
-    def signal(x):
-        return a.factor.up(b.factor.down(across(x)))
-
-    dtype = left.values.dtype
-    # The start of the Krylov iteration is fixed: the eigenvectors do not depend on it.
-    squares, first = linalg.top_generalised(
-        signal, a.ridge.apply, a.ridge.solve, a.used.size, k, key=jax.random.key(0), dtype=dtype
-    )
+    a, b = _Side(left, ridge, columns, covariance.ROUGH), _Side(right, ridge, columns)
+    squares, first = (_inside if inside else _over)(a, b, k)
     # Beyond the rank of C12 a direction has no partner: dividing by its correlation would only scale rounding up.
-    floor = jnp.finfo(dtype).eps * max(a.used.size, b.used.size) * jnp.maximum(squares[0], 0)
+    floor = jnp.finfo(left.values.dtype).eps * max(a.used.size, b.used.size) * jnp.maximum(squares[0], 0)
     kept = (squares > floor)[None, :]
     first = jnp.where(kept, first, 0)
-    second = jnp.where(kept, across(first) / jnp.sqrt(jnp.where(kept, squares[None, :], 1)), 0)
+    second = jnp.where(kept, _across(a, b, first) / jnp.sqrt(jnp.where(kept, squares[None, :], 1)), 0)
     return closed_form((a.full(first, left.num_terms), b.full(second, right.num_terms)))
+
+
+def _across(a: _Side, b: _Side, x):
+    return b.ridge.solve(b.factor.up(a.factor.down(x)))
+
+
+def _over(a: _Side, b: _Side, k: int):
+    """``(squared correlations, left directions)`` by solves over the terms."""
+    # The start of the Krylov iteration is fixed: the eigenvectors do not depend on it.
+    return linalg.top_generalised(
+        lambda x: a.factor.up(b.factor.down(_across(a, b, x))), a.ridge.apply, a.ridge.solve, a.used.size, k,
+        key=jax.random.key(0), dtype=a.factor.documents.values.dtype, work=a.ridge.work + b.ridge.work,
+        argument="ridge"
+    )
+
+
+def _inside(a: _Side, b: _Side, k: int):
+    r"""The same of fewer documents than terms, by dense matrices of as many rows as there are documents.
+
+    With :math:`K_i = F_i F_i^\top` and the eigenvectors of :math:`K_1 = U \Sigma U^\top`, the left directions are
+    :math:`F_1^\top U (\Sigma (\Sigma + \gamma I))^{-1/2} Y` where :math:`Y` are the leading eigenvectors of
+    :math:`B U^\top K_2 (K_2 + \gamma I)^{-1} U B`, with :math:`B^2 = \Sigma (\Sigma + \gamma I)^{-1}`.
+    """
+    values, vectors = _all_eigh(a.factor.dual())
+    shrunk = jnp.sqrt(values / (values + a.ridge.ridge))
+    matrix = _seen(b.ridge.cholesky, b.ridge.ridge, vectors * shrunk[None, :])
+    squares, leading = linalg.leading_eigh(matrix, k)
+    scale = jnp.where(values > 0, shrunk / jnp.where(values > 0, values, 1), 0)
+    return squares, linalg.fix_signs(a.factor.up(linalg.krylov.times(vectors * scale[None, :], leading)))
+
+
+@jax.jit
+@linalg.precise
+def _all_eigh(matrix):
+    # Eigenvalues that are no more than rounding belong to directions that no document has.
+    values, vectors = jnp.linalg.eigh((matrix + matrix.T) / 2)
+    floor = jnp.finfo(values.dtype).eps * len(values) * values[-1]
+    return jnp.where(values > floor, values, 0), vectors
+
+
+@jax.jit
+@linalg.precise
+def _seen(cholesky, ridge, x):
+    """``xᵀ K (K + γ I)⁻¹ x``, by the Cholesky factor of ``K + γ I``."""
+    half = jax.scipy.linalg.solve_triangular(cholesky, x, lower=True)
+    matrix = x.T @ x - ridge * (half.T @ half)
+    return (matrix + matrix.T) / 2

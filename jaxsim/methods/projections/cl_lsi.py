@@ -13,6 +13,9 @@ from jaxsim.optim import Fit
 from jaxsim.sparse import Terms
 from jaxsim.text import weightings
 
+VERSION = 2
+"""Eigenvectors are iterated until their residuals are small."""
+
 
 def fit(views: Sequence[Terms], *, k: int, unit_length: bool = False) -> Fit:
     r"""LSA of :math:`\log_2(\sum_m f^m_{ij} + 1) \log_2(n / d_j)` (002 Eq. 5).

@@ -36,11 +36,11 @@ from jaxsim.methods.projections.projection import Projection
 from jaxsim.optim import Fit, closed_form
 from jaxsim.sparse import Terms
 
-_WHOLE = 6_000
-"""Concepts up to which the eigenproblem is solved whole: its leading eigenvalues lie close together, just below the
-number of languages, so a Krylov basis of a few times ``k`` columns mixes the last dimensions with those beyond."""
-_COLUMNS = 12
-"""Columns of the Krylov basis a dimension, where there are more concepts."""
+VERSION = 2
+"""Eigenvectors are iterated until their residuals are small."""
+
+_TOLERANCE = 1e-4
+"""Of the eigenvectors, whose values lie close together, just below the number of languages."""
 
 
 class _Language:
@@ -119,8 +119,7 @@ def fit(views: Sequence[Terms], *, k: int, ridge: float = 1.0, singular_power: f
       True
 
     Differs from the paper: up to 24,000 documents or terms a language, solves are by a Cholesky factor (of whichever
-    are fewer) and not by conjugate gradients. Up to 6,000 documents the eigenvectors are exact; of more, those of the
-    last dimensions are approximate.
+    are fewer) and not by conjugate gradients.
 
     Relations: as ``λ`` goes to 0 with two languages, ``P`` spans the sums of `cca`'s canonical variates, but for how
     documents are centred (here over all languages at once). `opca` has one matrix for all languages.
@@ -134,7 +133,8 @@ def fit(views: Sequence[Terms], *, k: int, ridge: float = 1.0, singular_power: f
     regression = _Regression(languages)
     # Eq. (3). The start of a Krylov iteration is fixed: the eigenvectors do not depend on it.
     _, leading = linalg.top_eigh(lambda x: regression.concepts(regression.weights(x)), n, k, key=jax.random.key(0),
-                                 dtype=views[0].values.dtype, basis_factor=n / k if n <= _WHOLE else _COLUMNS)
+                                 dtype=views[0].values.dtype, work=sum(each.ridge.work for each in languages),
+                                 tolerance=_TOLERANCE)
     blocks = _embedding(jnp.concatenate(regression.weights(leading)), singular_power)  # Eq. (4)
     ends = np.cumsum([language.used.size for language in languages])
     return closed_form(tuple(language.full(block) for language, block in

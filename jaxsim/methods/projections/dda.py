@@ -15,6 +15,9 @@ from jaxsim.methods.projections.projection import Projection
 from jaxsim.optim import Fit, closed_form
 from jaxsim.sparse import Terms
 
+VERSION = 2
+"""Eigenvectors are iterated until their residuals are small."""
+
 
 @linalg.precise
 def fit(views: Sequence[Terms], *, k: int, noise: float = 0.1, num_blocks: int = 4, block_k: int | None = None) -> Fit:

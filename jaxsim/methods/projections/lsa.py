@@ -10,6 +10,9 @@ from jaxsim.methods.projections.projection import Projection
 from jaxsim.optim import Fit, closed_form
 from jaxsim.sparse import Terms
 
+VERSION = 2
+"""Eigenvectors are iterated until their residuals are small."""
+
 
 def fit(terms: Terms, *, k: int, singular_power: float = 0.0) -> Fit:
     r"""Projects on the ``k`` leading right singular vectors, :math:`A = V_k \Sigma_k^p`.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 
@@ -17,11 +18,13 @@ from jaxsim.methods.projections.projection import Projection
 from jaxsim.optim import Fit, closed_form
 from jaxsim.sparse import Terms
 
+VERSION = 2
+"""Eigenvectors are iterated until their residuals are small."""
 
-def _differences(views: Sequence[Terms]):
+
+def _differences(matrices: Sequence[scipy.sparse.csr_matrix]):
     """Sparse rows ``E`` with ``EᵀE = Σ_m (D_m - D̄)ᵀ(D_m - D̄) / n``."""
-    matrices = [sparse.to_scipy(view).astype(np.float64) for view in views]
-    n = views[0].num_docs
+    n = matrices[0].shape[0]
     if len(matrices) == 2:
         # Both languages are equally far from their mean.
         return (matrices[0] - matrices[1]) / np.sqrt(2.0 * n)
@@ -72,23 +75,39 @@ def fit(views: Sequence[Terms], *, k: int, noise: float = 0.1) -> Fit:
     weights = space.combined(_solutions(space.picks, space.inside, space.size, k, noise))
     # The orthonormal basis was rounded; what was found in it is made exact.
     signal, spread = _covariances(space.picks, space.exact)
-    noises = spread.covariance(weights) + noise * (space.gram @ weights)
-    _, weights = krylov.ritz_generalised(weights, signal(weights), noises, k)
-    return closed_form(Projection(linalg.fix_signs(space.unfolded(weights))))
+    little = noise * (space.gram @ weights)
+    apart = spread.covariance(weights)
+    rotation = krylov.ritz_generalised(weights, signal(weights) + apart, apart + little)[1]
+    return closed_form(Projection(linalg.fix_signs(space.unfolded(krylov.times(weights, rotation)))))
 
 
 def _covariances(views: Sequence[Terms], factor: Callable[..., Factor]) -> tuple[Callable, Factor]:
-    """Products with ``S``, and the factor of ``N`` without ``γ``."""
+    r"""Products with ``S + γ I - N``, and the factor of ``N`` without ``γ``.
+
+    With :math:`X = \sum_m D_m / \sqrt{M n}` the first is :math:`X^\top X - \sum_m \mu_m \mu_m^\top`: one sparse factor
+    for the documents of all languages.
+    """
     n, dtype = views[0].num_docs, views[0].values.dtype
-    spread = sparse.from_scipy(_differences(views).tocsr().astype(dtype))
-    centred = [factor(view, centred=True, scale=1 / np.sqrt(n)) for view in views]
-    return lambda x: sum(view.covariance(x) for view in centred), factor(spread, centred=False, scale=1.0)
+    matrices = [sparse.to_scipy(view).astype(np.float64) for view in views]
+    total = sum(matrices[1:], start=matrices[0]) / np.sqrt(len(views) * n)
+    together = factor(sparse.from_scipy(total.tocsr().astype(dtype)), centred=False, scale=1.0)
+    ones = jnp.ones((n, 1), dtype)
+    means = jnp.concatenate([factor(view, centred=False, scale=1 / n).up(ones) for view in views], axis=1)
+    spread = sparse.from_scipy(_differences(matrices).tocsr().astype(dtype))
+    return (lambda x: _less(together.covariance(x), means, x)), factor(spread, centred=False, scale=1.0)
+
+
+@jax.jit
+def _less(image, means, x):
+    return image - means @ (means.T @ x)
 
 
 def _solutions(views: Sequence[Terms], factor: Callable[..., Factor], size: int, k: int, noise: float) -> jax.Array:
     signal, spread = _covariances(views, factor)
-    ridge = Ridge(spread, noise, argument="noise", tolerance=covariance.ROUGH)
+    ridge = Ridge(spread, noise, argument="noise", tolerance=covariance.ROUGH, columns=4 * k)
     # The start of the Krylov iteration is fixed: the eigenvectors do not depend on it.
-    _, vectors = linalg.top_generalised(signal, ridge.apply, ridge.solve, size, k, key=jax.random.key(0),
-                                        dtype=views[0].values.dtype)  # fmt: skip
+    _, vectors = linalg.top_generalised(
+        lambda x: signal(x) - ridge.ridge * x, ridge.apply, ridge.solve, size, k, key=jax.random.key(0), shift=1.0,
+        dtype=views[0].values.dtype, work=2 * ridge.work, argument="noise"
+    )
     return vectors

@@ -11,6 +11,9 @@ from jaxsim.methods.projections.projection import Projection
 from jaxsim.optim import Fit, closed_form
 from jaxsim.sparse import Terms
 
+VERSION = 2
+"""Eigenvectors are iterated until their residuals are small."""
+
 
 def fit(terms: Terms, *, k: int) -> Fit:
     r"""Projects on the ``k`` leading eigenvectors of :math:`D^\top D / n - \mu\mu^\top`.

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-import snowballstemmer
+import Stemmer
 
 from jaxsim.data.corpora.thesauri import normal
 
@@ -46,7 +46,7 @@ class Lexicon:
         self.words = tuple(words)
         self.known = frozenset(words)
         self.exceptions = dict(exceptions or {})
-        self._stemmer = snowballstemmer.stemmer("porter")
+        self._stemmer = Stemmer.Stemmer("porter")
 
     @functools.cached_property
     def _stems(self) -> dict[str, tuple[str, ...]]:

@@ -1,0 +1,136 @@
+"""What a solution of an eigenproblem or a linear system takes, estimated from operations and their measured rates.
+
+The rates are of one core, in float32, as `python -m experiments.speed.closed_forms` prints them. Only their ratios
+decide, and they are constants: a choice by the clock would make the bits of a fit depend on the machine's load.
+"""
+
+from __future__ import annotations
+
+import math
+
+SQUARE = 1.6e11
+"""Operations a second of a product of two large matrices."""
+NARROW = 0.9e11
+"""The same where one of them has the 48 columns of a block."""
+SPARSE = 1.2e10
+"""The same of sparse documents times a block: two operations a slot and column."""
+_TRIDIAGONAL, _BACK = 5e-11, 8e-11  # seconds of LAPACK's eigenproblem: times n³, and n² k
+_ORTHOGONAL, _EIGH = 2, 8e-11  # passes over the basis; seconds of all eigenpairs of a small matrix, times m³
+_COLUMNS, _SWEEPS = 2.0, 3  # columns made over those of the basis, and its fillings, until the last are solutions
+_MOST_BYTES = 8e9
+
+
+def sparse(slots: int) -> float:
+    """Operations of a dense product that take as long as one pass over sparse documents, a column.
+
+    Args:
+      slots: entries of the documents.
+
+    Returns:
+      Operations.
+
+    Example:
+      >>> sparse(1_000) > 2_000
+      True
+    """
+    return 2.0 * slots * NARROW / SPARSE
+
+
+def dense_seconds(dim: int, k: int, work: float) -> float:
+    """Making a matrix of its operator, and its ``k`` leading eigenvectors by LAPACK.
+
+    Args:
+      dim: size of the matrix.
+      k: number of eigenpairs.
+      work: operations of the operator a column.
+
+    Returns:
+      Seconds; infinite where the matrices exceed memory.
+
+    Example:
+      >>> dense_seconds(2_000, 300, 1e6) < dense_seconds(4_000, 300, 1e6)
+      True
+    """
+    if 4 * 4.0 * dim**2 > _MOST_BYTES:
+        return math.inf
+    whitened = (1 / 3 + 2) * dim**3 / SQUARE
+    return dim * work / NARROW + whitened + _TRIDIAGONAL * dim**3 + _BACK * dim**2 * k
+
+
+def iterated_seconds(dim: int, shape: tuple[int, int], work: float) -> float:
+    """A block Krylov basis, filled and started again until the last vectors are solutions.
+
+    Args:
+      dim: size of the operator.
+      shape: columns a block and number of blocks.
+      work: operations of the operator a column.
+
+    Returns:
+      Seconds.
+
+    Example:
+      >>> iterated_seconds(100_000, (48, 20), 1e7) < dense_seconds(20_000, 300, 1e7)
+      True
+    """
+    m = shape[0] * shape[1]
+    columns = _COLUMNS * m
+    orthogonal = _ORTHOGONAL * 4.0 * dim * columns * 0.75 * m / NARROW
+    ritz = _SWEEPS * (6.0 * dim * m**2 / SQUARE + _EIGH * m**3)
+    return columns * work / NARROW + orthogonal + ritz
+
+
+def cheapest(dim: int, k: int, shape: tuple[int, int], work: float) -> str:
+    """The faster way to ``k`` leading eigenvectors.
+
+    Args:
+      dim: size of the operator.
+      k: number of eigenpairs.
+      shape: of the Krylov basis.
+      work: operations of the operator a column.
+
+    Returns:
+      ``"dense"`` or ``"iterated"``.
+
+    Example:
+      >>> cheapest(2_000, 300, (48, 20), 1e6), cheapest(50_000, 300, (48, 20), 1e6)
+      ('dense', 'iterated')
+    """
+    return "dense" if dense_seconds(dim, k, work) <= iterated_seconds(dim, shape, work) else "iterated"
+
+
+def factor_seconds(size: int, made: float, columns: int) -> float:
+    """A Cholesky factor and the solves of some columns by it.
+
+    Args:
+      size: rows of the factor.
+      made: operations that make the matrix.
+      columns: right sides, in blocks.
+
+    Returns:
+      Seconds; infinite where the factor exceeds memory.
+
+    Example:
+      >>> factor_seconds(20_000, 1e9, 3_000) > factor_seconds(5_000, 1e9, 3_000)
+      True
+    """
+    if 3 * 4.0 * size**2 > _MOST_BYTES:
+        return math.inf
+    return made / SPARSE + size**3 / 3 / SQUARE + columns * 2.0 * size**2 / NARROW
+
+
+def conjugate_gradients_steps(largest: float, ridge: float, tolerance: float) -> float:
+    """Steps to a residual, from the ratio of the largest and the smallest eigenvalue.
+
+    Args:
+      largest: eigenvalue.
+      ridge: the smallest.
+      tolerance: relative residual.
+
+    Returns:
+      An estimate; half the usual bound, since most eigenvalues of a covariance lie near the smallest.
+
+    Example:
+      >>> round(conjugate_gradients_steps(100.0, 1.0, 1e-4))
+      25
+    """
+    return 0.25 * math.sqrt(1 + largest / ridge) * math.log(2 / tolerance)

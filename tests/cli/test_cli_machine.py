@@ -107,8 +107,13 @@ def test_what_killed_programs_left_goes_and_what_others_write_stays(folder, trai
                                                               f".other.npy.{NO_PROCESS}.part"}
     (folder / f".model.{NO_PROCESS}.abc_12.part").mkdir()
     (folder / f".model.{NO_PROCESS}.abc_12.part" / "config.json").write_bytes(b"half")
+    older = folder / f".model.{NO_PROCESS}.abc_12.old"
+    older.mkdir()
     Model.load(trained).save(folder / "model")
     assert not (folder / f".model.{NO_PROCESS}.abc_12.part").exists()
+    assert older.exists(), "nothing else was whole when the saving began"
+    Model.load(trained).save(folder / "model")
+    assert not older.exists()
 
 
 def longest(texts, kind):

@@ -20,6 +20,8 @@ Time: about ten minutes on one core, 3 GB. The text is read once into runs/sente
 
 from __future__ import annotations
 
+import io as memory
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +31,7 @@ import numpy as np
 
 from experiments import kit
 from experiments.completion import neural
+from jaxsim import io
 from jaxsim.data import doc_pairs, europarl, mdn, novels, questions, reuters21578, sentences, wikispeedia
 from jaxsim.data.corpora.questions import Filled, Questions
 from jaxsim.data.corpora.sentences import Sentences
@@ -149,22 +152,22 @@ def general() -> Iterator[tuple[str, str]]:
 def contained(text: Sentences, asked: Questions, filled: Filled) -> list[str]:
     """Names of the questions whose sentence, with its answer, stands in the text: all words in their order."""
     is_word = np.array([word[0].isalpha() for word in text.vocabulary])
-    rows = filled.tokens[np.arange(len(asked)), asked.answers]
-    rows = [row[(row >= 0)] for row in rows]
-    rows = [row[is_word[row]] for row in rows]
-    names = []
-    short = min(map(len, rows))
+    answered = filled.tokens[np.arange(len(asked)), asked.answers]
+    # A sentence with a word that the text lacks cannot be in it.
+    rows = {at: row[(row >= 0) & is_word[row]] for at, row in enumerate(answered)
+            if not (row == sentences.UNKNOWN).any()}  # fmt: skip
+    names, short, wanted = [], min(map(len, rows.values()), default=1), defaultdict(list)
     key = np.random.default_rng(SEED).integers(1, 2**61, (short, len(text.vocabulary)), dtype=np.int64)
-    wanted = {int(sum(int(key[at, row[at]]) for at in range(short)) % 2**63): at for at, row in enumerate(rows)}
+    for number, row in rows.items():
+        wanted[sum(int(key[at, row[at]]) for at in range(short)) % 2**63].append(number)
     listed = np.array(sorted(wanted), np.int64)
     for begin in range(0, len(text.tokens), 1 << 22):
         block = np.asarray(text.tokens[begin : begin + (1 << 22) + 200])
         block = block[is_word[block]]
         sums = sum(key[at][block[at : len(block) - short + 1 + at]] for at in range(short)) & (2**63 - 1)
         for place in np.flatnonzero(np.isin(sums, listed)):
-            at = wanted[int(sums[place])]
-            if np.array_equal(block[place : place + len(rows[at])], rows[at]):
-                names.append(asked.questions[at].name)
+            names += [asked.questions[at].name for at in wanted[int(sums[place])]
+                      if np.array_equal(block[place : place + len(rows[at])], rows[at])]  # fmt: skip
     return sorted(set(names))
 
 
@@ -376,18 +379,29 @@ def total_u(table: kit.Table) -> kit.Row:
     return similarity(table, scaled=False)
 
 
-def reconstruction_errors(task: Task, *, unit_length: bool, most: int) -> Fit:
-    """Reconstruction errors of all choices."""
+def reconstruction_errors(task: Task, *, unit_length: bool, most: int, checkpoint: Path) -> Fit:
+    """Reconstruction errors of all choices; ``checkpoint`` keeps those that are done."""
+    checkpoint.mkdir(parents=True, exist_ok=True)
+    path = checkpoint / "errors.npy"
+    rows = list(np.load(path)) if path.exists() else []
+    start = np.array(rows) if rows else None
     found = documents.collect(task.text, documents.terms_of(task.filled, task.text, longest=3))
-    errors = lsa_recon.errors(found, task.filled, unit_length=unit_length, most=most, rng=np.random.default_rng(SEED),
-                              progress=True)  # fmt: skip
-    return closed_form(errors)
+
+    def done(at: int, errors: np.ndarray) -> None:
+        rows.append(errors)
+        if len(rows) % 50 == 0:
+            content = memory.BytesIO()
+            np.save(content, np.array(rows))
+            io.write_bytes(path, content.getvalue())
+
+    return closed_form(lsa_recon.errors(found, task.filled, unit_length=unit_length, most=most, start=start, done=done,
+                                        rng=np.random.default_rng(SEED), progress=True))  # fmt: skip
 
 
 def recon_scores(table: kit.Table) -> tuple[np.ndarray, kit.Choice]:
     """Negative reconstruction errors, of raw or normalised documents as development questions choose."""
     task, scores = table.data, {}
-    make = table.fit(cached(reconstruction_errors, task), reads=[task.known, lsa_recon.VERSION])
+    make = table.fit(cached(reconstruction_errors, task), reads=[task.known, lsa_recon.VERSION], checkpoint=True)
 
     def score(unit_length: bool) -> float:
         scores[unit_length] = -make(unit_length=unit_length, most=table.settings.most).params

@@ -297,7 +297,7 @@ SETTINGS = {
 # The preset `quick` fills only `docstrings`, which needs no corpus, unless `--tables` names others.
 TABLES = {name: kit.Plan(ROWS, {"quick": QUICK, "full": settings},
                          on_request=("quick",) * (name != "docstrings"),
-                         rows_on_request=("lsa", "pca"),
+                         rows_on_request=("lsa", "pca", *topic_models.ON_REQUEST),
                          split=corpora.SPLIT if name in corpora.DEALT_ANEW else 1)
           for name, settings in SETTINGS.items()}
 TABLES["paper"] = kit.Plan(ROWS, {"paper": FULL})

@@ -163,6 +163,8 @@ def rows(folding: Folding) -> dict[str, Callable[[kit.Table], kit.Row]]:
 
 
 ROWS_2010, ROWS_2011 = rows(OF_2010), rows(OF_2011)
+ON_REQUEST = ("plsa", "jplsa-best", "cplsa-best")
+"""Rows of 002 that the preset `quick` leaves out: they differ from the others in settings alone."""
 
 
 def claims_2010(above: Callable) -> list[kit.Claim]:

@@ -28,6 +28,7 @@ from jaxsim.text.corpus import (
     Corpus,
     described,
     expect_same,
+    expect_seals,
     mapped,
     read,
     seal,
@@ -292,6 +293,7 @@ def _noted(reading: Path, number: int) -> dict:
     types = {"docs": int, "digests": list, "files": dict}
     whole = all(isinstance(told.get(name), kind) for name, kind in types.items())
     checks.expect(whole, str(path), f"{', '.join(types)}", f"others{_remedy(reading)}")
+    expect_seals(told["files"], str(path))
     return told
 
 

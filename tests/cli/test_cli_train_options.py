@@ -82,8 +82,9 @@ def test_a_new_setting_is_an_option_without_a_second_edit(monkeypatch):
 
 def test_help_names_all_iterated_methods(capsys):
     shown = " ".join(run(capsys, "train", "--help").split())
-    for part in ("iterations, or epochs, of S2Net, SSI or methods of grades",
-                 "before S2Net, SSI or methods of grades stop", "S2Net, SSI and methods of grades keep their state",
+    for part in ("iterations, or epochs, of S2Net, SSI, methods of grades or topics",
+                 "before S2Net, SSI, methods of grades or topics stop",
+                 "S2Net, SSI, methods of grades and topic models keep their state",
                  "ssi-sym", "s2net-2"):
         assert part in shown, part
 
@@ -114,7 +115,8 @@ def test_two_matrices_are_trained_and_used_as_those_of_cca(folder, capsys):
         run(capsys, "encode", "--model", "model", "--input", "texts.txt", "--output", "x.npy", "--side", side)
         np.testing.assert_array_equal(np.load("x.npy"), encoded(RIGHT))
     rows = model.search(LEFT[3:4], model.vectors(RIGHT), k=3)[1][0]
-    lines = run(capsys, "search", "--model", "model", "--documents", "texts.txt", "--query", LEFT[3], "--k", 3)
+    lines = run(capsys, "search", "--model", "model", "--documents", "texts.txt", "--query", LEFT[3], "--k", 3,
+                "--terms", 0, "--power", 0)
     assert [int(line.split("\t")[2]) for line in lines.splitlines()] == [row + 1 for row in rows]
     found = json.loads(run(capsys, "evaluate", "--model", "model", "--pairs", "pairs.tsv", "--json"))
     assert 0 < found["mrr"]["mean"] <= 1

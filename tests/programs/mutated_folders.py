@@ -81,6 +81,28 @@ def _read_corpus(folder: Path) -> list:
     return seen
 
 
+def _unfinished(folder: Path, number: int):
+    """The first documents of a corpus that was stopped, or all of them."""
+    from jaxsim.text.corpus_build import build
+
+    def documents():
+        yield from ((f"word{i % 5} word{i % 3}", f"word{i % 4}") for i in range(number))
+        if number < 30:
+            raise InterruptedError("stopped, as by a kill")
+
+    return build(folder, documents(), min_df=1, shard_docs=8)
+
+
+def _make_unfinished(folder: Path) -> None:
+    with contextlib.suppress(InterruptedError):
+        _unfinished(folder, 20)
+
+
+def _read_unfinished(folder: Path) -> list:
+    _unfinished(folder, 30)
+    return _read_corpus(folder)
+
+
 def _make_model(folder: Path) -> None:
     _model().save(folder)
 
@@ -172,8 +194,9 @@ def _read_fit(folder: Path) -> list:
 
 
 KINDS = {
-    "corpus": (_make_corpus, _read_corpus), "model": (_make_model, _read_model),
-    "bilinear": (_make_bilinear, _read_bilinear), "index": (_make_index, _read_index),
+    "corpus": (_make_corpus, _read_corpus), "unfinished": (_make_unfinished, _read_unfinished),
+    "model": (_make_model, _read_model), "bilinear": (_make_bilinear, _read_bilinear),
+    "index": (_make_index, _read_index),
     "checkpoint": (_make_checkpoint, _read_checkpoint), "fit": (_make_fit, _read_fit),
 }  # fmt: skip
 
@@ -324,6 +347,12 @@ def _setting(folder: Path, rng) -> str:
 MUTATIONS = (_bytes, _swap, _numbers, _setting)
 
 
+def _seal(path: Path, old):
+    from jaxsim.text import corpus
+
+    return corpus.seal(path) if isinstance(old, dict) else hashlib.sha256(path.read_bytes()).hexdigest()
+
+
 def _sealed_again(folder: Path) -> None:
     """Digests of a changed folder made anew, as far as it can still be read."""
     from safetensors import safe_open
@@ -332,7 +361,7 @@ def _sealed_again(folder: Path) -> None:
     from jaxsim import io
     from jaxsim.optim import checkpoints
 
-    for path in folder.glob("*.json"):
+    for path in folder.rglob("*.json"):
         with contextlib.suppress(Exception):
             told = json.loads(path.read_bytes())
             if "digest" not in told:
@@ -341,8 +370,7 @@ def _sealed_again(folder: Path) -> None:
                 with safe_open(folder / "index.safetensors", framework="numpy") as file:
                     told["tensors"] = {name: checkpoints.fingerprint(file.get_tensor(name)) for name in file.keys()}
             if isinstance(told.get("files"), dict):
-                told["files"] = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest()
-                                 for name in told["files"]}
+                told["files"] = {name: _seal(path.parent / name, old) for name, old in told["files"].items()}
             path.write_bytes(io.sealed({name: value for name, value in told.items() if name != "digest"}))
     for path in folder.glob("checkpoint*.safetensors"):
         with contextlib.suppress(Exception):

@@ -508,9 +508,10 @@ def best_combination(table: kit.Table) -> kit.Row:
     space, _ = table.once(("lsa", False), lambda: lsa_inputs(table, scaled=False))
     return combined(table, {"pmi-window, ngram-gt": [scores, katz], "pmi-window, mkn": [scores, kn],
                             "pmi-window, mkn, space": [scores, kn, *np.moveaxis(space, -1, 0)],
-                            "pmi bands, mkn": [*bands(table), kn],
                             "pmi bands, mkn, space": [*bands(table), kn, *np.moveaxis(space, -1, 0)],
-                            "all": [scores, *bands(table), kn, *paper_inputs(table)]})  # fmt: skip
+                            "pmi bands, mkn, ngram-gt": [*bands(table), kn, katz],
+                            "pmi-window and bands, mkn, space": [scores, *bands(table), kn,
+                                                                 *np.moveaxis(space, -1, 0)]})  # fmt: skip
 
 
 def held_out(task: Task, *, smoothing: str, order: int, min_count: int) -> Fit:

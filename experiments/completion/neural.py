@@ -1,7 +1,7 @@
 """The completion tables' rows that are trained step by step: recurrent networks, the log-bilinear model, Model M.
 
-The preset `full` trains a GRU for an hour of one core (33,000 words a second), the paper's tanh network for a quarter of
-an hour, the log-bilinear model for as long and Model M for five minutes; a row says how many words a network read.
+The preset `full` trains a GRU for an hour of one core (33,000 words a second), the paper's tanh network for a quarter
+of an hour, the log-bilinear model for as long and Model M for five minutes; a row says how many words a network read.
 ``--preset accelerator`` trains the published network (two layers of LSTM, ten passes: 69.4 % of all Holmes questions
 from left to right, 72.3 % in both directions) where there is an accelerator. Every training keeps a checkpoint beside
 its fit and goes on from it when the command is given again.

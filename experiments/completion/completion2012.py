@@ -21,6 +21,7 @@ Time: about ten minutes on one core, 3 GB. The text is read once into runs/sente
 from __future__ import annotations
 
 import io as memory
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -151,22 +152,22 @@ def general() -> Iterator[tuple[str, str]]:
 def contained(text: Sentences, asked: Questions, filled: Filled) -> list[str]:
     """Names of the questions whose sentence, with its answer, stands in the text: all words in their order."""
     is_word = np.array([word[0].isalpha() for word in text.vocabulary])
-    rows = filled.tokens[np.arange(len(asked)), asked.answers]
-    rows = [row[(row >= 0)] for row in rows]
-    rows = [row[is_word[row]] for row in rows]
-    names = []
-    short = min(map(len, rows))
+    answered = filled.tokens[np.arange(len(asked)), asked.answers]
+    # A sentence with a word that the text lacks cannot be in it.
+    rows = {at: row[(row >= 0) & is_word[row]] for at, row in enumerate(answered)
+            if not (row == sentences.UNKNOWN).any()}  # fmt: skip
+    names, short, wanted = [], min(map(len, rows.values()), default=1), defaultdict(list)
     key = np.random.default_rng(SEED).integers(1, 2**61, (short, len(text.vocabulary)), dtype=np.int64)
-    wanted = {int(sum(int(key[at, row[at]]) for at in range(short)) % 2**63): at for at, row in enumerate(rows)}
+    for number, row in rows.items():
+        wanted[sum(int(key[at, row[at]]) for at in range(short)) % 2**63].append(number)
     listed = np.array(sorted(wanted), np.int64)
     for begin in range(0, len(text.tokens), 1 << 22):
         block = np.asarray(text.tokens[begin : begin + (1 << 22) + 200])
         block = block[is_word[block]]
         sums = sum(key[at][block[at : len(block) - short + 1 + at]] for at in range(short)) & (2**63 - 1)
         for place in np.flatnonzero(np.isin(sums, listed)):
-            at = wanted[int(sums[place])]
-            if np.array_equal(block[place : place + len(rows[at])], rows[at]):
-                names.append(asked.questions[at].name)
+            names += [asked.questions[at].name for at in wanted[int(sums[place])]
+                      if np.array_equal(block[place : place + len(rows[at])], rows[at])]  # fmt: skip
     return sorted(set(names))
 
 
@@ -508,9 +509,10 @@ def best_combination(table: kit.Table) -> kit.Row:
     space, _ = table.once(("lsa", False), lambda: lsa_inputs(table, scaled=False))
     return combined(table, {"pmi-window, ngram-gt": [scores, katz], "pmi-window, mkn": [scores, kn],
                             "pmi-window, mkn, space": [scores, kn, *np.moveaxis(space, -1, 0)],
-                            "pmi bands, mkn": [*bands(table), kn],
                             "pmi bands, mkn, space": [*bands(table), kn, *np.moveaxis(space, -1, 0)],
-                            "all": [scores, *bands(table), kn, *paper_inputs(table)]})  # fmt: skip
+                            "pmi bands, mkn, ngram-gt": [*bands(table), kn, katz],
+                            "pmi-window and bands, mkn, space": [scores, *bands(table), kn,
+                                                                 *np.moveaxis(space, -1, 0)]})  # fmt: skip
 
 
 def trained_combination(table: kit.Table) -> kit.Row:

@@ -24,7 +24,8 @@ from jaxsim.model import Model
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-PAGES = ("cross-language", "choose-a-method", "write-a-method", "accelerators", "large-corpora", "scale")
+PAGES = ("cross-language", "choose-a-method", "write-a-method", "accelerators", "large-corpora", "scale",
+         "topics")
 
 
 def page(name: str) -> str:
@@ -118,6 +119,22 @@ def test_cross_language(shell):
     assert all("a red coat" in text for text in searched(shell(back)))
     assert all("a red coat" in text for text in searched(after_training(shell(reverse))))
     assert "漁師は" in searched(after_training(shell(japanese)))[0]
+
+
+@pytest.mark.pages
+def test_topics(shell):
+    from jaxsim.data import docstrings
+
+    learn, use, _ = blocks("topics")
+    known = docstrings.load().take(range(160))
+    rows = [tuple(" ".join(side.split()) for side in pair) for pair in zip(known.left, known.right, strict=True)]
+    for name, some in (("pairs.tsv", rows[:140]), ("test.tsv", rows[140:])):
+        (shell.work / name).write_text("".join(f"{left}\t{right}\n" for left, right in some))
+    (shell.work / "texts.txt").write_text("".join(f"{right}\n" for _, right in rows))
+    lines = [line.split("\t") for line in shell(learn.replace("--dim 50", "--dim 5")).splitlines()]
+    assert len(lines) == 5 and all(len(line) == 6 for line in lines)
+    assert sum(float(share) for _, share, *_ in lines) == pytest.approx(1, abs=1e-3)
+    assert (shell.work / "topics" / "topics.html").is_file() and "mrr" in shell(use)
 
 
 @pytest.mark.pages

@@ -113,26 +113,22 @@ def chosen_options(table: kit.Table, method: ModuleType, folding: Folding, optio
 
 
 def row(table: kit.Table, method: ModuleType, folding: Folding, options: Sequence[dict], ks: Sequence[int]) -> kit.Row:
-    """The options with the best development MRR at the smallest k, and then the k, tested.
-
-    Every k is tested, for the paper's comparisons at equal dimension; development pairs choose the row's.
-    """
+    """The options with the best development MRR at the smallest k, and then the k, tested."""
     train = counts(table, "train")[0]
     ks = [k for k in ks if k < min(train.num_docs, train.num_terms)]
     choice = chosen_options(table, method, folding, options, min(ks))
     chosen = {name: value for name, value in choice.best.items() if name != "k"}
     fits = {k: fit_topics(table, method, folding, k=k, **chosen) for k in ks}
     size = kit.choose([{"k": k} for k in ks], lambda k: score(fits[k]), by="mrr", split="dev")
-    test = {k: encode(fit.params, counts(table, "test"), folding) for k, fit in fits.items()}
     k, similar = size.best["k"], {"similarity": folding.similarity}
+    test = encode(fits[k].params, counts(table, "test"), folding)
     config = {**choice.best, "k": k, "alpha": 1.1, "beta": 1.01, "fold_in": folding.iterations,
               "similarity": folding.similarity.__name__, "iterations_a_step": EACH[method],
               "max_iter": settings_of(table).steps, "patience": settings_of(table).patience}
     if method is cplsa:
         config["sigma"] = "infinity"
-    tested = [{"k": at, **mates.scores(*sides, **similar), "split": "test"} for at, sides in test.items()]
-    return kit.Row(config, mates.per_query(*test[k], **similar), fit=fits[k], curve=[*size.tried, *tested],
-                   by_group=mates.by_source(*test[k], table.data.task.sources["test"], **similar),
+    return kit.Row(config, mates.per_query(*test, **similar), fit=fits[k], curve=size.tried,
+                   by_group=mates.by_source(*test, table.data.task.sources["test"], **similar),
                    dev={"grid": choice.tried, "mrr": size.score}, seeds=(0,) if chosen["start"] != "blocks" else ())
 
 

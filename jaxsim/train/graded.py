@@ -17,12 +17,13 @@ from collections.abc import Callable, Sequence
 
 import jax
 import numpy as np
+import scipy.sparse as sp
 
 from jaxsim import checks, sparse
 from jaxsim.data.labelled_pairs import labelled
 from jaxsim.evaluate import mates, metrics
 from jaxsim.linalg.row_space import distinct_rows
-from jaxsim.methods import s2net, s2net_mse, s2net_pref
+from jaxsim.methods import lsa, s2net, s2net_mse, s2net_pref
 from jaxsim.sparse import Terms
 from jaxsim.train.problem import Learned, Problem
 
@@ -162,7 +163,7 @@ def preference_validator(sides: tuple[Terms, Terms], grades: np.ndarray) -> Call
 
 
 def fit_preferences(problem: Problem) -> Learned:
-    """Learns a projection from graded candidates of queries by L-BFGS, from a random start.
+    """Learns a projection from graded candidates by L-BFGS, from LSA or a random start, as held-out pairs choose.
 
     Args:
       problem: training pairs with grades, held-out pairs with theirs, and settings; equal left texts are one query.
@@ -181,6 +182,9 @@ def fit_preferences(problem: Problem) -> Learned:
     validate = None if problem.dev is None else preference_validator(problem.dev, problem.dev_grades)
     start = s2net.random_init(sides[0].num_terms, problem.k, key=jax.random.key(settings.seed))
     start = jax.tree.map(lambda leaf: leaf.astype(sides[0].values.dtype), start)
+    if validate is not None:  # LSA is better where both sides share words, and has no gradient where they share none
+        both = sparse.from_scipy(sp.vstack([sparse.to_scipy(side) for side in sides], format="csr"))
+        start = max((start, lsa.fit(both, k=min(problem.k, both.num_docs, both.num_terms)).params), key=validate)
     most = _ITERATIONS if validate else _ITERATIONS_ALONE
     patience = _PATIENCE if settings.patience is None else settings.patience
     fit = s2net_pref.fit(

@@ -21,6 +21,7 @@ _UNSPACED = {"zh": "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff
 _RUN = 30  # marks in a row that keep their place, as in Unicode's Stream-Safe Text Format (Standard Annex 15)
 _JOINER = "\u034f"  # that this format puts after so many; the time to sort the marks of a run is quadratic in them
 # Characters of one kind in a row, of which MeCab looks at every pair of ends: katakana, and all that is no Japanese.
+_NO_LETTER = re.compile("[\0\ud800-\udfff]")  # what MeCab cannot be given: the zero byte, halves of surrogate pairs
 _LONG_RUN = re.compile(r"[\u30a0-\u30ff]{500}|[^\s\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]{500}")
 
 
@@ -164,7 +165,8 @@ def words_ja(text: str, *, lower: bool = True) -> list[str]:
       ['文書', 'の', '類似', '度']
     """
     tagger = _japanese_tagger()
-    text = _LONG_RUN.sub(lambda run: f"{run[0]} ", composed(text).replace("\0", " "))
+    text = _NO_LETTER.sub(" ", composed(text))
+    text = _LONG_RUN.sub(lambda run: f"{run[0]} ", text)
     pieces = chain.from_iterable(tagger.parse(line).split() for line in text.splitlines() if line.strip())
     return words(" ".join(pieces), lower=lower)
 

@@ -159,6 +159,7 @@ def test_unbroken_runs_reach_the_tagger_in_parts(monkeypatch, char):
     tokens.words_ja(char * 5_000)
     assert longest(seen, char.__eq__) == 500, "the tagger's time is quadratic in the length of a run of one kind"
     assert tokens.words_ja("文書の類似度") == ["文書", "の", "類似", "度"]
+    assert tokens.words_ja("文書\ud800の\0類似度") == ["文書", "の", "類似", "度"]
 
 
 def test_a_warning_is_a_line():

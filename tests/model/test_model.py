@@ -104,7 +104,7 @@ def test_projections_from_the_rooms_below_agree(model):
     (lambda m: m.vectors("one"), "texts: expected a list of strings, got one string"),
     (lambda m: m.vectors(["one"], side="left"), "side: expected 'query' or 'document', got left"),
     (lambda m: Model(WORDS, m.params, "bm25"), "weighting: expected one of log_tf_idf, tf_idf, tf, got bm25"),
-    (lambda m: Model(WORDS, m.params, activation="relu"), "activation: expected one of none, tanh, sigmoid, got relu"),
+    (lambda m: Model(WORDS, m.params, activation="relu"), "activation: expected one of none, tanh, .*got relu"),
     (lambda m: Model(WORDS, Projection(jnp.ones((4, 2)))), r"params: expected weights of 5 terms .* got \(4, 2\)"),
 ])
 def test_bad_arguments_are_refused(model, call, message):

@@ -5,20 +5,24 @@ NumPy is loaded by the checks of arrays alone: the command line refuses bad opti
 
 from __future__ import annotations
 
+import contextlib
 import math
 import numbers
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import numpy as np
 
 __all__ = [
-    "between", "binary_lists", "counted", "decimal", "expect", "kind", "one_kind", "positive_int", "real",
-    "score_lists", "targets", "whole",
+    "a_kind", "array", "between", "binary_lists", "compressed", "counted", "decimal", "expect", "kind", "one_kind",
+    "positive", "positive_int", "real", "score_lists", "targets", "whole", "within",
 ]  # fmt: skip
 
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_LONGEST = 300  # of what came, in a message
+_BLOCK = 1 << 20  # slots that are looked at together
 
 
 def expect(condition: bool, argument: str, expected: str, got: object) -> None:
@@ -41,7 +45,127 @@ def expect(condition: bool, argument: str, expected: str, got: object) -> None:
       ValueError: k: expected at least 1, got 0
     """
     if not condition:
-        raise ValueError(f"{argument}: expected {expected}, got {got}")
+        try:
+            shown = str(got)
+        except ValueError:  # a whole number of more digits than Python writes out
+            shown = f"{a_kind(got)} of thousands of digits"
+        shown = shown if len(shown) <= _LONGEST else shown[: _LONGEST - 1] + "…"
+        raise ValueError(f"{argument}: expected {expected}, got {shown}")
+
+
+@contextlib.contextmanager
+def within(where: str) -> Iterator[None]:
+    """Lets every refusal of a block name the file that its values come from.
+
+    Args:
+      where: the file or folder.
+
+    Raises:
+      ValueError: of the block, with the file before it.
+
+    Example:
+      >>> with within("config.json"):
+      ...     expect(False, "k", "at least 1", 0)
+      Traceback (most recent call last):
+      ...
+      ValueError: config.json: k: expected at least 1, got 0
+    """
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from error
+
+
+def positive(value: object, argument: str) -> None:
+    """Refuse anything but a finite number above 0, of any type that Python counts with.
+
+    Args:
+      value: The value to look at.
+      argument: Its name, as the caller wrote it.
+
+    Raises:
+      ValueError: For NaN, infinity, 0, negative numbers, and what is no single real number.
+
+    Example:
+      >>> positive(0.5, "gamma")
+      >>> positive(float("nan"), "gamma")
+      Traceback (most recent call last):
+      ...
+      ValueError: gamma: expected a positive number, got nan
+    """
+    try:
+        fits = 0 < float(value) < math.inf
+    except (TypeError, ValueError, OverflowError):
+        fits = False
+    expect(fits, argument, "a positive number", value)
+
+
+def array(values: np.ndarray, argument: str, dtypes: str, shape: tuple[int | None, ...]) -> None:
+    """Refuse an array that came from a file and is not of the type and shape that was written.
+
+    Args:
+      values: The array; values that are not finite are refused too.
+      argument: Where it came from.
+      dtypes: Its legal types, as NumPy names them, with blanks between.
+      shape: Its lengths; None for any.
+
+    Raises:
+      ValueError: For another type or shape, NaN and infinity.
+
+    Example:
+      >>> import numpy as np
+      >>> array(np.zeros(3), "df", "float32 float64", (None,))
+      >>> array(np.zeros(3), "df", "int64", (2,))
+      Traceback (most recent call last):
+      ...
+      ValueError: df: expected int64 of shape (2,), got float64 of shape (3,)
+    """
+    import numpy as np
+
+    fits = values.dtype.isnative and values.dtype.name in dtypes.split() and len(values.shape) == len(shape)
+    fits = fits and all(want in (None, size) for want, size in zip(shape, values.shape, strict=True))
+    wanted = str(shape).replace("None", "any")
+    expect(fits, argument, f"{' or '.join(dtypes.split())} of shape {wanted}",
+           f"{values.dtype} of shape {values.shape}")
+    if values.dtype.kind == "f":
+        for start in range(0, len(values), _BLOCK):
+            finite = bool(np.isfinite(values[start : start + _BLOCK]).all())
+            expect(finite, argument, "finite values", "NaN or infinity")
+
+
+def compressed(ends: np.ndarray, columns: np.ndarray, width: int, argument: str) -> None:
+    """Refuse row pointers and columns of sparse rows that a product could not walk over.
+
+    Args:
+      ends: ``[n + 1]`` integers, where rows begin and end.
+      columns: ``[slots]`` integers.
+      width: Number of columns.
+      argument: Where they came from.
+
+    Raises:
+      ValueError: Unless the pointers rise from 0 to ``slots`` and columns rise within rows, from 0 to below ``width``.
+
+    Example:
+      >>> import numpy as np
+      >>> compressed(np.array([0, 2, 3]), np.array([1, 4, 0]), 5, "words")
+      >>> compressed(np.array([0, 2, 3]), np.array([1, 5, 0]), 5, "words")
+      Traceback (most recent call last):
+      ...
+      ValueError: words: expected columns from 0 to 4, got 5
+    """
+    import numpy as np
+
+    expect(len(ends) > 0 and ends[0] == 0 and ends[-1] == len(columns), argument,
+           f"row pointers from 0 to {len(columns)}", f"{ends[:1]} to {ends[-1:]}")
+    down = np.flatnonzero(ends[1:] < ends[:-1])
+    expect(not down.size, argument, "row pointers that rise", f"a fall after row {down[:1]}")
+    for start in range(0, len(columns), _BLOCK):
+        part = np.asarray(columns[start : start + _BLOCK + 1])
+        wrong = part[(part < 0) | (part >= width)]
+        expect(not wrong.size, argument, f"columns from 0 to {width - 1}", wrong[0] if wrong.size else None)
+        falls = start + 1 + np.flatnonzero(part[1:] <= part[:-1])  # legal where a row begins
+        inside = falls[ends[np.searchsorted(ends, falls)] != falls]
+        expect(not inside.size, argument, "columns that rise within each row", f"a fall at slot {inside[:1]}")
 
 
 def counted(number: int, noun: str, nouns: str | None = None) -> str:

@@ -6,9 +6,11 @@ instant between two renames the old one has a hidden name beside its place).
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -17,6 +19,8 @@ from typing import Any
 
 from jaxsim import checks
 
+PAGE = "topics.html"
+"""What `jaxsim topics` adds to a model's folder."""
 _LITTER = (".DS_Store", "Thumbs.db", "desktop.ini")  # that file managers leave
 CONFIG, TENSORS, VOCABULARY, CARD = "config.json", "model.safetensors", "vocabulary.json", "README.md"
 
@@ -31,7 +35,8 @@ def write_bytes(path: Path, content: bytes) -> None:
     Raises:
       OSError: the folder cannot be written; a file of that name is as it was.
     """
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    remove_stale(path)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.{os.getpid()}.", suffix=".part")
     try:
         with os.fdopen(descriptor, "wb") as handle:
             handle.write(content)
@@ -109,14 +114,66 @@ def check_place(
     """
     place = _free(Path(folder), marker, argument, what)
     parent = next(one for one in place.parents if one.exists())  # others are made when there is something to write
-    Path(tempfile.mkdtemp(dir=parent, prefix=f".{place.name}.", suffix=".part")).rmdir()
+    Path(tempfile.mkdtemp(dir=parent, prefix=f".{place.name}.{os.getpid()}.", suffix=".part")).rmdir()
 
 
 def _beside(folder: Path, marker: str, argument: str, what: str) -> Path:
     """A new temporary folder beside ``folder``, whose place must be free."""
     place = _free(folder, marker, argument, what)
     place.parent.mkdir(parents=True, exist_ok=True)
-    return Path(tempfile.mkdtemp(dir=place.parent, prefix=f".{place.name}.", suffix=".part"))
+    remove_stale(place)
+    return Path(tempfile.mkdtemp(dir=place.parent, prefix=f".{place.name}.{os.getpid()}.", suffix=".part"))
+
+
+def remove_stale(place: Path) -> None:
+    """Removes the temporary files and folders that processes left beside a place when they were killed.
+
+    Args:
+      place: where they were to write. What processes that still run are writing stays.
+
+    Example:
+      >>> with tempfile.TemporaryDirectory() as folder:
+      ...     place = Path(folder) / "texts.npy"
+      ...     left = place.with_name(f".texts.npy.{2**22 + 1}.part")  # of no process: systems number fewer
+      ...     _ = left.write_bytes(b"half")
+      ...     remove_stale(place)
+      ...     left.exists()
+      False
+    """
+    temporary = re.compile(rf"\.{re.escape(place.name)}\.(\d{{1,9}})\.(\w+\.)?(part|old)", re.ASCII)
+    with contextlib.suppress(OSError):  # a folder that cannot be listed
+        for path in list(place.parent.iterdir()):
+            found = temporary.fullmatch(path.name)
+            needed = found and found[3] == "old" and not place.exists()  # the older one, moved away and not replaced
+            if found and not needed and not alive(int(found[1])):
+                if path.is_dir() and not path.is_symlink():
+                    shutil.rmtree(path, ignore_errors=True)
+                else:
+                    path.unlink(missing_ok=True)
+
+
+def alive(pid: int) -> bool:
+    """Whether a process of this number runs.
+
+    Args:
+      pid: its number.
+
+    Returns:
+      True where that cannot be known.
+
+    Example:
+      >>> alive(os.getpid())
+      True
+    """
+    if os.name != "posix":  # there, os.kill ends the process
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
 
 
 def _free(folder: Path, marker: str, argument: str, what: str) -> Path:
@@ -148,7 +205,7 @@ def _told(path: Path) -> dict[str, Any] | None:
 def _others(folder: Path, marker: str, told: Mapping[str, Any]) -> list[str]:
     """Files in a folder of ours that somebody else put there."""
     listed = told.get("files")
-    ours = {marker, TENSORS, VOCABULARY, CARD, *_LITTER, *(listed if isinstance(listed, list | dict) else ())}
+    ours = {marker, TENSORS, VOCABULARY, CARD, PAGE, *_LITTER, *(listed if isinstance(listed, list | dict) else ())}
     found = (path for path in sorted(folder.rglob("*")) if path.is_symlink() or not path.is_dir())
     return [name for path in found if (name := path.relative_to(folder).as_posix()) not in ours]
 
@@ -188,20 +245,63 @@ def unsealed(path: Path, *, newest: int, remedy: str = "") -> dict[str, Any]:
       ...     unsealed(path, newest=1)["dim"]
       2
     """
-    try:
-        data = path.read_bytes()
-        config = json.loads(data)
-    except ValueError as error:
-        raise ValueError(f"{path}: expected JSON, got {error if data else 'an empty file'}{remedy}") from error
+    config = parsed(path.read_bytes(), str(path), remedy)
     ours = isinstance(config, dict) and config.get("library") == "jaxsim"
     checks.expect(ours, str(path), 'a configuration with "library": "jaxsim"', "another program's")
     version = config.get("format")
-    known = isinstance(version, int) and 1 <= version <= newest
+    known = isinstance(version, int) and not isinstance(version, bool) and 1 <= version <= newest
     checks.expect(known, f"{path}: format", f"1 to {newest} (install a newer jaxsim-text for newer ones)", version)
     # Folders of earlier versions have no digest of their configuration.
-    whole = config.get("digest", digest_of(config)) == digest_of(config)
+    try:
+        digest = digest_of(config)
+    except RecursionError:  # a little less deep than what cannot be read
+        digest = None
+    whole = digest is not None and config.get("digest", digest) == digest
     checks.expect(whole, str(path), "the configuration that was saved", f"an altered one{remedy}")
     return config
+
+
+def parsed(data: bytes, where: str, remedy: str = "") -> Any:
+    """What a file of JSON says.
+
+    Args:
+      data: all of it.
+      where: the file, for messages.
+      remedy: what to do about a damaged one, for messages.
+
+    Returns:
+      The value.
+
+    Raises:
+      ValueError: for what is no JSON or no UTF-8, or has thousands of brackets in each other or of digits in a number.
+
+    Example:
+      >>> parsed(b'{"k": 2}', "plan.json")
+      {'k': 2}
+      >>> parsed(b"[" * 100_000, "plan.json")
+      Traceback (most recent call last):
+      ...
+      ValueError: plan.json: expected JSON, got lists and objects too deep in each other
+    """
+    try:
+        return json.loads(data)
+    except RecursionError:
+        raise ValueError(f"{where}: expected JSON, got lists and objects too deep in each other{remedy}") from None
+    except ValueError as error:
+        raise ValueError(f"{where}: expected JSON, got {error if data else 'an empty file'}{remedy}") from error
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file.
+
+    Args:
+      path: the file.
+
+    Returns:
+      64 hexadecimal digits.
+    """
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def digest_of(config: Mapping[str, Any]) -> str:

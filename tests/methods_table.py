@@ -19,15 +19,19 @@ from jaxsim.methods import (  # fmt: skip
     bm25,
     cca,
     cl_lsi,
+    cplsa,
     cr5,
     dda,
+    jplsa,
     log_tfidf,
     lsa,
     opca,
     pca,
+    plsa,
     projections,
     s2net,
     s2net_mse,
+    s2net_pref,
     ssi,
     ssi_batch,
     ssi_diag,
@@ -36,6 +40,7 @@ from jaxsim.methods import (  # fmt: skip
     ssi_sgd,
     ssi_sparse,
     tfidf,
+    topics,
     tweak,
     vl_cv,
     vl_ext,
@@ -232,6 +237,11 @@ def by_hash(params, data):
                  zip(data.weighted, (shared, jnp.eye(V, dtype=shared.dtype)), strict=True))
 
 
+def by_topics(params, data):
+    sides = (params, params) if isinstance(params, topics.Topics) else params
+    return tuple(topics.encode(own, side) for own, side in zip(sides, data.counts, strict=True))
+
+
 def by_bilinear(params, data):
     return tuple(bilinear.encode(side, view) for side, view in zip(params, data.weighted, strict=True))
 
@@ -260,6 +270,8 @@ METHODS = {
     # A cosine of 1/2 for every pair, half of which are mates: ½ · ¼.
     "s2net_mse": Method(lambda d, k: s2net_mse.fit(*d.weighted, d.pairs, init=start(k, d.weighted[0].values.dtype),
                                                    max_iter=12), by_projection, collapsed=1 / 8),
+    "s2net_pref": iterative(lambda d, k: s2net_pref.fit(
+        *d.weighted, d.pairs, init=start(k, d.weighted[0].values.dtype), max_iter=12), encode=by_projection),
     "tweak": iterative(lambda d, k: weigh_terms(d), encode=by_term_weights, dimensions=None),
     "tweak, squared loss": Method(lambda d, k: weigh_terms(d, losses.squared), by_term_weights, dimensions=None,
                                   collapsed=1 / 8, below=0.65),
@@ -281,6 +293,17 @@ METHODS |= {
                        **TRIPLES | {"dimensions": M, "on_host": True}),
     "ssi_sparse": Method(pruned, by_entries, **TRIPLES | {"dimensions": None, "on_host": True}),
     "ssi_hash": Method(by_triples(ssi_hash.fit, size=997, learning_rate=1e-4), by_hash, **TRIPLES | {"dimensions": V}),
+}
+
+# One topic has a loss of 4.03 nats a word.
+TOPICS = {"collapsed": 4.03, "below": 0.97, "at_zero": 1 / K}
+SOFT = {"start": "soft", "key": jax.random.key(0), "max_iter": 40}
+METHODS |= {
+    "plsa": Method(lambda d, k: plsa.fit(d.stacked(d.counts), k=k, **SOFT), by_topics,
+                   **TOPICS | {"mismatched": False}),
+    "jplsa": Method(lambda d, k: jplsa.fit(d.counts, k=k, **SOFT), by_topics, **TOPICS),
+    "jplsa, merged": Method(lambda d, k: jplsa.fit(d.counts, k=k, merged=True, **SOFT), by_topics, **TOPICS),
+    "cplsa": Method(lambda d, k: cplsa.fit(d.counts, k=k, shared=True, dual_steps=1, **SOFT), by_topics, **TOPICS),
 }
 
 

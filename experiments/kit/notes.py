@@ -5,7 +5,8 @@
 - `cap-reached`: training stopped at its last allowed iteration or epoch.
 - `fewer-than-five-seeds`: something is random, and there are fewer than five seeds.
 - `not-chosen-on-dev`: settings with no development value behind them, or chosen by a training value.
-- `stale`: the settings are not those of the script's preset, or a method has a newer version.
+- `stale`: the settings are not those of the script's preset, the data were dealt to parts by an older rule, or a method
+  has a newer version.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ _TASK = ("folds", "pages", "negatives", "min_df", "min_characters", "max_terms",
 """Sizes of the task and of the budget, which nobody chooses by a score."""
 EXCEPTIONS = {
     "no-preset": "records written before a record held its preset: their settings cannot be compared with the script's",
+    "no-split": "records written before a record held the version of its split, of tables that are dealt anew since: "
+                "whole pages, which are nearly too easy to tell",
 }
 """Why a record may differ from its script; of no other record may it."""
 
@@ -127,27 +130,47 @@ def stale(record: Mapping[str, Any], experiments: Mapping[str, Any]) -> str | No
         if newest is not None and version < newest:
             return f"method_version: expected {newest} of {name}, got {version}"
     experiment, preset = experiments.get(record["experiment"]), record.get("preset")
-    if experiment is None or preset is None:
+    if experiment is None:
         return None
-    plan = experiment.tables.get(record["table"])
+    plan, split = experiment.tables.get(record["table"]), record["dataset"].get("split", 1)
+    if plan is not None and split != plan.split:
+        return f"dataset.split: expected version {plan.split}, as in the script, got {split}"
+    if preset is None:
+        return None
     if plan is None or preset["name"] not in plan.presets:
         return f"preset: expected one of the script's for table {record['table']}, got {preset['name']}"
-    now = _settings(plan.presets[preset["name"]])
+    settings = plan.presets[preset["name"]]
+    now, defaults = _settings(settings), _defaults(settings)
     for name in sorted({*now, *preset["settings"]}):
+        if name not in preset["settings"] and name in defaults and now[name] == defaults[name]:
+            continue  # a field that is new, and as before unless somebody sets it
         have, want = preset["settings"].get(name), now.get(name)
         if have != want:
             return f"preset.settings.{name}: expected {want!r}, as in the script, got {have!r}"
     return None
 
 
-def excepted(record: Mapping[str, Any]) -> str | None:
-    """The exception that a record falls under, a key of `EXCEPTIONS`; None where it has to agree with its script."""
-    return "no-preset" if "preset" not in record else None
+def excepted(record: Mapping[str, Any], what: str = "") -> str | None:
+    """The exception that a record falls under, a key of `EXCEPTIONS`; None where it has to agree with its script.
+
+    Args:
+      record: The record.
+      what: What `stale` says of it.
+    """
+    if "preset" not in record:
+        return "no-preset"
+    return "no-split" if what.startswith("dataset.split") and "split" not in record["dataset"] else None
 
 
 def _settings(preset: Any) -> dict[str, Any]:
     """Settings as a record holds them."""
     return plain(dataclasses.asdict(preset) if dataclasses.is_dataclass(preset) else preset)
+
+
+def _defaults(preset: Any) -> dict[str, Any]:
+    """Defaults of the fields of a dataclass of settings, as a record holds them."""
+    fields = dataclasses.fields(preset) if dataclasses.is_dataclass(preset) else ()
+    return plain({field.name: field.default for field in fields if field.default is not dataclasses.MISSING})
 
 
 def _version(name: str) -> int | None:

@@ -9,8 +9,9 @@ from typing import Any
 from experiments.kit import judge, papers
 from experiments.kit.report_tables import DASH, markdown, metric_name, number, principal
 
-_OURS = "s2net"
-"""The row of a table of peers that stands for this project."""
+_OURS = {"s2net": "", "opca-search": "map"}
+"""Rows of tables of peers that stand for this project, and the metric they are compared by; the principal one of the
+table where none is named."""
 _FEW = 2
 _MANY = 5
 """Tables of a claim that has a line of its own on the first screen."""
@@ -157,13 +158,14 @@ def contests(tables: Tables, results: Path) -> str:
     """
     lines = []
     for (experiment, table), rows in tables.items():
-        ours = rows.get(_OURS)
+        name = next((row for row in _OURS if row in rows), "")
+        ours = rows.get(name)
         if ours is None or ours["paper"] != "none" or not ours["metrics"] or len(rows) < 2:
             continue
-        metric = principal(ours["metrics"])
+        metric = _OURS[name] or principal(ours["metrics"])
         sides: dict[str, list[str]] = {"wins": [], "even": [], "losses": []}
         for row, record in rows.items():
-            if row == _OURS or metric not in record["metrics"]:
+            if row == name or metric not in record["metrics"]:
                 continue
             test = judge.compare(ours, record, metric, results)
             if test is None:
@@ -171,9 +173,9 @@ def contests(tables: Tables, results: Path) -> str:
             side = "even" if test["p"] >= judge.LEVEL else "wins" if test["difference"] > 0 else "losses"
             sides[side].append(f"{row} {test['difference']:+.3f}")
         score = f"{number(ours['metrics'][metric]['mean'])} {metric_name(metric)}"
-        lines.append((f"{experiment}, {table}", score, *[", ".join(sides[side]) or DASH for side in sides],
+        lines.append((f"{experiment}, {table}", f"{name} {score}", *[", ".join(sides[side]) or DASH for side in sides],
                       "; ".join(_costs(ours, rows)) or DASH))
-    head = ("table", _OURS, "wins against", "no difference", "**loses against**", "times as costly as")
+    head = ("table", "ours", "wins against", "no difference", "**loses against**", "times as costly as")
     return markdown(head, lines) if lines else ""
 
 
@@ -290,7 +292,7 @@ def _costs(ours: Mapping[str, Any], rows: Mapping[str, Mapping[str, Any]]) -> It
     for line in ours.get("measurements", ()):
         worse = []
         for row, record in rows.items():
-            for other in record.get("measurements", ()) if row != _OURS else ():
+            for other in record.get("measurements", ()) if row not in _OURS else ():
                 if (other["name"], other["unit"]) == (line["name"], line["unit"]) and other["value"] and line["value"]:
                     times = line["value"] / other["value"]
                     times = times if line["unit"] in _LOWER else 1 / times

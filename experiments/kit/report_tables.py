@@ -11,7 +11,7 @@ from jaxsim.evaluate import significance
 
 _SANITY = ("random", "tfidf", "log-tfidf", "tf")
 _USUAL = (
-    "bm25", "lsa", "pca", "cl-lsi", "cca", "dda", "opca", "s2net", "s2net-all-negatives", "s2net-cl-lsi",
+    "bm25", "lsa", "pca", "cl-lsi", "cca", "cr5", "dda", "opca", "hdlr", "s2net", "s2net-all-negatives", "s2net-cl-lsi",
     "s2net-random", "s2net-gamma1", "s2net-mse", "s2net-2", "s2net-tanh",
 )  # fmt: skip
 _MAIN = ("method", "paper", "ours (mean ± sd, seeds)", "difference", "notes")
@@ -37,6 +37,10 @@ def belong_together(rows: Rows) -> None:
         if record["metrics"] and first["metrics"] and record["dataset"]["sha256"] != first["dataset"]["sha256"]:
             raise ValueError(f"{path}: dataset.sha256: expected that of {first_path} "
                              f"({first['dataset']['sha256']}), got {record['dataset']['sha256']}")
+        splits = [one["dataset"].get("split", 1) for one in (first, record)]
+        if record["metrics"] and first["metrics"] and splits[0] != splits[1]:
+            raise ValueError(f"{path}: dataset.split: expected version {splits[0]}, as in {first_path}, got "
+                             f"{splits[1]}: fill the table again with --again")
 
 
 def ordered(rows: Rows, paper: str) -> list[tuple[str, Mapping[str, Any]]]:

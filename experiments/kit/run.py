@@ -34,12 +34,15 @@ class Plan:
         records; the others may.
       on_request: Presets that fill this table only where ``--tables`` names it.
       rows_on_request: Rows that the preset `quick` leaves out unless ``--rows`` names them.
+      split: Version of the rule by which the table's data are dealt to parts. A record holds it; one with another
+        version is `stale`, and no table mixes two.
     """
 
     rows: Mapping[str, Callable[[Table], Row | None]]
     presets: Mapping[str, Any]
     on_request: Sequence[str] = ()
     rows_on_request: Sequence[str] = ()
+    split: int = 1
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,8 @@ def run(experiment: Experiment, arguments: Sequence[str] | None = None) -> Path:
             parser.exit(2, f"{parser.prog}: {error}\n")
         seconds = time.perf_counter() - begun
         say(f"{name}: {data.name} {dict(data.counts).get('split', dict(data.counts))}, {seconds:.0f} s")
-        table = Table(experiment.name, name, settings, given.preset, data, out, Fits(cache, say), seconds, described)
+        table = Table(experiment.name, name, settings, given.preset, data, out, Fits(cache, say), seconds, described,
+                      plan.split)
         for row in rows:
             table.fill(row, plan.rows[row])
     print(out)

@@ -105,6 +105,7 @@ class Table:
       fits: The cache.
       load_seconds: What loading took.
       environment: Of the record.
+      split: Version of the rule that deals the data to parts (`Plan.split`).
     """
 
     experiment: str
@@ -116,6 +117,7 @@ class Table:
     fits: Fits
     load_seconds: float = 0.0
     environment: Mapping[str, Any] = field(default_factory=records.environment)
+    split: int = 1
     _made: dict = field(default_factory=dict)
 
     @property
@@ -175,9 +177,9 @@ class Table:
         record = records.new(
             experiment=self.experiment, paper=self.loaded.paper, table=self.name, row=name, notes=list(row.notes),
             method_version={**self.fits.versions, **dict(map(version_of, functions))}, config=row.config,
-            preset={"name": self.preset, "settings": settings}, seeds=row.seeds, dataset=self.loaded.dataset(),
-            dev=row.dev, metrics={**means, **row.metrics}, curve=row.curve, fit=row.fit, seconds=seconds,
-            environment=self.environment, **extra,
+            preset={"name": self.preset, "settings": settings}, seeds=row.seeds,
+            dataset={**self.loaded.dataset(), "split": self.split}, dev=row.dev, metrics={**means, **row.metrics},
+            curve=row.curve, fit=row.fit, seconds=seconds, environment=self.environment, **extra,
         )  # fmt: skip
         arrays = {**values, **row.arrays}
         path = records.write(record, self.out, per_query=arrays or None)

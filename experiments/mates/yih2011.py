@@ -1,14 +1,15 @@
 """Mate retrieval with S2Net: 000 (Yih, Toutanova, Platt, Meek 2011), Table 1 and Figure 2, on free corpora.
 
-The task and the tables of `platt2010`: each document of one language is a query that should find its mate among all
-documents of the other. S2Net starts from the OPCA projection of the same dimension and minimises the logistic loss over
-all m (m - 1) negatives in both directions, with early stopping on development MRR. Development pairs choose whether
-near-duplicates are negatives of each other too. Where they are not, the row `s2net-all-negatives` is the paper's own
-loss, with near-duplicates among the negatives.
+The task and the tables of `platt2010`, of which `en-es-halves` is the closest to the paper's: each document of one
+language is a query that should find its mate among all documents of the other. S2Net starts from the OPCA projection of
+the same dimension and minimises the logistic loss over all m (m - 1) negatives in both directions, with early stopping
+on development MRR. Development pairs choose whether near-duplicates are negatives of each other too. Where they are
+not, the row `s2net-all-negatives` is the paper's own loss, with near-duplicates among the negatives.
 
-Rows: baselines (`cl-lsi`, `opca`, `cca`), S2Net (`s2net`), and its variants, tried at fewer dimensions. Changed are: γ
-(`s2net-gamma1`), the start (`s2net-cl-lsi`, `s2net-random`), two matrices (`s2net-2`), the loss (`s2net-mse`), the
-output (`s2net-tanh`). No claim is about the last three, nor about `s2net-all-negatives`.
+Rows: baselines (`log-tfidf`, `lsa`, `pca`, `cl-lsi`, `opca`, `cca`, `cr5`, and `hdlr`, a metric learned from OPCA's
+projection), S2Net (`s2net`), and its variants, tried at fewer dimensions. Changed are: γ (`s2net-gamma1`), the start
+(`s2net-cl-lsi`, `s2net-random`, `s2net-opca+random`), two matrices (`s2net-2`), the loss (`s2net-mse`), the output
+(`s2net-tanh`). No claim is about the last four, nor about `s2net-all-negatives`.
 
 Expected (000 Table 1, MRR on Wikipedia EN-ES): S2Net .7973, OPCA .7734, CCA .7378, CL-LSI .6130. S2Net at 500
 dimensions equals OPCA at 2,000; from CL-LSI it gains less.
@@ -16,25 +17,32 @@ dimensions equals OPCA at 2,000; from CL-LSI it gains less.
     JAXSIM_DATA=/path/to/corpora python -m experiments.mates.yih2011 --preset full
     python -m experiments.mates.yih2011 --preset quick --out /tmp/quick
 
-Time: quick under a minute on two cores. full, on one core: 5 to 15 minutes a table, but 90 minutes for en-es and two to
+Time: quick under a minute on two cores. full, on one core: 5 to 30 minutes a table, but 90 minutes for en-es and two to
 three hours for en-es-unseen, whose training pairs are many (fits that platt2010 made come from the cache).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from types import ModuleType
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy.sparse
 
 from experiments import kit
 from experiments.corpora import mates as corpora
+from experiments.mates import topic_models
 from jaxsim import sparse
 from jaxsim.data import labelled_pairs
 from jaxsim.evaluate import mates
-from jaxsim.methods import cca, cl_lsi, opca, projections, s2net, s2net_mse
+from jaxsim.evaluate.mates import Task
+from jaxsim.methods import cca, cl_lsi, cr5, itml, lsa, opca, pca, projections, s2net, s2net_mse
+from jaxsim.sparse import Vectors
 
 
 @dataclass(frozen=True)
@@ -43,8 +51,8 @@ class Settings:
 
     Attributes:
       ks: Dimensions of the closed forms and of `s2net`.
-      variant_ks: Dimensions of the variants of S2Net.
-      grid_k: Dimension at which noise, ridge and the kind of negatives are chosen.
+      variant_ks: Dimensions of the variants of S2Net, of HDLR and of Cr5.
+      grid_k: Dimension at which noise, ridge and the kind of negatives are chosen, and that of the learning curves.
       noises: OPCA's, for documents of unit length.
       ridges: CCA's, for documents of unit length.
       paper_noise: OPCA's in 002, for documents of their own lengths; one more option beside `noises`.
@@ -53,6 +61,10 @@ class Settings:
       patience: Iterations without a better development score before a training stops.
       seeds: Of the random starts.
       limit: Pairs of the corpus, an even sample; None for all.
+      lsi_ks: Dimensions of CL-LSI, LSA and PCA, where they are others than `ks`.
+      cr5_ridges: Cr5's, for documents of unit length.
+      slacks: HDLR's.
+      sizes: Training pairs of the learning curves, beside all of them; no curve where there are none.
     """
 
     ks: tuple[int, ...] = (50, 100, 200, 300, 500, 1000)
@@ -66,11 +78,20 @@ class Settings:
     patience: int = 30
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
     limit: int | None = None
+    lsi_ks: tuple[int, ...] = ()
+    cr5_ridges: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0, 3.0)
+    slacks: tuple[float, ...] = (0.1, 1.0, 10.0)
+    sizes: tuple[int, ...] = ()
 
 
 QUICK = Settings(ks=(20, 50), variant_ks=(20,), grid_k=20, max_iter=8, patience=4, seeds=(0, 1), limit=600)
 FULL = Settings()
 UP_TO_500 = replace(FULL, ks=(50, 100, 200, 300, 500))  # large tables, and variants of other tables
+HALVES = replace(UP_TO_500, grid_k=100, noises=(1e-5, 1e-4, 1e-3), ridges=(1e-4, 1e-3, 1e-2), max_iter=300,
+                 sizes=(250, 500, 1000))
+
+
+IN_PLACE_OF_WIKIPEDIA = ("en-es-halves", "en-es-halves-all", "en-es", "en-es-human")
 
 
 def load(name: str, settings: Settings) -> kit.Data:
@@ -82,7 +103,7 @@ def load(name: str, settings: Settings) -> kit.Data:
     corpus = corpora.load(name, settings.limit)
     return kit.Data(corpus, name=corpus.pairs.name, sha256=corpus.pairs.sha256, differs=corpora.DIFFERS[name],
                     counts={**corpus.pairs.counts, "split": corpus.sizes}, groups=corpus.task.groups,
-                    paper="000 Table 1" if name in ("en-es", "en-es-human") else "000")
+                    paper="000 Table 1" if name in IN_PLACE_OF_WIKIPEDIA else "000")
 
 
 # The kit in short: `table.fit(opca)` is `opca.fit` with a cache; `table.once` keeps a value for all rows of a table;
@@ -94,7 +115,7 @@ def weighted(table: kit.Table, split: str, unit_length: bool = True):
     return table.once((split, unit_length), lambda: table.data.task.weighted(split, unit_length=unit_length))
 
 
-def dimensions(table: kit.Table, ks: tuple[int, ...]) -> list[int]:
+def dimensions(table: kit.Table, ks: Sequence[int]) -> list[int]:
     """Those of ``ks`` that the table is large enough for."""
     most = min(table.data.sizes["train"], len(table.data.task.vocabulary))
     return [k for k in ks if k < most]
@@ -105,9 +126,9 @@ def grid_k(table: kit.Table) -> int:
     return min(table.settings.grid_k, max(dimensions(table, table.settings.ks)))
 
 
-def dev_mrr(table: kit.Table, params, unit_length: bool = True) -> float:
+def dev_mrr(table: kit.Table, params) -> float:
     """Mean reciprocal rank on development pairs."""
-    return mates.scores(*mates.encode(params, weighted(table, "dev", unit_length)))["mrr"]
+    return mates.scores(*mates.encode(params, weighted(table, "dev")))["mrr"]
 
 
 def tested(table: kit.Table, encoded: list[tuple]) -> dict:
@@ -116,90 +137,191 @@ def tested(table: kit.Table, encoded: list[tuple]) -> dict:
             "by_group": [mates.by_source(*sides, table.data.task.sources["test"]) for sides in encoded]}
 
 
-# Closed forms, the baselines. Their dimensions are ordered, so one fit of the largest serves all.
+UNIT_LENGTH = ({"unit_length": True}, {"unit_length": False})
+"""Of the training rows. The cosines of encoded documents do not depend on the documents' lengths."""
 
 
-def closed_form(table: kit.Table, params, chosen: kit.Choice, unit_length: bool) -> kit.Row:
-    """The dimension with the best development MRR, tested; ``chosen`` are the settings chosen before it."""
-    size = kit.choose([{"k": k} for k in dimensions(table, table.settings.ks)],
-                      lambda k: dev_mrr(table, projections.truncate(params, k), unit_length), by="mrr", split="dev")
-    encoded = mates.encode(projections.truncate(params, size.best["k"]), weighted(table, "test", unit_length))
-    return kit.Row({**chosen.best, **size.best}, **tested(table, [encoded]), curve=size.tried,
-                   dev={"grid": chosen.tried, "mrr": size.score})
+def learning_curve(table: kit.Table, fit: Callable[[Task, int], Any]) -> list[dict]:
+    """Test scores by the number of training pairs, with the row's settings and at most `grid_k` dimensions.
+
+    ``fit`` is a function of a task and k that returns parameters.
+    """
+    most = table.data.sizes["train"]
+    sizes = [size for size in table.settings.sizes if size < most]
+    points = []
+    for size in [*sizes, most] if sizes else []:
+        smaller = table.data.task if size == most else table.once(("pairs", size), partial(table.data.of_size, size))
+        params = fit(smaller, min(grid_k(table), size - 1))
+        points.append({"pairs": size, **mates.scores(*mates.encode(params, smaller.weighted("test"))), "split": "test"})
+    return points
+
+
+# Closed forms, the baselines.
+
+
+def log_tf_idf(table: kit.Table) -> kit.Row:
+    """Untranslated: the weighted terms themselves, which meet where both languages share a word. No setting."""
+    dev, test = ([Vectors(sparse=side) for side in weighted(table, split)] for split in ("dev", "test"))
+    return kit.Row({}, **tested(table, [test]), dev={"mrr": mates.scores(*dev)["mrr"]})
+
+
+def chosen_options(table: kit.Table, fit: Callable[..., Any], options: Sequence[Mapping], ks: Sequence[int]
+                   ) -> kit.Choice:
+    """The options with the best development MRR at `grid_k`; ``fit`` is a function of a task, k and the options."""
+    grid = [{"k": min(table.settings.grid_k, max(dimensions(table, ks))), **option} for option in options]
+    return kit.choose(grid, lambda **option: dev_mrr(table, fit(table.data.task, **option)), by="dev")
+
+
+def closed_form(table: kit.Table, fit: Callable[..., Any], options: Sequence[Mapping], ks: Sequence[int],
+                *, ordered: bool = True) -> kit.Row:
+    """The options, and then the dimension, with the best development MRR, tested.
+
+    ``fit`` is a function of a task, k and the options that returns parameters. Where dimensions are ``ordered`` by
+    weight, one fit of the largest serves all.
+    """
+    choice, ks = chosen_options(table, fit, options, ks), dimensions(table, ks)
+    fit = partial(fit, **{name: value for name, value in choice.best.items() if name != "k"})
+    largest = fit(table.data.task, max(ks)) if ordered else None
+
+    def at(k):
+        return projections.truncate(largest, k) if ordered else fit(table.data.task, k)
+
+    size = kit.choose([{"k": k} for k in ks], lambda k: dev_mrr(table, at(k)), by="mrr", split="dev")
+    encoded = mates.encode(at(size.best["k"]), weighted(table, "test"))
+    return kit.Row({**choice.best, **size.best}, **tested(table, [encoded]),
+                   curve=[*size.tried, *learning_curve(table, fit)], dev={"grid": choice.tried, "mrr": size.score})
+
+
+def fit_one_sided(table: kit.Table, method: ModuleType) -> kit.Row:
+    """LSA or PCA of the documents of both languages, each for itself: words link them that both languages share."""
+
+    def fit(task, k, unit_length):
+        sides = [sparse.to_scipy(side) for side in task.weighted("train", unit_length=unit_length)]
+        return table.fit(method)(sparse.from_scipy(scipy.sparse.vstack(sides)), k=k).params
+
+    return closed_form(table, fit, UNIT_LENGTH, table.settings.lsi_ks or table.settings.ks)
+
+
+def fit_lsa(table: kit.Table) -> kit.Row:
+    """LSA (002 Eq. 1), which does not know the pairs. No claim."""
+    return fit_one_sided(table, lsa)
+
+
+def fit_pca(table: kit.Table) -> kit.Row:
+    """PCA (002 Eq. 3), which does not know the pairs: OPCA without its noise. No claim."""
+    return fit_one_sided(table, pca)
 
 
 def fit_cl_lsi(table: kit.Table) -> kit.Row:
-    """CL-LSI (002 §2.1): LSA of the summed counts of a document and its mate, weighted after the sum.
+    """CL-LSI (002 §2.1): LSA of the summed counts of a document and its mate, weighted after the sum."""
 
-    ``unit_length`` is a setting of the training rows here: cosines of encoded documents do not depend on their length.
-    """
-    train = [sparse.from_scipy(side) for side in table.data.task.counts["train"]]
-    grid = [{"k": grid_k(table), "unit_length": unit_length} for unit_length in (True, False)]
-    chosen = kit.choose(grid, lambda **option: dev_mrr(table, table.fit(cl_lsi)(train, **option).params), by="dev")
-    largest = {**chosen.best, "k": max(dimensions(table, table.settings.ks))}
-    return closed_form(table, table.fit(cl_lsi)(train, **largest).params, chosen, unit_length=True)
+    def fit(task, k, unit_length):
+        sides = [sparse.from_scipy(side) for side in task.counts["train"]]
+        return table.fit(cl_lsi)(sides, k=k, unit_length=unit_length).params
+
+    return closed_form(table, fit, UNIT_LENGTH, table.settings.lsi_ks or table.settings.ks)
+
+
+def opca_of(table: kit.Table, task: Task, k: int, noise: float, unit_length: bool):
+    """OPCA's projection."""
+    return table.fit(opca)(task.weighted("train", unit_length=unit_length), k=k, noise=noise).params
 
 
 def choose_noise(table: kit.Table) -> kit.Choice:
-    """The noise with the best development MRR at `grid_k`: on documents of unit length, or the paper's on others."""
-    grid = [{"k": grid_k(table), "noise": noise, "unit_length": True} for noise in table.settings.noises]
-    grid.append({"k": grid_k(table), "noise": table.settings.paper_noise, "unit_length": False})
+    """OPCA's noise, with documents of unit length or of their own lengths."""
+    return table.once("noise", lambda: chosen_options(table, partial(opca_of, table), noises(table), table.settings.ks))
 
-    def score(k, noise, unit_length):
-        fit = table.fit(opca)(weighted(table, "train", unit_length), k=k, noise=noise)
-        return dev_mrr(table, fit.params, unit_length)
 
-    return table.once("noise", lambda: kit.choose(grid, score, by="dev"))
+def noises(table: kit.Table) -> list[dict]:
+    """The options for OPCA's noise: the paper's is for documents of their own lengths."""
+    return [*({"noise": noise, "unit_length": True} for noise in table.settings.noises),
+            {"noise": table.settings.paper_noise, "unit_length": False}]
+
+
+def fit_opca(table: kit.Table) -> kit.Row:
+    """Oriented PCA (002 §2.2); fitted and tested again on the naive split, where near-duplicates cross."""
+    row = closed_form(table, partial(opca_of, table), noises(table), table.settings.ks)
+    if table.data.naive is None:
+        return row
+    task = table.data.naive()
+    params = opca_of(table, task, **{name: row.config[name] for name in ("k", "noise", "unit_length")})
+    return replace(row, naive=mates.scores(*mates.encode(params, task.weighted("test"))))
+
+
+def fit_cca(table: kit.Table) -> kit.Row:
+    """Canonical correlation analysis, one projection a language (002 §2.3)."""
+    settings = table.settings
+    terms = min(int(np.unique(side.indices).size) for side in table.data.task.counts["train"])  # bounds the rank
+
+    def fit(task, k, ridge, unit_length):
+        return table.fit(cca)(*task.weighted("train", unit_length=unit_length), k=k, ridge=ridge).params
+
+    options = [*({"ridge": ridge, "unit_length": True} for ridge in settings.ridges),
+               {"ridge": settings.paper_ridge, "unit_length": False}]
+    return closed_form(table, fit, options, [k for k in settings.ks if k <= terms])
+
+
+def fit_cr5(table: kit.Table) -> kit.Row:
+    """Reduced-rank ridge regression, one projection a language (arXiv 1904.03922): a linear rival. No claim."""
+
+    def fit(task, k, ridge):
+        return table.fit(cr5)(task.weighted("train"), k=k, ridge=ridge).params
+
+    return closed_form(table, fit, [{"ridge": ridge} for ridge in table.settings.cr5_ridges], table.settings.variant_ks,
+                       ordered=False)
 
 
 def opca_start(table: kit.Table) -> tuple[Callable, bool]:
     """A function of k (and of a seed, which it ignores) that returns OPCA's projection; and OPCA's `unit_length`."""
     noise, unit_length = (choose_noise(table).best[name] for name in ("noise", "unit_length"))
-    k = max(dimensions(table, table.settings.ks))
-    fit = table.fit(opca)(weighted(table, "train", unit_length), k=k, noise=noise)
-    return (lambda k, seed=0: projections.truncate(fit.params, k)), unit_length
+    params = opca_of(table, table.data.task, max(dimensions(table, table.settings.ks)), noise, unit_length)
+    return (lambda k, seed=0: projections.truncate(params, k)), unit_length
 
 
-def fit_opca(table: kit.Table) -> kit.Row:
-    """Oriented PCA (002 §2.2); fitted and tested again on the naive split, where near-duplicates cross."""
-    chosen = choose_noise(table)
+def fit_hdlr(table: kit.Table) -> kit.Row:
+    """HDLR (§2.3; 001 §2.2): a metric in OPCA's space, from mates and ten random other documents each.
+
+    Chosen: the slack, at the largest of `variant_ks`. Early stopping on development MRR; its start counts too.
+    """
     start, unit_length = opca_start(table)
-    row = closed_form(table, start(max(dimensions(table, table.settings.ks))), chosen, unit_length)
-    if table.data.naive is None:
-        return row
-    task, k = table.data.naive(), row.config["k"]
-    other = table.fit(opca)(task.weighted("train", unit_length=unit_length), k=k, noise=chosen.best["noise"])
-    return replace(row, naive=mates.scores(*mates.encode(other.params, task.weighted("test", unit_length=unit_length))))
+    k, size = max(dimensions(table, table.settings.variant_ks)), table.data.sizes["train"]
+    sides, dev = (weighted(table, split, unit_length) for split in ("train", "dev"))
 
+    def fit(slack, seed=0):
+        drawn = labelled_pairs.mates_and_negatives(size, negatives=min(10, size - 1), key=jax.random.key(seed))
+        order = np.random.default_rng(seed).permutation(drawn.labels.size)
+        shuffled = type(drawn)(*(np.asarray(column)[order] for column in drawn))
+        return table.fit(itml, reads=dev)(*sides, shuffled, init=start(k), slack=slack, max_iter=60, patience=5,
+                                          validate=mates.validator(dev))
 
-def fit_cca(table: kit.Table) -> kit.Row:
-    """Canonical correlation analysis, one projection a language (002 §2.3)."""
-    grid = [{"k": grid_k(table), "ridge": ridge, "unit_length": True} for ridge in table.settings.ridges]
-    grid.append({"k": grid_k(table), "ridge": table.settings.paper_ridge, "unit_length": False})
+    def score(slack):
+        return max(entry["validation"] for entry in fit(slack).history)
 
-    def fit(k, ridge, unit_length):
-        return table.fit(cca)(*weighted(table, "train", unit_length), k=k, ridge=ridge)
-
-    chosen = kit.choose(grid, lambda **option: dev_mrr(table, fit(**option).params, option["unit_length"]), by="dev")
-    terms = min(int(np.unique(side.indices).size) for side in table.data.task.counts["train"])  # bounds the rank
-    largest = {**chosen.best, "k": min(max(dimensions(table, table.settings.ks)), terms)}
-    return closed_form(table, fit(**largest).params, chosen, chosen.best["unit_length"])
+    choice = kit.choose([{"slack": slack} for slack in table.settings.slacks], score, by="dev")
+    fits = [fit(choice.best["slack"], seed) for seed in table.settings.seeds]
+    test = weighted(table, "test", unit_length)
+    return kit.Row({**choice.best, "k": k, "negatives": 10}, **tested(table, [mates.encode(fit.params, test)
+                                                                             for fit in fits]),
+                   dev={"grid": choice.tried, "mrr": choice.score}, fit=fits[0], seeds=table.settings.seeds)
 
 
 # S2Net.
 
 
-def train(table: kit.Table, init, *extra, method=s2net, unit_length: bool = True, negatives: str = "all", **options):
+def train(table: kit.Table, init, *extra, method=s2net, unit_length: bool = True, negatives: str = "all",
+          task: Task | None = None, **options):
     """One training with early stopping on development MRR.
 
     ``extra`` goes to the method after the two sides (`fit_mse` has labelled pairs there). ``negatives`` is "all", or
-    "other groups": documents of one group of near-duplicates are then no negatives of each other.
+    "other groups": documents of one group of near-duplicates are then no negatives of each other. ``task`` is another
+    one than the table's, with fewer training pairs.
     """
-    dev = weighted(table, "dev", unit_length)
+    read = partial(weighted, table) if task is None else lambda split, unit: task.weighted(split, unit_length=unit)
+    dev = read("dev", unit_length)
     if negatives == "other groups":
-        options["groups"] = table.data.task.group_ids["train"]
+        options["groups"] = (task or table.data.task).group_ids["train"]
     return table.fit(method, reads=dev)(
-        *weighted(table, "train", unit_length), *extra, init=init, max_iter=table.settings.max_iter,
+        *read("train", unit_length), *extra, init=init, max_iter=table.settings.max_iter,
         patience=table.settings.patience, validate=mates.validator(dev, activation=options.get("activation")),
         **options)
 
@@ -244,11 +366,18 @@ def trained(table: kit.Table, ks, start, *extra, unit_length: bool = True, seeds
 
 
 def fit_s2net(table: kit.Table) -> kit.Row:
-    """S2Net from OPCA at OPCA's dimensions (Table 1, Figure 2). Chosen: first the negatives, then the dimension."""
+    """S2Net from OPCA (Table 1, Figure 2). Chosen: first the negatives, then the dimension."""
     start, unit_length = opca_start(table)
     chosen = choose_negatives(table)
-    return trained(table, table.settings.ks, start, unit_length=unit_length, negatives=chosen.best["negatives"],
-                   tried=chosen.tried)
+    row = trained(table, table.settings.ks, start, unit_length=unit_length, negatives=chosen.best["negatives"],
+                  tried=chosen.tried)
+    noise = choose_noise(table).best["noise"]
+
+    def fit(task, k):
+        init = opca_of(table, task, k, noise, unit_length)
+        return train(table, init, unit_length=unit_length, negatives=chosen.best["negatives"], task=task).params
+
+    return replace(row, curve=[*row.curve, *learning_curve(table, fit)])
 
 
 def fit_all_negatives(table: kit.Table) -> kit.Row | None:
@@ -297,6 +426,25 @@ def fit_tanh(table: kit.Table) -> kit.Row:
                    negatives=choose_negatives(table).best["negatives"])
 
 
+def fit_mixed(table: kit.Table) -> kit.Row:
+    """S2Net from OPCA's projection plus random numbers, of equal size in the training documents' outputs. No claim.
+
+    OPCA's projection forgets which words a document has, where its mate does not have them; random numbers keep some.
+    """
+    start, unit_length = opca_start(table)
+    sides = weighted(table, "train", unit_length)
+
+    def size(weights):
+        return np.sqrt(np.mean([np.mean(np.square(sparse.project(side, weights))) for side in sides]))
+
+    def mixed(k, seed):
+        other = s2net.random_init(len(table.data.task.vocabulary), k, key=jax.random.key(seed))
+        return projections.Projection(sum(one.weights / size(one.weights) for one in (start(k), other)))
+
+    return trained(table, table.settings.variant_ks, mixed, unit_length=unit_length, seeds=table.settings.seeds,
+                   negatives=choose_negatives(table).best["negatives"])
+
+
 def fit_random(table: kit.Table) -> kit.Row:
     """S2Net from random starts (footnote 2), on documents of unit length; the first seed chooses the dimension."""
     size = len(table.data.task.vocabulary)
@@ -305,10 +453,16 @@ def fit_random(table: kit.Table) -> kit.Row:
                    negatives=choose_negatives(table).best["negatives"])
 
 
-ROWS = {"cl-lsi": fit_cl_lsi, "opca": fit_opca, "cca": fit_cca, "s2net": fit_s2net,
+ROWS = {"log-tfidf": log_tf_idf, "cl-lsi": fit_cl_lsi, "opca": fit_opca, "cca": fit_cca, "s2net": fit_s2net,
         "s2net-all-negatives": fit_all_negatives, "s2net-gamma1": fit_gamma1, "s2net-cl-lsi": fit_cl_lsi_start,
-        "s2net-2": fit_two, "s2net-mse": fit_mse, "s2net-tanh": fit_tanh, "s2net-random": fit_random}
+        "s2net-2": fit_two, "s2net-mse": fit_mse, "s2net-tanh": fit_tanh, "s2net-random": fit_random, "hdlr": fit_hdlr,
+        "s2net-opca+random": fit_mixed, "cr5": fit_cr5, "lsa": fit_lsa, "pca": fit_pca, **topic_models.ROWS_2011}
 SETTINGS = {
+    "en-es-halves": HALVES,
+    "en-fr-halves": HALVES,
+    "en-ja-halves": HALVES,
+    "en-es-first20": HALVES,
+    "en-es-halves-all": replace(HALVES, sizes=(500, 1000, 2000, 4000)),
     "docstrings": FULL,
     "en-es-human": FULL,
     "en-it-speeches": UP_TO_500,
@@ -319,10 +473,14 @@ SETTINGS = {
     "en-es-unseen": replace(FULL, ks=(50, 100, 200), variant_ks=(50, 100), grid_k=100),
 }
 # The preset `quick` fills only `docstrings`, which needs no corpus, unless `--tables` names others.
-TABLES = {name: kit.Plan(ROWS, {"quick": QUICK, "full": settings}, on_request=("quick",) * (name != "docstrings"))
+TABLES = {name: kit.Plan(ROWS, {"quick": QUICK, "full": settings}, on_request=("quick",) * (name != "docstrings"),
+                         rows_on_request=("lsa", "pca", "cr5", "hdlr", "s2net-opca+random",
+                                          *topic_models.ROWS_2011),
+                         split=corpora.SPLIT if name in corpora.DEALT_ANEW else 1)
           for name, settings in SETTINGS.items()}
 
-ALL = ("en-es-human", "en-es", "en-fr", "en-ja", "en-es-unseen", "en-it-speeches", "en-it-lines", "docstrings")
+ALL = ("en-es-halves", "en-es-halves-all", "en-fr-halves", "en-ja-halves", "en-es-first20", "en-es-human", "en-es",
+       "en-fr", "en-ja", "en-es-unseen", "en-it-speeches", "en-it-lines", "docstrings")
 
 
 def compactness(rows) -> tuple[bool, str]:
@@ -340,6 +498,12 @@ def compactness(rows) -> tuple[bool, str]:
     text = ", ".join(f"{ratio:.1f} × at k = {k}" if ratio < np.inf else f"none at k = {k}"
                      for k, ratio in ratios.items())
     return bool(ratios) and float(np.median(list(ratios.values()))) >= 2, f"OPCA needs {text}"
+
+
+def hdlr_gains_nothing(rows) -> tuple[bool, str]:
+    """Whether no cycle of HDLR is above its start, OPCA's projection, on development pairs."""
+    course = [value for value in rows["hdlr"]["fit"]["history"]["validation"] if value is not None]
+    return max(course) <= course[0], f"dev MRR {course[0]:.4f} at the start, {max(course):.4f} at best"
 
 
 def above(better: str, worse: str, sentence: str, place: str, **more) -> kit.Claim:
@@ -367,8 +531,11 @@ CLAIMS = [
     above("s2net", "s2net-random", "from random numbers S2Net ends lower than from OPCA", "000 footnote 2",
           test="none"),
     above("s2net-random", "opca", "from random numbers S2Net still ends above OPCA", "000 footnote 2", test="none"),
+    kit.Claim("000-hdlr", sentence="HDLR does not improve on its OPCA start", place="000 §4.1", tables=ALL,
+              better="opca", worse="hdlr", metric="mrr", holds=hdlr_gains_nothing),
     kit.Claim("000-compact", sentence="OPCA needs two to five times the dimension of S2Net for the same MRR",
               place="000 §4.1.2, Figure 2", tables=ALL, better="s2net", worse="opca", metric="mrr", holds=compactness),
+    *topic_models.claims_2011(above),
 ]
 EXPERIMENT = kit.Experiment("yih2011_mates", __doc__, load, TABLES, CLAIMS)
 

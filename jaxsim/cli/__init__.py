@@ -8,11 +8,25 @@ so is SIGTERM, with 143.
 from __future__ import annotations
 
 # Each adds its commands to the app.
-from jaxsim.cli import corpora, estimate, evaluate, project, search, train, use  # noqa: F401
+from jaxsim.cli import (  # noqa: F401
+    complete,
+    corpora,
+    estimate,
+    evaluate,
+    explain,
+    project,
+    search,
+    topics,
+    train,
+    translate_table,
+    use,
+    words,
+)
 from jaxsim.cli.output import CLOSED
 from jaxsim.cli.program import INTERRUPTED, app, entry, main
 
-_ORDER = ("demo", "train", "search", "similarity", "encode", "evaluate", "export", "data", "report", "estimate")
+_ORDER = ("demo", "train", "search", "similarity", "explain", "encode", "evaluate", "export", "data", "report",
+          "estimate", "thesaurus", "words", "translate_table", "topics", "complete")
 app.registered_commands.sort(key=lambda command: _ORDER.index(command.callback.__name__))
 
 __all__ = ["CLOSED", "INTERRUPTED", "app", "entry", "main"]

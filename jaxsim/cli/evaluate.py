@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from jaxsim.cli import options, pictures
 from jaxsim.cli.output import expect_other, replacing, say, show_json, show_result
@@ -37,6 +39,13 @@ def evaluate(
     left: options.LeftOption = None,
     right: options.RightOption = None,
     label: options.LabelOption = None,
+    terms: options.TermsOption = None,
+    words: options.WordsOption = options.Words.BM25,
+    power: options.PowerOption = 1.0,
+    exclude_self: Annotated[bool, typer.Option("--exclude-self", help="With --queries: leave out the document with the "
+                                               "query's own identifier.")] = False,
+    exclude: Annotated[str | None, options.file("With --queries: documents to leave out, lines query<TAB>document, "
+                                                "such as links that are known.")] = None,
     json: options.JsonOption = False,
 ) -> None:
     """Measure a model, or a run of any system. Prints means and other figures with 95 % bootstrap intervals.
@@ -45,7 +54,8 @@ def evaluate(
     both directions averaged. With --label: the area under the ROC curve (AUC) and the largest F1 of
     the similarity (a cosine; for SSI its own score); of three kinds of labels or more (grades) also Spearman's
     correlation.
-    Test collections: MAP, MRR, precision and NDCG of the first 10, over queries that have a relevant document.
+    Test collections: MAP, MRR, precision and NDCG of the first 10, over queries that have a relevant document. They
+    are searched as `jaxsim search` does, by vectors and words together.
 
     With --figures, pictures of the model as well, as `jaxsim report --model` makes them.
     """
@@ -60,6 +70,8 @@ def evaluate(
         ("--model", model, run is None, run is not None), ("--documents", documents, collection, not collection),
         ("--qrels", qrels, pairs is None, pairs is not None), ("--label", label, False, pairs is None),
         ("--run-out", run_out, False, not collection), ("--figures", figures, False, pairs is None),
+        ("--terms", terms, False, not collection), ("--exclude", exclude, False, not collection),
+        ("--exclude-self", exclude_self or None, False, not collection),
     )  # fmt: skip
     for name, value, needed, excluded in rules:
         checks.expect(not (needed and value is None), name, f"a value, with {given[0]}", "none")
@@ -78,7 +90,8 @@ def evaluate(
     else:
         judged = trec.read_qrels(qrels)
         if run is None:
-            found, judged = _search(_load(model), queries, documents, judged)
+            way = {"terms": terms, "words": str(words), "power": power}
+            found, judged = _search(_load(model), queries, documents, judged, way, exclude, exclude_self)
             if run_out is not None:
                 with replacing(run_out) as file:
                     file.writelines(line.encode() for line in trec.run_lines(found))
@@ -140,10 +153,15 @@ def _statistic(statistic: Callable, *values: np.ndarray, strata: np.ndarray | No
     return found
 
 
-def _search(model: Model, queries: str, documents: str, qrels: Qrels) -> tuple[Run, Qrels]:
+def _search(
+    model: Model, queries: str, documents: str, qrels: Qrels, way: dict[str, Any], exclude: str | None, itself: bool
+) -> tuple[Run, Qrels]:
     """The model's run, and the judgements of the queries that are there."""
+    import numpy as np
+
     from jaxsim import checks
     from jaxsim.evaluate import trec
+    from jaxsim.model import index, ranker
 
     wanted, texts = trec.read_texts(queries), trec.read_texts(documents)
     judged = {query: grades for query, grades in qrels.items() if query in wanted}
@@ -152,14 +170,38 @@ def _search(model: Model, queries: str, documents: str, qrels: Qrels) -> tuple[R
     unknown = sum(grade > 0 and name not in texts for grades in judged.values() for name, grade in grades.items())
     if unknown:
         say(f"{documents}: {checks.counted(unknown, 'relevant document')} of the judgements not in it, never found")
-    scores, found = model.search(list(wanted.values()), model.vectors(texts.values(), side="document"),
-                                 k=min(trec.DEPTH, len(names)))  # fmt: skip
-    run = {query: trec.ranked({names[row]: float(score) for score, row in zip(scores[i], found[i], strict=True)})
-           for i, query in enumerate(wanted) if scores[i].any()}  # fmt: skip
+    rows = {name: row for row, name in enumerate(names)}
+    left_out = [{rows[query]} if itself and query in rows else set() for query in wanted]
+    if exclude is not None:
+        places = {query: place for place, query in enumerate(wanted)}
+        for query, document in _excluded(exclude):
+            if query in places and document in rows:
+                left_out[places[query]].add(rows[document])
+    judged = {query: {name: grade for name, grade in grades.items() if rows.get(name) not in left_out[place]}
+              for place, query in enumerate(wanted) if (grades := judged.get(query)) is not None}  # fmt: skip
+    both = index.encode(model, list(texts.values()), bm25=way["words"] == "bm25")
+    scores, found = ranker.rank(model, both, list(wanted.values()), k=min(trec.DEPTH, len(names)),
+                                exclude=[sorted(one) for one in left_out], **way)  # fmt: skip
+    kept = np.isfinite(scores)
+    run = {query: trec.ranked({names[row]: float(score)
+                               for score, row in zip(scores[i][kept[i]], found[i][kept[i]], strict=True)})
+           for i, query in enumerate(wanted) if scores[i][kept[i]].any()}  # fmt: skip
     if len(run) < len(wanted):
         lost = checks.counted(len(wanted) - len(run), "query", "queries")
         say(f"{queries}: {lost} without a known word in common with any document, nothing found")
     return run, judged
+
+
+def _excluded(source: str) -> Iterator[tuple[str, str]]:
+    """Queries and documents of a file of two columns."""
+    from jaxsim import checks
+    from jaxsim.data import streams
+
+    for number, line in streams.texts(source):
+        fields = line.split("\t")
+        where = f"{streams.name(source)}, line {number}"
+        checks.expect(len(fields) == 2, where, "query<TAB>document", repr(line[:60]))
+        yield fields[0], fields[1]
 
 
 def _means(values: Mapping[str, np.ndarray], unit: str) -> dict[str, Any]:

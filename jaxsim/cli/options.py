@@ -55,6 +55,16 @@ def column(text: str):
 
 
 ModelOption = Annotated[Path, folder("Folder that `jaxsim train` wrote.")]
+Words = StrEnum("Words", {name.upper(): name for name in ("bm25", "cosine")})
+TermsOption = Annotated[float | None, typer.Option(
+    min=0.0, max=1.0, help="Weight of the words themselves beside what was learned: 0 is the model alone, 1 the words "
+    "alone. 0.5 unless given; 0 across languages and for SSI.", show_default=False)]
+WordsOption = Annotated[Words, typer.Option(
+    help="How words count: by BM25 over their stems in the searched documents, or by the cosine of the model's own "
+    "term weights.")]
+PowerOption = Annotated[float, typer.Option(
+    min=0.0, max=4.0, help="How much the agreement of held-out pairs weighs the dimensions: 1 to find documents about "
+    "the same thing, 0 to find mates.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 FormatOption = Annotated[
     Format | None, typer.Option(help="Format of the pairs; by the file's suffix unless given, else by its first line.")

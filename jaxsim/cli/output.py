@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import json
 import os
@@ -56,7 +57,15 @@ def show_json(value: Any) -> None:
     Args:
       value: anything that JSON can hold.
     """
-    show(json.dumps(value, ensure_ascii=False))
+    show(json.dumps(value, ensure_ascii=not _unicode()))
+
+
+def _unicode() -> bool:
+    """Whether stdout can hold every letter; what it cannot would be escaped as JSON has it not."""
+    try:
+        return codecs.lookup(sys.stdout.encoding or "utf-8").name.startswith("utf-")
+    except LookupError:
+        return False
 
 
 def say(message: str) -> None:
@@ -222,6 +231,10 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     special = path.exists() and not path.is_file()
     place = path if special else path.resolve()
     temporary = place if special else place.with_name(f".{place.name}.{os.getpid()}.part")
+    if not special:
+        from jaxsim import io
+
+        io.remove_stale(place)
     try:
         with naming(path):
             file = open(temporary, "wb")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Annotated
 
@@ -77,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         status = _TYPERS
     except Exception as error:
-        interrupt, message = _interrupt(error), _message(error)
+        interrupt, message = _interrupt(error), _message(error) or _of_the_machine(error, words)
         if message is not None and isinstance(error, ValueError | OSError):
             message = called(message, _options_of(words))
         if message is not None and hasattr(error, "param"):
@@ -103,6 +104,7 @@ def entry(leave: Callable[[int], object] = os._exit) -> None:
         if getattr(sys, name) is None:  # closed by the caller
             setattr(sys, name, open(os.devnull, "w"))
         getattr(sys, name).reconfigure(errors="backslashreplace")
+    warnings.formatwarning = _warning
     status = main()
     try:
         sys.stdout.flush()
@@ -111,6 +113,11 @@ def entry(leave: Callable[[int], object] = os._exit) -> None:
     if status == INTERRUPTED:  # or bad input, told already. After Ctrl-C Python may end with SIGINT's status
         leave(status)
     sys.exit(status)
+
+
+def _warning(message, category, filename, lineno, line=None) -> str:
+    """A warning as a line, without the place in the program that it came from."""
+    return f"jaxsim: {' '.join(str(message).split())}\n"
 
 
 def _options_of(words: Sequence[str]) -> dict[str, str]:
@@ -143,6 +150,17 @@ def _version() -> None:
     from jaxsim import __version__
 
     show(__version__)
+
+
+def _of_the_machine(error: Exception, words: Sequence[str]) -> str | None:
+    """One line about what this machine lacks: memory, or the platform that JAX is told to use."""
+    reason = " ".join(str(error).split())[:200]
+    if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in reason:
+        return f"{' '.join(words)}: expected enough memory, got none ({reason or 'out of memory'})"
+    platforms = os.environ.get("JAX_PLATFORMS") or os.environ.get("JAX_PLATFORM_NAME")
+    if platforms and isinstance(error, RuntimeError) and "backend" in reason.lower():
+        return f"JAX_PLATFORMS: expected platforms that are there, such as cpu, got {platforms} ({reason})"
+    return None
 
 
 def _message(error: Exception) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -38,22 +38,30 @@ def search(
     queries: Annotated[str | None, options.file("Queries, one a line; - for stdin.")] = None,
     column: Annotated[str | None, options.column("The documents are JSON, their text is under this key.")] = None,
     k: Annotated[int, typer.Option(min=1, help="Documents a query.")] = 10,
-    terms: Annotated[float, typer.Option(min=0.0, max=1.0, help="Weight of the words themselves beside what was "
-                                         "learned: 0 is the model alone, 1 the words alone.")] = 0.0,
+    terms: options.TermsOption = None,
+    words: options.WordsOption = options.Words.BM25,
+    power: options.PowerOption = 1.0,
+    exclude_self: Annotated[bool, typer.Option("--exclude-self", help="Leave out documents that are equal to the "
+                                               "query.")] = False,
     json: options.JsonOption = False,
 ) -> None:
     """Find the nearest documents of queries. Prints lines of rank, score, line number and text, tabs between them.
+
+    The score of a document is that of its vector, of which held-out pairs weigh the dimensions, and BM25 of its words,
+    each divided by the largest of the query. It orders the documents of one query; --terms 0 --power 0 prints cosines.
 
     With --queries, a line `query`, its number and its text stands before the results of each. With --json, every query
     is one line.
 
     An index gives the same results in less time: it holds vectors, words and texts of the documents, so it serves every
-    --terms, and needs their file no more. It belongs to one model, and is refused with another.
+    --terms and --words, and needs their file no more. It belongs to one model, and is refused with another.
     """
+    import numpy as np
+
     from jaxsim import checks
     from jaxsim.data import streams
-    from jaxsim.evaluate import retrieval
     from jaxsim.model import index as room
+    from jaxsim.model import ranker
 
     checks.expect((query is None) != (queries is None), "--query, --queries", "one of them",
                   "neither" if query is None else "both")
@@ -62,21 +70,29 @@ def search(
     options.one_stdin(documents=documents, queries=queries)
     wanted = [query] if queries is None else _columns(streams.texts(queries))[0]
     checks.expect(len(wanted) > 0, "--queries", "at least one query", f"an empty file ({queries})")
+    trained = load(model)
+    terms = ranker.default_terms(trained) if terms is None else terms
+    apart = not trained.bilinear or terms in (0, 1) or words == options.Words.BM25
+    checks.expect(apart, "--terms", "0 or 1 (the score of this model has the words in it)", terms)
+    parts = {"weights": [0.0 if words == options.Words.BM25 and terms < 1 else terms],
+             "bm25": words == options.Words.BM25 and terms > 0}  # fmt: skip
     if index is None:
-        trained = _loaded(model, terms)
         texts, lines = _documents(documents, column)
-        found = room.encode(trained, texts, lines=lines, weights=[terms])
+        found = room.encode(trained, texts, lines=lines, **parts)
     else:
-        trained, found = _kept(index, model, documents, column, terms)
-    sides = room.encode(trained, wanted, side="query", weights=[terms]).mixed(terms), found.mixed(terms)
-    kind = retrieval.cosine if sides[0].dense is None or sides[0].sparse is None else retrieval.dot
-    scores, rows = retrieval.top_k(*sides, k=min(k, len(found.texts)), similarity=kind)
+        found = _kept(index, trained, model, documents, column, parts)
+    number = len(found.texts)
+    same = _equal(wanted, found.texts) if exclude_self else None
+    scores, rows = ranker.rank(trained, found, wanted, k=min(k, number), terms=terms, words=str(words), power=power,
+                               exclude=same)  # fmt: skip
     for i, text in enumerate(wanted):
-        if not scores[i].any():
+        kept = np.isfinite(scores[i])  # the others are left out
+        if not scores[i][kept].any():
             where = f" among left texts ({trained.languages[0]})" * trained.two_sided
             say(f"query {i + 1}: no word of it is known{where}, or in the documents; all scores are 0")
+        best = zip(scores[i][kept], rows[i][kept], strict=True)
         results = [{"rank": rank, "score": rounded(score), "line": int(found.lines[row]), "text": found.texts[row]}
-                   for rank, (score, row) in enumerate(zip(scores[i], rows[i], strict=True), start=1)]  # fmt: skip
+                   for rank, (score, row) in enumerate(best, start=1)]  # fmt: skip
         if json:
             show_json({"query": text, "results": results})
             continue
@@ -86,8 +102,8 @@ def search(
             show(f"{row['rank']}\t{row['score']:.6f}\t{row['line']}\t{_one_line(row['text'])}")
 
 
-def _kept(folder: Path, place: Path, documents: str | None, column: str | None, terms: float) -> tuple[Model, Index]:
-    """The model, and an index of it: read, or made of the documents if there is none or it is of others."""
+def _kept(folder: Path, trained: Model, place: Path, documents: str | None, column: str | None, parts: dict) -> Index:
+    """An index of the model: read, or made of the documents if there is none or it is of others."""
     from jaxsim import checks, io
     from jaxsim.model import folders, index
 
@@ -100,27 +116,26 @@ def _kept(folder: Path, place: Path, documents: str | None, column: str | None, 
     other = told is not None and told["model"] != digest
     checks.expect(not other or documents is not None, "--model", f"the model that {folder} was made with",
                   f"another, or it was trained anew ({place}); with --documents the index is made anew")  # fmt: skip
-    trained = _loaded(place, terms)
     if documents is None:
-        return trained, index.load(folder, weights=[terms])
+        return index.load(folder, **parts, num_terms=len(trained.vocabulary))
     texts, lines = _documents(documents, column)
     if told is not None and not other and index.holds(told, texts, lines):
-        return trained, index.load(folder, weights=[terms])
+        return index.load(folder, **parts, num_terms=len(trained.vocabulary))
     with naming(folder), keeping(nothing_written(folder)):
-        made = index.encode(trained, texts, lines=lines)
+        made = index.encode(trained, texts, lines=lines, bm25=True)
         index.save(folder, made, model=digest)
     reason = "" if told is None else f" anew, as {'the model is another' if other else 'the documents have changed'}"
     say(f"{folder}: made{reason}, {checks.counted(len(texts), 'document')}")
-    return trained, made
+    return made
 
 
-def _loaded(place: Path, terms: float) -> Model:
-    from jaxsim import checks
-
-    trained = load(place)
-    apart = not trained.bilinear or terms in (0, 1)
-    checks.expect(apart, "--terms", "0 or 1 (the score of this model has the words in it)", terms)
-    return trained
+def _equal(queries: Sequence[str], texts: Sequence[str]) -> list[list[int]]:
+    """Rows of the texts that are equal to each query."""
+    rows: dict[str, list[int]] = {query: [] for query in queries}
+    for row, text in enumerate(texts):
+        if text in rows:
+            rows[text].append(row)
+    return [rows[query] for query in queries]
 
 
 def _documents(source: str, column: str | None) -> tuple[list[str], list[int]]:

@@ -25,13 +25,23 @@ if TYPE_CHECKING:
 @app.command(epilog="\b\nExample, with one pair a line and a tab between its texts:\n"
                     "  jaxsim train --pairs pairs.tsv --out model\n"
                     "  jaxsim train --pairs faq.csv --left question --right answer --method opca --dim 100 --out faq\n"
-                    "  jaxsim train --pairs graded.tsv --method s2net-mse --label 3 --out model")
+                    "  jaxsim train --pairs graded.tsv --method s2net-mse --label 3 --out model\n"
+                    "Graded candidates of queries, as a table or as TREC's judgements:\n"
+                    "  jaxsim train --pairs graded.tsv --method s2net-pref --label 3 --out model\n"
+                    "  jaxsim train --queries queries.tsv --documents documents.tsv --qrels qrels.txt "
+                    "--method s2net-pref --out model")
 @train_options.with_settings
 def train(
     context: typer.Context,
-    pairs: Annotated[str, options.file("TSV, CSV, JSON Lines or Parquet, also .gz, .xz, .bz2; - for stdin.")],
     out: Annotated[Path, options.folder("Folder for the model; an older model is replaced.")],
     settings: Settings,
+    pairs: Annotated[str | None, options.file("TSV, CSV, JSON Lines or Parquet, also .gz, .xz, .bz2; - for "
+                                              "stdin.")] = None,
+    queries: Annotated[str | None, options.file("Queries with identifiers, in place of --pairs.")] = None,
+    documents: Annotated[str | None, options.file("Documents with identifiers, with --queries.")] = None,
+    qrels: Annotated[str | None, options.file("Their judgements: query 0 document grade.")] = None,
+    negatives: Annotated[int, typer.Option(min=0, help="Documents without a judgement that are drawn for each query, "
+                                           "as grade 0.")] = 30,
     dev: Annotated[str, typer.Option(metavar="SHARE|FILE", help="Share of the pairs to hold out, to stop and to "
                                      "measure by, or a file of such pairs; 0: none. With fewer than 20 pairs none "
                                      "are held out.")] = "0.1",
@@ -54,10 +64,14 @@ def train(
     SSI (--method ssi, or ssi-sym with one matrix for both sides) learns a score that keeps the words; such a model
     can search, but has no vectors for `encode`. cca and s2net-2 learn one projection for left texts and one for right
     ones. s2net-mse learns from grades in the column --label, larger for texts that are more alike, and prints
-    Spearman's correlation with them; all other methods learn from the pairs whose label is above 0.
+    Spearman's correlation with them; s2net-pref learns the order of the right texts of each left text by their grades,
+    and prints AUC and NDCG. All other methods learn from the pairs whose label is above 0.
 
-    S2Net, SSI and s2net-mse keep their state in OUT.checkpoint while they train: after an interruption, the same
-    command with --resume goes on. An option that the method does not use is refused.
+    jplsa, cplsa and plsa learn topics; `jaxsim topics` shows them too. Texts are then compared by the share of topics
+    that they have in common.
+
+    S2Net, SSI, methods of grades and topic models keep their state in OUT.checkpoint while they train: after an
+    interruption, the same command with --resume goes on. An option that the method does not use is refused.
 
     Without --left and --right, tables give columns 1 and 2, or those of a known pair of names in the first line, such
     as query and document or question and answer; JSON Lines and Parquet give a known pair of keys.
@@ -65,18 +79,21 @@ def train(
     from jaxsim import checks
 
     train_options.expect_used(context, settings.method)
-    options.one_stdin(pairs=pairs, dev=dev)
+    judged = {"--queries": queries, "--documents": documents, "--qrels": qrels}
+    _expect_source(pairs, judged, settings.method)
+    options.one_stdin(pairs=pairs, dev=dev, queries=queries, documents=documents, qrels=qrels)
     with naming(out):
         io.check_place(out)
-    codes = _languages(languages)
-    share = _share(dev)
+    share = share_of(dev)
     names = train_choice.names(context, share) if tune else []
     graded = settings.method in GRADED
-    checks.expect(label is not None or not graded, "--label", f"a column of grades, for {settings.method}", "none")
-    columns = (codes, format, left, right, label, id)
-    data = _read(pairs, "--pairs", columns, graded)
-    held_out = _read(dev, "--dev", columns, graded) if share is None else _Data(share, None)
-    model = _trained(data, held_out, settings, names, out, resume, _command(context))
+    checks.expect(label is not None or not graded or pairs is None, "--label",
+                  f"a column of grades, for {settings.method}", "none")  # fmt: skip
+    columns = (codes(languages), format, left, right, label, id)
+    data = _judged(*judged.values(), negatives, settings.seed, columns[0]) if pairs is None else read(
+        pairs, "--pairs", columns, graded)
+    held_out = read(dev, "--dev", columns, graded) if share is None else Data(share, None)
+    model = trained(data, held_out, settings, names, out, resume, _command(context))
     _compare(model)
     if json:
         show_json({"model": str(out), **model.training})
@@ -84,21 +101,68 @@ def train(
         show_result(_shown(model, out))
 
 
-class _Data(NamedTuple):
+class Data(NamedTuple):
     """Pairs to train on or to hold out, or the share to hold out, and their grades."""
 
     pairs: Pairs | float
     grades: np.ndarray | None
 
 
-def _read(source: str, option: str, columns: tuple, graded: bool) -> _Data:
-    """Pairs of a table: all, with their grades, or those that belong together."""
+def read(source: str, option: str, columns: tuple, graded: bool) -> Data:
+    """Pairs of a table: all, with their grades, or those that belong together.
+
+    Args:
+      source: a path, or ``"-"``.
+      option: the option that named it.
+      columns: languages, format and columns, as for `options.read_table`.
+      graded: whether grades are wanted.
+
+    Returns:
+      `Data`.
+    """
     table = options.read_table(source, option, *columns)
-    return _Data(table.pairs, table.labels) if graded else _Data(options.mates(table), None)
+    return Data(table.pairs, table.labels) if graded else Data(options.mates(table), None)
 
 
-def _languages(codes: str) -> tuple[str, str]:
-    """Two language codes."""
+def _expect_source(pairs: str | None, judged: dict[str, str | None], method: str) -> None:
+    """Refuses anything but pairs, or all three files of judgements with a method of preferences."""
+    from jaxsim import checks
+
+    given = [name for name, value in judged.items() if value is not None]
+    names = ", ".join(judged)
+    checks.expect(pairs is not None or len(given) == len(judged), "--pairs", f"a file (or all of {names})",
+                  f"{' and '.join(given)} alone" if given else "none")
+    checks.expect(pairs is None or not given, ", ".join(given), "nothing, with --pairs", "a file")
+    checks.expect(pairs is not None or method == "s2net-pref", "--qrels", f"nothing, with --method {method} (it is for "
+                  "s2net-pref)", judged["--qrels"])  # fmt: skip
+
+
+def _judged(queries: str, documents: str, qrels: str, negatives: int, seed: int, languages: tuple[str, str]) -> Data:
+    """Graded pairs of a test collection; says what was left out."""
+    from jaxsim import checks
+    from jaxsim.evaluate import trec
+    from jaxsim.train import judgements
+
+    found, grades, counts = judgements.graded_pairs(
+        trec.read_texts(queries), trec.read_texts(documents), trec.read_qrels(qrels), negatives=negatives, seed=seed,
+        languages=languages)  # fmt: skip
+    say(f"{checks.counted(len(found), 'graded pair')} of {checks.counted(counts['queries'], 'query', 'queries')}, "
+        f"{counts['drawn']:,} drawn; left out {checks.counted(counts['unknown'], 'judgement')} without a text")
+    return Data(found, grades)
+
+
+def codes(codes: str) -> tuple[str, str]:
+    """Two language codes.
+
+    Args:
+      codes: as the user wrote them.
+
+    Returns:
+      Those of left and of right texts.
+
+    Raises:
+      ValueError: for another number, or an unknown code.
+    """
     from jaxsim import checks, text
 
     languages = tuple(code.strip() for code in codes.split(","))
@@ -108,8 +172,18 @@ def _languages(codes: str) -> tuple[str, str]:
     return languages
 
 
-def _share(dev: str) -> float | None:
-    """A share of the pairs, or None for a file."""
+def share_of(dev: str) -> float | None:
+    """A share of the pairs.
+
+    Args:
+      dev: the option.
+
+    Returns:
+      A share, or None for a file.
+
+    Raises:
+      ValueError: for a number out of [0, 1).
+    """
     from jaxsim import checks
 
     try:
@@ -120,10 +194,23 @@ def _share(dev: str) -> float | None:
     return share
 
 
-def _trained(
-    data: _Data, held_out: _Data, settings: Settings, names: list[str], out: Path, resume: bool, command: str
+def trained(
+    data: Data, held_out: Data, settings: Settings, names: list[str], out: Path, resume: bool, command: str
 ) -> Model:
-    """Trains and saves a model; an interrupted training keeps its checkpoints."""
+    """Trains and saves a model; an interrupted training keeps its checkpoints.
+
+    Args:
+      data: pairs to train on.
+      held_out: pairs to hold out, or their share.
+      settings: of the training.
+      names: of settings that are chosen first.
+      out: folder of the model.
+      resume: whether to go on from the checkpoints.
+      command: for the model's record.
+
+    Returns:
+      The model.
+    """
     from jaxsim.train import training
 
     folder = train_folder.beside(out)
@@ -157,7 +244,8 @@ def _compare(model: Model) -> None:
         kept = "what is distilled" if "distilled" in record else "the model"
         say(f"no iteration scores held-out pairs better than the start: {kept} is that start, of OPCA")
     dev, graded = record["dev"], model.method in GRADED
-    score = "spearman" if graded else "mrr"
+    score = next(iter(dev), "mrr")  # the first is what a training stops by
+    score = "mrr" if "mrr" in dev else score
     if model.params is not None and dev and dev[score] < dev[f"untrained_{score}"]:
         what = "agree better with the grades of held-out pairs" if graded else "find more mates of held-out pairs"
         mixed = "" if graded or model.bilinear else ", or `jaxsim search --terms 0.5`,"
@@ -174,7 +262,7 @@ def _command(context: typer.Context) -> str:
         words.append(option.opts[0])
         if not isinstance(value, bool):
             words.append(str(value.name if isinstance(value, Path) else value))
-            if option.name in ("pairs", "dev"):
+            if option.name in ("pairs", "dev", "queries", "documents", "qrels"):
                 words[-1] = Path(words[-1]).name
     return shlex.join(words)
 

@@ -204,6 +204,12 @@ def export(
     from jaxsim.model import export as program
 
     trained = load(model)
+    if trained.training.get("kind") == "words":
+        from jaxsim.model.words import Words
+
+        whole, trained = trained, Words(trained).exportable()
+        left = len(whole.vocabulary) - len(trained.vocabulary)
+        say(f"{model}: left out {left:,} words of several parts, which other tools would cut")
     with naming(out), keeping(nothing_written(out)):
         told = program.export(trained, str(to), out)
     if json:

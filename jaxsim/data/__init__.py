@@ -7,14 +7,16 @@ variable ``JAXSIM_DATA`` (or the argument ``root=``) names; `catalogue` says wha
 
 import lazy_loader
 
-_CORPORA = ["cacm", "doc_pairs", "docstrings", "europarl", "httpd_html", "judged", "mdn", "mdn_links", "nfcorpus",
-            "release", "reuters21578", "wikispeedia", "word_frequency"]
+_CORPORA = ["antsynnet", "cacm", "classic", "doc_pairs", "docstrings", "europarl", "gre", "httpd_html", "judged",
+            "mdn", "mdn_links", "nfcorpus", "novels", "questions", "release", "reuters21578", "sentences", "thesauri",
+            "thesaurus_books", "wikispeedia", "word_frequency", "word_similarity", "wordnet"]
 _MODULES = ["catalogue", "corpora", "fetching", "files", "labelled_pairs", "links", "pairs", "splits", "streams",
             "tables"]
-__all__ = ["MissingCorpus", "Pairs", "cacm", "catalogue", "concatenate", "corpora", "doc_pairs", "docstrings",
-           "europarl", "fetching", "files", "httpd_html", "judged", "labelled_pairs", "links", "mdn", "mdn_links",
-           "nfcorpus", "pairs", "release", "reuters21578", "root", "splits", "streams", "tables", "tokenize",
-           "wikispeedia", "word_frequency"]
+__all__ = ["MissingCorpus", "Pairs", "antsynnet", "cacm", "catalogue", "classic", "concatenate", "corpora",
+           "doc_pairs", "docstrings", "europarl", "fetching", "files", "gre", "httpd_html", "judged", "labelled_pairs",
+           "links", "mdn", "mdn_links", "nfcorpus", "novels", "pairs", "questions", "release", "reuters21578", "root",
+           "sentences", "splits", "streams", "tables", "thesauri", "thesaurus_books", "tokenize", "wikispeedia",
+           "word_frequency", "word_similarity", "wordnet"]
 __getattr__, __dir__, _ = lazy_loader.attach(__name__, submodules=_MODULES, submod_attrs={
     "files": ["MissingCorpus", "root"],
     "pairs": ["Pairs", "concatenate", "tokenize"],

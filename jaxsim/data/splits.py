@@ -245,7 +245,8 @@ def split(
       keep: `[n]` booleans; rows that are False (see `first_of_equals`) go nowhere.
 
     Returns:
-      Name -> `[*]` int64 rows, ascending. Where a group goes depends on itself alone, not on the order of rows.
+      Name -> `[*]` int64 rows, ascending. Where a group goes depends on the hash of a name alone: not on the group's
+      size, on other groups, or on the order of rows. A salt that is chosen by where it puts large groups undoes that.
 
     Raises:
       ValueError: lengths that differ, or shares that are negative or do not sum to 1.

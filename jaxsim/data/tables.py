@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import csv
 import io
+import lzma
 import math
 import os
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -159,7 +161,7 @@ def _number(value: Any, column: str, where: str) -> float:
 
 def _find(names: Sequence[str], wanted: str, argument: str, where: str, *, numbers: bool = True) -> int:
     """Position of a column among names."""
-    if numbers and wanted.isdecimal():
+    if numbers and wanted.isdecimal() and len(wanted) < 10:
         fits = 1 <= int(wanted) <= len(names)
         checks.expect(fits, f"{where}: {argument}", f"a column from 1 to {len(names)}", wanted)
         return int(wanted) - 1
@@ -269,8 +271,8 @@ def _parquet(source: str | os.PathLike, columns: Columns) -> Iterator[tuple[str,
     place = streams.name(source)
     plain = source != streams.STDIN and Path(source).suffix.lower() == ".parquet"
     with streams.opened(source) as stream:
-        file = stream if plain else io.BytesIO(stream.read())
         try:
+            file = stream if plain else io.BytesIO(stream.read())
             reader = parquet.ParquetFile(file)
             names = list(reader.schema_arrow.names)
             positions = _named(names, columns, place, numbers=True)
@@ -280,5 +282,7 @@ def _parquet(source: str | os.PathLike, columns: Columns) -> Iterator[tuple[str,
             for number, record in enumerate(rows, start=1):
                 where = f"{place}, row {number}"
                 yield where, _row(record, keys, where)
-        except (pyarrow.ArrowException, OSError) as error:
-            raise ValueError(f"{place}: expected a Parquet file, got another or a damaged one ({error})") from error
+        except (pyarrow.ArrowException, OSError, EOFError, lzma.LZMAError, zlib.error, OverflowError,
+                UnicodeDecodeError) as error:
+            reason = " ".join(str(error).split())[:200]
+            raise ValueError(f"{place}: expected a Parquet file, got another or a damaged one ({reason})") from error

@@ -38,6 +38,7 @@ class Task:
       vocabulary: terms and document frequencies of the training part of both sides.
       groups: how many groups of near-duplicates there are and how large, for the record.
       group_ids: split name -> ``[m]`` numbers; pairs of one number are near-duplicates, as `s2net.fit` takes them.
+      rows: split name -> ``[m]`` rows of the pairs that were read, for whoever needs their texts.
     """
 
     counts: dict[str, Counts]
@@ -45,6 +46,7 @@ class Task:
     vocabulary: text.Vocabulary
     groups: dict
     group_ids: dict[str, np.ndarray] = field(default_factory=dict)
+    rows: dict[str, np.ndarray] = field(default_factory=dict)
 
     def weighted(self, split: str, *, unit_length: bool = True) -> tuple[Terms, Terms]:
         """Both sides' ``log2(tf + 1) · log2(n / df)`` vectors (002 Eq. 8).
@@ -215,13 +217,31 @@ def from_pairs(
     """
     texts = read(pairs)
     chosen = rows(texts.groups, texts.keep) if rows else split(texts, shares=shares, salt=salt, naive=naive)
+    return of_texts(texts, chosen, **vocabulary)
+
+
+def of_texts(texts: Texts, rows: Mapping[str, np.ndarray], **vocabulary) -> Task:
+    """Counts the words of texts that are read and split already; their words may be a part of those that were read.
+
+    Args:
+      texts: from `read`, perhaps with other words: ``texts._replace(left=[words[:20] for words in texts.left])``.
+        Groups stay those of the whole texts.
+      rows: split name -> rows, as `split` returns them.
+      **vocabulary: settings of `vocabulary_of`.
+
+    Returns:
+      `Task`.
+
+    Raises:
+      ValueError: as `build`.
+    """
     sizes = np.bincount(texts.groups)
     summary = {"groups": int(sizes.size), "largest": int(sizes.max()), "exact_duplicates": int((~texts.keep).sum()),
                "share_with_twin": round(float((sizes[texts.groups] > 1).mean()), 4)}
-    sources = np.asarray(pairs.sources)
-    task = build({name: texts.words(where) for name, where in chosen.items()},
-                 {name: sources[where] for name, where in chosen.items()}, summary, **vocabulary)
-    return replace(task, group_ids={name: texts.groups[where] for name, where in chosen.items()})
+    sources = np.asarray(texts.pairs.sources)
+    task = build({name: texts.words(where) for name, where in rows.items()},
+                 {name: sources[where] for name, where in rows.items()}, summary, **vocabulary)
+    return replace(task, group_ids={name: texts.groups[where] for name, where in rows.items()}, rows=dict(rows))
 
 
 def encode(params, sides: tuple[Terms, Terms], *, activation: Callable | None = None) -> tuple[Vectors, Vectors]:
@@ -249,7 +269,7 @@ def per_query(
     Args:
       left: documents of one side.
       right: their mates.
-      similarity: `retrieval.cosine` or `retrieval.dot`.
+      similarity: `retrieval.cosine`, `dot`, `l1` or `jensen_shannon`.
 
     Returns:
       ``accuracy`` and ``mrr``, each ``[2 m]``: left to right, then right to left.
@@ -272,13 +292,16 @@ def scores(left: Vectors, right: Vectors, *, similarity: Callable = retrieval.co
     return {name: float(values.mean()) for name, values in per_query(left, right, similarity=similarity).items()}
 
 
-def by_source(left: Vectors, right: Vectors, sources: np.ndarray) -> dict[str, dict[str, float]]:
+def by_source(
+    left: Vectors, right: Vectors, sources: np.ndarray, *, similarity: Callable = retrieval.cosine
+) -> dict[str, dict[str, float]]:
     """Scores inside each source: only documents of the same source compete.
 
     Args:
       left: documents of one side.
       right: their mates.
       sources: ``[m]`` names.
+      similarity: as for `per_query`.
 
     Returns:
       source -> `scores`, for sources of at least two pairs, sorted by name.
@@ -287,7 +310,7 @@ def by_source(left: Vectors, right: Vectors, sources: np.ndarray) -> dict[str, d
     for source in sorted(set(sources.tolist())):
         rows = np.flatnonzero(sources == source)
         if rows.size > 1:
-            found[source] = scores(take(left, rows), take(right, rows))
+            found[source] = scores(take(left, rows), take(right, rows), similarity=similarity)
     return found
 
 

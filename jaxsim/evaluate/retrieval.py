@@ -23,16 +23,19 @@ from jaxsim import checks, sparse
 from jaxsim.sparse import Vectors
 from jaxsim.sparse.precision import EVALUATION
 
-__all__ = ["Scorer", "cosine", "dot", "mate_ranks", "pair_scores", "ranks", "signed", "top_k"]
+__all__ = ["Distances", "Scorer", "cosine", "dot", "jensen_shannon", "l1", "mate_ranks", "pair_scores", "ranks",
+           "signed", "top_k"]
 
 
 LANES = 128
+_ROWS, _WIDTHS, _BEST = (1, 32, 256), (512, 4096), (32, 256)  # classes of queries, candidates, and the k best
 
 
 class Scorer:
     """Scores of all pairs of two document collections, a block at a time.
 
-    The right side is padded to a multiple of `LANES` rows. Equal documents get bitwise equal scores in any
+    The right side is padded to a size class (`sparse.size_class`), so that searches in collections of many sizes share
+    compiled programs, and so are the rows of a call. Equal documents get bitwise equal scores in any
     row, which the rules for ties need: norms are taken row by row on the host, and products have one static shape.
     """
 
@@ -46,33 +49,35 @@ class Scorer:
             self._left, left_csr = _unit(self._left, left_csr)
             right_dense, right_csr = _unit(right_dense, right_csr)
         self._left_csr, self._right_csr, self._right = left_csr, right_csr, right_dense
-        self._width = -(-right.num_docs // LANES) * LANES
+        self._width = sparse.size_class(right.num_docs, _WIDTHS, fine=True)
 
     @functools.cached_property
     def _columns(self):
         """The right side laid out for `padded`: a device array and a transposed CSR matrix."""
-        dense = None if self._right is None else jnp.asarray(_pad(self._right, self._width))
+        dense = None if self._right is None else jax.device_put(_pad(self._right, self._width))
         return dense, None if self._right_csr is None else self._right_csr.T.tocsr()
 
-    def padded(self, rows: np.ndarray) -> jax.Array:
-        """``[len(rows), width]`` scores; columns past the candidates are meaningless."""
+    def operands(self, rows: np.ndarray) -> tuple:
+        """The operands of `pair_scores` for these queries and all candidates; columns past these are meaningless."""
         dense, csr = self._columns
-        left = None if dense is None else jnp.asarray(self._left[rows])
+        left = None if dense is None else jax.device_put(self._left[rows])
         extra = None
         if csr is not None:
             extra = _pad((self._left_csr[rows] @ csr).toarray(), self._width, axis=1)
-        return pair_scores(left, dense, extra)
+        return left, dense, extra
 
-    def __call__(self, rows: np.ndarray) -> jax.Array:
+    def __call__(self, rows: np.ndarray) -> np.ndarray:
         """``[len(rows), num_candidates]`` scores of these queries."""
-        return self.padded(np.asarray(rows))[:, : self.shape[1]]
+        rows = np.asarray(rows)
+        more = np.resize(rows, sparse.size_class(len(rows), _ROWS)) if len(rows) else rows
+        return np.asarray(self.pair(*self.operands(more)))[: len(rows), : self.shape[1]]
 
     def tiles(self, block: int) -> Callable[[int, int], tuple]:
         """A function of two block numbers: the operands of `pair_scores` for that square of scores."""
         lefts = rights = left_csrs = right_csrs = None
         if self._left is not None:
-            lefts = [jnp.asarray(_pad(part, block)) for part in _cut(self._left, block)]
-            rights = [jnp.asarray(_pad(part, block)) for part in _cut(self._right, block)]
+            lefts = [jax.device_put(_pad(part, block)) for part in _cut(self._left, block)]
+            rights = [jax.device_put(_pad(part, block)) for part in _cut(self._right, block)]
         if self._left_csr is not None:
             left_csrs = _cut(self._left_csr, block)
             right_csrs = [part.T.tocsr() for part in _cut(self._right_csr, block)]
@@ -86,8 +91,95 @@ class Scorer:
 
         return operands
 
+    @staticmethod
+    def pair(left, right, extra):
+        """`pair_scores`; other scorers have another."""
+        return pair_scores(left, right, extra)
 
-def cosine(left: Vectors, right: Vectors) -> Callable[[np.ndarray], jax.Array]:
+
+class Distances(Scorer):
+    """Similarities in [0, 1] of distributions, from a distance of rows; `l1` and `jensen_shannon` make one."""
+
+    def __init__(self, left: Vectors, right: Vectors):
+        """Checks both sides, which have a dense part alone."""
+        for side, name in ((left, "left"), (right, "right")):
+            checks.expect(side.sparse is None and side.dense is not None, name, "a dense part alone (topic vectors)",
+                          "another")
+        super().__init__(left, right, normalise=False)
+        for dense, name in ((self._left, "left"), (self._right, "right")):
+            checks.expect(bool((dense >= 0).all()), f"{name}.dense", "shares of at least 0", "a negative number")
+
+
+class _L1(Distances):
+    @staticmethod
+    @jax.jit
+    def pair(left, right, extra):
+        """``sum min(l, r)``, a row at a time: all differences together would be too many."""
+        del extra
+        return jax.lax.map(lambda row: jnp.sum(jnp.minimum(row[None], right), axis=1), left)
+
+
+class _JensenShannon(Distances):
+    @staticmethod
+    @jax.jit
+    def pair(left, right, extra):
+        """``1 - JS(l, r) / log 2``, of entropies: 2 JS = Σ l log l + Σ r log r - Σ (l + r) log ((l + r) / 2)."""
+        del extra
+
+        def negative_entropy(p):
+            return jnp.sum(jnp.where(p > 0, p * jnp.log(jnp.where(p > 0, p, 1)), 0), axis=1)
+
+        def similarity(row):
+            middle = negative_entropy((row[None] + right) / 2)
+            return (negative_entropy(row[None]) + negative_entropy(right)) / 2 - middle
+
+        return 1 - jax.lax.map(similarity, left) / jnp.log(2)
+
+
+def l1(left: Vectors, right: Vectors) -> Scorer:
+    r"""Block scorer of :math:`1 - \tfrac12 \|l - r\|_1`, the share that two distributions have in common (002 §3.2).
+
+    It is computed as :math:`\sum_t \min(l_t, r_t)`, which is the same for distributions, and 0 for a zero vector.
+
+    Args:
+      left: Queries: topic vectors, whose rows sum to 1.
+      right: Candidates.
+
+    Returns:
+      ``score(rows) -> [len(rows), num_candidates]``; 1 for equal distributions, 0 for those without a common topic.
+
+    Raises:
+      ValueError: If a side has a sparse part or negative values, or the two do not match.
+
+    Example:
+      >>> l1(Vectors(np.array([[0.5, 0.5]])), Vectors(np.array([[1.0, 0.0], [0.5, 0.5]])))(np.array([0])).tolist()
+      [[0.5, 1.0]]
+    """
+    return _L1(left, right)
+
+
+def jensen_shannon(left: Vectors, right: Vectors) -> Scorer:
+    r"""Block scorer of :math:`1 - JS(l, r) / \log 2`, with the Jensen–Shannon divergence of 000 §4.1.1.
+
+    Args:
+      left: Queries: topic vectors, whose rows sum to 1.
+      right: Candidates.
+
+    Returns:
+      ``score(rows) -> [len(rows), num_candidates]``; 1 for equal distributions, 0 for those without a common topic.
+
+    Raises:
+      ValueError: As `l1`.
+
+    Example:
+      >>> score = jensen_shannon(Vectors(np.array([[1.0, 0.0]])), Vectors(np.array([[1.0, 0.0], [0.0, 1.0]])))
+      >>> np.round(score(np.array([0])), 4).tolist()
+      [[1.0, 0.0]]
+    """
+    return _JensenShannon(left, right)
+
+
+def cosine(left: Vectors, right: Vectors) -> Callable[[np.ndarray], np.ndarray]:
     r"""Block scorer of the cosine :math:`(l_d \cdot r_d + l_s \cdot r_s) / (\|l\| \|r\|)` over dense and sparse parts.
 
     Args:
@@ -108,7 +200,7 @@ def cosine(left: Vectors, right: Vectors) -> Callable[[np.ndarray], jax.Array]:
     return Scorer(left, right, normalise=True)
 
 
-def dot(left: Vectors, right: Vectors) -> Callable[[np.ndarray], jax.Array]:
+def dot(left: Vectors, right: Vectors) -> Callable[[np.ndarray], np.ndarray]:
     """Block scorer of the inner product over dense and sparse parts.
 
     Args:
@@ -241,7 +333,7 @@ def ranks(
     target = checks.targets(target, num_queries, num_candidates)
     places = np.empty(num_queries, np.int64)
     for rows, start, stop in _row_blocks(num_queries, block):
-        scores = np.asarray(_block_scores(score_block, rows, num_candidates))[: stop - start, :num_candidates]
+        scores = np.asarray(_expected(score_block(rows), (len(rows), num_candidates)))[: stop - start]
         missing = np.isnan(scores).any(axis=1)
         if missing.any():
             raise ValueError(f"score_block: expected no NaN, got NaN for query {start + int(np.argmax(missing))}")
@@ -262,7 +354,7 @@ def mate_ranks(
       left: Documents of one side.
       right: Their mates, with the same parts present.
       block: Documents a side of a square.
-      similarity: `cosine` or `dot`.
+      similarity: `cosine`, `dot`, `l1` or `jensen_shannon`.
 
     Returns:
       ``(left to right, right to left)``, each ``[num_docs]`` int64, 1 for a hit; ties are errors.
@@ -276,19 +368,21 @@ def mate_ranks(
       [[1, 1], [1, 2]]
     """
     checks.positive_int(block, "block")
-    checks.expect(similarity in (cosine, dot), "similarity", "retrieval.cosine or retrieval.dot", similarity)
+    checks.expect(similarity in (cosine, dot, l1, jensen_shannon), "similarity",
+                  "retrieval.cosine, dot, l1 or jensen_shannon", similarity)
     scorer = similarity(left, right)
+    pair = type(scorer).pair
     num_docs = left.num_docs
     checks.expect(right.num_docs == num_docs, "right", f"{num_docs} documents (as left)", right.num_docs)
     block = min(block, -(-num_docs // LANES) * LANES)
     operands = scorer.tiles(block)
     count = -(-num_docs // block)
-    own = [_diagonal(*operands(i, i)) for i in range(count)]
+    own = [_diagonal(*operands(i, i), pair) for i in range(count)]
     forward, backward = np.zeros((2, count, block), np.int64)
     for i in range(count):
         for j in range(count):
             places = np.array([i * block, j * block, num_docs], np.int32)
-            by_row, by_column = _not_below(*operands(i, j), own[i], own[j], places)
+            by_row, by_column = _not_below(*operands(i, j), own[i], own[j], places, pair)
             forward[i] += np.asarray(by_row)
             backward[j] += np.asarray(by_column)
     return 1 + forward.reshape(-1)[:num_docs], 1 + backward.reshape(-1)[:num_docs]
@@ -322,25 +416,32 @@ def top_k(
     checks.expect(k <= num_candidates, "k", f"at most {num_candidates} (candidates)", k)
     score_block = similarity(left, right)
     scores, indices = [], []
+    own = isinstance(score_block, Scorer) and score_block.shape[1] == num_candidates
     for rows, start, stop in _row_blocks(left.num_docs, block):
-        best, where, bad = _select(_block_scores(score_block, rows, num_candidates), num_candidates, k)
+        if own:
+            rows = np.resize(rows, min(sparse.size_class(len(rows), _ROWS), max(block, len(rows))))
+            operands = score_block.operands(rows)
+        else:
+            operands = None, None, _expected(score_block(rows), (len(rows), num_candidates))
+        pair = type(score_block).pair if own else pair_scores
+        best, where, bad = _best(*operands, num_candidates, sparse.size_class(k, _BEST), pair)
         if bad:
             raise ValueError(f"similarity: expected no NaN, got NaN among queries {start} to {stop - 1}")
-        scores.append(np.asarray(best)[: stop - start])
-        indices.append(np.asarray(where, np.int64)[: stop - start])
+        scores.append(np.asarray(best)[: stop - start, :k])
+        indices.append(np.asarray(where, np.int64)[: stop - start, :k])
     return np.concatenate(scores), np.concatenate(indices)
 
 
-@jax.jit
-def _diagonal(left, right, extra):
+@functools.partial(jax.jit, static_argnames="pair")
+def _diagonal(left, right, extra, pair):
     """Scores of the mates in one square."""
-    return jnp.diagonal(pair_scores(left, right, extra))
+    return jnp.diagonal(pair(left, right, extra))
 
 
-@jax.jit
-def _not_below(left, right, extra, own_rows, own_columns, places):
+@functools.partial(jax.jit, static_argnames="pair")
+def _not_below(left, right, extra, own_rows, own_columns, places, pair):
     """How many others score at least as much as the mate, for each row and each column of one square."""
-    scores = pair_scores(left, right, extra)
+    scores = pair(left, right, extra)
     row, column, num_docs = places
     rows = row + jnp.arange(scores.shape[0], dtype=jnp.int32)[:, None]
     columns = column + jnp.arange(scores.shape[1], dtype=jnp.int32)[None, :]
@@ -349,15 +450,18 @@ def _not_below(left, right, extra, own_rows, own_columns, places):
     return by_row, jnp.sum(others & (scores >= own_columns[None, :]), axis=0)
 
 
-@functools.partial(jax.jit, static_argnames=("num_candidates", "k"))
-def _select(scores, num_candidates: int, k: int):
-    """The k best of each row of padded scores, ties to the lower index, and whether any score was NaN.
+@functools.partial(jax.jit, static_argnames=("k", "pair"))
+def _best(left, right, extra, num_candidates, k: int, pair: Callable):
+    """The k best of each row of scores, ties to the lower index, and whether any score was NaN.
 
-    The k best lie in the k chunks of neighbours with the highest maxima (ties to the earlier chunk): an element of any
-    other chunk has k elements before it. One pass takes the maxima, and only k chunks are ranked.
+    Columns from ``num_candidates`` on are padding. The k best lie in the k chunks of neighbours with the highest maxima
+    (ties to the earlier chunk): an element of any other chunk has k elements before it. One pass takes the maxima, and
+    only k chunks are ranked.
     """
+    scores = pair(left, right, extra)
+    k = min(k, scores.shape[1])
     # The power of two near sqrt(candidates / k) makes both rankings, of maxima and within chunks, equally short.
-    chunk = 2 ** min(7, round(np.log2(num_candidates / k) / 2))
+    chunk = 2 ** min(7, round(np.log2(scores.shape[1] / k) / 2))
     rows, width = scores.shape
     spare = -width % chunk
     if spare:
@@ -386,11 +490,7 @@ def _row_blocks(num_queries: int, block: int):
         yield rows, start, min(start + block, num_queries)
 
 
-def _block_scores(score_block, rows: np.ndarray, num_candidates: int):
-    """Scores of a block: padded on the right for our own scorers, checked for those of others."""
-    if isinstance(score_block, Scorer) and score_block.shape[1] == num_candidates:
-        return score_block.padded(rows)
-    scores = score_block(rows)
-    shape = (len(rows), num_candidates)
+def _expected(scores, shape: tuple[int, int]):
+    """Scores of a block scorer, checked."""
     checks.expect(np.shape(scores) == shape, "score_block", f"scores of shape {shape}", f"shape {np.shape(scores)}")
     return scores

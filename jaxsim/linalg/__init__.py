@@ -19,6 +19,8 @@ from jaxsim.linalg.eigen import (
     top_generalised,
     truncated_svd,
 )
+from jaxsim.linalg.randomised import randomised_svd
 
 __all__ = ["TOLERANCE", "basis_shape", "cholesky", "cholesky_solve", "cost", "covariance", "fix_signs", "krylov",
-           "leading_eigh", "means", "precise", "row_space", "top_eigh", "top_generalised", "truncated_svd"]
+           "leading_eigh", "means", "precise", "randomised_svd", "row_space", "top_eigh", "top_generalised",
+           "truncated_svd"]

@@ -141,6 +141,8 @@ def _exportable(model: Model, to: str) -> tuple[str, ...]:
     checks.expect(model.params is not None, "model", "one with a projection", f"bare term weights ({model.method})")
     checks.expect(not model.bilinear, "model", "one with a projection alone (no other tool has the words in its score)",
                   f"{parts.formula(model.params)} ({model.method})")
+    checks.expect(not model.topical, "model", "one that is compared by the cosine (no other tool compares topics)",
+                  model.method)
     checks.expect(to == "onnx" or model.activation == "none", "model.activation", "none (a table of word vectors has "
                   "no function after the average; onnx has)", model.activation)
     for language in model.languages:

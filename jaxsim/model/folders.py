@@ -19,7 +19,7 @@ from safetensors.numpy import load as tensors_from_bytes
 from safetensors.numpy import save as bytes_from_tensors
 
 from jaxsim import checks
-from jaxsim.io import CARD, CONFIG, TENSORS, VOCABULARY, digest_of, replace_folder, sealed, unsealed
+from jaxsim.io import CARD, CONFIG, TENSORS, VOCABULARY, digest_of, parsed, replace_folder, sealed, unsealed
 
 FORMAT = 3
 """Newest version of the folder's layout: 2 of bilinear models, 3 of n-grams. Readers take it and older ones; what 1 can
@@ -94,10 +94,13 @@ def load(folder: str | os.PathLike) -> tuple[dict[str, np.ndarray], dict[str, An
         contents[name] = path.read_bytes()
         got = hashlib.sha256(contents[name]).hexdigest()
         checks.expect(got == digest, str(path), f"the file that was saved (SHA-256 {digest[:12]})", f"{got[:12]}")
+    words = parsed(contents[VOCABULARY], str(folder / VOCABULARY))
+    fits = isinstance(words, list) and all(isinstance(word, str) for word in words)
+    checks.expect(fits, str(folder / VOCABULARY), "a list of words", "another one")
     try:
-        return tensors_from_bytes(contents[TENSORS]), config, json.loads(contents[VOCABULARY])
-    except (SafetensorError, ValueError, KeyError) as error:
-        raise ValueError(f"{folder}: expected the tensors and vocabulary of a model, got {error}") from error
+        return tensors_from_bytes(contents[TENSORS]), config, words
+    except (SafetensorError, ValueError, KeyError, TypeError) as error:  # also of types that NumPy lacks
+        raise ValueError(f"{folder / TENSORS}: expected the tensors of a model, got {error}") from error
 
 
 def _model_folder(folder: str | os.PathLike) -> Path:

@@ -13,25 +13,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jax.numpy as jnp
+import jax
 import numpy as np
 import scipy.sparse as sp
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as bytes_from_tensors
 
 from jaxsim import checks, io, sparse
+from jaxsim.model import parts
+from jaxsim.model.bm25 import Bm25, weigh
 from jaxsim.model.model import Model
 from jaxsim.optim.checkpoints import fingerprint
-from jaxsim.sparse import Vectors, unit
+from jaxsim.sparse import Vectors
 from jaxsim.text import unit_rows
 
-FORMAT = 1
-"""Version of the folder's layout. Readers take this one and older ones."""
+FORMAT = 2
+"""Version of the folder's layout: 2 with BM25. Readers take it and older ones, whose BM25 they compute."""
 
 MARKER, TENSORS = "index.json", "index.safetensors"
 _REMEDY = "; delete its folder and make it anew, with --documents"
 _TEXTS = ("lines", "ends", "texts")
 _ROWS = ("values", "columns", "starts")
+_MATRICES = ("sparse", "words", "bm25")
+_MOST_TERMS = 100_000_000  # a row pointer is held for each
+_STEMS = ("stems.ends", "stems.texts")
 
 
 class Texts(Sequence):
@@ -93,12 +98,14 @@ class Index:
       vectors: `Vectors` of ``n`` documents, as the model makes them; None where they were left out.
       words: ``[n, num_terms]`` float32 CSR matrix of weighted terms beside the vectors; None where the vectors are
         nothing else, or they were left out.
+      bm25: stems with their BM25 weights; None where they were left out.
     """
 
     texts: Sequence[str]
     lines: np.ndarray
     vectors: Vectors | None
     words: sp.csr_matrix | None
+    bm25: Bm25 | None = None
 
     def mixed(self, weight: float) -> Vectors:
         """What a search with this weight of the words compares queries with: `mix` of the parts it needs.
@@ -127,6 +134,7 @@ def mix(vectors: Vectors | None, words: sp.csr_matrix | None, weight: float) -> 
       ValueError: for a weight between 0 and 1 and vectors that hold words already.
 
     Example:
+      >>> import jax.numpy as jnp
       >>> both = mix(Vectors(jnp.array([[3.0, 4.0]])), sp.csr_matrix([[2.0]]), 0.36)
       >>> [round(x, 3) for x in both.dense[0].tolist()], round(float(both.sparse.values[0]), 3)
       ([0.48, 0.64], 0.6)
@@ -139,11 +147,14 @@ def mix(vectors: Vectors | None, words: sp.csr_matrix | None, weight: float) -> 
         return Vectors(sparse=sparse.from_scipy(rows))
     bare = vectors.sparse is None
     checks.expect(bare, "weight", "0 or 1, for a model that has words beside its projection", weight)
-    return Vectors(unit(vectors.dense) * (1 - weight) ** 0.5, sparse.from_scipy(rows * weight**0.5))
+    dense = parts.unit_dense(np.asarray(vectors.dense))
+    return Vectors(jax.device_put(dense * np.asarray((1 - weight) ** 0.5, dense.dtype)),
+                   sparse.from_scipy(rows * weight**0.5))  # fmt: skip
 
 
 def encode(
-    model: Model, texts: Sequence[str], *, side: str = "document", lines=None, weights: Sequence[float] = (0, 1)
+    model: Model, texts: Sequence[str], *, side: str = "document", lines=None, weights: Sequence[float] = (0, 1),
+    bm25: bool = False,
 ) -> Index:
     """Encodes documents, or queries.
 
@@ -153,6 +164,7 @@ def encode(
       side: ``"query"`` or ``"document"``.
       lines: ``[n]`` whole numbers, 1 to n unless given.
       weights: those that `Index.mixed` will be called with; parts that none of them needs are left out.
+      bm25: whether to weigh the stems of the documents, for `ranker`.
 
     Returns:
       `Index`.
@@ -171,7 +183,7 @@ def encode(
     learned = model.params is not None
     vectors = model.vectors(texts, side=side) if not learned or min(weights) < 1 else None
     words = model.term_vectors(texts, side=side) if learned and max(weights) > 0 else None
-    return Index(texts, lines, vectors, words)
+    return Index(texts, lines, vectors, words, weigh(texts, language=model.languages[1]) if bm25 else None)
 
 
 def save(folder: str | os.PathLike, index: Index, *, model: str) -> Path:
@@ -191,6 +203,7 @@ def save(folder: str | os.PathLike, index: Index, *, model: str) -> Path:
 
     Example:
       >>> import tempfile
+      >>> import jax.numpy as jnp
       >>> index = Index(["a", "b"], np.array([1, 2]), Vectors(jnp.array([[1.0], [2.0]], jnp.float32)), None)
       >>> with tempfile.TemporaryDirectory() as place:
       ...     folder = save(Path(place) / "index", index, model="")
@@ -202,7 +215,10 @@ def save(folder: str | os.PathLike, index: Index, *, model: str) -> Path:
         arrays["dense"] = np.asarray(index.vectors.dense)
     bare = None if index.vectors.sparse is None else sparse.to_scipy(index.vectors.sparse)
     shapes = {}
-    for name, matrix in (("sparse", bare), ("words", index.words)):
+    weights = None if index.bm25 is None else index.bm25.weights
+    if index.bm25 is not None:
+        arrays |= dict(zip(_STEMS, packed(index.bm25.stems), strict=True))
+    for name, matrix in (("sparse", bare), ("words", index.words), ("bm25", weights)):
         if matrix is not None:
             shapes[name] = matrix.shape[1]
             parts = matrix.data, matrix.indices, matrix.indptr
@@ -235,7 +251,18 @@ def described(folder: str | os.PathLike) -> dict[str, Any]:
         old = next(iter(sorted(folder.absolute().parent.glob(f".{folder.name}.*.old"))), None)
         got = f"a folder without {MARKER}" if folder.is_dir() else "a file" if folder.exists() else "nothing"
         raise FileNotFoundError(f"{folder}: expected an index, got {got}{f'; an older one is at {old}' * bool(old)}")
-    return io.unsealed(path, newest=FORMAT, remedy=_REMEDY)
+    told = io.unsealed(path, newest=FORMAT, remedy=_REMEDY)
+    checks.whole(told.get("documents"), f"{path}: documents", 0)
+    checks.expect(isinstance(told.get("model"), str), f"{path}: model", "a digest", checks.a_kind(told.get("model")))
+    columns, tensors = (told.get(name) if isinstance(told.get(name), dict) else {} for name in ("columns", "tensors"))
+    for name, width in columns.items():
+        checks.expect(name in _MATRICES, f"{path}: columns", ", ".join(_MATRICES), name)
+        checks.whole(width, f"{path}: columns", 0)
+    names = {*_TEXTS, *(f"{name}.{part}" for name in columns for part in _ROWS), *_STEMS * ("bm25" in columns)}
+    fits = {"dense"} & set(tensors) or "sparse" in columns
+    checks.expect(fits and names == set(tensors) - {"dense"}, f"{path}: tensors",
+                  f"dense or sparse, {', '.join(sorted(names))}", ", ".join(sorted(tensors)))
+    return told
 
 
 def holds(told: dict[str, Any], texts: Sequence[str], lines) -> bool:
@@ -252,23 +279,34 @@ def holds(told: dict[str, Any], texts: Sequence[str], lines) -> bool:
     return all(told["tensors"].get(name) == fingerprint(array) for name, array in _text_arrays(lines, texts).items())
 
 
-def load(folder: str | os.PathLike, *, weights: Sequence[float] = (0, 1)) -> Index:
+def load(
+    folder: str | os.PathLike, *, weights: Sequence[float] = (0, 1), bm25: bool = False, num_terms: int | None = None
+) -> Index:
     """Reads an index and verifies what it reads.
 
     Args:
       folder: as `save` wrote it.
       weights: those that `Index.mixed` will be called with; parts that none of them needs are not read.
+      bm25: whether BM25 is needed.
+      num_terms: of the model's vocabulary, which the index's must equal; None where it is not known.
 
     Returns:
       `Index`, with the same vectors bit for bit.
 
     Raises:
       FileNotFoundError: if the folder or a file of it is missing.
-      ValueError: if a file was altered or truncated, or is of another program or of a newer version.
+      ValueError: if a file was altered or truncated, or is of another program or of a newer version; and if an array
+        is not such as a search can walk over, whoever wrote it.
     """
     told, path = described(folder), Path(folder) / TENSORS
+    for name, width in told["columns"].items():
+        known = num_terms is not None and name != "bm25"
+        most = f"{num_terms:,} terms (as the model)" if known else f"at most {_MOST_TERMS:,} terms"
+        checks.expect(width == num_terms if known else width <= _MOST_TERMS, f"{Path(folder) / MARKER}: columns", most,
+                      f"{width:,}")  # fmt: skip
     unwanted = [] if min(weights) < 1 or "words" not in told["columns"] else ["dense", "sparse"]
     unwanted += [] if max(weights) > 0 else ["words"]
+    unwanted += [] if bm25 else ["bm25", "stems"]
     wanted = {name: value for name, value in told["tensors"].items() if name.split(".")[0] not in unwanted}
     if not path.is_file():
         raise FileNotFoundError(f"{path}: expected a file of the index, got none{_REMEDY}")
@@ -277,17 +315,24 @@ def load(folder: str | os.PathLike, *, weights: Sequence[float] = (0, 1)) -> Ind
         with safe_open(path, framework="numpy") as file:
             for name in wanted:
                 arrays[name] = file.get_tensor(name)
-    except (SafetensorError, OSError) as error:
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:  # also of types that NumPy lacks
         raise _altered(path, error) from error
     for name, value in wanted.items():
         if fingerprint(arrays[name]) != value:
             raise _altered(path, name)
-    dense = jnp.asarray(arrays["dense"]) if "dense" in arrays else None
-    bare, words = (_matrix(arrays, name, told) for name in ("sparse", "words"))
+    number = told["documents"]
+    lines, texts = arrays["lines"], _strings(path, arrays, _TEXTS[1:], number)
+    checks.array(lines, f"{path}: lines", "int64", (number,))
+    dense = None
+    if "dense" in arrays:
+        checks.array(arrays["dense"], f"{path}: dense", "float32 float64", (number, None))
+        dense = jax.device_put(arrays["dense"])
+    bare, words, weights = (_matrix(path, arrays, name, told) for name in _MATRICES)
     vectors = None
     if dense is not None or bare is not None:
         vectors = Vectors(dense, None if bare is None else sparse.from_scipy(bare))
-    return Index(Texts(arrays["ends"], arrays["texts"]), arrays["lines"], vectors, words)
+    stems = None if weights is None else _strings(path, arrays, _STEMS, weights.shape[1])
+    return Index(texts, lines, vectors, words, None if stems is None else Bm25(tuple(stems), weights))
 
 
 def _altered(path: Path, reason: object) -> ValueError:
@@ -298,9 +343,32 @@ def _text_arrays(lines, texts: Sequence[str]) -> dict[str, np.ndarray]:
     return dict(zip(_TEXTS, (np.asarray(lines, np.int64), *packed(texts)), strict=True))
 
 
-def _matrix(arrays: dict[str, np.ndarray], name: str, told: dict[str, Any]) -> sp.csr_matrix | None:
-    """A matrix from its three arrays, where they were read."""
+def _strings(path: Path, arrays: dict[str, np.ndarray], names: Sequence[str], number: int) -> Texts:
+    """Texts, each of which can be decoded, from the arrays of these two names."""
+    ends, letters = (arrays[name] for name in names)
+    checks.array(ends, f"{path}: {names[0]}", "int64", (number,))
+    checks.array(letters, f"{path}: {names[1]}", "uint8", (None,))
+    starts = np.concatenate([np.zeros(1, np.int64), ends])
+    rising = bool(np.all(starts[1:] >= starts[:-1])) and starts[-1] == len(letters)
+    checks.expect(rising, f"{path}: {names[0]}", f"ends of texts that rise to {len(letters)}", "others")
+    inside = starts[starts < len(letters)]
+    whole = not np.any((letters[inside] & 0xC0) == 0x80)  # no text begins in the middle of a letter
+    try:
+        letters.tobytes().decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        whole = False
+    checks.expect(whole, f"{path}: {names[1]}", "texts in UTF-8", "other bytes")
+    return Texts(ends, letters)
+
+
+def _matrix(path: Path, arrays: dict[str, np.ndarray], name: str, told: dict[str, Any]) -> sp.csr_matrix | None:
+    """A matrix from its three arrays, where they were read; no product is given one that it could not walk over."""
     if f"{name}.{_ROWS[0]}" not in arrays:
         return None
-    parts = tuple(arrays[f"{name}.{part}"] for part in _ROWS)
-    return sp.csr_matrix(parts, shape=(told["documents"], told["columns"][name]))
+    values, columns, starts = parts = tuple(arrays[f"{name}.{part}"] for part in _ROWS)
+    where, shape = f"{path}: {name}", (told["documents"], told["columns"][name])
+    checks.array(values, where, "float32 float64", (None,))
+    checks.array(columns, where, "int32 int64", (len(values),))
+    checks.array(starts, where, "int32 int64", (shape[0] + 1,))
+    checks.compressed(starts, columns, shape[1], where)
+    return sp.csr_matrix(parts, shape=shape)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ import scipy.sparse as sp
 
 from jaxsim import checks, sparse, text
 from jaxsim.evaluate import retrieval
+from jaxsim.methods import topics
 from jaxsim.methods.projections import Projection
 from jaxsim.methods.ssi.bilinear import Bilinear
 from jaxsim.model import folders, parts
@@ -28,6 +30,8 @@ WEIGHTINGS: dict[str, Callable[..., sp.csr_matrix]] = {
     "tf": lambda counts, df, num_docs: counts,
 }
 ACTIVATIONS: dict[str, Callable | None] = {"none": None, "tanh": jnp.tanh, "sigmoid": jax.nn.sigmoid}
+OUTPUTS = ACTIVATIONS | {"shares": functools.partial(topics.shares, empty=0.0)}
+"""Functions of a model's vectors; ``shares``, of topic models, scales them to sum to 1 instead of to length 1."""
 _BATCH = 1024
 
 
@@ -40,12 +44,15 @@ class Model:
       params: `Projection`; a pair of them where queries and documents have their own; a pair of `Bilinear`, the sides
         of W = UᵀV + D or UᵀU + D (SSI); None for bare term weights.
       weighting: name in `WEIGHTINGS`.
-      activation: name in `ACTIVATIONS`.
+      activation: name in `OUTPUTS`; with ``shares`` a projection holds the topics of each word, and texts are compared
+        by the share of their topics that they have in common.
       languages: language codes of queries and documents, which choose the word splitters.
       method: what it was trained by, for people.
       training: counts, settings, dev metric, command and history of the training, for people; JSON-compatible.
       strongest: terms of a text that the low-rank part of W sees at most; None for all. Of `Bilinear` alone.
       subwords: n-grams of the words that the vocabulary does not hold, the last rows of a projection; or None.
+      agreement: ``[dim]`` weights in [0, 1] of the dimensions of a projection for search
+        (`projections.agreement`); or None.
     """
 
     vocabulary: text.Vocabulary
@@ -57,16 +64,19 @@ class Model:
     training: dict[str, Any] = field(default_factory=dict)
     strongest: int | None = None
     subwords: Subwords | None = None
+    agreement: np.ndarray | None = None
 
     def __post_init__(self):
         """Checks that the parts fit each other."""
         checks.expect(self.weighting in WEIGHTINGS, "weighting", f"one of {', '.join(WEIGHTINGS)}", self.weighting)
-        checks.expect(self.activation in ACTIVATIONS, "activation", f"one of {', '.join(ACTIVATIONS)}", self.activation)
+        checks.expect(self.activation in OUTPUTS, "activation", f"one of {', '.join(OUTPUTS)}", self.activation)
         checks.expect(len(self.languages) == 2, "languages", "two language codes", self.languages)
         parts.check(self.params, len(self.vocabulary), self.subwords)
         checks.whole(self.strongest, "strongest", 1, or_none=True)
         plain = not self.bilinear or self.activation == "none"
         checks.expect(plain, "activation", "none, for W = UᵀV + D", self.activation)
+        if self.agreement is not None:
+            parts.check_agreement(self.agreement, self.params)
 
     def __repr__(self) -> str:
         """In short: the vocabulary and the weights are long."""
@@ -84,8 +94,13 @@ class Model:
 
     @property
     def scorer(self) -> Callable:
-        """What compares `vectors`: `retrieval.dot` for W = UᵀV + D, else `retrieval.cosine`."""
-        return retrieval.dot if self.bilinear else retrieval.cosine
+        """What compares `vectors`: `retrieval.dot` for W = UᵀV + D, `l1` for topics, else `retrieval.cosine`."""
+        return retrieval.dot if self.bilinear else retrieval.l1 if self.topical else retrieval.cosine
+
+    @property
+    def topical(self) -> bool:
+        """Whether vectors are shares of topics, and a score is the share that two texts have in common."""
+        return self.activation == "shares"
 
     @property
     def dim(self) -> int:
@@ -122,12 +137,16 @@ class Model:
         split = text.tokenizer(self.languages[side == "document"])
         return slots(map(split, text.strings(texts)), self.vocabulary, subwords, WEIGHTINGS[self.weighting])
 
-    def vectors(self, texts: Iterable[str], *, side: str = "document", batch_size: int = _BATCH) -> Vectors:
+    def vectors(
+        self, texts: Iterable[str], *, side: str = "document", power: float = 0.0, batch_size: int = _BATCH
+    ) -> Vectors:
         """What `retrieval` takes: dense for projections, sparse for bare term weights, both for W = UᵀV + D.
 
         Args:
           texts: ``n`` strings (anything else is a ValueError).
           side: ``"query"`` or ``"document"`` (another is a ValueError).
+          power: of `agreement`, by which the dimensions are multiplied: 1 to find documents about the same thing, 0 to
+            find mates. Queries and documents take the same. Models without `agreement` have plain vectors.
           batch_size: texts a batch.
 
         Returns:
@@ -136,8 +155,11 @@ class Model:
         checks.positive_int(batch_size, "batch_size")
         checks.expect(not isinstance(texts, str), "texts", "a list of strings", "one string")
         checks.expect(isinstance(texts, Iterable), "texts", "a list of strings", type(texts).__name__)
+        checks.expect(math.isfinite(power) and power >= 0, "power", "a number of at least 0", power)
         dense, bare = self._parts(list(texts), side, batch_size)
-        return Vectors(None if dense is None else jnp.asarray(dense),
+        if power and self.agreement is not None:
+            dense = parts.weighed(dense, self.agreement, power)
+        return Vectors(None if dense is None else jax.device_put(dense),
                        None if bare is None else sparse.from_scipy(bare))
 
     def _parts(self, texts: list[str], side: str, batch_size: int) -> tuple[np.ndarray | None, sp.csr_matrix | None]:
@@ -152,7 +174,7 @@ class Model:
             if self.bilinear:
                 rows, whole = parts.rows_seen(params, rows, self.strongest)
                 sparse.append(whole)
-            found[start : start + batch_size] = parts.project(params.weights, rows, ACTIVATIONS[self.activation])
+            found[start : start + batch_size] = parts.project(params.weights, rows, OUTPUTS[self.activation])
         return found, sp.vstack(sparse, format="csr") if sparse else None
 
     def encode(self, texts: str | Iterable[str], *, normalize: bool = False, batch_size: int = _BATCH) -> np.ndarray:
@@ -204,11 +226,11 @@ class Model:
     def _encoded(self, texts, side: str, normalize: bool, batch_size: int) -> np.ndarray:
         self.expect_projection()
         found = self._parts([texts] if isinstance(texts, str) else list(texts), side, batch_size)[0]
-        found = np.array(sparse.unit(found)) if normalize else found
+        found = parts.unit_dense(found) if normalize else found
         return found[0] if isinstance(texts, str) else found
 
     def similarity(self, queries: str | Sequence[str], documents: str | Sequence[str]) -> np.ndarray:
-        """Cosine (qᵀWd for SSI) of every query with every document; 0 where either has no known words.
+        """Cosine (qᵀWd for SSI, common topics) of every query with every document; 0 where either has no known words.
 
         Args:
           queries: one string or ``n``.
@@ -248,6 +270,8 @@ class Model:
         both = parts.inner(left, right)
         if self.bilinear:
             return both.astype(np.float32)
+        if self.topical:
+            return np.minimum(left[0], right[0]).sum(axis=1)
         squares = parts.inner(left, left), parts.inner(right, right)
         norm = np.sqrt(squares[0]) * np.sqrt(squares[1])
         return np.divide(both, norm, out=np.zeros_like(both), where=norm > 0).clip(-1, 1).astype(np.float32)
@@ -275,10 +299,12 @@ class Model:
           The folder.
 
         Raises:
-          ValueError: if something else is there.
+          ValueError: if something else is there, or for weights that are not finite.
           OSError: if it cannot be written; what was there is as it was.
         """
         tensors = parts.to_tensors(self.params) | {"df": np.asarray(self.vocabulary.df, np.int64)}
+        for name, array in tensors.items():
+            checks.expect(bool(np.isfinite(array).all()), f"model.{name}", "finite weights", "NaN or infinity")
         words, layout = self.vocabulary.terms, 1 + self.bilinear
         config = {
             "method": self.method, "dim": self.dim, "weighting": self.weighting, "activation": self.activation,
@@ -287,6 +313,8 @@ class Model:
         if self.subwords is not None:
             layout, words, config["subwords"] = 3, words + self.subwords.grams, self.subwords.share
             tensors["gram_idf"] = np.asarray(self.subwords.idf)
+        if self.agreement is not None:
+            tensors["agreement"] = np.asarray(self.agreement, np.float32)
         return folders.save(path, tensors=tensors, config=config, vocabulary=words, card=self.card(), layout=layout)
 
     @classmethod
@@ -301,17 +329,18 @@ class Model:
 
         Raises:
           FileNotFoundError: if the folder or a file of it is missing.
-          ValueError: if a file was altered, or was written by another program or a newer version.
+          ValueError: if a file was altered, or was written by another program or a newer version; and if an array is
+            not of the type and shape of a model's, or has NaN in it, whoever wrote it.
         """
         tensors, config, words = folders.load(path)
-        try:
+        with checks.within(str(path)):
+            parts.check_folder(tensors, config, words)
             number, share = len(tensors["df"]), config.get("subwords")
             vocabulary = text.Vocabulary(tuple(words[:number]), tensors["df"], config["num_docs"])
             grams = None if share is None else Subwords(tuple(words[number:]), tensors["gram_idf"], share)
             return cls(vocabulary, parts.from_tensors(tensors), config["weighting"], config["activation"],
-                       tuple(config["languages"]), config["method"], config["training"], config.get("strongest"), grams)
-        except KeyError as error:
-            raise ValueError(f"{path}: expected a model with {error}, got one without") from error
+                       tuple(config["languages"]), config["method"], config["training"], config.get("strongest"), grams,
+                       tensors.get("agreement"))
 
     def card(self) -> str:
         """The model card: what it is, what it was trained on, how to use it.

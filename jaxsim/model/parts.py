@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -17,6 +18,7 @@ from jaxsim.methods.ssi import bilinear
 from jaxsim.methods.ssi.bilinear import Bilinear
 from jaxsim.sparse import host
 from jaxsim.sparse.precision import EVALUATION
+from jaxsim.sparse.sizes import DOCUMENTS, SLOTS
 from jaxsim.text.subwords import Subwords
 
 Params = Projection | tuple[Projection, Projection] | tuple[Bilinear, Bilinear] | None
@@ -70,6 +72,46 @@ def check(params: Params, num_terms: int, subwords: Subwords | None = None) -> N
     kinds = [type(side).__name__ for side in sides(params)]
     fits = len(set(kinds)) < 2 and (len(kinds) == 2 or kinds in ([], ["Projection"]))
     checks.expect(fits, "params", "one Projection, or two sides of one kind", " and ".join(kinds))
+
+
+def check_agreement(agreement: np.ndarray, params: Params) -> None:
+    """Refuses weights of dimensions that do not fit a projection.
+
+    Args:
+      agreement: of a model.
+      params: of the same.
+
+    Raises:
+      ValueError: naming ``agreement``.
+
+    Example:
+      >>> check_agreement(np.array([1.0, 0.5]), Projection(jnp.ones((3, 2))))
+    """
+    found = sides(params)
+    plain = bool(found) and isinstance(found[0], Projection)
+    checks.expect(plain, "agreement", "None, without a projection", np.shape(agreement))
+    shape = (int(found[0].weights.shape[1]),)
+    checks.expect(np.shape(agreement) == shape, "agreement", f"shape {shape} (as params)", np.shape(agreement))
+    inside = bool(np.all((np.asarray(agreement) >= 0) & (np.asarray(agreement) <= 1)))
+    checks.expect(inside, "agreement", "numbers in [0, 1]", "others")
+
+
+def weighed(dense, agreement: np.ndarray, power: float):
+    """Vectors with their dimensions multiplied by a power of their agreement.
+
+    Args:
+      dense: ``[n, k]`` array of NumPy or JAX.
+      agreement: ``[k]`` in [0, 1].
+      power: at least 0.
+
+    Returns:
+      ``[n, k]``, of the same kind.
+
+    Example:
+      >>> weighed(np.ones((1, 2)), np.array([1.0, 0.5]), 2).tolist()
+      [[1.0, 0.25]]
+    """
+    return dense * (np.asarray(agreement, dense.dtype) ** dense.dtype.type(power))[None, :]
 
 
 def symmetric(params: Params) -> bool:
@@ -168,24 +210,36 @@ def project(weights: jax.Array, rows: sp.csr_matrix, activation: Callable | None
       >>> project(jnp.ones((2, 1)), sp.csr_matrix([[3.0, 4.0]])).tolist()
       [[7.0]]
     """
-    if host.compiled() is not None:
-        dense = host.rows_product(rows, np.asarray(weights))
-        return dense if activation is None else np.asarray(activation(dense))
-    # Sizes go up in powers of two, so that few programs are compiled for batches of any length.
-    documents = sparse.from_scipy(rows, pad_docs=_power_of_two(rows.shape[0]), pad_nnz=_power_of_two(rows.nnz))
+    if activation is None and host.compiled() is not None:
+        return host.rows_product(rows, np.asarray(weights))
+    documents = sparse.from_scipy(rows, pad_docs=sparse.size_class(rows.shape[0], DOCUMENTS),
+                                  pad_nnz=sparse.size_class(rows.nnz, SLOTS))  # fmt: skip
     with jax.default_matmul_precision(EVALUATION):
-        dense = _project(Projection(weights), documents)
-        found = dense if activation is None else activation(dense)
+        found = _project(Projection(weights), documents, activation)
     return np.asarray(found)[: rows.shape[0]]
 
 
-def _power_of_two(size: int) -> int:
-    return 1 << max(size - 1, 0).bit_length()
+@functools.partial(jax.jit, static_argnames="activation")
+def _project(params: Projection, documents: sparse.Terms, activation: Callable | None) -> jax.Array:
+    dense = projections.encode(params, documents).dense
+    return dense if activation is None else activation(dense)
 
 
-@jax.jit
-def _project(params: Projection, documents: sparse.Terms) -> jax.Array:
-    return projections.encode(params, documents).dense
+def unit_dense(dense: np.ndarray) -> np.ndarray:
+    """Rows scaled to length one, on the host; zero rows stay zero.
+
+    Args:
+      dense: ``[n, k]`` floating.
+
+    Returns:
+      The same shape and type.
+
+    Example:
+      >>> unit_dense(np.array([[3.0, 4.0], [0.0, 0.0], [3e-30, 4e-30]])).round(6).tolist()
+      [[0.6, 0.8], [0.0, 0.0], [0.6, 0.8]]
+    """
+    length = np.sqrt(np.sum(np.square(dense, dtype=np.float64), axis=1, keepdims=True))
+    return np.divide(dense, length, out=np.zeros_like(dense), where=length > 0, casting="same_kind")
 
 
 def inner(left: tuple, right: tuple) -> np.ndarray:
@@ -266,6 +320,53 @@ def from_tensors(tensors: Mapping[str, np.ndarray]) -> Params:
     return tuple(kind(*(jnp.asarray(tensors[f"{side}_{name}"]) for name in fields)) for side in ("query", "document"))
 
 
+_SETTINGS = {"method": str, "weighting": str, "activation": str, "languages": list, "training": dict}
+
+
+def check_folder(tensors: Mapping[str, np.ndarray], config: Mapping[str, Any], words: Sequence[str]) -> None:
+    """Refuses what no model has in its folder; whether the parts fit each other is for `Model` to say.
+
+    Args:
+      tensors: of the folder.
+      config: its settings.
+      words: terms, then n-grams.
+
+    Raises:
+      ValueError: naming what is missing, or of another type or shape; and for weights that are not finite.
+    """
+    for name in ("num_docs", *_SETTINGS):
+        checks.expect(name in config, "config.json", f"a model with '{name}'", "one without")
+    for name, kind in _SETTINGS.items():
+        checks.kind(config[name], f"config.json: {name}", kind)
+    checks.expect(all(isinstance(one, str) for one in config["languages"]), "config.json: languages", "strings",
+                  config["languages"])
+    checks.whole(config["num_docs"], "config.json: num_docs", 0)
+    share = config.get("subwords")
+    checks.expect(share is None or type(share) is float, "config.json: subwords", "a number, or nothing", share)
+    sides = {f"{side}_{name}" for side in ("query", "document", "both") for name in Bilinear._fields}
+    for name, array in tensors.items():
+        if name == "df":
+            checks.array(array, "df", "int64", (None,))
+        elif name in ("gram_idf", "agreement") or (name in sides and name.endswith("scale")):
+            checks.array(array, name, "float32 float64", (None,))
+        elif name in sides | {"weights"}:
+            checks.array(array, name, "float32 float64 float16", (None, None))
+    for name in ["df"] + ["gram_idf"] * (share is not None):
+        checks.expect(name in tensors, "model.safetensors", f"a model with '{name}'", "one without")
+    df, number = tensors["df"], len(words)
+    fits = len(df) <= number if share is not None else len(df) == number
+    checks.expect(fits, "df", f"one number for each of {number} words", len(df))
+    once = len(set(words[: len(df)])) == len(df)  # n-grams may be spelt as words are
+    checks.expect(once, "vocabulary.json", "every word once", "one more than once")
+    fits = bool(np.all((df >= 0) & (df <= config["num_docs"])))
+    checks.expect(fits, "df", f"numbers of documents, from 0 to {config['num_docs']}", "others")
+    for side in sides & set(tensors):
+        prefix, name = side.split("_")
+        mate = {"query": "document", "document": "query"}.get(prefix)
+        fits = mate is None or f"{mate}_{name}" in tensors
+        checks.expect(fits, "model.safetensors", f"a model with '{mate}_{name}'", "one without")
+
+
 def card(model: Any) -> str:
     """The model card: what it is, what it was trained on, how to use it.
 
@@ -275,12 +376,13 @@ def card(model: Any) -> str:
     Returns:
       Markdown.
     """
-    shown = {name: value for name, value in model.training.items() if name != "history"}  # as long as the training
+    long = ("history", "irregular")  # as long as the training, and thousands of forms of words
+    shown = {name: value for name, value in model.training.items() if name not in long}
     told = "\n".join(f"- {name}: {_words(value)}" for name, value in shown.items()) or "- not recorded"
     call = 'model.encode(["a text", "another"])'
     if model.two_sided:
         call = 'model.encode_query(["a text"])  # and encode_document for the other side'
-    score = "cosine similarity"
+    score = "share of topics in common" if model.topical else "cosine similarity"
     if model.bilinear:
         call = 'model.search(["a text"], model.vectors(["another", "a third"]), k=1)'
         low = "U'U" if symmetric(model.params) else "U'V"

@@ -1,5 +1,7 @@
 """Checkpoints of long fits: one safetensors file a folder, replaced atomically; ``kill -9`` costs one interval.
 
+The file before it is kept beside it. Where the newest is damaged, a fit goes on from that one, and a warning says so.
+
 A fit over several processes (``shared``) has one folder that all of them see: process 0 writes, all read, and what
 fails in one of them fails in all.
 """
@@ -14,6 +16,7 @@ import re
 import shutil
 import signal
 import threading
+import warnings
 from pathlib import Path
 
 import jax
@@ -21,9 +24,10 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
+from jaxsim import checks, io
 from jaxsim.parallel import gathering
 
-_NAME = "checkpoint.safetensors"
+_NAME, _BEFORE = "checkpoint.safetensors", "checkpoint.before.safetensors"
 _TEMPORARY = re.compile(rf"{re.escape(_NAME)}\.(\d+)\.tmp|\.write-test-(\d+)", re.ASCII)
 
 
@@ -98,17 +102,7 @@ def _remove_stale(folder: Path) -> None:
 
 def _alive(pid: int) -> bool:
     """Whether another process has this number. This one's own leftovers are of an earlier process of its number."""
-    if pid == os.getpid():
-        return False
-    if os.name != "posix":  # there, os.kill ends the process
-        return True
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        return True
-    return True
+    return pid != os.getpid() and io.alive(pid)
 
 
 _digest = fingerprint
@@ -170,19 +164,44 @@ def _write(folder: Path, leaves: dict[str, np.ndarray], meta: dict) -> None:
     temporary = folder / f"{_NAME}.{os.getpid()}.tmp"
     temporary.mkdir(exist_ok=True)
     try:
-        description = {"json": json.dumps(meta), "contents": _digest(list(leaves.values()))}
-        save_file(leaves, temporary / _NAME, metadata=description)
+        save_file(leaves, temporary / _NAME, metadata=described(list(leaves.values()), meta))
         with open(temporary / _NAME, "rb") as file:
             os.fsync(file.fileno())
+        older = _kept(folder / _NAME, temporary / _BEFORE)
         os.replace(temporary / _NAME, folder / _NAME)
+        if older:  # only now, so that at every moment one of the two is whole
+            os.replace(temporary / _BEFORE, folder / _BEFORE)
     except (SafetensorError, OSError) as error:  # neither names the file: no space left, for one
         raise OSError(f"{folder}: expected a place for a checkpoint, got {error}") from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
+def _kept(path: Path, place: Path) -> bool:
+    """Gives a file a second name; whether there is one. File systems without second names keep no file before."""
+    try:
+        os.link(path, place)
+    except OSError:
+        return False
+    return True
+
+
+def described(leaves: list[np.ndarray], meta: dict) -> dict[str, str]:
+    """What stands beside the arrays of a checkpoint: its notes, and one digest of the arrays and the notes.
+
+    Args:
+      leaves: the arrays.
+      meta: JSON-compatible notes.
+
+    Returns:
+      Metadata of a safetensors file.
+    """
+    notes = json.dumps(meta)
+    return {"json": notes, "contents": _digest(notes, leaves)}
+
+
 def load(folder: Path, like, *, fingerprint: str, shared: bool = False):
-    """Reads a checkpoint back.
+    """Reads a checkpoint back; where the newest is damaged or missing, the one before, with a warning.
 
     Args:
       folder: the folder given to `save`.
@@ -194,36 +213,55 @@ def load(folder: Path, like, *, fingerprint: str, shared: bool = False):
       ``(state, meta)``, or None if there is no checkpoint.
 
     Raises:
-      ValueError: if the file is damaged, belongs to another problem, or (``shared``) is not the same everywhere.
+      ValueError: if the files are damaged, the newest whole one belongs to another problem, or (``shared``) they are
+        not the same everywhere.
     """
     if shared:
         found = gathering.agreed(lambda: load(folder, like, fingerprint=fingerprint), "checkpoint")
         told = "" if found is None else json.dumps(found[1], sort_keys=True) + _digest(jax.tree.leaves(found[0]))
         gathering.expect_same(told, "checkpoint", f"one folder that all processes see as {folder}, with one checkpoint")
         return found
-    path = folder / _NAME
-    if not path.exists():
+    path, before = folder / _NAME, folder / _BEFORE
+    if not path.exists() and not before.exists():
         return None
     leaves, structure = jax.tree.flatten(like)
     try:
-        with safe_open(path, framework="numpy") as file:
-            description = file.metadata()
-            meta, contents = json.loads(description["json"]), description["contents"]
-            found = [file.get_tensor(f"leaf.{i}") for i in range(len(file.keys()))]
-        if _digest(found) != contents:
-            raise ValueError("its contents changed after it was written")
-    except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
-        raise ValueError(f"checkpoint: expected a whole checkpoint, got a damaged file {path} ({error}); "
-                         "delete it to start anew") from None
+        found, meta = _read(path)
+    except ValueError as error:
+        try:
+            found, meta = _read(before)
+        except ValueError:
+            raise error from None
+        fault = "damaged" if path.exists() else "missing"
+        warnings.warn(f"checkpoint: {path} is {fault}; going on from the one before it, {before}", stacklevel=2)
+        path = before
     same = len(found) == len(leaves) and all(
         a.shape == np.shape(b) and a.dtype == _dtype(b) for a, b in zip(found, leaves, strict=True)
     )
     if meta.get("fingerprint") != fingerprint or not same:
         raise ValueError(
             f"checkpoint: expected a checkpoint of the same data, start and settings, got another problem's in {path}; "
-            "use another folder or delete it"
+            "use another folder or delete this one"
         )
     return jax.tree.unflatten(structure, found), meta
+
+
+def _read(path: Path) -> tuple[list[np.ndarray], dict]:
+    """The arrays and the notes of a whole checkpoint; any other is a ValueError."""
+    try:
+        with safe_open(path, framework="numpy") as file:
+            description = file.metadata()
+            notes, contents = description["json"], description["contents"]
+            found = [file.get_tensor(f"leaf.{i}") for i in range(len(file.keys()))]
+        # Earlier versions left the notes out of the digest.
+        checks.expect(contents in (_digest(notes, found), _digest(found)), "its contents", "those that were written",
+                      "others")
+        meta = io.parsed(notes.encode(), "its notes")
+        checks.kind(meta, "its notes", dict)
+        return found, meta
+    except (SafetensorError, KeyError, TypeError, ValueError, OSError) as error:
+        raise ValueError(f"checkpoint: expected a whole checkpoint, got a damaged file {path} ({error}); "
+                         "delete its folder to start anew") from None
 
 
 def _dtype(leaf) -> np.dtype:

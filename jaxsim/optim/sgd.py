@@ -127,3 +127,26 @@ def adam(learning_rate: float, steps: int) -> optax.GradientTransformation:
       True
     """
     return optax.adam(optax.cosine_decay_schedule(learning_rate, steps))
+
+
+@functools.cache
+def adagrad(learning_rate: float, start: float) -> optax.GradientTransformation:
+    """Adagrad: a step is divided by the root of the sum of an entry's squared gradients.
+
+    Args:
+      learning_rate: fixed.
+      start: at which the sums start, above 0.
+
+    Returns:
+      The optax transformation, the same object for equal arguments, so that one program serves all fits.
+
+    Raises:
+      ValueError: for a rate or a start that is not positive.
+
+    Example:
+      >>> adagrad(0.1, 0.01) is adagrad(0.1, 0.01)
+      True
+    """
+    checks.expect(0 < learning_rate < float("inf"), "learning_rate", "a positive number", learning_rate)
+    checks.expect(0 < start < float("inf"), "start", "a positive number", start)
+    return optax.adagrad(learning_rate, initial_accumulator_value=start, eps=0.0)

@@ -25,6 +25,7 @@ _MARKERS = "os^Dv<>PXp"
 _DASHES = ("-", "--", "-.", (0, (6, 1, 1, 1, 1, 1)), (0, (1, 1)))
 _FEW = 12  # points of a line that has markers
 _WIDE = 4  # ratio of losses that need a logarithmic axis
+_CELLS = 600  # of a matrix whose numbers are written
 _SETTINGS = {"svg.hashsalt": "jaxsim", "svg.fonttype": "none", "font.size": 10, "axes.titlesize": 10}
 
 
@@ -136,6 +137,46 @@ def panels(axes: Sequence[Panel], *, title: str, columns: int | None = None) -> 
         figure.legend([handles[name] for name in order], order, loc="outside right center", frameon=False,
                       labelcolor=_INK)
         return _saved(figure, [*drawn, ticks] if any(ticks) else drawn)
+
+
+def matrix(values, rows: Sequence[str], columns: Sequence[str], *, title: str) -> bytes:
+    """Draws a matrix of numbers around 0: blue above, orange below, with the numbers where there is room.
+
+    Args:
+      values: ``[a, b]``.
+      rows: ``a`` names.
+      columns: ``b`` names.
+      title: above them.
+
+    Returns:
+      The SVG file.
+
+    Example:
+      >>> digest(matrix([[0.5, -0.1]], ["cat"], ["cat", "dog"], title="words")) is not None
+      True
+    """
+    import matplotlib
+    import numpy as np
+    from matplotlib.colors import LinearSegmentedColormap
+    from matplotlib.figure import Figure
+
+    values = np.asarray(values, np.float64).reshape(len(rows), len(columns))
+    drawn = [title, list(rows), list(columns), [[float(f"{value:.4g}") for value in row] for row in values]]
+    colours = LinearSegmentedColormap.from_list("sign", [(0.0, "#d9632a"), (0.5, "#ffffff00"), (1.0, "#2f86d0")])
+    limit = float(np.abs(values).max(initial=0)) or 1.0
+    with matplotlib.rc_context({**_SETTINGS, "text.parse_math": False}):
+        figure = Figure(figsize=(2.5 + 0.55 * len(columns), 1.8 + 0.32 * len(rows)), layout="constrained")
+        axes = figure.add_subplot()
+        axes.pcolormesh(values, cmap=colours, vmin=-limit, vmax=limit, edgecolors=_INK, linewidth=0.2)
+        axes.set_xticks(np.arange(len(columns)) + 0.5, columns, rotation=60, ha="right")
+        axes.set_yticks(np.arange(len(rows)) + 0.5, rows)
+        axes.invert_yaxis()
+        for i, j in np.argwhere(np.abs(values) > 0.02 * limit) if values.size <= _CELLS else ():
+            axes.text(j + 0.5, i + 0.5, f"{values[i, j]:.2f}", ha="center", va="center", color=_INK, fontsize=7)
+        axes.set_title(title, color=_INK)
+        _frame(axes, "document", "query")
+        axes.grid(False)
+        return _saved(figure, drawn)
 
 
 def training(

@@ -15,7 +15,7 @@ _LONGEST = 400  # characters of a text that are shown
 _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")  # in HTML
 _ROW = {True: '<tr class="mate">', False: "<tr>"}
 _MATE = "<strong>Mate.</strong> "
-_STYLE = """\
+STYLE = """\
 :root { color-scheme: light dark; --ink: #1b1f24; --page: #ffffff; --line: #8a929c; --mate: #dcefdf; --quiet: #57606a; }
 @media (prefers-color-scheme: dark) {
   :root { --ink: #e4e8ec; --page: #14171a; --line: #6b747e; --mate: #1d4028; --quiet: #a4adb6; }
@@ -123,8 +123,8 @@ def page(examples: Sequence[Example], *, models: Sequence[str], note: str, langu
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; style-src \'unsafe-inline\'">\n'
-        f"<title>Nearest neighbours</title>\n<style>\n{_STYLE}</style>\n</head>\n<body>\n<main>\n"
-        f"<h1>Nearest neighbours</h1>\n<p>{_escaped(note)}</p>\n{sections}</main>\n</body>\n</html>\n"
+        f"<title>Nearest neighbours</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n"
+        f"<h1>Nearest neighbours</h1>\n<p>{escaped(note)}</p>\n{sections}</main>\n</body>\n</html>\n"
     )
 
 
@@ -132,7 +132,7 @@ def _section(number: int, example: Example, models: Sequence[str], languages: tu
     tables = "".join(_table(model, rows, languages[1]) for model, rows in zip(models, example.lists, strict=True))
     return (
         f'<section aria-labelledby="query-{number}">\n<h2 id="query-{number}">Query {number}</h2>\n'
-        f"<blockquote>{_text(example.query, languages[0])}</blockquote>\n"
+        f"<blockquote>{shown(example.query, languages[0])}</blockquote>\n"
         f'<div class="sides">\n{tables}</div>\n</section>\n'
     )
 
@@ -140,29 +140,53 @@ def _section(number: int, example: Example, models: Sequence[str], languages: tu
 def _table(model: str, rows: Sequence[Neighbour], language: str) -> str:
     rank = next(row.rank for row in rows if row.mate)
     lines = "".join(
-        f'{_ROW[row.mate]}<th scope="row">{row.rank:,}</th><td class="number">{_shown(row.score)}</td><td>'
-        f"{_MATE if row.mate else ''}{_text(row.text, language)}</td></tr>\n"
+        f'{_ROW[row.mate]}<th scope="row">{row.rank:,}</th><td class="number">{_digits(row.score)}</td><td>'
+        f"{_MATE if row.mate else ''}{shown(row.text, language)}</td></tr>\n"
         for row in rows
     )
     return (
-        f"<table>\n<caption>{_escaped(model)}: mate at rank {rank:,}</caption>\n"
+        f"<table>\n<caption>{escaped(model)}: mate at rank {rank:,}</caption>\n"
         '<thead><tr><th scope="col">Rank</th><th scope="col">Cosine</th><th scope="col">Document</th></tr></thead>\n'
         f"<tbody>\n{lines}</tbody>\n</table>\n"
     )
 
 
-def _shown(score: float) -> str:
+def _digits(score: float) -> str:
     """Three digits, without a zero that is negative."""
     return f"{round(score, 3) + 0.0:.3f}"
 
 
-def _text(text: str, language: str) -> str:
-    """A text of the user, cut and escaped."""
+def shown(text: str, language: str) -> str:
+    """A text of the user, cut and escaped.
+
+    Args:
+      text: any.
+      language: its code.
+
+    Returns:
+      HTML.
+
+    Example:
+      >>> shown("a & b", "en")
+      '<span class="text" lang="en" dir="auto">a &amp; b</span>'
+    """
     if not text.strip():
         return '<span class="quiet">(an empty text)</span>'
     cut = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-    return f'<span class="text" lang="{_escaped(language)}" dir="auto">{_escaped(cut)}</span>'
+    return f'<span class="text" lang="{escaped(language)}" dir="auto">{escaped(cut)}</span>'
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
+    """A text as HTML.
+
+    Args:
+      text: any.
+
+    Returns:
+      HTML, with what is illegal there replaced.
+
+    Example:
+      >>> escaped("a < b")
+      'a &lt; b'
+    """
     return html.escape(_ILLEGAL.sub("\ufffd", text), quote=True)

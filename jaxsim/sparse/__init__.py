@@ -9,6 +9,7 @@ that ``jax.vmap`` lifts. `Vectors` are a model's representations of documents: a
 from jaxsim.sparse import host, precision
 from jaxsim.sparse.document import Document, documents
 from jaxsim.sparse.padded import Slices, slices
+from jaxsim.sparse.sizes import size_class
 from jaxsim.sparse.terms import (
     Terms,
     from_scipy,
@@ -22,5 +23,5 @@ from jaxsim.sparse.terms import (
 from jaxsim.sparse.vectors import Vectors, cosine, dot, jensen_shannon, l1, nonzero, take, unit
 
 __all__ = ["Document", "Slices", "Terms", "Vectors", "cosine", "documents", "dot", "from_scipy", "host",
-           "inner_products", "jensen_shannon", "l1", "nonzero", "precision", "project", "project_transpose", "slices",
-           "take", "to_scipy", "unit", "weigh", "with_values"]
+           "inner_products", "jensen_shannon", "l1", "nonzero", "precision", "project", "project_transpose",
+           "size_class", "slices", "take", "to_scipy", "unit", "weigh", "with_values"]

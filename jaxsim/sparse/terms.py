@@ -139,16 +139,17 @@ def from_scipy(csr, *, pad_docs: int | None = None, pad_nnz: int | None = None) 
     position = scipy.sparse.csr_matrix((np.arange(nnz), matrix.indices, matrix.indptr), shape=matrix.shape).tocsc()
 
     def padded(array, dtype):
-        return jnp.asarray(np.concatenate([np.asarray(array, dtype), np.zeros(slots - nnz, dtype)]))
+        # jnp.asarray would compile a program for every length.
+        return jax.device_put(np.concatenate([np.asarray(array, dtype), np.zeros(slots - nnz, dtype)]))
 
     indptr = np.concatenate([matrix.indptr, np.full(docs - num_docs, nnz)]).astype(np.int32)
     return Terms(
         values=padded(matrix.data, matrix.dtype),
         indices=padded(matrix.indices, np.int32),
-        indptr=jnp.asarray(indptr),
+        indptr=jax.device_put(indptr),
         t_order=padded(position.data, np.int32),
         t_indices=padded(position.indices, np.int32),
-        t_indptr=jnp.asarray(position.indptr.astype(np.int32)),
+        t_indptr=jax.device_put(position.indptr.astype(np.int32)),
         num_terms=num_terms,
     )
 

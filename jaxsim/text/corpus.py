@@ -3,24 +3,33 @@
 `corpus_build.build` reads texts once and writes the folder; `read` opens it. A `Documents` is one side of it: it
 gives rows as SciPy matrices, by number, and holds nothing else in memory, so that `s2net_sgd.fit` and the encoders
 walk over collections of any size.
+
+The digest of every file stands in ``corpus.json``, which holds its own. On opening, sizes, types and the first and last
+row pointers are compared. The files of a shard are read once, as a whole, when the shard is first used: their digests
+are compared, and that row pointers and columns are such as products can walk over, whoever wrote them.
 """
 
 from __future__ import annotations
 
-import json
+import functools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from jaxsim import checks
+from jaxsim import checks, io
+from jaxsim.text import tokens
 from jaxsim.text.vocabulary import Vocabulary, unit_rows
 
-FORMAT = 1
+FORMAT = 2
+"""Version of the folder's layout. 2 has the digest of every file; readers take 1 too, of which they check the rest."""
 CONFIG, VOCABULARY, DF = "corpus.json", "vocabulary.json", "df.npy"
+REMEDY = "; build it again in a new folder"
+_KINDS = {"ends": "int64", "terms": "int32", "counts": "int32"}
 
 
 def shard_file(number: int, side: int, what: str) -> str:
@@ -41,20 +50,143 @@ def shard_file(number: int, side: int, what: str) -> str:
     return f"shard-{number:05d}-{side}-{what}.npy"
 
 
+def seal(path: Path) -> dict[str, str | int]:
+    """What a description says of a file, so that a change of it is seen.
+
+    Args:
+      path: the file.
+
+    Returns:
+      ``sha256`` and ``bytes``.
+    """
+    return {"sha256": io.file_digest(path), "bytes": path.stat().st_size}
+
+
+def expect_seals(files: Any, argument: str, *names: str) -> None:
+    """Refuses a list of files that is not one of what `seal` says of each.
+
+    Args:
+      files: what stands in a description.
+      argument: where it stands.
+      names: files that must be in it.
+
+    Raises:
+      ValueError: for anything else.
+    """
+    fits = isinstance(files, dict) and all(isinstance(file, dict) and {"sha256", "bytes"} <= set(file)
+                                           for file in files.values())
+    checks.expect(fits and set(names) <= set(files), argument, "the digest of every file", files)
+
+
+def mapped(path: Path, dtype: str, told: Mapping[str, str | int] | None, remedy: str = REMEDY) -> np.ndarray:
+    """Maps an array of one axis; its values are not read.
+
+    Args:
+      path: a file of NumPy's format.
+      dtype: what it holds.
+      told: what `seal` said of it, of which the size is compared; None where that is not known.
+      remedy: what to do about another file, for messages.
+
+    Returns:
+      The array, read-only.
+
+    Raises:
+      ValueError: for a missing file, another size, a header that is none, and another type or shape.
+    """
+    checks.expect(path.is_file(), str(path), "a shard's file", "none")
+    size = path.stat().st_size
+    checks.expect(told is None or told["bytes"] == size, str(path),
+                  f"a whole shard of {told and told['bytes']} bytes", f"a truncated or altered file of {size}{remedy}")
+    try:
+        array = np.lib.format.open_memmap(path, mode="r")
+    except Exception as error:  # of every type, as the header is Python
+        reason = " ".join(str(error).split())[:200]
+        raise ValueError(f"{path}: expected a whole shard, got a truncated or altered file ({reason}){remedy}"
+                         ) from error
+    checks.array(array, str(path), dtype, (None,))
+    return array
+
+
+def expect_same(path: Path, told: Mapping[str, str | int] | None, remedy: str = REMEDY) -> None:
+    """Reads a file once, and refuses another than was written.
+
+    Args:
+      path: the file.
+      told: what `seal` said of it; None where that is not known.
+      remedy: what to do about another file, for messages.
+
+    Raises:
+      ValueError: for a missing file, or another digest.
+    """
+    checks.expect(path.is_file(), str(path), "a file of the corpus", f"none{remedy}")
+    whole = told is None or io.file_digest(path) == told.get("sha256")
+    checks.expect(whole, str(path), "the file that was written", f"an altered one{remedy}")
+
+
+class Shard:
+    """Some documents of one side, mapped from files that are looked at once, when they are first used.
+
+    Attributes:
+      docs: number of documents.
+    """
+
+    def __init__(self, folder: Path, number: int, side: int, docs: int, num_terms: int, files: Mapping | None):
+        """Maps the files and compares what can be seen without reading them.
+
+        Args:
+          folder: of the corpus.
+          number: of the shard, from 0.
+          side: of the documents, from 0.
+          docs: how many it has.
+          num_terms: size of the vocabulary.
+          files: what `seal` said of every file; None where that is not known.
+
+        Raises:
+          ValueError: as `mapped`, and for another number of documents, or of terms than of counts.
+        """
+        self.docs, self._num_terms = docs, num_terms
+        self._paths = {what: folder / shard_file(number, side, what) for what in _KINDS}
+        self._told = {what: None if files is None else files.get(path.name) for what, path in self._paths.items()}
+        ends, terms, counts = self._arrays = [mapped(path, _KINDS[what], self._told[what])
+                                              for what, path in self._paths.items()]
+        fits = len(ends) == docs + 1 and ends[0] == 0 and len(terms) == len(counts) == ends[-1]
+        checks.expect(fits, str(self._paths["ends"]), f"{docs} documents and as many terms as counts",
+                      f"{len(ends) - 1} documents, {len(terms)} terms, {len(counts)} counts")
+
+    @functools.cached_property
+    def ends(self) -> np.ndarray:
+        """``[docs + 1]`` int64 row pointers."""
+        ends, path = self._arrays[0], self._paths["ends"]
+        expect_same(path, self._told["ends"])
+        down = np.flatnonzero(ends[1:] < ends[:-1])
+        checks.expect(not down.size, str(path), "row pointers that rise", f"a fall after document {down[:1]}")
+        return ends
+
+    @functools.cached_property
+    def rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """Terms and counts of all documents, one after the other, ``[ends[-1]]`` int32 each."""
+        _, terms, counts = self._arrays
+        for what in ("terms", "counts"):
+            expect_same(self._paths[what], self._told[what])
+        checks.compressed(self.ends, terms, self._num_terms, str(self._paths["terms"]))
+        least = min((int(counts[start : start + 2**20].min()) for start in range(0, len(counts), 2**20)), default=1)
+        checks.expect(least >= 1, str(self._paths["counts"]), "counts of at least 1", least)
+        return terms, counts
+
+
 @dataclass(frozen=True, eq=False)
 class Documents:
     """One side of a corpus; `weighted` rows are made when they are asked for.
 
     Attributes:
       vocabulary: of the whole corpus.
-      shards: ``(ends, terms, counts)`` of every shard, memory-mapped: ``[n + 1]`` int64 row pointers, int32 terms,
-        int32 counts.
+      shards: where the rows are; each is looked at when it is first used.
       starts: ``[shards + 1]`` int64, the first document of every shard.
       weigh: function of counts, df and number of documents (`text.log_tf_idf` and its like), or None for counts.
     """
 
     vocabulary: Vocabulary
-    shards: tuple[tuple[np.ndarray, np.ndarray, np.ndarray], ...]
+    shards: tuple[Shard, ...]
     starts: np.ndarray
     weigh: Callable | None = None
 
@@ -70,7 +202,7 @@ class Documents:
 
     def lengths(self) -> np.ndarray:
         """``[num_docs]`` int64: distinct terms of every document."""
-        return np.concatenate([np.diff(ends) for ends, _, _ in self.shards] or [np.zeros(0, np.int64)])
+        return np.concatenate([np.diff(shard.ends) for shard in self.shards] or [np.zeros(0, np.int64)])
 
     def rows(self, chosen) -> sp.csr_matrix:
         """Documents by number.
@@ -82,7 +214,7 @@ class Documents:
           ``[n, num_terms]`` float32 CSR matrix: counts, or with ``weigh`` weighted rows of length one.
 
         Raises:
-          ValueError: for a number out of range.
+          ValueError: for a number out of range, and for a shard that was altered (named).
         """
         chosen = np.arange(*chosen.indices(self.num_docs)) if isinstance(chosen, slice) else chosen
         numbers = np.asarray(chosen, np.int64)
@@ -91,8 +223,8 @@ class Documents:
         where = np.searchsorted(self.starts, numbers, side="right") - 1
         terms, counts, ends = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)], np.zeros(numbers.size + 1, np.int64)
         for i, (shard, number) in enumerate(zip(where, numbers, strict=True)):
-            shard_ends, shard_terms, shard_counts = self.shards[shard]
-            first, last = shard_ends[number - self.starts[shard] :][:2]
+            shard_terms, shard_counts = self.shards[shard].rows
+            first, last = self.shards[shard].ends[number - self.starts[shard] :][:2]
             terms.append(shard_terms[first:last])
             counts.append(shard_counts[first:last])
             ends[i + 1] = ends[i] + last - first
@@ -152,7 +284,8 @@ def read(folder: str | os.PathLike) -> Corpus:
       `Corpus`.
 
     Raises:
-      ValueError: for a folder of another format, an unfinished one, and a missing or truncated shard (named).
+      ValueError: for a folder of another format, an unfinished one, and a file that is missing, truncated or altered
+        (named). What opening does not read is compared when it is first used.
       OSError: if it cannot be read.
 
     Example:
@@ -164,37 +297,65 @@ def read(folder: str | os.PathLike) -> Corpus:
       (('b', 'a', 'c'), [[2.0, 0.0, 0.0], [1.0, 1.0, 0.0]])
     """
     folder = Path(folder)
-    path = folder / CONFIG
-    checks.expect(path.is_file(), str(folder), f"a finished corpus ({CONFIG})",
-                  "an unfinished one (build it again; it goes on)" if (folder / "reading").is_dir() else "none")
-    try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-        found = config["format"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{path}: expected the description of a corpus, got a damaged file ({error})") from error
-    checks.expect(found == FORMAT, str(path), f"format {FORMAT}", found)
-    terms = json.loads((folder / VOCABULARY).read_text(encoding="utf-8"))
-    vocabulary = Vocabulary(tuple(terms), np.load(folder / DF), config["df_docs"])
-    starts = np.cumsum([0, *config["shard_docs"]])
+    config = described(folder)
+    files, sizes = config.get("files"), config["shard_docs"]
+    vocabulary = _vocabulary(folder, config["df_docs"], files)
+    starts = np.cumsum([0, *sizes], dtype=np.int64)
     sides = []
     for side in range(len(config["languages"])):
-        shards = tuple(_shard(folder, number, side, docs) for number, docs in enumerate(config["shard_docs"]))
+        shards = tuple(Shard(folder, number, side, docs, len(vocabulary), files) for number, docs in enumerate(sizes))
         sides.append(Documents(vocabulary, shards, starts))
     return Corpus(vocabulary, tuple(sides), tuple(config["languages"]))
 
 
-def _shard(folder: Path, number: int, side: int, docs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    arrays = []
-    for what in ("ends", "terms", "counts"):
-        path = folder / shard_file(number, side, what)
-        try:
-            arrays.append(np.load(path, mmap_mode="r"))
-        except FileNotFoundError as error:
-            raise ValueError(f"{path}: expected a shard's file, got none") from error
-        except (ValueError, EOFError) as error:
-            raise ValueError(f"{path}: expected a whole shard, got a truncated or altered file ({error})") from error
-    ends, terms, counts = arrays
-    fits = len(ends) == docs + 1 and len(terms) == len(counts) == ends[-1]
-    checks.expect(fits, str(folder / shard_file(number, side, "ends")), f"{docs} documents and as many terms as counts",
-                  f"{len(ends) - 1} documents, {len(terms)} terms, {len(counts)} counts")
-    return ends, terms, counts
+def described(folder: Path) -> dict[str, Any]:
+    """What a finished corpus says of itself, checked.
+
+    Args:
+      folder: where.
+
+    Returns:
+      ``languages``, ``shard_docs``, ``df_docs``, ``plan``, and of format 2 ``files``.
+
+    Raises:
+      ValueError: for a folder of another format, an unfinished one, and a description that was altered.
+      OSError: if it cannot be read.
+    """
+    path = folder / CONFIG
+    checks.expect(path.is_file(), str(folder), f"a finished corpus ({CONFIG})",
+                  "an unfinished one (build it again; it goes on)" if (folder / "reading").is_dir() else "none")
+    config = io.parsed(path.read_bytes(), str(path), REMEDY)
+    earlier = isinstance(config, dict) and config.get("format") == 1 and not {"library", "digest"} & set(config)
+    if not earlier:
+        config = io.unsealed(path, newest=FORMAT, remedy=REMEDY)
+        expect_seals(config.get("files"), f"{path}: files", VOCABULARY, DF)
+    languages, sizes = config.get("languages"), config.get("shard_docs")
+    fits = isinstance(languages, list) and bool(languages) and all(isinstance(one, str) for one in languages)
+    checks.expect(fits, f"{path}: languages", "a list of language codes", languages)
+    for language in languages:
+        with checks.within(str(path)):
+            tokens.tokenizer(language)
+    checks.expect(isinstance(sizes, list), f"{path}: shard_docs", "a list of numbers", sizes)
+    for size in (*sizes, config.get("df_docs")):
+        checks.whole(size, f"{path}: shard_docs, df_docs", 0)
+    docs = sum(sizes) * len(languages)
+    fits = config["df_docs"] == docs < 2**62
+    checks.expect(fits, f"{path}: df_docs", f"{docs} (documents of all sides)", config["df_docs"])
+    checks.expect(isinstance(config.get("plan"), dict), f"{path}: plan", "the settings it was built with",
+                  checks.a_kind(config.get("plan")))
+    return config
+
+
+def _vocabulary(folder: Path, num_docs: int, files: Mapping | None) -> Vocabulary:
+    """The terms and their document frequencies, checked."""
+    for name in (VOCABULARY, DF):
+        expect_same(folder / name, None if files is None else files[name])
+    path = folder / VOCABULARY
+    terms = io.parsed(path.read_bytes(), str(path), REMEDY)
+    fits = isinstance(terms, list) and all(isinstance(term, str) for term in terms)
+    checks.expect(fits, str(path), "a list of terms", f"another one{REMEDY}")
+    checks.expect(len(set(terms)) == len(terms), str(path), "every term once", f"one more than once{REMEDY}")
+    df = np.array(mapped(folder / DF, "int64", None if files is None else files[DF]))
+    fits = len(df) == len(terms) and bool(np.all((df >= 0) & (df <= num_docs)))
+    checks.expect(fits, str(folder / DF), f"{len(terms)} numbers of documents, from 0 to {num_docs}", "others")
+    return Vocabulary(tuple(terms), df, num_docs)

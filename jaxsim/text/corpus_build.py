@@ -18,13 +18,27 @@ import numpy as np
 import scipy.sparse as sp
 from tqdm import tqdm
 
-from jaxsim import checks
+from jaxsim import checks, io
 from jaxsim.text import tokens
-from jaxsim.text.corpus import CONFIG, DF, FORMAT, VOCABULARY, Corpus, read, shard_file
+from jaxsim.text.corpus import (
+    CONFIG,
+    DF,
+    FORMAT,
+    VOCABULARY,
+    Corpus,
+    described,
+    expect_same,
+    expect_seals,
+    mapped,
+    read,
+    seal,
+    shard_file,
+)
 from jaxsim.text.corpus_words import counted, digest
 
 _BATCH = 4_000  # documents that one worker counts at once
 _READING, _PLAN = "reading", "plan.json"
+_PLANS = 1  # version of the plan, which finished corpora of every format have
 
 
 class _Words:
@@ -138,17 +152,18 @@ def build(
     checks.expect(len(languages) == width, "languages", f"{width} codes (texts of a document)", languages)
     for language in languages:
         tokens.tokenizer(language)
-    plan = {"format": FORMAT, "languages": list(languages), "drop_top": drop_top, "max_terms": max_terms,
+    plan = {"format": _PLANS, "languages": list(languages), "drop_top": drop_top, "max_terms": max_terms,
             "min_df": min_df, "max_words": max_words, "shard_docs": shard_docs, "first": digest([_tuple(first, width)])}
     folder = Path(folder)
     if (folder / CONFIG).is_file():
-        corpus, found = read(folder), json.loads((folder / CONFIG).read_text(encoding="utf-8"))["plan"]
+        corpus, found = read(folder), described(folder)["plan"]
         checks.expect(found == plan, str(folder), "a corpus of the same settings and texts", _difference(found, plan))
         return corpus
     reading = folder / _READING
     reading.mkdir(parents=True, exist_ok=True)
     if (reading / _PLAN).is_file():
-        found = json.loads((reading / _PLAN).read_text(encoding="utf-8"))
+        found = io.parsed((reading / _PLAN).read_bytes(), str(reading / _PLAN), _remedy(reading))
+        checks.kind(found, str(reading / _PLAN), dict)
         checks.expect(found == plan, str(folder), "an unfinished corpus of the same settings and texts",
                       _difference(found, plan))
     else:
@@ -184,10 +199,33 @@ def _save(path: Path, array: np.ndarray) -> None:
     os.replace(temporary, path)
 
 
-def _save_rows(folder: Path, number: int, side: int, rows: sp.csr_matrix) -> None:
-    _save(folder / shard_file(number, side, "ends"), rows.indptr.astype(np.int64))
-    _save(folder / shard_file(number, side, "terms"), rows.indices.astype(np.int32))
-    _save(folder / shard_file(number, side, "counts"), rows.data.astype(np.int32))
+def _save_rows(folder: Path, number: int, side: int, rows: sp.csr_matrix) -> dict[str, dict]:
+    """Writes the rows of a shard; what `corpus.seal` says of the files."""
+    arrays = {"ends": rows.indptr.astype(np.int64), "terms": rows.indices.astype(np.int32),
+              "counts": rows.data.astype(np.int32)}  # fmt: skip
+    paths = [folder / shard_file(number, side, what) for what in arrays]
+    for path, array in zip(paths, arrays.values(), strict=True):
+        _save(path, array)
+    return {path.name: seal(path) for path in paths}
+
+
+def _remedy(reading: Path) -> str:
+    return f"; delete the folder {reading} to begin anew"
+
+
+def _rows(reading: Path, number: int, side: int, docs: int, num_words: int, files: dict) -> list[np.ndarray]:
+    """Row pointers, words and counts of a shard that was written in the pass over the texts, compared and checked."""
+    remedy, found = _remedy(reading), []
+    for what in ("ends", "terms", "counts"):
+        path = reading / shard_file(number, side, what)
+        checks.expect(path.name in files, str(reading), f"the digest of {path.name}", f"none{remedy}")
+        expect_same(path, files[path.name], remedy)
+        found.append(mapped(path, "int64" if what == "ends" else "int32", files[path.name], remedy))
+    ends, ids, numbers = found
+    fits = len(ends) == docs + 1 and len(ids) == len(numbers)
+    checks.expect(fits, str(path), f"{docs} documents, and as many counts as terms", f"others{remedy}")
+    checks.compressed(ends, ids, num_words, str(path))
+    return found
 
 
 def _batches(stream: Iterator[tuple[str, ...]], shard_docs: int) -> Iterator[tuple[bool, list]]:
@@ -206,20 +244,25 @@ def _read(reading: Path, stream: Iterator, words: _Words, languages: Sequence[st
           bar) -> list[int]:
     """The pass over the texts; number of documents of every shard."""
     batches, sizes = _batches(stream, shard_docs), []
-    while (told := reading / f"{len(sizes):05d}.json").is_file():
-        sizes.append(_skip(reading, len(sizes), json.loads(told.read_text(encoding="utf-8")), batches, words, bar))
+    while (reading / f"{len(sizes):05d}.json").is_file():
+        sizes.append(_skip(reading, len(sizes), batches, words, len(languages), bar))
     parts, new, digests = [], [], []
 
     def shard() -> None:
-        number = len(sizes)
+        number, files = len(sizes), {}
         for side in range(len(languages)):
             pieces = [sp.csr_matrix((part[side].data, part[side].indices, part[side].indptr),
                                     shape=(part[side].shape[0], words.next)) for part in parts]
-            _save_rows(reading, number, side, sp.vstack(pieces, format="csr"))
+            rows = sp.vstack(pieces, format="csr")
+            rows.sort_indices()
+            files |= _save_rows(reading, number, side, rows)
         docs = sum(part[0].shape[0] for part in parts)
         # Written last: it says that the shard is whole.
-        told = {"docs": docs, "words": list(new), "digests": list(digests)}
-        _write(reading / f"{number:05d}.json", json.dumps(told, ensure_ascii=True).encode())
+        names = reading / f"{number:05d}.words"
+        _write(names, json.dumps(new, ensure_ascii=True).encode())
+        told = {"library": "jaxsim", "format": _PLANS, "docs": docs, "digests": list(digests),
+                "files": {**files, names.name: seal(names)}}
+        _write(reading / f"{number:05d}.json", io.sealed(told))
         words.prune()
         sizes.append(docs)
         for kept in (parts, new, digests):
@@ -243,24 +286,35 @@ def _read(reading: Path, stream: Iterator, words: _Words, languages: Sequence[st
     return sizes
 
 
-def _skip(reading: Path, number: int, told: dict, batches: Iterator, words: _Words, bar) -> int:
+def _noted(reading: Path, number: int) -> dict:
+    """What stands beside a shard that was written in the pass over the texts, checked."""
+    path = reading / f"{number:05d}.json"
+    told = io.unsealed(path, newest=_PLANS, remedy=_remedy(reading))
+    types = {"docs": int, "digests": list, "files": dict}
+    whole = all(isinstance(told.get(name), kind) for name, kind in types.items())
+    checks.expect(whole, str(path), f"{', '.join(types)}", f"others{_remedy(reading)}")
+    expect_seals(told["files"], str(path))
+    return told
+
+
+def _skip(reading: Path, number: int, batches: Iterator, words: _Words, sides: int, bar) -> int:
     """A shard that is there: its words and frequencies are taken from it, its texts only compared."""
+    told, names = _noted(reading, number), reading / f"{number:05d}.words"
     for expected in told["digests"]:
         _, batch = next(batches, (True, []))
-        checks.expect(digest(batch) == expected, "documents", f"the texts of shard {number}, counted before", "others")
+        checks.expect(digest(batch) == expected, "documents",
+                      f"the texts of shard {number}, counted before into {reading}", "others")
         bar.update(len(batch))
-    words.add(told["words"])
-    side = 0
-    while (path := reading / shard_file(number, side, "terms")).is_file():
-        try:
-            terms, counts = np.load(path), np.load(reading / shard_file(number, side, "counts"))
-        except (ValueError, EOFError, OSError) as error:
-            raise ValueError(f"{path}: expected a whole shard, got a damaged file ({error}); delete the folder "
-                             f"{reading} to begin anew") from error
+    checks.expect(names.name in told["files"], str(reading), f"the digest of {names.name}", f"none{_remedy(reading)}")
+    expect_same(names, told["files"][names.name], _remedy(reading))
+    new = io.parsed(names.read_bytes(), str(names), _remedy(reading))
+    checks.expect(all(isinstance(word, str) for word in new), str(names), "words", f"others{_remedy(reading)}")
+    words.add(new)
+    for side in range(sides):
+        _, terms, counts = _rows(reading, number, side, told["docs"], words.next, told["files"])
         everything = np.arange(words.next)
         words.use(everything, np.bincount(terms, counts, words.next).astype(np.int64),
                   np.bincount(terms, minlength=words.next))
-        side += 1
     words.prune()
     return told["docs"]
 
@@ -270,19 +324,21 @@ def _finish(folder: Path, reading: Path, words: _Words, sizes: list[int], plan: 
     terms, numbers = words.choose(plan["drop_top"], plan["max_terms"], plan["min_df"])
     columns = np.full(max(words.next, 1), -1, np.int32)
     columns[numbers] = np.arange(len(terms), dtype=np.int32)
+    files = {}
     for number, docs in enumerate(sizes):
+        told = _noted(reading, number)["files"]
         for side in range(len(plan["languages"])):
-            ends, ids, counts = (np.load(reading / shard_file(number, side, what))
-                                 for what in ("ends", "terms", "counts"))
+            ends, ids, counts = _rows(reading, number, side, docs, words.next, told)
             found = columns[ids]
             kept = found >= 0
             inside = np.concatenate([[0], np.cumsum(kept)])[ends]
             rows = sp.csr_matrix((counts[kept], found[kept], inside), shape=(docs, max(len(terms), 1)))
             rows.sort_indices()
-            _save_rows(folder, number, side, rows)
+            files |= _save_rows(folder, number, side, rows)
     _write(folder / VOCABULARY, json.dumps(terms, ensure_ascii=True).encode())
     _save(folder / DF, words.df[numbers])
-    config = {"format": FORMAT, "languages": plan["languages"], "shard_docs": sizes,
-              "df_docs": sum(sizes) * len(plan["languages"]), "plan": plan}
-    _write(folder / CONFIG, (json.dumps(config, indent=1) + "\n").encode())
+    files |= {name: seal(folder / name) for name in (VOCABULARY, DF)}
+    config = {"library": "jaxsim", "format": FORMAT, "languages": plan["languages"], "shard_docs": sizes,
+              "df_docs": sum(sizes) * len(plan["languages"]), "plan": plan, "files": files}
+    _write(folder / CONFIG, io.sealed(config))
     shutil.rmtree(reading)

@@ -8,9 +8,9 @@ it keeps to go on from, and `estimator` is a scikit-learn transformer.
 
 import lazy_loader
 
-__all__ = ["Settings", "TextProjection", "distilled", "estimate", "estimator", "fits", "graded", "linked", "problem",
-           "resume", "s2net", "settings", "train", "training", "tune", "tuning"]
-_MODULES = ["distilled", "estimate", "estimator", "fits", "graded", "linked", "problem", "resume", "s2net", "settings",
-            "training", "tuning"]
+__all__ = ["Settings", "TextProjection", "distilled", "estimate", "estimator", "fits", "graded", "linked", "opposites",
+           "problem", "resume", "s2net", "settings", "train", "training", "tune", "tuning"]
+_MODULES = ["distilled", "estimate", "estimator", "fits", "graded", "linked", "opposites", "problem", "resume",
+            "s2net", "settings", "training", "tuning"]
 _NAMES = {"estimator": ["TextProjection"], "settings": ["Settings"], "training": ["train"], "tuning": ["tune"]}
 __getattr__, __dir__, _ = lazy_loader.attach(__name__, submodules=_MODULES, submod_attrs=_NAMES)

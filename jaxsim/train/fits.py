@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from jaxsim import sparse
 from jaxsim.methods import cca, cl_lsi, lsa, opca
-from jaxsim.train import graded, linked, s2net
+from jaxsim.train import graded, linked, s2net, topical
 from jaxsim.train.problem import Learned, Problem
 
 
@@ -42,5 +42,7 @@ FITS: dict[str, Callable[[Problem], Learned]] = {
     "ssi": linked.fit,
     "ssi-sym": functools.partial(linked.fit, symmetric=True),
     "s2net-mse": graded.fit,
+    "s2net-pref": graded.fit_preferences,
+    **dict.fromkeys(("jplsa", "cplsa", "plsa"), topical.fit),
 }
 """Method -> its fit; bare term weights, which only count, have none."""

@@ -15,13 +15,15 @@ S2NET = ("s2net", "s2net-2")
 """S2Net with one matrix for both sides, and with one a side."""
 SSI = ("ssi", "ssi-sym")
 """Methods that learn W = UᵀV + b·I, or UᵀU + b·I."""
-GRADED = ("s2net-mse",)
+GRADED = ("s2net-mse", "s2net-pref")
 """Methods that learn from grades."""
+TOPICS = ("jplsa", "cplsa", "plsa")
+"""Topic models: of pairs, of coupled pairs, and of all texts."""
 BARE = ("log-tfidf", "tfidf")
 """Bare term weights: nothing is learned but how often words occur."""
-METHODS = (*S2NET, "opca", "cca", "cl-lsi", "lsa", *SSI, *GRADED, *BARE)
+METHODS = (*S2NET, "opca", "cca", "cl-lsi", "lsa", *SSI, *GRADED, *TOPICS, *BARE)
 LEARNED = tuple(method for method in METHODS if method not in BARE)
-ITERATED = (*S2NET, *SSI, *GRADED)
+ITERATED = (*S2NET, *SSI, *GRADED, *TOPICS)
 """Methods that train in iterations and keep checkpoints."""
 WITH_SUBWORDS = (*S2NET, "opca", "cca", "lsa", *GRADED)
 """Methods that can learn from character n-grams beside words."""
@@ -69,7 +71,8 @@ class Settings:
     method: str = _setting("s2net", "How to learn.", choices=METHODS)
     dim: int = _setting(300, "Length of the vectors; less where the data does not support as much.", LEARNED, least=1)
     weighting: str = _setting(
-        "log_tf_idf", "Term weights.", tuple(method for method in METHODS if method != "tfidf"), choices=WEIGHTINGS)
+        "log_tf_idf", "Term weights.", tuple(method for method in METHODS if method not in ("tfidf", *TOPICS)),
+        choices=WEIGHTINGS)
     drop_top: int = _setting(0, "Number of most frequent terms to leave out.", least=0)
     max_terms: int = _setting(50_000, "Largest number of terms in the vocabulary.", least=1)
     min_df: int = _setting(
@@ -82,16 +85,17 @@ class Settings:
         "0.5, so that they tell more words apart. Held-out scores often do not improve: compare the two that are "
         "printed. Takes some minutes.", DISTILLED, least=0.0, most=0.99)
     max_iter: int | None = _setting(
-        None, "Largest number of iterations, or epochs, of S2Net, SSI or s2net-mse; chosen by the number of pairs "
-        "unless given.", ITERATED, least=1)
+        None, "Largest number of iterations, or epochs, of S2Net, SSI, methods of grades or topics; chosen by the "
+        "number of pairs unless given.", ITERATED, least=1)
     patience: int | None = _setting(
-        None, "Iterations, or epochs, without a better dev score before S2Net, SSI or s2net-mse stops; 30 (10 in "
-        "batches, 5 for SSI) unless given. Scores may dip before they rise.", ITERATED, least=1)
+        None, "Iterations, or epochs, without a better dev score before S2Net, SSI, methods of grades or topics stop; "
+        "30 (10 in batches, 5 for SSI) unless given. Scores may dip before they rise.", ITERATED, least=1)
     noise: float = _setting(
         1e-4, "Noise of OPCA, also where S2Net starts from it; ridge of CCA.", (*S2NET, "opca", "cca"),
         least=0.0)
     gamma: float = _setting(
-        10.0, "Scale of S2Net's loss: the larger, the more the nearest wrong texts count.", S2NET, least=1e-6, most=1e6)
+        10.0, "Scale of S2Net's loss: the larger, the more the nearest wrong texts count.",
+        (*S2NET, "s2net-pref"), least=1e-6, most=1e6)
     activation: str = _setting("none", "Function applied to S2Net's vectors.", S2NET, choices=ACTIVATIONS)
     batch_size: int | None = _setting(
         None, "Pairs in a batch of S2Net; 0 takes all pairs at once, exactly. Chosen by the number of pairs unless "

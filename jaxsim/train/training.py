@@ -23,6 +23,7 @@ from jaxsim.data.pairs import Pairs
 from jaxsim.evaluate import mates, metrics
 from jaxsim.linalg.row_space import distinct_rows
 from jaxsim.methods.projections import Projection
+from jaxsim.methods.projections.agreement import FEWEST, agreement
 from jaxsim.model import WEIGHTINGS, Model, parts
 from jaxsim.optim import history
 from jaxsim.sparse import Terms
@@ -30,7 +31,7 @@ from jaxsim.text.subwords import Subwords, slots
 from jaxsim.train import distilled, graded, linked, resume, s2net
 from jaxsim.train.fits import FITS
 from jaxsim.train.problem import Learned, Problem
-from jaxsim.train.settings import GRADED, S2NET, SSI, Settings, check
+from jaxsim.train.settings import GRADED, S2NET, SSI, TOPICS, Settings, check
 
 RARE_COUNT = 100
 """With fewer training pairs every word is learned, whatever ``min_df`` is."""
@@ -55,8 +56,8 @@ def train(
       settings: how; `Settings()` unless given.
       dev: share of the pairs to stop and to measure by, near-duplicates kept together; or pairs of your own. 0: none.
         With fewer than 20 pairs, or where nearly all are near-duplicates of each other, none are held out.
-      grades: one number a pair, the larger the more alike its texts are, for ``s2net-mse`` and no other method; scaled
-        as `train.graded` says. Equal pairs count once, with the mean of their grades.
+      grades: one number a pair, the larger the more alike its texts are, for ``s2net-mse`` and ``s2net-pref`` and no
+        other method; scaled as `train.graded` says. Equal pairs count once, with the mean of their grades.
       dev_grades: the same of ``dev``, where it is pairs.
       checkpoint: folder for checkpoints of S2Net and SSI; training goes on where it stopped.
       progress: whether to show bars on a terminal's stderr.
@@ -90,6 +91,7 @@ def train(
     learned = fit(weighted, held, settings, checkpoint, progress, say)
 
     model = _model(weighted, learned, settings, pairs.languages)
+    model = replace(model, agreement=_agreement(model, held.dev, say))
     return replace(model, training={
         "pairs": {"all": len(pairs), "train": len(held.rows), "dev": len(held.dev)},
         "terms": len(weighted.vocabulary),
@@ -143,6 +145,8 @@ def split(texts: mates.Texts, dev: float | Pairs, settings: Settings, grades: Gr
     if duplicates:
         say(f"left out {counted(duplicates, 'pair')}, equal to an earlier one")
     everything = np.flatnonzero(texts.keep)
+    if settings.method == "s2net-pref":  # candidates of a query stay together, also where queries share candidates
+        texts = texts._replace(groups=texts.twins[:, 0])
     if isinstance(dev, Pairs):
         _check_dev(texts.pairs, dev, say)
         rows, held, of_dev = everything, dev, grades.dev
@@ -274,7 +278,7 @@ def _grades(method: str, pairs: Pairs, grades, dev, dev_grades) -> Grades:
     """The checked grades."""
     if method not in GRADED:
         for name, values in (("grades", grades), ("dev_grades", dev_grades)):
-            expected = f"none, for {method} ({', '.join(GRADED)} learns from grades)"
+            expected = f"none, for {method} ({' and '.join(GRADED)} learn from grades)"
             checks.expect(values is None, name, expected, "some")
         return Grades(None, None)
     if isinstance(dev, Pairs):
@@ -316,6 +320,8 @@ def _effective(settings: Settings, held: Split) -> Settings:
         settings = replace(settings, min_df=1)
     if settings.method == "tfidf":
         settings = replace(settings, weighting="tf_idf")
+    if settings.method in TOPICS:
+        settings = replace(settings, weighting="tf")
     return replace(settings, subwords=float(settings.subwords))
 
 
@@ -349,11 +355,22 @@ def _model(weighted: Weighted, learned: Learned | None, settings: Settings, lang
     if params is not None and weighted.spread is not None:  # rows of known words, and of the n-grams of others
         folded = [Projection(jnp.asarray(weighted.spread @ np.asarray(side.weights))) for side in parts.sides(params)]
         params = folded[0] if isinstance(params, Projection) else tuple(folded)
+    activation = settings.activation if settings.method in S2NET else "none"
     return Model(
-        weighted.vocabulary, params, settings.weighting, settings.activation if settings.method in S2NET else "none",
+        weighted.vocabulary, params, settings.weighting, "shares" if settings.method in TOPICS else activation,
         languages, settings.method, strongest=linked.STRONGEST if settings.method in SSI else None,
         subwords=weighted.subwords,
     )  # fmt: skip
+
+
+def _agreement(model: Model, dev: Pairs, say: Callable) -> np.ndarray | None:
+    """Weights of the dimensions for search, by the held-out pairs; None for what has no projection."""
+    if model.params is None or model.bilinear or model.topical:
+        return None
+    if len(dev) < FEWEST:
+        say(f"search uses all dimensions alike: fewer than {FEWEST} pairs are held out to weigh them by")
+        return None
+    return agreement(model.encode_query(dev.left), model.encode_document(dev.right))
 
 
 def _dev_scores(model: Model, held: Split) -> dict[str, float]:
@@ -363,7 +380,13 @@ def _dev_scores(model: Model, held: Split) -> dict[str, float]:
     dev = held.dev
     for prefix, scored in (("", model), ("untrained_", untrained)) if len(dev) > 1 else ():
         if held.grades.dev is not None:
-            found = {"spearman": metrics.spearman(scored.pair_similarity(dev.left, dev.right), held.grades.dev)}
+            cosines = np.asarray(scored.pair_similarity(dev.left, dev.right))
+            if model.method == "s2net-pref":
+                numbers = {query: number for number, query in enumerate(dict.fromkeys(dev.left))}
+                queries = np.array([numbers[query] for query in dev.left])
+                found = graded.ranking_scores(cosines, queries, np.asarray(held.grades.dev))
+            else:
+                found = {"spearman": metrics.spearman(cosines, held.grades.dev)}
         else:
             sides = scored.vectors(dev.left, side="query"), scored.vectors(dev.right, side="document")
             found = mates.scores(*sides, similarity=scored.scorer)

@@ -20,10 +20,11 @@ def searched(capsys, *words) -> tuple[str, str]:
     return found.out, found.err
 
 
+@pytest.mark.parametrize("words", ["bm25", "cosine"])
 @pytest.mark.parametrize("terms", [0, 0.4, 1])
-def test_results_are_those_of_a_search_without_index(terms, trained, folder, capsys):
+def test_results_are_those_of_a_search_without_index(terms, words, trained, folder, capsys):
     (folder / "queries.txt").write_text(f"{LEFT[7]}\nunheard\n{LEFT[20]}\n")
-    words = ["--model", trained, "--queries", "queries.txt", "--terms", terms, "--k", 100, "--json"]
+    words = ["--model", trained, "--queries", "queries.txt", "--terms", terms, "--words", words, "--k", 100, "--json"]
     plain = searched(capsys, *words, "--documents", "texts.txt")
     out, err = searched(capsys, *words, "--documents", "texts.txt", "--index", "kept")
     assert out == plain[0] and err == f"kept: made, 40 documents\n{plain[1]}"
@@ -38,10 +39,10 @@ def test_results_are_those_of_a_search_without_index(terms, trained, folder, cap
 def test_an_index_that_is_there_encodes_no_document(trained, folder, capsys, monkeypatch):
     words = ["--model", trained, "--query", LEFT[7]]
     searched(capsys, *words, "--documents", "texts.txt", "--index", "kept")
-    encode, seen = index.encode, []
-    monkeypatch.setattr(index, "encode", lambda model, texts, **given: seen.extend(texts) or encode(
+    vectors, seen = Model.vectors, []
+    monkeypatch.setattr(Model, "vectors", lambda model, texts, **given: seen.extend(texts) or vectors(
         model, texts, **given))  # fmt: skip
-    for more in ([], ["--documents", "texts.txt"], ["--terms", 0.5]):
+    for more in ([], ["--documents", "texts.txt"], ["--terms", 0.5, "--words", "cosine"]):
         searched(capsys, *words, "--index", "kept", *more)
     assert seen == [LEFT[7]] * 3
 

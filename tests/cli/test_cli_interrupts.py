@@ -43,7 +43,8 @@ def test_kill_9_in_the_middle_leaves_the_older_model_and_resume_goes_on(folder, 
     assert subprocess.run([sys.executable, "-c", KILLED, *S2NET], env=environment).returncode == -9
     assert {path.name: path.read_bytes() for path in (folder / "model").iterdir()} == older
     assert sorted(os.listdir("model.checkpoint")) == [
-        "checkpoint.lock", "checkpoint.safetensors", "checkpoint.settings.json", "checkpoint.start"]
+        "checkpoint.before.safetensors", "checkpoint.lock", "checkpoint.safetensors", "checkpoint.settings.json",
+        "checkpoint.start"]
     message = refused(capsys, *S2NET, "--resume", "--weighting", "tf")
     assert "checkpoint: expected a checkpoint of the same data, start and settings" in message
     load, resumed = checkpoints.load, []
@@ -151,7 +152,7 @@ def test_ctrl_c_says_how_to_go_on_and_without_resume_training_starts_anew(folder
                                                  "--output", "x.npy"],
      "nothing was written to x.npy"),
     ("jaxsim.model.model.Model.pair_similarity", ["similarity", "--model", "MODEL", "a", "b"], ""),
-    ("jaxsim.evaluate.retrieval.top_k", ["search", "--model", "MODEL", "--documents", "texts.txt", "--query", "x"], ""),
+    ("jaxsim.model.ranker.rank", ["search", "--model", "MODEL", "--documents", "texts.txt", "--query", "x"], ""),
     ("jaxsim.model.index.encode", ["search", "--model", "MODEL", "--documents", "texts.txt", "--query", "x",
                                    "--index", "i"],
      "nothing was written to i"),

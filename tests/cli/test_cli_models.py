@@ -94,7 +94,8 @@ def test_train_encode_search_evaluate(trained, folder, capsys):
     found = np.load("texts.npy")
     np.testing.assert_array_equal(found, model.encode(RIGHT))
     assert found.dtype == np.float32 and not [name for name in os.listdir() if name.endswith(".part")]
-    lines = run(capsys, "search", "--model", trained, "--documents", "texts.txt", "--query", LEFT[7], "--k", 2)
+    lines = run(capsys, "search", "--model", trained, "--documents", "texts.txt", "--query", LEFT[7], "--k", 2,
+                "--terms", 0, "--power", 0)
     scores, rows = model.search(LEFT[7:8], model.vectors(RIGHT), k=2)
     for rank, line in enumerate(lines.splitlines()):
         row = rows[0, rank]
@@ -207,7 +208,8 @@ def test_search_mixes_terms_in_and_takes_many_queries(trained, folder, capsys, m
     dense, bare = model.similarity(LEFT[3:4], RIGHT)[0], _bare(model).similarity(LEFT[3:4], RIGHT)[0]
     for weight in (0, 0.25, 1):
         assert cli.main(["search", "--model", trained, "--documents", "pages.jsonl", "--column", "body", "--queries",
-                         "queries.txt", "--terms", str(weight), "--k", "50", "--json"]) == 0  # fmt: skip
+                         "queries.txt", "--terms", str(weight), "--words", "cosine", "--power", "0", "--k", "50",
+                         "--json"]) == 0  # fmt: skip
         out, err = capsys.readouterr()
         first, second = map(json.loads, out.splitlines())
         assert first["query"] == LEFT[3] and len(first["results"]) == 40
@@ -219,6 +221,33 @@ def test_search_mixes_terms_in_and_takes_many_queries(trained, folder, capsys, m
     blocks = run(capsys, "search", "--model", trained, "--documents", "pages.jsonl", "--column", "body", "--queries",
                  "-", "--k", 2).splitlines()  # fmt: skip
     assert blocks[0] == f"query\t1\t{LEFT[3]}" and blocks[3] == f"query\t2\t{LEFT[4]}" and len(blocks) == 6
+
+
+def test_evaluate_searches_a_collection_without_what_is_excluded(trained, folder, capsys):
+    (folder / "docs").write_text("".join(f"d{i}\t{text}\n" for i, text in enumerate(RIGHT)))
+    (folder / "queries").write_text(f"d3\t{LEFT[3]}\nq\t{LEFT[4]}\n")
+    (folder / "qrels").write_text("d3 0 d3 1\nd3 0 d8 1\nq 0 d4 1\n")
+    (folder / "known.tsv").write_text("q\td9\nq\tnone\nother\td1\n")
+    words = ["evaluate", "--model", trained, "--queries", "queries", "--documents", "docs", "--qrels", "qrels",
+             "--run-out", "run.txt", "--json"]  # fmt: skip
+
+    def ranked(*more) -> dict[str, list[str]]:
+        told = json.loads(run(capsys, *words, *more))
+        assert told["queries"] == 2
+        found = {}
+        for line in (folder / "run.txt").read_text().splitlines():
+            found.setdefault(line.split()[0], []).append(line.split()[2])
+        return found
+
+    both, kept = ranked(), ranked("--exclude-self", "--exclude", "known.tsv")
+    assert kept == {query: [name for name in names if (query, name) not in {("d3", "d3"), ("q", "d9")}]
+                    for query, names in both.items()}  # fmt: skip
+    assert both["d3"][0] == "d3" and ranked("--terms", 1)["q"][0] == "d4"
+    (folder / "known.tsv").write_text("q d9\n")
+    assert "known.tsv, line 1: expected query<TAB>document" in refused(capsys, *words, "--exclude", "known.tsv")
+    out = run(capsys, "search", "--model", trained, "--documents", "texts.txt", "--query", RIGHT[5], "--k", 40,
+              "--exclude-self")  # fmt: skip
+    assert len(out.splitlines()) == 39 and RIGHT[5] not in out
 
 
 def _bare(model):

@@ -118,6 +118,21 @@ def test_whole_groups_go_to_one_side_with_the_asked_shares():
         assert abs(rows.size / 6000 - share) < 5 * np.sqrt(share * (1 - share) / 3000)
 
 
+def test_large_and_small_groups_are_dealt_alike():
+    sizes = np.array([1, 1, 2, 5, 40, 200])
+    groups = np.repeat(np.arange(sizes.size), sizes)
+    ids = [f"doc/{row}" for row in range(groups.size)]
+    salts = 1500
+    went = {name: np.zeros(sizes.size) for name in ("train", "dev", "test")}
+    for salt in range(salts):
+        for name, rows in splits.split(groups, ids, salt=str(salt)).items():
+            went[name] += np.isin(np.arange(sizes.size), groups[rows])
+    for share, counts in zip((0.6, 0.2, 0.2), went.values(), strict=True):
+        assert (np.abs(counts / salts - share) < 4.5 * np.sqrt(share * (1 - share) / salts)).all(), counts / salts
+    again = splits.split(groups, ids, salt="7")
+    assert all(np.array_equal(rows, again[name]) for name, rows in splits.split(groups, ids, salt="7").items())
+
+
 def test_split_ignores_row_order_group_numbers_and_other_groups(rng):
     ids = np.array([f"doc/{row}" for row in range(200)])
     groups = np.repeat(np.arange(100), 2)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import reference
 import scipy.sparse
+import scipy.spatial
 
 from jaxsim import sparse
 from jaxsim.evaluate import retrieval
@@ -129,7 +130,7 @@ def test_ranks_and_mate_ranks_agree(rng):
 
 @pytest.mark.parametrize("search", ["mates", "top"])
 def test_one_compilation_whatever_the_number_of_blocks(rng, search):
-    function = retrieval._not_below if search == "mates" else retrieval._select
+    function = retrieval._not_below if search == "mates" else retrieval._best
     left = Vectors(rng.standard_normal((517, 6)).astype(np.float32))
     before = function._cache_size()
     if search == "mates":
@@ -211,3 +212,37 @@ def test_ranks_refuses(table, target, message):
 def test_ranks_refuses_nothing_to_rank(queries, candidates, name):
     with pytest.raises(ValueError, match=f"{name}: expected a whole number of at least 1, got 0"):
         retrieval.ranks(lambda rows: np.ones((3, 3))[rows], queries, candidates, np.zeros(queries, int))
+
+
+DISTANCES = {retrieval.l1: "cityblock", retrieval.jensen_shannon: "jensenshannon"}
+
+
+@pytest.mark.parametrize("similarity", DISTANCES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_scorers_of_topic_vectors_equal_the_definition(rng, similarity, dtype):
+    a, b = rng.dirichlet(np.full(6, 0.3), 9).astype(dtype), rng.dirichlet(np.full(6, 0.3), 14).astype(dtype)
+    a[2] = a[5] = [0, 0, 1, 0, 0, 0]
+    found = similarity(Vectors(jnp.asarray(a)), Vectors(jnp.asarray(b)))(np.arange(9))
+    distance = scipy.spatial.distance.cdist(a, b, DISTANCES[similarity])
+    wanted = 1 - (distance / 2 if similarity is retrieval.l1 else distance**2 / np.log(2))
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found, wanted, atol=1e-6 if dtype == np.float32 else 1e-12)
+
+
+@pytest.mark.parametrize("similarity", DISTANCES)
+@pytest.mark.parametrize("block", [4, 1000])
+def test_mate_ranks_of_topic_vectors_count_ties_as_errors(rng, similarity, block):
+    a, b = (rng.integers(0, 4, (23, 4)) + [1, 0, 0, 0] for _ in range(2))  # few values, many ties
+    a[:9] = b[:9]
+    sides = [Vectors(jnp.asarray(side / side.sum(axis=1, keepdims=True))) for side in (a, b)]
+    scores = np.asarray(similarity(*sides)(np.arange(23)))
+    forward, backward = retrieval.mate_ranks(*sides, block=block, similarity=similarity)
+    np.testing.assert_array_equal(forward, [reference.mate_rank(row, i) for i, row in enumerate(scores)])
+    back = np.asarray(similarity(*sides[::-1])(np.arange(23)))
+    np.testing.assert_array_equal(backward, [reference.mate_rank(row, i) for i, row in enumerate(back)])
+
+
+@pytest.mark.parametrize("bad", [Vectors(jnp.array([[-1.0, 2.0]])), _vectors(np.random.default_rng(0), 3, "both")[0]])
+def test_what_is_no_topic_vector_is_refused(bad):
+    with pytest.raises(ValueError, match=r"left(.dense)?: expected (shares of at least 0|a dense part alone)"):
+        retrieval.l1(bad, bad)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from experiments import kit
-from experiments.kit import migrate, notes, records
+from experiments.kit import migrate, notes, records, report_tables
 from experiments.kit.scripts import collect
 from tests.experiments.test_records import ENVIRONMENT, made_up
 
@@ -73,8 +73,28 @@ def test_records_must_agree_with_their_scripts():
     assert said() is None and notes.stale(row(), scripts) is None
     assert said(ks=[5]) == "preset.settings.ks: expected [5, 10], as in the script, got [5]"
     assert said(extra=1) == "preset.settings.extra: expected None, as in the script, got 1"
+    assert notes.stale(row(preset={"name": "full", "settings": {"ks": [5, 10]}}), scripts) is None  # limit came later
     assert said("gone") == "preset: expected one of the script's for table en-es, got gone"
     assert notes.excepted(row()) == "no-preset" and notes.excepted(row(preset={"name": "full", "settings": {}})) is None
+
+
+def test_a_record_of_an_older_split_is_stale_and_no_table_mixes_two():
+    plan = kit.Plan({}, {"full": Settings()}, split=2)
+    scripts = {"made_up": kit.Experiment("made_up", "About.", None, {"en-es": plan})}
+    settings = {"ks": [5, 10], "limit": None}
+
+    def dealt(row_id, version, **preset):
+        record = row(row=row_id, **preset)
+        return {**record, "dataset": {**record["dataset"], **({"split": version} if version else {})}}
+
+    old, new = dealt("a", None), dealt("b", 2, preset={"name": "full", "settings": settings})
+    assert notes.stale(old, scripts) == "dataset.split: expected version 2, as in the script, got 1"
+    assert notes.stale(new, scripts) is None and notes.excepted(old) == "no-preset" and notes.excepted(new) is None
+    older = dealt("a", None, preset={"name": "full", "settings": settings})
+    assert notes.excepted(older, notes.stale(older, scripts)) == "no-split"
+    report_tables.belong_together({"b.json": new, "c.json": dealt("c", 2)})
+    with pytest.raises(ValueError, match=r"b.json: dataset.split: expected version 1, as in a.json, got 2"):
+        report_tables.belong_together({"a.json": old, "b.json": new})
 
 
 def test_a_newer_version_of_a_method_makes_a_record_stale(monkeypatch):
@@ -119,8 +139,8 @@ def test_committed_records_agree_with_their_scripts():
     scripts = collect()
     assert scripts["platt2010_mates"].claims
     for path, record in records.read_all(kit.RESULTS).items():
-        if notes.excepted(record) is None:
-            assert notes.stale(record, scripts) is None, path
+        what = notes.stale(record, scripts)
+        assert what is None or notes.excepted(record, what), path
 
 
 def test_no_committed_record_has_a_status():

@@ -8,6 +8,7 @@ import re
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import safetensors.numpy
 import scipy.sparse as sp
 
 from jaxsim import io, sparse, text
@@ -141,7 +142,7 @@ def test_every_altered_byte_and_every_cut_is_told(rng, tmp_path):
     ("", "index.json: expected JSON"),
     ("[]", 'index.json: expected a configuration with "library": "jaxsim"'),
     ('{"library": "other"}', 'index.json: expected a configuration with "library": "jaxsim"'),
-    (io.sealed({"library": "jaxsim", "format": index.FORMAT + 1}).decode(), "index.json: format: expected 1 to 1 "),
+    (io.sealed({"library": "jaxsim", "format": index.FORMAT + 1}).decode(), "index.json: format: expected 1 to 2 "),
     (None, "index.json: expected the configuration that was saved, got an altered one"),
 ])  # fmt: skip
 def test_another_description_is_refused(content, message, model, tmp_path):
@@ -149,6 +150,59 @@ def test_another_description_is_refused(content, message, model, tmp_path):
     path.write_text(json.dumps(json.loads(path.read_text()) | {"model": "x"}) if content is None else content)
     with pytest.raises(ValueError, match=re.escape(message)):
         index.load(tmp_path / "kept")
+
+
+def with_(array, place, value):
+    array = np.array(array)
+    array[place] = value
+    return array
+
+
+@pytest.mark.parametrize(("name", "alter", "message"), [
+    ("words.columns", lambda a: with_(a, 2, 2**31 - 1), "words: expected columns from 0 to 4, got 2147483647"),
+    ("words.columns", lambda a: with_(a, 2, -5), "words: expected columns from 0 to 4, got -5"),
+    ("words.columns", lambda a: a[::-1].copy(), "words: expected columns that rise within each row"),
+    ("words.columns", lambda a: a[:-1], r"words: expected int32 or int64 of shape"),
+    ("words.columns", lambda a: a.astype(float), r"words: expected int32 or int64 of shape"),
+    ("words.starts", lambda a: with_(a, 3, 10**6), "words: expected row pointers that rise"),
+    ("words.starts", lambda a: with_(a, -1, 10**6), "words: expected row pointers from 0 to"),
+    ("words.starts", lambda a: with_(a, 0, -1), "words: expected row pointers from 0 to"),
+    ("words.values", lambda a: with_(a, 0, np.nan), "words: expected finite values"),
+    ("dense", lambda a: with_(a, (0, 0), np.inf), "dense: expected finite values"),
+    ("dense", lambda a: a[:-1], r"dense: expected float32 or float64 of shape \(7, any\), got float32 of"),
+    ("lines", lambda a: a[:-1], "lines: expected int64 of shape"),
+    ("ends", lambda a: with_(a, 2, 10**9), "ends: expected ends of texts that rise to"),
+    ("ends", lambda a: with_(a, 2, a[1] + 3), "texts: expected texts in UTF-8"),
+    ("texts", lambda a: with_(a, 4, 255), "texts: expected texts in UTF-8"),
+])  # fmt: skip
+def test_no_array_reaches_a_search_unchecked_whoever_wrote_the_digests(name, alter, message, rng, tmp_path):
+    folder = saved(tmp_path, Model(WORDS, Projection(jnp.asarray(rng.normal(size=(5, 3)), jnp.float32))))
+    arrays = safetensors.numpy.load_file(folder / index.TENSORS)
+    arrays[name] = np.ascontiguousarray(alter(arrays[name]))
+    safetensors.numpy.save_file(arrays, folder / index.TENSORS)
+    told = {key: value for key, value in json.loads((folder / index.MARKER).read_text()).items() if key != "digest"}
+    told["tensors"] = {key: index.fingerprint(array) for key, array in arrays.items()}
+    (folder / index.MARKER).write_bytes(io.sealed(told))
+    with pytest.raises(ValueError, match=f"index.safetensors: {message}"):
+        index.load(folder)
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    ({"documents": -1}, "documents: expected a whole number of at least 0, got -1"),
+    ({"documents": 8}, r"ends: expected int64 of shape \(8,\)"),
+    ({"columns": {}}, "tensors: expected dense or sparse, ends, lines, texts, got "),
+    ({"columns": {"words": 3}}, "words: expected columns from 0 to 2"),
+    ({"columns": {"words": "5"}}, "columns: expected a whole number"),
+    ({"columns": {"words": 2**31 - 1}}, "columns: expected at most 100,000,000 terms, got 2,147,483,647"),
+    ({"tensors": None}, "tensors: expected dense or sparse"),
+    ({"model": 3}, "model: expected a digest, got an int"),
+])  # fmt: skip
+def test_a_description_of_another_index_is_refused(change, message, rng, tmp_path):
+    folder = saved(tmp_path, Model(WORDS, Projection(jnp.asarray(rng.normal(size=(5, 3)), jnp.float32))))
+    told = {key: value for key, value in json.loads((folder / index.MARKER).read_text()).items() if key != "digest"}
+    (folder / index.MARKER).write_bytes(io.sealed(told | change))
+    with pytest.raises(ValueError, match=message):
+        index.load(folder)
 
 
 def test_places_without_an_index_are_named(tmp_path):

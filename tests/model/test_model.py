@@ -115,8 +115,51 @@ def test_bad_arguments_are_refused(model, call, message):
 def test_a_folder_that_lacks_a_setting_is_refused(model, tmp_path):
     folder = folders.save(tmp_path / "m", tensors={"weights": np.ones((5, 2))}, config={},
                           vocabulary=WORDS.terms, card="")
-    with pytest.raises(ValueError, match="expected a model with 'df', got one without"):
+    with pytest.raises(ValueError, match="expected a model with 'num_docs', got one without"):
         Model.load(folder)
+
+
+def with_(array, place, value):
+    array = np.array(array)
+    array[place] = value
+    return array
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    ({"weights": lambda w: with_(w, (2, 1), np.nan)}, "weights: expected finite values, got NaN or infinity"),
+    ({"weights": lambda w: with_(w, (4, 3), -np.inf)}, "weights: expected finite values, got NaN or infinity"),
+    ({"weights": lambda w: w[:, 0]}, r"weights: expected .* of shape \(any, any\), got float32 of shape \(5,\)"),
+    ({"weights": lambda w: w.astype(np.int64)}, r"weights: expected float32 .* got int64"),
+    ({"df": lambda df: with_(df, 1, 11)}, "df: expected numbers of documents, from 0 to 10"),
+    ({"df": lambda df: with_(df, 1, -1)}, "df: expected numbers of documents, from 0 to 10"),
+    ({"df": lambda df: df.astype(float)}, "df: expected int64 of shape"),
+    ({"df": lambda df: df[:4]}, "df: expected one number for each of 5 words, got 4"),
+    ({"words": lambda words: [*words[:4], words[0]]}, "vocabulary.json: expected every word once"),
+    ({"words": lambda words: [*words[:4], 7]}, "vocabulary.json: expected a list of words"),
+    ({"words": lambda words: {"the": 0}}, "expected one number for each of 1 words, got 5"),
+    ({"languages": lambda _: ["en", ["en"]]}, "config.json: languages: expected strings"),
+    ({"languages": lambda _: "en"}, "config.json: languages: expected list, got str"),
+    ({"weighting": lambda _: ["tf"]}, "config.json: weighting: expected str, got list"),
+    ({"num_docs": lambda _: 2.5}, "config.json: num_docs: expected a whole number"),
+    ({"subwords": lambda _: 10**400}, "config.json: subwords: expected a number, or nothing"),
+])  # fmt: skip
+def test_what_no_model_has_is_refused_whoever_wrote_the_digests(model, tmp_path, change, message):
+    tensors, config, words = folders.load(model.save(tmp_path / "m"))
+    config = {name: value for name, value in config.items() if name not in ("files", "digest", "format", "library")}
+    everything = {**tensors, **config, "words": words}
+    everything |= {name: alter(everything.get(name)) for name, alter in change.items()}
+    folders.save(tmp_path / "m", tensors={name: everything[name] for name in tensors}, vocabulary=everything["words"],
+                 config={name: everything[name] for name in (*config, *change) if name not in (*tensors, "words")},
+                 card="")  # fmt: skip
+    with pytest.raises(ValueError, match=message) as refused:
+        Model.load(tmp_path / "m")
+    assert str(tmp_path / "m") in str(refused.value)
+
+
+def test_weights_that_are_not_finite_are_not_saved(model, tmp_path):
+    with pytest.raises(ValueError, match="model.weights: expected finite weights, got NaN or infinity"):
+        Model(WORDS, Projection(model.params.weights.at[0, 0].set(jnp.nan))).save(tmp_path / "m")
+    assert not (tmp_path / "m").exists()
 
 
 def test_the_package_knows_its_model_and_nothing_else():

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -14,7 +15,7 @@ import pytest
 from jaxsim.optim import checkpoints
 
 STATE = {"a": np.arange(6.0).reshape(2, 3), "b": (np.int32(4), jnp.ones((), jnp.float32))}
-NAME = "checkpoint.safetensors"
+NAME, BEFORE = "checkpoint.safetensors", "checkpoint.before.safetensors"
 
 
 def saved(folder, **meta):
@@ -50,8 +51,81 @@ def test_a_damaged_file_is_refused(tmp_path, damage):
     flipped = content[:-9] + bytes([content[-9] ^ 1]) + content[-8:]
     changed = {"truncated": content[:-5], "empty": b"", "text": b"not a checkpoint", "one byte": flipped}
     path.write_bytes(changed[damage])
-    with pytest.raises(ValueError, match=f"checkpoint: expected a whole .* got a damaged file .*{NAME} .*delete it"):
+    with pytest.raises(ValueError, match=f"expected a whole .* got a damaged file .*{NAME} .*delete its folder"):
         checkpoints.load(tmp_path, STATE, fingerprint="x")
+
+
+def renoted(path, **change):
+    """Writes other notes, as anybody can who opens the file."""
+    from safetensors import safe_open
+    from safetensors.numpy import load_file, save_file
+
+    with safe_open(path, framework="numpy") as file:
+        told = file.metadata()
+    told["json"] = json.dumps(json.loads(told["json"]) | change)
+    save_file(load_file(path), path, metadata=told)
+
+
+def test_notes_that_were_changed_are_refused(tmp_path):
+    path = saved(tmp_path, best_step=3)
+    renoted(path, best_step=4)
+    with pytest.raises(ValueError, match="got a damaged file .* expected those that were written"):
+        checkpoints.load(tmp_path, STATE, fingerprint="x")
+
+
+def test_checkpoints_of_earlier_versions_whose_digest_leaves_the_notes_out_are_read(tmp_path):
+    from safetensors.numpy import load_file, save_file
+
+    path = saved(tmp_path)
+    leaves = load_file(path)
+    told = {"json": '{"fingerprint": "x", "old": 1}',
+            "contents": checkpoints.fingerprint([leaves[f"leaf.{i}"] for i in range(len(leaves))])}
+    save_file(leaves, path, metadata=told)
+    assert checkpoints.load(tmp_path, STATE, fingerprint="x")[1]["old"] == 1
+
+
+def test_the_one_before_is_kept_and_read_where_the_newest_is_damaged(tmp_path):
+    for number in range(3):
+        saved(tmp_path, number=number)
+    assert checkpoints.load(tmp_path, STATE, fingerprint="x")[1]["number"] == 2
+    (tmp_path / NAME).write_bytes(b"")
+    with pytest.warns(UserWarning, match=f"{NAME} is damaged; going on from the one before it, .*{BEFORE}"):
+        assert checkpoints.load(tmp_path, STATE, fingerprint="x")[1]["number"] == 1
+    with pytest.raises(ValueError, match="another problem's in .*before"), pytest.warns(UserWarning):
+        checkpoints.load(tmp_path, STATE, fingerprint="y")
+    (tmp_path / BEFORE).write_bytes(b"x")
+    with pytest.raises(ValueError, match=f"got a damaged file .*{NAME} "):
+        checkpoints.load(tmp_path, STATE, fingerprint="x")
+    saved(tmp_path, number=3)
+    assert checkpoints.load(tmp_path, STATE, fingerprint="x")[1]["number"] == 3
+    saved(tmp_path, number=4)
+    (tmp_path / NAME).unlink()
+    with pytest.warns(UserWarning, match=f"{NAME} is missing; going on from the one before it"):
+        assert checkpoints.load(tmp_path, STATE, fingerprint="x")[1]["number"] == 3
+
+
+@pytest.mark.parametrize("call", ["link", "replace", "fsync"])
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_save_that_is_stopped_anywhere_leaves_a_whole_checkpoint(tmp_path, monkeypatch, call, number):
+    for i in range(2):
+        saved(tmp_path, number=i)
+    calls, real = [], getattr(os, call)
+
+    def stopped(*given):
+        calls.append(given)
+        if len(calls) == number:
+            raise KeyboardInterrupt
+        return real(*given)
+
+    monkeypatch.setattr(os, call, stopped)
+    try:
+        saved(tmp_path, number=2)
+    except KeyboardInterrupt:
+        pass
+    assert checkpoints.load(tmp_path, STATE, fingerprint="x")[1]["number"] in (1, 2)
+    (tmp_path / NAME).write_bytes(b"")
+    with pytest.warns(UserWarning):
+        assert checkpoints.load(tmp_path, STATE, fingerprint="x")[1]["number"] in (0, 1)
 
 
 def test_a_safetensors_file_of_another_program_is_refused(tmp_path):

@@ -18,7 +18,7 @@ import pytest
 from jaxsim import optim
 from jaxsim.optim import checkpoints, lbfgs
 
-NAME = "checkpoint.safetensors"
+NAME, BEFORE = "checkpoint.safetensors", "checkpoint.before.safetensors"
 
 
 def quadratic(x, data):
@@ -68,7 +68,7 @@ def stop(kind, folder, sent, *, every, wait_for):
 
 
 @pytest.mark.programs
-@pytest.mark.parametrize("kind", ["lbfgs", "sgd", "rows"])
+@pytest.mark.parametrize("kind", ["lbfgs", "sgd", "rows", "em"])
 def test_kill_9_loses_nothing_that_was_written(tmp_path, kind):
     stop(kind, tmp_path / "run", signal.SIGKILL, every=3, wait_for=(tmp_path / "run" / NAME).exists)
     resumed, whole = example.train(kind, tmp_path / "run"), example.train(kind)
@@ -77,7 +77,7 @@ def test_kill_9_loses_nothing_that_was_written(tmp_path, kind):
 
 
 @pytest.mark.programs
-@pytest.mark.parametrize("kind", ["lbfgs", "sgd", "rows"])
+@pytest.mark.parametrize("kind", ["lbfgs", "sgd", "rows", "em"])
 def test_ctrl_c_writes_a_checkpoint(tmp_path, kind):
     calls = tmp_path / "run.calls"  # one byte a validation
     errors = stop(kind, tmp_path / "run", signal.SIGINT, every=1000,
@@ -119,7 +119,8 @@ def test_bad_checkpoints_and_folders_are_refused_before_any_step(tmp_path, kind)
     example.train(kind, tmp_path / "good", max_iter=3)
     path = tmp_path / "good" / NAME
     content = path.read_bytes()
-    path.write_bytes(content[:-20])
+    for damaged in (path, path.with_name(BEFORE)):
+        damaged.write_bytes(content[:-20])
     with pytest.raises(ValueError, match="checkpoint: expected a whole checkpoint, got a damaged file"):
         example.train(kind, tmp_path / "good")
     assert path.read_bytes() == content[:-20], "the damaged file is left for inspection"
@@ -130,6 +131,20 @@ def test_bad_checkpoints_and_folders_are_refused_before_any_step(tmp_path, kind)
     path.write_bytes(content)
     with pytest.raises(ValueError, match="checkpoint: expected a checkpoint of the same data, start and settings"):
         example.train(other, tmp_path / "good")
+
+
+@pytest.mark.parametrize("kind", ["lbfgs", "sgd", "rows"])
+def test_a_fit_whose_newest_checkpoint_is_damaged_goes_on_from_the_one_before(tmp_path, kind):
+    example.train(kind, tmp_path, max_iter=7, every=2)
+    path, before = tmp_path / NAME, tmp_path / BEFORE
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.warns(UserWarning, match=f"{NAME} is damaged; going on from the one before it, .*{BEFORE}"):
+        resumed = example.train(kind, tmp_path, every=2)
+    whole = example.train(kind)
+    np.testing.assert_array_equal(flat(resumed.params), flat(whole.params))
+    assert all(same(a["loss"], b["loss"]) for a, b in zip(resumed.history, whole.history, strict=True))
+    assert path.is_file() and before.is_file()
+    assert example.train(kind, tmp_path, every=2).steps == whole.steps, "what is damaged is replaced"
 
 
 def test_a_checkpoint_of_other_data_start_settings_or_objective_is_refused(tmp_path):

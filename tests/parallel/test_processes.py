@@ -58,7 +58,7 @@ def test_two_processes_agree_with_one_device_and_neither_hangs_when_the_other_is
     found = json.loads(lines[0])
     whole, resumed = found["losses"]
     assert found["same"] and whole == resumed and len(whole) == 7
-    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint.safetensors"]
+    assert {path.name for path in tmp_path.iterdir()} == {"checkpoint.safetensors", "checkpoint.before.safetensors"}
 
 
 @pytest.mark.parametrize(("arguments", "message"), [

@@ -3,6 +3,7 @@
 import collections
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import jax
 import numpy as np
 import pytest
 
-from jaxsim import sparse, text
+from jaxsim import io, sparse, text
 from jaxsim.methods import s2net_sgd
 from jaxsim.methods.s2net.exact import random_init
 from jaxsim.text import corpus
@@ -32,6 +33,21 @@ def pairs(rng):
         return " ".join(rng.choice(WORDS, rng.integers(0, 12), p=share / share.sum()))
 
     return [(one(), one()) for _ in range(700)]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """A corpus of three shards of 20 documents, built once."""
+    texts = [(f"{WORDS[i % 7]} {WORDS[i % 5]} {WORDS[i % 3]}", WORDS[i % 4] * (i % 3)) for i in range(60)]
+    place = tmp_path_factory.mktemp("built")
+    build(place, texts, shard_docs=20)
+    return place
+
+
+@pytest.fixture
+def kept(built, tmp_path):
+    """A copy of it."""
+    return Path(shutil.copytree(built, tmp_path / "kept"))
 
 
 def in_memory(pairs, **settings):
@@ -141,7 +157,7 @@ def test_other_texts_or_settings_are_refused(tmp_path, pairs):
     with pytest.raises(Stopped):
         build(tmp_path, until(pairs, 450), shard_docs=200)
     changed = [*pairs[:150], ("new", "texts"), *pairs[151:]]
-    with pytest.raises(ValueError, match="documents: expected the texts of shard 0, counted before, got others"):
+    with pytest.raises(ValueError, match="expected the texts of shard 0, counted before into .*, got others"):
         build(tmp_path, changed, shard_docs=200)
     with pytest.raises(ValueError, match="unfinished corpus of the same settings and texts, got min_df 2 there"):
         build(tmp_path, pairs, shard_docs=200, min_df=1)
@@ -183,14 +199,102 @@ def test_damaged_shards(tmp_path, pairs):
     whole = path.read_bytes()
     for left in (len(whole) // 2, 0):
         path.write_bytes(whole[:left])
-        with pytest.raises(ValueError, match=r"shard-00001-0-counts.npy: expected a whole shard, got a truncated"):
+        with pytest.raises(ValueError, match=r"shard-00001-0-counts.npy: expected a whole shard .* got a truncated"):
             corpus.read(tmp_path)
     path.unlink()
     with pytest.raises(ValueError, match=r"shard-00001-0-counts.npy: expected a shard's file, got none"):
         corpus.read(tmp_path)
-    np.save(path, np.ones(3, np.int32))
-    with pytest.raises(ValueError, match=r"300 documents and as many terms as counts, got 300 documents"):
-        corpus.read(tmp_path)
+
+
+def edited(path, place, value):
+    array = np.load(path)
+    array[place] = value
+    np.save(path, array)
+
+
+def resealed(folder, *, earlier=False):
+    """A corpus as somebody would hand it on who changed a file and knows the format; or one of format 1."""
+    config = json.loads((folder / corpus.CONFIG).read_text())
+    config = {name: value for name, value in config.items() if name != "digest"}
+    if earlier:
+        config = {name: value for name, value in config.items() if name not in ("files", "library")} | {"format": 1}
+        (folder / corpus.CONFIG).write_text(json.dumps(config))
+        return
+    config["files"] = {name: corpus.seal(folder / name) for name in config["files"]}
+    (folder / corpus.CONFIG).write_bytes(io.sealed(config))
+
+
+def read_all(folder):
+    return [side.rows(slice(None)) for side in corpus.read(folder).sides]
+
+
+def test_a_corpus_of_the_first_format_is_read_as_ever(tmp_path, pairs):
+    build(tmp_path, pairs, shard_docs=300)
+    resealed(tmp_path, earlier=True)
+    same(corpus.read(tmp_path), pairs, drop_top=0, max_terms=50_000, min_df=2)
+    assert len(build(tmp_path, pairs, shard_docs=300).sides) == 2
+
+
+@pytest.mark.parametrize(("what", "place", "value", "message"), [
+    ("ends", 5, 10**6, "ends.npy: expected row pointers that rise, got a fall after document"),
+    ("ends", 5, -1, "ends.npy: expected row pointers that rise"),
+    ("ends", 0, 1, "ends.npy: expected 20 documents and as many terms as counts"),
+    ("ends", -1, 2**62, "ends.npy: expected 20 documents and as many terms as counts"),
+    ("terms", 7, 2**31 - 1, r"terms.npy: expected columns from 0 to \d+, got 2147483647"),
+    ("terms", 7, -1, r"terms.npy: expected columns from 0 to \d+, got -1"),
+    ("terms", 8, 0, "terms.npy: expected columns that rise within each row"),
+    ("counts", 3, 0, "counts.npy: expected counts of at least 1, got 0"),
+])  # fmt: skip
+@pytest.mark.parametrize("how", ["as it is", "sealed again", "format 1"])
+def test_one_value_of_a_shard_is_never_read_in_silence(kept, what, place, value, message, how):
+    name = corpus.shard_file(0, 0, what)
+    edited(kept / name, place, value)
+    if how != "as it is":
+        resealed(kept, earlier=how == "format 1")
+    opening = what == "ends" and place in (0, -1)
+    if how == "as it is" and not opening:
+        message = f"{name}: expected the file that was written, got an altered"
+    with pytest.raises(ValueError, match=message):
+        read_all(kept)
+    with pytest.raises(ValueError, match=message):
+        corpus.read(kept).sides[0].lengths() if what == "ends" else read_all(kept)
+
+
+def test_a_shard_is_looked_at_when_it_is_first_used_and_once(kept, monkeypatch):
+    read, digest = [], io.file_digest
+    monkeypatch.setattr(io, "file_digest", lambda path: read.append(path.name) or digest(path))
+    side = corpus.read(kept).sides[0]
+    assert sorted(read) == ["df.npy", "vocabulary.json"]
+    for _ in range(3):
+        side.rows([0, 5])
+    assert sorted(read[2:]) == [corpus.shard_file(0, 0, what) for what in ("counts", "ends", "terms")]
+
+
+@pytest.mark.parametrize(("name", "content", "message"), [
+    (corpus.VOCABULARY, b"[]", "vocabulary.json: expected the file that was written, got an altered one"),
+    (corpus.DF, b"", "df.npy: expected the file that was written, got an altered one"),
+    (corpus.CONFIG, b"[" * 100_000, "corpus.json: expected JSON, got lists and objects too deep in each other"),
+    (corpus.CONFIG, b"[" + b"9" * 5_000 + b"]", "corpus.json: expected JSON, got Exceeds the limit"),
+    (corpus.CONFIG, b'{"format": 1}', "corpus.json: languages: expected a list of language codes, got None"),
+    (corpus.CONFIG, io.sealed({"library": "jaxsim", "format": 3}), "corpus.json: format: expected 1 to 2 "),
+])  # fmt: skip
+def test_a_changed_description_is_refused(kept, name, content, message):
+    (kept / name).write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        corpus.read(kept)
+
+
+@pytest.mark.parametrize("name", ["00000.json", "00000.words", corpus.shard_file(0, 1, "terms"), "plan.json"])
+def test_an_unfinished_corpus_that_was_altered_does_not_go_on(tmp_path, pairs, name):
+    with pytest.raises(Stopped):
+        build(tmp_path, until(pairs, 450), shard_docs=200)
+    path = tmp_path / "reading" / name
+    path.write_bytes(path.read_bytes().replace(b"1", b"2") + b" ")
+    with pytest.raises(ValueError, match=f"{name}|of the same settings"):
+        build(tmp_path, pairs, shard_docs=200)
+    path.write_bytes(path.read_bytes()[:20])
+    with pytest.raises(ValueError, match=f"{name}: expected .*delete the folder .*reading to begin anew"):
+        build(tmp_path, pairs, shard_docs=200)
 
 
 def test_training_from_disk_is_training_from_memory(tmp_path, pairs):

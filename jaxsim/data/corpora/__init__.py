@@ -2,6 +2,7 @@
 
 import lazy_loader
 
-__all__ = ["cacm", "doc_pairs", "docstrings", "europarl", "httpd_html", "judged", "mdn", "mdn_links", "nfcorpus",
-           "release", "reuters21578", "wikispeedia", "word_frequency"]
+__all__ = ["antsynnet", "cacm", "classic", "doc_pairs", "docstrings", "europarl", "gre", "httpd_html", "judged", "mdn",
+           "mdn_links", "nfcorpus", "novels", "questions", "release", "reuters21578", "sentences", "thesauri",
+           "thesaurus_books", "wikispeedia", "word_frequency", "word_similarity", "wordnet"]
 __getattr__, __dir__, _ = lazy_loader.attach(__name__, submodules=__all__)

@@ -1,10 +1,11 @@
 """S2Net: a projection learned so that every document is nearer to its match than to any other (000 §3).
 
 The package itself trains on all negatives (``s2net.fit``); `sgd` takes those of a minibatch, `mse` fits labelled
-similarities, `distillation` teaches a projection to rank as it does together with the bare terms.
+similarities, `preferences` learns from graded candidates of queries, `distillation` teaches a projection to rank as it
+does together with the bare terms.
 """
 
-from jaxsim.methods.s2net import distillation, groups, mse, sgd
+from jaxsim.methods.s2net import distillation, groups, mse, preferences, sgd
 from jaxsim.methods.s2net.exact import (
     Data,
     Sides,
@@ -18,4 +19,4 @@ from jaxsim.methods.s2net.exact import (
 )
 
 __all__ = ["Data", "Sides", "checked_start", "distance_penalty", "distillation", "fit", "groups", "mse", "objective",
-           "random_init", "sgd", "sides", "start_norm"]
+           "preferences", "random_init", "sgd", "sides", "start_norm"]

@@ -1,0 +1,1 @@
+"""Graded preferences inside the candidates of a query."""

@@ -1,0 +1,1 @@
+"""Classification across languages."""

@@ -1,0 +1,1 @@
+"""Sentence completion: five words for one hole (completion §5)."""

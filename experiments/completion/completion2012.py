@@ -1,0 +1,597 @@
+"""Sentence completion (Zweig et al., ACL 2012): Table 6 on the Holmes questions and on SAT questions, and perplexities.
+
+Tables: `holmes` has 1,040 questions from Sherlock Holmes books and 519 other novels to train on; the first 520
+questions are for development, ``accuracy`` is that of the last 520, ``accuracy@all`` that of all. `sat` has 152
+questions of SAT practice tests, with an encyclopedia, newswire, speeches and documentation as training text in place
+of the paper's 1.1 billion words of newspapers; its halves have 76 questions, so ``accuracy@all`` is the figure to
+look at; `sat-novels` has the same questions with the novels as training text. `perplexity` compares language models
+on held-out sentences of the novels. Every figure counts a tie as an error.
+
+Expected on Holmes, all questions: Good–Turing 4-grams .38 or more (paper .39), modified Kneser–Ney .395, total
+similarity with rows of US .32 (paper .49) and of U .43, reconstruction .46 (paper .41), LSA-LM .395 (paper .42), mutual
+information within ten words .54, the paper's combination .46 (paper .52), with mutual information .57. One standard
+error is 1.5 points.
+
+    JAXSIM_DATA=/path/to/corpora python -m experiments.completion.completion2012 --preset full
+    python -m experiments.completion.completion2012 --preset quick --out /tmp/quick     # synthetic text and questions
+
+Time: about ten minutes on one core, 3 GB. The text is read once into runs/sentences.
+"""
+
+from __future__ import annotations
+
+import io as memory
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from experiments import kit
+from experiments.completion import neural
+from jaxsim import io
+from jaxsim.data import doc_pairs, europarl, mdn, novels, questions, reuters21578, sentences, wikispeedia
+from jaxsim.data.corpora.questions import Filled, Questions
+from jaxsim.data.corpora.sentences import Sentences
+from jaxsim.evaluate import completion
+from jaxsim.methods.language import combination, documents, lsa_lm, lsa_recon, lsa_totsim, ngram, pmi_window
+from jaxsim.optim import Fit, closed_form
+
+ABOUT = {"holmes": ("MSR Sentence Completion Challenge", "same", "completion Table 6, Holmes"),
+         "sat": ("SAT practice tests", "substitute: other SAT questions; an encyclopedia, newswire, speeches "
+                 "and documentation for newspapers", "completion Table 6, SAT"),
+         "sat-novels": ("SAT practice tests", "substitute: other SAT questions; novels for newspapers",
+                        "completion Table 6, SAT")}  # fmt: skip
+CACHE = Path(__file__).resolve().parents[2] / "runs" / "sentences"
+SEED = 0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a preset fixes. Where a field has several values, development questions choose.
+
+    Attributes:
+      order: Longest n-grams.
+      min_count: Words that are rarer are unknown.
+      dimensions: Of the words' space.
+      eps: Pseudo-counts of mutual information.
+      reach: How far from the blank words count, in tokens; 0 for the whole sentence.
+      bands: Distances at which mutual information is counted apart, for the combination.
+      shares: Weights of the words' space in the LSA language model.
+      most: Sentences an option that the reconstruction reads.
+      curve: Numbers of tokens of the learning curve.
+      train: Tokens that perplexity's models see; None for all.
+      synthetic: Whether text and questions are made up.
+    """
+
+    order: int = 4
+    min_count: int = 3
+    dimensions: tuple[int, ...] = (50, 100, 200, 300, 400, 600)
+    eps: tuple[float, ...] = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+    reach: tuple[int, ...] = (0, 10)
+    bands: tuple[tuple[int, int], ...] = ((1, 3), (4, 10), (11, 25))
+    shares: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1, 0.3, 0.5)
+    most: int = 1000
+    curve: tuple[int, ...] = (1_000_000, 5_000_000, 10_000_000)
+    train: int | None = None
+    synthetic: bool = False
+
+
+FULL = Settings()
+SAT = Settings(order=3, dimensions=(100, 200, 300, 600), curve=())
+QUICK = Settings(min_count=1, dimensions=(5, 10), eps=(0.1, 0.5), shares=(0.1, 0.3), most=50, curve=(2000,),
+                 synthetic=True)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Text, questions, and which of them are for development.
+
+    Attributes:
+      text: The training text.
+      questions: In their order.
+      filled: Every choice filled in.
+      num_dev: How many of the first questions are for development.
+      held: Held-out tokens for perplexity.
+    """
+
+    text: Sentences
+    questions: Questions
+    filled: Filled
+    num_dev: int
+    held: np.ndarray | None = None
+
+    @property
+    def known(self) -> str:
+        """What fits of this task depend on: text and questions."""
+        return f"{self.text.sha256} {self.questions.sha256}"
+
+
+def load(name: str, settings: Settings) -> kit.Data:
+    """Text and questions of a table."""
+    if settings.synthetic:
+        return synthetic(name)
+    text = (built("general", lambda out: sentences.build(general(), out, progress=True)) if name == "sat" else
+            built("novels", lambda out: novels.build(out, progress=True)))  # fmt: skip
+    if name == "perplexity":
+        held = text.tokens[-500_000:]
+        held = np.array(held[np.flatnonzero(held == sentences.START)[0] :])
+        train = text.head(min(settings.train or len(text.tokens), len(text.tokens) - len(held)))
+        asked = questions.load_holmes()
+        content = Task(train, asked, questions.encode(asked, text.numbers), questions.NUM_DEV, held)
+        counts = {"training_tokens": len(train.tokens), "held_out_tokens": len(held)}
+        return kit.Data(content, "novels of the Sentence Completion Challenge", train.sha256[:64], counts=counts,
+                        differs="substitute: novels for the Los Angeles Times", paper="completion Table 3")  # fmt: skip
+    asked = questions.load_holmes() if name == "holmes" else questions.load_sat()
+    filled = questions.encode(asked, text.numbers)
+    num_dev = questions.NUM_DEV if name == "holmes" else len(asked) // 2
+    counts = {**asked.counts, "texts": text.source["documents"],
+              "sentences": text.source["sentences"], "tokens": text.source["tokens"],
+              "words": len(text.vocabulary)}  # fmt: skip
+    title, differs, paper = ABOUT[name]
+    return kit.Data(Task(text, asked, filled, num_dev), title, asked.sha256, differs, counts, paper=paper)
+
+
+def built(name: str, make: Callable[[Path], Sentences]) -> Sentences:
+    """Sentences as numbers, read once and then kept."""
+    folder = CACHE / f"{name}-{sentences.VERSION}"
+    return sentences.load(folder) if folder.exists() else make(folder)
+
+
+def general() -> Iterator[tuple[str, str]]:
+    """An encyclopedia for schools, newswire, sessions of a parliament, documentation: texts for SAT questions."""
+    articles = wikispeedia.load()
+    yield from zip(articles.ids, articles.texts, strict=True)
+    for story in reuters21578.load().stories:
+        yield f"reuters {story.number}", story.text
+    for pairs in (europarl.load_blocks(range(1996, 2002)), mdn.load("es"), doc_pairs.load("es")):
+        yield from zip(pairs.ids, pairs.left, strict=True)
+
+
+def contained(text: Sentences, asked: Questions, filled: Filled) -> list[str]:
+    """Names of the questions whose sentence, with its answer, stands in the text: all words in their order."""
+    is_word = np.array([word[0].isalpha() for word in text.vocabulary])
+    answered = filled.tokens[np.arange(len(asked)), asked.answers]
+    # A sentence with a word that the text lacks cannot be in it.
+    rows = {at: row[(row >= 0) & is_word[row]] for at, row in enumerate(answered)
+            if not (row == sentences.UNKNOWN).any()}  # fmt: skip
+    names, short, wanted = [], min(map(len, rows.values()), default=1), defaultdict(list)
+    key = np.random.default_rng(SEED).integers(1, 2**61, (short, len(text.vocabulary)), dtype=np.int64)
+    for number, row in rows.items():
+        wanted[sum(int(key[at, row[at]]) for at in range(short)) % 2**63].append(number)
+    listed = np.array(sorted(wanted), np.int64)
+    for begin in range(0, len(text.tokens), 1 << 22):
+        block = np.asarray(text.tokens[begin : begin + (1 << 22) + 200])
+        block = block[is_word[block]]
+        sums = sum(key[at][block[at : len(block) - short + 1 + at]] for at in range(short)) & (2**63 - 1)
+        for place in np.flatnonzero(np.isin(sums, listed)):
+            names += [asked.questions[at].name for at in wanted[int(sums[place])]
+                      if np.array_equal(block[place : place + len(rows[at])], rows[at])]  # fmt: skip
+    return sorted(set(names))
+
+
+def synthetic(name: str) -> kit.Data:
+    """Sentences of made-up topics, and questions whose answer is the word of the topic."""
+    rng = np.random.default_rng(SEED)
+    letters = "abcdefghij"
+    topics = [[f"{letter}{a}{b}" for a in letters[:3] for b in letters[:4]] for letter in letters]
+    frames = ["the {} and the {} met a {} near the {} .", "a {} of the {} saw {} in {} .", "{} , said the {} to {} ."]
+
+    def sentence() -> tuple[list[str], int]:
+        topic = int(rng.integers(len(topics)))
+        frame = frames[int(rng.integers(len(frames)))]
+        return frame.format(*rng.choice(topics[topic], frame.count("{}"), replace=False)).split(), topic
+
+    lines = [" ".join(sentence()[0]) for _ in range(4000)]
+    folder = CACHE / "synthetic"
+    text = sentences.build([("synthetic", "\n\n".join(lines))], folder)
+    rows = []
+    for number in range(60):
+        words, topic = sentence()
+        places = [at for at, word in enumerate(words) if len(word) == 3 and word in topics[topic]]
+        at = places[int(rng.integers(len(places)))]
+        others = [word for other, listed in enumerate(topics) if other != topic for word in listed]
+        choices = [words[at], *rng.choice(others, 4, replace=False)]
+        order = rng.permutation(5)
+        stem = " ".join([*words[:at], questions.BLANK, *words[at + 1 :]])
+        rows.append(questions.question(stem, [str(choices[one]) for one in order], name=str(number),
+                                       answer=int(np.flatnonzero(order == 0)[0])))  # fmt: skip
+    asked = questions.collect(rows)
+    held = np.array(text.tokens[-3000:])
+    held = held[np.flatnonzero(held == sentences.START)[0] :]
+    content = Task(text, asked, questions.encode(asked, text.numbers), 30, held)
+    return kit.Data(content, "made-up topics", None, "synthetic: sentences of ten topics", counts=asked.counts)
+
+
+def tested(table: kit.Table, scores: np.ndarray) -> dict:
+    """The entries of a `Row` for scores of all questions: whether each was answered rightly, by half."""
+    task = table.data
+    values = completion.correct(scores, task.questions.answers)
+    parts = completion.halves(len(values), task.num_dev)
+    result = {"per_query": {"accuracy": values[parts["test"]], "accuracy@all": values,
+                            "accuracy@dev": values[parts["dev"]]}}  # fmt: skip
+    if len(set(task.questions.num_blanks)) > 1:
+        blanks = task.questions.num_blanks
+        result["by_group"] = {name: {"accuracy@all": float(values[blanks == number].mean())}
+                              for number, name in ((1, "one blank"), (2, "two blanks"))}  # fmt: skip
+        right = completion.correct(scores, corrected(task.questions))
+        result["by_group"]["with the key of question 133 corrected"] = {"accuracy@all": float(right.mean())}
+    return result
+
+
+def corrected(asked: Questions) -> np.ndarray:
+    """Answers with the one wrong key put right."""
+    return np.array([questions.MISKEYED.get(one.name, one.answer) for one in asked.questions])
+
+
+def dev_accuracy(table: kit.Table, scores: np.ndarray) -> float:
+    """Accuracy on the development questions."""
+    task = table.data
+    return float(completion.correct(scores, task.questions.answers)[: task.num_dev].mean())
+
+
+def chance(table: kit.Table) -> kit.Row:
+    """Five choices drawn at random; and whether sentences of the questions stand in the training text."""
+    task = table.data
+    inside = contained(task.text, task.questions, task.filled)
+    if table.name == "holmes" and not table.settings.synthetic and inside not in ([], ["593"]):
+        # Number 593, "What is the meaning of it all", is a commonplace.
+        raise ValueError(f"novels: expected none of the questions but a commonplace, got questions {inside[:5]}")
+    scores = np.random.default_rng(SEED).random(task.filled.tokens.shape[:2])
+    return kit.Row({"seed": SEED, "questions whose sentence is in the training text": inside}, **tested(table, scores))
+
+
+def token_logs(task: Task, *, smoothing: str, order: int, min_count: int, tokens: int | None = None) -> Fit:
+    """Log-probabilities of all tokens of the questions under an n-gram model, which itself is not kept."""
+    text = task.text if tokens is None else task.text.head(tokens)
+    model = ngram.fit(text, smoothing=smoothing, order=order, min_count=min_count).params
+    inside = task.filled.tokens >= 0
+    values = np.zeros(task.filled.tokens.shape, np.float32)
+    values[inside] = ngram.log_probs(model, task.filled.tokens[inside])
+    return closed_form({"values": values, "ngrams": [len(part) for part in model.log_prob],
+                        "discounts": [list(part) for part in model.discounts]})  # fmt: skip
+
+
+def logs_of(table: kit.Table, smoothing: str, *, order: int | None = None, tokens: int | None = None) -> Mapping:
+    """The kept log-probabilities under an n-gram model."""
+    settings, task = table.settings, table.data
+    function = cached(token_logs, task)
+    return table.fit(function, reads=[task.known, ngram.VERSION])(
+        smoothing=smoothing, order=order or settings.order, min_count=settings.min_count, tokens=tokens).params
+
+
+def cached(function: Callable, task: Task) -> Callable:
+    """A function of the task and settings as one of settings alone: the task is known to the cache by its digests."""
+
+    def of_settings(**settings) -> Fit:
+        return function(task, **settings)
+
+    of_settings.__name__ = of_settings.__qualname__ = function.__name__
+    of_settings.__module__ = function.__module__
+    return of_settings
+
+
+def ngrams(table: kit.Table, smoothing: str) -> kit.Row:
+    """A back-off model: the orders up to the table's, and a learning curve."""
+    settings, task = table.settings, table.data
+    params = logs_of(table, smoothing)
+    scores = params["values"].astype(np.float64).sum(axis=-1)
+    curve = []
+    for tokens in settings.curve:
+        points = logs_of(table, smoothing, tokens=tokens)["values"].astype(np.float64).sum(axis=-1)
+        values = completion.accuracies(points, task.questions.answers, num_dev=task.num_dev)
+        curve.append({"tokens": tokens, "accuracy@all": values["accuracy@all"], "split": "test"})
+    config = {"smoothing": smoothing, "order": settings.order, "min_count": settings.min_count,
+              "ngrams": params["ngrams"]}  # fmt: skip
+    return kit.Row(config, **tested(table, scores), curve=curve, methods=(ngram,))
+
+
+def good_turing(table: kit.Table) -> kit.Row:
+    """Katz's back-off model with Good-Turing discounts (completion §3.1)."""
+    return ngrams(table, "good-turing")
+
+
+def kneser_ney(table: kit.Table) -> kit.Row:
+    """Interpolated modified Kneser-Ney, which the paper lacks."""
+    return ngrams(table, "kneser-ney")
+
+
+def window_scores(task: Task, *, window: tuple[int, int], eps: tuple[float, ...], reach: tuple[int, ...]) -> Fit:
+    """Mutual information within a window, ``[num_eps, num_reach, num_questions, num_choices]``."""
+    params = pmi_window.fit(task.text, task.filled, window=window).params
+    return closed_form(np.array([[pmi_window.scores(params._replace(eps=one, reach=far), task.filled) for far in reach]
+                                 for one in eps]))  # fmt: skip
+
+
+def near(table: kit.Table, window: tuple[int, int]) -> tuple[np.ndarray, kit.Choice]:
+    """Mutual information within a window, with the pseudo-count and the reach that development questions choose."""
+    settings, task = table.settings, table.data
+    make = table.fit(cached(window_scores, task), reads=[task.known, pmi_window.VERSION])
+    values = make(window=window, eps=settings.eps, reach=settings.reach).params
+    scores = {(eps, reach): values[at, far] for at, eps in enumerate(settings.eps)
+              for far, reach in enumerate(settings.reach)}  # fmt: skip
+    choice = kit.choose([{"eps": eps, "reach": reach} for eps, reach in scores],
+                        lambda eps, reach: dev_accuracy(table, scores[eps, reach]), by="accuracy@dev",
+                        split="dev")  # fmt: skip
+    return scores[choice.best["eps"], choice.best["reach"]], choice
+
+
+def pmi_scores(table: kit.Table) -> tuple[np.ndarray, kit.Choice]:
+    """Mutual information within ten words."""
+    return table.once("pmi", lambda: near(table, (1, 10)))
+
+
+def bands(table: kit.Table) -> list[np.ndarray]:
+    """Mutual information at several distances, an input each."""
+    return table.once("bands", lambda: [near(table, window)[0] for window in table.settings.bands])
+
+
+def pmi(table: kit.Table) -> kit.Row:
+    """Pointwise mutual information of a choice with the words within ten tokens (ours)."""
+    scores, choice = pmi_scores(table)
+    return kit.Row({"window": 10, **choice.best}, **tested(table, scores), dev={"grid": choice.tried},
+                   methods=(pmi_window,))  # fmt: skip
+
+
+def word_space(task: Task, *, k: int) -> Fit:
+    """The words' space of the sentences that hold an option, rows of U."""
+    terms = documents.terms_of(task.filled, task.text)
+    found = documents.collect(task.text, terms)
+    size = len(terms.words)
+    return lsa_totsim.fit(found, k=min(k, size - 1), scaled=False, key=jax.random.key(SEED))
+
+
+def space_of(table: kit.Table) -> lsa_totsim.WordVectors:
+    """The kept space with the most dimensions of the grid."""
+    k = max(table.settings.dimensions)
+    reads = [table.data.known, lsa_totsim.VERSION]
+    return table.once("space", lambda: table.fit(cached(word_space, table.data), reads=reads)(k=k).params)
+
+
+def lsa_inputs(table: kit.Table, *, scaled: bool) -> tuple[np.ndarray, kit.Choice]:
+    """The three inputs of the words' space; development questions choose its dimensions by total similarity."""
+    space, inputs = space_of(table), {}
+
+    def score(k: int) -> float:
+        inputs[k] = lsa_totsim.inputs(space.cut(k, scaled=scaled), table.data.filled)
+        return dev_accuracy(table, inputs[k][..., 0])
+
+    choice = kit.choose([{"k": k} for k in table.settings.dimensions if k <= len(space.singular)], score,
+                        by="accuracy@dev", split="dev")  # fmt: skip
+    return inputs[choice.best["k"]], choice
+
+
+def similarity(table: kit.Table, *, scaled: bool) -> kit.Row:
+    """Total similarity (completion §4.1)."""
+    inputs, choice = table.once(("lsa", scaled), lambda: lsa_inputs(table, scaled=scaled))
+    return kit.Row({**choice.best, "rows": "US" if scaled else "U"}, **tested(table, inputs[..., 0]),
+                   curve=choice.tried, dev={"grid": choice.tried}, methods=(lsa_totsim,))  # fmt: skip
+
+
+def total_us(table: kit.Table) -> kit.Row:
+    """Total similarity with rows of US, as the paper has it."""
+    return similarity(table, scaled=True)
+
+
+def total_u(table: kit.Table) -> kit.Row:
+    """Total similarity with rows of U: directions of equal weight."""
+    return similarity(table, scaled=False)
+
+
+def reconstruction_errors(task: Task, *, unit_length: bool, most: int, checkpoint: Path) -> Fit:
+    """Reconstruction errors of all choices; ``checkpoint`` keeps those that are done."""
+    checkpoint.mkdir(parents=True, exist_ok=True)
+    path = checkpoint / "errors.npy"
+    rows = list(np.load(path)) if path.exists() else []
+    start = np.array(rows) if rows else None
+    found = documents.collect(task.text, documents.terms_of(task.filled, task.text, longest=3))
+
+    def done(at: int, errors: np.ndarray) -> None:
+        rows.append(errors)
+        if len(rows) % 50 == 0:
+            content = memory.BytesIO()
+            np.save(content, np.array(rows))
+            io.write_bytes(path, content.getvalue())
+
+    return closed_form(lsa_recon.errors(found, task.filled, unit_length=unit_length, most=most, start=start, done=done,
+                                        rng=np.random.default_rng(SEED), progress=True))  # fmt: skip
+
+
+def recon_scores(table: kit.Table) -> tuple[np.ndarray, kit.Choice]:
+    """Negative reconstruction errors, of raw or normalised documents as development questions choose."""
+    task, scores = table.data, {}
+    make = table.fit(cached(reconstruction_errors, task), reads=[task.known, lsa_recon.VERSION], checkpoint=True)
+
+    def score(unit_length: bool) -> float:
+        scores[unit_length] = -make(unit_length=unit_length, most=table.settings.most).params
+        return dev_accuracy(table, scores[unit_length])
+
+    choice = kit.choose([{"unit_length": True}, {"unit_length": False}], score, by="accuracy@dev", split="dev")
+    return scores[choice.best["unit_length"]], choice
+
+
+def recon(table: kit.Table) -> kit.Row:
+    """Reconstruction error in a space for each question (completion §4.2)."""
+    scores, choice = table.once("recon", lambda: recon_scores(table))
+    return kit.Row({"factor": 1.2, "most": table.settings.most, **choice.best}, **tested(table, scores),
+                   dev={"grid": choice.tried}, methods=(lsa_recon.errors,))  # fmt: skip
+
+
+def lsa_lm_scores(table: kit.Table) -> tuple[np.ndarray, kit.Choice]:
+    """The n-gram model mixed with the words' space; weight and scaling chosen on development questions."""
+    task, scores = table.data, {}
+    logs = logs_of(table, "good-turing")["values"]
+    shares = {}
+    for scaled in (True, False):
+        _, choice = table.once(("lsa", scaled), lambda scaled=scaled: lsa_inputs(table, scaled=scaled))
+        vectors = space_of(table).cut(choice.best["k"], scaled=scaled)
+        shares[scaled] = lsa_lm.history_shares(vectors, task.filled)
+
+    def score(scaled: bool, share: float) -> float:
+        scores[scaled, share] = lsa_lm.mixed(logs, shares[scaled], task.filled, share=share)
+        return dev_accuracy(table, scores[scaled, share])
+
+    grid = [{"scaled": scaled, "share": share} for scaled in (True, False) for share in table.settings.shares]
+    choice = kit.choose(grid, score, by="accuracy@dev", split="dev")
+    return scores[choice.best["scaled"], choice.best["share"]], choice
+
+
+def lsa_language_model(table: kit.Table) -> kit.Row:
+    """LSA-LM (completion §4.3)."""
+    scores, choice = table.once("lsa-lm", lambda: lsa_lm_scores(table))
+    return kit.Row(choice.best, **tested(table, scores), dev={"grid": choice.tried}, methods=(lsa_lm.mixed,))
+
+
+def paper_inputs(table: kit.Table) -> list[np.ndarray]:
+    """The paper's systems: three inputs of the space, reconstruction, the n-gram model and LSA-LM."""
+    space, _ = table.once(("lsa", False), lambda: lsa_inputs(table, scaled=False))
+    errors, _ = table.once("recon", lambda: recon_scores(table))
+    mixture, _ = table.once("lsa-lm", lambda: lsa_lm_scores(table))
+    return [*np.moveaxis(space, -1, 0), combination.signed_log(errors), language(table, "good-turing"), mixture]
+
+
+def language(table: kit.Table, smoothing: str) -> np.ndarray:
+    """Log-probabilities of the sentences."""
+    return logs_of(table, smoothing)["values"].astype(np.float64).sum(axis=-1)
+
+
+def combined(table: kit.Table, inputs: Mapping[str, Iterable[np.ndarray]]) -> kit.Row:
+    """A combination by RankNet: trained on development questions for ``accuracy``, pooled over folds for the others.
+
+    Of several sets of inputs the one with the lowest loss on held-out development questions is taken.
+    """
+    task, key = table.data, jax.random.key(SEED)
+    answers, dev = task.questions.answers, slice(0, task.num_dev)
+    tried, stacks = [], {}
+    for name, columns in inputs.items():
+        stacks[name] = np.stack(list(columns), axis=-1)
+        l2, losses = combination.choose(stacks[name][dev], answers[dev], key=key)
+        tried.append({"inputs": name, "l2": l2, "loss": min(entry["loss"] for entry in losses)})
+    best = min(tried, key=lambda entry: entry["loss"])
+    stack = stacks[best["inputs"]]
+    fit = combination.fit(stack[dev], answers[dev], l2=best["l2"])
+    result = tested(table, combination.scores(fit.params, stack))
+    pooled, chosen = combination.pooled(stack, answers, key=key)
+    folds = tested(table, pooled)
+    result["per_query"]["accuracy@all"] = folds["per_query"]["accuracy@all"]
+    result["per_query"]["accuracy@dev"] = folds["per_query"]["accuracy@dev"]
+    if "by_group" in folds:
+        result["by_group"] = folds["by_group"]
+    config = {**{name: best[name] for name in ("inputs", "l2")},
+              "weights": [round(float(weight), 4) for weight in fit.params.weights],
+              "l2_of_folds": chosen, "accuracy": "trained on the development questions",
+              "accuracy@all, accuracy@dev": "pooled over five folds, none tested on its training part"}  # fmt: skip
+    return kit.Row(config, **result, dev={"grid": tried}, fit=fit, methods=(combination,))
+
+
+def three_inputs(table: kit.Table) -> kit.Row:
+    """The three inputs of the words' space alone (completion Table 5)."""
+    space, _ = table.once(("lsa", False), lambda: lsa_inputs(table, scaled=False))
+    return combined(table, {"space": np.moveaxis(space, -1, 0)})
+
+
+def space_and_ngram(table: kit.Table) -> kit.Row:
+    """The three inputs and the Good-Turing model (completion Table 5)."""
+    space, _ = table.once(("lsa", False), lambda: lsa_inputs(table, scaled=False))
+    return combined(table, {"space, ngram-gt": [*np.moveaxis(space, -1, 0), language(table, "good-turing")]})
+
+
+def paper_combination(table: kit.Table) -> kit.Row:
+    """The paper's systems without its recurrent network."""
+    return combined(table, {"space, recon, ngram-gt, lsa-lm": paper_inputs(table)})
+
+
+def best_combination(table: kit.Table) -> kit.Row:
+    """The paper's systems and ours: mutual information and modified Kneser-Ney."""
+    scores, _ = pmi_scores(table)
+    katz, kn = language(table, "good-turing"), language(table, "kneser-ney")
+    space, _ = table.once(("lsa", False), lambda: lsa_inputs(table, scaled=False))
+    return combined(table, {"pmi-window, ngram-gt": [scores, katz], "pmi-window, mkn": [scores, kn],
+                            "pmi-window, mkn, space": [scores, kn, *np.moveaxis(space, -1, 0)],
+                            "pmi bands, mkn, space": [*bands(table), kn, *np.moveaxis(space, -1, 0)],
+                            "pmi bands, mkn, ngram-gt": [*bands(table), kn, katz],
+                            "pmi-window and bands, mkn, space": [scores, *bands(table), kn,
+                                                                 *np.moveaxis(space, -1, 0)]})  # fmt: skip
+
+
+def trained_combination(table: kit.Table) -> kit.Row:
+    """The same with the log-bilinear model and the GRU."""
+    kn, trained = language(table, "kneser-ney"), neural.inputs(table)
+    space, _ = table.once(("lsa", False), lambda: lsa_inputs(table, scaled=False))
+    return combined(table, {"pmi bands, mkn, log-bilinear": [*bands(table), kn, trained[0]],
+                            "pmi bands, mkn, log-bilinear, gru": [*bands(table), kn, *trained],
+                            "pmi bands, mkn, space, log-bilinear, gru": [*bands(table), kn, *trained,
+                                                                         *np.moveaxis(space, -1, 0)]})
+
+
+def held_out(task: Task, *, smoothing: str, order: int, min_count: int) -> Fit:
+    """Perplexity of an n-gram model on the held-out text."""
+    model = ngram.fit(task.text, smoothing=smoothing, order=order, min_count=min_count).params
+    return closed_form(ngram.perplexity(ngram.log_probs(model, task.held), task.held))
+
+
+def perplexity(table: kit.Table, smoothing: str) -> kit.Row:
+    """Perplexity on held-out sentences (completion Table 3): tokens with the ends of sentences, rare words as one."""
+    task, settings = table.data, table.settings
+    make = table.fit(cached(held_out, task), reads=[task.known, ngram.VERSION])
+    value = make(smoothing=smoothing, order=settings.order, min_count=settings.min_count).params
+    return kit.Row({"smoothing": smoothing, "order": settings.order, "min_count": settings.min_count},
+                   metrics={"perplexity": float(value)}, methods=(ngram,))  # fmt: skip
+
+
+def perplexity_katz(table: kit.Table) -> kit.Row:
+    """Katz with Good-Turing discounts."""
+    return perplexity(table, "good-turing")
+
+
+def perplexity_kneser_ney(table: kit.Table) -> kit.Row:
+    """Modified Kneser-Ney."""
+    return perplexity(table, "kneser-ney")
+
+
+ROWS = {"chance": chance, "pmi-window": pmi, "lsa-totsim": total_us, "lsa-totsim-u": total_u,
+        "lsa-3-input": three_inputs, "ngram-gt": good_turing, "lsa+ngram-gt": space_and_ngram, "mkn": kneser_ney,
+        "lsa-lm": lsa_language_model, "lsa-recon": recon, "combination": paper_combination,
+        "combination-best": best_combination}  # fmt: skip
+PERPLEXITY = {"ngram-gt": perplexity_katz, "mkn": perplexity_kneser_ney}
+HOLMES = ROWS | neural.rows(tested) | {"combination-trained": trained_combination}
+PERPLEXITY["model-m"] = lambda table: neural.exponential(table, tested)
+TABLES = {"holmes": kit.Plan(HOLMES, {"quick": QUICK, "full": FULL, "accelerator": FULL},
+                            on_request=("accelerator",), rows_on_request=("rnn-lm", "gru", "combination-trained")),
+          "sat": kit.Plan(ROWS, {"full": SAT}),
+          "sat-novels": kit.Plan(ROWS, {"full": SAT}),
+          "perplexity": kit.Plan(PERPLEXITY, {"quick": Settings(order=3, min_count=1, synthetic=True),
+                                              "full": Settings(order=3, train=5_000_000)},
+                                rows_on_request=("model-m",))}  # fmt: skip
+
+PRINTED = {"ngram-gt": (0.42, 0.39), "lsa-totsim": (0.46, 0.49), "lsa-recon": (0.41, 0.41), "lsa-lm": (0.44, 0.42),
+           "combination": (0.53, 0.52)}  # fmt: skip
+NAMES = {"ngram-gt": "the Good–Turing n-gram model", "lsa-totsim": "LSA total similarity",
+         "lsa-recon": "the reconstruction error", "lsa-lm": "the LSA language model",
+         "combination": "the combination"}  # fmt: skip
+
+
+def above(better: str, worse: str, tables: tuple[str, ...], place: str) -> kit.Claim:
+    """That one row answers more questions than another; the paper's test is McNemar's at level .02."""
+    column = 0 if tables[0] == "sat" else 1
+    return kit.Claim(f"completion-{tables[0]}-{better}-{worse}", place=place, tables=tables, better=better, worse=worse,
+                     sentence=f"{NAMES[better]} answers more questions than {NAMES[worse]}", metric="accuracy@all",
+                     printed={row: PRINTED[row][column] for row in (better, worse)}, test="mcnemar",
+                     alpha=0.02)  # fmt: skip
+
+
+CLAIMS = [
+    above("lsa-totsim", "ngram-gt", ("holmes",), "completion §6, Table 6"),
+    above("combination", "lsa-totsim", ("holmes",), "completion §6, Table 6"),
+    above("combination", "ngram-gt", ("holmes",), "completion §6, Table 6"),
+    above("lsa-lm", "ngram-gt", ("holmes",), "completion Table 6"),
+    above("lsa-recon", "ngram-gt", ("holmes",), "completion Table 6"),
+    above("combination", "ngram-gt", ("sat",), "completion §6, Table 6"),
+    above("lsa-totsim", "ngram-gt", ("sat",), "completion Table 6"),
+]
+EXPERIMENT = kit.Experiment("completion2012", __doc__, load, TABLES, CLAIMS)
+
+if __name__ == "__main__":
+    kit.run(EXPERIMENT)

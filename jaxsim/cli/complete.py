@@ -1,0 +1,196 @@
+"""The command `complete`: which word fills the hole of a sentence, by models of a folder of texts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from jaxsim.cli import options
+from jaxsim.cli.output import say, show_json, show_result
+from jaxsim.cli.program import app
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from jaxsim.data.corpora.questions import Questions
+    from jaxsim.data.corpora.sentences import Sentences
+
+FORMAT, KIND = 1, "completion"
+MODELS = ("n-gram, Good-Turing", "n-gram, Kneser-Ney", "pmi-window")
+_SMOOTHINGS = {"n-gram, Good-Turing": "good-turing", "n-gram, Kneser-Ney": "kneser-ney"}
+
+
+@app.command(epilog="\b\nExamples:\n"
+                    "  jaxsim complete --texts novels/ --questions mine.jsonl --out model/\n"
+                    '  jaxsim complete --model model/ --question "He drank his _____ ." --choices tea,hat,moon\n'
+                    "  jaxsim complete --model model/ --questions new.jsonl --json")
+def complete(
+    model: Annotated[Path | None, options.folder("Folder that `jaxsim complete --out` wrote.")] = None,
+    question: Annotated[str | None, typer.Option(help="A sentence with a hole: _____ in place of a word.")] = None,
+    choices: Annotated[str | None, typer.Option(
+        help="Words for the hole, with commas between; for two holes, a / between the two of a choice.")] = None,
+    questions: Annotated[Path | None, options.file(
+        'JSON Lines: {"question": ..., "choices": [...], "answer": ...}; with --out answers train the combination.',
+    )] = None,  # fmt: skip
+    texts: Annotated[Path | None, options.folder("Folder of .txt files to train on.")] = None,
+    out: Annotated[Path | None, options.folder("Where to write a new model.")] = None,
+    order: Annotated[int, typer.Option(min=2, max=5, help="Longest n-grams.")] = 4,
+    min_count: Annotated[int, typer.Option(min=1, help="Rarer words are unknown.")] = 3,
+    json: options.JsonOption = False,
+) -> None:
+    """Choose the word that fills the hole of a sentence.
+
+    With --texts and --out, models are trained on a folder of texts: two n-gram models, and the text itself, from which
+    mutual information is counted for each question. With --model, every choice of a question gets a score from each
+    model and from their combination; higher is better.
+    """
+    from jaxsim import checks
+
+    if texts is not None or out is not None:
+        checks.expect(texts is not None and out is not None, "--texts, --out", "both, to train", "one")
+        checks.expect(model is None and question is None, "--out", "no --model and no --question beside it", "one")
+        _train(texts, out, questions, order=order, min_count=min_count)
+        return
+    checks.expect(model is not None, "--model", "a folder (or --texts and --out, to train)", "nothing")
+    asked = _asked(question, choices, questions)
+    results = _answers(model, asked)
+    if json:
+        show_json(results)
+        return
+    for one in results:
+        show_result({one["question"]: {**{" / ".join(row["choice"]): row["scores"] for row in one["choices"]}},
+                     "best": " / ".join(one["best"])})  # fmt: skip
+
+
+def _asked(question: str | None, choices: str | None, path: Path | None) -> Questions:
+    """The questions of the command line, or of a file."""
+    from jaxsim import checks
+    from jaxsim.data import questions
+
+    checks.expect((question is None) != (path is None), "--question, --questions", "one of the two",
+                  "none" if path is None else "both")  # fmt: skip
+    if path is not None:
+        return questions.read(path)
+    checks.expect(bool(choices), "--choices", "words with commas between", "nothing")
+    listed = [choice.strip() for choice in choices.split(",")]
+    rows = [choice.split("/") if "/" in choice else choice for choice in listed]
+    return questions.collect([questions.question(question, rows)])
+
+
+def _train(texts: Path, out: Path, path: Path | None, *, order: int, min_count: int) -> None:
+    """Builds a model folder; stages that an earlier, interrupted command finished are kept."""
+    import hashlib
+    import json
+
+    import numpy as np
+
+    from jaxsim import io
+    from jaxsim.data import novels, questions, sentences
+    from jaxsim.methods.language import combination, ngram
+
+    asked = questions.read(path) if path is not None else None
+    settings: dict[str, Any] = {"order": order, "min_count": min_count}
+    digest = hashlib.sha256()
+    for name, text in novels.read_folder(texts):  # also refuses bad texts before anything is written
+        digest.update(f"{name}\0{text}\0".encode())
+    state = {"library": "jaxsim", "format": FORMAT, "kind": KIND, "texts": digest.hexdigest(), "settings": settings}
+    files = ["sentences/config.json", "sentences/tokens.npy", "sentences/words.txt", *map(_file, _SMOOTHINGS)]
+    begun = out / "begun.json"
+    if not (begun.exists() and json.loads(begun.read_bytes()) == state):
+        io.check_place(out, what="completion model")
+        out.mkdir(parents=True, exist_ok=True)
+        for name in (io.CONFIG, "begun.json", *files):
+            (out / name).unlink(missing_ok=True)
+        io.write_bytes(begun, json.dumps(state).encode())
+    if not (out / "sentences" / io.CONFIG).exists():
+        sentences.build(novels.read_folder(texts), out / "sentences", progress=True)
+        say("sentences: written")
+    text = sentences.load(out / "sentences")
+    for name, smoothing in _SMOOTHINGS.items():
+        if not (out / _file(name)).exists():
+            params = ngram.fit(text, order=order, smoothing=smoothing, min_count=min_count).params
+            arrays = {f"{part}_{at}": array for part in ("keys", "log_prob", "log_backoff")
+                      for at, array in enumerate(getattr(params, part))}  # fmt: skip
+            with (out / (_file(name) + ".part")).open("wb") as file:
+                np.savez(file, **arrays)
+            (out / (_file(name) + ".part")).replace(out / _file(name))
+            say(f"{name}: {sum(map(len, params.log_prob)):,} n-grams")
+    weights = None
+    if asked is not None and all(one.answer is not None for one in asked.questions):
+        import jax
+
+        inputs = _standard(_scores(out, text, asked))
+        l2 = combination.choose(inputs, asked.answers, num_parts=min(5, len(asked)), key=jax.random.key(0))[0] \
+            if len(asked) >= 10 else 0.1  # fmt: skip
+        fit = combination.fit(inputs, asked.answers, l2=l2)
+        weights = (fit.params.weights / fit.params.scale).tolist()
+    elif asked is not None:
+        say("the combination was not trained: not every question has an answer")
+    config = {**state, "models": list(MODELS), "weights": weights, "files": ["begun.json", *files]}
+    io.write_bytes(out / io.CONFIG, io.sealed(config))
+    begun.unlink()
+    say(f"{out}: {len(text.tokens):,} tokens, {text.size(min_count):,} words")
+
+
+def _file(name: str) -> str:
+    return f"{_SMOOTHINGS[name]}.npz"
+
+
+def _scores(folder: Path, text: Sentences, asked: Questions) -> np.ndarray:
+    """``[num_questions, num_choices, num_models]`` scores, in the order of `MODELS`."""
+    import numpy as np
+
+    from jaxsim.data import questions
+    from jaxsim.methods.language import ngram, pmi_window
+
+    filled = questions.encode(asked, text.numbers)
+    columns = []
+    for name in _SMOOTHINGS:
+        with np.load(folder / _file(name)) as arrays:
+            count = {part: sum(key.startswith(f"{part}_") and key[len(part) + 1 :].isdigit() for key in arrays)
+                     for part in ("keys", "log_prob", "log_backoff")}  # fmt: skip
+            params = ngram.NGram(*(tuple(arrays[f"{part}_{at}"] for at in range(number))
+                                   for part, number in count.items()))  # fmt: skip
+        columns.append(ngram.scores(params, filled))
+    known = bool((filled.tokens[filled.chosen] > 0).any())
+    near = pmi_window.scores(pmi_window.fit(text, filled).params, filled) if known else np.zeros_like(columns[0])
+    return np.stack([*columns, near], axis=-1)
+
+
+def _standard(scores: np.ndarray) -> np.ndarray:
+    """Scores as deviations from a question's mean, so that questions of different lengths compare."""
+    import numpy as np
+
+    return np.maximum(scores, -1e4) - np.maximum(scores, -1e4).mean(axis=1, keepdims=True)
+
+
+def _answers(folder: Path, asked: Questions) -> list[dict[str, Any]]:
+    """For each question every choice with its scores, and the best by the combination."""
+    import numpy as np
+
+    from jaxsim import checks, io
+    from jaxsim.data import sentences
+
+    config = io.unsealed(folder / io.CONFIG, newest=FORMAT, remedy="; train it again")
+    checks.expect(config.get("kind") == KIND, str(folder), "a model of `jaxsim complete --out`", config.get("kind"))
+    text = sentences.load(folder / "sentences")
+    scores = _scores(folder, text, asked)
+    centred = _standard(scores)
+    spread = np.sqrt((centred**2).mean(axis=1, keepdims=True))
+    combined = (centred @ np.array(config["weights"]) if config["weights"]
+                else (centred / np.where(spread > 0, spread, 1)).sum(axis=-1))  # fmt: skip
+    results = []
+    for at, one in enumerate(asked.questions):
+        unknown = sorted({word for choice in one.choices for part in choice for word in sentences.words(part)
+                          if word not in text.numbers})  # fmt: skip
+        if unknown:
+            say(f"question {one.name or at + 1}: not in the training text: {', '.join(unknown)}")
+        rows = [{"choice": list(choice), "scores": {**{name: float(scores[at, row, column])
+                                                       for column, name in enumerate(MODELS)},
+                                                    "combination": float(combined[at, row])}}
+                for row, choice in enumerate(one.choices)]  # fmt: skip
+        results.append({"question": "_____".join(one.parts), "choices": rows,
+                        "best": rows[int(combined[at].argmax())]["choice"]})  # fmt: skip
+    return results

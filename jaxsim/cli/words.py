@@ -1,0 +1,115 @@
+"""Commands about opposites: `thesaurus` makes a model of words, `words` asks it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jaxsim.cli import options
+from jaxsim.cli.output import keeping, naming, nothing_written, say, show, show_json, show_result
+from jaxsim.cli.program import app
+
+
+@app.command(epilog="\b\nExample:\n  jaxsim thesaurus --sources wordnet-rich,fallows,fernald,soule,roget --out words\n"
+                    "  jaxsim thesaurus --file mine.jsonl --antonyms pairs.tsv --out words --dim 100\n"
+                    "Lines of mine.jsonl: {\"head\": \"hot\", \"synonyms\": [\"warm\"], \"antonyms\": [\"cold\"]}")
+def thesaurus(
+    out: Annotated[Path, options.folder("Folder to write; an older model is replaced.")],
+    sources: Annotated[str, typer.Option(metavar="NAMES", help="Some of wordnet, wordnet-rich, fallows, fernald, "
+                                         "soule, roget, commas between them.")] = "",
+    file: Annotated[list[str] | None, options.file("A thesaurus of your own, JSON Lines; may be repeated.")] = None,
+    antonyms: Annotated[list[str] | None, options.file("Pairs of antonyms, two words a line; may be repeated.")] = None,
+    dim: Annotated[int, typer.Option(min=1, help="Dimension.")] = 200,
+    refine: Annotated[bool, typer.Option("--refine/--no-refine", help="Go on from PILSA by S2Net on the "
+                                         "antonyms.")] = True,
+    epochs: Annotated[int, typer.Option(min=1, help="Epochs of S2Net at most.")] = 40,
+    resume: Annotated[Path | None, options.folder("Folder of S2Net's checkpoints; what is there is gone on "
+                                                  "from.")] = None,
+    root: Annotated[Path | None, options.folder("The data folder; JAXSIM_DATA unless given.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of whatever is random.")] = 0,
+    json: options.JsonOption = False,
+) -> None:
+    """Make a model of words and their opposites from thesauri. Synonyms get cosines near 1, opposites near -1."""
+    import jax
+
+    from jaxsim import checks, io
+    from jaxsim.train import opposites
+
+    names = [name.strip() for name in sources.split(",") if name.strip()]
+    checks.expect(bool(names or file or antonyms), "--sources, --file, --antonyms", "at least one of them", "none")
+    with naming(out):
+        io.check_place(out, argument="--out")
+    found, irregular = opposites.read(names, files=file or (), antonyms=antonyms or (), root=root)
+    for source in found:
+        odd = {what.replace("_", " "): number for what, number in source.dropped.items() if number}
+        told = "; left out: " + ", ".join(f"{number:,} {what}" for what, number in odd.items()) if odd else ""
+        say(f"{source.name}: {checks.counted(len(source.entries), 'entry', 'entries')}{told}")
+    words = opposites.build(found, key=jax.random.key(seed), k=dim, refine=refine, irregular=irregular,
+                            max_iter=epochs, checkpoint=resume, progress=True)
+    with naming(out), keeping(nothing_written(out)):
+        words.save(out)
+    told = {"folder": str(out), "method": words.model.method, "words": len(words.model.vocabulary),
+            "entries": words.model.vocabulary.num_docs, "dim": words.model.dim}  # fmt: skip
+    return show_json(told) if json else show_result(told)
+
+
+@app.command(epilog="\b\nExample:\n  jaxsim words --model words --opposite-of generous\n"
+                    "  jaxsim words --model words --like mourning --k 5 --json\n"
+                    "  jaxsim words --model words --opposite-of adulterate --among renounce,forbid,purify")
+def words(
+    model: Annotated[Path, options.folder("Folder that `jaxsim thesaurus` wrote.")],
+    opposite_of: Annotated[str | None, typer.Option(metavar="WORD", help="Print its opposites, and its nearest "
+                                                    "words.")] = None,
+    like: Annotated[str | None, typer.Option(metavar="WORD", help="Print its nearest words alone.")] = None,
+    among: Annotated[str | None, typer.Option(metavar="WORDS", help="Choose the opposite among these, commas between "
+                                              "them.")] = None,
+    k: Annotated[int, typer.Option(min=1, help="Words a list.")] = 10,
+    in_entries: Annotated[int, typer.Option(min=1, help="Entries that a word has to be in to be named.")] = 5,
+    json: options.JsonOption = False,
+) -> None:
+    """Print words that mean the opposite of a word, or the same, with their cosines.
+
+    A word that the thesauri lack is looked up by its base form, its stem, without hyphens or as a part of compounds;
+    stderr says how.
+    """
+    from jaxsim import checks
+    from jaxsim.model.words import Words
+
+    checks.expect((opposite_of is None) != (like is None), "--opposite-of, --like", "one of them",
+                  "neither" if like is None else "both")
+    checks.expect(among is None or opposite_of is not None, "--among", "nothing, without --opposite-of", among)
+    some = Words.load(model)
+    word = like if opposite_of is None else opposite_of
+    match = some.match(word)
+    option = "--like" if opposite_of is None else "--opposite-of"
+    checks.expect(match.how != "unknown", option, "a word that the thesauri have, or a form of one", repr(word))
+    if match.how != "as written":
+        say(f"{word}: not in the thesauri; by its {match.how}, as {', '.join(match.words[:5])}"
+            + ", …" * (len(match.words) > 5))  # fmt: skip
+    if among is not None:
+        return _chosen(some, word, [one.strip() for one in among.split(",") if one.strip()], json=json)
+    lists = {} if opposite_of is None else {"opposites": some.opposites(word, k=k, in_entries=in_entries)}
+    lists["nearest"] = some.nearest(word, k=k, in_entries=in_entries)
+    if json:
+        shown = {name: [{"word": one.word, "cosine": round(one.cosine, 6)} for one in found]
+                 for name, found in lists.items()}  # fmt: skip
+        return show_json({"word": word, "how": match.how, "as": list(match.words), **shown})
+    for name, found in lists.items():
+        for rank, one in enumerate(found, start=1):
+            show(f"{name}\t{rank}\t{one.cosine:.4f}\t{one.word}")
+
+
+def _chosen(some, word: str, choices: list[str], *, json: bool) -> None:
+    """Prints the cosines of choices, and which is the opposite."""
+    from jaxsim import checks
+
+    checks.expect(bool(choices), "--among", "words, commas between them", "none")
+    answer = some.closest_opposite(word, choices)
+    checks.expect(answer is not None, "--among", "at least one word that the thesauri have", ", ".join(choices))
+    cosines = {choice: some.similarity(word, choice) for choice in choices}
+    if json:
+        return show_json({"word": word, "answer": answer, "cosines": cosines})
+    for choice, cosine in cosines.items():
+        show(f"{'*' if choice == answer else ' '}\t{'unknown' if cosine is None else f'{cosine:.4f}'}\t{choice}")

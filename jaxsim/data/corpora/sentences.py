@@ -1,0 +1,278 @@
+"""Running text as numbers: sentences of documents in one array of int32 on disk, and the words that the numbers mean.
+
+A folder holds ``tokens.npy`` (memory-mapped when it is read), ``words.txt`` (one word a line, with its count) and
+``config.json``. Sentences stand one after the other, each between the marks ``<s>`` and ``</s>``. Words are numbered by
+descending count (equal counts in alphabetical order), after the three marks: a vocabulary with a cut-off is a prefix of
+the numbers, and `Sentences.size` says how long it is. One document at a time is in memory.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from jaxsim import checks, io
+
+__all__ = ["END", "MARKS", "START", "UNKNOWN", "Sentences", "build", "load", "split", "words"]
+
+VERSION = 1  # of the rules below; another version gives other tokens
+UNKNOWN, START, END = 0, 1, 2
+MARKS = ("<unk>", "<s>", "</s>")
+
+_TITLE = re.compile(r"\b(Mrs?|Ms|Messrs|Dr|Prof|Rev|Hon|Gen|Col|Capt|Lieut|Lt|Sergt|Sgt|Maj|St|Mme|Mlle|Esq|Jr|viz|vs"
+                    r"|cf|No(?=\.\s?\d))\.(?=\W)")  # fmt: skip
+_INITIAL = re.compile(r"\b([A-HJ-Z])\.(?=\s?[A-Z])")  # not I, which ends sentences
+_PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
+_STOP = re.compile(r"([.!?])([\"')\]_*]*\s)(?=[\s\"'(\[_*-]*[A-Z\u00c0-\u00de0-9])")
+_BREAK = "\x01"
+_TOKEN = re.compile("[^\\W\\d_]+(?:['\\-][^\\W\\d_]+)*|--|[.,;:!?\x01]|\\d+")
+_BLOCK = 1 << 22  # tokens, when a file is gone through
+
+
+class _Numbers(dict):
+    """Words numbered as they are first asked for."""
+
+    def __missing__(self, word: str) -> int:
+        number = self[word] = len(self) - 1  # the mark of a break has a place, but no number of its own
+        return number
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Sentences:
+    """Tokens of a collection, and its words.
+
+    Attributes:
+      tokens: ``[num_tokens]`` int32, memory-mapped: ``<s>`` words ``</s>``, sentence after sentence.
+      vocabulary: number -> word; the first three are `MARKS`, the others by descending count.
+      counts: ``[num_words]`` int64, how often each occurs; 0 for ``<unk>``.
+      sha256: digest of tokens and words.
+      source: documents, sentences, and what `build` was told.
+    """
+
+    tokens: np.ndarray
+    vocabulary: tuple[str, ...]
+    counts: np.ndarray
+    sha256: str
+    source: Mapping[str, object]
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """Word -> number."""
+        return {word: number for number, word in enumerate(self.vocabulary)}
+
+    def size(self, min_count: int = 1) -> int:
+        """How many numbers, marks included, belong to words that occur ``min_count`` times: those below it are kept."""
+        checks.positive_int(min_count, "min_count")
+        rest = self.counts[len(MARKS) :]
+        return len(MARKS) + int(np.searchsorted(-rest, -min_count, side="right"))
+
+    def encode(self, sentence: Sequence[str]) -> np.ndarray:
+        """Numbers of words, int32, 0 where one is unknown; no marks are added."""
+        return np.array([self.numbers.get(word, UNKNOWN) for word in sentence], np.int32)
+
+    def head(self, num_tokens: int) -> Sentences:
+        """The whole sentences among the first tokens, with the vocabulary and counts of the whole text."""
+        checks.positive_int(num_tokens, "num_tokens")
+        tokens = self.tokens[:num_tokens]
+        ends = np.flatnonzero(tokens == END)
+        checks.expect(len(ends) > 0, "num_tokens", "room for one sentence", num_tokens)
+        tokens = tokens[: ends[-1] + 1]
+        return dataclasses.replace(self, tokens=tokens, sha256=f"{self.sha256}:{len(tokens)}")
+
+
+def words(text: str) -> list[str]:
+    """The tokens of a sentence: lower-case words (with inner hyphens and apostrophes), punctuation marks, numbers.
+
+    Args:
+      text: of any language that puts spaces between words.
+
+    Returns:
+      The tokens; full stops of abbreviations are dropped.
+
+    Example:
+      >>> words("Mr. Holmes's well-known pipe--out, at 9!")
+      ['mr', "holmes's", 'well-known', 'pipe', '--', 'out', ',', 'at', '9', '!']
+    """
+    return [token for token in _TOKEN.findall(_plain(text).lower()) if token != _BREAK]
+
+
+def split(text: str) -> list[list[str]]:
+    r"""The sentences of a document as tokens.
+
+    Args:
+      text: paragraphs with an empty line between them. A sentence ends with its paragraph, and at a full stop, question
+        or exclamation mark before a capital letter.
+
+    Returns:
+      Sentences, none of them empty.
+
+    Example:
+      >>> split('"What?" said Dr. Ray. "Go!"\n\nHe went')
+      [['what', '?', 'said', 'dr', 'ray', '.'], ['go', '!'], ['he', 'went']]
+    """
+    sentences: list[list[str]] = [[]]
+    for token in _TOKEN.findall(_broken(text)):
+        if token == _BREAK:
+            sentences.append([])
+        else:
+            sentences[-1].append(token)
+    return [sentence for sentence in sentences if sentence]
+
+
+def build(
+    documents: Iterable[tuple[str, str]],
+    out: str | os.PathLike,
+    *,
+    source: Mapping[str, object] | None = None,
+    progress: bool = False,
+) -> Sentences:
+    """Writes the sentences of documents into a folder, which is whole or absent whatever happens.
+
+    Args:
+      documents: name and text of each; read once, one at a time.
+      out: the folder; an older one of this kind is replaced.
+      source: what to keep in the configuration, JSON-compatible.
+      progress: show the documents' number on stderr.
+
+    Returns:
+      What `load` gives.
+
+    Raises:
+      ValueError: no document, no sentence in any, or a place that holds something else.
+
+    Example:
+      >>> with tempfile.TemporaryDirectory() as place:
+      ...     sentences = build([("one", "Tea? Tea now.")], place + "/tokens")
+      ...     sentences.vocabulary, sentences.tokens.tolist()
+      (('<unk>', '<s>', '</s>', 'tea', '.', '?', 'now'), [1, 3, 5, 2, 1, 3, 6, 4, 2])
+    """
+    out = Path(out)
+    io.check_place(out, what="corpus")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    part = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}.", suffix=".part"))
+    try:
+        vocabulary, counts, total, read = _number(documents, part / "raw", progress)
+        checks.expect(total > 0, "documents", "at least one sentence", f"none in {checks.counted(read, 'document')}")
+        order = _order(vocabulary, counts)
+        digest = _renumber(part, order, total)
+        lines = "".join(f"{vocabulary[at]}\t{counts[at]}\n" for at in order)
+        digest.update(lines.encode())
+        (part / "words.txt").write_text(lines, "utf-8")
+        about = {"documents": read, "sentences": int(counts[END]), "tokens": total, "version": VERSION,
+                 **(source or {})}  # fmt: skip
+        config = {"library": "jaxsim", "format": 1, "kind": "sentences", "sha256": digest.hexdigest(), "source": about,
+                  "files": ["tokens.npy", "words.txt"]}  # fmt: skip
+        (part / "raw").unlink()
+        (part / io.CONFIG).write_bytes(io.sealed(config))
+        os.chmod(part, 0o755)
+        if out.exists():
+            shutil.rmtree(out)
+        os.rename(part, out)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return load(out)
+
+
+def load(folder: str | os.PathLike) -> Sentences:
+    """Opens a folder that `build` wrote; the tokens stay on disk until they are read.
+
+    Args:
+      folder: where.
+
+    Returns:
+      `Sentences`.
+
+    Raises:
+      OSError: there is no such folder.
+      ValueError: it is damaged, or of another kind.
+    """
+    folder = Path(folder)
+    config = io.unsealed(folder / io.CONFIG, newest=1, remedy="; build it again")
+    checks.expect(config.get("kind") == "sentences", str(folder), "sentences as numbers", config.get("kind"))
+    lines = (folder / "words.txt").read_text("utf-8").splitlines()
+    vocabulary, counts = zip(*(line.split("\t") for line in lines), strict=True)
+    try:
+        tokens = np.load(folder / "tokens.npy", mmap_mode="r")
+    except ValueError as error:
+        raise ValueError(f"{folder / 'tokens.npy'}: expected whole tokens, got {error}; build it again") from error
+    expected = config["source"]["tokens"]
+    checks.expect(tokens.shape == (expected,), f"{folder}: tokens.npy", f"{expected} tokens", tokens.shape)
+    return Sentences(tokens, vocabulary, np.array(counts, np.int64), config["sha256"], config["source"])
+
+
+def _plain(text: str) -> str:
+    """Text without full stops of abbreviations, and with typewriter apostrophes and dashes."""
+    text = text.replace("\u2019", "'").replace("\u2014", "--").replace("\u2018", "'")
+    return _TITLE.sub(r"\1", _INITIAL.sub(r"\1", text))
+
+
+def _broken(text: str) -> str:
+    """Lower-case text with a mark between sentences."""
+    text = _PARAGRAPH.sub(f" {_BREAK} ", _plain(text.replace(_BREAK, " ")))
+    return _STOP.sub(rf"\1\2{_BREAK} ", text).lower()
+
+
+def _number(
+    documents: Iterable[tuple[str, str]], path: Path, progress: bool
+) -> tuple[list[str], np.ndarray, int, int]:
+    """Writes tokens numbered by first occurrence; words, their counts, and how many tokens and documents there were."""
+    numbers = _Numbers({word: number for number, word in enumerate(MARKS)})
+    numbers[_BREAK] = END
+    counts, total, read = np.zeros(0, np.int64), 0, 0
+    with open(path, "wb") as file:
+        for _, text in tqdm(documents, desc="documents", unit="", disable=not progress):
+            found = _TOKEN.findall(_broken(text))
+            row = _marked(np.fromiter(map(numbers.__getitem__, found), np.int32, len(found)) if found else None)
+            row.tofile(file)
+            more = np.bincount(row)
+            counts = np.pad(counts, (0, max(0, len(more) - len(counts))))
+            counts[: len(more)] += more
+            total, read = total + len(row), read + 1
+    vocabulary = [word for word in numbers if word != _BREAK]
+    return vocabulary, np.pad(counts, (0, len(vocabulary) - len(counts))), total, read
+
+
+def _marked(row: np.ndarray | None) -> np.ndarray:
+    """Tokens with an end of sentence between them -> with both marks round every sentence that is not empty."""
+    if row is None:
+        return np.zeros(0, np.int32)
+    row = np.concatenate(([END], row, [END])).astype(np.int32)
+    row = row[(row != END) | (np.concatenate(([0], row[:-1])) != END)]  # one mark between two sentences
+    if len(row) < 2:
+        return np.zeros(0, np.int32)
+    twice = np.repeat(row, 1 + (row == END))  # END END: the first ends a sentence, the second is to start one
+    starts = np.flatnonzero(twice == END)[1::2]
+    twice[starts] = START
+    return twice[1:-1]
+
+
+def _order(vocabulary: Sequence[str], counts: np.ndarray) -> list[int]:
+    """Raw numbers in their final order: the marks, then by descending count, then alphabetically."""
+    rest = range(len(MARKS), len(vocabulary))
+    return [*range(len(MARKS)), *sorted(rest, key=lambda number: (-counts[number], vocabulary[number]))]
+
+
+def _renumber(part: Path, order: Sequence[int], total: int) -> Any:
+    """Writes ``tokens.npy`` with the final numbers, a block at a time; the digest of the tokens."""
+    final = np.empty(len(order), np.int32)
+    final[np.asarray(order)] = np.arange(len(order), dtype=np.int32)
+    digest = hashlib.sha256()
+    with open(part / "raw", "rb") as raw, open(part / "tokens.npy", "wb") as file:
+        header = {"descr": "<i4", "fortran_order": False, "shape": (total,)}
+        np.lib.format.write_array_header_1_0(file, header)
+        while len(block := np.fromfile(raw, np.int32, _BLOCK)):
+            content = final[block].astype("<i4").tobytes()
+            digest.update(content)
+            file.write(content)
+    return digest

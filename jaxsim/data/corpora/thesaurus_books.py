@@ -1,0 +1,225 @@
+"""Thesauri in the public domain, from Project Gutenberg: Fallows (1898), Fernald (1896), Soule (1871), Roget (1911).
+
+Each is the text of a book and has its own layout. Fallows and Fernald list opposites; Soule has none. Roget's columns
+of opposites were given up in this text: heads that follow each other are often opposite, and often not.
+"""
+
+from __future__ import annotations
+
+import gzip
+import html
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from jaxsim.data import catalogue, files
+from jaxsim.data.corpora import thesauri
+from jaxsim.data.corpora.thesauri import Thesaurus
+
+_FILES = {"fallows": "fallows/51155-0.txt.gz", "fernald": "fernald/28900-8.txt.gz",
+          "soule": "soule/soule_dictionary.htm.gz", "roget": "roget1911/22.txt.gz"}  # fmt: skip
+_FIELD = re.compile(r"(KEY|SYN|ANT):", re.MULTILINE)
+_NOISE = re.compile(r"\{\[.*?\]\?\}|\[[^\]]*\]|\([^)]*\)|[_*]")
+_SEE = re.compile(r"\b[A-Z][A-Z' -]*[A-Z]\b")  # heads that a list refers to
+_RULE = re.compile(r"^\s*\*(?:[ ]+\*)+[ ]*$", re.MULTILINE)
+_HEAD = re.compile(r"[A-Z][A-Z' -]+")
+_LIST = re.compile(r"^(Synonyms?|Antonyms?):[ ]*$(.*?)(?=^[^\s].*|\Z)", re.MULTILINE | re.DOTALL)
+_SENSE = re.compile(r"<d[td]>(.*?)</d[td]>", re.DOTALL)
+_BOLD = re.compile(r"<b>(.*?)</b>", re.DOTALL)
+_MARKS = re.compile(r"<i>.*?</i>|<b>.*?</b>|\(.*?\)|\[.*?\]", re.DOTALL)
+_TAG = re.compile(r"<[^>]+>")
+_ROGET = re.compile(r"^\s*#(\d+[a-z]?)\.", re.MULTILINE)
+_SPEECH = re.compile(r"(?:^|\s)(?:N|V|Adj|Adv|Phr|Int|pl)\.(?=\s)")
+_REFERENCE = re.compile(r"&c\.?(?:\s*\([^)]*\))?(?:\s*(?:\d+[a-z]?|adj|adv|v|n|int)\b\.?)*"
+                        r"|\{[^}]*\}|\[[^\]]*\]|\([^)]*\)|[|%!?*]")
+_SPLIT = re.compile(r"[,;.:]")
+_COLUMNS = re.compile(r"[,.;]")
+
+
+def _text(name: str, root: str | os.PathLike | None, encoding: str, verify: bool) -> tuple[str, str]:
+    """A book as text, and its digest."""
+    path = catalogue.find("thesauri", _FILES[name], root=root, verify=verify)
+    try:
+        body = gzip.decompress(Path(path).read_bytes())
+    except files.DAMAGED as error:
+        raise ValueError(f"{path}: expected a whole .gz file, got a damaged one ({error})") from error
+    return files.decode(body, str(path), encoding), catalogue.digest("thesauri", _FILES[name], path)
+
+
+def _words(text: str, split: re.Pattern[str] = _SPLIT) -> list[str]:
+    """Parts of a list of words, references and unreadable fragments left out."""
+    return [word for part in split.split(" ".join(text.split())) if (word := part.strip())]
+
+
+def load_fallows(*, root: str | os.PathLike | None = None, verify: bool = True) -> Thesaurus:
+    """Fallows, Complete Dictionary of Synonyms and Antonyms: blocks of ``KEY:``, ``SYN:`` and ``ANT:``.
+
+    Args:
+      root: the data folder; see `jaxsim.data.root`.
+      verify: compare the file's checksum.
+
+    Returns:
+      `Thesaurus` ``"fallows"``.
+
+    Raises:
+      MissingCorpus: the file is not there.
+      ValueError: it is not the expected one.
+    """
+    text, digest = _text("fallows", root, "utf-8-sig", verify)
+    raw = {name: len(re.findall(rf"^{name}:", text, re.MULTILINE)) for name in ("KEY", "SYN", "ANT")}
+
+    def senses() -> Iterator[tuple[str, list[str], list[str]]]:
+        for block in re.split(r"^KEY:", text, flags=re.MULTILINE)[1:]:
+            parts = _FIELD.split(re.split(r"^=", block, maxsplit=1, flags=re.MULTILINE)[0])
+            fields: dict[str, list[str]] = {"SYN": [], "ANT": []}
+            for name, body in zip(parts[1::2], parts[2::2], strict=True):
+                fields.setdefault(name, []).extend(_words(_NOISE.sub(_space, body)))
+            heads = _words(_NOISE.sub(_space, parts[0]))
+            yield (heads or [""])[0], [*heads[1:], *fields["SYN"]], fields["ANT"]
+
+    return thesauri.thesaurus("fallows", senses(), sha256=digest, counts=raw)
+
+
+def _space(match: re.Match[str]) -> str:
+    return "_" if match[0] == "_" else " "
+
+
+def load_fernald(*, root: str | os.PathLike | None = None, verify: bool = True) -> Thesaurus:
+    """Fernald, English Synonyms and Antonyms: a head in capitals, and lists in columns between prose.
+
+    "See synonyms for X" stands for the synonyms of X, the entry of which is looked up.
+
+    Args:
+      root: the data folder; see `jaxsim.data.root`.
+      verify: compare the file's checksum.
+
+    Returns:
+      `Thesaurus` ``"fernald"``.
+
+    Raises:
+      MissingCorpus: the file is not there.
+      ValueError: it is not the expected one.
+    """
+    text, digest = _text("fernald", root, "iso-8859-1", verify)
+    text = re.split(r"^PART II\.", text, maxsplit=1, flags=re.MULTILINE)[0]
+    raw = {"Synonyms": len(re.findall(r"^Synonyms?:", text, re.MULTILINE)),
+           "Antonyms": len(re.findall(r"^Antonyms?:", text, re.MULTILINE))}  # fmt: skip
+    entries: dict[str, dict[str, str]] = {}
+    for section in _RULE.split(text):
+        body, match = section.strip("\n"), _HEAD.match(section.lstrip())
+        lists = {name[:7]: part for name, part in _LIST.findall(body)}
+        # A list may be a sentence at the margin, "See synonyms for END."
+        for name, part in re.findall(r"^(Synonyms?|Antonyms?):\s*(See\s+synonyms[^.]*\.)", body, re.MULTILINE):
+            lists[name[:7]] = part
+        if lists and match:
+            entries[match[0].strip()] = lists
+
+    def words(head: str, kind: str) -> list[str]:
+        body = entries[head].get(kind, "")
+        if not body.lstrip().startswith("See"):
+            return _words(_NOISE.sub(" ", body), _COLUMNS)
+        refers = [other for other in _SEE.findall(" ".join(body.split())) if other in entries and other != head]
+        return [word for other in refers for word in (other, *words(other, "Synonym"))]
+
+    senses = ((head, words(head, "Synonym"), words(head, "Antonym")) for head in entries)
+    return thesauri.thesaurus("fernald", senses, sha256=digest, counts=raw)
+
+
+
+
+
+def load_soule(*, root: str | os.PathLike | None = None, verify: bool = True) -> Thesaurus:
+    """Soule, Dictionary of English Synonymes: a sense is a ``<dt>`` or a ``<dd>``; there are no antonyms.
+
+    Args:
+      root: the data folder; see `jaxsim.data.root`.
+      verify: compare the file's checksum.
+
+    Returns:
+      `Thesaurus` ``"soule"``.
+
+    Raises:
+      MissingCorpus: the file is not there.
+      ValueError: it is not the expected one.
+    """
+    text, digest = _text("soule", root, "windows-1252", verify)
+    raw = {"dt": text.count("<dt>"), "dd": text.count("<dd>")}
+
+    def senses() -> Iterator[tuple[str, list[str], list[str]]]:
+        head = ""
+        for match in _SENSE.finditer(text):
+            body = match[1]
+            if match[0].startswith("<dt>"):
+                bold = _BOLD.search(body)
+                head = re.sub(r"[,.]?\s*\d+\.?\s*$", "", _plain(bold[1])).strip(" ,.") if bold else ""
+            words = _words(_plain(_MARKS.sub(" ", body)))
+            yield head, [word for word in words if not word.lower().startswith("see ")], []
+
+    return thesauri.thesaurus("soule", senses(), sha256=digest, counts=raw)
+
+
+def _plain(text: str) -> str:
+    return html.unescape(_TAG.sub("", text)).replace("\xa0", " ")
+
+
+def roget_heads(*, root: str | os.PathLike | None = None, verify: bool = True) -> tuple[list[list[list[str]]], str]:
+    """Roget's Thesaurus of 1911, as its heads: each a list of paragraphs of words.
+
+    Args:
+      root: the data folder; see `jaxsim.data.root`.
+      verify: compare the file's checksum.
+
+    Returns:
+      ``(heads, sha256)``: head -> paragraph -> words, in the book's order.
+
+    Raises:
+      MissingCorpus: the file is not there.
+      ValueError: it is not the expected one.
+    """
+    text, digest = _text("roget", root, "iso-8859-1", verify)
+    parts = _ROGET.split(text)
+    heads = []
+    for body in parts[2::2]:
+        body = re.split(r"^\s*(?:CLASS|SECTION|DIVISION|End of )", body, maxsplit=1, flags=re.MULTILINE)[0]
+        paragraphs = []
+        for part in re.split(r"\n\s{2,}|\n\s*\n", body):
+            for speech in _SPEECH.split(" ".join(part.split())):
+                words = [word.strip(" -—\"'") for word in _SPLIT.split(_REFERENCE.sub(" ", speech).replace("--", ","))]
+                paragraphs.append([word for word in words if word and len(word.split()) <= 4])
+        heads.append([words for words in paragraphs if words])
+    return heads, digest
+
+
+def load_roget(
+    *, neighbours: bool = False, root: str | os.PathLike | None = None, verify: bool = True
+) -> Thesaurus:
+    """Roget's Thesaurus of 1911: an entry is a paragraph of a head.
+
+    Args:
+      neighbours: whether the words of the head that follows an odd place (1 Existence, 2 Inexistence) are opposites of
+        this one's, and the other way round: an entry is then a whole head. A guess that is often wrong, as the book no
+        longer says which heads are opposite.
+      root: the data folder; see `jaxsim.data.root`.
+      verify: compare the file's checksum.
+
+    Returns:
+      `Thesaurus` ``"roget"``.
+
+    Raises:
+      MissingCorpus: the file is not there.
+      ValueError: it is not the expected one.
+    """
+    heads, digest = roget_heads(root=root, verify=verify)
+    whole = [[word for paragraph in head for word in paragraph] for head in heads]
+
+    def senses() -> Iterator[tuple[str, list[str], list[str]]]:
+        for place, head in enumerate(heads):
+            if not neighbours:
+                yield from (("", paragraph, []) for paragraph in head)
+            else:
+                other = place ^ 1
+                yield "", whole[place], whole[other] if other < len(heads) else []
+
+    counts = {"heads": len(heads), "mentions": sum(map(len, whole))}
+    return thesauri.thesaurus("roget" + "-neighbours" * neighbours, senses(), sha256=digest, counts=counts)

@@ -1,0 +1,167 @@
+r"""Signed entries of thesauri: synonyms have positive weights, antonyms negative ones (PILSA §4, Table 3).
+
+Every entry is a document. A word that means the same has weight +tf·idf, one that means the opposite -tf·idf, with
+tf = 1. Two columns, which stand for two words, then have a positive cosine where entries use the words alike and a
+negative one where they oppose them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse as sp
+
+from jaxsim import checks, sparse
+from jaxsim.data.corpora.thesauri import Thesaurus
+from jaxsim.sparse import Terms
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Signed:
+    """Entries of thesauri as signed documents.
+
+    Attributes:
+      words: the columns, in the order in which the sources name them.
+      tf: ``[num_entries, num_words]`` float32: ±source weight.
+      idf: ``[num_words]`` float32: log(N / df), 0 for a word of every entry.
+      heads: ``[num_entries]`` column of the word that an entry is about; -1 for none.
+      sources: names of the thesauri, with their weights.
+    """
+
+    words: tuple[str, ...]
+    tf: sp.csr_matrix
+    idf: np.ndarray
+    heads: np.ndarray
+    sources: dict[str, float]
+
+    def __repr__(self) -> str:
+        """In short: the matrix is large."""
+        return f"Signed(entries={self.tf.shape[0]}, words={len(self.words)}, sources={self.sources})"
+
+    @functools.cached_property
+    def weights(self) -> sp.csr_matrix:
+        """``W``, ``[num_entries, num_words]`` float32: ±tf · idf."""
+        data = self.tf.data * self.idf[self.tf.indices]
+        return sp.csr_matrix((data, self.tf.indices, self.tf.indptr), shape=self.tf.shape)
+
+    @functools.cached_property
+    def index(self) -> dict[str, int]:
+        """Word -> column."""
+        return {word: at for at, word in enumerate(self.words)}
+
+    @functools.cached_property
+    def columns(self) -> sp.csr_matrix:
+        """``Wᵀ``, ``[num_words, num_entries]``: a row is a word's vector of entries, the ``f`` of S2Net."""
+        return self.weights.T.tocsr()
+
+    def terms(self, *, unsigned: bool = False) -> Terms:
+        """The words as documents of entries, for methods.
+
+        Args:
+          unsigned: whether antonyms count as synonyms do: ordinary LSA of a thesaurus (PILSA §3.1).
+
+        Returns:
+          `Terms`, ``[num_words, num_entries]``.
+        """
+        return sparse.from_scipy(abs(self.columns) if unsigned else self.columns)
+
+    def pairs(self, entries: slice = slice(None)) -> np.ndarray:
+        """Columns of antonyms: the head of every entry that has one, with its negative words.
+
+        Args:
+          entries: rows of ``tf`` that count.
+
+        Returns:
+          ``[num_pairs, 2]`` int64, distinct as unordered pairs, in the order of the entries.
+        """
+        matrix, heads = self.tf[entries], self.heads[entries]
+        entry = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+        negative = matrix.data < 0
+        found = np.stack([heads[entry[negative]], matrix.indices[negative]], axis=1).astype(np.int64)
+        return distinct(found[found[:, 0] >= 0])
+
+
+def distinct(pairs: np.ndarray) -> np.ndarray:
+    """Unordered pairs, each once, as they first come; pairs of a word with itself are dropped.
+
+    Args:
+      pairs: ``[n, 2]`` integers.
+
+    Returns:
+      ``[m, 2]``.
+
+    Example:
+      >>> distinct(np.array([[0, 1], [1, 0], [2, 2], [1, 2]])).tolist()
+      [[0, 1], [1, 2]]
+    """
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    _, first = np.unique(np.sort(pairs, axis=1), axis=0, return_index=True)
+    return pairs[np.sort(first)]
+
+
+def documents(sources: Sequence[Thesaurus], *, weights: Sequence[float] | None = None, idf: bool = True) -> Signed:
+    """Signed documents of one or more thesauri.
+
+    Args:
+      sources: the thesauri, at least one entry in all.
+      weights: one positive factor a source, for its rows; 1 unless given.
+      idf: whether weights have the factor log(N / df), with df over the entries of all sources.
+
+    Returns:
+      `Signed`. Rows are not normalised. Contradictory entries (a pair is alike in one entry, opposite in another) stay
+      as they are: their products cancel.
+
+    Raises:
+      ValueError: no entries, or weights that do not fit.
+
+    Example:
+      >>> from jaxsim.data.corpora import thesauri
+      >>> mine = thesauri.thesaurus("mine", [("acrimony", ["rancor"], ["goodwill", "affection"]),
+      ...                                    ("affection", ["goodwill"], ["acrimony", "rancor"])])
+      >>> documents([mine], idf=False).weights.toarray().tolist()  # PILSA, Table 3
+      [[1.0, 1.0, -1.0, -1.0], [-1.0, -1.0, 1.0, 1.0]]
+    """
+    weights = [1.0] * len(sources) if weights is None else list(weights)
+    checks.expect(len(weights) == len(sources), "weights", f"{len(sources)} (as sources)", len(weights))
+    checks.expect(all(0 < weight < float("inf") for weight in weights), "weights", "positive numbers", weights)
+    index: dict[str, int] = {}
+    rows, columns, values, heads, number = [], [], [], [], 0
+    for source, weight in zip(sources, weights, strict=True):
+        for entry in source.entries:
+            for words, sign in ((entry.positive, weight), (entry.negative, -weight)):
+                for word in words:
+                    rows.append(number)
+                    columns.append(index.setdefault(word, len(index)))
+                    values.append(sign)
+            heads.append(index[entry.head] if entry.head else -1)
+            number += 1
+    checks.expect(number > 0, "sources", "at least one entry", "none")
+    matrix = sp.csr_matrix((np.array(values, np.float32), (rows, columns)), shape=(number, len(index)))
+    matrix.sort_indices()
+    df = np.maximum(np.bincount(matrix.indices, minlength=len(index)), 1)
+    factor = np.log(number / df).astype(np.float32) if idf else np.ones(len(index), np.float32)
+    names = {source.name: float(weight) for source, weight in zip(sources, weights, strict=True)}
+    return Signed(tuple(index), matrix, factor, np.array(heads, np.int64), names)
+
+
+def unit_rows(vectors: np.ndarray | sp.csr_matrix) -> np.ndarray | sp.csr_matrix:
+    """Rows of length one; zero rows stay zero.
+
+    Args:
+      vectors: ``[n, k]``, dense or sparse.
+
+    Returns:
+      The same kind, float32.
+
+    Example:
+      >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]])).round(1).tolist()
+      [[0.6, 0.8], [0.0, 0.0]]
+    """
+    if not sp.issparse(vectors):
+        return np.array(sparse.unit(jnp.asarray(vectors, jnp.float32)))
+    norms = np.sqrt(np.asarray(vectors.multiply(vectors).sum(axis=1)).ravel())
+    return sp.diags(np.where(norms > 0, 1 / np.where(norms > 0, norms, 1), 0).astype(np.float32)) @ vectors

@@ -1,0 +1,199 @@
+"""Topic models: their parameters, and the topic vectors of any documents (folding-in)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim import checks, sparse
+from jaxsim.methods import statistics
+from jaxsim.optim import em
+from jaxsim.sparse import Terms, Vectors
+
+
+class Topics(NamedTuple):
+    """What PLSA, JPLSA and CPLSA learn of one language.
+
+    Attributes:
+      words: ``φ``, ``[num_terms, k]``: a column is a topic's distribution over words. The row of a word that no
+        training document of the language has is 0; over merged vocabularies all languages have one array.
+    """
+
+    words: jax.Array
+
+
+def responsibilities(params: Topics) -> jax.Array:
+    r"""Probability of each topic given a word and topics of equal weight, :math:`\phi_{wt} / \sum_s \phi_{ws}`.
+
+    Args:
+      params: `Topics`.
+
+    Returns:
+      ``[num_terms, k]``; a word that no topic has is 0.
+
+    Example:
+      >>> responsibilities(Topics(jnp.array([[0.3, 0.1], [0.0, 0.0]]))).round(2).tolist()
+      [[0.75, 0.25], [0.0, 0.0]]
+    """
+    checks.kind(params, "params", Topics)
+    return shares(params.words, empty=0.0)
+
+
+def shares(counts: jax.Array, *, empty: float | None = None) -> jax.Array:
+    """Rows scaled to sum to 1.
+
+    Args:
+      counts: ``[..., k]`` floating, at least 0.
+      empty: what a row of zeros becomes; the uniform distribution unless given.
+
+    Returns:
+      ``[..., k]``.
+
+    Example:
+      >>> shares(jnp.array([[1.0, 3.0], [0.0, 0.0]])).tolist()
+      [[0.25, 0.75], [0.5, 0.5]]
+    """
+    total = jnp.sum(counts, axis=-1, keepdims=True)
+    some = total > 0
+    return jnp.where(some, counts / jnp.where(some, total, 1), 1 / counts.shape[-1] if empty is None else empty)
+
+
+def encode(params: Topics, terms: Terms, *, iterations: int = 1, alpha: float = 1.0) -> Vectors:
+    r"""Topic vectors of documents that training need not have seen: EM for θ alone, φ being fixed (folding-in).
+
+    .. math:: \theta_{dt} \propto \alpha - 1 + \sum_w x_{dw} \frac{\theta_{dt} \phi_{wt}}{\sum_s \theta_{ds} \phi_{ws}}
+
+    From the uniform θ. One iteration is linear in the counts up to the sum of θ: `sparse.project` of
+    `responsibilities`.
+
+    Args:
+      params: `Topics` of the documents' language.
+      terms: **counts**, ``[num_docs, num_terms]``; for one iteration in any storage that `sparse.project` takes.
+      iterations: 1 in 002, 10 in 000.
+      alpha: Dirichlet prior of θ, at least 1. At 1, the default, short documents are not drawn towards the middle.
+
+    Returns:
+      `Vectors` whose dense part ``[num_docs, k]`` has rows that sum to 1; the uniform vector for a document without a
+      known word (`known` tells which).
+
+    Raises:
+      ValueError: if ``terms`` has another vocabulary than ``params``, for settings out of range, or negative counts
+        (the latter where there are several iterations).
+
+    Example:
+      >>> import scipy.sparse
+      >>> documents = sparse.from_scipy(scipy.sparse.csr_matrix([[3.0, 1.0], [0.0, 0.0]]))
+      >>> encode(Topics(jnp.eye(2)), documents).dense.tolist()
+      [[0.75, 0.25], [0.5, 0.5]]
+    """
+    checks.kind(params, "params", Topics)
+    checks.positive_int(iterations, "iterations")
+    checks.expect(1 <= alpha < np.inf, "alpha", "a number of at least 1", alpha)
+    if iterations == 1:
+        return Vectors(dense=shares(sparse.project(terms, responsibilities(params)) + (alpha - 1)))
+    matrix = statistics.counts_of(terms, "terms")
+    checks.expect(matrix.shape[1] == params.words.shape[0], "terms", f"{params.words.shape[0]} terms (as params)",
+                  matrix.shape[1])
+    packed, order = em.buckets([matrix], k=params.words.shape[1])
+    theta = _fold(packed, params.words, jnp.asarray(alpha, params.words.dtype), iterations)
+    place = np.empty(matrix.shape[0], np.int64)
+    place[order[order >= 0]] = np.flatnonzero(order >= 0)
+    return Vectors(dense=theta[place])
+
+
+@jax.jit
+def _fold(packed: em.Buckets, words: jax.Array, alpha: jax.Array, iterations) -> jax.Array:
+    """Some iterations for θ, in the order of the places."""
+    places = sum(part.shape[0] * part.shape[1] for part in packed.indices)
+    k = words.shape[1]
+
+    def iteration(_, theta):
+        return shares(em.expected(packed, theta, words)[0] + (alpha - 1))
+
+    return jax.lax.fori_loop(0, iterations, iteration, jnp.full((places, k), 1 / k, words.dtype))
+
+
+def recount(params: Topics, terms: Terms, vectors: Vectors) -> Topics:
+    r"""Topics as some documents use them: the M step, without a prior, from their topic vectors.
+
+    .. math:: \phi_{wt} \propto \sum_d x_{dw} \frac{\theta_{dt} \phi_{wt}}{\sum_s \theta_{ds} \phi_{ws}}
+
+    The scale of a word does not count, so `responsibilities` do for ``params``, which is what a `Model` keeps.
+
+    Args:
+      params: `Topics`, each row up to a factor.
+      terms: counts, ``[num_docs, num_terms]``.
+      vectors: topic vectors of the same documents.
+
+    Returns:
+      `Topics` whose columns sum to 1 (0 for a topic that no document has).
+
+    Example:
+      >>> import scipy.sparse
+      >>> documents = sparse.from_scipy(scipy.sparse.csr_matrix([[3.0, 1.0]]))
+      >>> recount(Topics(jnp.ones((2, 2))), documents, Vectors(jnp.array([[1.0, 0.0]]))).words.tolist()
+      [[0.75, 0.0], [0.25, 0.0]]
+    """
+    columns = statistics.counts_of(terms, "terms").T.tocsr()
+    packed, order = em.buckets([columns], k=params.words.shape[1])
+    counts, _ = jax.jit(em.expected)(packed, params.words[np.maximum(order, 0)], vectors.dense)
+    there = order >= 0
+    words = jnp.zeros_like(params.words).at[order[there]].set(counts[np.flatnonzero(there)])
+    return Topics(shares(words.T, empty=0.0).T)
+
+
+def known(params: Topics, terms: Terms) -> np.ndarray:
+    """Which documents have a word that the topics know; the others have the uniform topic vector.
+
+    Args:
+      params: `Topics` of the documents' language.
+      terms: counts.
+
+    Returns:
+      ``[num_docs]`` of bool.
+
+    Example:
+      >>> import scipy.sparse
+      >>> known(Topics(jnp.eye(2)), sparse.from_scipy(scipy.sparse.csr_matrix([[3.0, 1.0], [0.0, 0.0]]))).tolist()
+      [True, False]
+    """
+    some = np.asarray(jnp.any(params.words > 0, axis=1))
+    return np.asarray(sparse.to_scipy(terms)[:, some].sum(axis=1)).ravel() > 0
+
+
+def perplexity(params: Topics, observed: Terms, held_out: Terms, *, iterations: int = 10, alpha: float = 1.1) -> float:
+    r"""Perplexity of held-out words of documents whose other words are folded in.
+
+    .. math:: \exp \Big( -\sum_{dw} y_{dw} \log \sum_t \theta_{dt} \phi_{wt} \big/ \sum_{dw} y_{dw} \Big)
+
+    Args:
+      params: `Topics`.
+      observed: counts that θ is found from.
+      held_out: counts ``y`` of other words of the same documents; words that the topics do not know are left out.
+      iterations: of folding-in.
+      alpha: as for `encode`.
+
+    Returns:
+      At least 1; at most about the number of words where the topics tell nothing.
+
+    Raises:
+      ValueError: if the documents differ in number, or no held-out word is known.
+
+    Example:
+      >>> import scipy.sparse
+      >>> documents = sparse.from_scipy(scipy.sparse.csr_matrix([[2.0, 0.0]]))
+      >>> round(perplexity(Topics(jnp.eye(2)), documents, documents, alpha=1.0), 4)
+      1.0
+    """
+    statistics.expect_sides(observed, held_out, same="documents")
+    rows = statistics.counts_of(held_out, "held_out")
+    rows = rows.multiply(np.asarray(jnp.any(params.words > 0, axis=1))[None, :]).tocsr()
+    rows.eliminate_zeros()
+    checks.expect(rows.nnz > 0, "held_out", "a word that the topics know", "none")
+    theta = encode(params, observed, iterations=iterations, alpha=alpha).dense
+    packed, order = em.buckets([rows], k=theta.shape[1])
+    _, likelihood = jax.jit(em.expected)(packed, theta[np.maximum(order, 0)], params.words)
+    return float(np.exp(-float(likelihood) / rows.sum(dtype=np.float64)))

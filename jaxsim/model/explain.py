@@ -1,0 +1,138 @@
+"""Why two texts match: what every pair of their words adds to the score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from jaxsim import checks, text
+from jaxsim.model import parts
+from jaxsim.model.model import WEIGHTINGS, Model
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """A score and what it is made of.
+
+    Attributes:
+      score: of the two texts: the cosine, or qᵀWd of SSI; the sum of the contributions.
+      query: ``a`` words of the query that the model knows or makes of n-grams, each once, by its first place.
+      document: ``b`` words of the document.
+      contributions: ``[a, b]`` float64, what each pair of words adds to the score.
+    """
+
+    score: float
+    query: tuple[str, ...]
+    document: tuple[str, ...]
+    contributions: np.ndarray
+
+    def largest(self, number: int) -> list[tuple[str, str, float]]:
+        """The pairs of words that add or take away most.
+
+        Args:
+          number: of pairs, at most.
+
+        Returns:
+          Word of the query, word of the document, and contribution, the largest in size first; none of 0.
+
+        Example:
+          >>> found = Explanation(0.5, ("a", "b"), ("c",), np.array([[0.75], [-0.25]]))
+          >>> found.largest(1)
+          [('a', 'c', 0.75)]
+        """
+        order = np.argsort(-np.abs(self.contributions), axis=None, kind="stable")[:number]
+        places = zip(*np.unravel_index(order, self.contributions.shape), strict=True)
+        return [(self.query[i], self.document[j], float(self.contributions[i, j])) for i, j in places
+                if self.contributions[i, j]]  # fmt: skip
+
+
+def explain(model: Model, query: str, document: str, *, power: float = 0.0) -> Explanation:
+    r"""Takes a score apart, exactly.
+
+    Vectors are sums over words, so the score of a linear model is a sum over pairs of words:
+    :math:`c_{ij} = q_i d_j\, a_i^T b_j / (\|A^T q\| \|B^T d\|)` with the weights q and d of the words and the rows a
+    and b of the projections; SSI adds its diagonal where the words are the same, and has texts of unit length in place
+    of the two norms.
+
+    Args:
+      model: with any linear score: projections, SSI that sees all terms, bare term weights.
+      query: a text.
+      document: a text.
+      power: of the model's `agreement`; see `Model.vectors`.
+
+    Returns:
+      `Explanation`; without words that both texts know, the score is 0.
+
+    Raises:
+      ValueError: for a model whose vectors are no sums over words: one with an activation.
+
+    Example:
+      >>> import jax.numpy as jnp
+      >>> from jaxsim.methods.projections import Projection
+      >>> words = text.Vocabulary(("cat", "dog"), np.array([1, 1]), 2)
+      >>> found = explain(Model(words, Projection(jnp.ones((2, 1)))), "a cat", "cat dog")
+      >>> found.score, found.contributions.tolist()
+      (1.0, [[0.5, 0.5]])
+    """
+    checks.expect(model.activation == "none", "model", "one whose vectors are sums over words",
+                  f"one with the activation {model.activation}")
+    both = _words(model, query, "query"), _words(model, document, "document")
+    names, rows, weights = zip(*both, strict=True)
+    if model.bilinear:
+        products = _bilinear(model, names, rows, weights)
+        scale = np.prod([np.linalg.norm(one) for one in weights])
+    elif model.params is None:
+        products = _same(names)
+        scale = np.prod([np.linalg.norm(one) for one in weights])
+    else:
+        if model.agreement is not None and power:
+            rows = [parts.weighed(one, model.agreement, power) for one in rows]
+        products = rows[0] @ rows[1].T
+        scale = np.prod([np.linalg.norm(one @ side) for one, side in zip(weights, rows, strict=True)])
+    contributions = weights[0][:, None] * products * weights[1][None, :]
+    contributions = contributions / scale if scale > 0 else np.zeros_like(contributions)
+    return Explanation(float(contributions.sum()), *names, contributions)
+
+
+def _words(model: Model, given: str, side: str) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
+    """Words of a text that have a vector: their names, their rows of the projection, and their weights in the text."""
+    checks.expect(isinstance(given, str), side, "a string", checks.a_kind(given))
+    sides = parts.sides(model.params)
+    matrix = np.asarray(sides[-1 if side == "document" else 0].weights, np.float64) if sides else None
+    tokens = text.tokenizer(model.languages[side == "document"])(given)
+    index, weigh = model.vocabulary.index, WEIGHTINGS[model.weighting]
+    known = tuple(dict.fromkeys(word for word in tokens if word in index))
+    columns = [index[word] for word in known]
+    found = weigh(text.counts([tokens], model.vocabulary), model.vocabulary.df, model.vocabulary.num_docs)
+    weights = np.asarray(found[:, columns].todense(), np.float64).ravel()
+    rows = np.zeros((len(known), 0)) if matrix is None else matrix[columns]
+    if model.subwords is None:
+        return known, rows, weights
+    unseen = tuple(dict.fromkeys(word for word in tokens if word not in index))
+    other = text.Vocabulary(unseen, np.ones(len(unseen), np.int64), model.vocabulary.num_docs)
+    rest = weigh(text.counts([[word for word in tokens if word not in index]], other), other.df, other.num_docs)
+    made = model.subwords.rows(unseen) @ matrix[len(model.vocabulary) :]
+    return (*known, *unseen), np.concatenate([rows, made]), np.concatenate([weights, rest.toarray().ravel()])
+
+
+def _bilinear(model: Model, names, rows, weights) -> np.ndarray:
+    """Products of words by W = UᵀV + D, where U and V see the strongest terms of a text."""
+    left, right = parts.sides(model.params)
+    rows = list(rows)
+    if model.strongest is not None:
+        for place, one in enumerate(weights):
+            columns = [model.vocabulary.index[word] for word in names[place]]
+            seen = np.zeros(len(one))
+            seen[np.lexsort((columns, -np.abs(one)))[: model.strongest]] = 1
+            length = np.linalg.norm(one * seen)  # what is left of a text is scaled to the length it had
+            rows[place] = rows[place] * (seen * np.linalg.norm(one) / (length or 1.0))[:, None]
+    index = model.vocabulary.index
+    scales = [np.asarray(side.scale, np.float64)[[index[word] for word in side_names]]
+              for side, side_names in zip((left, right), names, strict=True)]  # fmt: skip
+    return rows[0] @ rows[1].T + _same(names) * scales[0][:, None] * scales[1][None, :]
+
+
+def _same(names) -> np.ndarray:
+    """1 where a word of the query is one of the document."""
+    return np.array([[float(a == b) for b in names[1]] for a in names[0]]).reshape(len(names[0]), len(names[1]))

@@ -1,0 +1,186 @@
+"""Words and their opposites for people: a model whose texts are single words, made of thesauri.
+
+A `Words` is a `Model` of a projection, one row a word, so that every command and export takes its folder. What it adds
+are nearest and farthest words, and matches for words that the thesaurus lacks.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxsim import checks, text
+from jaxsim.evaluate import questions
+from jaxsim.methods.projections import Projection
+from jaxsim.methods.thesaurus import Lexicon, Space
+from jaxsim.methods.thesaurus.lexicon import Match
+from jaxsim.model.model import Model
+
+KIND = "words"
+"""What ``training["kind"]`` says of such a model."""
+IN_ENTRIES = 5
+"""Entries that a word has to be in to be named as a neighbour; rarer ones are often noise."""
+
+
+class Neighbour(NamedTuple):
+    """A word and its cosine with another.
+
+    Attributes:
+      word: as the thesaurus writes it, parts joined by hyphens.
+      cosine: from -1 for opposites to 1 for synonyms.
+    """
+
+    word: str
+    cosine: float
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """Word vectors in which opposites have negative cosines.
+
+    Attributes:
+      model: the vocabulary with the number of entries of each word, and a row a word.
+    """
+
+    model: Model
+
+    def __post_init__(self):
+        """Refuses models of other kinds."""
+        right = self.model.training.get("kind") == KIND
+        checks.expect(right, "model", "one of words (`jaxsim thesaurus` makes it)",
+                      f"one of texts ({self.model.method})")
+
+    @classmethod
+    def of(
+        cls, words: Sequence[str], vectors: np.ndarray, entries: np.ndarray, num_entries: int, *, method: str,
+        training: dict[str, Any],
+    ) -> Words:
+        """Words from vectors.
+
+        Args:
+          words: as `thesauri.normal` writes them.
+          vectors: ``[num_words, k]``.
+          entries: ``[num_words]`` in how many entries each word is.
+          num_entries: of the thesaurus.
+          method: what made the vectors.
+          training: JSON-compatible; sources, settings, and perhaps ``irregular`` (form -> base forms).
+
+        Returns:
+          `Words`.
+        """
+        vocabulary = text.Vocabulary(tuple(words), np.asarray(entries, np.int64), int(num_entries))
+        return cls(Model(vocabulary, Projection(jnp.asarray(vectors, jnp.float32)), weighting="tf", method=method,
+                         training={"kind": KIND, **training}))
+
+    @functools.cached_property
+    def space(self) -> Space:
+        """The vectors with the rules for words that are not among them."""
+        lexicon = Lexicon(self.model.vocabulary.terms, self.model.training.get("irregular"))
+        return Space(lexicon, np.asarray(self.model.params.weights))
+
+    def match(self, word: str) -> Match:
+        """How a word is found: as it is, by a rule, or not at all.
+
+        Args:
+          word: in any spelling.
+
+        Returns:
+          `Match`.
+        """
+        return self.space.lexicon.match(word)
+
+    def nearest(self, word: str, *, k: int = 10, in_entries: int = IN_ENTRIES) -> list[Neighbour]:
+        """Words that mean about the same.
+
+        Args:
+          word: in any spelling.
+          k: how many.
+          in_entries: entries that a word has to be in to be named.
+
+        Returns:
+          Those of highest cosine first; empty for a word that is not found (see `match`).
+
+        Example:
+          >>> some = Words.of(["hot", "warm", "cold"], np.array([[1.0, 0], [1, 0.1], [-1, 0]]), [9, 9, 9], 9,
+          ...                 method="mine", training={})
+          >>> [one.word for one in some.nearest("hot", k=1)], [one.word for one in some.opposites("Hot", k=1)]
+          (['warm'], ['cold'])
+        """
+        return self._neighbours(word, k, in_entries, farthest=False)
+
+    def opposites(self, word: str, *, k: int = 10, in_entries: int = IN_ENTRIES) -> list[Neighbour]:
+        """Words that mean the opposite: those of lowest cosine first; arguments and result of `nearest`."""
+        return self._neighbours(word, k, in_entries, farthest=True)
+
+    def _neighbours(self, word: str, k: int, in_entries: int, *, farthest: bool) -> list[Neighbour]:
+        checks.whole(in_entries, "in_entries", 1)
+        common = np.asarray(self.model.vocabulary.df) >= in_entries
+        return [Neighbour(*one) for one in self.space.neighbours(word, k=k, farthest=farthest, among=common)]
+
+    def similarity(self, left: str, right: str) -> float | None:
+        """Cosine of two words.
+
+        Args:
+          left: a word in any spelling.
+          right: likewise.
+
+        Returns:
+          From -1 to 1; None where one of them is not found.
+        """
+        cosine = float(self.space.cosines([left], [right])[0])
+        return None if np.isnan(cosine) else cosine
+
+    def closest_opposite(self, word: str, choices: Sequence[str]) -> str | None:
+        """The choice that is most opposite to a word, as the questions of the GRE ask.
+
+        Args:
+          word: in any spelling.
+          choices: words; those that are not found are passed over.
+
+        Returns:
+          One of the choices; None where the word or all choices are not found.
+        """
+        checks.expect(len(choices) > 0, "choices", "at least one word", 0)
+        cosines = self.space.cosines([word] * len(choices), list(choices))
+        choice = int(questions.closest_opposite(cosines[None, :], [0]).choice[0])
+        return None if choice < 0 else choices[choice]
+
+    def save(self, path: str | os.PathLike) -> Path:
+        """Writes the folder of the model; arguments and errors of `Model.save`."""
+        return self.model.save(path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> Words:
+        """Reads a folder.
+
+        Args:
+          path: that `save` wrote.
+
+        Returns:
+          The words, bit for bit.
+
+        Raises:
+          FileNotFoundError: if the folder or a file of it is missing.
+          ValueError: if a file was altered, or the model is not one of words.
+        """
+        return cls(Model.load(path))
+
+    def exportable(self) -> Model:
+        """The single words, as a model that `export` takes for tools that cut texts at hyphens.
+
+        Returns:
+          `Model` without words of several parts.
+        """
+        terms = self.model.vocabulary.terms
+        kept = np.array([at for at, word in enumerate(terms) if text.words(word, lower=False) == [word]], int)
+        vocabulary = text.Vocabulary(tuple(terms[at] for at in kept), np.asarray(self.model.vocabulary.df)[kept],
+                                     self.model.vocabulary.num_docs)  # fmt: skip
+        return Model(vocabulary, Projection(self.model.params.weights[kept]), weighting="tf", method=self.model.method,
+                     training=self.model.training)

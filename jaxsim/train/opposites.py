@@ -1,0 +1,124 @@
+"""From thesauri to `Words`: signed entries, PILSA, and S2Net on their antonyms."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxsim import checks
+from jaxsim.data import thesauri, thesaurus_books, wordnet
+from jaxsim.data.corpora.thesauri import Thesaurus
+from jaxsim.methods import pilsa, s2net_antonym
+from jaxsim.methods.thesaurus import encode, signed
+from jaxsim.model.words import Words
+from jaxsim.optim import Run
+
+SOURCES = ("wordnet", "wordnet-rich", "fallows", "fernald", "soule", "roget")
+"""Thesauri that `read` knows by name."""
+WEIGHTS = {"fallows": 2.0, "fernald": 2.0}
+"""Factors of their rows, where the union of all answered most questions for development; 1 for others."""
+_HELD_OUT, _LEAST = 0.1, 10
+
+
+def read(
+    sources: Sequence[str] = (),
+    *,
+    files: Sequence[str | os.PathLike] = (),
+    antonyms: Sequence[str | os.PathLike] = (),
+    root: str | os.PathLike | None = None,
+) -> tuple[list[Thesaurus], dict[str, tuple[str, ...]]]:
+    """Thesauri by name and from files, and irregular forms of words.
+
+    Args:
+      sources: of `SOURCES`.
+      files: JSON Lines of ``head``, ``synonyms`` and ``antonyms``.
+      antonyms: lists of two words a line.
+      root: the data folder; see `jaxsim.data.root`.
+
+    Returns:
+      The thesauri, and form -> base forms (empty unless WordNet is among the sources).
+
+    Raises:
+      MissingCorpus: a source is not there.
+      ValueError: an unknown or repeated source, none at all, or a damaged file.
+    """
+    for name in sources:
+        checks.expect(name in SOURCES, "sources", f"some of {', '.join(SOURCES)}", repr(name))
+    checks.expect(len(set(sources)) == len(sources), "sources", "each source once", ", ".join(sources))
+    checks.expect(bool(sources or files or antonyms), "sources", "at least one source or file", "none")
+    database = wordnet.load(root=root) if any("wordnet" in name for name in sources) else None
+    books = {"fallows": thesaurus_books.load_fallows, "fernald": thesaurus_books.load_fernald,
+             "soule": thesaurus_books.load_soule, "roget": thesaurus_books.load_roget}  # fmt: skip
+    found = [wordnet.entries(database, rich=name == "wordnet-rich") if name.startswith("wordnet") else
+             books[name](root=root) for name in sources]  # fmt: skip
+    found += [thesauri.read(path) for path in files] + [thesauri.read_antonyms(path) for path in antonyms]
+    irregular: dict[str, tuple[str, ...]] = {}
+    for forms in database.exceptions.values() if database is not None else ():
+        for word, bases in forms.items():
+            irregular[word] = (*irregular.get(word, ()), *bases)
+    return found, irregular
+
+
+def build(
+    sources: Sequence[Thesaurus],
+    *,
+    key: jax.Array,
+    k: int = 200,
+    refine: bool = True,
+    irregular: dict[str, tuple[str, ...]] | None = None,
+    learning_rate: float = 0.003,
+    run: Run | None = None,
+    **options: Any,
+) -> Words:
+    """Learns word vectors from thesauri.
+
+    Args:
+      sources: the thesauri; rows of Fallows and Fernald count twice.
+      key: PRNG key: which pairs of antonyms are held out, and the order of the others.
+      k: dimension; fewer where the thesauri have fewer words or entries.
+      refine: whether S2Net goes on from PILSA; it is left out where there are fewer than 10 pairs of antonyms.
+      irregular: form -> base forms, for words that the thesauri lack.
+      learning_rate: of S2Net.
+      run: how S2Net runs; it stops at the lowest loss of held-out pairs.
+      **options: fields of `optim.Run`, in place of those of ``run``.
+
+    Returns:
+      `Words`.
+
+    Raises:
+      ValueError: for thesauri without entries, or bad settings.
+
+    Example:
+      >>> mine = thesauri.thesaurus("mine", [("hot", ["warm"], ["cold", "icy"]), ("cold", ["icy"], ["hot"]),
+      ...                                    ("big", ["large"], ["small"])])
+      >>> words = build([mine], key=jax.random.key(0), k=2)
+      >>> words.opposites("hot", k=1, in_entries=1)[0].word in ("cold", "icy")
+      True
+    """
+    checks.positive_int(k, "k")
+    entries = signed.documents(sources, weights=[WEIGHTS.get(source.name, 1.0) for source in sources])
+    terms = entries.terms()
+    k = min(k, terms.num_docs, terms.num_terms)
+    params = pilsa.fit(terms, k=k).params
+    pairs, fit = entries.pairs(), None
+    if refine and len(pairs) >= _LEAST:
+        drawn, order_key = jax.random.split(key)
+        order = np.asarray(jax.random.permutation(drawn, len(pairs)))
+        held, train = np.split(pairs[order], [max(2, int(_HELD_OUT * len(pairs)))])
+        run = Run.of(run, options, Run(max_iter=40, patience=2, checkpoint_every=1))
+        fit = s2net_antonym.fit(terms, train, init=params, key=order_key, learning_rate=learning_rate, run=run,
+                                validate=s2net_antonym.held_out_loss(terms, held))  # fmt: skip
+        params = fit.params
+    vectors = np.asarray(encode(params, terms).dense)
+    known = frozenset(entries.words)
+    told = {
+        "sources": entries.sources, "entries": int(entries.tf.shape[0]), "antonym_pairs": len(pairs),
+        "dropped": {source.name: source.dropped for source in sources}, "epochs": 0 if fit is None else fit.steps,
+        "irregular": {form: list(bases) for form, bases in sorted((irregular or {}).items()) if known & set(bases)},
+    }  # fmt: skip
+    return Words.of(entries.words, vectors, np.diff(entries.columns.indptr), entries.tf.shape[0],
+                    method="pilsa" if fit is None else "s2net-antonym", training=told)

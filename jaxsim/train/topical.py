@@ -1,0 +1,60 @@
+"""The methods ``jplsa``, ``cplsa`` and ``plsa`` from pairs of texts: topics, with early stopping on held-out pairs."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import scipy.sparse as sp
+
+from jaxsim import sparse
+from jaxsim.evaluate import mates, retrieval
+from jaxsim.methods import cplsa, jplsa, plsa, topics
+from jaxsim.methods.projections import Projection
+from jaxsim.train.problem import Learned, Problem
+
+_EACH = {"cplsa": 5}  # iterations between two scores of held-out pairs
+_LENGTH = {"cplsa": 200}  # iterations at most; 500 of the others, as in 002
+_UNSCORED = {"cplsa": 50}  # with nothing to stop by; 100 of the others
+
+
+def fit(problem: Problem) -> Learned:
+    """Topics of the training pairs, from random shares of topics; every language has words of its own.
+
+    Args:
+      problem: training pairs, held-out pairs and settings.
+
+    Returns:
+      `Learned`, of a `Projection` that gives the topics of each word, one a side (one for both by ``plsa``).
+
+    Raises:
+      ValueError: for a side without words.
+    """
+    settings, method = problem.settings, problem.settings.method
+    each = _EACH.get(method, 10)
+    longest = _LENGTH.get(method, 500) if problem.dev else _UNSCORED.get(method, 100)
+    length = longest if settings.max_iter is None else settings.max_iter
+    options = {"start": "soft", "key": jax.random.key(settings.seed), "each": each, "max_iter": -(-length // each),
+               "checkpoint": problem.checkpoint, "progress": problem.progress}
+    if problem.dev:
+        options |= {"validate": _validator(problem.dev),
+                    "patience": -(-(30 if settings.patience is None else settings.patience) // each)}
+    if method == "plsa":
+        both = sparse.from_scipy(sp.vstack(problem.counts, format="csr"))
+        used = len(np.unique(sp.vstack(problem.counts).tocsr().indices))
+        found = plsa.fit(both, k=min(problem.k, used), **options)
+        return Learned(found._replace(params=Projection(topics.responsibilities(found.params))))
+    used = min(int(np.unique(side.indices).size) for side in problem.counts)
+    views = [sparse.from_scipy(side) for side in problem.counts]
+    model, more = (cplsa, {"shared": True}) if method == "cplsa" else (jplsa, {})
+    found = model.fit(views, k=min(problem.k, used), **options, **more)
+    return Learned(found._replace(params=tuple(Projection(topics.responsibilities(side)) for side in found.params)))
+
+
+def _validator(dev):
+    """The MRR of held-out pairs. Their lengths do not count: folding in once is linear up to the sum of its shares."""
+    def score(params) -> float:
+        both = (params, params) if isinstance(params, topics.Topics) else params
+        found = (topics.encode(own, side) for own, side in zip(both, dev, strict=True))
+        return mates.scores(*found, similarity=retrieval.l1)["mrr"]
+
+    return score

@@ -1,0 +1,101 @@
+"""The command `complete`: models of a folder of texts, questions, and bad input."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+
+from jaxsim import cli
+
+TOPICS = [["tea", "cup", "sugar", "milk"], ["horse", "saddle", "field", "barn"], ["ship", "sea", "sail", "wave"]]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with texts, questions and a model of them."""
+    draw, place = random.Random(0), tmp_path_factory.mktemp("complete")
+    (place / "texts").mkdir()
+    lines = ["The {} and the {} of {}.".format(*draw.sample(draw.choice(TOPICS), 3)) for _ in range(800)]
+    (place / "texts" / "a.txt").write_text("\n\n".join(lines))
+    rows = []
+    for _ in range(12):
+        topic = draw.choice(TOPICS)
+        first, second, answer = draw.sample(topic, 3)
+        others = draw.sample([word for other in TOPICS if other is not topic for word in other], 2)
+        rows.append({"question": f"The {first} and the {second} of _____.", "choices": [answer, *others],
+                     "answer": answer})  # fmt: skip
+    (place / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    command = ["complete", "--texts", place / "texts", "--questions", place / "q.jsonl", "--out", place / "model"]
+    assert cli.main([*map(str, command), "--min-count", "1"]) == 0
+    return place
+
+
+def test_the_word_of_the_topic_is_chosen(place, capsys):
+    asked = ["--question", "The cup and the _____ of sugar.", "--choices", "horse,tea,zzz"]
+    assert cli.main(["complete", "--model", str(place / "model"), *asked, "--json"]) == 0
+    captured = capsys.readouterr()
+    one = json.loads(captured.out)[0]
+    assert one["best"] == ["tea"] and [row["choice"] for row in one["choices"]] == [["horse"], ["tea"], ["zzz"]]
+    names = ["combination", "n-gram, Good-Turing", "n-gram, Kneser-Ney", "pmi-window"]
+    assert sorted(one["choices"][0]["scores"]) == names
+    assert "not in the training text: zzz" in captured.err
+    assert cli.main(["complete", "--model", str(place / "model"), *asked]) == 0
+    assert "best: tea" in capsys.readouterr().out
+
+
+def test_questions_of_a_file_are_answered_in_order(place, capsys):
+    assert cli.main(["complete", "--model", str(place / "model"), "--questions", str(place / "q.jsonl"), "--json"]) == 0
+    results = json.loads(capsys.readouterr().out)
+    rows = [json.loads(line) for line in (place / "q.jsonl").read_text().splitlines()]
+    assert sum(one["best"] == [row["answer"]] for one, row in zip(results, rows, strict=True)) >= 11
+
+
+def test_an_interrupted_training_goes_on_to_the_same_files(place, monkeypatch):
+    from jaxsim.methods.language import ngram
+
+    def arrays(folder):
+        return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*.np?")}
+
+    fit = ngram.fit
+    command = ["complete", "--texts", str(place / "texts"), "--out", str(place / "again"), "--min-count", "1"]
+
+    def stopped(*data, smoothing, **settings):
+        if smoothing == "kneser-ney":
+            raise KeyboardInterrupt
+        return fit(*data, smoothing=smoothing, **settings)
+
+    monkeypatch.setattr(ngram, "fit", stopped)
+    assert cli.main(command) == 2
+    kept = (place / "again" / "good-turing.npz").stat().st_mtime_ns
+    monkeypatch.setattr(ngram, "fit", fit)
+    assert cli.main(command) == 0
+    assert (place / "again" / "good-turing.npz").stat().st_mtime_ns == kept
+    assert arrays(place / "again") == arrays(place / "model")
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    (["--question", "No hole.", "--choices", "a,b"], "--question: expected a blank"),
+    (["--question", "A _____ .", "--choices", "a"], "at least 2 choices, got 1"),
+    (["--question", "A _____ .", "--choices", "a,a"], "different choices"),
+    (["--question", "A _____ ."], "--choices"), ([], "--question, --questions: expected one of the two"),
+    (["--question", "A _____ and _____ .", "--choices", "a,b"], "each blank"),
+])
+def test_bad_questions_are_one_line(place, capsys, options, message):
+    assert cli.main(["complete", "--model", str(place / "model"), *options]) == 2
+    error = capsys.readouterr().err.strip()
+    assert message in error and len(error.splitlines()) == 1
+
+
+def test_bad_folders_are_one_line(place, tmp_path, capsys):
+    (tmp_path / "empty").mkdir()
+    for options, message in ((["--texts", tmp_path / "empty", "--out", tmp_path / "m"], "at least one .txt file"),
+                             (["--texts", place / "texts"], "--texts, --out: expected both"),
+                             (["--texts", place / "texts", "--out", place / "texts"], "a new folder"),
+                             (["--model", tmp_path, "--question", "_____", "--choices", "a,b"], "config.json"),
+                             ([], "--model")):  # fmt: skip
+        assert cli.main(["complete", *map(str, options)]) == 2
+        error = capsys.readouterr().err.strip()
+        assert message in error and len(error.splitlines()) == 1, error
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty"]

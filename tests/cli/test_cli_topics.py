@@ -1,0 +1,130 @@
+"""The command `topics`, and what other commands do with its model."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from jaxsim import Model, cli, io
+
+SUBJECTS = {"cook": "coser", "music": "sonido", "law": "norma"}
+
+
+def texts(rng, number=60):
+    """Pairs about one of three subjects, each with eight words a language; the last has no words."""
+    lines = []
+    for i in range(number):
+        one, other = list(SUBJECTS.items())[i % 3]
+        left, right = (" ".join(f"{name}{number}" for number in rng.integers(0, 8, 25)) for name in (one, other))
+        lines.append(f"{left}\t{right}\n")
+    return "".join([*lines, "<b>!!!</b> unknown\t???\n"])
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with pairs, and the topics of them."""
+    folder = tmp_path_factory.mktemp("topics")
+    (folder / "pairs.tsv").write_text(texts(np.random.default_rng(0)))
+    assert cli.main(["topics", "--pairs", str(folder / "pairs.tsv"), "--out", str(folder / "model"), "--dim", "3",
+                     "--languages", "en,es", "--drop-top", "0", "--words", "8", "--max-iter", "60"]) == 0
+    return folder
+
+
+def run(capsys, *words):
+    status = cli.main([str(word) for word in words])
+    printed = capsys.readouterr()
+    return status, printed.out, printed.err
+
+
+def test_topics_are_the_subjects_in_both_languages(place, capsys):
+    status, out, _ = run(capsys, "topics", "--pairs", place / "pairs.tsv", "--out", place / "again", "--dim", 3,
+                         "--languages", "en,es", "--drop-top", 0, "--words", 8, "--max-iter", 60, "--json")
+    assert status == 0
+    found = [json.loads(line) for line in out.splitlines()]
+    pairs = {tuple(re.match(r"[a-z]+", one[side]["words"][0])[0] for side in ("left", "right")) for one in found}
+    assert pairs == set(SUBJECTS.items())
+    for one in found:
+        names = {re.match(r"[a-z]+", word)[0] for side in ("left", "right") for word in one[side]["words"]}
+        assert len(names) == 2 and one["left"]["npmi"] > 0.3
+    np.testing.assert_allclose(sum(one["share"] for one in found), 1, atol=1e-5)
+
+
+class Page(HTMLParser):
+    """What a page is made of."""
+
+    def __init__(self):
+        """Nothing is seen yet."""
+        super().__init__()
+        self.tags, self.links = [], []
+
+    def handle_starttag(self, tag, attrs):
+        """Notes it."""
+        self.tags.append(tag)
+        self.links += [value for name, value in attrs if name in ("href", "src")]
+
+
+def test_the_page_shows_every_topic_and_asks_for_nothing(place):
+    text = (place / "model" / "topics.html").read_text()
+    page = Page()
+    page.feed(text)
+    assert page.tags.count("section") == 3 and page.tags.count("circle") == 3 and "script" not in page.tags
+    assert all(link.startswith("#topic-") for link in page.links) and "<b>" not in text
+    io.check_place(place / "model")  # the page is ours: the folder may be replaced
+    assert "cook" in text and "sonido" in text and "Content-Security-Policy" in text
+
+
+def test_search_and_evaluate_take_the_model(place, capsys):
+    (place / "texts.txt").write_text("norma1 norma2\nsonido3 sonido1\ncoser5\n")
+    status, out, _ = run(capsys, "search", "--model", place / "model", "--documents", place / "texts.txt", "--query",
+                         "music4 music5", "--k", 3)
+    rows = [line.split("\t") for line in out.splitlines()]
+    assert status == 0 and rows[0][3] == "sonido3 sonido1" and float(rows[0][1]) > 0.8 > 0.5 > float(rows[1][1])
+    status, _, err = run(capsys, "search", "--model", place / "model", "--documents", place / "texts.txt", "--query",
+                         "unheard")
+    assert status == 0 and "no word of it is known" in err
+    status, out, err = run(capsys, "evaluate", "--model", place / "model", "--pairs", place / "pairs.tsv", "--json")
+    assert status == 0 and json.loads(out)["mrr"]["mean"] > 0.1 and "1 pair with a text without known words" in err
+    model = Model.load(place / "model")
+    both = model.similarity(["law1 law2", ""], ["norma3", "coser1"])
+    assert both[0, 0] > 0.8 and both[0, 1] < 0.3 and not both[1].any()
+    np.testing.assert_allclose(model.pair_similarity(["law1 law2"], ["norma3"]), both[0, :1], atol=1e-6)
+    np.testing.assert_allclose(model.vectors(["law1 law2"], side="query").dense.sum(), 1, atol=1e-5)
+
+
+@pytest.mark.parametrize("to", ["word2vec", "onnx"])
+def test_no_other_tool_compares_topics(place, capsys, to):
+    status, _, err = run(capsys, "export", "--model", place / "model", "--to", to, "--out", place / "exported")
+    assert status == 2 and "compared by the cosine" in err and len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("method", ["plsa", "jplsa"])
+def test_train_takes_topic_models_and_goes_on(place, capsys, method):
+    words = ["train", "--pairs", place / "pairs.tsv", "--out", place / method, "--method", method, "--dim", 3,
+             "--max-iter", 20, "--languages", "en,es"]
+    status, out, _ = run(capsys, *words, "--json")
+    record = json.loads(out)
+    assert status == 0 and record["settings"]["weighting"] == "tf" and record["fit"]["steps"] > 0
+    assert Model.load(place / method).topical
+
+
+@pytest.mark.parametrize(("words", "message"), [
+    (["--dim", "0"], "--dim"),
+    (["--method", "lsa"], "--method"),
+    (["--languages", "en"], "--languages: expected two language codes"),
+    (["--dev", "2"], "--dev: expected a share"),
+    (["--left", "9"], "--left"),
+])
+def test_bad_options_are_one_line(place, capsys, words, message):
+    status, _, err = run(capsys, "topics", "--pairs", place / "pairs.tsv", "--out", place / "bad", *words)
+    assert status == 2 and message in err and len(err.strip().splitlines()) == 1
+
+
+def test_a_language_without_words_is_refused(place, capsys):
+    (place / "empty.tsv").write_text("".join(f"cook{i % 5} music{i % 3}\t!!!\n" for i in range(30)))
+    status, _, err = run(capsys, "topics", "--pairs", place / "empty.tsv", "--out", place / "bad", "--drop-top", 0,
+                         "--dim", 2)
+    assert status == 2 and "known words on both sides" in err.strip().splitlines()[-1]

@@ -1,0 +1,78 @@
+"""`jaxsim translate-table`: tables from sentences, pages and dictionaries, what is printed of them, and refusals."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from command_line import refused, run
+
+from jaxsim.methods import ibm1
+
+LINES = "".join(f"{a} {b}\t{c} {d}\n" for a, c in (("the", "la"), ("a", "una")) for b, d in
+                (("house", "casa"), ("door", "puerta"), ("table", "mesa")))  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def lines(tmp_path_factory):
+    path = tmp_path_factory.mktemp("lines") / "lines.tsv"
+    path.write_text(LINES)
+    return path
+
+
+def test_a_table_is_learned_kept_and_read(tmp_path, capsys, lines):
+    out = tmp_path / "words"
+    printed = run(capsys, "translate-table", "--pairs", lines, "--languages", "en,es", "--aligner", "ibm1", "--out",
+                  out, "--word", "house", "--k", 1)
+    assert printed.split("\t")[:2] == ["house", "casa"] and float(printed.split("\t")[2]) > 0.5
+    assert not (tmp_path / "words.checkpoint").exists()
+    found = json.loads(run(capsys, "translate-table", "--table", out, "--word", "Mesa", "--reverse", "--json"))
+    assert found["word"] == "Mesa" and found["translations"][0]["word"] == "table"
+    assert run(capsys, "translate-table", "--table", out, "--word", "nothing") == ""
+
+
+def test_an_interrupted_table_goes_on_with_resume(tmp_path, capsys, lines, monkeypatch):
+    out, iterate, steps = tmp_path / "words", ibm1.iterate, []
+
+    def interrupted(learned, links, step):
+        steps.append(step)
+        if len(steps) == 5:
+            raise KeyboardInterrupt
+        return iterate(learned, links, step)
+
+    words = ["translate-table", "--pairs", str(lines), "--aligner", "ibm1", "--out", str(out)]
+    monkeypatch.setattr(ibm1, "iterate", interrupted)
+    from jaxsim import cli
+
+    assert cli.main(words) == 2
+    assert "the same command with --resume goes on" in capsys.readouterr().err and not out.exists()
+    del steps[:]
+    monkeypatch.setattr(ibm1, "iterate", lambda *given: steps.append(given[2]) or iterate(*given))
+    assert cli.main([*words, "--resume"]) == 0
+    assert steps == [2, 2, 3, 3, 4, 4]  # both directions
+
+
+def test_pages_and_dictionaries(tmp_path, capsys):
+    pages = tmp_path / "pages.jsonl"
+    rows = [{"left": "the house\n\na door", "right": "la casa\nuna puerta"}, {"left": "one\ntwo", "right": "uno"}]
+    pages.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run(capsys, "translate-table", "--pairs", pages, "--unit", "paragraphs", "--out", tmp_path / "words", "--word", "a")
+    words = tmp_path / "words.txt"
+    words.write_text("house :: casa, hogar\nice cream :: helado\n")
+    printed = run(capsys, "translate-table", "--dictionary", words, "--out", tmp_path / "other", "--word", "house")
+    assert printed == "house\tcasa\t0.5000\nhouse\thogar\t0.5000\n"
+
+
+def test_bad_input_is_one_line(tmp_path, capsys, lines):
+    assert "expected one of them, got none" in refused(capsys, "translate-table", "--word", "x")
+    assert "--word: expected a word" in refused(capsys, "translate-table", "--table", tmp_path)
+    assert "expected the folder of a translation table" in refused(capsys, "translate-table", "--table", tmp_path,
+                                                                   "--word", "x")
+    assert "--out: expected a folder" in refused(capsys, "translate-table", "--pairs", lines)
+    phrases = tmp_path / "phrases.txt"
+    phrases.write_text("ice cream\thelado\n")
+    assert "expected single words" in refused(capsys, "translate-table", "--dictionary", phrases, "--out",
+                                              tmp_path / "new")
+    empty = tmp_path / "empty.tsv"
+    empty.write_text("a\t \n")
+    assert "expected" in refused(capsys, "translate-table", "--pairs", empty, "--out", tmp_path / "new")

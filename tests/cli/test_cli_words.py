@@ -1,0 +1,87 @@
+"""The commands about opposites, on a made-up thesaurus of one's own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from command_line import refused, run
+
+from jaxsim import cli
+from jaxsim.model import Model
+from jaxsim.model.words import Words
+from jaxsim.train import opposites
+
+
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    """A folder with a thesaurus and a list of antonyms."""
+    monkeypatch.chdir(tmp_path)
+    hot, cold = ["hot", "warm", "fiery", "boiling"], ["cold", "icy", "cool", "freezing"]
+    rows = [{"head": head, "synonyms": same, "antonyms": other} for same, other in ((hot, cold), (cold, hot))
+            for head in same]  # fmt: skip
+    rows += [{"head": "open-handed", "synonyms": ["generous"], "antonyms": ["stingy", "generous"]}, {"head": "alone"}]
+    (tmp_path / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "pairs.txt").write_text("generous stingy\nbig small\n")
+    return tmp_path
+
+
+def test_a_thesaurus_becomes_a_model_that_names_opposites(mine, capsys):
+    assert cli.main(["thesaurus", "--file", "mine.jsonl", "--antonyms", "pairs.txt", "--out", "words", "--dim", "4",
+                     "--json"]) == 0  # fmt: skip
+    out, err = capsys.readouterr()
+    assert "mine: 9 entries; left out: 1 own antonyms, 1 empty" in err
+    told = json.loads(out)
+    assert (told["method"], told["words"], told["entries"], told["dim"]) == ("s2net-antonym", 13, 11, 4)
+    found = json.loads(run(capsys, "words", "--model", "words", "--opposite-of", "HOT", "--k", 2, "--json"))
+    assert found["how"] == "as written"
+    assert {one["word"] for one in found["opposites"]} < {"cold", "icy", "cool", "freezing"}
+    assert all(one["cosine"] < -0.8 for one in found["opposites"]) and found["nearest"][0]["cosine"] > 0.8
+    lines = run(capsys, "words", "--model", "words", "--like", "boiled", "--k", 1).splitlines()
+    assert len(lines) == 1 and lines[0].split("\t")[:2] == ["nearest", "1"]
+    chosen = run(capsys, "words", "--model", "words", "--opposite-of", "generous", "--among", "big,stingy,xyzzy")
+    assert chosen.splitlines()[1].startswith("*\t-") and chosen.splitlines()[2] == " \tunknown\txyzzy"
+    # The folder is a model like any other: one word is one text.
+    cosine = float(run(capsys, "similarity", "--model", "words", "hot", "icy"))
+    assert cosine == pytest.approx(Words.load("words").similarity("hot", "icy"), abs=1e-5)
+
+
+def test_how_a_word_was_found_is_said_and_an_unknown_one_is_refused(mine, capsys):
+    cli.main(["thesaurus", "--file", "mine.jsonl", "--out", "words", "--dim", "2", "--no-refine"])
+    capsys.readouterr()
+    assert cli.main(["words", "--model", "words", "--like", "warmed", "--in-entries", "1"]) == 0
+    assert "warmed: not in the thesauri; by its base form, as warm" in capsys.readouterr().err
+    unknown = refused(capsys, "words", "--model", "words", "--opposite-of", "xyzzy")
+    assert unknown == "--opposite-of: expected a word that the thesauri have, or a form of one, got 'xyzzy'"
+    assert refused(capsys, "words", "--model", "words") == "--opposite-of, --like: expected one of them, got neither"
+    assert "--among: expected at least one word that the thesauri have, got xyzzy" in refused(
+        capsys, "words", "--model", "words", "--opposite-of", "hot", "--among", "xyzzy")
+
+
+@pytest.mark.parametrize(("words", "message"), [
+    (["--out", "words"], "--sources, --file, --antonyms: expected at least one of them, got none"),
+    (["--sources", "moby", "--out", "words"], "--sources: expected some of wordnet, wordnet-rich, fallows"),
+    (["--sources", "soule,soule", "--out", "words"], "--sources: expected each source once"),
+    (["--file", "none.jsonl", "--out", "words"], "none.jsonl: No such file or directory"),
+    (["--file", "mine.jsonl", "--out", "mine.jsonl"], "--out: expected a new folder"),
+])  # fmt: skip
+def test_bad_input_is_one_line(mine, capsys, words, message):
+    assert refused(capsys, "thesaurus", *words).startswith(message)
+
+
+def test_words_are_saved_and_exported(mine, capsys):
+    sources, irregular = opposites.read(files=["mine.jsonl"], antonyms=["pairs.txt"])
+    words = opposites.build(sources, key=jax.random.key(0), k=3, refine=False, irregular=irregular)
+    words.save("words")
+    np.testing.assert_array_equal(Words.load("words").model.params.weights, words.model.params.weights)
+    assert words.closest_opposite("hot", ["warm", "icy"]) == "icy" and words.closest_opposite("zyx", ["hot"]) is None
+    run(capsys, "export", "--model", "words", "--to", "word2vec", "--out", "vectors")
+    vectors = {line.split()[0]: np.array(line.split()[1:], float)
+               for line in Path("vectors/vectors.txt").read_text().splitlines()[1:]}  # fmt: skip
+    assert "open-handed" not in vectors and vectors["hot"] @ vectors["icy"] < 0
+    other = Model.load("words")
+    with pytest.raises(ValueError, match="model: expected one of words"):
+        Words(Model(other.vocabulary, other.params, weighting="tf"))

@@ -1,0 +1,113 @@
+"""Running text as numbers: tokens, sentences, the folder on disk, and texts that are refused."""
+
+from __future__ import annotations
+
+import io as memory
+import tarfile
+
+import numpy as np
+import pytest
+
+from jaxsim.data import novels, sentences
+
+TEXTS = [("a", "The cat sat. The dog--a cat?--ran!\n\nTea"), ("b", ""), ("c", "  ...\x01 "), ("d", "Zebra cat")]
+
+
+def test_tokens_are_sentences_between_marks_by_descending_count(tmp_path):
+    built = sentences.build(TEXTS, tmp_path / "tokens")
+    words = [built.vocabulary[number] for number in built.tokens]
+    text = " ".join(words)
+    assert text == ("<s> the cat sat . </s> <s> the dog -- a cat ? -- ran ! </s> <s> tea </s> <s> . . . </s> "
+                    "<s> zebra cat </s>")
+    assert built.vocabulary[:7] == ("<unk>", "<s>", "</s>", ".", "cat", "--", "the")
+    assert built.counts[:8].tolist() == [0, 5, 5, 4, 3, 2, 2, 1] and built.source["sentences"] == 5
+    assert built.tokens.dtype == np.int32 and isinstance(built.tokens, np.memmap)
+    assert (built.size(), built.size(2), built.size(3), built.size(9)) == (len(built.vocabulary), 7, 5, 3)
+    assert built.encode(["cat", "mouse"]).tolist() == [4, 0]
+
+
+def test_two_builds_are_equal_and_an_older_one_is_replaced(tmp_path):
+    first = sentences.build(TEXTS, tmp_path / "tokens").sha256
+    assert sentences.build(TEXTS[::-1], tmp_path / "tokens").sha256 != first
+    assert sentences.build(TEXTS, tmp_path / "tokens").sha256 == first
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["tokens"]
+
+
+def test_a_build_that_fails_leaves_what_was_there(tmp_path):
+    first = sentences.build(TEXTS, tmp_path / "tokens").sha256
+
+    def broken():
+        yield TEXTS[0]
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sentences.build(broken(), tmp_path / "tokens")
+    assert sentences.load(tmp_path / "tokens").sha256 == first and len(list(tmp_path.iterdir())) == 1
+
+
+def test_the_head_has_whole_sentences(tmp_path):
+    head = sentences.build(TEXTS, tmp_path / "tokens").head(12)
+    assert len(head.tokens) == 6 and head.tokens[-1] == sentences.END and head.size(2) == 7
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("Mr. J. Hale came. He left.", 2), ("He said no. No. 5 is it.", 2), ("It was I. We ran.", 2),
+    ('"Go!" he said. "Why?" (She ran.)', 3), ("one\ntwo\n \nthree", 2), ("At 5.30 p.m. exactly", 1),
+])
+def test_sentences_end_where_a_reader_ends_them(text, expected):
+    assert len(sentences.split(text)) == expected
+
+
+@pytest.mark.parametrize("texts", [[], [("a", " \n")]])
+def test_nothing_to_read_is_refused(tmp_path, texts):
+    with pytest.raises(ValueError, match="documents: expected at least one sentence"):
+        sentences.build(texts, tmp_path / "tokens")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_damaged_folder_is_refused(tmp_path):
+    sentences.build(TEXTS, tmp_path / "tokens")
+    place = tmp_path / "tokens" / "tokens.npy"
+    place.write_bytes(place.read_bytes()[:-8])
+    with pytest.raises(ValueError, match=r"tokens\.npy.*build it again"):
+        sentences.load(tmp_path / "tokens")
+
+
+def test_a_folder_of_texts_is_read_in_order_and_licences_are_cut(tmp_path):
+    tea = "Licence\n*END*THE SMALL PRINT! x\nTea is hot and not for all.\nEnd of the Project Gutenberg"
+    (tmp_path / "b.txt").write_text(tea)
+    (tmp_path / "a.TXT").write_text("Caf\u00e9", "utf-8")
+    (tmp_path / "c.md").write_text("no")
+    texts = [(name, text.strip()) for name, text in novels.read_folder(tmp_path)]
+    assert texts == [("a.TXT", "Caf\u00e9"), ("b.txt", "Tea is hot and not for all.")]
+
+
+@pytest.mark.parametrize(("content", "message"), [
+    (None, "at least one .txt file, got none"), ("Caf\u00e9".encode()[:-1], r"book\.txt, line 1: expected utf-8"),
+    (b"THE SIGN OF THE FOUR by A. Conan Doyle", "no Sherlock Holmes book in training"),
+    (b"x " * 3000 + b"said Sherlock Holmes. " * 30, "names Sherlock 30 times"),
+])
+def test_folders_that_cannot_be_trained_on_are_refused_by_name(tmp_path, content, message):
+    if content is not None:
+        (tmp_path / "book.txt").write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        list(novels.read_folder(tmp_path))
+
+
+def archive(place, members):
+    with tarfile.open(place, "w:xz") as file:
+        for name, body in members.items():
+            info = tarfile.TarInfo(f"holmes_training_data/{name}.TXT")
+            info.size = len(body)
+            file.addfile(info, memory.BytesIO(body))
+    return place
+
+
+def test_archives_lose_second_copies_and_refuse_holmes(tmp_path):
+    path = archive(tmp_path / "a.tar.xz", {"ALAD10": b"Copy.", "TEA10": b"END THE SMALL PRINT\nTea, caf\xe9."})
+    assert [(name, text.strip()) for name, text in novels.documents([path])] == [("TEA10", "Tea, caf\u00e9.")]
+    with pytest.raises(ValueError, match=r"HOUND10\.TXT: expected no Sherlock Holmes book"):
+        list(novels.documents([archive(tmp_path / "b.tar.xz", {"HOUND10": b"The Hound of the Baskervilles"})]))
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(ValueError, match="expected a whole tar archive"):
+        list(novels.documents([path]))

@@ -1,0 +1,101 @@
+"""The corpora of the mate tables, on made-up pages: how they are dealt and parted."""
+
+import numpy as np
+import pytest
+
+from experiments.corpora import mates as corpora
+from jaxsim.data import europarl, pairs
+
+
+def pages(num, words, prefix="page", languages=("en", "es")):
+    """Pairs of pages of different words, no two of them near-duplicates."""
+    texts = [[" ".join(f"{side}{prefix}{i}w{j}" for j in range(words)) for i in range(num)] for side in ("l", "r")]
+    return pairs.make(prefix, [f"{prefix}/{i:03d}" for i in range(num)], *texts, languages=languages)
+
+
+def test_a_group_that_reaches_into_a_later_part_leaves_the_earlier_ones():
+    place = np.array([0, 0, 0, 0, 1, 1, 1, 2, 2])
+    groups = np.array([0, 1, 2, 3, 1, 4, 2, 2, 5])
+    keep = np.ones(9, bool)
+    keep[3] = False
+    parts = corpora.later_first(place, groups, keep)
+    assert {name: rows.tolist() for name, rows in parts.items()} == {"train": [0], "dev": [4, 5], "test": [7, 8]}
+
+
+def test_the_papers_years_share_no_near_duplicates(monkeypatch, tmp_path):
+    shared = pages(4, 30, "shared")
+
+    def release(folder, left, right, *, years):
+        own = pages(12, 30, f"year{years[0]}")
+        again = pairs.make("again", [f"{years[0]}/{i}" for i in range(4)], shared.left, shared.right,
+                           languages=("en", "es"))
+        return pairs.concatenate(f"{years[0]}", [own, again])
+
+    monkeypatch.setattr(europarl, "load_release", release)
+    monkeypatch.setattr(corpora.mates, "vocabulary_of", lambda documents, **more: real(documents, drop_top=0))
+    corpus = corpora.paper_years(tmp_path)
+    # Equal speeches count once, by the smallest identifier: that of the first year, whose group reaches into test.
+    assert corpus.sizes == {"train": 12, "dev": 12, "test": 12}
+
+
+real = corpora.mates.vocabulary_of
+
+
+def test_parted_pages_hold_other_words_and_keep_the_groups_of_whole_pages(monkeypatch):
+    monkeypatch.setattr(corpora.mates, "vocabulary_of", lambda documents, **more: real(documents, drop_top=0))
+    long, short = pages(40, 150), pages(5, 100, "short")
+    twins = pairs.make("twins", [f"twin/{i}" for i in range(3)], [f"{long.left[0]} more{i}" for i in range(3)],
+                       [f"rtwin{i} " * 130 for i in range(3)], languages=("en", "es"))
+    corpus = corpora._parted(pairs.concatenate("all", [long, short, twins]), corpora.first_half, corpora.second_half)
+    assert sum(corpus.sizes.values()) == len(corpus.pairs) == 43  # short pages are left out
+    assert corpus.task.groups["groups"] == 40 and corpus.task.groups["largest"] == 4
+    words = set(corpus.task.vocabulary.terms)
+    assert {word for word in words if word.startswith("lpage0w")} <= {f"lpage0w{j}" for j in range(75)}
+    for name, (left, right) in corpus.task.counts.items():
+        assert left.shape == right.shape and (name != "train" or (left.sum(1) >= 75).all())
+    halves = corpora.first_half(list("abcde")), corpora.second_half(list("abcde"))
+    assert halves == (list("ab"), list("cde"))
+    small, smaller = corpus.of_size(10), corpus.of_size(5)
+    assert small.counts["train"][0].shape[0] == 10 and smaller.counts["train"][0].shape[0] == 5
+    assert set(smaller.group_ids["train"]) <= set(small.group_ids["train"])
+    assert small.counts["test"][0].shape[0] == corpus.sizes["test"]
+
+
+def test_tables_are_dealt_without_a_salt(monkeypatch):
+    seen = []
+    split = corpora.mates.splits.split
+    monkeypatch.setattr(corpora.mates, "vocabulary_of", lambda documents, **more: real(documents, drop_top=0))
+    monkeypatch.setattr(corpora.mates.splits, "split", lambda *rest, **more: seen.append(more["salt"]) or split(
+        *rest, **more))
+    monkeypatch.setattr(corpora, "_load", lambda language, sources=None: pages(30, 150))
+    monkeypatch.setattr(corpora, "human_pairs", lambda: pages(30, 150))
+    monkeypatch.setattr(corpora.docstrings, "load", lambda: pages(30, 150, languages=("en", "en")))
+    for name in ("docstrings", *corpora.DEALT_ANEW):
+        corpora.load(name)
+    assert set(seen) == {""}
+
+
+def test_a_learning_curve_has_a_point_a_size(monkeypatch):
+    from experiments.mates import platt2010
+
+    class Table:
+        settings = platt2010.Settings(sizes=(4, 8, 100), grid_k=5, ks=(2, 3))
+        data = None
+
+        def once(self, name, make):
+            return make()
+
+    monkeypatch.setattr(corpora.mates, "vocabulary_of", lambda documents, **more: real(documents, drop_top=0))
+    table = Table()
+    table.data = corpora._parted(pages(40, 150), corpora.first_half, corpora.second_half)
+    asked = []
+
+    def fit(task, k):
+        asked.append((task.counts["train"][0].shape[0], k))
+        return platt2010.lsa.fit(task.weighted("train")[0], k=k).params
+
+    points = platt2010.learning_curve(table, fit)
+    most = table.data.sizes["train"]
+    assert [point["pairs"] for point in points] == [4, 8, most] and asked == [(4, 3), (8, 3), (most, 3)]
+    assert all(point["split"] == "test" and 0 < point["mrr"] <= 1 for point in points)
+    assert pytest.approx(1.0) not in [point["mrr"] for point in points]

@@ -1,0 +1,76 @@
+"""The experiment on opposites: its quick preset, thresholds, leaks, context counts, and the paper's binomial test."""
+
+from __future__ import annotations
+
+import doctest
+
+import numpy as np
+import pytest
+
+from experiments import kit
+from experiments.corpora import contexts
+from experiments.corpora import thesauri as corpora
+from experiments.kit import papers, records
+from experiments.pilsa import pilsa2012
+
+pytestmark = pytest.mark.programs
+
+
+def test_signs_answer_questions_that_unsigned_lsa_gets_wrong(tmp_path):
+    kit.run(pilsa2012.EXPERIMENT, ["--preset", "quick", "--out", str(tmp_path), "--tables", "table6-public", "--rows",
+                                   "lookup", "lsa", "pilsa", "s2net-antonym"])  # fmt: skip
+    rows = {row: records.read(tmp_path / "pilsa2012" / "table6-public" / f"{row}.json")
+            for row in ("lookup", "lsa", "pilsa", "s2net-antonym")}  # fmt: skip
+    f1 = {row: record["metrics"]["f1"]["mean"] for row, record in rows.items()}
+    assert f1["lsa"] < 0.1 < f1["lookup"] < f1["pilsa"] and f1["s2net-antonym"] > 0.95
+    assert set(rows["pilsa"]["metrics"]) == {"precision", "recall", "f1", "f1@790"}
+    assert rows["s2net-antonym"]["seeds"] == [0, 1] and rows["s2net-antonym"]["dev"]["grid"]
+    holds, line = pilsa2012.above_mohammad("pilsa")(rows)
+    assert holds and "binomial" in line
+
+
+def test_pairs_that_questions_ask_about_are_removed():
+    data = pilsa2012.load("table6-public", pilsa2012.QUICK)
+    table = kit.Table("pilsa2012", "table6-public", pilsa2012.QUICK, "quick", data, None, None, environment={})
+    pairs = pilsa2012.antonym_pairs(table, "public")
+    kept = pilsa2012.without_questions(table, "public", pairs)
+    words, asked = data.content.signed("public").words, set()
+    for some in data.content.questions.values():
+        asked |= {frozenset(pair) for pair in zip(*corpora.pairs_of(some), strict=True)}
+    named = [frozenset((words[a], words[b])) for a, b in kept]
+    assert 0 < len(kept) < len(pairs) and not asked & set(named)
+    assert {frozenset((words[a], words[b])) for a, b in pairs} - asked == set(named)
+
+
+def test_the_threshold_has_the_largest_f1_of_all():
+    rng = np.random.default_rng(0)
+    antonyms = rng.random(50) < 0.5
+    cosines = np.round(rng.normal(size=50) - antonyms, 1)  # with ties
+    best = max(pilsa2012.scored(cosines <= at, antonyms)["f1"] for at in cosines)
+    assert pilsa2012.scored(cosines <= pilsa2012.best_threshold(cosines, antonyms), antonyms)["f1"] == best
+
+
+def test_context_counts_are_those_of_a_loop(monkeypatch):
+    monkeypatch.setattr(contexts, "_CHUNK", 7)  # several chunks
+    rng = np.random.default_rng(0)
+    rows, columns = rng.integers(-1, 3, 40), rng.integers(-1, 4, 40)
+    expected = np.zeros((3, 4))
+    for i, row in enumerate(rows):
+        for j in range(max(0, i - 3), min(40, i + 4)):
+            if i != j and row >= 0 and columns[j] >= 0:
+                expected[row, columns[j]] += 1
+    found = contexts.cooccurrences(rows, columns, (3, 4), window=3)
+    np.testing.assert_array_equal(found.toarray(), expected)
+    assert doctest.testmod(contexts).failed == 0
+
+
+def test_printed_figures_and_claims_name_tables_and_rows_that_exist():
+    tables = pilsa2012.EXPERIMENT.tables
+    for claim in pilsa2012.CLAIMS:
+        for name in claim.tables:
+            assert {claim.better, claim.worse} <= set(tables[name].rows), (claim.id, name)
+    citations, printed = papers.read(kit.RESULTS.parent / "papers.toml")
+    for name in tables:
+        paper = pilsa2012.load(name, pilsa2012.QUICK).paper
+        assert paper in printed or paper in citations
+        assert name.startswith("table6") <= (paper in printed)

@@ -1,0 +1,226 @@
+"""Opposites from thesauri: signed entries, look-up, PILSA, S2Net on antonyms, words out of the thesaurus, mixtures."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from jaxsim import linalg, sparse
+from jaxsim.data import thesauri
+from jaxsim.evaluate import questions
+from jaxsim.methods import pilsa, s2net_antonym
+from jaxsim.methods.projections import Projection
+from jaxsim.methods.thesaurus import Lexicon, Space, encode, lookup, mixture, oov, signed
+
+WORDS = ["hot", "warm", "fiery", "cold", "icy", "cool", "big", "large", "small", "tiny"]
+
+
+def some(rng, number=24):
+    """A made-up thesaurus of two axes, of which each entry lists a part."""
+    poles = [WORDS[:3], WORDS[3:6], WORDS[6:8], WORDS[8:]]
+
+    def senses():
+        for _ in range(number):
+            axis, side = 2 * rng.integers(2), rng.integers(2)
+            same, other = poles[axis + side], poles[axis + 1 - side]
+            yield str(rng.choice(same)), rng.choice(same, 2).tolist(), rng.choice(other, 1).tolist()
+
+    return thesauri.thesaurus("some", senses())
+
+
+def test_weights_are_signed_tf_idf(rng):
+    first, second = some(rng, 9), thesauri.thesaurus("more", [("hot", ["spicy"], ["bland"])])
+    entries = signed.documents([first, second], weights=[2.0, 1.0])
+    rows = [*first.entries, *second.entries]
+    df = {word: sum(word in (*row.positive, *row.negative) for row in rows) for word in entries.words}
+    for at, row in enumerate(rows):
+        expected = {word: (2.0 if at < len(first.entries) else 1.0) * sign * np.log(len(rows) / df[word])
+                    for words, sign in ((row.positive, 1), (row.negative, -1)) for word in words}  # fmt: skip
+        found = {entries.words[column]: entries.weights[at, column] for column in entries.weights[at].indices}
+        assert found == pytest.approx(expected)
+    pairs = {frozenset((entries.words[a], entries.words[b])) for a, b in entries.pairs()}
+    assert pairs == {frozenset((row.head, word)) for row in rows for word in row.negative}
+    with pytest.raises(ValueError, match=r"sources: expected at least one entry, got none"):
+        signed.documents([])
+
+
+def test_look_up_knows_words_of_both_sides_whatever_their_weight():
+    entries = signed.documents([thesauri.thesaurus("one", [("hot", ["warm"], ["cold", "icy"])])])  # all idf are 0
+    left, right = np.array([0, 1, 2, 0]), np.array([2, 3, 3, 1])
+    assert lookup.opposite(entries, left, right).tolist() == [True, True, False, False]
+
+
+def test_pilsa_is_the_truncated_svd_of_the_signed_entries(rng):
+    entries = signed.documents([some(rng)])
+    dense = entries.weights.toarray().astype(np.float64)
+    _, values, right = np.linalg.svd(dense, full_matrices=False)
+    for k in (2, 5):
+        expected = right[:k].T * values[:k]  # V S
+        found = np.asarray(encode(pilsa.fit(entries.terms(), k=k).params, entries.terms()).dense, np.float64)
+        np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=1e-4)  # whatever the signs of columns
+    space = Space.of(entries, Lexicon(entries.words), pilsa.fit(entries.terms(), k=3).params)
+    assert space.cosines(["hot", "hot"], ["icy", "fiery"]).round(1).tolist() == [-1.0, 1.0]
+    unsigned = pilsa.fit(entries.terms(unsigned=True), k=3).params
+    flat = np.asarray(sparse.unit(encode(unsigned, entries.terms(unsigned=True)).dense))
+    assert flat[entries.index["hot"]] @ flat[entries.index["icy"]] > 0.5  # PILSA §3.1
+
+
+def test_randomised_svd_keeps_small_singular_values(rng):
+    scale = 1 / np.arange(1, 301)  # squares of 1e-5 of the first: a Gram matrix alone would lose them in float32
+    matrix = sp.csr_matrix((rng.normal(size=(300, 80)) * scale[:, None]).astype(np.float32))
+    values, right = linalg.randomised_svd(sparse.from_scipy(matrix), 40, key=jax.random.key(0))
+    expected = np.linalg.svd(matrix.toarray().astype(np.float64), compute_uv=False)[:40]
+    np.testing.assert_allclose(values, expected, rtol=0.01)
+    np.testing.assert_allclose(right.T @ right, np.eye(40), atol=2e-3)
+    low = sp.csr_matrix(rng.normal(size=(30, 2)) @ rng.normal(size=(2, 20)))
+    values, right = linalg.randomised_svd(sparse.from_scipy(low), 5, key=jax.random.key(0))
+    assert np.all(np.asarray(values)[2:] == 0) and not np.asarray(right)[:, 2:].any()
+
+
+def slow_loss(weights, columns, pairs, gamma):
+    """The loss as printed, pair by pair, in float64; pairs that share a word are passed over."""
+    vectors = columns @ weights
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    total, number = 0.0, 0
+    for i, (p, q) in enumerate(pairs):
+        for j, (other, mate) in enumerate(pairs):
+            if i != j and p != other and q != mate:
+                own = unit[p] @ unit[q]
+                for delta in (unit[p] @ unit[mate] - own, unit[other] @ unit[q] - own):
+                    total += np.log1p(np.exp(-gamma * delta))
+                    number += 1
+    return total / number
+
+
+def test_the_objective_is_the_papers_with_its_sign_flipped(rng):
+    entries = signed.documents([some(rng)])
+    words, pairs = sparse.from_scipy(entries.columns.astype(np.float64)), entries.pairs()[:8]
+    weights, columns = rng.normal(size=(entries.tf.shape[0], 3)), entries.columns.toarray().astype(np.float64)
+    score = s2net_antonym.held_out_loss(words, pairs, gamma=3.0)
+    assert -score(Projection(jnp.asarray(weights))) == pytest.approx(slow_loss(weights, columns, pairs, 3.0), rel=1e-9)
+    collapsed = Projection(jnp.ones((len(weights), 1)))
+    assert -score(Projection(jnp.zeros_like(collapsed.weights))) == pytest.approx(np.log(2))
+    # One batch, one step of plain size: Adagrad's first step is the sign of the gradient, of which we take differences.
+    fit = s2net_antonym.fit(words, pairs, init=Projection(jnp.asarray(weights)), key=jax.random.key(0), gamma=3.0,
+                            learning_rate=1e-3, max_iter=1)  # fmt: skip
+    moved = np.asarray(fit.params.weights) - weights
+    touched = np.flatnonzero(np.abs(columns[np.unique(pairs)]).sum(axis=0))
+    assert not moved[np.setdiff1d(np.arange(len(weights)), touched)].any()
+    for at in touched[:3]:
+        step = np.zeros_like(weights)
+        step[at, 0] = 1e-5
+        slope = slow_loss(weights + step, columns, pairs, 3.0) - slow_loss(weights - step, columns, pairs, 3.0)
+        assert np.sign(moved[at, 0]) == -np.sign(slope) and abs(moved[at, 0]) == pytest.approx(1e-3, rel=1e-3)
+
+
+def test_training_lowers_the_held_out_loss_below_that_of_a_collapsed_model(rng):
+    entries = signed.documents([some(rng, 40)])
+    words, pairs = entries.terms(), entries.pairs()
+    start = Projection(jnp.asarray(rng.normal(size=(40, 4)), jnp.float32))
+    held, train = pairs[:4], pairs[4:]
+    fit = s2net_antonym.fit(words, train, init=start, key=jax.random.key(0), batch_size=6, learning_rate=0.05,
+                            validate=s2net_antonym.held_out_loss(words, held), max_iter=30, patience=5)
+    scores = [entry["validation"] for entry in fit.history]
+    assert max(scores) > scores[0] and max(scores) > -np.log(2)
+    assert -s2net_antonym.held_out_loss(words, held)(fit.params) == pytest.approx(-max(scores))
+
+
+def test_a_killed_training_goes_on_bit_for_bit(rng, tmp_path):
+    entries = signed.documents([some(rng, 40)])
+    words, pairs = entries.terms(), entries.pairs()
+    start = pilsa.fit(words, k=3).params
+    score = s2net_antonym.held_out_loss(words, pairs[:5])
+    settings = {"init": start, "key": jax.random.key(1), "batch_size": 5, "learning_rate": 0.03, "max_iter": 5}
+    calls = []
+
+    def killed(params):
+        calls.append(None)
+        if len(calls) == 4:
+            raise RuntimeError("killed")
+        return score(params)
+
+    with pytest.raises(RuntimeError, match="killed"):
+        s2net_antonym.fit(words, pairs[5:], validate=killed, checkpoint=tmp_path / "run", **settings)
+    resumed = s2net_antonym.fit(words, pairs[5:], validate=score, checkpoint=tmp_path / "run", **settings)
+    whole = s2net_antonym.fit(words, pairs[5:], validate=score, **settings)
+    np.testing.assert_array_equal(resumed.params.weights, whole.params.weights)
+    assert [one["loss"] for one in resumed.history[1:]] == [one["loss"] for one in whole.history[1:]]
+    with pytest.raises(ValueError, match="checkpoint: expected a checkpoint of the same data"):
+        s2net_antonym.fit(words, pairs[6:], validate=score, checkpoint=tmp_path / "run", **settings)
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    ({"pairs": [[0, 99], [0, 1]]}, r"pairs: expected rows of words in \[0, 10\), got \[99\]"),
+    ({"pairs": [[0, 1]]}, "pairs: expected at least two pairs, got 1"),
+    ({"pairs": [[0.5, 1.0]]}, r"pairs: expected integers of shape \(m, 2\)"),
+    ({"init": Projection(jnp.ones((3, 2)))}, r"init: expected 24 rows \(entries\), got 3"),
+    ({"batch_size": 1}, "batch_size: expected at least 2"),
+    ({"gamma": 0.0}, "gamma: expected a positive number"),
+])  # fmt: skip
+def test_bad_arguments_are_refused(rng, change, message):
+    entries = signed.documents([some(rng)])
+    given = {"pairs": entries.pairs(), "init": Projection(jnp.ones((24, 2))), "key": jax.random.key(0)} | change
+    with pytest.raises(ValueError, match=message):
+        s2net_antonym.fit(entries.terms(), given.pop("pairs"), **given)
+
+
+def test_words_that_the_thesaurus_lacks():
+    words = ["generous", "corrupt", "corruptible", "self-denial", "stop", "city", "ox", "goodwill", "make-up", "die"]
+    lexicon = Lexicon(words, {"oxen": ("ox", "oxe")})
+    found = {word: lexicon.match(word) for word in
+             ("GENEROUS", "oxen", "stopped", "cities", "corruptibility", "good-will", "makeup", "denial", "zyx", "")}
+    assert {word: match.how for word, match in found.items()} == {
+        "GENEROUS": "as written", "oxen": "base form", "stopped": "base form", "cities": "base form",
+        "corruptibility": "stem", "good-will": "hyphens", "makeup": "hyphens", "denial": "compound",
+        "zyx": "unknown", "": "unknown"}  # fmt: skip
+    assert found["corruptibility"].words == ("corrupt", "corruptible") and found["makeup"].words == ("make-up",)
+    vectors = np.eye(len(words), dtype=np.float32)
+    space = Space(lexicon, vectors)
+    cosines = space.cosines(["corruptibility", "zyx", "cities"], ["corrupt", "city", "city"])
+    assert cosines[[0, 2]] == pytest.approx([2**-0.5, 1.0]) and np.isnan(cosines[1])  # a mean of two; unknown; itself
+    assert space.neighbours("zyx") == [] and "city" not in dict(space.neighbours("cities"))
+    sparse_space = Space(lexicon, sp.csr_matrix(vectors))
+    np.testing.assert_allclose(sparse_space.cosines(["corruptibility"], ["corrupt"]), 2**-0.5)
+
+
+def test_a_word_of_the_corpus_is_placed_by_neighbours_that_agree():
+    cosines = np.array([[1, -0.5, 0.2, 0.1], [-0.5, 1, 0.3, 0.2], [0.2, 0.3, 1, -0.1], [0.1, 0.2, -0.1, 1]])
+    assert oov.consistent(cosines, 2).tolist() == [0, 2] and oov.consistent(cosines, 3) is None
+    corpus = np.array([[1.0, 0.0], [1.0, 0.1], [1.0, 0.2], [1.0, 0.3], [-1.0, 0.0]])
+    inner = np.array([[-1.0, 0.0], [0.8, 0.6], [1.0, 0.0], [0.0, 1.0]])  # cold, burning, hot, wet
+    place = oov.Neighbours(["sweltering", "cold", "burning", "hot", "wet"], corpus, ["cold", "burning", "hot", "wet"],
+                           inner, neighbours=3, size=2)  # fmt: skip
+    centre = inner[1] + inner[2]
+    np.testing.assert_allclose(place("Sweltering"), centre / np.linalg.norm(centre), rtol=1e-6)
+    assert place("unheard") is None
+    space = Space(Lexicon(["cold", "burning", "hot", "wet"]), inner, beyond=place)
+    vectors, (match,) = space.embed(["sweltering"])
+    assert match.how == "corpus" and vectors[0] @ inner[2] > 0.9 and space.cosines(["sweltering"], ["cold"])[0] < -0.9
+
+
+def test_questions_are_not_attempted_where_nothing_is_known_and_ties_share_the_credit():
+    nan = np.nan
+    scores = np.array([[-1, 0, 0, 0, 0], [0, 0, -1, -1, nan], [nan] * 5, [0] * 5, [nan, 3, nan, 2, nan]])
+    found = questions.closest_opposite(scores, [0, 2, 1, 4, 3])
+    assert found.credit.tolist() == [1, 0.5, 0, 0.2, 1] and found.attempted.tolist() == [True, True, False, True, True]
+    precision, recall, f1 = questions.precision_recall_f1(found)
+    assert (precision, recall) == pytest.approx((2.7 / 4, 2.7 / 5)) and f1 == pytest.approx(5.4 / 9)
+
+
+def test_weights_of_a_mixture_have_the_largest_likelihood(rng):
+    good = rng.normal(size=(60, 4))
+    answer = np.argmin(good + 0.3 * rng.normal(size=good.shape), axis=1)
+    cosines = np.stack([np.tanh(good), rng.uniform(-1, 1, good.shape)])
+    cosines[1, 0] = np.nan
+    weights = np.asarray(mixture.fit(cosines, answer, l2=0.01).params)
+    assert weights[0] > 5 * abs(weights[1])
+    mixed = mixture.mix(cosines, weights)
+    np.testing.assert_allclose(mixed[0], weights[0] * cosines[0, 0])
+    data = mixture.Choices(jnp.asarray(np.nan_to_num(cosines)), jnp.ones((60, 4), bool), jnp.asarray(answer),
+                           jnp.asarray(0.01))  # fmt: skip
+    for step in (0.05 * np.eye(2)).tolist():
+        assert mixture.objective(jnp.asarray(weights), data) < mixture.objective(jnp.asarray(weights + step), data)
+        assert mixture.objective(jnp.asarray(weights), data) < mixture.objective(jnp.asarray(weights - step), data)

@@ -1,0 +1,89 @@
+"""Calls with texts of any number and length share a few compiled programs, and memory does not grow with them."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxsim import text
+from jaxsim.evaluate import retrieval
+from jaxsim.methods.projections import Projection
+from jaxsim.methods.ssi import bilinear
+from jaxsim.model import Model, index, ranker
+
+CALLS, MOST = 200, 12
+WORDS = [f"word{i}" for i in range(300)]
+VOCABULARY = text.Vocabulary(tuple(WORDS), np.arange(1, 301), 1000)
+_compiled: list[str] = []
+jax.monitoring.register_event_duration_secs_listener(
+    lambda event, *_, **__: _compiled.append(event) if event.endswith("backend_compile_duration") else None)
+
+
+def model_of(kind, rng):
+    weights = jnp.asarray(rng.normal(size=(300, 7)), jnp.float32)
+    sides = Projection(weights), Projection(-weights)
+    made = {"one": (sides[0], {}), "two": (sides, {}), "tanh": (sides[0], {"activation": "tanh"}), "bare": (None, {}),
+            "bilinear": (bilinear.sides(weights, -weights, jnp.full(300, 3.0)), {"strongest": 5})}  # fmt: skip
+    params, options = made[kind]
+    return Model(VOCABULARY, params, **options)
+
+
+TEXTS = [" ".join(WORDS[(i * j) % 300] for j in range(i % 40)) for i in range(640)]
+
+
+def some(rng, most):
+    """Texts of any number up to ``most``, of up to 40 words each."""
+    start = int(rng.integers(40))
+    return TEXTS[start : start + int(rng.integers(1, most))]
+
+
+def searched(model, rng):
+    documents = some(rng, 600)
+    return model.search(some(rng, 100), model.vectors(documents), k=int(rng.integers(1, min(20, len(documents)) + 1)))
+
+
+def indexed(model, rng):
+    weight = 0.5 if not model.bilinear and model.params is not None else 0
+    query, found = (index.encode(model, some(rng, most), side=side).mixed(weight)
+                    for side, most in (("query", 40), ("document", 300)))
+    kind = retrieval.dot if query.dense is not None and query.sparse is not None else retrieval.cosine
+    return retrieval.top_k(query, found, k=1, similarity=kind)
+
+
+def ranked(model, rng):
+    documents = some(rng, 300)
+    found = index.encode(model, documents, bm25=True)
+    return ranker.rank(model, found, some(rng, 60), k=1, terms=float(rng.choice([0.0, 0.5])))
+
+
+def pairs(model, rng):
+    texts = some(rng, 300)
+    return model.pair_similarity(texts, texts[::-1])
+
+
+CASES = {
+    "encode": ("one", lambda model, rng: model.encode(some(rng, 300))),
+    "encode_query": ("two", lambda model, rng: model.encode_query(some(rng, 300), batch_size=rng.choice([7, 90, 400]))),
+    "encode_document": ("tanh", lambda model, rng: model.encode_document(some(rng, 300), normalize=True)),
+    "vectors": ("bilinear", lambda model, rng: model.vectors(some(rng, 300), side="query")),
+    "similarity": ("one", lambda model, rng: model.similarity(some(rng, 60), some(rng, 200))),
+    "similarity, bare": ("bare", lambda model, rng: model.similarity(some(rng, 60), some(rng, 200))),
+    "similarity, bilinear": ("bilinear", lambda model, rng: model.similarity(some(rng, 60), some(rng, 200))),
+    "pair_similarity": ("two", pairs),
+    "search": ("two", searched), "search, bare": ("bare", searched), "search, bilinear": ("bilinear", searched),
+    "index": ("one", indexed), "rank": ("two", ranked),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_200_calls_of_any_size_share_a_few_programs(name, rng):
+    kind, call = CASES[name]
+    model = model_of(kind, rng)
+    jax.clear_caches()
+    before = len(_compiled)
+    for _ in range(CALLS):
+        call(model, rng)
+    assert 0 < len(_compiled) - before <= MOST

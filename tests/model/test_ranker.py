@@ -1,0 +1,176 @@
+"""Search by vectors and words together: the score as it is written, weights of dimensions, documents left out."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxsim import text
+from jaxsim.methods.projections import Projection
+from jaxsim.methods.projections.agreement import agreement, cross_fitted
+from jaxsim.model import Model, index, ranker
+from jaxsim.model.bm25 import weigh
+
+TEXTS = ["cats and dogs", "", "the fish swims", "dog dogs doggy", "fish cat", "of the"]
+QUERIES = ["a cat", "unheard", "swimming dogs", ""]
+WORDS = text.Vocabulary(("cat", "cats", "dog", "dogs", "fish", "swims"), np.array([2, 1, 2, 2, 2, 1]), 6)
+
+
+@pytest.fixture
+def model(rng):
+    weights = jnp.asarray(rng.normal(size=(6, 3)), jnp.float32)
+    return Model(WORDS, Projection(weights), agreement=np.array([1.0, 0.5, 0.0], np.float32))
+
+
+def relative(scores):
+    highest = scores.max(axis=1, keepdims=True)
+    return np.where(highest > 0, scores / np.where(highest > 0, highest, 1), 0)
+
+
+def cosines(left, right):
+    norms = np.linalg.norm(left, axis=1)[:, None] * np.linalg.norm(right, axis=1)[None]
+    return np.divide(left @ right.T, norms, out=np.zeros(norms.shape), where=norms > 0)
+
+
+def slow_bm25(k1=1.5, b=0.75):
+    """BM25 of every text for every query, from its definition."""
+    cut = text.stems("en")
+    documents, found = [cut(one) for one in TEXTS], np.zeros((len(QUERIES), len(TEXTS)))
+    average = np.mean([len(one) for one in documents])
+    for i, query in enumerate(QUERIES):
+        for j, words in enumerate(documents):
+            for stem in cut(query):
+                df, tf = sum(stem in one for one in documents), words.count(stem)
+                idf = np.log(1 + (len(TEXTS) - df + 0.5) / (df + 0.5))
+                found[i, j] += idf * tf * (k1 + 1) / (tf + k1 * (1 - b + b * len(words) / average)) if tf else 0
+    return found
+
+
+def ranked(model, documents, **how):
+    """Scores in the order of the documents."""
+    scores, rows = ranker.rank(model, documents, QUERIES, k=len(TEXTS), **how)
+    found = np.full_like(scores, np.nan)
+    np.put_along_axis(found, rows, scores, axis=1)
+    assert np.all(np.diff(np.where(np.isinf(scores), -9, scores), axis=1) <= 0)
+    return found
+
+
+@pytest.mark.parametrize("power", [0.0, 1.0, 2.0])
+@pytest.mark.parametrize("terms", [0.3, 1.0])
+def test_scores_are_those_of_the_definition(model, terms, power):
+    queries, documents = (np.asarray(model.encode(texts), np.float64) * model.agreement**power
+                          for texts in (QUERIES, TEXTS))  # fmt: skip
+    expected = (1 - terms) * relative(cosines(queries, documents)) + terms * relative(slow_bm25())
+    made = index.encode(model, TEXTS, bm25=True)
+    np.testing.assert_allclose(ranked(model, made, terms=terms, power=power), expected, atol=2e-6)
+    without = index.encode(model, TEXTS)  # weighs the words when they are asked for
+    np.testing.assert_array_equal(ranked(model, without, terms=terms, power=power),
+                                  ranked(model, made, terms=terms, power=power))
+
+
+def test_vectors_alone_and_the_models_own_words(model):
+    made = index.encode(model, TEXTS)
+    plain = ranked(model, made, terms=0.0, power=0.0)
+    np.testing.assert_allclose(plain, model.similarity(QUERIES, TEXTS), atol=1e-6)
+    mixed = ranked(model, made, terms=0.25, words="cosine", power=0.0)
+    bare = Model(WORDS, None).similarity(QUERIES, TEXTS)
+    np.testing.assert_allclose(mixed, 0.75 * plain + 0.25 * bare, atol=1e-6)
+    same = dataclasses.replace(model, agreement=None)
+    np.testing.assert_array_equal(ranked(same, made, terms=0.0, power=1.0), plain)
+
+
+def test_documents_are_left_out(model):
+    made = index.encode(model, TEXTS, bm25=True)
+    for how in ({}, {"terms": 0.0}, {"terms": 0.5, "words": "cosine"}):
+        found = ranked(model, made, exclude=[[0, 3], [], [2], range(6)], **how)
+        out = np.isneginf(found)
+        assert out.tolist() == [[True, False, False, True, False, False], [False] * 6,
+                                [False, False, True, False, False, False], [True] * 6]  # fmt: skip
+        np.testing.assert_array_equal(found[~out], ranked(model, made, **how)[~out])
+
+
+def test_what_a_search_takes_by_default(model):
+    one = Projection(jnp.ones((6, 1)))
+    assert ranker.default_terms(model) == ranker.TERMS
+    assert ranker.default_terms(Model(WORDS, None)) == 0
+    assert ranker.default_terms(Model(WORDS, one, languages=("en", "es"))) == 0
+
+
+@pytest.mark.parametrize(("how", "message"), [
+    ({"terms": 1.5}, "terms: expected a number in"),
+    ({"words": "tf"}, "words: expected one of bm25, cosine, got tf"),
+    ({"power": -1.0, "terms": 0.5}, "power: expected a number of at least 0"),
+    ({"exclude": [[]]}, "exclude: expected 4 lists"),
+])
+def test_bad_arguments_are_refused(how, message, model):
+    with pytest.raises(ValueError, match=message):
+        ranker.rank(model, index.encode(model, TEXTS), QUERIES, k=2, **how)
+
+
+def test_agreement_is_the_correlation_of_unit_vectors(rng):
+    left = rng.normal(size=(50, 30)) * np.linspace(3, 0.1, 30)
+    right = left + rng.normal(size=(50, 30))
+    left[7], left[:, 4] = 0, 0
+    unit = [side / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-300) for side in (left, right)]
+    with np.errstate(invalid="ignore"):
+        single = [np.nan_to_num(np.corrcoef(a, b)[0, 1]) for a, b in zip(unit[0].T, unit[1].T, strict=True)]
+    clipped = np.clip(single, 0, 1)
+    expected = [clipped[max(0, j - 2) : j + 3].mean() for j in range(30)]
+    np.testing.assert_allclose(agreement(left, right, window=5), expected, atol=1e-6)
+    assert agreement(left, -left).max() < 1e-6 and agreement(left[:, :1], left[:, :1]).tolist() == [1.0]
+
+
+def test_cross_fitted_agreement_is_of_pairs_that_took_no_part(rng):
+    sides, seen = rng.normal(size=(2, 12, 4)), []
+
+    def fit(rows):
+        def vectors(held):
+            assert not set(rows) & set(held)
+            seen.extend(held)
+            return sides[0][held], sides[1][held]
+
+        return vectors
+
+    folds = np.arange(12) % 3
+    found = cross_fitted(fit, folds, window=1)
+    expected = np.mean([agreement(*sides[:, folds == fold], window=1) for fold in range(3)], axis=0)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    assert sorted(seen) == list(range(12))
+
+
+@pytest.mark.parametrize(("sides", "message"), [
+    ((np.ones((2, 3)), np.ones((2, 2))), "right: expected shape"),
+    ((np.ones((1, 3)), np.ones((1, 3))), "left: expected at least two pairs, got 1"),
+    ((np.ones((2, 3)), np.full((2, 3), np.nan)), "right: expected finite values"),
+])
+def test_agreement_refuses(sides, message):
+    with pytest.raises(ValueError, match=message):
+        agreement(*sides)
+
+
+@pytest.mark.parametrize(("weights", "message"), [
+    (np.ones(2), "agreement: expected shape"), (np.full(3, 1.5), "agreement: expected numbers in"),
+    (np.full(3, np.nan), "agreement: expected numbers in"),
+])
+def test_a_model_refuses_weights_that_do_not_fit(weights, message, model):
+    with pytest.raises(ValueError, match=message):
+        dataclasses.replace(model, agreement=weights)
+    with pytest.raises(ValueError, match="agreement: expected None, without a projection"):
+        Model(WORDS, None, agreement=weights)
+
+
+def test_weights_are_saved_with_the_model(model, tmp_path):
+    read = Model.load(model.save(tmp_path / "model"))
+    assert read.agreement.tolist() == model.agreement.tolist()
+    np.testing.assert_array_equal(read.vectors(TEXTS, power=1.0).dense, model.vectors(TEXTS, power=1.0).dense)
+    assert Model.load(dataclasses.replace(model, agreement=None).save(tmp_path / "plain")).agreement is None
+
+
+def test_words_of_empty_collections_and_other_languages():
+    assert weigh([]).weights.shape == (0, 0) and weigh(["", "the"]).weights.shape[0] == 2
+    assert (weigh(["los gatos", "perro"], language="es").counts(["gato"], language="es") @ weigh(
+        ["los gatos", "perro"], language="es").weights.T).toarray()[0].tolist()[1] == 0
+    assert text.stems("ja") is text.stems("ja") and text.stems("xx")("the cats") == ["the", "cats"]

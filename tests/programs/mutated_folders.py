@@ -1,0 +1,512 @@
+"""Damages folders of every kind that the library reads, reads them in another process, and counts what comes of it.
+
+Run by hand with a long budget, `python tests/programs/mutated_folders.py --budget 2000`; the tests run a short one. A
+mutation may be told as it is, or by somebody who makes the digests anew: then nothing can know that the folder is
+another, but no array of it may harm the process. Outcomes:
+
+- same: the result is bit for bit that of the whole folder (a byte was set to itself, or is not looked at);
+- refused: an error of one line that names the folder, or, of checkpoints, a step back to the one before;
+- changed: another result without a word: a fault, but where digests were made anew;
+- traceback, crash, hang: always a fault.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import contextlib
+import hashlib
+import io as streams
+import json
+import os
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+FAULTS = ("traceback", "crash", "hang")
+_NUMBERS = (0, 1, -1, 2, 7, 10**6, 2**31 - 1, -(2**31), 2**62, float("nan"), float("inf"), 1e38)
+_JSON = (*_NUMBERS[:9], 1e308, 10**400, "x", "", "\ud800", None, True, [], {}, ["a", "a"], [[1]], {"a": None})
+_SECONDS = 120.0
+
+
+# What is read. Each kind makes a folder, and gives everything that can be seen of it as bytes.
+
+
+def _words():
+    from jaxsim import text
+
+    return text.Vocabulary(("cat", "dog", "fish", "zwölf"), np.array([2, 3, 2, 1]), 10)
+
+
+def _model():
+    import jax.numpy as jnp
+
+    from jaxsim.methods.projections import Projection
+    from jaxsim.model import Model
+
+    weights = np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3)
+    return Model(_words(), (Projection(jnp.asarray(weights)), Projection(jnp.asarray(-weights))), method="opca")
+
+
+_TEXTS = ["cat dog dog", "", "zwölf fish", "unheard", "e\u0301 \ud800 dog", "fish cat"]
+
+
+def _make_corpus(folder: Path) -> None:
+    from jaxsim.text.corpus_build import build
+
+    rng = np.random.default_rng(0)
+    names = [f"word{i}" for i in range(12)]
+    pairs = [tuple(" ".join(rng.choice(names, rng.integers(0, 9))) for _ in range(2)) for _ in range(24)]
+    build(folder, pairs, min_df=1, shard_docs=10)
+
+
+def _read_corpus(folder: Path) -> list:
+    import jax.numpy as jnp
+
+    from jaxsim import sparse, text
+    from jaxsim.text import corpus
+
+    found = corpus.read(folder)
+    seen = [found.vocabulary.terms, found.vocabulary.df, found.vocabulary.num_docs, found.languages]
+    for side in (*found.sides, *found.weighted(text.log_tf_idf)):
+        rows = side.rows(np.arange(side.num_docs)[::-1])
+        product = sparse.project(sparse.from_scipy(rows), jnp.ones((side.num_terms, 2)))
+        seen += [side.num_docs, side.lengths(), rows.data, rows.indices, rows.indptr, product]
+    return seen
+
+
+def _unfinished(folder: Path, number: int):
+    """The first documents of a corpus that was stopped, or all of them."""
+    from jaxsim.text.corpus_build import build
+
+    def documents():
+        yield from ((f"word{i % 5} word{i % 3}", f"word{i % 4}") for i in range(number))
+        if number < 30:
+            raise InterruptedError("stopped, as by a kill")
+
+    return build(folder, documents(), min_df=1, shard_docs=8)
+
+
+def _make_unfinished(folder: Path) -> None:
+    with contextlib.suppress(InterruptedError):
+        _unfinished(folder, 20)
+
+
+def _read_unfinished(folder: Path) -> list:
+    _unfinished(folder, 30)
+    return _read_corpus(folder)
+
+
+def _make_model(folder: Path) -> None:
+    _model().save(folder)
+
+
+def _read_model(folder: Path) -> list:
+    from jaxsim.model import Model
+
+    found = Model.load(folder)
+    return [repr(found), found.card(), found.encode_query(_TEXTS), found.encode_document(_TEXTS),
+            found.similarity(_TEXTS, _TEXTS), found.pair_similarity(_TEXTS, _TEXTS)]
+
+
+def _make_bilinear(folder: Path) -> None:
+    import jax.numpy as jnp
+
+    from jaxsim.methods.ssi import bilinear
+    from jaxsim.model import Model
+
+    weights = jnp.asarray(np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3))
+    Model(_words(), bilinear.sides(weights, -weights, jnp.full(4, 3.0)), method="ssi", strongest=2).save(folder)
+
+
+def _read_bilinear(folder: Path) -> list:
+    from jaxsim.model import Model
+
+    found = Model.load(folder)
+    scores, rows = found.search(_TEXTS, found.vectors(_TEXTS), k=3)
+    return [repr(found), found.card(), scores, rows, found.pair_similarity(_TEXTS, _TEXTS)]
+
+
+def _make_index(folder: Path) -> None:
+    from jaxsim.model import index
+
+    index.save(folder, index.encode(_model(), _TEXTS, lines=[1, 2, 4, 5, 8, 20]), model="a model")
+
+
+def _read_index(folder: Path) -> list:
+    from jaxsim.evaluate import retrieval
+    from jaxsim.model import index
+
+    seen = []
+    for weight in (0, 0.5, 1):
+        found = index.load(folder, weights=[weight], num_terms=4)
+        query = index.encode(_model(), ["dog fish"], side="query", weights=[weight]).mixed(weight)
+        kind = retrieval.dot if query.dense is not None and query.sparse is not None else retrieval.cosine
+        scores, rows = retrieval.top_k(query, found.mixed(weight), k=2, similarity=kind)
+        seen += [scores, rows, [found.texts[row] for row in rows[0]], found.lines[rows[0]], list(found.texts)]
+    return seen
+
+
+_STATE = {"a": np.arange(6.0).reshape(2, 3), "b": (np.int32(4), np.ones(3, np.float32))}
+_META = {"fingerprint": "x", "history": [{"step": 0, "loss": 0.3, "validation": None}], "best_step": 0, "seconds": 1.5}
+
+
+def _make_checkpoint(folder: Path) -> None:
+    from jaxsim.optim import checkpoints
+
+    for _ in range(2):
+        checkpoints.save(checkpoints.prepare(folder), _STATE, _META)
+
+
+def _read_checkpoint(folder: Path) -> list:
+    from jaxsim.optim import checkpoints
+
+    state, meta = checkpoints.load(checkpoints.prepare(folder), _STATE, fingerprint="x") or (None, None)
+    return [str(state), meta]
+
+
+def _fit(folder: Path, steps: int):
+    import jax.numpy as jnp
+
+    from jaxsim import optim
+
+    def objective(params, data):
+        return jnp.sum((params - data) ** 2) + jnp.sum(params**4)
+
+    data = jnp.linspace(-1, 1, 5, dtype=jnp.float32)
+    run = optim.Run(max_iter=steps, checkpoint=folder, checkpoint_every=1, tol=0.0)
+    return optim.minimize_lbfgs(objective, jnp.ones(5, jnp.float32), data, run=run)
+
+
+def _make_fit(folder: Path) -> None:
+    _fit(folder, 3)
+
+
+def _read_fit(folder: Path) -> list:
+    found = _fit(folder, 5)
+    return [found.params, found.loss, found.steps, len(found.history)]
+
+
+KINDS = {
+    "corpus": (_make_corpus, _read_corpus), "unfinished": (_make_unfinished, _read_unfinished),
+    "model": (_make_model, _read_model), "bilinear": (_make_bilinear, _read_bilinear),
+    "index": (_make_index, _read_index),
+    "checkpoint": (_make_checkpoint, _read_checkpoint), "fit": (_make_fit, _read_fit),
+}  # fmt: skip
+
+
+# Mutations. Each changes one file of a folder and says how.
+
+
+def _pick(rng, items):
+    return items[int(rng.integers(len(items)))]
+
+
+def _files(folder: Path) -> list[Path]:
+    return [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != "README.md"]
+
+
+def _bytes(folder: Path, rng) -> str:
+    """A file's bytes: one bit, one byte, cut, longer, empty, two parts exchanged."""
+    path = _pick(rng, _files(folder))
+    data, how = bytearray(path.read_bytes()), _pick(rng, ["flip", "byte", "truncate", "extend", "empty", "exchange"])
+    place = int(rng.integers(max(len(data), 1)))
+    if how == "flip" and data:
+        data[place] ^= 1 << int(rng.integers(8))
+    elif how == "byte" and data:
+        data[place] = int(rng.integers(256))
+    elif how == "truncate":
+        del data[place:]
+    elif how == "extend":
+        data += bytes(rng.integers(0, 256, int(rng.integers(1, 40)), np.uint8))
+    elif how == "empty":
+        data.clear()
+    else:
+        other, size = int(rng.integers(max(len(data), 1))), int(rng.integers(1, 20))
+        data[place : place + size], data[other : other + size] = (bytes(data[other : other + size]),
+                                                                   bytes(data[place : place + size]))
+    path.write_bytes(data)
+    return f"{how} {path.name} at {place}"
+
+
+def _swap(folder: Path, rng) -> str:
+    """Two files exchanged, or one left out."""
+    files = _files(folder)
+    one, other = _pick(rng, files), _pick(rng, files)
+    if one == other:
+        one.unlink()
+        return f"delete {one.name}"
+    data = one.read_bytes(), other.read_bytes()
+    one.write_bytes(data[1])
+    other.write_bytes(data[0])
+    return f"swap {one.name} {other.name}"
+
+
+def _array(array: np.ndarray, rng) -> tuple[np.ndarray, str]:
+    """One value, or the type or the shape, of an array."""
+    array = np.array(array)
+    how = _pick(rng, ["value"] * 6 + ["dtype", "shape", "axis", "cut", "reverse", "fortran"])
+    if how == "value" and array.size:
+        place = int(rng.integers(array.size))
+        old, beside = array.flat[place], array.flat[(place + 1) % array.size]
+        with np.errstate(all="ignore"), contextlib.suppress(OverflowError, ValueError):
+            value = _pick(rng, [*_NUMBERS, old + 1, old - 1, beside])
+            array.flat[place] = np.asarray(value).astype(array.dtype)
+        return array, f"[{place}] = {array.flat[place]}"
+    if how == "dtype":
+        kind = _pick(rng, [np.int8, np.uint64, np.float16, np.float64, np.complex64, np.bool_])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return array.astype(kind), f"as {kind.__name__}"
+    if how == "shape":
+        return array[None], "one more axis"
+    if how == "axis":
+        return array.reshape(-1)[:1].reshape(()) if array.size else array, "no axis"
+    if how == "cut":
+        return array[: max(len(array) - 1, 0)] if array.ndim else array, "cut"
+    if how == "reverse":
+        return np.ascontiguousarray(array[::-1]) if array.ndim else array, "reversed"
+    return np.concatenate([array, array]) if array.ndim else array, "twice"
+
+
+def _numbers(folder: Path, rng) -> str:
+    """A plausible edit of an array in a file of arrays."""
+    from safetensors import safe_open
+    from safetensors.numpy import save_file
+
+    path = _pick(rng, [path for path in _files(folder) if path.suffix in (".npy", ".safetensors")])
+    if path.suffix == ".npy":
+        array, how = _array(np.load(path), rng)
+        np.save(path, array)
+        return f"{path.name} {how}"
+    with safe_open(path, framework="numpy") as file:
+        told, arrays = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}
+    name = _pick(rng, sorted(arrays))
+    with contextlib.suppress(KeyError):  # a type that the format lacks
+        arrays[name], how = _array(arrays[name], rng)
+        with contextlib.suppress(Exception):
+            save_file({one: np.ascontiguousarray(array) for one, array in arrays.items()}, path, metadata=told)
+        return f"{path.name} {name} {how}"
+    return "nothing"
+
+
+def _leaves(value, path=()):
+    yield path
+    if isinstance(value, dict | list):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _leaves(inner, (*path, key))
+
+
+def _edited(value, path, new):
+    if not path:
+        return new
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy[path[0]] = _edited(copy[path[0]], path[1:], new)
+    return copy
+
+
+def _json_edit(told, rng):
+    path = _pick(rng, list(_leaves(told)))
+    new = _pick(rng, _JSON)
+    return _edited(told, path, new), f"{'.'.join(map(str, path))} = {str(new)[:20]!r}"
+
+
+def _setting(folder: Path, rng) -> str:
+    """One value of a configuration, or of a checkpoint's notes."""
+    from safetensors import safe_open
+    from safetensors.numpy import save_file
+
+    path = _pick(rng, [path for path in _files(folder) if path.suffix in (".json", ".safetensors")])
+    if path.suffix == ".json":
+        if rng.random() < 0.05:
+            path.write_text("[" * 100_000 + "]" * 100_000)
+            return f"{path.name} deep"
+        told, how = _json_edit(json.loads(path.read_bytes()), rng)
+        path.write_text(json.dumps(told))
+        return f"{path.name} {how}"
+    with safe_open(path, framework="numpy") as file:
+        told, arrays = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}
+    if not told:
+        return "nothing"
+    key = _pick(rng, sorted(told))
+    if key == "json":
+        inner, how = _json_edit(json.loads(told["json"]), rng)
+        told["json"] = json.dumps(inner)
+    else:
+        told[key], how = "0", "0"
+    save_file(arrays, path, metadata=told)
+    return f"{path.name} {key} {how}"
+
+
+MUTATIONS = (_bytes, _swap, _numbers, _setting)
+
+
+def _seal(path: Path, old):
+    from jaxsim.text import corpus
+
+    return corpus.seal(path) if isinstance(old, dict) else hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _sealed_again(folder: Path) -> None:
+    """Digests of a changed folder made anew, as far as it can still be read."""
+    from safetensors import safe_open
+    from safetensors.numpy import save_file
+
+    from jaxsim import io
+    from jaxsim.optim import checkpoints
+
+    for path in folder.rglob("*.json"):
+        with contextlib.suppress(Exception):
+            told = json.loads(path.read_bytes())
+            if "digest" not in told:
+                continue
+            if isinstance(told.get("tensors"), dict):
+                with safe_open(folder / "index.safetensors", framework="numpy") as file:
+                    told["tensors"] = {name: checkpoints.fingerprint(file.get_tensor(name)) for name in file.keys()}
+            if isinstance(told.get("files"), dict):
+                told["files"] = {name: _seal(path.parent / name, old) for name, old in told["files"].items()}
+            path.write_bytes(io.sealed({name: value for name, value in told.items() if name != "digest"}))
+    for path in folder.glob("checkpoint*.safetensors"):
+        with contextlib.suppress(Exception):
+            with safe_open(path, framework="numpy") as file:
+                told, arrays = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}
+            state = [arrays[f"leaf.{i}"] for i in range(len(arrays))]
+            save_file(arrays, path, metadata=checkpoints.described(state, json.loads(told["json"])))
+
+
+# The process that reads, and the count.
+
+
+def _fingerprint(seen) -> str:
+    found = hashlib.sha256()
+    for value in seen:
+        array = value if isinstance(value, str | list | tuple | dict) else np.asarray(value)
+        told = array.tobytes() + str((array.dtype, array.shape)).encode() if isinstance(array, np.ndarray) else repr(
+            array).encode("utf-8", "surrogatepass")
+        found.update(told)
+    return found.hexdigest()
+
+
+def _worker() -> None:
+    """Reads the folders that are named on standard input; says what came of each on standard output."""
+    answers, sys.stdout = sys.stdout, sys.stderr
+    for line in sys.stdin:
+        kind, folder = json.loads(line)
+        told = {}
+        with warnings.catch_warnings(record=True) as caught, contextlib.redirect_stderr(streams.StringIO()) as shown:
+            warnings.simplefilter("always")
+            try:
+                told["seen"] = _fingerprint(KINDS[kind][1](Path(folder)))
+            except (ValueError, OSError, ImportError, ArithmeticError) as error:
+                told["refused"] = f"{type(error).__name__}: {error}"
+            except BaseException as error:
+                told["traceback"] = f"{type(error).__name__}: {error}"[:300]
+        told["warned"] = [str(one.message) for one in caught] + shown.getvalue().splitlines()
+        print(json.dumps(told), file=answers, flush=True)
+
+
+class Reader:
+    """A process that reads folders, started again when one has killed it."""
+
+    def __init__(self):
+        """Starts nothing yet."""
+        self._process = None
+
+    def read(self, kind: str, folder: Path) -> dict:
+        """What came of one folder."""
+        if self._process is None:
+            root = str(Path(__file__).parents[2])
+            environment = {**os.environ, "PYTHONPATH": root, "JAX_PLATFORMS": "cpu"}
+            self._process = subprocess.Popen([sys.executable, __file__, "--worker"], stdin=subprocess.PIPE, text=True,
+                                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment)
+        self._process.stdin.write(json.dumps([kind, str(folder)]) + "\n")
+        self._process.stdin.flush()
+        ready = select.select([self._process.stdout], [], [], _SECONDS)[0]
+        line = self._process.stdout.readline() if ready else ""
+        if line:
+            return json.loads(line)
+        self.close()
+        return {"crash" if ready else "hang": "no answer"}
+
+    def close(self) -> None:
+        """Ends the process."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
+
+
+def outcome(told: dict, whole: str, folder: Path, sealed: bool) -> str:
+    """One word about what came of a folder."""
+    for fault in FAULTS:
+        if fault in told:
+            return fault
+    if "refused" in told:
+        one_line = "\n" not in told["refused"] and len(told["refused"]) < 2000
+        named = sealed or str(folder) in told["refused"]  # what fits itself, but not the model, is refused in a search
+        return "refused" if one_line and named else "traceback"
+    back = any("checkpoint" in line and str(folder) in line for line in told["warned"])
+    if back:
+        return "refused"  # the newest was, and the one before it says no other thing
+    return "same" if told["seen"] == whole else "anew" if sealed else "changed"
+
+
+def mutate(kind: str, budget: int, seed: int, reader: Reader, *, only: int | None = None, said=print
+           ) -> collections.Counter:
+    """Counts outcomes of ``budget`` mutations of one kind of folder; a number in ``only`` repeats a single one."""
+    counts: collections.Counter = collections.Counter()
+    with tempfile.TemporaryDirectory(prefix="mutated-") as place:
+        first, copy = Path(place) / "whole", Path(place) / "copy"
+        KINDS[kind][0](first)
+        shutil.copytree(first, copy)
+        told = reader.read(kind, copy)
+        whole = told.get("seen")
+        if whole is None:
+            raise RuntimeError(f"{kind}: the whole folder was not read: {told}")
+        for number in range(budget) if only is None else [only]:
+            rng = np.random.default_rng([seed, number])
+            shutil.rmtree(copy, ignore_errors=True)
+            shutil.copytree(first, copy)
+            mutation = MUTATIONS[number % len(MUTATIONS)]
+            sealed = mutation in (_numbers, _setting) and rng.random() < 0.5
+            how = mutation(copy, rng)
+            if sealed:
+                _sealed_again(copy)
+            told = reader.read(kind, copy)
+            word = outcome(told, whole, copy, sealed)
+            counts[word] += 1
+            if word in (*FAULTS, "changed") or only is not None:
+                said(f"{kind} {number}{' sealed' if sealed else ''}: {word}: {how}: {told}")
+    return counts
+
+
+def main() -> int:
+    """Runs every kind; the exit status is 1 if there was a fault."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--budget", type=int, default=200, help="mutations of each kind")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kinds", nargs="*", default=list(KINDS), choices=list(KINDS))
+    parser.add_argument("--case", type=int, help="repeat this one alone")
+    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.worker:
+        _worker()
+        return 0
+    reader, faults = Reader(), 0
+    for kind in given.kinds:
+        counts = mutate(kind, given.budget, given.seed, reader, only=given.case)
+        faults += sum(counts[word] for word in (*FAULTS, "changed"))
+        print(f"{kind}: {sum(counts.values())} mutations: " + ", ".join(f"{n} {word}" for word, n in counts.items()),
+              flush=True)
+    reader.close()
+    return int(faults > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

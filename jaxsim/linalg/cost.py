@@ -14,6 +14,8 @@ NARROW = 0.9e11
 """The same where one of them has the 48 columns of a block."""
 SPARSE = 1.5e10
 """The same of sparse documents times a block: two operations a slot and column."""
+BLOCKED = 2.4
+"""Time a column of a block takes over one of all columns at once, in passes over sparse documents."""
 _TRIDIAGONAL, _BACK = 5e-11, 8e-11  # seconds of LAPACK's eigenproblem: times n³, and n² k
 _ORTHOGONAL, _EIGH = 2, 8e-11  # passes over the basis; seconds of all eigenpairs of a small matrix, times m³
 # A basis for k vectors is filled 1 + _FLAT / k times until the last are solutions: it holds fewer powers for few.
@@ -81,7 +83,7 @@ def iterated_seconds(dim: int, k: int, shape: tuple[int, int], work: float) -> f
     orthogonal = _ORTHOGONAL * 4.0 * dim * columns * 0.75 * m / NARROW
     ritz = (1 + (columns / m - 1) / _FRESH) * (6.0 * dim * m**2 / SQUARE + _EIGH * m**3)
     narrower = (1 + _START / shape[0]) / (1 + _START / 48)
-    return narrower * (columns * work / NARROW + orthogonal) + ritz
+    return narrower * (BLOCKED * columns * work / NARROW + orthogonal) + ritz
 
 
 def cheapest(dim: int, k: int, shape: tuple[int, int], work: float, solve: float = 0.0) -> str:

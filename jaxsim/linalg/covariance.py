@@ -212,7 +212,8 @@ class Ridge:
         if self.size > _LARGEST or columns is None:
             return self.size > _LARGEST
         factored = cost.factor_seconds(self.size, self.factor.gram_operations(), columns)
-        return factored + self.dual * columns * passes / cost.NARROW > columns * self.steps * passes / cost.NARROW
+        walks = cost.BLOCKED * columns * passes / cost.NARROW
+        return factored + self.dual * walks > self.steps * walks
 
     def _expected_steps(self) -> float:
         """Of conjugate gradients, by the largest eigenvalue: a few steps of the power method from the same start."""

@@ -322,9 +322,10 @@ def pmi_scores(table: kit.Table) -> tuple[np.ndarray, kit.Choice]:
     return table.once("pmi", lambda: near(table, (1, 10)))
 
 
-def bands(table: kit.Table) -> list[np.ndarray]:
-    """Mutual information at several distances, an input each."""
-    return table.once("bands", lambda: [near(table, window)[0] for window in table.settings.bands])
+def bands(table: kit.Table, most: int) -> list[np.ndarray]:
+    """Mutual information at the first ``most`` bands of distances, an input each."""
+    return [table.once(("band", window), lambda window=window: near(table, window)[0])
+            for window in table.settings.bands[:most]]  # fmt: skip
 
 
 def pmi(table: kit.Table) -> kit.Row:
@@ -503,16 +504,21 @@ def paper_combination(table: kit.Table) -> kit.Row:
 
 
 def best_combination(table: kit.Table) -> kit.Row:
-    """The paper's systems and ours: mutual information and modified Kneser-Ney."""
+    """The paper's kinds of inputs and ours: mutual information, also near and farther apart, and Kneser-Ney."""
     scores, _ = pmi_scores(table)
     katz, kn = language(table, "good-turing"), language(table, "kneser-ney")
     space, _ = table.once(("lsa", False), lambda: lsa_inputs(table, scaled=False))
-    return combined(table, {"pmi-window, ngram-gt": [scores, katz], "pmi-window, mkn": [scores, kn],
-                            "pmi-window, mkn, space": [scores, kn, *np.moveaxis(space, -1, 0)],
-                            "pmi bands, mkn, space": [*bands(table), kn, *np.moveaxis(space, -1, 0)],
-                            "pmi bands, mkn, ngram-gt": [*bands(table), kn, katz],
-                            "pmi-window and bands, mkn, space": [scores, *bands(table), kn,
-                                                                 *np.moveaxis(space, -1, 0)]})  # fmt: skip
+    space = list(np.moveaxis(space, -1, 0))
+    return combined(table, {"pmi-window, ngram-gt": [scores, katz], "pmi-window, mkn, space": [scores, kn, *space],
+                            "two pmi bands, mkn": [*bands(table, 2), kn],
+                            "two pmi bands, mkn, space": [*bands(table, 2), kn, *space]})  # fmt: skip
+
+
+def band_combination(table: kit.Table) -> kit.Row:
+    """Mutual information at all bands of distances, Kneser-Ney and the words' space."""
+    kn = language(table, "kneser-ney")
+    space, _ = table.once(("lsa", False), lambda: lsa_inputs(table, scaled=False))
+    return combined(table, {"pmi bands, mkn, space": [*bands(table, 99), kn, *np.moveaxis(space, -1, 0)]})
 
 
 def held_out(task: Task, *, smoothing: str, order: int, min_count: int) -> Fit:
@@ -543,7 +549,7 @@ def perplexity_kneser_ney(table: kit.Table) -> kit.Row:
 ROWS = {"chance": chance, "pmi-window": pmi, "lsa-totsim": total_us, "lsa-totsim-u": total_u,
         "lsa-3-input": three_inputs, "ngram-gt": good_turing, "lsa+ngram-gt": space_and_ngram, "mkn": kneser_ney,
         "lsa-lm": lsa_language_model, "lsa-recon": recon, "combination": paper_combination,
-        "combination-best": best_combination}  # fmt: skip
+        "combination-best": best_combination, "combination-bands": band_combination}  # fmt: skip
 PERPLEXITY = {"ngram-gt": perplexity_katz, "mkn": perplexity_kneser_ney}
 TABLES = {"holmes": kit.Plan(ROWS, {"quick": QUICK, "full": FULL}),
           "sat": kit.Plan(ROWS, {"full": SAT}),

@@ -515,10 +515,14 @@ def best_combination(table: kit.Table) -> kit.Row:
 
 
 def band_combination(table: kit.Table) -> kit.Row:
-    """Mutual information at all bands of distances, Kneser-Ney and the words' space."""
-    kn = language(table, "kneser-ney")
+    """Mutual information within ten words and at bands of distances, both n-gram models and the words' space."""
+    scores, _ = pmi_scores(table)
+    katz, kn = language(table, "good-turing"), language(table, "kneser-ney")
     space, _ = table.once(("lsa", False), lambda: lsa_inputs(table, scaled=False))
-    return combined(table, {"pmi bands, mkn, space": [*bands(table, 99), kn, *np.moveaxis(space, -1, 0)]})
+    several = bands(table, len(table.settings.bands))
+    common = [scores, kn, katz, *np.moveaxis(space, -1, 0)]
+    return combined(table, {"pmi-window, far pmi, mkn, ngram-gt, space": [*common, several[-1]],
+                            "pmi-window, pmi bands, mkn, ngram-gt, space": [*common, *several]})  # fmt: skip
 
 
 def held_out(task: Task, *, smoothing: str, order: int, min_count: int) -> Fit:

@@ -380,13 +380,15 @@ def total_u(table: kit.Table) -> kit.Row:
     return similarity(table, scaled=False)
 
 
-def reconstruction_errors(task: Task, *, unit_length: bool, most: int, checkpoint: Path) -> Fit:
+def reconstruction_errors(
+    task: Task, *, unit_length: bool, most: int, checkpoint: Path, longest: int = 3
+) -> Fit:
     """Reconstruction errors of all choices; ``checkpoint`` keeps those that are done."""
     checkpoint.mkdir(parents=True, exist_ok=True)
     path = checkpoint / "errors.npy"
     rows = list(np.load(path)) if path.exists() else []
     start = np.array(rows) if rows else None
-    found = documents.collect(task.text, documents.terms_of(task.filled, task.text, longest=3))
+    found = documents.collect(task.text, documents.terms_of(task.filled, task.text, longest=longest))
 
     def done(at: int, errors: np.ndarray) -> None:
         rows.append(errors)
@@ -400,16 +402,18 @@ def reconstruction_errors(task: Task, *, unit_length: bool, most: int, checkpoin
 
 
 def recon_scores(table: kit.Table) -> tuple[np.ndarray, kit.Choice]:
-    """Negative reconstruction errors, of raw or normalised documents as development questions choose."""
+    """Negative reconstruction errors; development questions choose terms of one or three words, raw documents or not."""
     task, scores = table.data, {}
     make = table.fit(cached(reconstruction_errors, task), reads=[task.known, lsa_recon.VERSION], checkpoint=True)
 
-    def score(unit_length: bool) -> float:
-        scores[unit_length] = -make(unit_length=unit_length, most=table.settings.most).params
-        return dev_accuracy(table, scores[unit_length])
+    def score(longest: int, unit_length: bool) -> float:
+        words = {} if longest == 3 else {"longest": longest}
+        scores[longest, unit_length] = -make(unit_length=unit_length, most=table.settings.most, **words).params
+        return dev_accuracy(table, scores[longest, unit_length])
 
-    choice = kit.choose([{"unit_length": True}, {"unit_length": False}], score, by="accuracy@dev", split="dev")
-    return scores[choice.best["unit_length"]], choice
+    grid = [{"longest": longest, "unit_length": unit} for longest, unit in ((1, True), (3, True), (3, False))]
+    choice = kit.choose(grid, score, by="accuracy@dev", split="dev")
+    return scores[choice.best["longest"], choice.best["unit_length"]], choice
 
 
 def recon(table: kit.Table) -> kit.Row:

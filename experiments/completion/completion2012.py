@@ -402,7 +402,7 @@ def reconstruction_errors(
 
 
 def recon_scores(table: kit.Table) -> tuple[np.ndarray, kit.Choice]:
-    """Negative reconstruction errors; development questions choose terms of one or three words, raw documents or not."""
+    """Negative reconstruction errors; development questions choose the terms' length, and raw documents or not."""
     task, scores = table.data, {}
     make = table.fit(cached(reconstruction_errors, task), reads=[task.known, lsa_recon.VERSION], checkpoint=True)
 

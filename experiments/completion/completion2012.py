@@ -323,9 +323,10 @@ def pmi_scores(table: kit.Table) -> tuple[np.ndarray, kit.Choice]:
     return table.once("pmi", lambda: near(table, (1, 10)))
 
 
-def bands(table: kit.Table) -> list[np.ndarray]:
-    """Mutual information at several distances, an input each."""
-    return table.once("bands", lambda: [near(table, window)[0] for window in table.settings.bands])
+def bands(table: kit.Table, most: int) -> list[np.ndarray]:
+    """Mutual information at the first ``most`` bands of distances, an input each."""
+    return [table.once(("band", window), lambda window=window: near(table, window)[0])
+            for window in table.settings.bands[:most]]  # fmt: skip
 
 
 def pmi(table: kit.Table) -> kit.Row:
@@ -380,13 +381,15 @@ def total_u(table: kit.Table) -> kit.Row:
     return similarity(table, scaled=False)
 
 
-def reconstruction_errors(task: Task, *, unit_length: bool, most: int, checkpoint: Path) -> Fit:
+def reconstruction_errors(
+    task: Task, *, unit_length: bool, most: int, checkpoint: Path, longest: int = 3
+) -> Fit:
     """Reconstruction errors of all choices; ``checkpoint`` keeps those that are done."""
     checkpoint.mkdir(parents=True, exist_ok=True)
     path = checkpoint / "errors.npy"
     rows = list(np.load(path)) if path.exists() else []
     start = np.array(rows) if rows else None
-    found = documents.collect(task.text, documents.terms_of(task.filled, task.text, longest=3))
+    found = documents.collect(task.text, documents.terms_of(task.filled, task.text, longest=longest))
 
     def done(at: int, errors: np.ndarray) -> None:
         rows.append(errors)
@@ -400,16 +403,18 @@ def reconstruction_errors(task: Task, *, unit_length: bool, most: int, checkpoin
 
 
 def recon_scores(table: kit.Table) -> tuple[np.ndarray, kit.Choice]:
-    """Negative reconstruction errors, of raw or normalised documents as development questions choose."""
+    """Negative reconstruction errors; development questions choose the terms' length, and raw documents or not."""
     task, scores = table.data, {}
     make = table.fit(cached(reconstruction_errors, task), reads=[task.known, lsa_recon.VERSION], checkpoint=True)
 
-    def score(unit_length: bool) -> float:
-        scores[unit_length] = -make(unit_length=unit_length, most=table.settings.most).params
-        return dev_accuracy(table, scores[unit_length])
+    def score(longest: int, unit_length: bool) -> float:
+        words = {} if longest == 3 else {"longest": longest}
+        scores[longest, unit_length] = -make(unit_length=unit_length, most=table.settings.most, **words).params
+        return dev_accuracy(table, scores[longest, unit_length])
 
-    choice = kit.choose([{"unit_length": True}, {"unit_length": False}], score, by="accuracy@dev", split="dev")
-    return scores[choice.best["unit_length"]], choice
+    grid = [{"longest": longest, "unit_length": unit} for longest, unit in ((1, True), (3, True), (3, False))]
+    choice = kit.choose(grid, score, by="accuracy@dev", split="dev")
+    return scores[choice.best["longest"], choice.best["unit_length"]], choice
 
 
 def recon(table: kit.Table) -> kit.Row:
@@ -504,16 +509,25 @@ def paper_combination(table: kit.Table) -> kit.Row:
 
 
 def best_combination(table: kit.Table) -> kit.Row:
-    """The paper's systems and ours: mutual information and modified Kneser-Ney."""
+    """The paper's kinds of inputs and ours: mutual information, also near and farther apart, and Kneser-Ney."""
     scores, _ = pmi_scores(table)
     katz, kn = language(table, "good-turing"), language(table, "kneser-ney")
     space, _ = table.once(("lsa", False), lambda: lsa_inputs(table, scaled=False))
-    return combined(table, {"pmi-window, ngram-gt": [scores, katz], "pmi-window, mkn": [scores, kn],
-                            "pmi-window, mkn, space": [scores, kn, *np.moveaxis(space, -1, 0)],
-                            "pmi bands, mkn, space": [*bands(table), kn, *np.moveaxis(space, -1, 0)],
-                            "pmi bands, mkn, ngram-gt": [*bands(table), kn, katz],
-                            "pmi-window and bands, mkn, space": [scores, *bands(table), kn,
-                                                                 *np.moveaxis(space, -1, 0)]})  # fmt: skip
+    space = list(np.moveaxis(space, -1, 0))
+    return combined(table, {"pmi-window, ngram-gt": [scores, katz], "pmi-window, mkn, space": [scores, kn, *space],
+                            "two pmi bands, mkn": [*bands(table, 2), kn],
+                            "two pmi bands, mkn, space": [*bands(table, 2), kn, *space]})  # fmt: skip
+
+
+def band_combination(table: kit.Table) -> kit.Row:
+    """Mutual information within ten words and at bands of distances, both n-gram models and the words' space."""
+    scores, _ = pmi_scores(table)
+    katz, kn = language(table, "good-turing"), language(table, "kneser-ney")
+    space, _ = table.once(("lsa", False), lambda: lsa_inputs(table, scaled=False))
+    several = bands(table, len(table.settings.bands))
+    common = [scores, kn, katz, *np.moveaxis(space, -1, 0)]
+    return combined(table, {"pmi-window, far pmi, mkn, ngram-gt, space": [*common, several[-1]],
+                            "pmi-window, pmi bands, mkn, ngram-gt, space": [*common, *several]})  # fmt: skip
 
 
 def trained_combination(table: kit.Table) -> kit.Row:
@@ -554,7 +568,7 @@ def perplexity_kneser_ney(table: kit.Table) -> kit.Row:
 ROWS = {"chance": chance, "pmi-window": pmi, "lsa-totsim": total_us, "lsa-totsim-u": total_u,
         "lsa-3-input": three_inputs, "ngram-gt": good_turing, "lsa+ngram-gt": space_and_ngram, "mkn": kneser_ney,
         "lsa-lm": lsa_language_model, "lsa-recon": recon, "combination": paper_combination,
-        "combination-best": best_combination}  # fmt: skip
+        "combination-best": best_combination, "combination-bands": band_combination}  # fmt: skip
 PERPLEXITY = {"ngram-gt": perplexity_katz, "mkn": perplexity_kneser_ney}
 HOLMES = ROWS | neural.rows(tested) | {"combination-trained": trained_combination}
 PERPLEXITY["model-m"] = lambda table: neural.exponential(table, tested)

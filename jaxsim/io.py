@@ -140,11 +140,12 @@ def remove_stale(place: Path) -> None:
       ...     left.exists()
       False
     """
-    temporary = re.compile(rf"\.{re.escape(place.name)}\.(\d{{1,9}})\.(\w+\.)?part", re.ASCII)
+    temporary = re.compile(rf"\.{re.escape(place.name)}\.(\d{{1,9}})\.(\w+\.)?(part|old)", re.ASCII)
     with contextlib.suppress(OSError):  # a folder that cannot be listed
         for path in list(place.parent.iterdir()):
             found = temporary.fullmatch(path.name)
-            if found and not alive(int(found[1])):
+            needed = found and found[3] == "old" and not place.exists()  # the older one, moved away and not replaced
+            if found and not needed and not alive(int(found[1])):
                 if path.is_dir() and not path.is_symlink():
                     shutil.rmtree(path, ignore_errors=True)
                 else:

@@ -47,11 +47,11 @@ class Sizes:
     passes: int = 5
     held: int = 400
     classes: int = 150
-    batch: int = 1024
+    batch: int = 64
 
 
 FULL = Sizes()
-QUICK = Sizes(words=200, hidden=16, step=20_000, steps={"tanh": 1, "gru": 1}, passes=1, held=100, classes=15, batch=128)
+QUICK = Sizes(words=200, hidden=16, step=20_000, steps={"tanh": 1, "gru": 1}, passes=1, held=100, classes=15)
 
 
 def sizes(table: kit.Table) -> Sizes:
@@ -140,8 +140,8 @@ def gaps(task, *, k: int, batch: int, held: int, passes: int, checkpoint=None) -
     """The log-bilinear model of the words that the questions ask for."""
     train, dev = apart(task.text, held)
     return log_bilinear.fit(train, np.unique(task.filled.tokens[task.filled.chosen]), size=task.text.size(3),
-                            key=jax.random.key(SEED), k=k, dev=dev, learning_rate=0.05, adagrad=1.0, batch=batch,
-                            max_iter=passes, checkpoint=checkpoint)
+                            key=jax.random.key(SEED), k=k, dev=dev, batch=batch, max_iter=passes,
+                            checkpoint=checkpoint)
 
 
 def log_bilinear_fit(table: kit.Table) -> tuple[Fit, np.ndarray]:

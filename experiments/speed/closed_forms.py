@@ -56,7 +56,8 @@ def solve(views, way: str | None, k: int) -> jax.Array:
     signal, ridge = parts(views, way, k)
     solver = {"dense": "dense", None: None}.get(way, "iterated")
     return linalg.top_generalised(signal, ridge.apply, ridge.solve, views[0].num_terms, k, key=jax.random.key(0),
-                                  dtype=jnp.float32, shift=1.0, work=2 * ridge.work, solver=solver)[0]
+                                  dtype=jnp.float32, shift=1.0, work=2 * ridge.work,
+                                  solve_work=ridge.solve_work, solver=solver)[0]
 
 
 def estimate(views, way: str, k: int) -> float:
@@ -68,14 +69,14 @@ def estimate(views, way: str, k: int) -> float:
     if way == "dense":
         return cost.dense_seconds(v, k, 2 * ridge.work)
     made = cost.factor_seconds(ridge.size, ridge.factor.gram_operations(), 0) if way == "cholesky" else 0.0
-    return made + cost.iterated_seconds(v, shape, 2 * ridge.work)
+    return made + cost.iterated_seconds(v, k, shape, 2 * ridge.work + ridge.solve_work)
 
 
 def chosen(views, k: int) -> str:
     """The way that `opca.fit` takes."""
     _, ridge = parts(views, None, k)
     v, shape = views[0].num_terms, linalg.basis_shape(k)
-    if shape[0] * shape[1] >= v or cost.cheapest(v, k, shape, 2 * ridge.work) == "dense":
+    if shape[0] * shape[1] >= v or cost.cheapest(v, k, shape, 2 * ridge.work, ridge.solve_work) == "dense":
         return "dense"
     return "iterated" if ridge.iterated else "cholesky"
 

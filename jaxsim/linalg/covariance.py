@@ -151,7 +151,8 @@ class Ridge:
       factor: ``F``.
       ridge: ``γ``.
       iterated: whether solves are by conjugate gradients.
-      work: operations of a product and a solve, a column, as `cost` counts them.
+      work: operations of a product, a column, as `cost` counts them.
+      solve_work: those of a solve.
 
     Example:
       >>> import scipy.sparse
@@ -187,8 +188,8 @@ class Ridge:
         passes = 2 * cost.sparse(factor.slots)
         self.steps = self._expected_steps() if columns is not None and solver != "cholesky" else None
         self.iterated = solver == "iterated" or solver is None and self._is_cheaper_iterated(columns, passes)
-        solve = (self.steps or _GUESS) * passes if self.iterated else 2.0 * self.size**2 + (passes if self.dual else 0)
-        self.work = solve + passes  # operations of a solve and a product, a column
+        self.work = passes
+        self.solve_work = (self.steps or _GUESS) * passes if self.iterated else 2.0 * self.size**2 + self.dual * passes
 
     @functools.cached_property
     def cholesky(self) -> jax.Array | None:

@@ -19,10 +19,10 @@ from jaxsim import optim
 @pytest.fixture
 def rows(monkeypatch):
     """The rows, with every optional peer missing."""
-    from experiments.speed import fits, links, topics
+    from experiments.speed import fits, language, links, topics
     from experiments.speed import rows as speed_rows
 
-    for module in (speed_rows, fits, links, topics):
+    for module in (speed_rows, fits, language, links, topics):
         monkeypatch.setattr(module, "installed", lambda name: None)
     monkeypatch.setattr(speed_rows, "_resident", lambda m, k: 0.5)
     return speed_rows
@@ -34,7 +34,7 @@ def tiny(rows):
 
 
 @pytest.mark.parametrize("name", ["matmul", "project", "all-pairs", "top-k", "opca", "ssi", "tweak", "vl-ext",
-                                  "all-pairs-figures", "topics"])
+                                  "all-pairs-figures", "topics", "rnn"])
 def test_a_row_agrees_with_float64_and_makes_a_record(rows, name):
     sheet = rows.ROWS[name](tiny(rows), 1, False)
     assert any(line["name"].startswith("parity") for line in sheet.lines)

@@ -145,7 +145,7 @@ def _read_index(folder: Path) -> list:
 
     seen = []
     for weight in (0, 0.5, 1):
-        found = index.load(folder, weights=[weight])
+        found = index.load(folder, weights=[weight], num_terms=4)
         query = index.encode(_model(), ["dog fish"], side="query", weights=[weight]).mixed(weight)
         kind = retrieval.dot if query.dense is not None and query.sparse is not None else retrieval.cosine
         scores, rows = retrieval.top_k(query, found.mixed(weight), k=2, similarity=kind)
@@ -160,8 +160,8 @@ _META = {"fingerprint": "x", "history": [{"step": 0, "loss": 0.3, "validation": 
 def _make_checkpoint(folder: Path) -> None:
     from jaxsim.optim import checkpoints
 
-    for step in range(2):
-        checkpoints.save(checkpoints.prepare(folder), _STATE, {**_META, "best_step": step})
+    for _ in range(2):
+        checkpoints.save(checkpoints.prepare(folder), _STATE, _META)
 
 
 def _read_checkpoint(folder: Path) -> list:
@@ -452,9 +452,9 @@ def outcome(told: dict, whole: str, folder: Path, sealed: bool) -> str:
         named = sealed or str(folder) in told["refused"]  # what fits itself, but not the model, is refused in a search
         return "refused" if one_line and named else "traceback"
     back = any("checkpoint" in line and str(folder) in line for line in told["warned"])
-    if told["seen"] == whole:
-        return "same"
-    return "refused" if back else "anew" if sealed else "changed"
+    if back:
+        return "refused"  # the newest was, and the one before it says no other thing
+    return "same" if told["seen"] == whole else "anew" if sealed else "changed"
 
 
 def mutate(kind: str, budget: int, seed: int, reader: Reader, *, only: int | None = None, said=print

@@ -120,13 +120,14 @@ def ranking_scores(cosines: np.ndarray, queries: np.ndarray, grades: np.ndarray)
 
     Returns:
       ``auc``: of two candidates of a query with different grades, the share in the right order (ties count half);
-      ``ndcg@5``, with linear gain above the lowest grade. Means over the queries that have different grades; 0 without.
+      ``ndcg@5``, with linear gain above the lowest grade, of equal scores the worse candidate first. Means over the
+      queries that have different grades; 0 without.
 
     Example:
       >>> ranking_scores(np.array([0.9, 0.1, 0.5]), np.array([0, 0, 1]), np.array([1.0, 0.0, 1.0]))
       {'auc': 1.0, 'ndcg@5': 1.0}
     """
-    order = np.argsort(queries, kind="stable")
+    order = np.lexsort((grades, queries))
     parts = np.split(order, np.flatnonzero(np.diff(queries[order])) + 1)
     rows = [(cosines[part], grades[part]) for part in parts if part.size and np.ptp(grades[part]) > 0]
     if not rows:

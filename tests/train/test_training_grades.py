@@ -190,3 +190,9 @@ def test_ranking_scores_of_queries(rng):
         order = [a > b for a, g in rows for b, h in rows if g > h]
         expected.append(np.mean(order))
     assert found["auc"] == pytest.approx(np.mean(expected))
+
+
+def test_equal_scores_do_not_profit_from_the_order_of_the_file():
+    grades = np.array([2.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    found = [graded.ranking_scores(np.zeros(7), np.zeros(7, int), order) for order in (grades, grades[::-1])]
+    assert found[0] == found[1] == {"auc": 0.5, "ndcg@5": 0.0}

@@ -283,9 +283,26 @@ def _class_data(v, u, c, counts, of_word, number: int, least: int, penalty: Pena
         jnp.asarray(np.pad(context_count, (0, padding)), dtype), _int(pair_context), jnp.asarray(pair_count, dtype),
         _int(_find(featured, pair_keys // number)), _int(pair_keys % number), penalty,
     )
-    start = {name: jnp.zeros(len(value), dtype) for name, value in seen.items()}
-    start["one"] = jnp.asarray(np.log((one + 1) / (one + 1).sum()), dtype)
+    start = _class_start(tables, one, number, size, of_word)
+    start = {name: jnp.asarray(values, dtype) for name, values in (start | {"pair": np.zeros(len(pair_keys))}).items()}
     return data, pair_keys, start
+
+
+def _class_start(tables, one, number: int, size: int, of_word) -> dict:
+    """Features of the class from discounted counts: what each adds to the shorter, halved where two share it."""
+    alone = np.log((one + 1) / (one + 1).sum())
+    (two_keys, two), (three_keys, three), (word_keys, word) = (tables[name] for name in ("two", "three", "word"))
+    pairs = np.full((number, number), -np.inf)
+    pairs.flat[two_keys] = np.log(two - 0.5)
+    pairs -= np.log(np.bincount(two_keys // number, two, minlength=number).clip(1))[:, None]
+
+    def share(keys, counts, rows):
+        return np.log(counts - 0.5) - np.log(np.bincount(keys // number, counts, minlength=rows)[keys // number])
+
+    longer = share(three_keys, three, number * number) - pairs[three_keys // number % number, three_keys % number]
+    behind = share(word_keys, word, size) - pairs[of_word[word_keys // number], word_keys % number]
+    return {"one": alone, "two": np.clip(pairs.flat[two_keys] - alone[two_keys % number], -3, 3),
+            "three": np.clip(longer, -3, 3) / 2, "word": np.clip(behind, -3, 3) / 2}
 
 
 def _word_data(v, u, w, c, counts, of_word, number: int, least: int, penalty: Penalty):

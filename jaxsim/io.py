@@ -19,6 +19,8 @@ from typing import Any
 
 from jaxsim import checks
 
+PAGE = "topics.html"
+"""What `jaxsim topics` adds to a model's folder."""
 _LITTER = (".DS_Store", "Thumbs.db", "desktop.ini")  # that file managers leave
 CONFIG, TENSORS, VOCABULARY, CARD = "config.json", "model.safetensors", "vocabulary.json", "README.md"
 
@@ -138,11 +140,12 @@ def remove_stale(place: Path) -> None:
       ...     left.exists()
       False
     """
-    temporary = re.compile(rf"\.{re.escape(place.name)}\.(\d{{1,9}})\.(\w+\.)?part", re.ASCII)
+    temporary = re.compile(rf"\.{re.escape(place.name)}\.(\d{{1,9}})\.(\w+\.)?(part|old)", re.ASCII)
     with contextlib.suppress(OSError):  # a folder that cannot be listed
         for path in list(place.parent.iterdir()):
             found = temporary.fullmatch(path.name)
-            if found and not alive(int(found[1])):
+            needed = found and found[3] == "old" and not place.exists()  # the older one, moved away and not replaced
+            if found and not needed and not alive(int(found[1])):
                 if path.is_dir() and not path.is_symlink():
                     shutil.rmtree(path, ignore_errors=True)
                 else:
@@ -202,7 +205,7 @@ def _told(path: Path) -> dict[str, Any] | None:
 def _others(folder: Path, marker: str, told: Mapping[str, Any]) -> list[str]:
     """Files in a folder of ours that somebody else put there."""
     listed = told.get("files")
-    ours = {marker, TENSORS, VOCABULARY, CARD, *_LITTER, *(listed if isinstance(listed, list | dict) else ())}
+    ours = {marker, TENSORS, VOCABULARY, CARD, PAGE, *_LITTER, *(listed if isinstance(listed, list | dict) else ())}
     found = (path for path in sorted(folder.rglob("*")) if path.is_symlink() or not path.is_dir())
     return [name for path in found if (name := path.relative_to(folder).as_posix()) not in ours]
 

@@ -31,6 +31,7 @@ from jaxsim.methods import (  # fmt: skip
     projections,
     s2net,
     s2net_mse,
+    s2net_pref,
     ssi,
     ssi_batch,
     ssi_diag,
@@ -269,6 +270,8 @@ METHODS = {
     # A cosine of 1/2 for every pair, half of which are mates: ½ · ¼.
     "s2net_mse": Method(lambda d, k: s2net_mse.fit(*d.weighted, d.pairs, init=start(k, d.weighted[0].values.dtype),
                                                    max_iter=12), by_projection, collapsed=1 / 8),
+    "s2net_pref": iterative(lambda d, k: s2net_pref.fit(
+        *d.weighted, d.pairs, init=start(k, d.weighted[0].values.dtype), max_iter=12), encode=by_projection),
     "tweak": iterative(lambda d, k: weigh_terms(d), encode=by_term_weights, dimensions=None),
     "tweak, squared loss": Method(lambda d, k: weigh_terms(d, losses.squared), by_term_weights, dimensions=None,
                                   collapsed=1 / 8, below=0.65),

@@ -309,8 +309,9 @@ def test_what_is_said_of_closed_forms_holds_in_the_records():
     tables = records("platt2010_mates")
     learned = ("opca", "cca", "cl-lsi", "dda")
     falls = {"cl-lsi": 0, "cca": 0}
+    tables = {name: rows for name, rows in tables.items() if "halves" not in name and "first20" not in name}
     for name, rows in tables.items():
-        scores = {row: mrr(record) for row, record in rows.items()}
+        scores = {row: mrr(record) for row, record in rows.items() if record["metrics"].get("mrr")}
         above = {row for row in learned if row in scores and scores[row] > scores["log-tfidf"]}
         assert above == ({"opca"} if name == "docstrings" else scores.keys() & set(learned)), name
         assert scores["opca"] > max(scores["cl-lsi"], scores.get("dda", 0)), name

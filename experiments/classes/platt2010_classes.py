@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import jax
 import numpy as np
 
 from experiments import kit
@@ -31,11 +32,13 @@ from experiments.corpora import mates as corpora
 from experiments.mates import word_by_word
 from jaxsim import sparse
 from jaxsim.data import mdn
-from jaxsim.evaluate import mates, neighbours
-from jaxsim.methods import cca, cl_lsi, hmm, lsa, opca, projections, s2net
+from jaxsim.evaluate import mates, neighbours, retrieval
+from jaxsim.methods import cca, cl_lsi, cplsa, hmm, jplsa, lsa, opca, projections, s2net, topics
 from jaxsim.methods.projections import Projection
 from jaxsim.sparse import Vectors
 
+TOPIC_KS = (20, 50, 100)
+"""Numbers of topics; development pages choose one."""
 SECTIONS = ("web/api", "web/javascript", "web/css", "web/html", "web/http", "glossary", "learn")
 
 
@@ -109,27 +112,29 @@ def load(name: str, settings: Settings) -> kit.Data:
                     "place of machine translations")
 
 
-def right_or_wrong(table: kit.Table, known: Vectors, queries: Vectors, part: str) -> np.ndarray:
+def right_or_wrong(table: kit.Table, known: Vectors, queries: Vectors, part: str, similarity: Callable) -> np.ndarray:
     """1 for every page of a part that gets its own label from English training pages, else 0."""
     labels = table.data.labels
-    return (neighbours.labels_of_nearest(queries, known, labels["train"]) == labels[part]).astype(float)
+    found = neighbours.labels_of_nearest(queries, known, labels["train"], similarity=similarity)
+    return (found == labels[part]).astype(float)
 
 
 Encode = Callable[[str, int], Vectors]
 
 
-def dev_accuracy(table: kit.Table, encode: Encode) -> dict[str, float]:
+def dev_accuracy(table: kit.Table, encode: Encode, similarity: Callable = retrieval.cosine) -> dict[str, float]:
     """Mean of the accuracies of both languages on development pages; ``encode(part, side)`` gives vectors."""
     known = encode("train", 0)
-    english, other = (float(right_or_wrong(table, known, encode("dev", side), "dev").mean()) for side in (0, 1))
+    english, other = (float(right_or_wrong(table, known, encode("dev", side), "dev", similarity).mean())
+                      for side in (0, 1))
     return {"both": (english + other) / 2, "accuracy": other, "accuracy-en": english}
 
 
-def tested(table: kit.Table, encode: Encode) -> dict[str, np.ndarray]:
+def tested(table: kit.Table, encode: Encode, similarity: Callable = retrieval.cosine) -> dict[str, np.ndarray]:
     """Test values of every page: of the other language, and of English."""
     known = encode("train", 0)
-    return {"accuracy": right_or_wrong(table, known, encode("test", 1), "test"),
-            "accuracy-en": right_or_wrong(table, known, encode("test", 0), "test")}
+    return {"accuracy": right_or_wrong(table, known, encode("test", 1), "test", similarity),
+            "accuracy-en": right_or_wrong(table, known, encode("test", 0), "test", similarity)}
 
 
 def weighted(table: kit.Table, part: str):
@@ -266,12 +271,46 @@ def fit_s2net(table: kit.Table) -> kit.Row:
                    fit=fit, dev={"both": size.score, "grid": tried})
 
 
+def topic_model(method) -> Callable[[kit.Table], kit.Row]:
+    """JPLSA or CPLSA, folded in once, L1 distance. Chosen: the number of topics; stopped by development MRR."""
+    def row(table: kit.Table) -> kit.Row:
+        def counts(part: str) -> tuple:
+            return table.once(("counts", part), lambda: tuple(map(sparse.from_scipy, table.data.task.counts[part])))
+
+        def encoder(params) -> Encode:
+            both = (params, params) if isinstance(params, topics.Topics) else params
+            return lambda part, side: topics.encode(both[side], counts(part)[side])
+
+        def stopped_by(params) -> float:
+            encode = encoder(params)
+            return mates.scores(encode("dev", 0), encode("dev", 1), similarity=retrieval.l1)["mrr"]
+
+        fits = {}
+
+        def score(k: int) -> dict[str, float]:
+            fits[k] = table.fit(method, reads=counts("dev"))(
+                counts("train"), k=k, start="hard", key=jax.random.key(0), each=10, max_iter=30, patience=3,
+                validate=stopped_by)
+            return dev_accuracy(table, encoder(fits[k].params), retrieval.l1)
+
+        most = min(table.data.sizes["train"], len(table.data.task.vocabulary))
+        ks = [k for k in TOPIC_KS if k < most and k <= max(table.settings.ks)]
+        size = kit.choose([{"k": k} for k in ks], score, by="both", split="dev")
+        fit = fits[size.best["k"]]
+        return kit.Row({**size.best, "start": "hard", "fold_in": 1, "similarity": "l1"},
+                       tested(table, encoder(fit.params), retrieval.l1), curve=size.tried, fit=fit,
+                       dev={"both": size.score}, seeds=(0,))
+
+    return row
+
+
 ROWS = {**{name: terms(name) for name in SOURCES},
         **{f"{'lsa' if name == 'log-tfidf' else f'{name}-lsa'}": with_lsa(name) for name in SOURCES},
-        "cl-lsi": fit_cl_lsi, "opca": fit_opca, "cca": fit_cca, "s2net": fit_s2net}
+        "cl-lsi": fit_cl_lsi, "opca": fit_opca, "cca": fit_cca, "s2net": fit_s2net,
+        "jplsa": topic_model(jplsa), "cplsa": topic_model(cplsa)}
 SETTINGS = {"mdn-es": FULL, "mdn-fr": replace(FULL, ks=(20, 35, 50, 75, 100, 150, 200, 300))}
 TABLES = {name: kit.Plan(ROWS, {"quick": QUICK, "full": settings}, on_request=("quick",) * (name != "mdn-es"),
-                         rows_on_request=("wbw", "wbw-lsa", "s2net"))
+                         rows_on_request=("wbw", "wbw-lsa", "s2net", "jplsa", "cplsa"))
           for name, settings in SETTINGS.items()}  # fmt: skip
 
 

@@ -297,7 +297,7 @@ SETTINGS = {
 # The preset `quick` fills only `docstrings`, which needs no corpus, unless `--tables` names others.
 TABLES = {name: kit.Plan(ROWS, {"quick": QUICK, "full": settings},
                          on_request=("quick",) * (name != "docstrings"),
-                         rows_on_request=("lsa", "pca"),
+                         rows_on_request=("lsa", "pca", *topic_models.ON_REQUEST),
                          split=corpora.SPLIT if name in corpora.DEALT_ANEW else 1)
           for name, settings in SETTINGS.items()}
 TABLES["paper"] = kit.Plan(ROWS, {"paper": FULL})
@@ -325,6 +325,8 @@ CLAIMS = [  # printed MRR of both rows, Wikipedia first
     *above("cca", "cl-lsi", (0.7378, 0.6130), (0.9705, 0.9595)),
     *above("cl-lsi", "log-tfidf", (0.6130, 0.5383), (0.9595, 0.2564)),
     *topic_models.claims_2010(above),
+    *above("opca", "wbw", (0.7734, 0.7467), (0.9806, 0.9779)),
+    *above("opca", "wbw-lsa", (0.7734, 0.7236), (0.9806, 0.9778)),
 ]
 EXPERIMENT = kit.Experiment("platt2010_mates", __doc__, load, TABLES, CLAIMS,
                             options={"release": "folder of the official Europarl release, for --preset paper"})

@@ -142,7 +142,7 @@ def fit_lsa(table: kit.Table) -> kit.Row | None:
     way = choose_symmetrize(table, learned).best
     columns = table_of(table, learned, **way)
     most = min(table.data.sizes["train"], len(table.data.task.vocabulary))
-    ks = [k for k in (*table.settings.ks, 1500, 2000) if k < most]
+    ks = [k for k in table.settings.lsi_ks if k < most]
     params = table.fit(lsa)(table.data.task.weighted("train")[0], k=max(ks)).params
 
     def encoded(split: str, k: int) -> tuple[Vectors, Vectors]:

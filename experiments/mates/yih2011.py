@@ -474,7 +474,8 @@ SETTINGS = {
 }
 # The preset `quick` fills only `docstrings`, which needs no corpus, unless `--tables` names others.
 TABLES = {name: kit.Plan(ROWS, {"quick": QUICK, "full": settings}, on_request=("quick",) * (name != "docstrings"),
-                         rows_on_request=("lsa", "pca", "cr5", "hdlr", "s2net-opca+random"),
+                         rows_on_request=("lsa", "pca", "cr5", "hdlr", "s2net-opca+random",
+                                          *topic_models.ROWS_2011),
                          split=corpora.SPLIT if name in corpora.DEALT_ANEW else 1)
           for name, settings in SETTINGS.items()}
 

@@ -27,6 +27,7 @@ Time: each record has its own, on one core.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -83,6 +84,8 @@ class Settings:
 
 
 FULL = Settings()
+SHORT = dataclasses.replace(FULL, rates=(0.003,), seeds=(0,))
+"""One seed at one rate, for a first look at the larger tables."""
 QUICK = Settings(dimensions=(10, 30), rates=(0.003, 0.01), batch=50, max_iter=3, seeds=(0, 1),
                  printed_pairs=(200, 50), penalties=(0.0, 0.01), printed_iter=4, made_up=True)  # fmt: skip
 
@@ -520,7 +523,7 @@ ROWS = {
 }  # fmt: skip
 OTHERS = {"lsa": ("union", "lsa"), "pilsa": ("union", "pilsa"), "pilsa-books": ("books", "pilsa"),
           "s2net-antonym": ("union", "s2net-antonym"), "s2net-antonym-books": ("books", "s2net-antonym")}  # fmt: skip
-PRESETS = {"quick": QUICK, "full": FULL}
+PRESETS = {"quick": QUICK, "short": SHORT, "full": FULL}
 DIMENSIONS = (50, 100, 200, 300, 400)
 IN_QUICK = ("table6-public", "antsynnet")
 LONG = ("pilsa-fallows", "pilsa-books", "pilsa-roget", "s2net-printed", "s2net-antonym-books", "s2net-antonym")
@@ -528,7 +531,7 @@ LONG = ("pilsa-fallows", "pilsa-books", "pilsa-roget", "s2net-printed", "s2net-a
 
 def plan(name: str, rows: Mapping[str, Callable]) -> kit.Plan:
     """The quick preset fills two tables unless others are named."""
-    return kit.Plan(rows, PRESETS, on_request=() if name in IN_QUICK else ("quick",),
+    return kit.Plan(rows, PRESETS, on_request=("short",) if name in IN_QUICK else ("quick", "short"),
                     rows_on_request=LONG if name == "antsynnet" else LONG[:-1])
 
 

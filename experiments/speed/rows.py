@@ -17,11 +17,13 @@ from experiments.kit.measure import Sheet, installed, once, race
 from experiments.speed import peers as speed_peers
 from experiments.speed.features import exact_figures, tweak_evaluation, vl_ext_evaluation
 from experiments.speed.fits import demo, lbfgs, lsa, opca
+from experiments.speed.language import rnn
 from experiments.speed.links import ssi
 from experiments.speed.topics import topics
 from jaxsim import losses, sparse
 from jaxsim.evaluate import retrieval
 from jaxsim.sparse import Vectors
+from jaxsim.sparse import host as host_products
 
 GAMMA = 10.0
 F32 = jnp.float32
@@ -107,17 +109,24 @@ def project(sizes: Sizes, cores: int, full: bool) -> Sheet:
     sheet.parity("gradient", backward(collection, weights, grad), wide.T @ host_grad, within=1e-5)
     ours = {"forward": lambda: forward(collection, weights), "gradient": lambda: backward(collection, weights, grad)}
     peers = {"SciPy CSR": {"forward": lambda: csr @ host, "gradient": lambda: transpose @ host_grad}}
+    if host_products.compiled() is not None:
+        peers["jaxsim on the host"] = {"forward": lambda: host_products.rows_product(csr, host)}
+        sheet.parity("forward on the host", host_products.rows_product(csr, host), wide @ host, within=1e-5)
     torch = _torch(cores)
     if torch is not None:
         pair = speed_peers.embedding_bag(torch, csr, host, host_grad)
         peers["torch.nn.EmbeddingBag"] = dict(zip(ours, pair, strict=True))
         sheet.parity("EmbeddingBag forward", pair[0](), wide @ host, within=1e-5)
     for what in ours:
-        times = race({"jaxsim": ours[what], **{peer: both[what] for peer, both in peers.items()}},
-                     repeats=sizes.repeats)
+        with_it = {peer: both[what] for peer, both in peers.items() if what in both}
+        times = race({"jaxsim": ours[what], **with_it}, repeats=sizes.repeats)
         sheet.time(f"jaxsim, {what}", times["jaxsim"])
-        for peer in peers:
-            sheet.time(f"{peer}, {what}", times[peer], times["jaxsim"], "jaxsim")
+        for peer in with_it:
+            of = None if peer.startswith("jaxsim") else "jaxsim"
+            sheet.time(f"{peer}, {what}", times[peer], of and times["jaxsim"], of)
+        bag, loop = (times.get(peer) for peer in ("torch.nn.EmbeddingBag", "jaxsim on the host"))
+        if what == "forward" and bag is not None and loop is not None:
+            sheet.expect(f"encoding on the host against EmbeddingBag, k = {sizes.k}", loop.median / bag.median, 1.3)
     if torch is None:
         sheet.missing("torch.nn.EmbeddingBag", "torch is not installed")
     return sheet
@@ -266,4 +275,4 @@ def _same_answers(ours, theirs) -> None:
 
 ROWS = {"matmul": matmul, "project": project, "all-pairs": all_pairs, "lbfgs": lbfgs, "top-k": top_k, "lsa": lsa,
         "opca": opca, "ssi": ssi, "tweak": tweak_evaluation, "vl-ext": vl_ext_evaluation,
-        "all-pairs-figures": exact_figures, "topics": topics, "demo": demo}
+        "all-pairs-figures": exact_figures, "topics": topics, "demo": demo, "rnn": rnn}

@@ -117,10 +117,10 @@ def _kept(folder: Path, trained: Model, place: Path, documents: str | None, colu
     checks.expect(not other or documents is not None, "--model", f"the model that {folder} was made with",
                   f"another, or it was trained anew ({place}); with --documents the index is made anew")  # fmt: skip
     if documents is None:
-        return index.load(folder, **parts)
+        return index.load(folder, **parts, num_terms=len(trained.vocabulary))
     texts, lines = _documents(documents, column)
     if told is not None and not other and index.holds(told, texts, lines):
-        return index.load(folder, **parts)
+        return index.load(folder, **parts, num_terms=len(trained.vocabulary))
     with naming(folder), keeping(nothing_written(folder)):
         made = index.encode(trained, texts, lines=lines, bm25=True)
         index.save(folder, made, model=digest)

@@ -25,13 +25,23 @@ if TYPE_CHECKING:
 @app.command(epilog="\b\nExample, with one pair a line and a tab between its texts:\n"
                     "  jaxsim train --pairs pairs.tsv --out model\n"
                     "  jaxsim train --pairs faq.csv --left question --right answer --method opca --dim 100 --out faq\n"
-                    "  jaxsim train --pairs graded.tsv --method s2net-mse --label 3 --out model")
+                    "  jaxsim train --pairs graded.tsv --method s2net-mse --label 3 --out model\n"
+                    "Graded candidates of queries, as a table or as TREC's judgements:\n"
+                    "  jaxsim train --pairs graded.tsv --method s2net-pref --label 3 --out model\n"
+                    "  jaxsim train --queries queries.tsv --documents documents.tsv --qrels qrels.txt "
+                    "--method s2net-pref --out model")
 @train_options.with_settings
 def train(
     context: typer.Context,
-    pairs: Annotated[str, options.file("TSV, CSV, JSON Lines or Parquet, also .gz, .xz, .bz2; - for stdin.")],
     out: Annotated[Path, options.folder("Folder for the model; an older model is replaced.")],
     settings: Settings,
+    pairs: Annotated[str | None, options.file("TSV, CSV, JSON Lines or Parquet, also .gz, .xz, .bz2; - for "
+                                              "stdin.")] = None,
+    queries: Annotated[str | None, options.file("Queries with identifiers, in place of --pairs.")] = None,
+    documents: Annotated[str | None, options.file("Documents with identifiers, with --queries.")] = None,
+    qrels: Annotated[str | None, options.file("Their judgements: query 0 document grade.")] = None,
+    negatives: Annotated[int, typer.Option(min=0, help="Documents without a judgement that are drawn for each query, "
+                                           "as grade 0.")] = 30,
     dev: Annotated[str, typer.Option(metavar="SHARE|FILE", help="Share of the pairs to hold out, to stop and to "
                                      "measure by, or a file of such pairs; 0: none. With fewer than 20 pairs none "
                                      "are held out.")] = "0.1",
@@ -54,13 +64,14 @@ def train(
     SSI (--method ssi, or ssi-sym with one matrix for both sides) learns a score that keeps the words; such a model
     can search, but has no vectors for `encode`. cca and s2net-2 learn one projection for left texts and one for right
     ones. s2net-mse learns from grades in the column --label, larger for texts that are more alike, and prints
-    Spearman's correlation with them; all other methods learn from the pairs whose label is above 0.
+    Spearman's correlation with them; s2net-pref learns the order of the right texts of each left text by their grades,
+    and prints AUC and NDCG. All other methods learn from the pairs whose label is above 0.
 
     jplsa, cplsa and plsa learn topics; `jaxsim topics` shows them too. Texts are then compared by the share of topics
     that they have in common.
 
-    S2Net, SSI, s2net-mse and topic models keep their state in OUT.checkpoint while they train: after an interruption,
-    the same command with --resume goes on. An option that the method does not use is refused.
+    S2Net, SSI, methods of grades and topic models keep their state in OUT.checkpoint while they train: after an
+    interruption, the same command with --resume goes on. An option that the method does not use is refused.
 
     Without --left and --right, tables give columns 1 and 2, or those of a known pair of names in the first line, such
     as query and document or question and answer; JSON Lines and Parquet give a known pair of keys.
@@ -68,15 +79,19 @@ def train(
     from jaxsim import checks
 
     train_options.expect_used(context, settings.method)
-    options.one_stdin(pairs=pairs, dev=dev)
+    judged = {"--queries": queries, "--documents": documents, "--qrels": qrels}
+    _expect_source(pairs, judged, settings.method)
+    options.one_stdin(pairs=pairs, dev=dev, queries=queries, documents=documents, qrels=qrels)
     with naming(out):
         io.check_place(out)
     share = share_of(dev)
     names = train_choice.names(context, share) if tune else []
     graded = settings.method in GRADED
-    checks.expect(label is not None or not graded, "--label", f"a column of grades, for {settings.method}", "none")
+    checks.expect(label is not None or not graded or pairs is None, "--label",
+                  f"a column of grades, for {settings.method}", "none")  # fmt: skip
     columns = (codes(languages), format, left, right, label, id)
-    data = read(pairs, "--pairs", columns, graded)
+    data = _judged(*judged.values(), negatives, settings.seed, columns[0]) if pairs is None else read(
+        pairs, "--pairs", columns, graded)
     held_out = read(dev, "--dev", columns, graded) if share is None else Data(share, None)
     model = trained(data, held_out, settings, names, out, resume, _command(context))
     _compare(model)
@@ -107,6 +122,33 @@ def read(source: str, option: str, columns: tuple, graded: bool) -> Data:
     """
     table = options.read_table(source, option, *columns)
     return Data(table.pairs, table.labels) if graded else Data(options.mates(table), None)
+
+
+def _expect_source(pairs: str | None, judged: dict[str, str | None], method: str) -> None:
+    """Refuses anything but pairs, or all three files of judgements with a method of preferences."""
+    from jaxsim import checks
+
+    given = [name for name, value in judged.items() if value is not None]
+    names = ", ".join(judged)
+    checks.expect(pairs is not None or len(given) == len(judged), "--pairs", f"a file (or all of {names})",
+                  f"{' and '.join(given)} alone" if given else "none")
+    checks.expect(pairs is None or not given, ", ".join(given), "nothing, with --pairs", "a file")
+    checks.expect(pairs is not None or method == "s2net-pref", "--qrels", f"nothing, with --method {method} (it is for "
+                  "s2net-pref)", judged["--qrels"])  # fmt: skip
+
+
+def _judged(queries: str, documents: str, qrels: str, negatives: int, seed: int, languages: tuple[str, str]) -> Data:
+    """Graded pairs of a test collection; says what was left out."""
+    from jaxsim import checks
+    from jaxsim.evaluate import trec
+    from jaxsim.train import judgements
+
+    found, grades, counts = judgements.graded_pairs(
+        trec.read_texts(queries), trec.read_texts(documents), trec.read_qrels(qrels), negatives=negatives, seed=seed,
+        languages=languages)  # fmt: skip
+    say(f"{checks.counted(len(found), 'graded pair')} of {checks.counted(counts['queries'], 'query', 'queries')}, "
+        f"{counts['drawn']:,} drawn; left out {checks.counted(counts['unknown'], 'judgement')} without a text")
+    return Data(found, grades)
 
 
 def codes(codes: str) -> tuple[str, str]:
@@ -202,7 +244,8 @@ def _compare(model: Model) -> None:
         kept = "what is distilled" if "distilled" in record else "the model"
         say(f"no iteration scores held-out pairs better than the start: {kept} is that start, of OPCA")
     dev, graded = record["dev"], model.method in GRADED
-    score = "spearman" if graded else "mrr"
+    score = next(iter(dev), "mrr")  # the first is what a training stops by
+    score = "mrr" if "mrr" in dev else score
     if model.params is not None and dev and dev[score] < dev[f"untrained_{score}"]:
         what = "agree better with the grades of held-out pairs" if graded else "find more mates of held-out pairs"
         mixed = "" if graded or model.bilinear else ", or `jaxsim search --terms 0.5`,"
@@ -219,7 +262,7 @@ def _command(context: typer.Context) -> str:
         words.append(option.opts[0])
         if not isinstance(value, bool):
             words.append(str(value.name if isinstance(value, Path) else value))
-            if option.name in ("pairs", "dev"):
+            if option.name in ("pairs", "dev", "queries", "documents", "qrels"):
                 words[-1] = Path(words[-1]).name
     return shlex.join(words)
 

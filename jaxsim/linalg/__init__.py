@@ -7,6 +7,7 @@ which a solver is chosen.
 
 from jaxsim.linalg import cost, covariance, krylov, row_space
 from jaxsim.linalg.eigen import (
+    TOLERANCE,
     basis_shape,
     cholesky,
     cholesky_solve,
@@ -20,5 +21,6 @@ from jaxsim.linalg.eigen import (
 )
 from jaxsim.linalg.randomised import randomised_svd
 
-__all__ = ["basis_shape", "cholesky", "cholesky_solve", "cost", "covariance", "fix_signs", "krylov", "leading_eigh",
-           "means", "precise", "randomised_svd", "row_space", "top_eigh", "top_generalised", "truncated_svd"]
+__all__ = ["TOLERANCE", "basis_shape", "cholesky", "cholesky_solve", "cost", "covariance", "fix_signs", "krylov",
+           "leading_eigh", "means", "precise", "randomised_svd", "row_space", "top_eigh", "top_generalised",
+           "truncated_svd"]

@@ -12,11 +12,14 @@ SQUARE = 1.6e11
 """Operations a second of a product of two large matrices."""
 NARROW = 0.9e11
 """The same where one of them has the 48 columns of a block."""
-SPARSE = 1.2e10
+SPARSE = 1.5e10
 """The same of sparse documents times a block: two operations a slot and column."""
 _TRIDIAGONAL, _BACK = 5e-11, 8e-11  # seconds of LAPACK's eigenproblem: times n³, and n² k
 _ORTHOGONAL, _EIGH = 2, 8e-11  # passes over the basis; seconds of all eigenpairs of a small matrix, times m³
-_COLUMNS, _SWEEPS = 2.0, 3  # columns made over those of the basis, and its fillings, until the last are solutions
+# A basis for k vectors is filled 1 + _FLAT / k times until the last are solutions: it holds fewer powers for few.
+_FLAT = 200
+_START = 32  # columns that a product with a block takes as long as, whatever its width
+_FRESH = 0.37  # share of the basis that is new after the first filling
 _MOST_BYTES = 8e9
 
 
@@ -57,29 +60,31 @@ def dense_seconds(dim: int, k: int, work: float) -> float:
     return dim * work / NARROW + whitened + _TRIDIAGONAL * dim**3 + _BACK * dim**2 * k
 
 
-def iterated_seconds(dim: int, shape: tuple[int, int], work: float) -> float:
+def iterated_seconds(dim: int, k: int, shape: tuple[int, int], work: float) -> float:
     """A block Krylov basis, filled and started again until the last vectors are solutions.
 
     Args:
       dim: size of the operator.
+      k: number of eigenpairs.
       shape: columns a block and number of blocks.
-      work: operations of the operator a column.
+      work: operations of the operator a column, with its solve.
 
     Returns:
       Seconds.
 
     Example:
-      >>> iterated_seconds(100_000, (48, 20), 1e7) < dense_seconds(20_000, 300, 1e7)
+      >>> iterated_seconds(100_000, 300, (48, 20), 1e7) < dense_seconds(20_000, 300, 1e7)
       True
     """
     m = shape[0] * shape[1]
-    columns = _COLUMNS * m
+    columns = (1 + _FLAT / k) * m
     orthogonal = _ORTHOGONAL * 4.0 * dim * columns * 0.75 * m / NARROW
-    ritz = _SWEEPS * (6.0 * dim * m**2 / SQUARE + _EIGH * m**3)
-    return columns * work / NARROW + orthogonal + ritz
+    ritz = (1 + (columns / m - 1) / _FRESH) * (6.0 * dim * m**2 / SQUARE + _EIGH * m**3)
+    narrower = (1 + _START / shape[0]) / (1 + _START / 48)
+    return narrower * (columns * work / NARROW + orthogonal) + ritz
 
 
-def cheapest(dim: int, k: int, shape: tuple[int, int], work: float) -> str:
+def cheapest(dim: int, k: int, shape: tuple[int, int], work: float, solve: float = 0.0) -> str:
     """The faster way to ``k`` leading eigenvectors.
 
     Args:
@@ -87,15 +92,16 @@ def cheapest(dim: int, k: int, shape: tuple[int, int], work: float) -> str:
       k: number of eigenpairs.
       shape: of the Krylov basis.
       work: operations of the operator a column.
+      solve: those of a solve, which only an iteration needs.
 
     Returns:
       ``"dense"`` or ``"iterated"``.
 
     Example:
-      >>> cheapest(2_000, 300, (48, 20), 1e6), cheapest(50_000, 300, (48, 20), 1e6)
+      >>> cheapest(1_000, 300, (48, 20), 1e6), cheapest(50_000, 300, (48, 20), 1e6)
       ('dense', 'iterated')
     """
-    return "dense" if dense_seconds(dim, k, work) <= iterated_seconds(dim, shape, work) else "iterated"
+    return "dense" if dense_seconds(dim, k, work) <= iterated_seconds(dim, k, shape, work + solve) else "iterated"
 
 
 def factor_seconds(size: int, made: float, columns: int) -> float:

@@ -151,7 +151,8 @@ class Ridge:
       factor: ``F``.
       ridge: ``γ``.
       iterated: whether solves are by conjugate gradients.
-      work: operations of a product and a solve, a column, as `cost` counts them.
+      work: operations of a product, a column, as `cost` counts them.
+      solve_work: those of a solve.
 
     Example:
       >>> import scipy.sparse
@@ -162,7 +163,7 @@ class Ridge:
     """
 
     def __init__(self, factor: Factor, ridge: float, *, argument: str, tolerance: float | None = None,
-                 columns: int | None = None):
+                 columns: int | None = None, solver: str | None = None):
         """Nothing is factorised before the first solve.
 
         Args:
@@ -173,22 +174,22 @@ class Ridge:
             given. A factor is always exact.
           columns: about how many right sides there will be. A factor is then made only where `cost` expects that to be
             faster than conjugate gradients; else wherever there are at most 24,000 of documents or of terms.
+          solver: ``"cholesky"`` or ``"iterated"`` in place of that choice.
 
         Raises:
-          ValueError: if ``γ`` is not positive.
+          ValueError: if ``γ`` is not positive, or for another solver.
         """
         checks.expect(ridge > 0, argument, "a value that makes the matrix positive definite", ridge)
+        checks.expect(solver in (None, "cholesky", "iterated"), "solver", "cholesky or iterated", solver)
         self.factor, self.ridge, self.argument = factor, float(ridge), argument
         self.dual, self.size = factor.dual_is_cheaper, min(factor.num_docs, factor.num_terms)
         dtype = factor.documents.values.dtype
         self.tolerance = float(jnp.finfo(dtype).eps) ** 0.75 if tolerance is None else tolerance
         passes = 2 * cost.sparse(factor.slots)
-        self.steps = self._expected_steps() if columns is not None else None
-        self.iterated = self.size > _LARGEST or self.steps is not None and (
-            cost.factor_seconds(self.size, self.factor.gram_operations(), columns)
-            + (columns * passes / cost.NARROW if self.dual else 0) > columns * self.steps * passes / cost.NARROW)
-        solve = (self.steps or _GUESS) * passes if self.iterated else 2.0 * self.size**2 + (passes if self.dual else 0)
-        self.work = solve + passes  # operations of a solve and a product, a column
+        self.steps = self._expected_steps() if columns is not None and solver != "cholesky" else None
+        self.iterated = solver == "iterated" or solver is None and self._is_cheaper_iterated(columns, passes)
+        self.work = passes
+        self.solve_work = (self.steps or _GUESS) * passes if self.iterated else 2.0 * self.size**2 + self.dual * passes
 
     @functools.cached_property
     def cholesky(self) -> jax.Array | None:
@@ -206,6 +207,12 @@ class Ridge:
     def diagonal(self) -> jax.Array:
         """Diagonal of ``N``, ``[num_terms, 1]``."""
         return self.factor.diagonal()[:, None] + jnp.asarray(self.ridge, self.factor.documents.values.dtype)
+
+    def _is_cheaper_iterated(self, columns: int | None, passes: float) -> bool:
+        if self.size > _LARGEST or columns is None:
+            return self.size > _LARGEST
+        factored = cost.factor_seconds(self.size, self.factor.gram_operations(), columns)
+        return factored + self.dual * columns * passes / cost.NARROW > columns * self.steps * passes / cost.NARROW
 
     def _expected_steps(self) -> float:
         """Of conjugate gradients, by the largest eigenvalue: a few steps of the power method from the same start."""

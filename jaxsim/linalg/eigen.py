@@ -136,6 +136,7 @@ def top_generalised(
     tolerance: float = TOLERANCE,
     solver: str | None = None,
     work: float | None = None,
+    solve_work: float = 0.0,
     shift: float = 0.0,
     argument: str = "noise",
 ) -> tuple[jax.Array, jax.Array]:
@@ -156,7 +157,8 @@ def top_generalised(
       block_size: columns a block, as for `top_eigh`.
       tolerance: as for `top_eigh`, of residuals in the norm of ``N⁻¹``.
       solver: as for `top_eigh`.
-      work: operations of ``signal``, ``noise`` and ``noise_solve`` a column, ``4 dim²`` unless given.
+      work: operations of ``signal`` and ``noise`` a column, ``4 dim²`` unless given.
+      solve_work: those of ``noise_solve``.
       shift: what ``signal`` leaves out: ``S x`` is then ``signal(x) + shift N x``, one product with ``N`` for both.
       argument: the caller's name for what makes ``N`` positive definite.
 
@@ -176,7 +178,7 @@ def top_generalised(
     checks.between(k, "k", dim, "size of the operator")
     dtype = jnp.dtype(dtype or jnp.result_type(float))
     shape = basis_shape(k, basis_factor, block_size)
-    if _dense(solver, dim, k, shape, 4.0 * dim**2 if work is None else work):
+    if _dense(solver, dim, k, shape, 4.0 * dim**2 if work is None else work, solve_work):
         unit = jnp.eye(dim, dtype=dtype)
         apart = _symmetric(noise(unit))
         images = signal(unit) + shift * apart if shift else signal(unit)
@@ -213,12 +215,12 @@ def basis_shape(k: int, basis_factor: float = 2.0, block_size: int | None = None
     return block, max(2, -(-size // block))
 
 
-def _dense(solver: str | None, dim: int, k: int, shape: tuple[int, int], work: float) -> bool:
+def _dense(solver: str | None, dim: int, k: int, shape: tuple[int, int], work: float, solve: float = 0.0) -> bool:
     """Whether the whole matrix is made: always where the basis would be as large."""
     checks.expect(solver in (None, "dense", "iterated"), "solver", "dense or iterated", solver)
     if shape[0] * shape[1] >= dim:
         return True
-    return (solver or cost.cheapest(dim, k, shape, work)) == "dense"
+    return (solver or cost.cheapest(dim, k, shape, work, solve)) == "dense"
 
 
 def _iterated(products, solve, k: int, block, shape, tolerance) -> tuple[jax.Array, jax.Array]:
@@ -318,7 +320,8 @@ def _unwhitened(factor, vectors):
 
 
 @precise
-def truncated_svd(documents: Terms, k: int, *, key: jax.Array, basis_factor: float = 2.0):
+def truncated_svd(documents: Terms, k: int, *, key: jax.Array, basis_factor: float = 2.0,
+                  tolerance: float = TOLERANCE):
     """Truncated singular value decomposition of sparse documents, ``D ≈ U Σ Vᵀ`` (002 eq. 1).
 
     Args:
@@ -326,6 +329,7 @@ def truncated_svd(documents: Terms, k: int, *, key: jax.Array, basis_factor: flo
       k: number of singular triples, at most ``min(num_docs, num_terms)``.
       key: PRNG key of the random start.
       basis_factor: as for `top_eigh`.
+      tolerance: as for `top_eigh`.
 
     Returns:
       ``(singular_values, right)``: ``[k]`` descending and ``[num_terms, k]``; beyond the numerical rank both are 0.
@@ -345,7 +349,8 @@ def truncated_svd(documents: Terms, k: int, *, key: jax.Array, basis_factor: flo
     dtype = documents.values.dtype
     down, up = functools.partial(_down, documents), functools.partial(_up, documents)
     small_side = (lambda x: up(down(x))) if v <= n else (lambda x: down(up(x)))
-    squares, vectors = top_eigh(small_side, min(n, v), k, key=key, dtype=dtype, basis_factor=basis_factor)
+    squares, vectors = top_eigh(small_side, min(n, v), k, key=key, dtype=dtype, basis_factor=basis_factor,
+                                tolerance=tolerance, work=2 * cost.sparse(documents.values.shape[0]))
     right = vectors if v <= n else up(vectors)
     return _singular(squares, right, max(n, v), v > n)
 

@@ -120,8 +120,8 @@ def all_pairs_logistic(left, right, *, gamma=10.0, groups=None, block_size: int 
     checks.expect(left.ndim == 2, "left", "shape [m, k]", left.shape)
     checks.expect(right.shape == left.shape, "right", f"shape {left.shape} (as left)", right.shape)
     tile = tiles.tile(block_size, left.shape[0])
-    if isinstance(gamma, int | float):
-        checks.expect(0 < gamma < float("inf"), "gamma", "a positive number", gamma)
+    if not isinstance(gamma, jax.core.Tracer):
+        checks.positive(gamma, "gamma")
     if groups is not None:
         groups = groups if isinstance(groups, jax.Array) else np.asarray(groups)
         fits = groups.ndim in (1, 2) and groups.shape[:1] == left.shape[:1] and 0 not in groups.shape[1:]

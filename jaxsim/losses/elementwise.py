@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+
+from jaxsim import checks
 
 
 def logistic_pairwise(delta, *, gamma) -> jax.Array:
@@ -23,12 +26,17 @@ def logistic_pairwise(delta, *, gamma) -> jax.Array:
     Returns:
       The shape of ``delta``, in nats; log 2 at 0; accurate for ``|gamma * delta|`` up to 1e4 and beyond.
 
+    Raises:
+      ValueError: for a number ``gamma`` that is not positive and finite; an array is taken as it is.
+
     Example:
       >>> round(float(logistic_pairwise(0.0, gamma=10.0)), 4)
       0.6931
 
     Relations: `all_pairs_logistic` is its mean over every negative of a batch.
     """
+    if isinstance(gamma, int | float | np.generic):
+        checks.positive(gamma, "gamma")
     return jax.nn.softplus(-gamma * jnp.asarray(delta))
 
 

@@ -79,7 +79,7 @@ def tile(block_size: int | tuple[int, int] | None, num_columns: int) -> tuple[in
     Example:
       >>> tile((256, 512), 10_000)
       (256, 512)
-      >>> tile(7, 100) in ((7, 2048), (7, 100))
+      >>> tile(7, 100) in ((7, 1024), (7, 100))
       True
     """
     rows, columns = block_size if isinstance(block_size, tuple) else (block_size, None)

@@ -35,6 +35,7 @@ _REMEDY = "; delete its folder and make it anew, with --documents"
 _TEXTS = ("lines", "ends", "texts")
 _ROWS = ("values", "columns", "starts")
 _MATRICES = ("sparse", "words", "bm25")
+_MOST_TERMS = 100_000_000  # a row pointer is held for each
 _STEMS = ("stems.ends", "stems.texts")
 
 
@@ -278,13 +279,16 @@ def holds(told: dict[str, Any], texts: Sequence[str], lines) -> bool:
     return all(told["tensors"].get(name) == fingerprint(array) for name, array in _text_arrays(lines, texts).items())
 
 
-def load(folder: str | os.PathLike, *, weights: Sequence[float] = (0, 1), bm25: bool = False) -> Index:
+def load(
+    folder: str | os.PathLike, *, weights: Sequence[float] = (0, 1), bm25: bool = False, num_terms: int | None = None
+) -> Index:
     """Reads an index and verifies what it reads.
 
     Args:
       folder: as `save` wrote it.
       weights: those that `Index.mixed` will be called with; parts that none of them needs are not read.
       bm25: whether BM25 is needed.
+      num_terms: of the model's vocabulary, which the index's must equal; None where it is not known.
 
     Returns:
       `Index`, with the same vectors bit for bit.
@@ -295,6 +299,11 @@ def load(folder: str | os.PathLike, *, weights: Sequence[float] = (0, 1), bm25: 
         is not such as a search can walk over, whoever wrote it.
     """
     told, path = described(folder), Path(folder) / TENSORS
+    for name, width in told["columns"].items():
+        known = num_terms is not None and name != "bm25"
+        most = f"{num_terms:,} terms (as the model)" if known else f"at most {_MOST_TERMS:,} terms"
+        checks.expect(width == num_terms if known else width <= _MOST_TERMS, f"{Path(folder) / MARKER}: columns", most,
+                      f"{width:,}")  # fmt: skip
     unwanted = [] if min(weights) < 1 or "words" not in told["columns"] else ["dense", "sparse"]
     unwanted += [] if max(weights) > 0 else ["words"]
     unwanted += [] if bm25 else ["bm25", "stems"]

@@ -376,7 +376,8 @@ def card(model: Any) -> str:
     Returns:
       Markdown.
     """
-    shown = {name: value for name, value in model.training.items() if name != "history"}  # as long as the training
+    long = ("history", "irregular")  # as long as the training, and thousands of forms of words
+    shown = {name: value for name, value in model.training.items() if name not in long}
     told = "\n".join(f"- {name}: {_words(value)}" for name, value in shown.items()) or "- not recorded"
     call = 'model.encode(["a text", "another"])'
     if model.two_sided:

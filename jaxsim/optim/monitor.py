@@ -49,10 +49,18 @@ def closed_form(params) -> Fit:
     Returns:
       `Fit` with loss NaN, steps 0, converged True.
 
+    Raises:
+      FloatingPointError: for parameters that are not finite, which squares of too large or too small values lead to.
+
     Example:
       >>> closed_form(None).converged
       True
     """
+    for leaf in jax.tree.leaves(params):
+        known = isinstance(leaf, jax.Array | np.ndarray) and not isinstance(leaf, jax.core.Tracer)
+        if known and jnp.issubdtype(leaf.dtype, jnp.floating) and not bool(jnp.all(jnp.isfinite(leaf))):
+            raise FloatingPointError("params: expected finite parameters, got NaN or infinity; check the documents for "
+                                     "extreme values, or scale them")
     return Fit(params, float("nan"), float("nan"), True, 0, 0, [])
 
 
@@ -250,9 +258,12 @@ class Monitor:
 
     def restore(self, meta: dict, best_params) -> None:
         """Goes on from a checkpoint's notes."""
-        self.history, self.best_score, self.best_step = meta["history"], meta["best_score"], meta["best_step"]
-        self.best_params, self.earlier = best_params, meta["seconds"]
-        self.bar.update(self.history[-1]["step"] - self.bar.n)
+        try:
+            self.history, self.best_score, self.best_step = meta["history"], meta["best_score"], meta["best_step"]
+            self.best_params, self.earlier = best_params, meta["seconds"]
+            self.bar.update(self.history[-1]["step"] - self.bar.n)
+        except (KeyError, IndexError, TypeError) as error:
+            raise ValueError(f"checkpoint: expected the notes of a fit, got others ({error!r})") from error
 
     def result(self, params, converged: bool) -> Fit:
         """The `Fit` of the best parameters, or of the last where nothing was validated."""

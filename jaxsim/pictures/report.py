@@ -145,7 +145,8 @@ def training(model: Model) -> bytes | None:
     last = course["step"][-1]
     # As the optimisers do: the first of the best.
     best = max(history.points(course, "validation"), key=lambda point: point[1], default=(last, None))[0]
-    score = "Spearman" if "spearman" in model.training.get("dev", {}) else "MRR"
+    dev = model.training.get("dev", {})
+    score = "Spearman" if "spearman" in dev else "AUC" if "auc" in dev else "MRR"
     title = f"Training of {model.method}: {best} of {last} kept"
     title += ", then distilled" if model.training.get("distilled") else ""
     return figures.training({model.method: course}, title=title, score=f"{score} (held-out pairs)",

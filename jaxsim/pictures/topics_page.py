@@ -18,7 +18,6 @@ from jaxsim.model import Model
 from jaxsim.pictures import neighbours
 from jaxsim.sparse import Vectors
 
-NAME = "topics.html"
 _WIDTH, _HEIGHT, _LARGEST = 720, 480, 26  # of the map and of its largest circle
 _STYLE = """\
 svg { width: 100%; height: auto; border: 1px solid var(--line); }
@@ -140,7 +139,7 @@ def write(folder: Path, found: Sequence[Topic], model: Model, pairs: Pairs) -> P
     Raises:
       OSError: if it cannot be written.
     """
-    path = Path(folder) / NAME
+    path = Path(folder) / io.PAGE
     path.parent.mkdir(parents=True, exist_ok=True)
     note = (f"{checks.counted(len(found), 'topic')} of {model.method}, described by "
             f"{checks.counted(len(pairs), 'pair')} of {pairs.name}. A topic is shown by words that are frequent in it "

@@ -112,7 +112,8 @@ def unit(a) -> jax.Array:
     """
     a = _floating(a, "a")
     scale = jnp.max(jnp.abs(a), axis=-1, keepdims=True, initial=0.0)
-    scale = jax.lax.stop_gradient(jnp.where(scale > 0, scale, 1))
+    # Numbers below the smallest normal one may count as zero in a quotient and not in a comparison.
+    scale = jax.lax.stop_gradient(jnp.where(scale >= jnp.finfo(a.dtype).tiny, scale, 1))
     a = a / scale
     square = jnp.sum(a * a, axis=-1, keepdims=True)
     some = square != 0  # NaN stays NaN, so that whoever looks at a loss sees it

@@ -62,6 +62,22 @@ def seal(path: Path) -> dict[str, str | int]:
     return {"sha256": io.file_digest(path), "bytes": path.stat().st_size}
 
 
+def expect_seals(files: Any, argument: str, *names: str) -> None:
+    """Refuses a list of files that is not one of what `seal` says of each.
+
+    Args:
+      files: what stands in a description.
+      argument: where it stands.
+      names: files that must be in it.
+
+    Raises:
+      ValueError: for anything else.
+    """
+    fits = isinstance(files, dict) and all(isinstance(file, dict) and {"sha256", "bytes"} <= set(file)
+                                           for file in files.values())
+    checks.expect(fits and set(names) <= set(files), argument, "the digest of every file", files)
+
+
 def mapped(path: Path, dtype: str, told: Mapping[str, str | int] | None, remedy: str = REMEDY) -> np.ndarray:
     """Maps an array of one axis; its values are not read.
 
@@ -312,10 +328,7 @@ def described(folder: Path) -> dict[str, Any]:
     earlier = isinstance(config, dict) and config.get("format") == 1 and not {"library", "digest"} & set(config)
     if not earlier:
         config = io.unsealed(path, newest=FORMAT, remedy=REMEDY)
-        files = config.get("files")
-        listed = isinstance(files, dict) and all(isinstance(file, dict) and {"sha256", "bytes"} <= set(file)
-                                                 for file in files.values())
-        checks.expect(listed and {VOCABULARY, DF} <= set(files), f"{path}: files", "the digest of every file", files)
+        expect_seals(config.get("files"), f"{path}: files", VOCABULARY, DF)
     languages, sizes = config.get("languages"), config.get("shard_docs")
     fits = isinstance(languages, list) and bool(languages) and all(isinstance(one, str) for one in languages)
     checks.expect(fits, f"{path}: languages", "a list of language codes", languages)

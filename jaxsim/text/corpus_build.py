@@ -28,6 +28,7 @@ from jaxsim.text.corpus import (
     Corpus,
     described,
     expect_same,
+    expect_seals,
     mapped,
     read,
     seal,
@@ -292,6 +293,7 @@ def _noted(reading: Path, number: int) -> dict:
     types = {"docs": int, "digests": list, "files": dict}
     whole = all(isinstance(told.get(name), kind) for name, kind in types.items())
     checks.expect(whole, str(path), f"{', '.join(types)}", f"others{_remedy(reading)}")
+    expect_seals(told["files"], str(path))
     return told
 
 
@@ -300,7 +302,8 @@ def _skip(reading: Path, number: int, batches: Iterator, words: _Words, sides: i
     told, names = _noted(reading, number), reading / f"{number:05d}.words"
     for expected in told["digests"]:
         _, batch = next(batches, (True, []))
-        checks.expect(digest(batch) == expected, "documents", f"the texts of shard {number}, counted before", "others")
+        checks.expect(digest(batch) == expected, "documents",
+                      f"the texts of shard {number}, counted before into {reading}", "others")
         bar.update(len(batch))
     checks.expect(names.name in told["files"], str(reading), f"the digest of {names.name}", f"none{_remedy(reading)}")
     expect_same(names, told["files"][names.name], _remedy(reading))

@@ -42,6 +42,7 @@ FITS: dict[str, Callable[[Problem], Learned]] = {
     "ssi": linked.fit,
     "ssi-sym": functools.partial(linked.fit, symmetric=True),
     "s2net-mse": graded.fit,
+    "s2net-pref": graded.fit_preferences,
     **dict.fromkeys(("jplsa", "cplsa", "plsa"), topical.fit),
 }
 """Method -> its fit; bare term weights, which only count, have none."""

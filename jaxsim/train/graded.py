@@ -1,4 +1,6 @@
-"""The method ``s2net-mse`` from graded pairs of texts (000 §3.2): what a grade means, and what training stops by.
+"""Methods of graded pairs of texts: what a grade means, and what training stops by.
+
+``s2net-mse`` fits the grades (000 §3.2), ``s2net-pref`` the order of the right texts of one left text (000 §4.2).
 
 A grade says how alike the two texts of a pair are, the larger the more. The projection is learned so that the cosine of
 a pair is its grade on a scale from 0 to 1. Grades that all lie there are taken as they are; of others the lowest of the
@@ -15,15 +17,17 @@ from collections.abc import Callable, Sequence
 
 import jax
 import numpy as np
+import scipy.sparse as sp
 
 from jaxsim import checks, sparse
 from jaxsim.data.labelled_pairs import labelled
 from jaxsim.evaluate import mates, metrics
 from jaxsim.linalg.row_space import distinct_rows
-from jaxsim.methods import s2net, s2net_mse
+from jaxsim.methods import lsa, s2net, s2net_mse, s2net_pref
 from jaxsim.sparse import Terms
 from jaxsim.train.problem import Learned, Problem
 
+_DEPTH = 5  # of the ranking that s2net-pref stops by
 _ITERATIONS, _ITERATIONS_ALONE, _PATIENCE = 100, 5, 30  # with held-out pairs, without
 
 
@@ -45,7 +49,7 @@ def checked(grades, number: int, argument: str = "grades") -> np.ndarray:
       >>> checked([0, 2.5], 2).tolist()
       [0.0, 2.5]
     """
-    checks.expect(grades is not None, argument, "a grade for every pair (--label COLUMN), for s2net-mse", "none")
+    checks.expect(grades is not None, argument, "a grade for every pair (--label COLUMN)", "none")
     found = checks.real(grades, argument)
     checks.expect(found.shape == (number,), argument, f"{checks.counted(number, 'number')}, one a pair", found.shape)
     checks.expect(bool(np.isfinite(found).all()), argument, "finite numbers", "infinity")
@@ -101,12 +105,104 @@ def validator(sides: tuple[Terms, Terms], grades: np.ndarray) -> Callable:
       Function of a `Projection`, or of a pair.
     """
     def score(params) -> float:
-        left, right = (np.asarray(side.dense, np.float64) for side in mates.encode(params, sides))
-        length = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
-        cosines = np.divide(np.sum(left * right, axis=1), length, out=np.zeros(length.size), where=length > 0)
-        return float(metrics.spearman(cosines, grades))
+        return float(metrics.spearman(_cosines(params, sides), grades))
 
     return score
+
+
+def ranking_scores(cosines: np.ndarray, queries: np.ndarray, grades: np.ndarray) -> dict[str, float]:
+    """How well candidates of queries are ordered.
+
+    Args:
+      cosines: ``[n]``, one a pair.
+      queries: ``[n]`` number of the query of each pair.
+      grades: ``[n]``.
+
+    Returns:
+      ``auc``: of two candidates of a query with different grades, the share in the right order (ties count half);
+      ``ndcg@5``, with linear gain above the lowest grade. Means over the queries that have different grades; 0 without.
+
+    Example:
+      >>> ranking_scores(np.array([0.9, 0.1, 0.5]), np.array([0, 0, 1]), np.array([1.0, 0.0, 1.0]))
+      {'auc': 1.0, 'ndcg@5': 1.0}
+    """
+    order = np.argsort(queries, kind="stable")
+    parts = np.split(order, np.flatnonzero(np.diff(queries[order])) + 1)
+    rows = [(cosines[part], grades[part]) for part in parts if part.size and np.ptp(grades[part]) > 0]
+    if not rows:
+        return {"auc": 0.0, f"ndcg@{_DEPTH}": 0.0}
+    ordered = []
+    for scores, levels in rows:
+        better = levels[:, None] > levels[None]
+        right = (scores[:, None] > scores[None]) + 0.5 * (scores[:, None] == scores[None])
+        ordered.append(right[better].mean())
+    lowest = float(grades.min())
+    gains = [metrics.ndcg(scores, levels - lowest, k=_DEPTH) for scores, levels in rows]
+    return {"auc": float(np.mean(ordered)), f"ndcg@{_DEPTH}": float(np.mean(gains))}
+
+
+def _cosines(params, sides: tuple[Terms, Terms]) -> np.ndarray:
+    """The cosine of each pair."""
+    left, right = (np.asarray(side.dense, np.float64) for side in mates.encode(params, sides))
+    length = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
+    return np.divide(np.sum(left * right, axis=1), length, out=np.zeros(length.size), where=length > 0)
+
+
+def preference_validator(sides: tuple[Terms, Terms], grades: np.ndarray) -> Callable:
+    """The validation score of ``s2net-pref``: `ranking_scores`' AUC on held-out queries.
+
+    Args:
+      sides: held-out texts; equal left texts are one query.
+      grades: one a pair.
+
+    Returns:
+      Function of a `Projection`, or of a pair.
+    """
+    queries = distinct_rows(sides[0])[1]
+    return lambda params: ranking_scores(_cosines(params, sides), queries, grades)["auc"]
+
+
+def fit_preferences(problem: Problem) -> Learned:
+    """Learns a projection from graded candidates by L-BFGS, from LSA or a random start, as held-out pairs choose.
+
+    Args:
+      problem: training pairs with grades, held-out pairs with theirs, and settings; equal left texts are one query.
+
+    Returns:
+      `Learned`, of a `Projection`; its notes say how many queries have one grade alone, and were passed over.
+
+    Raises:
+      ValueError: if no query has candidates of different grades, or a side has no words.
+    """
+    settings = problem.settings
+    sides, chosen = _once(problem)
+    preferences = s2net_pref.grouped(chosen, num_left=sides[0].num_docs, num_right=sides[1].num_docs)
+    problem.say(f"{checks.counted(preferences.queries, 'query', 'queries')} with {preferences.number:,} preferences, "
+                f"{preferences.skipped:,} passed over with one grade alone")  # fmt: skip
+    validate = None if problem.dev is None else preference_validator(problem.dev, problem.dev_grades)
+    start = s2net.random_init(sides[0].num_terms, problem.k, key=jax.random.key(settings.seed))
+    start = jax.tree.map(lambda leaf: leaf.astype(sides[0].values.dtype), start)
+    if validate is not None:  # LSA is better where both sides share words, and has no gradient where they share none
+        both = sparse.from_scipy(sp.vstack([sparse.to_scipy(side) for side in sides], format="csr"))
+        start = max((start, lsa.fit(both, k=min(problem.k, both.num_docs, both.num_terms)).params), key=validate)
+    most = _ITERATIONS if validate else _ITERATIONS_ALONE
+    patience = _PATIENCE if settings.patience is None else settings.patience
+    fit = s2net_pref.fit(
+        *sides, chosen, init=start, gamma=settings.gamma,
+        max_iter=most if settings.max_iter is None else settings.max_iter, validate=validate,
+        patience=patience if validate else None, checkpoint=problem.checkpoint, progress=problem.progress,
+    )  # fmt: skip
+    return Learned(fit, {"queries": {"used": preferences.queries, "passed over": preferences.skipped}})
+
+
+def _once(problem: Problem):
+    """Different texts of both sides, and their graded pairs; pairs that only differ in unknown words are one."""
+    given = checked(problem.grades, problem.train[0].num_docs)
+    (left, of_left), (right, of_right) = map(distinct_rows, problem.train)
+    given = averaged(of_left.tolist(), of_right.tolist(), given)
+    _, first = np.unique(np.stack([of_left, of_right], axis=1), axis=0, return_index=True)
+    sides = sparse.take(problem.train[0], left), sparse.take(problem.train[1], right)
+    return sides, labelled(of_left[first], of_right[first], given[first], num_left=left.size, num_right=right.size)
 
 
 def fit(problem: Problem) -> Learned:
@@ -122,13 +218,7 @@ def fit(problem: Problem) -> Learned:
       ValueError: if the training pairs have one grade alone, or a side of them has no words.
     """
     settings = problem.settings
-    given = checked(problem.grades, problem.train[0].num_docs)
-    (left, of_left), (right, of_right) = map(distinct_rows, problem.train)
-    # Pairs that only differ in unknown words are one.
-    given = averaged(of_left.tolist(), of_right.tolist(), given)
-    _, first = np.unique(np.stack([of_left, of_right], axis=1), axis=0, return_index=True)
-    sides = sparse.take(problem.train[0], left), sparse.take(problem.train[1], right)
-    chosen = labelled(of_left[first], of_right[first], given[first], num_left=left.size, num_right=right.size)
+    sides, chosen = _once(problem)
     validate = None if problem.dev is None else validator(problem.dev, problem.dev_grades)
     start = s2net.random_init(sides[0].num_terms, problem.k, key=jax.random.key(settings.seed))
     start = jax.tree.map(lambda leaf: leaf.astype(sides[0].values.dtype), start)

@@ -15,7 +15,7 @@ S2NET = ("s2net", "s2net-2")
 """S2Net with one matrix for both sides, and with one a side."""
 SSI = ("ssi", "ssi-sym")
 """Methods that learn W = UᵀV + b·I, or UᵀU + b·I."""
-GRADED = ("s2net-mse",)
+GRADED = ("s2net-mse", "s2net-pref")
 """Methods that learn from grades."""
 TOPICS = ("jplsa", "cplsa", "plsa")
 """Topic models: of pairs, of coupled pairs, and of all texts."""
@@ -85,16 +85,17 @@ class Settings:
         "0.5, so that they tell more words apart. Held-out scores often do not improve: compare the two that are "
         "printed. Takes some minutes.", DISTILLED, least=0.0, most=0.99)
     max_iter: int | None = _setting(
-        None, "Largest number of iterations, or epochs, of S2Net, SSI, s2net-mse or topics; chosen by the number of "
-        "pairs unless given.", ITERATED, least=1)
+        None, "Largest number of iterations, or epochs, of S2Net, SSI, methods of grades or topics; chosen by the "
+        "number of pairs unless given.", ITERATED, least=1)
     patience: int | None = _setting(
-        None, "Iterations, or epochs, without a better dev score before S2Net, SSI, s2net-mse or topics stop; 30 (10 "
-        "in batches, 5 for SSI) unless given. Scores may dip before they rise.", ITERATED, least=1)
+        None, "Iterations, or epochs, without a better dev score before S2Net, SSI, methods of grades or topics stop; "
+        "30 (10 in batches, 5 for SSI) unless given. Scores may dip before they rise.", ITERATED, least=1)
     noise: float = _setting(
         1e-4, "Noise of OPCA, also where S2Net starts from it; ridge of CCA.", (*S2NET, "opca", "cca"),
         least=0.0)
     gamma: float = _setting(
-        10.0, "Scale of S2Net's loss: the larger, the more the nearest wrong texts count.", S2NET, least=1e-6, most=1e6)
+        10.0, "Scale of S2Net's loss: the larger, the more the nearest wrong texts count.",
+        (*S2NET, "s2net-pref"), least=1e-6, most=1e6)
     activation: str = _setting("none", "Function applied to S2Net's vectors.", S2NET, choices=ACTIVATIONS)
     batch_size: int | None = _setting(
         None, "Pairs in a batch of S2Net; 0 takes all pairs at once, exactly. Chosen by the number of pairs unless "

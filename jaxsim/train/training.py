@@ -56,8 +56,8 @@ def train(
       settings: how; `Settings()` unless given.
       dev: share of the pairs to stop and to measure by, near-duplicates kept together; or pairs of your own. 0: none.
         With fewer than 20 pairs, or where nearly all are near-duplicates of each other, none are held out.
-      grades: one number a pair, the larger the more alike its texts are, for ``s2net-mse`` and no other method; scaled
-        as `train.graded` says. Equal pairs count once, with the mean of their grades.
+      grades: one number a pair, the larger the more alike its texts are, for ``s2net-mse`` and ``s2net-pref`` and no
+        other method; scaled as `train.graded` says. Equal pairs count once, with the mean of their grades.
       dev_grades: the same of ``dev``, where it is pairs.
       checkpoint: folder for checkpoints of S2Net and SSI; training goes on where it stopped.
       progress: whether to show bars on a terminal's stderr.
@@ -145,6 +145,8 @@ def split(texts: mates.Texts, dev: float | Pairs, settings: Settings, grades: Gr
     if duplicates:
         say(f"left out {counted(duplicates, 'pair')}, equal to an earlier one")
     everything = np.flatnonzero(texts.keep)
+    if settings.method == "s2net-pref":  # candidates of a query stay together, also where queries share candidates
+        texts = texts._replace(groups=texts.twins[:, 0])
     if isinstance(dev, Pairs):
         _check_dev(texts.pairs, dev, say)
         rows, held, of_dev = everything, dev, grades.dev
@@ -276,7 +278,7 @@ def _grades(method: str, pairs: Pairs, grades, dev, dev_grades) -> Grades:
     """The checked grades."""
     if method not in GRADED:
         for name, values in (("grades", grades), ("dev_grades", dev_grades)):
-            expected = f"none, for {method} ({', '.join(GRADED)} learns from grades)"
+            expected = f"none, for {method} ({' and '.join(GRADED)} learn from grades)"
             checks.expect(values is None, name, expected, "some")
         return Grades(None, None)
     if isinstance(dev, Pairs):
@@ -378,7 +380,13 @@ def _dev_scores(model: Model, held: Split) -> dict[str, float]:
     dev = held.dev
     for prefix, scored in (("", model), ("untrained_", untrained)) if len(dev) > 1 else ():
         if held.grades.dev is not None:
-            found = {"spearman": metrics.spearman(scored.pair_similarity(dev.left, dev.right), held.grades.dev)}
+            cosines = np.asarray(scored.pair_similarity(dev.left, dev.right))
+            if model.method == "s2net-pref":
+                numbers = {query: number for number, query in enumerate(dict.fromkeys(dev.left))}
+                queries = np.array([numbers[query] for query in dev.left])
+                found = graded.ranking_scores(cosines, queries, np.asarray(held.grades.dev))
+            else:
+                found = {"spearman": metrics.spearman(cosines, held.grades.dev)}
         else:
             sides = scored.vectors(dev.left, side="query"), scored.vectors(dev.right, side="document")
             found = mates.scores(*sides, similarity=scored.scorer)

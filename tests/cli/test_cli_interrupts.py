@@ -152,7 +152,7 @@ def test_ctrl_c_says_how_to_go_on_and_without_resume_training_starts_anew(folder
                                                  "--output", "x.npy"],
      "nothing was written to x.npy"),
     ("jaxsim.model.model.Model.pair_similarity", ["similarity", "--model", "MODEL", "a", "b"], ""),
-    ("jaxsim.evaluate.retrieval.top_k", ["search", "--model", "MODEL", "--documents", "texts.txt", "--query", "x"], ""),
+    ("jaxsim.model.ranker.rank", ["search", "--model", "MODEL", "--documents", "texts.txt", "--query", "x"], ""),
     ("jaxsim.model.index.encode", ["search", "--model", "MODEL", "--documents", "texts.txt", "--query", "x",
                                    "--index", "i"],
      "nothing was written to i"),

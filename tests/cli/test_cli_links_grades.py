@@ -212,3 +212,26 @@ def test_a_model_of_ssi_takes_the_place_of_another(learned, folder, capsys):
     assert Model.load("model").bilinear
     run(capsys, "train", "--pairs", "pairs.tsv", "--out", "model", *OPCA)
     assert not Model.load("model").bilinear
+
+
+def test_judgements_of_a_test_collection_are_learned(tmp_path, capsys):
+    from jaxsim.cli import main
+
+    words = ("red boat sea", "blue car road", "old tree leaf")
+    files = {"queries.tsv": "".join(f"q{i}\t{words[i % 3]} a{i}\n" for i in range(30)),
+             "documents.tsv": "".join(f"d{i}\t{words[i % 3].replace(' ', 'x ')}x c{i}\n" for i in range(60)),
+             "qrels.txt": "".join(f"q{i} 0 d{j} {2 - (j > 30)}\n" for i in range(30) for j in range(i % 3, 60, 12))
+             + "q0 0 elsewhere 2\n"}
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    options = [word for name in ("queries", "documents") for word in (f"--{name}", str(tmp_path / f"{name}.tsv"))]
+    options += ["--qrels", str(tmp_path / "qrels.txt"), "--out", str(tmp_path / "model"), "--dim", "10",
+                "--negatives", "4"]
+    assert main(["train", *options, "--method", "s2net-pref", "--max-iter", "5", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert "left out 1 judgement without a text" in err and "120 drawn" in err
+    assert "auc" in json.loads(out)["dev"]
+    assert main(["train", *options, "--method", "opca"]) == 2
+    assert "--qrels: expected nothing, with --method opca" in capsys.readouterr().err
+    assert main(["train", *options[2:], "--method", "s2net-pref"]) == 2
+    assert "--pairs: expected a file (or all of --queries, --documents, --qrels)" in capsys.readouterr().err

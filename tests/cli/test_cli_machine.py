@@ -107,8 +107,13 @@ def test_what_killed_programs_left_goes_and_what_others_write_stays(folder, trai
                                                               f".other.npy.{NO_PROCESS}.part"}
     (folder / f".model.{NO_PROCESS}.abc_12.part").mkdir()
     (folder / f".model.{NO_PROCESS}.abc_12.part" / "config.json").write_bytes(b"half")
+    older = folder / f".model.{NO_PROCESS}.abc_12.old"
+    older.mkdir()
     Model.load(trained).save(folder / "model")
     assert not (folder / f".model.{NO_PROCESS}.abc_12.part").exists()
+    assert older.exists(), "nothing else was whole when the saving began"
+    Model.load(trained).save(folder / "model")
+    assert not older.exists()
 
 
 def longest(texts, kind):
@@ -154,3 +159,10 @@ def test_unbroken_runs_reach_the_tagger_in_parts(monkeypatch, char):
     tokens.words_ja(char * 5_000)
     assert longest(seen, char.__eq__) == 500, "the tagger's time is quadratic in the length of a run of one kind"
     assert tokens.words_ja("文書の類似度") == ["文書", "の", "類似", "度"]
+
+
+def test_a_warning_is_a_line():
+    from jaxsim.cli import program
+
+    shown = program._warning(UserWarning("checkpoint: a is damaged;\n going on"), UserWarning, "checkpoints.py", 240)
+    assert shown == "jaxsim: checkpoint: a is damaged; going on\n"

@@ -35,8 +35,8 @@ def option(name: str) -> list[str]:
 def test_an_option_is_refused_by_exactly_the_methods_that_do_not_use_it(name, folder, capsys, monkeypatch):
     monkeypatch.setattr(training, "train", lambda *_, **__: (_ for _ in ()).throw(ValueError("it was trained")))
     for method in settings.METHODS:
-        words = [*TRAIN, "--method", method, *option(name), "--label", "2"][: None if method == "s2net-mse" else -2]
-        if method == "s2net-mse" and method in train_options.USED_BY[name]:
+        words = [*TRAIN, "--method", method, *option(name), "--label", "2"][: None if method in settings.GRADED else -2]
+        if method in settings.GRADED and method in train_options.USED_BY[name]:
             (folder / "pairs.tsv").write_text("a\t1\t1\nb\t2\t1\n")
         message = refused(capsys, *words)
         if method in train_options.USED_BY[name]:
@@ -82,8 +82,10 @@ def test_a_new_setting_is_an_option_without_a_second_edit(monkeypatch):
 
 def test_help_names_all_iterated_methods(capsys):
     shown = " ".join(run(capsys, "train", "--help").split())
-    for part in ("iterations, or epochs, of S2Net, SSI or s2net-mse", "before S2Net, SSI or s2net-mse stops",
-                 "S2Net, SSI and s2net-mse keep their state", "ssi-sym", "s2net-2"):
+    for part in ("iterations, or epochs, of S2Net, SSI, methods of grades or topics",
+                 "before S2Net, SSI, methods of grades or topics stop",
+                 "S2Net, SSI, methods of grades and topic models keep their state",
+                 "ssi-sym", "s2net-2"):
         assert part in shown, part
 
 
@@ -113,7 +115,8 @@ def test_two_matrices_are_trained_and_used_as_those_of_cca(folder, capsys):
         run(capsys, "encode", "--model", "model", "--input", "texts.txt", "--output", "x.npy", "--side", side)
         np.testing.assert_array_equal(np.load("x.npy"), encoded(RIGHT))
     rows = model.search(LEFT[3:4], model.vectors(RIGHT), k=3)[1][0]
-    lines = run(capsys, "search", "--model", "model", "--documents", "texts.txt", "--query", LEFT[3], "--k", 3)
+    lines = run(capsys, "search", "--model", "model", "--documents", "texts.txt", "--query", LEFT[3], "--k", 3,
+                "--terms", 0, "--power", 0)
     assert [int(line.split("\t")[2]) for line in lines.splitlines()] == [row + 1 for row in rows]
     found = json.loads(run(capsys, "evaluate", "--model", "model", "--pairs", "pairs.tsv", "--json"))
     assert 0 < found["mrr"]["mean"] <= 1

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,10 +19,10 @@ from jaxsim import optim
 @pytest.fixture
 def rows(monkeypatch):
     """The rows, with every optional peer missing."""
-    from experiments.speed import fits, links, topics
+    from experiments.speed import fits, language, links, topics
     from experiments.speed import rows as speed_rows
 
-    for module in (speed_rows, fits, links, topics):
+    for module in (speed_rows, fits, language, links, topics):
         monkeypatch.setattr(module, "installed", lambda name: None)
     monkeypatch.setattr(speed_rows, "_resident", lambda m, k: 0.5)
     return speed_rows
@@ -29,7 +34,7 @@ def tiny(rows):
 
 
 @pytest.mark.parametrize("name", ["matmul", "project", "all-pairs", "top-k", "opca", "ssi", "tweak", "vl-ext",
-                                  "all-pairs-figures", "topics"])
+                                  "all-pairs-figures", "topics", "rnn"])
 def test_a_row_agrees_with_float64_and_makes_a_record(rows, name):
     sheet = rows.ROWS[name](tiny(rows), 1, False)
     assert any(line["name"].startswith("parity") for line in sheet.lines)
@@ -115,3 +120,21 @@ def test_the_history_of_lbfgs_is_not_copied():
     assert stored.alias_size_in_bytes >= pairs.nbytes and stored.temp_size_in_bytes < pairs.nbytes / h
     read = optim.lbfgs.direction.lower(pairs, square, square, count, *vectors).compile().memory_analysis()
     assert read.temp_size_in_bytes < pairs.nbytes / 2
+
+
+@pytest.mark.programs
+@pytest.mark.parametrize(("script", "record"), [("closed_forms", "closed-forms/opca-300"),
+                                                ("accelerator", "accelerator/all-pairs")])
+def test_the_quick_preset_writes_a_record(tmp_path, script, record):
+    subprocess.run([sys.executable, "-m", f"experiments.speed.{script}", "--out", str(tmp_path)], check=True,
+                   cwd=Path(__file__).parents[2], env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
+    lines = records.read(tmp_path / "speed" / f"{record}.json")["measurements"]
+    assert lines and all(line["value"] >= 0 for line in lines)
+
+
+def test_without_an_accelerator_the_full_preset_says_so(capsys, monkeypatch, tmp_path):
+    from experiments.speed import accelerator
+
+    monkeypatch.setattr("sys.argv", ["accelerator", "--preset", "full", "--out", str(tmp_path)])
+    assert accelerator.main() == 0
+    assert "not run" in capsys.readouterr().out and not list(tmp_path.iterdir())

@@ -11,7 +11,7 @@ from jaxsim import text
 from jaxsim.evaluate import retrieval
 from jaxsim.methods.projections import Projection
 from jaxsim.methods.ssi import bilinear
-from jaxsim.model import Model, index
+from jaxsim.model import Model, index, ranker
 
 CALLS, MOST = 200, 12
 WORDS = [f"word{i}" for i in range(300)]
@@ -52,6 +52,12 @@ def indexed(model, rng):
     return retrieval.top_k(query, found, k=1, similarity=kind)
 
 
+def ranked(model, rng):
+    documents = some(rng, 300)
+    found = index.encode(model, documents, bm25=True)
+    return ranker.rank(model, found, some(rng, 60), k=1, terms=float(rng.choice([0.0, 0.5])))
+
+
 def pairs(model, rng):
     texts = some(rng, 300)
     return model.pair_similarity(texts, texts[::-1])
@@ -67,7 +73,7 @@ CASES = {
     "similarity, bilinear": ("bilinear", lambda model, rng: model.similarity(some(rng, 60), some(rng, 200))),
     "pair_similarity": ("two", pairs),
     "search": ("two", searched), "search, bare": ("bare", searched), "search, bilinear": ("bilinear", searched),
-    "index": ("one", indexed),
+    "index": ("one", indexed), "rank": ("two", ranked),
 }  # fmt: skip
 
 

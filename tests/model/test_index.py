@@ -193,6 +193,7 @@ def test_no_array_reaches_a_search_unchecked_whoever_wrote_the_digests(name, alt
     ({"columns": {}}, "tensors: expected dense or sparse, ends, lines, texts, got "),
     ({"columns": {"words": 3}}, "words: expected columns from 0 to 2"),
     ({"columns": {"words": "5"}}, "columns: expected a whole number"),
+    ({"columns": {"words": 2**31 - 1}}, "columns: expected at most 100,000,000 terms, got 2,147,483,647"),
     ({"tensors": None}, "tensors: expected dense or sparse"),
     ({"model": 3}, "model: expected a digest, got an int"),
 ])  # fmt: skip

@@ -90,6 +90,27 @@ def test_the_compact_direction_is_the_two_loop_recursion(rng):
         np.testing.assert_allclose(direction, expected, atol=1e-9 * np.linalg.norm(expected))
 
 
+@pytest.mark.parametrize(("share", "counts"), [(1e-3, True), (1e-6, True), (1e-8, False), (0.0, False), (-0.5, False)])
+def test_pairs_without_curvature_change_no_direction(rng, share, counts):
+    h, dim = 4, 9
+    square = jnp.zeros((h, h))
+    state, kept = (jnp.zeros((2 * h, dim)), square, square, jnp.zeros((), jnp.int32)), []
+    x, grad = rng.normal(size=dim), rng.normal(size=dim)
+    for number in range(3):
+        step = rng.normal(size=dim)
+        change = step * np.linspace(1, 2, dim)
+        if number == 1:  # a change of which only so large a share is along the step
+            across = change - step * (step @ change) / (step @ step)
+            change = share * step / np.linalg.norm(step) + across / np.linalg.norm(across)
+        if number != 1 or counts:
+            kept.append((step, change))
+        new_x, new_grad = x + step, grad + change
+        *state, direction = optim.lbfgs._advance(*state, x, grad, new_x, new_grad)
+        x, grad = new_x, new_grad
+        expected = reference.lbfgs_direction(grad, *map(list, zip(*kept, strict=True)))
+        np.testing.assert_allclose(direction, expected, atol=1e-7 * np.linalg.norm(expected))
+
+
 def test_the_minimum_is_that_of_scipy_and_optax(regression):
     start, data = regression
     fit = optim.minimize_lbfgs(logistic_regression, start, data, max_iter=200, tol=1e-7)

@@ -68,7 +68,7 @@ def stop(kind, folder, sent, *, every, wait_for):
 
 
 @pytest.mark.programs
-@pytest.mark.parametrize("kind", ["lbfgs", "sgd", "rows"])
+@pytest.mark.parametrize("kind", ["lbfgs", "sgd", "rows", "em"])
 def test_kill_9_loses_nothing_that_was_written(tmp_path, kind):
     stop(kind, tmp_path / "run", signal.SIGKILL, every=3, wait_for=(tmp_path / "run" / NAME).exists)
     resumed, whole = example.train(kind, tmp_path / "run"), example.train(kind)
@@ -77,7 +77,7 @@ def test_kill_9_loses_nothing_that_was_written(tmp_path, kind):
 
 
 @pytest.mark.programs
-@pytest.mark.parametrize("kind", ["lbfgs", "sgd", "rows"])
+@pytest.mark.parametrize("kind", ["lbfgs", "sgd", "rows", "em"])
 def test_ctrl_c_writes_a_checkpoint(tmp_path, kind):
     calls = tmp_path / "run.calls"  # one byte a validation
     errors = stop(kind, tmp_path / "run", signal.SIGINT, every=1000,

@@ -65,6 +65,18 @@ def test_terms_over_devices_give_the_fit_of_one_device_and_a_killed_fit_goes_on(
     assert first < second and len(later) == 5 and set(later) == {second}
 
 
+@pytest.mark.programs
+def test_topics_do_not_depend_on_the_number_of_devices():
+    environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=4", "JAX_PLATFORMS": "cpu",
+                   "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, *STRICT, ROOT / "tests" / "programs" / "mesh_topics.py"], env=environment,
+                          capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found.pop("devices") == 4 and found.pop("resumed") == [True, True]
+    assert len(found) == 3 and max(np.ravel(list(found.values()))) <= 1e-6
+
+
 def documents(m):
     return sparse.from_scipy(scipy.sparse.identity(m, format="csr", dtype=np.float32))
 

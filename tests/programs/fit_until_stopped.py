@@ -10,8 +10,9 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy.sparse
 
-STEPS = {"lbfgs": 30, "sgd": 12, "rows": 12}
+STEPS = {"lbfgs": 30, "sgd": 12, "rows": 12, "em": 12}
 
 
 def objective(params, data):
@@ -43,7 +44,19 @@ def chunks(key):
 
 def validate(params) -> float:
     """A score that is best somewhere on the way."""
+    if isinstance(params, tuple):
+        return -abs(float(jnp.sum(params[0].words**2)) - 0.3)
     return -abs(float(jnp.sum(params["x"])) - 4.0)
+
+
+def coupled_topics(options):
+    """Topics of made-up pairs, by expectation maximisation."""
+    from jaxsim import sparse
+    from jaxsim.methods import cplsa
+
+    rng = np.random.default_rng(0)
+    views = [sparse.from_scipy(scipy.sparse.csr_matrix(rng.poisson(1.0, (9, 12)).astype(float))) for _ in range(2)]
+    return cplsa.fit(views, k=3, start="soft", key=jax.random.key(0), each=2, **options)
 
 
 def train(kind, folder=None, *, validate=validate, max_iter=None, every=3):
@@ -54,6 +67,8 @@ def train(kind, folder=None, *, validate=validate, max_iter=None, every=3):
     options = dict(checkpoint=folder, checkpoint_every=every, max_iter=max_iter or STEPS[kind], validate=validate)
     if kind == "lbfgs":
         return optim.minimize_lbfgs(objective, start, jnp.ones(7), tol=0.0, history_size=4, **options)
+    if kind == "em":
+        return coupled_topics(options)
     if kind == "rows":
         return optim.minimize_rows(at_one_place, start, chunks, rows=neighbours, data=jnp.ones(()),
                                    key=jax.random.key(3), learning_rate=5e-4, **options)

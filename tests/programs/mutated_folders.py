@@ -81,6 +81,28 @@ def _read_corpus(folder: Path) -> list:
     return seen
 
 
+def _unfinished(folder: Path, number: int):
+    """The first documents of a corpus that was stopped, or all of them."""
+    from jaxsim.text.corpus_build import build
+
+    def documents():
+        yield from ((f"word{i % 5} word{i % 3}", f"word{i % 4}") for i in range(number))
+        if number < 30:
+            raise InterruptedError("stopped, as by a kill")
+
+    return build(folder, documents(), min_df=1, shard_docs=8)
+
+
+def _make_unfinished(folder: Path) -> None:
+    with contextlib.suppress(InterruptedError):
+        _unfinished(folder, 20)
+
+
+def _read_unfinished(folder: Path) -> list:
+    _unfinished(folder, 30)
+    return _read_corpus(folder)
+
+
 def _make_model(folder: Path) -> None:
     _model().save(folder)
 
@@ -123,7 +145,7 @@ def _read_index(folder: Path) -> list:
 
     seen = []
     for weight in (0, 0.5, 1):
-        found = index.load(folder, weights=[weight])
+        found = index.load(folder, weights=[weight], num_terms=4)
         query = index.encode(_model(), ["dog fish"], side="query", weights=[weight]).mixed(weight)
         kind = retrieval.dot if query.dense is not None and query.sparse is not None else retrieval.cosine
         scores, rows = retrieval.top_k(query, found.mixed(weight), k=2, similarity=kind)
@@ -138,8 +160,8 @@ _META = {"fingerprint": "x", "history": [{"step": 0, "loss": 0.3, "validation": 
 def _make_checkpoint(folder: Path) -> None:
     from jaxsim.optim import checkpoints
 
-    for step in range(2):
-        checkpoints.save(checkpoints.prepare(folder), _STATE, {**_META, "best_step": step})
+    for _ in range(2):
+        checkpoints.save(checkpoints.prepare(folder), _STATE, _META)
 
 
 def _read_checkpoint(folder: Path) -> list:
@@ -172,8 +194,9 @@ def _read_fit(folder: Path) -> list:
 
 
 KINDS = {
-    "corpus": (_make_corpus, _read_corpus), "model": (_make_model, _read_model),
-    "bilinear": (_make_bilinear, _read_bilinear), "index": (_make_index, _read_index),
+    "corpus": (_make_corpus, _read_corpus), "unfinished": (_make_unfinished, _read_unfinished),
+    "model": (_make_model, _read_model), "bilinear": (_make_bilinear, _read_bilinear),
+    "index": (_make_index, _read_index),
     "checkpoint": (_make_checkpoint, _read_checkpoint), "fit": (_make_fit, _read_fit),
 }  # fmt: skip
 
@@ -324,6 +347,12 @@ def _setting(folder: Path, rng) -> str:
 MUTATIONS = (_bytes, _swap, _numbers, _setting)
 
 
+def _seal(path: Path, old):
+    from jaxsim.text import corpus
+
+    return corpus.seal(path) if isinstance(old, dict) else hashlib.sha256(path.read_bytes()).hexdigest()
+
+
 def _sealed_again(folder: Path) -> None:
     """Digests of a changed folder made anew, as far as it can still be read."""
     from safetensors import safe_open
@@ -332,7 +361,7 @@ def _sealed_again(folder: Path) -> None:
     from jaxsim import io
     from jaxsim.optim import checkpoints
 
-    for path in folder.glob("*.json"):
+    for path in folder.rglob("*.json"):
         with contextlib.suppress(Exception):
             told = json.loads(path.read_bytes())
             if "digest" not in told:
@@ -341,8 +370,7 @@ def _sealed_again(folder: Path) -> None:
                 with safe_open(folder / "index.safetensors", framework="numpy") as file:
                     told["tensors"] = {name: checkpoints.fingerprint(file.get_tensor(name)) for name in file.keys()}
             if isinstance(told.get("files"), dict):
-                told["files"] = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest()
-                                 for name in told["files"]}
+                told["files"] = {name: _seal(path.parent / name, old) for name, old in told["files"].items()}
             path.write_bytes(io.sealed({name: value for name, value in told.items() if name != "digest"}))
     for path in folder.glob("checkpoint*.safetensors"):
         with contextlib.suppress(Exception):
@@ -424,9 +452,9 @@ def outcome(told: dict, whole: str, folder: Path, sealed: bool) -> str:
         named = sealed or str(folder) in told["refused"]  # what fits itself, but not the model, is refused in a search
         return "refused" if one_line and named else "traceback"
     back = any("checkpoint" in line and str(folder) in line for line in told["warned"])
-    if told["seen"] == whole:
-        return "same"
-    return "refused" if back else "anew" if sealed else "changed"
+    if back:
+        return "refused"  # the newest was, and the one before it says no other thing
+    return "same" if told["seen"] == whole else "anew" if sealed else "changed"
 
 
 def mutate(kind: str, budget: int, seed: int, reader: Reader, *, only: int | None = None, said=print

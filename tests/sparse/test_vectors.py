@@ -108,3 +108,10 @@ def test_shapes_that_do_not_fit_are_refused(function):
 def test_nan_is_not_taken_for_zero():
     assert np.isnan(sparse.unit(jnp.array([jnp.nan, 1.0]))).all()
     assert np.isnan(sparse.cosine(jnp.array([jnp.nan, 1.0]), jnp.array([1.0, 1.0])))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_vectors_below_the_smallest_normal_number_have_no_nan(dtype):
+    least = np.full((2, 2), np.finfo(dtype).smallest_subnormal, dtype)
+    assert not np.any(np.isnan(sparse.cosine(least, np.ones((2, 2), dtype))))
+    assert not np.any(np.isnan(sparse.unit(least)))

@@ -121,7 +121,7 @@ def test_dev_pairs_of_ones_own_and_held_out_ones_of_one_grade():
     ({"grades": np.arange(60), "dev_grades": [1]}, "dev_grades: expected none, without dev pairs, got some"),
     ({"grades": np.arange(60), "dev": "own"}, "dev_grades: expected a grade for every pair"),
     ({"grades": np.arange(60), "dev": "own", "dev_grades": [3] * 60}, "dev_grades: expected at least two different"),
-    ({"grades": np.arange(60), "method": "opca"}, "grades: expected none, for opca .s2net-mse learns from grades"),
+    ({"grades": np.arange(60), "method": "opca"}, "for opca .s2net-mse and s2net-pref learn from grades"),
 ])
 def test_bad_grades_are_refused(options, message):
     given, _ = made_up(60)
@@ -140,3 +140,53 @@ def test_pairs_that_grades_cannot_be_learned_from_are_refused(left, right, grade
     given = pairs.make("few", map(str, range(len(left))), left, right, languages=("en", "en"))
     with pytest.raises(ValueError, match=message):
         train(given, Settings(**MSE), dev=0, grades=grades)
+
+
+def graded_candidates(number=24, seed=0):
+    """Queries of one topic each, with candidates of that topic (2), of both (1) and of another (0), by synonyms."""
+    rng = np.random.default_rng(seed)
+    left, right, grades = [], [], []
+    for query in range(number):
+        topic = query % 4
+        kinds = [(2, (topic, topic)), (1, (topic, topic - 1)), (0, (topic - 1, topic - 2))]
+        for grade, topics in (kinds[i] for i in rng.permutation(3)):
+            for copy in range(2):
+                words = [f"{rng.choice(WORDS[one])}x" for one in topics for _ in range(2)]
+                left.append(f"{' '.join(WORDS[topic])} a{query}")
+                right.append(" ".join([*words, f"b{query}{grade}{copy}"]))
+                grades.append(float(grade))
+    return pairs.make("candidates", map(str, range(len(left))), left, right, languages=("en", "en")), np.array(grades)
+
+
+def test_preferences_are_learned_and_candidates_of_a_query_stay_together():
+    given, grades = graded_candidates()
+    said = []
+    model = train(given, Settings(method="s2net-pref", dim=12, max_iter=15), dev=0.3, grades=grades, say=said.append)
+    dev = model.training["dev"]
+    assert set(dev) == {"auc", "ndcg@5", "untrained_auc", "untrained_ndcg@5"}
+    assert dev["auc"] > 0.9 > 0.6 > dev["untrained_auc"] and dev["ndcg@5"] > dev["untrained_ndcg@5"]
+    assert any("0 passed over with one grade alone" in line for line in said)
+    assert model.training["pairs"]["train"] % 6 == 0  # whole queries
+
+
+def test_queries_of_one_grade_are_passed_over_and_counted():
+    given, grades = graded_candidates(8)
+    grades[:6] = 1.0
+    said = []
+    train(given, Settings(method="s2net-pref", dim=5, max_iter=2), dev=0, grades=grades, say=said.append)
+    assert any("7 queries with" in line and "1 passed over" in line for line in said)
+    grades[:] = np.repeat(np.arange(8.0), 6)
+    with pytest.raises(ValueError, match="pairs: expected a query with candidates of different grades, got none"):
+        train(given, Settings(method="s2net-pref", dim=5, max_iter=2), dev=0, grades=grades)
+
+
+def test_ranking_scores_of_queries(rng):
+    cosines, queries = rng.random(12), np.repeat([0, 1, 2], 4)
+    grades = np.array([3.0, 1, 1, 2, 1, 1, 1, 1, 1, 2, 3, 3])
+    found = graded.ranking_scores(cosines, queries, grades)
+    expected = []
+    for query in (0, 2):  # query 1 has one grade
+        rows = [(c, g) for c, q, g in zip(cosines, queries, grades, strict=True) if q == query]
+        order = [a > b for a, g in rows for b, h in rows if g > h]
+        expected.append(np.mean(order))
+    assert found["auc"] == pytest.approx(np.mean(expected))

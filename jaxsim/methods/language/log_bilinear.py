@@ -28,7 +28,7 @@ from jaxsim.optim import Fit, Run, epochs, monitor
 __all__ = ["LogBilinear", "cross_entropy", "fit", "scores"]
 
 VERSION = 1
-_PIECE = 64  # batches a call
+_PIECE = 512  # batches a call
 
 
 class LogBilinear(NamedTuple):
@@ -157,10 +157,10 @@ def fit(
     k: int = 200,
     window: int = 10,
     dev=None,
-    negatives: int = 512,
-    batch: int = 1024,
-    learning_rate: float = 0.1,
-    adagrad: float = 1e-2,
+    negatives: int = 128,
+    batch: int = 64,
+    learning_rate: float = 0.05,
+    adagrad: float = 1.0,
     run: Run | None = None,
     **options,
 ) -> Fit:
@@ -175,7 +175,8 @@ def fit(
       window: words on either side, n.
       dev: ``[m]`` int32 tokens of held-out sentences, by whose cross-entropy the best step is chosen; None for none.
       negatives: words drawn a batch.
-      batch: gaps of a step of the tables.
+      batch: gaps of a step of the tables. A frequent word stands around many gaps of a large batch and moves once for
+        each of them, too far at first: small batches learn more from a pass.
       learning_rate: of a batch's gradient.
       adagrad: where the sums of squared gradients start, by whose root a step is divided.
       run: how long it runs, by what score, and where it is kept; a step is a pass over the occurrences. By default at

@@ -95,8 +95,8 @@ def _over(a: _Side, b: _Side, k: int):
     # The start of the Krylov iteration is fixed: the eigenvectors do not depend on it.
     return linalg.top_generalised(
         lambda x: a.factor.up(b.factor.down(_across(a, b, x))), a.ridge.apply, a.ridge.solve, a.used.size, k,
-        key=jax.random.key(0), dtype=a.factor.documents.values.dtype, work=a.ridge.work + b.ridge.work,
-        argument="ridge"
+        key=jax.random.key(0), dtype=a.factor.documents.values.dtype, solve_work=a.ridge.solve_work,
+        work=2 * a.ridge.work + b.ridge.work + b.ridge.solve_work, argument="ridge"
     )
 
 

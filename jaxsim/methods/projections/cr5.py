@@ -132,9 +132,9 @@ def fit(views: Sequence[Terms], *, k: int, ridge: float = 1.0, singular_power: f
     checks.between(k, "k", min(n, sum(language.used.size for language in languages)), "documents, or terms in use")
     regression = _Regression(languages)
     # Eq. (3). The start of a Krylov iteration is fixed: the eigenvectors do not depend on it.
+    work = sum(each.ridge.work + each.ridge.solve_work for each in languages)
     _, leading = linalg.top_eigh(lambda x: regression.concepts(regression.weights(x)), n, k, key=jax.random.key(0),
-                                 dtype=views[0].values.dtype, work=sum(each.ridge.work for each in languages),
-                                 tolerance=_TOLERANCE)
+                                 dtype=views[0].values.dtype, work=work, tolerance=_TOLERANCE)
     blocks = _embedding(jnp.concatenate(regression.weights(leading)), singular_power)  # Eq. (4)
     ends = np.cumsum([language.used.size for language in languages])
     return closed_form(tuple(language.full(block) for language, block in

@@ -108,6 +108,7 @@ def _solutions(views: Sequence[Terms], factor: Callable[..., Factor], size: int,
     # The start of the Krylov iteration is fixed: the eigenvectors do not depend on it.
     _, vectors = linalg.top_generalised(
         lambda x: signal(x) - ridge.ridge * x, ridge.apply, ridge.solve, size, k, key=jax.random.key(0), shift=1.0,
-        dtype=views[0].values.dtype, work=2 * ridge.work, argument="noise"
+        dtype=views[0].values.dtype, work=2 * ridge.work,
+        solve_work=ridge.solve_work, argument="noise"
     )
     return vectors

@@ -43,5 +43,6 @@ def fit(terms: Terms, *, k: int) -> Fit:
     checks.between(k, "k", min(n, v), "the largest possible rank")
     factor = Factor(terms, centred=True, scale=1 / np.sqrt(n))
     # The start of the Krylov iteration is fixed: the eigenvectors do not depend on it.
-    _, vectors = linalg.top_eigh(factor.covariance, v, k, key=jax.random.key(0), dtype=terms.values.dtype)
+    _, vectors = linalg.top_eigh(factor.covariance, v, k, key=jax.random.key(0), dtype=terms.values.dtype,
+                                 work=2 * linalg.cost.sparse(factor.slots))
     return closed_form(Projection(vectors))

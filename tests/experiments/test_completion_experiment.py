@@ -1,0 +1,76 @@
+"""The experiment on sentence completion: its quick preset, its claims, and questions inside the training text."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from experiments import kit
+from experiments.completion import completion2012
+from experiments.kit import papers, records
+from jaxsim.data import questions, sentences
+
+pytestmark = pytest.mark.programs
+
+
+def test_the_quick_preset_fills_its_tables_and_the_words_of_the_topic_win(tmp_path, monkeypatch):
+    monkeypatch.setattr(completion2012, "CACHE", tmp_path / "sentences")
+    options = ["--preset", "quick", "--out", str(tmp_path / "out")]
+    rows = ["chance", "pmi-window", "lsa-totsim-u", "ngram-gt", "mkn", "lsa-lm", "lsa-recon", "combination"]
+    kit.run(completion2012.EXPERIMENT, [*options, "--rows", *rows])
+    folder = tmp_path / "out" / "completion2012"
+    results = {row: records.read(folder / "holmes" / f"{row}.json")["metrics"] for row in rows}
+    means = {row: metrics["accuracy@all"]["mean"] for row, metrics in results.items()}
+    assert means["chance"] < 0.45 < means["ngram-gt"] < 0.9 < min(means["pmi-window"], means["lsa-totsim-u"])
+    assert means["combination"] > means["lsa-recon"]
+    for row in ("ngram-gt", "mkn"):
+        assert 1 < records.read(folder / "perplexity" / f"{row}.json")["metrics"]["perplexity"]["mean"] < 20
+    # Another run reads what was kept and comes to the same figures.
+    kit.run(completion2012.EXPERIMENT, [*options, "--rows", "mkn", "lsa-recon", "--again"])
+    again = {row: records.read(folder / "holmes" / f"{row}.json")["metrics"] for row in ("mkn", "lsa-recon")}
+    assert all(again[row] == results[row] for row in again)
+
+
+def test_claims_name_rows_of_their_tables_and_printed_figures():
+    _, printed = papers.read(Path(papers.__file__).parents[1] / "papers.toml")
+    for claim in completion2012.CLAIMS:
+        for table in claim.tables:
+            assert {claim.better, claim.worse} <= set(completion2012.TABLES[table].rows), claim.id
+            rows = {row.row: row.figures for row in printed[completion2012.ABOUT[table][2]].rows}
+            assert claim.printed == {row: rows[row][0] for row in (claim.better, claim.worse)}
+
+
+def test_questions_of_the_training_text_are_noticed(tmp_path):
+    prose = "He was very fond of tea, and sugar. Go on. It rained all day."
+    text = sentences.build([("a", prose)], tmp_path / "tokens")
+    rows = [questions.question(stem, ["tea", "sea"], answer=0, name=name) for name, stem in (
+        ("1", "He was very fond of _____ and sugar."), ("2", "He was very fond of _____ and milk."),
+        ("3", "It rained all _____ day and night."))]  # fmt: skip
+    asked = questions.collect(rows)
+    assert completion2012.contained(text, asked, questions.encode(asked, text.numbers)) == ["1"]
+
+
+@pytest.mark.skipif(not os.environ.get("JAXSIM_DATA"), reason="needs the questions (JAXSIM_DATA)")
+def test_the_wrong_key_is_corrected_openly():
+    asked = questions.load_sat()
+    changed = completion2012.corrected(asked) != asked.answers
+    assert np.flatnonzero(changed).tolist() == [132]
+
+
+def test_the_combination_is_trained_on_development_questions_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(completion2012, "CACHE", tmp_path)
+    data = completion2012.synthetic("holmes")
+    task = data.content
+    fits = kit.Fits(tmp_path / "fits")
+    table = kit.Table("completion2012", "holmes", completion2012.QUICK, "quick", data, tmp_path, fits)
+    scores = np.random.default_rng(0).normal(size=(60, 5, 2))
+    first = completion2012.combined(table, {"noise": [scores[..., 0], scores[..., 1]]})
+    others = [dataclasses.replace(one, answer=(one.answer + 1) % 5) for one in task.questions.questions[30:]]
+    asked = questions.collect([*task.questions.questions[:30], *others])
+    table.loaded = dataclasses.replace(data, content=dataclasses.replace(task, questions=asked))
+    second = completion2012.combined(table, {"noise": [scores[..., 0], scores[..., 1]]})
+    assert first.config["weights"] == second.config["weights"] and first.config["l2"] == second.config["l2"]

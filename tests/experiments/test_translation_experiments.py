@@ -1,0 +1,93 @@
+"""Rows that translate word by word, graded candidates and classes across languages, on data made here."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from experiments import kit
+from experiments.ads import yih2011_ads
+from experiments.classes import platt2010_classes
+from experiments.kit import papers
+from experiments.mates import platt2010, word_by_word
+from jaxsim.data import pairs
+from jaxsim.data.labelled_pairs import LabelledPairs
+from jaxsim.evaluate import mates
+
+pytestmark = pytest.mark.programs
+
+
+def parallel_pages(number=60, seed=0):
+    """Pages of three lines; word i of one language is word i of the other, in the other order."""
+    rng = np.random.default_rng(seed)
+    left, right = [], []
+    for _ in range(number):
+        lines = [rng.integers(80, size=rng.integers(4, 9)) for _ in range(3)]
+        left.append("\n".join(" ".join(f"uno{i}x" for i in line) for line in lines))
+        right.append("\n".join(" ".join(f"due{i}y" for i in line[::-1]) for line in lines))
+    return pairs.make("made", map(str, range(number)), left, right, languages=("en", "it"))
+
+
+@pytest.fixture
+def table(tmp_path):
+    made = parallel_pages()
+    task = mates.from_pairs(made, drop_top=0)
+    sizes = {part: len(rows) for part, rows in task.rows.items()}
+    content = SimpleNamespace(pairs=made, task=task, sizes=sizes)
+    data = kit.Data(content, name="made", sha256=None, differs="synthetic", counts=sizes)
+    return kit.Table("made", "made", platt2010.QUICK, "quick", data, tmp_path, kit.Fits(tmp_path / "cache", say=str))
+
+
+def test_documents_without_a_word_in_common_are_found_word_by_word(table):
+    bare = platt2010.log_tf_idf(table).per_query["mrr"].mean()
+    for name in ("wbw", "wbw-ibm1", "wbw-best", "wbw-lsa"):
+        row = word_by_word.ROWS[name](table)
+        assert row.per_query["mrr"].mean() > 0.9 > 0.2 > bare, name
+    row = word_by_word.ROWS["wbw"](table)
+    assert row.config["lines"]["sentences"] == 3 * table.data.sizes["train"]  # of the training pairs alone
+    assert row.measurements[0]["value"] > 0 and row.config["aligner"] == "hmm"
+    assert word_by_word.ROWS["wbw-dictionary"](table) is None
+
+
+def test_tables_of_one_language_have_no_such_rows(table):
+    made = parallel_pages(20)
+    one = pairs.make("one", made.ids, made.left, made.right, languages=("en", "en"))
+    table.data.pairs = one
+    assert all(row(table) is None for row in word_by_word.ROWS.values())
+
+
+def test_parts_of_graded_candidates_share_no_query_and_near_duplicates_stay_together():
+    queries = [f"word{i} other{i} third{i} fourth{i} fifth{i}" for i in range(40)]
+    queries.append(f"{queries[0]} again")
+    given = [(query, document, 1.0) for query in range(41) for document in range(3)]
+    _, parts = yih2011_ads._dealt(queries, given, None)
+    owners = {part: {pair[0] for pair in rows} for part, rows in parts.items()}
+    assert sum(map(len, owners.values())) == 41 and sum(len(rows) for rows in parts.values()) == len(given)
+    assert any({0, 40} <= rows for rows in owners.values())
+
+
+def test_ndcg_passes_over_queries_without_a_relevant_candidate():
+    graded = LabelledPairs(np.array([1, 0, 1, 2, 0]), np.arange(5), np.array([2.0, 0.0, 1.0, 0.0, 0.0]))
+    found = yih2011_ads.ndcg(np.array([0.1, 0.5, 0.9, 0.3, 0.2]), graded)
+    best, ours = 3 + 1 / np.log2(3), 1 + 3 / np.log2(3)
+    assert found["ndcg@3"].tolist() == pytest.approx([ours / best]) and found["ndcg@1"].tolist() == [1 / 3]
+
+
+def test_claims_are_about_rows_that_run_and_print_what_the_papers_do():
+    for script, name in ((yih2011_ads, "000 Table 2"), (platt2010_classes, "002 Table 3")):
+        printed = {row.row: dict(zip(papers.TABLES[name].metrics, row.figures, strict=True))
+                   for row in papers.TABLES[name].rows}
+        for claim in script.CLAIMS:
+            assert {claim.better, claim.worse} <= set(script.ROWS), claim.id
+            assert claim.printed == {row: printed[row][claim.metric] for row in claim.printed}, claim.id
+    assert platt2010_classes.section("mdn/web/css/color") == "web/css"
+    assert {"wbw", "wbw-lsa"} <= set(platt2010.ROWS)
+
+
+@pytest.mark.parametrize("script", [yih2011_ads, platt2010_classes])
+def test_without_the_corpora_quick_says_that_it_skips(script, tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv("JAXSIM_DATA", raising=False)
+    kit.run(script.EXPERIMENT, ["--preset", "quick", "--out", str(tmp_path)])
+    assert "skipped, nothing was run" in capsys.readouterr().out

@@ -1,0 +1,53 @@
+"""Short runs of the programs that damage folders and try any input, and the table of docs/reliability.md."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "reliability.md"
+BUDGET, EXAMPLES = 40, 80
+INPUTS = ("vectors_compared", "cosines", "documents", "every_pair", "judged", "texts", "files")
+
+
+@pytest.fixture(scope="module")
+def reader():
+    import mutated_folders
+
+    found = mutated_folders.Reader()
+    yield found
+    found.close()
+
+
+@pytest.mark.programs
+@pytest.mark.parametrize("kind", ["corpus", "unfinished", "model", "bilinear", "index", "checkpoint", "fit"])
+def test_damaged_folders_are_refused_and_nothing_crashes(kind, reader):
+    import mutated_folders
+
+    told = []
+    counts = mutated_folders.mutate(kind, BUDGET, 7, reader, said=told.append)
+    assert not [counts[word] for word in (*mutated_folders.FAULTS, "changed") if counts[word]], "\n".join(told)
+    assert counts["refused"] >= BUDGET // 8, counts
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", INPUTS)
+def test_any_input_has_an_answer_or_is_refused(name):
+    pytest.importorskip("hypothesis")
+    any_input = importlib.import_module("any_input")
+    assert {program.__name__ for program in any_input.PROGRAMS} == set(INPUTS)
+    any_input.run(getattr(any_input, name), EXAMPLES, derandomize=True)
+
+
+def test_every_promise_names_a_test_that_is_there():
+    rows = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")][2:]
+    assert len(rows) >= 12
+    for row in rows:
+        named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", row)
+        assert named, row
+        for path, test in named:
+            assert re.search(rf"^def {test}\(", (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE), (path, test)

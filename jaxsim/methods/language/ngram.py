@@ -113,7 +113,8 @@ def fit(
     grams = _count(tokens, size, order)
     del tokens
     raw = np.bincount(sentences.tokens)[len(MARKS) :]
-    return closed_form(_estimate(grams, size, raw, smoothing, cutoffs))
+    params = _estimate(grams, size, raw, smoothing, cutoffs)
+    return closed_form(None)._replace(params=params)  # the mark that is never read has a probability of 0
 
 
 class _Grams(NamedTuple):

@@ -183,7 +183,7 @@ TABLE = {
 OTHERS = {
     "sparse": {
         "types": {"Document", "Slices", "Terms", "Vectors"},
-        "on the host": {"documents", "from_scipy", "nonzero", "slices", "take", "to_scipy"},
+        "on the host": {"documents", "from_scipy", "host", "nonzero", "size_class", "slices", "take", "to_scipy"},
         "in the table under another name": {"precision"},
     },
     "losses": {"in the table under another name": {"negatives"}},

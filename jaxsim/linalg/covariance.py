@@ -131,7 +131,8 @@ class Factor:
         rows = sparse.to_scipy(self.documents).astype(np.float64)
         squares = np.asarray(rows.multiply(rows).sum(axis=0)).ravel()
         squares -= self.num_docs * np.asarray(self.mean, np.float64)[:, 0] ** 2
-        return jnp.asarray(self.scale**2 * np.maximum(squares, 0), self.mean.dtype)
+        with np.errstate(over="ignore"):  # beyond the precision it is infinite, and a solve is then refused
+            return jnp.asarray(self.scale**2 * np.maximum(squares, 0), self.mean.dtype)
 
     def primal(self) -> jax.Array:
         """``Fᵀ F`` as a dense ``[num_terms, num_terms]`` matrix."""
@@ -221,7 +222,9 @@ class Ridge:
         largest = 0.0
         for _ in range(_POWER):
             length = float(jnp.linalg.norm(vector))
-            if not length > 0:
+            if not np.isfinite(length):
+                return _STEPS
+            if length == 0:
                 break
             vector = self.factor.covariance(vector / length)
             largest = float(jnp.linalg.norm(vector))

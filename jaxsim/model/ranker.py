@@ -119,7 +119,8 @@ def _by_cosine(model: Model, documents: Index, queries: list[str], terms: float,
 def _by_bm25(model: Model, documents: Index, queries: list[str], terms: float, power: float) -> Callable:
     """Scores of vectors and BM25, each divided by the largest of its query."""
     bm25 = documents.bm25 or weigh(documents.texts, language=model.languages[1])
-    counts = bm25.counts(queries, language=model.languages[0])
+    # Words that two languages share are names: those of the queries are cut as those of the documents, whatever theirs.
+    counts = bm25.counts(queries, language=model.languages[1])
     learned = None
     if terms < 1:
         vectors = model.vectors(queries, side="query", power=power)

@@ -24,7 +24,7 @@ def test_train_prints_dev_scores_beside_untrained_ones_and_the_folder(folder, ca
     assert [line.split()[0] for line in shown[1:3]] == ["opca", "untrained"]
     assert shown[-1] == f"model: {folder / 'model'}"
     told = Model.load("model").training
-    assert told["command"] == "jaxsim train --pairs pairs.tsv --out model --method opca --dim 5"
+    assert told["command"] == "jaxsim train --out model --method opca --dim 5 --pairs pairs.tsv"
     assert told["dev"] and told["data"]["name"] == "pairs.tsv"
     assert sorted(os.listdir()) == ["model", "pairs.tsv", "texts.txt"]
 

@@ -84,6 +84,9 @@ def test_200_calls_of_any_size_share_a_few_programs(name, rng):
     model = model_of(kind, rng)
     jax.clear_caches()
     before = len(_compiled)
+    jax.jit(lambda x: x + len(name))(jnp.ones(3))
+    assert len(_compiled) > before  # the listener hears; a call that runs on the host alone compiles nothing
+    before = len(_compiled)
     for _ in range(CALLS):
         call(model, rng)
-    assert 0 < len(_compiled) - before <= MOST
+    assert len(_compiled) - before <= MOST

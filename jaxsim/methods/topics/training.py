@@ -19,7 +19,7 @@ from jaxsim.methods.topics import starts
 from jaxsim.methods.topics.topics import Topics, shares
 from jaxsim.optim import Fit, Run, checkpoints, em
 from jaxsim.parallel import sharding
-from jaxsim.sparse import Terms
+from jaxsim.sparse import Terms, precision
 
 _LARGEST = 30.0  # |log tilt|, so that its exponential stays finite
 _FLOOR = 1e-12  # of an expected share of a topic, before its logarithm
@@ -142,7 +142,7 @@ def iteration(state: State, data: Data, coupling: Coupling | None, total: Callab
     of_words, _ = em.expected(data.words, state.words, theta.reshape(languages * n, k))
     loss = _loss(likelihood, state.words, state.theta, data, total)
     raised = (total(of_words) + data.beta) * jnp.minimum(jnp.sum(data.block, axis=1, keepdims=True), 1)
-    sums = jnp.einsum("wb,wk->bk", data.block, raised, precision="highest")
+    sums = jnp.einsum("wb,wk->bk", data.block, raised, precision=precision.EVALUATION)
     words = raised / jnp.maximum(data.block @ jnp.maximum(sums, jnp.finfo(sums.dtype).tiny), 1e-30)
     if state.theta.shape[0] < languages:
         counts = jnp.sum(counts, axis=0, keepdims=True)

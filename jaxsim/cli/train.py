@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 
     from jaxsim.data.pairs import Pairs
     from jaxsim.model import Model
+    from jaxsim.train.judged import Judged
+
+
+Score = train_options.choice("score", ("map", "ndcg@10", "mrr", "mrr@10"))
+"""What judged queries are measured by."""
+_FILES = ("pairs", "dev", "queries", "documents", "qrels", "dev_queries", "dev_documents", "dev_qrels")
 
 
 @app.command(epilog="\b\nExample, with one pair a line and a tab between its texts:\n"
@@ -55,6 +61,14 @@ def train(
                                            "at everything but letters and digits.")] = "en,en",
     tune: Annotated[bool, typer.Option("--tune", help="Choose --min-df and --subwords, unless given, by the scores of "
                                        "held-out pairs in a few trainings in closed form.")] = False,
+    budget: Annotated[str | None, typer.Option(metavar="TIME", help="With --tune: choose the method (opca, lsa or cca, "
+                                               "s2net), --dim, --noise and --gamma as well, unless given, in as many "
+                                               "trainings as end in this time, such as 90s or 5m.")] = None,
+    dev_queries: Annotated[str | None, options.file("Queries with identifiers, to measure search by and, with "
+                                                    "--budget, to choose by.")] = None,
+    dev_documents: Annotated[str | None, options.file("Documents with identifiers, with --dev-queries.")] = None,
+    dev_qrels: Annotated[str | None, options.file("Their judgements: query 0 document grade.")] = None,
+    dev_score: Annotated[Score, typer.Option(help="What judged queries choose by.")] = Score.MAP,
     resume: Annotated[bool, typer.Option("--resume/--no-resume", help="Go on from OUT.checkpoint; otherwise it is "
                                          "deleted.")] = False,
     json: options.JsonOption = False,
@@ -81,11 +95,17 @@ def train(
     train_options.expect_used(context, settings.method)
     judged = {"--queries": queries, "--documents": documents, "--qrels": qrels}
     _expect_source(pairs, judged, settings.method)
-    options.one_stdin(pairs=pairs, dev=dev, queries=queries, documents=documents, qrels=qrels)
+    options.one_stdin(pairs=pairs, dev=dev, queries=queries, documents=documents, qrels=qrels,
+                      dev_queries=dev_queries, dev_documents=dev_documents, dev_qrels=dev_qrels)
+    searched = {"--dev-queries": dev_queries, "--dev-documents": dev_documents, "--dev-qrels": dev_qrels}
+    _expect_all(searched)
+    checks.expect(dev_queries is None or settings.method not in GRADED, "--dev-queries",
+                  f"nothing, with --method {settings.method}", dev_queries)
+    seconds = train_choice.seconds(budget, tune)
     with naming(out):
         io.check_place(out)
     share = share_of(dev)
-    names = train_choice.names(context, share) if tune else []
+    names = train_choice.names(context, share, seconds is not None) if tune else []
     graded = settings.method in GRADED
     checks.expect(label is not None or not graded or pairs is None, "--label",
                   f"a column of grades, for {settings.method}", "none")  # fmt: skip
@@ -93,7 +113,9 @@ def train(
     data = _judged(*judged.values(), negatives, settings.seed, columns[0]) if pairs is None else read(
         pairs, "--pairs", columns, graded)
     held_out = read(dev, "--dev", columns, graded) if share is None else Data(share, None)
-    model = trained(data, held_out, settings, names, out, resume, _command(context))
+    judged_dev = None if dev_queries is None else _collection(*searched.values(), str(dev_score))
+    choice = train_choice.Choice(names, seconds, judged_dev)
+    model = trained(data, held_out, settings, choice, out, resume, _command(context))
     _compare(model)
     if json:
         show_json({"model": str(out), **model.training})
@@ -151,6 +173,35 @@ def _judged(queries: str, documents: str, qrels: str, negatives: int, seed: int,
     return Data(found, grades)
 
 
+def _expect_all(files: dict[str, str | None]) -> None:
+    """Refuses some of several files without the others."""
+    from jaxsim import checks
+
+    given = [name for name, value in files.items() if value is not None]
+    checks.expect(len(given) in (0, len(files)), next((name for name in files if name not in given), ""),
+                  f"a file, with {' and '.join(given)}", "none")
+
+
+def _collection(queries: str, documents: str, qrels: str, metric: str) -> Judged:
+    """Judged queries to choose and to measure by."""
+    from jaxsim.evaluate import trec
+    from jaxsim.train.judged import Judged
+
+    return Judged(trec.read_texts(queries), trec.read_texts(documents), trec.read_qrels(qrels), metric)
+
+
+def _searched(model: Model, judged: Judged) -> tuple[Model, dict]:
+    """The model with the weight of words that judged queries choose, and their scores."""
+    from jaxsim.checks import counted
+
+    score, weight = judged.best(model)
+    say(f"{counted(len(judged.qrels), 'judged query', 'judged queries')}: {judged.metric} {score:.4f} with a weight of "
+        f"{weight:g} for words, which `jaxsim search` takes from now on")
+    words = judged.score(model, terms=1.0)
+    return replace(model, terms_weight=weight), {judged.metric: round(score, 4), "terms": weight,
+                                                 f"{judged.metric} of bm25": round(words, 4)}  # fmt: skip
+
+
 def codes(codes: str) -> tuple[str, str]:
     """Two language codes.
 
@@ -195,7 +246,7 @@ def share_of(dev: str) -> float | None:
 
 
 def trained(
-    data: Data, held_out: Data, settings: Settings, names: list[str], out: Path, resume: bool, command: str
+    data: Data, held_out: Data, settings: Settings, choice: train_choice.Choice, out: Path, resume: bool, command: str
 ) -> Model:
     """Trains and saves a model; an interrupted training keeps its checkpoints.
 
@@ -203,7 +254,7 @@ def trained(
       data: pairs to train on.
       held_out: pairs to hold out, or their share.
       settings: of the training.
-      names: of settings that are chosen first.
+      choice: what is chosen first, and by what.
       out: folder of the model.
       resume: whether to go on from the checkpoints.
       command: for the model's record.
@@ -220,10 +271,14 @@ def trained(
         train_folder.begin(folder, resume, settings)
         try:
             notes = {}
-            if names:
-                settings, notes = train_choice.chosen(checkpoint, data.pairs, settings, held_out.pairs, names)
+            if choice.names:
+                settings, notes = train_choice.chosen(checkpoint, data.pairs, settings, held_out.pairs, choice)
+                checkpoint = folder if settings.method in ITERATED else None
             model = training.train(data.pairs, settings, dev=held_out.pairs, grades=data.grades,
                                    dev_grades=held_out.grades, checkpoint=checkpoint, progress=True, say=say)
+            if choice.judged is not None:
+                model, searched = _searched(model, choice.judged)
+                notes = {**notes, "search": searched}
             model = replace(model, training={**model.training, "command": command, **notes})
             with naming(out):
                 model.save(out)
@@ -262,7 +317,7 @@ def _command(context: typer.Context) -> str:
         words.append(option.opts[0])
         if not isinstance(value, bool):
             words.append(str(value.name if isinstance(value, Path) else value))
-            if option.name in ("pairs", "dev", "queries", "documents", "qrels"):
+            if option.name in _FILES:
                 words[-1] = Path(words[-1]).name
     return shlex.join(words)
 
@@ -284,6 +339,8 @@ def _shown(model: Model, out: Path) -> dict:
         }
     else:
         rows["dev"] = "no pairs held out"
+    if "search" in record:
+        rows["search"] = ", ".join(f"{name} {value}" for name, value in record["search"].items())
     if "tuned" in record:
         rows["chosen"] = train_choice.shown(record)
     sizes = [counted(record["terms"], "term")]

@@ -85,13 +85,12 @@ def train(
 
     texts = mates.read(pairs)
     held = split(texts, dev, settings, given, say)
-    settings = _effective(settings, held)
+    settings = effective(settings, held)
     weighted = weigh(texts, held, settings, say)
     del texts  # the word lists, which may be most of the memory
     learned = fit(weighted, held, settings, checkpoint, progress, say)
 
-    model = _model(weighted, learned, settings, pairs.languages)
-    model = replace(model, agreement=_agreement(model, held.dev, say))
+    model = assemble(weighted, learned, settings, held, say)
     return replace(model, training={
         "pairs": {"all": len(pairs), "train": len(held.rows), "dev": len(held.dev)},
         "terms": len(weighted.vocabulary),
@@ -226,7 +225,8 @@ def weigh(texts: mates.Texts, held: Split, settings: Settings, say: Callable) ->
 
 
 def fit(
-    weighted: Weighted, held: Split, settings: Settings, checkpoint, progress: bool, say: Callable
+    weighted: Weighted, held: Split, settings: Settings, checkpoint, progress: bool, say: Callable, *,
+    validate: Callable | None = None,
 ) -> Learned | None:
     """Learns from the training pairs by the method of the settings.
 
@@ -237,6 +237,7 @@ def fit(
       checkpoint: as for `train`.
       progress: as for `train`.
       say: is given progress messages.
+      validate: what to stop by, a function of parameters; how held-out pairs find each other unless given.
 
     Returns:
       `Learned`; None for bare term weights, which learn nothing more.
@@ -253,8 +254,8 @@ def fit(
     checks.expect(bare < m or settings.method == "lsa", "pairs", "a pair with known words on both sides", "none")
     k = _dimension(weighted.counts, settings, say)
     say(f"training {settings.method} …")
-    validate = None if weighted.dev is None else mates.validator(
-        weighted.dev, activation=s2net.activation_of(settings.activation))
+    if validate is None and weighted.dev is not None:
+        validate = mates.validator(weighted.dev, activation=s2net.activation_of(settings.activation))
     problem = Problem(weighted.counts, weighted.train, held.groups, validate, k, settings, checkpoint, progress,
                       weighted.dev, slots=weighted.slots, spread=weighted.spread, say=say)  # fmt: skip
     notes: dict[str, Any] = {}
@@ -306,7 +307,18 @@ def _share_held_out(texts: mates.Texts, share: float, seed: int, say: Callable) 
     if len(texts.pairs) < _FEWEST:
         say(f"no pairs held out: there are fewer than {_FEWEST}")
         return None
-    rows = mates.split(texts, shares=(1 - share, share, 0.0), salt="" if seed == 0 else str(seed))
+    number, salt = int(np.count_nonzero(texts.keep)), "" if seed == 0 else str(seed)
+    rows = mates.split(texts, shares=(1 - share, share, 0.0), salt=salt)
+    if not _near(len(rows["dev"]) / number, share):
+        # Links chain: a text of many pairs ties all their other texts together, and most pairs are one group.
+        some = mates.split(texts._replace(groups=texts.twins[:, 0]), shares=(1 - share, share, 0.0), salt=salt)
+        if _near(len(some["dev"]) / number, share):
+            say(f"{len(some['dev']) / number:.1%} of the pairs held out by their left texts alone: through shared texts "
+                "nearly all pairs hang together, so that right texts of held-out pairs may be trained on too")
+            return some["train"], some["dev"]
+        if len(rows["dev"]) > 1:
+            say(f"{len(rows['dev']) / number:.1%} of the pairs held out, for a share of {share:g}: near-duplicates are "
+                "kept together")
     if not len(rows["train"]) or len(rows["dev"]) < 2:
         say(f"no pairs held out: a share of {share:g}, near-duplicates kept together, leaves none to train on or fewer "
             "than two to measure by; give another share, or dev pairs of your own")
@@ -314,8 +326,21 @@ def _share_held_out(texts: mates.Texts, share: float, seed: int, say: Callable) 
     return rows["train"], rows["dev"]
 
 
-def _effective(settings: Settings, held: Split) -> Settings:
-    """The settings as they take effect with these pairs."""
+def _near(got: float, asked: float) -> bool:
+    """Whether a share is within a factor of two of what is asked for."""
+    return asked / 2 <= got <= 2 * asked
+
+
+def effective(settings: Settings, held: Split) -> Settings:
+    """The settings as they take effect with these pairs.
+
+    Args:
+      settings: as they are given.
+      held: the pairs.
+
+    Returns:
+      The same, but for what few pairs and the method do not leave open.
+    """
     if len(held.rows) < RARE_COUNT:
         settings = replace(settings, min_df=1)
     if settings.method == "tfidf":
@@ -347,8 +372,28 @@ def _dimension(counts: tuple, settings: Settings, say: Callable) -> int:
     return min(settings.dim, limit)
 
 
+def assemble(
+    weighted: Weighted, learned: Learned | None, settings: Settings, held: Split,
+    say: Callable[[str], None] = lambda message: None,
+) -> Model:
+    """The model of what was learned, without its record of the training.
+
+    Args:
+      weighted: texts that it was learned from.
+      learned: by `fit`.
+      settings: of the training.
+      held: held-out pairs, which weigh the dimensions for search.
+      say: is given progress messages.
+
+    Returns:
+      `Model`.
+    """
+    model = _model(weighted, learned, settings, held.dev.languages)
+    return replace(model, agreement=_agreement(model, held.dev, say))
+
+
 def _model(weighted: Weighted, learned: Learned | None, settings: Settings, languages: tuple[str, str]) -> Model:
-    """The model of what was learned, without its record of the training."""
+    """The same without the weights of dimensions."""
     params = None if learned is None else learned.fit.params
     if params is not None and not isinstance(params, Projection):
         params = tuple(params)

@@ -313,8 +313,8 @@ def _share_held_out(texts: mates.Texts, share: float, seed: int, say: Callable) 
         # Links chain: a text of many pairs ties all their other texts together, and most pairs are one group.
         some = mates.split(texts._replace(groups=texts.twins[:, 0]), shares=(1 - share, share, 0.0), salt=salt)
         if _near(len(some["dev"]) / number, share):
-            say(f"{len(some['dev']) / number:.1%} of the pairs held out by their left texts alone: nearly all pairs hang "
-                "together by shared texts, so that right texts of held-out pairs may be trained on too")
+            say(f"{len(some['dev']) / number:.1%} of the pairs held out by their left texts alone: shared texts tie "
+                "nearly all pairs together, so that right texts of held-out pairs may be trained on too")
             return some["train"], some["dev"]
         if len(rows["dev"]) > 1:
             say(f"{len(rows['dev']) / number:.1%} of the pairs held out, for a share of {share:g}: near-duplicates are "

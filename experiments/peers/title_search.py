@@ -7,14 +7,14 @@ BM25, its settings) were settled on Cranfield and CACM, with their queries in vi
 
 Rows: `bm25` (stems, no stop words), `tfidf` and `lsa` of scikit-learn with its stop words, `opca` (the dimension that
 held-out titles choose, cosine alone), `opca-r` (all dimensions weighed by their agreement, cosine alone), and
-`opca-search`, what `jaxsim train --method opca --dim 600 --subwords 0.5` and `jaxsim search` give. On request
+`opca-search`, what `jaxsim train --method opca --dim 600 --subwords 0.5` and `jaxsim search` give, and
 `tuned-search`: `jaxsim train --tune --budget 5m`, whose choice depends on the speed of the machine. Expected: both
 above each of the first three by a paired test on MAP.
 
     JAXSIM_DATA=/path/to/corpora python -m experiments.peers.title_search --preset full
     python -m experiments.peers.title_search --preset quick --out /tmp/quick
 
-Time: quick half a minute on two cores; full about ten minutes on one.
+Time: quick half a minute on two cores; full about ten minutes on one, and seven a table for `tuned-search`.
 """
 
 from __future__ import annotations

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 Score = train_options.choice("score", ("map", "ndcg@10", "mrr", "mrr@10"))
 """What judged queries are measured by."""
-_FILES = ("pairs", "dev", "queries", "documents", "qrels", "dev_queries", "dev_documents", "dev_qrels")
+_FILES = ("pairs", "dev", "queries", "documents", "qrels", "dev_queries", "dev_documents", "dev_qrels",
+          "texts")
 
 
 @app.command(epilog="\b\nExample, with one pair a line and a tab between its texts:\n"
@@ -59,6 +60,8 @@ def train(
     languages: Annotated[str, typer.Option(metavar="CODE,CODE", help="Languages of left and right texts: ja is split "
                                            "by a dictionary, zh, th, lo, km and my into pairs of letters, all others "
                                            "at everything but letters and digits.")] = "en,en",
+    texts: Annotated[str | None, options.file("More texts of the pairs' language, one a line. They count in how rare "
+                                              "words are, and lsa learns from them.")] = None,
     tune: Annotated[bool, typer.Option("--tune", help="Choose --min-df and --subwords, unless given, by the scores of "
                                        "held-out pairs in a few trainings in closed form.")] = False,
     budget: Annotated[str | None, typer.Option(metavar="TIME", help="With --tune: choose the method (opca, lsa or cca, "
@@ -96,7 +99,7 @@ def train(
     judged = {"--queries": queries, "--documents": documents, "--qrels": qrels}
     _expect_source(pairs, judged, settings.method)
     options.one_stdin(pairs=pairs, dev=dev, queries=queries, documents=documents, qrels=qrels,
-                      dev_queries=dev_queries, dev_documents=dev_documents, dev_qrels=dev_qrels)
+                      dev_queries=dev_queries, dev_documents=dev_documents, dev_qrels=dev_qrels, texts=texts)
     searched = {"--dev-queries": dev_queries, "--dev-documents": dev_documents, "--dev-qrels": dev_qrels}
     _expect_all(searched)
     checks.expect(dev_queries is None or settings.method not in GRADED, "--dev-queries",
@@ -115,7 +118,8 @@ def train(
     held_out = read(dev, "--dev", columns, graded) if share is None else Data(share, None)
     judged_dev = None if dev_queries is None else _collection(*searched.values(), str(dev_score))
     choice = train_choice.Choice(names, seconds, judged_dev)
-    model = trained(data, held_out, settings, choice, out, resume, _command(context))
+    unpaired = _unpaired(texts, columns[0])
+    model = trained(data, held_out, settings, choice, out, resume, _command(context), unpaired)
     _compare(model)
     if json:
         show_json({"model": str(out), **model.training})
@@ -171,6 +175,19 @@ def _judged(queries: str, documents: str, qrels: str, negatives: int, seed: int,
     say(f"{checks.counted(len(found), 'graded pair')} of {checks.counted(counts['queries'], 'query', 'queries')}, "
         f"{counts['drawn']:,} drawn; left out {checks.counted(counts['unknown'], 'judgement')} without a text")
     return Data(found, grades)
+
+
+def _unpaired(source: str | None, languages: tuple[str, str]) -> list[str]:
+    """Texts of a file; none without one."""
+    from jaxsim import checks
+    from jaxsim.data import streams
+
+    if source is None:
+        return []
+    checks.expect(len(set(languages)) == 1, "--texts", "nothing, for pairs of two languages", source)
+    found = [line for _, line in streams.texts(source)]
+    say(f"{checks.counted(len(found), 'text')} beside the pairs")
+    return found
 
 
 def _expect_all(files: dict[str, str | None]) -> None:
@@ -246,7 +263,8 @@ def share_of(dev: str) -> float | None:
 
 
 def trained(
-    data: Data, held_out: Data, settings: Settings, choice: train_choice.Choice, out: Path, resume: bool, command: str
+    data: Data, held_out: Data, settings: Settings, choice: train_choice.Choice, out: Path, resume: bool, command: str,
+    unpaired: list[str],
 ) -> Model:
     """Trains and saves a model; an interrupted training keeps its checkpoints.
 
@@ -258,6 +276,7 @@ def trained(
       out: folder of the model.
       resume: whether to go on from the checkpoints.
       command: for the model's record.
+      unpaired: texts without a mate.
 
     Returns:
       The model.
@@ -275,7 +294,8 @@ def trained(
                 settings, notes = train_choice.chosen(checkpoint, data.pairs, settings, held_out.pairs, choice)
                 checkpoint = folder if settings.method in ITERATED else None
             model = training.train(data.pairs, settings, dev=held_out.pairs, grades=data.grades,
-                                   dev_grades=held_out.grades, checkpoint=checkpoint, progress=True, say=say)
+                                   dev_grades=held_out.grades, unpaired=unpaired, checkpoint=checkpoint, progress=True,
+                                   say=say)
             if choice.judged is not None:
                 model, searched = _searched(model, choice.judged)
                 notes = {**notes, "search": searched}

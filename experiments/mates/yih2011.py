@@ -489,10 +489,10 @@ def compactness(rows) -> tuple[bool, str]:
     The claim holds if the median over S2Net's dimensions is at least 2, the lower end of the paper's "two to five". A
     score that OPCA reaches at no dimension of its grid counts as infinitely many times.
     """
-    closed = rows["opca"]["curve"]
+    closed, trained = ([point for point in rows[row]["curve"] if "k" in point] for row in ("opca", "s2net"))
     ks = np.log([point["k"] for point in closed])
     scores = np.maximum.accumulate([point["mrr"] for point in closed])
-    points = [point for point in rows["s2net"]["curve"] if point["k"] < max(point["k"] for point in closed)]
+    points = [point for point in trained if point["k"] < max(point["k"] for point in closed)]
     ratios = {point["k"]: float(np.exp(np.interp(point["mrr"], scores, ks))) / point["k"] if point["mrr"] < scores[-1]
               else np.inf for point in points}
     text = ", ".join(f"{ratio:.1f} × at k = {k}" if ratio < np.inf else f"none at k = {k}"

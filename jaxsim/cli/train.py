@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from jaxsim.data.pairs import Pairs
     from jaxsim.model import Model
+    from jaxsim.train.logs import Log
 
 
 @app.command(epilog="\b\nExample, with one pair a line and a tab between its texts:\n"
@@ -57,6 +59,9 @@ def train(
                                        "held-out pairs in a few trainings in closed form.")] = False,
     resume: Annotated[bool, typer.Option("--resume/--no-resume", help="Go on from OUT.checkpoint; otherwise it is "
                                          "deleted.")] = False,
+    log: Annotated[Path | None, options.folder("Write step, loss and score after every iteration to DIR/log.csv and, "
+                                               "with tensorboardX, as event files of TensorBoard. A log that is there "
+                                               "is replaced; with --resume it goes on.")] = None,
     json: options.JsonOption = False,
 ) -> None:
     """Learn a model from pairs of texts. Prints how well held-out texts find their mates, beside bare term weights.
@@ -84,6 +89,7 @@ def train(
     options.one_stdin(pairs=pairs, dev=dev, queries=queries, documents=documents, qrels=qrels)
     with naming(out):
         io.check_place(out)
+    log_of_steps = _log(log, out)
     share = share_of(dev)
     names = train_choice.names(context, share) if tune else []
     graded = settings.method in GRADED
@@ -93,7 +99,7 @@ def train(
     data = _judged(*judged.values(), negatives, settings.seed, columns[0]) if pairs is None else read(
         pairs, "--pairs", columns, graded)
     held_out = read(dev, "--dev", columns, graded) if share is None else Data(share, None)
-    model = trained(data, held_out, settings, names, out, resume, _command(context))
+    model = trained(data, held_out, settings, names, out, resume, _command(context), log_of_steps)
     _compare(model)
     if json:
         show_json({"model": str(out), **model.training})
@@ -195,7 +201,8 @@ def share_of(dev: str) -> float | None:
 
 
 def trained(
-    data: Data, held_out: Data, settings: Settings, names: list[str], out: Path, resume: bool, command: str
+    data: Data, held_out: Data, settings: Settings, names: list[str], out: Path, resume: bool, command: str,
+    log: Log | None = None,
 ) -> Model:
     """Trains and saves a model; an interrupted training keeps its checkpoints.
 
@@ -207,6 +214,7 @@ def trained(
       out: folder of the model.
       resume: whether to go on from the checkpoints.
       command: for the model's record.
+      log: of its steps, or None.
 
     Returns:
       The model.
@@ -216,14 +224,15 @@ def trained(
     folder = train_folder.beside(out)
     checkpoint = folder if settings.method in ITERATED else None
     # Closed forms keep nothing there, but must not come between a training and its model.
-    with train_folder.locked(folder):
+    with log or contextlib.nullcontext(), train_folder.locked(folder):
         train_folder.begin(folder, resume, settings)
         try:
             notes = {}
             if names:
                 settings, notes = train_choice.chosen(checkpoint, data.pairs, settings, held_out.pairs, names)
             model = training.train(data.pairs, settings, dev=held_out.pairs, grades=data.grades,
-                                   dev_grades=held_out.grades, checkpoint=checkpoint, progress=True, say=say)
+                                   dev_grades=held_out.grades, checkpoint=checkpoint, progress=True, say=say,
+                                   callback=log)
             model = replace(model, training={**model.training, "command": command, **notes})
             with naming(out):
                 model.save(out)
@@ -234,6 +243,20 @@ def trained(
             raise
         train_folder.empty(folder)
     return model
+
+
+def _log(folder: Path | None, out: Path) -> Log | None:
+    """The log of the steps, in a folder that the model does not replace."""
+    from jaxsim import checks
+    from jaxsim.train import logs
+
+    if folder is None:
+        return None
+    places = out.resolve(), train_folder.beside(out).resolve()
+    inside = any(place in (folder.resolve(), *folder.resolve().parents) for place in places)
+    checks.expect(not inside, "--log", "a folder outside --out and its checkpoints", folder)
+    with naming(folder):
+        return logs.Log(folder, say=say)
 
 
 def _compare(model: Model) -> None:

@@ -78,7 +78,7 @@ def fit(problem: Problem, *, matrices: int = 1) -> Learned:
     groups = None if settings.all_negatives or few else problem.groups
     common = {"init": (init, init) if matrices == 2 else init, "gamma": settings.gamma, "groups": groups,
               "activation": activation, "validate": problem.validate, "checkpoint": problem.checkpoint,
-              "progress": problem.progress, "precision": settings.precision}  # fmt: skip
+              "progress": problem.progress, "precision": settings.precision, "callback": problem.logged()}  # fmt: skip
     if batch_size == 0:
         max_iter, patience = 100 if problem.validate else 15, 30  # with nothing to stop by, stop early
     else:

@@ -48,6 +48,7 @@ def train(
     checkpoint=None,
     progress: bool = False,
     say: Callable[[str], None] = lambda message: None,
+    callback: Callable[[str, dict], None] | None = None,
 ) -> Model:
     """Learns a model from pairs of texts.
 
@@ -62,6 +63,8 @@ def train(
       checkpoint: folder for checkpoints of S2Net and SSI; training goes on where it stopped.
       progress: whether to show bars on a terminal's stderr.
       say: is given progress messages.
+      callback: function of the name of what is fitted and of an entry of its history (`optim.Run.callback`), called
+        after every step of a method in iterations; a `logs.Log`, say.
 
     Returns:
       `Model`; ``model.training`` holds counts, settings, dev scores, seconds and the history of S2Net or SSI.
@@ -88,7 +91,7 @@ def train(
     settings = _effective(settings, held)
     weighted = weigh(texts, held, settings, say)
     del texts  # the word lists, which may be most of the memory
-    learned = fit(weighted, held, settings, checkpoint, progress, say)
+    learned = fit(weighted, held, settings, checkpoint, progress, say, callback)
 
     model = _model(weighted, learned, settings, pairs.languages)
     model = replace(model, agreement=_agreement(model, held.dev, say))
@@ -226,7 +229,8 @@ def weigh(texts: mates.Texts, held: Split, settings: Settings, say: Callable) ->
 
 
 def fit(
-    weighted: Weighted, held: Split, settings: Settings, checkpoint, progress: bool, say: Callable
+    weighted: Weighted, held: Split, settings: Settings, checkpoint, progress: bool, say: Callable,
+    callback: Callable | None = None,
 ) -> Learned | None:
     """Learns from the training pairs by the method of the settings.
 
@@ -237,6 +241,7 @@ def fit(
       checkpoint: as for `train`.
       progress: as for `train`.
       say: is given progress messages.
+      callback: as for `train`.
 
     Returns:
       `Learned`; None for bare term weights, which learn nothing more.
@@ -256,7 +261,8 @@ def fit(
     validate = None if weighted.dev is None else mates.validator(
         weighted.dev, activation=s2net.activation_of(settings.activation))
     problem = Problem(weighted.counts, weighted.train, held.groups, validate, k, settings, checkpoint, progress,
-                      weighted.dev, slots=weighted.slots, spread=weighted.spread, say=say)  # fmt: skip
+                      weighted.dev, slots=weighted.slots, spread=weighted.spread, say=say,
+                      callback=callback)  # fmt: skip
     notes: dict[str, Any] = {}
     if held.grades.all is not None:
         low, high = graded.scale(graded.checked(held.grades.all, len(held.grades.all)))  # means of equal pairs

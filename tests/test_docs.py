@@ -91,7 +91,8 @@ def test_train_on_your_pairs(shell):
     # Few pairs, all of one package: those of different ones share few words.
     small = "head -n 60 all.tsv > pairs.tsv; tail -n 20 pairs.tsv > test.tsv; cp test.tsv all.tsv"
     shown = [shell(block) for block in (f"{first}\nwc -l < pairs.tsv\n{small}", *rest)]
-    pairs, trained, spelt, distilled, tuned, measured, ranked, indexed, encoded, resumed, drawn, ssi, graded = shown
+    (pairs, trained, spelt, distilled, tuned, measured, ranked, indexed, explained, encoded, resumed, logged, drawn,
+     paged, ssi, graded, ordered, judged) = shown  # fmt: skip
     assert int(pairs) > 100 and trained.startswith("dev (") and "untrained" in trained
     assert "spelt" in spelt and -1 <= float(spelt.splitlines()[-1]) <= 1 and "accuracy" in measured
     assert distilled.startswith("dev (") and "50 dimensions" in distilled
@@ -102,8 +103,10 @@ def test_train_on_your_pairs(shell):
     assert "s2net" in resumed and (work / "model").is_dir() and not (work / "model.checkpoint").exists()
     assert "ssi" in ssi and len(searched(after_training(ssi))) == 3
     assert "s2net-mse" in graded and re.search(r"^spearman +0\.[1-9]", graded, re.MULTILINE)
-    figures = set(drawn.split())
-    assert figures == {f"figures/{path.name}" for path in (work / "figures").iterdir()} and len(figures) == 4
+    assert explained.splitlines()[0].endswith("\tscore") and "auc" in ordered and "auc" in judged
+    assert "s2net" in logged and (work / "logs" / "first" / "log.csv").read_text().startswith("run,step,loss,score")
+    figures = set(f"{drawn}{paged}".split())
+    assert figures == {f"figures/{path.name}" for path in (work / "figures").iterdir()} and len(figures) == 5
 
 
 @pytest.mark.pages

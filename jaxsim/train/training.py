@@ -31,7 +31,7 @@ from jaxsim.text.subwords import Subwords, slots
 from jaxsim.train import distilled, graded, linked, resume, s2net
 from jaxsim.train.fits import FITS
 from jaxsim.train.problem import Learned, Problem
-from jaxsim.train.settings import GRADED, S2NET, SSI, TOPICS, Settings, check
+from jaxsim.train.settings import BARE, GRADED, S2NET, SSI, TOPICS, Settings, check
 
 RARE_COUNT = 100
 """With fewer training pairs every word is learned, whatever ``min_df`` is."""
@@ -89,6 +89,7 @@ def train(
     texts = mates.read(pairs)
     held = split(texts, dev, settings, given, say)
     settings = _effective(settings, held)
+    several = _several(texts, held, settings, say)
     weighted = weigh(texts, held, settings, say)
     del texts  # the word lists, which may be most of the memory
     learned = fit(weighted, held, settings, checkpoint, progress, say, callback)
@@ -97,7 +98,7 @@ def train(
     model = replace(model, agreement=_agreement(model, held.dev, say))
     return replace(model, training={
         "pairs": {"all": len(pairs), "train": len(held.rows), "dev": len(held.dev)},
-        "terms": len(weighted.vocabulary),
+        **several, "terms": len(weighted.vocabulary),
         **({} if weighted.subwords is None else {"ngrams": len(weighted.subwords)}),
         **({} if learned is None else learned.notes),
         "settings": asdict(settings), "data": {"name": pairs.name, "sha256": pairs.sha256},
@@ -320,6 +321,23 @@ def _share_held_out(texts: mates.Texts, share: float, seed: int, say: Callable) 
     return rows["train"], rows["dev"]
 
 
+def _several(texts: mates.Texts, held: Split, settings: Settings, say: Callable) -> dict[str, Any]:
+    """How many left texts of the training pairs have several right ones; says what becomes of these."""
+    if settings.method in (*GRADED, *BARE):
+        return {}
+    words = [[tuple(one) for one in side] for side in texts.words(held.rows)]
+    answers = mates.answers(*words)
+    if not answers.several:
+        return {}
+    said = f"{counted(answers.several, 'left text')} of {len(answers.queries):,} with several right ones"
+    if settings.method in (*S2NET, *SSI):
+        said += ", which are no negatives of each other"
+    if settings.method in S2NET and answers.shared:
+        said += f" in their own pairs (in those of other left texts up to {answers.shared:,} times; never by ssi)"
+    say(said)
+    return {"several": {"left": answers.several, "of": len(answers.queries), "shared": answers.shared}}
+
+
 def _effective(settings: Settings, held: Split) -> Settings:
     """The settings as they take effect with these pairs."""
     if len(held.rows) < RARE_COUNT:
@@ -384,6 +402,7 @@ def _dev_scores(model: Model, held: Split) -> dict[str, float]:
     untrained = Model(model.vocabulary, None, model.weighting, languages=model.languages, method=model.method)
     scores: dict[str, float] = {}
     dev = held.dev
+    answers = mates.answers(dev.left, dev.right)
     for prefix, scored in (("", model), ("untrained_", untrained)) if len(dev) > 1 else ():
         if held.grades.dev is not None:
             cosines = np.asarray(scored.pair_similarity(dev.left, dev.right))
@@ -396,6 +415,8 @@ def _dev_scores(model: Model, held: Split) -> dict[str, float]:
         else:
             sides = scored.vectors(dev.left, side="query"), scored.vectors(dev.right, side="document")
             found = mates.scores(*sides, similarity=scored.scorer)
+            if answers.several:
+                found["map"] = mates.per_left(*sides, answers, similarity=scored.scorer)["map"].mean()
         scores |= {f"{prefix}{name}": round(float(value), 4) for name, value in found.items()}
     return scores
 

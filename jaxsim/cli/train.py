@@ -21,7 +21,14 @@ if TYPE_CHECKING:
 
     from jaxsim.data.pairs import Pairs
     from jaxsim.model import Model
+    from jaxsim.train.judged import Judged
     from jaxsim.train.logs import Log
+
+
+Score = train_options.choice("score", ("map", "ndcg@10", "mrr", "mrr@10"))
+"""What judged queries are measured by."""
+_FILES = ("pairs", "dev", "queries", "documents", "qrels", "dev_queries", "dev_documents", "dev_qrels",
+          "texts")
 
 
 @app.command(epilog="\b\nExample, with one pair a line and a tab between its texts:\n"
@@ -55,8 +62,18 @@ def train(
     languages: Annotated[str, typer.Option(metavar="CODE,CODE", help="Languages of left and right texts: ja is split "
                                            "by a dictionary, zh, th, lo, km and my into pairs of letters, all others "
                                            "at everything but letters and digits.")] = "en,en",
+    texts: Annotated[str | None, options.file("More texts of the pairs' language, one a line. They count in how rare "
+                                              "words are, and lsa learns from them.")] = None,
     tune: Annotated[bool, typer.Option("--tune", help="Choose --min-df and --subwords, unless given, by the scores of "
                                        "held-out pairs in a few trainings in closed form.")] = False,
+    budget: Annotated[str | None, typer.Option(metavar="TIME", help="With --tune: choose the method (opca, lsa or cca, "
+                                               "s2net), --dim, --noise and --gamma as well, unless given, in as many "
+                                               "trainings as end in this time, such as 90s or 5m.")] = None,
+    dev_queries: Annotated[str | None, options.file("Queries with identifiers, to measure search by and, with "
+                                                    "--budget, to choose by.")] = None,
+    dev_documents: Annotated[str | None, options.file("Documents with identifiers, with --dev-queries.")] = None,
+    dev_qrels: Annotated[str | None, options.file("Their judgements: query 0 document grade.")] = None,
+    dev_score: Annotated[Score, typer.Option(help="What judged queries choose by.")] = Score.MAP,
     resume: Annotated[bool, typer.Option("--resume/--no-resume", help="Go on from OUT.checkpoint; otherwise it is "
                                          "deleted.")] = False,
     log: Annotated[Path | None, options.folder("Write step, loss and score after every iteration to DIR/log.csv and, "
@@ -86,12 +103,18 @@ def train(
     train_options.expect_used(context, settings.method)
     judged = {"--queries": queries, "--documents": documents, "--qrels": qrels}
     _expect_source(pairs, judged, settings.method)
-    options.one_stdin(pairs=pairs, dev=dev, queries=queries, documents=documents, qrels=qrels)
+    options.one_stdin(pairs=pairs, dev=dev, queries=queries, documents=documents, qrels=qrels,
+                      dev_queries=dev_queries, dev_documents=dev_documents, dev_qrels=dev_qrels, texts=texts)
+    searched = {"--dev-queries": dev_queries, "--dev-documents": dev_documents, "--dev-qrels": dev_qrels}
+    _expect_all(searched)
+    checks.expect(dev_queries is None or settings.method not in GRADED, "--dev-queries",
+                  f"nothing, with --method {settings.method}", dev_queries)
+    seconds = train_choice.seconds(budget, tune)
     with naming(out):
         io.check_place(out)
     log_of_steps = _log(log, out)
     share = share_of(dev)
-    names = train_choice.names(context, share) if tune else []
+    names = train_choice.names(context, share, seconds is not None) if tune else []
     graded = settings.method in GRADED
     checks.expect(label is not None or not graded or pairs is None, "--label",
                   f"a column of grades, for {settings.method}", "none")  # fmt: skip
@@ -99,7 +122,11 @@ def train(
     data = _judged(*judged.values(), negatives, settings.seed, columns[0]) if pairs is None else read(
         pairs, "--pairs", columns, graded)
     held_out = read(dev, "--dev", columns, graded) if share is None else Data(share, None)
-    model = trained(data, held_out, settings, names, out, resume, _command(context), log_of_steps)
+    judged_dev = None if dev_queries is None else _collection(*searched.values(), str(dev_score))
+    choice = train_choice.Choice(names, seconds, judged_dev)
+    unpaired = _unpaired(texts, columns[0])
+    model = trained(data, held_out, settings, choice, out, resume, _command(context), unpaired,
+                    log_of_steps)
     _compare(model)
     if json:
         show_json({"model": str(out), **model.training})
@@ -157,6 +184,48 @@ def _judged(queries: str, documents: str, qrels: str, negatives: int, seed: int,
     return Data(found, grades)
 
 
+def _unpaired(source: str | None, languages: tuple[str, str]) -> list[str]:
+    """Texts of a file; none without one."""
+    from jaxsim import checks
+    from jaxsim.data import streams
+
+    if source is None:
+        return []
+    checks.expect(len(set(languages)) == 1, "--texts", "nothing, for pairs of two languages", source)
+    found = [line for _, line in streams.texts(source)]
+    say(f"{checks.counted(len(found), 'text')} beside the pairs")
+    return found
+
+
+def _expect_all(files: dict[str, str | None]) -> None:
+    """Refuses some of several files without the others."""
+    from jaxsim import checks
+
+    given = [name for name, value in files.items() if value is not None]
+    checks.expect(len(given) in (0, len(files)), next((name for name in files if name not in given), ""),
+                  f"a file, with {' and '.join(given)}", "none")
+
+
+def _collection(queries: str, documents: str, qrels: str, metric: str) -> Judged:
+    """Judged queries to choose and to measure by."""
+    from jaxsim.evaluate import trec
+    from jaxsim.train.judged import Judged
+
+    return Judged(trec.read_texts(queries), trec.read_texts(documents), trec.read_qrels(qrels), metric)
+
+
+def _searched(model: Model, judged: Judged) -> tuple[Model, dict]:
+    """The model with the weight of words that judged queries choose, and their scores."""
+    from jaxsim.checks import counted
+
+    score, weight = judged.best(model)
+    say(f"{counted(len(judged.qrels), 'judged query', 'judged queries')}: {judged.metric} {score:.4f} with a weight of "
+        f"{weight:g} for words, which `jaxsim search` takes from now on")
+    words = judged.score(model, terms=1.0)
+    return replace(model, terms_weight=weight), {judged.metric: round(score, 4), "terms": weight,
+                                                 f"{judged.metric} of bm25": round(words, 4)}  # fmt: skip
+
+
 def codes(codes: str) -> tuple[str, str]:
     """Two language codes.
 
@@ -201,7 +270,8 @@ def share_of(dev: str) -> float | None:
 
 
 def trained(
-    data: Data, held_out: Data, settings: Settings, names: list[str], out: Path, resume: bool, command: str,
+    data: Data, held_out: Data, settings: Settings, choice: train_choice.Choice, out: Path, resume: bool, command: str,
+    unpaired: list[str],
     log: Log | None = None,
 ) -> Model:
     """Trains and saves a model; an interrupted training keeps its checkpoints.
@@ -210,10 +280,11 @@ def trained(
       data: pairs to train on.
       held_out: pairs to hold out, or their share.
       settings: of the training.
-      names: of settings that are chosen first.
+      choice: what is chosen first, and by what.
       out: folder of the model.
       resume: whether to go on from the checkpoints.
       command: for the model's record.
+      unpaired: texts without a mate.
       log: of its steps, or None.
 
     Returns:
@@ -228,11 +299,15 @@ def trained(
         train_folder.begin(folder, resume, settings)
         try:
             notes = {}
-            if names:
-                settings, notes = train_choice.chosen(checkpoint, data.pairs, settings, held_out.pairs, names)
+            if choice.names:
+                settings, notes = train_choice.chosen(checkpoint, data.pairs, settings, held_out.pairs, choice)
+                checkpoint = folder if settings.method in ITERATED else None
             model = training.train(data.pairs, settings, dev=held_out.pairs, grades=data.grades,
-                                   dev_grades=held_out.grades, checkpoint=checkpoint, progress=True, say=say,
-                                   callback=log)
+                                   dev_grades=held_out.grades, unpaired=unpaired, checkpoint=checkpoint, progress=True,
+                                   say=say, callback=log)
+            if choice.judged is not None:
+                model, searched = _searched(model, choice.judged)
+                notes = {**notes, "search": searched}
             model = replace(model, training={**model.training, "command": command, **notes})
             with naming(out):
                 model.save(out)
@@ -285,7 +360,7 @@ def _command(context: typer.Context) -> str:
         words.append(option.opts[0])
         if not isinstance(value, bool):
             words.append(str(value.name if isinstance(value, Path) else value))
-            if option.name in ("pairs", "dev", "queries", "documents", "qrels"):
+            if option.name in _FILES:
                 words[-1] = Path(words[-1]).name
     return shlex.join(words)
 
@@ -307,6 +382,8 @@ def _shown(model: Model, out: Path) -> dict:
         }
     else:
         rows["dev"] = "no pairs held out"
+    if "search" in record:
+        rows["search"] = ", ".join(f"{name} {value}" for name, value in record["search"].items())
     if "tuned" in record:
         rows["chosen"] = train_choice.shown(record)
     sizes = [counted(record["terms"], "term")]

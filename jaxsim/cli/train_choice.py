@@ -4,25 +4,75 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
 from jaxsim.cli import train_options
 from jaxsim.cli.output import say
+from jaxsim.train.settings import TUNED
+
+if TYPE_CHECKING:
+    from jaxsim.train.judged import Judged
 
 _FILE = "checkpoint.tuned.json"
-_ASKED = ("method", "dim", "weighting", "drop_top", "max_terms", "noise", "seed", "min_df", "subwords")  # it depends on
+_ASKED = ("method", "dim", "weighting", "drop_top", "max_terms", "noise", "gamma", "seed", "min_df", "subwords")
+"""Settings that a choice depends on."""
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
 
-def names(context: typer.Context, share: float | None) -> list[str]:
+class Choice(NamedTuple):
+    """What to choose before the training.
+
+    Attributes:
+      names: of settings, of `budget.FREE` or of `tuning.CHOICES`; none without ``--tune``.
+      seconds: the budget; None for the few trainings of `tuning.tune`.
+      judged: queries to choose by, or None.
+    """
+
+    names: list[str]
+    seconds: float | None = None
+    judged: Judged | None = None
+
+
+def seconds(text: str | None, tune: bool) -> float | None:
+    """A budget of time.
+
+    Args:
+      text: such as ``90``, ``90s``, ``5m`` or ``1.5h``; or None.
+      tune: whether ``--tune`` is given.
+
+    Returns:
+      Seconds; None for None.
+
+    Raises:
+      ValueError: for anything else, or without ``--tune``.
+
+    Example:
+      >>> seconds("5m", True), seconds("1.5h", True)
+      (300.0, 5400.0)
+    """
+    from jaxsim import checks
+
+    if text is None:
+        return None
+    checks.expect(tune, "--budget", "nothing, without --tune", text)
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", text.strip().lower())
+    checks.expect(match is not None and float(match[1]) > 0, "--budget", "a time such as 90s, 5m or 1h", text)
+    return float(match[1]) * _UNITS[match[2]]
+
+
+def names(context: typer.Context, share: float | None, wide: bool) -> list[str]:
     """The settings to choose: those that are not given.
 
     Args:
       context: of the command.
       share: of the pairs that is held out; None where held-out pairs are given.
+      wide: whether there is a budget.
 
     Returns:
       Names of `tuning.CHOICES`, at least one.
@@ -31,16 +81,25 @@ def names(context: typer.Context, share: float | None) -> list[str]:
       ValueError: where none is left, or no pairs are held out.
     """
     from jaxsim import checks
-    from jaxsim.train import tuning
+    from jaxsim.train import budget, tuning
 
     checks.expect(share != 0, "--dev", "pairs to choose settings by, with --tune", "0")
+    if wide:
+        found = [name for name in budget.FREE if not train_options.given(context, name)
+                 and not (name == "subwords" and context.params["drop_top"])]  # fmt: skip
+        users = [set(train_options.USED_BY.get(option.name, TUNED)) for option in context.command.params
+                 if train_options.given(context, option.name)]
+        if any(not set(budget.METHODS) <= methods for methods in users):
+            found = [name for name in found if name != "method"]  # an option that some methods do not have
+        checks.expect(len(found) > 0, "--tune", f"one of {', '.join(budget.FREE)} left to choose", "none left")
+        return found
     found = [name for name in tuning.CHOICES if not train_options.given(context, name)
              and not (name == "subwords" and context.params["drop_top"])]  # fmt: skip
     checks.expect(len(found) > 0, "--tune", "--min-df, or --subwords without --drop-top, left to choose", "none left")
     return found
 
 
-def chosen(checkpoint: Path | None, pairs, settings, dev, names: list[str]) -> tuple:
+def chosen(checkpoint: Path | None, pairs, settings, dev, choice: Choice) -> tuple:
     """The settings that held-out pairs choose; where the same was asked before an interruption, those chosen then.
 
     Args:
@@ -48,7 +107,7 @@ def chosen(checkpoint: Path | None, pairs, settings, dev, names: list[str]) -> t
       pairs: `Pairs` to train on.
       settings: `Settings` as they are given.
       dev: held-out pairs, or their share.
-      names: what to choose.
+      choice: what to choose, and how.
 
     Returns:
       The best settings; and ``tuned`` and ``tuning_seconds``, what was tried and how long it took.
@@ -57,10 +116,12 @@ def chosen(checkpoint: Path | None, pairs, settings, dev, names: list[str]) -> t
       ValueError: where a choice is kept that was made for something else; or as `tuning.tune`.
     """
     from jaxsim import checks
-    from jaxsim.train import tuning
+    from jaxsim.train import budget, tuning
 
+    names = choice.names
     asked = {name: getattr(settings, name) for name in _ASKED}
     asked |= {"names": names, "pairs": pairs.sha256, "dev": getattr(dev, "sha256", dev)}
+    asked |= {"seconds": choice.seconds, "judged": None if choice.judged is None else choice.judged.sha256}
     found = {} if checkpoint is None else _kept(checkpoint)
     if found:
         checks.expect(found["asked"] == asked, str(checkpoint), "settings chosen for these pairs and options",
@@ -68,7 +129,13 @@ def chosen(checkpoint: Path | None, pairs, settings, dev, names: list[str]) -> t
         say("settings as they were chosen before")
         return replace(settings, **found["chosen"]), found["told"]
     begun = time.perf_counter()
-    tuned, tried = tuning.tune(pairs, settings, dev=dev, names=names, say=say)
+    if choice.seconds is None:
+        tuned, tried = tuning.tune(pairs, settings, dev=dev, names=names, say=say)
+    else:
+        tuned, tried = budget.search(pairs, settings, seconds=choice.seconds, dev=dev, free=names, say=say,
+                                     judged=choice.judged)  # fmt: skip
+        for line in budget.table(tried) if tried else ():
+            say(line)
     told = {"tuned": tried, "tuning_seconds": round(time.perf_counter() - begun, 1)}
     if checkpoint is not None:
         kept_now = {"asked": asked, "chosen": {name: getattr(tuned, name) for name in names}, "told": told}
@@ -111,6 +178,7 @@ def shown(training: dict) -> str:
       >>> shown({"tuned": [{"subwords": 0.0, "mrr": 0.5}], "tuning_seconds": 8.1, "settings": {"subwords": 0.5}})
       '--subwords 0.5 (8.1 seconds)'
     """
-    names = [name for one in training["tuned"][:1] for name in one if name != "mrr"]
-    options = " ".join(f"--{name.replace('_', '-')} {training['settings'][name]}" for name in names)
+    settings = training["settings"]
+    names = [name for one in training["tuned"][:1] for name in one if name in settings]
+    options = " ".join(f"--{name.replace('_', '-')} {settings[name]}" for name in names)
     return f"{options or 'nothing'} ({training['tuning_seconds']} seconds)"

@@ -94,7 +94,8 @@ def begin(folder: Path, resume: bool, settings: Settings) -> None:
 
     if resume:
         choice, kept = choice_of(settings), kept_choice(folder)
-        expect(kept in (None, choice), str(folder), f"a checkpoint of {_options(choice)}",
+        fits = kept in (None, choice) or train_choice.kept(folder)  # what was chosen is looked at when it is read
+        expect(fits, str(folder), f"a checkpoint of {_options(choice)}",
                f"one of {_options(kept or {})} (without --resume it is deleted)")
         say(f"{folder}: {'going on from it' if begun(folder) else 'nothing there to go on from, starting anew'}")
     elif {path.name for path in folder.iterdir()} - {_LOCK}:

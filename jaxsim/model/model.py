@@ -53,6 +53,7 @@ class Model:
       subwords: n-grams of the words that the vocabulary does not hold, the last rows of a projection; or None.
       agreement: ``[dim]`` weights in [0, 1] of the dimensions of a projection for search
         (`projections.agreement`); or None.
+      terms_weight: weight in [0, 1] of words beside the vectors in search, where judged queries chose one; or None.
     """
 
     vocabulary: text.Vocabulary
@@ -65,6 +66,7 @@ class Model:
     strongest: int | None = None
     subwords: Subwords | None = None
     agreement: np.ndarray | None = None
+    terms_weight: float | None = None
 
     def __post_init__(self):
         """Checks that the parts fit each other."""
@@ -77,6 +79,8 @@ class Model:
         checks.expect(plain, "activation", "none, for W = UᵀV + D", self.activation)
         if self.agreement is not None:
             parts.check_agreement(self.agreement, self.params)
+        share = self.terms_weight is None or 0 <= self.terms_weight <= 1
+        checks.expect(share, "terms_weight", "None, or a number in [0, 1]", self.terms_weight)
 
     def __repr__(self) -> str:
         """In short: the vocabulary and the weights are long."""
@@ -310,6 +314,8 @@ class Model:
             "method": self.method, "dim": self.dim, "weighting": self.weighting, "activation": self.activation,
             "languages": list(self.languages), "num_docs": self.vocabulary.num_docs, "training": self.training,
         } | ({"strongest": self.strongest} if self.bilinear else {})  # fmt: skip
+        if self.terms_weight is not None:
+            config["terms_weight"] = self.terms_weight
         if self.subwords is not None:
             layout, words, config["subwords"] = 3, words + self.subwords.grams, self.subwords.share
             tensors["gram_idf"] = np.asarray(self.subwords.idf)
@@ -340,7 +346,7 @@ class Model:
             grams = None if share is None else Subwords(tuple(words[number:]), tensors["gram_idf"], share)
             return cls(vocabulary, parts.from_tensors(tensors), config["weighting"], config["activation"],
                        tuple(config["languages"]), config["method"], config["training"], config.get("strongest"), grams,
-                       tensors.get("agreement"))
+                       tensors.get("agreement"), config.get("terms_weight"))
 
     def card(self) -> str:
         """The model card: what it is, what it was trained on, how to use it.

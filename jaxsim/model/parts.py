@@ -343,6 +343,8 @@ def check_folder(tensors: Mapping[str, np.ndarray], config: Mapping[str, Any], w
     checks.whole(config["num_docs"], "config.json: num_docs", 0)
     share = config.get("subwords")
     checks.expect(share is None or type(share) is float, "config.json: subwords", "a number, or nothing", share)
+    weight = config.get("terms_weight")
+    checks.expect(weight is None or type(weight) is float, "config.json: terms_weight", "a number, or nothing", weight)
     sides = {f"{side}_{name}" for side in ("query", "document", "both") for name in Bilinear._fields}
     for name, array in tensors.items():
         if name == "df":

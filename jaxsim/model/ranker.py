@@ -28,9 +28,11 @@ def default_terms(model: Model) -> float:
       model: the model.
 
     Returns:
-      `TERMS` for projections within a language; 0 across languages, which share few words, and for models whose score
-      is made of words already.
+      What judged queries chose where they did; else `TERMS` for projections within a language, and 0 across languages,
+      which share few words, and for models whose score is made of words already.
     """
+    if model.terms_weight is not None:
+        return model.terms_weight
     return 0.0 if model.params is None or model.bilinear or len(set(model.languages)) > 1 else TERMS
 
 

@@ -21,7 +21,7 @@ MOST = 4_096
 
 
 def distilled(fit: Fit, problem: Problem) -> Learned:
-    """Replaces what was fitted by a projection that is distilled from it and the bare terms.
+    """A projection that is distilled from what was fitted and the bare terms, unless held-out pairs find it worse.
 
     Args:
       fit: of one `Projection`.
@@ -29,7 +29,7 @@ def distilled(fit: Fit, problem: Problem) -> Learned:
 
     Returns:
       ``fit`` with other parameters, and a note ``distilled``: the loss in the first epoch and in the last, and the
-      held-out pairs' scores before.
+      held-out pairs' scores before. Where these are better, ``fit`` as it was, with ``kept`` False in the note.
 
     Raises:
       ValueError: for a damaged checkpoint.
@@ -63,11 +63,13 @@ def distilled(fit: Fit, problem: Problem) -> Learned:
         before, after = (float(problem.validate(params)) for params in (fit.params, student.params))
         sides = (projections.encode(fit.params, side) for side in problem.dev)
         note |= {f"undistilled_{name}": round(value, 4) for name, value in mates.scores(*sides).items()}
-        verdict = "" if after > before else " (no better: leave --distill out, unless searches of your own gain)"
+        verdict = "" if after > before else ": no better, so the model stays as it was before"
         problem.say(f"mrr of held-out pairs {before:.4f} before, {after:.4f} distilled{verdict}")
+        note["kept"] = after > before
     else:
         problem.say("no held-out pairs say whether it is any better distilled: compare searches of your own")
-    return Learned(fit._replace(params=student.params), {"distilled": note})
+    params = student.params if note.get("kept", True) else fit.params
+    return Learned(fit._replace(params=params), {"distilled": note})
 
 
 def _some(side: Terms, key: jax.Array) -> np.ndarray:

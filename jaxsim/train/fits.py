@@ -24,8 +24,9 @@ def _cca(problem: Problem) -> Learned:
 
 
 def _lsa(problem: Problem) -> Learned:
-    both = sp.vstack([sparse.to_scipy(side) for side in problem.train], format="csr")
-    return Learned(lsa.fit(sparse.from_scipy(both), k=problem.k))
+    sides = (*problem.train, *([] if problem.unpaired is None else [problem.unpaired]))
+    texts = sp.vstack([sparse.to_scipy(side) for side in sides], format="csr")
+    return Learned(lsa.fit(sparse.from_scipy(texts), k=problem.k))
 
 
 def _cl_lsi(problem: Problem) -> Learned:

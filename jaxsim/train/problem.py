@@ -33,6 +33,7 @@ class Problem:
       dev_grades: grades of the held-out pairs.
       slots: weighted training texts of both sides before n-grams are added (`subwords.slots`); None without n-grams.
       spread: the n-grams that words are made of (`Subwords.spread`); None without n-grams.
+      unpaired: weighted vectors of texts without a mate, of unit length; None without any.
       say: is given progress messages.
       callback: function of the name of what is fitted and of an entry of its history, or None; see `logged`.
     """
@@ -50,6 +51,7 @@ class Problem:
     dev_grades: np.ndarray | None = None
     slots: tuple[sp.csr_matrix, sp.csr_matrix] | None = None
     spread: sp.csr_matrix | None = None
+    unpaired: Terms | None = None
     say: Callable[[str], None] = lambda message: None
     callback: Callable[[str, dict], None] | None = None
 

@@ -82,8 +82,8 @@ class Settings:
         "and unseen words get vectors. Try 0.5. Training takes longer.", WITH_SUBWORDS, least=0.0, most=0.99)
     distill: float = _setting(
         0.0, "Share of bare term weights in a mixed score that the trained vectors then learn to reproduce, such as "
-        "0.5, so that they tell more words apart. Held-out scores often do not improve: compare the two that are "
-        "printed. Takes some minutes.", DISTILLED, least=0.0, most=0.99)
+        "0.5, so that they tell more words apart. Where held-out pairs find it no better, the model stays as it was. "
+        "Takes some minutes.", DISTILLED, least=0.0, most=0.99)
     max_iter: int | None = _setting(
         None, "Largest number of iterations, or epochs, of S2Net, SSI, methods of grades or topics; chosen by the "
         "number of pairs unless given.", ITERATED, least=1)

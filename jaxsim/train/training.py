@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from typing import Any, NamedTuple
 
@@ -45,6 +45,7 @@ def train(
     dev: float | Pairs = 0.1,
     grades=None,
     dev_grades=None,
+    unpaired: Sequence[str] = (),
     checkpoint=None,
     progress: bool = False,
     say: Callable[[str], None] = lambda message: None,
@@ -60,6 +61,8 @@ def train(
       grades: one number a pair, the larger the more alike its texts are, for ``s2net-mse`` and ``s2net-pref`` and no
         other method; scaled as `train.graded` says. Equal pairs count once, with the mean of their grades.
       dev_grades: the same of ``dev``, where it is pairs.
+      unpaired: more texts of the pairs' language. They add words to the vocabulary and count in how rare words are; LSA
+        learns from them as from any text.
       checkpoint: folder for checkpoints of S2Net and SSI; training goes on where it stopped.
       progress: whether to show bars on a terminal's stderr.
       say: is given progress messages.
@@ -88,16 +91,16 @@ def train(
 
     texts = mates.read(pairs)
     held = split(texts, dev, settings, given, say)
-    settings = _effective(settings, held)
+    settings = effective(settings, held)
     several = _several(texts, held, settings, say)
-    weighted = weigh(texts, held, settings, say)
+    weighted = weigh(texts, held, settings, say, unpaired=unpaired)
     del texts  # the word lists, which may be most of the memory
-    learned = fit(weighted, held, settings, checkpoint, progress, say, callback)
+    learned = fit(weighted, held, settings, checkpoint, progress, say, callback=callback)
 
-    model = _model(weighted, learned, settings, pairs.languages)
-    model = replace(model, agreement=_agreement(model, held.dev, say))
+    model = assemble(weighted, learned, settings, held, say)
     return replace(model, training={
         "pairs": {"all": len(pairs), "train": len(held.rows), "dev": len(held.dev)},
+        **({"unpaired": len(unpaired)} if len(unpaired) else {}),
         **several, "terms": len(weighted.vocabulary),
         **({} if weighted.subwords is None else {"ngrams": len(weighted.subwords)}),
         **({} if learned is None else learned.notes),
@@ -179,6 +182,7 @@ class Weighted(NamedTuple):
       slots: their weighted words, and n-grams of unknown words (`subwords.slots`); None without n-grams.
       train: the training pairs at unit length.
       dev: the held-out pairs at unit length; None without any.
+      unpaired: texts without a mate at unit length; None without any.
     """
 
     vocabulary: text.Vocabulary
@@ -188,9 +192,12 @@ class Weighted(NamedTuple):
     slots: tuple[sp.csr_matrix, sp.csr_matrix] | None
     train: tuple[Terms, Terms]
     dev: tuple[Terms, Terms] | None
+    unpaired: Terms | None = None
 
 
-def weigh(texts: mates.Texts, held: Split, settings: Settings, say: Callable) -> Weighted:
+def weigh(
+    texts: mates.Texts, held: Split, settings: Settings, say: Callable, *, unpaired: Sequence[str] = ()
+) -> Weighted:
     """Counts the words of the training pairs, and weighs those of all.
 
     Args:
@@ -198,15 +205,20 @@ def weigh(texts: mates.Texts, held: Split, settings: Settings, say: Callable) ->
       held: which of them are trained on.
       settings: of the training.
       say: is given progress messages.
+      unpaired: as for `train`.
 
     Returns:
       `Weighted`.
 
     Raises:
-      ValueError: if no term is left.
+      ValueError: if no term is left, or for unpaired texts with pairs of two languages.
     """
     words = texts.words(held.rows)
-    vocabulary = mates.vocabulary_of([*words[0], *words[1]], drop_top=settings.drop_top,
+    languages = texts.pairs.languages
+    checks.expect(not len(unpaired) or len(set(languages)) == 1, "unpaired", "none, for pairs of two languages",
+                  f"{len(unpaired)} texts")  # fmt: skip
+    more = list(map(text.tokenizer(languages[0]), text.strings(unpaired)))
+    vocabulary = mates.vocabulary_of([*words[0], *words[1], *more], drop_top=settings.drop_top,
                                      max_terms=settings.max_terms, min_df=settings.min_df)  # fmt: skip
     counts = tuple(text.counts(side, vocabulary) for side in words)
     say(f"{counted(len(held.rows), 'training pair')}, {counted(len(held.dev), 'dev pair')}, "
@@ -216,6 +228,7 @@ def weigh(texts: mates.Texts, held: Split, settings: Settings, say: Callable) ->
     slots_of = functools.partial(slots, vocabulary=vocabulary, subwords=subwords, weigh=weighting)
     dev = [slots_of(map(text.tokenizer(language), side)) for language, side in
            zip(texts.pairs.languages, (held.dev.left, held.dev.right), strict=True)]  # fmt: skip
+    rest = [slots_of(more)] if more else []
     if subwords is None:
         spread = in_slots = None
         train = [weighting(side, vocabulary.df, vocabulary.num_docs) for side in counts]
@@ -224,13 +237,15 @@ def weigh(texts: mates.Texts, held: Split, settings: Settings, say: Callable) ->
             say("no n-gram is in two words: subwords change nothing")
         spread = subwords.spread(vocabulary)
         in_slots = tuple(map(slots_of, words))
-        train, dev = ([side @ spread for side in sides] for sides in (in_slots, dev))
+        train, dev, rest = ([side @ spread for side in sides] for sides in (in_slots, dev, rest))
     return Weighted(vocabulary, subwords, spread, counts, in_slots, tuple(map(mates.unit_terms, train)),
-                    tuple(map(mates.unit_terms, dev)) if len(held.dev) else None)  # fmt: skip
+                    tuple(map(mates.unit_terms, dev)) if len(held.dev) else None,
+                    mates.unit_terms(rest[0]) if rest else None)  # fmt: skip
 
 
 def fit(
-    weighted: Weighted, held: Split, settings: Settings, checkpoint, progress: bool, say: Callable,
+    weighted: Weighted, held: Split, settings: Settings, checkpoint, progress: bool, say: Callable, *,
+    validate: Callable | None = None,
     callback: Callable | None = None,
 ) -> Learned | None:
     """Learns from the training pairs by the method of the settings.
@@ -242,6 +257,7 @@ def fit(
       checkpoint: as for `train`.
       progress: as for `train`.
       say: is given progress messages.
+      validate: what to stop by, a function of parameters; how held-out pairs find each other unless given.
       callback: as for `train`.
 
     Returns:
@@ -257,13 +273,13 @@ def fit(
     checks.expect(min(m, num_terms) > 1, "pairs, max_terms", "at least two training pairs and two terms",
                   f"{m} and {num_terms}")  # fmt: skip
     checks.expect(bare < m or settings.method == "lsa", "pairs", "a pair with known words on both sides", "none")
-    k = _dimension(weighted.counts, settings, say)
+    k = _dimension(weighted, settings, say)
     say(f"training {settings.method} …")
-    validate = None if weighted.dev is None else mates.validator(
-        weighted.dev, activation=s2net.activation_of(settings.activation))
+    if validate is None and weighted.dev is not None:
+        validate = mates.validator(weighted.dev, activation=s2net.activation_of(settings.activation))
     problem = Problem(weighted.counts, weighted.train, held.groups, validate, k, settings, checkpoint, progress,
-                      weighted.dev, slots=weighted.slots, spread=weighted.spread, say=say,
-                      callback=callback)  # fmt: skip
+                      weighted.dev, slots=weighted.slots, spread=weighted.spread, unpaired=weighted.unpaired,
+                      say=say, callback=callback)  # fmt: skip
     notes: dict[str, Any] = {}
     if held.grades.all is not None:
         low, high = graded.scale(graded.checked(held.grades.all, len(held.grades.all)))  # means of equal pairs
@@ -313,7 +329,18 @@ def _share_held_out(texts: mates.Texts, share: float, seed: int, say: Callable) 
     if len(texts.pairs) < _FEWEST:
         say(f"no pairs held out: there are fewer than {_FEWEST}")
         return None
-    rows = mates.split(texts, shares=(1 - share, share, 0.0), salt="" if seed == 0 else str(seed))
+    number, salt = int(np.count_nonzero(texts.keep)), "" if seed == 0 else str(seed)
+    rows = mates.split(texts, shares=(1 - share, share, 0.0), salt=salt)
+    if not _near(len(rows["dev"]) / number, share):
+        # Links chain: a text of many pairs ties all their other texts together, and most pairs are one group.
+        some = mates.split(texts._replace(groups=texts.twins[:, 0]), shares=(1 - share, share, 0.0), salt=salt)
+        if _near(len(some["dev"]) / number, share):
+            say(f"{len(some['dev']) / number:.1%} of the pairs held out by their left texts alone: shared texts tie "
+                "nearly all pairs together, so that right texts of held-out pairs may be trained on too")
+            return some["train"], some["dev"]
+        if len(rows["dev"]) > 1:
+            say(f"{len(rows['dev']) / number:.1%} of the pairs held out, for a share of {share:g}: near-duplicates are "
+                "kept together")
     if not len(rows["train"]) or len(rows["dev"]) < 2:
         say(f"no pairs held out: a share of {share:g}, near-duplicates kept together, leaves none to train on or fewer "
             "than two to measure by; give another share, or dev pairs of your own")
@@ -338,8 +365,21 @@ def _several(texts: mates.Texts, held: Split, settings: Settings, say: Callable)
     return {"several": {"left": answers.several, "of": len(answers.queries), "shared": answers.shared}}
 
 
-def _effective(settings: Settings, held: Split) -> Settings:
-    """The settings as they take effect with these pairs."""
+def _near(got: float, asked: float) -> bool:
+    """Whether a share is within a factor of two of what is asked for."""
+    return asked / 2 <= got <= 2 * asked
+
+
+def effective(settings: Settings, held: Split) -> Settings:
+    """The settings as they take effect with these pairs.
+
+    Args:
+      settings: as they are given.
+      held: the pairs.
+
+    Returns:
+      The same, but for what few pairs and the method do not leave open.
+    """
     if len(held.rows) < RARE_COUNT:
         settings = replace(settings, min_df=1)
     if settings.method == "tfidf":
@@ -359,20 +399,42 @@ def _without_words(counts: tuple, say: Callable) -> int:
     return bare
 
 
-def _dimension(counts: tuple, settings: Settings, say: Callable) -> int:
+def _dimension(weighted: Weighted, settings: Settings, say: Callable) -> int:
     """The dimension that is asked for, or the largest that the data supports."""
+    counts = weighted.counts
     m, num_terms = counts[0].shape
     limit, basis = min(m, num_terms) - 1, counted(m, "training pair")
     if settings.method == "lsa":  # takes both sides as documents, no matter which belong together
         different = len(distinct_rows(sp.vstack([side[np.diff(side.indptr) > 0] for side in counts]))[0])
+        different += 0 if weighted.unpaired is None else weighted.unpaired.num_docs
         limit, basis = min(different, num_terms), counted(different, "different text")
     if limit < settings.dim:
         say(f"dimension {limit}: {basis} and {counted(num_terms, 'term')} support no more")
     return min(settings.dim, limit)
 
 
+def assemble(
+    weighted: Weighted, learned: Learned | None, settings: Settings, held: Split,
+    say: Callable[[str], None] = lambda message: None,
+) -> Model:
+    """The model of what was learned, without its record of the training.
+
+    Args:
+      weighted: texts that it was learned from.
+      learned: by `fit`.
+      settings: of the training.
+      held: held-out pairs, which weigh the dimensions for search.
+      say: is given progress messages.
+
+    Returns:
+      `Model`.
+    """
+    model = _model(weighted, learned, settings, held.dev.languages)
+    return replace(model, agreement=_agreement(model, held.dev, say))
+
+
 def _model(weighted: Weighted, learned: Learned | None, settings: Settings, languages: tuple[str, str]) -> Model:
-    """The model of what was learned, without its record of the training."""
+    """The same without the weights of dimensions."""
     params = None if learned is None else learned.fit.params
     if params is not None and not isinstance(params, Projection):
         params = tuple(params)

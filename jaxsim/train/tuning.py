@@ -18,7 +18,8 @@ CHOICES: dict[str, tuple] = {"min_df": (1,), "subwords": (0.5, 0.75)}
 """Setting -> values that are tried beside the one that is given; settings one after the other, in this order."""
 MOST_PAIRS = 8_000
 """Pairs that are trained on to choose, at most: some of more."""
-_ENOUGH = 100  # held-out pairs
+ENOUGH = 100
+"""Held-out pairs from which on a choice is worth its decimals."""
 
 
 def tune(
@@ -61,14 +62,14 @@ def tune(
     """
     settings = Settings() if settings is None else settings
     names = _checked_names(pairs, settings, dev, names)
-    some = _some(pairs, settings.seed, dev, say)
+    few = some(pairs, settings.seed, dev, say)
     closed = "opca" if settings.method in S2NET else settings.method
     say(f"choosing {' and '.join(names)} by trainings of {closed} …")
     given, tried = settings, []
 
     def score(candidate: Settings) -> dict[str, Any]:
         """A training's dev scores, kept and told, and its pairs."""
-        model = training.train(some, replace(candidate, method=closed, distill=0.0), dev=dev,
+        model = training.train(few, replace(candidate, method=closed, distill=0.0), dev=dev,
                                say=lambda message: say(message) if candidate is given else None)  # once is enough
         found, numbers = model.training["dev"], model.training["pairs"]
         if "min_df" in names and numbers["train"] < training.RARE_COUNT:
@@ -94,7 +95,7 @@ def tune(
             found = score(candidate)["mrr"]
             if found > top:
                 settings, top = candidate, found
-    if names and first["dev"] < _ENOUGH:
+    if names and first["dev"] < ENOUGH:
         say(f"{checks.counted(first['dev'], 'held-out pair')} chose: small differences are chance")
     return settings, tried
 
@@ -114,8 +115,18 @@ def _checked_names(pairs: Pairs, settings: Settings, dev: float | Pairs, names: 
     return wanted
 
 
-def _some(pairs: Pairs, seed: int, dev: float | Pairs, say: Callable[[str], None]) -> Pairs:
-    """As many pairs as leave `MOST_PAIRS` to train on, in their order."""
+def some(pairs: Pairs, seed: int, dev: float | Pairs, say: Callable[[str], None]) -> Pairs:
+    """As many pairs as leave `MOST_PAIRS` to train on, in their order.
+
+    Args:
+      pairs: all.
+      seed: of the draw.
+      dev: share of the pairs that is held out, or held-out pairs.
+      say: told where some are left out.
+
+    Returns:
+      Pairs, all of them where there are no more.
+    """
     most = MOST_PAIRS if isinstance(dev, Pairs) else int(np.ceil(MOST_PAIRS / (1 - dev)))
     if len(pairs) <= most:
         return pairs

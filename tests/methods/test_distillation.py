@@ -270,22 +270,24 @@ def test_unicode_empty_texts_and_very_few_pairs_are_distilled(quick):
 
 @pytest.mark.parametrize(("losses", "scores", "told"), [
     ((0.4, 0.2), (0.3, 0.5), ["mrr of held-out pairs 0.3000 before, 0.5000 distilled"]),
-    ((0.4, 0.2), (0.5, 0.5), ["mrr of held-out pairs 0.5000 before, 0.5000 distilled (no better: leave --distill out, "
-                              "unless searches of your own gain)"]),
+    ((0.4, 0.2), (0.5, 0.5), ["mrr of held-out pairs 0.5000 before, 0.5000 distilled: no better, so the model "
+                              "stays as it was before"]),
     ((0.2, 0.4), None, ["the loss did not fall (0.2 in the first epoch, 0.4 in the last): leave --distill out",
                         "no held-out pairs say whether it is any better distilled: compare searches of your own"]),
 ])
 def test_what_a_distillation_is_worth_is_said(monkeypatch, losses, scores, told):
     history = [{"step": i, "loss": loss} for i, loss in enumerate((math.nan, *losses))]
-    start = optim.closed_form(Projection(jnp.eye(2)))
-    monkeypatch.setattr(distillation, "fit", lambda *_, **__: start._replace(history=history))
+    start, other = optim.closed_form(Projection(jnp.eye(2))), Projection(2 * jnp.eye(2))
+    monkeypatch.setattr(distillation, "fit", lambda *_, **__: start._replace(params=other, history=history))
     values = iter(scores or ())
     sides = (sparse.from_scipy(scipy.sparse.identity(2, np.float32, format="csr")),) * 2
     said = []
     counts = (scipy.sparse.identity(2, format="csr"),) * 2
     problem = Problem(counts, sides, np.zeros((2, 2)), None if scores is None else lambda _: next(values), 2,
                   Settings(method="opca", distill=0.5), dev=sides, say=said.append)  # fmt: skip
-    notes = distilled.distilled(start, problem).notes
+    learned = distilled.distilled(start, problem)
+    notes = learned.notes
+    assert learned.fit.params is (start.params if scores and scores[0] >= scores[1] else other)
     assert said == told and notes["distilled"]["first_loss"] == losses[0]
 
 

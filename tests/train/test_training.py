@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from jaxsim.data import docstrings, pairs
+from jaxsim.evaluate import mates
 from jaxsim.optim import closed_form
-from jaxsim.train import Settings, s2net, train
+from jaxsim.train import Settings, s2net, train, training
 from jaxsim.train.settings import BARE, GRADED, METHODS, S2NET, SSI, TOPICS
 
 
@@ -169,6 +171,33 @@ def test_of_few_pairs_the_frequency_that_was_asked_of_words_is_told_as_it_was(co
     asked = Settings(method="log-tfidf", min_df=3)
     told = [train(corpus.take(range(rows)), asked, dev=0).training for rows in (60, 160)]
     assert [one["settings"]["min_df"] for one in told] == [1, 3]
+
+
+def test_unpaired_texts_add_words_and_lsa_learns_from_them(corpus):
+    some, more = corpus.take(range(60)), ["quux zork", "zork quux again", "numpy zork", ""]
+    given, plain = Settings(method="lsa", dim=5), train(corpus.take(range(60)), Settings(method="lsa", dim=5))
+    model = train(some, given, unpaired=more)
+    assert {"zork", "quux"} <= set(model.vocabulary.terms) and "zork" not in plain.vocabulary.terms
+    assert model.vocabulary.num_docs == plain.vocabulary.num_docs + 4 and model.training["unpaired"] == 4
+    assert float(model.similarity("zork", "quux")) > 0.9  # only these texts say so
+    assert train(some, replace(given, method="opca", dim=5), unpaired=more).training["unpaired"] == 4
+    two = dataclasses.replace(some, languages=("en", "es"))
+    with pytest.raises(ValueError, match="unpaired: expected none, for pairs of two languages, got 4 texts"):
+        train(two, given, unpaired=more)
+
+
+def test_links_that_hang_together_are_held_out_by_their_left_texts():
+    rng = np.random.default_rng(0)
+    words = [f"w{i}" for i in range(400)]
+    texts = [" ".join(rng.choice(words, 12, replace=False)) for _ in range(130)]
+    links = [(i, 120 + j) for i in range(120) for j in range(10) if rng.random() < 0.4]  # ten hubs tie all together
+    given = pairs.make("links", [str(i) for i in range(len(links))], [texts[a] for a, _ in links],
+                       [texts[b] for _, b in links], languages=("en", "en"))  # fmt: skip
+    read, said = mates.read(given), []
+    assert len(np.unique(read.groups)) < 5
+    held = training.split(read, 0.1, Settings(), training.Grades(None, None), said.append)
+    assert 0.05 <= len(held.dev) / len(links) <= 0.2 and "held out by their left texts alone" in said[-1]
+    assert not set(held.dev.left) & {given.left[row] for row in held.rows}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,305 @@
+"""A search over methods and settings within a budget of time: what ``jaxsim train --tune --budget 5m`` does.
+
+Trainings in closed form come first, the cheapest of them before the others. One at the largest dimension has all
+smaller ones in it. S2Net comes last, from the settings of the best OPCA. A setting goes on along its ladder as long as
+it gains.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from jaxsim import checks
+from jaxsim.data.pairs import Pairs
+from jaxsim.evaluate import mates
+from jaxsim.methods.projections import truncate
+from jaxsim.model import parts
+from jaxsim.optim import closed_form
+from jaxsim.train import training, tuning
+from jaxsim.train.judged import Judged
+from jaxsim.train.problem import Learned
+from jaxsim.train.settings import S2NET, TUNED, Settings, fields
+
+FREE = ("method", "dim", "min_df", "subwords", "noise", "gamma")
+"""Settings that the search chooses."""
+METHODS = ("opca", "lsa", "s2net")
+"""Methods that it tries where the method is free, within a language; between two ``cca`` takes the place of ``lsa``."""
+DIMENSIONS = (25, 50, 100, 200, 300, 500, 750, 1000)
+FIRST = 300
+"""The largest dimension of the first trainings; larger ones are tried where it is the best of theirs."""
+LADDERS = {"noise": (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0), "gamma": (1.25, 2.5, 5.0, 10.0, 20.0, 40.0, 80.0)}
+_CLOSED = 0.6
+"""Share of the budget after which S2Net begins."""
+_DEARER = {"subwords": 4.0, "dim": 5.0}
+"""How many times as long a training takes with n-grams, or at the largest dimension, at most: measured roughly."""
+
+
+class _Late(Exception):
+    """The budget ended within a training."""
+
+
+def search(
+    pairs: Pairs,
+    settings: Settings | None = None,
+    *,
+    seconds: float,
+    dev: float | Pairs = 0.1,
+    free: Sequence[str] = FREE,
+    judged: Judged | None = None,
+    clock: Callable[[], float] = time.monotonic,
+    say: Callable[[str], None] = lambda message: None,
+) -> tuple[Settings, list[dict[str, Any]]]:
+    """Chooses a method and its settings by held-out pairs, or by judged queries, within some seconds.
+
+    A training begins if, by those before it, it should end in time; S2Net is stopped at the end of the budget. At least
+    one training is made. So what is tried depends on the speed of the machine; what a training gives does not. The
+    score of the chosen settings is a little too good for new texts.
+
+    Args:
+      pairs: as for `training.train`; of more than `tuning.MOST_PAIRS` training pairs, as many of them.
+      settings: where it begins, and what is not free; `Settings()` unless given.
+      seconds: the budget. The training with what was chosen comes after it.
+      dev: share of the pairs to choose by, near-duplicates kept together; or pairs of your own.
+      free: what to choose, of `FREE`.
+      judged: queries with judgements to choose by; held-out pairs then stop S2Net and weigh dimensions for search.
+      clock: seconds, from any moment on.
+      say: told the score of each training.
+
+    Returns:
+      ``(settings, tried)``: the best, the first of equals; and every candidate with its score, the best first. Where no
+      pairs can be held out, the settings as they were, and nothing tried.
+
+    Raises:
+      ValueError: for a budget that is not positive, a method that is not tuned, nothing free, or as `training.train`.
+
+    Example:
+      >>> from jaxsim.data import docstrings
+      >>> few = docstrings.load().take(range(200))
+      >>> found, tried = search(few, Settings(method="opca", dim=20), seconds=1e-9, dev=0.2, free=("dim", "noise"))
+      >>> found.dim == tried[0]["dim"], found.method, found.noise
+      (True, 'opca', 0.0001)
+    """
+    settings = Settings() if settings is None else settings
+    checks.kind(pairs, "pairs", Pairs)
+    checks.kind(settings, "settings", Settings)
+    checks.expect(seconds > 0, "seconds", "a positive budget", seconds)
+    checks.expect(settings.method in TUNED, "method", f"one of {', '.join(TUNED)}, to tune", settings.method)
+    free = [name for name in FREE if name in free and not (name == "subwords" and settings.drop_top)]
+    checks.expect(len(free) > 0, "free", f"some of {', '.join(FREE)}", "none")
+    begun = clock()
+    some = tuning.some(pairs, settings.seed, dev, say)
+    texts = mates.read(some)
+    held = training.split(texts, dev, replace(settings, distill=0.0), training.Grades(None, None), say)
+    if len(held.dev) < 2:
+        say("no setting is chosen: no pairs are held out to choose by")
+        return settings, []
+    found = _Search(texts, held, replace(settings, distill=0.0), free, judged, begun, seconds, clock, say)
+    best = found.run()
+    if len(held.dev) < tuning.ENOUGH and judged is None:
+        say(f"{checks.counted(len(held.dev), 'held-out pair')} chose: small differences are chance")
+    return replace(best, distill=settings.distill), sorted(found.tried, key=lambda entry: -entry[found.metric])
+
+
+def table(tried: Sequence[dict[str, Any]], most: int = 12) -> list[str]:
+    """Candidates as lines of a table.
+
+    Args:
+      tried: of `search`.
+      most: rows.
+
+    Returns:
+      Lines of columns, the names first.
+
+    Example:
+      >>> table([{"method": "lsa", "dim": 25, "mrr": 0.5}, {"method": "opca", "dim": 100, "noise": 0.1, "mrr": 0.25}])
+      ['method   dim  noise     mrr', 'lsa       25      -  0.5000', 'opca     100    0.1  0.2500']
+    """
+    names = list(dict.fromkeys(name for name in (*FREE, *tried[0]) if any(name in entry for entry in tried)))
+    rows = [names, *([_cell(name, entry.get(name)) for name in names] for entry in tried[:most])]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(names))]
+    return ["  ".join(cell.rjust(width) if column else cell.ljust(width)
+                      for column, (cell, width) in enumerate(zip(row, widths, strict=True))) for row in rows]
+
+
+def _cell(name: str, value) -> str:
+    """A value of a candidate: a score, if it is no setting."""
+    if value is None:
+        return "-"
+    return str(value) if isinstance(value, str) else f"{value:g}" if name in FREE else f"{value:.4f}"
+
+
+class _Search:
+    """The candidates that were tried, and the time that is left."""
+
+    def __init__(self, texts, held, settings, free, judged, begun, seconds, clock, say):
+        self.texts, self.held, self.judged, self.clock, self.say = texts, held, judged, clock, say
+        self.settings, self.free = training.effective(settings, held), free
+        self.last = begun + seconds
+        iterated = settings.method in S2NET or "method" in free
+        self.end = begun + seconds * (_CLOSED if iterated else 1.0)
+        self.metric = "mrr" if judged is None else judged.metric
+        self.tried: list[dict[str, Any]] = []
+        self.scores: list[tuple[float, Settings]] = []
+        self.costs: dict[bool, float] = {}  # seconds of the fastest training in closed form, without and with n-grams
+        self._weighted: tuple = ()
+
+    def run(self) -> Settings:
+        """The best settings."""
+        given = self.settings
+        several = len(set(self.texts.pairs.languages)) > 1
+        methods = tuple("cca" if several and method == "lsa" else method for method in METHODS)
+        methods = methods if "method" in self.free else (given.method,)
+        closed = ["opca" if method in S2NET else method for method in methods[:2]]
+        for method in dict.fromkeys(closed):
+            if not self.scores or self.allows(self.cost(given)):
+                self.closed(replace(given, method=method, dim=self.first(given)))
+        for values in ({"subwords": (0.5,), "min_df": (1, 2)}, {"subwords": (0.75, 0.25)}):
+            self.features(values)
+        self.climb("noise")
+        self.larger()
+        self.end = self.last
+        for method in methods:
+            if method in S2NET and self.refined(method):
+                self.climb("gamma")
+        allowed = [entry for entry in self.scores if entry[1].method in methods]
+        best = max(allowed or self.scores, key=lambda entry: entry[0])[1]
+        return best if allowed else replace(best, method=given.method)
+
+    def cost(self, settings: Settings) -> float:
+        """Seconds that a training in closed form should take."""
+        grams = settings.subwords > 0
+        return self.costs.get(grams, self.costs.get(False, 0.0) * (_DEARER["subwords"] if grams else 1.0))
+
+    def allows(self, seconds: float) -> bool:
+        """Whether so many seconds are left."""
+        return self.clock() + seconds <= self.end
+
+    def best(self, methods: Sequence[str] | None = None) -> Settings:
+        """The best settings so far, of some methods."""
+        return max((entry for entry in self.scores if methods is None or entry[1].method in methods),
+                   key=lambda entry: entry[0])[1]
+
+    def top(self) -> float:
+        """The best score so far."""
+        return max(score for score, _ in self.scores)
+
+    def first(self, given: Settings) -> int:
+        """The dimension of the first trainings."""
+        return FIRST if "dim" in self.free else given.dim
+
+    def features(self, values: dict[str, tuple]) -> None:
+        """N-grams and rare words, one after the other."""
+        for name, candidates in values.items():
+            if name not in self.free or name == "min_df" and len(self.held.rows) < training.RARE_COUNT:
+                continue
+            begin = self.best()
+            for value in candidates:
+                candidate = replace(begin, **{name: value}, dim=max(begin.dim, self.first(begin)))
+                if value != getattr(begin, name) and self.allows(self.cost(candidate)):
+                    self.closed(candidate)
+
+    def climb(self, name: str) -> None:
+        """A setting along its ladder, upwards and downwards, as long as it gains."""
+        begin = self.best(S2NET) if name == "gamma" else self.best()
+        uses = next(field.option.methods for field in fields() if field.name == name)
+        if name not in self.free or begin.method not in uses:
+            return
+        ladder = sorted({*LADDERS[name], getattr(begin, name)})
+        for step in (1, -1):
+            place, top = ladder.index(getattr(begin, name)) + step, self.top_of(begin)
+            gained = False
+            while 0 <= place < len(ladder) and self.allows(0 if begin.method in S2NET else self.cost(begin)):
+                candidate = replace(begin, **{name: ladder[place]})
+                score = self.refine(candidate) if begin.method in S2NET else self.closed(
+                    replace(candidate, dim=max(begin.dim, self.first(begin))))
+                if not score > top:
+                    break
+                top, place, gained = score, place + step, True
+            if gained:
+                return
+
+    def top_of(self, settings: Settings) -> float:
+        """The score of a candidate that was tried."""
+        return next(score for score, tried in self.scores if tried == settings)
+
+    def larger(self) -> None:
+        """Dimensions above the first ones, where the largest of those was the best."""
+        best = self.best()
+        if "dim" in self.free and best.dim >= FIRST and self.allows(_DEARER["dim"] * self.cost(best)):
+            self.closed(replace(best, dim=DIMENSIONS[-1]))
+
+    def weighted(self, settings: Settings):
+        """The texts, weighed; those of the last settings are kept."""
+        wanted = (settings.min_df, settings.subwords)
+        if not self._weighted or self._weighted[0] != wanted:
+            self._weighted = ()  # two of them may not fit
+            quiet = self.say if not self.scores else _silent
+            self._weighted = (wanted, training.weigh(self.texts, self.held, settings, quiet))
+        return self._weighted[1]
+
+    def closed(self, settings: Settings) -> float:
+        """The best score of a training in closed form, of all dimensions up to that of the settings."""
+        begun = self.clock()
+        weighted = self.weighted(settings)
+        quiet = self.say if not self.scores else _silent
+        params = training.fit(weighted, self.held, settings, None, False, quiet).fit.params
+        width = parts.sides(params)[0].weights.shape[1]
+        smaller = [dim for dim in DIMENSIONS if dim < width] if "dim" in self.free else []
+        known = {tried for _, tried in self.scores}
+        found = [self.record(replace(settings, dim=dim), truncate(params, dim), weighted)
+                 for dim in (*smaller, width) if replace(settings, dim=dim) not in known]
+        spent, grams = self.clock() - begun, settings.subwords > 0
+        if settings.dim <= FIRST:
+            self.costs[grams] = min(self.costs.get(grams, spent), spent)
+        return max(found, default=-np.inf)
+
+    def refined(self, method: str) -> bool:
+        """Whether S2Net was tried from the best OPCA."""
+        starts = [entry for entry in self.scores if entry[1].method == "opca"]
+        if not starts or self.clock() >= self.end:
+            return False
+        best = max(starts, key=lambda entry: entry[0])[1]
+        self.refine(replace(best, method=method, gamma=self.settings.gamma))
+        return True
+
+    def refine(self, settings: Settings) -> float:
+        """The score of S2Net, as far as it comes in time."""
+        weighted, kept = self.weighted(settings), []
+        score = mates.validator(weighted.dev)
+
+        def watched(params) -> float:
+            value = score(params)
+            if not kept or value > kept[0]:
+                kept[:] = [value, params]
+            if self.clock() > self.end:
+                raise _Late
+            return value
+
+        try:
+            training.fit(weighted, self.held, settings, None, False, _silent, validate=watched)
+        except _Late:
+            self.say("the budget ended within this training")
+        return self.record(settings, kept[1], weighted)
+
+    def record(self, settings: Settings, params, weighted) -> float:
+        """The score of a candidate."""
+        learned = Learned(closed_form(params))
+        if self.judged is None:
+            score = float(mates.validator(weighted.dev)(params))
+        else:
+            score = self.judged.best(training.assemble(weighted, learned, settings, self.held))[0]
+        self.scores.append((score, settings))
+        used = {field.name for field in fields() if settings.method in field.option.methods}
+        entry = {name: getattr(settings, name) for name in FREE if name in used}
+        self.tried.append({**entry, self.metric: round(score, 4)})
+        self.say(", ".join(f"{name} {value}" for name, value in self.tried[-1].items()))
+        return score
+
+
+def _silent(message: str) -> None:
+    """Says nothing."""

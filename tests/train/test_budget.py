@@ -1,0 +1,156 @@
+"""A search over methods and settings within a budget of time: what is tried, what is chosen, and when it ends."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from command_line import refused, run
+
+from jaxsim import text
+from jaxsim.data import docstrings
+from jaxsim.model import Model, ranker
+from jaxsim.train import Settings, budget, training
+from jaxsim.train.judged import Judged
+
+GIVEN = Settings(method="opca", dim=20, min_df=1)
+QUERIES = {"a": "the cats", "b": "dogs", "none": "rivers"}
+DOCUMENTS = {"1": "a cat sat", "2": "the dog ran", "3": "cat and dog and bird", "4": "fish"}
+QRELS = {"a": {"1": 1, "2": 0}, "b": {"2": 2, "gone": 1}, "unknown": {"1": 1}}
+
+
+class Clock:
+    """A second for every look at it."""
+
+    now = 0
+
+    def __call__(self):
+        self.now += 1
+        return self.now
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return docstrings.load().take(range(160))
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    monkeypatch.setattr(budget, "DIMENSIONS", (5, 10, 20, 40))
+    monkeypatch.setattr(budget, "FIRST", 20)
+
+
+def searched(corpus, seconds, **changes):
+    given = {"settings": GIVEN, "dev": 0.2, "clock": Clock(), "free": ("dim", "noise"), **changes}
+    return budget.search(corpus, given.pop("settings"), seconds=seconds, **given)
+
+
+def test_one_training_gives_all_smaller_dimensions_as_trainings_of_their_own_have_them(corpus):
+    best, tried = searched(corpus, 1)
+    assert sorted(one["dim"] for one in tried) == [5, 10, 20] and {one["noise"] for one in tried} == {1e-4}
+    for one in tried:
+        alone = training.train(corpus, replace(GIVEN, dim=one["dim"]), dev=0.2).training["dev"]["mrr"]
+        assert one["mrr"] == pytest.approx(alone, abs=2e-4)
+    scores = [one["mrr"] for one in tried]
+    assert scores == sorted(scores, reverse=True) and best == replace(GIVEN, dim=tried[0]["dim"])
+
+
+def test_noise_goes_on_along_its_ladder_until_it_no_longer_gains(corpus, monkeypatch):
+    def score(search, settings, *_):
+        value = -abs(np.log10(settings.noise) + 1) - abs(settings.dim - 10)  # the best is .1, three steps up
+        search.scores.append((value, settings))
+        search.tried.append({"dim": settings.dim, "noise": settings.noise, "mrr": value})
+        return value
+
+    monkeypatch.setattr(budget._Search, "record", score)
+    best, tried = searched(corpus, 1e9)
+    assert (best.noise, best.dim) == (0.1, 10) and {one["noise"] for one in tried} == {1e-4, 1e-3, 1e-2, 1e-1, 1.0}
+    assert len({(one["dim"], one["noise"]) for one in tried}) == len(tried)
+
+
+def test_s2net_comes_last_is_stopped_in_time_and_counts_with_the_best_it_had(corpus, monkeypatch):
+    seen, fit = [], training.fit
+
+    def watched(*given, validate=None, **named):
+        if given[2].method != "s2net":
+            return fit(*given, **named)
+        validate_all = lambda params: seen.append(validate(params)) or seen[-1]  # noqa: E731
+        return fit(*given, validate=validate_all, **named)
+
+    monkeypatch.setattr(training, "fit", watched)
+    said = []
+    _, tried = searched(corpus, 25, settings=Settings(dim=20, min_df=1), free=("method",), say=said.append)
+    refined = [one for one in tried if one["method"] == "s2net"]
+    assert [one["method"] for one in tried if one not in refined] and refined[0]["gamma"] == 10
+    assert "the budget ended within this training" in said and 0 < len(seen) < 25
+    assert refined[0]["mrr"] == pytest.approx(max(seen), abs=1e-4)
+
+
+def test_options_that_are_not_free_stay(corpus):
+    best, tried = searched(corpus, 1e9, settings=Settings(method="lsa", dim=7, min_df=1), free=("subwords",))
+    assert {one["method"] for one in tried} == {"lsa"} and {one["dim"] for one in tried} == {7}
+    assert {one["subwords"] for one in tried} == {0.0, 0.25, 0.5, 0.75}
+    assert best == Settings(method="lsa", dim=7, min_df=1, subwords=best.subwords)
+
+
+def test_without_pairs_to_hold_out_nothing_is_chosen(corpus):
+    said = []
+    assert searched(corpus.take(range(9)), 5, say=said.append) == (GIVEN, [])
+    assert said[-1] == "no setting is chosen: no pairs are held out to choose by"
+
+
+@pytest.mark.parametrize(("changes", "message"), [
+    ({"seconds": 0}, "seconds: expected a positive budget"), ({"free": ()}, "free: expected some of"),
+    ({"settings": Settings(method="ssi")}, "method: expected one of"), ({"settings": 3}, "settings: expected Settings"),
+])
+def test_what_cannot_be_searched_is_refused(corpus, changes, message):
+    with pytest.raises(ValueError, match=message):
+        searched(corpus, changes.pop("seconds", 5), **changes)
+
+
+def plain():
+    return Model(text.Vocabulary(("cat", "dog", "bird"), np.array([1, 1, 1]), 3), None)
+
+
+def test_judged_queries_measure_as_a_run_does_and_choose_the_weight_of_words():
+    judged = Judged(QUERIES, DOCUMENTS, QRELS)
+    assert set(judged.qrels) == {"a", "b"}
+    # Query b: its document is first; the judged one without a text is never found.
+    assert judged.score(plain(), terms=1.0) == pytest.approx((1 + 0.5) / 2)
+    score, weight = judged.best(plain())
+    assert score == max(judged.score(plain(), terms=one) for one in (0.0, 0.1, 0.5, 1.0)) and 0 <= weight <= 1
+    for metric in ("ndcg@10", "mrr", "mrr@10"):
+        assert 0 < Judged(QUERIES, DOCUMENTS, QRELS, metric).score(plain(), terms=1.0) <= 1
+    assert judged.sha256 != Judged(QUERIES, DOCUMENTS, QRELS, "mrr").sha256
+    with pytest.raises(ValueError, match="qrels: expected a relevant document"):
+        Judged(QUERIES, DOCUMENTS, {"a": {"gone": 1}})
+    with pytest.raises(ValueError, match="metric: expected one of map"):
+        Judged(QUERIES, DOCUMENTS, QRELS, "recall")
+
+
+def test_the_chosen_weight_is_kept_in_the_folder_and_taken_by_searches(tmp_path):
+    model = replace(plain(), terms_weight=0.7)
+    model.save(tmp_path / "m")
+    assert ranker.default_terms(Model.load(tmp_path / "m")) == 0.7
+    with pytest.raises(ValueError, match="terms_weight: expected None, or a number"):
+        replace(plain(), terms_weight=1.5)
+
+
+@pytest.mark.programs
+def test_the_command_line_searches_and_measures_by_judged_queries(folder, capsys):
+    (folder / "q.tsv").write_text("1\t" + (folder / "texts.txt").read_text().splitlines()[0] + "\n")
+    lines = (folder / "texts.txt").read_text().splitlines()
+    (folder / "d.tsv").write_text("".join(f"{i}\t{line}\n" for i, line in enumerate(lines, start=1)))
+    (folder / "qrels.txt").write_text("1 0 1 1\n")
+    files = ["--dev-queries", "q.tsv", "--dev-documents", "d.tsv", "--dev-qrels", "qrels.txt"]
+    words = ["train", "--pairs", "pairs.tsv", "--out", "model", "--dev", "0.3", "--tune", "--dim", "5", *files]
+    found = json.loads(run(capsys, *words, "--budget", "2s", "--json"))
+    assert found["search"]["map"] == 1 and found["tuned"][0]["map"] == 1 and found["settings"]["dim"] == 5
+    assert Model.load("model").terms_weight == found["search"]["terms"]
+    assert refused(capsys, *words[:-2]).startswith("--dev-qrels: expected a file, with --dev-queries")
+    for wrong in ("soon", "0s", "-3", "5 days"):
+        assert refused(capsys, *words, "--budget", wrong).startswith("--budget: expected a time such as 90s")
+    words.remove("--tune")
+    assert refused(capsys, *words, "--budget", "5m") == "--budget: expected nothing, without --tune, got 5m"

@@ -305,6 +305,8 @@ def trained(
             model = training.train(data.pairs, settings, dev=held_out.pairs, grades=data.grades,
                                    dev_grades=held_out.grades, unpaired=unpaired, checkpoint=checkpoint, progress=True,
                                    say=say, callback=log)
+            if log is not None and not log.written:  # --budget may choose another method
+                say(f"{log.folder}: nothing to log, {settings.method} has no steps")
             if choice.judged is not None:
                 model, searched = _searched(model, choice.judged)
                 notes = {**notes, "search": searched}

@@ -38,8 +38,8 @@ class Log:
       >>> with tempfile.TemporaryDirectory() as folder:
       ...     with Log(folder) as log:
       ...         log("s2net", {"step": 0, "loss": 0.5, "validation": 0.25, "seconds": 0.1})
-      ...     print((log.folder / FILE).read_text())
-      run,step,loss,score,grad_norm,evaluations,seconds
+      ...     print(log.written, (log.folder / FILE).read_text())
+      True run,step,loss,score,grad_norm,evaluations,seconds
       s2net,0,0.5,0.25,,,0.1
     """
 
@@ -91,6 +91,11 @@ class Log:
             self._draw(run, row)
         except OSError as error:
             raise OSError(error.errno, error.strerror, str(self.folder)) from error
+
+    @property
+    def written(self) -> bool:
+        """Whether a step was written."""
+        return bool(self._last)
 
     def close(self) -> None:
         """Ends the files."""

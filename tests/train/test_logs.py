@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import os
 import struct
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 from command_line import OPCA, refused, run
 
 from jaxsim import cli, optim
-from jaxsim.train import logs
+from jaxsim.train import Settings, logs
 
 S2NET = ["train", "--pairs", "pairs.tsv", "--out", "model", "--dim", "4", "--dev", "0.2", "--max-iter", "13",
          "--log", "logs"]  # fmt: skip
@@ -145,6 +146,13 @@ def test_a_new_training_replaces_a_log_and_nothing_else(folder, capsys):
     assert [row["run"] for row in rows()] == ["s2net-2"] * 3 and len(first) == 5
     assert sorted(path.name for path in (folder / "logs" / "s2net").iterdir()) == ["events.out.tfevents.1.mine"]
     assert (folder / "logs" / "notes.txt").read_text() == "mine"
+
+
+def test_a_choice_of_a_method_without_steps_leaves_no_log_and_a_line_says_so(folder, capsys, monkeypatch):
+    chosen = dataclasses.replace(Settings(), method="tfidf")
+    monkeypatch.setattr("jaxsim.cli.train_choice.chosen", lambda *_: (chosen, {}))
+    assert cli.main([*S2NET, "--tune", "--budget", "5s"]) == 0
+    assert "logs: nothing to log, tfidf has no steps\n" in capsys.readouterr().err and not os.path.exists("logs")
 
 
 @pytest.mark.parametrize("error", [ModuleNotFoundError("No module named 'tensorboardX'"),

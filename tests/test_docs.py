@@ -90,20 +90,24 @@ def test_train_on_your_pairs(shell):
     first, *rest, work = *blocks("train-on-your-pairs"), shell.work
     # Few pairs, all of one package: those of different ones share few words.
     small = "head -n 60 all.tsv > pairs.tsv; tail -n 20 pairs.tsv > test.tsv; cp test.tsv all.tsv"
-    shown = [shell(block) for block in (f"{first}\nwc -l < pairs.tsv\n{small}", *rest)]
-    pairs, trained, spelt, distilled, tuned, measured, ranked, indexed, encoded, resumed, drawn, ssi, graded = shown
+    judging = next(line for line in rest[-1].splitlines() if line.startswith("awk"))  # whose files are named before
+    shown = [shell(block.replace("5m", "5s")) for block in (f"{first}\nwc -l < pairs.tsv\n{small}\n{judging}", *rest)]
+    (pairs, trained, spelt, distilled, tuned, by_judgements, measured, ranked, indexed, explained, encoded, resumed,
+     logged, drawn, paged, ssi, graded, ordered, judged) = shown  # fmt: skip
     assert int(pairs) > 100 and trained.startswith("dev (") and "untrained" in trained
     assert "spelt" in spelt and -1 <= float(spelt.splitlines()[-1]) <= 1 and "accuracy" in measured
     assert distilled.startswith("dev (") and "50 dimensions" in distilled
-    assert "chosen: --subwords" in tuned  # of fewer than 100 pairs every word counts
+    assert "chosen: --" in tuned and "chosen: --" in by_judgements
     assert [line.split("\t")[0] for line in ranked.splitlines()] == ["1", "2", "3"] * 2
     assert indexed == ranked and (work / "documents.index" / "index.json").is_file()
     assert np.load(work / "documents.npy").shape[0] == 20 and -1 <= float(encoded) <= 1
     assert "s2net" in resumed and (work / "model").is_dir() and not (work / "model.checkpoint").exists()
     assert "ssi" in ssi and len(searched(after_training(ssi))) == 3
     assert "s2net-mse" in graded and re.search(r"^spearman +0\.[1-9]", graded, re.MULTILINE)
-    figures = set(drawn.split())
-    assert figures == {f"figures/{path.name}" for path in (work / "figures").iterdir()} and len(figures) == 4
+    assert explained.splitlines()[0].endswith("\tscore") and "auc" in ordered and "auc" in judged
+    assert "s2net" in logged and (work / "logs" / "first" / "log.csv").read_text().startswith("run,step,loss,score")
+    figures = set(f"{drawn}{paged}".split())
+    assert figures == {f"figures/{path.name}" for path in (work / "figures").iterdir()} and len(figures) == 5
 
 
 @pytest.mark.pages

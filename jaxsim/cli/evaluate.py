@@ -51,8 +51,10 @@ def evaluate(
     """Measure a model, or a run of any system. Prints means and other figures with 95 % bootstrap intervals.
 
     Pairs: how often a text's mate is the nearest of all (accuracy, ties are errors) and the mean of 1 / its rank (MRR),
-    both directions averaged. With --label: the area under the ROC curve (AUC) and the largest F1 of
-    the similarity (a cosine; for SSI its own score); of three kinds of labels or more (grades) also Spearman's
+    both directions averaged. Where a left text stands in several pairs, also with all its right texts as right: the
+    mean of 1 / the rank of the first of them (mrr_any), and the mean of their average precision (map). With --label:
+    the area under the ROC curve (AUC) and the largest F1 of the similarity (a cosine; for SSI its own score); of three
+    kinds of labels or more (grades) also Spearman's
     correlation.
     Test collections: MAP, MRR, precision and NDCG of the first 10, over queries that have a relevant document. They
     are searched as `jaxsim search` does, by vectors and words together.
@@ -136,7 +138,13 @@ def _pairs(model: Model, table: Table) -> dict[str, Any]:
     if lost:
         say(f"{pairs.name}: {checks.counted(lost, 'pair')} with a text without known words, which finds no mate")
     values = mates.per_query(*sides, similarity=model.scorer)
-    return _means({name: np.reshape(value, (2, -1)).mean(axis=0) for name, value in values.items()}, "pairs")
+    result = _means({name: np.reshape(value, (2, -1)).mean(axis=0) for name, value in values.items()}, "pairs")
+    answers = mates.answers(pairs.left, pairs.right)
+    if answers.several:
+        say(f"{pairs.name}: {checks.counted(answers.several, 'left text')} of {len(answers.queries):,} with several "
+            "right ones: accuracy and mrr ask for that of the pair, mrr_any and map take all of them as right")
+        result |= _means(mates.per_left(*sides, answers, similarity=model.scorer), "queries")
+    return result
 
 
 def _statistic(statistic: Callable, *values: np.ndarray, strata: np.ndarray | None = None) -> dict[str, float]:

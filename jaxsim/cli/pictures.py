@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jaxsim.cli.output import keeping, naming, say
+from jaxsim.cli.output import keeping, naming, nothing_written, say
 
 if TYPE_CHECKING:
     from jaxsim.data.tables import Table
     from jaxsim.model import Model
 
-ExamplesOption = Annotated[int | None, typer.Option(min=1, help="Queries in neighbours.html, 20 unless given.")]
+ExamplesOption = Annotated[int | None, typer.Option(min=1, help="Queries in neighbours.html, or mistakes in "
+                                                     "report.html; 20 unless given.")]
 
 
 def check_place(folder: Path | None, option: str) -> None:
@@ -53,3 +54,21 @@ def draw(model: Model, table: Table, folder: Path, examples: int | None) -> dict
     if "dimensions" not in found:
         say(f"{folder}: no curve of dimensions, which takes two or more, and neither SSI nor an activation")
     return {name: str(path) for name, path in found.items()}
+
+
+def page(model: Model, table: Table, folder: Path, examples: int | None) -> str:
+    """Writes the page about a model.
+
+    Args:
+      model: the model.
+      table: pairs unseen in its training.
+      folder: made if it is not there.
+      examples: mistakes on the page; 20 if None.
+
+    Returns:
+      Path of the page.
+    """
+    from jaxsim.pictures import model_page
+
+    with naming(folder), keeping(nothing_written(folder / model_page.FILE)):
+        return str(model_page.write(folder, model, table.pairs, table.labels, examples=examples or 20))

@@ -25,11 +25,14 @@ def demo(
     show_result(program.run(out, k=k, max_iter=max_iter, seed=seed))
 
 
-@app.command(epilog="\b\nExample:\n  jaxsim report --model model --pairs test.tsv --out figures")
+@app.command(epilog="\b\nExample:\n  jaxsim report --model model --pairs test.tsv --out figures\n"
+                    "  jaxsim report --model model --pairs test.tsv --out figures --html")
 def report(
     model: Annotated[Path, options.folder("Folder that `jaxsim train` wrote, to draw.")],
     pairs: Annotated[str, options.file("Table of pairs unseen in its training; - for stdin.")],
     out: Annotated[Path, options.folder("Folder for its pictures; files of their names are replaced.")],
+    html: Annotated[bool, typer.Option("--html", help="Write one page, report.html, in place of the pictures. It "
+                                       "works offline and has the texts of 1,000 pairs at most.")] = False,
     examples: pictures.ExamplesOption = None,
     format: options.FormatOption = None,
     left: options.LeftOption = None,
@@ -41,11 +44,16 @@ def report(
     training.svg (loss and dev score, where the model keeps them), dimensions.svg (MRR against the dimensions kept,
     S2Net's turned on principal axes), roc.svg (beside bare term weights) and neighbours.html (nearest documents before
     and after learning, mates marked). All are readable on light and on dark.
+
+    With --html, one page for a browser instead: training curve, scores of mates and of others, nearest neighbours with
+    a search box, worst mistakes with their texts, and the words that drive a match.
     """
     from jaxsim.model import Model
 
     pictures.check_place(out, "--out")
     trained = Model.load(model)
     table = options.read_table(pairs, "--pairs", trained.languages, format, left, right, label)
+    if html:
+        return show(pictures.page(trained, table, out, examples))
     for path in pictures.draw(trained, table, out, examples).values():
         show(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from jaxsim.data.pairs import Pairs
     from jaxsim.model import Model
     from jaxsim.train.judged import Judged
+    from jaxsim.train.logs import Log
 
 
 Score = train_options.choice("score", ("map", "ndcg@10", "mrr", "mrr@10"))
@@ -74,6 +76,9 @@ def train(
     dev_score: Annotated[Score, typer.Option(help="What judged queries choose by.")] = Score.MAP,
     resume: Annotated[bool, typer.Option("--resume/--no-resume", help="Go on from OUT.checkpoint; otherwise it is "
                                          "deleted.")] = False,
+    log: Annotated[Path | None, options.folder("Write step, loss and score after every iteration to DIR/log.csv and, "
+                                               "with tensorboardX, as event files of TensorBoard. A log that is there "
+                                               "is replaced; with --resume it goes on.")] = None,
     json: options.JsonOption = False,
 ) -> None:
     """Learn a model from pairs of texts. Prints how well held-out texts find their mates, beside bare term weights.
@@ -107,6 +112,7 @@ def train(
     seconds = train_choice.seconds(budget, tune)
     with naming(out):
         io.check_place(out)
+    log_of_steps = _log(log, out)
     share = share_of(dev)
     names = train_choice.names(context, share, seconds is not None) if tune else []
     graded = settings.method in GRADED
@@ -119,7 +125,8 @@ def train(
     judged_dev = None if dev_queries is None else _collection(*searched.values(), str(dev_score))
     choice = train_choice.Choice(names, seconds, judged_dev)
     unpaired = _unpaired(texts, columns[0])
-    model = trained(data, held_out, settings, choice, out, resume, _command(context), unpaired)
+    model = trained(data, held_out, settings, choice, out, resume, _command(context), unpaired,
+                    log_of_steps)
     _compare(model)
     if json:
         show_json({"model": str(out), **model.training})
@@ -265,6 +272,7 @@ def share_of(dev: str) -> float | None:
 def trained(
     data: Data, held_out: Data, settings: Settings, choice: train_choice.Choice, out: Path, resume: bool, command: str,
     unpaired: list[str],
+    log: Log | None = None,
 ) -> Model:
     """Trains and saves a model; an interrupted training keeps its checkpoints.
 
@@ -277,6 +285,7 @@ def trained(
       resume: whether to go on from the checkpoints.
       command: for the model's record.
       unpaired: texts without a mate.
+      log: of its steps, or None.
 
     Returns:
       The model.
@@ -286,7 +295,7 @@ def trained(
     folder = train_folder.beside(out)
     checkpoint = folder if settings.method in ITERATED else None
     # Closed forms keep nothing there, but must not come between a training and its model.
-    with train_folder.locked(folder):
+    with log or contextlib.nullcontext(), train_folder.locked(folder):
         train_folder.begin(folder, resume, settings)
         try:
             notes = {}
@@ -295,7 +304,9 @@ def trained(
                 checkpoint = folder if settings.method in ITERATED else None
             model = training.train(data.pairs, settings, dev=held_out.pairs, grades=data.grades,
                                    dev_grades=held_out.grades, unpaired=unpaired, checkpoint=checkpoint, progress=True,
-                                   say=say)
+                                   say=say, callback=log)
+            if log is not None and not log.written:  # --budget may choose another method
+                say(f"{log.folder}: nothing to log, {settings.method} has no steps")
             if choice.judged is not None:
                 model, searched = _searched(model, choice.judged)
                 notes = {**notes, "search": searched}
@@ -309,6 +320,20 @@ def trained(
             raise
         train_folder.empty(folder)
     return model
+
+
+def _log(folder: Path | None, out: Path) -> Log | None:
+    """The log of the steps, in a folder that the model does not replace."""
+    from jaxsim import checks
+    from jaxsim.train import logs
+
+    if folder is None:
+        return None
+    places = out.resolve(), train_folder.beside(out).resolve()
+    inside = any(place in (folder.resolve(), *folder.resolve().parents) for place in places)
+    checks.expect(not inside, "--log", "a folder outside --out and its checkpoints", folder)
+    with naming(folder):
+        return logs.Log(folder, say=say)
 
 
 def _compare(model: Model) -> None:

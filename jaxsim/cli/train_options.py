@@ -81,6 +81,7 @@ def with_settings(command: Callable) -> Callable:
 USED_BY: dict[str, tuple[str, ...]] = {
     **{field.name: field.option.methods for field in fields() if field.option.methods != METHODS},
     "resume": ITERATED,
+    "log": ITERATED,
     "tune": TUNED,
 }
 """Option -> methods that use it; all methods use the others."""

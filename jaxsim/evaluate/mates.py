@@ -7,7 +7,7 @@ documents of the other, and its mate the one right answer (`scores`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ import scipy.sparse
 from jaxsim import checks, sparse, text
 from jaxsim.data import splits
 from jaxsim.data.pairs import Pairs, tokenize
-from jaxsim.evaluate import retrieval
+from jaxsim.evaluate import metrics, retrieval
 from jaxsim.methods import projections
 from jaxsim.methods.projections import Projection
 from jaxsim.sparse import Terms, Vectors, take
@@ -290,6 +290,95 @@ def scores(left: Vectors, right: Vectors, *, similarity: Callable = retrieval.co
       ``{"accuracy": …, "mrr": …}``.
     """
     return {name: float(values.mean()) for name, values in per_query(left, right, similarity=similarity).items()}
+
+
+class Answers(NamedTuple):
+    """Which right texts belong to which left text, equal texts counted once.
+
+    Attributes:
+      queries: ``[q]`` first row of each left text.
+      documents: ``[d]`` first row of each right text.
+      right: ``[q, d]`` CSR booleans.
+    """
+
+    queries: np.ndarray
+    documents: np.ndarray
+    right: scipy.sparse.csr_matrix
+
+    @property
+    def several(self) -> int:
+        """How many left texts have two right ones or more."""
+        return int(np.count_nonzero(np.diff(self.right.indptr) > 1))
+
+    @property
+    def shared(self) -> int:
+        """How often a loss that compares pairs takes a right text of a left one as its negative.
+
+        Of the pairs (a, x), (a, y) and (b, x), the last two share no text, but x belongs to a.
+        """
+        left, right = (np.bincount(numbers)[numbers] - 1.0 for numbers in self.right.nonzero())
+        return int(np.dot(left, right))
+
+
+def answers(left: Sequence[Hashable], right: Sequence[Hashable]) -> Answers:
+    """The right answers of every left text.
+
+    Args:
+      left: ``n`` texts, or lists of words as tuples.
+      right: their mates. Pairs may stand there twice, and count once.
+
+    Returns:
+      `Answers`.
+
+    Example:
+      >>> found = answers(["a", "b", "a", "a"], ["x", "x", "y", "x"])
+      >>> found.queries.tolist(), found.documents.tolist(), found.right.astype(int).toarray().tolist()
+      ([0, 1], [0, 2], [[1, 1], [1, 0]])
+      >>> found.several, found.shared
+      (1, 1)
+    """
+    places = []
+    for side in (left, right):
+        numbers: dict = {}
+        of_row = np.array([numbers.setdefault(text, len(numbers)) for text in side], np.int64)
+        places.append((np.unique(of_row, return_index=True)[1], of_row))
+    (queries, rows), (documents, columns) = places
+    found = scipy.sparse.csr_matrix((np.ones(len(rows), bool), (rows, columns)), (len(queries), len(documents)))
+    return Answers(queries, documents, found)
+
+
+def per_left(
+    left: Vectors, right: Vectors, found: Answers, *, similarity: Callable = retrieval.cosine, block: int = 256
+) -> dict[str, np.ndarray]:
+    """Scores of left texts with any number of right ones, ties as errors.
+
+    Args:
+      left: vectors of ``n`` left texts.
+      right: of their mates.
+      found: what belongs together, from the same texts.
+      similarity: as for `per_query`.
+      block: left texts at a time.
+
+    Returns:
+      ``mrr_any``, 1 / the rank of the first right text that belongs to a left one, and ``map``, its average precision
+      (`metrics.average_precision`), each ``[q]``. With one right text each, they are the same.
+
+    Example:
+      >>> side = Vectors(np.eye(2)[[0, 0, 1]])
+      >>> values = per_left(side, Vectors(np.eye(2)[[0, 1, 1]]), answers("aab", "xyz"))
+      >>> values["mrr_any"].tolist(), values["map"].round(3).tolist()
+      ([1.0, 0.5], [0.833, 0.5])
+    """
+    scorer = similarity(take(left, found.queries), take(right, found.documents))
+    values: dict[str, list] = {"mrr_any": [], "map": []}
+    for start in range(0, len(found.queries), block):
+        rows = np.arange(start, min(start + block, len(found.queries)))
+        scores, belong = np.asarray(scorer(rows)), found.right[rows].toarray()
+        ordered = np.take_along_axis(belong, np.lexsort((belong, -scores), axis=-1), axis=-1)
+        values["mrr_any"].append(1 / (1 + np.argmax(ordered, axis=-1)))
+        places = np.broadcast_to(-np.arange(ordered.shape[1]), ordered.shape)
+        values["map"].append(metrics.average_precision(places, ordered.astype(np.int64)))
+    return {name: np.concatenate(parts) for name, parts in values.items()}
 
 
 def by_source(

@@ -99,20 +99,20 @@ def _words(model: Model, given: str, side: str) -> tuple[tuple[str, ...], np.nda
     """Words of a text that have a vector: their names, their rows of the projection, and their weights in the text."""
     checks.expect(isinstance(given, str), side, "a string", checks.a_kind(given))
     sides = parts.sides(model.params)
-    matrix = np.asarray(sides[-1 if side == "document" else 0].weights, np.float64) if sides else None
+    matrix = np.asarray(sides[-1 if side == "document" else 0].weights) if sides else None
     tokens = text.tokenizer(model.languages[side == "document"])(given)
     index, weigh = model.vocabulary.index, WEIGHTINGS[model.weighting]
     known = tuple(dict.fromkeys(word for word in tokens if word in index))
     columns = [index[word] for word in known]
     found = weigh(text.counts([tokens], model.vocabulary), model.vocabulary.df, model.vocabulary.num_docs)
     weights = np.asarray(found[:, columns].todense(), np.float64).ravel()
-    rows = np.zeros((len(known), 0)) if matrix is None else matrix[columns]
+    rows = np.zeros((len(known), 0)) if matrix is None else matrix[columns].astype(np.float64)
     if model.subwords is None:
         return known, rows, weights
     unseen = tuple(dict.fromkeys(word for word in tokens if word not in index))
     other = text.Vocabulary(unseen, np.ones(len(unseen), np.int64), model.vocabulary.num_docs)
     rest = weigh(text.counts([[word for word in tokens if word not in index]], other), other.df, other.num_docs)
-    made = model.subwords.rows(unseen) @ matrix[len(model.vocabulary) :]
+    made = model.subwords.rows(unseen) @ matrix[len(model.vocabulary) :].astype(np.float64)
     return (*known, *unseen), np.concatenate([rows, made]), np.concatenate([weights, rest.toarray().ravel()])
 
 

@@ -44,7 +44,8 @@ def run(
     # Updates are donated, so the caller's arrays are copied once.
     state = jax.tree.map(lambda leaf: jnp.array(leaf, copy=True), state)
     run = Run.of(run, {}, RUN)
-    run.expect_only(label, "max_iter", "validate", "patience", "checkpoint", "checkpoint_every", "progress")
+    run.expect_only(label, "max_iter", "validate", "patience", "checkpoint", "checkpoint_every", "progress",
+                    "callback")
     monitor = Monitor(run, label)
     step, evaluations = 0, 0
     folder = found = None

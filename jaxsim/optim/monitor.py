@@ -94,6 +94,9 @@ class Run:
       checkpoint_every: steps between checkpoints. Where iterations of L-BFGS take long, one is written after
         `lbfgs.KEPT_WITHIN` seconds. Ctrl-C writes the last whole step (not over several processes).
       progress: whether to show a bar on a terminal's stderr.
+      callback: function of an entry of the history, which is a dict of step, loss, grad_norm, evaluations, validation
+        (the score, or None) and seconds; called at the start and after every step. A fit that goes on from a
+        checkpoint calls it for the steps that are kept there too, so that what it writes down is whole, no step twice.
       tol: stop when the gradient's norm, in the units that the method names, is at most this. L-BFGS.
       first_step: length of the first trial step relative to the norm of the start; None for jaxopt's rule (the negative
         gradient itself, which depends on the scale of the parameters). L-BFGS.
@@ -118,6 +121,7 @@ class Run:
     checkpoint: Any = None
     checkpoint_every: int | None = None
     progress: bool | None = None
+    callback: Callable | None = None
     tol: float | None = None
     first_step: float | None = None
     history_size: int | None = None
@@ -131,6 +135,8 @@ class Run:
                 checks.whole(getattr(self, name), name, least)
         checks.expect(self.validate is None or callable(self.validate), "validate", "a function of params, or None",
                       self.validate)
+        checks.expect(self.callback is None or callable(self.callback), "callback", "a function of an entry of the "
+                      "history, or None", self.callback)  # fmt: skip
         checks.expect(self.tol is None or self.tol >= 0, "tol", "a number of at least 0", self.tol)
         checks.expect(self.first_step is None or self.first_step > 0, "first_step", "a positive number",
                       self.first_step)
@@ -220,7 +226,7 @@ class Monitor:
 
     def __init__(self, run: Run, label: str):
         """Opens the bar."""
-        self.validate, self.patience = run.validate, run.patience
+        self.validate, self.patience, self.callback = run.validate, run.patience, run.callback
         self.history: list[dict] = []
         self.best_score, self.best_step, self.best_params = -np.inf, 0, None
         self.earlier, self.started = 0.0, time.perf_counter()
@@ -241,6 +247,7 @@ class Monitor:
                 self.best_score, self.best_step, self.best_params = score, step, params
         entry["seconds"] = self.seconds()
         self.history.append(entry)
+        self._tell(entry)
         shown = {"loss": f"{loss:.5f}"}
         if entry["validation"] is not None:
             shown["dev"] = f"{entry['validation']:.4f}"
@@ -264,6 +271,13 @@ class Monitor:
             self.bar.update(self.history[-1]["step"] - self.bar.n)
         except (KeyError, IndexError, TypeError) as error:
             raise ValueError(f"checkpoint: expected the notes of a fit, got others ({error!r})") from error
+        for entry in self.history:
+            self._tell(entry)
+
+    def _tell(self, entry: dict) -> None:
+        """Gives the callback an entry of its own."""
+        if self.callback is not None:
+            self.callback(dict(entry))
 
     def result(self, params, converged: bool) -> Fit:
         """The `Fit` of the best parameters, or of the last where nothing was validated."""

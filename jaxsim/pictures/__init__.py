@@ -1,6 +1,6 @@
-"""Pictures of one model: its training, its scores on held-out pairs, and a page of nearest neighbours."""
+"""Pictures of one model: its training, its scores on held-out pairs, its nearest neighbours, and a page of all that."""
 
 import lazy_loader
 
-__all__ = ["dimensions", "figures", "neighbours", "report"]
+__all__ = ["dimensions", "figures", "model_page", "neighbours", "report"]
 __getattr__, __dir__, _ = lazy_loader.attach(__name__, submodules=__all__)

@@ -172,8 +172,23 @@ def shown(text: str, language: str) -> str:
     """
     if not text.strip():
         return '<span class="quiet">(an empty text)</span>'
-    cut = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-    return f'<span class="text" lang="{escaped(language)}" dir="auto">{escaped(cut)}</span>'
+    return f'<span class="text" lang="{escaped(language)}" dir="auto">{escaped(cut(text))}</span>'
+
+
+def cut(text: str) -> str:
+    """A text that is not too long to show.
+
+    Args:
+      text: any.
+
+    Returns:
+      At most 400 characters of it, with an ellipsis where some are left out.
+
+    Example:
+      >>> len(cut("a" * 1000)), cut("a" * 1000)[-2:]
+      (400, 'a…')
+    """
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 def escaped(text: str) -> str:
@@ -189,4 +204,20 @@ def escaped(text: str) -> str:
       >>> escaped("a < b")
       'a &lt; b'
     """
-    return html.escape(_ILLEGAL.sub("\ufffd", text), quote=True)
+    return html.escape(legal(text), quote=True)
+
+
+def legal(text: str) -> str:
+    r"""A text without the characters that HTML has not.
+
+    Args:
+      text: any.
+
+    Returns:
+      The text, with replacement characters in their places.
+
+    Example:
+      >>> legal("a\x00b") == "a\ufffdb"
+      True
+    """
+    return _ILLEGAL.sub("\ufffd", text)

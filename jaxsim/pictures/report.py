@@ -175,7 +175,7 @@ def roc(model: Model, pairs: Pairs, labels: np.ndarray | None = None) -> bytes:
     chance = [(x, x) for x in (np.linspace(0, 1, 2) if least == 0 else np.geomspace(least, 1, 50)).tolist()]
     panel = Panel(series, f"false positive rate (of {others:,} pairs)", f"true positive rate (of {positive:,} pairs)",
                   xscale="linear" if least == 0 else "log", reference={"chance (AUC 0.5)": chance})  # fmt: skip
-    title = f"ROC of the {_score(model)}, texts that belong together against others"
+    title = f"ROC of the {score_name(model)}, texts that belong together against others"
     return figures.panels([panel], title=title)
 
 
@@ -202,7 +202,7 @@ def scores(model: Model, pairs: Pairs, labels: np.ndarray | None = None) -> tupl
             found[name] = one.pair_similarity(pairs.left, pairs.right)
         return found, belong
     if len(pairs) > _MOST_PAIRS:
-        pairs = pairs.take(_even(len(pairs), _MOST_PAIRS))
+        pairs = pairs.take(even(len(pairs), _MOST_PAIRS))
     sides = Sides(pairs)
     every = np.arange(len(sides.queries)), np.arange(len(sides.documents))
     belong = sides.belong(*every).ravel()
@@ -257,7 +257,7 @@ def nearest_page(model: Model, pairs: Pairs, labels: np.ndarray | None = None, *
       ValueError: without a mate.
     """
     sides = Sides(pairs, labels)
-    chosen = _even(len(sides.queries), examples)
+    chosen = even(len(sides.queries), examples)
     belong = sides.belong(chosen, np.arange(len(sides.documents)))
     texts = [sides.queries[i] for i in chosen]
     lists = [_nearest(one, texts, sides.documents, belong) for one in _models(model).values()]
@@ -265,16 +265,24 @@ def nearest_page(model: Model, pairs: Pairs, labels: np.ndarray | None = None, *
     documents = checks.counted(len(sides.documents), "document")
     note = (
         f"{len(texts):,} of the {queries} of {pairs.name}, evenly spaced, with their nearest of {documents} by "
-        f"{_score(model)}. "
+        f"{score_name(model)}. "
         f"“{UNTRAINED}” are bare term weights without any learning. "
-        f"Equal {_score(model)}s count against the mate; below the first documents stands the best mate if none of "
+        f"Equal {score_name(model)}s count against the mate; below the first documents stands the best mate if none of "
         "them is one."
     )
     return neighbours.page([Example(*one) for one in zip(texts, zip(*lists, strict=True), strict=True)],
                                   models=list(_models(model)), note=note, languages=model.languages)  # fmt: skip
 
 
-def _score(model: Model) -> str:
+def score_name(model: Model) -> str:
+    """What a model compares texts by.
+
+    Args:
+      model: the model.
+
+    Returns:
+      ``"cosine"`` or ``"score"``.
+    """
     return "score" if model.bilinear or model.topical else "cosine"
 
 
@@ -296,6 +304,18 @@ def _models(model: Model) -> dict[str, Model]:
     return {UNTRAINED: bare, **({} if model.params is None else {model.method: model})}
 
 
-def _even(number: int, most: int) -> np.ndarray:
-    """At most ``most`` of ``number`` rows, evenly spaced."""
+def even(number: int, most: int) -> np.ndarray:
+    """Rows evenly spaced.
+
+    Args:
+      number: of rows.
+      most: of them to take.
+
+    Returns:
+      Rising ``[min(number, most)]``.
+
+    Example:
+      >>> even(9, 3).tolist()
+      [0, 4, 8]
+    """
     return np.linspace(0, number - 1, min(number, most)).round().astype(int)

@@ -51,6 +51,7 @@ def distilled(fit: Fit, problem: Problem) -> Learned:
     student = distillation.fit(
         *sides, base=fit.params, share=share, key=key, spread=problem.spread, words=problem.counts[0].shape[1],
         progress=problem.progress, checkpoint=checkpoint, precision=settings.precision,
+        callback=problem.logged("distillation"),
     )  # fmt: skip
     losses = [entry["loss"] for entry in student.history[1:]]
     if losses[-1] >= losses[0]:

@@ -192,6 +192,7 @@ def fit_preferences(problem: Problem) -> Learned:
         *sides, chosen, init=start, gamma=settings.gamma,
         max_iter=most if settings.max_iter is None else settings.max_iter, validate=validate,
         patience=patience if validate else None, checkpoint=problem.checkpoint, progress=problem.progress,
+        callback=problem.logged(),
     )  # fmt: skip
     return Learned(fit, {"queries": {"used": preferences.queries, "passed over": preferences.skipped}})
 
@@ -228,5 +229,5 @@ def fit(problem: Problem) -> Learned:
     return Learned(s2net_mse.fit(
         *sides, chosen, init=start, max_iter=most if settings.max_iter is None else settings.max_iter,
         validate=validate, patience=patience if validate else None, checkpoint=problem.checkpoint,
-        progress=problem.progress,
+        progress=problem.progress, callback=problem.logged(),
     ))  # fmt: skip

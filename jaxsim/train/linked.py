@@ -182,6 +182,7 @@ def fit(problem: Problem, *, symmetric: bool = False) -> Learned:
             identity=identity, symmetric=symmetric, init_scale=INIT_SCALE, learning_rate=rate, adagrad=ADAGRAD,
             max_terms=STRONGEST, products=products, triples=number, max_iter=max_iter, validate=validate,
             patience=patience, checkpoint=folder, progress=problem.progress,
+            callback=problem.logged(f"{settings.method}-b{identity:g}"),
         )  # fmt: skip
 
     identity = IDENTITY if given is None else float(given)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -34,6 +35,7 @@ class Problem:
       spread: the n-grams that words are made of (`Subwords.spread`); None without n-grams.
       unpaired: weighted vectors of texts without a mate, of unit length; None without any.
       say: is given progress messages.
+      callback: function of the name of what is fitted and of an entry of its history, or None; see `logged`.
     """
 
     counts: tuple[sp.csr_matrix, sp.csr_matrix]
@@ -51,6 +53,18 @@ class Problem:
     spread: sp.csr_matrix | None = None
     unpaired: Terms | None = None
     say: Callable[[str], None] = lambda message: None
+    callback: Callable[[str, dict], None] | None = None
+
+    def logged(self, run: str | None = None) -> Callable[[dict], None] | None:
+        """What a fit calls after each step (`optim.Run.callback`).
+
+        Args:
+          run: name of the fit; the method's unless given.
+
+        Returns:
+          Function of an entry of the history, or None.
+        """
+        return None if self.callback is None else functools.partial(self.callback, run or self.settings.method)
 
 
 class Learned(NamedTuple):

@@ -16,6 +16,7 @@ import numpy as np
 
 from jaxsim import checks, sparse
 from jaxsim.evaluate import mates
+from jaxsim.linalg.row_space import distinct_rows
 from jaxsim.methods import opca, s2net, s2net_sgd
 from jaxsim.methods.projections import Projection
 from jaxsim.model import ACTIVATIONS
@@ -74,11 +75,9 @@ def fit(problem: Problem, *, matrices: int = 1) -> Learned:
     some = problem.train if m <= _START_PAIRS else tuple(sparse.take(side, chosen) for side in problem.train)
     with term_shards.on_host() if settings.shard_terms else contextlib.nullcontext():
         init = _start(problem, some)
-    few = min(np.unique(column).size for column in problem.groups.T) < 2  # no negative would be left
-    groups = None if settings.all_negatives or few else problem.groups
-    common = {"init": (init, init) if matrices == 2 else init, "gamma": settings.gamma, "groups": groups,
+    common = {"init": (init, init) if matrices == 2 else init, "gamma": settings.gamma, "groups": _groups(problem),
               "activation": activation, "validate": problem.validate, "checkpoint": problem.checkpoint,
-              "progress": problem.progress, "precision": settings.precision}  # fmt: skip
+              "progress": problem.progress, "precision": settings.precision, "callback": problem.logged()}  # fmt: skip
     if batch_size == 0:
         max_iter, patience = 100 if problem.validate else 15, 30  # with nothing to stop by, stop early
     else:
@@ -91,6 +90,17 @@ def fit(problem: Problem, *, matrices: int = 1) -> Learned:
     if settings.shard_terms and problem.validate:
         common["validate"] = shared_validator(problem.dev, mesh, activation=activation)
     return Learned(s2net.fit(*problem.train, mesh=mesh, shard_terms=settings.shard_terms, **common))
+
+
+def _groups(problem: Problem) -> np.ndarray | None:
+    """Pairs that are no negatives of each other: with equal texts on a side, and near-duplicates unless asked for."""
+    groups = problem.groups
+    if problem.settings.all_negatives:
+        groups = np.stack([distinct_rows(side)[1] for side in problem.train], axis=1)
+    sizes = [np.unique(column).size for column in groups.T]
+    if min(sizes) < 2:  # no negative would be left
+        return None
+    return None if problem.settings.all_negatives and min(sizes) == len(groups) else groups
 
 
 def _mesh(problem: Problem, batch_size: int):

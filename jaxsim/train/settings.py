@@ -106,7 +106,8 @@ class Settings:
     learning_rate: float | None = _setting(None, "Learning rate of SSI; 0.03 unless given.", SSI, least=1e-6, most=1e3)
     seed: int = _setting(0, "Seed of everything random, and of the split.")
     all_negatives: bool = _setting(
-        False, "S2Net and SSI also take near-duplicates as negatives of each other.", (*S2NET, *SSI))
+        False, "S2Net and SSI also take near-duplicates as negatives of each other; equal texts never are.",
+        (*S2NET, *SSI))
     precision: str | None = _setting(
         None, "Precision of the matrix products in S2Net's loss, with sums in float32; the device's default unless "
         "given.", S2NET, choices=PRECISIONS)

@@ -34,7 +34,7 @@ def fit(problem: Problem) -> Learned:
     longest = _LENGTH.get(method, 500) if problem.dev else _UNSCORED.get(method, 100)
     length = longest if settings.max_iter is None else settings.max_iter
     options = {"start": "soft", "key": jax.random.key(settings.seed), "each": each, "max_iter": -(-length // each),
-               "checkpoint": problem.checkpoint, "progress": problem.progress}
+               "checkpoint": problem.checkpoint, "progress": problem.progress, "callback": problem.logged()}
     if problem.dev:
         options |= {"validate": _validator(problem.dev),
                     "patience": -(-(30 if settings.patience is None else settings.patience) // each)}

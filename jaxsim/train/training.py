@@ -31,7 +31,7 @@ from jaxsim.text.subwords import Subwords, slots
 from jaxsim.train import distilled, graded, linked, resume, s2net
 from jaxsim.train.fits import FITS
 from jaxsim.train.problem import Learned, Problem
-from jaxsim.train.settings import GRADED, S2NET, SSI, TOPICS, Settings, check
+from jaxsim.train.settings import BARE, GRADED, S2NET, SSI, TOPICS, Settings, check
 
 RARE_COUNT = 100
 """With fewer training pairs every word is learned, whatever ``min_df`` is."""
@@ -49,6 +49,7 @@ def train(
     checkpoint=None,
     progress: bool = False,
     say: Callable[[str], None] = lambda message: None,
+    callback: Callable[[str, dict], None] | None = None,
 ) -> Model:
     """Learns a model from pairs of texts.
 
@@ -65,6 +66,8 @@ def train(
       checkpoint: folder for checkpoints of S2Net and SSI; training goes on where it stopped.
       progress: whether to show bars on a terminal's stderr.
       say: is given progress messages.
+      callback: function of the name of what is fitted and of an entry of its history (`optim.Run.callback`), called
+        after every step of a method in iterations; a `logs.Log`, say.
 
     Returns:
       `Model`; ``model.training`` holds counts, settings, dev scores, seconds and the history of S2Net or SSI.
@@ -89,15 +92,16 @@ def train(
     texts = mates.read(pairs)
     held = split(texts, dev, settings, given, say)
     settings = effective(settings, held)
+    several = _several(texts, held, settings, say)
     weighted = weigh(texts, held, settings, say, unpaired=unpaired)
     del texts  # the word lists, which may be most of the memory
-    learned = fit(weighted, held, settings, checkpoint, progress, say)
+    learned = fit(weighted, held, settings, checkpoint, progress, say, callback=callback)
 
     model = assemble(weighted, learned, settings, held, say)
     return replace(model, training={
         "pairs": {"all": len(pairs), "train": len(held.rows), "dev": len(held.dev)},
         **({"unpaired": len(unpaired)} if len(unpaired) else {}),
-        "terms": len(weighted.vocabulary),
+        **several, "terms": len(weighted.vocabulary),
         **({} if weighted.subwords is None else {"ngrams": len(weighted.subwords)}),
         **({} if learned is None else learned.notes),
         "settings": asdict(settings), "data": {"name": pairs.name, "sha256": pairs.sha256},
@@ -242,6 +246,7 @@ def weigh(
 def fit(
     weighted: Weighted, held: Split, settings: Settings, checkpoint, progress: bool, say: Callable, *,
     validate: Callable | None = None,
+    callback: Callable | None = None,
 ) -> Learned | None:
     """Learns from the training pairs by the method of the settings.
 
@@ -253,6 +258,7 @@ def fit(
       progress: as for `train`.
       say: is given progress messages.
       validate: what to stop by, a function of parameters; how held-out pairs find each other unless given.
+      callback: as for `train`.
 
     Returns:
       `Learned`; None for bare term weights, which learn nothing more.
@@ -273,7 +279,7 @@ def fit(
         validate = mates.validator(weighted.dev, activation=s2net.activation_of(settings.activation))
     problem = Problem(weighted.counts, weighted.train, held.groups, validate, k, settings, checkpoint, progress,
                       weighted.dev, slots=weighted.slots, spread=weighted.spread, unpaired=weighted.unpaired,
-                      say=say)  # fmt: skip
+                      say=say, callback=callback)  # fmt: skip
     notes: dict[str, Any] = {}
     if held.grades.all is not None:
         low, high = graded.scale(graded.checked(held.grades.all, len(held.grades.all)))  # means of equal pairs
@@ -340,6 +346,23 @@ def _share_held_out(texts: mates.Texts, share: float, seed: int, say: Callable) 
             "than two to measure by; give another share, or dev pairs of your own")
         return None
     return rows["train"], rows["dev"]
+
+
+def _several(texts: mates.Texts, held: Split, settings: Settings, say: Callable) -> dict[str, Any]:
+    """How many left texts of the training pairs have several right ones; says what becomes of these."""
+    if settings.method in (*GRADED, *BARE):
+        return {}
+    words = [[tuple(one) for one in side] for side in texts.words(held.rows)]
+    answers = mates.answers(*words)
+    if not answers.several:
+        return {}
+    said = f"{counted(answers.several, 'left text')} of {len(answers.queries):,} with several right ones"
+    if settings.method in (*S2NET, *SSI):
+        said += ", which are no negatives of each other"
+    if settings.method in S2NET and answers.shared:
+        said += f" in their own pairs (in those of other left texts up to {answers.shared:,} times; never by ssi)"
+    say(said)
+    return {"several": {"left": answers.several, "of": len(answers.queries), "shared": answers.shared}}
 
 
 def _near(got: float, asked: float) -> bool:
@@ -441,6 +464,7 @@ def _dev_scores(model: Model, held: Split) -> dict[str, float]:
     untrained = Model(model.vocabulary, None, model.weighting, languages=model.languages, method=model.method)
     scores: dict[str, float] = {}
     dev = held.dev
+    answers = mates.answers(dev.left, dev.right)
     for prefix, scored in (("", model), ("untrained_", untrained)) if len(dev) > 1 else ():
         if held.grades.dev is not None:
             cosines = np.asarray(scored.pair_similarity(dev.left, dev.right))
@@ -453,6 +477,8 @@ def _dev_scores(model: Model, held: Split) -> dict[str, float]:
         else:
             sides = scored.vectors(dev.left, side="query"), scored.vectors(dev.right, side="document")
             found = mates.scores(*sides, similarity=scored.scorer)
+            if answers.several:
+                found["map"] = mates.per_left(*sides, answers, similarity=scored.scorer)["map"].mean()
         scores |= {f"{prefix}{name}": round(float(value), 4) for name, value in found.items()}
     return scores
 

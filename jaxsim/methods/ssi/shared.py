@@ -127,7 +127,8 @@ def prepare(left: Terms, right: Terms, links, *, identity, known, margin: float,
     """
     if not isinstance(training, Run):
         training = Run.of(training.get("run"), {name: training[name] for name in training if name != "run"})
-    training.expect_only("SSI", "max_iter", "validate", "patience", "checkpoint", "checkpoint_every", "progress")
+    training.expect_only("SSI", "max_iter", "validate", "patience", "checkpoint", "checkpoint_every", "progress",
+                         "callback")
     checks.kind(left, "left", Terms)
     checks.kind(right, "right", Terms)
     checks.expect(0 < margin < float("inf"), "margin", "a positive number", margin)

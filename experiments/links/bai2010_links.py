@@ -92,7 +92,7 @@ class Settings:
     seeds: tuple[int, ...] = (0, 1, 2)
     num_terms: int = 30_000
     full_rates: tuple[float, ...] = (0.1, 0.3)
-    tops: dict = field(default_factory=lambda: {"10k": 10_000, "30k": 30_000})
+    tops: dict = field(default_factory=lambda: {"10k": 10_000, "30k": 30_000, "60k": 60_000, "100k": 100_000})
     hashes: dict = field(default_factory=lambda: {"1m": 1_000_003, "3m": 3_000_017, "6m": 6_000_011})
     hash_triples: int = 20_000
     hash_iter: int = 5
@@ -109,7 +109,8 @@ class Settings:
 FULL = Settings()
 QUICK = Settings(ks=(10, 20), k=10, identities=(1.0, 10.0), rates=(0.03,), starts=(1.0, 10.0), diag_rates=(100.0,),
                  boosts=(0.01, 0.1), triples=1000, max_iter=2, diag_iter=2, patience=2, pairs=5000, seeds=(0, 1),
-                 num_terms=5000, limit=250, full_rates=(0.3,), tops={"10k": 1000, "30k": 2000},
+                 num_terms=5000, limit=250, full_rates=(0.3,),
+                 tops={"10k": 1000, "30k": 2000, "60k": 4000, "100k": 6000},
                  hashes={"1m": 10_007, "3m": 30_011, "6m": 60_013}, hash_triples=500, hash_iter=1, bigrams=2000,
                  sizes=(300, 900), adagrad_rates=(0.03,), batch=8, batch_rates=(0.3,), sgd_rates=(0.3,))
 # MDN has 2.5 times the documents, so one seed; CACM 3,308 training links. Documents are shorter: D has lower rates.
@@ -640,7 +641,7 @@ def l1(table: kit.Table) -> kit.Row:
                                   "entries_a_row": round(kept, 2)})
 
 
-def fit_other_terms(table: kit.Table, documents: Terms) -> tuple[Fit, Model, dict]:
+def fit_other_terms(table: kit.Table, documents: Terms, *, seed: int = 0) -> tuple[Fit, Model, dict]:
     """UᵀV of the collection in other terms, plus b times TFIDF of all words, at the b and the rate of `table1`."""
     options = chosen_in_table1(table, "ssi-asym")
     low = bilinear.strongest(documents, MAX_TERMS)
@@ -654,7 +655,7 @@ def fit_other_terms(table: kit.Table, documents: Terms) -> tuple[Fit, Model, dic
         return model
 
     fit = fit_links(table, ssi, documents=documents, max_iter=table.settings.max_iter, k=table.settings.k,
-                    validate=lambda params: dev(table, model_of(params))["map"], **options)
+                    seed=seed, validate=lambda params: dev(table, model_of(params))["map"], **options)
     return fit, model_of(fit.params), {**options, "k": table.settings.k}
 
 
@@ -718,18 +719,37 @@ def bigrams(tokens: list[list[str]]) -> list[list[str]]:
     return [[f"{first} {second}" for first, second in pairwise(words)] for words in tokens]
 
 
-def cfh(words_a_gram: int):
-    """(UᵀV)_30k + I mixed with the same on words beyond, or on 2-grams, hashed by DICE into the first F (k = 5)."""
+def two_seeds(table: kit.Table) -> kit.Row:
+    """(UᵀV)_30k + I mixed with another seed of itself: what a mixture gains without other features."""
+    documents = first_words(table, table.settings.tops["30k"])
+    (_, base, _), (fit, model, config) = (fit_other_terms(table, documents, seed=seed) for seed in (0, 1))
+    mixture, choice = mixed(table, base, model)
+    return kit.Row({**config, **choice.best}, per_query(table, "test", mixture), fit=fit, seeds=(0,),
+                   dev={"grid": choice.tried, "map": choice.score})
+
+
+def other_words(table: kit.Table, number: int):
+    """Counts of the words beyond the most frequent ones, and how many documents each is in."""
+    whole = table.data.parts["train"]
+    return whole.counts[:, number:], whole.df[number:]
+
+
+def frequent_bigrams(table: kit.Table, _number: int):
+    """Counts of 2-grams, and how many documents each is in."""
+    grams = bigrams(table.data.tokens)
+    vocabulary = text.Vocabulary.build(grams, drop_top=0, max_terms=table.settings.bigrams, min_df=2)
+    return text.counts(grams, vocabulary), vocabulary.df
+
+
+def cfh(*features):
+    """(UᵀV)_30k + I mixed with the same on other features, hashed by DICE into the first F words (k = 5)."""
     def row(table: kit.Table) -> kit.Row:
         number, whole = table.settings.tops["30k"], table.data.parts["train"]
         _, base, _ = fit_other_terms(table, first_words(table, number))
-        counts, df, size = whole.counts, whole.df, whole.num_docs
-        if words_a_gram == 2:
-            grams = bigrams(table.data.tokens)
-            vocabulary = text.Vocabulary.build(grams, drop_top=0, max_terms=table.settings.bigrams, min_df=2)
-            counts, df, size = text.counts(grams, vocabulary), vocabulary.df, vocabulary.num_docs
+        counts, df = zip(*(make(table, number) for make in features), strict=True)
+        counts, df = scipy.sparse.hstack(counts, format="csr"), np.concatenate(df)
         closest = correlated.dice(counts, whole.counts[:, :number], k=5)
-        hashes = correlated.hashed(text.tf_idf(counts, df, size), closest)
+        hashes = correlated.hashed(text.tf_idf(counts, df, whole.num_docs), closest)
         fit, model, config = fit_other_terms(table, of_unit_length(scipy.sparse.csr_matrix(hashes)))
         mixture, choice = mixed(table, base, model)
         return kit.Row({**config, "F": number, **choice.best, "features": int(counts.shape[1])},
@@ -824,10 +844,10 @@ TABLE_1 = {
 }
 ALL_WORDS = {
     **{row: ROWS[row] for row in ("tfidf", "popularity", "lsi+tfidf")}, "qe": expansion, "ssi-all": top(None),
-    "ssi-top-10k": top("10k"), "ssi-top-30k": top("30k"),
+    **{f"ssi-top-{name}": top(name) for name in ("10k", "30k", "60k", "100k")}, "two-seeds": two_seeds,
     **{f"hash-{name}{'+i' * identity}": hashed(name, identity=identity) for name in ("1m", "3m", "6m")
        for identity in (True, False)},
-    "cfh-2": cfh(2), "cfh-1": cfh(1),
+    "cfh-2": cfh(frequent_bigrams), "cfh-1": cfh(other_words), "cfh-1+2": cfh(other_words, frequent_bigrams),
 }
 DIMENSIONS = {f"ssi-{'sym' if symmetric else 'asym'}-{k}": dimension(k, symmetric)
               for k in (50, 100, 200, 500) for symmetric in (True, False)}
@@ -848,7 +868,8 @@ PRINTED = {  # MAP
     "Table 1": {"tfidf": 0.329, "qe": 0.330, "lsa": 0.158, "lsi+tfidf": 0.346, "ssi-diag": 0.355, "ssi-full": 0.477,
                 "ssi-sparse-100": 0.462, "ssi-sparse-10": 0.425, "ssi-sym": 0.506, "ssi-asym": 0.517},
     "§2.2.1": {"ssi-asym": 0.51, "ssi-asym-no-i": 0.42},
-    "Table 2": {"tfidf": 0.432, "lsi+tfidf": 0.433, "ssi-all": 0.503, "ssi-top-30k": 0.547, "hash-1m": 0.239,
+    "Table 2": {"tfidf": 0.432, "lsi+tfidf": 0.433, "ssi-all": 0.503, "ssi-top-30k": 0.547,
+                "ssi-top-60k": 0.541, "ssi-top-100k": 0.536, "hash-1m": 0.239,
                 "hash-3m": 0.301, "hash-6m": 0.335, "hash-1m+i": 0.466, "hash-3m+i": 0.474, "hash-6m+i": 0.485,
                 "cfh-2": 0.559, "cfh-1": 0.614},
     "Table 4": {"ssi-sym-100": 0.506, "ssi-asym-100": 0.514, "ssi-sym-200": 0.510, "ssi-asym-200": 0.517,
@@ -899,6 +920,8 @@ CLAIMS = [
         ("ssi-top-30k", "lsi+tfidf", "with all words low-rank SSI outperforms LSI with TFIDF"),
         ("ssi-all", "lsi+tfidf", "with all words in the low-rank part SSI outperforms LSI with TFIDF"),
         ("ssi-top-30k", "ssi-all", "the frequent words alone in the low-rank part are better than all"),
+        ("ssi-top-30k", "ssi-top-60k", "30,000 words in the low-rank part are better than 60,000"),
+        ("ssi-top-60k", "ssi-top-100k", "60,000 words in the low-rank part are better than 100,000"),
         ("cfh-1", "ssi-top-30k", "correlated feature hashing improves on low-rank SSI"),
         ("cfh-2", "ssi-top-30k", "correlated feature hashing of 2-grams improves on low-rank SSI"),
         ("cfh-1", "cfh-2", "hashed words improve more than hashed 2-grams"),

@@ -165,10 +165,12 @@ def test_expanded_queries_are_the_loop_over_the_best_documents(table, data):
 @pytest.mark.parametrize(("name", "rows"), [
     ("table1", ("ssi-full", "ssi-sparse-100", "ssi-sparse-10", "ssi-l1")),
     ("table4", ("ssi-sym-50", "ssi-asym-50")),
-    ("table2", ("tfidf", "ssi-all", "ssi-top-10k", "hash-1m", "hash-1m+i", "cfh-2", "cfh-1")),
+    ("table2", ("tfidf", "ssi-all", "ssi-top-10k", "two-seeds", "hash-1m", "hash-1m+i", "cfh-2", "cfh-1",
+                "cfh-1+2")),
 ])
 def test_more_rows_become_records_with_the_scores_of_their_models(table, data, name, rows):
-    results = fill(table(name, data, tops={"10k": 60, "30k": 90}, bigrams=300, seeds=(0,)), *rows)
+    made = table(name, data, tops={"10k": 60, "30k": 90}, bigrams=300, seeds=(0,))
+    results = fill(made, *rows)
     for row, record in results.items():
         assert record["paper"] == f"003 Table {name[-1]}" and 0 < record["metrics"]["map"]["mean"] <= 1, row
         if row.startswith("ssi"):  # by which a start that is returned unchanged is seen
@@ -178,6 +180,9 @@ def test_more_rows_become_records_with_the_scores_of_their_models(table, data, n
     if name == "table2":
         assert results["hash-1m+i"]["dev"]["grid"][0]["alpha"] == 0.0
         assert results["hash-1m+i"]["fit"]["evaluations"] == results["hash-1m"]["fit"]["evaluations"]
+        features = {row: results[row]["config"]["features"] for row in ("cfh-1", "cfh-2", "cfh-1+2")}
+        terms = made.data.parts["train"].df.size
+        assert features["cfh-1"] == terms - 90 and features["cfh-1+2"] == features["cfh-1"] + features["cfh-2"]
         best = max(point["map"] for point in results["cfh-1"]["dev"]["grid"])
         assert results["cfh-1"]["dev"]["map"] == pytest.approx(best)
 

@@ -97,6 +97,18 @@ def test_rows_of_the_queries_become_records(keywords, table):
     assert results["lsi+tfidf"]["config"]["alpha"] in made.settings.shares
 
 
+def test_hashed_words_are_the_other_ones_and_a_mixture_is_no_worse_on_dev(keywords, table):
+    made = table(bai2010_queries, "k10-all-words", num_terms=60, identities=(1.0,), max_iter=4)
+    hashed = bai2010_queries.hashed_words(made.data, 60, sparse.to_scipy(made.data.right)).toarray()
+    other = sparse.to_scipy(made.data.right)[:, 60:].toarray().any(axis=1)
+    assert hashed.shape == (N, 60) and other.any() and (hashed.any(axis=1) == other).all()
+    np.testing.assert_allclose(np.linalg.norm(hashed[other], axis=1), 1, rtol=1e-5)
+    record = records.read(made.fill("ssi-cfh", bai2010_queries.TABLES["k10-all-words"].rows["ssi-cfh"]))
+    scores = {point["alpha"]: point["map"] for point in record["dev"]["grid"]}
+    assert record["dev"]["map"] == pytest.approx(max(scores.values())) and record["config"]["F"] == 60
+    assert scores[0.0] != scores[1.0]
+
+
 def test_nfcorpus_is_scored_by_grade(articles, table, monkeypatch):
     qrels = {split: {f"{split}{i}": {f"a{j}": 1 + (j > 40) for j in range(N) if i % TOPICS == j % TOPICS}
                      for i in range(12)} for split in nfcorpus.SPLITS}
@@ -144,6 +156,8 @@ def test_rows_of_the_clicks_become_records(clicks, table):
     results = fill(made, bai2010_clicks.ROWS, "tfidf", "popularity", "tfidf+popularity", "ssi-asym",
                  "ssi-asym+popularity")
     assert results["popularity"]["metrics"]["rank_loss"]["mean"] < results["tfidf"]["metrics"]["rank_loss"]["mean"]
+    path = made.fill("ssi-hash-10m", bai2010_clicks.ROWS["ssi-hash-10m"])
+    assert records.read(path)["metrics"]["rank_loss"]["mean"] < results["tfidf"]["metrics"]["rank_loss"]["mean"]
     assert bai2010_clicks.shown(made, 10).indices.max() < 10 <= bai2010_clicks.shown(made, None).indices.max()
 
 

@@ -105,6 +105,23 @@ def test_documents_of_one_group_are_in_one_part_and_idf_is_of_training(table, da
     assert pairs(content.truth["test"], "left_out") == {(i, i) for i in content.truth["test"].queries.tolist()}
 
 
+def test_partitioned_links_are_as_many_and_none_is_judged(table, data):
+    made = table("table3", data, identities=(1.0,), seeds=(0,))
+    content, counts = made.data, made.loaded.counts["split"]
+    whole, links = content.partitioned
+    assert whole.counts.shape[0] == N and len(links) == counts["train"]["links"]
+    rows = {tuple(row): place for place, row in enumerate(whole.counts.toarray().tolist())}  # titles differ
+    judged = set()
+    for part in ("dev", "test"):
+        of_part = [rows[tuple(row)] for row in content.parts[part].counts.toarray().tolist()]
+        judged |= {(of_part[a], of_part[b]) for a, b in pairs(content.truth[part])}
+    given = {tuple(pair) for pair in links.tolist()}
+    assert given <= {tuple(pair) for pair in data[0].links.tolist()} and judged and not given & judged
+    held_out = {document for pair in judged for document in pair}
+    assert held_out & {document for pair in given for document in pair}
+    assert fill(made, "ssi-asym-links")["ssi-asym-links"]["config"]["links"] == len(links)
+
+
 def test_both_ways_of_a_citation_are_in_one_part(ring_table, ring):
     content = ring_table("cacm").data
     given = {tuple(pair) for pair in content.links.tolist()}

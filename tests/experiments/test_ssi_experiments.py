@@ -14,6 +14,7 @@ from experiments.kit import records
 from experiments.links import bai2010_clicks, bai2010_cross_language, bai2010_queries
 from jaxsim import sparse
 from jaxsim.data import links, mdn_links, nfcorpus, splits, wikispeedia
+from jaxsim.methods.translation import dictionary
 
 pytestmark = pytest.mark.programs
 N, TOPICS = 72, 6
@@ -213,6 +214,16 @@ def test_mates_are_out_and_links_of_held_out_pages_untold(translated, table, nam
     assert set(content.links[:, 0].tolist()) <= set(content.mates[:, 0].tolist())
     assert len(set(content.mates[:, 0].tolist()) & {0, 1}) in (0, 2)  # the twins stay together
     assert not content.parts["test"].exact.any()  # capitals are other words
+
+
+def test_a_word_that_the_dictionary_lacks_is_looked_up_by_its_first_letters():
+    params = dictionary.fit([("house", "casa"), ("home", "casa"), ("hunter", "cazador"), ("hunt", "cazar")]).params
+    terms, english = ("casas", "cazadores", "casa", "web", "sol"), ("house", "home", "hunter", "web", "hunt")
+    plain, near = (bai2010_cross_language.by_dictionary(params, terms, english, prefix).toarray()
+                   for prefix in (None, 4))
+    np.testing.assert_allclose(plain, [[0] * 5, [0] * 5, [0.5, 0.5, 0, 0, 0], [0, 0, 0, 1, 0], [0] * 5])
+    np.testing.assert_allclose(near[2:], plain[2:])
+    np.testing.assert_allclose(near[:2], [[0.5, 0.5, 0, 0, 0], [0, 0, 0.5, 0, 0.5]])
 
 
 @pytest.mark.slow

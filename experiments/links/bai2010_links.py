@@ -68,7 +68,7 @@ class Settings:
       full_grid: Epochs of the fits that its rate and b are chosen by.
       full_iter: Epochs of the chosen one, which stops by itself.
       sparse_rates: Learning rates of the sparse W, chosen from by dev MAP for each p.
-      sparse_triples: Number of entries a row -> triples an epoch; fewer for 1,000, whose steps cost ten times as much.
+      sparse_triples: Number of entries a row -> triples an epoch; fewer for 1,000, whose steps cost more.
       sparse_iter: Their epochs.
       penalties: γ of the L1 penalty, chosen from by dev MAP.
       hash_rates: Learning rates of hash kernels, chosen from by training loss.
@@ -106,7 +106,7 @@ class Settings:
     full_grid: int = 2
     full_iter: int = 12
     sparse_rates: tuple[float, ...] = (0.1, 0.3, 1.0)
-    sparse_triples: dict = field(default_factory=lambda: {1000: 10_000, 100: 50_000, 10: 50_000})
+    sparse_triples: dict = field(default_factory=lambda: {1000: 30_000, 100: 50_000, 10: 50_000})
     sparse_iter: int = 20
     penalties: tuple[float, ...] = (1e-8, 1e-7, 1e-6)
     hash_rates: tuple[float, ...] = (0.1, 0.3)

@@ -966,6 +966,8 @@ WHY = {
     ("lsi+tfidf", "tfidf"): dict.fromkeys(("table1", "table3"), "training ranking loss chooses α = 0: both are TFIDF"),
     ("ssi-sym", "lsi+tfidf"): {"table3": "dev chooses the largest b, at which training returns its start; LSI's share "
                                          "is 0: both are nearly TFIDF"},
+    **dict.fromkeys((("cfh-1", "ssi-top-30k"), ("cfh-2", "ssi-top-30k")), {
+        "table2": "about half of the gain is that of mixing two models: `two-seeds` mixes two of `ssi-top-30k`"}),
 }
 
 

@@ -84,7 +84,7 @@ LINES = 40_000
 """Lines that a table of translations is learned from, at most: an even sample."""
 IDENTITIES = (3.0, 10.0, 30.0)
 """Weights of the identity of SSI on translated queries, chosen from by dev MAP."""
-PREFIXES = (None, 5, 6, 7)
+PREFIXES = (None, 4, 5, 6, 7, 8, 9, 10)
 """Letters that a word that the dictionary lacks shares with words that it has, chosen from by dev MAP; None: all."""
 DICTIONARY = {"en-es-enwiktionary.txt.gz": 1, "es-en-enwiktionary.txt.gz": -1}
 """Files, and the order in which their pairs are English and Spanish."""

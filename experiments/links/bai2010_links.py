@@ -64,7 +64,8 @@ class Settings:
       num_terms: Words of the dictionary; `table2` has all.
       full_rates: Learning rates of the full W, chosen from by dev MAP, as its b is then from ``full_identities``.
       full_identities: Grid of b of the full W, which the sparse ones keep.
-      full_triples: Triples an epoch of the full W; many, because scoring all of dev costs as much.
+      full_triples: Triples an epoch of the full W.
+      validated: Dev queries, an even sample, that the full and the sparse W are scored by; None for all.
       full_grid: Epochs of the fits that its rate and b are chosen by.
       full_iter: Epochs of the chosen one, which stops by itself.
       sparse_rates: Learning rates of the sparse W, chosen from by dev MAP for each p.
@@ -103,6 +104,7 @@ class Settings:
     full_rates: tuple[float, ...] = (0.3, 1.0, 3.0)
     full_identities: tuple[float, ...] = (3.0, 10.0, 30.0)
     full_triples: int = 300_000
+    validated: int | None = 700
     full_grid: int = 2
     full_iter: int = 12
     sparse_rates: tuple[float, ...] = (0.1, 0.3, 1.0)
@@ -525,14 +527,21 @@ def low_rank(*, symmetric: bool = False, identities=None):
 
 
 def partitioned_links(table: kit.Table) -> kit.Row:
-    """UᵀV + b·I where links alone are held out: documents of dev and test are seen in training, by other links."""
+    """UᵀV + b·I where links alone are held out: documents of dev and test are seen in training, by other links.
+
+    At the rate of `ssi-asym`; one seed.
+    """
     whole, links = table.data.partitioned
     wide = copy.copy(table)
     wide._made = {}  # products of other documents
     wide.loaded = replace(table.loaded, content=replace(table.data, links=links,
                                                         parts={**table.data.parts, "train": whole}))
-    row = low_rank()(wide)
-    return replace(row, config={**row.config, "links": len(links)})
+    settings = table.settings
+    config = {"k": settings.k, "max_iter": settings.max_iter,
+              "learning_rate": chosen_in(table, "ssi-asym", "table3")["learning_rate"]}
+    return learned_row(wide, functools.partial(fit_links, wide, ssi, **config),
+                       [{"identity": b} for b in settings.identities],
+                       {**config, "links": len(links), "max_terms": MAX_TERMS}, seeds=(0,))
 
 
 def diagonals(table: kit.Table) -> list[dict]:
@@ -561,9 +570,9 @@ def low_rank_diagonal(table: kit.Table) -> kit.Row:
                        {**config, "identity": "the diagonal of ssi-diag", "max_terms": MAX_TERMS})
 
 
-def chosen_in_table1(table: kit.Table, row: str) -> dict:
+def chosen_in(table: kit.Table, row: str, name: str = "table1") -> dict:
     """The b and the rate that a row of `table1` has chosen, or what is usual where it has not been run."""
-    path = table.out / table.experiment / "table1" / f"{row}.json"
+    path = table.out / table.experiment / name / f"{row}.json"
     config = kit.records.read(path)["config"] if path.exists() else {"identity": 10.0, "learning_rate": 0.03}
     return {name: float(config[name]) for name in ("identity", "learning_rate")}
 
@@ -582,7 +591,7 @@ def variant(method, rates: str, *names: str):
     def row(table: kit.Table) -> kit.Row:
         settings = table.settings
         config = {"k": settings.k, "max_iter": settings.max_iter, **{name: getattr(settings, name) for name in names}}
-        b = chosen_in_table1(table, "ssi-asym")["identity"]
+        b = chosen_in(table, "ssi-asym")["identity"]
         fit = functools.partial(fit_links, table, method, **config)
         rate, tried = lowest_loss(getattr(settings, rates), lambda value: fit(identity=b, learning_rate=value))
         return learned_row(table, functools.partial(fit, learning_rate=rate), [{"identity": b}],
@@ -594,7 +603,7 @@ def variant(method, rates: str, *names: str):
 def dimension(k: int, symmetric: bool):
     """A row of Table 4, at the b and the rate of `table1`; one seed."""
     def row(table: kit.Table) -> kit.Row:
-        chosen = chosen_in_table1(table, "ssi-sym" if symmetric else "ssi-asym")
+        chosen = chosen_in(table, "ssi-sym" if symmetric else "ssi-asym")
         config = {"k": k, "symmetric": symmetric, "max_iter": table.settings.max_iter,
                   "learning_rate": chosen["learning_rate"]}
         return learned_row(table, functools.partial(fit_links, table, ssi, **config),
@@ -635,9 +644,22 @@ def whole_model(table: kit.Table, params) -> Model:
     return model
 
 
+def of_few_queries(table: kit.Table) -> kit.Table:
+    """A table with an even sample of the dev queries: a W of all pairs of words is slow to score."""
+    truth, most = table.data.truth["dev"], table.settings.validated
+    if most is None or truth.queries.size <= most:
+        return table
+    rows = np.linspace(0, truth.queries.size - 1, most).astype(int)
+    few = copy.copy(table)
+    few.loaded = replace(table.loaded, content=replace(table.data, truth={
+        **table.data.truth, "dev": Judged(*(field[rows] for field in truth))}))
+    return few
+
+
 def fit_whole(table: kit.Table, method, **options) -> Fit:
     """A full or a sparse W."""
-    return fit_links(table, method, validate=lambda params: dev(table, whole_model(table, params))["map"], **options)
+    few = of_few_queries(table)
+    return fit_links(few, method, validate=lambda params: dev(few, whole_model(few, params))["map"], **options)
 
 
 def fit_full(table: kit.Table, **options) -> tuple[Fit, dict, list[dict]]:
@@ -724,7 +746,7 @@ def l1(table: kit.Table) -> kit.Row:
 
 def fit_other_terms(table: kit.Table, documents: Terms, *, seed: int = 0) -> tuple[Fit, Model, dict]:
     """UᵀV of the collection in other terms, plus b times TFIDF of all words, at the b and the rate of `table1`."""
-    options = chosen_in_table1(table, "ssi-asym")
+    options = chosen_in(table, "ssi-asym")
     low = bilinear.strongest(documents, MAX_TERMS)
 
     def model_of(params):
@@ -899,7 +921,7 @@ def diagonal_of_some(table: kit.Table, every: bool):
 def low_rank_of_some(row: str, identity: float | None = None):
     """W = UᵀV + b·I, b by dev MAP (with all links as `table1` has chosen) unless given, at the rate of `table1`."""
     def make(table: kit.Table, every: bool):
-        chosen = chosen_in_table1(table, row)
+        chosen = chosen_in(table, row)
         grid = (chosen["identity"],) if every else table.settings.identities
         fit = functools.partial(fit_links, table, ssi, k=table.settings.k, max_iter=table.settings.max_iter,
                                 learning_rate=chosen["learning_rate"])

@@ -186,7 +186,9 @@ def test_expanded_queries_are_the_loop_over_the_best_documents(table, data):
                 "cfh-1+2")),
 ])
 def test_more_rows_become_records_with_the_scores_of_their_models(table, data, name, rows):
-    made = table(name, data, tops={"10k": 60, "30k": 90}, bigrams=300, seeds=(0,))
+    made = table(name, data, tops={"10k": 60, "30k": 90}, bigrams=300, seeds=(0,), validated=20)
+    few, truth = script.of_few_queries(made).data.truth["dev"], made.data.truth["dev"]
+    assert few.queries.size == 20 < truth.queries.size and pairs(few) < pairs(truth)
     results = fill(made, *rows)
     for row, record in results.items():
         assert record["paper"] == f"003 Table {name[-1]}" and 0 < record["metrics"]["map"]["mean"] <= 1, row

@@ -4,8 +4,8 @@ Every article that links to others is a query against the whole collection; righ
 `table1` splits the links (65 / 5 / 30%; training links leave the list), `table3` the documents (60 / 10 / 30%,
 near-duplicates together, links inside a part). `table4` has dimensions and `table2` all words, split as `table1`.
 `training-links`: some rows of `table1` from 5,000, 20,000 and all training links. `mdn` and `cacm`: its main rows on
-MDN's English pages and on citations. Settings are chosen by dev MAP, the rates by training loss, LSI's share and
-query expansion by training ranking loss.
+MDN's English pages and on citations. Settings are chosen by dev MAP, the rates by training loss (of the full and the
+sparse W by dev MAP), LSI's share and query expansion by training ranking loss.
 
 Expected (003, Table 1, MAP): UᵀV + I .517, UᵀU + I .506, D .355, αLSI + (1 − α)TFIDF .346, TFIDF .329.
 

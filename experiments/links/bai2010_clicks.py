@@ -52,6 +52,7 @@ class Settings:
       hashes: Name -> size of the hash table.
       hash_identities: Grid of the weight that pairs of a word with itself start from, chosen from by dev rank loss.
       hash_rates: Learning rates of hash kernels, chosen from by dev rank loss.
+      hash_grid: Epochs of the fits that these are chosen by.
       hash_terms: Strongest terms of a document that hash kernels see: a step costs as much as there are pairs.
       limit: Articles; None for all.
     """
@@ -69,6 +70,7 @@ class Settings:
     hashes: dict = field(default_factory=lambda: {"1m": 1_000_003, "10m": 10_000_019})
     hash_identities: tuple[float, ...] = (1.0, 3.0, 10.0)
     hash_rates: tuple[float, ...] = (0.3, 1.0, 3.0)
+    hash_grid: int = 2
     hash_terms: int = 100
     limit: int | None = None
 
@@ -291,7 +293,7 @@ def choose_hash(table: kit.Table) -> tuple[dict, list[dict]]:
     for name, values in (("learning_rate", settings.hash_rates), ("identity", grid)):
         if len(values) > 1:
             choice = kit.choose([{**best, name: value} for value in values],
-                                lambda **option: best_dev(fit_hash(table, size, max_iter=settings.grid_iter, **option)),
+                                lambda **option: best_dev(fit_hash(table, size, max_iter=settings.hash_grid, **option)),
                                 by="rank_loss", lowest=True, split="dev")
             best, tried = choice.best, tried + choice.tried
     return best, tried

@@ -68,8 +68,8 @@ class Settings:
     seeds: tuple[int, ...] = (0, 1, 2)
     num_terms: int = 30_000
     hashes: dict = field(default_factory=lambda: {"1m": 1_000_003, "10m": 10_000_019})
-    hash_identities: tuple[float, ...] = (1.0, 3.0, 10.0)
-    hash_rates: tuple[float, ...] = (0.3, 1.0, 3.0)
+    hash_identities: tuple[float, ...] = (1.0, 3.0, 10.0, 30.0)
+    hash_rates: tuple[float, ...] = (0.3, 1.0, 3.0, 10.0, 30.0)
     hash_grid: int = 2
     hash_terms: int = 100
     limit: int | None = None

@@ -339,11 +339,15 @@ def low_rank(*, symmetric: bool = False, identities=None):
     return row
 
 
-def hashed_words(content: Queries, number: int, matrix: scipy.sparse.csr_matrix) -> scipy.sparse.csr_matrix:
-    """Texts as the frequent words that their other words stand beside (k = 5), of unit length."""
+def closest_words(content: Queries, number: int) -> scipy.sparse.csr_matrix:
+    """The frequent words that each other word stands beside (k = 5)."""
     documents = sparse.to_scipy(content.right)
-    closest = correlated.dice(documents[:, number:], documents[:, :number], k=5)
-    return text.unit_rows(correlated.hashed(matrix[:, number:], closest))
+    return correlated.dice(documents[:, number:], documents[:, :number], k=5)
+
+
+def hashed_words(closest: scipy.sparse.csr_matrix, matrix: scipy.sparse.csr_matrix) -> scipy.sparse.csr_matrix:
+    """Texts as the frequent words that their other words stand beside, of unit length."""
+    return text.unit_rows(correlated.hashed(matrix[:, closest.shape[1]:], closest))
 
 
 def fit_words(table: kit.Table, of_words, options: dict):
@@ -370,9 +374,10 @@ def feature_hashing(table: kit.Table) -> kit.Row:
     number, dev, test = settings.num_terms, data.parts["dev"], data.parts["test"]
     best, tried = choose_ssi(table, settings.identities, symmetric=False)
     _, first = fit_words(table, lambda matrix: matrix[:, :number], best)
-    fit, second = fit_words(table, functools.partial(hashed_words, data, number), best)
+    fit, second = fit_words(table, functools.partial(hashed_words, closest_words(data, number)), best)
+    sides = first(dev), second(dev)
     choice = kit.choose([{"alpha": alpha} for alpha in settings.mixtures],
-                        lambda alpha: dev.means((1 - alpha) * first(dev) + alpha * second(dev)), by="map", split="dev")
+                        lambda alpha: dev.means((1 - alpha) * sides[0] + alpha * sides[1]), by="map", split="dev")
     alpha = choice.best["alpha"]
     return kit.Row({**best, **choice.best, "k": settings.k, "F": number, "max_terms": MAX_TERMS},
                    test.per_query((1 - alpha) * first(test) + alpha * second(test)), fit=fit, seeds=(0,),

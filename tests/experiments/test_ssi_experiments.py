@@ -100,7 +100,8 @@ def test_rows_of_the_queries_become_records(keywords, table):
 
 def test_hashed_words_are_the_other_ones_and_a_mixture_is_no_worse_on_dev(keywords, table):
     made = table(bai2010_queries, "k10-all-words", num_terms=60, identities=(1.0,), max_iter=4)
-    hashed = bai2010_queries.hashed_words(made.data, 60, sparse.to_scipy(made.data.right)).toarray()
+    closest = bai2010_queries.closest_words(made.data, 60)
+    hashed = bai2010_queries.hashed_words(closest, sparse.to_scipy(made.data.right)).toarray()
     other = sparse.to_scipy(made.data.right)[:, 60:].toarray().any(axis=1)
     assert hashed.shape == (N, 60) and other.any() and (hashed.any(axis=1) == other).all()
     np.testing.assert_allclose(np.linalg.norm(hashed[other], axis=1), 1, rtol=1e-5)

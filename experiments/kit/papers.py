@@ -33,12 +33,14 @@ class PaperTable(NamedTuple):
       data: The paper's data, with its split counts.
       metrics: Metric keys of the columns.
       rows: Printed rows in the paper's order, except that the untranslated baseline, our sanity row, comes first.
+      repeats: Why its rows are those of another table on our data, where that is so: they are not run twice.
     """
 
     title: str
     data: str
     metrics: tuple[str, ...]
     rows: tuple[PaperRow, ...]
+    repeats: str = ""
 
 
 def read(path: Path) -> tuple[dict[str, str], dict[str, PaperTable]]:
@@ -64,7 +66,8 @@ def read(path: Path) -> tuple[dict[str, str], dict[str, PaperTable]]:
         wrong = [row.row for row in rows if len(row.figures) != len(table["metrics"])]
         if wrong:
             raise ValueError(f"{path}: {name}: expected {len(table['metrics'])} figures a row, got others: {wrong}")
-        tables[name] = PaperTable(table["title"], table["data"], tuple(table["metrics"]), rows)
+        tables[name] = PaperTable(table["title"], table["data"], tuple(table["metrics"]), rows,
+                                  table.get("repeats", ""))
     return content["citations"], tables
 
 

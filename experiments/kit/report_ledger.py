@@ -139,7 +139,9 @@ def coverage(tables: Tables) -> str:
         for name, table in printed.items():
             absent = [row.row for row in table.rows if row.row not in run.get(name, ())]
             which = name.removeprefix(paper).strip()
-            if absent:
+            if absent and table.repeats:
+                missing.append(f"{which}: {table.repeats}")
+            elif absent:
                 missing.append(f"{which}: all {len(absent)}" if len(absent) == len(table.rows) > 1 else
                                f"{which}: {', '.join(absent)}")  # fmt: skip
         lines.append((f"{paper}: {citation.split(': ')[-1]}", f"{have} of {total}", "; ".join(missing) or DASH))

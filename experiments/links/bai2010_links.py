@@ -4,8 +4,8 @@ Every article that links to others is a query against the whole collection; righ
 `table1` splits the links (65 / 5 / 30%; training links leave the list), `table3` the documents (60 / 10 / 30%,
 near-duplicates together, links inside a part). `table4` has dimensions and `table2` all words, split as `table1`.
 `training-links`: some rows of `table1` from 5,000, 20,000 and all training links. `mdn` and `cacm`: its main rows on
-MDN's English pages and on citations. Settings are chosen by dev MAP, the rates by training loss, LSI's share and
-query expansion by training ranking loss.
+MDN's English pages and on citations. Settings are chosen by dev MAP, the rates by training loss (of the full and the
+sparse W by dev MAP), LSI's share and query expansion by training ranking loss.
 
 Expected (003, Table 1, MAP): UᵀV + I .517, UᵀU + I .506, D .355, αLSI + (1 − α)TFIDF .346, TFIDF .329.
 
@@ -57,12 +57,22 @@ class Settings:
       boosts: Grid of the weight of popularity, chosen from by dev MAP.
       triples: Triples an epoch.
       max_iter: Epochs of low rank.
-      diag_iter: Epochs of the diagonal, the full and the sparse W.
+      diag_iter: Epochs of the diagonal.
       patience: Epochs without a better dev MAP before training stops.
       pairs: Triples that LSI's share and query expansion are chosen by.
       seeds: Of the starts and the triples.
       num_terms: Words of the dictionary; `table2` has all.
-      full_rates: Learning rates of the full W and of hash kernels, chosen from by training loss.
+      full_rates: Learning rates of the full W, chosen from by dev MAP, as its b is then from ``full_identities``.
+      full_identities: Grid of b of the full W, which the sparse ones keep.
+      full_triples: Triples an epoch of the full W.
+      validated: Dev queries, an even sample, that the full and the sparse W are scored by; None for all.
+      full_grid: Epochs of the fits that its rate and b are chosen by.
+      full_iter: Epochs of the chosen one, which stops by itself.
+      sparse_rates: Learning rates of the sparse W, chosen from by dev MAP for each p.
+      sparse_triples: Number of entries a row -> triples an epoch; fewer for 1,000, whose steps cost more.
+      sparse_iter: Their epochs.
+      penalties: γ of the L1 penalty, chosen from by dev MAP.
+      hash_rates: Learning rates of hash kernels, chosen from by training loss.
       tops: Name -> how many of the most frequent words the low-rank part sees.
       hashes: Name -> size of the hash table.
       hash_triples: Triples an epoch of hash kernels; few, because a step has 80,000 pairs of words.
@@ -91,8 +101,18 @@ class Settings:
     pairs: int = 100_000
     seeds: tuple[int, ...] = (0, 1, 2)
     num_terms: int = 30_000
-    full_rates: tuple[float, ...] = (0.1, 0.3)
-    tops: dict = field(default_factory=lambda: {"10k": 10_000, "30k": 30_000})
+    full_rates: tuple[float, ...] = (0.3, 1.0, 3.0)
+    full_identities: tuple[float, ...] = (3.0, 10.0, 30.0)
+    full_triples: int = 300_000
+    validated: int | None = 700
+    full_grid: int = 2
+    full_iter: int = 12
+    sparse_rates: tuple[float, ...] = (0.1, 0.3, 1.0)
+    sparse_triples: dict = field(default_factory=lambda: {1000: 30_000, 100: 50_000, 10: 50_000})
+    sparse_iter: int = 20
+    penalties: tuple[float, ...] = (1e-8, 1e-7, 1e-6)
+    hash_rates: tuple[float, ...] = (0.1, 0.3)
+    tops: dict = field(default_factory=lambda: {"10k": 10_000, "30k": 30_000, "60k": 60_000, "100k": 100_000})
     hashes: dict = field(default_factory=lambda: {"1m": 1_000_003, "3m": 3_000_017, "6m": 6_000_011})
     hash_triples: int = 20_000
     hash_iter: int = 5
@@ -109,7 +129,10 @@ class Settings:
 FULL = Settings()
 QUICK = Settings(ks=(10, 20), k=10, identities=(1.0, 10.0), rates=(0.03,), starts=(1.0, 10.0), diag_rates=(100.0,),
                  boosts=(0.01, 0.1), triples=1000, max_iter=2, diag_iter=2, patience=2, pairs=5000, seeds=(0, 1),
-                 num_terms=5000, limit=250, full_rates=(0.3,), tops={"10k": 1000, "30k": 2000},
+                 num_terms=5000, limit=250, full_rates=(0.3,),
+                 full_identities=(10.0,), full_triples=1000, full_grid=1, full_iter=2, sparse_rates=(0.3,),
+                 sparse_triples=dict.fromkeys((1000, 100, 10), 500), sparse_iter=2, penalties=(1e-6,),
+                 hash_rates=(0.3,), tops={"10k": 1000, "30k": 2000, "60k": 4000, "100k": 6000},
                  hashes={"1m": 10_007, "3m": 30_011, "6m": 60_013}, hash_triples=500, hash_iter=1, bigrams=2000,
                  sizes=(300, 900), adagrad_rates=(0.03,), batch=8, batch_rates=(0.3,), sgd_rates=(0.3,))
 # MDN has 2.5 times the documents, so one seed; CACM 3,308 training links. Documents are shorter: D has lower rates.
@@ -118,8 +141,7 @@ FULL_OF = {"mdn": replace(FULL, seeds=(0,), max_iter=10, starts=(10.0, 30.0), di
            "cacm": replace(FULL, triples=20_000, starts=(10.0, 30.0, 100.0), diag_rates=(1.0, 3.0, 10.0),
                            pairs=20_000)}
 BY_DOCUMENTS = {"train": 0.6, "dev": 0.1, "test": 0.3}
-SPARSE = (100, 10)  # p of Algorithm 2, which prunes one to the next
-L1 = 1e-7
+SPARSE = (1000, 100, 10)  # p of Algorithm 2, which prunes one to the next
 DIFFERS = {
     "table1": "substitute: 4,598 articles of Wikipedia for Schools in place of 1.8 million, 119,769 links in place of "
     "25 million; every query against the whole collection, not a sample; exact rank loss over all pairs",
@@ -186,12 +208,15 @@ class Links:
       links: ``[n, 2]`` training links, rows of the training documents.
       truth: Dev and test: what is right.
       tokens: Words of every document of the collection.
+      partitioned: Where documents are split, the other setup of Table 3: all documents, and as many training links
+        among all of them as ``links`` are, none of which is judged.
     """
 
     parts: dict[str, Collection]
     links: np.ndarray
     truth: dict[str, Judged]
     tokens: list[list[str]]
+    partitioned: tuple[Collection, np.ndarray] | None = None
 
     def queries(self, part: str) -> np.ndarray:
         """Rows of the queries of a part; of training all."""
@@ -210,6 +235,13 @@ def split_links(name: str, links: np.ndarray, ids: list[str]) -> dict[str, np.nd
     return {part: linked.checked(np.concatenate([some, some[:, ::-1]]), len(ids)) for part, some in once.items()}
 
 
+def partitioned(every: np.ndarray, places: dict[str, np.ndarray], links: dict[str, np.ndarray]) -> np.ndarray:
+    """As many links of the collection as there are inside its training documents, without those that are judged."""
+    judged = np.concatenate([places[part][links[part]] for part in ("dev", "test")])
+    others = every[~np.isin(every @ [every.max() + 1, 1], judged @ [every.max() + 1, 1])]
+    return others[np.sort(np.random.default_rng(0).permutation(len(others))[:len(links["train"])])]
+
+
 def load(name: str, settings: Settings) -> kit.Data:
     """A table's collection and its split."""
     articles, tokens, rows = corpora.articles(name if name in ("mdn", "cacm") else "wikispeedia", settings.limit)
@@ -225,18 +257,18 @@ def load(name: str, settings: Settings) -> kit.Data:
     counts = text.counts(tokens, vocabulary)
     titles = text.counts([text.words(articles.titles[row]) for row in rows], vocabulary)
 
-    def collection(part):
-        place = places[part]
+    def collection(place):
         return Collection(counts[place], vocabulary.df, vocabulary.num_docs, titles[place])
 
-    whole = collection("train")
-    parts = {part: collection(part) if by_documents and part != "train" else whole for part in places}
+    whole = collection(places["train"])
+    parts = {part: collection(place) if by_documents and part != "train" else whole for part, place in places.items()}
+    everything = (collection(np.arange(rows.size)), partitioned(every, places, links)) if by_documents else None
     known = {"dev": [], "test": []} if by_documents else {"dev": ["train"], "test": ["train", "dev"]}
     truth = {part: ranking.judged(links[part], parts[part].counts.shape[:1] * 2,
                                   left_out=[parts[part].own, *(links[other] for other in others)])
              for part, others in known.items()}
     sizes = np.bincount(groups)
-    return kit.Data(Links(parts, links["train"], truth, tokens), name=articles.name, sha256=articles.sha256,
+    return kit.Data(Links(parts, links["train"], truth, tokens, everything), name=articles.name, sha256=articles.sha256,
                     differs=DIFFERS[name], groups={"groups": int(sizes.size), "largest": int(sizes.max())},
                     counts={**articles.counts, "split": {part: {"documents": int(place.size), "links": len(links[part])}
                                                          for part, place in places.items()}},
@@ -441,11 +473,10 @@ def fit_links(table: kit.Table, method, *, seed: int = 0, documents: Terms | Non
     if method is not ssi_diag and isinstance(options.get("identity", 1.0), float):  # fits of all b share them
         options["products"] = table.once("products",
                                          lambda: ssi.products.Products(whole.tfidf, whole.tfidf, 1.0, table=2**28))
+    options = {"triples": settings.triples, "patience": settings.patience,
+               "validate": validate or (lambda params: dev(table, bilinear_model(table, params))["map"]), **options}
     return table.fit(method, reads=(data.truth["dev"], data.parts["dev"].tfidf), ignore=("products",),
-                     checkpoint=True)(
-        seen, seen, data.links, key=jax.random.key(seed), known=whole.own, triples=settings.triples,
-        patience=settings.patience,
-        validate=validate or (lambda params: dev(table, bilinear_model(table, params))["map"]), **options)
+                     checkpoint=True)(seen, seen, data.links, key=jax.random.key(seed), known=whole.own, **options)
 
 
 def best_dev(fit: Fit) -> float:
@@ -495,6 +526,24 @@ def low_rank(*, symmetric: bool = False, identities=None):
     return row
 
 
+def partitioned_links(table: kit.Table) -> kit.Row:
+    """UᵀV + b·I where links alone are held out: documents of dev and test are seen in training, by other links.
+
+    At the rate of `ssi-asym`; one seed.
+    """
+    whole, links = table.data.partitioned
+    wide = copy.copy(table)
+    wide._made = {}  # products of other documents
+    wide.loaded = replace(table.loaded, content=replace(table.data, links=links,
+                                                        parts={**table.data.parts, "train": whole}))
+    settings = table.settings
+    config = {"k": settings.k, "max_iter": settings.max_iter,
+              "learning_rate": chosen_in(table, "ssi-asym", "table3")["learning_rate"]}
+    return learned_row(wide, functools.partial(fit_links, wide, ssi, **config),
+                       [{"identity": b} for b in settings.identities],
+                       {**config, "links": len(links), "max_terms": MAX_TERMS}, seeds=(0,))
+
+
 def diagonals(table: kit.Table) -> list[dict]:
     """Starts and rates of the diagonal."""
     return [{"identity": b, "learning_rate": rate} for b in table.settings.starts for rate in table.settings.diag_rates]
@@ -521,9 +570,9 @@ def low_rank_diagonal(table: kit.Table) -> kit.Row:
                        {**config, "identity": "the diagonal of ssi-diag", "max_terms": MAX_TERMS})
 
 
-def chosen_in_table1(table: kit.Table, row: str) -> dict:
+def chosen_in(table: kit.Table, row: str, name: str = "table1") -> dict:
     """The b and the rate that a row of `table1` has chosen, or what is usual where it has not been run."""
-    path = table.out / table.experiment / "table1" / f"{row}.json"
+    path = table.out / table.experiment / name / f"{row}.json"
     config = kit.records.read(path)["config"] if path.exists() else {"identity": 10.0, "learning_rate": 0.03}
     return {name: float(config[name]) for name in ("identity", "learning_rate")}
 
@@ -542,7 +591,7 @@ def variant(method, rates: str, *names: str):
     def row(table: kit.Table) -> kit.Row:
         settings = table.settings
         config = {"k": settings.k, "max_iter": settings.max_iter, **{name: getattr(settings, name) for name in names}}
-        b = chosen_in_table1(table, "ssi-asym")["identity"]
+        b = chosen_in(table, "ssi-asym")["identity"]
         fit = functools.partial(fit_links, table, method, **config)
         rate, tried = lowest_loss(getattr(settings, rates), lambda value: fit(identity=b, learning_rate=value))
         return learned_row(table, functools.partial(fit, learning_rate=rate), [{"identity": b}],
@@ -554,7 +603,7 @@ def variant(method, rates: str, *names: str):
 def dimension(k: int, symmetric: bool):
     """A row of Table 4, at the b and the rate of `table1`; one seed."""
     def row(table: kit.Table) -> kit.Row:
-        chosen = chosen_in_table1(table, "ssi-sym" if symmetric else "ssi-asym")
+        chosen = chosen_in(table, "ssi-sym" if symmetric else "ssi-asym")
         config = {"k": k, "symmetric": symmetric, "max_iter": table.settings.max_iter,
                   "learning_rate": chosen["learning_rate"]}
         return learned_row(table, functools.partial(fit_links, table, ssi, **config),
@@ -563,38 +612,74 @@ def dimension(k: int, symmetric: bool):
     return row
 
 
+def off_diagonal(params) -> bool:
+    """Whether a full W has a diagonal of its own in place of b·I."""
+    return np.ndim(getattr(params, "identity", 0.0)) > 0
+
+
 def whole_model(table: kit.Table, params) -> Model:
     """A full, sparse or hashed W, plus b times TFIDF where the model has an identity."""
-    b = float(getattr(params, "identity", 0.0))
+    diagonal = off_diagonal(params)
+    b = 0.0 if diagonal else float(getattr(params, "identity", 0.0))
 
     def model(part):
-        documents = table.data.parts[part].cut
-        queries = sparse.take(documents, table.data.queries(part))
+        documents, rows = table.data.parts[part].cut, table.data.queries(part)
+        queries, right = sparse.take(documents, rows), sparse.to_scipy(documents)
         if isinstance(params, ssi_hash.Hashed):
             learned = ssi_hash.scores(params, queries, documents)
         elif isinstance(params, ssi_full.Full):
-            query, document = ssi_full.encode(params, queries, documents)
-            learned = np.asarray(query.dense) @ np.asarray(document.dense).T
+            # Of the part's documents with those of training, which every epoch's model is scored by.
+            near = table.once(("near", part), lambda: corpora.product(
+                right, sparse.to_scipy(table.data.parts["train"].cut)))
+            learned = (near[rows] @ np.asarray(params.coefficients)) @ near.T
+            if diagonal:
+                learned += corpora.product(right[rows] @ scipy.sparse.diags_array(np.asarray(params.identity)), right)
         else:
-            left, right = sparse.to_scipy(queries) @ ssi_sparse.matrix(params), sparse.to_scipy(documents)
-            learned = np.concatenate([(right @ left[start : start + 256].T.toarray()).T
+            entries = ssi_sparse.matrix(params)
+            left = sparse.to_scipy(queries)
+            learned = np.concatenate([(right @ (left[start : start + 256] @ entries).toarray().T).T
                                       for start in range(0, left.shape[0], 256)])
         return learned + np.float32(b) * table.data.exact(part) if b else learned
 
     return model
 
 
+def of_few_queries(table: kit.Table) -> kit.Table:
+    """A table with an even sample of the dev queries: a W of all pairs of words is slow to score."""
+    truth, most = table.data.truth["dev"], table.settings.validated
+    if most is None or truth.queries.size <= most:
+        return table
+    rows = np.linspace(0, truth.queries.size - 1, most).astype(int)
+    few = copy.copy(table)
+    few.loaded = replace(table.loaded, content=replace(table.data, truth={
+        **table.data.truth, "dev": Judged(*(field[rows] for field in truth))}))
+    return few
+
+
 def fit_whole(table: kit.Table, method, **options) -> Fit:
     """A full or a sparse W."""
-    return fit_links(table, method, max_iter=table.settings.diag_iter,
-                     validate=lambda params: dev(table, whole_model(table, params))["map"], **options)
+    few = of_few_queries(table)
+    return fit_links(few, method, validate=lambda params: dev(few, whole_model(few, params))["map"], **options)
 
 
-def fit_full(table: kit.Table) -> tuple[Fit, float, list[dict]]:
-    """W without constraint from W = I, its rate, and the rates that were tried."""
-    fit = functools.partial(fit_whole, table, ssi_full, identity=1.0)
-    rate, tried = lowest_loss(table.settings.full_rates, lambda value: fit(learning_rate=value))
-    return fit(learning_rate=rate), rate, tried
+def fit_full(table: kit.Table, **options) -> tuple[Fit, dict, list[dict]]:
+    """W without constraint, from W = b·I unless told otherwise: its settings and all that were tried.
+
+    The rate is chosen by dev MAP at the b in the middle, and then b, by shorter fits.
+    """
+    settings = table.settings
+    fit = functools.partial(fit_whole, table, ssi_full, triples=settings.full_triples, **options)
+    fixed, grid = options.get("identity"), settings.full_identities
+    best, tried = {"identity": grid[len(grid) // 2]} if fixed is None else {}, []
+    for name, values in (("learning_rate", settings.full_rates), ("identity", grid if fixed is None else ())):
+        if len(values) > 1:
+            choice = kit.choose([{**best, name: value} for value in values],
+                                lambda **option: best_dev(fit(max_iter=settings.full_grid, **option)), by="map",
+                                split="dev")
+            best, tried = choice.best, tried + choice.tried
+        elif values:
+            best = {**best, name: values[0]}
+    return fit(max_iter=settings.full_iter, **best), {"identity": fixed, **best}, tried
 
 
 def whole_row(table: kit.Table, fit: Fit, config: dict, model: Model | None = None, **more) -> kit.Row:
@@ -605,44 +690,63 @@ def whole_row(table: kit.Table, fit: Fit, config: dict, model: Model | None = No
 
 
 def full(table: kit.Table) -> kit.Row:
-    """W without constraint, as in the paper from W = I; one seed."""
-    fit, rate, tried = fit_full(table)
-    return whole_row(table, fit, {"identity": 1.0, "learning_rate": rate}, curve=tried)
+    """W without constraint, from W = b·I; one seed."""
+    fit, config, tried = fit_full(table)
+    return whole_row(table, fit, config, curve=tried)
 
 
-def strongest_entries(table: kit.Table):
+def full_without_diagonal(table: kit.Table) -> kit.Row:
+    """W without constraint but for its diagonal, which stays 0: no word meets itself (§4.1); one seed."""
+    fit, config, tried = fit_full(table, identity=0.0, diagonal=False, max_terms=None,
+                                  documents=table.data.parts["train"].cut)
+    return whole_row(table, fit, config, curve=tried)
+
+
+def strongest_entries(table: kit.Table, p: int):
     """The first sparse W of Algorithm 2: the strongest entries of the full W."""
-    return table.once("strongest", lambda: ssi_sparse.strongest(fit_full(table)[0].params, SPARSE[0]))
+    size = table.data.parts["train"].df.size  # fewer words than entries where the collection is small
+    return table.once(("strongest", p), lambda: ssi_sparse.strongest(fit_full(table)[0].params, min(p, size)))
 
 
-def fit_sparse(table: kit.Table, p: int) -> Fit:
+def trained_entries(table: kit.Table, init, options: list[dict], p: int) -> tuple[Fit, kit.Choice]:
+    """A sparse W trained on from its start, with the settings that dev prefers."""
+    settings = table.settings
+    fit = functools.partial(fit_whole, table, ssi_sparse, init=init, triples=settings.sparse_triples[p],
+                            max_iter=settings.sparse_iter)
+    choice = kit.choose(options, lambda **option: best_dev(fit(**option)), by="map", split="dev")
+    return fit(**choice.best), choice
+
+
+def fit_sparse(table: kit.Table, p: int) -> tuple[Fit, kit.Choice]:
     """Algorithm 2: the strongest entries of the full W, trained on; of these the strongest, trained on."""
     denser = [q for q in SPARSE if q > p]
-    init = ssi_sparse.prune(fit_sparse(table, denser[-1]).params, p) if denser else strongest_entries(table)
-    return fit_whole(table, ssi_sparse, init=init, learning_rate=fit_full(table)[1])
+    init = ssi_sparse.prune(fit_sparse(table, denser[-1])[0].params, p) if denser else strongest_entries(table, p)
+    return trained_entries(table, init, [{"learning_rate": rate} for rate in table.settings.sparse_rates], p)
 
 
 def sparse_row(p: int):
     """At most ``p`` learned entries a row; one seed."""
     def row(table: kit.Table) -> kit.Row:
-        rate = fit_full(table)[1]
-        return whole_row(table, fit_sparse(table, p), {"identity": 1.0, "learning_rate": rate, "p": p})
+        fit, choice = fit_sparse(table, p)
+        return whole_row(table, fit, {"identity": float(fit.params.identity), **choice.best, "p": p},
+                         curve=choice.tried)
 
     return row
 
 
 def l1(table: kit.Table) -> kit.Row:
-    """The same entries as the first sparse row, with γ‖W‖₁ on them in place of pruning; one seed."""
-    rate = fit_full(table)[1]
-    fit = fit_whole(table, ssi_sparse, init=strongest_entries(table), learning_rate=rate, l1=L1)
+    """The strongest entries of the full W with γ‖W‖₁ on them in place of pruning, at the rate of p = 100; one seed."""
+    rate = fit_sparse(table, 100)[1].best["learning_rate"]
+    fit, choice = trained_entries(table, strongest_entries(table, 100),
+                                  [{"l1": penalty, "learning_rate": rate} for penalty in table.settings.penalties], 100)
     kept = ssi_sparse.matrix(fit.params).nnz / fit.params.values.shape[0]
-    return whole_row(table, fit, {"identity": 1.0, "learning_rate": rate, "l1": L1, "p": SPARSE[0],
-                                  "entries_a_row": round(kept, 2)})
+    return whole_row(table, fit, {"identity": float(fit.params.identity), **choice.best, "p": 100,
+                                  "entries_a_row": round(kept, 2)}, curve=choice.tried)
 
 
-def fit_other_terms(table: kit.Table, documents: Terms) -> tuple[Fit, Model, dict]:
+def fit_other_terms(table: kit.Table, documents: Terms, *, seed: int = 0) -> tuple[Fit, Model, dict]:
     """UᵀV of the collection in other terms, plus b times TFIDF of all words, at the b and the rate of `table1`."""
-    options = chosen_in_table1(table, "ssi-asym")
+    options = chosen_in(table, "ssi-asym")
     low = bilinear.strongest(documents, MAX_TERMS)
 
     def model_of(params):
@@ -654,7 +758,7 @@ def fit_other_terms(table: kit.Table, documents: Terms) -> tuple[Fit, Model, dic
         return model
 
     fit = fit_links(table, ssi, documents=documents, max_iter=table.settings.max_iter, k=table.settings.k,
-                    validate=lambda params: dev(table, model_of(params))["map"], **options)
+                    seed=seed, validate=lambda params: dev(table, model_of(params))["map"], **options)
     return fit, model_of(fit.params), {**options, "k": table.settings.k}
 
 
@@ -700,7 +804,7 @@ def hashed(name: str, *, identity: bool):
                 learning_rate=rate, max_terms=MAX_TERMS)
 
         smallest, size = settings.hashes["1m"], settings.hashes[name]
-        rate, tried = lowest_loss(settings.full_rates, functools.partial(fit, smallest))
+        rate, tried = lowest_loss(settings.hash_rates, functools.partial(fit, smallest))
         result = fit(size, rate)
         config = {"H": size, "learning_rate": rate, "triples": int(result.evaluations), "max_terms": MAX_TERMS}
         scores = functools.cache(whole_model(table, result.params))
@@ -718,18 +822,37 @@ def bigrams(tokens: list[list[str]]) -> list[list[str]]:
     return [[f"{first} {second}" for first, second in pairwise(words)] for words in tokens]
 
 
-def cfh(words_a_gram: int):
-    """(UᵀV)_30k + I mixed with the same on words beyond, or on 2-grams, hashed by DICE into the first F (k = 5)."""
+def two_seeds(table: kit.Table) -> kit.Row:
+    """(UᵀV)_30k + I mixed with another seed of itself: what a mixture gains without other features."""
+    documents = first_words(table, table.settings.tops["30k"])
+    (_, base, _), (fit, model, config) = (fit_other_terms(table, documents, seed=seed) for seed in (0, 1))
+    mixture, choice = mixed(table, base, model)
+    return kit.Row({**config, **choice.best}, per_query(table, "test", mixture), fit=fit, seeds=(0,),
+                   dev={"grid": choice.tried, "map": choice.score})
+
+
+def other_words(table: kit.Table, number: int):
+    """Counts of the words beyond the most frequent ones, and how many documents each is in."""
+    whole = table.data.parts["train"]
+    return whole.counts[:, number:], whole.df[number:]
+
+
+def frequent_bigrams(table: kit.Table, _number: int):
+    """Counts of 2-grams, and how many documents each is in."""
+    grams = bigrams(table.data.tokens)
+    vocabulary = text.Vocabulary.build(grams, drop_top=0, max_terms=table.settings.bigrams, min_df=2)
+    return text.counts(grams, vocabulary), vocabulary.df
+
+
+def cfh(*features):
+    """(UᵀV)_30k + I mixed with the same on other features, hashed by DICE into the first F words (k = 5)."""
     def row(table: kit.Table) -> kit.Row:
         number, whole = table.settings.tops["30k"], table.data.parts["train"]
         _, base, _ = fit_other_terms(table, first_words(table, number))
-        counts, df, size = whole.counts, whole.df, whole.num_docs
-        if words_a_gram == 2:
-            grams = bigrams(table.data.tokens)
-            vocabulary = text.Vocabulary.build(grams, drop_top=0, max_terms=table.settings.bigrams, min_df=2)
-            counts, df, size = text.counts(grams, vocabulary), vocabulary.df, vocabulary.num_docs
+        counts, df = zip(*(make(table, number) for make in features), strict=True)
+        counts, df = scipy.sparse.hstack(counts, format="csr"), np.concatenate(df)
         closest = correlated.dice(counts, whole.counts[:, :number], k=5)
-        hashes = correlated.hashed(text.tf_idf(counts, df, size), closest)
+        hashes = correlated.hashed(text.tf_idf(counts, df, whole.num_docs), closest)
         fit, model, config = fit_other_terms(table, of_unit_length(scipy.sparse.csr_matrix(hashes)))
         mixture, choice = mixed(table, base, model)
         return kit.Row({**config, "F": number, **choice.best, "features": int(counts.shape[1])},
@@ -798,7 +921,7 @@ def diagonal_of_some(table: kit.Table, every: bool):
 def low_rank_of_some(row: str, identity: float | None = None):
     """W = UᵀV + b·I, b by dev MAP (with all links as `table1` has chosen) unless given, at the rate of `table1`."""
     def make(table: kit.Table, every: bool):
-        chosen = chosen_in_table1(table, row)
+        chosen = chosen_in(table, row)
         grid = (chosen["identity"],) if every else table.settings.identities
         fit = functools.partial(fit_links, table, ssi, k=table.settings.k, max_iter=table.settings.max_iter,
                                 learning_rate=chosen["learning_rate"])
@@ -817,17 +940,18 @@ ROWS = {
     "ssi-asym-no-i": low_rank(identities=(None,)), "ssi-asym-d": low_rank_diagonal,
 }
 TABLE_1 = {
-    **ROWS, "qe": expansion, "ssi-full": full, **{f"ssi-sparse-{p}": sparse_row(p) for p in SPARSE}, "ssi-l1": l1,
+    **ROWS, "qe": expansion, "ssi-full": full, "ssi-full-nodiag": full_without_diagonal,
+    **{f"ssi-sparse-{p}": sparse_row(p) for p in SPARSE}, "ssi-l1": l1,
     "ssi-asym-adagrad": variant(ssi, "adagrad_rates", "adagrad"),
     "ssi-asym-in-batch": variant(ssi_batch, "batch_rates", "batch"),
     "ssi-asym-sgd": variant(ssi_sgd, "sgd_rates", "batch"),
 }
 ALL_WORDS = {
     **{row: ROWS[row] for row in ("tfidf", "popularity", "lsi+tfidf")}, "qe": expansion, "ssi-all": top(None),
-    "ssi-top-10k": top("10k"), "ssi-top-30k": top("30k"),
+    **{f"ssi-top-{name}": top(name) for name in ("10k", "30k", "60k", "100k")}, "two-seeds": two_seeds,
     **{f"hash-{name}{'+i' * identity}": hashed(name, identity=identity) for name in ("1m", "3m", "6m")
        for identity in (True, False)},
-    "cfh-2": cfh(2), "cfh-1": cfh(1),
+    "cfh-2": cfh(frequent_bigrams), "cfh-1": cfh(other_words), "cfh-1+2": cfh(other_words, frequent_bigrams),
 }
 DIMENSIONS = {f"ssi-{'sym' if symmetric else 'asym'}-{k}": dimension(k, symmetric)
               for k in (50, 100, 200, 500) for symmetric in (True, False)}
@@ -836,7 +960,8 @@ CURVES = {
     "ssi-asym-b1": curved(low_rank_of_some("ssi-asym-b1", 1.0)), "ssi-asym": curved(low_rank_of_some("ssi-asym")),
 }
 MAIN = {row: ROWS[row] for row in ("tfidf", "lsa", "lsi+tfidf", "popularity", "ssi-diag", "ssi-sym", "ssi-asym")}
-TABLE_3 = {row: ROWS[row] for row in ROWS if row != "popularity"}  # no training link leads to a test document
+# No training link leads to a test document.
+TABLE_3 = {**{row: ROWS[row] for row in ROWS if row != "popularity"}, "ssi-asym-links": partitioned_links}
 ROWS_OF = {"table1": TABLE_1, "table3": TABLE_3, "table4": DIMENSIONS, "table2": ALL_WORDS, "training-links": CURVES,
            "mdn": MAIN, "cacm": MAIN}
 TABLES = {name: kit.Plan(rows, {"quick": QUICK, "full": FULL_OF.get(name, FULL)},
@@ -846,23 +971,25 @@ TABLES = {name: kit.Plan(rows, {"quick": QUICK, "full": FULL_OF.get(name, FULL)}
 EVERYWHERE = ("table1", "table3", "mdn", "cacm")
 PRINTED = {  # MAP
     "Table 1": {"tfidf": 0.329, "qe": 0.330, "lsa": 0.158, "lsi+tfidf": 0.346, "ssi-diag": 0.355, "ssi-full": 0.477,
-                "ssi-sparse-100": 0.462, "ssi-sparse-10": 0.425, "ssi-sym": 0.506, "ssi-asym": 0.517},
+                "ssi-sparse-1000": 0.461, "ssi-sparse-100": 0.462, "ssi-sparse-10": 0.425, "ssi-sym": 0.506,
+                "ssi-asym": 0.517},
     "§2.2.1": {"ssi-asym": 0.51, "ssi-asym-no-i": 0.42},
-    "Table 2": {"tfidf": 0.432, "lsi+tfidf": 0.433, "ssi-all": 0.503, "ssi-top-30k": 0.547, "hash-1m": 0.239,
+    "Table 2": {"tfidf": 0.432, "lsi+tfidf": 0.433, "ssi-all": 0.503, "ssi-top-30k": 0.547,
+                "ssi-top-60k": 0.541, "ssi-top-100k": 0.536, "hash-1m": 0.239,
                 "hash-3m": 0.301, "hash-6m": 0.335, "hash-1m+i": 0.466, "hash-3m+i": 0.474, "hash-6m+i": 0.485,
                 "cfh-2": 0.559, "cfh-1": 0.614},
+    "Table 3": {"ssi-asym-links": 0.506, "ssi-asym": 0.503},
     "Table 4": {"ssi-sym-100": 0.506, "ssi-asym-100": 0.514, "ssi-sym-200": 0.510, "ssi-asym-200": 0.517,
                 "ssi-sym-500": 0.495, "ssi-asym-500": 0.514},
 }
 
 
-START = "training returns its start, the strongest entries of the full W"
 WHY = {
     ("lsi+tfidf", "tfidf"): dict.fromkeys(("table1", "table3"), "training ranking loss chooses α = 0: both are TFIDF"),
     ("ssi-sym", "lsi+tfidf"): {"table3": "dev chooses the largest b, at which training returns its start; LSI's share "
                                          "is 0: both are nearly TFIDF"},
-    ("ssi-sparse-100", "lsi+tfidf"): {"table1": START}, ("ssi-sparse-10", "lsi+tfidf"): {"table1": START},
-    ("ssi-sparse-100", "ssi-sparse-10"): {"table1": START},
+    **dict.fromkeys((("cfh-1", "ssi-top-30k"), ("cfh-2", "ssi-top-30k")), {
+        "table2": "about half of the gain is that of mixing two models: `two-seeds` mixes two of `ssi-top-30k`"}),
 }
 
 
@@ -881,16 +1008,23 @@ CLAIMS = [
     *(above(row, "lsi+tfidf", "all variants of SSI strongly outperform TFIDF, QE and LSI", tables=tables,
             literal=tables == EVERYWHERE)
       for row, tables in (("ssi-asym", EVERYWHERE), ("ssi-sym", EVERYWHERE), ("ssi-full", ("table1",)),
-                          ("ssi-sparse-100", ("table1",)), ("ssi-sparse-10", ("table1",)))),
+                          ("ssi-sparse-1000", ("table1",)), ("ssi-sparse-100", ("table1",)),
+                          ("ssi-sparse-10", ("table1",)))),
     above("ssi-asym", "ssi-sym", "UᵀV + I slightly outperforms UᵀU + I", tables=EVERYWHERE, literal=True),
-    above("ssi-asym", "ssi-full", "the unconstrained W is worse than low rank", literal=True),
-    above("ssi-sym", "ssi-full", "the unconstrained W is worse than low rank, symmetric too", literal=True),
+    above("ssi-asym", "ssi-full", "the unconstrained W is worse than low rank"),
+    above("ssi-sym", "ssi-full", "the unconstrained W is worse than low rank, symmetric too"),
     above("ssi-sparse-100", "ssi-sparse-10", "sparse W degrades with increased sparsity"),
+    kit.Claim("003-links-ssi-full-nodiag", sentence="without its diagonal, by which words meet themselves, the "
+              "unconstrained W is worse", place="003 §4.1", tables=("table1",), better="ssi-full",
+              worse="ssi-full-nodiag", metric="rank_loss", lower=True,
+              printed={"ssi-full": 0.0041, "ssi-full-nodiag": 0.0069}),
     above("ssi-diag", "tfidf", "the learned re-weighting of words slightly outperforms TFIDF", tables=EVERYWHERE),
     above("lsi+tfidf", "tfidf", "LSI with TFIDF is slightly better than TFIDF", tables=EVERYWHERE),
     above("tfidf", "lsa", "LSI alone is worse than TFIDF", tables=EVERYWHERE),
     above("ssi-asym", "ssi-asym-no-i", "low rank without the identity is worse", place="§2.2.1",
           tables=("table1", "table3"), literal=True),
+    above("ssi-asym-links", "ssi-asym", "with links alone held out results are similar, and a little better than with "
+          "documents held out too", place="Table 3", tables=("table3",)),
     # UᵀV has as many parameters as a UᵀU of twice its N.
     *(above(f"ssi-asym-{k}", f"ssi-sym-{k}", f"UᵀV + I outperforms UᵀU + I, N = {k}", place="Table 4",
             tables=("table4",), equal_rows=(f"ssi-asym-{k // 2}", f"ssi-sym-{k}") if k < 500 else None)
@@ -899,6 +1033,8 @@ CLAIMS = [
         ("ssi-top-30k", "lsi+tfidf", "with all words low-rank SSI outperforms LSI with TFIDF"),
         ("ssi-all", "lsi+tfidf", "with all words in the low-rank part SSI outperforms LSI with TFIDF"),
         ("ssi-top-30k", "ssi-all", "the frequent words alone in the low-rank part are better than all"),
+        ("ssi-top-30k", "ssi-top-60k", "30,000 words in the low-rank part are better than 60,000"),
+        ("ssi-top-60k", "ssi-top-100k", "60,000 words in the low-rank part are better than 100,000"),
         ("cfh-1", "ssi-top-30k", "correlated feature hashing improves on low-rank SSI"),
         ("cfh-2", "ssi-top-30k", "correlated feature hashing of 2-grams improves on low-rank SSI"),
         ("cfh-1", "cfh-2", "hashed words improve more than hashed 2-grams"),

@@ -10,7 +10,7 @@ import pytest
 
 from experiments import kit
 from experiments import report as command
-from experiments.kit import papers, records, report
+from experiments.kit import papers, records, report, report_ledger
 from jaxsim.pictures import figures
 from tests.experiments.test_records import ENVIRONMENT, made_up
 
@@ -150,6 +150,11 @@ def test_equal_figures_are_listed(place):
 def scripts(*claims, settings=None):
     plan = kit.Plan({}, {"full": settings or {"k": 5}})
     return {"made_up": kit.Experiment("made_up", "About.", None, {"en-es": plan}, list(claims))}
+
+
+def test_a_table_that_cannot_differ_from_another_is_not_called_unbuilt():
+    line = next(line for line in report_ledger.coverage({}).splitlines() if line.startswith("| 003"))
+    assert "Table 10: its rows cannot differ from those of Table 9 here" in line and "Table 11: all 6" in line
 
 
 def test_the_ledger_stands_first_and_in_a_file(place):

@@ -14,6 +14,7 @@ from experiments.kit import records
 from experiments.links import bai2010_clicks, bai2010_cross_language, bai2010_queries
 from jaxsim import sparse
 from jaxsim.data import links, mdn_links, nfcorpus, splits, wikispeedia
+from jaxsim.methods.translation import dictionary
 
 pytestmark = pytest.mark.programs
 N, TOPICS = 72, 6
@@ -97,6 +98,19 @@ def test_rows_of_the_queries_become_records(keywords, table):
     assert results["lsi+tfidf"]["config"]["alpha"] in made.settings.shares
 
 
+def test_hashed_words_are_the_other_ones_and_a_mixture_is_no_worse_on_dev(keywords, table):
+    made = table(bai2010_queries, "k10-all-words", num_terms=60, identities=(1.0,), max_iter=4)
+    closest = bai2010_queries.closest_words(made.data, 60)
+    hashed = bai2010_queries.hashed_words(closest, sparse.to_scipy(made.data.right)).toarray()
+    other = sparse.to_scipy(made.data.right)[:, 60:].toarray().any(axis=1)
+    assert hashed.shape == (N, 60) and other.any() and (hashed.any(axis=1) == other).all()
+    np.testing.assert_allclose(np.linalg.norm(hashed[other], axis=1), 1, rtol=1e-5)
+    record = records.read(made.fill("ssi-cfh", bai2010_queries.TABLES["k10-all-words"].rows["ssi-cfh"]))
+    scores = {point["alpha"]: point["map"] for point in record["dev"]["grid"]}
+    assert record["dev"]["map"] == pytest.approx(max(scores.values())) and record["config"]["F"] == 60
+    assert scores[0.0] != scores[1.0]
+
+
 def test_nfcorpus_is_scored_by_grade(articles, table, monkeypatch):
     qrels = {split: {f"{split}{i}": {f"a{j}": 1 + (j > 40) for j in range(N) if i % TOPICS == j % TOPICS}
                      for i in range(12)} for split in nfcorpus.SPLITS}
@@ -144,6 +158,8 @@ def test_rows_of_the_clicks_become_records(clicks, table):
     results = fill(made, bai2010_clicks.ROWS, "tfidf", "popularity", "tfidf+popularity", "ssi-asym",
                  "ssi-asym+popularity")
     assert results["popularity"]["metrics"]["rank_loss"]["mean"] < results["tfidf"]["metrics"]["rank_loss"]["mean"]
+    path = made.fill("ssi-hash-10m", bai2010_clicks.ROWS["ssi-hash-10m"])
+    assert records.read(path)["metrics"]["rank_loss"]["mean"] < results["tfidf"]["metrics"]["rank_loss"]["mean"]
     assert bai2010_clicks.shown(made, 10).indices.max() < 10 <= bai2010_clicks.shown(made, None).indices.max()
 
 
@@ -199,6 +215,16 @@ def test_mates_are_out_and_links_of_held_out_pages_untold(translated, table, nam
     assert set(content.links[:, 0].tolist()) <= set(content.mates[:, 0].tolist())
     assert len(set(content.mates[:, 0].tolist()) & {0, 1}) in (0, 2)  # the twins stay together
     assert not content.parts["test"].exact.any()  # capitals are other words
+
+
+def test_a_word_that_the_dictionary_lacks_is_looked_up_by_its_first_letters():
+    params = dictionary.fit([("house", "casa"), ("home", "casa"), ("hunter", "cazador"), ("hunt", "cazar")]).params
+    terms, english = ("casas", "cazadores", "casa", "web", "sol"), ("house", "home", "hunter", "web", "hunt")
+    plain, near = (bai2010_cross_language.by_dictionary(params, terms, english, prefix).toarray()
+                   for prefix in (None, 4))
+    np.testing.assert_allclose(plain, [[0] * 5, [0] * 5, [0.5, 0.5, 0, 0, 0], [0, 0, 0, 1, 0], [0] * 5])
+    np.testing.assert_allclose(near[2:], plain[2:])
+    np.testing.assert_allclose(near[:2], [[0.5, 0.5, 0, 0, 0], [0, 0, 0.5, 0, 0.5]])
 
 
 @pytest.mark.slow

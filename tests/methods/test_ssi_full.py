@@ -77,6 +77,22 @@ def test_a_full_fit_is_the_plain_loop_on_w(sides, key, monkeypatch, max_terms, s
     np.testing.assert_allclose(ssi_sparse.matrix(every).toarray(), w, atol=1e-12)
 
 
+def test_a_diagonal_of_zeros_stays_one(sides, key, monkeypatch):
+    """003 §4.1: W is dense but for its diagonal, so that no word meets itself."""
+    monkeypatch.setattr(ssi_full, "NARROW", 64)
+    left, right = map(documents, sides)
+    fit = ssi_full.fit(left, right, LINKS, key=key, identity=0.0, diagonal=False, known=OWN, learning_rate=0.3,
+                       max_terms=None, triples=200, max_iter=1)
+    w, found = plain(np.zeros((V, V)), seen(key, 200, 64), sides, sides, 0.0, 1.0, 0.3, kept=1 - np.eye(V))
+    assert 0 < np.count_nonzero(found) < len(found) and fit.loss == pytest.approx(np.mean(found), rel=1e-10)
+    query, document = ssi_full.encode(fit.params, left, right)
+    scores = query.dense @ document.dense.T + sparse.to_scipy(query.sparse) @ sides[1].T
+    np.testing.assert_allclose(scores, sides[0] @ w @ sides[1].T, atol=1e-12)
+    for options, message in (({"identity": 1.0}, "identity: expected 0"), ({"identity": 0.0}, "max_terms: expected")):
+        with pytest.raises(ValueError, match=message):
+            ssi_full.fit(left, right, LINKS, key=key, diagonal=False, known=OWN, **options)
+
+
 def test_unseen_documents_are_scored_by_the_same_w(sides, key, rng):
     left, right = map(documents, sides)
     fit = ssi_full.fit(left, right, LINKS, key=key, known=OWN, max_terms=None, triples=100, max_iter=2)

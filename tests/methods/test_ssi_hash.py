@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 
 from jaxsim import sparse
-from jaxsim.methods import ssi_hash
+from jaxsim.methods import ssi_hash, ssi_preferred
 from jaxsim.methods.ssi import bilinear, correlated, triples
 from jaxsim.methods.ssi import shared as ssi_shared
 
@@ -38,18 +38,27 @@ def score(weights, query, document):
     return sum(query[s] * document[t] * weights[number(s, t)] for s in range(V) for t in range(V))
 
 
-@pytest.mark.parametrize("max_terms", [None, 2])
-def test_a_fit_is_the_plain_loop_over_pairs_of_words(rng, key, max_terms):
+REJECTED = np.array([[0, 2], [0, 3], [2, 0], [2, 7], [5, 1], [6, 0], [7, 7]])
+
+
+@pytest.mark.parametrize(("max_terms", "rejected"), [(None, None), (2, None), (2, REJECTED)])
+def test_a_fit_is_the_plain_loop_over_pairs_of_words(rng, key, max_terms, rejected):
     left, right = dense(rng), dense(rng)
-    fit = ssi_hash.fit(documents(left), documents(right), LINKS, size=H, key=key, identity=0.5, known=OWN,
-                       learning_rate=0.2, max_terms=max_terms, triples=60, max_iter=1)
+    fit = ssi_hash.fit(documents(left), documents(right), LINKS, size=H, key=key, identity=0.5,
+                       known=OWN if rejected is None else None, rejected=rejected, learning_rate=0.2,
+                       max_terms=max_terms, triples=60, max_iter=1)
     seen = [side if max_terms is None else sparse.to_scipy(bilinear.strongest(documents(side), max_terms)).toarray()
             for side in (left, right)]
     weights = np.zeros(H)
     weights[[number(s, s) for s in range(V)]] = 0.5
-    table = triples.table(LINKS, N, N, known=OWN)
-    losses = []
-    for some in ssi_shared.drawn(jax.random.fold_in(key, 0), table, 60, chunk=ssi_hash.CHUNK):
+    epoch_key, losses = jax.random.fold_in(key, 0), []
+    if rejected is None:
+        drawn = ssi_shared.drawn(epoch_key, triples.table(LINKS, N, N, known=OWN), 60, chunk=ssi_hash.CHUNK)
+    else:
+        pairs = ssi_preferred.table(LINKS, REJECTED, N, N)
+        drawn = [ssi_preferred.draw(jax.random.fold_in(epoch_key, 0), pairs, 60)[0]]
+        assert {*zip(*np.asarray(drawn[0])[[0, 2]].tolist(), strict=True)} <= {*map(tuple, REJECTED.tolist())}
+    for some in drawn:
         for query, better, worse in np.stack(some, axis=1):
             q, apart = seen[0][query], seen[1][better] - seen[1][worse]
             losses.append(max(0.0, 1.0 - score(weights, q, apart)))
@@ -90,6 +99,7 @@ def test_resuming_is_bit_identical(rng, key, tmp_path):
 @pytest.mark.parametrize(("options", "links", "message"), [
     ({"size": 0}, LINKS, "size: expected a whole number of at least 1, got 0"),
     ({"identity": None}, LINKS, "identity: expected one number, got None"),
+    ({"rejected": [[0, 2]]}, LINKS, r"known: expected None \(with rejected\), got pairs"),
     ({}, [[0, 8]], r"links: expected documents in \[0, 8\), got \[\[0, 8\]\]"),
     ({}, [[0, d] for d in range(1, N)], r"links: expected a document left as a negative"),
 ])

@@ -4,6 +4,8 @@ A step adds :math:`\lambda q (d^+ - d^-)^\top` to W, so that after any number of
 :math:`W = b I + Q^\top A D`, where the rows of Q and D are the training documents and :math:`A_{qd}` counts how often d
 was pulled to q, less how often it was pushed away, times λ. A score of training documents then needs their inner
 products alone: a step costs one number a document, whatever the vocabulary, and no word is left out.
+
+A W whose diagonal stays 0 (§4.1) takes the diagonal of QᵀAD away again, which is one number a word.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ import numpy as np
 
 from jaxsim import checks, losses, sparse
 from jaxsim.methods.ssi import bilinear
+from jaxsim.methods.ssi.diagonal import CHUNK as NARROW
+from jaxsim.methods.ssi.diagonal import Shared, shared
 from jaxsim.methods.ssi.low_rank import Example
 from jaxsim.methods.ssi.products import Products
 from jaxsim.methods.ssi.shared import CHUNK, drawn, prepare
@@ -35,7 +39,7 @@ class Full(NamedTuple):
       coefficients: ``[num_queries, num_documents]``, A.
       queries: training queries as the learned part sees them, the rows of Q.
       documents: training documents as the learned part sees them, the rows of D.
-      identity: b, a scalar.
+      identity: b, a scalar; or what stands in its place on the diagonal, ``[num_terms]``.
     """
 
     coefficients: jax.Array
@@ -59,6 +63,47 @@ class Grams(NamedTuple):
 
 
 @functools.partial(jax.jit, donate_argnames=("state",))
+def scan_off_diagonal(state, grams: Grams, chunk: tuple[Example, Shared], learning_rate):
+    """As `scan_chunk`, for a W whose diagonal stays 0.
+
+    Args:
+      state: as for `scan_chunk`, but in place of A a pair of A and the diagonal of QᵀAD, ``[num_terms]``; donated.
+      grams: `Grams`.
+      chunk: `Example` and `Shared`, whose arrays are ``[n, ...]``.
+      learning_rate: scalar.
+
+    Returns:
+      As `scan_chunk`.
+    """
+
+    def step(state, example):
+        (triple, apart), shared = example
+        (_, diagonal), seen = state
+        learned = jnp.dot(grams.queries[triple.query], seen[triple.positive] - seen[triple.negative],
+                          precision=EVALUATION) - jnp.sum(diagonal[shared.terms] * shared.values)
+        value = losses.margin_ranking(apart + learned, jnp.zeros_like(learned), margin=grams.margin)
+
+        def update(state):
+            (coefficients, diagonal), seen = state
+            coefficients, seen = _pulled((coefficients, seen), grams, triple, learning_rate)
+            rate = learning_rate.astype(diagonal.dtype)
+            return (coefficients, diagonal.at[shared.terms].add(rate * shared.values)), seen
+
+        return jax.lax.cond(value > 0, update, lambda same: same, state), value
+
+    return jax.lax.scan(step, state, chunk)
+
+
+def _pulled(state, grams: Grams, triple, learning_rate):
+    """A and what it makes of each document, after one step."""
+    coefficients, seen = state
+    query, better, worse = triple
+    rate = learning_rate.astype(seen.dtype)
+    coefficients = coefficients.at[query, better].add(rate).at[query, worse].add(-rate)
+    return coefficients, seen.at[:, query].add(rate * (grams.documents[better] - grams.documents[worse]))
+
+
+@functools.partial(jax.jit, donate_argnames=("state",))
 def scan_chunk(state, grams: Grams, chunk: Example, learning_rate):
     """One compiled loop over a chunk of triples.
 
@@ -78,13 +123,8 @@ def scan_chunk(state, grams: Grams, chunk: Example, learning_rate):
         learned = jnp.dot(grams.queries[query], seen[better] - seen[worse], precision=EVALUATION)
         value = losses.margin_ranking(example.apart + learned, jnp.zeros_like(learned), margin=grams.margin)
 
-        def update(state):
-            coefficients, seen = state
-            rate = learning_rate.astype(seen.dtype)
-            coefficients = coefficients.at[query, better].add(rate).at[query, worse].add(-rate)
-            return coefficients, seen.at[:, query].add(rate * (grams.documents[better] - grams.documents[worse]))
-
-        return jax.lax.cond(value > 0, update, lambda same: same, state), value
+        return jax.lax.cond(value > 0, lambda state: _pulled(state, grams, example.triple, learning_rate),
+                            lambda same: same, state), value
 
     return jax.lax.scan(step, state, chunk)
 
@@ -96,6 +136,7 @@ def fit(
     *,
     key: jax.Array,
     identity: float = 1.0,
+    diagonal: bool = True,
     known=None,
     margin: float = 1.0,
     learning_rate: float = 0.1,
@@ -113,6 +154,8 @@ def fit(
       links: as for `ssi.fit`.
       key: PRNG key of the triples.
       identity: b of the start, which stays; 1 in the paper.
+      diagonal: whether the diagonal of W is learned. If not, it stays 0, so that no word meets itself: then
+        ``identity`` is 0 and ``max_terms`` None, and a step also costs the words that its documents share.
       known: as for `ssi.fit`.
       margin: m of the loss.
       learning_rate: fixed.
@@ -148,27 +191,38 @@ def fit(
     checks.expect(0 < learning_rate < float("inf"), "learning_rate", "a positive number", learning_rate)
     most = max(left.num_docs, right.num_docs)
     checks.expect(most * most <= _MOST, "left, right", f"at most {int(_MOST**0.5)} documents", most)
+    if not diagonal:
+        checks.expect(identity == 0, "identity", "0 (with diagonal=False)", identity)
+        checks.expect(max_terms is None, "max_terms", "None (with diagonal=False)", max_terms)
     seen = [side if max_terms is None else bilinear.strongest(side, max_terms) for side in (left, right)]
     dtype = problem.margin.dtype
     grams = Grams(*(jnp.asarray(_products(side, side), dtype) for side in seen), problem.margin)
     apart = problem.unlearned(Products(left, right, 1.0) if products is None else products)
-    rate = jnp.asarray(learning_rate, jnp.result_type(float))
+    rate, matrices = jnp.asarray(learning_rate, jnp.result_type(float)), [sparse.to_scipy(side) for side in seen]
 
     def epoch(state, number):
         found = []
-        for some in drawn(jax.random.fold_in(key, number), problem.links, triples, chunk=CHUNK):
-            state, values = scan_chunk(state, grams, Example(some, apart(some)), rate)
+        for some in drawn(jax.random.fold_in(key, number), problem.links, triples, chunk=CHUNK if diagonal else NARROW):
+            chunk = Example(some, apart(some))
+            state, values = (scan_chunk(state, grams, chunk, rate) if diagonal else
+                             scan_off_diagonal(state, grams, (chunk, shared(*matrices, some)), rate))
             found.append(np.asarray(values, np.float64))
         found = np.concatenate(found)
         return state, found, float(np.mean(found)), float("nan")
 
-    start = tuple(jnp.zeros(shape, dtype) for shape in
-                  ((left.num_docs, right.num_docs), (right.num_docs, left.num_docs)))
+    def whole(learned) -> Full:
+        if diagonal:
+            return Full(learned, *seen, jnp.asarray(identity, dtype))
+        return Full(learned[0], *seen, -learned[1])
+
+    start, pulled = (jnp.zeros(shape, dtype) for shape in ((left.num_docs, right.num_docs),
+                                                           (right.num_docs, left.num_docs)))
+    learned = start if diagonal else (start, jnp.zeros(left.num_terms, dtype))
     depends = problem.links, problem.diagonal, left, right, triples, 0 if max_terms is None else max_terms
     return problem.training.run(
-        epochs.run, lambda a: Full(a, *seen, jnp.asarray(identity, dtype)), epoch, start, label="SSI, full",
-        mark=lambda: mark_of(scan_chunk, start[0].shape, jax.random.key_data(key), learning_rate, problem.margin,
-                             depends),
+        epochs.run, whole, epoch, (learned, pulled), label="SSI, full",
+        mark=lambda: mark_of(scan_chunk if diagonal else scan_off_diagonal, start.shape, jax.random.key_data(key),
+                             learning_rate, problem.margin, depends),
     )
 
 
@@ -209,5 +263,5 @@ def encode(params: Full, left: Terms, right: Terms, *, low_rank: tuple[Terms, Te
     dtype = params.coefficients.dtype
     query = jnp.matmul(jnp.asarray(_products(seen[0], params.queries), dtype), params.coefficients,
                        precision=EVALUATION)
-    weighed = sparse.weigh(left, jnp.full(left.num_terms, params.identity, left.values.dtype))
+    weighed = sparse.weigh(left, jnp.broadcast_to(params.identity, left.num_terms).astype(left.values.dtype))
     return Vectors(query, weighed), Vectors(jnp.asarray(_products(seen[1], params.documents), dtype), right)

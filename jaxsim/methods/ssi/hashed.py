@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim import checks, losses, optim, sparse
-from jaxsim.methods.ssi import bilinear
-from jaxsim.methods.ssi.shared import Documents, drawn, prepare
+from jaxsim.methods.ssi import bilinear, preferred
+from jaxsim.methods.ssi.shared import Documents, drawn, pieces, prepare
 from jaxsim.methods.ssi.triples import Triples
 from jaxsim.optim import Fit, Run
 from jaxsim.sparse import Terms
@@ -113,6 +113,7 @@ def fit(
     key: jax.Array,
     identity: float = 1.0,
     known=None,
+    rejected=None,
     margin: float = 1.0,
     learning_rate: float = 0.1,
     max_terms: int | None = 200,
@@ -130,6 +131,8 @@ def fit(
       key: PRNG key of the triples.
       identity: the start: the weights of the pairs (s, s) are this, all others 0.
       known: as for `ssi.fit`.
+      rejected: ``[m, 2]`` integers, pairs of a query and a document that it rejects. With these, worse documents are
+        drawn from them alone, as by `ssi_preferred`, whose preferred pairs are ``links``, and ``known`` is None.
       margin: m of the loss.
       learning_rate: fixed.
       max_terms: how many of its strongest terms a document keeps: a step costs as much as there are pairs of words.
@@ -141,7 +144,7 @@ def fit(
       `Fit` of a `Hashed`; a step is an epoch, an evaluation a triple.
 
     Raises:
-      ValueError: as `ssi.fit`, and as `first_of`.
+      ValueError: as `ssi.fit`, as `first_of`, and as `ssi_preferred.table`.
       FloatingPointError: if the loss is not finite, naming the triple.
 
     Example:
@@ -154,17 +157,26 @@ def fit(
 
     Relations: `ssi_full` shares no weights.
     """
-    problem = prepare(left, right, links, identity=identity, known=known, margin=margin, training=Run.of(run, options))
+    problem = prepare(left, right, links if rejected is None else None, identity=identity, known=known, margin=margin,
+                      training=Run.of(run, options))
     checks.expect(np.ndim(identity) == 0 and identity is not None, "identity", "one number", identity)
+    checks.expect(rejected is None or known is None, "known", "None (with rejected)", "pairs")
+    pairs = problem.links if rejected is None else preferred.table(links, rejected, left.num_docs, right.num_docs)
     first = jnp.asarray(first_of(left.num_terms, size))
     own = (np.asarray(first) + np.arange(left.num_terms)) % size
     dtype = problem.margin.dtype
     weights = jnp.zeros(size, dtype).at[own].set(jnp.asarray(identity, dtype))
+
+    def chunks(epoch_key):
+        if rejected is None:
+            return drawn(epoch_key, pairs, triples, chunk=CHUNK)
+        return (preferred.draw(some, pairs, number)[0] for some, number in pieces(epoch_key, triples, chunk=CHUNK))
+
     return problem.training.run(
         optim.minimize_rows, lambda weights: Hashed(weights, first), objective, weights,
-        lambda epoch_key: drawn(epoch_key, problem.links, triples, chunk=CHUNK), rows=rows, key=key,
+        chunks, rows=rows, key=key,
         data=Data(problem.documents(max_terms), first, jnp.int32(size)), learning_rate=learning_rate,
-        depends=(problem.links, left, right, triples), label="SSI, hashed",
+        depends=(pairs, left, right, triples), label="SSI, hashed",
     )
 
 

@@ -139,6 +139,10 @@ def _entry(
     if missing:
         return {**entry, "verdict": "not run", "why": entry["why"] or f"no record of {' and '.join(missing)}"}
     better, worse = (rows[name] for name in names)
+    parts = [{part: rows[name]["dataset"].get("counts", {}).get(part) for part in ("split", "train", "dev", "test")}
+             for name in names]  # fmt: skip
+    if parts[0] != parts[1]:
+        return {**entry, "verdict": "not run", "why": "the two rows are of different splits"}
     for name in names:
         value = rows[name]["metrics"][claim.metric]
         entry["ours"][name] = {"mean": value["mean"], "sd": value["sd"], "seeds": len(rows[name]["seeds"])}

@@ -110,6 +110,13 @@ def test_a_table_too_easy_one_not_run_and_a_written_reason(tables, rng):
     assert only(tables, claim(tables=("easy",), ceiling=0.97))[0]["verdict"] == "not supported"
 
 
+def test_rows_of_different_splits_are_not_compared(tables):
+    for row, test in (("a", 30), ("b", 20)):  # test pairs
+        tables[1](row, np.full(20, 0.5), dataset={**made_up()["dataset"], "counts": {"split": {"train": 9, "test": test}}})
+    entry, = only(tables)
+    assert entry["verdict"] == "not run" and entry["why"] == "the two rows are of different splits"
+
+
 def test_rows_without_queries_are_compared_over_folds_or_seeds(tables):
     tables[1]("a", [0.0], metric="auc", seeds=range(3), per_seed=[0.6, 0.71, 0.8], stored=False)
     tables[1]("b", [0.0], metric="auc", seeds=range(3), per_seed=[0.5, 0.6, 0.7], stored=False)

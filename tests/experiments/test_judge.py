@@ -111,8 +111,9 @@ def test_a_table_too_easy_one_not_run_and_a_written_reason(tables, rng):
 
 
 def test_rows_of_different_splits_are_not_compared(tables):
-    for row, test in (("a", 30), ("b", 20)):  # test pairs
-        tables[1](row, np.full(20, 0.5), dataset={**made_up()["dataset"], "counts": {"split": {"train": 9, "test": test}}})
+    for row, test in (("a", 30), ("b", 20)):
+        counts = {"split": {"train": 9, "test": test}}
+        tables[1](row, np.full(20, 0.5), dataset={**made_up()["dataset"], "counts": counts})
     entry, = only(tables)
     assert entry["verdict"] == "not run" and entry["why"] == "the two rows are of different splits"
 

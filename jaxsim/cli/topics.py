@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from jaxsim import io
-from jaxsim.cli import options, train
+from jaxsim.cli import options, train, train_choice
 from jaxsim.cli.output import naming, say, show, show_json
 from jaxsim.cli.program import app
 from jaxsim.train.settings import TOPICS, Settings
@@ -66,7 +66,8 @@ def topics(
     data = train.read(pairs, "--pairs", columns, False)
     share = train.share_of(dev)
     held_out = train.read(dev, "--dev", columns, False) if share is None else train.Data(share, None)
-    model = train.trained(data, held_out, settings, [], out, resume, f"jaxsim topics --method {method} --dim {dim}")
+    model = train.trained(data, held_out, settings, train_choice.Choice([]), out, resume,
+                          f"jaxsim topics --method {method} --dim {dim}")
     described = topics_page.describe(model, data.pairs, words=words, documents=documents)
     with naming(out):
         path = topics_page.write(out, described, model, data.pairs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -271,8 +272,7 @@ def share_of(dev: str) -> float | None:
 
 def trained(
     data: Data, held_out: Data, settings: Settings, choice: train_choice.Choice, out: Path, resume: bool, command: str,
-    unpaired: list[str],
-    log: Log | None = None,
+    unpaired: Sequence[str] = (), log: Log | None = None,
 ) -> Model:
     """Trains and saves a model; an interrupted training keeps its checkpoints.
 

@@ -179,6 +179,7 @@ def shown(training: dict) -> str:
       '--subwords 0.5 (8.1 seconds)'
     """
     settings = training["settings"]
-    names = [name for one in training["tuned"][:1] for name in one if name in settings]
+    same = [entry for entry in training["tuned"] if entry.get("method") in (None, settings.get("method"))]
+    names = [name for name in (same or [{}])[0] if name in settings]
     options = " ".join(f"--{name.replace('_', '-')} {settings[name]}" for name in names)
     return f"{options or 'nothing'} ({training['tuning_seconds']} seconds)"

@@ -167,7 +167,7 @@ class _Search:
             if method in S2NET and self.refined(method):
                 self.climb("gamma")
         allowed = [entry for entry in self.scores if entry[1].method in methods]
-        best = max(allowed or self.scores, key=lambda entry: entry[0])[1]
+        best = max(allowed or self.scores, key=lambda entry: round(entry[0], 4))[1]  # as they are shown
         return best if allowed else replace(best, method=given.method)
 
     def cost(self, settings: Settings) -> float:

@@ -360,7 +360,8 @@ def _several(texts: mates.Texts, held: Split, settings: Settings, say: Callable)
     if settings.method in (*S2NET, *SSI):
         said += ", which are no negatives of each other"
     if settings.method in S2NET and answers.shared:
-        said += f" in their own pairs (in those of other left texts up to {answers.shared:,} times; never by ssi)"
+        said += (f"; a text that is right for other left texts too may still be a negative there ("
+                 f"{counted(answers.shared, 'case')} at most)")
     say(said)
     return {"several": {"left": answers.several, "of": len(answers.queries), "shared": answers.shared}}
 

@@ -88,6 +88,18 @@ def test_s2net_comes_last_is_stopped_in_time_and_counts_with_the_best_it_had(cor
     assert refined[0]["mrr"] == pytest.approx(max(seen), abs=1e-4)
 
 
+def test_of_scores_that_are_shown_as_equal_the_first_is_taken(corpus, monkeypatch):
+    def score(search, settings, *_):
+        value = 0.5 + 1e-6 * settings.dim
+        search.scores.append((value, settings))
+        search.tried.append({"dim": settings.dim, "mrr": round(value, 4)})
+        return value
+
+    monkeypatch.setattr(budget._Search, "record", score)
+    best, tried = searched(corpus, 1)
+    assert best.dim == tried[0]["dim"] == 5
+
+
 def test_options_that_are_not_free_stay(corpus):
     best, tried = searched(corpus, 1e9, settings=Settings(method="lsa", dim=7, min_df=1), free=("subwords",))
     assert {one["method"] for one in tried} == {"lsa"} and {one["dim"] for one in tried} == {7}

@@ -67,8 +67,9 @@ def test_right_texts_of_one_left_text_are_no_negatives_in_their_pairs(all_negati
     for (i, (a, x)), (j, (b, y)) in itertools.product(enumerate(ROWS), repeat=2):
         assert apart[i, j] == (a != b and x != y)
     found = mates.answers([a for a, _ in ROWS], [b for _, b in ROWS])
-    assert (f"4 left texts of 7 with several right ones, which are no negatives of each other in their own pairs (in "
-            f"those of other left texts up to {found.shared} times; never by ssi)") in said  # fmt: skip
+    assert found.shared > 1
+    assert ("4 left texts of 7 with several right ones, which are no negatives of each other; a text that is right for "
+            f"other left texts too may still be a negative there ({found.shared} cases at most)") in said
     assert model.training["several"] == {"left": 4, "of": 7, "shared": found.shared}
 
 

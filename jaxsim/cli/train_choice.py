@@ -179,7 +179,9 @@ def shown(training: dict) -> str:
       '--subwords 0.5 (8.1 seconds)'
     """
     settings = training["settings"]
-    same = [entry for entry in training["tuned"] if entry.get("method") in (None, settings.get("method"))]
-    names = [name for name in (same or [{}])[0] if name in settings]
+    own = settings.get("method")
+    same = [entry for entry in training["tuned"] if entry.get("method", own) == own]
+    starts = [{name: entry[name] for name in entry if name != "method"} for entry in training["tuned"]]  # of S2Net
+    names = [name for name in (same or starts or [{}])[0] if name in settings]
     options = " ".join(f"--{name.replace('_', '-')} {settings[name]}" for name in names)
     return f"{options or 'nothing'} ({training['tuning_seconds']} seconds)"

@@ -35,7 +35,7 @@ class Judged:
       >>> judged = Judged({"q": "a cat"}, {"a": "the dog", "b": "cats"}, {"q": {"b": 1}})
       >>> model = Model(text.Vocabulary(("cat", "dog"), np.array([1, 1]), 2), None)
       >>> judged.score(model, terms=1.0), judged.score(model, terms=0.0)
-      (1.0, 0.5)
+      (1.0, 0.0)
     """
 
     queries: Mapping[str, str]

@@ -112,7 +112,7 @@ def test_train_on_your_pairs(shell):
 
 @pytest.mark.pages
 def test_cross_language(shell):
-    toy, train, evaluate, directions, search, back, reverse, japanese = start(shell, "cross-language")
+    toy, train, evaluate, directions, search, back, reverse, japanese, translated, *_ = start(shell, "cross-language")
     shell(toy)
     told = {line.split()[0]: float(line.split()[2]) for line in shell(train).splitlines()[1:3]}
     assert told["opca"] > 0.8 > told["untrained"]
@@ -123,6 +123,7 @@ def test_cross_language(shell):
     assert all("a red coat" in text for text in searched(shell(back)))
     assert all("a red coat" in text for text in searched(after_training(shell(reverse))))
     assert "漁師は" in searched(after_training(shell(japanese)))[0]
+    assert {"maestra", "teacher"} <= set(shell(translated).split())
 
 
 @pytest.mark.pages

@@ -26,7 +26,7 @@ def test_the_quick_preset_fills_its_tables_and_the_words_of_the_topic_win(tmp_pa
     results = {row: records.read(folder / "holmes" / f"{row}.json")["metrics"] for row in rows}
     means = {row: metrics["accuracy@all"]["mean"] for row, metrics in results.items()}
     assert means["chance"] < 0.45 < means["ngram-gt"] < 0.9 < min(means["pmi-window"], means["lsa-totsim-u"])
-    assert means["combination"] > means["lsa-recon"]
+    assert means["combination"] >= means["lsa-recon"] > means["ngram-gt"]
     for row in ("ngram-gt", "mkn"):
         assert 1 < records.read(folder / "perplexity" / f"{row}.json")["metrics"]["perplexity"]["mean"] < 20
     # Another run reads what was kept and comes to the same figures.

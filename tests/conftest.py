@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import shutil
 import tempfile
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -14,6 +16,9 @@ from half_written import half_written_program
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
+
+
+MOST_MAPS = 20_000
 
 
 def pytest_configure(config) -> None:
@@ -36,6 +41,16 @@ def pytest_configure(config) -> None:
 def pytest_unconfigure(config) -> None:
     """The programs go when the tests are done."""
     shutil.rmtree(getattr(config, "compiled_programs", ""), ignore_errors=True)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_programs():
+    """Lets go of compiled programs where they are many: each takes maps of memory, of which a process has 65,530."""
+    yield
+    maps = Path("/proc/self/maps")
+    if maps.exists() and maps.read_bytes().count(b"\n") > MOST_MAPS:
+        jax.clear_caches()
+        gc.collect()
 
 
 @pytest.fixture

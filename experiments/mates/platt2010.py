@@ -298,7 +298,7 @@ SETTINGS = {
 TABLES = {name: kit.Plan(ROWS, {"quick": QUICK, "full": settings},
                          on_request=("quick",) * (name != "docstrings"),
                          rows_on_request=("lsa", "pca", *topic_models.ON_REQUEST),
-                         split=corpora.SPLIT if name in corpora.DEALT_ANEW else 1)
+                         split=corpora.RULES.get(name, 1))
           for name, settings in SETTINGS.items()}
 TABLES["paper"] = kit.Plan(ROWS, {"paper": FULL})
 

@@ -476,7 +476,7 @@ SETTINGS = {
 TABLES = {name: kit.Plan(ROWS, {"quick": QUICK, "full": settings}, on_request=("quick",) * (name != "docstrings"),
                          rows_on_request=("lsa", "pca", "cr5", "hdlr", "s2net-opca+random",
                                           *topic_models.ROWS_2011),
-                         split=corpora.SPLIT if name in corpora.DEALT_ANEW else 1)
+                         split=corpora.RULES.get(name, 1))
           for name, settings in SETTINGS.items()}
 
 ALL = ("en-es-halves", "en-es-halves-all", "en-fr-halves", "en-ja-halves", "en-es-first20", "en-es-human", "en-es",

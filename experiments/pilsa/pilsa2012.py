@@ -71,10 +71,10 @@ class Settings:
     """
 
     dimensions: tuple[int, ...] = (50, 100, 150, 200, 250, 300, 400)
-    rates: tuple[float, ...] = (0.001, 0.003, 0.01)
+    rates: tuple[float, ...] = (0.0003, 0.001, 0.003, 0.01)
     held_out: float = 0.1
     batch: int = 1000
-    max_iter: int = 40
+    max_iter: int = 300
     patience: int = 2
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
     printed_pairs: tuple[int, int] = (20_517, 5_000)

@@ -119,9 +119,11 @@ def test_wordnet_entries_oppose_a_satellite_to_what_is_around_the_antonym_of_its
     assert database.antonyms() == [("hot", "cold"), ("cold", "hot")]
     faithful = {entry.positive[0]: entry for entry in wordnet.entries(database).entries}
     assert faithful["fiery"] == (("fiery", "red-hot", "hot"), ("cold", "icy"), "")
+    assert faithful["hot"].positive == ("hot", "fiery", "red-hot")  # what is similar to a head
     assert "ice" not in faithful["icy"].positive
-    assert {entry.positive[0]: entry for entry in wordnet.entries(database, rich=True).entries}["icy"].positive == (
-        "icy", "cold", "ice")
+    rich = {entry.positive[0]: entry for entry in wordnet.entries(database, rich=True).entries}
+    assert rich["icy"].positive == ("icy", "cold", "ice")
+    assert rich["hot"].positive == ("hot",)
     _wordnet(tmp_path, lambda text: text.replace("00000002 00 a", "00000002 00 x"))
     with pytest.raises(ValueError, match=r"data\.adj, line 3: expected an offset, a file number and a part of speech"):
         wordnet.load(root=tmp_path, verify=False)

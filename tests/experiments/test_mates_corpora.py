@@ -71,10 +71,20 @@ def test_tables_are_dealt_without_a_salt(monkeypatch):
     monkeypatch.setattr(corpora, "human_pairs", lambda: pages(30, 150))
     monkeypatch.setattr(corpora.docstrings, "load", lambda: pages(30, 150, languages=("en", "en")))
     monkeypatch.setitem(corpora.CORPORA, "en-es-halves-all", corpora._halves(lambda: pages(30, 150)))
-    names = {"docstrings", *corpora.DEALT_ANEW} - {"en-fr-halves", "en-ja-halves"}  # halves as those, of other pages
+    names = {"docstrings", *corpora.RULES} - {"en-fr-halves", "en-ja-halves"}  # halves as those, of other pages
     for name in names:
         corpora.load(name)
     assert set(seen) == {""} and len(seen) >= len(names)
+
+
+def test_dev_and_test_keep_one_pair_of_each_group(monkeypatch):
+    texts = corpora.mates.read(pages(60, 40))
+    texts = texts._replace(groups=np.repeat(np.arange(20), 3), keep=np.arange(60) != 1)
+    dealt, kept = corpora.mates.split(texts), corpora.lone(texts)
+    np.testing.assert_array_equal(kept["train"], dealt["train"])
+    for part in ("dev", "test"):
+        assert len(dealt[part]) and set(kept[part]) <= set(dealt[part]) and list(kept[part]) == sorted(kept[part])
+        assert sorted(texts.groups[kept[part]]) == sorted(set(texts.groups[dealt[part]]))
 
 
 def test_a_learning_curve_has_a_point_a_size(monkeypatch):

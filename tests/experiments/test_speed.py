@@ -19,10 +19,10 @@ from jaxsim import optim
 @pytest.fixture
 def rows(monkeypatch):
     """The rows, with every optional peer missing."""
-    from experiments.speed import fits, language, links, topics
+    from experiments.speed import fits, language, links, texts, topics
     from experiments.speed import rows as speed_rows
 
-    for module in (speed_rows, fits, language, links, topics):
+    for module in (speed_rows, fits, language, links, texts, topics):
         monkeypatch.setattr(module, "installed", lambda name: None)
     monkeypatch.setattr(speed_rows, "_resident", lambda m, k: 0.5)
     return speed_rows
@@ -33,7 +33,7 @@ def tiny(rows):
                                corpus_terms=90, iterations=3, repeats=1)
 
 
-@pytest.mark.parametrize("name", ["matmul", "project", "all-pairs", "top-k", "opca", "ssi", "tweak", "vl-ext",
+@pytest.mark.parametrize("name", ["matmul", "project", "texts", "all-pairs", "top-k", "opca", "ssi", "tweak", "vl-ext",
                                   "all-pairs-figures", "topics", "rnn"])
 def test_a_row_agrees_with_float64_and_makes_a_record(rows, name):
     sheet = rows.ROWS[name](tiny(rows), 1, False)

@@ -101,6 +101,41 @@ def jsonl(records: Iterable[Mapping[str, str]]) -> bytes:
     return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records).encode("utf-8", "surrogatepass")
 
 
+def expect_counts(path: str | os.PathLike, counts: Mapping[str, int], name: str) -> None:
+    """Refuse an archive that has not what is known of it; for one of which nobody published a digest.
+
+    Args:
+      path: a tar archive of any compression; it is read once, nothing is written.
+      counts: name of a member -> how many lines it has, or name of a folder with ``/`` at its end -> how many folders
+        it has.
+      name: what the message calls the archive.
+
+    Raises:
+      ValueError: another count, or an archive that is damaged or cut short.
+    """
+    found = dict.fromkeys(counts, 0)
+    folders: dict[str, set[str]] = {place: set() for place in counts if place.endswith("/")}
+    try:
+        with tarfile.open(path, "r|*") as archive:
+            for member in archive:
+                place = member.name.removeprefix("./")
+                if not member.isfile():
+                    continue
+                if place in found:
+                    body = archive.extractfile(member)
+                    found[place] += sum(chunk.count(b"\n") for chunk in iter(lambda: body.read(_CHUNK), b""))  # noqa: B023
+                for folder, inside in folders.items():
+                    below = place.removeprefix(folder).split("/")
+                    if place.startswith(folder) and len(below) > 1:
+                        inside.add(below[0])
+    except files.DAMAGED as error:
+        checks.expect(False, name, "a whole tar archive", f"a damaged or truncated one ({error}); nothing was kept")
+    for place, count in counts.items():
+        what = "folders in" if place.endswith("/") else "lines in"
+        got = len(folders[place]) if place.endswith("/") else found[place]
+        checks.expect(got == count, name, f"{count} {what} {place}", f"{got}; nothing was kept")
+
+
 def content_digest(path: str | os.PathLike) -> str:
     """SHA-256 of what a file holds once it is decompressed.
 

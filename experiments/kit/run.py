@@ -145,7 +145,7 @@ def with_corpora(work: Callable[[], T], *, fetch: bool) -> T:
             tried.append(error.corpus)
         say(fetching.plan(tried[-1]))
         try:
-            fetching.fetch(tried[-1])
+            fetching.fetch(tried[-1], root=os.environ["JAXSIM_DATA"])
         except (OSError, ValueError) as error:
             raise MissingCorpus(f"{tried[-1]}: expected it to be fetched, got {error}") from error
 

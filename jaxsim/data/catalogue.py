@@ -51,6 +51,7 @@ class Corpus:
       packed: how files without an address were made from the source, for people who want to make them again.
       terms: what whoever fetches it should read first; empty where the licence says it all.
       megabytes: size of its files.
+      compared: what came out where the recipe was run and its files were compared with those behind the tables.
       contents: file name -> digest of what is inside, whatever the compression; see `packing.content_digest`.
       counts: file name -> what is counted of an archive that has no published digest; see `packing.expect_counts`.
       ways: file name -> how it is made of the sources: ``copy``, ``tar`` or ``made``.
@@ -66,6 +67,7 @@ class Corpus:
     packed: str = ""
     terms: str = ""
     megabytes: float = 0.0
+    compared: str = ""
     contents: dict[str, str] = field(default_factory=dict)
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
     ways: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -109,6 +111,7 @@ def _read() -> dict[str, Corpus]:
             files={file: told.get("sha256") for file, told in entries.items()},
             addresses={file: told["url"] for file, told in entries.items() if "url" in told},
             packed=entry.get("packed", ""), terms=entry.get("terms", ""), megabytes=entry.get("megabytes", 0.0),
+            compared=entry.get("compared", ""),
             contents={file: told["content"] for file, told in entries.items() if "content" in told},
             counts={file: told["counts"] for file, told in entries.items() if "counts" in told},
             ways={file: told for file, told in entries.items() if told.keys() & {"copy", "tar", "made"}},

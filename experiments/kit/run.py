@@ -18,7 +18,7 @@ from experiments.kit.judge import Claim
 from experiments.kit.table import Data, Row, Table, say
 from jaxsim.data import MissingCorpus, fetching
 
-__all__ = ["RESULTS", "Experiment", "Plan", "run", "with_corpora"]
+__all__ = ["RESULTS", "Experiment", "Plan", "add_fetch", "run", "with_corpora"]
 
 T = TypeVar("T")
 
@@ -122,6 +122,11 @@ def run(experiment: Experiment, arguments: Sequence[str] | None = None) -> Path:
     return out
 
 
+def add_fetch(parser: argparse.ArgumentParser) -> None:
+    """Adds the option ``--fetch``."""
+    parser.add_argument("--fetch", action="store_true", help="fetch corpora that are not in the folder JAXSIM_DATA yet")
+
+
 def with_corpora(work: Callable[[], T], *, fetch: bool) -> T:
     """Does what reads corpora; those that lack are fetched into the folder that ``JAXSIM_DATA`` names.
 
@@ -159,7 +164,7 @@ def _parser(experiment: Experiment) -> argparse.ArgumentParser:
                         help=f"of {', '.join(experiment.tables)}; those of the preset unless given")  # fmt: skip
     parser.add_argument("--rows", nargs="+", choices=rows, metavar="ROW",
                         help=f"of {', '.join(rows)}; all unless given")  # fmt: skip
-    parser.add_argument("--fetch", action="store_true", help="fetch corpora that are not in the folder JAXSIM_DATA yet")
+    add_fetch(parser)
     parser.add_argument("--again", action="store_true", help="run rows that have a record once more")
     parser.add_argument("--out", type=Path, help="folder of the records; a temporary one for quick, otherwise "
                         "experiments/results")  # fmt: skip

@@ -20,6 +20,7 @@ from jaxsim import checks
 from jaxsim.data import files, streams
 
 _CHUNK = 1 << 20
+_PRESET = 6  # of xz
 _AR, _AR_HEAD = b"!<arch>\n", 60
 
 
@@ -39,7 +40,7 @@ def pack(name: str, content: bytes) -> bytes:
     """
     if name.endswith(".gz"):
         return gzip.compress(content, 9, mtime=0)
-    return lzma.compress(content, preset=6) if name.endswith(".xz") else content
+    return lzma.compress(content, preset=_PRESET) if name.endswith(".xz") else content
 
 
 def tar(members: Mapping[str, bytes]) -> bytes:

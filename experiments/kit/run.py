@@ -101,15 +101,13 @@ def run(experiment: Experiment, arguments: Sequence[str] | None = None) -> Path:
         rows = [row for row in rows if given.again or not (folder / f"{row}.json").exists()]
         if not rows:
             continue
-        begun = time.perf_counter()
         try:
-            data = with_corpora(partial(experiment.load, name, settings, **options), fetch=given.fetch)
+            data, seconds = with_corpora(partial(_timed, experiment.load, name, settings, **options), fetch=given.fetch)
         except MissingCorpus as error:
             if quick and not given.tables and not os.environ.get("JAXSIM_DATA"):
                 print(f"{experiment.name}: {name} skipped, nothing was run: {error}")
                 continue
             parser.exit(2, f"{parser.prog}: {error}\n")
-        seconds = time.perf_counter() - begun
         say(f"{name}: {data.name} {dict(data.counts).get('split', dict(data.counts))}, {seconds:.0f} s")
         table = Table(experiment.name, name, settings, given.preset, data, out, Fits(cache, say), seconds, described,
                       plan.split)
@@ -120,6 +118,13 @@ def run(experiment: Experiment, arguments: Sequence[str] | None = None) -> Path:
                 parser.exit(2, f"{parser.prog}: {row}: {error}\n")
     print(out)
     return out
+
+
+def _timed(load: Callable[..., Data], *arguments: Any, **options: Any) -> tuple[Data, float]:
+    """What a loader returns, and the seconds that it took."""
+    begun = time.perf_counter()
+    data = load(*arguments, **options)
+    return data, time.perf_counter() - begun
 
 
 def add_fetch(parser: argparse.ArgumentParser) -> None:

@@ -103,7 +103,7 @@ def jsonl(records: Iterable[Mapping[str, str]]) -> bytes:
 
 
 def expect_counts(path: str | os.PathLike, counts: Mapping[str, int], name: str) -> None:
-    """Refuse an archive that has not what is known of it; for one of which nobody published a digest.
+    r"""Refuse an archive that has not what is known of it; for one of which nobody published a digest.
 
     Args:
       path: a tar archive of any compression; it is read once, nothing is written.
@@ -113,6 +113,16 @@ def expect_counts(path: str | os.PathLike, counts: Mapping[str, int], name: str)
 
     Raises:
       ValueError: another count, or an archive that is damaged or cut short.
+
+    Example:
+      >>> import tempfile
+      >>> with tempfile.TemporaryDirectory() as folder:
+      ...     path = Path(folder, "a.tar")
+      ...     _ = path.write_bytes(tar({"txt/en/day": b"one\n", "txt/es/day": b"uno\n"}))
+      ...     expect_counts(path, {"txt/": 2, "txt/en/day": 2}, "a.tar")
+      Traceback (most recent call last):
+      ...
+      ValueError: a.tar: expected 2 lines in txt/en/day, got 1; nothing was kept
     """
     found = dict.fromkeys(counts, 0)
     folders: dict[str, set[str]] = {place: set() for place in counts if place.endswith("/")}

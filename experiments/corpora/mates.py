@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from jaxsim.data import MissingCorpus, doc_pairs, docstrings, europarl, mdn, pairs
+from jaxsim.data import catalogue, doc_pairs, docstrings, europarl, mdn, pairs
 from jaxsim.data.pairs import Pairs
 from jaxsim.evaluate import mates
 from jaxsim.evaluate.mates import Task, Texts
@@ -256,7 +256,8 @@ def load(name: str, limit: int | None = None, *, release: str | Path | None = No
     Args:
       name: One of `CORPORA`, or `paper`.
       limit: Pairs at most (of each part, where a corpus comes in parts), an even sample.
-      release: Folder of the official Europarl release, which `paper` reads.
+      release: The official Europarl release, which `paper` reads: its archive or the folder of its languages; the
+        corpus `europarl_release` unless given.
 
     Returns:
       `Corpus`.
@@ -266,9 +267,8 @@ def load(name: str, limit: int | None = None, *, release: str | Path | None = No
     """
     if name != "paper":
         return CORPORA[name](limit)
-    if release is None:
-        raise MissingCorpus("--release: expected the folder of the official Europarl release, got none")
-    return paper_years(Path(release), limit=limit)
+    path = catalogue.find("europarl_release", "europarl.tgz") if release is None else Path(release)
+    return paper_years(path, limit=limit)
 
 
 DIFFERS = {

@@ -17,7 +17,7 @@ the first 20 words against the last two thirds, is harder. Whole pages are paral
 
     JAXSIM_DATA=/path/to/corpora python -m experiments.mates.platt2010 --preset full
     python -m experiments.mates.platt2010 --preset quick --out /tmp/quick
-    python -m experiments.mates.platt2010 --preset paper --release /path/to/europarl/txt
+    JAXSIM_DATA=/path/to/corpora python -m experiments.mates.platt2010 --preset paper --fetch
 
 Time: quick under a minute on two cores; full about an hour and a half on one core for all tables. `paper` reads the
 official Europarl release (EN-ES, the paper's own years); nobody has run it here, for want of the release.
@@ -329,7 +329,8 @@ CLAIMS = [  # printed MRR of both rows, Wikipedia first
     *above("opca", "wbw-lsa", (0.7734, 0.7236), (0.9806, 0.9778)),
 ]
 EXPERIMENT = kit.Experiment("platt2010_mates", __doc__, load, TABLES, CLAIMS,
-                            options={"release": "folder of the official Europarl release, for --preset paper"})
+                            options={"release": "archive or folder of the official Europarl release, for the preset "
+                                     "paper, where it is not among the corpora"})
 
 if __name__ == "__main__":
     kit.run(EXPERIMENT)

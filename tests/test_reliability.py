@@ -11,6 +11,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reliability.md"
 BUDGET, EXAMPLES = 40, 80
+KINDS = ("corpus", "unfinished", "model", "bilinear", "topics", "grams", "words", "translation", "completion", "begun",
+         "index", "checkpoint", "fit")
 INPUTS = ("vectors_compared", "cosines", "documents", "every_pair", "judged", "texts", "files")
 
 
@@ -24,10 +26,11 @@ def reader():
 
 
 @pytest.mark.programs
-@pytest.mark.parametrize("kind", ["corpus", "unfinished", "model", "bilinear", "index", "checkpoint", "fit"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_damaged_folders_are_refused_and_nothing_crashes(kind, reader):
     import mutated_folders
 
+    assert set(mutated_folders.KINDS) == set(KINDS)
     told = []
     counts = mutated_folders.mutate(kind, BUDGET, 7, reader, said=told.append)
     assert not [counts[word] for word in (*mutated_folders.FAULTS, "changed") if counts[word]], "\n".join(told)

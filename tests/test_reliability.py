@@ -37,6 +37,17 @@ def test_damaged_folders_are_refused_and_nothing_crashes(kind, reader):
     assert counts["refused"] >= BUDGET // 8, counts
 
 
+@pytest.mark.programs
+@pytest.mark.filterwarnings("ignore")  # which are no errors for users
+def test_every_command_answers_or_refuses_files_that_nobody_means():
+    import hostile_files
+
+    told = []
+    counts = hostile_files.tried(contents=["blanks", "nan", "digits", "question", "head", ".xz"], said=told.append)
+    assert not counts["fault"], "\n".join(told)
+    assert counts["refused"] >= 100 and counts["answered"] >= 10, counts
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", INPUTS)
 def test_any_input_has_an_answer_or_is_refused(name):

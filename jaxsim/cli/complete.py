@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from jaxsim.cli import options
-from jaxsim.cli.output import say, show_json, show_result
+from jaxsim.cli.output import naming, say, show_json, show_result
 from jaxsim.cli.program import app
 
 if TYPE_CHECKING:
@@ -84,15 +84,17 @@ def _train(texts: Path, out: Path, path: Path | None, *, order: int, min_count: 
     """Builds a model folder; stages that an earlier, interrupted command finished are kept."""
     import hashlib
 
-    from jaxsim import io
+    from jaxsim import checks, io
     from jaxsim.data import novels, questions, sentences
     from jaxsim.methods.language import combination, ngram
 
     asked = questions.read(path) if path is not None else None
     settings: dict[str, Any] = {"order": order, "min_count": min_count}
-    digest = hashlib.sha256()
+    digest, some = hashlib.sha256(), False
     for name, text in novels.read_folder(texts):  # also refuses bad texts before anything is written
         digest.update(f"{name}\0{text}\0".encode())
+        some = some or bool(sentences.split(text))
+    checks.expect(some, str(texts), "at least one sentence", "none")
     state = {"library": "jaxsim", "format": FORMAT, "kind": KIND, "texts": digest.hexdigest(), "settings": settings}
     files = ["sentences/config.json", "sentences/tokens.npy", "sentences/words.txt", *map(_file, _SMOOTHINGS)]
     done = _begun(out, state, files)
@@ -126,14 +128,20 @@ def _train(texts: Path, out: Path, path: Path | None, *, order: int, min_count: 
 
 def _begun(out: Path, state: dict[str, Any], files: list[str]) -> dict[str, str]:
     """Digests of what an interrupted command with the same texts and settings wrote; else empties the folder."""
+    import shutil
+
     from jaxsim import io
 
     path = out / _BEGUN
     told = io.unsealed(path, newest=FORMAT, remedy="; delete its folder") if path.exists() else {}
     if {name: told.get(name) for name in state} == state:
         done = told.get("sha256")
-        return done if isinstance(done, dict) else {}
-    io.check_place(out, what="completion model")
+        return {name: one for name, one in done.items() if name in files} if isinstance(done, dict) else {}
+    found = {one.relative_to(out).as_posix() for one in out.rglob("*") if not one.is_dir()} if told else set()
+    if told.get("kind") == KIND and found <= {_BEGUN, *files}:  # of other texts or settings, and nothing else is there
+        shutil.rmtree(out)
+    with naming(out):
+        io.check_place(out, what="completion model")
     out.mkdir(parents=True, exist_ok=True)
     for name in (io.CONFIG, _BEGUN, *files):
         (out / name).unlink(missing_ok=True)

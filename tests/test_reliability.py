@@ -13,7 +13,7 @@ PAGE = ROOT / "docs" / "reliability.md"
 BUDGET, EXAMPLES = 40, 80
 KINDS = ("corpus", "unfinished", "model", "bilinear", "topics", "grams", "words", "translation", "completion", "begun",
          "index", "checkpoint", "fit")
-INPUTS = ("vectors_compared", "cosines", "documents", "every_pair", "judged", "texts", "files")
+INPUTS = ("vectors_compared", "cosines", "documents", "every_pair", "slopes", "judged", "texts", "files")
 
 
 @pytest.fixture(scope="module")

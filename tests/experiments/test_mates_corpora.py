@@ -70,7 +70,8 @@ def test_tables_are_dealt_without_a_salt(monkeypatch):
     monkeypatch.setattr(corpora, "_load", lambda language, sources=None: pages(30, 150))
     monkeypatch.setattr(corpora, "human_pairs", lambda: pages(30, 150))
     monkeypatch.setattr(corpora.docstrings, "load", lambda: pages(30, 150, languages=("en", "en")))
-    monkeypatch.setitem(corpora.CORPORA, "en-es-halves-all", corpora._halves(lambda: pages(30, 150)))
+    for name in ("en-es-halves", "en-es-halves-all"):
+        monkeypatch.setitem(corpora.CORPORA, name, corpora._halves(lambda: pages(30, 150)))
     names = {"docstrings", *corpora.RULES} - {"en-fr-halves", "en-ja-halves"}  # halves as those, of other pages
     for name in names:
         corpora.load(name)

@@ -13,7 +13,8 @@ other pages: `en-es-halves-all` (three quarters machine translated), `en-fr-halv
 the first 20 words against the last two thirds, is harder. Whole pages are parallel, and nearly too easy to tell:
 `en-es-human`, `en-es`, `en-fr`, `en-ja`, and `en-es-unseen`, tested on sources (web sites) that are not trained on.
 `docstrings`, summaries and bodies of Python docstrings, is of one language. In place of Europarl EN-ES:
-`en-it-speeches`, and `en-it-lines`, tested on single lines.
+`en-it-speeches`, `en-it-speeches-long`, tested on speeches of at least 100 words, and `en-it-lines`, tested on single
+lines.
 
     JAXSIM_DATA=/path/to/corpora python -m experiments.mates.platt2010 --preset full
     python -m experiments.mates.platt2010 --preset quick --out /tmp/quick
@@ -92,7 +93,7 @@ def load(name: str, settings: Settings, release: str | None = None) -> kit.Data:
     """
     corpus = corpora.load(name, settings.limit, release=release)
     printed = {**dict.fromkeys(("en-es", "en-es-human", "en-es-halves", "en-es-halves-all"), "002 Table 2"),
-               "en-it-speeches": "002 Table 1", "paper": "002 Table 1"}
+               "en-it-speeches": "002 Table 1", "en-it-speeches-long": "002 §3.2", "paper": "002 Table 1"}
     return kit.Data(corpus, name=corpus.pairs.name, sha256=corpus.pairs.sha256, differs=corpora.DIFFERS[name],
                     counts={**corpus.pairs.counts, "split": corpus.sizes}, groups=corpus.task.groups,
                     paper=printed.get(name, "002"))
@@ -288,6 +289,7 @@ SETTINGS = {
     "docstrings": FULL,
     "en-es-human": FULL,
     "en-it-speeches": UP_TO_500,
+    "en-it-speeches-long": UP_TO_500,
     "en-it-lines": replace(FULL, ks=(100, 300)),
     "en-fr": UP_TO_500,
     "en-ja": UP_TO_500,

@@ -320,7 +320,8 @@ def largest(table: kit.Table, name: str) -> tuple[Fit, list[dict]]:
         return table.fit(opca)(sides, k=min(k, table.settings.closed_k), **choice.best), choice.tried
     choice = kit.choose([{"ridge": ridge} for ridge in table.settings.ridges],
                         lambda ridge: auc(table, table.fit(cca)(*sides, k=small, ridge=ridge).params), by="auc")
-    return table.fit(cca)(*sides, k=min(k, table.settings.closed_k), **choice.best), choice.tried
+    used = min(int(np.unique(sparse.to_scipy(side).indices).size) for side in sides)  # bounds the rank
+    return table.fit(cca)(*sides, k=min(k, table.settings.closed_k, used), **choice.best), choice.tried
 
 
 def closed_form(table: kit.Table, name: str) -> kit.Row:

@@ -110,7 +110,7 @@ def graded_table(tmp_path, rng):
     subject = np.arange(terms) // 12 == np.arange(number)[:, None] % 5
     left, right = (sparse.from_scipy(scipy.sparse.csr_matrix(
         (rng.uniform(size=(number, terms)) < 0.1) | subject, dtype="f4")) for _ in range(2))
-    drawn = {part: np.stack([np.repeat(rows, 12), rng.integers(number, size=12 * len(rows))])
+    drawn = {part: np.stack([np.repeat(rows, 12), np.concatenate([rng.permutation(number)[:12] for _ in rows])])
              for part, rows in zip(yih2011_ads.PARTS, np.split(np.arange(number), (24, 32)), strict=True)}
     graded = {part: LabelledPairs(one, two, (one % 5 == two % 5).astype(float)) for part, (one, two) in drawn.items()}
     rows = tuple(np.unique(side) for side in drawn["train"])

@@ -14,7 +14,6 @@ import tempfile
 import time
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import scipy.sparse
@@ -182,12 +181,11 @@ def fit_dictionary(table: kit.Table) -> kit.Row | None:
                    **tested(table, *documents(table, "test", columns, False)), dev={"mrr": dev})
 
 
-def fit_eflomal(text_pairs: bitext.Bitext, program: ModuleType) -> Fit:
+def fit_eflomal(text_pairs: bitext.Bitext) -> Fit:
     """A table from the links that eflomal, a sampler, draws in both directions.
 
     Args:
       text_pairs: Sentences and their translations.
-      program: The module `eflomal`.
 
     Returns:
       `Fit` of a `Translation`, pruned like those of the other aligners.
@@ -198,7 +196,7 @@ def fit_eflomal(text_pairs: bitext.Bitext, program: ModuleType) -> Fit:
     counts = []
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder) / name for name in ("forward", "reverse")]
-        program.Aligner().align(*written, *map(str, paths))
+        installed("eflomal").Aligner().align(*written, *map(str, paths))
         for path in paths:  # each link is "place on the left-place on the right"
             links = [[tuple(map(int, link.split("-"))) for link in line.split()]
                      for line in path.read_text().splitlines()]
@@ -210,18 +208,15 @@ def fit_eflomal(text_pairs: bitext.Bitext, program: ModuleType) -> Fit:
 
 def eflomal_row(table: kit.Table) -> kit.Row | None:
     """A peer: the links of eflomal in place of our aligners; no row where it is not installed (extra `peers`)."""
-    program = installed("eflomal")
-    if program is None or not bilingual(table):
+    if installed("eflomal") is None or not bilingual(table):
         return None
-    begun = time.perf_counter()
-    params = fit_eflomal(lines(table), program).params
-    seconds = time.perf_counter() - begun
+    params = table.fit(fit_eflomal)(lines(table)).params
     choice = choose_symmetrize(table, params)
     columns = table_of(table, params, **choice.best)
     config = {"aligner": "eflomal", **choice.best, "threshold": 0.01, "order": "log(tf)-idf first",
               "lines": lines(table).counts, "entries": int(columns.nnz)}
     return kit.Row(config, **tested(table, *documents(table, "test", columns, False)),
-                   dev={"mrr": choice.score, "grid": choice.tried}, seconds={"fit": seconds})
+                   dev={"mrr": choice.score, "grid": choice.tried})
 
 
 ROWS = {"wbw": partial(word_by_word, method=hmm), "wbw-lsa": fit_lsa, "wbw-best": fit_best,

@@ -59,6 +59,7 @@ _TABLES = {
     "en-fr": "English–French web documentation",
     "en-ja": "English–Japanese web documentation",
     "en-it-speeches": "English–Italian Europarl, speeches",
+    "en-it-speeches-long": "English–Italian Europarl, speeches of at least 100 words",
     "en-it-lines": "English–Italian Europarl, single lines",
     "en-it-sentences": "English–Italian Europarl, sentences",
     "nfcorpus": "NFCorpus: pages' titles and abstracts",
@@ -71,6 +72,9 @@ _TABLES = {
     "bai2010_links/mdn": "MDN: English pages and their links",
     "bai2010_links/cacm": "CACM: articles and their citations",
     **report_scale.TABLES,
+    "yih2011_ads/patent-phrases": "Patent phrases of graded similarity",
+    "yih2011_ads/product-search": "Product search: what a shop found for a query",
+    "yih2011_ads/dimensions": "Patent phrases, S2Net at different dimensions",
     "patent-phrases": "Patent phrases, by what a search for them finds",
     "product-search": "Product search, queries and product pages",
     "httpd-html": "HTML features: the Apache manual, anchor texts as queries (weak labels)",
@@ -261,6 +265,7 @@ def _section(
     figures = {**report_curves.against_sizes(title, tested, paper),
                "-training": ("Training curves", report_curves.training(title, tested, paper)),
                "-seconds": ("Dev score against seconds", report_curves.seconds(title, tested, paper)),
+               "-roc": ("ROC curves at low false-positive rates", report_curves.roc(title, tested, paper, results)),
                "-terms": ("Weights of terms", report_terms.weights(title, tested)),
                "-cost": ("Seconds against work", report_scale.figure(title, measured))}  # fmt: skip
     return text, {suffix: (what, figure) for suffix, (what, figure) in figures.items() if figure is not None}

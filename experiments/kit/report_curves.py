@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from experiments.kit import report_tables
+from experiments.kit import judge, papers, report_tables
 from jaxsim.pictures import figures
 
 _SCORES = {"mrr": "MRR", "ndcg@10": "nDCG@10"}
@@ -45,6 +46,33 @@ def against_sizes(title: str, rows: Mapping[str, dict[str, Any]], paper: str) ->
         told = _METRICS[known[0]] if known else "Score"
         figures[suffix] = f"{told} against {name}", _drawn(title, rows, paper, size, label, known[0]) if known else None
     return figures
+
+
+def roc(title: str, rows: Mapping[str, dict[str, Any]], paper: str, results: Path) -> bytes | None:
+    """The ROC curves that stand beside the records of a table, of the paper's rows, at low false-positive rates.
+
+    Args:
+      title: of the table.
+      rows: records by path.
+      paper: whose rows are drawn, in its order; all of them where it prints none.
+      results: root of the records.
+
+    Returns:
+      The SVG file, or None where no record has a curve.
+
+    Example:
+      >>> roc("empty", {}, "none", Path("."))
+    """
+    printed = {row.row for row in papers.TABLES[paper].rows} if paper in papers.TABLES else set()
+    series = {}
+    for _, record in report_tables.ordered(rows, paper):
+        if record["row"] in printed or not printed:
+            rates = [judge.per_query(record, name, results) for name in ("roc_fpr", "roc_tpr")]
+            if all(rate is not None for rate in rates):
+                series[record["row"]] = list(zip(*(rate.tolist() for rate in rates), strict=True))
+    if not series:
+        return None
+    return figures.panels([figures.Panel(series, "false-positive rate", "true-positive rate")], title=title)
 
 
 def _drawn(title: str, rows: Mapping[str, dict[str, Any]], paper: str, size: str, label: str, metric: str

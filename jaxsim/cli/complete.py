@@ -83,6 +83,7 @@ def _train(texts: Path, out: Path, path: Path | None, *, order: int, min_count: 
     """Builds a model folder; stages that an earlier, interrupted command finished are kept."""
     import hashlib
     import json
+    import shutil
 
     import numpy as np
 
@@ -104,6 +105,8 @@ def _train(texts: Path, out: Path, path: Path | None, *, order: int, min_count: 
         for name in (io.CONFIG, "begun.json", *files):
             (out / name).unlink(missing_ok=True)
         io.write_bytes(begun, json.dumps(state).encode())
+    for left in out.glob(".sentences.*.part"):  # of a command that was killed
+        shutil.rmtree(left, ignore_errors=True)
     if not (out / "sentences" / io.CONFIG).exists():
         sentences.build(novels.read_folder(texts), out / "sentences", progress=True)
         say("sentences: written")

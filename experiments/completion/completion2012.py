@@ -354,11 +354,12 @@ def ngrams(table: kit.Table, smoothing: str) -> kit.Row:
     settings, task = table.settings, table.data
     params = logs_of(table, smoothing)
     scores = params["values"].astype(np.float64).sum(axis=-1)
-    curve = []
-    for tokens in settings.curve:
+    curve = [{"tokens": len(task.text.tokens), "split": "test",
+              "accuracy@all": float(completion.correct(scores, task.questions.answers).mean())}]
+    for tokens in settings.curve[::-1]:
         points = logs_of(table, smoothing, tokens=tokens)["values"].astype(np.float64).sum(axis=-1)
         values = completion.accuracies(points, task.questions.answers, num_dev=task.num_dev)
-        curve.append({"tokens": tokens, "accuracy@all": values["accuracy@all"], "split": "test"})
+        curve.insert(0, {"tokens": tokens, "accuracy@all": values["accuracy@all"], "split": "test"})
     config = {"smoothing": smoothing, "order": settings.order, "min_count": settings.min_count,
               "ngrams": params["ngrams"]}  # fmt: skip
     return kit.Row(config, **tested(table, scores), curve=curve, methods=(ngram,))
@@ -437,14 +438,18 @@ def lsa_inputs(table: kit.Table, *, scaled: bool) -> tuple[np.ndarray, kit.Choic
 
     choice = kit.choose([{"k": k} for k in table.settings.dimensions if k <= len(space.singular)], score,
                         by="accuracy@dev", split="dev")  # fmt: skip
+    points = [{"k": k, "accuracy@all": float(completion.correct(values[..., 0], table.data.questions.answers).mean()),
+               "split": "test"} for k, values in inputs.items()]  # fmt: skip
+    table.once(("lsa curve", scaled), lambda: points)
     return inputs[choice.best["k"]], choice
 
 
 def similarity(table: kit.Table, *, scaled: bool) -> kit.Row:
     """Total similarity (completion §4.1)."""
     inputs, choice = table.once(("lsa", scaled), lambda: lsa_inputs(table, scaled=scaled))
+    points = table.once(("lsa curve", scaled), list)
     return kit.Row({**choice.best, "rows": "US" if scaled else "U"}, **tested(table, inputs[..., 0]),
-                   curve=choice.tried, dev={"grid": choice.tried}, methods=(lsa_totsim,))  # fmt: skip
+                   curve=[*choice.tried, *points], dev={"grid": choice.tried}, methods=(lsa_totsim,))  # fmt: skip
 
 
 def total_us(table: kit.Table) -> kit.Row:

@@ -30,7 +30,8 @@ def against_sizes(title: str, rows: Mapping[str, dict[str, Any]], paper: str) ->
 
     Returns:
       Suffix of the figure's file -> what it shows, and the SVG file (None where no record has such a curve). Points of
-      the test set are drawn where a row has any. The score is the first that any row's curve has of MRR, MAP, AUC and accuracy.
+      the test set are drawn where a row has any. The score is the first of MRR, MAP,
+      AUC and accuracy that any curve has.
 
     Raises:
       ValueError: for two points of one row at one size.

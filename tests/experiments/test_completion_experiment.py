@@ -59,7 +59,7 @@ def test_a_network_has_perplexity_and_a_curve_of_accuracy_and_goes_on_with_it(tm
 
 
 def test_sentences_with_an_option_are_drawn_whole_and_no_other(tmp_path, monkeypatch):
-    monkeypatch.setattr(completion2012, "COMMON", 1)
+    monkeypatch.setattr(completion2012, "COMMON", 2)
     prose = "Tea is hot. The the the. He drank tea. He sat. Cups of tea are good. The cup fell. Nothing."
     text = sentences.build([("a", prose)], tmp_path / "tokens")
     asked = questions.collect([questions.question("A _____ .", ["tea", "the cup"], answer=0)])

@@ -88,8 +88,8 @@ class Settings:
 
 FULL = Settings()
 NOVELS = Settings(order=3, dimensions=(100, 200, 300, 600), curve=())
-SAT = dataclasses.replace(NOVELS, dimensions=(12, 25, 50, 100, 200, 300, 600), reach=(0, 3, 5, 10, 20),
-                          eps=(0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0))
+SAT = dataclasses.replace(NOVELS, dimensions=(12, 25, 50, 100, 200, 300, 600), reach=(3, 5, 10, 20, 1000),
+                          eps=(0.003, 0.01, 0.03, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0))
 EQUAL = dataclasses.replace(NOVELS, train=3_000_000)
 HELD = 100_000
 """Held-out tokens of `sat-equal`."""

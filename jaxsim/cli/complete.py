@@ -83,6 +83,7 @@ def _asked(question: str | None, choices: str | None, path: Path | None) -> Ques
 def _train(texts: Path, out: Path, path: Path | None, *, order: int, min_count: int) -> None:
     """Builds a model folder; stages that an earlier, interrupted command finished are kept."""
     import hashlib
+    import shutil
 
     from jaxsim import checks, io
     from jaxsim.data import novels, questions, sentences
@@ -97,6 +98,8 @@ def _train(texts: Path, out: Path, path: Path | None, *, order: int, min_count: 
     checks.expect(some, str(texts), "at least one sentence", "none")
     state = {"library": "jaxsim", "format": FORMAT, "kind": KIND, "texts": digest.hexdigest(), "settings": settings}
     files = ["sentences/config.json", "sentences/tokens.npy", "sentences/words.txt", *map(_file, _SMOOTHINGS)]
+    for left in out.glob(".sentences.*.part"):  # of a command that was killed
+        shutil.rmtree(left, ignore_errors=True)
     done = _begun(out, state, files)
     if not _kept(out, done, "sentences/config.json"):
         sentences.build(novels.read_folder(texts), out / "sentences", progress=True)

@@ -34,7 +34,7 @@ def tiny(rows):
 
 
 @pytest.mark.parametrize("name", ["matmul", "project", "texts", "all-pairs", "top-k", "opca", "ssi", "tweak", "vl-ext",
-                                  "all-pairs-figures", "topics", "rnn"])
+                                  "all-pairs-figures", "topics", "rnn", "ngram"])
 def test_a_row_agrees_with_float64_and_makes_a_record(rows, name):
     sheet = rows.ROWS[name](tiny(rows), 1, False)
     assert any(line["name"].startswith("parity") for line in sheet.lines)

@@ -416,3 +416,17 @@ def test_what_is_said_of_s2net_holds_in_the_records():
     assert (sum(paired), len(tables)) == (6, 9)
     assert not any(significance.unpaired_t(*pair).pvalue < 0.01 for pair in values)
     assert all(record["device"].startswith("cpu") for rows in tables.values() for record in rows.values())
+
+
+def test_what_the_readme_says_of_titles_holds_in_the_records():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    names, *lines = [[cell.strip() for cell in line.strip("|").split("|")]
+                     for line in re.search(r"^\| MAP .*?(?=\n\n)", text, re.MULTILINE | re.DOTALL)[0].splitlines()]
+    tables, rows = records("title_search"), {name: values for name, *values in lines}
+    assert len(names) == 6
+    for place, name in enumerate(names[1:]):
+        found = tables[name.lower()]
+        for row, line in (("bm25", "BM25 of stems"), ("opca-search", "these commands")):
+            assert f"{found[row]['metrics']['map']['mean']:.3f}"[1:] == rows[line][place]
+        told = next(limit["name"] for limit in found["opca-search"]["limits"] if "bm25" in limit["name"])
+        assert float(re.search(r"p = (\S+)\)", told)[1]) == float(rows["p"][place])

@@ -98,7 +98,7 @@ def row(weighed: bool, csls: bool) -> Callable[[kit.Table], kit.Row]:
         if weighed or csls:
             plain = searched(table, weighed=False, csls=False)["mrr"]
             pvalue = significance.paired_t(values["mrr"], plain).pvalue if np.any(values["mrr"] != plain) else 1.0
-            lines = [{"name": f"MRR less that of opca (paired t, p = {pvalue:.1g})", "unit": "",
+            lines = [{"name": f"MRR less that of opca (paired t, p = {pvalue:.1g})", "unit": "MRR",
                       "value": float(values["mrr"].mean() - plain.mean())}]
         config = {"k": vectors(table)["test"][0].shape[1], "noise": table.settings.noise, "power": float(weighed),
                   "csls": NEIGHBOURS if csls else 0}

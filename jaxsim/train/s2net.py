@@ -117,7 +117,7 @@ def _blended(learned: Learned, problem: Problem, init: Projection) -> Learned:
         return jax.tree.map(lambda weights: weights / norm, params)
 
     end = learned.fit.params
-    sides = (init, init) if isinstance(end, tuple) else init
+    sides = init if isinstance(end, Projection) else (init, init)
     start, last = unit(sides), unit(end)
     tried = {1.0: (problem.validate(end), end)}
     for share in BLENDS:

@@ -102,7 +102,7 @@ def test_nfcorpus_has_the_same_ndcg(library):
     documents, queries, qrels = found.documents, found.queries["test"], found.qrels["test"]
     theirs = by_mteb(library, Search(model), task(library, "OwnNfcorpus", documents, queries, qrels))
     ours = by_ours(model, documents, queries, qrels)
-    assert ours["ndcg@10"] > 0.3
+    assert ours["ndcg@10"] > 0.2
     assert theirs["ndcg_at_10"] == pytest.approx(ours["ndcg@10"], abs=1e-4)
 
 

@@ -435,3 +435,11 @@ def test_what_the_readme_says_of_titles_holds_in_the_records():
             assert f"{found[row]['metrics']['map']['mean']:.3f}"[1:] == rows[line][place]
         told = next(limit["name"] for limit in found["opca-search"]["limits"] if "bm25" in limit["name"])
         assert float(re.search(r"p = (\S+)\)", told)[1]) == float(rows["p"][place])
+
+
+def test_what_is_said_of_hubs_holds_in_the_records():
+    told = " ".join(page("cross-language").split())
+    rows = records("mate_hubs")["en-fr-halves"]
+    assert (f"an MRR of {mrr(rows['opca-csls']):.3f} with it and {mrr(rows['opca']):.3f} without".replace("0.", ".")
+            in told)
+    assert f"they cost ({mrr(rows['opca-r']):.3f})".replace("0.", ".") in told

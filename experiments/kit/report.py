@@ -15,6 +15,7 @@ from experiments.kit import (
     records,
     report_curves,
     report_ledger,
+    report_page,
     report_scale,
     report_tables,
     report_terms,
@@ -28,7 +29,8 @@ _HEAD = """\
 # Benchmarks
 
 Made by `python experiments/report.py` from the records in `{results}` and the scripts' claims; edit it never by hand.
-What stands here in a line, [docs/results]({details}) has in full: intervals, sources, counts, curves, measurements.
+What stands here in a line, [docs/results]({details}) has in full: intervals, sources, counts, curves, measurements;
+`{details}/all.html` has all figures on one page, to sort and to filter in a browser.
 
 ## The papers' claims
 
@@ -189,7 +191,8 @@ def _render(
         text += [_compact(experiment, table, rows, codes, results) for table, rows in mine.items() if table not in ours]
     ledger = json.dumps(entries, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     return {benchmarks: "".join(text).encode(), results / "claims.json": ledger.encode(),
-            pages / "claims.md": report_ledger.claims_page(entries).encode(), **drawn}  # fmt: skip
+            pages / "claims.md": report_ledger.claims_page(entries).encode(),
+            pages / report_page.FILE: report_page.page(found, codes).encode(), **drawn}  # fmt: skip
 
 
 def _contests(tables: report_ledger.Tables, results: Path) -> str:

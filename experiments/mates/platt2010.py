@@ -80,8 +80,9 @@ class Settings:
 QUICK = Settings(ks=(20, 50), grid_k=20, cr5_ridges=(0.3, 1.0), limit=600)
 FULL = Settings()
 UP_TO_500 = replace(FULL, ks=(50, 100, 200, 300, 500))  # large tables, and variants of other tables
-HALVES = replace(UP_TO_500, grid_k=100, noises=(1e-5, 1e-4, 1e-3), ridges=(1e-4, 1e-3, 1e-2), cr5_ks=(100, 300),
-                 sizes=(250, 500, 1000))
+HALVES = replace(FULL, ks=(50, 100, 200, 300, 500, 1000, 1500, 2000), grid_k=300, noises=(3e-5, 1e-4, 3e-4, 1e-3),
+                 ridges=(1e-3, 1e-2, 0.03, 0.1), cr5_ks=(100, 300, 500), sizes=(250, 500, 1000))
+ALL_SOURCES = replace(HALVES, ks=(50, 100, 200, 300, 500, 1000), sizes=(1000, 2000, 4000))
 
 
 def load(name: str, settings: Settings, release: str | None = None) -> kit.Data:
@@ -284,7 +285,7 @@ SETTINGS = {
     "en-fr-halves": HALVES,
     "en-ja-halves": HALVES,
     "en-es-first20": HALVES,
-    "en-es-halves-all": replace(HALVES, sizes=(500, 1000, 2000, 4000)),
+    "en-es-halves-all": ALL_SOURCES,
     "docstrings": FULL,
     "en-es-human": FULL,
     "en-it-speeches": UP_TO_500,
@@ -294,11 +295,13 @@ SETTINGS = {
     "en-es": replace(UP_TO_500, grid_k=100),
     "en-es-unseen": replace(FULL, ks=(50, 100, 200), grid_k=100),
 }
+READS = {**dict.fromkeys(("tf", "log-tfidf", *topic_models.ROWS_2010), ("limit",)),
+         **dict.fromkeys(word_by_word.ROWS, ("limit", "lsi_ks"))}  # topic models have settings of their own
 # The preset `quick` fills only `docstrings`, which needs no corpus, unless `--tables` names others.
 TABLES = {name: kit.Plan(ROWS, {"quick": QUICK, "full": settings},
                          on_request=("quick",) * (name != "docstrings"),
                          rows_on_request=("lsa", "pca", *topic_models.ON_REQUEST),
-                         split=corpora.RULES.get(name, 1))
+                         split=corpora.RULES.get(name, 1), reads=READS)
           for name, settings in SETTINGS.items()}
 TABLES["paper"] = kit.Plan(ROWS, {"paper": FULL})
 

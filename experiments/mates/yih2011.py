@@ -51,6 +51,7 @@ class Settings:
 
     Attributes:
       ks: Dimensions of the closed forms and of `s2net`.
+      trained_ks: Those of `s2net`, where they are others than `ks`.
       variant_ks: Dimensions of the variants of S2Net, of HDLR and of Cr5.
       grid_k: Dimension at which noise, ridge and the kind of negatives are chosen, and that of the learning curves.
       noises: OPCA's, for documents of unit length.
@@ -82,13 +83,17 @@ class Settings:
     cr5_ridges: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0, 3.0)
     slacks: tuple[float, ...] = (0.1, 1.0, 10.0)
     sizes: tuple[int, ...] = ()
+    trained_ks: tuple[int, ...] = ()
 
 
 QUICK = Settings(ks=(20, 50), variant_ks=(20,), grid_k=20, max_iter=8, patience=4, seeds=(0, 1), limit=600)
 FULL = Settings()
 UP_TO_500 = replace(FULL, ks=(50, 100, 200, 300, 500))  # large tables, and variants of other tables
-HALVES = replace(UP_TO_500, grid_k=100, noises=(1e-5, 1e-4, 1e-3), ridges=(1e-4, 1e-3, 1e-2), max_iter=300,
-                 sizes=(250, 500, 1000))
+HALVES = replace(FULL, ks=(50, 100, 200, 300, 500, 1000, 1500, 2000), trained_ks=(100, 300, 500, 1000, 2000),
+                 variant_ks=(100, 300, 500), grid_k=300, noises=(3e-5, 1e-4, 3e-4, 1e-3),
+                 ridges=(1e-3, 1e-2, 0.03, 0.1), max_iter=300, sizes=(250, 500, 1000))
+ALL_SOURCES = replace(HALVES, ks=(50, 100, 200, 300, 500, 1000), trained_ks=(100, 300, 500), variant_ks=(100, 300),
+                      sizes=(1000, 2000, 4000))
 
 
 IN_PLACE_OF_WIKIPEDIA = ("en-es-halves", "en-es-halves-all", "en-es", "en-es-human")
@@ -369,12 +374,12 @@ def fit_s2net(table: kit.Table) -> kit.Row:
     """S2Net from OPCA (Table 1, Figure 2). Chosen: first the negatives, then the dimension."""
     start, unit_length = opca_start(table)
     chosen = choose_negatives(table)
-    row = trained(table, table.settings.ks, start, unit_length=unit_length, negatives=chosen.best["negatives"],
-                  tried=chosen.tried)
+    row = trained(table, table.settings.trained_ks or table.settings.ks, start, unit_length=unit_length,
+                  negatives=chosen.best["negatives"], tried=chosen.tried)
     noise = choose_noise(table).best["noise"]
 
     def fit(task, k):
-        init = opca_of(table, task, k, noise, unit_length)
+        init = start(k) if task is table.data.task else opca_of(table, task, k, noise, unit_length)
         return train(table, init, unit_length=unit_length, negatives=chosen.best["negatives"], task=task).params
 
     return replace(row, curve=[*row.curve, *learning_curve(table, fit)])
@@ -462,7 +467,7 @@ SETTINGS = {
     "en-fr-halves": HALVES,
     "en-ja-halves": HALVES,
     "en-es-first20": HALVES,
-    "en-es-halves-all": replace(HALVES, sizes=(500, 1000, 2000, 4000)),
+    "en-es-halves-all": ALL_SOURCES,
     "docstrings": FULL,
     "en-es-human": FULL,
     "en-it-speeches": UP_TO_500,
@@ -472,11 +477,12 @@ SETTINGS = {
     "en-es": replace(UP_TO_500, variant_ks=(50, 100), grid_k=100),
     "en-es-unseen": replace(FULL, ks=(50, 100, 200), variant_ks=(50, 100), grid_k=100),
 }
+READS = dict.fromkeys(("log-tfidf", *topic_models.ROWS_2011), ("limit",))  # topic models have settings of their own
 # The preset `quick` fills only `docstrings`, which needs no corpus, unless `--tables` names others.
 TABLES = {name: kit.Plan(ROWS, {"quick": QUICK, "full": settings}, on_request=("quick",) * (name != "docstrings"),
                          rows_on_request=("lsa", "pca", "cr5", "hdlr", "s2net-opca+random",
                                           *topic_models.ROWS_2011),
-                         split=corpora.RULES.get(name, 1))
+                         split=corpora.RULES.get(name, 1), reads=READS)
           for name, settings in SETTINGS.items()}
 
 ALL = ("en-es-halves", "en-es-halves-all", "en-fr-halves", "en-ja-halves", "en-es-first20", "en-es-human", "en-es",

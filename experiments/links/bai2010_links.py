@@ -984,33 +984,10 @@ PRINTED = {  # MAP
 }
 
 
-_LEVEL = "α is chosen by ranking loss, as in the paper; ranking loss does fall, MAP does not"
-_RARE = ("this collection has 104,005 words, the paper's 2.5 million: the words beyond the 30,000 are too few to do "
-         "harm; one seed a row")
 WHY = {
-    ("lsi+tfidf", "tfidf"): {
-        **dict.fromkeys(("table1", "table3"), "training ranking loss chooses α = 0: both are TFIDF"),
-        **dict.fromkeys(("mdn", "cacm"), _LEVEL)},
-    ("tfidf", "lsa"): {
-        "cacm": "dev chooses the largest dimension tried, 500 for 3,204 short articles, at which LSI comes near "
-                "TFIDF; at 50 and 100 it is far below on dev"},
-    ("ssi-sym", "lsi+tfidf"): {
-        "table3": "dev chooses the largest b, at which training returns its start; LSI's share is 0: both are nearly "
-                  "TFIDF"},
-    ("ssi-asym", "ssi-sym"): {
-        "cacm": "a citation counts in both directions here, so that the right W is symmetric; three seeds"},
-    ("ssi-sym", "ssi-full"): {
-        "table1": "training of `ssi-sym` stops at its cap, that of `ssi-full` by itself after more triples; links "
-                  "have a direction, and `ssi-asym`, which has one too, is above `ssi-full`"},
-    ("ssi-diag", "tfidf"): {
-        "table3": "one seed of three ends at its start: no training link leads to a test document, and a weight a "
-                  "word gains little from others' links",
-        "cacm": "dev chooses the first epoch, little above the start: a weight a word overfits few citations"},
-    **dict.fromkeys((("ssi-top-30k", "ssi-all"), ("ssi-top-30k", "ssi-top-60k"), ("ssi-top-60k", "ssi-top-100k")),
-                    {"table2": _RARE}),
-    ("cfh-1", "cfh-2"): {
-        "table2": "alone too the model of 2-grams has the higher dev MAP: the words beyond the 30,000 are 74,005 "
-                  "here, 2.5 million in the paper"},
+    ("lsi+tfidf", "tfidf"): dict.fromkeys(("table1", "table3"), "training ranking loss chooses α = 0: both are TFIDF"),
+    ("ssi-sym", "lsi+tfidf"): {"table3": "dev chooses the largest b, at which training returns its start; LSI's share "
+                                         "is 0: both are nearly TFIDF"},
     **dict.fromkeys((("cfh-1", "ssi-top-30k"), ("cfh-2", "ssi-top-30k")), {
         "table2": "about half of the gain is that of mixing two models: `two-seeds` mixes two of `ssi-top-30k`"}),
 }

@@ -403,14 +403,6 @@ PRINTED = {  # MAP
 }
 
 
-WHY = {
-    ("ssi-asym", "ssi-sym"): {"nfcorpus": "few queries: dev MAP of UᵀV falls after its fifth epoch, that of UᵀU, "
-                                          "with half as many weights, still rises at the cap; two seeds"},
-    ("ssi-cfh", "ssi-asym"): {"k10-all-words": "one seed and two: the difference, in the paper's direction, is "
-                                               "within what seeds vary"},
-}
-
-
 def above(name: str, better: str, worse: str, sentence: str) -> kit.Claim:
     """That a row has a higher MAP than another in a table; NFCorpus stands beside k = 10."""
     place = "003 §4.2, Table 6" if name == "k10-all-words" else f"003 §4.2, Table 5, k = {WORDS[name]}"
@@ -419,7 +411,7 @@ def above(name: str, better: str, worse: str, sentence: str) -> kit.Claim:
     return kit.Claim(f"003-{name}-{better}-{worse}", sentence=f"{sentence}, queries of {WORDS[name]} words",
                      place=place, tables=(name, "nfcorpus") if name == "k10" else (name,), better=better, worse=worse,
                      metric="map", printed={row: PRINTED[name][row] for row in (better, worse)},
-                     equal_rows=both if literal else None, why=WHY.get((better, worse), {}))
+                     equal_rows=both if literal else None)
 
 
 CLAIMS = [above(name, *claim) for name in WORDS for claim in (

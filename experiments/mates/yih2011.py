@@ -55,7 +55,8 @@ class Settings:
       trained_ks: Those of `s2net`, where they are others than `ks`.
       variant_ks: Dimensions of the variants of S2Net and of Cr5.
       random_ks: Those of `s2net-random`, which every seed trains, where they are others than `variant_ks`.
-      grid_k: Dimension at which noise, ridge and the kind of negatives are chosen, of HDLR, and of the learning curves.
+      grid_k: Dimension at which noise, ridge and the kind of negatives are chosen, and that of the learning curves.
+      hdlr_k: Dimension of HDLR, at most.
       noises: OPCA's, for documents of unit length.
       ridges: CCA's, for documents of unit length.
       paper_noise: OPCA's in 002, for documents of their own lengths; one more option beside `noises`.
@@ -87,16 +88,19 @@ class Settings:
     sizes: tuple[int, ...] = ()
     trained_ks: tuple[int, ...] = ()
     random_ks: tuple[int, ...] = ()
+    hdlr_k: int = 300
 
 
 QUICK = Settings(ks=(20, 50), variant_ks=(20,), grid_k=20, max_iter=8, patience=4, seeds=(0, 1), limit=600)
 FULL = Settings()
 UP_TO_500 = replace(FULL, ks=(50, 100, 200, 300, 500))  # large tables, and variants of other tables
-HALVES = replace(FULL, ks=(50, 100, 200, 300, 500, 1000, 1500, 2000), trained_ks=(100, 300, 500, 1000),
-                 variant_ks=(100, 300, 500, 1000), random_ks=(300, 500), grid_k=300, noises=(3e-5, 1e-4, 3e-4, 1e-3),
+EARLIER = replace(UP_TO_500, grid_k=100, noises=(1e-5, 1e-4, 1e-3), ridges=(1e-4, 1e-3, 1e-2), max_iter=300,
+                  sizes=(250, 500, 1000))
+HALVES = replace(FULL, ks=(50, 100, 200, 300, 500, 1000, 1500, 2000), trained_ks=(100, 300, 500, 1000, 2000),
+                 variant_ks=(100, 300, 500), grid_k=300, noises=(3e-5, 1e-4, 3e-4, 1e-3),
                  ridges=(1e-4, 1e-3, 1e-2, 0.03, 0.1), max_iter=300, sizes=(250, 500, 1000))
-ALL_SOURCES = replace(HALVES, ks=(50, 100, 200, 300, 500, 1000), trained_ks=(100, 300, 500), variant_ks=(100, 300),
-                      random_ks=(), sizes=(1000, 2000, 4000))
+UP_TO_1000 = replace(HALVES, ks=(50, 100, 200, 300, 500, 1000), trained_ks=(100, 300, 500, 1000), random_ks=(100, 300))
+ALL_SOURCES = replace(UP_TO_1000, trained_ks=(100, 300, 500), variant_ks=(100, 300), sizes=(1000, 2000, 4000))
 DOCSTRINGS = replace(FULL, ks=(50, 100, 200, 300, 500, 1000, 2000, 3000), trained_ks=(100, 300, 500, 1000, 2000),
                      variant_ks=(100, 300, 1000), grid_k=300, noises=(1e-6, 1e-5, 1e-4, 1e-3),
                      ridges=(1e-6, 1e-5, 1e-4, 1e-3), max_iter=300)
@@ -305,10 +309,11 @@ def fit_opca_of_one_size(table: kit.Table) -> kit.Row:
 def fit_hdlr(table: kit.Table) -> kit.Row:
     """HDLR (§2.3; 001 §2.2): a metric in OPCA's space, from mates and ten random other documents each.
 
-    Chosen: the slack, at `grid_k`. Early stopping on development MRR; its start counts too.
+    Chosen: the slack. Early stopping on development MRR; its start counts too.
     """
     start, unit_length = opca_start(table)
-    k, size = grid_k(table), table.data.sizes["train"]
+    size = table.data.sizes["train"]
+    k = min(table.settings.hdlr_k, max(dimensions(table, table.settings.ks)))
     sides, dev = (weighted(table, split, unit_length) for split in ("train", "dev"))
 
     def fit(slack, seed=0):
@@ -482,10 +487,10 @@ ROWS = {"log-tfidf": log_tf_idf, "cl-lsi": fit_cl_lsi, "opca": fit_opca, "cca": 
         "s2net-2": fit_two, "s2net-mse": fit_mse, "s2net-tanh": fit_tanh, "s2net-random": fit_random, "hdlr": fit_hdlr,
         "s2net-opca+random": fit_mixed, "cr5": fit_cr5, "lsa": fit_lsa, "pca": fit_pca, **topic_models.ROWS_2011}
 SETTINGS = {
-    "en-es-halves": HALVES,
+    "en-es-halves": EARLIER,
     "en-fr-halves": HALVES,
-    "en-ja-halves": HALVES,
-    "en-es-first20": HALVES,
+    "en-ja-halves": UP_TO_1000,
+    "en-es-first20": UP_TO_1000,
     "en-es-halves-all": ALL_SOURCES,
     "docstrings": DOCSTRINGS,
     "en-es-human": FULL,
@@ -496,7 +501,18 @@ SETTINGS = {
     "en-es": replace(UP_TO_500, variant_ks=(50, 100), grid_k=100),
     "en-es-unseen": replace(FULL, ks=(50, 100, 200), variant_ks=(50, 100), grid_k=100),
 }
-READS = dict.fromkeys(("log-tfidf", *topic_models.ROWS_2011), ("limit",))  # topic models have settings of their own
+CLOSED, OPCA = ("limit", "ks", "grid_k", "sizes"), ("limit", "ks", "grid_k", "noises", "paper_noise")
+TRAINED = (*OPCA, "max_iter", "patience")
+READS = {  # row -> settings; topic models have their own
+    **dict.fromkeys(("log-tfidf", *topic_models.ROWS_2011), ("limit",)),
+    **dict.fromkeys(("cl-lsi", "lsa", "pca"), (*CLOSED, "lsi_ks")), "opca": (*OPCA, "sizes"),
+    "cca": (*CLOSED, "ridges", "paper_ridge"), "cr5": (*CLOSED, "cr5_ridges", "variant_ks"),
+    "hdlr": (*OPCA, "hdlr_k", "slacks", "seeds"), "s2net": (*TRAINED, "trained_ks", "sizes"),
+    "s2net-random": (*TRAINED, "variant_ks", "random_ks", "seeds"),
+    "s2net-opca+random": (*TRAINED, "variant_ks", "seeds"),
+    **dict.fromkeys(("s2net-all-negatives", "s2net-gamma1", "s2net-cl-lsi", "s2net-2", "s2net-mse", "s2net-tanh"),
+                    (*TRAINED, "variant_ks")),
+}
 OF_1000 = {"opca-1000": fit_opca_of_one_size, "s2net-1000": fit_s2net, "s2net-cl-lsi-1000": fit_cl_lsi_start}
 # The preset `quick` fills only `docstrings`, which needs no corpus, unless `--tables` names others.
 TABLES = {name: kit.Plan(ROWS, {"quick": QUICK, "full": settings}, on_request=("quick",) * (name != "docstrings"),

@@ -101,11 +101,7 @@ HALVES = replace(FULL, ks=(50, 100, 200, 300, 500, 1000, 1500, 2000), trained_ks
                  ridges=(1e-4, 1e-3, 1e-2, 0.03, 0.1), max_iter=300, sizes=(250, 500, 1000))
 UP_TO_1000 = replace(HALVES, ks=(50, 100, 200, 300, 500, 1000), trained_ks=(100, 300, 500, 1000), random_ks=(100, 300))
 ALL_SOURCES = replace(UP_TO_1000, trained_ks=(100, 300, 500), variant_ks=(100, 300), sizes=(1000, 2000, 4000))
-DOCSTRINGS = replace(FULL, ks=(50, 100, 200, 300, 500, 1000, 2000, 3000), trained_ks=(100, 300, 500, 1000, 2000),
-                     variant_ks=(100, 300, 1000), grid_k=300, noises=(1e-6, 1e-5, 1e-4, 1e-3),
-                     ridges=(1e-6, 1e-5, 1e-4, 1e-3), max_iter=300)
-LINES = replace(FULL, ks=(100, 300, 500, 1000, 1500), trained_ks=(100, 300, 500, 1000), grid_k=300,
-                noises=(1e-5, 1e-4, 1e-3), ridges=(1e-5, 1e-4, 1e-3), max_iter=300)
+DOCSTRINGS = replace(FULL, ridges=(1e-6, 1e-5, 1e-4, 1e-3))
 
 
 IN_PLACE_OF_WIKIPEDIA = ("en-es-halves", "en-es-halves-all", "en-es", "en-es-human")
@@ -495,7 +491,7 @@ SETTINGS = {
     "docstrings": DOCSTRINGS,
     "en-es-human": FULL,
     "en-it-speeches": UP_TO_500,
-    "en-it-lines": LINES,
+    "en-it-lines": replace(FULL, ks=(100, 300)),
     "en-fr": UP_TO_500,
     "en-ja": UP_TO_500,
     "en-es": replace(UP_TO_500, variant_ks=(50, 100), grid_k=100),

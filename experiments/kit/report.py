@@ -50,6 +50,7 @@ the settings, or not the split, of the script today).
 
 _TABLES = {
     "en-es-halves": "English–Spanish pages translated by people, first half against second half",
+    "en-es-halves-1000": "The same, all rows with 1,000 dimensions",
     "en-es-halves-all": "English–Spanish pages of all sources, first half against second half",
     "en-fr-halves": "English–French pages, first half against second half",
     "en-ja-halves": "English–Japanese pages, first half against second half",

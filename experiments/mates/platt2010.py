@@ -81,8 +81,14 @@ class Settings:
 QUICK = Settings(ks=(20, 50), grid_k=20, cr5_ridges=(0.3, 1.0), limit=600)
 FULL = Settings()
 UP_TO_500 = replace(FULL, ks=(50, 100, 200, 300, 500))  # large tables, and variants of other tables
-HALVES = replace(UP_TO_500, grid_k=100, noises=(1e-5, 1e-4, 1e-3), ridges=(1e-4, 1e-3, 1e-2), cr5_ks=(100, 300),
-                 sizes=(250, 500, 1000))
+EARLIER = replace(UP_TO_500, grid_k=100, noises=(1e-5, 1e-4, 1e-3), ridges=(1e-4, 1e-3, 1e-2), cr5_ks=(100, 300),
+                  sizes=(250, 500, 1000))
+HALVES = replace(FULL, ks=(50, 100, 200, 300, 500, 1000, 1500, 2000), grid_k=300, noises=(3e-5, 1e-4, 3e-4, 1e-3),
+                 ridges=(1e-4, 1e-3, 1e-2, 0.03, 0.1), cr5_ks=(100, 300, 500), sizes=(250, 500, 1000))
+UP_TO_1000 = replace(HALVES, ks=(50, 100, 200, 300, 500, 1000))
+ALL_SOURCES = replace(UP_TO_1000, sizes=(1000, 2000, 4000))
+DOCSTRINGS = replace(FULL, ridges=(1e-6, 1e-5, 1e-4, 1e-3))
+LINES = replace(FULL, ks=(100, 300, 500, 1000), noises=(1e-5, 1e-4, 1e-3), ridges=(1e-6, 1e-5, 1e-4, 1e-3))
 
 
 def load(name: str, settings: Settings, release: str | None = None) -> kit.Data:
@@ -281,26 +287,34 @@ def fit_dda(table: kit.Table) -> kit.Row:
 ROWS = {"tf": raw_counts, "log-tfidf": log_tf_idf, "cl-lsi": fit_cl_lsi, "opca": fit_opca, "cca": fit_cca,
         "cr5": fit_cr5, "dda": fit_dda, "lsa": fit_lsa, "pca": fit_pca, **topic_models.ROWS_2010, **word_by_word.ROWS}
 SETTINGS = {
-    "en-es-halves": HALVES,
+    "en-es-halves": EARLIER,
     "en-fr-halves": HALVES,
-    "en-ja-halves": HALVES,
-    "en-es-first20": HALVES,
-    "en-es-halves-all": replace(HALVES, sizes=(500, 1000, 2000, 4000)),
-    "docstrings": FULL,
+    "en-ja-halves": UP_TO_1000,
+    "en-es-first20": UP_TO_1000,
+    "en-es-halves-all": ALL_SOURCES,
+    "docstrings": DOCSTRINGS,
     "en-es-human": FULL,
     "en-it-speeches": UP_TO_500,
     "en-it-speeches-long": UP_TO_500,
-    "en-it-lines": replace(FULL, ks=(100, 300)),
+    "en-it-lines": LINES,
     "en-fr": UP_TO_500,
     "en-ja": UP_TO_500,
     "en-es": replace(UP_TO_500, grid_k=100),
     "en-es-unseen": replace(FULL, ks=(50, 100, 200), grid_k=100),
 }
+COMMON = ("limit", "ks", "grid_k", "sizes")
+READS = {  # row -> settings; topic models have their own
+    **dict.fromkeys(("tf", "log-tfidf", *topic_models.ROWS_2010), ("limit",)),
+    **dict.fromkeys(word_by_word.ROWS, ("limit", "lsi_ks")),
+    **dict.fromkeys(("cl-lsi", "lsa", "pca"), (*COMMON, "lsi_ks")),
+    "opca": (*COMMON, "noises", "paper_noise"), "cca": (*COMMON, "ridges", "paper_ridge"),
+    "dda": (*COMMON, "noises", "paper_noise", "dda_k"), "cr5": (*COMMON, "cr5_ridges", "cr5_ks"),
+}
 # The preset `quick` fills only `docstrings`, which needs no corpus, unless `--tables` names others.
 TABLES = {name: kit.Plan(ROWS, {"quick": QUICK, "full": settings},
                          on_request=("quick",) * (name != "docstrings"),
                          rows_on_request=("lsa", "pca", *topic_models.ON_REQUEST),
-                         split=corpora.RULES.get(name, 1))
+                         split=corpora.RULES.get(name, 1), reads=READS)
           for name, settings in SETTINGS.items()}
 TABLES["paper"] = kit.Plan(ROWS, {"paper": FULL})
 

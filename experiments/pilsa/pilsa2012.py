@@ -61,7 +61,7 @@ class Settings:
     Attributes:
       dimensions: of PILSA; chosen by F1 on the questions for development.
       rates: of Adagrad in S2Net; chosen by the loss of held-out pairs.
-      refined: dimensions of S2Net beside PILSA's; chosen likewise.
+      refined: dimensions of S2Net beside PILSA's; chosen by F1 on the questions for development.
       held_out: share of the antonym pairs that are held out.
       batch: pairs a batch.
       max_iter: epochs at most.
@@ -74,7 +74,7 @@ class Settings:
     """
 
     dimensions: tuple[int, ...] = (50, 100, 150, 200, 250, 300, 400)
-    rates: tuple[float, ...] = (0.0003, 0.001, 0.003, 0.01)
+    rates: tuple[float, ...] = (0.0005, 0.001, 0.003, 0.01)
     refined: tuple[int, ...] = (200, 300, 400)
     held_out: float = 0.1
     batch: int = 1000
@@ -243,31 +243,33 @@ def trained(table: kit.Table, name: str, pairs: np.ndarray, seed: int, *, k: int
 
     return table.fit(s2net_antonym, reads=[held], checkpoint=True)(
         words, train, init=truncate(svd(table, name), k), key=jax.random.key(seed), learning_rate=learning_rate,
-        batch_size=settings.batch, validate=score, max_iter=settings.max_iter, patience=settings.patience)
+        batch_size=settings.batch, validate=score, max_iter=settings.max_iter, patience=settings.patience,
+        checkpoint_every=10)  # fmt: skip
 
 
 def best_training(table: kit.Table, name: str, pairs: np.ndarray) -> kit.Choice:
-    """Rate and dimension by the loss of the held-out pairs of the first seed, negated.
+    """S2Net's rate, by the loss of the held-out pairs of the first seed, at PILSA's dimension; then its own dimension.
 
-    The rate is chosen at the dimension that PILSA has, then the dimension at that rate.
+    The dimension is chosen as PILSA's is, by F1 on the questions for development.
     """
     k, seed = chosen_dimension(table, name)[0].best["k"], table.settings.seeds[0]
-    found: dict[tuple, dict] = {}
+    dev = table.data.questions["dev"]
 
-    def score(**option) -> dict:
-        key = tuple(option.values())
-        if key not in found:
-            history = trained(table, name, pairs, seed, **option).history
-            best = max(history, key=lambda entry: entry["validation"])
-            found[key] = {"score": best["validation"], "best_step": best["step"]}
-        return found[key]
+    def held(**option) -> dict:
+        best = max(trained(table, name, pairs, seed, **option).history, key=lambda entry: entry["validation"])
+        return {"score": best["validation"], "best_step": best["step"]}
+
+    def f1(**option) -> float:
+        made = space(table, name, trained(table, name, pairs, seed, **option).params)
+        return corpora.f1(corpora.cosines(made, dev), dev)
 
     def chosen() -> kit.Choice:
-        rates = [{"k": k, "learning_rate": rate} for rate in table.settings.rates]
-        rate = kit.choose(rates, score, by="score").best["learning_rate"]
+        rate = kit.choose([{"k": k, "learning_rate": rate} for rate in table.settings.rates], held, by="score",
+                          split="held-out pairs")
         widest = svd(table, name).weights.shape[1]
-        sizes = [{"k": size, "learning_rate": rate} for size in table.settings.refined if k != size <= widest]
-        return kit.choose([*rates, *sizes], score, by="score", split="held-out pairs")
+        sizes = sorted({k, *(size for size in table.settings.refined if size <= widest)})
+        size = kit.choose([{**rate.best, "k": size} for size in sizes], f1, by="f1", split="dev")
+        return size._replace(tried=[*rate.tried, *size.tried])
 
     return table.once(("training", name, len(pairs)), chosen)
 
@@ -290,8 +292,7 @@ def refined(name: str | None = None, *, leak_free: bool = False) -> Callable[[ki
         dev = table.data.questions["dev"]
         return kit.Row(config, **{**found, "notes": [*found["notes"], f"epochs of the best held-out loss: {epochs}"]},
                        seeds=table.settings.seeds, fit=fits[0],
-                       dev={"held-out score": rate.score, "grid": rate.tried,
-                            "f1": corpora.f1(corpora.cosines(made[0], dev), dev)})  # fmt: skip
+                       dev={"grid": rate.tried, "f1": corpora.f1(corpora.cosines(made[0], dev), dev)})
 
     return row
 
@@ -351,7 +352,7 @@ def beyond(table: kit.Table) -> kit.Row:
     note = f"{np.mean(more):.0f} more questions attempted, {np.mean(unlisted):.1f} of them answered (means over seeds)"
     return kit.Row({"sources": corpora.SETS[name], **rate.best, "neighbours": oov.NEIGHBOURS,
                     "consistent": oov.CONSISTENT}, **{**found, "notes": [*found["notes"], note]},
-                   seeds=table.settings.seeds, dev={"held-out score": rate.score, "grid": rate.tried})  # fmt: skip
+                   seeds=table.settings.seeds, dev={"f1": rate.score, "grid": rate.tried})  # fmt: skip
 
 
 def mixed_spaces(table: kit.Table, seed: int) -> list[Space]:
@@ -476,7 +477,7 @@ def task_space(table: kit.Table, name: str, kind: str) -> tuple[list[Space], dic
         return [pilsa_space(table, name, choice.best["k"], unsigned=unsigned)], config, chosen
     best = best_training(table, name, antonym_pairs(table, name))
     return ([refined_space(table, name, seed) for seed in table.settings.seeds], {**config, **best.best},
-            {"held-out score": best.score, "grid": best.tried})
+            {"f1": best.score, "grid": best.tried})
 
 
 def spearman(made: Space, left, right, scores) -> float:

@@ -20,6 +20,7 @@ from experiments.speed.fits import demo, lbfgs, lsa, opca
 from experiments.speed.language import ngrams, rnn
 from experiments.speed.links import ssi
 from experiments.speed.texts import texts
+from experiments.speed.thesaurus import pilsa
 from experiments.speed.topics import topics
 from jaxsim import losses, sparse
 from jaxsim.evaluate import retrieval
@@ -276,5 +277,5 @@ def _same_answers(ours, theirs) -> None:
 
 ROWS = {"matmul": matmul, "project": project, "texts": texts, "all-pairs": all_pairs, "lbfgs": lbfgs,
         "top-k": top_k, "lsa": lsa, "opca": opca, "ssi": ssi, "tweak": tweak_evaluation, "vl-ext": vl_ext_evaluation,
-        "all-pairs-figures": exact_figures, "topics": topics, "demo": demo, "rnn": rnn,
+        "all-pairs-figures": exact_figures, "topics": topics, "pilsa": pilsa, "demo": demo, "rnn": rnn,
         "ngram": ngrams}

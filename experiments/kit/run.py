@@ -6,7 +6,7 @@ import argparse
 import os
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -39,6 +39,7 @@ class Plan:
       rows_on_request: Rows that the preset `quick` leaves out unless ``--rows`` names them.
       split: Version of the rule by which the table's data are dealt to parts. A record holds it; one with another
         version is `stale`, and no table mixes two.
+      reads: Row -> the settings that it reads, for rows that do not read all; a change of others leaves their records.
     """
 
     rows: Mapping[str, Callable[[Table], Row | None]]
@@ -46,6 +47,7 @@ class Plan:
     on_request: Sequence[str] = ()
     rows_on_request: Sequence[str] = ()
     split: int = 1
+    reads: Mapping[str, Collection[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -161,7 +161,7 @@ HOSTILE = [("../../outside", b"x"), ("/tmp/outside", b"x"), ("txt/link", tarfile
     (GOOD + HOSTILE, None),  # they are no part of what is read, and nothing is unpacked
     ([("lines.en", b"one\n"), *GOOD[1:]], r"expected 2 lines in lines\.en, got 1; nothing was kept"),
     ([("lines.en", tarfile.SYMTYPE), *GOOD[1:]], r"expected 2 lines in lines\.en, got 0"),
-    (GOOD[:2], "expected 2 folders in txt/, got 1"),
+    (GOOD[:2], "expected at least 2 folders in txt/, got 1"),
 ])  # fmt: skip
 def test_an_archive_of_no_known_digest_is_counted(members, message, server, tmp_path, monkeypatch):
     body = server.bodies["/public/one.tgz"] = archive(members)

@@ -492,10 +492,12 @@ def load(path: str | os.PathLike) -> NGram:
 
 def _check(params: NGram) -> None:
     """Refuses arrays through which a look-up would lead nowhere."""
-    sizes = [params.size, *map(len, params.keys)]
-    checks.expect(params.size >= len(MARKS), "log_prob_0", f"at least {len(MARKS)} words", params.size)
+    words = params.log_prob[0].shape
+    checks.expect(len(words) == 1 and words[0] >= len(MARKS), "log_prob_0", f"at least {len(MARKS)} words", words)
     for at, keys in enumerate(params.keys):
         checks.array(keys, f"keys_{at}", "int64", (None,))
+    sizes = [params.size, *map(len, params.keys)]
+    for at, keys in enumerate(params.keys):
         most = params.size * sizes[at]
         inside = not len(keys) or (keys[0] >= 0 and keys[-1] < most and bool((keys[1:] > keys[:-1]).all()))
         checks.expect(inside, f"keys_{at}", f"numbers that rise, from 0 to below {most}", "others")

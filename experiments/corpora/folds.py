@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -11,8 +11,39 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from experiments.kit import choose
 from jaxsim import checks
 from jaxsim.evaluate import metrics
+from jaxsim.optim import Fit
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a preset fixes. Where a field has several values, every fold chooses one.
+
+    Attributes:
+      folds: Of the queries; each is the test set once.
+      dev: Share of the other pairs that choices are made on, whole queries of them.
+      preferences: Pairs of pairs drawn in each fold.
+      gammas: Scales of a difference of cosines; the paper has 1.
+      alphas: Weights of the regulariser, of a sum over all examples as in the paper.
+      max_iter: L-BFGS iterations at most.
+      patience: Iterations without a better AUC on the development pairs before stopping.
+      limit: Of the queries, an even sample; None for all.
+    """
+
+    folds: int = 10
+    dev: float = 0.1
+    preferences: int = 40_000
+    gammas: tuple[float, ...] = (1.0, 10.0, 30.0)
+    alphas: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
+    max_iter: int = 60
+    patience: int = 15
+    limit: int | None = None
+
+
+FULL = Settings()
+QUICK = Settings(folds=3, preferences=2000, gammas=(10.0,), alphas=(0.01, 1.0), max_iter=8, patience=4, limit=40)
 
 
 class Parts(NamedTuple):
@@ -226,23 +257,33 @@ def cosines(weighted: sp.csr_matrix, left, right, *, block: int = 20_000) -> np.
     return np.concatenate([np.zeros(0), *parts])
 
 
-def choice_notes(chosen: Sequence[Mapping[str, Any]], edges: Sequence[Sequence[str]], max_iter: int) -> list[str]:
-    """What is off about the choices made in the folds, as notes of a row.
+def choose_in_turn(
+    fitted: Callable[..., Fit], starts: Iterable[str], *, gammas: Sequence[float], alphas: Sequence[float]
+) -> tuple[dict[str, Any], Fit]:
+    """The start, then γ, then α whose fit has the best development score; the others meanwhile stay as they are.
 
     Args:
-      chosen: For each fold, the best option with its ``auc``, ``auc_at_start`` and ``steps``.
-      edges: For each fold, the settings whose best value is at the edge of its grid.
-      max_iter: Iterations at most.
+      fitted: Function of ``start``, ``gamma`` and ``alpha`` whose fit's history has a ``validation`` AUC a step.
+      starts: Names of the starts.
+      gammas: Grid of γ.
+      alphas: Grid of α.
 
     Returns:
-      A sentence for each thing that occurs.
-
-    Example:
-      >>> choice_notes([{"auc": 0.7, "auc_at_start": 0.7, "steps": 4}], [("alpha",)], 60)
-      ['alpha is best at the edge of its grid in 1 of 1 folds', 'the start is returned unchanged in 1 of 1 folds']
+      The best option, with its ``auc``, ``auc_at_start`` and ``steps``, and as ``edges`` the settings whose best value
+      is at the edge of its grid: what `experiments.kit.notes` reads of a fold; and its fit.
     """
-    names = sorted({name for edge in edges for name in edge})
-    counts = {f"{name} is best at the edge of its grid": sum(name in edge for edge in edges) for name in names}
-    counts["the start is returned unchanged"] = sum(fold["auc"] == fold["auc_at_start"] for fold in chosen)
-    counts[f"the cap of {max_iter} iterations is reached"] = sum(fold["steps"] >= max_iter for fold in chosen)
-    return [f"{text} in {count} of {len(chosen)} folds" for text, count in counts.items() if count]
+    fits: dict[tuple, Fit] = {}
+
+    def score(**option: Any) -> dict[str, Any]:
+        key = tuple(option.items())
+        fit = fits[key] = fits[key] if key in fits else fitted(**option)
+        return {"auc": max(step["validation"] for step in fit.history), "steps": fit.steps,
+                "auc_at_start": fit.history[0]["validation"]}
+
+    options = [{"start": start, "gamma": gammas[0], "alpha": alphas[0]} for start in starts]
+    choice, edges = choose(options, score, by="auc"), []
+    for name, values in (("gamma", gammas[1:]), ("alpha", alphas[1:])):
+        choice = choose([choice.best, *({**choice.best, name: value} for value in values)], score, by="auc")
+        edges += choice.at_edge
+    entry = next(entry for entry in choice.tried if entry.items() >= choice.best.items())
+    return {**entry, "edges": edges}, fits[tuple(choice.best.items())]

@@ -26,12 +26,14 @@ from scipy import stats
 
 from jaxsim.evaluate import significance
 
-__all__ = ["CEILING", "LEVEL", "VERDICTS", "Claim", "compare", "ledger", "per_query"]
+__all__ = ["CEILING", "LEVEL", "UNWRITTEN", "VERDICTS", "Claim", "compare", "ledger", "per_query"]
 
 CEILING = 0.95
 """Above this accuracy, MRR or AUC of both rows a table is too easy to tell; written down before any run."""
 LEVEL = 0.05
 """Of the false-discovery rate over the ledger."""
+UNWRITTEN = "not known; nobody has looked yet"
+"""Stands where the claim has no written reason for a verdict against the paper."""
 VERDICTS = ("supported", "not supported", "too easy to tell", "not run")
 _EASY = ("accuracy", "mrr", "auc")
 _POWER = 0.8
@@ -62,7 +64,8 @@ class Claim:
       holds: For a sentence of another form: function of the table's rows (row -> record) that returns whether it holds
         and a line that says by what figures; ``better`` and ``worse`` are then only shown.
       ceiling: As `CEILING`.
-      why: Table -> why it may be otherwise there, written by somebody who looked.
+      why: Table -> why it is otherwise there, as far as records tell, written by somebody who looked; "not known"
+        where they do not tell.
     """
 
     id: str
@@ -121,6 +124,8 @@ def ledger(
             entry["verdict"] = "supported" if good else "not supported"
             if test is None and not entry["why"]:
                 entry["why"] = "no test is possible: each row is one value, without its queries or seeds"
+        if entry["verdict"] == "not supported":
+            entry["why"] = entry["why"] or UNWRITTEN
     return [_rounded(entry) for entry in entries]
 
 

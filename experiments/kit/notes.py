@@ -1,5 +1,7 @@
 """What is off about a row, computed from its record: codes that stand beside its figures.
 
+Where choices are made fold by fold, a code says in how many folds.
+
 - `start-unchanged`: training returned what it started from, since nothing was better on development data.
 - `edge-of-grid (…)`: the best value of a setting is the smallest or the largest that was tried.
 - `cap-reached`: training stopped at its last allowed iteration or epoch.
@@ -51,7 +53,7 @@ def codes(record: Mapping[str, Any], *, is_stale: bool = False) -> list[str]:
     if not record["metrics"]:
         return ["stale"] * is_stale
     edges = _edges(record)
-    return [
+    return _codes_of_folds(record) + [
         *["start-unchanged"] * _start_unchanged(record),
         *([f"edge-of-grid ({', '.join(edges)})"] if edges else []),
         *["cap-reached"] * _cap_reached(record),
@@ -61,9 +63,25 @@ def codes(record: Mapping[str, Any], *, is_stale: bool = False) -> list[str]:
     ]
 
 
+def _folds(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What was chosen in each fold."""
+    folds = record["dev"].get("folds", ())
+    return [fold for fold in folds if isinstance(fold, Mapping)]
+
+
+def _codes_of_folds(record: Mapping[str, Any]) -> list[str]:
+    """The codes of choices that were made fold by fold, with the number of folds."""
+    folds, cap = _folds(record), _cap(record)
+    edges = sorted({name for fold in folds for name in fold.get("edges", ())})
+    counts = {"start-unchanged": [fold.get("auc", 0) == fold.get("auc_at_start") for fold in folds],
+              **{f"edge-of-grid ({name})": [name in fold.get("edges", ()) for fold in folds] for name in edges},
+              "cap-reached": [cap is not None and fold.get("steps", 0) >= cap for fold in folds]}  # fmt: skip
+    return [f"{code} in {sum(hits)} of {len(folds)} folds" for code, hits in counts.items() if any(hits)]
+
+
 def _start_unchanged(record: Mapping[str, Any]) -> bool:
     fit, config = record["fit"], record["config"]
-    if not fit.get("steps"):
+    if not fit.get("steps") or _folds(record):
         return False
     chosen = [entry for entry in _grid(record) if "best_step" in entry
               and all(entry[name] == value for name, value in config.items() if name in entry)]  # fmt: skip
@@ -93,10 +111,16 @@ def _edges(record: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _cap_reached(record: Mapping[str, Any]) -> bool:
-    fit, config = record["fit"], record["config"]
+def _cap(record: Mapping[str, Any]) -> int | None:
+    """Iterations or epochs at most, where the record has them."""
+    config = record["config"]
     cap = config.get("max_iter", config.get("epochs", record.get("preset", {}).get("settings", {}).get("max_iter")))
-    return bool(fit) and isinstance(cap, int) and cap > 0 and fit["steps"] >= cap and not fit["converged"]
+    return cap if isinstance(cap, int) and cap > 0 else None
+
+
+def _cap_reached(record: Mapping[str, Any]) -> bool:
+    fit, cap = record["fit"], _cap(record)
+    return bool(fit) and not _folds(record) and cap is not None and fit["steps"] >= cap and not fit["converged"]
 
 
 def _not_chosen_on_dev(record: Mapping[str, Any]) -> bool:

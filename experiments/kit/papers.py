@@ -17,12 +17,14 @@ class PaperRow(NamedTuple):
       label: The name as printed.
       figures: One value a metric of the table, None where the paper prints none.
       k: The dimension printed beside it, None where there is none.
+      of: Where the row is another one at this dimension, that row: a point of its curve is a record of this.
     """
 
     row: str
     label: str
     figures: tuple[float | None, ...]
     k: int | None = None
+    of: str | None = None
 
 
 class PaperTable(NamedTuple):
@@ -60,7 +62,7 @@ def read(path: Path) -> tuple[dict[str, str], dict[str, PaperTable]]:
     tables = {}
     for name, table in content["tables"].items():
         rows = tuple(PaperRow(row["row"], row["label"], tuple(None if x == "-" else x for x in row["figures"]),
-                              row.get("k")) for row in table["rows"])  # fmt: skip
+                              row.get("k"), row.get("of")) for row in table["rows"])  # fmt: skip
         if name.split()[0] not in content["citations"]:
             raise ValueError(f"{path}: {name}: expected a paper of [citations], got {name.split()[0]}")
         wrong = [row.row for row in rows if len(row.figures) != len(table["metrics"])]

@@ -45,7 +45,7 @@ near-duplicates never cross a split. **Bold**: rows that do not differ from the 
 
 **notes**, computed from the record: `start-unchanged` (training returned its start), `edge-of-grid` (the best value is
 the last one tried), `cap-reached` (of iterations or epochs), `fewer-than-five-seeds`, `not-chosen-on-dev`, `stale` (not
-the settings, or not the split, of the script today).
+the settings, or not the split, of the script today).{unchecked}
 """
 
 _TABLES = {
@@ -176,24 +176,42 @@ def _render(
     codes = {path: notes.codes(record, is_stale=notes.stale(record, scripts) is not None)
              for path, record in found.items()}  # fmt: skip
     stated = [(name, claim) for name, experiment in scripts.items() for claim in experiment.claims]
-    entries = judge.ledger(sorted(stated, key=lambda item: item[1].place), tables, results)
+    entries = judge.ledger(sorted(stated, key=lambda item: item[1].place.split()[0]), tables, results)
     text = [_HEAD.format(results=link, details=details), report_ledger.claims(entries, f"{details}/claims.md"),
             "\n## The papers' rows\n\n", report_ledger.coverage(tables), _contests(tables, results),
-            _repeated(tables), _TABLES_HEAD]  # fmt: skip
+            _repeated(tables), _TABLES_HEAD.format(unchecked=_unchecked(found))]  # fmt: skip
     drawn: dict[Path, bytes] = {}
     for experiment in experiments:
         mine = {table: sections[experiment, table] for name, table in order if name == experiment}
         page, pictures = _page(experiment, mine, codes, results, figures)
         drawn |= {pages / f"{experiment}.md": page.encode(), **pictures}
         text.append(f"\n## {experiment}\n\n{_citations(experiment, found)}[Details]({details}/{experiment}.md).\n")
-        ours = [table for table, rows in mine.items() if next(iter(rows.values()))["paper"] == "none"]
-        if ours:
-            text.append(f"There, since no paper has such a table: {', '.join(ours)}.\n")
-        text += [_compact(experiment, table, rows, codes, results) for table, rows in mine.items() if table not in ours]
+        shown = _closest(mine)
+        text += [_compact(experiment, table, rows, codes, results) for table, rows in mine.items() if table in shown]
+        rest = [table for table in mine if table not in shown]
+        if rest:
+            text.append(f"\n{'Also there' if shown else 'There'}: {', '.join(rest)}.\n")
     ledger = json.dumps(entries, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     return {benchmarks: "".join(text).encode(), results / "claims.json": ledger.encode(),
             pages / "claims.md": report_ledger.claims_page(entries).encode(),
             pages / report_page.FILE: report_page.page(found, codes).encode(), **drawn}  # fmt: skip
+
+
+def _closest(tables: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> set[str]:
+    """Of an experiment's tables in order, the first that stands beside each table of a paper."""
+    first: dict[str, str] = {}
+    for table, rows in tables.items():
+        paper = next(iter(rows.values()))["paper"]
+        if paper in papers.TABLES:
+            first.setdefault(paper, table)
+    return set(first.values())
+
+
+def _unchecked(found: Mapping[str, Mapping[str, Any]]) -> str:
+    """How many records cannot be compared with their script."""
+    old = sum("preset" not in record for record in found.values())
+    return (f"\n\n{old} of {len(found)} records were written before a record held its preset and the versions of its "
+            "methods: whether they are stale is not known.") if old else ""
 
 
 def _contests(tables: report_ledger.Tables, results: Path) -> str:

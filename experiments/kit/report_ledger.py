@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,6 @@ _OURS = {"s2net": "", "opca-search": "map"}
 """Rows of tables of peers that stand for this project, and the metric they are compared by; the principal one of the
 table where none is named."""
 _FEW = 2
-_MANY = 5
-"""Tables of a claim that has a line of its own on the first screen."""
-_NAMED = 4
 _WORTH = 1.05
 _LOWER = ("s", "ms", "minutes", "MB", "GB")
 
@@ -35,7 +33,7 @@ Tables = Mapping[tuple[str, str], Mapping[str, Mapping[str, Any]]]
 
 
 def claims(entries: Sequence[Mapping[str, Any]], page: str) -> str:
-    """A line for each claim that many tables test, and one for each place of the others.
+    """A line for each printed table: what became of its claims, and the first of them with its figures.
 
     Args:
       entries: The ledger (`judge.ledger`).
@@ -48,52 +46,109 @@ def claims(entries: Sequence[Mapping[str, Any]], page: str) -> str:
         return "No script states a claim yet.\n"
     counts = {verdict: sum(entry["verdict"] == verdict for entry in entries) for verdict in judge.VERDICTS}
     groups = _by_id(entries)
-    alone = {name: own for name, own in groups.items() if len(own) >= _MANY}
     total = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    unwritten = sum(entry["why"] == judge.UNWRITTEN for entry in entries)
+    missing = f" ({unwritten} without a reason yet)" if unwritten else ""
     text = (f"{len(groups)} claims, {len(entries)} tests in tables: {total}. [All claims]({page}) has each with its "
-            "interval, its tests and what is known of the reason.\n")
-    if alone:
-        text += "\n" + _ledger(alone, page)
+            f"interval, its tests and why it is not supported{missing}. A line is a table of a paper: the first of its "
+            "claims that is decided, in the table closest to the paper's, and what became of all its claims in all "
+            "tables. **p**: of the paired test, adjusted for the false-discovery rate.\n")
     places: dict[str, dict[str, list[Mapping[str, Any]]]] = {}
     for name, own in groups.items():
-        if name not in alone:
-            places.setdefault(own[0]["place"], {})[name] = own
-    if places:
-        head = ("claims of", "number", "supported", "too easy", "not run", "not supported in some table")
-        text += "\n" + markdown(head, [_place(place, own, page) for place, own in places.items()])
+        places.setdefault(printed_table(own[0]["place"]), {})[name] = own
+    head = ("claims of", "the first decided", "paper", "ours", "test", "verdict", "supported", "too easy", "not run",
+            "**not**")  # fmt: skip
+    text += "\n" + markdown(head, [_place(place, places[place], page) for place in sorted(places, key=_place_order)])
+    reversed_in: dict[str, list[Mapping[str, Any]]] = {}
+    for entry in entries:
+        if reverse(entry) and entry["verdict"] == "not supported":
+            reversed_in.setdefault(entry["id"], []).append(entry)
+    named = [f"[{own[0]['worse']} over {own[0]['better']}]({page}#{name.lower()}) ({own[0]['paper']}: "
+             f"{', '.join(entry['table'] for entry in own)})" for name, own in reversed_in.items()]
+    return text + (f"\n**Clearly the reverse of the paper** (adjusted p < .05): {'; '.join(named)}.\n" if named else "")
+
+
+def printed_table(place: str) -> str:
+    """The printed table or figure that a claim is about; what is said elsewhere is "in the text".
+
+    Example:
+      >>> printed_table("003 §4.2, Table 5, k = 10"), printed_table("000 footnote 2")
+      ('003 Table 5', '000, in the text')
+    """
+    paper, number = place.split()[0], re.search(r"(Table|Figure) \d+", place)
+    return f"{paper} {number[0]}" if number else f"{paper}, in the text"
+
+
+def _place_order(place: str) -> tuple[str, bool, bool, int]:
+    paper, rest = place.split()[0].rstrip(","), place.split()[1:]
+    return paper, rest[0] == "in", rest[0] == "Figure", int(rest[1]) if rest[1].isdigit() else 0
+
+
+def _place(place: str, groups: Mapping[str, Sequence[Mapping[str, Any]]], page: str) -> tuple[str, ...]:
+    """What became of the claims of a printed table; and the first that is decided, in the first table that decides."""
+    entries = [entry for own in groups.values() for entry in own]
+    shown = next((entry for entry in entries if entry["verdict"] in judge.VERDICTS[:2]), None)
+    first = shown or entries[0]
+    every = [entry["verdict"] for entry in entries]
+    cells = [str(every.count(verdict)) for verdict in ("supported", "too easy to tell", "not run")]
+    against = every.count("not supported")
+    return (f"{place} ({len(groups)})", f"[{first['sentence']}]({page}#{first['id'].lower()})", _paper_pair(first),
+            f"{first['table']} {_pair(first)}" if first["ours"] else DASH, _brief_test(groups[first["id"]], first),
+            "**not supported**" if first["verdict"] == "not supported" else first["verdict"],
+            *cells, f"**{against}**" if against else "0")  # fmt: skip
+
+
+def _brief_test(own: Sequence[Mapping[str, Any]], shown: Mapping[str, Any]) -> str:
+    """The test that decides, and in how many tables the paper's own one holds."""
+    tests = shown["tests"]
+    text = tests["figures"]["line"] if "figures" in tests else DASH
+    if "paired" in tests:
+        text = f"p = {_p(tests['paired'].get('p_adjusted', tests['paired']['p']))}"
+    papers_own = [entry["tests"]["paper"]["holds"] for entry in own if "paper" in entry["tests"]]
+    if papers_own:
+        text += f"; the paper's own test holds in {sum(papers_own)} of {len(papers_own)} tables"
     return text
 
 
-def _ledger(groups: Mapping[str, Sequence[Mapping[str, Any]]], page: str) -> str:
+def _ledger(groups: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
     """One line a claim, over all its tables."""
     lines = []
     for name, own in groups.items():
         first = own[0]
         decided = [entry for entry in own if entry["ours"] and entry["verdict"] != "too easy to tell"]
         shown = decided[:_FEW] or [entry for entry in own if entry["ours"]][:1]
-        printed = " / ".join(number(first["printed"][row]) if row in first["printed"] else DASH
-                             for row in (first["better"], first["worse"]))  # fmt: skip
         ours = " · ".join(f"{entry['table']} {_pair(entry)}" for entry in shown) or DASH
         verdict = "; ".join(_verdict(which, [entry for entry in own if entry["verdict"] == which])
                             for which in judge.VERDICTS if any(entry["verdict"] == which for entry in own))
-        lines.append((f"[{first['sentence']}]({page}#{name.lower()}) ({first['place']})",
-                      f"{printed} {metric_name(first['metric'])}", ours, _tests(own, shown), verdict))  # fmt: skip
+        lines.append((f"[{first['sentence']}](#{name.lower()}) ({first['place']})", _paper_pair(first), ours,
+                      _tests(own, shown), verdict))  # fmt: skip
     return markdown(("claim", "paper", "ours", "test", "verdict, by tables"), lines)
 
 
-def _place(place: str, groups: Mapping[str, Sequence[Mapping[str, Any]]], page: str) -> tuple[str, ...]:
-    """What became of the claims of one place of a paper, test by test."""
-    every = [entry for own in groups.values() for entry in own]
-    cells = [str(sum(entry["verdict"] == which for entry in every)) for which in
-             ("supported", "too easy to tell", "not run")]  # fmt: skip
-    against = {name: [entry for entry in own if entry["verdict"] == "not supported"] for name, own in groups.items()}
-    against = {name: own for name, own in against.items() if own}
-    named = [f"[{own[0]['better']} over {own[0]['worse']}]({page}#{name.lower()})"
-             + (" (reversed)" if any(map(reverse, own)) else "") for name, own in list(against.items())[:_NAMED]]
-    if len(against) > _NAMED:
-        named.append(f"{len(against) - _NAMED} more")
-    count = sum(map(len, against.values()))
-    return (place, str(len(groups)), *cells, f"**{count}**: {', '.join(named)}" if count else "0")
+def _against(entries: Sequence[Mapping[str, Any]]) -> str:
+    """What is not supported, and why: a line a claim and table, with what the numbers say before what is known."""
+    lines = []
+    for entry in entries:
+        if entry["verdict"] == "not supported":
+            paired = entry["tests"].get("paired")
+            figures = f"{paired['difference']:+.4f}, p = {_p(paired['p_adjusted'])}" if paired else DASH
+            lines.append((f"[{entry['sentence']}](#{entry['id'].lower()}) ({entry['place']})", entry["table"], figures,
+                          _seen(entry), entry["why"]))  # fmt: skip
+    return markdown(("claim", "table", "difference", "in figures", "why"), lines) if lines else "None.\n"
+
+
+def _seen(entry: Mapping[str, Any]) -> str:
+    """How a claim is not supported: reversed, or too little a difference for this table, beside the paper's own."""
+    paired, printed = entry["tests"].get("paired"), [entry["printed"].get(entry[side]) for side in ("better", "worse")]
+    if paired is None:
+        return "the predicate does not hold"
+    if reverse(entry):
+        return "**reversed**"
+    if None in printed:
+        return f"no difference; one of {paired['smallest']:.3f} would be found"
+    papers_own = abs(printed[0] - printed[1])
+    would = "would" if papers_own >= paired["smallest"] else "might not"
+    return f"no difference; the paper's, {papers_own:.3f}, {would} be found (from {paired['smallest']:.3f} on)"
 
 
 def claims_page(entries: Sequence[Mapping[str, Any]]) -> str:
@@ -105,7 +160,8 @@ def claims_page(entries: Sequence[Mapping[str, Any]]) -> str:
     Returns:
       A whole Markdown page.
     """
-    text = [_PAGE, "\n", _ledger(_by_id(entries), "")]
+    text = [_PAGE, "\n## Not supported, and why\n\n", _against(entries), "\n## All claims\n\n",
+            _ledger(_by_id(entries))]  # fmt: skip
     for name, own in _by_id(entries).items():
         first = own[0]
         text.append(f'\n## <a id="{name.lower()}"></a>{first["sentence"]}\n\n{first["place"]}, '
@@ -126,10 +182,7 @@ def coverage(tables: Tables) -> str:
     Returns:
       Markdown.
     """
-    run: dict[str, set[str]] = {}
-    for rows in tables.values():
-        for row, record in rows.items():
-            run.setdefault(record["paper"], set()).add(row)
+    run = _run(tables)
     lines = []
     for paper, citation in papers.CITATIONS.items():
         printed = {name: table for name, table in papers.TABLES.items() if name.split()[0] == paper}
@@ -146,6 +199,21 @@ def coverage(tables: Tables) -> str:
                                f"{which}: {', '.join(absent)}")  # fmt: skip
         lines.append((f"{paper}: {citation.split(': ')[-1]}", f"{have} of {total}", "; ".join(missing) or DASH))
     return markdown(("paper", "printed rows with a record", "not built, or not under this table"), lines)
+
+
+def _run(tables: Tables) -> dict[str, set[str]]:
+    """Printed table -> its rows that have a record, or a point of a record's curve at their dimension."""
+    run: dict[str, set[str]] = {}
+    points: dict[tuple[str, str], set[float]] = {}
+    for rows in tables.values():
+        for row, record in rows.items():
+            run.setdefault(record["paper"], set()).add(row)
+            points.setdefault((record["paper"].split()[0], row), set()).update(
+                point["k"] for point in record["curve"] if "k" in point)  # fmt: skip
+    for name, table in papers.TABLES.items():
+        run.setdefault(name, set()).update(row.row for row in table.rows if row.of is not None
+                                           and row.k in points.get((name.split()[0], row.of), ()))  # fmt: skip
+    return run
 
 
 def contests(tables: Tables, results: Path) -> str:
@@ -327,6 +395,13 @@ def reverse(entry: Mapping[str, Any]) -> bool:
 
 def _pair(entry: Mapping[str, Any]) -> str:
     return " / ".join(number(entry["ours"][row]["mean"]) for row in (entry["better"], entry["worse"]))
+
+
+def _paper_pair(entry: Mapping[str, Any]) -> str:
+    printed = [entry["printed"].get(row) for row in (entry["better"], entry["worse"])]
+    if printed == [None, None]:
+        return DASH
+    return " / ".join(DASH if x is None else number(x) for x in printed) + f" {metric_name(entry['metric'])}"
 
 
 def _printed(entry: Mapping[str, Any]) -> str:

@@ -348,7 +348,8 @@ def above(better: str, worse: str, wikipedia: tuple[float, float], europarl: tup
 
     The paper tests accuracy by an unpaired t test at 5 %. Rows are also compared at equal dimension k.
     """
-    return [kit.Claim(f"002-{better}-{worse}-{data}", sentence=f"{better} finds more mates than {worse}, {data}",
+    sentence = f"{better.upper()} finds more mates than {worse.upper()}"
+    return [kit.Claim(f"002-{better}-{worse}-{data}", sentence=f"{sentence}, {data}",
                       place=f"002 §3, {place}", tables=tables, better=better, worse=worse, metric="mrr",
                       printed=dict(zip((better, worse), printed, strict=True)), test="unpaired t",
                       metric_of_test="accuracy", alpha=0.05, equal=("k",),

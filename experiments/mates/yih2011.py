@@ -383,7 +383,8 @@ def trained(table: kit.Table, ks, start, *extra, unit_length: bool = True, seeds
                          for seed in seeds[1:])]
     activation = options.pop("activation", None)
     test = weighted(table, "test", unit_length)
-    config = {"gamma": 10.0, **options, "k": k, "unit_length": unit_length, "max_iter": table.settings.max_iter,
+    gamma = {"gamma": 10.0} if method is s2net else {}  # the squared loss has none
+    config = {**gamma, **options, "k": k, "unit_length": unit_length, "max_iter": table.settings.max_iter,
               "patience": table.settings.patience, "activation": getattr(activation, "__name__", None)}
     return kit.Row(config, **tested(table, [mates.encode(fit.params, test, activation=activation) for fit in chosen]),
                    dev={"mrr": size.score, **({"grid": list(tried)} if tried else {})}, curve=size.tried,

@@ -30,7 +30,7 @@ import scipy.sparse as sp
 
 from experiments import kit
 from experiments.corpora import folds
-from experiments.corpora.folds import Folds
+from experiments.corpora.folds import FULL, QUICK, Folds, Settings
 from jaxsim import sparse, text
 from jaxsim.data import httpd_html, splits, word_frequency
 from jaxsim.evaluate import metrics
@@ -45,35 +45,6 @@ from jaxsim.text.features import Featured
 METRICS = ("auc", "map", "tpr@0.1", "tpr@0.2")
 PAPERS = ("hypertext", "url", "title", "keywords", "description")
 NEGATIVES = 20
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What a preset fixes; grids are chosen from in every fold.
-
-    Attributes:
-      folds: Of the queries; each is the test set once.
-      dev: Share of the other pairs that choices are made on, whole queries of them.
-      preferences: Pairs of pairs drawn in each fold.
-      gammas: Scales of a difference of cosines; the paper has 1.
-      alphas: Weights of the regulariser, of a sum over all examples as in the paper.
-      max_iter: L-BFGS iterations at most.
-      patience: Iterations without a better AUC on the development pairs before stopping.
-      limit: Of the queries, an even sample; None for all.
-    """
-
-    folds: int = 10
-    dev: float = 0.1
-    preferences: int = 40_000
-    gammas: tuple[float, ...] = (1.0, 10.0, 30.0)
-    alphas: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
-    max_iter: int = 60
-    patience: int = 15
-    limit: int | None = None
-
-
-FULL = Settings()
-QUICK = Settings(folds=3, preferences=2000, gammas=(10.0,), alphas=(0.01, 1.0), max_iter=8, patience=4, limit=40)
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,7 +250,7 @@ def starts(documents: Featured, weighted: sp.csr_matrix) -> dict[str, TermWeight
 
 def best_of_fold(
     table: kit.Table, number: int, forms: Forms, weights: dict[str, TermWeights]
-) -> tuple[dict, tuple[str, ...], Fit]:
+) -> tuple[dict, Fit]:
     """The best fit of a fold by the AUC on its development pairs: the start is chosen first, then γ, then α.
 
     Forms are those of the pairs that may be fitted on.
@@ -291,7 +262,6 @@ def best_of_fold(
     fit, dev = (np.searchsorted(judgements.drawn, rows) for rows in (parts.fit, parts.dev))  # rows of the forms
     better, worse = (rng.choice(fit[positive == side], settings.preferences) for side in (True, False))
     held, labels = tweak_pairs.take(forms, dev), judgements.positive[parts.dev].astype(float)
-    fits = {}
 
     def validate(params: TermWeights) -> float:
         return float(metrics.auc(np.asarray(quadratic_forms.cosines(params.weights, held), np.float64), labels))
@@ -301,19 +271,8 @@ def best_of_fold(
             forms, better, worse, init=weights[start], gamma=gamma, alpha=alpha / settings.preferences,
             max_iter=settings.max_iter, patience=settings.patience, validate=validate)
 
-    def score(**option) -> dict:
-        key = tuple(option.items())
-        fit = fits[key] = fits[key] if key in fits else fitted(**option)
-        return {"auc": max(entry["validation"] for entry in fit.history), "steps": fit.steps,
-                "auc_at_start": fit.history[0]["validation"]}
-
-    options = [{"start": start, "gamma": settings.gammas[0], "alpha": settings.alphas[0]} for start in weights]
-    choice, edges = kit.choose(options, score, by="auc"), []
-    for name, values in (("gamma", settings.gammas[1:]), ("alpha", settings.alphas[1:])):
-        choice = kit.choose([choice.best, *({**choice.best, name: value} for value in values)], score, by="auc")
-        edges += choice.at_edge
-    entry = next(entry for entry in choice.tried if entry.items() >= choice.best.items())
-    return {"fold": number, **entry}, tuple(edges), fits[tuple(choice.best.items())]
+    entry, fit = folds.choose_in_turn(fitted, weights, gammas=settings.gammas, alphas=settings.alphas)
+    return {"fold": number, **entry}, fit
 
 
 def learn(table: kit.Table, names: tuple[str, ...]) -> kit.Row:
@@ -323,15 +282,14 @@ def learn(table: kit.Table, names: tuple[str, ...]) -> kit.Row:
     documents = features.scaled(documents, features.scale_of(documents))
     drawn = data.folds.drawn
     forms = quadratic_forms.plan(documents, documents, data.folds.left[drawn], data.folds.right[drawn])
-    scores, chosen, edges, fits = np.zeros(len(data.folds.left)), [], [], []
+    scores, chosen, fits = np.zeros(len(data.folds.left)), [], []
     for number in range(settings.folds):
-        entry, edge, fit = best_of_fold(table, number, forms, starts(documents, data.weighted))
+        entry, fit = best_of_fold(table, number, forms, starts(documents, data.weighted))
         rows = data.folds.parts(number).test
         weighted = sparse.to_scipy(term_weights.encode(fit.params, documents).sparse)
         scores[rows] = cosines(data, weighted.astype(np.float64))[rows]
-        chosen, edges, fits = [*chosen, entry], [*edges, edge], [*fits, fit]
+        chosen, fits = [*chosen, entry], [*fits, fit]
     tested = data.folds.tested(scores, METRICS)
-    tested["notes"] += folds.choice_notes(chosen, edges, settings.max_iter)
     return kit.Row(
         {**common(table), "negatives": NEGATIVES, "features": list(documents.names)}, **tested, fit=fits[0],
         dev={"auc": float(np.mean([entry["auc"] for entry in chosen])), "folds": chosen,

@@ -34,7 +34,7 @@ import scipy.sparse as sp
 
 from experiments import kit
 from experiments.corpora import folds, passages
-from experiments.corpora.folds import Folds
+from experiments.corpora.folds import FULL, QUICK, Folds, Settings
 from jaxsim import losses, sparse, text
 from jaxsim.data import judged, splits, wikispeedia, word_frequency
 from jaxsim.evaluate import metrics
@@ -49,35 +49,6 @@ from jaxsim.text.features import Featured
 METRICS = ("auc", "map", "p@3")
 WORDS, SNIPPETS, POSITIVE = 50, 10, 0.75
 QUICK_ARTICLES = 300
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What a preset fixes. Where a field has several values, every fold chooses one.
-
-    Attributes:
-      folds: Number of folds of the anchors; each fold is the test set once.
-      dev: Share of the other pairs that are development pairs; an anchor's pairs stay together.
-      preferences: Preferences drawn in each fold: a positive pair that should score above a negative one.
-      gammas: Scales of a difference of cosines; the paper has 1.
-      alphas: Weights of the regulariser, of a sum over all examples as in the paper.
-      max_iter: L-BFGS iterations at most.
-      patience: Iterations without a better AUC on the development pairs before stopping.
-      limit: Anchors used, an even sample (then with `QUICK_ARTICLES` articles); None for all.
-    """
-
-    folds: int = 10
-    dev: float = 0.1
-    preferences: int = 40_000
-    gammas: tuple[float, ...] = (1.0, 10.0, 30.0)
-    alphas: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
-    max_iter: int = 60
-    patience: int = 15
-    limit: int | None = None
-
-
-FULL = Settings()
-QUICK = Settings(folds=3, preferences=2000, gammas=(10.0,), alphas=(0.01, 1.0), max_iter=8, patience=4, limit=40)
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +152,7 @@ def planned(table: kit.Table) -> Forms:
                                                             data.folds.right))
 
 
-def best_of_fold(table: kit.Table, number: int, size: int, loss: Callable | None) -> tuple[dict, tuple, Fit]:
+def best_of_fold(table: kit.Table, number: int, size: int, loss: Callable | None) -> tuple[dict, Fit]:
     """The best fit of a fold by the AUC on its development pairs: the start is chosen first, then γ, then α.
 
     γ is a setting of preferences alone (``loss`` None). ``size`` labelled pairs are drawn, as many in every fold, so
@@ -198,7 +169,6 @@ def best_of_fold(table: kit.Table, number: int, size: int, loss: Callable | None
         better, worse = (rng.choice(parts.fit[positive == side], settings.preferences) for side in (True, False))
     else:
         rows = np.sort(rng.choice(parts.fit, size, replace=False))
-    fits = {}
 
     def validate(params: TermWeights) -> float:
         return float(metrics.auc(np.asarray(quadratic_forms.cosines(params.weights, held), np.float64), labels))
@@ -212,34 +182,22 @@ def best_of_fold(table: kit.Table, number: int, size: int, loss: Callable | None
         return table.fit(tweak_pairs, reads=reads)(forms, rows, judgements.positive[rows], init=weights[start],
                                                    loss=loss, alpha=alpha / size, **run)
 
-    def score(**option) -> dict:
-        key = tuple(option.items())
-        fit = fits[key] = fits[key] if key in fits else fitted(**option)
-        return {"auc": max(entry["validation"] for entry in fit.history), "steps": fit.steps,
-                "auc_at_start": fit.history[0]["validation"]}
-
     gammas = settings.gammas if loss is None else (1.0,)
-    options = [{"start": start, "gamma": gammas[0], "alpha": settings.alphas[0]} for start in weights]
-    choice, edges = kit.choose(options, score, by="auc"), []
-    for name, values in (("gamma", gammas[1:]), ("alpha", settings.alphas[1:])):
-        choice = kit.choose([choice.best, *({**choice.best, name: value} for value in values)], score, by="auc")
-        edges += choice.at_edge
-    entry = next(entry for entry in choice.tried if entry.items() >= choice.best.items())
-    return {"fold": number, **entry}, tuple(edges), fits[tuple(choice.best.items())]
+    entry, fit = folds.choose_in_turn(fitted, weights, gammas=gammas, alphas=settings.alphas)
+    return {"fold": number, **entry}, fit
 
 
 def learn(table: kit.Table, loss: Callable | None = None) -> kit.Row:
     """TWEAK with one of its losses (None: preferences). Each fold chooses, fits, and then scores its own test pairs."""
     settings, data = table.settings, table.data
-    scores, chosen, edges, fits = np.zeros(len(data.folds.left)), [], [], []
+    scores, chosen, fits = np.zeros(len(data.folds.left)), [], []
     size = min(len(data.folds.parts(number).fit) for number in range(settings.folds))
     for number in range(settings.folds):
-        entry, edge, fit = best_of_fold(table, number, size, loss)
+        entry, fit = best_of_fold(table, number, size, loss)
         rows = data.folds.parts(number).test
         scores[rows] = np.asarray(quadratic_forms.cosines(fit.params.weights, planned(table)), np.float64)[rows]
-        chosen, edges, fits = [*chosen, entry], [*edges, edge], [*fits, fit]
+        chosen, fits = [*chosen, entry], [*fits, fit]
     tested = data.folds.tested(scores, METRICS)
-    tested["notes"] += folds.choice_notes(chosen, edges, settings.max_iter)
     return kit.Row(
         {**common(table), "snippets": SNIPPETS, "words": WORDS, "features": list(data.documents.names)}, **tested,
         dev={"auc": float(np.mean([entry["auc"] for entry in chosen])), "folds": chosen,

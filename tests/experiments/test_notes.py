@@ -45,6 +45,10 @@ def row(**changes):
     ({"config": {"k1": 1.2}, "dev": {}}, ["not-chosen-on-dev"]),
     ({"config": {"k1": 1.2}, "dev": {"test mrr, standard error over queries": 0.1}}, ["not-chosen-on-dev"]),
     ({"config": {"max_iter": 5}, "dev": {}}, []),
+    ({"fit": FIT, "preset": {"name": "full", "settings": {"max_iter": 7}},
+      "dev": {"folds": [{"auc": 0.7, "auc_at_start": 0.7, "steps": 4, "edges": ["alpha"]},
+                        {"auc": 0.8, "auc_at_start": 0.7, "steps": 7, "edges": []}]}},
+     ["start-unchanged in 1 of 2 folds", "edge-of-grid (alpha) in 1 of 2 folds", "cap-reached in 1 of 2 folds"]),
     ({"config": {"c": 2}, "dev": {"grid": [{"c": c, "train_rank_loss": 0.1} for c in (1, 2, 3)]}},
      ["not-chosen-on-dev"]),
 ])  # fmt: skip

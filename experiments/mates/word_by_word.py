@@ -135,7 +135,7 @@ def fit_best(table: kit.Table) -> kit.Row | None:
 
     choice = kit.choose(
         [{"aligner": aligner, "symmetrize": way, "power": power, "order": order} for aligner in params
-         for way in tables.SYMMETRIZE for power in (0.3, 0.5, 0.7, 1.0)
+         for way in tables.SYMMETRIZE for power in (0.3, 0.5, 0.7, 1.0, 1.5)
          for order in ("counts first", "log(tf)-idf first")], score, by="mrr", split="dev")  # fmt: skip
     best = dict(choice.best)
     order = best.pop("order")

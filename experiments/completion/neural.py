@@ -165,8 +165,8 @@ def recurrent(table: kit.Table, tested: Callable, cell: str, *, perplexity: bool
     return kit.Row(config, **tested(table, last_scores(fit)), curve=[*curve(fit, step), *points],
                    fit=fit._replace(history=[], params=None), dev={"perplexity": -best["validation"]}, metrics=metrics,
                    methods=(rnn_lm,), notes=[] if fit.converged else [
-                       f"{fit.steps * step:,} words are what {minutes:.0f} minutes of training on this device gave; "
-                       "the network was still improving on held-out sentences, or might have been."])
+                       f"It read {fit.steps * step:,} words in {minutes:.0f} minutes on this device. Held-out perplexity "
+                       f"{'was still falling' if best['step'] == fit.steps else 'fell no more'} at the end."])
 
 
 def both_ways(table: kit.Table, tested: Callable, *, backward: bool) -> kit.Row | None:

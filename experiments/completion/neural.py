@@ -158,15 +158,15 @@ def recurrent(table: kit.Table, tested: Callable, cell: str, *, perplexity: bool
               "stopped_by": "held-out perplexity" if fit.converged else "the number of steps"}
     points = [{"words": at * step, "accuracy@all": float(completion.correct(scores, task.questions.answers).mean()),
                "split": "test"} for at, scores in sorted(fit.params["scores"].items())]
+    told = (f"It read {fit.steps * step:,} words in {minutes:.0f} minutes on this device. Held-out perplexity "
+            f"{'was still falling' if best['step'] == fit.steps else 'fell no more'} at the end.")
     metrics = {}
     if perplexity and task.held is not None:
         logs = rnn_lm.log_probs(model, task.held) - np.asarray(model.shares)[task.held]
         metrics["perplexity"] = float(ngram.perplexity(logs, task.held))
     return kit.Row(config, **tested(table, last_scores(fit)), curve=[*curve(fit, step), *points],
                    fit=fit._replace(history=[], params=None), dev={"perplexity": -best["validation"]}, metrics=metrics,
-                   methods=(rnn_lm,), notes=[] if fit.converged else [
-                       f"{fit.steps * step:,} words are what {minutes:.0f} minutes of training on this device gave; "
-                       "the network was still improving on held-out sentences, or might have been."])
+                   methods=(rnn_lm,), notes=[] if fit.converged else [told])
 
 
 def both_ways(table: kit.Table, tested: Callable, *, backward: bool) -> kit.Row | None:

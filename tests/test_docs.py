@@ -442,4 +442,6 @@ def test_what_is_said_of_hubs_holds_in_the_records():
     rows = records("mate_hubs")["en-fr-halves"]
     assert (f"an MRR of {mrr(rows['opca-csls']):.3f} with it and {mrr(rows['opca']):.3f} without".replace("0.", ".")
             in told)
+    one = records("mate_hubs")["docstrings"]
+    assert f"{mrr(one['opca-csls']):.3f} and {mrr(one['opca']):.3f} on docstrings".replace("0.", ".") in told
     assert f"they cost ({mrr(rows['opca-r']):.3f})".replace("0.", ".") in told

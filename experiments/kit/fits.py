@@ -142,7 +142,7 @@ def version_of(function: Callable) -> tuple[str, int]:
     Example:
       >>> from jaxsim.methods import opca
       >>> version_of(opca.fit)
-      ('projections.opca', 1)
+      ('projections.opca', 2)
     """
     module = function.__module__
     name = module.removeprefix("jaxsim.methods.").removeprefix("experiments.").removeprefix("jaxsim.")
@@ -169,43 +169,67 @@ def digest(value: Any, *, functions: bool = False) -> str:
       >>> digest({"k": 1}) == digest({"k": 1}) != digest({"k": 2})
       True
     """
-    hasher = hashlib.blake2b(digest_size=32)
+    content = _Content(hashlib.blake2b(digest_size=32), functions)
+    content.add(value)
+    return content.hasher.hexdigest()
 
-    def add(value: Any) -> None:
+
+@dataclasses.dataclass(frozen=True)
+class _Content:
+    """A hash that takes nested data; one method a kind."""
+
+    hasher: Any
+    functions: bool
+
+    def add(self, value: Any) -> None:
+        """Adds a value by the first of the kinds that it is of."""
         if isinstance(value, jax.Array) and jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key):
             value = jax.random.key_data(value)
-        if isinstance(value, np.ndarray | jax.Array | np.generic):
-            array = np.ascontiguousarray(value)
-            hasher.update(f"array {array.dtype} {array.shape}".encode())
-            hasher.update(array.tobytes() if array.dtype != object else repr(array.tolist()).encode())
-        elif scipy.sparse.issparse(value):
+        kind = next((name for types, name in _KINDS if isinstance(value, types)), None)
+        if scipy.sparse.issparse(value):
             csr = value.tocsr()
-            add([csr.shape, csr.data, csr.indices, csr.indptr])
-        elif isinstance(value, str | bytes | int | float | complex | None):
-            hasher.update(f"{type(value).__name__} {value!r};".encode())
-        elif isinstance(value, Mapping):
-            add(["mapping", *(part for key in sorted(value, key=str) for part in (key, value[key]))])
-        elif isinstance(value, list | tuple):
-            hasher.update(f"{type(value).__name__} of {len(value)}:".encode())
-            for part in value:
-                add(part)
+            self.add([csr.shape, csr.data, csr.indices, csr.indptr])
+        elif kind is not None:
+            getattr(self, kind)(value)
         elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-            hasher.update(type(value).__qualname__.encode())
-            add([(field.name, getattr(value, field.name)) for field in dataclasses.fields(value)])
+            self.hasher.update(type(value).__qualname__.encode())
+            self.add([(field.name, getattr(value, field.name)) for field in dataclasses.fields(value)])
         elif callable(value):
-            add_function(value)
+            self.function(value)
         else:
             raise ValueError(f"arguments of a fit: expected arrays, settings and named functions, got {type(value)} "
                              "(name it in ignore= if the result does not depend on it)")
 
-    def add_function(value: Callable) -> None:
+    def array(self, value: Any) -> None:
+        array = np.ascontiguousarray(value)
+        self.hasher.update(f"array {array.dtype} {array.shape}".encode())
+        self.hasher.update(array.tobytes() if array.dtype != object else repr(array.tolist()).encode())
+
+    def scalar(self, value: Any) -> None:
+        self.hasher.update(f"{type(value).__name__} {value!r};".encode())
+
+    def mapping(self, value: Mapping) -> None:
+        self.add(["mapping", *(part for key in sorted(value, key=str) for part in (key, value[key]))])
+
+    def sequence(self, value: list | tuple) -> None:
+        self.hasher.update(f"{type(value).__name__} of {len(value)}:".encode())
+        for part in value:
+            self.add(part)
+
+    def function(self, value: Callable) -> None:
         if isinstance(value, functools.partial):
-            return add([value.func, list(value.args), value.keywords])
+            return self.add([value.func, list(value.args), value.keywords])
         name = getattr(value, "__qualname__", getattr(value, "__name__", type(value).__qualname__))
-        if not functions and ("<" in name or not hasattr(value, "__module__")):
+        if not self.functions and ("<" in name or not hasattr(value, "__module__")):
             raise ValueError(f"arguments of a fit: expected functions at the top of a module, got {name} (give reads= "
                              "the data that it depends on)")
-        hasher.update(f"function {getattr(value, '__module__', '')}.{name};".encode())
+        self.hasher.update(f"function {getattr(value, '__module__', '')}.{name};".encode())
 
-    add(value)
-    return hasher.hexdigest()
+
+_KINDS = (
+    ((np.ndarray, jax.Array, np.generic), "array"),
+    ((str, bytes, int, float, complex, type(None)), "scalar"),
+    (Mapping, "mapping"),
+    ((list, tuple), "sequence"),
+)
+"""What can be digested beside sparse matrices, dataclasses and functions: types and the method of `_Content`."""

@@ -49,7 +49,8 @@ def test_every_command_answers_or_refuses_files_that_nobody_means():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", INPUTS)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.programs] * (name == "slopes"))
+                                  for name in INPUTS])
 def test_any_input_has_an_answer_or_is_refused(name):
     pytest.importorskip("hypothesis")
     any_input = importlib.import_module("any_input")

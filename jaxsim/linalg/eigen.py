@@ -341,7 +341,9 @@ def moderate(documents: Terms) -> tuple[Terms, float]:
     power = int(np.frexp(np.max(np.abs(values), initial=0))[1])
     if abs(power) <= _FAR:
         return documents, 1.0
-    return dataclasses.replace(documents, values=jnp.asarray(np.ldexp(values, -power))), 2.0**power
+    with np.errstate(over="ignore"):
+        factor = float(np.ldexp(1.0, power))  # infinite for the largest numbers of float64
+    return dataclasses.replace(documents, values=jnp.asarray(np.ldexp(values, -power))), factor
 
 
 @precise

@@ -189,7 +189,8 @@ def test_an_accelerator_compares_a_panel_of_rows_with_all_columns(monkeypatch, b
 
 
 @pytest.mark.parametrize(("left", "right", "options", "message"), [
-    (jnp.ones(3), jnp.ones(3), {}, r"left: expected shape \[m, k\], got \(3,\)"),
+    (jnp.ones(3), jnp.ones(3), {}, r"left: expected shape \[m, k\], k at least 1, got \(3,\)"),
+    (jnp.ones((3, 0)), jnp.ones((3, 0)), {}, r"left: expected shape \[m, k\], k at least 1, got \(3, 0\)"),
     (jnp.ones((3, 2)), jnp.ones((4, 2)), {}, r"right: expected shape \(3, 2\) \(as left\), got \(4, 2\)"),
     (jnp.ones((3, 2)), jnp.ones((3, 2)), {"block_size": 0}, "block_size: expected at least 1, got 0"),
     (jnp.ones((3, 2)), jnp.ones((3, 2)), {"block_size": (2, 0)}, "block_size: expected at least 1, got 0"),

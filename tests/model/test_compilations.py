@@ -106,8 +106,11 @@ CASES = {
 }  # fmt: skip
 
 
+LONG = ("search, topics", "mates and neighbours", "search, power and n-grams")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.programs] * (name in LONG)) for name in CASES])
 def test_200_calls_of_any_size_share_a_few_programs(name, rng):
     kind, call = CASES[name]
     model = model_of(kind, rng)

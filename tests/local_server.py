@@ -14,7 +14,11 @@ ONE, TWO = b"one file\n" * 40_000, b"another"
 
 
 class Server:
-    """Bodies by path; `asked` lists the paths that were asked for."""
+    """Bodies by path; `asked` lists the paths that were asked for, `ranges` the parts.
+
+    With a header ``ETag`` it sends the part that is asked for, if the version is the same one. After ``sent_bytes`` of
+    a body it breaks off.
+    """
 
     def __init__(self, port: int):
         """An empty server at ``port``."""
@@ -23,6 +27,8 @@ class Server:
         self.headers: dict[str, str] = {}
         self.asked: list[str] = []
         self.missing_bytes = 0
+        self.sent_bytes: int | None = None
+        self.ranges: list[str] = []
 
 
 @contextlib.contextmanager
@@ -36,12 +42,23 @@ def serve() -> Iterator[Server]:
             if body is None:
                 self.send_error(404)
                 return
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body) + server.missing_bytes))
+            start, wanted = 0, self.headers.get("Range")
+            if wanted:
+                server.ranges.append(wanted)
+            tag = server.headers.get("ETag")
+            if wanted and tag and self.headers.get("If-Range", tag) == tag:
+                start = int(wanted.removeprefix("bytes=").removesuffix("-"))
+                if start >= len(body):
+                    self.send_error(416)
+                    return
+            self.send_response(206 if start else 200)
+            if start:
+                self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
+            self.send_header("Content-Length", str(len(body) - start + server.missing_bytes))
             for name, value in server.headers.items():
                 self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(body)
+            self.wfile.write(body[start:][: server.sent_bytes])
 
         def log_message(self, *_):
             pass

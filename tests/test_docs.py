@@ -92,12 +92,13 @@ def test_train_on_your_pairs(shell):
     small = "head -n 60 all.tsv > pairs.tsv; tail -n 20 pairs.tsv > test.tsv; cp test.tsv all.tsv"
     judging = next(line for line in rest[-1].splitlines() if line.startswith("awk"))  # whose files are named before
     shown = [shell(block.replace("5m", "5s")) for block in (f"{first}\nwc -l < pairs.tsv\n{small}\n{judging}", *rest)]
-    (pairs, trained, spelt, distilled, tuned, by_judgements, measured, ranked, indexed, explained, encoded, resumed,
-     logged, drawn, paged, ssi, graded, ordered, judged) = shown  # fmt: skip
+    (pairs, trained, spelt, distilled, tuned, by_judgements, swept, mined, measured, ranked, indexed, explained,
+     encoded, resumed, logged, drawn, paged, ssi, graded, ordered, judged) = shown  # fmt: skip
     assert int(pairs) > 100 and trained.startswith("dev (") and "untrained" in trained
     assert "spelt" in spelt and -1 <= float(spelt.splitlines()[-1]) <= 1 and "accuracy" in measured
     assert distilled.startswith("dev (") and "50 dimensions" in distilled
-    assert "chosen: --" in tuned and "chosen: --" in by_judgements
+    assert "chosen: --" in tuned and "chosen: --" in by_judgements and "chosen: --dim" in swept
+    assert "s2net" in mined
     assert [line.split("\t")[0] for line in ranked.splitlines()] == ["1", "2", "3"] * 2
     assert indexed == ranked and (work / "documents.index" / "index.json").is_file()
     assert np.load(work / "documents.npy").shape[0] == 20 and -1 <= float(encoded) <= 1
@@ -112,7 +113,8 @@ def test_train_on_your_pairs(shell):
 
 @pytest.mark.pages
 def test_cross_language(shell):
-    toy, train, evaluate, directions, search, back, reverse, japanese, translated, *_ = start(shell, "cross-language")
+    (toy, train, evaluate, directions, search, back, reverse, hubs, japanese, translated,
+     *_) = start(shell, "cross-language")
     shell(toy)
     told = {line.split()[0]: float(line.split()[2]) for line in shell(train).splitlines()[1:3]}
     assert told["opca"] > 0.8 > told["untrained"]
@@ -122,6 +124,9 @@ def test_cross_language(shell):
     assert searched(shell(search))[0].startswith("el pescador repara una red")
     assert all("a red coat" in text for text in searched(shell(back)))
     assert all("a red coat" in text for text in searched(after_training(shell(reverse))))
+    first, second = re.split(r"(?m)(?=^1\t)", shell(hubs))[1:]
+    assert searched(first.strip())[0].startswith("el pescador repara una red")
+    assert "abrigo rojo" in searched(second.strip())[0] and (shell.work / "spanish.index" / "index.json").is_file()
     assert "漁師は" in searched(after_training(shell(japanese)))[0]
     assert {"maestra", "teacher"} <= set(shell(translated).split())
 
@@ -416,3 +421,27 @@ def test_what_is_said_of_s2net_holds_in_the_records():
     assert (sum(paired), len(tables)) == (6, 9)
     assert not any(significance.unpaired_t(*pair).pvalue < 0.01 for pair in values)
     assert all(record["device"].startswith("cpu") for rows in tables.values() for record in rows.values())
+
+
+def test_what_the_readme_says_of_titles_holds_in_the_records():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    names, *lines = [[cell.strip() for cell in line.strip("|").split("|")]
+                     for line in re.search(r"^\| MAP .*?(?=\n\n)", text, re.MULTILINE | re.DOTALL)[0].splitlines()]
+    tables, rows = records("title_search"), {name: values for name, *values in lines}
+    assert len(names) == 6
+    for place, name in enumerate(names[1:]):
+        found = tables[name.lower()]
+        for row, line in (("bm25", "BM25 of stems"), ("opca-search", "these commands")):
+            assert f"{found[row]['metrics']['map']['mean']:.3f}"[1:] == rows[line][place]
+        told = next(limit["name"] for limit in found["opca-search"]["limits"] if "bm25" in limit["name"])
+        assert float(re.search(r"p = (\S+)\)", told)[1]) == float(rows["p"][place])
+
+
+def test_what_is_said_of_hubs_holds_in_the_records():
+    told = " ".join(page("cross-language").split())
+    rows = records("mate_hubs")["en-fr-halves"]
+    assert (f"an MRR of {mrr(rows['opca-csls']):.3f} with it and {mrr(rows['opca']):.3f} without".replace("0.", ".")
+            in told)
+    one = records("mate_hubs")["docstrings"]
+    assert f"{mrr(one['opca-csls']):.3f} and {mrr(one['opca']):.3f} on docstrings".replace("0.", ".") in told
+    assert f"they cost ({mrr(rows['opca-r']):.3f})".replace("0.", ".") in told

@@ -186,6 +186,9 @@ def test_quickstart(tmp_path):
     assert printed(cells["terms"]).count("after learning") >= 2
     assert "vectors: (2, 30)" in printed(cells["use"])
     assert (tmp_path / "work" / "runs" / "quickstart-model" / "config.json").is_file()
+    own = printed(cells["own"])
+    assert re.search(r"^[\d,]+ pairs learned and indexed in [\d.]+ s on \w+$", own, re.MULTILINE)
+    assert len(own.split("searched: ")[1].splitlines()) == 4
 
 
 @pytest.mark.pages

@@ -11,7 +11,9 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reliability.md"
 BUDGET, EXAMPLES = 40, 80
-INPUTS = ("vectors_compared", "cosines", "documents", "every_pair", "judged", "texts", "files")
+KINDS = ("corpus", "unfinished", "model", "bilinear", "topics", "grams", "words", "translation", "completion", "begun",
+         "index", "checkpoint", "fit")
+INPUTS = ("vectors_compared", "cosines", "documents", "every_pair", "slopes", "judged", "texts", "files")
 
 
 @pytest.fixture(scope="module")
@@ -24,14 +26,26 @@ def reader():
 
 
 @pytest.mark.programs
-@pytest.mark.parametrize("kind", ["corpus", "unfinished", "model", "bilinear", "index", "checkpoint", "fit"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_damaged_folders_are_refused_and_nothing_crashes(kind, reader):
     import mutated_folders
 
+    assert set(mutated_folders.KINDS) == set(KINDS)
     told = []
     counts = mutated_folders.mutate(kind, BUDGET, 7, reader, said=told.append)
     assert not [counts[word] for word in (*mutated_folders.FAULTS, "changed") if counts[word]], "\n".join(told)
     assert counts["refused"] >= BUDGET // 8, counts
+
+
+@pytest.mark.programs
+@pytest.mark.filterwarnings("ignore")  # which are no errors for users
+def test_every_command_answers_or_refuses_files_that_nobody_means():
+    import hostile_files
+
+    told = []
+    counts = hostile_files.tried(contents=["blanks", "nan", "digits", "question", "head", ".xz"], said=told.append)
+    assert not counts["fault"], "\n".join(told)
+    assert counts["refused"] >= 100 and counts["answered"] >= 10, counts
 
 
 @pytest.mark.slow

@@ -9,7 +9,8 @@ queries, with gain 2**grade - 1; queries are dealt 40 / 30 / 30, in `nfcorpus` a
 NFCorpus lists relevant documents alone: at most `per_grade` of each grade are kept a query, and `negatives` others are
 drawn at random. Random ones are easier than those of a search engine: among negatives found by BM25 the bare terms
 rank below chance, because then no word of the query tells relevant documents from others. Queries of `product-search`
-are the words of the twenty best products of a BM25 search over all products, the pseudo-documents of the paper.
+are the words of the twenty best products of a BM25 search over all products, the pseudo-documents of the paper. The
+table `dimensions` is Table 3, on patent phrases, which cost little at a thousand dimensions.
 
 S2Net starts from the closed form that development pairs choose, and stops by their AUC. HDLR learns from 5,000 pairs,
 as in the paper. OPCA, CCA, JPLSA and CPLSA see relevant pairs alone, PCA, LSA and PLSA all queries and candidates.
@@ -26,7 +27,7 @@ Time: quick under a minute; of full each record has its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import jax
@@ -45,7 +46,7 @@ from jaxsim.optim import Fit
 
 METRICS = ("ndcg@1", "ndcg@3", "ndcg@5")
 PARTS = ("train", "dev", "test")
-TOPIC_KS = (50, 100, 200)
+TOPIC_KS = (10, 25, 50, 100, 200)
 """Numbers of topics; development pairs choose one."""
 SUBSETS = 50
 """Random parts of the test pairs, over whose AUC the paper pairs its t test (footnote 4)."""
@@ -58,6 +59,7 @@ class Settings:
     Attributes:
       ks: Dimensions (Table 3).
       hdlr_ks: Dimensions of HDLR, whose time grows with their square.
+      closed_k: Dimension of OPCA and CCA at most.
       grid_k: Dimension at which noise, ridge and the start of S2Net are chosen.
       noises: OPCA's.
       ridges: CCA's.
@@ -74,6 +76,7 @@ class Settings:
 
     ks: tuple[int, ...] = (100, 300, 500, 750, 1000)
     hdlr_ks: tuple[int, ...] = (50, 100, 200)
+    closed_k: int = 500
     grid_k: int = 100
     noises: tuple[float, ...] = (1e-4, 1e-3, 1e-2)
     ridges: tuple[float, ...] = (1e-4, 1e-3, 1e-2, 1e-1)
@@ -89,6 +92,7 @@ class Settings:
 
 
 FULL = Settings()
+SHORT = replace(FULL, closed_k=1000, gammas=(1.0, 3.0, 10.0, 30.0))  # phrases, which cost little at any dimension
 QUICK = Settings(ks=(10, 20), hdlr_ks=(10,), grid_k=10, noises=(1e-3,), ridges=(1e-2,), gammas=(10.0,), slacks=(0.1,),
                  pairs=500, hdlr_pairs=200, max_iter=8, patience=4, limit=60)
 
@@ -194,7 +198,8 @@ DIFFERS = {
 
 def load(name: str, settings: Settings) -> kit.Data:
     """Reads a collection, and weighs terms as in 000: tf · log(N / df), unit length."""
-    queries, documents, rows, relevant, corpus, sha256, counts = LOADERS[name](settings)
+    source = "patent-phrases" if name == DIMENSIONS else name
+    queries, documents, rows, relevant, corpus, sha256, counts = LOADERS[source](settings)
     train = [np.unique([pair[side] for pair in rows["train"]]) for side in (0, 1)]
     vocabulary = mates.vocabulary_of([*(queries[i] for i in train[0]), *(documents[i] for i in train[1])], drop_top=0,
                                      max_terms=30_000, min_df=2)
@@ -206,8 +211,8 @@ def load(name: str, settings: Settings) -> kit.Data:
     pairs = {part: LabelledPairs(*(np.array(column) for column in zip(*rows[part], strict=True))) for part in PARTS}
     sizes = {part: {"queries": int(np.unique(one.left).size), "pairs": len(one.left)} for part, one in pairs.items()}
     return kit.Data(Graded(left, right, pairs, relevant, tuple(train), counted), name=corpus, sha256=sha256,
-                    differs=DIFFERS[name], counts={**counts, "split": sizes, "terms": len(vocabulary)},
-                    paper="000 Table 2")
+                    differs=DIFFERS[source], counts={**counts, "split": sizes, "terms": len(vocabulary)},
+                    paper="000 Table 3" if name == DIMENSIONS else "000 Table 2")
 
 
 def scores(table: kit.Table, params, part: str) -> np.ndarray:
@@ -312,14 +317,15 @@ def largest(table: kit.Table, name: str) -> tuple[Fit, list[dict]]:
     if name == "opca":
         choice = kit.choose([{"noise": noise} for noise in table.settings.noises],
                             lambda noise: auc(table, table.fit(opca)(sides, k=small, noise=noise).params), by="auc")
-        return table.fit(opca)(sides, k=min(k, 500), **choice.best), choice.tried
+        return table.fit(opca)(sides, k=min(k, table.settings.closed_k), **choice.best), choice.tried
     choice = kit.choose([{"ridge": ridge} for ridge in table.settings.ridges],
                         lambda ridge: auc(table, table.fit(cca)(*sides, k=small, ridge=ridge).params), by="auc")
-    return table.fit(cca)(*sides, k=min(k, 500), **choice.best), choice.tried
+    used = min(int(np.unique(sparse.to_scipy(side).indices).size) for side in sides)  # bounds the rank
+    return table.fit(cca)(*sides, k=min(k, table.settings.closed_k, used), **choice.best), choice.tried
 
 
 def closed_form(table: kit.Table, name: str) -> kit.Row:
-    """A closed form. Chosen: its noise or ridge at `grid_k`, then the dimension (OPCA and CCA up to 500)."""
+    """A closed form. Chosen: its noise or ridge at `grid_k`, then the dimension (OPCA and CCA up to `closed_k`)."""
     fit, tried = largest(table, name)
     size = best_dimension(table, fit.params)
     config = {**(max(tried, key=lambda entry: entry["auc"]) if tried else {}), **size.best}
@@ -328,35 +334,45 @@ def closed_form(table: kit.Table, name: str) -> kit.Row:
                    dev={"auc": size.score, **({"grid": tried} if tried else {})})
 
 
-def fit_s2net(table: kit.Table) -> kit.Row:
-    """S2Net from graded preferences. Chosen: the start and γ at `grid_k`, then the dimension (Table 3)."""
+def starts(table: kit.Table) -> dict[str, object]:
+    """Where S2Net may start."""
+    return table.once("starts", lambda: {name: largest(table, name)[0].params for name in ("pca", "lsa", "opca")})
+
+
+def train(table: kit.Table, start: str, gamma: float, k: int) -> Fit:
+    """S2Net from graded preferences, stopped by the AUC on development pairs."""
     data = table.data
-    starts = {name: largest(table, name)[0].params for name in ("pca", "lsa", "opca")}
+    return table.fit(s2net_pref, reads=[data.left, data.right, data.pairs["dev"]])(
+        data.left, data.right, data.pairs["train"], init=projections.truncate(starts(table)[start], k), gamma=gamma,
+        max_iter=table.settings.max_iter, patience=table.settings.patience,
+        validate=lambda params: auc(table, params))  # fmt: skip
+
+
+def best_auc(fit: Fit) -> float:
+    """The best AUC on development pairs."""
+    return max(entry["validation"] for entry in fit.history)
+
+
+def choose_start(table: kit.Table) -> kit.Choice:
+    """The start and γ of S2Net at `grid_k`."""
     small = min(table.settings.grid_k, max(dimensions(table)))
-    fits = {}
+    grid = [{"start": start, "gamma": gamma, "k": small} for start in starts(table) for gamma in table.settings.gammas]
+    return table.once("start", lambda: kit.choose(grid, lambda **option: best_auc(train(table, **option)), by="auc"))
 
-    def train(start: str, gamma: float, k: int) -> Fit:
-        dev = [data.left, data.right, data.pairs["dev"]]
-        return table.fit(s2net_pref, reads=dev)(
-            data.left, data.right, data.pairs["train"], init=projections.truncate(starts[start], k), gamma=gamma,
-            max_iter=table.settings.max_iter, patience=table.settings.patience,
-            validate=lambda params: auc(table, params))  # fmt: skip
 
-    def best(fit: Fit) -> float:
-        return max(entry["validation"] for entry in fit.history)
-
-    choice = kit.choose([{"start": start, "gamma": gamma, "k": small} for start in starts
-                         for gamma in table.settings.gammas], lambda **option: best(train(**option)), by="auc")
+def fit_s2net(table: kit.Table) -> kit.Row:
+    """S2Net from graded preferences. Chosen: the start and γ at `grid_k`, then the dimension."""
+    data, choice, fits = table.data, choose_start(table), {}
     chosen = {name: choice.best[name] for name in ("start", "gamma")}
 
     def score(k: int) -> dict[str, float]:
-        fit = fits[k] = train(**chosen, k=k)
-        return {"auc": best(fit), "loss": fit.loss, "steps": fit.steps, "start_auc": fit.history[0]["validation"]}
+        fit = fits[k] = train(table, **chosen, k=k)
+        return {"auc": best_auc(fit), "loss": fit.loss, "steps": fit.steps, "start_auc": fit.history[0]["validation"]}
 
-    ks = [k for k in dimensions(table) if k <= size_of(starts[chosen["start"]])]
+    ks = [k for k in dimensions(table) if k <= size_of(starts(table)[chosen["start"]])]
     size = kit.choose([{"k": k} for k in ks], score, by="auc", split="dev")
     points = []
-    for k in ks:  # Table 3 prints test values of every dimension
+    for k in ks:  # test values of every dimension, as in Table 3
         values, pairs = scores(table, fits[k].params, "test"), data.pairs["test"]
         means = {name: float(value.mean()) for name, value in ndcg(values, pairs).items()}
         points.append({"k": k, "auc": float(metrics.auc(values, pairs.labels >= data.relevant)), **means,
@@ -365,6 +381,17 @@ def fit_s2net(table: kit.Table) -> kit.Row:
     config = {**chosen, **size.best, "max_iter": table.settings.max_iter, "patience": table.settings.patience}
     return kit.Row(config, **tested(table, [fit.params]), curve=[*size.tried, *points], fit=fit,
                    dev={"auc": size.score, "grid": choice.tried})
+
+
+def s2net_of_dimension(table: kit.Table, k: int) -> kit.Row | None:
+    """S2Net at one dimension (Table 3); no row where the start is smaller. Chosen: the start and γ at `grid_k`."""
+    choice = choose_start(table)
+    chosen = {name: choice.best[name] for name in ("start", "gamma")}
+    if k > size_of(starts(table)[chosen["start"]]):
+        return None
+    fit = train(table, **chosen, k=k)
+    return kit.Row({**chosen, "k": k, "max_iter": table.settings.max_iter, "patience": table.settings.patience},
+                   **tested(table, [fit.params]), fit=fit, dev={"auc": best_auc(fit), "grid": choice.tried})
 
 
 def fit_hdlr(table: kit.Table) -> kit.Row:
@@ -394,7 +421,8 @@ def fit_hdlr(table: kit.Table) -> kit.Row:
 def topic_model(table: kit.Table, method) -> kit.Row:
     """PLSA of all training texts, or JPLSA or CPLSA of relevant pairs; ten iterations of folding-in, Jensen-Shannon.
 
-    Chosen: the number of topics; stopped by the AUC on development pairs.
+    Chosen: for pairs, whether a word is one word on both sides or two, at the smallest number of topics; then that
+    number. Stopped by the AUC on development pairs.
     """
     data = table.data
     if method is plsa:
@@ -407,19 +435,21 @@ def topic_model(table: kit.Table, method) -> kit.Row:
             rows = rows[np.linspace(0, len(rows) - 1, table.settings.pairs).astype(int)]
         views = tuple(sparse.from_scipy(side[of[rows]]) for side, of in
                       zip(data.counts, (pairs.left, pairs.right), strict=True))
-    fits = {}
 
-    def score(k: int) -> float:
-        fits[k] = table.fit(method, reads=[*data.counts, data.pairs["dev"]])(
+    def fitted(k: int, **option) -> Fit:
+        return table.fit(method, reads=[*data.counts, data.pairs["dev"]])(
             views, k=k, start="hard", key=jax.random.key(0), each=10, max_iter=30, patience=3,
-            validate=lambda params: auc(table, params))
-        return auc(table, fits[k].params)
+            validate=lambda params: auc(table, params), **option)
 
-    size = kit.choose([{"k": k} for k in dimensions(table, TOPIC_KS) if k <= max(table.settings.ks)] or
-                      [{"k": max(dimensions(table))}], score, by="auc", split="dev")
-    fit = fits[size.best["k"]]
-    return kit.Row({**size.best, "start": "hard", "fold_in": 10, "similarity": "jensen_shannon"},
-                   **tested(table, [fit.params]), curve=size.tried, fit=fit, dev={"auc": size.score}, seeds=(0,))
+    ks = [k for k in dimensions(table, TOPIC_KS) if k <= max(table.settings.ks)] or [max(dimensions(table))]
+    grid = [{"k": min(ks), **option} for option in ([{}] if method is plsa else [{"merged": False}, {"merged": True}])]
+    choice = kit.choose(grid, lambda **option: best_auc(fitted(**option)), by="auc")
+    chosen = {name: value for name, value in choice.best.items() if name != "k"}
+    size = kit.choose([{"k": k} for k in ks], lambda k: best_auc(fitted(k, **chosen)), by="auc", split="dev")
+    fit = fitted(**size.best, **chosen)
+    return kit.Row({**size.best, **chosen, "start": "hard", "fold_in": 10, "similarity": "jensen_shannon"},
+                   **tested(table, [fit.params]), curve=size.tried, fit=fit,
+                   dev={"auc": size.score, "grid": choice.tried if chosen else []}, seeds=(0,))
 
 
 def random(table: kit.Table) -> kit.Row:
@@ -434,9 +464,13 @@ ROWS = {"random": random, "tfidf": bare,
         **{name: partial(topic_model, method=method)
            for name, method in (("plsa", plsa), ("jplsa", jplsa), ("cplsa", cplsa))}}
 ORDER = ("nfcorpus", "patent-phrases", "product-search")
-TABLES = {name: kit.Plan(ROWS, {"quick": QUICK, "full": FULL}, on_request=("quick",) * (name != "patent-phrases"),
+TABLES = {name: kit.Plan(ROWS, {"quick": QUICK, "full": SHORT if name == "patent-phrases" else FULL},
+                         on_request=("quick",) * (name != "patent-phrases"),
                          rows_on_request=("cca", "hdlr", "plsa", "jplsa", "cplsa"))
           for name in ORDER}
+DIMENSIONS = "dimensions"
+TABLES[DIMENSIONS] = kit.Plan({f"s2net-pref-{k}": partial(s2net_of_dimension, k=k) for k in FULL.ks},
+                              {"quick": QUICK, "full": SHORT}, on_request=("quick",))
 
 
 WEAK_TERMS = ("bare terms are weak here, with an AUC of .62 (printed: .86), so that every closed form is above them; "

@@ -1,7 +1,10 @@
 """The completion tables' rows that are trained step by step: recurrent networks, the log-bilinear model, Model M.
 
-The preset `full` trains a GRU for an hour of one core (33,000 words a second), the paper's tanh network for a quarter
-of an hour, the log-bilinear model for as long and Model M for five minutes; a row says how many words a network read.
+The preset `full` gives the networks what some minutes of one core are enough for: the paper's tanh network and a GRU
+read 20 million words (ten minutes), the log-bilinear model takes a quarter of an hour and Model M five minutes. A row
+says how many words a network read, and its curve how many questions it answered on the way. The table `sat-equal`
+trains network, Model M and n-grams on the same three million tokens, the network for four passes.
+
 ``--preset accelerator`` trains the published network (two layers of LSTM, ten passes: 69.4 % of all Holmes questions
 from left to right, 72.3 % in both directions) where there is an accelerator. Every training keeps a checkpoint beside
 its fit and goes on from it when the command is given again.
@@ -9,16 +12,20 @@ its fit and goes on from it when the command is given again.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
 from experiments import kit
+from jaxsim import io
 from jaxsim.data import sentences
 from jaxsim.data.corpora.sentences import Sentences
+from jaxsim.evaluate import completion
 from jaxsim.methods.language import log_bilinear, model_m, ngram, rnn_lm, word_classes
 from jaxsim.optim import Fit
 
@@ -30,33 +37,38 @@ class Sizes:
     """What a preset fixes.
 
     Attributes:
-      words: Rows of a network's tables.
+      words: Rows of a network's tables; None for the words that the n-gram models know.
       hidden: Width of a network's states and of the log-bilinear vectors.
-      step: Words between two looks at the held-out sentences.
+      step: Words between two looks at the held-out sentences; None for a pass over the text.
       steps: Cell -> the most such steps.
+      looks: Steps after which a network answers the questions, for its curve.
       passes: The most passes of the log-bilinear model.
       held: Sentences held out to stop by.
       classes: Of words, for Model M.
+      norm: Gradient norm, in nats a word, at which Model M has converged, and iterations that each half of it has.
       batch: Gaps of a step of the log-bilinear model.
     """
 
-    words: int = 40_000
+    words: int | None = 40_000
     hidden: int = 200
-    step: int = 1_000_000
-    steps: Mapping[str, int] = field(default_factory=lambda: {"tanh": 60, "gru": 120})
+    step: int | None = 2_000_000
+    steps: Mapping[str, int] = field(default_factory=lambda: {"tanh": 10, "gru": 10})
+    looks: tuple[int, ...] = (1, 4)
     passes: int = 5
     held: int = 400
     classes: int = 150
+    norm: tuple[float, int] = (2e-4, 200)
     batch: int = 64
 
 
 FULL = Sizes()
-QUICK = Sizes(words=200, hidden=16, step=20_000, steps={"tanh": 1, "gru": 1}, passes=1, held=100, classes=15)
+EQUAL = Sizes(words=None, hidden=100, step=None, steps={"tanh": 4}, looks=(), norm=(1e-3, 500))
+QUICK = Sizes(words=200, hidden=16, step=20_000, steps={"tanh": 2}, looks=(1,), passes=1, held=100, classes=15)
 
 
 def sizes(table: kit.Table) -> Sizes:
-    """Of the table's preset."""
-    return QUICK if table.settings.synthetic else FULL
+    """Of the table and its preset."""
+    return QUICK if table.settings.synthetic else EQUAL if table.name == "sat-equal" else FULL
 
 
 def apart(text: Sentences, held: int) -> tuple[Sentences, np.ndarray]:
@@ -78,16 +90,29 @@ def kept(table: kit.Table, make: Callable[..., Fit], module: Any, **settings) ->
     return table.fit(of_settings, reads=[task.known, module.VERSION], checkpoint=True)(**settings)
 
 
-def network(task, *, cell: str, words: int, hidden: int, step: int, held: int, backward: bool, steps: int,
-            checkpoint=None) -> Fit:
-    """A recurrent network on one core."""
+def network(task, *, cell: str, words: int, hidden: int, step: int | None, held: int, backward: bool, steps: int,
+            looks: tuple[int, ...] = (), checkpoint=None) -> Fit:
+    """A recurrent network on one core, with its scores of the questions after some steps and at the end.
+
+    The params are ``{"model": RnnLm, "scores": {step: [num_questions, num_choices]}}``.
+    """
     train, dev = apart(task.text, held)
     cells = {"tanh": rnn_lm.TANH, "gru": rnn_lm.GRU, "lstm": rnn_lm.LSTM}
-    return rnn_lm.fit(
-        train, size=min(words, len(train.vocabulary)), key=jax.random.key(SEED), dev=dev, backward=backward,
-        network=rnn_lm.Network(cells[cell], hidden, hidden), learning_rate=0.05 if cell == "tanh" else 0.1,
-        adagrad=1e-3, words_a_step=step, max_iter=steps, patience=3, checkpoint=checkpoint,
-    )
+    folder = Path(checkpoint)
+    found = {}
+    for limit in (*(look for look in looks if look < steps), steps):
+        kept = folder / f"scores-{limit}.json"
+        if kept.exists() and limit < steps:  # an earlier command went on from here
+            found[limit] = np.array(json.loads(kept.read_bytes()))
+            continue
+        fit = rnn_lm.fit(
+            train, size=min(words, len(train.vocabulary)), key=jax.random.key(SEED), dev=dev, backward=backward,
+            network=rnn_lm.Network(cells[cell], hidden, hidden), learning_rate=0.05 if cell == "tanh" else 0.1,
+            adagrad=1e-3, words_a_step=step, max_iter=limit, patience=3, checkpoint=folder / "training",
+        )
+        found[fit.steps] = rnn_lm.scores(fit.params, task.filled)
+        io.write_bytes(kept, json.dumps(found[fit.steps].tolist()).encode())
+    return fit._replace(params={"model": fit.params, "scores": found})
 
 
 def published(task, *, held: int, backward: bool, steps: int, checkpoint=None) -> Fit:
@@ -103,24 +128,45 @@ def curve(fit: Fit, step: int) -> list[dict]:
             for entry in fit.history]
 
 
-def network_fit(table: kit.Table, cell: str) -> tuple[Fit, np.ndarray]:
-    """A network that reads from left to right, and its scores of the questions."""
-    size = sizes(table)
-    fit = kept(table, network, rnn_lm, cell=cell, words=size.words, hidden=size.hidden, step=size.step,
-               held=size.held, backward=False, steps=size.steps[cell])
-    return fit, rnn_lm.scores(fit.params, table.data.filled)
+def network_fit(table: kit.Table, cell: str) -> Fit:
+    """A network that reads from left to right, as `network` gives it."""
+    size, task = sizes(table), table.data
+    words = task.text.size(table.settings.min_count) if size.words is None else size.words
+    return table.once(("network", cell), lambda: kept(
+        table, network, rnn_lm, cell=cell, words=words, hidden=size.hidden, step=size.step, held=size.held,
+        backward=False, steps=size.steps[cell], looks=size.looks))
 
 
-def recurrent(table: kit.Table, tested: Callable, cell: str) -> kit.Row:
-    """A recurrent network (completion §3.3); how far it was trained stands in its configuration."""
-    size = sizes(table)
-    fit, scores = table.once(("network", cell), lambda: network_fit(table, cell))
+def last_scores(fit: Fit) -> np.ndarray:
+    """Scores of the questions at the end of a network's training."""
+    return fit.params["scores"][fit.steps]
+
+
+def recurrent(table: kit.Table, tested: Callable, cell: str, *, perplexity: bool = True) -> kit.Row:
+    """A recurrent network (completion §3.3); how far it was trained stands in its configuration.
+
+    Where the table has held-out text and ``perplexity`` is true, it is found with rare words as one, as that of the
+    n-gram models is.
+    """
+    size, task = sizes(table), table.data
+    fit = network_fit(table, cell)
+    model, step = fit.params["model"], size.step or len(task.text.tokens)
     best = max(fit.history, key=lambda entry: entry["validation"])
-    config = {"cell": cell, "hidden": size.hidden, "rows": len(fit.params.bias), "words_read": fit.steps * size.step,
-              "passes": round(fit.steps * size.step / len(table.data.text.tokens), 2),
+    minutes = fit.history[-1]["seconds"] / 60
+    config = {"cell": cell, "hidden": size.hidden, "rows": len(model.bias), "words_read": fit.steps * step,
+              "passes": round(fit.steps * step / len(task.text.tokens), 2), "minutes": round(minutes, 1),
               "stopped_by": "held-out perplexity" if fit.converged else "the number of steps"}
-    return kit.Row(config, **tested(table, scores), curve=curve(fit, size.step), fit=fit._replace(history=[]),
-                   dev={"perplexity": -best["validation"]}, methods=(rnn_lm,))
+    points = [{"words": at * step, "accuracy@all": float(completion.correct(scores, task.questions.answers).mean()),
+               "split": "test"} for at, scores in sorted(fit.params["scores"].items())]
+    told = (f"It read {fit.steps * step:,} words in {minutes:.0f} minutes on this device. Held-out perplexity "
+            f"{'was still falling' if best['step'] == fit.steps else 'fell no more'} at the end.")
+    metrics = {}
+    if perplexity and task.held is not None:
+        logs = rnn_lm.log_probs(model, task.held) - np.asarray(model.shares)[task.held]
+        metrics["perplexity"] = float(ngram.perplexity(logs, task.held))
+    return kit.Row(config, **tested(table, last_scores(fit)), curve=[*curve(fit, step), *points],
+                   fit=fit._replace(history=[], params=None), dev={"perplexity": -best["validation"]}, metrics=metrics,
+                   methods=(rnn_lm,), notes=[] if fit.converged else [told])
 
 
 def both_ways(table: kit.Table, tested: Callable, *, backward: bool) -> kit.Row | None:
@@ -162,19 +208,27 @@ def gap_model(table: kit.Table, tested: Callable) -> kit.Row:
                    methods=(log_bilinear,))
 
 
-def classes_and_words(task, *, classes: int, min_count: int, checkpoint=None) -> Fit:
+def classes_and_words(task, *, classes: int, min_count: int, tol: float, max_iter: int, checkpoint=None) -> Fit:
     """Model M, its perplexity on the held-out text, and its scores of the questions."""
     words = task.text.size(min_count)
     found = word_classes.exchange(word_classes.bigrams(task.text, words), classes, passes=8)
-    fit = model_m.fit(task.text, found.of_word, tol=2e-4, checkpoint=checkpoint)
+    fit = model_m.fit(task.text, found.of_word, tol=tol, max_iter=max_iter, checkpoint=checkpoint)
     value = ngram.perplexity(model_m.log_probs(fit.params, task.held), task.held)
     return fit._replace(params={"perplexity": value, "scores": model_m.scores(fit.params, task.filled)}, history=[])
+
+
+def exponential_fit(table: kit.Table) -> Fit:
+    """Model M, as `classes_and_words` gives it."""
+    size = sizes(table)
+    return table.once("model-m", lambda: kept(
+        table, classes_and_words, model_m, classes=size.classes, min_count=table.settings.min_count, tol=size.norm[0],
+        max_iter=size.norm[1]))
 
 
 def exponential(table: kit.Table, tested: Callable) -> kit.Row:
     """Model M (completion §3.2, Table 3): the same text, vocabulary and order as the 3-grams above."""
     size, settings = sizes(table), table.settings
-    fit = kept(table, classes_and_words, model_m, classes=size.classes, min_count=settings.min_count)
+    fit = exponential_fit(table)
     return kit.Row({"classes": size.classes, "min_count": settings.min_count, "l1": 0.5, "variance": 6.0},
                    **tested(table, fit.params["scores"]), metrics={"perplexity": float(fit.params["perplexity"])},
                    fit=fit._replace(params=None), methods=(model_m, word_classes.exchange))
@@ -183,7 +237,7 @@ def exponential(table: kit.Table, tested: Callable) -> kit.Row:
 def inputs(table: kit.Table) -> list[np.ndarray]:
     """For the combination with ours: scores of the log-bilinear model and of the GRU."""
     return [table.once("log-bilinear", lambda: log_bilinear_fit(table))[1],
-            table.once(("network", "gru"), lambda: network_fit(table, "gru"))[1]]
+            last_scores(network_fit(table, "gru"))]
 
 
 def rows(tested: Callable) -> dict[str, Callable]:
@@ -197,4 +251,4 @@ def rows(tested: Callable) -> dict[str, Callable]:
     }
 
 
-__all__ = ["exponential", "inputs", "rows"]
+__all__ = ["exponential", "inputs", "last_scores", "network_fit", "recurrent", "rows"]

@@ -22,7 +22,7 @@ SETS: dict[str, dict[str, float]] = {
     "fallows": {"fallows": 1},
     "public": {"fallows": 1, "fernald": 1},
     "books": {"fallows": 1, "fernald": 1, "soule": 1},
-    "roget": {"roget-neighbours": 1},
+    "roget": {"roget-opposites": 1},
     "union": {"fallows": 2, "fernald": 2, "soule": 1, "wordnet-rich": 1, "roget": 1},
 }
 """Sources of each space, with the weights of their rows."""
@@ -94,7 +94,9 @@ def irregular() -> dict[str, tuple[str, ...]]:
 def _read(name: str) -> Thesaurus:
     loaders = {"fallows": thesaurus_books.load_fallows, "fernald": thesaurus_books.load_fernald,
                "soule": thesaurus_books.load_soule, "roget": thesaurus_books.load_roget,
-               "roget-neighbours": lambda: thesaurus_books.load_roget(neighbours=True),
+               "roget-opposites": lambda: thesaurus_books.load_roget(antonyms=[
+                   (entry.head, word) for book in ("fallows", "fernald") for entry in loaders[book]().entries
+                   for word in entry.negative]),
                "wordnet": lambda: wordnet.entries(database()),
                "wordnet-rich": lambda: wordnet.entries(database(), rich=True)}  # fmt: skip
     return loaders[name]()

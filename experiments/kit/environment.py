@@ -19,7 +19,7 @@ GENERATED = ("experiments/results", "BENCHMARKS.md", "docs/figures", "docs/resul
 
 _PACKAGES = (
     "jaxsim-text", "jax", "jaxlib", "numpy", "scipy", "optax", "jaxopt", "flax",
-    "fugashi", "unidic-lite", "scikit-learn", "torch", "faiss-cpu", "gensim",
+    "fugashi", "unidic-lite", "scikit-learn", "torch", "faiss-cpu", "gensim", "eflomal", "tomotopy",
 )  # fmt: skip
 
 

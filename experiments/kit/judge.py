@@ -239,7 +239,10 @@ def _t(difference: float, parts: Sequence[tuple[float, float]], test: str, metri
 
 
 def _own_test(claim: Claim, better: Mapping, worse: Mapping, results: Path) -> dict[str, Any] | None:
-    """The paper's own test on the metric that it tests; whether it holds at the paper's level."""
+    """The paper's own test on the metric that it tests; whether it holds at the paper's level.
+
+    Beside an unpaired test of what is right or wrong, such as a class, stands McNemar's ``mcnemar``, which is paired.
+    """
     metric = claim.metric_of_test or claim.metric
     if claim.test == "none" or any(metric not in record["metrics"] for record in (better, worse)):
         return None
@@ -254,14 +257,22 @@ def _own_test(claim: Claim, better: Mapping, worse: Mapping, results: Path) -> d
         if any(value is None for value in values):
             return None
         if claim.test == "mcnemar":
-            if values[0].shape != values[1].shape or any(np.any((value != 0) & (value != 1)) for value in values):
+            if not _right_or_wrong(values):
                 return None
             pvalue, n = significance.mcnemar(*values)[1:]
         else:
             pvalue, n = significance.unpaired_t(*values)[1:]
         difference = sign * float(values[0].mean() - values[1].mean())
-    return {"test": claim.test, "metric": metric, "alpha": claim.alpha, "difference": difference, "p": float(pvalue),
-            "n": n, "holds": bool(difference > 0 and pvalue < claim.alpha)}  # fmt: skip
+    found = {"test": claim.test, "metric": metric, "alpha": claim.alpha, "difference": difference, "p": float(pvalue),
+             "n": n, "holds": bool(difference > 0 and pvalue < claim.alpha)}  # fmt: skip
+    if claim.test == "unpaired t" and _right_or_wrong(values):
+        found["mcnemar"] = float(significance.mcnemar(*values).pvalue)
+    return found
+
+
+def _right_or_wrong(values: Sequence[np.ndarray]) -> bool:
+    """Whether both rows have 0 or 1 for the same queries, so that McNemar's test can be made."""
+    return values[0].shape == values[1].shape and all(np.all((value == 0) | (value == 1)) for value in values)
 
 
 def _equal_budget(claim: Claim, rows: Mapping[str, Mapping[str, Any]], results: Path) -> dict[str, Any] | None:

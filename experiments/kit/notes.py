@@ -165,7 +165,8 @@ def stale(record: Mapping[str, Any], experiments: Mapping[str, Any]) -> str | No
         return f"preset: expected one of the script's for table {record['table']}, got {preset['name']}"
     settings = plan.presets[preset["name"]]
     now, defaults = _settings(settings), _defaults(settings)
-    for name in sorted({*now, *preset["settings"]}):
+    every = {*now, *preset["settings"]}
+    for name in sorted(every.intersection(plan.reads.get(record["row"], every))):
         if name not in preset["settings"] and name in defaults and now[name] == defaults[name]:
             continue  # a field that is new, and as before unless somebody sets it
         have, want = preset["settings"].get(name), now.get(name)

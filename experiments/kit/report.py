@@ -15,6 +15,7 @@ from experiments.kit import (
     records,
     report_curves,
     report_ledger,
+    report_page,
     report_scale,
     report_tables,
     report_terms,
@@ -28,7 +29,8 @@ _HEAD = """\
 # Benchmarks
 
 Made by `python experiments/report.py` from the records in `{results}` and the scripts' claims; edit it never by hand.
-What stands here in a line, [docs/results]({details}) has in full: intervals, sources, counts, curves, measurements.
+What stands here in a line, [docs/results]({details}) has in full: intervals, sources, counts, curves, measurements;
+`{details}/all.html` has all figures on one page, to sort and to filter in a browser.
 
 ## The papers' claims
 
@@ -48,6 +50,7 @@ the settings, or not the split, of the script today).{unchecked}
 
 _TABLES = {
     "en-es-halves": "English–Spanish pages translated by people, first half against second half",
+    "en-es-halves-1000": "The same, all rows with 1,000 dimensions",
     "en-es-halves-all": "English–Spanish pages of all sources, first half against second half",
     "en-fr-halves": "English–French pages, first half against second half",
     "en-ja-halves": "English–Japanese pages, first half against second half",
@@ -59,6 +62,7 @@ _TABLES = {
     "en-fr": "English–French web documentation",
     "en-ja": "English–Japanese web documentation",
     "en-it-speeches": "English–Italian Europarl, speeches",
+    "en-it-speeches-long": "English–Italian Europarl, speeches of at least 100 words",
     "en-it-lines": "English–Italian Europarl, single lines",
     "en-it-sentences": "English–Italian Europarl, sentences",
     "nfcorpus": "NFCorpus: pages' titles and abstracts",
@@ -71,6 +75,9 @@ _TABLES = {
     "bai2010_links/mdn": "MDN: English pages and their links",
     "bai2010_links/cacm": "CACM: articles and their citations",
     **report_scale.TABLES,
+    "yih2011_ads/patent-phrases": "Patent phrases of graded similarity",
+    "yih2011_ads/product-search": "Product search: what a shop found for a query",
+    "yih2011_ads/dimensions": "Patent phrases, S2Net at different dimensions",
     "patent-phrases": "Patent phrases, by what a search for them finds",
     "product-search": "Product search, queries and product pages",
     "httpd-html": "HTML features: the Apache manual, anchor texts as queries (weak labels)",
@@ -186,7 +193,8 @@ def _render(
             text.append(f"\n{'Also there' if shown else 'There'}: {', '.join(rest)}.\n")
     ledger = json.dumps(entries, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     return {benchmarks: "".join(text).encode(), results / "claims.json": ledger.encode(),
-            pages / "claims.md": report_ledger.claims_page(entries).encode(), **drawn}  # fmt: skip
+            pages / "claims.md": report_ledger.claims_page(entries).encode(),
+            pages / report_page.FILE: report_page.page(found, codes).encode(), **drawn}  # fmt: skip
 
 
 def _closest(tables: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> set[str]:
@@ -279,6 +287,7 @@ def _section(
     figures = {**report_curves.against_sizes(title, tested, paper),
                "-training": ("Training curves", report_curves.training(title, tested, paper)),
                "-seconds": ("Dev score against seconds", report_curves.seconds(title, tested, paper)),
+               "-roc": ("ROC curves at low false-positive rates", report_curves.roc(title, tested, paper, results)),
                "-terms": ("Weights of terms", report_terms.weights(title, tested)),
                "-cost": ("Seconds against work", report_scale.figure(title, measured))}  # fmt: skip
     return text, {suffix: (what, figure) for suffix, (what, figure) in figures.items() if figure is not None}

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from experiments.kit import report_tables
+from experiments.kit import judge, papers, report_tables
 from jaxsim.pictures import figures
 
 _SCORES = {"mrr": "MRR", "ndcg@10": "nDCG@10"}
-_METRICS = {"mrr": "MRR", "map": "MAP", "auc": "AUC"}
+_METRICS = {"mrr": "MRR", "map": "MAP", "auc": "AUC", "accuracy@all": "accuracy, all questions"}
 _SIZES = {"k": ("", "dimension", "dimension k"), "pairs": ("-pairs", "training pairs", "training pairs of pairs"),
-          "links": ("-links", "training links", "training links")}  # fmt: skip
+          "links": ("-links", "training links", "training links"),
+          "tokens": ("-tokens", "training text", "tokens of training text"),
+          "words": ("-words", "words read", "words that a network read")}  # fmt: skip
 """What a curve may go along: suffix of the figure's file, name, label of the axis."""
 
 Figures = dict[str, tuple[str, bytes | None]]
@@ -28,7 +31,8 @@ def against_sizes(title: str, rows: Mapping[str, dict[str, Any]], paper: str) ->
 
     Returns:
       Suffix of the figure's file -> what it shows, and the SVG file (None where no record has such a curve). Points of
-      the test set are drawn where a row has any. The score is the first that any row's curve has of MRR, MAP and AUC.
+      the test set are drawn where a row has any. The score is the first of MRR, MAP,
+      AUC and accuracy that any curve has.
 
     Raises:
       ValueError: for two points of one row at one size.
@@ -45,6 +49,33 @@ def against_sizes(title: str, rows: Mapping[str, dict[str, Any]], paper: str) ->
         told = _METRICS[known[0]] if known else "Score"
         figures[suffix] = f"{told} against {name}", _drawn(title, rows, paper, size, label, known[0]) if known else None
     return figures
+
+
+def roc(title: str, rows: Mapping[str, dict[str, Any]], paper: str, results: Path) -> bytes | None:
+    """The ROC curves that stand beside the records of a table, of the paper's rows, at low false-positive rates.
+
+    Args:
+      title: of the table.
+      rows: records by path.
+      paper: whose rows are drawn, in its order; all of them where it prints none.
+      results: root of the records.
+
+    Returns:
+      The SVG file, or None where no record has a curve.
+
+    Example:
+      >>> roc("empty", {}, "none", Path("."))
+    """
+    printed = {row.row for row in papers.TABLES[paper].rows} if paper in papers.TABLES else set()
+    series = {}
+    for _, record in report_tables.ordered(rows, paper):
+        if record["row"] in printed or not printed:
+            rates = [judge.per_query(record, name, results) for name in ("roc_fpr", "roc_tpr")]
+            if all(rate is not None for rate in rates):
+                series[record["row"]] = list(zip(*(rate.tolist() for rate in rates), strict=True))
+    if not series:
+        return None
+    return figures.panels([figures.Panel(series, "false-positive rate", "true-positive rate")], title=title)
 
 
 def _drawn(title: str, rows: Mapping[str, dict[str, Any]], paper: str, size: str, label: str, metric: str

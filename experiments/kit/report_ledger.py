@@ -445,6 +445,8 @@ def _line(entry: Mapping[str, Any]) -> tuple[str, ...]:
         cells[0] = tests["figures"]["line"]
     if own:
         cells[3] = f"{own['test']}, {own['metric']}: p = {_p(own['p'])}, {'holds' if own['holds'] else 'does not hold'}"
+        if "mcnemar" in own:
+            cells[3] += f"; McNemar: p = {_p(own['mcnemar'])}"
     if equal and "rows" in equal:
         cells[4] = f"{' / '.join(equal['rows'])}: {equal['difference']:+.4f}, p = {_p(equal['p'])}"
     elif equal:

@@ -6,18 +6,21 @@ import argparse
 import os
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from experiments.kit.environment import environment
 from experiments.kit.fits import Fits
 from experiments.kit.judge import Claim
 from experiments.kit.table import Data, Row, Table, say
-from jaxsim.data import MissingCorpus
+from jaxsim.data import MissingCorpus, fetching
 
-__all__ = ["RESULTS", "Experiment", "Plan", "run"]
+__all__ = ["RESULTS", "Experiment", "Plan", "add_fetch", "run", "with_corpora"]
+
+T = TypeVar("T")
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "experiments" / "results"
@@ -36,6 +39,7 @@ class Plan:
       rows_on_request: Rows that the preset `quick` leaves out unless ``--rows`` names them.
       split: Version of the rule by which the table's data are dealt to parts. A record holds it; one with another
         version is `stale`, and no table mixes two.
+      reads: Row -> the settings that it reads, for rows that do not read all; a change of others leaves their records.
     """
 
     rows: Mapping[str, Callable[[Table], Row | None]]
@@ -43,6 +47,7 @@ class Plan:
     on_request: Sequence[str] = ()
     rows_on_request: Sequence[str] = ()
     split: int = 1
+    reads: Mapping[str, Collection[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -98,22 +103,63 @@ def run(experiment: Experiment, arguments: Sequence[str] | None = None) -> Path:
         rows = [row for row in rows if given.again or not (folder / f"{row}.json").exists()]
         if not rows:
             continue
-        begun = time.perf_counter()
         try:
-            data = experiment.load(name, settings, **options)
+            data, seconds = with_corpora(partial(_timed, experiment.load, name, settings, **options), fetch=given.fetch)
         except MissingCorpus as error:
             if quick and not given.tables and not os.environ.get("JAXSIM_DATA"):
                 print(f"{experiment.name}: {name} skipped, nothing was run: {error}")
                 continue
             parser.exit(2, f"{parser.prog}: {error}\n")
-        seconds = time.perf_counter() - begun
         say(f"{name}: {data.name} {dict(data.counts).get('split', dict(data.counts))}, {seconds:.0f} s")
         table = Table(experiment.name, name, settings, given.preset, data, out, Fits(cache, say), seconds, described,
                       plan.split)
         for row in rows:
-            table.fill(row, plan.rows[row])
+            try:
+                with_corpora(partial(table.fill, row, plan.rows[row]), fetch=given.fetch)
+            except MissingCorpus as error:
+                parser.exit(2, f"{parser.prog}: {row}: {error}\n")
     print(out)
     return out
+
+
+def _timed(load: Callable[..., Data], *arguments: Any, **options: Any) -> tuple[Data, float]:
+    """What a loader returns, and the seconds that it took."""
+    begun = time.perf_counter()
+    data = load(*arguments, **options)
+    return data, time.perf_counter() - begun
+
+
+def add_fetch(parser: argparse.ArgumentParser) -> None:
+    """Adds the option ``--fetch``."""
+    parser.add_argument("--fetch", action="store_true", help="fetch corpora that are not in the folder JAXSIM_DATA yet")
+
+
+def with_corpora(work: Callable[[], T], *, fetch: bool) -> T:
+    """Does what reads corpora; those that lack are fetched into the folder that ``JAXSIM_DATA`` names.
+
+    Args:
+      work: Done again from its start after a corpus was fetched.
+      fetch: Get a corpus that is not there from its public source; else it is an error.
+
+    Returns:
+      What ``work`` returns.
+
+    Raises:
+      MissingCorpus: a corpus is not there and is not to be fetched, or cannot be: the message says why.
+    """
+    tried: list[str] = []
+    while True:
+        try:
+            return work()
+        except MissingCorpus as error:
+            if not fetch or error.corpus is None or error.corpus in tried or not os.environ.get("JAXSIM_DATA"):
+                raise
+            tried.append(error.corpus)
+        say(fetching.plan(tried[-1]))
+        try:
+            fetching.fetch(tried[-1], root=os.environ["JAXSIM_DATA"])
+        except (OSError, ValueError) as error:
+            raise MissingCorpus(f"{tried[-1]}: expected it to be fetched, got {error}") from error
 
 
 def _parser(experiment: Experiment) -> argparse.ArgumentParser:
@@ -125,6 +171,7 @@ def _parser(experiment: Experiment) -> argparse.ArgumentParser:
                         help=f"of {', '.join(experiment.tables)}; those of the preset unless given")  # fmt: skip
     parser.add_argument("--rows", nargs="+", choices=rows, metavar="ROW",
                         help=f"of {', '.join(rows)}; all unless given")  # fmt: skip
+    add_fetch(parser)
     parser.add_argument("--again", action="store_true", help="run rows that have a record once more")
     parser.add_argument("--out", type=Path, help="folder of the records; a temporary one for quick, otherwise "
                         "experiments/results")  # fmt: skip

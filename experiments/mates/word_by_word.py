@@ -4,24 +4,35 @@ A table of Pr(English word | word) is learned from the lines of the training pai
 have equally many (in place of the paper's Europarl). The paper multiplies it with log(tf)-idf vectors; the row
 `wbw-best` also tries it on counts that are weighted after, and the roots of its probabilities. A word without an entry
 stays as it is. The paper's aligner is the row `wbw-wdhmm`; `wbw` has the same without jumps of each word.
+`wbw-eflomal` has the links of another program, eflomal, on the same lines.
 """
 
 from __future__ import annotations
 
+import itertools
+import tempfile
 import time
 from functools import partial
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse
 
 from experiments import kit
+from experiments.kit.measure import installed
 from jaxsim import sparse, text
 from jaxsim.data import catalogue
 from jaxsim.evaluate import mates
 from jaxsim.methods import lsa, projections
 from jaxsim.methods.translation import bitext, dictionary, hmm, ibm1
 from jaxsim.methods.translation import table as tables
+from jaxsim.optim import Fit, closed_form
 from jaxsim.sparse import Vectors
 
 LINES = 40_000
 """Lines that an aligner learns from, at most: an even sample."""
+LSA_KS = (300, 1000, 1500, 2000, 3000)
+"""Dimensions of LSA, of which development pairs choose one."""
 PAPER_WORDS = 274_000
 """Words a second of word-by-word translation in 002 §4."""
 _DEV = 1500  # pairs by which an aligner is stopped; settings are chosen on all
@@ -124,7 +135,7 @@ def fit_best(table: kit.Table) -> kit.Row | None:
 
     choice = kit.choose(
         [{"aligner": aligner, "symmetrize": way, "power": power, "order": order} for aligner in params
-         for way in tables.SYMMETRIZE for power in (0.3, 0.5, 0.7, 1.0)
+         for way in tables.SYMMETRIZE for power in (0.3, 0.5, 0.7, 1.0, 1.5)
          for order in ("counts first", "log(tf)-idf first")], score, by="mrr", split="dev")  # fmt: skip
     best = dict(choice.best)
     order = best.pop("order")
@@ -142,7 +153,7 @@ def fit_lsa(table: kit.Table) -> kit.Row | None:
     way = choose_symmetrize(table, learned).best
     columns = table_of(table, learned, **way)
     most = min(table.data.sizes["train"], len(table.data.task.vocabulary))
-    ks = [k for k in sorted({*table.settings.lsi_ks, 1500, 2000}) if k < most] or [most - 1]
+    ks = [k for k in sorted({*table.settings.lsi_ks, *LSA_KS}) if k < most] or [most - 1]
     params = table.fit(lsa)(table.data.task.weighted("train")[0], k=max(ks)).params
 
     def encoded(split: str, k: int) -> tuple[Vectors, Vectors]:
@@ -170,6 +181,44 @@ def fit_dictionary(table: kit.Table) -> kit.Row | None:
                    **tested(table, *documents(table, "test", columns, False)), dev={"mrr": dev})
 
 
+def fit_eflomal(text_pairs: bitext.Bitext) -> Fit:
+    """A table from the links that eflomal, a sampler, draws in both directions.
+
+    Args:
+      text_pairs: Sentences and their translations.
+
+    Returns:
+      `Fit` of a `Translation`, pruned like those of the other aligners.
+    """
+    sides = (text_pairs.left, text_pairs.right)
+    words = [[side.words[a:b] for a, b in itertools.pairwise(side.indptr)] for side in sides]
+    written = [[" ".join(f"w{word}" for word in sentence) + "\n" for sentence in side] for side in words]
+    counts = []
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / name for name in ("forward", "reverse")]
+        installed("eflomal").Aligner().align(*written, *map(str, paths))
+        for path in paths:  # each link is "place on the left-place on the right"
+            links = [[tuple(map(int, link.split("-"))) for link in line.split()]
+                     for line in path.read_text().splitlines()]
+            pairs = np.array([(a[i], b[j]) for a, b, line in zip(*words, links, strict=True) for i, j in line])
+            shape = tuple(len(side.vocabulary) for side in sides)
+            counts.append(scipy.sparse.csr_matrix((np.ones(len(pairs)), pairs.T), shape=shape))
+    return closed_form(tables.from_counts(counts[0], counts[1].T.tocsr(), *(side.vocabulary for side in sides), 0.01))
+
+
+def eflomal_row(table: kit.Table) -> kit.Row | None:
+    """A peer: the links of eflomal in place of our aligners; no row where it is not installed (extra `peers`)."""
+    if installed("eflomal") is None or not bilingual(table):
+        return None
+    params = table.fit(fit_eflomal)(lines(table)).params
+    choice = choose_symmetrize(table, params)
+    columns = table_of(table, params, **choice.best)
+    config = {"aligner": "eflomal", **choice.best, "threshold": 0.01, "order": "log(tf)-idf first",
+              "lines": lines(table).counts, "entries": int(columns.nnz)}
+    return kit.Row(config, **tested(table, *documents(table, "test", columns, False)),
+                   dev={"mrr": choice.score, "grid": choice.tried})
+
+
 ROWS = {"wbw": partial(word_by_word, method=hmm), "wbw-lsa": fit_lsa, "wbw-best": fit_best,
         "wbw-ibm1": partial(word_by_word, method=ibm1), "wbw-wdhmm": partial(word_by_word, method=hmm, word_jumps=True),
-        "wbw-dictionary": fit_dictionary}
+        "wbw-dictionary": fit_dictionary, "wbw-eflomal": eflomal_row}

@@ -1,10 +1,11 @@
 """Mate retrieval with S2Net: 000 (Yih, Toutanova, Platt, Meek 2011), Table 1 and Figure 2, on free corpora.
 
-The task and the tables of `platt2010`, of which `en-es-halves` is the closest to the paper's: each document of one
-language is a query that should find its mate among all documents of the other. S2Net starts from the OPCA projection of
-the same dimension and minimises the logistic loss over all m (m - 1) negatives in both directions, with early stopping
-on development MRR. Development pairs choose whether near-duplicates are negatives of each other too. Where they are
-not, the row `s2net-all-negatives` is the paper's own loss, with near-duplicates among the negatives.
+The task and the tables of `platt2010`, of which `en-es-halves` is the closest to the paper's (`en-es-halves-1000` has
+its rows of 1,000 dimensions, as §4.1.2): each document of one language is a query that should find its mate among all
+documents of the other. S2Net starts from the OPCA projection of the same dimension and minimises the logistic loss over
+all m (m - 1) negatives in both directions, with early stopping on development MRR. Development pairs choose whether
+near-duplicates are negatives of each other too. Where they are not, the row `s2net-all-negatives` is the paper's own
+loss, with near-duplicates among the negatives.
 
 Rows: baselines (`log-tfidf`, `lsa`, `pca`, `cl-lsi`, `opca`, `cca`, `cr5`, and `hdlr`, a metric learned from OPCA's
 projection), S2Net (`s2net`), and its variants, tried at fewer dimensions. Changed are: γ (`s2net-gamma1`), the start
@@ -51,8 +52,11 @@ class Settings:
 
     Attributes:
       ks: Dimensions of the closed forms and of `s2net`.
-      variant_ks: Dimensions of the variants of S2Net, of HDLR and of Cr5.
+      trained_ks: Those of `s2net`, where they are others than `ks`.
+      variant_ks: Dimensions of the variants of S2Net and of Cr5.
+      random_ks: Those of `s2net-random`, which every seed trains, where they are others than `variant_ks`.
       grid_k: Dimension at which noise, ridge and the kind of negatives are chosen, and that of the learning curves.
+      hdlr_k: Dimension of HDLR, at most.
       noises: OPCA's, for documents of unit length.
       ridges: CCA's, for documents of unit length.
       paper_noise: OPCA's in 002, for documents of their own lengths; one more option beside `noises`.
@@ -82,16 +86,27 @@ class Settings:
     cr5_ridges: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0, 3.0)
     slacks: tuple[float, ...] = (0.1, 1.0, 10.0)
     sizes: tuple[int, ...] = ()
+    trained_ks: tuple[int, ...] = ()
+    random_ks: tuple[int, ...] = ()
+    hdlr_k: int = 300
 
 
 QUICK = Settings(ks=(20, 50), variant_ks=(20,), grid_k=20, max_iter=8, patience=4, seeds=(0, 1), limit=600)
 FULL = Settings()
 UP_TO_500 = replace(FULL, ks=(50, 100, 200, 300, 500))  # large tables, and variants of other tables
-HALVES = replace(UP_TO_500, grid_k=100, noises=(1e-5, 1e-4, 1e-3), ridges=(1e-4, 1e-3, 1e-2), max_iter=300,
-                 sizes=(250, 500, 1000))
+EARLIER = replace(UP_TO_500, grid_k=100, noises=(1e-5, 1e-4, 1e-3), ridges=(1e-4, 1e-3, 1e-2), max_iter=300,
+                  sizes=(250, 500, 1000))
+HALVES = replace(FULL, ks=(50, 100, 200, 300, 500, 1000, 1500, 2000), trained_ks=(100, 300, 500, 1000, 2000),
+                 variant_ks=(100, 300, 500), grid_k=300, noises=(3e-5, 1e-4, 3e-4, 1e-3),
+                 ridges=(1e-4, 1e-3, 1e-2, 0.03, 0.1), max_iter=300, sizes=(250, 500, 1000))
+UP_TO_1000 = replace(HALVES, ks=(50, 100, 200, 300, 500, 1000), trained_ks=(100, 300, 500, 1000), random_ks=(100, 300))
+ALL_SOURCES = replace(UP_TO_1000, trained_ks=(100, 300, 500), variant_ks=(100, 300), sizes=(1000, 2000, 4000))
+DOCSTRINGS = replace(FULL, ridges=(1e-6, 1e-5, 1e-4, 1e-3))
 
 
 IN_PLACE_OF_WIKIPEDIA = ("en-es-halves", "en-es-halves-all", "en-es", "en-es-human")
+AT_1000 = "-1000"
+"""Of a table's name: its rows all have 1,000 dimensions, as in §4.1.2."""
 
 
 def load(name: str, settings: Settings) -> kit.Data:
@@ -100,10 +115,11 @@ def load(name: str, settings: Settings) -> kit.Data:
     Rows see what `corpora.load` returns as ``table.data``: ``task`` has the parts train, dev and test; ``naive()``
     makes the task of a split that lets near-duplicates cross, and is None where the table has no such split.
     """
-    corpus = corpora.load(name, settings.limit)
-    return kit.Data(corpus, name=corpus.pairs.name, sha256=corpus.pairs.sha256, differs=corpora.DIFFERS[name],
+    of, paper = name.removesuffix(AT_1000), "000 Table 1" if name in IN_PLACE_OF_WIKIPEDIA else "000"
+    corpus = corpora.load(of, settings.limit)
+    return kit.Data(corpus, name=corpus.pairs.name, sha256=corpus.pairs.sha256, differs=corpora.DIFFERS[of],
                     counts={**corpus.pairs.counts, "split": corpus.sizes}, groups=corpus.task.groups,
-                    paper="000 Table 1" if name in IN_PLACE_OF_WIKIPEDIA else "000")
+                    paper="000 §4.1.2" if name.endswith(AT_1000) else paper)
 
 
 # The kit in short: `table.fit(opca)` is `opca.fit` with a cache; `table.once` keeps a value for all rows of a table;
@@ -278,13 +294,22 @@ def opca_start(table: kit.Table) -> tuple[Callable, bool]:
     return (lambda k, seed=0: projections.truncate(params, k)), unit_length
 
 
+def fit_opca_of_one_size(table: kit.Table) -> kit.Row:
+    """OPCA of the one dimension of `trained_ks`, which is the start of `fit_s2net` there."""
+    start, unit_length = opca_start(table)
+    choice, k = choose_noise(table), table.settings.trained_ks[0]
+    return kit.Row({**choice.best, "k": k}, **tested(table, [mates.encode(start(k), weighted(table, "test"))]),
+                   dev={"grid": choice.tried, "mrr": dev_mrr(table, start(k))})
+
+
 def fit_hdlr(table: kit.Table) -> kit.Row:
     """HDLR (§2.3; 001 §2.2): a metric in OPCA's space, from mates and ten random other documents each.
 
-    Chosen: the slack, at the largest of `variant_ks`. Early stopping on development MRR; its start counts too.
+    Chosen: the slack. Early stopping on development MRR; its start counts too.
     """
     start, unit_length = opca_start(table)
-    k, size = max(dimensions(table, table.settings.variant_ks)), table.data.sizes["train"]
+    size = table.data.sizes["train"]
+    k = min(table.settings.hdlr_k, max(dimensions(table, table.settings.ks)))
     sides, dev = (weighted(table, split, unit_length) for split in ("train", "dev"))
 
     def fit(slack, seed=0):
@@ -370,12 +395,12 @@ def fit_s2net(table: kit.Table) -> kit.Row:
     """S2Net from OPCA (Table 1, Figure 2). Chosen: first the negatives, then the dimension."""
     start, unit_length = opca_start(table)
     chosen = choose_negatives(table)
-    row = trained(table, table.settings.ks, start, unit_length=unit_length, negatives=chosen.best["negatives"],
-                  tried=chosen.tried)
+    row = trained(table, table.settings.trained_ks or table.settings.ks, start, unit_length=unit_length,
+                  negatives=chosen.best["negatives"], tried=chosen.tried)
     noise = choose_noise(table).best["noise"]
 
     def fit(task, k):
-        init = opca_of(table, task, k, noise, unit_length)
+        init = start(k) if task is table.data.task else opca_of(table, task, k, noise, unit_length)
         return train(table, init, unit_length=unit_length, negatives=chosen.best["negatives"], task=task).params
 
     return replace(row, curve=[*row.curve, *learning_curve(table, fit)])
@@ -449,7 +474,7 @@ def fit_mixed(table: kit.Table) -> kit.Row:
 def fit_random(table: kit.Table) -> kit.Row:
     """S2Net from random starts (footnote 2), on documents of unit length; the first seed chooses the dimension."""
     size = len(table.data.task.vocabulary)
-    return trained(table, table.settings.variant_ks,
+    return trained(table, table.settings.random_ks or table.settings.variant_ks,
                    lambda k, seed: s2net.random_init(size, k, key=jax.random.key(seed)), seeds=table.settings.seeds,
                    negatives=choose_negatives(table).best["negatives"])
 
@@ -459,12 +484,12 @@ ROWS = {"log-tfidf": log_tf_idf, "cl-lsi": fit_cl_lsi, "opca": fit_opca, "cca": 
         "s2net-2": fit_two, "s2net-mse": fit_mse, "s2net-tanh": fit_tanh, "s2net-random": fit_random, "hdlr": fit_hdlr,
         "s2net-opca+random": fit_mixed, "cr5": fit_cr5, "lsa": fit_lsa, "pca": fit_pca, **topic_models.ROWS_2011}
 SETTINGS = {
-    "en-es-halves": HALVES,
+    "en-es-halves": EARLIER,
     "en-fr-halves": HALVES,
-    "en-ja-halves": HALVES,
-    "en-es-first20": HALVES,
-    "en-es-halves-all": replace(HALVES, sizes=(500, 1000, 2000, 4000)),
-    "docstrings": FULL,
+    "en-ja-halves": UP_TO_1000,
+    "en-es-first20": UP_TO_1000,
+    "en-es-halves-all": ALL_SOURCES,
+    "docstrings": DOCSTRINGS,
     "en-es-human": FULL,
     "en-it-speeches": UP_TO_500,
     "en-it-lines": replace(FULL, ks=(100, 300)),
@@ -473,12 +498,28 @@ SETTINGS = {
     "en-es": replace(UP_TO_500, variant_ks=(50, 100), grid_k=100),
     "en-es-unseen": replace(FULL, ks=(50, 100, 200), variant_ks=(50, 100), grid_k=100),
 }
+CLOSED, OPCA = ("limit", "ks", "grid_k", "sizes"), ("limit", "ks", "grid_k", "noises", "paper_noise")
+TRAINED = (*OPCA, "max_iter", "patience")
+READS = {  # row -> settings; topic models have their own
+    **dict.fromkeys(("log-tfidf", *topic_models.ROWS_2011), ("limit",)),
+    **dict.fromkeys(("cl-lsi", "lsa", "pca"), (*CLOSED, "lsi_ks")), "opca": (*OPCA, "sizes"),
+    "cca": (*CLOSED, "ridges", "paper_ridge"), "cr5": (*CLOSED, "cr5_ridges", "variant_ks"),
+    "hdlr": (*OPCA, "hdlr_k", "slacks", "seeds"), "s2net": (*TRAINED, "trained_ks", "sizes"),
+    "s2net-random": (*TRAINED, "variant_ks", "random_ks", "seeds"),
+    "s2net-opca+random": (*TRAINED, "variant_ks", "seeds"),
+    **dict.fromkeys(("s2net-all-negatives", "s2net-gamma1", "s2net-cl-lsi", "s2net-2", "s2net-mse", "s2net-tanh"),
+                    (*TRAINED, "variant_ks")),
+}
+OF_1000 = {"opca-1000": fit_opca_of_one_size, "s2net-1000": fit_s2net, "s2net-cl-lsi-1000": fit_cl_lsi_start}
 # The preset `quick` fills only `docstrings`, which needs no corpus, unless `--tables` names others.
 TABLES = {name: kit.Plan(ROWS, {"quick": QUICK, "full": settings}, on_request=("quick",) * (name != "docstrings"),
                          rows_on_request=("lsa", "pca", "cr5", "hdlr", "s2net-opca+random",
                                           *topic_models.ROWS_2011),
-                         split=corpora.RULES.get(name, 1))
+                         split=corpora.RULES.get(name, 1), reads=READS)
           for name, settings in SETTINGS.items()}
+TABLES["en-es-halves" + AT_1000] = kit.Plan(
+    OF_1000, {"full": replace(HALVES, trained_ks=(1000,), variant_ks=(1000,), sizes=())},
+    split=corpora.RULES["en-es-halves"])
 
 ALL = ("en-es-halves", "en-es-halves-all", "en-fr-halves", "en-ja-halves", "en-es-first20", "en-es-human", "en-es",
        "en-fr", "en-ja", "en-es-unseen", "en-it-speeches", "en-it-lines", "docstrings")

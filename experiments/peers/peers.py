@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,7 @@ import numpy as np
 from experiments.kit import records
 from experiments.kit.measure import Sheet, race
 from experiments.kit.places import add_out, expect_committed, records_folder
+from experiments.kit.run import add_fetch, with_corpora
 from experiments.peers.data import TABLES, Data
 from experiments.peers.systems import FULL, QUICK, SYSTEMS, WIDE, MissingPeer, Sizes, System, dev_score, s2net_terms
 from jaxsim.data import MissingCorpus
@@ -141,13 +143,15 @@ def main() -> None:
     parser.add_argument("--tables", nargs="+", choices=tuple(TABLES), metavar="TABLE",
                         help=f"of {', '.join(TABLES)}; all unless given")
     add_out(parser)
+    add_fetch(parser)
     given = parser.parse_args()
     quick = given.preset == "quick"
     out = records_folder(parser, given.out, quick=quick)
     expect_committed(parser, out)
     for name in given.tables or (QUICK_TABLES if quick else tuple(TABLES)):
         try:
-            fill(name, QUICK if quick else WIDE if name.endswith("-1024") else FULL, out, not quick)
+            sizes = QUICK if quick else WIDE if name.endswith("-1024") else FULL
+            with_corpora(partial(fill, name, sizes, out, not quick), fetch=given.fetch)
         except MissingCorpus as error:
             parser.exit(2, f"{parser.prog}: {error}\n")
     print(out)

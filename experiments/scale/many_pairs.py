@@ -22,12 +22,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 from experiments.corpora.mates import cut
 from experiments.kit import records
 from experiments.kit.measure import Sheet
 from experiments.kit.places import add_out, expect_committed, records_folder
+from experiments.kit.run import add_fetch, with_corpora
 from jaxsim.data import MissingCorpus, docstrings, europarl
 from jaxsim.data.pairs import Pairs
 
@@ -126,6 +128,7 @@ def main() -> None:
     parser.add_argument("--preset", choices=tuple(SIZES), default="quick")
     parser.add_argument("--rows", nargs="+", metavar="ROW", help="such as 1000-pairs-subwords; all unless given")
     add_out(parser)
+    add_fetch(parser)
     given = parser.parse_args()
     quick = given.preset == "quick"
     known = rows(SIZES[given.preset])
@@ -135,7 +138,7 @@ def main() -> None:
     out = records_folder(parser, given.out, quick=quick)
     expect_committed(parser, out)
     try:
-        parts = load(quick)
+        parts = with_corpora(partial(load, quick), fetch=given.fetch)
     except MissingCorpus as error:
         parser.exit(2, f"{parser.prog}: {error}\n")
     for row in wanted:

@@ -1,7 +1,14 @@
-"""The row of the speed tables that trains recurrent language models, beside the same models in PyTorch."""
+"""Rows of the speed tables: recurrent language models beside the same in PyTorch, and n-gram models of the novels."""
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -11,7 +18,8 @@ import numpy as np
 from experiments.corpora.synthetic import synthetic
 from experiments.kit.measure import Sheet, installed, race
 from jaxsim import optim
-from jaxsim.methods.language import rnn_cells, rnn_training
+from jaxsim.data import MissingCorpus, sentences
+from jaxsim.methods.language import ngram, rnn_cells, rnn_training
 
 STREAMS, WINDOW, DRAWN = 64, 32, 512
 RATE, START, CLIP = 0.1, 1e-3, 5.0
@@ -149,3 +157,85 @@ def rnn(sizes, cores: int, full: bool) -> Sheet:
         if cores == 1:
             sheet.expect(f"words/s, {cell.name}", speed["jaxsim"], least, at_least=True)
     return sheet
+
+
+def ngrams(sizes, cores: int, full: bool) -> Sheet:
+    """Counting and estimating of 4-gram models in a process of its own: seconds, and the most memory it held."""
+    sheet = Sheet("ngram", cores, full, synthetic("words by Zipf's law", words=500, tokens=20_000),
+                  {"order": 4, "min_count": 3})
+    sheet.missing("KenLM", "its Python package reads models and makes none")
+    with tempfile.TemporaryDirectory() as place:
+        folder = _novels() if full else _made_up(Path(place))
+        if folder is None:
+            sheet.missing("n-gram models of the novels", "the corpus sentence_completion is not in JAXSIM_DATA")
+            return sheet
+        text = sentences.load(folder)
+        if full:
+            sheet.dataset = {"name": "novels of the Sentence Completion Challenge", "sha256": text.sha256,
+                             "counts": {"tokens": len(text.tokens), "words": text.size(3)}, "groups": {},
+                             "differs": "same"}
+        for smoothing in ngram.SMOOTHINGS if full else ngram.SMOOTHINGS[:1]:
+            told, seconds, memory = _in_a_process(folder, smoothing)
+            sheet.parity(f"{smoothing}, probabilities of all words after a history add up to 1", told["sum"], 1.0,
+                         within=1e-4)
+            sheet.add(f"{smoothing}, counting and estimating", told["seconds"], "s",
+                      note=f"{told['ngrams']:,} n-grams; {seconds:.0f} s from the start of the process to its end")
+            sheet.add(f"{smoothing}, peak resident memory", memory, "GB")
+            sheet.expect(f"seconds, {smoothing}", seconds, 120.0)
+            sheet.expect(f"GB, {smoothing}", memory, 3.0)
+    return sheet
+
+
+def _novels() -> Path | None:
+    """The folder of the novels as numbers, written if it is not there; None without the corpus."""
+    from experiments.completion import completion2012
+
+    try:
+        completion2012.novel_text()
+    except MissingCorpus:
+        return None
+    return completion2012.CACHE / f"novels-{sentences.VERSION}"
+
+
+def _made_up(place: Path) -> Path:
+    """Sentences of ten words by Zipf's law."""
+    rng, share = np.random.default_rng(0), 1 / np.arange(1, 501)
+    drawn = rng.choice(500, (2_000, 10), p=share / share.sum())
+    names = np.array(["".join(chr(97 + int(digit)) for digit in f"{at:03}") for at in range(500)])
+    sentences.build([("made up", "\n\n".join(" ".join(row) for row in names[drawn]))], place / "tokens")
+    return place / "tokens"
+
+
+def _in_a_process(folder: Path, smoothing: str) -> tuple[dict, float, float]:
+    """What `build` tells, its seconds from start to end, and its peak memory in GB."""
+    begun = time.perf_counter()
+    root = str(Path(__file__).resolve().parents[2])
+    program = subprocess.Popen(
+        [sys.executable, "-m", "experiments.speed.language", str(folder), smoothing], stdout=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])}, cwd=root)
+    told = program.stdout.read()
+    program.stdout.close()
+    _, status, used = os.wait4(program.pid, 0)
+    program.returncode = os.waitstatus_to_exitcode(status)
+    if program.returncode:
+        raise RuntimeError(f"n-grams, {smoothing}: expected exit code 0, got {program.returncode}")
+    memory = used.ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e9
+    return json.loads(told), time.perf_counter() - begun, memory
+
+
+def build(folder: str, smoothing: str) -> None:
+    """Makes a 4-gram model of sentences and prints, as JSON, what it took and a sum of probabilities."""
+    text = sentences.load(folder)
+    begun = time.perf_counter()
+    model = ngram.fit(text, order=4, smoothing=smoothing, min_count=3).params
+    seconds = time.perf_counter() - begun
+    history = np.asarray(text.tokens[:3])
+    words = np.delete(np.arange(model.size), sentences.START)
+    rows = np.concatenate([np.tile(history, (len(words), 1)), words[:, None]], axis=1)
+    logs = ngram.log_probs(model, rows.ravel()).reshape(rows.shape)[:, -1]
+    print(json.dumps({"seconds": seconds, "ngrams": sum(map(len, model.log_prob)),
+                      "sum": float(np.exp(logs.astype(np.float64)).sum())}))
+
+
+if __name__ == "__main__":
+    build(*sys.argv[1:])

@@ -17,8 +17,10 @@ from experiments.kit.measure import Sheet, installed, once, race
 from experiments.speed import peers as speed_peers
 from experiments.speed.features import exact_figures, tweak_evaluation, vl_ext_evaluation
 from experiments.speed.fits import demo, lbfgs, lsa, opca
-from experiments.speed.language import rnn
+from experiments.speed.language import ngrams, rnn
 from experiments.speed.links import ssi
+from experiments.speed.texts import texts
+from experiments.speed.thesaurus import pilsa
 from experiments.speed.topics import topics
 from jaxsim import losses, sparse
 from jaxsim.evaluate import retrieval
@@ -273,6 +275,7 @@ def _same_answers(ours, theirs) -> None:
                               f"{other.mean():.2%} other candidates")
 
 
-ROWS = {"matmul": matmul, "project": project, "all-pairs": all_pairs, "lbfgs": lbfgs, "top-k": top_k, "lsa": lsa,
-        "opca": opca, "ssi": ssi, "tweak": tweak_evaluation, "vl-ext": vl_ext_evaluation,
-        "all-pairs-figures": exact_figures, "topics": topics, "demo": demo, "rnn": rnn}
+ROWS = {"matmul": matmul, "project": project, "texts": texts, "all-pairs": all_pairs, "lbfgs": lbfgs,
+        "top-k": top_k, "lsa": lsa, "opca": opca, "ssi": ssi, "tweak": tweak_evaluation, "vl-ext": vl_ext_evaluation,
+        "all-pairs-figures": exact_figures, "topics": topics, "pilsa": pilsa, "demo": demo, "rnn": rnn,
+        "ngram": ngrams}

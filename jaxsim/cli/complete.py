@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from jaxsim.cli import options
-from jaxsim.cli.output import say, show_json, show_result
+from jaxsim.cli.output import naming, say, show_json, show_result
 from jaxsim.cli.program import app
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from jaxsim.data.corpora.sentences import Sentences
 
 FORMAT, KIND = 1, "completion"
+_BEGUN = "begun.json"
 MODELS = ("n-gram, Good-Turing", "n-gram, Kneser-Ney", "pmi-window")
 _SMOOTHINGS = {"n-gram, Good-Turing": "good-turing", "n-gram, Kneser-Ney": "kneser-ney"}
 
@@ -82,41 +83,35 @@ def _asked(question: str | None, choices: str | None, path: Path | None) -> Ques
 def _train(texts: Path, out: Path, path: Path | None, *, order: int, min_count: int) -> None:
     """Builds a model folder; stages that an earlier, interrupted command finished are kept."""
     import hashlib
-    import json
+    import shutil
 
-    import numpy as np
-
-    from jaxsim import io
+    from jaxsim import checks, io
     from jaxsim.data import novels, questions, sentences
     from jaxsim.methods.language import combination, ngram
 
     asked = questions.read(path) if path is not None else None
     settings: dict[str, Any] = {"order": order, "min_count": min_count}
-    digest = hashlib.sha256()
+    digest, some = hashlib.sha256(), False
     for name, text in novels.read_folder(texts):  # also refuses bad texts before anything is written
         digest.update(f"{name}\0{text}\0".encode())
+        some = some or bool(sentences.split(text))
+    checks.expect(some, str(texts), "at least one sentence", "none")
     state = {"library": "jaxsim", "format": FORMAT, "kind": KIND, "texts": digest.hexdigest(), "settings": settings}
     files = ["sentences/config.json", "sentences/tokens.npy", "sentences/words.txt", *map(_file, _SMOOTHINGS)]
-    begun = out / "begun.json"
-    if not (begun.exists() and json.loads(begun.read_bytes()) == state):
-        io.check_place(out, what="completion model")
-        out.mkdir(parents=True, exist_ok=True)
-        for name in (io.CONFIG, "begun.json", *files):
-            (out / name).unlink(missing_ok=True)
-        io.write_bytes(begun, json.dumps(state).encode())
-    if not (out / "sentences" / io.CONFIG).exists():
+    for left in out.glob(".sentences.*.part"):  # of a command that was killed
+        shutil.rmtree(left, ignore_errors=True)
+    done = _begun(out, state, files)
+    if not _kept(out, done, "sentences/config.json"):
         sentences.build(novels.read_folder(texts), out / "sentences", progress=True)
         say("sentences: written")
+        _note(out, state, done, files[0], files[2])
     text = sentences.load(out / "sentences")
     for name, smoothing in _SMOOTHINGS.items():
-        if not (out / _file(name)).exists():
+        if not _kept(out, done, _file(name)):
             params = ngram.fit(text, order=order, smoothing=smoothing, min_count=min_count).params
-            arrays = {f"{part}_{at}": array for part in ("keys", "log_prob", "log_backoff")
-                      for at, array in enumerate(getattr(params, part))}  # fmt: skip
-            with (out / (_file(name) + ".part")).open("wb") as file:
-                np.savez(file, **arrays)
-            (out / (_file(name) + ".part")).replace(out / _file(name))
+            ngram.save(params, out / _file(name))
             say(f"{name}: {sum(map(len, params.log_prob)):,} n-grams")
+            _note(out, state, done, _file(name))
     weights = None
     if asked is not None and all(one.answer is not None for one in asked.questions):
         import jax
@@ -128,10 +123,48 @@ def _train(texts: Path, out: Path, path: Path | None, *, order: int, min_count: 
         weights = (fit.params.weights / fit.params.scale).tolist()
     elif asked is not None:
         say("the combination was not trained: not every question has an answer")
-    config = {**state, "models": list(MODELS), "weights": weights, "files": ["begun.json", *files]}
+    config = {**state, "models": list(MODELS), "weights": weights, "files": [_BEGUN, *files], "sha256": done}
     io.write_bytes(out / io.CONFIG, io.sealed(config))
-    begun.unlink()
+    (out / _BEGUN).unlink()
     say(f"{out}: {len(text.tokens):,} tokens, {text.size(min_count):,} words")
+
+
+def _begun(out: Path, state: dict[str, Any], files: list[str]) -> dict[str, str]:
+    """Digests of what an interrupted command with the same texts and settings wrote; else empties the folder."""
+    import shutil
+
+    from jaxsim import io
+
+    path = out / _BEGUN
+    told = io.unsealed(path, newest=FORMAT, remedy="; delete its folder") if path.exists() else {}
+    if {name: told.get(name) for name in state} == state:
+        done = told.get("sha256")
+        return {name: one for name, one in done.items() if name in files} if isinstance(done, dict) else {}
+    found = {one.relative_to(out).as_posix() for one in out.rglob("*") if not one.is_dir()} if told else set()
+    if told.get("kind") == KIND and found <= {_BEGUN, *files}:  # of other texts or settings, and nothing else is there
+        shutil.rmtree(out)
+    with naming(out):
+        io.check_place(out, what="completion model")
+    out.mkdir(parents=True, exist_ok=True)
+    for name in (io.CONFIG, _BEGUN, *files):
+        (out / name).unlink(missing_ok=True)
+    _note(out, state, {})
+    return {}
+
+
+def _kept(out: Path, done: dict[str, str], name: str) -> bool:
+    """Whether an earlier command wrote a file that is as it was then."""
+    from jaxsim import io
+
+    return name in done and (out / name).is_file() and io.file_digest(out / name) == done[name]
+
+
+def _note(out: Path, state: dict[str, Any], done: dict[str, str], *names: str) -> None:
+    """Adds files to those that are done, and writes down which are."""
+    from jaxsim import io
+
+    done |= {name: io.file_digest(out / name) for name in names}
+    io.write_bytes(out / _BEGUN, io.sealed({**state, "sha256": done}))
 
 
 def _file(name: str) -> str:
@@ -146,14 +179,7 @@ def _scores(folder: Path, text: Sentences, asked: Questions) -> np.ndarray:
     from jaxsim.methods.language import ngram, pmi_window
 
     filled = questions.encode(asked, text.numbers)
-    columns = []
-    for name in _SMOOTHINGS:
-        with np.load(folder / _file(name)) as arrays:
-            count = {part: sum(key.startswith(f"{part}_") and key[len(part) + 1 :].isdigit() for key in arrays)
-                     for part in ("keys", "log_prob", "log_backoff")}  # fmt: skip
-            params = ngram.NGram(*(tuple(arrays[f"{part}_{at}"] for at in range(number))
-                                   for part, number in count.items()))  # fmt: skip
-        columns.append(ngram.scores(params, filled))
+    columns = [ngram.scores(ngram.load(folder / _file(name)), filled) for name in _SMOOTHINGS]
     known = bool((filled.tokens[filled.chosen] > 0).any())
     near = pmi_window.scores(pmi_window.fit(text, filled).params, filled) if known else np.zeros_like(columns[0])
     return np.stack([*columns, near], axis=-1)
@@ -166,15 +192,35 @@ def _standard(scores: np.ndarray) -> np.ndarray:
     return np.maximum(scores, -1e4) - np.maximum(scores, -1e4).mean(axis=1, keepdims=True)
 
 
+def _opened(folder: Path) -> dict[str, Any]:
+    """The settings of a model, whose files are those that were written."""
+    import math
+
+    from jaxsim import checks, io
+
+    path, remedy = folder / io.CONFIG, "; train it again"
+    config = io.unsealed(path, newest=FORMAT, remedy=remedy)
+    checks.expect(config.get("kind") == KIND, str(folder), "a model of `jaxsim complete --out`", config.get("kind"))
+    weights, told = config.get("weights"), config.get("sha256", {})  # folders of earlier versions have no digests
+    numbers = isinstance(weights, list) and len(weights) == len(MODELS)
+    numbers = numbers and all(isinstance(one, int | float) and math.isfinite(one) for one in weights)
+    checks.expect(weights is None or numbers, f"{path}: weights", f"{len(MODELS)} numbers, or none", weights)
+    names = ["sentences/config.json", "sentences/words.txt", *map(_file, _SMOOTHINGS)]
+    checks.expect(isinstance(told, dict) and set(told) <= set(names), f"{path}: sha256", "digests of the files", told)
+    for name, digest in told.items():
+        checks.expect((folder / name).is_file(), str(folder / name), "a file of the model", f"none{remedy}")
+        checks.expect(io.file_digest(folder / name) == digest, str(folder / name), "the file that was written",
+                      f"an altered one{remedy}")  # fmt: skip
+    return config
+
+
 def _answers(folder: Path, asked: Questions) -> list[dict[str, Any]]:
     """For each question every choice with its scores, and the best by the combination."""
     import numpy as np
 
-    from jaxsim import checks, io
     from jaxsim.data import sentences
 
-    config = io.unsealed(folder / io.CONFIG, newest=FORMAT, remedy="; train it again")
-    checks.expect(config.get("kind") == KIND, str(folder), "a model of `jaxsim complete --out`", config.get("kind"))
+    config = _opened(folder)
     text = sentences.load(folder / "sentences")
     scores = _scores(folder, text, asked)
     centred = _standard(scores)

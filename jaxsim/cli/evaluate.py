@@ -46,6 +46,7 @@ def evaluate(
                                                "query's own identifier.")] = False,
     exclude: Annotated[str | None, options.file("With --queries: documents to leave out, lines query<TAB>document, "
                                                 "such as links that are known.")] = None,
+    csls: options.CslsOption = None,
     json: options.JsonOption = False,
 ) -> None:
     """Measure a model, or a run of any system. Prints means and other figures with 95 % bootstrap intervals.
@@ -62,6 +63,7 @@ def evaluate(
     With --figures, pictures of the model as well, as `jaxsim report --model` makes them.
     """
     from jaxsim import checks
+    from jaxsim.data import streams
     from jaxsim.evaluate import trec
 
     ways = {"--pairs": pairs, "--queries": queries, "--run": run}
@@ -73,7 +75,7 @@ def evaluate(
         ("--qrels", qrels, pairs is None, pairs is not None), ("--label", label, False, pairs is None),
         ("--run-out", run_out, False, not collection), ("--figures", figures, False, pairs is None),
         ("--terms", terms, False, not collection), ("--exclude", exclude, False, not collection),
-        ("--exclude-self", exclude_self or None, False, not collection),
+        ("--exclude-self", exclude_self or None, False, not collection), ("--csls", csls, False, not collection),
     )  # fmt: skip
     for name, value, needed, excluded in rules:
         checks.expect(not (needed and value is None), name, f"a value, with {given[0]}", "none")
@@ -93,7 +95,8 @@ def evaluate(
         judged = trec.read_qrels(qrels)
         if run is None:
             way = {"terms": terms, "words": str(words), "power": power}
-            found, judged = _search(_load(model), queries, documents, judged, way, exclude, exclude_self)
+            like = None if csls is None else [line for _, line in streams.texts(csls)]
+            found, judged = _search(_load(model), queries, documents, judged, way, exclude, exclude_self, like)
             if run_out is not None:
                 with replacing(run_out) as file:
                     file.writelines(line.encode() for line in trec.run_lines(found))
@@ -162,7 +165,8 @@ def _statistic(statistic: Callable, *values: np.ndarray, strata: np.ndarray | No
 
 
 def _search(
-    model: Model, queries: str, documents: str, qrels: Qrels, way: dict[str, Any], exclude: str | None, itself: bool
+    model: Model, queries: str, documents: str, qrels: Qrels, way: dict[str, Any], exclude: str | None, itself: bool,
+    like: list[str] | None,
 ) -> tuple[Run, Qrels]:
     """The model's run, and the judgements of the queries that are there."""
     import numpy as np
@@ -187,7 +191,7 @@ def _search(
                 left_out[places[query]].add(rows[document])
     judged = {query: {name: grade for name, grade in grades.items() if rows.get(name) not in left_out[place]}
               for place, query in enumerate(wanted) if (grades := judged.get(query)) is not None}  # fmt: skip
-    both = index.encode(model, list(texts.values()), bm25=way["words"] == "bm25")
+    both = index.encode(model, list(texts.values()), bm25=way["words"] == "bm25", csls=like, power=way["power"])
     scores, found = ranker.rank(model, both, list(wanted.values()), k=min(trec.DEPTH, len(names)),
                                 exclude=[sorted(one) for one in left_out], **way)  # fmt: skip
     kept = np.isfinite(scores)

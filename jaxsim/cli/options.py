@@ -65,6 +65,9 @@ WordsOption = Annotated[Words, typer.Option(
 PowerOption = Annotated[float, typer.Option(
     min=0.0, max=4.0, help="How much the agreement of held-out pairs weighs the dimensions: 1 to find documents about "
     "the same thing, 0 to find mates.")]
+CslsOption = Annotated[str | None, file(
+    "Texts like the queries, one a line, such as the left texts of the training pairs: documents that are near to all "
+    "of them come later (CSLS). For search across languages.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 FormatOption = Annotated[
     Format | None, typer.Option(help="Format of the pairs; by the file's suffix unless given, else by its first line.")

@@ -43,6 +43,7 @@ def search(
     power: options.PowerOption = 1.0,
     exclude_self: Annotated[bool, typer.Option("--exclude-self", help="Leave out documents that are equal to the "
                                                "query.")] = False,
+    csls: options.CslsOption = None,
     json: options.JsonOption = False,
 ) -> None:
     """Find the nearest documents of queries. Prints lines of rank, score, line number and text, tabs between them.
@@ -52,6 +53,9 @@ def search(
 
     With --queries, a line `query`, its number and its text stands before the results of each. With --json, every query
     is one line.
+
+    With --csls the cosine of a document is lessened by how near it is to texts like the queries: across languages some
+    documents are near to everything. An index that was made with it keeps it.
 
     An index gives the same results in less time: it holds vectors, words and texts of the documents, so it serves every
     --terms and --words, and needs their file no more. It belongs to one model, and is refused with another.
@@ -67,7 +71,8 @@ def search(
                   "neither" if query is None else "both")
     checks.expect(documents is not None or index is not None, "--documents, --index", "one of them, or both", "neither")
     checks.expect(documents is not None or column is None, "--column", "nothing, without --documents", column)
-    options.one_stdin(documents=documents, queries=queries)
+    options.one_stdin(documents=documents, queries=queries, csls=csls)
+    like = None if csls is None else _columns(streams.texts(csls))[0]
     wanted = [query] if queries is None else _columns(streams.texts(queries))[0]
     checks.expect(len(wanted) > 0, "--queries", "at least one query", f"an empty file ({queries})")
     trained = load(model)
@@ -78,9 +83,9 @@ def search(
              "bm25": words == options.Words.BM25 and terms > 0}  # fmt: skip
     if index is None:
         texts, lines = _documents(documents, column)
-        found = room.encode(trained, texts, lines=lines, **parts)
+        found = room.encode(trained, texts, lines=lines, csls=like, power=power, **parts)
     else:
-        found = _kept(index, trained, model, documents, column, parts)
+        found = _kept(index, trained, model, documents, column, parts, like, power)
     number = len(found.texts)
     same = _equal(wanted, found.texts) if exclude_self else None
     scores, rows = ranker.rank(trained, found, wanted, k=min(k, number), terms=terms, words=str(words), power=power,
@@ -102,10 +107,13 @@ def search(
             show(f"{row['rank']}\t{row['score']:.6f}\t{row['line']}\t{_one_line(row['text'])}")
 
 
-def _kept(folder: Path, trained: Model, place: Path, documents: str | None, column: str | None, parts: dict) -> Index:
+def _kept(
+    folder: Path, trained: Model, place: Path, documents: str | None, column: str | None, parts: dict,
+    like: list[str] | None, power: float,
+) -> Index:
     """An index of the model: read, or made of the documents if there is none or it is of others."""
     from jaxsim import checks, io
-    from jaxsim.model import folders, index
+    from jaxsim.model import folders, hubs, index
 
     with naming(folder):
         there = (folder / index.MARKER).is_file()
@@ -116,15 +124,23 @@ def _kept(folder: Path, trained: Model, place: Path, documents: str | None, colu
     other = told is not None and told["model"] != digest
     checks.expect(not other or documents is not None, "--model", f"the model that {folder} was made with",
                   f"another, or it was trained anew ({place}); with --documents the index is made anew")  # fmt: skip
+    near = {} if like is None else {"texts": hubs.digest(like), "power": power}
+    same = told is not None and (like is None or told.get("csls") == near)
+    checks.expect(same or documents is not None, "--csls", f"the texts and the --power that {folder} was made with",
+                  "others; with --documents the index is made anew")  # fmt: skip
     if documents is None:
         return index.load(folder, **parts, num_terms=len(trained.vocabulary))
     texts, lines = _documents(documents, column)
-    if told is not None and not other and index.holds(told, texts, lines):
+    held = told is not None and index.holds(told, texts, lines)
+    if held and not other and same:
         return index.load(folder, **parts, num_terms=len(trained.vocabulary))
+    checks.expect(like is not None or "csls" not in (told or {}), "--csls", f"the texts that {folder} was made with, "
+                  "to make it anew", "none")  # fmt: skip
     with naming(folder), keeping(nothing_written(folder)):
-        made = index.encode(trained, texts, lines=lines, bm25=True)
+        made = index.encode(trained, texts, lines=lines, bm25=True, csls=like, power=power)
         index.save(folder, made, model=digest)
-    reason = "" if told is None else f" anew, as {'the model is another' if other else 'the documents have changed'}"
+    change = "the model is another" if other else "--csls is another" if held else "the documents have changed"
+    reason = "" if told is None else f" anew, as {change}"
     say(f"{folder}: made{reason}, {checks.counted(len(texts), 'document')}")
     return made
 

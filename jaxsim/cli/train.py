@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -48,10 +48,13 @@ def train(
     pairs: Annotated[str | None, options.file("TSV, CSV, JSON Lines or Parquet, also .gz, .xz, .bz2; - for "
                                               "stdin.")] = None,
     queries: Annotated[str | None, options.file("Queries with identifiers, in place of --pairs.")] = None,
-    documents: Annotated[str | None, options.file("Documents with identifiers, with --queries.")] = None,
+    documents: Annotated[str | None, options.file("Documents with identifiers, with --queries; with --pairs, documents "
+                                                  "to mine negatives of S2Net from, one a line.")] = None,
     qrels: Annotated[str | None, options.file("Their judgements: query 0 document grade.")] = None,
-    negatives: Annotated[int, typer.Option(min=0, help="Documents without a judgement that are drawn for each query, "
-                                           "as grade 0.")] = 30,
+    negatives: Annotated[int | None, typer.Option(min=0, help="Documents that are negatives of each query: without a "
+                                                  "judgement and drawn as grade 0, 30 unless given; with --pairs "
+                                                  "mined from --documents, 5 unless given.",
+                                                  show_default=False)] = None,
     dev: Annotated[str, typer.Option(metavar="SHARE|FILE", help="Share of the pairs to hold out, to stop and to "
                                      "measure by, or a file of such pairs; 0: none. With fewer than 20 pairs none "
                                      "are held out.")] = "0.1",
@@ -70,6 +73,9 @@ def train(
     budget: Annotated[str | None, typer.Option(metavar="TIME", help="With --tune: choose the method (opca, lsa or cca, "
                                                "s2net), --dim, --noise and --gamma as well, unless given, in as many "
                                                "trainings as end in this time, such as 90s or 5m.")] = None,
+    grid: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE,...", help="Train with every combination of "
+                                                   "these values, such as 'dim=100,300 gamma=5,10', print a table, and "
+                                                   "keep the best model by the held-out pairs.")] = None,
     dev_queries: Annotated[str | None, options.file("Queries with identifiers, to measure search by and, with "
                                                     "--budget, to choose by.")] = None,
     dev_documents: Annotated[str | None, options.file("Documents with identifiers, with --dev-queries.")] = None,
@@ -102,7 +108,9 @@ def train(
     from jaxsim import checks
 
     train_options.expect_used(context, settings.method)
-    judged = {"--queries": queries, "--documents": documents, "--qrels": qrels}
+    mined = pairs is not None and documents is not None
+    judged = {"--queries": queries, "--documents": None if mined else documents, "--qrels": qrels}
+    _expect_mined(mined, pairs is not None, negatives, settings.method, grid, tune)
     _expect_source(pairs, judged, settings.method)
     options.one_stdin(pairs=pairs, dev=dev, queries=queries, documents=documents, qrels=qrels,
                       dev_queries=dev_queries, dev_documents=dev_documents, dev_qrels=dev_qrels, texts=texts)
@@ -120,19 +128,35 @@ def train(
     checks.expect(label is not None or not graded or pairs is None, "--label",
                   f"a column of grades, for {settings.method}", "none")  # fmt: skip
     columns = (codes(languages), format, left, right, label, id)
-    data = _judged(*judged.values(), negatives, settings.seed, columns[0]) if pairs is None else read(
+    drawn = 30 if negatives is None else negatives
+    data = _judged(*judged.values(), drawn, settings.seed, columns[0]) if pairs is None else read(
         pairs, "--pairs", columns, graded)
     held_out = read(dev, "--dev", columns, graded) if share is None else Data(share, None)
+    values = _grid(grid, tune=tune, resume=resume, log=log, share=share)
     judged_dev = None if dev_queries is None else _collection(*searched.values(), str(dev_score))
-    choice = train_choice.Choice(names, seconds, judged_dev)
-    unpaired = _unpaired(texts, columns[0])
-    model = trained(data, held_out, settings, choice, out, resume, _command(context), unpaired,
-                    log_of_steps)
+    choice = train_choice.Choice(names, seconds, judged_dev, values)
+    more = {"unpaired": _unpaired(texts, columns[0])}
+    if mined:
+        more |= {"documents": _texts(documents), **({} if negatives is None else {"negatives": negatives})}
+    model = trained(data, held_out, settings, choice, out, resume, _command(context), more, log_of_steps)
     _compare(model)
     if json:
         show_json({"model": str(out), **model.training})
     else:
         show_result(_shown(model, out))
+
+
+def _grid(texts: list[str] | None, *, tune: bool, resume: bool, log: Path | None, share: float | None):
+    """The values of a sweep, or None."""
+    from jaxsim import checks
+    from jaxsim.train import grid
+
+    if not texts:
+        return None
+    for name, given in (("--tune", tune), ("--resume", resume), ("--log", log is not None)):
+        checks.expect(not given, name, "nothing, with --grid", "it")
+    checks.expect(share != 0, "--dev", "pairs to choose by, with --grid", "0")
+    return grid.parsed(texts)
 
 
 class Data(NamedTuple):
@@ -156,6 +180,31 @@ def read(source: str, option: str, columns: tuple, graded: bool) -> Data:
     """
     table = options.read_table(source, option, *columns)
     return Data(table.pairs, table.labels) if graded else Data(options.mates(table), None)
+
+
+def _expect_mined(
+    mined: bool, pairs: bool, negatives: int | None, method: str, grid: list[str] | None, tune: bool
+) -> None:
+    """Refuses documents to mine from, or a number of negatives, where nothing is mined."""
+    from jaxsim import checks
+
+    checks.expect(not pairs or mined or negatives is None, "--negatives", "nothing, with --pairs alone (it takes "
+                  "--documents)", negatives)  # fmt: skip
+    if mined:
+        checks.expect(not tune and grid is None, "--documents", "nothing, with --tune or --grid", "a file")
+        checks.expect(method in S2NET, "--documents", f"nothing, with --method {method} (with --pairs it is for "
+                      f"{' and '.join(S2NET)})", "a file")  # fmt: skip
+        checks.expect(negatives != 0, "--negatives", "at least 1, with --pairs", 0)
+
+
+def _texts(source: str) -> list[str]:
+    """Documents of a file, at least one."""
+    from jaxsim import checks
+    from jaxsim.data import streams
+
+    found = [line for _, line in streams.texts(source)]
+    checks.expect(len(found) > 0, streams.name(source), "documents", "an empty file")
+    return found
 
 
 def _expect_source(pairs: str | None, judged: dict[str, str | None], method: str) -> None:
@@ -272,7 +321,7 @@ def share_of(dev: str) -> float | None:
 
 def trained(
     data: Data, held_out: Data, settings: Settings, choice: train_choice.Choice, out: Path, resume: bool, command: str,
-    unpaired: Sequence[str] = (), log: Log | None = None,
+    more: Mapping[str, Any] | None = None, log: Log | None = None,
 ) -> Model:
     """Trains and saves a model; an interrupted training keeps its checkpoints.
 
@@ -284,7 +333,7 @@ def trained(
       out: folder of the model.
       resume: whether to go on from the checkpoints.
       command: for the model's record.
-      unpaired: texts without a mate.
+      more: texts without a mate, or documents to mine from, as `training.train` takes them.
       log: of its steps, or None.
 
     Returns:
@@ -302,9 +351,12 @@ def trained(
             if choice.names:
                 settings, notes = train_choice.chosen(checkpoint, data.pairs, settings, held_out.pairs, choice)
                 checkpoint = folder if settings.method in ITERATED else None
-            model = training.train(data.pairs, settings, dev=held_out.pairs, grades=data.grades,
-                                   dev_grades=held_out.grades, unpaired=unpaired, checkpoint=checkpoint, progress=True,
-                                   say=say, callback=log)
+            given = {"dev": held_out.pairs, "grades": data.grades, "dev_grades": held_out.grades,
+                     "progress": True, **(more or {})}  # fmt: skip
+            if choice.grid is not None:
+                model, notes = train_choice.swept(data.pairs, settings, choice, **given)
+            else:
+                model = training.train(data.pairs, settings, checkpoint=checkpoint, say=say, callback=log, **given)
             if log is not None and not log.written:  # --budget may choose another method
                 say(f"{log.folder}: nothing to log, {settings.method} has no steps")
             if choice.judged is not None:

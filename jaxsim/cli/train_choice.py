@@ -32,11 +32,13 @@ class Choice(NamedTuple):
       names: of settings, of `budget.FREE` or of `tuning.CHOICES`; none without ``--tune``.
       seconds: the budget; None for the few trainings of `tuning.tune`.
       judged: queries to choose by, or None.
+      grid: settings with the values of a sweep, or None.
     """
 
     names: list[str]
     seconds: float | None = None
     judged: Judged | None = None
+    grid: dict[str, tuple] | None = None
 
 
 def seconds(text: str | None, tune: bool) -> float | None:
@@ -97,6 +99,27 @@ def names(context: typer.Context, share: float | None, wide: bool) -> list[str]:
              and not (name == "subwords" and context.params["drop_top"])]  # fmt: skip
     checks.expect(len(found) > 0, "--tune", "--min-df, or --subwords without --drop-top, left to choose", "none left")
     return found
+
+
+def swept(pairs, settings, choice: Choice, **options) -> tuple:
+    """The best model of a sweep; prints its table.
+
+    Args:
+      pairs: `Pairs` to train on.
+      settings: `Settings` as they are given.
+      choice: with a ``grid``.
+      **options: of `training.train`.
+
+    Returns:
+      The model; and ``tuned`` and ``tuning_seconds``, as `chosen`.
+    """
+    from jaxsim.train import budget, grid
+
+    begun = time.perf_counter()
+    model, tried = grid.sweep(pairs, choice.grid, settings, judged=choice.judged, say=say, **options)
+    for line in budget.table(tried, most=len(tried)):
+        say(line)
+    return model, {"tuned": tried, "tuning_seconds": round(time.perf_counter() - begun, 1)}
 
 
 def chosen(checkpoint: Path | None, pairs, settings, dev, choice: Choice) -> tuple:

@@ -112,11 +112,13 @@ def _bitext(source: str, columns: tuple, unit: Unit, max_words: int) -> Bitext:
 
     pairs = options.read_table(source, "--pairs", *columns).pairs
     checks.expect(len(pairs) > 0, pairs.name, "at least one pair", "none")
-    if unit == Unit.SENTENCES:
-        found = bitext.from_words(*tokenize(pairs), max_words=max_words)
-    else:
-        words = tuple(text.tokenizer(language) for language in pairs.languages)
-        found = bitext.from_pages(pairs.left, pairs.right, words=words, max_words=max_words)
+    with checks.within(pairs.name):
+        if unit == Unit.SENTENCES:
+            found = bitext.from_words(*tokenize(pairs), max_words=max_words)
+        else:
+            words = tuple(text.tokenizer(language) for language in pairs.languages)
+            found = bitext.from_pages(pairs.left, pairs.right, words=words, max_words=max_words)
+    if unit == Unit.PARAGRAPHS:
         say(f"{checks.counted(found.counts['pages'], 'page')}, of which {found.counts['unequal']:,} left out, with "
             f"unequal numbers of lines; {checks.counted(found.counts['uneven'], 'line')} left out, with more than "
             "twice the words of the other")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -59,6 +60,8 @@ def encode(
     side: Annotated[options.Side | None, typer.Option(help="Which texts these are, left (query) or right "
                                                       "(document), for a model with two sides.")] = None,
     normalize: Annotated[bool, typer.Option("--normalize", help="Scale vectors to length one.")] = False,
+    workers: Annotated[int, typer.Option(min=1, help="Processes that read and encode texts, each with the whole "
+                                         "model in memory.")] = 1,
 ) -> None:
     """Make vectors of texts. A text is a line.
 
@@ -66,6 +69,7 @@ def encode(
     """
     from jaxsim import checks
     from jaxsim.data import streams
+    from jaxsim.parallel.workers import in_order
 
     known = output == "-" or Path(output).suffix in (".npy", ".jsonl")
     checks.expect(known, "--output", "a file that ends in .npy or .jsonl, or -", output)
@@ -75,9 +79,10 @@ def encode(
     given = side is not None or not trained.two_sided
     checks.expect(given, "--side", "query or document (this model encodes left and right texts "
                   "differently)", "neither")
-    encoder = trained.encode_query if side == options.Side.QUERY else trained.encode_document
+    how = {"normalize": normalize, "side": "query" if side == options.Side.QUERY else "document"}
     texts = (text for _, text in texts_of(input, column))
-    vectors = (encoder(batch, normalize=normalize) for batch in streams.batches(texts, _BATCH))
+    vectors = in_order(partial(_vectors, trained, **how), streams.batches(texts, _BATCH), workers=workers,
+                       there=partial(_vectors_there, **how), begin=(_hold, model))
     if output == "-":
         for rows in vectors:
             for line in _json_rows(rows):
@@ -93,6 +98,23 @@ def encode(
                 file.writelines(f"{line}\n".encode() for line in _json_rows(rows))
                 number += len(rows)
     say(f"{output}: {checks.counted(number, 'vector')} of {checks.counted(trained.dim, 'dimension')}")
+
+
+def _vectors(model: Model, texts: list[str], *, side: str, normalize: bool) -> np.ndarray:
+    encoder = model.encode_query if side == "query" else model.encode_document
+    return encoder(texts, normalize=normalize)
+
+
+_held: list[Model] = []
+"""Of a worker process of `encode`, the model that it loaded when it began."""
+
+
+def _hold(folder: Path) -> None:
+    _held.append(load(folder))
+
+
+def _vectors_there(texts: list[str], **how) -> np.ndarray:
+    return _vectors(_held[0], texts, **how)
 
 
 def _json_rows(rows: np.ndarray) -> Iterator[str]:

@@ -18,15 +18,20 @@ class Archive:
 
     Attributes:
       name: what a recipe calls it.
-      url: its address.
+      urls: its address, and others that hold the same file, in the order in which they are tried.
       sha256: its digest.
       megabytes: its size.
     """
 
     name: str
-    url: str
+    urls: tuple[str, ...]
     sha256: str
     megabytes: float
+
+    @property
+    def url(self) -> str:
+        """Its first address."""
+        return self.urls[0]
 
 
 Source = git.Source | Archive
@@ -46,7 +51,9 @@ class Corpus:
       packed: how files without an address were made from the source, for people who want to make them again.
       terms: what whoever fetches it should read first; empty where the licence says it all.
       megabytes: size of its files.
+      compared: what came out where the recipe was run and its files were compared with those behind the tables.
       contents: file name -> digest of what is inside, whatever the compression; see `packing.content_digest`.
+      counts: file name -> what is counted of an archive that has no published digest; see `packing.expect_counts`.
       ways: file name -> how it is made of the sources: ``copy``, ``tar`` or ``made``.
       sources: the repositories that it is made of.
     """
@@ -60,7 +67,9 @@ class Corpus:
     packed: str = ""
     terms: str = ""
     megabytes: float = 0.0
+    compared: str = ""
     contents: dict[str, str] = field(default_factory=dict)
+    counts: dict[str, dict[str, int]] = field(default_factory=dict)
     ways: dict[str, dict[str, str]] = field(default_factory=dict)
     sources: tuple[Source, ...] = ()
 
@@ -86,7 +95,7 @@ class Status:
 
 def _source(entry: dict) -> Source:
     if "url" in entry:
-        return Archive(entry["name"], entry["url"], entry["sha256"], entry["megabytes"])
+        return Archive(entry["name"], (entry["url"], *entry.get("also", ())), entry["sha256"], entry["megabytes"])
     return git.Source(entry["name"], entry["git"], entry["commit"], tuple(entry["paths"]),
                       tuple(entry.get("match", ())), entry["megabytes"])
 
@@ -102,7 +111,9 @@ def _read() -> dict[str, Corpus]:
             files={file: told.get("sha256") for file, told in entries.items()},
             addresses={file: told["url"] for file, told in entries.items() if "url" in told},
             packed=entry.get("packed", ""), terms=entry.get("terms", ""), megabytes=entry.get("megabytes", 0.0),
+            compared=entry.get("compared", ""),
             contents={file: told["content"] for file, told in entries.items() if "content" in told},
+            counts={file: told["counts"] for file, told in entries.items() if "counts" in told},
             ways={file: told for file, told in entries.items() if told.keys() & {"copy", "tar", "made"}},
             sources=tuple(map(_source, entry.get("sources", ()))),
         )  # fmt: skip
@@ -153,9 +164,9 @@ def find(name: str, file: str, *, root: str | os.PathLike | None = None, verify:
     try:
         path = files.root(root) / name / file
     except files.MissingCorpus as error:
-        raise files.MissingCorpus(f"{error}; needed: {hint}") from error
+        raise files.MissingCorpus(f"{error}; needed: {hint}", name) from error
     if not path.is_file():
-        raise files.MissingCorpus(f"{path}: expected {hint}; got no such file")
+        raise files.MissingCorpus(f"{path}: expected {hint}; got no such file (jaxsim data {name} --fetch)", name)
     if verify and corpus.files.get(file) is not None:
         expect_right([_look(path, file, corpus)])
     return path

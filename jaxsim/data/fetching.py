@@ -10,28 +10,27 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
-import logging
 import math
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 import filelock
-from tqdm import tqdm
 
 from jaxsim import checks, io
-from jaxsim.data import catalogue, files, git, packing, recipes
+from jaxsim.data import catalogue, downloads, files, git, packing, recipes
+
+NOTICE = "NOTICE.jaxsim.txt"
+"""What says source and licence, beside the files."""
 
 MIRROR = "JAXSIM_DATA_URL"
 """Environment variable with the base address of a mirror: ``$JAXSIM_DATA_URL/<corpus>/<file>``."""
 
-TIMEOUT = 30
-"""Seconds without a sign of the server after which a download is given up."""
-
-_CHUNK = 1 << 18
+_LINE = 1.25
+"""Megabytes a second of a slow line, 10 Mbit/s, for what a fetch is said to take."""
 
 
 def address(name: str, file: str, *, mirror: str | None = None) -> str | None:
@@ -137,7 +136,7 @@ def how_to_get(name: str, folder: str | os.PathLike | None = None) -> str:
 
 
 def plan(name: str, folder: str | os.PathLike | None = None) -> str:
-    """What a fetch will download from whom, and the disk that it takes, in one sentence.
+    """What a fetch will download from whom, and the time and the disk that it takes, in one sentence.
 
     Args:
       name: of the corpus.
@@ -150,14 +149,16 @@ def plan(name: str, folder: str | os.PathLike | None = None) -> str:
       ValueError: no such corpus.
 
     Example:
-      >>> plan("word_frequency")
-      'word_frequency: downloads about 1 MB from https://github.com/RyanMcG/authorate, keeps 1 MB, needs 101 MB of disk'
+      >>> plan("word_frequency").partition(" from ")[2]
+      'https://github.com/RyanMcG/authorate (1 min at 10 Mbit/s), keeps 1 MB, needs 101 MB of disk'
     """
     corpus = catalogue.get(name)
     first, *others = providers(name)
     more = f" and {len(others)} more" if others else ""
     where = "" if folder is None else f" in {folder}"
-    return (f"{name}: downloads about {_download_size(corpus)} MB from {first}{more}, keeps "
+    size = _download_size(corpus)
+    minutes = max(1, math.ceil(size / _LINE / 60))
+    return (f"{name}: downloads about {size} MB from {first}{more} ({minutes} min at 10 Mbit/s), keeps "
             f"{math.ceil(corpus.megabytes)} MB{where}, needs {_disk(corpus)} MB of disk")
 
 
@@ -256,26 +257,45 @@ def _by_hand(path: Path) -> Path | None:
 
 def _fetch_missing(name: str, folder: Path, progress: bool, cache: str | os.PathLike | None) -> None:
     corpus = catalogue.get(name)
-    build = []
     missing = _missing(name, folder)
-    if missing:
-        _expect_room(corpus, folder)
+    if not missing:  # somebody else's fetch, that this one waited for
+        return
+    _expect_room(corpus, folder)
+    kept = cache is not None
+    store = Path(cache) / name if kept else folder.parent / ".fetch" / name
+    try:
+        _get(corpus, missing, store, progress)
+    except (ConnectionError, KeyboardInterrupt):
+        kept = True  # for the next try
+        raise
+    finally:
+        if not kept:
+            shutil.rmtree(store, ignore_errors=True)
+        for empty in (store, store.parent) if cache is None else ():
+            with contextlib.suppress(OSError):  # there is something, or nothing
+                empty.rmdir()
+    notice = "".join(f"{title}: {text}\n" for title, text in
+                     {"title": corpus.title, "source": corpus.source, "licence": corpus.licence,
+                      "terms": corpus.terms}.items() if text)  # fmt: skip
+    io.write_bytes(folder / NOTICE, notice.encode())
+
+
+def _get(corpus: catalogue.Corpus, missing: list[catalogue.Status], store: Path, progress: bool) -> None:
+    """Files put there by hand are packed, those with an address downloaded, the others made."""
+    build = []
     for one in missing:
         one.path.parent.mkdir(parents=True, exist_ok=True)
         if plain := _by_hand(one.path):
             _keep(corpus, one, plain.read_bytes(), str(plain))
-        elif url := address(name, one.file):
-            _download(url, one.path, one.expected, progress)
+        elif url := address(corpus.name, one.file):
+            counts = corpus.counts.get(one.file)
+            check = partial(packing.expect_counts, counts=counts, name=url) if counts else None
+            downloads.download(url, one.path, one.expected, store / f"{one.path.name}.rest", progress=progress,
+                               check=check)  # fmt: skip
         else:
             build.append(one)
     if build:
-        _build(corpus, build, folder, progress, cache)
-    if missing:
-        notice = "".join(f"{title}: {text}\n" for title, text in
-                         {"title": corpus.title, "source": corpus.source, "licence": corpus.licence,
-                          "terms": corpus.terms}.items() if text)  # fmt: skip
-        if corpus.sources:
-            io.write_bytes(folder / "NOTICE.jaxsim.txt", notice.encode())
+        _build(corpus, build, store, progress)
 
 
 def _expect_room(corpus: catalogue.Corpus, folder: Path) -> None:
@@ -285,26 +305,14 @@ def _expect_room(corpus: catalogue.Corpus, folder: Path) -> None:
         raise OSError(errno.ENOSPC, message, str(folder))
 
 
-def _build(corpus: catalogue.Corpus, missing: list[catalogue.Status], folder: Path, progress: bool,
-           cache: str | os.PathLike | None) -> None:  # fmt: skip
-    """Makes files of what the sources hold; what was transferred goes when it is done or was of no use."""
-    kept = cache is not None
-    store = Path(cache) / corpus.name if kept else folder.parent / ".fetch" / corpus.name
+def _build(corpus: catalogue.Corpus, missing: list[catalogue.Status], store: Path, progress: bool) -> None:
+    """Makes files of what the sources hold."""
     needed = _needed(corpus, [one.file for one in missing])
-    try:
-        for source in needed:
-            _transfer(source, store, progress)
-        contents = _contents(corpus, needed, [one.file for one in missing], store)
-        for one in missing:
-            _keep(corpus, one, contents[one.file], corpus.source)
-    except (ConnectionError, KeyboardInterrupt):
-        kept = True  # for the next try
-        raise
-    finally:
-        if not kept:
-            shutil.rmtree(store, ignore_errors=True)
-            with contextlib.suppress(OSError):  # another corpus is being fetched
-                store.parent.rmdir()
+    for source in needed:
+        _transfer(source, store, progress)
+    contents = _contents(corpus, needed, [one.file for one in missing], store)
+    for one in missing:
+        _keep(corpus, one, contents[one.file], corpus.source)
 
 
 def _needed(corpus: catalogue.Corpus, names: list[str]) -> list[catalogue.Source]:
@@ -322,8 +330,14 @@ def _transfer(source: catalogue.Source, store: Path, progress: bool) -> None:
     if isinstance(source, git.Source):
         git.fetch(source, store / f"{source.name}.git", progress=progress)
     elif not (store / source.name).is_file():
-        store.mkdir(parents=True, exist_ok=True)
-        _download(source.url, store / source.name, source.sha256, progress)
+        rest = store / f"{source.name}.rest"
+        for place, url in enumerate(source.urls, start=1):
+            try:
+                downloads.download(url, store / source.name, source.sha256, rest, progress=progress)
+                return
+            except ConnectionError:
+                if place == len(source.urls):
+                    raise
 
 
 def _contents(corpus: catalogue.Corpus, needed: list, names: list[str], store: Path) -> dict[str, bytes]:
@@ -359,69 +373,3 @@ def _keep(corpus: catalogue.Corpus, wanted: catalogue.Status, content: bytes, so
         part.replace(wanted.path)
     finally:
         part.unlink(missing_ok=True)
-
-
-def _download(url: str, path: Path, digest: str | None, progress: bool) -> None:
-    """Gets one file; under its name it appears whole or not at all."""
-    import pooch
-    import requests
-
-    settings = {"timeout": TIMEOUT, "headers": {"Accept-Encoding": "identity"}, "hooks": {"response": _as_stored}}
-
-    def write(url: str, part: str, _: object) -> None:
-        with _bar(path.name, progress) as bar:
-            pooch.HTTPDownloader(progressbar=bar, chunk_size=_CHUNK, **settings)(url, part, None)
-        got = files.sha256(part)
-        checks.expect(digest in (None, got), url, f"a file with SHA-256 {digest}", f"{got}; nothing was kept")
-        # As readable as the folder is: temporary files are for their owner alone.
-        os.chmod(part, path.parent.stat().st_mode & 0o666)
-
-    try:
-        with _quiet(pooch.get_logger()):
-            pooch.retrieve(url, digest, fname=path.name, path=path.parent.resolve(), downloader=write)
-    except requests.RequestException as error:
-        raise ConnectionError(f"{url}: expected the file, got {_reason(error)}") from error
-    except OSError as error:
-        raise OSError(error.errno or errno.EACCES, error.strerror or "Permission denied", str(path)) from error
-
-
-def _bar(name: str, progress: bool) -> tqdm:
-    # pooch asks whether the bar is true, which one of no total is not; it puts the true total in.
-    return tqdm(total=1, desc=name, unit="B", unit_scale=True, delay=0.5, disable=None if progress else True)
-
-
-def _as_stored(response, **_: object) -> None:
-    """Takes the bytes as they lie on the server, refuses parts of a file, and web pages in its place."""
-    import requests
-
-    response.raw.headers.pop("content-encoding", None)
-    response.raw.enforce_content_length = True
-    if response.status_code == 200 and response.headers.get("content-type", "").startswith("text/html"):
-        response.close()
-        raise requests.RequestException("a web page")
-
-
-@contextlib.contextmanager
-def _quiet(logger: logging.Logger) -> Iterator[None]:
-    level = logger.level
-    logger.setLevel(logging.WARNING)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
-
-
-def _reason(error: Exception) -> str:
-    """What came instead of a file, in a few words."""
-    import requests
-
-    if isinstance(error, requests.HTTPError):
-        error.response.close()
-        return f"HTTP status {error.response.status_code} ({error.response.reason})"
-    if type(error) is requests.RequestException:  # of `_as_stored`
-        return str(error)
-    cut = isinstance(error, requests.exceptions.ChunkedEncodingError)
-    inner: BaseException = error
-    while (below := inner.__cause__ or (None if inner.__suppress_context__ else inner.__context__)) is not None:
-        inner = below
-    return f"{'a part of it' if cut else 'no answer'} ({getattr(inner, 'strerror', None) or inner})"

@@ -20,7 +20,16 @@ DAMAGED = (lzma.LZMAError, EOFError, zlib.error, gzip.BadGzipFile, tarfile.TarEr
 
 
 class MissingCorpus(FileNotFoundError):
-    """A corpus is not where it was looked for; the message says what to get and from where."""
+    """A corpus is not where it was looked for; the message says what to get and from where.
+
+    Attributes:
+      corpus: its name in the catalogue, None where it is not known.
+    """
+
+    def __init__(self, message: str, corpus: str | None = None):
+        """An error of one line about ``corpus``."""
+        super().__init__(message)
+        self.corpus = corpus
 
 
 def root(root: str | os.PathLike | None = None) -> Path:

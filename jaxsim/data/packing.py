@@ -20,6 +20,7 @@ from jaxsim import checks
 from jaxsim.data import files, streams
 
 _CHUNK = 1 << 20
+_PRESET = 6  # of xz
 _AR, _AR_HEAD = b"!<arch>\n", 60
 
 
@@ -39,7 +40,7 @@ def pack(name: str, content: bytes) -> bytes:
     """
     if name.endswith(".gz"):
         return gzip.compress(content, 9, mtime=0)
-    return lzma.compress(content, preset=6) if name.endswith(".xz") else content
+    return lzma.compress(content, preset=_PRESET) if name.endswith(".xz") else content
 
 
 def tar(members: Mapping[str, bytes]) -> bytes:
@@ -99,6 +100,54 @@ def jsonl(records: Iterable[Mapping[str, str]]) -> bytes:
       '{"id": "a", "text": "ä"}\n'
     """
     return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records).encode("utf-8", "surrogatepass")
+
+
+def expect_counts(path: str | os.PathLike, counts: Mapping[str, int], name: str) -> None:
+    r"""Refuse an archive that has not what is known of it; for one of which nobody published a digest.
+
+    Args:
+      path: a tar archive of any compression; it is read once, nothing is written.
+      counts: name of a member -> how many lines it has, or name of a folder with ``/`` at its end -> how many folders
+        it has at least.
+      name: what the message calls the archive.
+
+    Raises:
+      ValueError: another count, or an archive that is damaged or cut short.
+
+    Example:
+      >>> import tempfile
+      >>> with tempfile.TemporaryDirectory() as folder:
+      ...     path = Path(folder, "a.tar")
+      ...     _ = path.write_bytes(tar({"txt/en/day": b"one\n", "txt/es/day": b"uno\n"}))
+      ...     expect_counts(path, {"txt/": 2, "txt/en/day": 2}, "a.tar")
+      Traceback (most recent call last):
+      ...
+      ValueError: a.tar: expected 2 lines in txt/en/day, got 1; nothing was kept
+    """
+    found = dict.fromkeys(counts, 0)
+    folders: dict[str, set[str]] = {place: set() for place in counts if place.endswith("/")}
+    try:
+        with tarfile.open(path, "r|*") as archive:
+            for member in archive:
+                place = member.name.removeprefix("./")
+                if not member.isfile():
+                    continue
+                if place in found:
+                    body = archive.extractfile(member)
+                    found[place] += sum(chunk.count(b"\n") for chunk in iter(lambda: body.read(_CHUNK), b""))  # noqa: B023
+                for folder, inside in folders.items():
+                    below = place.removeprefix(folder).split("/")
+                    if place.startswith(folder) and len(below) > 1:
+                        inside.add(below[0])
+    except files.DAMAGED as error:
+        checks.expect(False, name, "a whole tar archive", f"a damaged or truncated one ({error}); nothing was kept")
+    for place, count in counts.items():
+        if place.endswith("/"):
+            got = len(folders[place])
+            checks.expect(got >= count, name, f"at least {count} folders in {place}", f"{got}; nothing was kept")
+        else:
+            got = found[place]
+            checks.expect(got == count, name, f"{count} lines in {place}", f"{got}; nothing was kept")
 
 
 def content_digest(path: str | os.PathLike) -> str:

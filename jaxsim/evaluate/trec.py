@@ -47,6 +47,7 @@ def read_texts(source: str | os.PathLike) -> dict[str, str]:
     json_lines, rows = streams.sniffed(source)
     found: dict[str, str] = {}
     for where, key, text in _objects(rows, place) if json_lines else _tabbed(rows, place):
+        checks.expect(bool(key.strip()), where, "an identifier", repr(key))
         checks.expect(key not in found, where, "an identifier not used before", repr(key))
         found[key] = text
     checks.expect(len(found) > 0, place, "texts with identifiers", "an empty file")

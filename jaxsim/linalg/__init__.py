@@ -14,6 +14,7 @@ from jaxsim.linalg.eigen import (
     fix_signs,
     leading_eigh,
     means,
+    moderate,
     precise,
     top_eigh,
     top_generalised,
@@ -22,5 +23,5 @@ from jaxsim.linalg.eigen import (
 from jaxsim.linalg.randomised import randomised_svd
 
 __all__ = ["TOLERANCE", "basis_shape", "cholesky", "cholesky_solve", "cost", "covariance", "fix_signs", "krylov",
-           "leading_eigh", "means", "precise", "randomised_svd", "row_space", "top_eigh", "top_generalised",
-           "truncated_svd"]
+           "leading_eigh", "means", "moderate", "precise", "randomised_svd", "row_space", "top_eigh",
+           "top_generalised", "truncated_svd"]

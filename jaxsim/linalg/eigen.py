@@ -8,6 +8,7 @@ lower than an eigenproblem bears. Signs are fixed: the entry of largest magnitud
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable
 
@@ -27,6 +28,7 @@ TOLERANCE = 5e-3
 _SMALLEST_BASIS = 160
 _WIDEST_BLOCK = 48  # columns; in many narrow blocks a basis holds higher powers of the operator than in a few wide ones
 _SWEEPS = 30
+_FAR = 20  # of a largest value, the power of two beyond which squares of squares come near the edges of float32
 _ROUNDING = 10.0  # times the precision, and the root of the size: no residual can be expected below
 
 
@@ -319,6 +321,29 @@ def _unwhitened(factor, vectors):
     return jax.scipy.linalg.solve_triangular(factor, vectors, lower=True, trans=1)
 
 
+def moderate(documents: Terms) -> tuple[Terms, float]:
+    """Documents of a scale whose squares are far from the edges of their precision.
+
+    Args:
+      documents: `Terms` of any scale.
+
+    Returns:
+      ``(documents, factor)``: the documents times a power of two, which rounds nothing, and what to multiply by to
+      have them back. Those whose largest value lies between a millionth and a million come back as they are, with 1.
+
+    Example:
+      >>> import scipy.sparse
+      >>> documents, factor = moderate(sparse.from_scipy(scipy.sparse.csr_matrix([[2.0**-70, 2.0**-71]])))
+      >>> documents.values.tolist(), factor == 2.0**-69
+      ([0.5, 0.25], True)
+    """
+    values = np.asarray(documents.values)  # on the host, where the smallest numbers are not 0
+    power = int(np.frexp(np.max(np.abs(values), initial=0))[1])
+    if abs(power) <= _FAR:
+        return documents, 1.0
+    return dataclasses.replace(documents, values=jnp.asarray(np.ldexp(values, -power))), 2.0**power
+
+
 @precise
 def truncated_svd(documents: Terms, k: int, *, key: jax.Array, basis_factor: float = 2.0,
                   tolerance: float = TOLERANCE):
@@ -347,12 +372,14 @@ def truncated_svd(documents: Terms, k: int, *, key: jax.Array, basis_factor: flo
     n, v = documents.num_docs, documents.num_terms
     checks.between(k, "k", min(n, v), "the largest possible rank")
     dtype = documents.values.dtype
+    documents, scale = moderate(documents)
     down, up = functools.partial(_down, documents), functools.partial(_up, documents)
     small_side = (lambda x: up(down(x))) if v <= n else (lambda x: down(up(x)))
     squares, vectors = top_eigh(small_side, min(n, v), k, key=key, dtype=dtype, basis_factor=basis_factor,
                                 tolerance=tolerance, work=2 * cost.sparse(documents.values.shape[0]))
     right = vectors if v <= n else up(vectors)
-    return _singular(squares, right, max(n, v), v > n)
+    values, right = _singular(squares, right, max(n, v), v > n)
+    return values if scale == 1 else values * jnp.asarray(scale, dtype), right
 
 
 _down, _up = jax.jit(sparse.project), jax.jit(sparse.project_transpose)

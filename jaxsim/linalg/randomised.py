@@ -43,23 +43,29 @@ def randomised_svd(
       >>> [round(float(v), 4) for v in values]
       [3.0, 2.0]
     """
-    smaller = min(documents.num_docs, documents.num_terms)
-    checks.between(k, "k", smaller, "the largest possible rank")
+    sizes = documents.num_docs, documents.num_terms
+    checks.between(k, "k", min(sizes), "the largest possible rank")
     checks.whole(iterations, "iterations", 0)
     checks.expect(oversampling >= 0, "oversampling", "a number of at least 0", oversampling)
-    width = min(smaller, k + max(10, int(oversampling * k)))
-    start = jax.random.normal(key, (documents.num_terms, width), documents.values.dtype)
-    block = _up_and_down(documents, start, first=True)
-    for _ in range(iterations):
-        block = _up_and_down(documents, block)
-    return _triples(documents, block, k)
+    width = min(*sizes, k + max(10, int(oversampling * k)))
+    of_terms = sizes[1] < sizes[0]  # the basis is of the shorter side, where its products cost less
+    start = jax.random.normal(key, (max(sizes), width), documents.values.dtype)
+    block = _basis(documents, start, of_terms, first=True, passes=2)
+    for left in reversed(range(iterations)):
+        block = _basis(documents, block, of_terms, passes=1 if left else 2)  # on the way, independent columns will do
+    return _triples(documents, block, k, of_terms)
 
 
-@functools.partial(jax.jit, static_argnames="first")
-def _up_and_down(documents, block, first=False):
-    """An orthonormal basis of the images: ``D x`` of a start, ``D Dᵀ x`` of a basis."""
-    images = sparse.project(documents, block if first else sparse.project_transpose(documents, block))
-    return _orthonormal(images, passes=3 if first else 2)
+def _images(documents, block, of_terms):
+    """From documents to terms, or from terms to documents."""
+    return sparse.project_transpose(documents, block) if of_terms else sparse.project(documents, block)
+
+
+@functools.partial(jax.jit, static_argnames=("of_terms", "first", "passes"))
+def _basis(documents, block, of_terms, first=False, passes=2):
+    """A basis of the images, orthonormal after two passes: of a start of the longer side, or of ``D Dᵀ`` of a basis."""
+    source = block if first else _images(documents, block, not of_terms)
+    return _orthonormal(_images(documents, source, of_terms), passes)
 
 
 def _orthonormal(block, passes):
@@ -80,14 +86,17 @@ def _orthonormal(block, passes):
     return block
 
 
-@functools.partial(jax.jit, static_argnames="k")
-def _triples(documents, basis, k):
-    """The Rayleigh-Ritz step in a basis of the documents' side."""
-    images = sparse.project_transpose(documents, basis)
+@functools.partial(jax.jit, static_argnames=("k", "of_terms"))
+def _triples(documents, basis, k, of_terms):
+    """The Rayleigh-Ritz step in a basis of terms or of documents."""
+    images = _images(documents, basis, not of_terms)
     squares, rotation = jnp.linalg.eigh(images.T @ images)
     squares, rotation = squares[::-1][:k], rotation[:, ::-1][:, :k]
     # Not times the size of the documents: of a hundred thousand words that would drop dimensions that count.
     kept = squares > 10 * jnp.finfo(squares.dtype).eps * jnp.maximum(squares[0], 0)
     values = jnp.where(kept, jnp.sqrt(jnp.where(kept, squares, 1)), 0)
-    right = images @ (rotation * jnp.where(kept, 1 / jnp.where(kept, values, 1), 0)[None, :])
+    if of_terms:
+        right = basis @ (rotation * kept[None, :])
+    else:
+        right = images @ (rotation * jnp.where(kept, 1 / jnp.where(kept, values, 1), 0)[None, :])
     return values, fix_signs(right)

@@ -117,7 +117,7 @@ def all_pairs_logistic(left, right, *, gamma=10.0, groups=None, block_size: int 
     pairwise rather than a softmax loss.
     """
     left, right = jnp.asarray(left), jnp.asarray(right)
-    checks.expect(left.ndim == 2, "left", "shape [m, k]", left.shape)
+    checks.expect(left.ndim == 2 and left.shape[1] > 0, "left", "shape [m, k], k at least 1", left.shape)
     checks.expect(right.shape == left.shape, "right", f"shape {left.shape} (as left)", right.shape)
     tile = tiles.tile(block_size, left.shape[0])
     if not isinstance(gamma, jax.core.Tracer):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from jaxsim import checks, sparse
 from jaxsim.sparse import Terms
 
@@ -88,3 +90,26 @@ def counts_of(documents: Terms, argument: str):
     if matrix.nnz and matrix.data.min() < 0:
         raise ValueError(f"{argument}: expected counts of at least 0, got {matrix.data.min()}")
     return matrix
+
+
+def expect_seen_beside(views: Sequence[Terms], added: float, argument: str, *, power: int = 1) -> None:
+    """Refuses documents whose squares are lost beside what is added to the diagonal of their covariance.
+
+    Args:
+      views: `Terms`, of which the largest value counts; those of zeros alone are no fault of their scale.
+      added: the noise, or the ridge.
+      argument: the caller's name for it.
+      power: of the ratio of both, in the numbers that are computed.
+
+    Raises:
+      ValueError: where these numbers would be below the smallest of the documents' precision.
+
+    Example:
+      >>> import scipy.sparse
+      >>> expect_seen_beside([sparse.from_scipy(scipy.sparse.csr_matrix([[1.0]]))], 0.1, "noise")
+    """
+    largest = max(float(np.max(np.abs(np.asarray(view.values)), initial=0)) for view in views)
+    precision = np.finfo(views[0].values.dtype)
+    least = (float(precision.tiny) / float(precision.eps)) ** (1 / power) * added
+    checks.expect(largest == 0 or largest**2 >= least, argument, f"at most about {largest**2:.0e}, the documents' "
+                  "squares (or documents of a larger scale)", added)

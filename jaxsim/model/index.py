@@ -20,15 +20,16 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as bytes_from_tensors
 
 from jaxsim import checks, io, sparse
-from jaxsim.model import parts
+from jaxsim.model import hubs, parts
 from jaxsim.model.bm25 import Bm25, weigh
 from jaxsim.model.model import Model
 from jaxsim.optim.checkpoints import fingerprint
 from jaxsim.sparse import Vectors
 from jaxsim.text import unit_rows
 
-FORMAT = 2
-"""Version of the folder's layout: 2 with BM25. Readers take it and older ones, whose BM25 they compute."""
+FORMAT = 3
+"""Version of the folder's layout: 2 with BM25, 3 with or without hubs. Readers take it and older ones, whose BM25 they
+compute."""
 
 MARKER, TENSORS = "index.json", "index.safetensors"
 _REMEDY = "; delete its folder and make it anew, with --documents"
@@ -99,6 +100,7 @@ class Index:
       words: ``[n, num_terms]`` float32 CSR matrix of weighted terms beside the vectors; None where the vectors are
         nothing else, or they were left out.
       bm25: stems with their BM25 weights; None where they were left out.
+      hubs: how near the documents are to queries in general, for CSLS; None for plain cosines.
     """
 
     texts: Sequence[str]
@@ -106,6 +108,7 @@ class Index:
     vectors: Vectors | None
     words: sp.csr_matrix | None
     bm25: Bm25 | None = None
+    hubs: hubs.Hubs | None = None
 
     def mixed(self, weight: float) -> Vectors:
         """What a search with this weight of the words compares queries with: `mix` of the parts it needs.
@@ -154,7 +157,7 @@ def mix(vectors: Vectors | None, words: sp.csr_matrix | None, weight: float) -> 
 
 def encode(
     model: Model, texts: Sequence[str], *, side: str = "document", lines=None, weights: Sequence[float] = (0, 1),
-    bm25: bool = False,
+    bm25: bool = False, csls: Sequence[str] | None = None, power: float = 1.0,
 ) -> Index:
     """Encodes documents, or queries.
 
@@ -165,12 +168,15 @@ def encode(
       lines: ``[n]`` whole numbers, 1 to n unless given.
       weights: those that `Index.mixed` will be called with; parts that none of them needs are left out.
       bm25: whether to weigh the stems of the documents, for `ranker`.
+      csls: texts like the queries, by which hubs among the documents are found (`hubs`); none unless given.
+      power: of the model's agreement that searches with these hubs take.
 
     Returns:
       `Index`.
 
     Raises:
-      ValueError: for another side, texts that are not strings, or lines of another number.
+      ValueError: for another side, texts that are not strings, lines of another number, or hubs of a model without a
+        cosine.
 
     Example:
       >>> from jaxsim import text
@@ -183,7 +189,11 @@ def encode(
     learned = model.params is not None
     vectors = model.vectors(texts, side=side) if not learned or min(weights) < 1 else None
     words = model.term_vectors(texts, side=side) if learned and max(weights) > 0 else None
-    return Index(texts, lines, vectors, words, weigh(texts, language=model.languages[1]) if bm25 else None)
+    near = None
+    if csls is not None:
+        dense = model.vectors(texts, side=side).dense if vectors is None else vectors.dense
+        near = hubs.measure(model, dense, csls, power=power)
+    return Index(texts, lines, vectors, words, weigh(texts, language=model.languages[1]) if bm25 else None, near)
 
 
 def save(folder: str | os.PathLike, index: Index, *, model: str) -> Path:
@@ -223,11 +233,15 @@ def save(folder: str | os.PathLike, index: Index, *, model: str) -> Path:
             shapes[name] = matrix.shape[1]
             parts = matrix.data, matrix.indices, matrix.indptr
             arrays |= {f"{name}.{part}": array for part, array in zip(_ROWS, parts, strict=True)}
+    if index.hubs is not None:
+        arrays["hubs"] = index.hubs.nearness
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     told = {
         "library": "jaxsim", "format": FORMAT, "model": model, "documents": len(index.texts), "columns": shapes,
         "tensors": {name: fingerprint(array) for name, array in arrays.items()}, "files": [TENSORS],
     }  # fmt: skip
+    if index.hubs is not None:
+        told["csls"] = {"power": index.hubs.power, "texts": index.hubs.texts}
     contents = {TENSORS: bytes_from_tensors(arrays), MARKER: io.sealed(told)}
     return io.replace_folder(folder, contents, marker=MARKER, argument="index", what="index")
 
@@ -259,6 +273,12 @@ def described(folder: str | os.PathLike) -> dict[str, Any]:
         checks.expect(name in _MATRICES, f"{path}: columns", ", ".join(_MATRICES), name)
         checks.whole(width, f"{path}: columns", 0)
     names = {*_TEXTS, *(f"{name}.{part}" for name in columns for part in _ROWS), *_STEMS * ("bm25" in columns)}
+    if "csls" in told:
+        near = told["csls"]
+        sound = isinstance(near, dict) and isinstance(near.get("power"), int | float) and isinstance(
+            near.get("texts"), str) and "dense" in tensors  # fmt: skip
+        checks.expect(sound, f"{path}: csls", "power and digest of texts, with dense vectors", checks.a_kind(near))
+        names.add("hubs")
     fits = {"dense"} & set(tensors) or "sparse" in columns
     checks.expect(fits and names == set(tensors) - {"dense"}, f"{path}: tensors",
                   f"dense or sparse, {', '.join(sorted(names))}", ", ".join(sorted(tensors)))
@@ -332,7 +352,11 @@ def load(
     if dense is not None or bare is not None:
         vectors = Vectors(dense, None if bare is None else sparse.from_scipy(bare))
     stems = None if weights is None else _strings(path, arrays, _STEMS, weights.shape[1])
-    return Index(texts, lines, vectors, words, None if stems is None else Bm25(tuple(stems), weights))
+    near = None
+    if "csls" in told:
+        checks.array(arrays["hubs"], f"{path}: hubs", "float32", (number,))
+        near = hubs.Hubs(arrays["hubs"], float(told["csls"]["power"]), told["csls"]["texts"])
+    return Index(texts, lines, vectors, words, None if stems is None else Bm25(tuple(stems), weights), near)
 
 
 def _altered(path: Path, reason: object) -> ValueError:

@@ -139,6 +139,7 @@ class Model:
     def _slots(self, texts: Sequence[str], side: str, subwords: Subwords | None) -> sp.csr_matrix:
         checks.expect(side in ("query", "document"), "side", "'query' or 'document'", side)
         split = text.tokenizer(self.languages[side == "document"])
+        split = text.pieces if split is text.words else split  # equal words need not be one string here
         return slots(map(split, text.strings(texts)), self.vocabulary, subwords, WEIGHTINGS[self.weighting])
 
     def vectors(

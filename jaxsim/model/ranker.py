@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -67,8 +68,11 @@ def rank(
       ``(scores, rows)``, ``[q, k]`` float32 and int64, the best first; ties go to the lower row. Documents that are
       excluded come last, with a score of minus infinity.
 
+    Where the documents were encoded with hubs (`hubs`), the cosine c is lessened by theirs.
+
     Raises:
-      ValueError: for arguments out of range, or documents that were encoded without what is asked for.
+      ValueError: for arguments out of range, documents that were encoded without what is asked for, or with hubs of
+        another power; and for hubs with ``words="cosine"`` and a weight between 0 and 1.
 
     Example:
       >>> from jaxsim import text
@@ -80,7 +84,10 @@ def rank(
     terms = default_terms(model) if terms is None else terms
     checks.expect(0 <= terms <= 1, "terms", "a number in [0, 1]", terms)
     checks.expect(words in WORDS, "words", f"one of {', '.join(WORDS)}", words)
-    number = len(documents.texts)
+    number, near = len(documents.texts), documents.hubs
+    if near is not None and terms < 1:
+        checks.expect(near.power == power, "power", f"{near.power:g} (as for the hubs of the documents)", power)
+        checks.expect(words == "bm25" or terms == 0, "words", "bm25, or terms of 0 or 1, with csls", words)
     checks.expect(exclude is None or len(exclude) == len(queries), "exclude", f"{len(queries)} lists (as queries)",
                   None if exclude is None else len(exclude))  # fmt: skip
     scores_of = _by_bm25 if words == "bm25" and terms > 0 else _by_cosine
@@ -113,7 +120,7 @@ def _by_cosine(model: Model, documents: Index, queries: list[str], terms: float,
     asked = indexes.encode(model, queries, side="query", weights=[terms])
     sides = [_weighed(side, model, power).mixed(terms) for side in (asked, documents)]
     if terms == 0:
-        return model.scorer(*sides)
+        return _lessened(model.scorer(*sides), documents)
     dot = sides[0].dense is not None and sides[0].sparse is not None
     return (retrieval.dot if dot else retrieval.cosine)(*sides)
 
@@ -126,7 +133,7 @@ def _by_bm25(model: Model, documents: Index, queries: list[str], terms: float, p
     learned = None
     if terms < 1:
         vectors = model.vectors(queries, side="query", power=power)
-        learned = model.scorer(vectors, _weighed(documents, model, power).vectors)
+        learned = _lessened(model.scorer(vectors, _weighed(documents, model, power).vectors), documents)
 
     def score(rows: np.ndarray) -> np.ndarray:
         scores = terms * _relative(np.asarray((counts[rows] @ bm25.weights.T).todense(), np.float32))
@@ -137,12 +144,19 @@ def _by_bm25(model: Model, documents: Index, queries: list[str], terms: float, p
     return score
 
 
+def _lessened(scores: Callable, documents: Index) -> Callable:
+    """Cosines without what makes a document a hub."""
+    if documents.hubs is None:
+        return scores
+    return lambda rows: documents.hubs.lessened(np.asarray(scores(rows), np.float32))
+
+
 def _weighed(side: Index, model: Model, power: float) -> Index:
     """An index with the dimensions of its vectors weighed for search."""
     if side.vectors is None or model.agreement is None or not power:
         return side
     dense = parts.weighed(side.vectors.dense, model.agreement, power)
-    return Index(side.texts, side.lines, side.vectors._replace(dense=dense), side.words, side.bm25)
+    return replace(side, vectors=side.vectors._replace(dense=dense))
 
 
 def _relative(scores: np.ndarray) -> np.ndarray:

@@ -56,6 +56,11 @@ class Words:
         right = self.model.training.get("kind") == KIND
         checks.expect(right, "model", "one of words (`jaxsim thesaurus` makes it)",
                       f"one of texts ({self.model.method})")
+        checks.expect(isinstance(self.model.params, Projection), "model", "one projection", "another model")
+        forms = self.model.training.get("irregular") or {}
+        fits = isinstance(forms, dict) and all(isinstance(bases, list | tuple) and all(isinstance(one, str)
+                                               for one in bases) for bases in forms.values())
+        checks.expect(fits, "model: irregular", "base forms of words", checks.a_kind(forms))
 
     @classmethod
     def of(

@@ -179,6 +179,70 @@ def matrix(values, rows: Sequence[str], columns: Sequence[str], *, title: str) -
         return _saved(figure, drawn)
 
 
+def parallel(tried: Sequence[Mapping[str, object]], score: str, *, title: str) -> bytes:
+    """Draws every candidate of a choice as a line over one axis a setting, the last axis being its score.
+
+    The places of an axis are the values that occur, from low to high and evenly spaced. Lines are the stronger, the
+    better their score; the best is drawn over the others.
+
+    Args:
+      tried: setting -> value, and the score, a mapping for each candidate; one without a setting has its own place.
+      score: name of the score, which every candidate has.
+      title: above the axes.
+
+    Returns:
+      The SVG file.
+
+    Raises:
+      ValueError: for fewer than two candidates.
+
+    Example:
+      >>> tried = [{"method": "lsa", "mrr": 0.5}, {"method": "opca", "noise": 0.1, "mrr": 0.75}]
+      >>> digest(parallel(tried, "mrr", title="tried")) is not None
+      True
+    """
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    expect(len(tried) > 1, "tried", "at least two candidates", len(tried))
+    names = [name for name in dict.fromkeys(name for one in tried for name in one) if name not in (score, "seconds")]
+    places = {name: sorted({_known(one.get(name)) for one in tried}) for name in names}
+    rows = sorted([[*(places[name].index(_known(one.get(name))) for name in names), float(f"{one[score]:.6g}")]
+                   for one in tried], key=lambda row: row[-1])  # fmt: skip
+    drawn = [title, score, names, [[told for _, _, told in places[name]] for name in names], rows]
+    low, high = rows[0][-1], rows[-1][-1]
+    spread = high - low or 1.0
+    with matplotlib.rc_context({**_SETTINGS, "text.parse_math": False}):
+        figure = Figure(figsize=(2.0 + 1.6 * (len(names) + 1), 4.2), layout="constrained")
+        axes = figure.add_subplot()
+        for row in rows:
+            heights = [(place + 0.5) / len(places[name]) for name, place in zip(names, row[:-1], strict=True)]
+            share = (row[-1] - low) / spread
+            axes.plot(range(len(row)), [*heights, share], color=_COLOURS[1 if row is rows[-1] else 0],
+                      alpha=0.2 + 0.8 * share, linewidth=2.4 if row is rows[-1] else 1.2)  # fmt: skip
+        for column, name in enumerate(names):
+            for place, (_, _, told) in enumerate(places[name]):
+                axes.text(column + 0.03, (place + 0.5) / len(places[name]), told, color=_INK, va="center", fontsize=8)
+        for share in (0.0, 0.5, 1.0):
+            axes.text(len(names) + 0.03, share, f"{low + share * spread:.4f}", color=_INK, va="center", fontsize=8)
+        axes.set_xticks(range(len(names) + 1), [*names, score])
+        axes.set_yticks([])
+        axes.set_title(title, color=_INK)
+        _frame(axes, "", "")
+        axes.spines["left"].set_visible(False)
+        axes.grid(axis="x", color=_INK, alpha=0.6, linewidth=1.0)
+        return _saved(figure, drawn)
+
+
+def _known(value: object) -> tuple[int, float, str]:
+    """A value of a setting, so that numbers come in their order, then words, and first what is not set."""
+    if value is None:
+        return 0, 0.0, "–"
+    if isinstance(value, bool | str):
+        return 2, 0.0, str(value)
+    return 1, float(value), f"{value:g}"
+
+
 def training(
     histories: Mapping[str, Mapping[str, list]], *, title: str, score: str, xlabel: str = "iteration"
 ) -> bytes | None:

@@ -76,7 +76,7 @@ class Sides:
 def write(
     folder: str | os.PathLike, model: Model, pairs: Pairs, labels: np.ndarray | None = None, *, examples: int = 20
 ) -> dict[str, Path]:
-    """Writes ``training.svg``, ``dimensions.svg``, ``roc.svg`` and ``neighbours.html``.
+    """Writes ``training.svg``, ``settings.svg``, ``dimensions.svg``, ``roc.svg`` and ``neighbours.html``.
 
     The ROC is of the cosine of mates against that of all other texts of the pairs (of at most 2,000 pairs, evenly
     spaced), or of the pairs' own labels. Beside the model stand its term weights without any learning.
@@ -90,9 +90,10 @@ def write(
       examples: queries on the page, evenly spaced, at most.
 
     Returns:
-      ``training``, ``dimensions``, ``roc`` and ``neighbours`` -> path; without ``training`` where the model keeps no
-      history of it (a closed form, or a folder of an older version), and without ``dimensions`` where there is
-      no projection that can be turned (bare words, SSI, an activation) or kept in part.
+      ``training``, ``settings``, ``dimensions``, ``roc`` and ``neighbours`` -> path; without ``training`` where the
+      model keeps no history of it (a closed form, or a folder of an older version), without ``settings`` where none
+      were chosen among several, and without ``dimensions`` where there is no projection that can be turned (bare words,
+      SSI, an activation) or kept in part.
 
     Raises:
       ValueError: for fewer than two pairs, pairs without a mate or without others, or a damaged history.
@@ -112,6 +113,7 @@ def write(
     checks.expect(len(pairs) > 1, pairs.name, "at least two pairs", len(pairs))
     files = {
         "training.svg": training(model),
+        "settings.svg": settings(model),
         "dimensions.svg": dimensions.draw(model, pairs, labels, untrained=UNTRAINED),
         "roc.svg": roc(model, pairs, labels),
         "neighbours.html": nearest_page(model, pairs, labels, examples=examples).encode(),
@@ -151,6 +153,29 @@ def training(model: Model) -> bytes | None:
     title += ", then distilled" if model.training.get("distilled") else ""
     return figures.training({model.method: course}, title=title, score=f"{score} (held-out pairs)",
                                    xlabel="iteration, or epoch in batches")
+
+
+def settings(model: Model) -> bytes | None:
+    """The settings that were tried before the training, and their scores, as parallel coordinates.
+
+    Args:
+      model: of ``train --grid`` or ``--tune``.
+
+    Returns:
+      The SVG file; None where there were fewer than two candidates.
+
+    Raises:
+      ValueError: for a damaged record.
+    """
+    tried = model.training.get("tuned") or []
+    checks.expect(isinstance(tried, list) and all(isinstance(one, dict) for one in tried), "training.tuned",
+                  "candidates with their settings", checks.a_kind(tried))  # fmt: skip
+    if len(tried) < 2:
+        return None
+    known = {name for one in tried for name in one} - {"seconds", *model.training.get("settings", {})}
+    score = next((name for name in sorted(known) if all(isinstance(one.get(name), int | float) for one in tried)), None)
+    checks.expect(score is not None, "training.tuned", "a score for every candidate", "none")
+    return figures.parallel(tried, score, title=f"{len(tried)} settings that were tried, by {score} of held-out data")
 
 
 def roc(model: Model, pairs: Pairs, labels: np.ndarray | None = None) -> bytes:

@@ -14,7 +14,7 @@ from jaxsim import checks, io, sparse, text
 from jaxsim.data.pairs import Pairs
 from jaxsim.methods import topics
 from jaxsim.methods.topics import coherence
-from jaxsim.model import Model
+from jaxsim.model import Model, parts
 from jaxsim.pictures import neighbours
 from jaxsim.sparse import Vectors
 
@@ -86,7 +86,7 @@ def describe(model: Model, pairs: Pairs, *, words: int = 10, documents: int = 5)
     checks.positive_int(documents, "documents")
     vectors, sides = [], []
     for side, texts, language in zip(("query", "document"), (pairs.left, pairs.right), pairs.languages, strict=True):
-        own = model.params if not isinstance(model.params, tuple) else model.params[side == "document"]
+        own = parts.sides(model.params)[-1 if side == "document" else 0]
         tokens = list(map(text.tokenizer(language), texts))
         counts = sparse.from_scipy(text.counts(tokens, model.vocabulary).astype(np.float32))
         found = np.asarray(model.vectors(texts, side=side).dense)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
-import os
-import signal
-import threading
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
 from itertools import chain, compress, islice
-from multiprocessing import get_context, parent_process
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from jaxsim.parallel.workers import in_order
 from jaxsim.text import tokens
 
 # Of a byte of ASCII: its lower case if words are made of it, the zero byte as it is, else a space.
@@ -140,19 +137,9 @@ def _interleaved(first: tuple, others: tuple, which: np.ndarray) -> tuple[np.nda
     return ids, sizes
 
 
-def start_worker() -> None:
-    """What a worker process does first: Ctrl-C is its parent's, and it ends with its parent, however that ended."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = parent_process()
-    if parent is not None:
-        threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
-
-
 def counted(batches: Iterator[tuple[bool, list]], languages: Sequence[str], workers: int
              ) -> Iterator[tuple[bool, Counted]]:
-    """Batches counted in order, a few ahead in other processes.
-
-    This process is one of the workers: it counts while the others start, and whenever they have enough to do.
+    """Batches counted in order, a few ahead in other processes (`parallel.workers`).
 
     Args:
       batches: documents of each, with anything that is to go with them.
@@ -166,26 +153,8 @@ def counted(batches: Iterator[tuple[bool, list]], languages: Sequence[str], work
       >>> [(last, found.words) for last, found in counted(iter([(False, [("a b",)]), (True, [("c",)])]), ("en",), 1)]
       [(False, ['a', 'b']), (True, ['c'])]
     """
-    if workers == 1:
-        for last, batch in batches:
-            yield last, count(batch, languages)
-        return
-    others = workers - 1
-    with ProcessPoolExecutor(others, mp_context=get_context("spawn"), initializer=start_worker) as pool:
-        waiting: deque[tuple[bool, Future]] = deque()
-        started = pool.submit(os.getpid)
-        try:
-            for last, batch in batches:
-                if started.done() and sum(not future.done() for _, future in waiting) < 2 * others:
-                    waiting.append((last, pool.submit(count, batch, languages)))
-                else:
-                    waiting.append((last, Future()))
-                    waiting[-1][1].set_result(count(batch, languages))
-                while waiting and (waiting[0][1].done() or len(waiting) > 4 * workers):
-                    ready, future = waiting.popleft()
-                    yield ready, future.result()
-            while waiting:
-                ready, future = waiting.popleft()
-                yield ready, future.result()
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+    return in_order(functools.partial(_counted, languages=languages), batches, workers=workers)
+
+
+def _counted(batch: tuple[bool, list], languages: Sequence[str]) -> tuple[bool, Counted]:
+    return batch[0], count(batch[1], languages)

@@ -12,6 +12,9 @@ from itertools import chain, pairwise
 from jaxsim import checks
 
 _PLAIN_WORD = re.compile(r"\w+")
+# A regular expression looks characters of the Basic Multilingual Plane up in a table, but others in a list of ranges,
+# which a single one of them in a class makes slow for every character.
+_BEYOND = re.compile("[\U00010000-\U0010ffff]")
 _CODE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]+)*")
 # Scripts without spaces between words, as the insides of character classes.
 _UNSPACED = {"zh": "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff", "th": "\u0e00-\u0e7f",
@@ -44,8 +47,11 @@ def character_class(codes: Sequence[int]) -> str:
 
 
 @functools.cache
-def word_marks() -> str:
+def word_marks(*, beyond: bool = True) -> str:
     """Combining marks that belong to words: vowel signs, tone marks, accents without a letter of their own.
+
+    Args:
+      beyond: whether also those beyond U+FFFF.
 
     Returns:
       The inside of a character class of a regular expression, as literal characters.
@@ -54,15 +60,17 @@ def word_marks() -> str:
       >>> bool(re.fullmatch(f"[{word_marks()}]", "\u093f")), bool(re.match(f"[{word_marks()}]", "a"))
       (True, False)
     """
-    codes = [code for code in range(0x300, 0xE0000) if unicodedata.category(chr(code)) in ("Mn", "Mc")]
+    end = 0xE0000 if beyond else 0x10000
+    codes = [code for code in range(0x300, end) if unicodedata.category(chr(code)) in ("Mn", "Mc")]
     codes = [code for code in codes if "VARIATION SELECTOR" not in unicodedata.name(chr(code), "")]
     return character_class(codes)
 
 
 @functools.cache
-def _long_marks() -> re.Pattern[str]:
+def _long_marks(beyond: bool) -> re.Pattern[str]:
     # Three of Tibetan are no marks themselves, and are made of two.
-    first = (unicodedata.normalize("NFD", chr(code))[0] for code in range(sys.maxunicode + 1))
+    end = sys.maxunicode + 1 if beyond else 0x10000
+    first = (unicodedata.normalize("NFD", chr(code))[0] for code in range(end))
     codes = [code for code, char in enumerate(first) if unicodedata.combining(char)]
     return re.compile(f"[{character_class(codes)}]{{{_RUN}}}")
 
@@ -81,13 +89,22 @@ def composed(text: str) -> str:
       ('é', 98)
     """
     if len(text) > _RUN:
-        text = _long_marks().sub(lambda run: run[0] + _JOINER, text)
+        text = _long_marks(_BEYOND.search(text) is not None).sub(lambda run: run[0] + _JOINER, text)
     return unicodedata.normalize("NFC", text)
 
 
 @functools.cache
-def _marked_word() -> re.Pattern[str]:
-    return re.compile(rf"\w+(?:[{word_marks()}]+\w*)*")
+def _marked(beyond: bool) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """A mark, and a word that may have marks: finding the latter is slower."""
+    marks = word_marks(beyond=beyond)
+    return re.compile(f"[{marks}]"), re.compile(rf"\w+(?:[{marks}]+\w*)*")
+
+
+@functools.cache
+def _ascii_words(lower: bool) -> dict[int, str]:
+    """What makes words of ASCII's characters: letters (folded), digits and underscores stay, spaces take all else."""
+    chars = map(chr, range(128))
+    return {ord(char): (char.lower() if lower else char) if _PLAIN_WORD.match(char) else " " for char in chars}
 
 
 def pieces(text: str, *, lower: bool = True) -> list[str]:
@@ -104,15 +121,12 @@ def pieces(text: str, *, lower: bool = True) -> list[str]:
       >>> pieces("One, two")
       ['one', 'two']
     """
-    if not text.isascii():
-        text = composed(text)
+    if text.isascii():
+        return text.translate(_ascii_words(lower)).split()
+    text = composed(text)
     text = text.lower() if lower else text
-    try:
-        text.encode("latin-1")  # no marks there, which need a slower search
-        word = _PLAIN_WORD
-    except UnicodeEncodeError:
-        word = _marked_word()
-    return word.findall(text)
+    mark, marked_word = _marked(_BEYOND.search(text) is not None)
+    return (marked_word if mark.search(text) else _PLAIN_WORD).findall(text)
 
 
 def words(text: str, *, lower: bool = True) -> list[str]:

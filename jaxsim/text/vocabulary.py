@@ -13,7 +13,7 @@ import functools
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import chain, repeat
 
 import numpy as np
 import scipy.sparse as sp
@@ -112,19 +112,22 @@ def counts(token_lists: Iterable[Sequence[str]], vocabulary: Vocabulary) -> sp.c
       >>> counts([["b", "a", "b", "new"], []], v).toarray().tolist()
       [[1.0, 2.0], [0.0, 0.0]]
     """
-    find = vocabulary.index.get
-    indptr, columns = [0], [np.zeros(0, np.int32)]
-    for tokens in token_lists:
-        checks.expect(not isinstance(tokens, str), "token_lists", "a list of words for each document", "a string")
-        ids = np.fromiter(map(find, tokens, repeat(-1)), np.int32, len(tokens))
-        columns.append(ids[ids >= 0])
-        indptr.append(indptr[-1] + columns[-1].size)
-    indices = np.concatenate(columns)
-    matrix = sp.csr_matrix(
-        (np.ones(indices.size, np.float32), indices, np.asarray(indptr)), shape=(len(indptr) - 1, len(vocabulary))
-    )
+    ends = [0]
+    words = chain.from_iterable(_measured(token_lists, ends))
+    ids = np.fromiter(map(vocabulary.index.get, words, repeat(-1)), np.int32)
+    known = ids >= 0
+    indices, starts = ids[known], np.concatenate([[0], np.cumsum(known)])[ends]
+    matrix = sp.csr_matrix((np.ones(indices.size, np.float32), indices, starts), shape=(len(ends) - 1, len(vocabulary)))
     matrix.sum_duplicates()
     return matrix
+
+
+def _measured(token_lists: Iterable[Sequence[str]], ends: list[int]) -> Iterable[Sequence[str]]:
+    """The lists themselves; where each ends is added to ``ends``."""
+    for tokens in token_lists:
+        checks.expect(not isinstance(tokens, str), "token_lists", "a list of words for each document", "a string")
+        ends.append(ends[-1] + len(tokens))
+        yield tokens
 
 
 def strings(texts: Sequence[str]) -> Sequence[str]:

@@ -126,24 +126,33 @@ def expect_bm25(k1: float, b: float) -> None:
     checks.expect(0 <= b <= 1, "b", "a number in [0, 1]", b)
 
 
-def _checked(counts: sp.spmatrix, df: np.ndarray, num_docs: int) -> tuple[sp.csr_matrix, np.ndarray]:
-    """A copy of the counts without duplicates, and the frequencies, both float64."""
-    matrix = sp.csr_matrix(counts, dtype=np.float64, copy=True)
-    matrix.sum_duplicates()
-    df = np.asarray(df, np.float64)
+def _checked(counts: sp.spmatrix, df: np.ndarray, num_docs: int) -> tuple[sp.csr_matrix, np.ndarray, np.ndarray]:
+    """The counts without duplicates (themselves, where they have none), their float64 values, and the frequencies."""
+    matrix = counts if isinstance(counts, sp.csr_matrix) else sp.csr_matrix(counts)
+    if not matrix.has_canonical_format:
+        matrix = sp.csr_matrix(matrix, dtype=np.float64, copy=True)
+        matrix.sum_duplicates()
+    data, df = matrix.data.astype(np.float64, copy=False), np.asarray(df)
     checks.expect(df.shape == (matrix.shape[1],), "df", f"one number a term, shape ({matrix.shape[1]},)", df.shape)
-    checks.expect(bool(np.isfinite(matrix.data).all()), "counts", "finite numbers", "NaN or infinity")
-    checks.expect(bool((matrix.data >= 0).all()), "counts", "no negative numbers", matrix.data.min(initial=0))
-    outside = df[~((df >= 0) & (df <= num_docs))]
-    checks.expect(not outside.size, "df", f"numbers in 0 ... num_docs = {num_docs}", outside[:1].tolist())
-    return matrix, df
+    checks.expect(bool(np.isfinite(data).all()), "counts", "finite numbers", "NaN or infinity")
+    checks.expect(bool((data >= 0).all()), "counts", "no negative numbers", data.min(initial=0))
+    if not (df.min(initial=0) >= 0 and df.max(initial=0) <= num_docs):  # NaN is neither
+        outside = df[~((df >= 0) & (df <= num_docs))]
+        checks.expect(False, "df", f"numbers in 0 ... num_docs = {num_docs}", outside[:1].tolist())
+    return matrix, data, df
 
 
-def _scaled(matrix: sp.csr_matrix, values: np.ndarray, idf: np.ndarray) -> sp.csr_matrix:
-    """The matrix with other values, each times its term's idf."""
-    matrix.data = values * idf[matrix.indices]
-    matrix.eliminate_zeros()
-    return matrix.astype(np.float32)
+def _scaled(matrix: sp.csr_matrix, values: np.ndarray, df: np.ndarray, idf: Callable[[np.ndarray], np.ndarray]
+            ) -> sp.csr_matrix:
+    """A matrix of the same pattern with other values, each times its term's idf."""
+    few = matrix.nnz < len(df)  # of one query, the terms that it has; of many texts, each term once
+    terms = idf(df[matrix.indices].astype(np.float64)) if few else idf(df.astype(np.float64))[matrix.indices]
+    values = (values * terms).astype(np.float32)
+    scaled = sp.csr_matrix((values, matrix.indices.copy(), matrix.indptr.copy()), shape=matrix.shape)
+    if not values.all():
+        scaled.eliminate_zeros()
+    scaled.has_canonical_format = True
+    return scaled
 
 
 def tf_idf(counts: sp.spmatrix, df: np.ndarray, num_docs: int) -> sp.csr_matrix:
@@ -164,8 +173,8 @@ def tf_idf(counts: sp.spmatrix, df: np.ndarray, num_docs: int) -> sp.csr_matrix:
       >>> tf_idf(sp.csr_matrix([[2.0, 1.0]]), np.array([1, 2]), 2).toarray().round(3).tolist()
       [[1.3860000371932983, 0.0]]
     """
-    matrix, df = _checked(counts, df, num_docs)
-    return _scaled(matrix, matrix.data, inverse_frequency(df, num_docs))
+    matrix, data, df = _checked(counts, df, num_docs)
+    return _scaled(matrix, data, df, lambda some: inverse_frequency(some, num_docs))
 
 
 def log_tf_idf(counts: sp.spmatrix, df: np.ndarray, num_docs: int) -> sp.csr_matrix:
@@ -186,8 +195,8 @@ def log_tf_idf(counts: sp.spmatrix, df: np.ndarray, num_docs: int) -> sp.csr_mat
       >>> log_tf_idf(sp.csr_matrix([[3.0, 1.0]]), np.array([1, 4]), 4).toarray().tolist()
       [[4.0, 0.0]]
     """
-    matrix, df = _checked(counts, df, num_docs)
-    return _scaled(matrix, log_counts(matrix.data), inverse_frequency(df, num_docs, np.log2))
+    matrix, data, df = _checked(counts, df, num_docs)
+    return _scaled(matrix, log_counts(data), df, lambda some: inverse_frequency(some, num_docs, np.log2))
 
 
 def bm25(
@@ -216,8 +225,8 @@ def bm25(
       [[0.2876999974250793]]
     """
     expect_bm25(k1, b)
-    matrix, df = _checked(counts, df, num_docs)
+    matrix, data, df = _checked(counts, df, num_docs)
     checks.expect(average_length > 0 or not matrix.nnz, "average_length", "a number above 0", average_length)
-    lengths = np.repeat(np.asarray(matrix.sum(1)).ravel(), np.diff(matrix.indptr))
-    saturated = saturated_counts(matrix.data, lengths / (average_length or 1.0), k1, b)
-    return _scaled(matrix, saturated, okapi_inverse_frequency(df, num_docs))
+    lengths = np.repeat(np.asarray(matrix.sum(1, dtype=np.float64)).ravel(), np.diff(matrix.indptr))
+    saturated = saturated_counts(data, lengths / (average_length or 1.0), k1, b)
+    return _scaled(matrix, saturated, df, lambda some: okapi_inverse_frequency(some, num_docs))

@@ -33,6 +33,7 @@ DIMENSIONS = (25, 50, 100, 200, 300, 500, 750, 1000)
 FIRST = 300
 """The largest dimension of the first trainings; larger ones are tried where it is the best of theirs."""
 LADDERS = {"noise": (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0), "gamma": (1.25, 2.5, 5.0, 10.0, 20.0, 40.0, 80.0)}
+_NAMES = tuple(field.name for field in fields())
 _CLOSED = 0.6
 """Share of the budget after which S2Net begins."""
 _DEARER = {"subwords": 4.0, "dim": 5.0}
@@ -109,7 +110,7 @@ def table(tried: Sequence[dict[str, Any]], most: int = 12) -> list[str]:
     """Candidates as lines of a table.
 
     Args:
-      tried: of `search`.
+      tried: of `search`, or of `grid.sweep`.
       most: rows.
 
     Returns:
@@ -119,7 +120,9 @@ def table(tried: Sequence[dict[str, Any]], most: int = 12) -> list[str]:
       >>> table([{"method": "lsa", "dim": 25, "mrr": 0.5}, {"method": "opca", "dim": 100, "noise": 0.1, "mrr": 0.25}])
       ['method   dim  noise     mrr', 'lsa       25      -  0.5000', 'opca     100    0.1  0.2500']
     """
-    names = list(dict.fromkeys(name for name in (*FREE, *tried[0]) if any(name in entry for entry in tried)))
+    every = [name for entry in tried for name in entry]
+    names = list(dict.fromkeys([*(name for name in FREE if name in every), *(name for name in every if name in _NAMES),
+                                *every]))  # fmt: skip
     rows = [names, *([_cell(name, entry.get(name)) for name in names] for entry in tried[:most])]
     widths = [max(len(row[column]) for row in rows) for column in range(len(names))]
     return ["  ".join(cell.rjust(width) if column else cell.ljust(width)
@@ -130,7 +133,9 @@ def _cell(name: str, value) -> str:
     """A value of a candidate: a score, if it is no setting."""
     if value is None:
         return "-"
-    return str(value) if isinstance(value, str) else f"{value:g}" if name in FREE else f"{value:.4f}"
+    if isinstance(value, str | bool):
+        return str(value)
+    return f"{value:g}" if name in _NAMES else f"{value:.1f}" if name == "seconds" else f"{value:.4f}"
 
 
 class _Search:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -34,6 +34,9 @@ class Problem:
       slots: weighted training texts of both sides before n-grams are added (`subwords.slots`); None without n-grams.
       spread: the n-grams that words are made of (`Subwords.spread`); None without n-grams.
       unpaired: weighted vectors of texts without a mate, of unit length; None without any.
+      documents: weighted vectors of documents to mine negatives from, of unit length; None without any.
+      answers: for each training pair, rows of these documents that are right for its left text.
+      negatives: how many are mined for each left text.
       say: is given progress messages.
       callback: function of the name of what is fitted and of an entry of its history, or None; see `logged`.
     """
@@ -52,6 +55,9 @@ class Problem:
     slots: tuple[sp.csr_matrix, sp.csr_matrix] | None = None
     spread: sp.csr_matrix | None = None
     unpaired: Terms | None = None
+    documents: Terms | None = None
+    answers: Sequence[Collection[int]] = ()
+    negatives: int = 0
     say: Callable[[str], None] = lambda message: None
     callback: Callable[[str, dict], None] | None = None
 

@@ -18,7 +18,8 @@ from jaxsim import checks, sparse
 from jaxsim.evaluate import mates
 from jaxsim.linalg.row_space import distinct_rows
 from jaxsim.methods import opca, s2net, s2net_sgd
-from jaxsim.methods.projections import Projection
+from jaxsim.methods.projections import Projection, encode
+from jaxsim.methods.s2net import mined
 from jaxsim.model import ACTIVATIONS
 from jaxsim.optim import checkpoints
 from jaxsim.parallel import sharding, term_shards
@@ -26,6 +27,8 @@ from jaxsim.sparse import Terms, Vectors
 from jaxsim.train.problem import Learned, Problem
 from jaxsim.train.resume import START
 
+BLENDS = (0.25, 0.5, 0.75)
+"""Shares of the end that ``blend`` tries beside the end itself."""
 _EXACT_PAIRS = 8_000  # up to here on all negatives by L-BFGS; above it on batches by Adam
 _START_PAIRS = 8_000  # pairs that the closed-form start is fitted on, at most
 _STEPS = 6_000  # of Adam, about; between 5 and 40 epochs
@@ -85,11 +88,57 @@ def fit(problem: Problem, *, matrices: int = 1) -> Learned:
     common["max_iter"] = max_iter if settings.max_iter is None else settings.max_iter
     if problem.validate:
         common["patience"] = patience if settings.patience is None else settings.patience
+    notes = {}
+    if problem.documents is not None:
+        checks.expect(not batch_size, "documents", "none, with batches (batch_size 0 takes all negatives)", "some")
+        common["mined"], notes = _mined(problem, common["init"], activation)
     if batch_size:
-        return Learned(s2net_sgd.fit(*problem.train, key=key, batch_size=batch_size, **common))
+        checks.expect(settings.beta == 0, "beta", "0, with batches", settings.beta)
+        return _blended(Learned(s2net_sgd.fit(*problem.train, key=key, batch_size=batch_size, **common)), problem, init)
     if settings.shard_terms and problem.validate:
         common["validate"] = shared_validator(problem.dev, mesh, activation=activation)
-    return Learned(s2net.fit(*problem.train, mesh=mesh, shard_terms=settings.shard_terms, **common))
+    found = s2net.fit(*problem.train, mesh=mesh, shard_terms=settings.shard_terms, beta=settings.beta, **common)
+    return _blended(Learned(found, notes), problem, init)
+
+
+def _blended(learned: Learned, problem: Problem, init: Projection) -> Learned:
+    """The mean of start and end that the held-out pairs like best, each at length one; the end where none is better.
+
+    WiSE-FT (arXiv 2109.01903), with the start in place of a model that was trained on other data.
+    """
+    if not problem.settings.blend:
+        return learned
+    checks.expect(problem.validate is not None, "blend", "held-out pairs to choose by", "none")
+    checks.expect(problem.settings.activation == "none", "blend", "False, with an activation", True)
+    checks.expect(not problem.settings.shard_terms, "blend", "False, with shard_terms", True)
+
+    def unit(params):
+        norm = s2net.start_norm(params)
+        return jax.tree.map(lambda weights: weights / norm, params)
+
+    end = learned.fit.params
+    sides = init if isinstance(end, Projection) else (init, init)
+    start, last = unit(sides), unit(end)
+    tried = {1.0: (problem.validate(end), end)}
+    for share in BLENDS:
+        params = jax.tree.map(lambda a, b, share=share: (1 - share) * a + share * b, start, last)
+        tried[share] = (problem.validate(params), params)
+    best = max(tried, key=lambda share: tried[share][0])  # the end comes first
+    problem.say(f"{best:g} of the end and {1 - best:g} of the start score best on held-out pairs")
+    scores = {f"{share:g}": round(float(score), 4) for share, (score, _) in tried.items()}
+    notes = {**learned.notes, "blend": {"end": best, "mrr": scores}}
+    return Learned(learned.fit._replace(params=tried[best][1]), notes)
+
+
+def _mined(problem: Problem, init, activation: Callable | None) -> tuple[mined.Mined | None, dict]:
+    """Negatives among the documents, by the start; and what the model's record says of them."""
+    first, second = s2net.sides(init)
+    vectors = [encode(one, some, activation=activation).dense for one, some in
+               ((first, problem.train[0]), (second, problem.train[1]), (second, problem.documents))]  # fmt: skip
+    rows = mined.mine(*vectors, count=problem.negatives, right_answers=problem.answers)
+    number, given = int((rows >= 0).sum()), problem.documents.num_docs
+    problem.say(f"{checks.counted(number, 'negative')} mined from {checks.counted(given, 'document')}")
+    return mined.kept(problem.documents, rows), {"mined": {"documents": given, "negatives": number}}
 
 
 def _groups(problem: Problem) -> np.ndarray | None:
@@ -111,6 +160,7 @@ def _mesh(problem: Problem, batch_size: int):
         checks.expect(not settings.shard_terms, "shard_terms", "all negatives (batch_size 0)", "batches")
         return None
     mesh = sharding.local_mesh(problem.train[0].num_docs, devices=settings.devices)
+    mesh = None if problem.documents is not None else mesh
     checks.expect(mesh is not None or not settings.shard_terms, "shard_terms", "several devices to share the terms", 1)
     return mesh
 

@@ -96,6 +96,12 @@ class Settings:
     gamma: float = _setting(
         10.0, "Scale of S2Net's loss: the larger, the more the nearest wrong texts count.",
         (*S2NET, "s2net-pref"), least=1e-6, most=1e6)
+    beta: float = _setting(
+        0.0, "Weight of the distance of S2Net's projection from its start, without batches: above 0 where the texts to "
+        "come are of another domain than the pairs.", S2NET, least=0.0)
+    blend: bool = _setting(
+        False, "After S2Net, try means of its start and its end, and keep the one that held-out pairs like best.",
+        S2NET)
     activation: str = _setting("none", "Function applied to S2Net's vectors.", S2NET, choices=ACTIVATIONS)
     batch_size: int | None = _setting(
         None, "Pairs in a batch of S2Net; 0 takes all pairs at once, exactly. Chosen by the number of pairs unless "

@@ -35,6 +35,8 @@ from jaxsim.train.settings import BARE, GRADED, S2NET, SSI, TOPICS, Settings, ch
 
 RARE_COUNT = 100
 """With fewer training pairs every word is learned, whatever ``min_df`` is."""
+NEGATIVES = 5
+"""Documents that are mined as negatives of each left text, unless given."""
 _FEWEST = 20  # pairs of which some are held out
 
 
@@ -46,6 +48,8 @@ def train(
     grades=None,
     dev_grades=None,
     unpaired: Sequence[str] = (),
+    documents: Sequence[str] = (),
+    negatives: int = NEGATIVES,
     checkpoint=None,
     progress: bool = False,
     say: Callable[[str], None] = lambda message: None,
@@ -63,6 +67,9 @@ def train(
       dev_grades: the same of ``dev``, where it is pairs.
       unpaired: more texts of the pairs' language. They add words to the vocabulary and count in how rare words are; LSA
         learns from them as from any text.
+      documents: texts of the right side's language to mine negatives from, for S2Net on all pairs (`s2net.mined`);
+        those that are right answers may be among them.
+      negatives: documents that are mined for each left text.
       checkpoint: folder for checkpoints of S2Net and SSI; training goes on where it stopped.
       progress: whether to show bars on a terminal's stderr.
       say: is given progress messages.
@@ -86,6 +93,9 @@ def train(
     settings = Settings() if settings is None else settings
     check(settings)
     checks.expect(len(pairs) > 0, "pairs", "at least one pair", "none")
+    checks.expect(not len(documents) or settings.method in S2NET, "documents", f"none, for {settings.method} (they are "
+                  f"for {' and '.join(S2NET)})", "some")  # fmt: skip
+    checks.positive_int(negatives, "negatives")
     given = _grades(settings.method, pairs, grades, dev, dev_grades)
     say(f"{counted(len(pairs), 'pair')}: reading words …")
 
@@ -93,9 +103,12 @@ def train(
     held = split(texts, dev, settings, given, say)
     settings = effective(settings, held)
     several = _several(texts, held, settings, say)
-    weighted = weigh(texts, held, settings, say, unpaired=unpaired)
+    weighted = weigh(texts, held, settings, say, unpaired=unpaired, documents=documents)
+    mining = None
+    if len(documents):
+        mining = Mining(weighted.documents, _right_among(texts.words(held.rows), documents, pairs.languages), negatives)
     del texts  # the word lists, which may be most of the memory
-    learned = fit(weighted, held, settings, checkpoint, progress, say, callback=callback)
+    learned = fit(weighted, held, settings, checkpoint, progress, say, callback=callback, mining=mining)
 
     model = assemble(weighted, learned, settings, held, say)
     return replace(model, training={
@@ -171,6 +184,26 @@ def split(texts: mates.Texts, dev: float | Pairs, settings: Settings, grades: Gr
     return Split(rows, texts.twins[rows], held, grades)
 
 
+class Mining(NamedTuple):
+    """Documents to mine negatives from, rows of them that are right for each training pair, and how many to take."""
+
+    documents: Terms
+    answers: Sequence[set[int]]
+    negatives: int
+
+
+def _right_among(words: tuple, documents: Sequence[str], languages: tuple[str, str]) -> list[set[int]]:
+    """For each training pair the documents with the words of a right text of its left text."""
+    known: dict[tuple, set[int]] = {}
+    for row, one in enumerate(map(text.tokenizer(languages[1]), text.strings(documents))):
+        known.setdefault(tuple(one), set()).add(row)
+    answers: dict[tuple, set[int]] = {}
+    sides = [[tuple(one) for one in side] for side in words]
+    for left, right in zip(*sides, strict=True):
+        answers.setdefault(left, set()).update(known.get(right, ()))
+    return [answers[left] for left in sides[0]]
+
+
 class Weighted(NamedTuple):
     """Texts as they are learned from.
 
@@ -183,6 +216,7 @@ class Weighted(NamedTuple):
       train: the training pairs at unit length.
       dev: the held-out pairs at unit length; None without any.
       unpaired: texts without a mate at unit length; None without any.
+      documents: documents to mine negatives from, at unit length; None without any.
     """
 
     vocabulary: text.Vocabulary
@@ -193,10 +227,12 @@ class Weighted(NamedTuple):
     train: tuple[Terms, Terms]
     dev: tuple[Terms, Terms] | None
     unpaired: Terms | None = None
+    documents: Terms | None = None
 
 
 def weigh(
-    texts: mates.Texts, held: Split, settings: Settings, say: Callable, *, unpaired: Sequence[str] = ()
+    texts: mates.Texts, held: Split, settings: Settings, say: Callable, *, unpaired: Sequence[str] = (),
+    documents: Sequence[str] = (),
 ) -> Weighted:
     """Counts the words of the training pairs, and weighs those of all.
 
@@ -206,6 +242,7 @@ def weigh(
       settings: of the training.
       say: is given progress messages.
       unpaired: as for `train`.
+      documents: as for `train`; the vocabulary is that of the pairs.
 
     Returns:
       `Weighted`.
@@ -229,6 +266,7 @@ def weigh(
     dev = [slots_of(map(text.tokenizer(language), side)) for language, side in
            zip(texts.pairs.languages, (held.dev.left, held.dev.right), strict=True)]  # fmt: skip
     rest = [slots_of(more)] if more else []
+    mined = [slots_of(map(text.tokenizer(languages[1]), text.strings(documents)))] if len(documents) else []
     if subwords is None:
         spread = in_slots = None
         train = [weighting(side, vocabulary.df, vocabulary.num_docs) for side in counts]
@@ -237,16 +275,18 @@ def weigh(
             say("no n-gram is in two words: subwords change nothing")
         spread = subwords.spread(vocabulary)
         in_slots = tuple(map(slots_of, words))
-        train, dev, rest = ([side @ spread for side in sides] for sides in (in_slots, dev, rest))
+        train, dev, rest, mined = ([side @ spread for side in sides] for sides in (in_slots, dev, rest, mined))
     return Weighted(vocabulary, subwords, spread, counts, in_slots, tuple(map(mates.unit_terms, train)),
                     tuple(map(mates.unit_terms, dev)) if len(held.dev) else None,
-                    mates.unit_terms(rest[0]) if rest else None)  # fmt: skip
+                    mates.unit_terms(rest[0]) if rest else None,
+                    mates.unit_terms(mined[0]) if mined else None)  # fmt: skip
 
 
 def fit(
     weighted: Weighted, held: Split, settings: Settings, checkpoint, progress: bool, say: Callable, *,
     validate: Callable | None = None,
     callback: Callable | None = None,
+    mining: Mining | None = None,
 ) -> Learned | None:
     """Learns from the training pairs by the method of the settings.
 
@@ -259,6 +299,7 @@ def fit(
       say: is given progress messages.
       validate: what to stop by, a function of parameters; how held-out pairs find each other unless given.
       callback: as for `train`.
+      mining: documents to mine negatives from, or None.
 
     Returns:
       `Learned`; None for bare term weights, which learn nothing more.
@@ -280,6 +321,8 @@ def fit(
     problem = Problem(weighted.counts, weighted.train, held.groups, validate, k, settings, checkpoint, progress,
                       weighted.dev, slots=weighted.slots, spread=weighted.spread, unpaired=weighted.unpaired,
                       say=say, callback=callback)  # fmt: skip
+    if mining is not None:
+        problem = replace(problem, documents=mining.documents, answers=mining.answers, negatives=mining.negatives)
     notes: dict[str, Any] = {}
     if held.grades.all is not None:
         low, high = graded.scale(graded.checked(held.grades.all, len(held.grades.all)))  # means of equal pairs

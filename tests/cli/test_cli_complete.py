@@ -67,10 +67,14 @@ def test_an_interrupted_training_goes_on_to_the_same_files(place, monkeypatch):
         return fit(*data, smoothing=smoothing, **settings)
 
     monkeypatch.setattr(ngram, "fit", stopped)
+    assert cli.main([*command, "--order", "2"]) == 2  # of other settings: begun anew
     assert cli.main(command) == 2
     kept = (place / "again" / "good-turing.npz").stat().st_mtime_ns
+    (place / "again" / ".sentences.x.part").mkdir()  # what kill -9 leaves
+    (place / "again" / f".kneser-ney.npz.{2**22 + 1}.part").write_bytes(b"half")  # of no process
     monkeypatch.setattr(ngram, "fit", fit)
     assert cli.main(command) == 0
+    assert not [path.name for path in (place / "again").iterdir() if path.name.endswith(".part")]
     assert (place / "again" / "good-turing.npz").stat().st_mtime_ns == kept
     assert arrays(place / "again") == arrays(place / "model")
 
@@ -90,7 +94,10 @@ def test_bad_questions_are_one_line(place, capsys, options, message):
 
 def test_bad_folders_are_one_line(place, tmp_path, capsys):
     (tmp_path / "empty").mkdir()
+    (tmp_path / "blank").mkdir()
+    (tmp_path / "blank" / "a.txt").write_text(" \n")
     for options, message in ((["--texts", tmp_path / "empty", "--out", tmp_path / "m"], "at least one .txt file"),
+                             (["--texts", tmp_path / "blank", "--out", tmp_path / "m"], "blank: expected at least one"),
                              (["--texts", place / "texts"], "--texts, --out: expected both"),
                              (["--texts", place / "texts", "--out", place / "texts"], "a new folder"),
                              (["--model", tmp_path, "--question", "_____", "--choices", "a,b"], "config.json"),
@@ -98,4 +105,4 @@ def test_bad_folders_are_one_line(place, tmp_path, capsys):
         assert cli.main(["complete", *map(str, options)]) == 2
         error = capsys.readouterr().err.strip()
         assert message in error and len(error.splitlines()) == 1, error
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["blank", "empty"]

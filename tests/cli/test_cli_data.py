@@ -77,8 +77,8 @@ def test_fetch_downloads_what_is_missing(place, server, capsys):
         f"verified: {place}/small/one.txt  SHA-256 {DIGESTS[0]}",
         f"fetched: {place}/small/two.txt  SHA-256 {DIGESTS[1]}",
     ]
-    assert err == (f"small: downloads about 0 MB from {server.url}/public/one.txt and 1 more, keeps 0 MB in "
-                   f"{place}/small, needs 98 MB of disk\n")
+    assert err == (f"small: downloads about 0 MB from {server.url}/public/one.txt and 1 more (1 min at 10 Mbit/s), "
+                   f"keeps 0 MB in {place}/small, needs 98 MB of disk\n")
     assert server.asked == ["/public/two.txt"]
     again = json.loads(run(capsys, "data", "small", "--root", place, "--fetch", "--json"))
     assert [(one["state"], one["fetched"]) for one in again["files"]] == [("verified", False)] * 2

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import sys
+from concurrent.futures import ProcessPoolExecutor
 from types import ModuleType
 
 import numpy as np
@@ -177,6 +178,26 @@ def test_encode_streams_lines_and_keeps_blank_ones(trained, folder, capsys, monk
     feed(monkeypatch, "".join(f"{RIGHT[i % 40]}\n" for i in range(1100)))  # more than one batch
     run(capsys, "encode", "--model", trained, "--output", "many.npy")
     np.testing.assert_array_equal(np.load("many.npy"), Model.load(trained).encode(RIGHT * 28)[:1100])
+
+
+def test_encode_by_two_processes_writes_the_same_bytes(trained, folder, capsys, monkeypatch):
+    handed = []
+
+    class Waiting(ProcessPoolExecutor):
+        """Whose process is waited for, so that batches go to it too."""
+
+        def submit(self, function, *arguments):
+            future = super().submit(function, *arguments)
+            handed.append(function) if function is not os.getpid else future.result()
+            return future
+
+    monkeypatch.setattr("jaxsim.parallel.workers.ProcessPoolExecutor", Waiting)
+    (folder / "long.txt").write_text("".join(f"{RIGHT[i % 40]} {i}\n" for i in range(5 * 1024)))
+    given = "encode", "--model", trained, "--input", "long.txt"
+    for workers in (1, 2):
+        run(capsys, *given, "--output", f"{workers}.npy", "--workers", workers)
+    assert (folder / "1.npy").read_bytes() == (folder / "2.npy").read_bytes() and handed
+    assert "--workers" in refused(capsys, *given, "--workers", 0)
 
 
 def test_models_with_two_sides_and_bare_terms(folder, capsys):

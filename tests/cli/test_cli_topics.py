@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from jaxsim import Model, cli, io
+from jaxsim.data import tables
+from jaxsim.pictures import topics_page
 
 SUBJECTS = {"cook": "coser", "music": "sonido", "law": "norma"}
 
@@ -108,7 +110,11 @@ def test_train_takes_topic_models_and_goes_on(place, capsys, method):
     status, out, _ = run(capsys, *words, "--json")
     record = json.loads(out)
     assert status == 0 and record["settings"]["weighting"] == "tf" and record["fit"]["steps"] > 0
-    assert Model.load(place / method).topical
+    model = Model.load(place / method)
+    assert model.topical
+    pairs = tables.read(place / "pairs.tsv", languages=("en", "es")).pairs
+    found = topics_page.describe(model, pairs, words=3)
+    assert [len(side.words) for one in found for side in one.sides] == [3] * 2 * model.dim
 
 
 @pytest.mark.parametrize(("words", "message"), [

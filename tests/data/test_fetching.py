@@ -8,6 +8,7 @@ import io
 import os
 import socket
 import sys
+import tarfile
 import tempfile
 
 import pooch
@@ -15,7 +16,7 @@ import pytest
 from local_server import ONE, TWO, corpus
 
 from jaxsim import data
-from jaxsim.data import catalogue, fetching
+from jaxsim.data import catalogue, downloads, fetching, packing
 
 
 def left(folder) -> list[str]:
@@ -29,7 +30,8 @@ def test_fetch_downloads_verifies_and_then_leaves_alone(server, tmp_path):
     place = tmp_path / "new" / "corpora"
     paths = fetching.fetch("small", root=place, progress=False)
     assert paths == [place / "small" / "one.txt", place / "small" / "two.txt"]
-    assert [path.read_bytes() for path in paths] == [ONE, TWO] and left(tmp_path) == ["one.txt", "two.txt"]
+    assert [path.read_bytes() for path in paths] == [ONE, TWO]
+    assert left(tmp_path) == [fetching.NOTICE, "one.txt", "two.txt"]
     assert logger.level == level
     assert server.asked == ["/public/one.txt", "/public/two.txt"]
     states = [(one.state, one.got) for one in catalogue.status("small", place / "small")]
@@ -76,12 +78,109 @@ def test_a_wrong_file_of_the_server_is_not_kept(server, tmp_path):
 
 
 def test_a_part_of_a_file_is_not_kept(server, tmp_path, monkeypatch):
+    monkeypatch.setattr(downloads, "_CHUNK", 50_000)
     server.missing_bytes = 1000
-    for files in (corpus().files, {"one.txt": None, "two.txt": None}):
+    for files, kept in ((corpus().files, ["one.txt.rest"]), ({"one.txt": None, "two.txt": None}, [])):
         monkeypatch.setitem(catalogue.CORPORA, "small", corpus(server.url, files=files))
         with pytest.raises(ConnectionError, match=r"one\.txt: expected the file, got a part of it"):
             fetching.fetch("small", root=tmp_path)
+        assert left(tmp_path) == kept and not left(tmp_path / "small")
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_the_rest_of_a_download_is_asked_for(known, server, tmp_path, monkeypatch):
+    if not known:
+        monkeypatch.setitem(catalogue.CORPORA, "small", corpus(server.url, files={"one.txt": None, "two.txt": None}))
+    monkeypatch.setattr(downloads, "_CHUNK", 50_000)
+    server.headers["ETag"], server.sent_bytes = '"first"', 150_000
+    for times in (1, 2):
+        with pytest.raises(ConnectionError, match="got a part of it"):
+            fetching.fetch("small", root=tmp_path, progress=False)
+        assert (tmp_path / ".fetch" / "small" / "one.txt.rest").stat().st_size == 150_000 * times
+    server.sent_bytes = None
+    assert [path.read_bytes() for path in fetching.fetch("small", root=tmp_path, progress=False)] == [ONE, TWO]
+    assert server.ranges == ["bytes=150000-", "bytes=300000-"] and not (tmp_path / ".fetch").exists()
+
+
+def test_a_download_of_another_version_begins_anew(server, tmp_path, monkeypatch):
+    monkeypatch.setitem(catalogue.CORPORA, "small", corpus(server.url, files={"one.txt": None, "two.txt": None}))
+    monkeypatch.setattr(downloads, "_CHUNK", 50_000)
+    server.headers["ETag"], server.sent_bytes = '"first"', 150_000
+    with pytest.raises(ConnectionError, match="got a part of it"):
+        fetching.fetch("small", root=tmp_path, progress=False)
+    server.headers["ETag"], server.sent_bytes = '"second"', None
+    server.bodies["/public/one.txt"] = ONE[::-1]
+    assert fetching.fetch("small", root=tmp_path, progress=False)[0].read_bytes() == ONE[::-1]
+    assert server.ranges == ["bytes=150000-"]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_download_that_was_stopped_at_its_last_byte(known, server, tmp_path, monkeypatch):
+    if not known:
+        monkeypatch.setitem(catalogue.CORPORA, "small", corpus(server.url, files={"one.txt": None, "two.txt": None}))
+    store = tmp_path / ".fetch" / "small"
+    store.mkdir(parents=True)
+    (store / "one.txt.rest").write_bytes(ONE)
+    (store / "one.txt.rest.tag").write_text('"first"')
+    server.headers["ETag"] = '"first"'
+    assert fetching.fetch("small", root=tmp_path, progress=False)[0].read_bytes() == ONE
+    assert server.asked.count("/public/one.txt") == (1 if known else 2)
+
+
+def test_a_wrong_part_is_not_gone_on_from(server, tmp_path):
+    store = tmp_path / ".fetch" / "small"
+    store.mkdir(parents=True)
+    (store / "one.txt.rest").write_bytes(b"of another file")
+    server.headers["ETag"] = '"first"'
+    with pytest.raises(ValueError, match=r"one\.txt: expected a file with SHA-256 \w+, got \w+; nothing was kept"):
+        fetching.fetch("small", root=tmp_path, progress=False)
+    assert left(tmp_path) == []
+    assert len(fetching.fetch("small", root=tmp_path, progress=False)) == 2
+
+
+def archive(members):
+    """A tar archive of files, and of links and devices where the body says so."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
+        for name, body in members:
+            member = tarfile.TarInfo(name)
+            if isinstance(body, bytes):
+                member.size = len(body)
+            else:
+                member.type, member.linkname = body, "/etc/passwd"
+            tar.addfile(member, io.BytesIO(body) if isinstance(body, bytes) else None)
+    return buffer.getvalue()
+
+
+GOOD = [("lines.en", b"one\ntwo\n"), ("txt/en/day.txt", b"a\n"), ("txt/es/day.txt", b"b\n")]
+HOSTILE = [("../../outside", b"x"), ("/tmp/outside", b"x"), ("txt/link", tarfile.SYMTYPE), ("dev", tarfile.CHRTYPE)]
+
+
+@pytest.mark.parametrize(("members", "message"), [
+    (GOOD, None),
+    (GOOD + HOSTILE, None),  # they are no part of what is read, and nothing is unpacked
+    ([("lines.en", b"one\n"), *GOOD[1:]], r"expected 2 lines in lines\.en, got 1; nothing was kept"),
+    ([("lines.en", tarfile.SYMTYPE), *GOOD[1:]], r"expected 2 lines in lines\.en, got 0"),
+    (GOOD[:2], "expected at least 2 folders in txt/, got 1"),
+])  # fmt: skip
+def test_an_archive_of_no_known_digest_is_counted(members, message, server, tmp_path, monkeypatch):
+    body = server.bodies["/public/one.tgz"] = archive(members)
+    changed = corpus(files={"one.tgz": None}, addresses={"one.tgz": f"{server.url}/public/one.tgz"},
+                     counts={"one.tgz": {"lines.en": 2, "txt/": 2}})
+    monkeypatch.setitem(catalogue.CORPORA, "small", changed)
+    if message is None:
+        (path,) = fetching.fetch("small", root=tmp_path / "data")
+        assert path.read_bytes() == body and left(tmp_path) == [fetching.NOTICE, "one.tgz"]
+    else:
+        with pytest.raises(ValueError, match=rf"^{server.url}/public/one\.tgz: {message}"):
+            fetching.fetch("small", root=tmp_path / "data")
         assert not left(tmp_path)
+
+
+def test_an_archive_that_was_cut_is_not_counted(tmp_path):
+    (tmp_path / "one.tgz").write_bytes(archive([("lines.en", os.urandom(5000))])[:3000])
+    with pytest.raises(ValueError, match="^there: expected a whole tar archive, got a damaged or truncated one"):
+        packing.expect_counts(tmp_path / "one.tgz", {"lines.en": 2}, "there")
 
 
 def test_an_absent_file_and_a_web_page_in_its_place(server, tmp_path):
@@ -116,7 +215,7 @@ def test_no_server_there(server, tmp_path, monkeypatch):
 
 
 def test_a_server_that_says_nothing(server, tmp_path, monkeypatch):
-    monkeypatch.setattr(fetching, "TIMEOUT", 0.2)
+    monkeypatch.setattr(downloads, "TIMEOUT", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv("JAXSIM_DATA_URL", f"http://127.0.0.1:{silent.getsockname()[1]}")
         with pytest.raises(ConnectionError, match=r"one\.txt: expected the file, got no answer \(timed out\)$"):
@@ -213,14 +312,14 @@ class Terminal(io.StringIO):
 @pytest.mark.parametrize("progress", [True, False])
 def test_a_bar_counts_bytes_on_a_terminal(progress, server, tmp_path, monkeypatch):
     bars = []
-    make = fetching._bar
+    make = downloads.bar
 
     def keep(*arguments):
         bars.append(make(*arguments))
         assert bars[-1].disable is not progress
         return bars[-1]
 
-    monkeypatch.setattr(fetching, "_bar", keep)
+    monkeypatch.setattr(downloads, "bar", keep)
     monkeypatch.setattr(sys, "stderr", Terminal())
     fetching.fetch("small", root=tmp_path, progress=progress)
     counted = [len(ONE), len(TWO)] if progress else [0, 0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import gzip
 import hashlib
+import io
 import os
 import shutil
 import subprocess
@@ -173,15 +174,38 @@ def test_an_interrupted_fetch_goes_on(corpus, tmp_path, monkeypatch):
     assert "fetch" not in seen and not (root / ".fetch").exists()  # all was there
 
 
-def test_two_fetches_at_once(corpus, tmp_path):
-    results = []
+def test_a_transfer_that_was_interrupted_goes_on_with_what_lacks(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(git, "_BATCH", 1)
+    call, asked = git._run, []
+
+    def break_off(source, folder, *words, stdin=""):
+        if stdin:
+            asked.append(stdin.strip())
+            if len(asked) == 2:
+                raise KeyboardInterrupt
+        return call(source, folder, *words, stdin=stdin)
+
+    monkeypatch.setattr(git, "_run", break_off)
+    root = tmp_path / "data"
+    with pytest.raises(KeyboardInterrupt):
+        fetching.fetch("small", root=root, progress=False)
+    assert not left(root / "small")
+    assert len(fetching.fetch("small", root=root, progress=False)) == 2
+    first, second, again = asked  # the file that had come was not asked for any more
+    assert again == second != first and not (root / ".fetch").exists()
+
+
+def test_two_fetches_at_once(corpus, tmp_path, monkeypatch):
+    results, transfers, fetch = [], [], git.fetch
+    monkeypatch.setattr(git, "fetch", lambda *words, **rest: transfers.append(words) or fetch(*words, **rest))
     threads = [threading.Thread(target=lambda: results.append(fetching.fetch("small", root=tmp_path / "data",
                                                                              progress=False))) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(results) == 2 and results[0] == results[1]
+    assert len(results) == 2 and results[0] == results[1] and len(transfers) == 1
+    assert not (tmp_path / "data" / ".fetch").exists()
 
 
 def test_a_file_put_there_by_hand_is_compressed(corpus, repository, tmp_path):
@@ -229,6 +253,45 @@ def test_messages_of_a_gettext_catalogue():
 def test_no_manifest_is_large():
     folder = os.path.join(os.path.dirname(recipes.__file__), "manifests")
     assert all(os.path.getsize(os.path.join(folder, name)) <= 300_000 for name in os.listdir(folder))
+
+
+def package(members):
+    """A Debian package of the given files, and of what else its archive holds."""
+    inner = io.BytesIO()
+    with tarfile.open(fileobj=inner, mode="w:xz") as tar:
+        for name, body in members.items():
+            member = tarfile.TarInfo(name)
+            if body is None:
+                member.type, member.linkname = tarfile.SYMTYPE, "/etc/passwd"
+            else:
+                member.size = len(body)
+            tar.addfile(member, body and io.BytesIO(body))
+    head = f"{'data.tar.xz':<16}{'0':<12}{'0':<6}{'0':<6}{'100644':<8}{len(inner.getvalue()):<10}`\n".encode()
+    return b"!<arch>\n" + head + inner.getvalue()
+
+
+def test_a_corpus_of_a_package(server, tmp_path, monkeypatch):
+    """What a package holds beside the files wanted, and where it says that they belong, does not matter."""
+    body = package({"./usr/share/wordnet/data.noun": b"nouns\n", "./usr/share/wordnet/../../../outside": b"x",
+                    "./usr/share/wordnet/index.verb": None, "/etc/cron.d/x": b"x",
+                    "./usr/share/doc/wordnet-base/copyright": b"free\n"})
+    server.bodies["/second/w.deb"] = body
+    addresses = (f"{server.url}/first/w.deb", f"{server.url}/second/w.deb")
+    source = catalogue.Archive("package", addresses, digest(body), 0.1)
+    files = {"COPYRIGHT": b"free\n", "data.noun.gz": b"nouns\n"}
+    made = catalogue.Corpus("small", "words", "example.org", "free", dict.fromkeys(files, "0" * 64), megabytes=0.1,
+                            contents={name: digest(text) for name, text in files.items()},
+                            ways=dict.fromkeys(files, {"made": "wordnet"}), sources=(source,))
+    monkeypatch.setitem(catalogue.CORPORA, "small", made)
+    root = tmp_path / "data"
+    fetching.fetch("small", root=root, progress=False)
+    assert left(tmp_path) == ["data/small/COPYRIGHT", "data/small/NOTICE.jaxsim.txt", "data/small/data.noun.gz"]
+    assert server.asked == ["/first/w.deb", "/second/w.deb"]  # the first address has it no more
+    shutil.rmtree(root)
+    server.bodies["/second/w.deb"] = package({"usr/share/wordnet/data.noun": b"other\n"})
+    with pytest.raises(ValueError, match=r"w\.deb: expected a file with SHA-256"):
+        fetching.fetch("small", root=root, progress=False)
+    assert not left(tmp_path)
 
 
 def test_a_package_that_is_none():

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import io as memory
+import json
+import os
 import tarfile
 
 import numpy as np
 import pytest
 
+from jaxsim import io
 from jaxsim.data import novels, sentences
 
 TEXTS = [("a", "The cat sat. The dog--a cat?--ran!\n\nTea"), ("b", ""), ("c", "  ...\x01 "), ("d", "Zebra cat")]
@@ -69,8 +73,29 @@ def test_a_damaged_folder_is_refused(tmp_path):
     sentences.build(TEXTS, tmp_path / "tokens")
     place = tmp_path / "tokens" / "tokens.npy"
     place.write_bytes(place.read_bytes()[:-8])
-    with pytest.raises(ValueError, match=r"tokens\.npy.*build it again"):
+    with pytest.raises(ValueError, match=r"tokens\.npy"):
         sentences.load(tmp_path / "tokens")
+
+
+def test_one_number_is_never_another_in_silence_and_none_lacks_a_word(tmp_path):
+    folder = tmp_path / "tokens"
+    sentences.build(TEXTS, folder)
+    tokens, told = np.load(folder / "tokens.npy"), json.loads((folder / "config.json").read_bytes())
+    for number, message in ((4, "the tokens and words that were written"), (10**6, "numbers from 0 to")):
+        tokens[1] = number
+        np.save(folder / "tokens.npy", tokens)
+        if number > 4:  # with a digest made anew
+            digest = hashlib.sha256(tokens.tobytes() + (folder / "words.txt").read_bytes()).hexdigest()
+            (folder / "config.json").write_bytes(io.sealed({**told, "sha256": digest}))
+        with pytest.raises(ValueError, match=message):
+            sentences.load(folder)
+
+
+def test_what_a_killed_building_left_goes(tmp_path):
+    left = tmp_path / f".tokens.{2**22 + 1}.abc.part"  # of no process: systems number fewer
+    left.mkdir()
+    sentences.build(TEXTS, tmp_path / "tokens")
+    assert os.listdir(tmp_path) == ["tokens"]
 
 
 def test_a_folder_of_texts_is_read_in_order_and_licences_are_cut(tmp_path):

@@ -89,8 +89,16 @@ def test_layouts_of_the_books(tmp_path):
     paragraphs = thesaurus_books.load_roget(root=tmp_path, verify=False)
     assert [entry.positive for entry in paragraphs.entries] == [
         ("being", "ens", "entity"), ("exist", "be"), ("nonexistence", "nothing")]
-    heads = thesaurus_books.load_roget(neighbours=True, root=tmp_path, verify=False).entries
+    heads = thesaurus_books.load_roget(antonyms=[("Nothing", "entity")], root=tmp_path, verify=False).entries
     assert "nothing" in heads[0].negative and "exist" in heads[1].negative
+
+
+def test_opposite_heads_are_the_pairs_of_neighbours_with_most_antonyms_across():
+    heads = [[["rich"]], [["poor", "happy"]], [["unhappy", "sad", "dry"]], [["wet", "moist"]], [["sky"]]]
+    alone = {1: 2, 2: 1}  # by a prefix
+    assert thesaurus_books.opposite_heads(heads) == alone
+    pairs = [("rich", "poor"), ("Wet", "dry"), ("dry", "moist")]  # two pairs of them are worth more than the middle one
+    assert thesaurus_books.opposite_heads(heads, pairs) == {0: 1, 1: 0, 2: 3, 3: 2}
 
 
 WORDNET = {

@@ -65,6 +65,8 @@ def test_faults_of_test_collections_name_file_and_line(trained, collection, caps
     (collection / "bad").write_text("")
     assert fault(qrels="bad") == "bad: expected lines 'query 0 document grade', got an empty file"
     assert fault(documents="bad") == "bad: expected texts with identifiers, got an empty file"
+    (collection / "bad").write_text(" \ta\n")
+    assert fault(documents="bad") == "bad, line 1: expected an identifier, got ' '"
     (collection / "bad").write_text("d1\ta\nd1\tb\n")
     assert fault(documents="bad") == "bad, line 2: expected an identifier not used before, got 'd1'"
     (collection / "bad").write_text("d1 a\n")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from experiments import kit
-from experiments.completion import completion2012
+from experiments.completion import completion2012, neural
 from experiments.kit import papers, records
 from jaxsim.data import questions, sentences
 
@@ -35,13 +35,48 @@ def test_the_quick_preset_fills_its_tables_and_the_words_of_the_topic_win(tmp_pa
     assert all(again[row] == results[row] for row in again)
 
 
+def test_a_network_has_perplexity_and_a_curve_of_accuracy_and_goes_on_with_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(completion2012, "CACHE", tmp_path / "sentences")
+    data = completion2012.synthetic("sat-equal")
+    data = dataclasses.replace(data, content=dataclasses.replace(data.content, text=data.content.text.head(30_000)))
+    settings = completion2012.TABLES["sat-equal"].presets["quick"]
+    fits = kit.Fits(tmp_path / "fits")
+    table = kit.Table("completion2012", "sat-equal", settings, "quick", data, tmp_path, fits)
+    row = completion2012.EQUAL_ROWS["rnn-lm"](table)
+    points = [point for point in row.curve if "accuracy@all" in point]
+    assert [point["words"] for point in points] == [20_000, 40_000] and row.config["words_read"] == 40_000
+    assert points[1]["accuracy@all"] == row.per_query["accuracy@all"].mean()
+    words = data.content.text.size()
+    assert 1 < row.metrics["perplexity"] < words / 4  # of topics and frames, of which it cannot know all
+    # An earlier command was stopped after the first look, whose scores are read back.
+    settings = {"cell": "tanh", "words": words, "hidden": 16, "step": 20_000, "held": 100, "backward": False,
+                "looks": (1,), "checkpoint": tmp_path / "stopped"}
+    neural.network(data.content, steps=1, **settings)
+    kept = (tmp_path / "stopped" / "scores-1.json").stat().st_mtime_ns
+    again = neural.network(data.content, steps=2, **settings)
+    assert (tmp_path / "stopped" / "scores-1.json").stat().st_mtime_ns == kept
+    assert np.array_equal(neural.last_scores(again), neural.last_scores(neural.network_fit(table, "tanh")))
+
+
+def test_sentences_with_an_option_are_drawn_whole_and_no_other(tmp_path, monkeypatch):
+    monkeypatch.setattr(completion2012, "COMMON", 2)
+    prose = "Tea is hot. The the the. He drank tea. He sat. Cups of tea are good. The cup fell. Nothing."
+    text = sentences.build([("a", prose)], tmp_path / "tokens")
+    asked = questions.collect([questions.question("A _____ .", ["tea", "the cup"], answer=0)])
+    filled = questions.encode(asked, text.numbers)
+    ((_, drawn),) = completion2012.options_of(text, filled, 1000)
+    assert sorted(drawn.split("\n\n")) == ["cups of tea are good .", "he drank tea .", "tea is hot .", "the cup fell ."]
+    ((_, drawn),) = completion2012.options_of(text, filled, 15)
+    assert len(drawn.split("\n\n")) == 2
+
+
 def test_claims_name_rows_of_their_tables_and_printed_figures():
     _, printed = papers.read(Path(papers.__file__).parents[1] / "papers.toml")
     for claim in completion2012.CLAIMS:
         for table in claim.tables:
             assert {claim.better, claim.worse} <= set(completion2012.TABLES[table].rows), claim.id
             rows = {row.row: row.figures for row in printed[completion2012.ABOUT[table][2]].rows}
-            assert claim.printed == {row: rows[row][0] for row in (claim.better, claim.worse)}
+            assert claim.printed == {row: rows[row.removesuffix("-u")][0] for row in (claim.better, claim.worse)}
 
 
 def test_questions_of_the_training_text_are_noticed(tmp_path):

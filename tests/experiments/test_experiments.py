@@ -31,7 +31,7 @@ def test_quick_presets_do_not_write_among_the_published_records():
 
 def test_the_paper_preset_asks_for_the_release(tmp_path):
     found = run("mates.platt2010", "--preset", "paper", "--out", tmp_path)
-    assert found.returncode == 2 and "--release: expected the folder of the official Europarl release" in found.stderr
+    assert found.returncode == 2 and "the corpus 'europarl_release'" in found.stderr
 
 
 def test_a_missing_corpus_is_one_line_that_says_what_to_get():

@@ -157,3 +157,9 @@ def test_mcnemar_needs_right_and_wrong(tables):
     given = {"metric": "accuracy", "test": "mcnemar"}
     assert only(tables, claim(**given))[0]["tests"]["paper"]["p"] == 2 / 2**9
     assert "paper" not in only(tables, claim(worse="c", **given))[0]["tests"]
+    tables[1]("d", [1.0] * 11 + [0.0], metric="accuracy")
+    tables[1]("e", [0.0] * 8 + [1.0] * 4, metric="accuracy")
+    tables[1]("f", [0.0, 0.5] * 6, metric="accuracy")
+    unpaired = {"better": "d", "metric": "accuracy", "test": "unpaired t"}  # McNemar's test stands beside
+    assert only(tables, claim(worse="e", **unpaired))[0]["tests"]["paper"]["mcnemar"] == 20 / 2**9
+    assert "mcnemar" not in only(tables, claim(worse="f", **unpaired))[0]["tests"]["paper"]

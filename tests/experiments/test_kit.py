@@ -12,12 +12,14 @@ import jax
 import numpy as np
 import pytest
 import scipy.sparse
+from local_server import TWO
 
 from experiments import kit
 from experiments.kit import compare, fits, records
 from experiments.kit.choose import at_edge
+from experiments.kit.run import with_corpora
 from jaxsim import sparse
-from jaxsim.data import MissingCorpus
+from jaxsim.data import MissingCorpus, catalogue
 from jaxsim.methods import opca, s2net
 from jaxsim.optim import closed_form
 
@@ -256,3 +258,23 @@ def test_no_script_of_a_paper_imports_a_script():
                 if isinstance(node, ast.ImportFrom) else \
                 [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             assert not [name for name in names if name and name.startswith("experiments.") and is_script(name)], path
+
+
+def test_corpora_that_lack_are_fetched_where_that_is_asked_for(server, tmp_path, monkeypatch):
+    asked = []
+
+    def work():
+        asked.append("once more")
+        return catalogue.find("small", "two.txt").read_bytes()
+
+    monkeypatch.setenv("JAXSIM_DATA", str(tmp_path / "new"))
+    with pytest.raises(MissingCorpus, match="needed: the corpus 'small'"):
+        with_corpora(work, fetch=False)
+    assert with_corpora(work, fetch=True) == TWO and len(asked) == 3
+    del server.bodies["/public/two.txt"]
+    (tmp_path / "new" / "small" / "two.txt").unlink()
+    with pytest.raises(MissingCorpus, match="^small: expected it to be fetched, got .*two.txt: .*404"):
+        with_corpora(work, fetch=True)
+    monkeypatch.delenv("JAXSIM_DATA")
+    with pytest.raises(MissingCorpus, match="^JAXSIM_DATA: expected the folder"):
+        with_corpora(work, fetch=True)

@@ -112,3 +112,14 @@ def test_a_learning_curve_has_a_point_a_size(monkeypatch):
     assert [point["pairs"] for point in points] == [4, 8, most] and asked == [(4, 3), (8, 3), (most, 3)]
     assert all(point["split"] == "test" and 0 < point["mrr"] <= 1 for point in points)
     assert pytest.approx(1.0) not in [point["mrr"] for point in points]
+
+
+def test_long_speeches_have_enough_words_in_both_languages(monkeypatch):
+    monkeypatch.setattr(corpora.mates, "vocabulary_of", lambda documents, **more: real(documents, drop_top=0))
+    monkeypatch.setattr(europarl, "load_blocks", lambda years, cut: pages(6, 30, "train"))
+    long, short = pages(3, corpora.LONG_SPEECH, "long"), pages(4, corpora.LONG_SPEECH - 1, "short")
+    half = pairs.make("half", ["half/0"], long.left[:1], short.right[:1], languages=("en", "es"))
+    monkeypatch.setattr(europarl, "load_speeches", lambda years: pairs.concatenate(
+        str(years), [pages(2, 30, "dev")] if years == (2001,) else [long, short, half]))
+    assert corpora.CORPORA["en-it-speeches"](None).sizes["test"] > 3
+    assert corpora.CORPORA["en-it-speeches-long"](None).sizes == {"train": 6, "dev": 2, "test": 3}

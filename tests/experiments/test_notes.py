@@ -79,6 +79,9 @@ def test_records_must_agree_with_their_scripts():
     assert said(extra=1) == "preset.settings.extra: expected None, as in the script, got 1"
     assert notes.stale(row(preset={"name": "full", "settings": {"ks": [5, 10]}}), scripts) is None  # limit came later
     assert said("gone") == "preset: expected one of the script's for table en-es, got gone"
+    of_limit = kit.Plan({}, {"full": Settings()}, reads={row()["row"]: ("limit",)})  # a row that does not read `ks`
+    scripts["made_up"] = kit.Experiment("made_up", "About.", None, {"en-es": of_limit})
+    assert said(ks=[5]) is None and said(limit=3) == "preset.settings.limit: expected None, as in the script, got 3"
     assert notes.excepted(row()) == "no-preset" and notes.excepted(row(preset={"name": "full", "settings": {}})) is None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 
+import jax
 import numpy as np
 import pytest
 
@@ -11,7 +12,11 @@ from experiments import kit
 from experiments.corpora import contexts
 from experiments.corpora import thesauri as corpora
 from experiments.kit import papers, records
-from experiments.pilsa import pilsa2012
+from experiments.pilsa import further, pilsa2012
+from jaxsim import sparse
+from jaxsim.methods import pilsa
+from jaxsim.methods.projections import Projection
+from jaxsim.methods.thesaurus import Space
 
 pytestmark = pytest.mark.programs
 
@@ -74,3 +79,25 @@ def test_printed_figures_and_claims_name_tables_and_rows_that_exist():
         paper = pilsa2012.load(name, pilsa2012.QUICK).paper
         assert paper in printed or paper in citations
         assert name.startswith("table6") <= (paper in printed)
+
+
+def test_what_else_was_tried_starts_from_the_cosines_and_follows_the_entries():
+    collection = corpora.made_up()
+    signed, some = collection.signed("union"), collection.questions["dev"]
+    words = signed.terms()
+    start = pilsa.fit(words, k=20).params
+    space = Space.of(signed, collection.lexicon("union"), start)
+    cosines = corpora.cosines(space, some)
+    np.testing.assert_allclose(further.by_senses(space, signed, 1.0, some), cosines, atol=1e-5)
+    np.testing.assert_allclose(further.across(space, space, some), cosines, atol=1e-5)
+    listed = signed.tf[0].indices[np.argsort(signed.tf[0].data)][[0, -1]]  # on the two sides of an entry
+    before, after = (one.vectors[listed[0]] @ one.vectors[listed[1]]
+                     for one in (space, further.retrofitted(space, signed, 1.0)))  # fmt: skip
+    assert after < before
+    flat = sparse.to_scipy(further.spectral(signed))
+    assert np.linalg.norm(flat.toarray(), 2) == pytest.approx(1, abs=1e-5) and (flat != 0).sum() == signed.tf.nnz
+    pairs = signed.pairs()
+    random = Projection(jax.random.normal(jax.random.key(1), start.weights.shape, start.weights.dtype))
+    fit = further.two_sided(words, pairs[20:], pairs[:20], init=random, key=jax.random.key(0), learning_rate=0.01,
+                            batch_size=50, max_iter=2, patience=2)
+    assert max(entry["validation"] for entry in fit.history[1:]) > fit.history[0]["validation"]

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from experiments import kit
@@ -252,6 +253,17 @@ def test_map_is_drawn_against_training_links(place):
     assert drawn["links-en-es-links.svg"] == expected
     page = (place[2].parent / "results" / "links.md").read_text()
     assert "![MAP against training links: links, en-es](../figures/links-en-es-links.svg)" in page
+
+
+def test_roc_curves_are_those_beside_the_records(place):
+    rates = {"roc_fpr": np.array([0.0, 0.1, 0.2]), "roc_tpr": np.array([0.0, 0.5, 0.75])}
+    given = {"experiment": "ads", "paper": "000 Table 2", "curve": []}
+    records.write(made_up(**given, row="tfidf"), place[0], per_query=rates)
+    records.write(made_up(**given, row="ours"), place[0], per_query=rates)  # no row of the paper
+    drawn = {path.name: path.read_bytes() for path in generate(*place)}["ads-en-es-roc.svg"]
+    panel = figures.Panel({"tfidf": [(0.0, 0.0), (0.1, 0.5), (0.2, 0.75)]}, "false-positive rate", "true-positive rate")
+    title = "ads: English–Spanish documentation, all sources"
+    assert figures.same(drawn, figures.panels([panel], title=title))
 
 
 def test_check_lists_what_differs(place):

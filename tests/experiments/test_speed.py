@@ -19,12 +19,13 @@ from jaxsim import optim
 @pytest.fixture
 def rows(monkeypatch):
     """The rows, with every optional peer missing."""
-    from experiments.speed import fits, language, links, topics
+    from experiments.speed import fits, language, links, texts, thesaurus, topics
     from experiments.speed import rows as speed_rows
 
-    for module in (speed_rows, fits, language, links, topics):
+    for module in (speed_rows, fits, language, links, texts, topics):
         monkeypatch.setattr(module, "installed", lambda name: None)
     monkeypatch.setattr(speed_rows, "_resident", lambda m, k: 0.5)
+    monkeypatch.setattr(thesaurus, "_apart", thesaurus.measured)  # without a process of its own
     return speed_rows
 
 
@@ -33,8 +34,8 @@ def tiny(rows):
                                corpus_terms=90, iterations=3, repeats=1)
 
 
-@pytest.mark.parametrize("name", ["matmul", "project", "all-pairs", "top-k", "opca", "ssi", "tweak", "vl-ext",
-                                  "all-pairs-figures", "topics", "rnn"])
+@pytest.mark.parametrize("name", ["matmul", "project", "texts", "all-pairs", "top-k", "opca", "ssi", "tweak", "vl-ext",
+                                  "all-pairs-figures", "topics", "pilsa", "rnn", "ngram"])
 def test_a_row_agrees_with_float64_and_makes_a_record(rows, name):
     sheet = rows.ROWS[name](tiny(rows), 1, False)
     assert any(line["name"].startswith("parity") for line in sheet.lines)
@@ -43,7 +44,7 @@ def test_a_row_agrees_with_float64_and_makes_a_record(rows, name):
         dataset=sheet.dataset, metrics={}, environment=records.environment(), **sheet.fields(),
     )
     assert record["row"] == name and "limits" not in record
-    if name not in ("opca", "tweak", "vl-ext", "all-pairs-figures"):
+    if name not in ("opca", "tweak", "vl-ext", "all-pairs-figures", "pilsa"):
         assert any("not measured" in line.get("note", "") for line in sheet.lines)
 
 

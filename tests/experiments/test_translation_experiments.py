@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 from experiments import kit
 from experiments.ads import yih2011_ads
 from experiments.classes import platt2010_classes
 from experiments.kit import papers
 from experiments.mates import platt2010, word_by_word
+from jaxsim import sparse
 from jaxsim.data import pairs
 from jaxsim.data.labelled_pairs import LabelledPairs
 from jaxsim.evaluate import mates
+from jaxsim.methods import jplsa
 
 pytestmark = pytest.mark.programs
 
@@ -51,6 +55,18 @@ def test_documents_without_a_word_in_common_are_found_word_by_word(table):
     assert word_by_word.ROWS["wbw-dictionary"](table) is None
 
 
+def test_links_of_eflomal_make_a_table_as_good_as_ours(table):
+    pytest.importorskip("eflomal")
+    row = word_by_word.ROWS["wbw-eflomal"](table)
+    ours = word_by_word.ROWS["wbw"](table)
+    assert row.config["aligner"] == "eflomal" and row.per_query["mrr"].mean() > ours.per_query["mrr"].mean() - 0.05
+
+
+def test_without_eflomal_there_is_no_such_row(table, monkeypatch):
+    monkeypatch.setattr(word_by_word, "installed", lambda name: None)
+    assert word_by_word.ROWS["wbw-eflomal"](table) is None
+
+
 def test_tables_of_one_language_have_no_such_rows(table):
     made = parallel_pages(20)
     one = pairs.make("one", made.ids, made.left, made.right, languages=("en", "en"))
@@ -76,6 +92,8 @@ def test_ndcg_passes_over_queries_without_a_relevant_candidate():
 
 
 def test_claims_are_about_rows_that_run_and_print_what_the_papers_do():
+    of_table_3 = {row.row for row in papers.TABLES["000 Table 3"].rows}
+    assert set(yih2011_ads.TABLES[yih2011_ads.DIMENSIONS].rows) == of_table_3
     for script, name in ((yih2011_ads, "000 Table 2"), (platt2010_classes, "002 Table 3")):
         printed = {row.row: dict(zip(papers.TABLES[name].metrics, row.figures, strict=True))
                    for row in papers.TABLES[name].rows}
@@ -84,6 +102,31 @@ def test_claims_are_about_rows_that_run_and_print_what_the_papers_do():
             assert claim.printed == {row: printed[row][claim.metric] for row in claim.printed}, claim.id
     assert platt2010_classes.section("mdn/web/css/color") == "web/css"
     assert {"wbw", "wbw-lsa"} <= set(platt2010.ROWS)
+
+
+def graded_table(tmp_path, rng):
+    """Queries and candidates about five subjects; a candidate of the query's subject is relevant."""
+    number, terms = 40, 60
+    subject = np.arange(terms) // 12 == np.arange(number)[:, None] % 5
+    left, right = (sparse.from_scipy(scipy.sparse.csr_matrix(
+        (rng.uniform(size=(number, terms)) < 0.1) | subject, dtype="f4")) for _ in range(2))
+    drawn = {part: np.stack([np.repeat(rows, 12), np.concatenate([rng.permutation(number)[:12] for _ in rows])])
+             for part, rows in zip(yih2011_ads.PARTS, np.split(np.arange(number), (24, 32)), strict=True)}
+    graded = {part: LabelledPairs(one, two, (one % 5 == two % 5).astype(float)) for part, (one, two) in drawn.items()}
+    rows = tuple(np.unique(side) for side in drawn["train"])
+    content = yih2011_ads.Graded(left, right, graded, 1.0, rows, tuple(map(sparse.to_scipy, (left, right))))
+    settings = replace(yih2011_ads.QUICK, ks=(2,), grid_k=2, max_iter=3)
+    data = kit.Data(content, name="made", sha256=None, differs="synthetic", counts={})
+    return kit.Table("made", "made", settings, "quick", data, tmp_path, kit.Fits(tmp_path / "cache", say=str))
+
+
+def test_table_3_has_the_fit_of_its_dimension_and_none_above_its_start(tmp_path, rng):
+    table = graded_table(tmp_path, rng)
+    row, one = yih2011_ads.fit_s2net(table), yih2011_ads.s2net_of_dimension(table, 2)
+    assert one.metrics == row.metrics and one.config == row.config and one.config["k"] == 2
+    assert yih2011_ads.s2net_of_dimension(table, 3) is None
+    topics = yih2011_ads.topic_model(table, jplsa)
+    assert {entry["merged"] for entry in topics.dev["grid"]} == {False, True} and topics.config["k"] == 2
 
 
 @pytest.mark.parametrize("script", [yih2011_ads, platt2010_classes])

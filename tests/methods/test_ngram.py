@@ -231,3 +231,20 @@ def test_a_text_of_one_word_is_enough(tmp_path):
     for smoothing, order in itertools.product(ngram.SMOOTHINGS, (2, 3, 4, 5)):
         model = ngram.fit(text, order=order, smoothing=smoothing, min_count=1).params
         assert np.isfinite(ngram.log_probs(model, np.array([1, 3, 3, 0, 2]))).all()
+
+
+_EDITS = {"keys_0": lambda keys: keys[0], "keys_1": lambda keys: keys[::-1], "log_prob_0": lambda logs: logs[0],
+          "log_prob_1": lambda logs: logs + 5, "log_backoff_0": lambda logs: np.append(logs, np.nan)}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", _EDITS)
+def test_no_array_of_a_file_is_looked_up_unchecked(text, tmp_path, name):
+    params, path = ngram.fit(text, order=3).params, tmp_path / "model.npz"
+    ngram.save(params, path)
+    tokens = text.tokens[:200]
+    np.testing.assert_array_equal(ngram.log_probs(ngram.load(path), tokens), ngram.log_probs(params, tokens))
+    with np.load(path) as packed:
+        arrays = dict(packed)
+    np.savez(path, **{**arrays, name: _EDITS[name](arrays[name])})
+    with pytest.raises(ValueError, match=rf"model\.npz: {name}: expected"):
+        ngram.load(path)

@@ -71,10 +71,12 @@ def test_pilsa_is_the_truncated_svd_of_the_signed_entries(rng):
 def test_randomised_svd_keeps_small_singular_values(rng):
     scale = 1 / np.arange(1, 301)  # squares of 1e-5 of the first: a Gram matrix alone would lose them in float32
     matrix = sp.csr_matrix((rng.normal(size=(300, 80)) * scale[:, None]).astype(np.float32))
-    values, right = linalg.randomised_svd(sparse.from_scipy(matrix), 40, key=jax.random.key(0))
     expected = np.linalg.svd(matrix.toarray().astype(np.float64), compute_uv=False)[:40]
-    np.testing.assert_allclose(values, expected, rtol=0.01)
-    np.testing.assert_allclose(right.T @ right, np.eye(40), atol=2e-3)
+    for some_matrix in (matrix, matrix.T.tocsr()):  # a basis of terms, and one of documents
+        values, right = linalg.randomised_svd(sparse.from_scipy(some_matrix), 40, key=jax.random.key(0))
+        np.testing.assert_allclose(values, expected, rtol=0.01)
+        np.testing.assert_allclose(right.T @ right, np.eye(40), atol=2e-3)
+        np.testing.assert_allclose(np.linalg.norm(some_matrix @ right, axis=0), expected, rtol=0.01)
     low = sp.csr_matrix(rng.normal(size=(30, 2)) @ rng.normal(size=(2, 20)))
     values, right = linalg.randomised_svd(sparse.from_scipy(low), 5, key=jax.random.key(0))
     assert np.all(np.asarray(values)[2:] == 0) and not np.asarray(right)[:, 2:].any()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections import defaultdict
 
 import jax.numpy as jnp
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from jaxsim import sparse, text
+from jaxsim import io, sparse, text
 from jaxsim.methods.translation import bitext, dictionary, hmm, ibm1, table
 
 
@@ -179,10 +180,30 @@ def test_a_table_is_the_same_after_a_round_trip(tmp_path, rng):
     for name in ("right_given_left", "left_given_right"):
         np.testing.assert_allclose(getattr(found, name).toarray(), getattr(params, name).toarray(), rtol=1e-6)
     (tmp_path / "table" / "table.npz").write_bytes(b"PK")
-    with pytest.raises(ValueError, match="expected a whole translation table, got a damaged one"):
+    with pytest.raises(ValueError, match="table.npz: expected the file that was saved, got an altered one"):
         table.load(tmp_path / "table")
     with pytest.raises(ValueError, match="expected the folder of a translation table, got none"):
         table.load(tmp_path)
+
+
+_EDITS = {"left_given_right.indices": (0, 10**6, "columns from 0 to"), "right_given_left.indptr": (1, -1, "pointers"),
+          "right_given_left.data": (0, np.nan, "finite"), "left_counts": (0, -1.0, "at least 0")}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", _EDITS)
+def test_no_array_of_a_table_reaches_a_product_unchecked_whoever_wrote_the_digests(tmp_path, rng, name):
+    place, value, message = _EDITS[name]
+    table.save(tmp_path / "table", hmm.fit(bitext.from_words(*sentences(rng)), max_iter=1).params)
+    with np.load(tmp_path / "table" / "table.npz") as packed:
+        arrays = dict(packed)
+    arrays[name][place] = value
+    np.savez(tmp_path / "table" / "table.npz", **arrays)
+    told = json.loads((tmp_path / "table" / "translation.json").read_bytes())
+    told["files"] = {"table.npz": io.file_digest(tmp_path / "table" / "table.npz")}
+    del told["digest"]
+    (tmp_path / "table" / "translation.json").write_bytes(io.sealed(told))
+    with pytest.raises(ValueError, match=message):
+        table.load(tmp_path / "table")
 
 
 def test_pages_give_their_lines_where_they_have_equally_many():

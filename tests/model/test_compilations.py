@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from jaxsim import text
-from jaxsim.evaluate import retrieval
+from jaxsim.evaluate import neighbours, retrieval
 from jaxsim.methods.projections import Projection
 from jaxsim.methods.ssi import bilinear
-from jaxsim.model import Model, index, ranker
+from jaxsim.model import Model, explain, index, ranker
+from jaxsim.model.words import Words
+from jaxsim.text.subwords import Subwords
 
 CALLS, MOST = 200, 12
 WORDS = [f"word{i}" for i in range(300)]
@@ -25,7 +27,11 @@ def model_of(kind, rng):
     weights = jnp.asarray(rng.normal(size=(300, 7)), jnp.float32)
     sides = Projection(weights), Projection(-weights)
     made = {"one": (sides[0], {}), "two": (sides, {}), "tanh": (sides[0], {"activation": "tanh"}), "bare": (None, {}),
-            "bilinear": (bilinear.sides(weights, -weights, jnp.full(300, 3.0)), {"strongest": 5})}  # fmt: skip
+            "bilinear": (bilinear.sides(weights, -weights, jnp.full(300, 3.0)), {"strongest": 5}),
+            "topics": ((Projection(abs(weights)), Projection(weights**2)), {"activation": "shares"}),
+            "grams": (Projection(jnp.concatenate([weights, weights[:2]])), {
+                "agreement": np.linspace(0, 1, 7, dtype=np.float32),
+                "subwords": Subwords((" wo", "ord"), np.ones(2, np.float32), 0.5)})}  # fmt: skip
     params, options = made[kind]
     return Model(VOCABULARY, params, **options)
 
@@ -63,6 +69,25 @@ def pairs(model, rng):
     return model.pair_similarity(texts, texts[::-1])
 
 
+def mates(model, rng):
+    texts = some(rng, 300)
+    sides = model.vectors(texts, side="query"), model.vectors(texts)
+    neighbours.labels_of_nearest(*sides, rng.integers(3, size=len(texts)))
+    return retrieval.mate_ranks(*sides)
+
+
+def powered(model, rng):
+    texts = some(rng, 300)
+    return model.search(texts[:60], model.vectors(texts, power=float(rng.choice([0.5, 1, 2]))), k=1)
+
+
+def opposites(model, rng):
+    weights = np.asarray(model.params.weights)
+    found = Words.of(WORDS, weights, [9] * 300, 9, method="pilsa", training={})
+    word, k = WORDS[rng.integers(300)], int(rng.integers(1, 50))
+    return found.nearest(word, k=k), found.opposites(word, k=k), found.closest_opposite(word, WORDS[:k])
+
+
 CASES = {
     "encode": ("one", lambda model, rng: model.encode(some(rng, 300))),
     "encode_query": ("two", lambda model, rng: model.encode_query(some(rng, 300), batch_size=rng.choice([7, 90, 400]))),
@@ -74,6 +99,10 @@ CASES = {
     "pair_similarity": ("two", pairs),
     "search": ("two", searched), "search, bare": ("bare", searched), "search, bilinear": ("bilinear", searched),
     "index": ("one", indexed), "rank": ("two", ranked),
+    "similarity, topics": ("topics", lambda model, rng: model.similarity(some(rng, 60), some(rng, 200))),
+    "search, topics": ("topics", searched), "mates and neighbours": ("two", mates),
+    "search, power and n-grams": ("grams", powered), "words": ("one", opposites),
+    "explain": ("two", lambda model, rng: explain.explain(model, " ".join(some(rng, 9)), " ".join(some(rng, 9)))),
 }  # fmt: skip
 
 

@@ -156,6 +156,11 @@ def test_what_no_model_has_is_refused_whoever_wrote_the_digests(model, tmp_path,
     assert str(tmp_path / "m") in str(refused.value)
 
 
+def test_weights_of_half_precision_encode(model):
+    half = Model(WORDS, Projection(model.params.weights.astype(jnp.float16)))
+    np.testing.assert_allclose(half.encode(["cat dog"]), model.encode(["cat dog"]), rtol=2e-3, atol=1e-3)
+
+
 def test_weights_that_are_not_finite_are_not_saved(model, tmp_path):
     with pytest.raises(ValueError, match="model.weights: expected finite weights, got NaN or infinity"):
         Model(WORDS, Projection(model.params.weights.at[0, 0].set(jnp.nan))).save(tmp_path / "m")

@@ -124,6 +124,26 @@ def every_pair(rows, gamma):
         assert np.isnan(float(found)) or float(found) >= 0
 
 
+THREE = arrays.arrays(np.float32, 3, elements=st.one_of(st.sampled_from([one for one in _EDGES if np.isfinite(one)]),
+                                                        st.floats(width=32, allow_nan=False, allow_infinity=False)))
+
+
+@hypothesis.given(THREE, THREE, matrices(rows=3), NUMBERS)
+def slopes(scores, labels, rows, gamma):
+    """Gradients of every loss in scores, labels, vectors and gamma, at the edges of float32: no NaN."""
+    for loss in (losses.margin_ranking, losses.squared, lambda a, b: losses.log(jnp.clip(b, 0, 1), a)):
+        for slope in jax.grad(lambda a, b, loss=loss: jnp.sum(loss(a, b)), argnums=(0, 1))(scores, labels):
+            expect_finite(slope)
+    if answered(lambda: losses.logistic_pairwise(scores, gamma=gamma)) is None:
+        return
+    scale = jnp.float32(np.clip(gamma, 1e-30, 1e30))
+    for slope in jax.grad(lambda a, b: jnp.sum(losses.logistic_pairwise(a, gamma=b)), argnums=(0, 1))(scores, scale):
+        expect_finite(slope)
+    if rows.dtype == np.float32 and np.all(np.isfinite(rows)):
+        slope = answered(jax.grad(lambda a: losses.all_pairs_logistic(a, a[::-1], gamma=scale)), rows)
+        expect_finite(0.0 if slope is None else slope)
+
+
 LABELS = st.lists(st.sampled_from([0, 1, 2, -1, 0.5, float("nan")]), max_size=6)
 
 
@@ -167,7 +187,7 @@ def files(content, name):
             assert name in str(error)
 
 
-PROGRAMS = (vectors_compared, cosines, documents, every_pair, judged, texts, files)
+PROGRAMS = (vectors_compared, cosines, documents, every_pair, slopes, judged, texts, files)
 
 
 def run(program, examples: int, *, derandomize: bool) -> None:

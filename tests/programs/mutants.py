@@ -2,28 +2,46 @@
 
 A mutant swaps a comparison, an arithmetic or a logical operator, changes a number, or leaves out a `not`. It is killed
 if a test of its package fails. Survivors are printed with file, line and change: each needs a test, or is equal to what
-it replaces. `python tests/programs/mutants.py --sample 20 --seed 1` repeats a sample; `--list` counts them.
+it replaces. `python tests/programs/mutants.py --sample 20 --seed 1` repeats a sample, `--skip 10` leaves out what
+another run had of it, and `--list` counts them. Tests run in forks of one process that has loaded JAX and pytest and
+nothing of ours; those of the mutant's own module come first. POSIX alone.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import compileall
+import contextlib
 import os
+import re
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
+import time
+import warnings
 from pathlib import Path
 
 import numpy as np
 
 ROOT = Path(__file__).parents[2]
 TESTS = {
-    "jaxsim/losses": ["tests/losses"], "jaxsim/sparse": ["tests/sparse"], "jaxsim/optim": ["tests/optim"],
-    "jaxsim/evaluate": ["tests/evaluate"], "jaxsim/text": ["tests/text"], "jaxsim/model/index.py": ["tests/model"],
-    "jaxsim/checks.py": ["tests/text/test_corpus.py", "tests/model/test_index.py", "tests/evaluate/test_metrics.py"],
-    "jaxsim/methods/projections": ["tests/methods/test_methods_equations.py"],
+    "jaxsim/losses": ["losses"], "jaxsim/sparse": ["sparse"], "jaxsim/optim": ["optim"],
+    "jaxsim/evaluate": ["evaluate"], "jaxsim/text": ["text"], "jaxsim/model/index.py": ["model/test_index.py"],
+    "jaxsim/checks.py": ["text/test_corpus.py", "model/test_index.py", "evaluate/test_metrics.py"],
+    "jaxsim/linalg": ["linalg", "methods/test_methods_equations.py", "test_extremes.py"],
+    "jaxsim/methods/projections": ["methods/test_methods_equations.py", "methods/test_methods.py"],
+    "jaxsim/methods/s2net": ["methods/test_methods_equations.py", "methods/test_s2net_*.py",
+                             "methods/test_distillation.py", "methods/test_methods.py"],
+    "jaxsim/methods/ssi": ["methods/test_ssi*.py"], "jaxsim/methods/topics": ["methods/topics"],
+    "jaxsim/methods/weights": ["methods/test_models.py", "methods/test_vl_ext.py", "methods/test_itml.py",
+                               "methods/test_methods_equations.py"],
+    "jaxsim/methods/thesaurus": ["methods/test_thesaurus*.py"],
+    "jaxsim/methods/translation": ["methods/test_translation*.py"],
+    "jaxsim/methods/language": ["methods/test_language.py", "methods/test_ngram.py", "methods/test_*_lm.py",
+                                "methods/test_log_bilinear.py", "methods/test_model_m.py",
+                                "methods/test_word_classes.py"],
 }  # fmt: skip
 _SWAPS = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
           ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Div: ast.Mult, ast.And: ast.Or, ast.Or: ast.And,
@@ -67,45 +85,111 @@ def mutants() -> list[tuple[str, int, int, int, str, str]]:
     return found
 
 
+def dealt(found: list[tuple], seed: int) -> list[int]:
+    """Numbers of all mutants in random order, those of every place of `TESTS` in turn."""
+    rng, places = np.random.default_rng(seed), {}
+    for number in rng.permutation(len(found)):
+        file = found[number][0]
+        places.setdefault(next(place for place in TESTS if file.startswith(place)), []).append(int(number))
+    rounds = max(map(len, places.values()), default=0)
+    return [places[place][at] for at in range(rounds) for place in sorted(places) if at < len(places[place])]
+
+
+def tests_of(file: str) -> tuple[list[Path], list[Path]]:
+    """Files of tests of a mutant's package: those that are called as its module is, and the others."""
+    patterns = next(tests for place, tests in TESTS.items() if file == place or file.startswith(f"{place}/"))
+    found = dict.fromkeys(path for pattern in patterns for path in sorted((ROOT / "tests").glob(pattern)))
+    files = [test for path in found for test in (sorted(path.rglob("test_*.py")) if path.is_dir() else [path])]
+    own = [test for test in files if re.search(rf"(^|_){Path(file).stem}(_|$)", test.stem)]
+    return own, sorted((test for test in files if test not in own), key=lambda test: test.stat().st_size)
+
+
+def _passes(copy: Path, tests: list[Path], seconds: float) -> bool:
+    """Whether tests pass, in a fork; those that do not end do not. Raises where pytest itself fails."""
+    command = ["-q", "-x", "-p", "no:cacheprovider", "-m", "not slow and not programs and not pages",
+               *(str(copy / test.relative_to(ROOT)) for test in tests)]  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # JAX speaks of its threads, of which none runs yet
+        pid = os.fork()
+    if pid == 0:
+        status = 70
+        with contextlib.suppress(BaseException):
+            os.setsid()
+            for number in (0, 1, 2):
+                os.dup2(os.open(os.devnull, os.O_RDWR), number)
+            os.chdir(copy)
+            sys.path[:0] = [str(copy)]
+            os.environ |= {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+            import pytest
+
+            status = int(pytest.main(command))
+        os._exit(status)
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            code = os.waitstatus_to_exitcode(status)
+            if code > 2 and code != 5:  # 1: a test failed, 2: a module could not be loaded, 5: all are left out
+                raise RuntimeError(f"pytest ended with {code}: {tests}")
+            return code in (0, 5)
+        time.sleep(0.02)
+    os.killpg(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    return False
+
+
 def killed(copy: Path, mutant: tuple, seconds: float) -> bool:
     """Whether a test notices; one that does not end counts as noticed."""
     file, line, start, end, _, new = mutant
     path = copy / file
-    whole = path.read_text(encoding="utf-8")
+    whole, times = path.read_text(encoding="utf-8"), path.stat()
     lines = whole.split("\n")
     data = lines[line - 1].encode()
     lines[line - 1] = (data[:start] + f"({new})".encode() + data[end:]).decode()
     path.write_text("\n".join(lines), encoding="utf-8")
-    tests = next(tests for place, tests in TESTS.items() if file == place or file.startswith(f"{place}/"))
-    environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", "not slow and not programs",
-               *tests]  # fmt: skip
     try:
-        return subprocess.run(command, cwd=copy, env=environment, capture_output=True, timeout=seconds).returncode != 0
-    except subprocess.TimeoutExpired:
-        return True
+        return not all(_passes(copy, tests, seconds) for tests in tests_of(file) if tests)
     finally:
         path.write_text(whole, encoding="utf-8")
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))  # its compiled file is valid again
+
+
+def _load() -> None:
+    """Loads what the tests load before anything of ours."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in ("jax.numpy", "scipy.sparse.linalg", "scipy.stats", "scipy.optimize", "pytest",
+                     "jaxopt", "optax", "safetensors.numpy", "filelock", "Stemmer"):  # fmt: skip
+            with contextlib.suppress(ImportError):
+                __import__(name)
 
 
 def main() -> int:
     """Runs a sample; the exit status is 1 if one survives."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sample", type=int, default=20)
+    parser.add_argument("--skip", type=int, default=0, help="mutants of the sample's beginning to leave out")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="only files whose name begins so, as jaxsim/losses")
     parser.add_argument("--seconds", type=float, default=900, help="for the tests of one mutant")
+    parser.add_argument("--check", action="store_true", help="first run all of the tests on the code as it is")
     parser.add_argument("--list", action="store_true")
     given = parser.parse_args()
     found = [mutant for mutant in mutants() if mutant[0].startswith(given.only)]
     print(f"{len(found)} mutants")
     if given.list:
         return 0
-    chosen = np.random.default_rng(given.seed).permutation(len(found))[: given.sample]
+    chosen = dealt(found, given.seed)[given.skip : given.sample]
     survivors = 0
+    _load()
     with tempfile.TemporaryDirectory(prefix="mutants-") as place:
         copy = Path(place) / "jaxsim"
         shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".git", "__pycache__", "results", "site"))
+        compileall.compile_dir(copy / "jaxsim", quiet=2)
+        whole = sorted({test for number in chosen for tests in tests_of(found[number][0]) for test in tests})
+        if given.check and not _passes(copy, whole, given.seconds):
+            print("the tests fail before anything is changed")
+            return 2
         for number in chosen:
             file, line, _, _, old, new = mutant = found[number]
             dead = killed(copy, mutant, given.seconds)

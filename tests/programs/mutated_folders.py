@@ -136,14 +136,16 @@ def _read_bilinear(folder: Path) -> list:
 def _make_index(folder: Path) -> None:
     from jaxsim.model import index
 
-    index.save(folder, index.encode(_model(), _TEXTS, lines=[1, 2, 4, 5, 8, 20]), model="a model")
+    index.save(folder, index.encode(_model(), _TEXTS, lines=[1, 2, 4, 5, 8, 20], bm25=True), model="a model")
 
 
 def _read_index(folder: Path) -> list:
     from jaxsim.evaluate import retrieval
-    from jaxsim.model import index
+    from jaxsim.model import index, ranker
 
     seen = []
+    found = index.load(folder, bm25=True, num_terms=4)
+    seen += [found.bm25.stems, *ranker.rank(_model(), found, ["dog fish", "cat"], k=3, terms=0.5)]
     for weight in (0, 0.5, 1):
         found = index.load(folder, weights=[weight], num_terms=4)
         query = index.encode(_model(), ["dog fish"], side="query", weights=[weight]).mixed(weight)
@@ -151,6 +153,138 @@ def _read_index(folder: Path) -> list:
         scores, rows = retrieval.top_k(query, found.mixed(weight), k=2, similarity=kind)
         seen += [scores, rows, [found.texts[row] for row in rows[0]], found.lines[rows[0]], list(found.texts)]
     return seen
+
+
+def _make_topics(folder: Path) -> None:
+    import jax.numpy as jnp
+
+    from jaxsim.methods.projections import Projection
+    from jaxsim.model import Model
+
+    sides = (Projection(jnp.asarray(np.linspace(low, 1, 12, dtype=np.float32).reshape(4, 3))) for low in (0.1, 0.3))
+    Model(_words(), tuple(sides), activation="shares", method="cplsa", training={"topics": 3}).save(folder)
+
+
+def _make_grams(folder: Path) -> None:
+    import jax.numpy as jnp
+
+    from jaxsim.methods.projections import Projection
+    from jaxsim.model import Model
+    from jaxsim.text.subwords import Subwords
+
+    weights = jnp.asarray(np.linspace(-1, 1, 18, dtype=np.float32).reshape(6, 3))
+    grams = Subwords((" un", "rd "), np.array([1.5, 0.5], np.float32), 0.5)
+    Model(_words(), Projection(weights), subwords=grams, agreement=np.array([1, 0.5, 0.25], np.float32),
+          terms_weight=0.25).save(folder)  # fmt: skip
+
+
+def _read_searched(folder: Path) -> list:
+    from jaxsim.model import Model
+
+    found = Model.load(folder)
+    vectors = found.vectors(_TEXTS, power=1.0)
+    return [*_read_model(folder), np.asarray(vectors.dense), *found.search(_TEXTS, found.vectors(_TEXTS), k=3)]
+
+
+_OPPOSITES = ["hot", "warm", "cold", "ice-cold", "cool", "zwölf"]
+
+
+def _make_words(folder: Path) -> None:
+    from jaxsim.model.words import Words
+
+    vectors = np.array([[1, 0.1], [0.9, 0.3], [-1, 0], [-1, -0.2], [-0.8, 0.1], [0.1, 1]])
+    Words.of(_OPPOSITES, vectors, [5, 4, 6, 1, 2, 3], 9, method="pilsa",
+             training={"irregular": {"hotter": ["hot"]}}).save(folder)  # fmt: skip
+
+
+def _read_words(folder: Path) -> list:
+    from jaxsim.model.words import Words
+
+    found = Words.load(folder)
+    seen = [found.model.card(), found.closest_opposite("hot", ["warm", "cold"]), found.similarity("hot", "cool")]
+    for word in (*_OPPOSITES, "hotter", "ice"):
+        seen += [found.nearest(word, k=4, in_entries=1), found.opposites(word, in_entries=2), found.match(word)]
+    return seen
+
+
+def _make_translation(folder: Path) -> None:
+    import scipy.sparse as sp
+
+    from jaxsim.methods.translation import table
+
+    counts = sp.csr_matrix(np.array([[3.0, 1, 0], [0, 2, 1], [1, 0, 5]]))
+    table.save(folder, table.from_counts(counts, counts.T.tocsr(), ["a", "b", "c"], ["x", "y", "zwölf"]),
+               about={"method": "hmm"})  # fmt: skip
+
+
+def _read_translation(folder: Path) -> list:
+    import scipy.sparse as sp
+
+    from jaxsim.methods.translation import table
+
+    params, about = table.load(folder)
+    seen = [about, params.left, params.right, params.left_counts, params.right_counts]
+    seen += [params.best(word, reverse=reverse) for word in ("a", "c", "zwölf") for reverse in (False, True)]
+    for reverse, source in ((False, params.left), (True, params.right)):
+        found = table.between(params, source, ["x", "y", "a", "b"], reverse=reverse)
+        seen.append(table.translate(sp.csr_matrix(np.ones((2, len(source)))), found).toarray())
+    return [*seen, table.symmetrized(params, "mean").right_given_left.toarray()]
+
+
+_QUESTIONS = [(f"The {first} and the _____ .", ["cup", "sea"], answer)
+              for first, answer in (("tea", 0), ("ship", 1), ("milk", 0), ("wave", 1))]  # fmt: skip
+
+
+def _complete(folder: Path) -> None:
+    """The command `complete`, with texts and questions beside its folder."""
+    from jaxsim.cli import complete
+
+    texts, asked = folder.with_name("texts"), folder.with_name("questions.jsonl")
+    if not texts.exists():
+        texts.mkdir()
+        lines = [f"The {a} and the {b} ." for some in (("tea", "milk", "cup"), ("ship", "sea", "wave")) for a in some
+                 for b in some] * 3  # fmt: skip
+        (texts / "a.txt").write_text("\n\n".join(lines))
+        asked.write_text("".join(json.dumps({"question": text, "choices": choices, "answer": answer}) + "\n"
+                                 for text, choices, answer in _QUESTIONS))  # fmt: skip
+    complete._train(texts, folder, asked, order=3, min_count=1)
+
+
+def _make_completion(folder: Path) -> None:
+    with contextlib.redirect_stderr(streams.StringIO()):
+        _complete(folder)
+
+
+def _read_completion(folder: Path) -> list:
+    from jaxsim.cli import complete
+    from jaxsim.data import questions
+
+    asked = questions.collect([questions.question(text, choices) for text, choices, _ in _QUESTIONS])
+    return [complete._answers(folder, asked)]
+
+
+def _make_begun(folder: Path) -> None:
+    """The folder of `complete` as a kill leaves it: the last model is not there yet."""
+    from jaxsim.methods.language import ngram
+
+    save = ngram.save
+
+    def stopped(params, path):
+        if "kneser" in str(path):
+            raise InterruptedError("stopped, as by a kill")
+        save(params, path)
+
+    ngram.save = stopped
+    try:
+        with contextlib.suppress(InterruptedError):
+            _make_completion(folder)
+    finally:
+        ngram.save = save
+
+
+def _read_begun(folder: Path) -> list:
+    _complete(folder)
+    return _read_completion(folder)
 
 
 _STATE = {"a": np.arange(6.0).reshape(2, 3), "b": (np.int32(4), np.ones(3, np.float32))}
@@ -196,6 +330,9 @@ def _read_fit(folder: Path) -> list:
 KINDS = {
     "corpus": (_make_corpus, _read_corpus), "unfinished": (_make_unfinished, _read_unfinished),
     "model": (_make_model, _read_model), "bilinear": (_make_bilinear, _read_bilinear),
+    "topics": (_make_topics, _read_model), "grams": (_make_grams, _read_searched), "words": (_make_words, _read_words),
+    "translation": (_make_translation, _read_translation),
+    "completion": (_make_completion, _read_completion), "begun": (_make_begun, _read_begun),
     "index": (_make_index, _read_index),
     "checkpoint": (_make_checkpoint, _read_checkpoint), "fit": (_make_fit, _read_fit),
 }  # fmt: skip
@@ -280,11 +417,18 @@ def _numbers(folder: Path, rng) -> str:
     from safetensors import safe_open
     from safetensors.numpy import save_file
 
-    path = _pick(rng, [path for path in _files(folder) if path.suffix in (".npy", ".safetensors")])
+    path = _pick(rng, [path for path in _files(folder) if path.suffix in (".npy", ".npz", ".safetensors")])
     if path.suffix == ".npy":
         array, how = _array(np.load(path), rng)
         np.save(path, array)
         return f"{path.name} {how}"
+    if path.suffix == ".npz":
+        with np.load(path) as packed:
+            arrays = dict(packed)
+        name = _pick(rng, sorted(arrays))
+        arrays[name], how = _array(arrays[name], rng)
+        np.savez(path, **arrays)
+        return f"{path.name} {name} {how}"
     with safe_open(path, framework="numpy") as file:
         told, arrays = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}
     name = _pick(rng, sorted(arrays))
@@ -361,11 +505,16 @@ def _sealed_again(folder: Path) -> None:
     from jaxsim import io
     from jaxsim.optim import checkpoints
 
-    for path in folder.rglob("*.json"):
+    for path in sorted(folder.rglob("*.json"), key=lambda path: -len(path.parts)):
         with contextlib.suppress(Exception):
             told = json.loads(path.read_bytes())
             if "digest" not in told:
                 continue
+            if told.get("kind") == "sentences":
+                content = np.load(path.parent / "tokens.npy").tobytes() + (path.parent / "words.txt").read_bytes()
+                told["sha256"] = hashlib.sha256(content).hexdigest()
+            elif isinstance(told.get("sha256"), dict):
+                told["sha256"] = {name: _seal(path.parent / name, old) for name, old in told["sha256"].items()}
             if isinstance(told.get("tensors"), dict):
                 with safe_open(folder / "index.safetensors", framework="numpy") as file:
                     told["tensors"] = {name: checkpoints.fingerprint(file.get_tensor(name)) for name in file.keys()}

@@ -83,7 +83,7 @@ def test_workers_change_nothing(tmp_path, pairs, monkeypatch):
             return future
 
     monkeypatch.setattr("jaxsim.text.corpus_build._BATCH", 100)
-    monkeypatch.setattr("jaxsim.text.corpus_words.ProcessPoolExecutor", Waiting)
+    monkeypatch.setattr("jaxsim.parallel.workers.ProcessPoolExecutor", Waiting)
     one, two = (build(tmp_path / str(n), pairs, shard_docs=250, workers=n) for n in (1, 2))
     same(two, pairs, drop_top=0, max_terms=50_000, min_df=2)
     for path in sorted((tmp_path / "1").iterdir()):

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import math
 import random
+import re
+import sys
 import unicodedata
 
 import numpy as np
@@ -18,6 +20,17 @@ def test_words_are_nfc_lower_case_word_characters():
     assert text.words("A b", lower=False) == ["A", "b"]
     assert text.words("") == []
     assert text.words(" -- !") == []
+
+
+def test_every_character_parts_words_or_belongs_to_them():
+    """ASCII is cut without a regular expression, and marks are only looked for where there are any."""
+    marked = re.compile(rf"\w+(?:[{text.word_marks()}]+\w*)*")
+    for start in range(0, sys.maxunicode + 1, 61):  # every plane, and all of ASCII and Latin-1
+        for code in range(256) if start == 0 else (start,):
+            given = f"A{chr(code)}b, c"
+            for lower in (True, False):
+                folded = unicodedata.normalize("NFC", given)
+                assert text.pieces(given, lower=lower) == marked.findall(folded.lower() if lower else folded), hex(code)
 
 
 @pytest.mark.parametrize(("given", "expected"), [

@@ -234,3 +234,30 @@ def test_dev_pairs_that_are_trained_on_are_counted(corpus):
 def test_one_dev_pair_is_refused(corpus):
     with pytest.raises(ValueError, match="dev: expected at least two pairs .*, got 1"):
         train(corpus, Settings(method="opca", dim=5), dev=corpus.take([0]))
+
+
+def test_a_blend_is_the_mean_of_start_and_end_that_held_out_pairs_like_best(corpus):
+    said = []
+    given = {"dim": 20, "max_iter": 10, "batch_size": 0}
+    ends = train(corpus, Settings(**given), dev=0.2)
+    found = train(corpus, Settings(**given, blend=True), dev=0.2, say=said.append)
+    told = found.training["blend"]
+    assert set(told["mrr"]) == {"1", "0.25", "0.5", "0.75"}
+    assert told["mrr"]["1"] == ends.training["dev"]["mrr"]
+    assert max(told["mrr"].values()) == told["mrr"][f"{told['end']:g}"] == found.training["dev"]["mrr"]
+    start = train(corpus, Settings(method="opca", dim=20), dev=0.2)
+    a, b = (np.asarray(model.params.weights) for model in (start, ends))
+    wanted = (1 - told["end"]) * a / np.linalg.norm(a) + told["end"] * b / np.linalg.norm(b)
+    got = np.asarray(found.params.weights)
+    np.testing.assert_allclose(got / np.linalg.norm(got), wanted / np.linalg.norm(wanted), atol=1e-5)
+    with pytest.raises(ValueError, match="blend: expected held-out pairs to choose by, got none"):
+        train(corpus, Settings(**given, blend=True), dev=0)
+
+
+def test_beta_keeps_a_model_near_its_start(corpus):
+    start = train(corpus, Settings(method="opca", dim=20), dev=0)
+    far = []
+    for beta in (0.0, 100.0):
+        model = train(corpus, Settings(dim=20, max_iter=10, batch_size=0, beta=beta), dev=0)
+        far.append(np.linalg.norm(np.asarray(model.params.weights) - np.asarray(start.params.weights)))
+    assert far[1] < 0.1 * far[0]

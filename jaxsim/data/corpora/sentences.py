@@ -23,6 +23,7 @@ import numpy as np
 from tqdm import tqdm
 
 from jaxsim import checks, io
+from jaxsim.data import files
 
 __all__ = ["END", "MARKS", "START", "UNKNOWN", "Sentences", "build", "load", "split", "words"]
 
@@ -38,6 +39,7 @@ _STOP = re.compile(r"([.!?])([\"')\]_*]*\s)(?=[\s\"'(\[_*-]*[A-Z\u00c0-\u00de0-9
 _BREAK = "\x01"
 _TOKEN = re.compile("[^\\W\\d_]+(?:['\\-][^\\W\\d_]+)*|--|[.,;:!?\x01]|\\d+")
 _BLOCK = 1 << 22  # tokens, when a file is gone through
+_REMEDY = "; build it again"
 
 
 class _Numbers(dict):
@@ -160,7 +162,8 @@ def build(
     out = Path(out)
     io.check_place(out, what="corpus")
     out.parent.mkdir(parents=True, exist_ok=True)
-    part = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}.", suffix=".part"))
+    io.remove_stale(out)
+    part = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}.{os.getpid()}.", suffix=".part"))
     try:
         vocabulary, counts, total, read = _number(documents, part / "raw", progress)
         checks.expect(total > 0, "documents", "at least one sentence", f"none in {checks.counted(read, 'document')}")
@@ -185,7 +188,7 @@ def build(
 
 
 def load(folder: str | os.PathLike) -> Sentences:
-    """Opens a folder that `build` wrote; the tokens stay on disk until they are read.
+    """Opens a folder that `build` wrote; its tokens are read once, to compare them, and stay on disk.
 
     Args:
       folder: where.
@@ -195,20 +198,47 @@ def load(folder: str | os.PathLike) -> Sentences:
 
     Raises:
       OSError: there is no such folder.
-      ValueError: it is damaged, or of another kind.
+      ValueError: it is damaged, or of another kind; and for numbers without a word, whoever wrote it.
     """
     folder = Path(folder)
-    config = io.unsealed(folder / io.CONFIG, newest=1, remedy="; build it again")
+    path = folder / io.CONFIG
+    config = io.unsealed(path, newest=1, remedy=_REMEDY)
     checks.expect(config.get("kind") == "sentences", str(folder), "sentences as numbers", config.get("kind"))
-    lines = (folder / "words.txt").read_text("utf-8").splitlines()
-    vocabulary, counts = zip(*(line.split("\t") for line in lines), strict=True)
+    source = config.get("source")
+    checks.expect(isinstance(source, dict) and "tokens" in source, f"{path}: source", "a number of tokens", "none")
+    checks.whole(source["tokens"], f"{path}: source.tokens", 1)
+    lines = (folder / "words.txt").read_bytes()
     try:
-        tokens = np.load(folder / "tokens.npy", mmap_mode="r")
-    except ValueError as error:
-        raise ValueError(f"{folder / 'tokens.npy'}: expected whole tokens, got {error}; build it again") from error
-    expected = config["source"]["tokens"]
-    checks.expect(tokens.shape == (expected,), f"{folder}: tokens.npy", f"{expected} tokens", tokens.shape)
-    return Sentences(tokens, vocabulary, np.array(counts, np.int64), config["sha256"], config["source"])
+        tokens = np.lib.format.open_memmap(folder / "tokens.npy", mode="r")
+    except OSError:
+        raise
+    except Exception as error:  # of every type, as the header is Python
+        raise ValueError(f"{folder / 'tokens.npy'}: expected whole tokens, got {error}{_REMEDY}") from error
+    checks.array(tokens, str(folder / "tokens.npy"), "int32", (source["tokens"],))
+    digest, least, most = hashlib.sha256(), 0, 0
+    for begin in range(0, len(tokens), _BLOCK):
+        block = np.asarray(tokens[begin : begin + _BLOCK])
+        digest.update(block)
+        least, most = min(least, int(block.min())), max(most, int(block.max()))
+    digest.update(lines)
+    checks.expect(digest.hexdigest() == config.get("sha256"), str(folder), "the tokens and words that were written",
+                  f"others{_REMEDY}")
+    vocabulary, counts = _listed(lines, folder / "words.txt")
+    checks.expect(least >= 0 and most < len(vocabulary), str(folder / "tokens.npy"),
+                  f"numbers from 0 to {len(vocabulary) - 1}", f"{least} to {most}")
+    return Sentences(tokens, vocabulary, counts, config["sha256"], source)
+
+
+def _listed(lines: bytes, path: Path) -> tuple[tuple[str, ...], np.ndarray]:
+    """The words of a folder and their counts."""
+    rows = [line.split("\t") for line in files.decode(lines, str(path)).splitlines()]
+    fits = all(len(row) == 2 and row[1].isdecimal() and len(row[1]) < 19 for row in rows)
+    fits = fits and tuple(row[0] for row in rows[: len(MARKS)]) == MARKS and len({row[0] for row in rows}) == len(rows)
+    checks.expect(fits, str(path), "different words with their counts, the marks first", f"others{_REMEDY}")
+    counts = np.array([row[1] for row in rows], np.int64)
+    rest = counts[len(MARKS) :]
+    checks.expect(bool((rest[1:] <= rest[:-1]).all()), str(path), "counts that fall", f"others{_REMEDY}")
+    return tuple(row[0] for row in rows), counts
 
 
 def _plain(text: str) -> str:

@@ -1,7 +1,8 @@
 """Thesauri in the public domain, from Project Gutenberg: Fallows (1898), Fernald (1896), Soule (1871), Roget (1911).
 
 Each is the text of a book and has its own layout. Fallows and Fernald list opposites; Soule has none. Roget's columns
-of opposites were given up in this text: heads that follow each other are often opposite, and often not.
+of opposites were given up in this text: heads that follow each other are often opposite, and often not, which known
+antonyms and prefixes tell (`opposite_heads`).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import gzip
 import html
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from jaxsim.data import catalogue, files
@@ -35,6 +36,9 @@ _REFERENCE = re.compile(r"&c\.?(?:\s*\([^)]*\))?(?:\s*(?:\d+[a-z]?|adj|adv|v|n|i
                         r"|\{[^}]*\}|\[[^\]]*\]|\([^)]*\)|[|%!?*]")
 _SPLIT = re.compile(r"[,;.:]")
 _COLUMNS = re.compile(r"[,.;]")
+_AGAINST = ("un", "in", "im", "ir", "il", "non", "dis", "mis", "anti", "de", "counter")
+_SHORTEST = 4
+"""Letters of the shortest word whose prefix is looked at."""
 
 
 def _text(name: str, root: str | os.PathLike | None, encoding: str, verify: bool) -> tuple[str, str]:
@@ -126,9 +130,6 @@ def load_fernald(*, root: str | os.PathLike | None = None, verify: bool = True) 
     return thesauri.thesaurus("fernald", senses, sha256=digest, counts=raw)
 
 
-
-
-
 def load_soule(*, root: str | os.PathLike | None = None, verify: bool = True) -> Thesaurus:
     """Soule, Dictionary of English Synonymes: a sense is a ``<dt>`` or a ``<dd>``; there are no antonyms.
 
@@ -191,20 +192,64 @@ def roget_heads(*, root: str | os.PathLike | None = None, verify: bool = True) -
     return heads, digest
 
 
+def opposite_heads(
+    heads: Sequence[Sequence[Sequence[str]]], antonyms: Iterable[tuple[str, str]] = ()
+) -> dict[int, int]:
+    """Which heads of Roget's are opposite: neighbours, paired so that most antonyms stand across pairs.
+
+    A pair of neighbours is worth the number of known antonyms of which each head has one, and of words that the other
+    has with a prefix such as un-. Every head has one partner at most; the sum over all pairs is the largest there is.
+
+    Args:
+      heads: of `roget_heads`.
+      antonyms: pairs of words that are opposite, in any spelling; in either order.
+
+    Returns:
+      Place -> place of the opposite head, both ways; heads without evidence are absent.
+
+    Example:
+      >>> heads = [[["being", "reality"]], [["nonexistence", "unreality"]], [["body", "fat"]], [["spirit"]]]
+      >>> opposite_heads(heads), opposite_heads(heads, [("spirit", "body")])
+      ({0: 1, 1: 0}, {0: 1, 1: 0, 2: 3, 3: 2})
+    """
+    words = [{thesauri.normal(word) for paragraph in head for word in paragraph} - {""} for head in heads]
+    against: dict[str, set[str]] = {}
+    for one, other in antonyms:
+        one, other = thesauri.normal(one), thesauri.normal(other)
+        against.setdefault(one, set()).add(other)
+        against.setdefault(other, set()).add(one)
+
+    def worth(left: set[str], right: set[str]) -> int:
+        known = sum(len(against.get(word, set()) & right) for word in left)
+        return known + sum(any(f"{prefix}{joint}{word}" in other for prefix in _AGAINST for joint in ("", "-"))
+                           for one, other in ((left, right), (right, left)) for word in one if len(word) >= _SHORTEST)
+
+    best = [0] * (len(heads) + 2)  # of the heads from a place on
+    worths = [worth(*pair) for pair in zip(words, words[1:], strict=False)]
+    for at in reversed(range(len(worths))):
+        best[at] = max(best[at + 1], worths[at] + best[at + 2])
+    partners, at = {}, 0
+    while at < len(worths):
+        paired = worths[at] > 0 and best[at] > best[at + 1]
+        if paired:
+            partners |= {at: at + 1, at + 1: at}
+        at += 1 + paired
+    return partners
+
+
 def load_roget(
-    *, neighbours: bool = False, root: str | os.PathLike | None = None, verify: bool = True
+    *, antonyms: Iterable[tuple[str, str]] | None = None, root: str | os.PathLike | None = None, verify: bool = True
 ) -> Thesaurus:
     """Roget's Thesaurus of 1911: an entry is a paragraph of a head.
 
     Args:
-      neighbours: whether the words of the head that follows an odd place (1 Existence, 2 Inexistence) are opposites of
-        this one's, and the other way round: an entry is then a whole head. A guess that is often wrong, as the book no
-        longer says which heads are opposite.
+      antonyms: pairs of words that are opposite, by which `opposite_heads` finds heads that are: an entry is then a
+        whole head, against it the words of the opposite one. The book itself no longer says which heads are opposite.
       root: the data folder; see `jaxsim.data.root`.
       verify: compare the file's checksum.
 
     Returns:
-      `Thesaurus` ``"roget"``.
+      `Thesaurus` ``"roget"``, or ``"roget-opposites"`` with antonyms.
 
     Raises:
       MissingCorpus: the file is not there.
@@ -212,14 +257,10 @@ def load_roget(
     """
     heads, digest = roget_heads(root=root, verify=verify)
     whole = [[word for paragraph in head for word in paragraph] for head in heads]
-
-    def senses() -> Iterator[tuple[str, list[str], list[str]]]:
-        for place, head in enumerate(heads):
-            if not neighbours:
-                yield from (("", paragraph, []) for paragraph in head)
-            else:
-                other = place ^ 1
-                yield "", whole[place], whole[other] if other < len(heads) else []
-
     counts = {"heads": len(heads), "mentions": sum(map(len, whole))}
-    return thesauri.thesaurus("roget" + "-neighbours" * neighbours, senses(), sha256=digest, counts=counts)
+    if antonyms is None:
+        senses = (("", paragraph, []) for head in heads for paragraph in head)
+        return thesauri.thesaurus("roget", senses, sha256=digest, counts=counts)
+    partners = opposite_heads(heads, antonyms)
+    senses = (("", words, whole[partners[at]] if at in partners else []) for at, words in enumerate(whole))
+    return thesauri.thesaurus("roget-opposites", senses, sha256=digest, counts={**counts, "opposite": len(partners)})

@@ -130,7 +130,7 @@ def _file(name: str, root: str | os.PathLike | None, verify: bool) -> tuple[str,
     except files.MissingCorpus as error:
         path = INSTALLED / name
         if not path.is_file():
-            raise files.MissingCorpus(f"{error}, nor an installed package (Debian: wordnet-base)") from error
+            raise files.MissingCorpus(f"{error}, nor an installed package (Debian: wordnet-base)", "wordnet") from error
         body = path.read_bytes()
     else:
         try:

@@ -33,7 +33,7 @@ from jaxsim.data.corpora.questions import Filled
 from jaxsim.data.corpora.sentences import END, MARKS, START, UNKNOWN, Sentences
 from jaxsim.optim import Fit, closed_form
 
-__all__ = ["SMOOTHINGS", "VERSION", "NGram", "fit", "log_probs", "perplexity", "read_arpa", "scores",
+__all__ = ["SMOOTHINGS", "VERSION", "NGram", "fit", "load", "log_probs", "perplexity", "read_arpa", "save", "scores",
            "write_arpa"]
 
 VERSION = 1
@@ -41,6 +41,7 @@ SMOOTHINGS = ("good-turing", "kneser-ney")
 _K = 7  # Katz: larger counts are not discounted
 _BLOCK = 1 << 22  # keys that are looked up at once
 _NEVER = -99.0  # log10 in ARPA files of what has no probability
+_PARTS = ("keys", "log_prob", "log_backoff")
 
 
 class NGram(NamedTuple):
@@ -423,6 +424,90 @@ def perplexity(log_probabilities, tokens) -> float:
     counted = values[tokens != START]
     checks.expect(counted.size > 0, "tokens", "at least one word", "none")
     return float(np.exp(-counted.mean()))
+
+
+def save(params: NGram, path: str | os.PathLike) -> None:
+    """Writes a model into one file of arrays, which is whole or absent.
+
+    Args:
+      params: the model; its discounts are left out.
+      path: the file, replaced whole.
+
+    Raises:
+      OSError: it cannot be written.
+
+    Example:
+      >>> import tempfile
+      >>> one = NGram((np.array([4]),), (np.log([0.5, 0.1, 0.4]).astype(np.float32), np.zeros(1, np.float32)),
+      ...             (np.zeros(3, np.float32),))
+      >>> with tempfile.TemporaryDirectory() as place:
+      ...     save(one, place + "/model.npz")
+      ...     load(place + "/model.npz").keys[0].tolist()
+      [4]
+    """
+    path = Path(path)
+    io.remove_stale(path)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    arrays = {f"{name}_{at}": array for name in _PARTS for at, array in enumerate(getattr(params, name))}
+    try:
+        with part.open("wb") as file:
+            np.savez(file, **arrays)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def load(path: str | os.PathLike) -> NGram:
+    """Reads a file that `save` wrote.
+
+    Args:
+      path: the file.
+
+    Returns:
+      The model, bit for bit, without discounts.
+
+    Raises:
+      OSError: it cannot be read.
+      ValueError: for a damaged file, and for arrays that no model has, whoever wrote them; names the file.
+    """
+    try:
+        with np.load(path) as packed:
+            arrays = {name: packed[name] for name in packed.files}
+    except OSError:
+        raise
+    except Exception as error:  # a damaged archive raises anything
+        reason = " ".join(str(error).split())[:200]
+        raise ValueError(f"{path}: expected a whole model of n-grams, got a damaged one ({reason})") from error
+    order = sum(name.startswith("log_prob_") for name in arrays)
+    lengths = dict(zip(_PARTS, (order - 1, order, order - 1), strict=True))
+    names = {part: [f"{part}_{at}" for at in range(number)] for part, number in lengths.items()}
+    fits = order >= 2 and set(arrays) == set().union(*names.values())
+    checks.expect(fits, str(path), "keys, probabilities and back-off weights of two orders or more",
+                  ", ".join(sorted(arrays)) or "nothing")  # fmt: skip
+    params = NGram(*(tuple(arrays[name] for name in names[part]) for part in _PARTS))
+    with checks.within(str(path)):
+        _check(params)
+    return params
+
+
+def _check(params: NGram) -> None:
+    """Refuses arrays through which a look-up would lead nowhere."""
+    words = params.log_prob[0].shape
+    checks.expect(len(words) == 1 and words[0] >= len(MARKS), "log_prob_0", f"at least {len(MARKS)} words", words)
+    for at, keys in enumerate(params.keys):
+        checks.array(keys, f"keys_{at}", "int64", (None,))
+    sizes = [params.size, *map(len, params.keys)]
+    for at, keys in enumerate(params.keys):
+        most = params.size * sizes[at]
+        inside = not len(keys) or (keys[0] >= 0 and keys[-1] < most and bool((keys[1:] > keys[:-1]).all()))
+        checks.expect(inside, f"keys_{at}", f"numbers that rise, from 0 to below {most}", "others")
+    for name, parts, most in (("log_prob", params.log_prob, 1e-3), ("log_backoff", params.log_backoff, np.inf)):
+        for at, values in enumerate(parts):
+            fits = values.dtype == np.float32 and values.shape == (sizes[at],)
+            checks.expect(fits, f"{name}_{at}", f"float32 of shape ({sizes[at]},)",
+                          f"{values.dtype} of shape {values.shape}")
+            legal = bool((values <= most).all()) and not np.isposinf(values).any()  # NaN is not; minus infinity is
+            checks.expect(legal, f"{name}_{at}", "logarithms", "NaN, infinity or more than there can be")
 
 
 def write_arpa(params: NGram, vocabulary: Sequence[str], path: str | os.PathLike) -> None:

@@ -55,7 +55,8 @@ def fit(left: Terms, right: Terms, *, k: int, ridge: float = 3.0) -> Fit:
       numerical rank are 0 on both sides, and a term that a side does not use has weight 0 there.
 
     Raises:
-      ValueError: if the sides differ in documents, ``k`` is out of range, or ``ridge`` is not positive.
+      ValueError: if the sides differ in documents, ``k`` is out of range, or ``ridge`` is not positive, or so large
+        that the documents are lost beside it.
 
     Example:
       >>> import scipy.sparse
@@ -70,6 +71,7 @@ def fit(left: Terms, right: Terms, *, k: int, ridge: float = 3.0) -> Fit:
     statistics.expect_sides(left, right, same="documents")
     checks.expect(left.num_docs >= 1, "left", "at least one document", 0)
     checks.expect(0 < ridge < np.inf, "ridge", "a positive number", ridge)
+    statistics.expect_seen_beside((left, right), ridge, "ridge", power=2)
     used = [weightings.document_frequency(sparse.to_scipy(side)).astype(bool).sum() for side in (left, right)]
     most = int(min(used))
     checks.between(k, "k", most, "terms used on either side")

@@ -107,7 +107,8 @@ def fit(views: Sequence[Terms], *, k: int, ridge: float = 1.0, singular_power: f
       rank are 0. The first ``j`` dimensions are not the fit at ``k = j``.
 
     Raises:
-      ValueError: if the views differ in documents, ``k`` is out of range, or ``ridge`` is not positive.
+      ValueError: if the views differ in documents, ``k`` is out of range, or ``ridge`` is not positive, or so large
+        that the documents are lost beside it.
 
     Example:
       >>> import scipy.sparse
@@ -128,6 +129,7 @@ def fit(views: Sequence[Terms], *, k: int, ridge: float = 1.0, singular_power: f
     checks.expect(len(views) >= 2, "views", "at least two languages", len(views))
     n = statistics.checked_views(views, same_terms=False)[0].num_docs
     checks.expect(0 < ridge < np.inf, "ridge", "a positive number", ridge)
+    statistics.expect_seen_beside(views, ridge, "ridge")
     languages = [_Language(view, ridge) for view in views]
     checks.between(k, "k", min(n, sum(language.used.size for language in languages)), "documents, or terms in use")
     regression = _Regression(languages)

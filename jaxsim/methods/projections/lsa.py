@@ -29,7 +29,7 @@ def fit(terms: Terms, *, k: int, singular_power: float = 0.0, tolerance: float =
       ``k = j``. Columns beyond the numerical rank are 0.
 
     Raises:
-      ValueError: if ``k`` is out of range.
+      ValueError: if ``k`` is out of range, or singular values that are needed are infinite.
 
     Example:
       >>> import scipy.sparse
@@ -43,5 +43,7 @@ def fit(terms: Terms, *, k: int, singular_power: float = 0.0, tolerance: float =
     checks.kind(terms, "terms", Terms)
     # The start of the Krylov iteration is fixed: the singular vectors do not depend on it.
     values, right = linalg.truncated_svd(terms, k, key=jax.random.key(0), tolerance=tolerance)
+    finite = singular_power == 0 or bool(jnp.all(jnp.isfinite(values)))
+    checks.expect(finite, "terms", "singular values within their precision, or singular_power 0", "larger ones")
     scale = jnp.where(values > 0, jnp.where(values > 0, values, 1) ** singular_power, 0)
     return closed_form(Projection(right * scale[None, :]))

@@ -49,7 +49,8 @@ def fit(views: Sequence[Terms], *, k: int, noise: float = 0.1) -> Fit:
       the fit at ``k = j``.
 
     Raises:
-      ValueError: if the views do not agree, ``k`` is out of range, or ``noise`` is not positive.
+      ValueError: if the views do not agree, ``k`` is out of range, or ``noise`` is not positive,
+        or so large that the documents are lost beside it.
 
     Example:
       >>> import scipy.sparse
@@ -69,6 +70,7 @@ def fit(views: Sequence[Terms], *, k: int, noise: float = 0.1) -> Fit:
     v = views[0].num_terms
     checks.between(k, "k", v, "terms")
     checks.expect(0 < noise < np.inf, "noise", "a positive number", noise)
+    statistics.expect_seen_beside(views, noise, "noise")
     space = RowSpace.of(views, k=k)
     if space is None:
         return closed_form(Projection(_solutions(views, Factor, v, k, noise)))

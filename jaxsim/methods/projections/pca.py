@@ -41,6 +41,7 @@ def fit(terms: Terms, *, k: int) -> Fit:
     checks.kind(terms, "terms", Terms)
     n, v = terms.num_docs, terms.num_terms
     checks.between(k, "k", min(n, v), "the largest possible rank")
+    terms, _ = linalg.moderate(terms)  # eigenvectors have no scale
     factor = Factor(terms, centred=True, scale=1 / np.sqrt(n))
     # The start of the Krylov iteration is fixed: the eigenvectors do not depend on it.
     _, vectors = linalg.top_eigh(factor.covariance, v, k, key=jax.random.key(0), dtype=terms.values.dtype,

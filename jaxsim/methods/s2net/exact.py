@@ -21,6 +21,8 @@ from jaxsim import checks, optim, sparse
 from jaxsim.methods import collapse, statistics
 from jaxsim.methods.projections import Projection, encode
 from jaxsim.methods.s2net.groups import checked_groups
+from jaxsim.methods.s2net.mined import Mined
+from jaxsim.methods.s2net.mined import loss as mined_loss
 from jaxsim.optim import Fit, Run
 from jaxsim.parallel import sharding, term_shards
 from jaxsim.parallel.sharding import Shards, all_pairs_logistic
@@ -36,7 +38,7 @@ the negative gradient does not."""
 
 @functools.partial(
     jax.tree_util.register_dataclass,
-    data_fields=["left", "right", "gamma", "beta", "start", "groups"],
+    data_fields=["left", "right", "gamma", "beta", "start", "groups", "mined"],
     meta_fields=["activation", "block_size", "precision"],
 )
 @dataclasses.dataclass(frozen=True)
@@ -53,6 +55,7 @@ class Data:
       block_size: as for `losses.all_pairs_logistic`.
       groups: ``[m, c]`` integers: pairs that are equal in any column are no negatives of each other. None: all are.
       precision: of the matrix products of the loss, as for `precision.matmul`, or None.
+      mined: `Mined` negatives beside those of the pairs, or None.
     """
 
     left: Terms | Shards | TermShards
@@ -64,6 +67,7 @@ class Data:
     block_size: int | tuple[int, int] | None = None
     groups: jax.Array | None = None
     precision: str | None = None
+    mined: Mined | None = None
 
 
 def sides(params: Sides) -> tuple[Projection, Projection]:
@@ -102,7 +106,7 @@ def distance_penalty(params, start) -> jax.Array:
 
 
 def objective(params: Sides, data: Data) -> jax.Array:
-    r"""Mean of Eq. (2) over all negatives of both directions, plus ``β/2 ‖A - A₀‖²``.
+    r"""Mean of Eq. (2) over all negatives of both directions, plus ``β/2 ‖A - A₀‖²`` and that of mined negatives.
 
     Args:
       params: `Projection`, or a pair of them.
@@ -116,6 +120,9 @@ def objective(params: Sides, data: Data) -> jax.Array:
     right = encode(second, data.right, activation=data.activation).dense
     loss = all_pairs_logistic(left, right, data.left, gamma=data.gamma, groups=data.groups, block_size=data.block_size,
                               precision=data.precision)
+    if data.mined is not None:
+        documents = encode(second, data.mined.documents, activation=data.activation).dense
+        loss += data.mined.weight * mined_loss(left, right, documents, data.mined.rows, gamma=data.gamma)
     return loss + data.beta * distance_penalty(params, data.start)
 
 
@@ -213,6 +220,7 @@ def fit(
     mesh=None,
     shard_terms: bool = False,
     precision: str | None = None,
+    mined: Mined | None = None,
     run: Run | None = None,
     **options,
 ) -> Fit:
@@ -240,6 +248,8 @@ def fit(
         large for one device. What ``validate`` gets, and the result, are then in host memory (NumPy arrays).
       precision: of the matrix products of the loss: ``"float32"``, ``"tf32"`` or ``"bfloat16"``, with sums in float32
         under each; JAX's default for the device unless given. Documents, projection and history stay as they are.
+      mined: negatives of the left documents that are in no pair (`mined.mine`, `mined.kept`), whose mean loss is added
+        with their weight; on one device. The paper has none.
       run: how the fit runs, `RUN` where it says nothing. Its ``tol`` is for ``‖∇‖ ‖A₀‖``, which no scale of ``A``
         changes.
       **options: fields of `optim.Run`, in place of those of ``run``.
@@ -270,6 +280,7 @@ def fit(
     checks.expect(beta >= 0, "beta", "at least 0", beta)
     checked(precision)
     checks.expect(mesh is not None or not shard_terms, "shard_terms", "a mesh to share the terms over", mesh)
+    _check_mined(mined, left, mesh)
     with term_shards.on_host() if shard_terms else contextlib.nullcontext():
         start = checked_start(init, left, right, activation=activation)
     dtype = left.values.dtype
@@ -283,10 +294,23 @@ def fit(
         documents = shard(left, mesh, groups=groups), shard(right, mesh)
         start, groups = place(start, mesh), None
     data = Data(*documents, jnp.asarray(gamma, dtype), jnp.asarray(beta, dtype), start, activation, block_size, groups,
-                precision)
+                precision, mined)
     run = dataclasses.replace(run, tol=run.tol / start_norm(start))
     found = run.run(optim.minimize_lbfgs, local, objective, start, data, label="S2Net")
     return collapse.learnable(found, left, right, collapsed=[math.log(2)])
+
+
+def _check_mined(mined: Mined | None, left: Terms, mesh) -> None:
+    """Refuses negatives that do not belong to these documents."""
+    if mined is None:
+        return
+    checks.expect(mesh is None, "mined", "none, with a mesh", "some")
+    width = left.num_terms
+    checks.expect(mined.documents.num_terms == width, "mined", f"documents of {width} terms (as left)",
+                  mined.documents.num_terms)  # fmt: skip
+    rows = np.asarray(mined.rows)
+    fits = rows.ndim == 2 and len(rows) == left.num_docs and rows.size and rows.max() < mined.documents.num_docs
+    checks.expect(bool(fits), "mined", f"rows of its documents, [{left.num_docs}, c]", f"{rows.shape}")
 
 
 def _same(params: Sides) -> Sides:

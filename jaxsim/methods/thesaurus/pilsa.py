@@ -15,6 +15,8 @@ from jaxsim.methods.projections.projection import Projection
 from jaxsim.optim import Fit, closed_form
 from jaxsim.sparse import Terms
 
+VERSION = 2
+
 
 def fit(words: Terms, *, k: int, iterations: int = 4) -> Fit:
     """Projects words on the ``k`` leading left singular vectors of the signed entries.

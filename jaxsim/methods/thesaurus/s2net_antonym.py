@@ -13,7 +13,7 @@ head or an antonym. Start from `pilsa`.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import jax
@@ -26,11 +26,12 @@ from jaxsim.methods.projections.projection import Projection, encode
 from jaxsim.optim import Fit, Run
 from jaxsim.sparse import Terms
 
+VERSION = 2
 GAMMA = 10.0
 
 
 class Batch(NamedTuple):
-    """Pairs of a step; arrays have one shape in all batches.
+    """Pairs of a step; arrays of batches of about one size have one shape.
 
     Attributes:
       entries: ``[r]`` int32: entries that the words of the batch are in, padded with entry 0.
@@ -97,7 +98,7 @@ def held_out_loss(words: Terms, pairs: Any, *, gamma: float = GAMMA):
     """
     pairs = _checked_pairs(pairs, "pairs", words.num_docs)
     matrix = sparse.to_scipy(words)
-    batch = _batch(matrix, pairs)
+    batch = batch_of(matrix, pairs)
 
     def score(params: Projection) -> float:
         return -float(_score(params.weights, batch, jnp.asarray(gamma, params.weights.dtype)))
@@ -173,20 +174,45 @@ def fit(
     checks.expect(batch_size >= 2, "batch_size", "at least 2 (a batch of one pair has no negatives)", batch_size)
     checks.expect(0 < gamma < float("inf"), "gamma", "a positive number", gamma)
     batch_size = min(batch_size, len(pairs))
-    matrix = sparse.to_scipy(words)
-    room = _room(matrix, pairs, batch_size)
-
-    def chunks(epoch_key: jax.Array) -> Iterator[Batch]:
-        order = np.asarray(jax.random.permutation(epoch_key, len(pairs)))
-        for start in range(0, len(pairs) - batch_size + 1, batch_size):
-            batch = _batch(matrix, pairs[order[start : start + batch_size]], *room)
-            yield jax.tree.map(lambda leaf: leaf[None], batch)  # one step of the scan
-
     whole = Projection(jnp.asarray(init.weights))
     return run.run(
-        functools.partial(optim.minimize_rows, objective), Projection, whole.weights, chunks, rows=_needed,
+        functools.partial(optim.minimize_rows, objective), Projection, whole.weights,
+        batches(words, pairs, batch_size), rows=_needed,
         data=jnp.asarray(gamma, whole.weights.dtype), key=key, learning_rate=learning_rate, adagrad=adagrad,
         depends=(words, jnp.asarray(pairs), batch_size), label="S2Net (antonyms)")  # fmt: skip
+
+
+def batches(words: Terms, pairs: np.ndarray, batch_size: int) -> Callable[[jax.Array], Iterator[Batch]]:
+    """Epochs of minibatches, for `optim.minimize_rows`.
+
+    Args:
+      words: ``[num_words, num_entries]``.
+      pairs: ``[m, 2]`` rows of ``words``.
+      batch_size: pairs a batch; those that fill none are left out of the epoch.
+
+    Returns:
+      Function of an epoch's key giving its batches in a random order, each with a leading axis of one step.
+
+    Example:
+      >>> words = sparse.from_scipy(sp.identity(4, format="csr"))
+      >>> [batch.groups.shape for batch in batches(words, np.array([[0, 1], [2, 3], [1, 2]]), 2)(jax.random.key(0))]
+      [(1, 2, 2)]
+    """
+    matrix = sparse.to_scipy(words)
+
+    def drawn(order: np.ndarray) -> Iterator[np.ndarray]:
+        return (pairs[order[start : start + batch_size]] for start in range(0, len(pairs) - batch_size + 1, batch_size))
+
+    # Room for the largest batch of some order. A larger one of another order has a program of its own.
+    some = [matrix[chosen.ravel()] for chosen in drawn(np.random.default_rng(0).permutation(len(pairs)))]
+    room = max(np.unique(rows.indices).size for rows in some), max(rows.nnz for rows in some)
+
+    def epoch(key: jax.Array) -> Iterator[Batch]:
+        for chosen in drawn(np.asarray(jax.random.permutation(key, len(pairs)))):
+            batch = batch_of(matrix, chosen, *room)
+            yield jax.tree.map(lambda leaf: leaf[None], batch)
+
+    return epoch
 
 
 def _checked_pairs(pairs: Any, argument: str, num_words: int) -> np.ndarray:
@@ -197,13 +223,6 @@ def _checked_pairs(pairs: Any, argument: str, num_words: int) -> np.ndarray:
     outside = pairs[(pairs < 0) | (pairs >= num_words)]
     checks.expect(not outside.size, argument, f"rows of words in [0, {num_words})", outside[:1].tolist())
     return pairs
-
-
-def _room(matrix: sp.csr_matrix, pairs: np.ndarray, batch_size: int) -> tuple[int, int]:
-    """Slots for the entries and the weights of the largest batch there can be."""
-    lengths = np.diff(matrix.indptr)[pairs].sum(axis=1)
-    most = int(np.sort(lengths)[-batch_size:].sum())
-    return min(most, matrix.shape[1]), most
 
 
 def rounded(size: int) -> int:
@@ -223,12 +242,23 @@ def rounded(size: int) -> int:
     return -(-max(size, 1) // step) * step
 
 
-def _batch(matrix: sp.csr_matrix, pairs: np.ndarray, num_entries: int | None = None, slots: int | None = None) -> Batch:
+def batch_of(matrix: sp.csr_matrix, pairs: np.ndarray, num_entries: int = 0, slots: int = 0) -> Batch:
+    """Words of pairs over the entries that hold them; batches of about one size have one shape.
+
+    Args:
+      matrix: ``[num_words, num_entries]``.
+      pairs: ``[b, 2]`` rows of ``matrix``.
+      num_entries: room for so many entries at least.
+      slots: and for so many weights.
+
+    Returns:
+      `Batch`.
+    """
     rows = matrix[pairs.T.ravel()]
     entries, places = np.unique(rows.indices, return_inverse=True)
-    room = rounded(num_entries or len(entries))
+    room = rounded(max(len(entries), num_entries))
     local = sp.csr_matrix((rows.data, places.reshape(-1), rows.indptr), shape=(rows.shape[0], room))
     padded = np.zeros(room, np.int32)
     padded[: len(entries)] = entries
-    words = sparse.from_scipy(local, pad_nnz=rounded(slots or local.nnz))
+    words = sparse.from_scipy(local, pad_nnz=rounded(max(local.nnz, slots)))
     return Batch(jnp.asarray(padded), words, jnp.asarray(pairs, jnp.int32))

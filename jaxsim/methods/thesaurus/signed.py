@@ -11,7 +11,6 @@ import dataclasses
 import functools
 from collections.abc import Sequence
 
-import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sp
 
@@ -161,7 +160,9 @@ def unit_rows(vectors: np.ndarray | sp.csr_matrix) -> np.ndarray | sp.csr_matrix
       >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]])).round(1).tolist()
       [[0.6, 0.8], [0.0, 0.0]]
     """
-    if not sp.issparse(vectors):
-        return np.array(sparse.unit(jnp.asarray(vectors, jnp.float32)))
+    if not sp.issparse(vectors):  # on the host: no program to compile for every number of rows
+        vectors = np.asarray(vectors, np.float32)
+        norms = np.sqrt(np.square(vectors, dtype=np.float64).sum(axis=1, keepdims=True))
+        return np.divide(vectors, norms, out=np.zeros_like(vectors), where=norms > 0, casting="same_kind")
     norms = np.sqrt(np.asarray(vectors.multiply(vectors).sum(axis=1)).ravel())
     return sp.diags(np.where(norms > 0, 1 / np.where(norms > 0, norms, 1), 0).astype(np.float32)) @ vectors

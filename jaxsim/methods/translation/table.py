@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
+import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,7 +17,11 @@ from jaxsim.methods.translation.links import Links
 from jaxsim.sparse import Terms, Vectors
 
 SYMMETRIZE = ("none", "mean", "geometric")
-MARKER = "translation.json"
+MARKER, PACKED = "translation.json", "table.npz"
+_REMEDY = "; make it again"
+_MATRICES = ("right_given_left", "left_given_right")
+_COUNTS = ("left_counts", "right_counts")
+_ROUNDED = 1e-3  # of a probability, above 1
 
 
 class Translation(NamedTuple):
@@ -234,16 +238,17 @@ def save(folder: str | os.PathLike, params: Translation, *, about: dict | None =
       OSError: if it cannot be written.
     """
     arrays = {"left_counts": params.left_counts, "right_counts": params.right_counts}
-    for name in ("right_given_left", "left_given_right"):
+    for name in _MATRICES:
         one = getattr(params, name)
         arrays |= {f"{name}.data": one.data.astype(np.float32), f"{name}.indices": one.indices.astype(np.int32),
                    f"{name}.indptr": one.indptr.astype(np.int64)}  # fmt: skip
-    config = {"library": "jaxsim", "kind": "translation table", "format": 1, "files": ["table.npz"],
-              "left": params.left, "right": params.right, "about": about or {}}  # fmt: skip
     packed = BytesIO()
     np.savez_compressed(packed, **arrays)
-    io.replace_folder(folder, {"table.npz": packed.getvalue(), MARKER: json.dumps(config, ensure_ascii=False).encode()},
-                      marker=MARKER, what="translation table")
+    config = {"library": "jaxsim", "kind": "translation table", "format": 1,
+              "files": {PACKED: hashlib.sha256(packed.getvalue()).hexdigest()},
+              "left": params.left, "right": params.right, "about": about or {}}  # fmt: skip
+    io.replace_folder(folder, {PACKED: packed.getvalue(), MARKER: io.sealed(config)}, marker=MARKER,
+                      what="translation table")
 
 
 def load(folder: str | os.PathLike) -> tuple[Translation, dict]:
@@ -256,20 +261,51 @@ def load(folder: str | os.PathLike) -> tuple[Translation, dict]:
       The table, and its notes.
 
     Raises:
-      ValueError: for a folder without a table, or a damaged one; names it.
+      OSError: a file of it is missing, or cannot be read.
+      ValueError: for a folder without a table, one that was altered, and for arrays that are not such as a table has,
+        whoever wrote them; names it.
     """
     folder = Path(folder)
+    path = folder / PACKED
+    checks.expect((folder / MARKER).is_file(), str(folder), "the folder of a translation table",
+                  "none; `jaxsim translate-table --out` makes one")
+    config = io.unsealed(folder / MARKER, newest=1, remedy=_REMEDY)
+    data, files = path.read_bytes(), config.get("files")
+    told = files.get(PACKED) if isinstance(files, dict) else None  # tables of earlier versions have no digest
+    whole = told is None or hashlib.sha256(data).hexdigest() == told
+    checks.expect(whole, str(path), "the file that was saved", f"an altered one{_REMEDY}")
     try:
-        config = json.loads((folder / MARKER).read_text(encoding="utf-8"))
-        left, right = tuple(config["left"]), tuple(config["right"])
-        with np.load(folder / "table.npz") as arrays:
-            parts = [sp.csr_matrix(tuple(arrays[f"{name}.{part}"] for part in ("data", "indices", "indptr")),
-                                   shape=shape) for name, shape in (("right_given_left", (len(left), len(right))),
-                                         ("left_given_right", (len(right), len(left))))]  # fmt: skip
-            parts += [left, right, arrays["left_counts"], arrays["right_counts"]]
-    except FileNotFoundError:
-        raise ValueError(f"{folder}: expected the folder of a translation table, got none; `jaxsim translate-table "
-                         "--out` makes one") from None
+        with np.load(BytesIO(data)) as packed:
+            arrays = {name: packed[name] for name in packed.files}
     except Exception as error:  # a damaged archive raises anything
-        raise ValueError(f"{folder}: expected a whole translation table, got a damaged one ({error})") from None
-    return Translation(*parts), config["about"]
+        raise ValueError(f"{path}: expected a whole translation table, got a damaged one ({error}){_REMEDY}") from error
+    with checks.within(str(folder)):
+        return _checked(config, arrays), config["about"]
+
+
+def _checked(config: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Translation:
+    """A table whose arrays a product can walk over."""
+    words = [config.get(side) for side in ("left", "right")]
+    for side, listed in zip(("left", "right"), words, strict=True):
+        fits = isinstance(listed, list) and all(isinstance(word, str) for word in listed)
+        checks.expect(fits, f"{MARKER}: {side}", "a list of words", checks.a_kind(listed))
+    checks.kind(config.get("about"), f"{MARKER}: about", dict)
+    names = {*_COUNTS, *(f"{name}.{part}" for name in _MATRICES for part in ("data", "indices", "indptr"))}
+    checks.expect(set(arrays) == names, PACKED, ", ".join(sorted(names)), ", ".join(sorted(arrays)))
+    shape = len(words[0]), len(words[1])
+    matrices = [_matrix(arrays, name, size) for name, size in zip(_MATRICES, (shape, shape[::-1]), strict=True)]
+    for name, number in zip(_COUNTS, shape, strict=True):
+        checks.array(arrays[name], name, "float32 float64", (number,))
+        checks.expect(not (arrays[name] < 0).any(), name, "counts of at least 0", "others")
+    return Translation(*matrices, *map(tuple, words), *(arrays[name] for name in _COUNTS))
+
+
+def _matrix(arrays: Mapping[str, np.ndarray], name: str, shape: tuple[int, int]) -> sp.csr_matrix:
+    data, indices, indptr = (arrays[f"{name}.{part}"] for part in ("data", "indices", "indptr"))
+    checks.array(indptr, f"{name}.indptr", "int64", (shape[0] + 1,))
+    checks.array(indices, f"{name}.indices", "int32", (None,))
+    checks.array(data, f"{name}.data", "float32", (len(indices),))
+    checks.compressed(indptr, indices, shape[1], name)
+    likely = not ((data < 0) | (data > 1 + _ROUNDED)).any()
+    checks.expect(likely, f"{name}.data", "probabilities", "numbers below 0 or above 1")
+    return sp.csr_matrix((data, indices, indptr), shape=shape)

@@ -1,0 +1,76 @@
+"""The speed row of raw texts: from strings to vectors, and the time that one query takes."""
+
+from __future__ import annotations
+
+import re
+import statistics
+import time
+
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse
+
+from experiments.kit.measure import Sheet, installed, race
+from jaxsim import Model, data, text
+from jaxsim.methods.projections import Projection
+from jaxsim.text import weightings
+
+A_SECOND, MICROSECONDS = 40_000, 100.0
+_CALLS = 500
+
+
+def texts(sizes, cores: int, full: bool) -> Sheet:
+    """Docstrings, summaries and bodies as they are: words, look-up, weights and product, in one call and one by one."""
+    pairs = data.docstrings.load()
+    given = [side for pair in zip(pairs.left, pairs.right, strict=True) for side in pair][: 2 * sizes.docs]
+    words = [re.findall(r"\w+", one.lower()) for one in given if one.isascii()]  # what is plain to take apart
+    vocabulary = text.Vocabulary.build(map(text.words, given), max_terms=sizes.num_terms, drop_top=0)
+    weights = np.random.default_rng(0).standard_normal((len(vocabulary), sizes.k)).astype(np.float32)
+    model = Model(vocabulary, Projection(jnp.asarray(weights)))
+    counted = {"texts": len(given), "words": sum(len(text.pieces(one)) for one in given), "terms": len(vocabulary)}
+    sheet = Sheet("texts", cores, full, {"name": "docstrings", "sha256": pairs.sha256, "counts": counted, "groups": {},
+                                         "differs": "same"}, {"k": sizes.k})
+    few = [one for one in given if one.isascii()][:200]
+    sheet.parity("vectors", model.encode(few), _reference(words[: len(few)], vocabulary, weights), within=1e-5)
+    contestants = {"jaxsim": lambda: model.encode(given),
+                   "jaxsim, words alone": lambda: sum(len(text.pieces(one)) for one in given)}
+    peer = installed("sklearn.feature_extraction.text")
+    if peer is not None:
+        counter = peer.CountVectorizer(vocabulary=vocabulary.index, token_pattern=r"\w+", dtype=np.float32)
+        idf = weightings.inverse_frequency(vocabulary.df, vocabulary.num_docs, np.log2).astype(np.float32)
+        contestants["scikit-learn CountVectorizer, SciPy"] = lambda: _by_peer(counter, given, idf, weights)
+    times = race(contestants, repeats=sizes.repeats)
+    for name, measured in times.items():
+        ours = name == "jaxsim"
+        sheet.time(name, measured, *(() if ours else (times["jaxsim"], "jaxsim")),
+                   note=f"{len(given) / measured.median:,.0f} texts a second")
+    if peer is None:
+        sheet.missing("scikit-learn CountVectorizer", "scikit-learn is not installed")
+    sheet.expect("texts a second a core", len(given) / times["jaxsim"].median / cores, A_SECOND, at_least=True)
+    seconds = [_seconds(model, given[2 * (i % (len(given) // 2))]) for i in range(_CALLS if full else 5)]
+    sheet.add("one query, median", 1e6 * statistics.median(seconds), "µs", note=f"summaries, {len(seconds)} calls")
+    sheet.expect("one query, µs", 1e6 * statistics.median(seconds), MICROSECONDS)
+    return sheet
+
+
+def _reference(words, vocabulary, weights) -> np.ndarray:
+    """Vectors of texts by the formula, in float64."""
+    rows = np.zeros((len(words), len(vocabulary)))
+    for row, tokens in zip(rows, words, strict=True):
+        for token in tokens:
+            if token in vocabulary.index:
+                row[vocabulary.index[token]] += 1
+    return np.log2(rows + 1) * np.log2(vocabulary.num_docs / vocabulary.df) @ weights.astype(np.float64)
+
+
+def _by_peer(counter, given, idf, weights) -> np.ndarray:
+    counts = counter.transform(given)
+    weighted = scipy.sparse.csr_matrix((np.log2(counts.data + 1) * idf[counts.indices], counts.indices, counts.indptr),
+                                       shape=counts.shape)
+    return weighted @ weights
+
+
+def _seconds(model: Model, query: str) -> float:
+    begun = time.perf_counter()
+    model.encode(query)
+    return time.perf_counter() - begun

@@ -1,0 +1,101 @@
+"""CSLS: hubs among documents come later, in a search and from an index."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from command_line import LEFT, refused, run
+
+from jaxsim import text
+from jaxsim.methods.projections import Projection
+from jaxsim.model import Model, hubs, index, ranker
+
+WORDS = text.Vocabulary(tuple("abcdefgh"), np.full(8, 2), 9)
+ASKED = ["a b", "c", "d a", "e f f", "g"]
+TEXTS = ["a c", "b", "c d e", "f", "g h", "unheard"]
+
+
+@pytest.fixture
+def model(rng):
+    weights = Projection(jnp.asarray(rng.normal(size=(8, 4)), jnp.float32))
+    return Model(WORDS, weights, agreement=np.array([1.0, 0.5, 0.5, 0.0], np.float32))
+
+
+@pytest.mark.parametrize("power", [0.0, 1.0])
+@pytest.mark.parametrize("few", [2, 10])
+def test_nearness_is_the_mean_of_the_nearest_texts(model, power, few, monkeypatch):
+    monkeypatch.setattr(hubs, "_BLOCK", 4)
+    sides = [np.asarray(model.vectors(some, side=side, power=power).dense) for some, side in
+             ((TEXTS, "document"), (ASKED, "query"))]
+    cosines = np.zeros((len(TEXTS), len(ASKED)))
+    for i, j in np.ndindex(*cosines.shape):
+        norm = np.linalg.norm(sides[0][i]) * np.linalg.norm(sides[1][j])
+        cosines[i, j] = sides[0][i] @ sides[1][j] / norm if norm else 0
+    wanted = [np.sort(row)[::-1][:few].mean() for row in cosines]
+    found = hubs.measure(model, model.vectors(TEXTS).dense, ASKED, power=power, neighbours=few)
+    np.testing.assert_allclose(found.nearness, wanted, atol=1e-6)
+    assert found.nearness[-1] == 0
+
+
+@pytest.mark.parametrize("terms", [0.0, 0.4, 1.0])
+def test_scores_are_twice_the_cosine_less_the_nearness(model, terms):
+    queries = ["a b c", "f g"]
+    plain = index.encode(model, TEXTS, bm25=True)
+    near = index.encode(model, TEXTS, bm25=True, csls=ASKED)
+    both = [dict(zip(rows, scores, strict=True)) for scores, rows in zip(
+        *ranker.rank(model, near, queries, k=6, terms=terms), strict=True)]  # fmt: skip
+    for place, query in enumerate(queries):
+        cosines = np.asarray(model.scorer(model.vectors([query], side="query", power=1.0),
+                                          model.vectors(TEXTS, power=1.0))(np.arange(1)))[0]
+        lessened = 2 * cosines - near.hubs.nearness
+        words = (plain.bm25.counts([query]) @ plain.bm25.weights.T).toarray()[0]
+        wanted = lessened if terms == 0 else terms * words / words.max() + (1 - terms) * lessened / lessened.max()
+        np.testing.assert_allclose([both[place][row] for row in range(6)], wanted, atol=1e-5)
+
+
+def test_an_index_keeps_hubs_and_a_damaged_one_is_refused(model, tmp_path):
+    made = index.encode(model, TEXTS, bm25=True, csls=ASKED, power=1.0)
+    index.save(tmp_path / "kept", made, model="m")
+    read = index.load(tmp_path / "kept", bm25=True)
+    np.testing.assert_array_equal(read.hubs.nearness, made.hubs.nearness)
+    assert (read.hubs.power, read.hubs.texts) == (1.0, hubs.digest(ASKED))
+    for bad in (made.hubs.nearness[:3], made.hubs.nearness.astype(np.int32)):
+        altered = dataclasses.replace(made.hubs, nearness=bad)
+        index.save(tmp_path / "bad", dataclasses.replace(made, hubs=altered), model="m")
+        with pytest.raises(ValueError, match="hubs: expected"):
+            index.load(tmp_path / "bad")
+    with pytest.raises(ValueError, match=r"power: expected 1 \(as for the hubs of the documents\), got 0"):
+        ranker.rank(model, read, ["a"], k=1, power=0.0)
+    with pytest.raises(ValueError, match="words: expected bm25, or terms of 0 or 1, with csls"):
+        ranker.rank(model, read, ["a"], k=1, terms=0.5, words="cosine")
+    with pytest.raises(ValueError, match="csls: expected none, for unknown"):
+        index.encode(Model(WORDS, None), TEXTS, csls=ASKED)
+    with pytest.raises(ValueError, match="csls: expected texts like the queries, got none"):
+        index.encode(model, TEXTS, csls=[])
+
+
+def test_the_command_line_searches_and_measures_with_hubs(trained, folder, capsys):
+    (folder / "like.txt").write_text("\n".join(LEFT[:20]) + "\n")
+    words = ["search", "--model", trained, "--query", LEFT[7], "--k", 40, "--terms", 0, "--json"]
+    plain = run(capsys, *words, "--documents", "texts.txt")
+    direct = run(capsys, *words, "--documents", "texts.txt", "--csls", "like.txt")
+    assert run(capsys, *words, "--documents", "texts.txt", "--csls", "like.txt", "--index", "kept") == direct != plain
+    assert run(capsys, *words, "--index", "kept") == direct
+    assert run(capsys, *words, "--index", "kept", "--csls", "like.txt") == direct
+    (folder / "other.txt").write_text("other\n")
+    told = refused(capsys, *words, "--index", "kept", "--csls", "other.txt")
+    assert told.startswith("--csls: expected the texts and the --power that kept was made with, got others")
+    assert run(capsys, *words, "--documents", "texts.txt", "--index", "kept", "--csls", "other.txt") != direct
+    (folder / "q.tsv").write_text(f"1\t{LEFT[7]}\n")
+    lines = (folder / "texts.txt").read_text().splitlines()
+    (folder / "d.tsv").write_text("".join(f"{i}\t{line}\n" for i, line in enumerate(lines, start=1)))
+    (folder / "qrels.txt").write_text("1 0 8 1\n")
+    files = ["--queries", "q.tsv", "--documents", "d.tsv", "--qrels", "qrels.txt"]
+    told = json.loads(run(capsys, "evaluate", "--model", trained, *files, "--csls", "like.txt", "--json"))
+    assert told["map"]["mean"] > 0
+    assert refused(capsys, "evaluate", "--model", trained, "--pairs", "pairs.tsv", "--csls", "like.txt").startswith(
+        "--csls: expected nothing, with --pairs")  # fmt: skip

@@ -1,0 +1,88 @@
+"""A sweep over settings: every combination once, the best model kept, a table and a picture."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from command_line import refused, run
+
+from jaxsim.data import docstrings
+from jaxsim.model import Model
+from jaxsim.pictures import figures, report
+from jaxsim.train import Settings, grid, training
+
+GIVEN = Settings(method="opca", min_df=1)
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return docstrings.load().take(range(120))
+
+
+def test_words_become_values_of_their_kind_and_others_are_refused():
+    found = grid.parsed(["--dim=5,5,7  all-negatives=true,no", "batch_size=none,8 method=opca"])
+    assert found == {"dim": (5, 7), "all_negatives": (True, False), "batch_size": (None, 8), "method": ("opca",)}
+    for words, message in (("dim", "words such as dim=100,300, got 'dim'"), ("dim=", "words such as"),
+                           ("dims=3", "a setting of method, dim"), ("dim=3 dim=4", "every setting once"),
+                           ("dim=3,x", "whole numbers for dim, got 'x'"), ("noise=a", "numbers for noise"),
+                           ("all_negatives=2", "true or false"), ("dim=none", "whole numbers"), ("", "words such as")):
+        with pytest.raises(ValueError, match=f"grid: expected {message}"):
+            grid.parsed([words])
+
+
+def test_every_combination_is_there_once_and_unused_settings_multiply_nothing():
+    values = {"method": ("lsa", "opca", "s2net"), "noise": (0.1, 1.0), "gamma": (5.0, 9.0)}
+    found = grid.combinations(Settings(), values)
+    assert [(one.method, one.noise, one.gamma) for one in found] == [
+        ("lsa", 1e-4, 10), ("opca", 0.1, 10), ("opca", 1, 10),
+        ("s2net", 0.1, 5), ("s2net", 0.1, 9), ("s2net", 1, 5), ("s2net", 1, 9)]
+    for values, message in (({}, "values: expected at least one setting"), ({"dim": ()}, "values: dim: expected at"),
+                            ({"gamma": (1.0,)}, "values: gamma: expected none, for opca"), ({"x": (1,)}, "values: exp"),
+                            ({"dim": range(1, 40), "noise": range(1, 40)}, "at most 1,000 combinations, got 1,521"),
+                            ({"dim": (0,)}, "dim: expected")):
+        with pytest.raises(ValueError, match=message):
+            grid.combinations(GIVEN, values)
+
+
+def test_the_best_is_what_a_training_of_its_own_gives(corpus):
+    said = []
+    model, tried = grid.sweep(corpus, {"dim": (3, 20)}, GIVEN, dev=0.2, say=said.append)
+    assert len(tried) == 2 and [one["mrr"] for one in tried] == sorted((one["mrr"] for one in tried), reverse=True)
+    for one in tried:
+        alone = training.train(corpus, Settings(method="opca", min_df=1, dim=one["dim"]), dev=0.2)
+        assert one["mrr"] == alone.training["dev"]["mrr"]
+    assert model.dim == tried[0]["dim"] and sum(line.startswith("dim ") for line in said) == 2
+    with pytest.raises(ValueError, match="dev: expected pairs to choose by, got none held out"):
+        grid.sweep(corpus, {"dim": (3,)}, GIVEN, dev=0)
+
+
+def test_the_command_prints_one_table_and_the_report_draws_it(corpus, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    lines = ["\t".join(" ".join(side.split()) for side in pair) for pair in zip(corpus.left, corpus.right, strict=True)]
+    (tmp_path / "pairs.tsv").write_text("\n".join(lines), encoding="utf-8")
+    words = ["train", "--pairs", "pairs.tsv", "--out", "model", "--method", "opca", "--dev", "0.2"]
+    told = json.loads(run(capsys, *words, "--grid", "dim=3,9 noise=0.1", "--grid", "min-df=1,2", "--json"))
+    assert len(told["tuned"]) == 4 and told["tuned"][0]["mrr"] == told["dev"]["mrr"]
+    assert Model.load("model").dim == told["tuned"][0]["dim"] == told["settings"]["dim"]
+    drawn = report.settings(Model.load("model"))
+    assert figures.digest(drawn) is not None and re.search(rb">noise<.*>min_df<.*>mrr<", drawn, re.DOTALL)
+    assert report.settings(Model.load("model")) == drawn
+    assert refused(capsys, *words, "--grid", "dim=x") == "--grid: expected whole numbers for dim, got 'x'"
+    assert refused(capsys, *words, "--grid", "dim=3", "--tune") == "--tune: expected nothing, with --grid, got it"
+    assert refused(capsys, *words[:-1], "0", "--grid", "dim=3").startswith("--dev: expected pairs to choose by")
+
+
+def test_a_picture_has_a_line_a_candidate_and_the_numbers_in_their_order():
+    tried = [{"method": "opca", "dim": 100, "noise": 0.1, "mrr": 0.5, "seconds": 1.0},
+             {"method": "lsa", "dim": 25, "mrr": 0.25}, {"method": "opca", "dim": 9, "noise": None, "mrr": 0.75}]
+    drawn = figures.parallel(tried, "mrr", title="tried").decode()
+    heights = [float(re.search(rf'y="([\d.]+)"[^>]*>{told}</text>', drawn)[1]) for told in ("9", "25", "100")]
+    assert heights == sorted(heights, reverse=True) and drawn.count(">lsa<") == 1 and "seconds" not in drawn
+    with pytest.raises(ValueError, match="tried: expected at least two candidates, got 1"):
+        figures.parallel(tried[:1], "mrr", title="tried")
+    model = Model.__new__(Model)
+    object.__setattr__(model, "training", {"tuned": [{"dim": 3}, {"dim": 4}], "settings": {"dim": 3}})
+    with pytest.raises(ValueError, match="training.tuned: expected a score for every candidate"):
+        report.settings(model)

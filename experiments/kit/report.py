@@ -194,7 +194,7 @@ def _render(
     ledger = json.dumps(entries, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     return {benchmarks: "".join(text).encode(), results / "claims.json": ledger.encode(),
             pages / "claims.md": report_ledger.claims_page(entries).encode(),
-            pages / report_page.FILE: report_page.page(found, codes).encode(), **drawn}  # fmt: skip
+            pages / report_page.FILE: report_page.page(by_path, codes).encode(), **drawn}  # fmt: skip
 
 
 def _closest(tables: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> set[str]:

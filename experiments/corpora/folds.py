@@ -271,6 +271,13 @@ def choose_in_turn(
     Returns:
       The best option, with its ``auc``, ``auc_at_start`` and ``steps``, and as ``edges`` the settings whose best value
       is at the edge of its grid: what `experiments.kit.notes` reads of a fold; and its fit.
+
+    Example:
+      >>> from types import SimpleNamespace
+      >>> def fitted(start, gamma, alpha):
+      ...     return SimpleNamespace(steps=1, history=[{"validation": 0.5}, {"validation": gamma / 10}])
+      >>> choose_in_turn(fitted, ["plain"], gammas=(1.0, 8.0), alphas=(0.1,))[0]["edges"]
+      ['gamma']
     """
     fits: dict[tuple, Fit] = {}
 

@@ -64,12 +64,12 @@ def differences(before: dict, after: dict) -> tuple[float, list[str]]:
 
 def _records(folder: Path) -> dict[str, dict]:
     """Records by experiment, table and row; files of caches and ledgers are none."""
-    found = {}
+    contents = {}
     for path in sorted(folder.rglob("*.json")):
         content = json.loads(path.read_bytes())
         if isinstance(content, dict) and {"experiment", "table", "row"} <= content.keys():
-            found[f"{content['experiment']}/{content['table']}/{content['row']}"] = content
-    return found
+            contents[f"{content['experiment']}/{content['table']}/{content['row']}"] = content
+    return contents
 
 
 def _leaves(value: Any, place: str) -> Iterator[tuple[str, Any]]:

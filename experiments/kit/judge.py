@@ -208,7 +208,7 @@ def compare(
     sign = -1.0 if lower else 1.0
     values = [per_query(record, metric, results) for record in (better, worse)]
     seeds = [np.asarray(record["metrics"][metric]["per_seed"], np.float64) for record in (better, worse)]
-    spreads = [(float(np.var(one, ddof=1)) / one.size, one.size - 1) for one in seeds if one.size > 1]
+    spreads = [(float(np.var(runs, ddof=1)) / runs.size, runs.size - 1) for runs in seeds if runs.size > 1]
     if all(value is not None for value in values) and values[0].shape == values[1].shape:
         apart = sign * (values[0] - values[1])
         parts = [(float(np.var(apart, ddof=1)) / apart.size, apart.size - 1), *spreads]
@@ -219,7 +219,7 @@ def compare(
         return _t(float(apart.mean()), parts, "paired t over folds or seeds", metric, apart.size)
     if spreads:
         apart = sign * float(seeds[0].mean() - seeds[1].mean())
-        return _t(apart, spreads, "t over seeds alone", metric, sum(one.size for one in seeds if one.size > 1))
+        return _t(apart, spreads, "t over seeds alone", metric, sum(runs.size for runs in seeds if runs.size > 1))
     return None
 
 

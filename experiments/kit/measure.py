@@ -105,8 +105,8 @@ class Sheet:
              note: str | None = None) -> float | None:
         """Adds seconds and their ratio to another's; returns the ratio."""
         ratio = times.median / against.median if against is not None else None
-        told = "; ".join(part for part in (times.told(), note) if part)
-        self.add(name, times.median, "s", ratio=ratio, of=of, note=told)
+        text = "; ".join(part for part in (times.told(), note) if part)
+        self.add(name, times.median, "s", ratio=ratio, of=of, note=text)
         return ratio
 
     def missing(self, name: str, why: str) -> None:

@@ -86,10 +86,10 @@ def written(record: dict[str, Any]) -> str:
 def _said(status: str) -> tuple[list[dict[str, Any]], str]:
     """Limits, and a sentence, that an old status holds."""
     parts = re.split(r"; ", re.sub(r"^(within noise: holds|missed:) ", "", status))
-    found = [_LIMIT.fullmatch(part) for part in parts]
-    if all(found):
+    matches = [_LIMIT.fullmatch(part) for part in parts]
+    if all(matches):
         sides = {"<=": "at_most", ">=": "at_least"}
-        return [{"name": one[1], "value": float(one[2]), sides[one[3]]: float(one[4])} for one in found], ""
+        return [{"name": match[1], "value": float(match[2]), sides[match[3]]: float(match[4])} for match in matches], ""
     sentence = re.sub(r"^(reproduced\. |reproduced|within noise: |off: )", "", status)
     if status in _EMPTY or not sentence:
         return [], ""

@@ -102,13 +102,13 @@ def _edges(record: Mapping[str, Any]) -> tuple[str, ...]:
     """Settings at the edge of the grid on development data, or of the dev points of the curve."""
     config = {name: value for name, value in record["config"].items() if isinstance(value, str | int | float | None)}
     sets = [_grid(record), [point for point in record["curve"] if point.get("split", "dev") == "dev"]]
-    found: list[str] = []
+    edges: list[str] = []
     for tried in sets:
         entries = [{name: entry[name] for name in config if name in entry} for entry in tried]
         constant = {name for name in config if len({entry.get(name) for entry in entries}) < 2}
         best = {name: value for name, value in config.items() if name not in constant}
-        found += at_edge(entries, best) if best else ()
-    return tuple(dict.fromkeys(found))
+        edges += at_edge(entries, best) if best else ()
+    return tuple(dict.fromkeys(edges))
 
 
 def _cap(record: Mapping[str, Any]) -> int | None:

@@ -163,29 +163,29 @@ def _render(
 ) -> dict[Path, bytes]:
     """Contents of every generated file by path."""
     scripts = collect() if scripts is None else scripts
-    found = records.read_all(results)
+    by_path = records.read_all(results)
     base, pages = benchmarks.parent, figures.parent / "results"
     link, details = (Path(os.path.relpath(path, base)).as_posix() for path in (results, pages))
     sections: dict[tuple[str, str], dict[str, dict[str, Any]]] = {}
-    for path, record in found.items():
+    for path, record in by_path.items():
         sections.setdefault((record["experiment"], record["table"]), {})[path] = record
-    experiments = sorted({name for name, _ in sections}, key=lambda name: _experiment_order(name, found))
+    experiments = sorted({name for name, _ in sections}, key=lambda name: _experiment_order(name, by_path))
     order = [(experiment, table) for experiment in experiments
              for table in sorted((t for e, t in sections if e == experiment), key=_table_order)]  # fmt: skip
     tables = {place: {record["row"]: record for record in sections[place].values()} for place in order}
     codes = {path: notes.codes(record, is_stale=notes.stale(record, scripts) is not None)
-             for path, record in found.items()}  # fmt: skip
+             for path, record in by_path.items()}  # fmt: skip
     stated = [(name, claim) for name, experiment in scripts.items() for claim in experiment.claims]
     entries = judge.ledger(sorted(stated, key=lambda item: item[1].place.split()[0]), tables, results)
     text = [_HEAD.format(results=link, details=details), report_ledger.claims(entries, f"{details}/claims.md"),
             "\n## The papers' rows\n\n", report_ledger.coverage(tables), _contests(tables, results),
-            _repeated(tables), _TABLES_HEAD.format(unchecked=_unchecked(found))]  # fmt: skip
+            _repeated(tables), _TABLES_HEAD.format(unchecked=_unchecked(by_path))]  # fmt: skip
     drawn: dict[Path, bytes] = {}
     for experiment in experiments:
         mine = {table: sections[experiment, table] for name, table in order if name == experiment}
         page, pictures = _page(experiment, mine, codes, results, figures)
         drawn |= {pages / f"{experiment}.md": page.encode(), **pictures}
-        text.append(f"\n## {experiment}\n\n{_citations(experiment, found)}[Details]({details}/{experiment}.md).\n")
+        text.append(f"\n## {experiment}\n\n{_citations(experiment, by_path)}[Details]({details}/{experiment}.md).\n")
         shown = _closest(mine)
         text += [_compact(experiment, table, rows, codes, results) for table, rows in mine.items() if table in shown]
         rest = [table for table in mine if table not in shown]
@@ -194,7 +194,7 @@ def _render(
     ledger = json.dumps(entries, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     return {benchmarks: "".join(text).encode(), results / "claims.json": ledger.encode(),
             pages / "claims.md": report_ledger.claims_page(entries).encode(),
-            pages / report_page.FILE: report_page.page(found, codes).encode(), **drawn}  # fmt: skip
+            pages / report_page.FILE: report_page.page(by_path, codes).encode(), **drawn}  # fmt: skip
 
 
 def _closest(tables: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> set[str]:

@@ -145,10 +145,10 @@ def _seen(entry: Mapping[str, Any]) -> str:
     if reverse(entry):
         return "**reversed**"
     if None in printed:
-        return f"no difference; one of {paired['smallest']:.3f} would be found"
+        return f"no clear difference; one of {paired['smallest']:.3f} would be found"
     papers_own = abs(printed[0] - printed[1])
     would = "would" if papers_own >= paired["smallest"] else "might not"
-    return f"no difference; the paper's, {papers_own:.3f}, {would} be found (from {paired['smallest']:.3f} on)"
+    return f"no clear difference; the paper's, {papers_own:.3f}, {would} be found (from {paired['smallest']:.3f} on)"
 
 
 def claims_page(entries: Sequence[Mapping[str, Any]]) -> str:
@@ -258,23 +258,23 @@ def speeds(tables: Tables) -> str:
     Returns:
       Markdown: losses line by line, wins in one line; empty where nothing was measured against others.
     """
-    found: list[tuple[float, str, str, str]] = []
+    ratios: list[tuple[float, str, str, str]] = []
     for (experiment, table), rows in tables.items():
         for row, record in rows.items():
             for line in record.get("measurements", ()):
                 times = advantage(line)
                 if times is not None:
                     other = line["of"] if "jaxsim" in line["name"] else line["name"]
-                    found.append((times, f"{experiment}, {table}", row, other))
-    if not found:
+                    ratios.append((times, f"{experiment}, {table}", row, other))
+    if not ratios:
         return ""
-    found.sort()
-    slower = [(f"{times:.2f}", row, other, where) for times, where, row, other in found if times < 1]
-    faster = [f"{row} {times:.3g} × {other} ({where})" for times, where, row, other in found if times >= 1]
+    ratios.sort()
+    slower = [(f"{times:.2f}", row, other, where) for times, where, row, other in ratios if times < 1]
+    faster = [f"{row} {times:.3g} × {other} ({where})" for times, where, row, other in ratios if times >= 1]
     text = "Work on which this code is **slower** than others, or than the bound beside it:\n\n"
     text += markdown(("times as fast", "work", "against", "where"), slower) if slower else "None.\n"
     return text + f"\nFaster in {len(faster)} other comparisons" + (
-        f", by {found[len(slower)][0]:.2f} to {found[-1][0]:.3g} times.\n" if faster else ".\n")
+        f", by {ratios[len(slower)][0]:.2f} to {ratios[-1][0]:.3g} times.\n" if faster else ".\n")
 
 
 def advantage(line: Mapping[str, Any]) -> float | None:

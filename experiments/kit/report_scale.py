@@ -55,7 +55,7 @@ def figure(title: str, rows: Mapping[str, Mapping[str, Any]]) -> bytes | None:
     for _, record in sorted(rows.items()):
         for axis, name, points in _lines(record):
             series[axis][name] = points
-    found = []
+    plots = []
     for axis, label in _AXES.items():
         if not series[axis]:
             continue
@@ -68,8 +68,8 @@ def figure(title: str, rows: Mapping[str, Mapping[str, Any]]) -> bytes | None:
         if axis == "m":
             every = [x for points in series[axis].values() for x, _ in points]
             reference[_PAPER] = [(min(every), _PAPER_SECONDS), (max(every), _PAPER_SECONDS)]
-        found.append(figures.Panel(lines, label, "seconds an iteration, or epoch", "log", "log", reference))
-    return figures.panels(found, title=title) if found else None
+        plots.append(figures.Panel(lines, label, "seconds an iteration, or epoch", "log", "log", reference))
+    return figures.panels(plots, title=title) if plots else None
 
 
 def _lines(record: Mapping[str, Any]):

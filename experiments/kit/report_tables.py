@@ -37,7 +37,7 @@ def belong_together(rows: Rows) -> None:
         if record["metrics"] and first["metrics"] and record["dataset"]["sha256"] != first["dataset"]["sha256"]:
             raise ValueError(f"{path}: dataset.sha256: expected that of {first_path} "
                              f"({first['dataset']['sha256']}), got {record['dataset']['sha256']}")
-        splits = [one["dataset"].get("split", 1) for one in (first, record)]
+        splits = [side["dataset"].get("split", 1) for side in (first, record)]
         if record["metrics"] and first["metrics"] and splits[0] != splits[1]:
             raise ValueError(f"{path}: dataset.split: expected version {splits[0]}, as in {first_path}, got "
                              f"{splits[1]}: fill the table again with --again")
@@ -119,12 +119,12 @@ def best_rows(rows: Rows, key: str, results: Path) -> set[str]:
     if len(tested) < 2:
         return set()
     best = (min if lower else max)(tested, key=lambda path: tested[path]["metrics"][key]["mean"])
-    found = {best}
+    paths = {best}
     for path, record in tested.items():
         test = judge.compare(tested[best], record, key, results, lower=lower) if path != best else None
         if test is not None and test["p"] >= judge.LEVEL:
-            found.add(path)
-    return set() if len(found) == len(tested) else found
+            paths.add(path)
+    return set() if len(paths) == len(tested) else paths
 
 
 def best_set(rows: Rows, results: Path) -> str:
@@ -146,10 +146,10 @@ def limits(rows: Rows) -> str:
     """Limits written before the run, and what came out."""
     lines = []
     for _, record in sorted(rows.items()):
-        for one in record.get("limits", ()):
-            side, bound = ("most", one["at_most"]) if "at_most" in one else ("least", one["at_least"])
-            good = one["value"] <= bound if side == "most" else one["value"] >= bound
-            lines.append((record["row"], one["name"], f"{one['value']:.3g}", f"at {side} {bound:.3g}",
+        for limit in record.get("limits", ()):
+            side, bound = ("most", limit["at_most"]) if "at_most" in limit else ("least", limit["at_least"])
+            good = limit["value"] <= bound if side == "most" else limit["value"] >= bound
+            lines.append((record["row"], limit["name"], f"{limit['value']:.3g}", f"at {side} {bound:.3g}",
                           "holds" if good else "**missed**"))  # fmt: skip
     return "\n" + markdown(("row", "limit", "value", "expected", ""), lines) if lines else ""
 

@@ -25,9 +25,9 @@ def extensions(rows: Mapping[str, Mapping[str, Any]]) -> str:
       | oil → crude 1.25 |  |  |  |
     """
     for record in rows.values():
-        found = record["config"].get("extensions", [])
-        if record["row"] == "vl-ext" and found:
-            cells = [f"{source} → {target} {weight:.2f}" for source, target, weight in found]
+        extensions = record["config"].get("extensions", [])
+        if record["row"] == "vl-ext" and extensions:
+            cells = [f"{source} → {target} {weight:.2f}" for source, target, weight in extensions]
             lines = [cells[start : start + _COLUMNS] for start in range(0, len(cells), _COLUMNS)]
             lines[-1] += [""] * (_COLUMNS - len(lines[-1]))
             text = ["\nStrongest learned extensions (share of the first term's weight that the second is lent, mean "
@@ -52,15 +52,15 @@ def weights(title: str, rows: Mapping[str, Mapping[str, Any]]) -> bytes | None:
       True
     """
     for record in rows.values():
-        found = record["config"].get("documents", [])
-        if record["row"] == "vl-ext" and found:
+        documents = record["config"].get("documents", [])
+        if record["row"] == "vl-ext" and documents:
             drawn = []
-            for one in found:
-                places = range(1, len(one["terms"]) + 1)
-                series = {"own weight": [(n, term[1]) for n, term in zip(places, one["terms"], strict=True)],
-                          "extended": [(n, term[2]) for n, term in zip(places, one["terms"], strict=True)]}
-                label = f"{one['number']} ({', '.join(one['topics'])})"
-                named = [term[0] for term in one["terms"]]
+            for document in documents:
+                places = range(1, len(document["terms"]) + 1)
+                series = {"own weight": [(n, term[1]) for n, term in zip(places, document["terms"], strict=True)],
+                          "extended": [(n, term[2]) for n, term in zip(places, document["terms"], strict=True)]}
+                label = f"{document['number']} ({', '.join(document['topics'])})"
+                named = [term[0] for term in document["terms"]]
                 drawn.append(figures.Panel(series, label, "share of length", ticks=named))
             return figures.panels(drawn, title=title, columns=2)
     return None

@@ -163,8 +163,8 @@ class Table:
     def write(self, name: str, row: Row, seconds: Mapping[str, float]) -> Path:
         """Writes the record of a row and its per-query values."""
         seeds = [row.per_query] if isinstance(row.per_query, Mapping) else list(row.per_query)
-        means = {metric: [float(np.mean(one[metric])) for one in seeds] for metric in (seeds[0] if seeds else ())}
-        values = {metric: np.mean([one[metric] for one in seeds], axis=0) for metric in means}
+        means = {metric: [float(np.mean(seed[metric])) for seed in seeds] for metric in (seeds[0] if seeds else ())}
+        values = {metric: np.mean([seed[metric] for seed in seeds], axis=0) for metric in means}
         extra: dict[str, Any] = {"measurements": list(row.measurements)} if row.measurements else {}
         if row.limits:
             extra["limits"] = list(row.limits)
@@ -191,7 +191,7 @@ class Table:
 def _by_group(groups: Mapping | Sequence[Mapping]) -> dict[str, dict[str, Any]]:
     """Group -> metric -> one value a seed."""
     seeds = [groups] if isinstance(groups, Mapping) else list(groups)
-    return {name: {metric: [one[name][metric] for one in seeds] for metric in seeds[0][name]} for name in seeds[0]}
+    return {name: {metric: [seed[name][metric] for seed in seeds] for metric in seeds[0][name]} for name in seeds[0]}
 
 
 def say(message: str) -> None:

@@ -40,11 +40,11 @@ def principal_axes(model: Model) -> np.ndarray:
     words = model.vocabulary
     weights = WEIGHTINGS[model.weighting](sp.eye_array(len(words), format="csr"), words.df, words.num_docs).diagonal()
     shares = (weights**2 * words.df / max(words.num_docs, 1))[:, None]
-    found = 0.0
+    gram = 0.0
     for side in s2net.sides(model.params):
         terms = np.asarray(side.weights, np.float64)[: len(words)]
-        found = found + terms.T @ (shares * terms)
-    return np.linalg.eigh(found)[1][:, ::-1]
+        gram = gram + terms.T @ (shares * terms)
+    return np.linalg.eigh(gram)[1][:, ::-1]
 
 
 def sizes(dim: int) -> list[int]:

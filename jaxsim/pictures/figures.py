@@ -121,11 +121,11 @@ def panels(axes: Sequence[Panel], *, title: str, columns: int | None = None) -> 
         for place, (xlabel, ylabel, xscale, yscale, series, reference) in enumerate(drawn[1], start=1):
             one = figure.add_subplot(down, across, place)
             for name, points in reference:
-                found = one.plot(*zip(*points, strict=True), color=_INK, linewidth=1.0, linestyle=":")
-                handles.setdefault(name, found[0])
+                lines = one.plot(*zip(*points, strict=True), color=_INK, linewidth=1.0, linestyle=":")
+                handles.setdefault(name, lines[0])
             for name, points in series:
-                found = one.plot(*zip(*points, strict=True), linewidth=1.6, **_style(names.index(name), len(points)))
-                handles[name] = found[0]
+                lines = one.plot(*zip(*points, strict=True), linewidth=1.6, **_style(names.index(name), len(points)))
+                handles[name] = lines[0]
             for axis, scale, setting in ((one.xaxis, xscale, one.set_xscale), (one.yaxis, yscale, one.set_yscale)):
                 setting("log" if scale == "log" else "linear")
                 _ticks(axis, scale)
@@ -262,15 +262,15 @@ def training(
       >>> b"dev MRR" in training({"s2net": history}, title="training", score="dev MRR")
       True
     """
-    found = []
+    plots = []
     for column, label in (("loss", "training loss"), ("validation", score)):
         series = {name: history.points(one, column) for name, one in histories.items()}
         series = {name: points for name, points in series.items() if len(points) > 1}
         if series:
             values = [y for points in series.values() for _, y in points]
             wide = column == "loss" and 0 < _WIDE * min(values) <= max(values)
-            found.append(Panel(series, xlabel, label, xscale="whole", yscale="log" if wide else "linear"))
-    return panels(found, title=title) if found else None
+            plots.append(Panel(series, xlabel, label, xscale="whole", yscale="log" if wide else "linear"))
+    return panels(plots, title=title) if plots else None
 
 
 def _rounded(series: Mapping[str, Sequence[tuple[float, float]]]) -> list:
@@ -327,10 +327,10 @@ def same(first: bytes, second: bytes) -> bool:
 
 def digest(svg: bytes) -> bytes | None:
     """Digest of the data in a file that `lines` or `panels` drew; None for any other file."""
-    found = re.search(rb"jaxsim data ([0-9a-f]{64})", svg)
-    return found and found[1]
+    match = re.search(rb"jaxsim data ([0-9a-f]{64})", svg)
+    return match and match[1]
 
 
 def _creator(svg: bytes) -> bytes | None:
-    found = re.search(rb"Matplotlib v([0-9.a-z+]+)", svg)
-    return found and found[1]
+    match = re.search(rb"Matplotlib v([0-9.a-z+]+)", svg)
+    return match and match[1]

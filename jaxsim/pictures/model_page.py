@@ -114,7 +114,7 @@ def page(model: Model, pairs: Pairs, labels: np.ndarray | None = None, *, exampl
     scored, belong = report.scores(model, pairs, labels)
     sides = report.Sides(pairs, labels)
     scores = np.asarray(model.similarity(sides.queries, sides.documents))
-    found = mistakes(scores, sides.mates)
+    worst = mistakes(scores, sides.mates)
     script = _part("model_page.js")
     data = {"queries": [_cut(text) for text in sides.queries], "documents": [_cut(text) for text in sides.documents],
             "mates": [sorted(mates) for mates in sides.mates], "languages": list(model.languages),
@@ -123,7 +123,7 @@ def page(model: Model, pairs: Pairs, labels: np.ndarray | None = None, *, exampl
         title=f"Report on {escaped(model.method)}", style=neighbours.STYLE, script=script, digest=_digest(script),
         note=escaped(_note(pairs, number, sides)), summary=_summary(model), training=_training(model),
         scores=_scores(model, scored, belong), neighbours=escaped(_about_search(model, "vectors" in data)),
-        mistakes=_mistakes(model, sides, found, examples), words=_words(model, sides, scores), data=_json(data),
+        mistakes=_mistakes(model, sides, worst, examples), words=_words(model, sides, scores), data=_json(data),
     )  # fmt: skip
 
 
@@ -141,7 +141,7 @@ def mistakes(scores: np.ndarray, mates: Sequence[set[int]]) -> list[Mistake]:
       >>> mistakes(np.array([[0.9, 0.5], [0.8, 0.1]]), [{0}, {1}])
       [Mistake(query=1, mate=1, rank=2, wrong=0, scores=(0.1, 0.8))]
     """
-    found = []
+    errors = []
     for query, (row, own) in enumerate(zip(scores, mates, strict=True)):
         others = np.setdiff1d(np.arange(row.size), list(own))
         if not others.size:
@@ -150,8 +150,8 @@ def mistakes(scores: np.ndarray, mates: Sequence[set[int]]) -> list[Mistake]:
         wrong = int(others[np.argmax(row[others])])
         rank = 1 + int(np.count_nonzero(row[others] >= row[mate]))
         if rank > 1:
-            found.append(Mistake(query, mate, rank, wrong, (float(row[mate]), float(row[wrong]))))
-    return sorted(found, key=lambda one: (-one.rank, one.scores[0] - one.scores[1], one.query))
+            errors.append(Mistake(query, mate, rank, wrong, (float(row[mate]), float(row[wrong]))))
+    return sorted(errors, key=lambda error: (-error.rank, error.scores[0] - error.scores[1], error.query))
 
 
 def rounded(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -262,9 +262,9 @@ def _mistakes(model: Model, sides: report.Sides, found: Sequence[Mistake], examp
     if not found:
         return f"<p>All of the {queries} find a mate before all other documents.</p>"
     some = found[:examples]
-    told = (f"<p>{len(found):,} of the {queries} find another document before their mate"
+    heading = (f"<p>{len(found):,} of the {queries} find another document before their mate"
             f"{f'; the {len(some)} worst' if len(some) < len(found) else ''}:</p>\n")
-    return told + "".join(_mistake(model, sides, number, one) for number, one in enumerate(some, start=1))
+    return heading + "".join(_mistake(model, sides, number, one) for number, one in enumerate(some, start=1))
 
 
 def _mistake(model: Model, sides: report.Sides, number: int, one: Mistake) -> str:

@@ -51,11 +51,11 @@ class Sides:
         checks.expect(bool(positive.any()), pairs.name, "pairs that belong together", "none")
         self.documents = tuple(dict.fromkeys(pairs.right))
         number = {text: i for i, text in enumerate(self.documents)}
-        found: dict[str, set[int]] = {}
+        relevant: dict[str, set[int]] = {}
         for left, right, belong in zip(pairs.left, pairs.right, positive, strict=True):
             if belong:
-                found.setdefault(left, set()).add(number[right])
-        self.queries, self.mates = tuple(found), tuple(found.values())
+                relevant.setdefault(left, set()).add(number[right])
+        self.queries, self.mates = tuple(relevant), tuple(relevant.values())
 
     def belong(self, queries: np.ndarray, documents: np.ndarray) -> np.ndarray:
         """Which documents are mates of which queries.
@@ -219,13 +219,13 @@ def scores(model: Model, pairs: Pairs, labels: np.ndarray | None = None) -> tupl
     Raises:
       ValueError: as `roc`.
     """
-    found = {}
+    values = {}
     if labels is not None:
         belong = _positive(pairs, labels)
         checks.expect(0 < belong.sum() < belong.size, pairs.name, "labels above 0 and others", checks.one_kind(labels))
         for name, one in _models(model).items():
-            found[name] = one.pair_similarity(pairs.left, pairs.right)
-        return found, belong
+            values[name] = one.pair_similarity(pairs.left, pairs.right)
+        return values, belong
     if len(pairs) > _MOST_PAIRS:
         pairs = pairs.take(even(len(pairs), _MOST_PAIRS))
     sides = Sides(pairs)
@@ -233,8 +233,8 @@ def scores(model: Model, pairs: Pairs, labels: np.ndarray | None = None) -> tupl
     belong = sides.belong(*every).ravel()
     checks.expect(not belong.all(), pairs.name, "texts that do not belong together", "none")
     for name, one in _models(model).items():
-        found[name] = one.similarity(sides.queries, sides.documents).ravel()
-    return found, belong
+        values[name] = one.similarity(sides.queries, sides.documents).ravel()
+    return values, belong
 
 
 def curve(scores, labels, *, least: float = 0.0) -> list[tuple[float, float]]:
@@ -285,7 +285,7 @@ def nearest_page(model: Model, pairs: Pairs, labels: np.ndarray | None = None, *
     chosen = even(len(sides.queries), examples)
     belong = sides.belong(chosen, np.arange(len(sides.documents)))
     texts = [sides.queries[i] for i in chosen]
-    lists = [_nearest(one, texts, sides.documents, belong) for one in _models(model).values()]
+    lists = [_nearest(item, texts, sides.documents, belong) for item in _models(model).values()]
     queries = checks.counted(len(sides.queries), "query", "queries")
     documents = checks.counted(len(sides.documents), "document")
     note = (
@@ -295,7 +295,7 @@ def nearest_page(model: Model, pairs: Pairs, labels: np.ndarray | None = None, *
         f"Equal {score_name(model)}s count against the mate; below the first documents stands the best mate if none of "
         "them is one."
     )
-    return neighbours.page([Example(*one) for one in zip(texts, zip(*lists, strict=True), strict=True)],
+    return neighbours.page([Example(*item) for item in zip(texts, zip(*lists, strict=True), strict=True)],
                                   models=list(_models(model)), note=note, languages=model.languages)  # fmt: skip
 
 
@@ -312,8 +312,8 @@ def score_name(model: Model) -> str:
 
 
 def _nearest(model: Model, queries: Sequence[str], documents: Sequence[str], belong: np.ndarray) -> list:
-    found = model.similarity(queries, documents)
-    return [neighbours.nearest(row, documents, mine) for row, mine in zip(found, belong, strict=True)]
+    scores = model.similarity(queries, documents)
+    return [neighbours.nearest(row, documents, mine) for row, mine in zip(scores, belong, strict=True)]
 
 
 def _positive(pairs: Pairs, labels) -> np.ndarray:

@@ -14,7 +14,7 @@ from sklearn import metrics as sklearn_metrics
 from experiments import kit
 from experiments.corpora import folds, passages
 from experiments.corpora.folds import Folds
-from experiments.kit import papers
+from experiments.kit import notes, papers
 from experiments.tweak import tweak2009_html, tweak2009_phrases, tweak2009_search
 from jaxsim import losses, sparse, text
 from jaxsim.data import labelled_pairs
@@ -171,9 +171,9 @@ def test_rows_are_learned_chosen_and_tested_fold_by_fold(table, monkeypatch):
     assert len(learned.metrics["auc"]) == len(learned.dev["folds"]) == len(learned.seeds) == 3
     assert np.mean([fold["some"]["auc"] for fold in learned.by_group]) > 0.6
     assert all(fold["auc"] >= fold["auc_at_start"] for fold in learned.dev["folds"])
-    assert any(note.startswith("alpha is best at the edge of its grid in 3 of 3") for note in learned.notes)
+    assert [fold["edges"] for fold in learned.dev["folds"]] == [["alpha"]] * 3
     table.fill("tweak-pref", lambda table: learned)
-    assert table.path("tweak-pref").exists()
+    assert "edge-of-grid (alpha) in 3 of 3 folds" in notes.codes(kit.records.read(table.path("tweak-pref")))
 
 
 def test_labelled_pairs_are_fitted_on_as_many_in_every_fold(table, monkeypatch):

@@ -16,6 +16,8 @@ from jaxsim.methods import s2net
 from jaxsim.methods.projections import Projection
 from jaxsim.methods.s2net import preferences
 
+pytestmark = pytest.mark.usefixtures("lightly_compiled")
+
 
 def problem(rng, queries=9, documents=30, terms=12):
     """Queries with 1 to 29 candidates of grades 0 to 2, the last query with one grade alone."""
@@ -64,8 +66,9 @@ def test_the_gradient_is_that_of_finite_differences(rng):
                             jnp.asarray(float(found.number)), jnp.asarray(5.0), jnp.asarray(0.1), start)
     direction = rng.normal(size=(12, 3))
     here = Projection(jnp.asarray(rng.normal(size=(12, 3))))
-    slope = float(jnp.vdot(jax.grad(preferences.objective)(here, data).weights, direction))
-    ends = [float(preferences.objective(Projection(here.weights + h * direction), data)) for h in (1e-5, -1e-5)]
+    objective = jax.jit(preferences.objective)
+    slope = float(jnp.vdot(jax.jit(jax.grad(preferences.objective))(here, data).weights, direction))
+    ends = [float(objective(Projection(here.weights + h * direction), data)) for h in (1e-5, -1e-5)]
     assert slope == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-6)
 
 

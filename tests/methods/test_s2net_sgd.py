@@ -13,6 +13,8 @@ from jaxsim.evaluate import mates
 from jaxsim.methods import s2net, s2net_sgd
 from jaxsim.methods.projections import Projection
 
+pytestmark = pytest.mark.usefixtures("lightly_compiled")
+
 M, V, K = 40, 30, 6
 
 
@@ -35,13 +37,15 @@ def start():
 def test_one_batch_of_everything_has_the_exact_objective_and_gradient(sides):
     groups = jnp.arange(M, dtype=jnp.int32) // 2
     gamma, zero = jnp.asarray(10.0), jnp.asarray(0.0)
-    exact = jax.value_and_grad(s2net.objective)(start(), s2net.Data(*sides, gamma, zero, start(), groups=groups))
-    batch = jax.value_and_grad(s2net_sgd.objective)(start(), s2net_sgd.Batch(*sides, gamma, groups))
+    data = s2net.Data(*sides, gamma, zero, start(), groups=groups)
+    exact = jax.jit(jax.value_and_grad(s2net.objective))(start(), data)
+    objective = jax.jit(jax.value_and_grad(s2net_sgd.objective))
+    batch = objective(start(), s2net_sgd.Batch(*sides, gamma, groups))
     assert float(batch[0]) == pytest.approx(float(exact[0]), rel=1e-12)
     np.testing.assert_allclose(batch[1].weights, exact[1].weights, atol=1e-12)
     rows = scipy.sparse.vstack([sparse.to_scipy(side) for side in sides])
     merged = s2net_sgd.Batch(sparse.from_scipy(rows, pad_nnz=rows.nnz + 5), None, gamma, groups)
-    merged = jax.value_and_grad(s2net_sgd.objective)(start(), merged)
+    merged = objective(start(), merged)
     assert float(merged[0]) == pytest.approx(float(exact[0]), rel=1e-12)
     np.testing.assert_allclose(merged[1].weights, exact[1].weights, atol=1e-12)
 

@@ -606,9 +606,12 @@ def of_source(name: str) -> Callable[[kit.Table], kit.Row]:
         task = dataclasses.replace(table.data, text=text, filled=questions.encode(asked, text.numbers))
         params = table.fit(cached(token_logs, task), reads=[task.known, ngram.VERSION])(
             smoothing="good-turing", order=settings.order, min_count=settings.min_count, tokens=None).params
+        scores = params["values"].astype(np.float64).sum(axis=-1)
+        ties = int(((scores == scores.max(axis=1, keepdims=True)).sum(axis=1) > 1).sum())
         config = {"order": settings.order, "min_count": settings.min_count, "texts": text.source["documents"],
-                  "tokens": len(text.tokens), "ngrams": params["ngrams"]}
-        return kit.Row(config, **tested(table, params["values"].astype(np.float64).sum(axis=-1)), methods=(ngram,))
+                  "tokens": len(text.tokens), "ngrams": params["ngrams"], "ties": ties}
+        return kit.Row(config, **tested(table, scores), methods=(ngram,), notes=[
+            f"In {ties} questions the best choices tie, mostly as words that this text lacks; a tie is an error."])
 
     return row
 

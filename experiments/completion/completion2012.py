@@ -18,7 +18,7 @@ error is 1.5 points.
     JAXSIM_DATA=/path/to/corpora python -m experiments.completion.completion2012 --preset full
     python -m experiments.completion.completion2012 --preset quick --out /tmp/quick     # synthetic text and questions
 
-Time: about forty minutes on one core, 3 GB; half of it are the networks, of which a row says how much text they read.
+Time: about an hour on one core, 3 GB; half of it are the networks, of which a row says how much text they read.
 The text is read once into runs/sentences.
 """
 
@@ -724,7 +724,7 @@ NAMES = {"ngram-gt": "the Good–Turing n-gram model", "lsa-totsim": "LSA total 
          "lsa-totsim-u": "LSA total similarity, here with rows of U,", "lsa-recon": "the reconstruction error",
          "lsa-lm": "the LSA language model", "rnn-lm": "the recurrent network",
          "combination": "the combination"}  # fmt: skip
-SHORT = "the paper's network is trained on all of the text; ours read what its row says, in minutes of one core"
+SHORT = "the paper's network was trained on all of the text; a network on one core reads a part of it in some minutes"
 
 
 def above(better: str, worse: str, tables: tuple[str, ...], place: str) -> kit.Claim:

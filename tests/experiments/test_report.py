@@ -64,7 +64,7 @@ def table_rows(text, heading):
 def test_rows_in_the_papers_order_with_its_figures(place):
     files = generate(*place)
     text = place[1].read_text()
-    assert [path.name for path in files] == ["BENCHMARKS.md", "claims.json", "claims.md", "made_up.md",
+    assert [path.name for path in files] == ["BENCHMARKS.md", "claims.json", "claims.md", "all.html", "made_up.md",
                                              "made_up-en-es.svg", "speed.md"]  # fmt: skip
     rows = table_rows(text, "### English–Spanish documentation, all sources")
     assert [re.match(r"\| \**([a-z0-9-]+)", row)[1] for row in rows] == ["log-tfidf", "opca", "s2net-gamma1"]

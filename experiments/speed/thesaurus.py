@@ -29,7 +29,8 @@ def pilsa(sizes, cores: int, full: bool) -> Sheet:
     signed, k = collection.signed("union"), K if full else sizes.k
     sheet = Sheet("pilsa", cores, full, {
         "name": "thesauri", "sha256": collection.sha256("union"), "counts": collection.counts("union"), "groups": {},
-        "differs": "none of the paper's" if full else "synthetic: a made-up thesaurus"}, {"k": k})
+        "differs": "substitute: thesauri in the public domain for Bloomsbury's" if full else
+        "synthetic: a made-up thesaurus"}, {"k": k})  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "columns.npz"
         scipy.sparse.save_npz(path, signed.columns, compressed=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import os
@@ -51,6 +52,21 @@ def few_programs():
     if maps.exists() and maps.read_bytes().count(b"\n") > MOST_MAPS:
         jax.clear_caches()
         gc.collect()
+
+
+@pytest.fixture
+def without_64_bits():
+    """A context without 64-bit types, as users have it; `jax.enable_x64` is newer than the lowest version of JAX."""
+
+    @contextlib.contextmanager
+    def context():
+        jax.config.update("jax_enable_x64", False)
+        try:
+            yield
+        finally:
+            jax.config.update("jax_enable_x64", True)
+
+    return context
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import re
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -140,9 +139,9 @@ def test_one_compilation_whatever_the_number_of_blocks(rng, search):
     assert function._cache_size() == before + 1
 
 
-def test_without_64_bit_types(rng):
+def test_without_64_bit_types(rng, without_64_bits):
     (left, a), (right, b) = _vectors(rng, 40, "both"), _vectors(rng, 40, "both")
-    with jax.enable_x64(False):
+    with without_64_bits():
         forward, _ = retrieval.mate_ranks(left, right)
         scores, indices = retrieval.top_k(left, right, k=2)
     exact = reference.cosines(a, b)

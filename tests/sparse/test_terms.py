@@ -238,8 +238,8 @@ def test_ids_out_of_range_are_refused_in_every_format():
         sparse.from_scipy(coordinates)
 
 
-def test_values_that_overflow_on_the_device_are_refused():
-    with jax.enable_x64(False), pytest.raises(ValueError, match="csr: expected finite values"):
+def test_values_that_overflow_on_the_device_are_refused(without_64_bits):
+    with without_64_bits(), pytest.raises(ValueError, match="csr: expected finite values"):
         sparse.from_scipy(scipy.sparse.csr_matrix([[1e300]]))
     wide = scipy.sparse.csr_matrix(np.array([[1.0, 2.0]], np.longdouble))
     assert sparse.to_scipy(sparse.from_scipy(wide)).toarray().tolist() == [[1.0, 2.0]]

@@ -26,7 +26,7 @@ K, SECONDS, GB = 400, 60.0, 2.0
 def pilsa(sizes, cores: int, full: bool) -> Sheet:
     """PILSA of the union of thesauri, in a process of its own: one run, the first, with compilation."""
     collection = thesauri.real() if full else thesauri.made_up()
-    signed, k = collection.signed("union"), K if full else sizes.k
+    signed, k = collection.signed("union"), K if full else K // 4
     sheet = Sheet("pilsa", cores, full, {
         "name": "thesauri", "sha256": collection.sha256("union"), "counts": collection.counts("union"), "groups": {},
         "differs": "substitute: thesauri in the public domain for Bloomsbury's" if full else
@@ -35,7 +35,7 @@ def pilsa(sizes, cores: int, full: bool) -> Sheet:
         path = Path(folder) / "columns.npz"
         scipy.sparse.save_npz(path, signed.columns, compressed=False)
         found = _apart(path, k)
-    number = min(LEADING, max(1, k // 5))  # the last ones of few are not accurate
+    number = min(LEADING, k // 20)  # the last of k are less accurate
     reference = np.sort(scipy.sparse.linalg.svds(signed.columns.astype(np.float64), k=number,
                                                  return_singular_vectors=False))[::-1]
     # The made-up thesaurus has a flat spectrum, of which few dimensions are rough.

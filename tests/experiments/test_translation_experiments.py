@@ -18,7 +18,7 @@ from jaxsim import sparse
 from jaxsim.data import pairs
 from jaxsim.data.labelled_pairs import LabelledPairs
 from jaxsim.evaluate import mates
-from jaxsim.methods import jplsa
+from jaxsim.methods.projections import Projection
 
 pytestmark = pytest.mark.programs
 
@@ -120,13 +120,13 @@ def graded_table(tmp_path, rng):
     return kit.Table("made", "made", settings, "quick", data, tmp_path, kit.Fits(tmp_path / "cache", say=str))
 
 
-def test_table_3_has_the_fit_of_its_dimension_and_none_above_its_start(tmp_path, rng):
+def test_table_3_has_the_fit_of_its_dimension_and_none_above_its_start(tmp_path, rng, monkeypatch):
     table = graded_table(tmp_path, rng)
+    start = {"lsa": Projection(rng.standard_normal((60, 2)).astype(np.float32))}
+    monkeypatch.setattr(yih2011_ads, "starts", lambda table: start)
     row, one = yih2011_ads.fit_s2net(table), yih2011_ads.s2net_of_dimension(table, 2)
     assert one.metrics == row.metrics and one.config == row.config and one.config["k"] == 2
     assert yih2011_ads.s2net_of_dimension(table, 3) is None
-    topics = yih2011_ads.topic_model(table, jplsa)
-    assert {entry["merged"] for entry in topics.dev["grid"]} == {False, True} and topics.config["k"] == 2
 
 
 @pytest.mark.parametrize("script", [yih2011_ads, platt2010_classes])

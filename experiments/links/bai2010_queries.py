@@ -18,7 +18,7 @@ Time: quick a quarter of a minute on two cores (k10 and nfcorpus); full: its rec
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import jax
 import numpy as np
@@ -81,9 +81,6 @@ class Settings:
 
 
 FULL = Settings()
-KEYWORDS = replace(FULL, ks=(10, 20, 50, 100, 200), identities=(1.0, 3.0, 10.0, 30.0, 100.0),
-                   rates=(0.03, 0.1, 0.3, 1.0), max_iter=40, seeds=(0, 1, 2, 3, 4))
-FULL_OF = dict.fromkeys(("k5", "k10", "k20"), KEYWORDS)
 QUICK = Settings(ks=(10,), k=10, identities=(10.0,), rates=(0.1,), boosts=(0.01, 0.1), shares=(0.0, 0.1), draws=2,
                  triples=1000, max_iter=2, grid_iter=1, patience=2, validated=50, pairs=1000, num_terms=3000, limit=120)
 WORDS = {"k5": 5, "k10": 10, "k20": 20, "k10-all-words": 10}
@@ -391,7 +388,7 @@ ROWS = {"tfidf": tfidf, "bm25": okapi, "lsi+tfidf": lsi_tfidf, "popularity": pop
         "ssi-sym": low_rank(symmetric=True), "ssi-asym": low_rank()}
 LITERAL = {"ssi-sym-b1": low_rank(symmetric=True, identities=(1.0,)), "ssi-asym-b1": low_rank(identities=(1.0,))}
 MORE = {"k10": LITERAL, "k10-all-words": {"ssi-cfh": feature_hashing}}
-TABLES = {name: kit.Plan({**ROWS, **MORE.get(name, {})}, {"quick": QUICK, "full": FULL_OF.get(name, FULL)},
+TABLES = {name: kit.Plan({**ROWS, **MORE.get(name, {})}, {"quick": QUICK, "full": FULL},
                          on_request=("quick",) * (name not in ("k10", "nfcorpus")))
           for name in (*WORDS, "nfcorpus")}
 

@@ -88,7 +88,6 @@ HALVES = replace(FULL, ks=(50, 100, 200, 300, 500, 1000, 1500, 2000), grid_k=300
 UP_TO_1000 = replace(HALVES, ks=(50, 100, 200, 300, 500, 1000))
 ALL_SOURCES = replace(UP_TO_1000, sizes=(1000, 2000, 4000))
 DOCSTRINGS = replace(FULL, ridges=(1e-6, 1e-5, 1e-4, 1e-3))
-LINES = replace(FULL, ks=(100, 300, 500, 1000), noises=(1e-5, 1e-4, 1e-3), ridges=(1e-6, 1e-5, 1e-4, 1e-3))
 
 
 def load(name: str, settings: Settings, release: str | None = None) -> kit.Data:
@@ -296,7 +295,7 @@ SETTINGS = {
     "en-es-human": FULL,
     "en-it-speeches": UP_TO_500,
     "en-it-speeches-long": UP_TO_500,
-    "en-it-lines": LINES,
+    "en-it-lines": replace(FULL, ks=(100, 300)),
     "en-fr": UP_TO_500,
     "en-ja": UP_TO_500,
     "en-es": replace(UP_TO_500, grid_k=100),

@@ -261,7 +261,12 @@ def _collection(queries: str, documents: str, qrels: str, metric: str) -> Judged
     from jaxsim.evaluate import trec
     from jaxsim.train.judged import Judged
 
-    return Judged(trec.read_texts(queries), trec.read_texts(documents), trec.read_qrels(qrels), metric)
+    found = trec.read_texts(queries), trec.read_texts(documents), trec.read_qrels(qrels)
+    try:
+        return Judged(*found, metric)
+    except ValueError as error:  # its argument is another option here
+        told = str(error)
+        raise ValueError(f"--dev-{told}" if told.startswith("qrels: ") else told) from error
 
 
 def _searched(model: Model, judged: Judged) -> tuple[Model, dict]:

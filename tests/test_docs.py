@@ -451,4 +451,4 @@ def test_what_is_said_of_mined_negatives_holds_in_the_records():
     told = " ".join(page("train-on-your-pairs").split())
     rows = records("hard_negatives")["docstrings"]
     assert f"{mrr(rows['s2net-mined']):.3f} with them, {mrr(rows['s2net']):.3f} without".replace("0.", ".") in told
-    assert mrr(rows["s2net-mined"]) <= mrr(rows["s2net"]) + 0.0005
+    assert 0 < mrr(rows["s2net-mined"]) - mrr(rows["s2net"]) < 0.01

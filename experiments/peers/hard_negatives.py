@@ -48,7 +48,7 @@ class Settings:
     pairs: int = 1000
     k: int = 100
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
-    weights: tuple[float, ...] = (0.01, 0.1, 1.0)
+    weights: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 0.01, 0.1)
     count: int = 5
     max_iter: int = 60
     limit: int | None = None

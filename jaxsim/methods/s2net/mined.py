@@ -19,7 +19,7 @@ from jaxsim.sparse import Terms
 
 SHARE = 0.95
 """Documents nearer than this share of the mate's cosine are taken as right, not as negatives."""
-WEIGHT = 0.01
+WEIGHT = 1e-05
 """Weight of the mined negatives beside the mean over all pairs."""
 _BLOCK = 512
 

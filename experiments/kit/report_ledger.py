@@ -52,7 +52,9 @@ def claims(entries: Sequence[Mapping[str, Any]], page: str) -> str:
     text = (f"{len(groups)} claims, {len(entries)} tests in tables: {total}. [All claims]({page}) has each with its "
             f"interval, its tests and why it is not supported{missing}. A line is a table of a paper: the first of its "
             "claims that is decided, in the table closest to the paper's, and what became of all its claims in all "
-            "tables. **p**: of the paired test, adjusted for the false-discovery rate.\n")
+            "tables. **p**: of the paired test, adjusted for the false-discovery rate. **too easy**: both rows are "
+            f"above {judge.CEILING:g} accuracy, MRR or AUC, where differences tell little; neither for nor against. In "
+            "brackets the number of claims; the last four columns count their tests, one a table of ours.\n")
     places: dict[str, dict[str, list[Mapping[str, Any]]]] = {}
     for name, own in groups.items():
         places.setdefault(printed_table(own[0]["place"]), {})[name] = own

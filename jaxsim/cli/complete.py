@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -229,14 +230,17 @@ def _answers(folder: Path, asked: Questions) -> list[dict[str, Any]]:
                 else (centred / np.where(spread > 0, spread, 1)).sum(axis=-1))  # fmt: skip
     results = []
     for at, one in enumerate(asked.questions):
-        unknown = sorted({word for choice in one.choices for part in choice for word in sentences.words(part)
-                          if word not in text.numbers})  # fmt: skip
-        if unknown:
-            say(f"question {one.name or at + 1}: not in the training text: {', '.join(unknown)}")
+        unknown = [sorted({word for part in choice for word in sentences.words(part) if word not in text.numbers})
+                   for choice in one.choices]  # fmt: skip
+        if any(unknown):
+            say(f"question {one.name or at + 1}: not in the training text: "
+                f"{', '.join(sorted(set(chain.from_iterable(unknown))))}")  # fmt: skip
+        # To such a word n-grams give the probability of all unknown words together: others come first.
+        last = np.array([bool(words) and not all(unknown) for words in unknown])
         rows = [{"choice": list(choice), "scores": {**{name: float(scores[at, row, column])
                                                        for column, name in enumerate(MODELS)},
                                                     "combination": float(combined[at, row])}}
                 for row, choice in enumerate(one.choices)]  # fmt: skip
         results.append({"question": "_____".join(one.parts), "choices": rows,
-                        "best": rows[int(combined[at].argmax())]["choice"]})  # fmt: skip
+                        "best": rows[int(np.where(last, -np.inf, combined[at]).argmax())]["choice"]})  # fmt: skip
     return results

@@ -405,8 +405,8 @@ def _compare(model: Model) -> None:
     score = "mrr" if "mrr" in dev else score
     if model.params is not None and dev and dev[score] < dev[f"untrained_{score}"]:
         what = "agree better with the grades of held-out pairs" if graded else "find more mates of held-out pairs"
-        mixed = "" if graded or model.bilinear else ", or `jaxsim search --terms 0.5`,"
-        say(f"bare term weights {what}: more pairs, another --dim or --method{mixed} may help")
+        mixed = "" if graded or model.bilinear else "; `jaxsim search` puts words beside the vectors"
+        say(f"bare term weights {what}: more pairs, another --dim or --method may help{mixed}")
 
 
 def _command(context: typer.Context) -> str:

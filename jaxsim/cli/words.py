@@ -66,7 +66,8 @@ def words(
     among: Annotated[str | None, typer.Option(metavar="WORDS", help="Choose the opposite among these, commas between "
                                               "them.")] = None,
     k: Annotated[int, typer.Option(min=1, help="Words a list.")] = 10,
-    in_entries: Annotated[int, typer.Option(min=1, help="Entries that a word has to be in to be named.")] = 5,
+    in_entries: Annotated[int | None, typer.Option(min=1, help="Entries that a word has to be in to be named; 5, or 1 "
+                                                   "where the thesauri have fewer than 1,000.")] = None,
     json: options.JsonOption = False,
 ) -> None:
     """Print words that mean the opposite of a word, or the same, with their cosines.
@@ -92,6 +93,10 @@ def words(
         return _chosen(some, word, [one.strip() for one in among.split(",") if one.strip()], json=json)
     lists = {} if opposite_of is None else {"opposites": some.opposites(word, k=k, in_entries=in_entries)}
     lists["nearest"] = some.nearest(word, k=k, in_entries=in_entries)
+    for name, found in lists.items():
+        if not found:
+            say(f"{word}: none {'opposed' if name == 'opposites' else 'alike'} among the words of enough entries "
+                "(--in-entries)")
     if json:
         shown = {name: [{"word": one.word, "cosine": round(one.cosine, 6)} for one in found]
                  for name, found in lists.items()}  # fmt: skip

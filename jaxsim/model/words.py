@@ -27,6 +27,8 @@ KIND = "words"
 """What ``training["kind"]`` says of such a model."""
 IN_ENTRIES = 5
 """Entries that a word has to be in to be named as a neighbour; rarer ones are often noise."""
+FEW = 1000
+"""A thesaurus of fewer entries names every word that it has."""
 
 
 class Neighbour(NamedTuple):
@@ -101,16 +103,17 @@ class Words:
         """
         return self.space.lexicon.match(word)
 
-    def nearest(self, word: str, *, k: int = 10, in_entries: int = IN_ENTRIES) -> list[Neighbour]:
+    def nearest(self, word: str, *, k: int = 10, in_entries: int | None = None) -> list[Neighbour]:
         """Words that mean about the same.
 
         Args:
           word: in any spelling.
           k: how many.
-          in_entries: entries that a word has to be in to be named.
+          in_entries: entries that a word has to be in to be named; unless given, `IN_ENTRIES`, or 1 of a thesaurus of
+            fewer than `FEW` entries.
 
         Returns:
-          Those of highest cosine first; empty for a word that is not found (see `match`).
+          Those of highest cosine first, of positive ones; empty for a word that is not found (see `match`).
 
         Example:
           >>> some = Words.of(["hot", "warm", "cold"], np.array([[1.0, 0], [1, 0.1], [-1, 0]]), [9, 9, 9], 9,
@@ -120,14 +123,17 @@ class Words:
         """
         return self._neighbours(word, k, in_entries, farthest=False)
 
-    def opposites(self, word: str, *, k: int = 10, in_entries: int = IN_ENTRIES) -> list[Neighbour]:
-        """Words that mean the opposite: those of lowest cosine first; arguments and result of `nearest`."""
+    def opposites(self, word: str, *, k: int = 10, in_entries: int | None = None) -> list[Neighbour]:
+        """Words that mean the opposite, of negative cosines, the lowest first; arguments are those of `nearest`."""
         return self._neighbours(word, k, in_entries, farthest=True)
 
-    def _neighbours(self, word: str, k: int, in_entries: int, *, farthest: bool) -> list[Neighbour]:
-        checks.whole(in_entries, "in_entries", 1)
-        common = np.asarray(self.model.vocabulary.df) >= in_entries
-        return [Neighbour(*one) for one in self.space.neighbours(word, k=k, farthest=farthest, among=common)]
+    def _neighbours(self, word: str, k: int, in_entries: int | None, *, farthest: bool) -> list[Neighbour]:
+        checks.whole(in_entries, "in_entries", 1, or_none=True)
+        vocabulary = self.model.vocabulary
+        least = in_entries or (IN_ENTRIES if vocabulary.num_docs >= FEW else 1)
+        common = np.asarray(vocabulary.df) >= least
+        neighbours = (Neighbour(*one) for one in self.space.neighbours(word, k=k, farthest=farthest, among=common))
+        return [one for one in neighbours if (-one.cosine if farthest else one.cosine) > 1e-4]  # 0 but for rounding
 
     def similarity(self, left: str, right: str) -> float | None:
         """Cosine of two words.

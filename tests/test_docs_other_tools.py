@@ -17,7 +17,7 @@ from jaxsim.model.export import FORMATS
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE = (DOCS / "export.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-CODE = dict(zip(FORMATS, BLOCK.findall(PAGE), strict=True))
+CODE = dict(zip(FORMATS, BLOCK.findall(PAGE.partition("## Measure a model")[0]), strict=True))
 NEEDS = {"sentence-transformers": ("sentence_transformers", "tokenizers"), "model2vec": ("model2vec", "tokenizers"),
          "word2vec": ("gensim",), "onnx": ("onnx", "onnxruntime", "tokenizers")}  # fmt: skip
 

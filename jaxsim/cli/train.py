@@ -416,11 +416,12 @@ def _command(context: typer.Context) -> str:
         value = context.params.get(option.name)
         if value == option.default or value is None:
             continue
-        words.append(option.opts[0])
-        if not isinstance(value, bool):
-            words.append(str(value.name if isinstance(value, Path) else value))
-            if option.name in _FILES:
-                words[-1] = Path(words[-1]).name
+        for one in value if isinstance(value, list | tuple) else [value]:
+            words.append(option.opts[0])
+            if not isinstance(one, bool):
+                words.append(str(one.name if isinstance(one, Path) else one))
+                if option.name in _FILES:
+                    words[-1] = Path(words[-1]).name
     return shlex.join(words)
 
 

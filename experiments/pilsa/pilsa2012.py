@@ -77,7 +77,7 @@ class Settings:
 
     dimensions: tuple[int, ...] = (50, 100, 150, 200, 250, 300, 400)
     rates: tuple[float, ...] = (0.0005, 0.001, 0.003, 0.01)
-    refined: tuple[int, ...] = (200, 300)
+    refined: tuple[int, ...] = (200, 300, 400)
     held_out: float = 0.1
     batch: int = 1000
     max_iter: int = 300
@@ -647,10 +647,15 @@ IN_QUICK = ("table6-public", "antsynnet")
 LONG = ("pilsa-fallows", "pilsa-books", "pilsa-roget", "s2net-printed", "s2net-antonym-books", "s2net-antonym")
 
 
+UNREFINED = tuple(field.name for field in dataclasses.fields(Settings) if field.name != "refined")
+"""Settings that rows without S2Net read."""
+
+
 def plan(name: str, rows: Mapping[str, Callable]) -> kit.Plan:
     """The quick preset fills two tables unless others are named."""
+    plain = [row for row in rows if row in (*COMMON, "spectral") or row.startswith("pilsa-")]
     return kit.Plan(rows, PRESETS, on_request=("short",) if name in IN_QUICK else ("quick", "short"),
-                    rows_on_request=LONG if name == "antsynnet" else LONG[:-1])
+                    rows_on_request=LONG if name == "antsynnet" else LONG[:-1], reads=dict.fromkeys(plain, UNREFINED))
 
 
 TABLES = {name: plan(name, rows) for name, rows in {

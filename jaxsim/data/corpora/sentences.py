@@ -261,7 +261,7 @@ def _number(
     numbers[_BREAK] = END
     counts, total, read = np.zeros(0, np.int64), 0, 0
     with open(path, "wb") as file:
-        for _, text in tqdm(documents, desc="documents", unit="", disable=not progress):
+        for _, text in tqdm(documents, desc="documents", unit="", disable=None if progress else True):
             found = _TOKEN.findall(_broken(text))
             row = _marked(np.fromiter(map(numbers.__getitem__, found), np.int32, len(found)) if found else None)
             row.tofile(file)

@@ -76,7 +76,8 @@ def errors(
     values = np.zeros(shape)
     first = 0 if start is None else len(start)
     values[:first] = 0 if start is None else start
-    for at in tqdm(range(first, shape[0]), desc="questions", initial=first, total=shape[0], disable=not progress):
+    for at in tqdm(range(first, shape[0]), desc="questions", initial=first, total=shape[0],
+                   disable=None if progress else True):
         rows = slice(at * shape[1], (at + 1) * shape[1])
         options = option_at[np.unique(chosen[rows].indices)]
         listed = [holding.indices[holding.indptr[one] : holding.indptr[one + 1]] for one in options if one >= 0]

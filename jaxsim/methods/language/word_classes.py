@@ -122,7 +122,7 @@ def exchange(
     table = np.asarray((belongs.T @ pairs @ belongs).todense())
     sums = [log_likelihood(pairs, of_word)]
     for turn in range(passes):
-        for word in tqdm(order, desc=f"classes, pass {turn + 1}", disable=not progress, leave=False):
+        for word in tqdm(order, desc=f"classes, pass {turn + 1}", disable=None if progress else True, leave=False):
             _place(int(word), table, of_word, _row(after, int(word)), _row(before, int(word)))
         sums.append(log_likelihood(pairs, of_word))
         if sums[-1] - sums[-2] <= tol * (sums[1] - sums[0]):

@@ -210,8 +210,9 @@ def _in_a_process(folder: Path, smoothing: str) -> tuple[dict, float, float]:
     """What `build` tells, its seconds from start to end, and its peak memory in GB."""
     begun = time.perf_counter()
     root = str(Path(__file__).resolve().parents[2])
+    code = f"from experiments.speed import language; language.build({str(folder)!r}, {smoothing!r})"
     program = subprocess.Popen(
-        [sys.executable, "-m", "experiments.speed.language", str(folder), smoothing], stdout=subprocess.PIPE, text=True,
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])}, cwd=root)
     told = program.stdout.read()
     program.stdout.close()
@@ -235,7 +236,3 @@ def build(folder: str, smoothing: str) -> None:
     logs = ngram.log_probs(model, rows.ravel()).reshape(rows.shape)[:, -1]
     print(json.dumps({"seconds": seconds, "ngrams": sum(map(len, model.log_prob)),
                       "sum": float(np.exp(logs.astype(np.float64)).sum())}))
-
-
-if __name__ == "__main__":
-    build(*sys.argv[1:])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
+from concurrent.futures import ProcessPoolExecutor
 
 from jaxsim import cli
 
@@ -31,3 +33,15 @@ def refused(capsys, *words) -> str:
 
 def feed(monkeypatch, text: str):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(text.encode()))))
+
+
+def waiting_pool(handed):
+    """A pool of processes whose first answer is waited for, so that work goes to it; ``handed`` takes what does."""
+
+    class Waiting(ProcessPoolExecutor):
+        def submit(self, function, *arguments):
+            future = super().submit(function, *arguments)
+            handed.append(function) if function is not os.getpid else future.result()
+            return future
+
+    return Waiting

@@ -6,12 +6,11 @@ import gzip
 import json
 import os
 import sys
-from concurrent.futures import ProcessPoolExecutor
 from types import ModuleType
 
 import numpy as np
 import pytest
-from command_line import LEFT, OPCA, RIGHT, feed, refused, run
+from command_line import LEFT, OPCA, RIGHT, feed, refused, run, waiting_pool
 
 import jaxsim
 from jaxsim import cli
@@ -182,16 +181,7 @@ def test_encode_streams_lines_and_keeps_blank_ones(trained, folder, capsys, monk
 
 def test_encode_by_two_processes_writes_the_same_bytes(trained, folder, capsys, monkeypatch):
     handed = []
-
-    class Waiting(ProcessPoolExecutor):
-        """Whose process is waited for, so that batches go to it too."""
-
-        def submit(self, function, *arguments):
-            future = super().submit(function, *arguments)
-            handed.append(function) if function is not os.getpid else future.result()
-            return future
-
-    monkeypatch.setattr("jaxsim.parallel.workers.ProcessPoolExecutor", Waiting)
+    monkeypatch.setattr("jaxsim.parallel.workers.ProcessPoolExecutor", waiting_pool(handed))
     (folder / "long.txt").write_text("".join(f"{RIGHT[i % 40]} {i}\n" for i in range(5 * 1024)))
     given = "encode", "--model", trained, "--input", "long.txt"
     for workers in (1, 2):

@@ -7,12 +7,12 @@ import shutil
 import signal
 import subprocess
 import sys
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
+from command_line import waiting_pool
 
 from jaxsim import io, sparse, text
 from jaxsim.methods import s2net_sgd
@@ -73,17 +73,8 @@ def test_same_as_in_memory(tmp_path, pairs, settings):
 
 def test_workers_change_nothing(tmp_path, pairs, monkeypatch):
     handed = []
-
-    class Waiting(ProcessPoolExecutor):
-        """Whose first answer is waited for, so that batches go to another process too."""
-
-        def submit(self, function, *arguments):
-            future = super().submit(function, *arguments)
-            handed.append(function) if function is not os.getpid else future.result()
-            return future
-
     monkeypatch.setattr("jaxsim.text.corpus_build._BATCH", 100)
-    monkeypatch.setattr("jaxsim.parallel.workers.ProcessPoolExecutor", Waiting)
+    monkeypatch.setattr("jaxsim.parallel.workers.ProcessPoolExecutor", waiting_pool(handed))
     one, two = (build(tmp_path / str(n), pairs, shard_docs=250, workers=n) for n in (1, 2))
     same(two, pairs, drop_top=0, max_terms=50_000, min_df=2)
     for path in sorted((tmp_path / "1").iterdir()):

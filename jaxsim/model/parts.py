@@ -330,8 +330,10 @@ def from_tensors(tensors: Mapping[str, np.ndarray]) -> Params:
       >>> from_tensors({"weights": np.ones((2, 1))}).weights.shape
       (2, 1)
     """
-    tensors = {name: ScaledRows(array, tensors[f"{name}{_OF_ROWS}"]) if array.dtype == np.int8 else jnp.asarray(array)
-               for name, array in tensors.items() if name.endswith(("weights", "scale"))}  # fmt: skip
+    tensors = {
+        name: ScaledRows(array, tensors[f"{name}{_OF_ROWS}"]) if array.dtype == np.int8 else jax.device_put(array)
+        for name, array in tensors.items() if name.endswith(("weights", "scale"))
+    }  # fmt: skip
     if "weights" in tensors:
         return Projection(tensors["weights"])
     if "both_weights" in tensors:

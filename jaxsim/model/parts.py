@@ -211,8 +211,7 @@ def project(weights: jax.Array, rows: sp.csr_matrix, activation: Callable | None
       [[7.0]]
     """
     if activation is None and host.compiled() is not None:
-        half = np.asarray(weights).dtype == np.float16  # of which no compiled loop knows
-        return host.rows_product(rows, np.asarray(weights, np.float32 if half else None))
+        return host.rows_product(rows, np.asarray(weights))
     documents = sparse.from_scipy(rows, pad_docs=sparse.size_class(rows.shape[0], DOCUMENTS),
                                   pad_nnz=sparse.size_class(rows.nnz, SLOTS))  # fmt: skip
     with jax.default_matmul_precision(EVALUATION):

@@ -12,9 +12,7 @@ from itertools import chain, pairwise
 from jaxsim import checks
 
 _PLAIN_WORD = re.compile(r"\w+")
-# A regular expression looks characters of the Basic Multilingual Plane up in a table, but others in a list of ranges,
-# which a single one of them in a class makes slow for every character.
-_BEYOND = re.compile("[\U00010000-\U0010ffff]")
+_FEW = 60  # characters between words, up to which a pass over the text for each is faster than a regular expression
 _CODE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]+)*")
 # Scripts without spaces between words, as the insides of character classes.
 _UNSPACED = {"zh": "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff", "th": "\u0e00-\u0e7f",
@@ -67,12 +65,15 @@ def word_marks(*, beyond: bool = True) -> str:
 
 
 @functools.cache
+def _combining(beyond: bool) -> frozenset[str]:
+    """Characters that begin with a mark when taken apart; three of Tibetan are no marks, and are made of two."""
+    codes = map(chr, range(sys.maxunicode + 1 if beyond else 0x10000))
+    return frozenset(char for char in codes if unicodedata.combining(unicodedata.normalize("NFD", char)[0]))
+
+
+@functools.cache
 def _long_marks(beyond: bool) -> re.Pattern[str]:
-    # Three of Tibetan are no marks themselves, and are made of two.
-    end = sys.maxunicode + 1 if beyond else 0x10000
-    first = (unicodedata.normalize("NFD", chr(code))[0] for code in range(end))
-    codes = [code for code, char in enumerate(first) if unicodedata.combining(char)]
-    return re.compile(f"[{character_class(codes)}]{{{_RUN}}}")
+    return re.compile(f"[{character_class(sorted(map(ord, _combining(beyond))))}]{{{_RUN}}}")
 
 
 def composed(text: str) -> str:
@@ -89,15 +90,29 @@ def composed(text: str) -> str:
       ('é', 98)
     """
     if len(text) > _RUN:
-        text = _long_marks(_BEYOND.search(text) is not None).sub(lambda run: run[0] + _JOINER, text)
+        chars = set(text)
+        beyond = max(chars) > "\uffff"
+        if beyond or not chars.isdisjoint(_combining(False)):
+            text = _long_marks(beyond).sub(lambda run: run[0] + _JOINER, text)
     return unicodedata.normalize("NFC", text)
 
 
 @functools.cache
-def _marked(beyond: bool) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """A mark, and a word that may have marks: finding the latter is slower."""
-    marks = word_marks(beyond=beyond)
-    return re.compile(f"[{marks}]"), re.compile(rf"\w+(?:[{marks}]+\w*)*")
+def _marked(beyond: bool) -> re.Pattern[str]:
+    """A word that may have marks: finding it is slower.
+
+    A regular expression looks characters of the Basic Multilingual Plane up in a table, but others in a list of ranges,
+    which a single one of them in a class makes slow for every character.
+    """
+    return re.compile(rf"\w+(?:[{word_marks(beyond=beyond)}]+\w*)*")
+
+
+@functools.lru_cache(4096)
+def _kind(char: str) -> str:
+    """Of a character: part of a word, a mark, or between words."""
+    if _PLAIN_WORD.match(char):
+        return "word"
+    return "mark" if re.match(f"[{word_marks()}]", char) else "between"
 
 
 @functools.cache
@@ -125,8 +140,15 @@ def pieces(text: str, *, lower: bool = True) -> list[str]:
         return text.translate(_ascii_words(lower)).split()
     text = composed(text)
     text = text.lower() if lower else text
-    mark, marked_word = _marked(_BEYOND.search(text) is not None)
-    return (marked_word if mark.search(text) else _PLAIN_WORD).findall(text)
+    kinds = {char: _kind(char) for char in set(text)}
+    if "mark" in kinds.values():
+        return _marked(max(kinds) > "\uffff").findall(text)
+    between = [char for char, kind in kinds.items() if kind == "between"]
+    if len(between) > _FEW:
+        return _PLAIN_WORD.findall(text)
+    for char in between:
+        text = text.replace(char, " ")
+    return text.split()
 
 
 def words(text: str, *, lower: bool = True) -> list[str]:

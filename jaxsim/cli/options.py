@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from jaxsim.data.tables import Table
 
 Format = StrEnum("Format", {name.upper(): name for name in ("tsv", "csv", "jsonl", "parquet")})
+Weights = StrEnum("Weights", {name.upper(): name for name in ("float16", "int8")})
 Side = StrEnum("Side", {name.upper(): name for name in ("query", "document")})
 
 

@@ -81,6 +81,8 @@ def train(
     dev_documents: Annotated[str | None, options.file("Documents with identifiers, with --dev-queries.")] = None,
     dev_qrels: Annotated[str | None, options.file("Their judgements: query 0 document grade.")] = None,
     dev_score: Annotated[Score, typer.Option(help="What judged queries choose by.")] = Score.MAP,
+    weights: Annotated[options.Weights | None, typer.Option(help="Round the finished model's weights to 16 or to 8 "
+                                                            "bits; how far scores are then off is printed.")] = None,
     resume: Annotated[bool, typer.Option("--resume/--no-resume", help="Go on from OUT.checkpoint; otherwise it is "
                                          "deleted.")] = False,
     log: Annotated[Path | None, options.folder("Write step, loss and score after every iteration to DIR/log.csv and, "
@@ -135,7 +137,7 @@ def train(
     values = _grid(grid, tune=tune, resume=resume, log=log, share=share)
     judged_dev = None if dev_queries is None else _collection(*searched.values(), str(dev_score))
     choice = train_choice.Choice(names, seconds, judged_dev, values)
-    more = {"unpaired": _unpaired(texts, columns[0])}
+    more = {"unpaired": _unpaired(texts, columns[0]), "weights": None if weights is None else str(weights)}
     if mined:
         more |= {"documents": _texts(documents), **({} if negatives is None else {"negatives": negatives})}
     model = trained(data, held_out, settings, choice, out, resume, _command(context), more, log_of_steps)
@@ -428,6 +430,7 @@ def _command(context: typer.Context) -> str:
 def _shown(model: Model, out: Path) -> dict:
     """What is printed of a model."""
     from jaxsim.checks import counted
+    from jaxsim.model.rounding import told
 
     record = model.training
     dev, pairs = record["dev"], record["pairs"]
@@ -449,5 +452,7 @@ def _shown(model: Model, out: Path) -> dict:
     sizes = [counted(record["terms"], "term")]
     sizes += [counted(record["ngrams"], "n-gram")] if "ngrams" in record else []
     sizes += [] if model.params is None else [counted(model.dim, "dimension")]
+    if "weights" in record:
+        rows["weights"] = told(record["weights"], "score" if model.bilinear or model.topical else "cosine")
     return {**rows, "pairs": f"{pairs['train']:,} for training", "size": ", ".join(sizes),
             "seconds": record["seconds"], "model": str(out)}  # fmt: skip

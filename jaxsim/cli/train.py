@@ -352,7 +352,7 @@ def trained(
     checkpoint = folder if settings.method in ITERATED else None
     # Closed forms keep nothing there, but must not come between a training and its model.
     with log or contextlib.nullcontext(), train_folder.locked(folder):
-        train_folder.begin(folder, resume, settings)
+        train_folder.begin(folder, resume, settings, out)
         try:
             notes = {}
             if choice.names:
@@ -373,7 +373,7 @@ def trained(
             with naming(out):
                 model.save(out)
         except KeyboardInterrupt as error:
-            if checkpoint is not None and train_folder.begun(checkpoint):
+            if checkpoint is not None and train_folder.holds(checkpoint):
                 explain(error, f"{checkpoint}: stopped here; the same command with --resume goes on")
             explain(error, nothing_written(out))
             raise

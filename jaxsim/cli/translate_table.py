@@ -134,7 +134,9 @@ def _learned(bitext: Bitext, aligner: Aligner, settings: dict, out: Path, resume
     checkpoint = train_folder.beside(out)
     settings = {name: value for name, value in settings.items() if value is not None}
     with train_folder.locked(checkpoint):
-        if not resume:
+        if resume:
+            train_folder.expect_state(checkpoint, out)
+        else:
             train_folder.empty(checkpoint)
         try:
             if aligner == Aligner.IBM1:
@@ -143,7 +145,7 @@ def _learned(bitext: Bitext, aligner: Aligner, settings: dict, out: Path, resume
                 fit = hmm.fit(bitext, word_jumps=aligner == Aligner.WDHMM, checkpoint=checkpoint, progress=True,
                               **settings)  # fmt: skip
         except KeyboardInterrupt as error:
-            if any(checkpoint.glob("checkpoint.safetensors")):
+            if train_folder.holds(checkpoint):
                 explain(error, f"{checkpoint}: stopped here; the same command with --resume goes on")
             explain(error, nothing_written(out))
             raise

@@ -14,6 +14,17 @@ from jaxsim import checks
 _PLAIN_WORD = re.compile(r"\w+")
 _FEW = 60  # characters between words, up to which a pass over the text for each is faster than a regular expression
 _CODE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]+)*")
+_TWO_LETTERS = frozenset(
+    "aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee el "
+    "en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id ie ig ii ik in io is it "
+    "iu iw ja ji jv jw ka kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln lo lt lu lv mg mh mi mk ml mn mo "
+    "mr ms mt my na nb nd ne ng nl nn no nr nv ny oc oj om or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg sh "
+    "si sk sl sm sn so sq sr ss st su sv sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh "
+    "yi yo za zh zu".split())
+"""All codes of ISO 639-1, those that were withdrawn too."""
+_MEANT = {"jp": "ja", "jpn": "ja", "cn": "zh", "chi": "zh", "zho": "zh", "cmn": "zh", "tha": "th", "lao": "lo",
+          "khm": "km", "bur": "my", "mya": "my"}  # fmt: skip
+"""Other codes of the languages that are not cut at spaces, which would be cut there."""
 # Scripts without spaces between words, as the insides of character classes.
 _UNSPACED = {"zh": "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff", "th": "\u0e00-\u0e7f",
              "lo": "\u0e80-\u0eff", "km": "\u1780-\u17ff", "my": "\u1000-\u109f"}  # fmt: skip
@@ -244,18 +255,21 @@ def tokenizer(language: str) -> Callable[[str], list[str]]:
     `words_ja` for ``"ja"``, `words_unspaced` for Chinese, Thai, Lao, Khmer and Burmese, and `words` for all others.
 
     Args:
-      language: ISO 639-1 code such as ``"en"``; what follows a hyphen, as in ``"pt-BR"``, changes nothing.
+      language: ISO 639-1 code such as ``"en"``, or three letters where a language has no code of two; what follows a
+        hyphen, as in ``"pt-BR"``, changes nothing.
 
     Returns:
       A function from a text to its list of words.
 
     Raises:
-      ValueError: for what is no language code, such as ``"english"``.
+      ValueError: for what is no language code, such as ``"english"`` or ``"jp"``.
 
     Example:
       >>> tokenizer("es")("Hola mundo")
       ['hola', 'mundo']
     """
-    checks.expect(_CODE.fullmatch(language), "language", "a code such as en, es or pt-BR", repr(language))
     code = language.partition("-")[0]
+    meant = _MEANT.get(code, "a code such as en, es or pt-BR")
+    known = _CODE.fullmatch(language) and code not in _MEANT and (len(code) == 3 or code in _TWO_LETTERS)
+    checks.expect(known, "language", meant, repr(language))
     return words_ja if code == "ja" else words_unspaced(code) if code in _UNSPACED else words

@@ -75,10 +75,14 @@ def test_scripts_without_spaces_are_cut_into_pairs_of_letters(language, given, e
     assert text.tokenizer(language)(given) == expected
 
 
-@pytest.mark.parametrize("wrong", ["english", "", "EN", "e", "en es"])
+@pytest.mark.parametrize("wrong", ["english", "", "EN", "e", "en es", "zz", "xx-DE"])
 def test_what_is_no_language_code_is_refused(wrong):
     with pytest.raises(ValueError, match=f"language: expected a code such as en, es or pt-BR, got '{wrong}'"):
         text.tokenizer(wrong)
+    for code, meant in (("jp", "ja"), ("cn", "zh"), ("zho-Hans", "zh")):  # would be cut at spaces in silence
+        with pytest.raises(ValueError, match=f"language: expected {meant}, got '{code}'"):
+            text.tokenizer(code)
+    assert text.tokenizer("ast") is text.tokenizer("nn-NO") is text.words
 
 
 def test_missing_segmenter_says_what_to_install(monkeypatch):

@@ -19,6 +19,7 @@ import numpy as np
 import scipy.sparse
 
 from experiments import kit
+from experiments.corpora.mate_scores import tested
 from experiments.kit.measure import installed
 from jaxsim import sparse, text
 from jaxsim.data import catalogue
@@ -81,12 +82,6 @@ def bilingual(table: kit.Table) -> bool:
     return left != right
 
 
-def tested(table: kit.Table, left: Vectors, right: Vectors) -> dict:
-    """Test values of every query, and means inside each source."""
-    return {"per_query": mates.per_query(left, right),
-            "by_group": mates.by_source(left, right, table.data.task.sources["test"])}
-
-
 def _speed(table: kit.Table, columns) -> list[dict]:
     """Words translated a second, one core, the documents' weights given."""
     counts = table.data.task.counts["test"][1]
@@ -117,7 +112,7 @@ def word_by_word(table: kit.Table, method, **options) -> kit.Row | None:
     columns = table_of(table, fit.params, **choice.best)
     config = {"aligner": method.__name__.rpartition(".")[2], **options, **choice.best, "threshold": 0.01,
               "order": "log(tf)-idf first", "lines": lines(table).counts, "entries": int(columns.nnz)}
-    return kit.Row(config, **tested(table, *documents(table, "test", columns, False)),
+    return kit.Row(config, **tested(table, documents(table, "test", columns, False)),
                    measurements=_speed(table, columns), dev={"mrr": choice.score, "grid": choice.tried}, fit=fit)
 
 
@@ -141,7 +136,7 @@ def fit_best(table: kit.Table) -> kit.Row | None:
     order = best.pop("order")
     columns = columns_of(**best)
     return kit.Row({**choice.best, "threshold": 0.01, "lines": lines(table).counts, "entries": int(columns.nnz)},
-                   **tested(table, *documents(table, "test", columns, order == "counts first")),
+                   **tested(table, documents(table, "test", columns, order == "counts first")),
                    dev={"mrr": choice.score, "grid": choice.tried})
 
 
@@ -162,7 +157,7 @@ def fit_lsa(table: kit.Table) -> kit.Row | None:
 
     size = kit.choose([{"k": k} for k in ks], lambda k: mates.scores(*encoded("dev", k))["mrr"], by="mrr", split="dev")
     return kit.Row({"aligner": "hmm", **way, "threshold": 0.01, **size.best},
-                   **tested(table, *encoded("test", size.best["k"])), curve=size.tried, dev={"mrr": size.score})
+                   **tested(table, encoded("test", size.best["k"])), curve=size.tried, dev={"mrr": size.score})
 
 
 def fit_dictionary(table: kit.Table) -> kit.Row | None:
@@ -178,7 +173,7 @@ def fit_dictionary(table: kit.Table) -> kit.Row | None:
     columns = table_of(table, fit.params)
     dev = mates.scores(*documents(table, "dev", columns, False))["mrr"]
     return kit.Row({"dictionary": "Wiktionary", "words": len(set(pairs)), "read": counts, "entries": int(columns.nnz)},
-                   **tested(table, *documents(table, "test", columns, False)), dev={"mrr": dev})
+                   **tested(table, documents(table, "test", columns, False)), dev={"mrr": dev})
 
 
 def fit_eflomal(text_pairs: bitext.Bitext) -> Fit:
@@ -215,7 +210,7 @@ def eflomal_row(table: kit.Table) -> kit.Row | None:
     columns = table_of(table, params, **choice.best)
     config = {"aligner": "eflomal", **choice.best, "threshold": 0.01, "order": "log(tf)-idf first",
               "lines": lines(table).counts, "entries": int(columns.nnz)}
-    return kit.Row(config, **tested(table, *documents(table, "test", columns, False)),
+    return kit.Row(config, **tested(table, documents(table, "test", columns, False)),
                    dev={"mrr": choice.score, "grid": choice.tried})
 
 

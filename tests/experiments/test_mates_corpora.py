@@ -89,6 +89,7 @@ def test_dev_and_test_keep_one_pair_of_each_group(monkeypatch):
 
 
 def test_a_learning_curve_has_a_point_a_size(monkeypatch):
+    from experiments.corpora import mate_scores
     from experiments.mates import platt2010
 
     class Table:
@@ -107,7 +108,7 @@ def test_a_learning_curve_has_a_point_a_size(monkeypatch):
         asked.append((task.counts["train"][0].shape[0], k))
         return platt2010.lsa.fit(task.weighted("train")[0], k=k).params
 
-    points = platt2010.learning_curve(table, fit)
+    points = mate_scores.learning_curve(table, fit)
     most = table.data.sizes["train"]
     assert [point["pairs"] for point in points] == [4, 8, most] and asked == [(4, 3), (8, 3), (most, 3)]
     assert all(point["split"] == "test" and 0 < point["mrr"] <= 1 for point in points)

@@ -23,6 +23,7 @@ from experiments.corpora.mate_scores import tested
 from experiments.kit.measure import installed
 from jaxsim import sparse, text
 from jaxsim.data import catalogue
+from jaxsim.data.pairs import Pairs
 from jaxsim.evaluate import mates
 from jaxsim.methods import lsa, projections
 from jaxsim.methods.translation import bitext, dictionary, hmm, ibm1
@@ -42,9 +43,13 @@ _DEV = 1500  # pairs by which an aligner is stopped; settings are chosen on all
 def lines(table: kit.Table) -> bitext.Bitext:
     """Lines of the training pairs whose two sides have equally many."""
     pairs = table.data.pairs.take(table.data.task.rows["train"])
+    return table.once("lines", lambda: lines_of(pairs, LINES if table.preset == "full" else 2000))
+
+
+def lines_of(pairs: Pairs, most: int) -> bitext.Bitext:
+    """Lines of pages whose two sides have equally many, ``most`` at most."""
     words = tuple(text.tokenizer(language) for language in pairs.languages)
-    most = LINES if table.preset == "full" else 2000
-    return table.once("lines", lambda: bitext.from_pages(pairs.left, pairs.right, words=words, most=most))
+    return bitext.from_pages(pairs.left, pairs.right, words=words, most=most)
 
 
 def documents(table: kit.Table, split: str, columns, counts_first: bool) -> tuple[Vectors, Vectors]:
@@ -63,8 +68,8 @@ def table_of(table: kit.Table, params: tables.Translation, symmetrize: str = "no
     return tables.between(tables.symmetrized(params, symmetrize), terms, terms, power=power)
 
 
-def aligned(table: kit.Table, method, **options):
-    """A table learned from the lines, with as many iterations as development pairs ask for."""
+def aligned(table: kit.Table, method, of: bitext.Bitext | None = None, **options):
+    """A table learned from lines, those of training unless given, with as many iterations as dev pairs ask for."""
     left, right = (side[:_DEV] for side in table.data.task.counts["dev"])
     task = table.data.task
     weigh = partial(text.log_tf_idf, df=task.vocabulary.df, num_docs=task.vocabulary.num_docs)
@@ -73,7 +78,8 @@ def aligned(table: kit.Table, method, **options):
     def score(params: tables.Translation) -> float:
         return mates.scores(Vectors(sparse=held[0]), tables.encode(table_of(table, params), held[1]))["mrr"]
 
-    return table.fit(method, reads=held)(lines(table), max_iter=30, patience=4, validate=score, **options)
+    return table.fit(method, reads=held)(lines(table) if of is None else of, max_iter=30, patience=4, validate=score,
+                                           **options)
 
 
 def bilingual(table: kit.Table) -> bool:

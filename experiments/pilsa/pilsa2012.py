@@ -75,7 +75,7 @@ class Settings:
       made_up: whether the thesaurus is synthetic.
     """
 
-    dimensions: tuple[int, ...] = (50, 100, 150, 200, 250, 300, 400)
+    dimensions: tuple[int, ...] = (25, 50, 100, 150, 200, 250, 300, 400)
     rates: tuple[float, ...] = (0.0005, 0.001, 0.003, 0.01)
     refined: tuple[int, ...] = (200, 300, 400)
     held_out: float = 0.1

@@ -89,6 +89,11 @@ def test_training_goes_on_bit_for_bit(text, tmp_path):
         train(text, window=1, checkpoint=tmp_path)
 
 
+def test_one_target_is_no_choice(text):
+    with pytest.raises(ValueError, match="targets: expected at least two words that occur in the text, got 1"):
+        log_bilinear.fit(text, [6], size=9, k=6, key=jax.random.key(0))
+
+
 @pytest.mark.parametrize(("options", "message"), [
     ({"k": 0}, "k: expected"), ({"adagrad": 0}, "adagrad: expected a positive number"),
     ({"batch": 10_000}, "sentences: expected at least 10000 occurrences of the targets"),

@@ -40,6 +40,13 @@ def start(key, *shapes):
             for one, shape in zip(jax.random.split(first, len(shapes)), shapes, strict=True)], draws
 
 
+def test_a_pair_is_told_from_that_of_another_query():
+    found = ssi_preferred.table([[0, 2], [1, 1]], [[1, 0], [0, 3]], 2, 4)
+    assert found.preferred.tolist() == [2, 1] and found.rejected.tolist() == [3, 0]
+    with pytest.raises(ValueError, match=r"rejected: expected none of the pairs in preferred, got \[\[1, 1\]\]"):
+        ssi_preferred.table([[0, 2], [1, 1]], [[1, 1], [0, 3]], 2, 4)
+
+
 def test_worse_documents_are_those_that_the_query_rejects_each_as_often(key):
     table = ssi_preferred.table(PREFERRED, REJECTED, N, N)
     found, pair, place = ssi_preferred.draw(key, table, 12_000)

@@ -3,7 +3,7 @@
 A mutant swaps a comparison, an arithmetic or a logical operator, changes a number, or leaves out a `not`. It is killed
 if a test of its package fails. Survivors are printed with file, line and change: each needs a test, or is equal to what
 it replaces. `python tests/programs/mutants.py --sample 20 --seed 1` repeats a sample, `--skip 10` leaves out what
-another run had of it, and `--list` counts them.
+another run had of it, `--list` counts them, and `--again FILE` gives the survivors that a run printed to all tests.
 
 The tests of the packages are run once on the code as it is, where every expression that will be changed tells which
 test evaluates it. A mutant is then given to the files of tests that evaluate its expression, those called as its module
@@ -34,16 +34,20 @@ import numpy as np
 
 ROOT = Path(__file__).parents[2]
 TESTS = {
-    "jaxsim/losses": ["losses"], "jaxsim/sparse": ["sparse"], "jaxsim/optim": ["optim"],
+    "jaxsim/losses": ["losses"], "jaxsim/sparse": ["sparse"], "jaxsim/optim": ["optim", "methods/test_ssi_beyond.py"],
     "jaxsim/evaluate": ["evaluate"], "jaxsim/text": ["text"], "jaxsim/model/index.py": ["model/test_index.py"],
     "jaxsim/checks.py": ["text/test_corpus.py", "model/test_index.py", "evaluate/test_metrics.py"],
     "jaxsim/linalg": ["linalg", "methods/test_methods_equations.py", "test_extremes.py"],
-    "jaxsim/methods/projections": ["methods/test_methods_equations.py", "methods/test_methods.py"],
+    "jaxsim/methods/projections": ["methods/test_methods_equations.py", "methods/test_methods.py",
+                                   "methods/test_methods_refusals.py", "model/test_ranker.py"],
     "jaxsim/methods/s2net": ["methods/test_methods_equations.py", "methods/test_s2net_*.py",
-                             "methods/test_distillation.py", "methods/test_methods.py"],
-    "jaxsim/methods/ssi": ["methods/test_ssi*.py"], "jaxsim/methods/topics": ["methods/topics"],
+                             "methods/test_distillation.py", "methods/test_methods.py",
+                             "methods/test_methods_refusals.py"],
+    "jaxsim/methods/ssi": ["methods/test_ssi*.py", "methods/test_methods_refusals.py"],
+    "jaxsim/methods/topics": ["methods/topics"],
     "jaxsim/methods/weights": ["methods/test_models.py", "methods/test_vl_ext.py", "methods/test_itml.py",
-                               "methods/test_methods_equations.py"],
+                               "methods/test_methods_equations.py", "methods/test_preference_methods.py",
+                               "methods/test_methods_refusals.py"],
     "jaxsim/methods/thesaurus": ["methods/test_thesaurus*.py"],
     "jaxsim/methods/translation": ["methods/test_translation*.py"],
     "jaxsim/methods/language": ["methods/test_language.py", "methods/test_ngram.py", "methods/test_*_lm.py",
@@ -168,9 +172,9 @@ class _Order:
         self.took[report.nodeid] = self.took.get(report.nodeid, 0.0) + report.duration
 
 
-def _run(copy: Path, tests: list[Path], seconds: float, first: dict, told: Path | None = None) -> bool | str:
+def _run(copy: Path, tests: list[Path], seconds: float, first: dict, told: Path | None = None, more=()) -> bool | str:
     """Whether tests pass, in a fork, or "hang" where they do not end. Raises where pytest itself fails."""
-    command = ["-q", "-x", "-p", "no:cacheprovider", "-m", "not slow and not programs and not pages",
+    command = ["-q", "-x", "-p", "no:cacheprovider", "-m", "not slow and not programs and not pages", *more,
                *(str(copy / test.relative_to(ROOT)) for test in tests)]  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # JAX speaks of its threads, of which none runs yet
@@ -195,7 +199,9 @@ def _run(copy: Path, tests: list[Path], seconds: float, first: dict, told: Path 
                 told.with_suffix(".json").write_text(json.dumps(order.took), encoding="utf-8")
         os._exit(status)
     end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    late = False
+    while not late:
+        late = time.monotonic() >= end
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended:
             code = os.waitstatus_to_exitcode(status)
@@ -244,25 +250,52 @@ class Reached:
         return files, {name: rank.get(name.split("::")[0], 1e8) + self.took.get(name, 0.0) for name in names}
 
 
-def outcome(copy: Path, number: int, mutant: tuple, reached: Reached, seconds: float) -> str:
-    """What comes of a mutant: killed, killed by its time, or survived."""
+def outcome(copy: Path, number: int, mutant: tuple, reached: Reached | None, seconds: float) -> str:
+    """What comes of a mutant: killed, killed by its time, or survived; by all tests where ``reached`` is None."""
+    file = mutant[0]
+    if reached is None:
+        own, others = tests_of(file)
+        slow = ("-m", "not programs and not pages")
+        runs = [([ROOT / file], {}, ("--doctest-modules",)), *(([test], {}, slow) for test in own), (others, {}, slow)]
+    else:
+        tests, first = reached.tests(number, file)
+        if not tests:
+            return "SURVIVED, no test evaluates it"
+        seconds = min(seconds, 20 + 10 * sum(reached.seconds[test] for test in tests))
+        runs = [(tests, first, ())]
+    with _changed(copy, mutant):
+        for tests, first, more in runs:
+            passed = _run(copy, tests, seconds, first, more=more) if tests else True
+            if passed is not True:
+                return "killed by its time" if passed == "hang" else "killed"
+    return "SURVIVED"
+
+
+@contextlib.contextmanager
+def _changed(copy: Path, mutant: tuple):
+    """The copy with a mutant in it."""
     file, line, start, end, _, new = mutant
-    tests, first = reached.tests(number, file)
-    if not tests:
-        return "SURVIVED, no test evaluates it"
     path = copy / file
     whole, times = path.read_text(encoding="utf-8"), path.stat()
     lines = whole.split("\n")
     data = lines[line - 1].encode()
     lines[line - 1] = (data[:start] + f"({new})".encode() + data[end:]).decode()
     path.write_text("\n".join(lines), encoding="utf-8")
-    limit = min(seconds, 20 + 10 * sum(reached.seconds[test] for test in tests))
     try:
-        passed = _run(copy, tests, limit, first)
-        return {False: "killed", True: "SURVIVED", "hang": "killed by its time"}[passed]
+        yield
     finally:
         path.write_text(whole, encoding="utf-8")
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))  # its compiled file is valid again
+
+
+def survivors_of(told: str, found: list[tuple]) -> list[int]:
+    """Numbers of the mutants that survived a run, by what it printed; lines may have moved since."""
+    numbers = []
+    for file, line, what in re.findall(r"^SURVIVED[^:]*: ([^:]+):(\d+): (.*) \(\d+ s\)$", told, re.MULTILINE):
+        same = [number for number, (other, *_, old, new) in enumerate(found)
+                if (other, f"{old} -> {new}") == (file, what)]  # fmt: skip
+        numbers += sorted(same, key=lambda number: abs(found[number][1] - int(line)))[:1]
+    return numbers
 
 
 def _load() -> None:
@@ -283,6 +316,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="only files whose name begins so, as jaxsim/losses")
     parser.add_argument("--seconds", type=float, default=900, help="at most for the tests of one mutant")
+    parser.add_argument("--again", type=Path, help="what an earlier run printed: its survivors alone, by all tests of "
+                        "their package, doctests and slow ones too")
     parser.add_argument("--list", action="store_true")
     given = parser.parse_args()
     found = [mutant for mutant in mutants() if mutant[0].startswith(given.only)]
@@ -290,14 +325,18 @@ def main() -> int:
     if given.list:
         return 0
     numbers = dealt(found, given.seed)[given.skip : given.sample]
+    if given.again is not None:
+        numbers = survivors_of(given.again.read_text(encoding="utf-8"), found)
     counts: dict[str, collections.Counter] = {}
     _load()
     with tempfile.TemporaryDirectory(prefix="mutants-") as scratch:
         copy = Path(scratch) / "jaxsim"
         shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".git", "__pycache__", "results", "site"))
         begun = time.monotonic()
-        reached = Reached(copy, {number: found[number] for number in numbers}, given.seconds, Path(scratch))
-        print(f"{len(reached.took)} tests pass on the code as it is, {time.monotonic() - begun:.0f} s", flush=True)
+        reached = None
+        if given.again is None:
+            reached = Reached(copy, {number: found[number] for number in numbers}, given.seconds, Path(scratch))
+            print(f"{len(reached.took)} tests pass on the code as it is, {time.monotonic() - begun:.0f} s", flush=True)
         compileall.compile_dir(copy / "jaxsim", quiet=2)
         for number in numbers:
             file, line, _, _, old, new = found[number]

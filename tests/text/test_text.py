@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 from jaxsim import text
-from jaxsim.text import tokens
+from jaxsim.text import tokens, weightings
 
 
 def test_words_are_nfc_lower_case_word_characters():
@@ -73,6 +73,11 @@ def test_japanese_needs_and_uses_a_segmenter():
 )
 def test_scripts_without_spaces_are_cut_into_pairs_of_letters(language, given, expected):
     assert text.tokenizer(language)(given) == expected
+
+
+def test_a_document_has_a_term_however_often_it_occurs_there():
+    counts = sp.csr_matrix((np.array([1.0, 0.0, 3.0, 1.0]), [0, 1, 0, 2], [0, 3, 4]), shape=(2, 4))
+    assert weightings.document_frequency(counts).tolist() == [2, 0, 1, 0]
 
 
 @pytest.mark.parametrize("wrong", ["english", "", "EN", "e", "en es", "zz", "xx-DE"])

@@ -299,8 +299,9 @@ def codes(codes: str) -> tuple[str, str]:
 
     languages = tuple(code.strip() for code in codes.split(","))
     checks.expect(len(languages) == 2 and all(languages), "--languages", "two language codes such as en,es", codes)
-    for language in languages:
-        text.tokenizer(language)  # refuses an unknown code
+    with checks.within("--languages"):
+        for language in languages:
+            text.tokenizer(language)  # refuses an unknown code
     return languages
 
 

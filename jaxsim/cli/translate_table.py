@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jaxsim.cli import options, train_folder
+from jaxsim.cli import options, train, train_folder
 from jaxsim.cli.output import explain, keeping, naming, nothing_written, say, show, show_json
 from jaxsim.cli.program import app
 
@@ -75,21 +75,12 @@ def translate_table(
             params, about = _of_dictionary(dictionary)
             _save(out, params, about)
         else:
-            bitext = _bitext(pairs, (_codes(languages), format, left, right), unit, max_words)
+            bitext = _bitext(pairs, (train.codes(languages), format, left, right), unit, max_words)
             settings = {"symmetrize": str(symmetrize), "threshold": threshold, "max_iter": max_iter}
             params = _learned(bitext, aligner, settings, out, resume)
         say(f"{out}: {checks.counted(len(params.left), 'left word')}, "
             f"{checks.counted(len(params.right), 'right word')}")
     _print(params, word or [], reverse, k, json)
-
-
-def _codes(languages: str) -> tuple[str, str]:
-    """Two language codes."""
-    from jaxsim import checks
-
-    codes = tuple(code.strip() for code in languages.split(","))
-    checks.expect(len(codes) == 2 and all(codes), "--languages", "two language codes such as en,es", languages)
-    return codes
 
 
 def _of_dictionary(path: str) -> tuple[Translation, dict]:

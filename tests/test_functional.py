@@ -19,8 +19,6 @@ from jaxsim.methods.ssi import low_rank, triples
 from jaxsim.methods.ssi import sgd as minibatches
 from jaxsim.sparse import precision
 
-pytestmark = pytest.mark.usefixtures("lightly_compiled")
-
 N, V, K = 6, 9, 3
 EXTREMES = np.array([-1e4, -30.0, 0.0, 0.0, 1e-8, 1e4])  # of gamma times a difference; a tie twice
 

@@ -28,6 +28,8 @@ CODES = ("start-unchanged", "edge-of-grid", "cap-reached", "fewer-than-five-seed
 SEEDS = 5
 _TASK = ("folds", "pages", "negatives", "min_df", "min_characters", "max_terms", "max_iter", "patience")
 """Sizes of the task and of the budget, which nobody chooses by a score."""
+_IN_CONFIG = ("limit", "patience")
+"""Settings that a configuration holds under the same name with the same meaning, in every script."""
 EXCEPTIONS = {
     "no-preset": "records written before a record held its preset: few of their settings can be compared with their "
                  "script's",
@@ -177,9 +179,9 @@ def stale(record: Mapping[str, Any], experiments: Mapping[str, Any]) -> str | No
 
 
 def _by_config(record: Mapping[str, Any], plan: Any) -> str | None:
-    """As `stale`, of a record without its preset: by numbers of its configuration that are settings its row reads."""
+    """As `stale`, of a record without its preset: by what its configuration says of settings that its row reads."""
     presets = [] if plan is None else [_settings(value) for name, value in plan.presets.items() if name != "quick"]
-    for name in plan.reads.get(record["row"], ()) if presets else ():
+    for name in sorted({*plan.reads.get(record["row"], ())}.intersection(_IN_CONFIG)) if presets else ():
         have, want = record["config"].get(name), [settings.get(name) for settings in presets]
         if isinstance(have, int | float) and have not in want:
             return f"config.{name}: expected {want[0]!r}, as in the script, got {have!r}"

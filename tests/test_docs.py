@@ -55,7 +55,8 @@ def shell(tmp_path):
     for name, words in (("python", ""), ("jaxsim", "-m jaxsim")):
         (programs / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {words} "$@"\n')
         (programs / name).chmod(0o755)
-    environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT),
+                   "JAX_DISABLE_MOST_OPTIMIZATIONS": "0"}  # compiled as for a reader
 
     def run(block: str) -> str:
         done = subprocess.run(["bash", "-euo", "pipefail", "-c", block], cwd=work, env=environment, capture_output=True,

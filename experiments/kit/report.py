@@ -213,7 +213,7 @@ def _unchecked(found: Mapping[str, Mapping[str, Any]]) -> str:
     """How many records cannot be compared with their script."""
     old = sum("preset" not in record for record in found.values())
     return (f"\n\n{old} of {len(found)} records were written before a record held its preset and the versions of its "
-            "methods: whether they are stale is not known.") if old else ""
+            "methods: they are called stale only where their configuration or their split shows it.") if old else ""
 
 
 def _contests(tables: report_ledger.Tables, results: Path) -> str:

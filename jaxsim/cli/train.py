@@ -48,12 +48,14 @@ def train(
     pairs: Annotated[str | None, options.file("TSV, CSV, JSON Lines or Parquet, also .gz, .xz, .bz2; - for "
                                               "stdin.")] = None,
     queries: Annotated[str | None, options.file("Queries with identifiers, in place of --pairs.")] = None,
-    documents: Annotated[str | None, options.file("Documents with identifiers, with --queries; with --pairs, documents "
-                                                  "to mine negatives of S2Net from, one a line.")] = None,
+    documents: Annotated[str | None, options.file("With --queries: documents with identifiers. With --pairs: "
+                                                  "documents, one a line, in which to look for negatives of "
+                                                  "S2Net.")] = None,
     qrels: Annotated[str | None, options.file("Their judgements: query 0 document grade.")] = None,
-    negatives: Annotated[int | None, typer.Option(min=0, help="Documents that are negatives of each query: without a "
-                                                  "judgement and drawn as grade 0, 30 unless given; with --pairs "
-                                                  "mined from --documents, 5 unless given.",
+    negatives: Annotated[int | None, typer.Option(min=0, help="Number of negatives of each query. With --queries: "
+                                                              "documents without a judgement, drawn at random as "
+                                                              "grade 0; 30 unless given. With --pairs: mined from "
+                                                              "--documents; 5 unless given.",
                                                   show_default=False)] = None,
     dev: Annotated[str, typer.Option(metavar="SHARE|FILE", help="Share of the pairs to hold out, to stop and to "
                                      "measure by, or a file of such pairs; 0: none. With fewer than 20 pairs none "
@@ -66,8 +68,8 @@ def train(
     languages: Annotated[str, typer.Option(metavar="CODE,CODE", help="Languages of left and right texts: ja is split "
                                            "by a dictionary, zh, th, lo, km and my into pairs of letters, all others "
                                            "at everything but letters and digits.")] = "en,en",
-    texts: Annotated[str | None, options.file("More texts of the pairs' language, one a line. They count in how rare "
-                                              "words are, and lsa learns from them.")] = None,
+    texts: Annotated[str | None, options.file("More texts of the pairs' language, one a line. They count when the "
+                                              "rarity of a word is measured, and lsa learns from them.")] = None,
     tune: Annotated[bool, typer.Option("--tune", help="Choose --min-df and --subwords, unless given, by the scores of "
                                        "held-out pairs in a few trainings in closed form.")] = False,
     budget: Annotated[str | None, typer.Option(metavar="TIME", help="With --tune: choose the method (opca, lsa or cca, "
@@ -80,7 +82,7 @@ def train(
                                                     "--budget, to choose by.")] = None,
     dev_documents: Annotated[str | None, options.file("Documents with identifiers, with --dev-queries.")] = None,
     dev_qrels: Annotated[str | None, options.file("Their judgements: query 0 document grade.")] = None,
-    dev_score: Annotated[Score, typer.Option(help="What judged queries choose by.")] = Score.MAP,
+    dev_score: Annotated[Score, typer.Option(help="Score by which judged queries choose.")] = Score.MAP,
     weights: Annotated[options.Weights | None, typer.Option(help="Round the finished model's weights to 16 or to 8 "
                                                             "bits; how far scores are then off is printed.")] = None,
     resume: Annotated[bool, typer.Option("--resume/--no-resume", help="Go on from OUT.checkpoint; otherwise it is "

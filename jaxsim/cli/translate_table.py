@@ -36,14 +36,15 @@ def translate_table(
     dictionary: Annotated[str | None, options.file("Dictionary to take the table from; phrases are left out.")] = None,
     word: Annotated[list[str] | None, typer.Option(metavar="WORD", help="Word to translate; may be repeated.")] = None,
     reverse: Annotated[bool, typer.Option("--reverse", help="From right to left.")] = False,
-    k: Annotated[int, typer.Option(min=1, help="Translations a word.")] = 10,
+    k: Annotated[int, typer.Option(min=1, help="Number of translations of each word.")] = 10,
     unit: Annotated[Unit, typer.Option(help="What a pair holds.")] = Unit.SENTENCES,
-    aligner: Annotated[Aligner, typer.Option(help="How to learn: a hidden Markov model, the same with jumps of each "
-                                             "word, or IBM Model 1, which knows no places.")] = Aligner.HMM,
+    aligner: Annotated[Aligner, typer.Option(help="How to learn: a hidden Markov model, the same with jumps that "
+                                                  "depend on the word, or IBM Model 1, which ignores the order of "
+                                                  "words.")] = Aligner.HMM,
     symmetrize: Annotated[Way, typer.Option(help="How the tables of both directions are combined.")] = Way.GEOMETRIC,
     threshold: Annotated[float, typer.Option(min=0.0, max=0.99, help="Least probability of a translation.")] = 0.01,
     max_iter: Annotated[int | None, typer.Option(min=1, help="Iterations; 9 (5 for ibm1) unless given.")] = None,
-    max_words: Annotated[int, typer.Option(min=1, help="Words of a sentence that are read.")] = 128,
+    max_words: Annotated[int, typer.Option(min=1, help="Number of words of a sentence that are read.")] = 128,
     format: options.FormatOption = None,
     left: options.LeftOption = None,
     right: options.RightOption = None,
@@ -54,9 +55,9 @@ def translate_table(
 ) -> None:
     """Make a table of word translations, or print the best translations of words.
 
-    A table is learned from pairs of sentences (or of pages), or taken from a dictionary, and written to --out. Of a
-    table (--table, or the new one) every --word is printed with its translations: lines of word, translation and
-    probability, tabs between. Where a word is unknown, a line on stderr says so.
+    A table is learned from pairs of sentences (or of pages), or taken from a dictionary, and written to --out. Every
+    --word is looked up in that table, or in the one of --table, and printed with its translations: lines of word,
+    translation and probability, tabs between. A line on stderr names a word that is unknown.
     """
     from jaxsim import checks, io
     from jaxsim.methods.translation import table as tables

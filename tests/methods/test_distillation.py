@@ -22,7 +22,6 @@ from jaxsim.methods.s2net import distillation
 from jaxsim.train import Settings, distilled, train
 from jaxsim.train.problem import Problem
 
-pytestmark = pytest.mark.usefixtures("lightly_compiled")
 SHARE, SCALE = 0.4, 15.0
 
 

@@ -12,8 +12,6 @@ from jaxsim.data.corpora.sentences import Sentences
 from jaxsim.methods.language import log_bilinear
 from jaxsim.methods.language.rnn_training import Rows
 
-pytestmark = pytest.mark.usefixtures("lightly_compiled")
-
 WORDS = ("<unk>", "<s>", "</s>", *"abcdefgh")
 
 

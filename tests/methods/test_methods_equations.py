@@ -17,8 +17,6 @@ from jaxsim.data import labelled_pairs as pairs_room
 from jaxsim.methods import cca, cl_lsi, cr5, dda, lsa, opca, projections, s2net, s2net_mse
 from jaxsim.methods.projections import Projection
 
-pytestmark = pytest.mark.usefixtures("lightly_compiled")
-
 
 def test_projections_match_dense_lapack():
     data = corpus(TRAIN)

@@ -13,8 +13,6 @@ from jaxsim import sparse
 from jaxsim.methods import ssi_multitask, ssi_preferred
 from jaxsim.methods.ssi import triples
 
-pytestmark = pytest.mark.usefixtures("lightly_compiled")
-
 N, V, F, K = 10, 14, 9, 3
 PREFERRED = np.array([[0, 1], [0, 4], [1, 0], [2, 5], [3, 1], [7, 2], [0, 1]])
 REJECTED = np.array([[3, 2], [0, 2], [0, 3], [1, 8], [2, 9], [2, 4], [5, 5]])

@@ -73,7 +73,7 @@ def _products(sheet: Sheet, csr, wide: np.ndarray, repeats: int) -> None:
         contestants[f"jaxsim, {kind}"] = lambda small=small: narrow.rows_product(csr, small)
         sheet.parity(f"product, {kind}", narrow.rows_product(csr, small), exact @ np.asarray(small, np.float64),
                      within=1e-5)
-    if narrow.compiled() is None:
+    if host.compiled() is None:
         sheet.notes.append("without numba: narrow weights by SciPy")
     torch = installed("torch")
     if torch is not None:

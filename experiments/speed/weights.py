@@ -68,19 +68,12 @@ def _products(sheet: Sheet, csr, wide: np.ndarray, repeats: int) -> None:
     contestants, exact = {}, csr.astype(np.float64)
     if host.compiled() is not None:
         contestants["jaxsim, float32"] = lambda: host.rows_product(csr, wide)
-    loop = narrow.compiled()
-    if loop is not None and sheet.cores == 1:  # the loop of narrow weights takes float32 as well
-        out = np.empty((csr.shape[0], wide.shape[1]), np.float32)
-        given = csr.indptr, csr.indices, csr.data, wide, out, 0, csr.shape[0]
-        contestants["jaxsim in registers, float32"] = lambda: loop(*given)
-        loop(*given)
-        sheet.parity("product in registers, float32", out, exact @ wide, within=1e-5)
     for kind in narrow.KINDS:
         small = narrow.narrowed(wide, kind)
         contestants[f"jaxsim, {kind}"] = lambda small=small: narrow.rows_product(csr, small)
         sheet.parity(f"product, {kind}", narrow.rows_product(csr, small), exact @ np.asarray(small, np.float64),
                      within=1e-5)
-    if loop is None:
+    if host.compiled() is None:
         sheet.notes.append("without numba: narrow weights by SciPy")
     torch = installed("torch")
     if torch is not None:
@@ -92,7 +85,7 @@ def _products(sheet: Sheet, csr, wide: np.ndarray, repeats: int) -> None:
         of = f"torch.nn.EmbeddingBag, {'float32' if name.endswith('float32') else 'float16'}"
         against = times.get(of) if name != of else None
         sheet.time(name, measured, against, of if against else None)
-        if against is not None and name == "jaxsim, float32":
+        if against is not None and name.endswith("float32"):
             sheet.expect(f"float32 against EmbeddingBag, k = {wide.shape[1]}", measured.median / against.median,
                          AGAINST)
     half = times.get("torch.nn.EmbeddingBag, float16")

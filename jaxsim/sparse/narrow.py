@@ -1,27 +1,22 @@
 """Weights of fewer bits: float16, or int8 with a scale for every row, and their product with documents.
 
-Sums are float32 in either case. The product is a compiled loop where numba is (`host_quantised`), else SciPy's, on
-those rows that a batch uses.
+Sums are float32 in either case. The product is the compiled loop's (`host`) where there is one, else SciPy's, on those
+rows that a batch uses.
 """
 
 from __future__ import annotations
 
-import functools
-import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse
 
 from jaxsim import checks
+from jaxsim.sparse import host
 
 KINDS = ("float16", "int8")
 """Types of weights that take fewer bytes than float32."""
 _MOST = 127
-_WORK = 2_000_000
-"""Products a thread: of less, starting it costs what it saves."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,21 +155,6 @@ def full(weights) -> np.ndarray:
     return np.asarray(weights, np.float32 if is_narrow(weights) else None)
 
 
-@functools.cache
-def compiled() -> Callable | None:
-    """The loop, or None where numba is not installed.
-
-    Example:
-      >>> compiled() is None or callable(compiled())
-      True
-    """
-    try:
-        from jaxsim.sparse import host_quantised
-    except ImportError:
-        return None
-    return host_quantised.rows_product
-
-
 def rows_product(rows: scipy.sparse.csr_matrix, weights, *, threads: int | None = None) -> np.ndarray:
     """``F A`` on the host, of narrow weights.
 
@@ -201,25 +181,9 @@ def rows_product(rows: scipy.sparse.csr_matrix, weights, *, threads: int | None 
     if scaled:
         values = values * weights.scale[rows.indices]
     narrow = weights.values if scaled else np.asarray(weights)
-    loop = compiled()
-    if loop is None:
-        used, columns = np.unique(rows.indices, return_inverse=True)
-        few = scipy.sparse.csr_matrix((values, columns, rows.indptr), shape=(rows.shape[0], len(used)))
-        return few @ narrow[used].astype(np.float32)
-    bits = np.ascontiguousarray(narrow if scaled else narrow.view(np.uint16))
-    out = np.empty((rows.shape[0], bits.shape[1]), np.float32)
-    given = rows.indptr, rows.indices, values, bits, out
-    parts = min(threads or _cores(), 1 + rows.nnz * bits.shape[1] // _WORK)
-    if parts == 1:
-        loop(*given, 0, rows.shape[0])
-        return out
-    # As many terms a thread: documents differ in length.
-    cuts = np.searchsorted(rows.indptr, np.linspace(0, rows.nnz, parts + 1)[1:-1])
-    edges = [0, *cuts.tolist(), rows.shape[0]]
-    with ThreadPoolExecutor(parts) as pool:
-        list(pool.map(lambda first, last: loop(*given, first, last), edges[:-1], edges[1:]))
-    return out
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    given = scipy.sparse.csr_matrix((values, rows.indices, rows.indptr), shape=rows.shape)
+    if host.compiled() is not None:
+        return host.rows_product(given, narrow, threads=threads)
+    used, columns = np.unique(rows.indices, return_inverse=True)
+    few = scipy.sparse.csr_matrix((values, columns, rows.indptr), shape=(rows.shape[0], len(used)))
+    return few @ narrow[used].astype(np.float32)

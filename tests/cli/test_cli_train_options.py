@@ -122,5 +122,10 @@ def test_two_matrices_are_trained_and_used_as_those_of_cca(folder, capsys):
     assert 0 < found["mrr"]["mean"] <= 1
     run(capsys, "export", "--model", "model", "--to", "word2vec", "--out", "vectors")
     assert {"query.txt", "document.txt"} <= set(os.listdir("vectors"))
+    older = (folder / "model" / "model.safetensors").read_bytes()
     (folder / "model.checkpoint").mkdir()
-    assert cli.main([*words, "--resume"]) == 0 and "nothing there to go on from" in capsys.readouterr().err
+    assert refused(capsys, *words, "--resume") == (
+        "--resume: expected a state in model.checkpoint to go on from, got none, and model is complete (without "
+        "--resume, a new one replaces it)")
+    assert older == (folder / "model" / "model.safetensors").read_bytes() and not os.path.exists("model.checkpoint")
+    assert cli.main([*words, "--out", "new", "--resume"]) == 0 and "nothing there to go on" in capsys.readouterr().err

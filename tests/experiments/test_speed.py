@@ -113,6 +113,7 @@ def test_made_up_documents_have_distinct_terms_and_share_what_they_should(rows):
     assert np.all(np.diff(left.multiply(right).tocsr().indptr) == 5)
 
 
+@pytest.mark.usefixtures("fully_compiled")
 def test_the_history_of_lbfgs_is_not_copied():
     size, h = 50_000, 10
     vectors = [jnp.full((size,), float(i), jnp.float32) for i in range(4)]

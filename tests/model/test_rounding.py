@@ -12,7 +12,7 @@ from jaxsim import text
 from jaxsim.methods.projections import Projection
 from jaxsim.methods.ssi import bilinear
 from jaxsim.model import Model, explain, export, folders, rounding
-from jaxsim.sparse import narrow
+from jaxsim.sparse import host
 from jaxsim.text.subwords import Subwords
 
 TERMS = tuple(f"word{number}" for number in range(40))
@@ -74,7 +74,7 @@ def test_encoding_needs_no_compiler(weights, monkeypatch):
     pytest.importorskip("numba")
     small = rounding.rounded(made("one side"), weights)
     fast = small.encode(texts(9, 0))
-    monkeypatch.setattr(narrow, "compiled", lambda: None)
+    monkeypatch.setattr(host, "compiled", lambda: None)
     np.testing.assert_allclose(small.encode(texts(9, 0)), fast, rtol=1e-4, atol=1e-4)
 
 

@@ -32,9 +32,19 @@ def test_documents_of_any_length_are_multiplied(rng, loop, dtype):
     assert host.rows_product(rows[:0], dense).shape == (0, 5)
 
 
+@pytest.mark.parametrize("columns", [15, 16, 17, 47, 400])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int8])
+def test_any_number_of_columns_of_any_type(rng, loop, columns, dtype):
+    rows = documents(rng, [0, 1, 9, 40, 0])
+    dense = (10 * rng.normal(size=(40, columns))).astype(dtype)
+    found = host.rows_product(rows.astype(np.float32 if dtype != np.float64 else dtype), dense)
+    assert found.dtype == (np.float64 if dtype == np.float64 else np.float32)
+    np.testing.assert_allclose(found, rows @ dense.astype(np.float64), atol=1e-3 if dtype != np.float64 else 1e-11)
+
+
 def test_neither_the_batch_nor_the_threads_change_a_bit(rng, loop, monkeypatch):
     rows = documents(rng, rng.integers(0, 40, 50)).astype(np.float32)
-    dense = rng.normal(size=(40, 33)).astype(np.float32)
+    dense = rng.normal(size=(40, 133)).astype(np.float32)
     whole = host.rows_product(rows, dense, threads=1)
     monkeypatch.setattr(host, "_WORK", 100)
     np.testing.assert_array_equal(host.rows_product(rows, dense, threads=3), whole)

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from jaxsim.sparse import narrow
+from jaxsim.sparse import host, narrow
 
 
 @pytest.fixture(params=["compiled", "SciPy"])
 def way(request, monkeypatch):
     if request.param == "SciPy":
-        monkeypatch.setattr(narrow, "compiled", lambda: None)
+        monkeypatch.setattr(host, "compiled", lambda: None)
     else:
         pytest.importorskip("numba")
-        assert narrow.compiled() is not None
+    return request.param
 
 
 def documents(rng, lengths, num_terms=60):
@@ -38,24 +38,10 @@ def test_the_product_is_that_of_the_rounded_numbers(rng, way, kind, columns):
     assert not found[[0, 5]].any() and narrow.rows_product(rows[:0], weights).shape == (0, columns)
 
 
-def test_neither_the_batch_nor_the_threads_change_a_bit(rng, way, monkeypatch):
+def test_a_row_has_the_same_bits_in_any_batch(rng, way):
     rows = documents(rng, rng.integers(0, 60, 40))
     weights = narrow.narrowed(rng.normal(size=(60, 33)), "int8")
-    whole = narrow.rows_product(rows, weights, threads=1)
-    monkeypatch.setattr(narrow, "_WORK", 100)
-    np.testing.assert_array_equal(narrow.rows_product(rows, weights, threads=3), whole)
-    if narrow.compiled() is not None:
-        np.testing.assert_array_equal(narrow.rows_product(rows[17:18], weights), whole[17:18])
-
-
-def test_the_compiled_loop_takes_float32_too(rng):
-    pytest.importorskip("numba")
-    from jaxsim.sparse import host_quantised
-
-    rows, dense = documents(rng, [0, 3, 40]), rng.normal(size=(60, 41)).astype(np.float32)
-    out = np.empty((3, 41), np.float32)
-    host_quantised.rows_product(rows.indptr, rows.indices, rows.data, dense, out, 0, 3)
-    np.testing.assert_allclose(out, rows.astype(np.float64) @ dense, atol=2e-5)
+    np.testing.assert_array_equal(narrow.rows_product(rows[17:18], weights), narrow.rows_product(rows, weights)[17:18])
 
 
 def test_rounding_is_off_by_half_a_step_at_most(rng):

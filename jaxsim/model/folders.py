@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load as tensors_from_bytes
 from safetensors.numpy import save as bytes_from_tensors
 
 from jaxsim import checks
@@ -90,54 +91,16 @@ def load(folder: str | os.PathLike) -> tuple[dict[str, np.ndarray], dict[str, An
         path = folder / name
         if not path.is_file():
             raise FileNotFoundError(f"{path}: expected a file of the model, got none")
-        contents[name] = _whole(path)
+        contents[name] = path.read_bytes()
         got = hashlib.sha256(contents[name]).hexdigest()
         checks.expect(got == digest, str(path), f"the file that was saved (SHA-256 {digest[:12]})", f"{got[:12]}")
-    words = parsed(bytes(contents[VOCABULARY]), str(folder / VOCABULARY))
+    words = parsed(contents[VOCABULARY], str(folder / VOCABULARY))
     fits = isinstance(words, list) and all(isinstance(word, str) for word in words)
     checks.expect(fits, str(folder / VOCABULARY), "a list of words", "another one")
     try:
-        return _tensors(contents[TENSORS]), config, words
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as error:
+        return tensors_from_bytes(contents[TENSORS]), config, words
+    except (SafetensorError, ValueError, KeyError, TypeError) as error:  # also of types that NumPy lacks
         raise ValueError(f"{folder / TENSORS}: expected the tensors of a model, got {error}") from error
-
-
-def _whole(path: Path) -> np.ndarray:
-    """The bytes of a file, in memory that NumPy asked for: of large pages where the system has them."""
-    size = path.stat().st_size
-    found = np.empty(size + 1, np.uint8)
-    with open(path, "rb", buffering=0) as file:
-        read = 0
-        while number := file.readinto(found[read:]):  # to the end of the file, wherever that is by now
-            read += number
-            if read > size:
-                raise ValueError(f"{path}: expected a file that is not written to, got one that grows")
-    return found[:read]
-
-
-def _tensors(data: np.ndarray) -> dict[str, np.ndarray]:
-    """The arrays of a safetensors file, as views of its bytes: nothing is copied."""
-    size = int.from_bytes(data[:8].tobytes(), "little")
-    checks.expect(len(data) >= 8 and size <= len(data) - 8, "its header", "one inside the file", f"{size} bytes")
-    header = json.loads(data[8 : 8 + size].tobytes())
-    body, end, found = data[8 + size :], 0, {}
-    parts = sorted(((told["data_offsets"], name, told) for name, told in header.items() if name != "__metadata__"),
-                   key=lambda part: part[0])  # fmt: skip
-    for (start, stop), name, told in parts:
-        kind, shape = np.dtype(_TYPES[told["dtype"]]), told["shape"]
-        whole = isinstance(shape, list) and all(type(length) is int and length >= 0 for length in shape)
-        checks.expect(whole and type(start) is int and type(stop) is int, name, "a shape and a place", told)
-        fits = start == end and stop - start == math.prod(shape) * kind.itemsize and stop <= len(body)
-        checks.expect(fits, name, "bytes of its type and shape, one tensor after the other", told)
-        found[name] = body[start:stop].view(kind).reshape(shape)
-        end = stop
-    checks.expect(end == len(body), "its tensors", f"{len(body)} bytes", end)
-    return found
-
-
-_TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1", "U64": "<u8",
-          "U32": "<u4", "U16": "<u2", "U8": "u1", "BOOL": "?"}  # fmt: skip
-"""Types of safetensors that NumPy has."""
 
 
 def _model_folder(folder: str | os.PathLike) -> Path:

@@ -195,32 +195,3 @@ def test_a_place_is_checked_and_its_parents_are_made_only_with_the_model(tmp_pat
         with pytest.raises(ValueError, match=message):
             write(tmp_path / "file" / "model")
     assert save(tmp_path / "new" / "a" / "model").is_dir()
-
-
-def tensors_file(header, body=b"12345678"):
-    header = json.dumps(header).encode()
-    return np.frombuffer(len(header).to_bytes(8, "little") + header + body, np.uint8)
-
-
-def test_tensors_are_those_that_safetensors_reads():
-    from safetensors.numpy import load, save
-
-    given = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.array([True]), "c": np.zeros((0, 4), np.int8),
-             "d": np.float16([[1, 2]]), "e": np.arange(3)}  # fmt: skip
-    found = folders._tensors(np.frombuffer(save(given), np.uint8))
-    assert set(found) == set(load(save(given)))
-    for name, array in given.items():
-        assert found[name].dtype == array.dtype and np.array_equal(found[name], array)
-
-
-@pytest.mark.parametrize("data", [
-    tensors_file({"a": {"dtype": "F32", "shape": [3], "data_offsets": [0, 8]}}),
-    tensors_file({"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}),
-    tensors_file({"a": {"dtype": "F32", "shape": [2], "data_offsets": [8, 16]}}),
-    tensors_file({name: {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]} for name in "ab"}),
-    tensors_file({"a": {"dtype": "F32", "shape": [-1, -2], "data_offsets": [0, 8]}}),
-    np.frombuffer(b"\xff" * 12, np.uint8), np.frombuffer(b"123", np.uint8),
-])  # fmt: skip
-def test_tensors_that_do_not_fill_their_file_are_refused(data):
-    with pytest.raises(ValueError, match="expected"):
-        folders._tensors(data)

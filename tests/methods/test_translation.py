@@ -267,5 +267,5 @@ def test_symmetrized_counts_are_those_of_both_directions(tmp_path):
     config = json.loads((tmp_path / "table" / table.MARKER).read_text())
     newer = {name: value for name, value in config.items() if name != "digest"} | {"format": 2}
     (tmp_path / "table" / table.MARKER).write_bytes(io.sealed(newer))
-    with pytest.raises(ValueError, match="format 1"):
+    with pytest.raises(ValueError, match="format: expected 1 to 1"):
         table.load(tmp_path / "table")

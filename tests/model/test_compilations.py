@@ -17,6 +17,7 @@ from jaxsim.sparse import Vectors
 from jaxsim.text.subwords import Subwords
 
 CALLS, MOST = 200, 12
+SIGNS = np.array([1, 1, -1, 1, -1, 1, 1])
 WORDS = [f"word{i}" for i in range(300)]
 VOCABULARY = text.Vocabulary(tuple(WORDS), np.arange(1, 301), 1000)
 _compiled: list[str] = []
@@ -105,8 +106,9 @@ def judged_links(_, rng):
 def measured(_, rng):
     left = vectors_of(rng, 300, positive=True)
     right = Vectors(left.dense + np.float32(0.1))
-    for similarity in (retrieval.l1, retrieval.jensen_shannon, retrieval.dot, retrieval.signed(rng.choice([-1, 1], 7))):
+    for similarity in (retrieval.l1, retrieval.jensen_shannon, retrieval.dot):
         mates.per_query(left, right, similarity=similarity)
+    retrieval.top_k(left, right, k=2, similarity=retrieval.signed(SIGNS))
     return mates.scores(left, right), mates.by_source(left, right, rng.integers(3, size=left.num_docs))
 
 

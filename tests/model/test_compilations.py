@@ -103,13 +103,18 @@ def judged_links(_, rng):
     return ranking.per_query(left, right, truth), ranking.scores(left, right, truth, similarity=retrieval.cosine)
 
 
-def measured(_, rng):
-    left = vectors_of(rng, 300, positive=True)
-    right = Vectors(left.dense + np.float32(0.1))
-    for similarity in (retrieval.l1, retrieval.jensen_shannon, retrieval.dot):
-        mates.per_query(left, right, similarity=similarity)
-    retrieval.top_k(left, right, k=2, similarity=retrieval.signed(SIGNS))
-    return mates.scores(left, right), mates.by_source(left, right, rng.integers(3, size=left.num_docs))
+def measured(similarity):
+    def call(_, rng):
+        left = vectors_of(rng, 300, positive=True)
+        right = Vectors(left.dense + np.float32(0.1))
+        mates.by_source(left, right, rng.integers(3, size=left.num_docs), similarity=similarity)
+        return mates.per_query(left, right, similarity=similarity), mates.scores(left, right, similarity=similarity)
+
+    return call
+
+
+def signed(_, rng):
+    return retrieval.top_k(vectors_of(rng, 60), vectors_of(rng, 300), k=2, similarity=retrieval.signed(SIGNS))
 
 
 def answered(_, rng):
@@ -151,13 +156,17 @@ CASES = {
     "similarity, topics": ("topics", lambda model, rng: model.similarity(some(rng, 60), some(rng, 200))),
     "search, topics": ("topics", searched), "mates and neighbours": ("two", nearest),
     "search, power and n-grams": ("grams", powered), "words": ("one", opposites),
-    "evaluate: links": (None, judged_links), "evaluate: mates": (None, measured), "evaluate: answers": (None, answered),
+    "evaluate: links": (None, judged_links), "search, signed": (None, signed),
+    **{f"evaluate: mates, {one.__name__}": (None, measured(one)) for one in
+       (retrieval.cosine, retrieval.dot, retrieval.l1, retrieval.jensen_shannon)},
+    "evaluate: answers": (None, answered),
     "evaluate: all pairs": (None, sorted_pairs), "evaluate: completion, metrics": (None, completed),
     "explain": ("two", lambda model, rng: explain.explain(model, " ".join(some(rng, 9)), " ".join(some(rng, 9)))),
 }  # fmt: skip
 
 
-LONG = ("search, topics", "mates and neighbours", "search, power and n-grams")
+LONG = ("search, topics", "mates and neighbours", "search, power and n-grams", "evaluate: mates, l1",
+        "evaluate: mates, jensen_shannon", "evaluate: mates, dot")
 
 
 @pytest.mark.slow

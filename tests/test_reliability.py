@@ -13,7 +13,7 @@ PAGE = ROOT / "docs" / "reliability.md"
 BUDGET, EXAMPLES = 40, 80
 KINDS = ("corpus", "unfinished", "model", "bilinear", "topics", "grams", "words", "translation", "completion", "begun",
          "index", "checkpoint", "fit")
-INPUTS = ("vectors_compared", "cosines", "documents", "every_pair", "slopes", "judged", "texts", "files")
+INPUTS = ("vectors_compared", "cosines", "documents", "every_pair", "slopes", "fits", "judged", "texts", "files")
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def test_every_command_answers_or_refuses_files_that_nobody_means():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.programs] * (name == "slopes"))
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.programs] * (name in ("slopes", "fits")))
                                   for name in INPUTS])
 def test_any_input_has_an_answer_or_is_refused(name):
     pytest.importorskip("hypothesis")

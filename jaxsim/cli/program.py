@@ -168,7 +168,7 @@ def _message(error: Exception) -> str | None:
     if hasattr(error, "format_message"):
         text = error.format_message().replace(": Value error, ", ": ")
     elif isinstance(error, OSError) and error.filename is not None and error.strerror is not None:
-        text = f"{error.filename}: {error.strerror}"
+        text = f"{error.filename or repr(error.filename)}: {error.strerror}"
     elif isinstance(error, ValueError | OSError | ImportError | ArithmeticError):
         text = str(error)
     else:

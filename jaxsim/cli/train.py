@@ -301,9 +301,11 @@ def codes(codes: str) -> tuple[str, str]:
 
     languages = tuple(code.strip() for code in codes.split(","))
     checks.expect(len(languages) == 2 and all(languages), "--languages", "two language codes such as en,es", codes)
-    with checks.within("--languages"):
+    try:
         for language in languages:
             text.tokenizer(language)  # refuses an unknown code
+    except ValueError as error:
+        raise ValueError(str(error).replace("language: ", "--languages: ", 1)) from error
     return languages
 
 

@@ -96,3 +96,9 @@ def test_an_empty_vocabulary_and_a_missing_training_part_are_refused(corpus):
 
 def test_unit_rows_of_nothing():
     assert text.unit_rows(scipy.sparse.csr_matrix((0, 3))).shape == (0, 3)
+
+
+def test_a_vocabulary_without_a_term_says_what_left_them_out():
+    for min_df, told in ((1, "pairs: expected texts with words, got"), (2, "pairs, min_df: expected .* in 2 texts")):
+        with pytest.raises(ValueError, match=told):
+            mates.vocabulary_of([["a"], ["b"]] if min_df > 1 else [[], []], drop_top=0, max_terms=9, min_df=min_df)

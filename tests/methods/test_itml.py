@@ -44,6 +44,7 @@ def test_of_full_rank_it_is_the_published_algorithm(documents, slack):
                      slack=slack, max_iter=7, tol=0.0)
     expected = reference_metric.itml(*as_given(documents, chosen), 1.0, 6.0, slack, 7)
     np.testing.assert_allclose(found.params.weights @ found.params.weights.T, expected, atol=1e-10)
+    assert [entry["step"] for entry in found.history] == list(range(8))
     assert found.steps == 7 and not np.allclose(expected, np.eye(4), atol=0.1)
 
 

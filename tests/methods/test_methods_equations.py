@@ -15,7 +15,7 @@ from methods_table import METHODS, TRAIN, K, M, V, assert_same, corpus, fitted, 
 from jaxsim import optim, sparse
 from jaxsim.data import labelled_pairs as pairs_room
 from jaxsim.methods import cca, cl_lsi, cr5, dda, lsa, opca, projections, s2net, s2net_mse
-from jaxsim.methods.projections import Projection
+from jaxsim.methods.projections import Projection, agreement
 
 
 def test_projections_match_dense_lapack():
@@ -68,6 +68,16 @@ def test_cr5_takes_a_document_of_one_word_for_a_document(rng):
     fit = cr5.fit([sparse.from_scipy(scipy.sparse.csr_matrix(view)) for view in views], k=3, ridge=0.5)
     for found, weights in zip(fit.params, reference.cr5(views, 3, 0.5, 0.0), strict=True):
         np.testing.assert_allclose(found.weights, weights, atol=1e-9)
+
+
+def test_agreement_is_the_mean_correlation_of_the_dimensions_around(rng):
+    left = rng.normal(size=(50, 7))
+    right = left + rng.normal(size=(50, 7)) * np.linspace(0.1, 3, 7)
+    unit = [side / np.linalg.norm(side, axis=1, keepdims=True) for side in (left, right)]
+    single = [max(0, np.corrcoef(unit[0][:, j], unit[1][:, j])[0, 1]) for j in range(7)]
+    for window in (1, 3, 5):
+        expected = [np.mean(single[max(j - window // 2, 0) : j + window // 2 + 1]) for j in range(7)]
+        np.testing.assert_allclose(agreement.agreement(left, right, window=window), expected, rtol=1e-6)
 
 
 def test_cca_matches_the_printed_eigenproblem():

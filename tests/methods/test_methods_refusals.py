@@ -8,11 +8,11 @@ import pytest
 import scipy.sparse
 
 from jaxsim import losses, sparse
-from jaxsim.data.labelled_pairs import Preferences
+from jaxsim.data.labelled_pairs import LabelledPairs, Preferences
 from jaxsim.methods import cca, cl_lsi, dda, opca, s2net, s2net_mse, tweak, vl_cv
-from jaxsim.methods.projections import Projection
+from jaxsim.methods.projections import Projection, agreement
 from jaxsim.methods.s2net import groups
-from jaxsim.methods.ssi import bilinear
+from jaxsim.methods.ssi import bilinear, triples
 from jaxsim.methods.weights import quadratic_forms, tweak_pairs
 from jaxsim.methods.weights.concepts import Concepts
 from jaxsim.methods.weights.term_weights import TermWeights
@@ -55,6 +55,10 @@ W = TermWeights(jnp.ones(1))
     (lambda: groups.checked_groups(np.zeros((3, 0), int), 3), r"groups: expected 3 integers .* of shape \(3, 0\)"),
     (lambda: bilinear.encode(bilinear.sides(FULL, FULL, jnp.ones(3))[0], ONE, low_rank=ONE_ROW),
      r"low_rank: expected 3 documents \(as terms\), got 1"),
+    (lambda: triples.table([[0, 1]], 1, 2, known=[[0, 0]]), r"links: expected a document left .* none for query \[0\]"),
+    (lambda: s2net.preferences.fit(ONE, ONE, LabelledPairs(*map(np.array, ([0, 0], [0, 1], [0.0, 1.0]))),
+                                   init=Projection(FULL), gamma=0.0), "gamma: expected a positive number, got 0.0"),
+    (lambda: agreement.agreement(np.ones(3), np.ones(3)), r"left: expected shape \(n, k\), got shape \(3,\)"),
     (lambda: tweak_pairs.take(quadratic_forms.plan(WORDS, WORDS, [0], [1]), np.zeros(0, int)),
      "rows: expected at least one pair, got none"),
     (lambda: cl_lsi.fit((ONE, NEGATIVE), k=1), r"views\[1\]: expected counts of at least 0, got -1.0"),

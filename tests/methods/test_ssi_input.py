@@ -10,6 +10,7 @@ import scipy.sparse
 
 from jaxsim import sparse
 from jaxsim.methods import ssi, ssi_batch, ssi_diag, ssi_full, ssi_hash, ssi_sparse
+from jaxsim.methods.ssi import correlated
 from jaxsim.methods.ssi.sparse import Sparse
 
 N, V, EMPTY, ALONE = 8, 6, 3, 7  # a query and target without words; an article that nothing links to or from
@@ -75,3 +76,8 @@ def test_a_setting_that_does_not_exist_is_refused_before_any_work(name, side, ke
         fit(name, side, LINKS, key, max_itr=3)
     with pytest.raises(TypeError, match="unexpected keyword argument 'label'"):  # of the optimiser, not of the fit
         fit(name, side, LINKS, key, label="x")
+
+
+def test_features_of_one_word_each_keep_their_weights():
+    words = correlated.hashed(scipy.sparse.csr_matrix([[2.0, 3.0]]), scipy.sparse.csr_matrix([[0.5, 0.0], [0.0, 0.1]]))
+    assert words.toarray().tolist() == [[2.0, 3.0]]

@@ -255,3 +255,17 @@ def test_a_word_that_was_never_linked_has_no_translation_and_no_warning():
     counts = sp.csr_matrix(np.array([[3.0, 1.0], [0.0, 0.0]]))
     found = table.from_counts(counts, counts.T.tocsr(), ["a", "b"], ["x", "y"])
     assert found.best("a") == [("x", 0.75), ("y", 0.25)] and found.best("b") == []
+
+
+def test_symmetrized_counts_are_those_of_both_directions(tmp_path):
+    ahead, back = np.array([[3.0, 1.0], [0.0, 4.0]]), np.array([[1.0, 0.0], [2.0, 4.0]])
+    params = table.from_counts(sp.csr_matrix(ahead), sp.csr_matrix(back), ["a", "b"], ["x", "y"])
+    for way, both in (("mean", (ahead + back.T) / 2), ("geometric", np.sqrt(ahead * back.T))):
+        found = table.symmetrized(params, way).right_given_left.toarray()
+        np.testing.assert_allclose(found, both / both.sum(axis=1, keepdims=True), atol=1e-12)
+    table.save(tmp_path / "table", params, about={})
+    config = json.loads((tmp_path / "table" / table.MARKER).read_text())
+    newer = {name: value for name, value in config.items() if name != "digest"} | {"format": 2}
+    (tmp_path / "table" / table.MARKER).write_bytes(io.sealed(newer))
+    with pytest.raises(ValueError, match="format: expected 1 to 1"):
+        table.load(tmp_path / "table")

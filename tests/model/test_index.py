@@ -206,6 +206,13 @@ def test_a_description_of_another_index_is_refused(change, message, rng, tmp_pat
         index.load(folder)
 
 
+def test_an_index_of_another_vocabulary_is_refused(rng, tmp_path):
+    folder = saved(tmp_path, Model(WORDS, Projection(jnp.asarray(rng.normal(size=(5, 3)), jnp.float32))))
+    assert index.load(folder, num_terms=5).lines.tolist() == LINES
+    with pytest.raises(ValueError, match=r"index.json: columns: expected 4 terms \(as the model\), got 5"):
+        index.load(folder, num_terms=4)
+
+
 def test_places_without_an_index_are_named(tmp_path):
     (tmp_path / "file").write_text("")
     for name, got in (("nowhere", "nothing"), ("file", "a file"), (".", "a folder without index.json")):

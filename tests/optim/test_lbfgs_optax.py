@@ -75,3 +75,17 @@ def test_single_precision_stays_single(data):
     single = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), (START, data))
     fit = optim.minimize_lbfgs(quadratic, *single, solver="optax", tol=1e-3)
     assert fit.converged and {leaf.dtype for leaf in jax.tree.leaves(fit.params)} == {np.dtype(np.float32)}
+
+
+@jax.custom_jvp
+def flat(x):
+    return jnp.sum(0 * x) + 1.0
+
+
+flat.defjvp(lambda at, along: (flat(at[0]), jnp.sum(along[0])))
+
+
+def test_a_line_search_that_finds_nothing_lower_ends_the_fit():
+    fit = optim.minimize_lbfgs(lambda x, data: flat(x), jnp.ones(3), None, solver="optax", max_iter=9)
+    assert not fit.converged and fit.steps == 0 and fit.history[-1]["stop"] == "line search failed"
+    assert fit.params.tolist() == [1.0] * 3

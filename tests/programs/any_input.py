@@ -20,11 +20,14 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from jaxsim import losses, sparse, text
-from jaxsim.data import tables
+from jaxsim.data import labelled_pairs, tables
 from jaxsim.evaluate import metrics, retrieval
+from jaxsim.methods import s2net, s2net_mse, s2net_pref, tweak
 from jaxsim.methods.projections import Projection
+from jaxsim.methods.weights.term_weights import TermWeights
 from jaxsim.model import Model
 from jaxsim.sparse import Vectors
+from jaxsim.text import features
 
 REFUSALS = (ValueError, TypeError, FloatingPointError, OverflowError)
 DTYPES = ["float32", "float64", "float16", "int32", "int64", "uint8", "bool", "complex64"]
@@ -144,6 +147,29 @@ def slopes(scores, labels, rows, gamma):
         expect_finite(0.0 if slope is None else slope)
 
 
+FINITE = st.one_of(st.sampled_from([one for one in _EDGES if np.isfinite(one)]), st.floats(-3, 3, width=32))
+DOCUMENTS = sparse.from_scipy(scipy.sparse.csr_matrix(np.array([[1, 2, 0, 0], [0, 1, 1, 0], [0, 0, 0, 0], [0, 3, 0, 1]],
+                                                               np.float32)))  # fmt: skip
+FEATURED = features.single(DOCUMENTS)
+
+
+@hypothesis.given(arrays.arrays(np.float32, (4, 2), elements=FINITE), arrays.arrays(np.float32, 3, elements=FINITE),
+                  NUMBERS, st.sampled_from([0.0, 1.0, 1e30, 1e-30]))
+def fits(weights, grades, gamma, strength):
+    """Steps from weights, by grades, with a gamma and a regulariser, at the edges of float32: finite, or a refusal."""
+    pairs, init = labelled_pairs.LabelledPairs(np.array([0, 0, 1]), np.array([0, 1, 3]), grades), Projection(weights)
+    order, init_terms = labelled_pairs.Preferences(*map(np.array, ([0], [1], [0], [3]))), TermWeights(weights[0, :1])
+    for fit in (lambda: s2net.fit(DOCUMENTS, DOCUMENTS, init=init, gamma=gamma, beta=strength, max_iter=2),
+                lambda: s2net_mse.fit(DOCUMENTS, DOCUMENTS, pairs, init=init, beta=strength, max_iter=2),
+                lambda: s2net_pref.fit(DOCUMENTS, DOCUMENTS, pairs, init=init, gamma=gamma, beta=strength, max_iter=2),
+                lambda: tweak.fit(FEATURED, FEATURED, pairs, init=init_terms, alpha=strength, max_iter=2),
+                lambda: tweak.fit(FEATURED, FEATURED, order, init=init_terms, gamma=gamma, max_iter=2)):
+        found = answered(fit)
+        if found is not None:
+            assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(found.params)), found
+            assert np.isfinite(found.loss), found
+
+
 LABELS = st.lists(st.sampled_from([0, 1, 2, -1, 0.5, float("nan")]), max_size=6)
 
 
@@ -187,7 +213,7 @@ def files(content, name):
             assert name in str(error)
 
 
-PROGRAMS = (vectors_compared, cosines, documents, every_pair, slopes, judged, texts, files)
+PROGRAMS = (vectors_compared, cosines, documents, every_pair, slopes, fits, judged, texts, files)
 
 
 def run(program, examples: int, *, derandomize: bool) -> None:

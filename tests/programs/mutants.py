@@ -250,11 +250,11 @@ class Reached:
         return files, {name: rank.get(name.split("::")[0], 1e8) + self.took.get(name, 0.0) for name in names}
 
 
-def outcome(copy: Path, number: int, mutant: tuple, reached: Reached | None, seconds: float) -> str:
+def outcome(copy: Path, number: int, mutant: tuple, reached: Reached | None, seconds: float, only=frozenset()) -> str:
     """What comes of a mutant: killed, killed by its time, or survived; by all tests where ``reached`` is None."""
     file = mutant[0]
     if reached is None:
-        own, others = tests_of(file)
+        own, others = ([test for test in some if not only or test in only] for some in tests_of(file))
         slow = ("-m", "not programs and not pages")
         runs = [([ROOT / file], {}, ("--doctest-modules",)), *(([test], {}, slow) for test in own), (others, {}, slow)]
     else:
@@ -318,6 +318,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=900, help="at most for the tests of one mutant")
     parser.add_argument("--again", type=Path, help="what an earlier run printed: its survivors alone, by all tests of "
                         "their package, doctests and slow ones too")
+    parser.add_argument("--tests", nargs="*", default=[], help="with --again: only these files of tests, and doctests")
     parser.add_argument("--list", action="store_true")
     given = parser.parse_args()
     found = [mutant for mutant in mutants() if mutant[0].startswith(given.only)]
@@ -341,7 +342,7 @@ def main() -> int:
         for number in numbers:
             file, line, _, _, old, new = found[number]
             begun = time.monotonic()
-            told = outcome(copy, number, found[number], reached, given.seconds)
+            told = outcome(copy, number, found[number], reached, given.seconds, {ROOT / test for test in given.tests})
             place = next(place for place in TESTS if file == place or file.startswith(f"{place}/"))
             counts.setdefault(place, collections.Counter())[told.split(",")[0]] += 1
             print(f"{told}: {file}:{line}: {old} -> {new} ({time.monotonic() - begun:.0f} s)", flush=True)

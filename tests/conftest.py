@@ -109,10 +109,10 @@ def server(monkeypatch):
         monkeypatch.delenv(name, raising=False)
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.setenv(name, "127.0.0.1")
-    with serve() as found:
-        found.bodies = {"/public/one.txt": ONE, "/public/two.txt": TWO}
-        monkeypatch.setitem(catalogue.CORPORA, "small", corpus(found.url))
-        yield found
+    with serve() as result:
+        result.bodies = {"/public/one.txt": ONE, "/public/two.txt": TWO}
+        monkeypatch.setitem(catalogue.CORPORA, "small", corpus(result.url))
+        yield result
 
 
 @pytest.fixture

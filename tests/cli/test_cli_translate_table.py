@@ -26,8 +26,8 @@ def test_a_table_is_learned_kept_and_read(tmp_path, capsys, lines):
                   out, "--word", "house", "--k", 1)
     assert printed.split("\t")[:2] == ["house", "casa"] and float(printed.split("\t")[2]) > 0.5
     assert not (tmp_path / "words.checkpoint").exists()
-    found = json.loads(run(capsys, "translate-table", "--table", out, "--word", "Mesa", "--reverse", "--json"))
-    assert found["word"] == "Mesa" and found["translations"][0]["word"] == "table"
+    result = json.loads(run(capsys, "translate-table", "--table", out, "--word", "Mesa", "--reverse", "--json"))
+    assert result["word"] == "Mesa" and result["translations"][0]["word"] == "table"
     assert run(capsys, "translate-table", "--table", out, "--word", "nothing") == ""
 
 

@@ -31,23 +31,23 @@ def run(folder, what):
         for number in (0, 1)
     ]  # fmt: skip
     try:
-        told = [process.communicate(timeout=150) for process in started]
+        facts = [process.communicate(timeout=150) for process in started]
     finally:
         for process in started:
             process.kill()
     # gloo tells of its connections on stdout, of several threads at once.
-    lines = [re.findall("told: (.*)", out) for out, _ in told]
-    return lines, [err for _, err in told], [process.returncode for process in started]
+    lines = [re.findall("told: (.*)", out) for out, _ in facts]
+    return lines, [err for _, err in facts], [process.returncode for process in started]
 
 
 @pytest.mark.programs
 def test_two_processes_agree_with_one_device_and_neither_hangs_when_the_other_is_killed(tmp_path):
     (lines, others), errors, codes = run(tmp_path, "stop")
     assert lines and others, "\n".join(errors)
-    found = json.loads(lines[0])
-    assert json.loads(others[0]) == found
-    assert found.pop("devices") == 4 and found.pop("here") == 2
-    assert max(found["loss"], found["gradient"]) <= 1e-6
+    result = json.loads(lines[0])
+    assert json.loads(others[0]) == result
+    assert result.pop("devices") == 4 and result.pop("here") == 2
+    assert max(result["loss"], result["gradient"]) <= 1e-6
     # The one that is left ends with an error that says what happened.
     assert lines[1:] == ["waiting"]
     assert codes == [processes.LOST, -9]
@@ -55,9 +55,9 @@ def test_two_processes_agree_with_one_device_and_neither_hangs_when_the_other_is
     # What they had saved is whole, and both go on from there to the bits of a fit that nobody stopped.
     (lines, others), errors, codes = run(tmp_path, "go on")
     assert codes == [0, 0] and lines == others, "\n".join(errors)
-    found = json.loads(lines[0])
-    whole, resumed = found["losses"]
-    assert found["same"] and whole == resumed and len(whole) == 7
+    result = json.loads(lines[0])
+    whole, resumed = result["losses"]
+    assert result["same"] and whole == resumed and len(whole) == 7
     assert {path.name for path in tmp_path.iterdir()} == {"checkpoint.safetensors", "checkpoint.before.safetensors"}
 
 

@@ -49,6 +49,12 @@ def pytest_unconfigure(config) -> None:
     shutil.rmtree(getattr(config, "compiled_programs", ""), ignore_errors=True)
 
 
+def pytest_collection_finish(session) -> None:
+    """Garbage collection need not walk over modules and tests, which live as long as the process."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="module", autouse=True)
 def few_programs():
     """Lets go of compiled programs where they are many: each takes maps of memory, of which a process has 65,530."""
@@ -109,10 +115,10 @@ def server(monkeypatch):
         monkeypatch.delenv(name, raising=False)
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.setenv(name, "127.0.0.1")
-    with serve() as found:
-        found.bodies = {"/public/one.txt": ONE, "/public/two.txt": TWO}
-        monkeypatch.setitem(catalogue.CORPORA, "small", corpus(found.url))
-        yield found
+    with serve() as result:
+        result.bodies = {"/public/one.txt": ONE, "/public/two.txt": TWO}
+        monkeypatch.setitem(catalogue.CORPORA, "small", corpus(result.url))
+        yield result
 
 
 @pytest.fixture

@@ -34,13 +34,13 @@ def test_the_code_of_the_page_reads_what_its_command_writes(to, trained, tmp_pat
     assert cli.main(words) == 0
     texts = ["sparse row", "random seed of a plot axis"]
     code = CODE[to].replace('["a text", "another"]', repr(texts)).replace('["a", "text"]', '["sparse", "row"]')
-    found: dict = {}
-    exec(code, found)
+    result: dict = {}
+    exec(code, result)
     model = Model.load(trained)
     if to == "word2vec":
-        np.testing.assert_allclose(found["vector"], model.encode("sparse row"), rtol=1e-5)
+        np.testing.assert_allclose(result["vector"], model.encode("sparse row"), rtol=1e-5)
         return
-    vectors = np.asarray(found["vectors"], np.float64)
+    vectors = np.asarray(result["vectors"], np.float64)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     np.testing.assert_allclose(vectors, model.encode(texts, normalize=True), atol=1e-5)
 

@@ -26,11 +26,11 @@ def documents(rng, scale):
 @pytest.mark.parametrize("name", FITS)
 def test_closed_forms_are_finite_or_refused_at_any_scale(rng, name, scale):
     try:
-        found = FITS[name](documents(rng, scale), documents(rng, scale))
+        result = FITS[name](documents(rng, scale), documents(rng, scale))
     except (FloatingPointError, ValueError) as error:
         assert name not in ("lsa", "pca") and (scale >= 1e20 or scale <= 1e-10) and ": expected " in str(error)
     else:
-        leaves = jax.tree.leaves(found.params)
+        leaves = jax.tree.leaves(result.params)
         assert all(bool(jnp.all(jnp.isfinite(leaf)) & jnp.all(jnp.any(leaf != 0, axis=0))) for leaf in leaves)
 
 

@@ -312,9 +312,9 @@ def test_the_gradient_in_the_values_of_documents_is_that_of_each_alone(rng):
         return sparse.cosine(sparse.project(sparse.Document(indices, values, V), weights), target)
 
     expected = jax.grad(of_terms)(terms.values)[: matrix.nnz]
-    found = jax.jit(jax.vmap(jax.grad(of_document)))(documents.values, documents.indices, target)
+    result = jax.jit(jax.vmap(jax.grad(of_document)))(documents.values, documents.indices, target)
     filled = np.arange(V + 2) < np.diff(matrix.indptr)[:, None]
-    np.testing.assert_allclose(np.asarray(found)[filled], expected, atol=1e-12)
+    np.testing.assert_allclose(np.asarray(result)[filled], expected, atol=1e-12)
 
 
 def test_second_derivatives_and_other_documents_a_fit_pass_through_project(rng):
@@ -327,8 +327,8 @@ def test_second_derivatives_and_other_documents_a_fit_pass_through_project(rng):
 
     np.testing.assert_allclose(curvature(lambda w: sparse.project(terms, w)), curvature(lambda w: full @ w), rtol=1e-9)
     scale = jnp.arange(1.0, 4.0)
-    found = jax.vmap(lambda s: sparse.project(sparse.with_values(terms, s * terms.values), weights[0]))(scale)
-    np.testing.assert_allclose(found, scale[:, None, None] * (full @ weights[0])[None], rtol=1e-12)
+    result = jax.vmap(lambda s: sparse.project(sparse.with_values(terms, s * terms.values), weights[0]))(scale)
+    np.testing.assert_allclose(result, scale[:, None, None] * (full @ weights[0])[None], rtol=1e-12)
 
 
 def test_one_document_is_refused_where_many_are_given(rng):

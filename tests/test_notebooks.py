@@ -140,26 +140,26 @@ def test_every_notebook_is_tested():
 @pytest.mark.parametrize(("colab", "address"), [(True, ""), (False, ""), (False, "https://host/jaxsim.git")])
 @pytest.mark.parametrize("name", NAMES)
 def test_without_jaxsim_the_first_cell_stops_and_says_what_to_do(tmp_path, name, colab, address):
-    found = set_up(name, tmp_path, colab=colab, address=address)
-    assert found.returncode == 1 and not found.stdout
-    told = found.stderr.strip().splitlines()[-1]
-    assert "jaxsim-text" in told and "On Colab: set REPOSITORY at the top of this cell" in told
-    assert f"run `pip install -e .` in a checkout with the Python of this kernel, {sys.executable}" in told
+    result = set_up(name, tmp_path, colab=colab, address=address)
+    assert result.returncode == 1 and not result.stdout
+    facts = result.stderr.strip().splitlines()[-1]
+    assert "jaxsim-text" in facts and "On Colab: set REPOSITORY at the top of this cell" in facts
+    assert f"run `pip install -e .` in a checkout with the Python of this kernel, {sys.executable}" in facts
 
 
 def test_quickstart_installs_itself_on_colab(tmp_path):
-    found = set_up("quickstart", tmp_path, colab=True, address="https://host/jaxsim.git")
-    assert found.returncode == 0, found.stderr
-    install, versions, _ = found.stdout.splitlines()
+    result = set_up("quickstart", tmp_path, colab=True, address="https://host/jaxsim.git")
+    assert result.returncode == 0, result.stderr
+    install, versions, _ = result.stdout.splitlines()
     assert json.loads(install)[:3] == ["-m", "pip", "install"]
     assert json.loads(install)[-1] == "jaxsim-text @ git+https://host/jaxsim.git"
     assert f"jax {jax.__version__}, devices: [" in versions
 
 
 def test_reproduce_table_clones_the_checkout_on_colab(tmp_path):
-    found = set_up("reproduce_table", tmp_path, colab=True, address="https://host/jaxsim.git")
-    assert found.returncode == 0, found.stderr
-    clone, install, versions, checkout = found.stdout.splitlines()
+    result = set_up("reproduce_table", tmp_path, colab=True, address="https://host/jaxsim.git")
+    assert result.returncode == 0, result.stderr
+    clone, install, versions, checkout = result.stdout.splitlines()
     assert json.loads(clone) == ["git", "clone", "--quiet", "https://host/jaxsim.git", "jaxsim-checkout"]
     assert json.loads(install)[-2:] == ["-e", "jaxsim-checkout"]
     assert f"jax {jax.__version__}, devices: [" in versions and Path(checkout) == ROOT
@@ -175,8 +175,8 @@ def test_quickstart(tmp_path):
     assert list(scores) == ["chance", "log-tfidf", "lsa", "opca", "s2net"]
     assert all(0 <= accuracy <= mrr <= 1 for accuracy, mrr in scores.values())
     assert min(scores[name][1] for name in ("log-tfidf", "lsa", "opca", "s2net")) > 3 * scores["chance"][1]
-    found = re.findall(r"training loss ([\d.]+), dev MRR ([\d.]+)", printed(cells["train"]))
-    (start, best, last), (start_dev, best_dev, last_dev) = (map(float, values) for values in zip(*found, strict=True))
+    result = re.findall(r"training loss ([\d.]+), dev MRR ([\d.]+)", printed(cells["train"]))
+    (start, best, last), (start_dev, best_dev, last_dev) = (map(float, values) for values in zip(*result, strict=True))
     assert last < start and best <= start and best_dev == max(start_dev, best_dev, last_dev)
     for name in ("curves", "map"):
         (picture,) = displayed(cells[name], "image/png")

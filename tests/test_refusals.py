@@ -46,8 +46,8 @@ def test_a_bare_scipy_matrix_is_not_terms(fit):
 
 def test_starts_that_are_none():
     fitted = lsa.fit(DOCUMENTS, k=2)
-    for init, told in ((fitted, "fit.params"), (None, "a projection"), ("opca", "a projection")):
-        with pytest.raises(ValueError, match=f"^init: expected .*{told}"):
+    for init, facts in ((fitted, "fit.params"), (None, "a projection"), ("opca", "a projection")):
+        with pytest.raises(ValueError, match=f"^init: expected .*{facts}"):
             s2net.fit(DOCUMENTS, DOCUMENTS, init=init)
     with pytest.raises(ValueError, match="^activation: expected a function"):
         s2net.fit(DOCUMENTS, DOCUMENTS, init=fitted.params, activation="tanh")
@@ -105,10 +105,10 @@ def test_messages_say_what_came():
         text.tf_idf(MATRIX, np.array([1, 9, 1, 1]), 4)
     with pytest.raises(ValueError, match="^counts: expected no negative numbers, got -1.0"):
         text.tf_idf(-MATRIX, np.ones(4), 4)
-    for pointers, told in (([0, 2, 1, 3, 4], "1 after 2"), ([0, 1, 2, 3, 9], "0 to 9"), ([1, 1, 2, 3, 4], "1 to 4")):
+    for pointers, facts in (([0, 2, 1, 3, 4], "1 after 2"), ([0, 1, 2, 3, 9], "0 to 9"), ([1, 1, 2, 3, 4], "1 to 4")):
         broken = MATRIX.copy()
         broken.indptr = np.array(pointers, np.int32)
-        with pytest.raises(ValueError, match=f"indptr: expected ascending row pointers .* at most 4, got {told}"):
+        with pytest.raises(ValueError, match=f"indptr: expected ascending row pointers .* at most 4, got {facts}"):
             sparse.from_scipy(broken)
 
 

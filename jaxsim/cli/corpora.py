@@ -51,9 +51,9 @@ def data(
     else:
         corpus = catalogue.get(name)
         folder = _folder(corpus, root)
-        found = catalogue.status(name, folder)
-        _show(corpus, folder, found, json, fetched=set())
-        catalogue.expect_right(found)
+        result = catalogue.status(name, folder)
+        _show(corpus, folder, result, json, fetched=set())
+        catalogue.expect_right(result)
 
 
 def _fetch(corpus: Corpus, root: Path | None, cache: Path | None, json: bool) -> None:

@@ -33,7 +33,7 @@ def _baselines(task: Task, k: int) -> dict[str, dict[str, float]]:
     counts = [sparse.from_scipy(side) for side in task.counts["train"]]
     both = sparse.from_scipy(scipy.sparse.vstack([sparse.to_scipy(side) for side in train], format="csr"))
     tf_idf = [text.tf_idf(side, task.vocabulary.df, task.vocabulary.num_docs) for side in task.counts["test"]]
-    found = {
+    result = {
         "tfidf": mates.scores(*(Vectors(sparse=sparse.from_scipy(side)) for side in tf_idf)),
         "log-tfidf": mates.scores(*(Vectors(sparse=side) for side in test)),
     }
@@ -45,8 +45,8 @@ def _baselines(task: Task, k: int) -> dict[str, dict[str, float]]:
     }
     for name, fit in fits.items():
         _say(f"fitting {name} …")
-        found[name] = mates.scores(*mates.encode(params := fit().params, test))
-    return found, params
+        result[name] = mates.scores(*mates.encode(params := fit().params, test))
+    return result, params
 
 
 def _picture(path: Path, fit: Fit, baselines: dict[str, dict[str, float]], score: float) -> None:

@@ -51,13 +51,13 @@ def estimate(
         "all negatives": room.Training(**common, max_iter=max_iter, devices=devices, shard_terms=shard_terms),
         "batches": room.Training(**common, method="s2net_sgd", max_iter=epochs, batch_size=batch_size),
     }
-    found = {name: _row(room, training) for name, training in trainings.items()}
-    sooner = min(found, key=lambda name: found[name]["seconds"])
+    result = {name: _row(room, training) for name, training in trainings.items()}
+    sooner = min(result, key=lambda name: result[name]["seconds"])
     if json:
-        show_json({**found, "sooner": sooner})
+        show_json({**result, "sooner": sooner})
         return
     shown = {name: {"GB": row["bytes"] / 1e9, "s a round": row["seconds a round"],
-                    "minutes": row["seconds"] / 60} for name, row in found.items()}  # fmt: skip
+                    "minutes": row["seconds"] / 60} for name, row in result.items()}  # fmt: skip
     rounds = f"{counted(max_iter, 'iteration')}, or {counted(epochs, 'epoch')}"
     show_result({f"{pairs:,} pairs": shown, "sooner": f"{sooner} ({rounds})"})
 

@@ -96,16 +96,16 @@ def evaluate(
         if run is None:
             way = {"terms": terms, "words": str(words), "power": power}
             like = None if csls is None else [line for _, line in streams.texts(csls)]
-            found, judged = _search(_load(model), queries, documents, judged, way, exclude, exclude_self, like)
+            results, judged = _search(_load(model), queries, documents, judged, way, exclude, exclude_self, like)
             if run_out is not None:
                 with replacing(run_out) as file:
-                    file.writelines(line.encode() for line in trec.run_lines(found))
+                    file.writelines(line.encode() for line in trec.run_lines(results))
         else:
-            found = trec.read_run(run)
-            absent = sum(any(grade > 0 for grade in judged[query].values()) for query in judged.keys() - found.keys())
+            results = trec.read_run(run)
+            absent = sum(any(grade > 0 for grade in judged[query].values()) for query in judged.keys() - results.keys())
             if absent:
                 say(f"{run}: {checks.counted(absent, 'query', 'queries')} with relevant documents not in it, scored 0")
-        result = _means(trec.scores(found, judged), "queries")
+        result = _means(trec.scores(results, judged), "queries")
     if json:
         show_json({**result, **({"figures": drawn} if drawn else {})})
     else:
@@ -131,10 +131,10 @@ def _pairs(model: Model, table: Table) -> dict[str, Any]:
         both, graded = 0 < positive.sum() < positive.size, np.unique(table.labels).size > 2
         checks.expect(both or graded, pairs.name, "labels above 0 and others", checks.one_kind(table.labels))
         scores = model.pair_similarity(pairs.left, pairs.right)
-        found: dict[str, Any] = {"pairs": len(pairs), "positive": int(positive.sum())}
+        results: dict[str, Any] = {"pairs": len(pairs), "positive": int(positive.sum())}
         for name in ("auc", "max_f1") if both else ():
-            found[name] = _statistic(getattr(metrics, name), scores, positive, strata=positive)
-        return found | ({"spearman": _statistic(metrics.spearman, scores, table.labels)} if graded else {})
+            results[name] = _statistic(getattr(metrics, name), scores, positive, strata=positive)
+        return results | ({"spearman": _statistic(metrics.spearman, scores, table.labels)} if graded else {})
     checks.expect(len(pairs) > 1, pairs.name, "at least two pairs", len(pairs))
     sides = model.vectors(pairs.left, side="query"), model.vectors(pairs.right, side="document")
     lost = int(np.count_nonzero(~(sparse.nonzero(sides[0]) & sparse.nonzero(sides[1]))))
@@ -156,12 +156,12 @@ def _statistic(statistic: Callable, *values: np.ndarray, strata: np.ndarray | No
 
     from jaxsim.evaluate import significance
 
-    found = {"value": float(statistic(*values))}
+    result = {"value": float(statistic(*values))}
     if len(values[0]) > 1:
         samples = min(1_000, max(200, 50_000_000 // len(values[0])))
         low, high = significance.interval(statistic, *values, key=jax.random.key(0), strata=strata, num_samples=samples)
-        found |= {"low": low, "high": high}
-    return found
+        result |= {"low": low, "high": high}
+    return result
 
 
 def _search(
@@ -192,11 +192,11 @@ def _search(
     judged = {query: {name: grade for name, grade in grades.items() if rows.get(name) not in left_out[place]}
               for place, query in enumerate(wanted) if (grades := judged.get(query)) is not None}  # fmt: skip
     both = index.encode(model, list(texts.values()), bm25=way["words"] == "bm25", csls=like, power=way["power"])
-    scores, found = ranker.rank(model, both, list(wanted.values()), k=min(trec.DEPTH, len(names)),
-                                exclude=[sorted(one) for one in left_out], **way)  # fmt: skip
+    scores, result = ranker.rank(model, both, list(wanted.values()), k=min(trec.DEPTH, len(names)),
+                                 exclude=[sorted(one) for one in left_out], **way)  # fmt: skip
     kept = np.isfinite(scores)
     run = {query: trec.ranked({names[row]: float(score)
-                               for score, row in zip(scores[i][kept[i]], found[i][kept[i]], strict=True)})
+                               for score, row in zip(scores[i][kept[i]], result[i][kept[i]], strict=True)})
            for i, query in enumerate(wanted) if scores[i][kept[i]].any()}  # fmt: skip
     if len(run) < len(wanted):
         lost = checks.counted(len(wanted) - len(run), "query", "queries")
@@ -222,14 +222,14 @@ def _means(values: Mapping[str, np.ndarray], unit: str) -> dict[str, Any]:
 
     from jaxsim.evaluate.significance import bootstrap_interval
 
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for name, column in values.items():
-        found[unit] = len(column)
-        found[name] = {"mean": float(column.mean())}
+        result[unit] = len(column)
+        result[name] = {"mean": float(column.mean())}
         if len(column) > 1:
             low, high = bootstrap_interval(column, key=jax.random.key(0))
-            found[name] |= {"low": low, "high": high}
-    return found
+            result[name] |= {"low": low, "high": high}
+    return result
 
 
 def _show(result: Mapping[str, Any]) -> None:

@@ -33,20 +33,20 @@ def explain(
     from jaxsim.model import explain as explaining
 
     trained = load(model)
-    found = explaining.explain(trained, query, document, power=power)
+    result = explaining.explain(trained, query, document, power=power)
     drawn = {}
     if figure is not None:
         from jaxsim.pictures import figures
 
-        svg = figures.matrix(found.contributions, found.query, found.document,
-                             title=f"Contributions of words to a score of {found.score:.3f}")
+        svg = figures.matrix(result.contributions, result.query, result.document,
+                             title=f"Contributions of words to a score of {result.score:.3f}")
         with naming(figure), replacing(figure) as file:
             file.write(svg)
         drawn = {"figure": str(figure)}
-    largest = found.largest(pairs)
+    largest = result.largest(pairs)
     if json:
-        told = [{"query": a, "document": b, "contribution": rounded(value)} for a, b, value in largest]
-        return show_json({"score": rounded(found.score), "pairs": told, **drawn})
-    show(f"{rounded(found.score):.6f}\tscore")
+        facts = [{"query": a, "document": b, "contribution": rounded(value)} for a, b, value in largest]
+        return show_json({"score": rounded(result.score), "pairs": facts, **drawn})
+    show(f"{rounded(result.score):.6f}\tscore")
     for a, b, value in largest:
         show(f"{rounded(value):.6f}\t{a}\t{b}")

@@ -48,12 +48,12 @@ def draw(model: Model, table: Table, folder: Path, examples: int | None) -> dict
     from jaxsim.pictures import report
 
     with naming(folder), keeping(f"every file in {folder} is whole; the same command draws all of them"):
-        found = report.write(folder, model, table.pairs, table.labels, examples=examples or 20)
-    if "training" not in found:
+        result = report.write(folder, model, table.pairs, table.labels, examples=examples or 20)
+    if "training" not in result:
         say(f"{folder}: no training curve, this model keeps no history of its training (closed forms have none)")
-    if "dimensions" not in found:
+    if "dimensions" not in result:
         say(f"{folder}: no curve of dimensions, which takes two or more, and neither SSI nor an activation")
-    return {name: str(path) for name, path in found.items()}
+    return {name: str(path) for name, path in result.items()}
 
 
 def page(model: Model, table: Table, folder: Path, examples: int | None) -> str:

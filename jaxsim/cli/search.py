@@ -84,12 +84,12 @@ def search(
              "bm25": words == options.Words.BM25 and terms > 0}  # fmt: skip
     if index is None:
         texts, lines = _documents(documents, column)
-        found = room.encode(trained, texts, lines=lines, csls=like, power=power, **parts)
+        result = room.encode(trained, texts, lines=lines, csls=like, power=power, **parts)
     else:
-        found = _kept(index, trained, model, documents, column, parts, like, power)
-    number = len(found.texts)
-    same = _equal(wanted, found.texts) if exclude_self else None
-    scores, rows = ranker.rank(trained, found, wanted, k=min(k, number), terms=terms, words=str(words), power=power,
+        result = _kept(index, trained, model, documents, column, parts, like, power)
+    number = len(result.texts)
+    same = _equal(wanted, result.texts) if exclude_self else None
+    scores, rows = ranker.rank(trained, result, wanted, k=min(k, number), terms=terms, words=str(words), power=power,
                                exclude=same)  # fmt: skip
     for i, text in enumerate(wanted):
         kept = np.isfinite(scores[i])  # the others are left out
@@ -97,7 +97,7 @@ def search(
             where = f" among left texts ({trained.languages[0]})" * trained.two_sided
             say(f"query {i + 1}: no word of it is known{where}, or in the documents; all scores are 0")
         best = zip(scores[i][kept], rows[i][kept], strict=True)
-        results = [{"rank": rank, "score": rounded(score), "line": int(found.lines[row]), "text": found.texts[row]}
+        results = [{"rank": rank, "score": rounded(score), "line": int(result.lines[row]), "text": result.texts[row]}
                    for rank, (score, row) in enumerate(best, start=1)]  # fmt: skip
         if json:
             show_json({"query": text, "results": results})
@@ -120,28 +120,28 @@ def _kept(
         there = (folder / index.MARKER).is_file()
         if documents is not None and not there:
             io.check_place(folder, marker=index.MARKER, argument="--index", what="index")
-        told = index.described(folder) if there or documents is None else None
+        facts = index.described(folder) if there or documents is None else None
     digest = folders.digest(place)
-    other = told is not None and told["model"] != digest
+    other = facts is not None and facts["model"] != digest
     checks.expect(not other or documents is not None, "--model", f"the model that {folder} was made with",
                   f"another, or it was trained anew ({place}); with --documents the index is made anew")  # fmt: skip
     near = {} if like is None else {"texts": hubs.digest(like), "power": power}
-    same = told is not None and (like is None or told.get("csls") == near)
+    same = facts is not None and (like is None or facts.get("csls") == near)
     checks.expect(same or documents is not None, "--csls", f"the texts and the --power that {folder} was made with",
                   "others; with --documents the index is made anew")  # fmt: skip
     if documents is None:
         return index.load(folder, **parts, num_terms=len(trained.vocabulary))
     texts, lines = _documents(documents, column)
-    held = told is not None and index.holds(told, texts, lines)
+    held = facts is not None and index.holds(facts, texts, lines)
     if held and not other and same:
         return index.load(folder, **parts, num_terms=len(trained.vocabulary))
-    checks.expect(like is not None or "csls" not in (told or {}), "--csls", f"the texts that {folder} was made with, "
+    checks.expect(like is not None or "csls" not in (facts or {}), "--csls", f"the texts that {folder} was made with, "
                   "to make it anew", "none")  # fmt: skip
     with naming(folder), keeping(nothing_written(folder)):
         made = index.encode(trained, texts, lines=lines, bm25=True, csls=like, power=power)
         index.save(folder, made, model=digest)
     change = "the model is another" if other else "--csls is another" if held else "the documents have changed"
-    reason = "" if told is None else f" anew, as {change}"
+    reason = "" if facts is None else f" anew, as {change}"
     say(f"{folder}: made{reason}, {checks.counted(len(texts), 'document')}")
     return made
 

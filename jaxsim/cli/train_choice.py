@@ -87,18 +87,18 @@ def names(context: typer.Context, share: float | None, wide: bool) -> list[str]:
 
     checks.expect(share != 0, "--dev", "pairs to choose settings by, with --tune", "0")
     if wide:
-        found = [name for name in budget.FREE if not train_options.given(context, name)
-                 and not (name == "subwords" and context.params["drop_top"])]  # fmt: skip
+        result = [name for name in budget.FREE if not train_options.given(context, name)
+                  and not (name == "subwords" and context.params["drop_top"])]  # fmt: skip
         users = [set(train_options.USED_BY.get(option.name, TUNED)) for option in context.command.params
                  if train_options.given(context, option.name)]
         if any(not set(budget.METHODS) <= methods for methods in users):
-            found = [name for name in found if name != "method"]  # an option that some methods do not have
-        checks.expect(len(found) > 0, "--tune", f"one of {', '.join(budget.FREE)} left to choose", "none left")
-        return found
-    found = [name for name in tuning.CHOICES if not train_options.given(context, name)
-             and not (name == "subwords" and context.params["drop_top"])]  # fmt: skip
-    checks.expect(len(found) > 0, "--tune", "--min-df, or --subwords without --drop-top, left to choose", "none left")
-    return found
+            result = [name for name in result if name != "method"]  # an option that some methods do not have
+        checks.expect(len(result) > 0, "--tune", f"one of {', '.join(budget.FREE)} left to choose", "none left")
+        return result
+    result = [name for name in tuning.CHOICES if not train_options.given(context, name)
+              and not (name == "subwords" and context.params["drop_top"])]  # fmt: skip
+    checks.expect(len(result) > 0, "--tune", "--min-df, or --subwords without --drop-top, left to choose", "none left")
+    return result
 
 
 def swept(pairs, settings, choice: Choice, **options) -> tuple:
@@ -145,12 +145,12 @@ def chosen(checkpoint: Path | None, pairs, settings, dev, choice: Choice) -> tup
     asked = {name: getattr(settings, name) for name in _ASKED}
     asked |= {"names": names, "pairs": pairs.sha256, "dev": getattr(dev, "sha256", dev)}
     asked |= {"seconds": choice.seconds, "judged": None if choice.judged is None else choice.judged.sha256}
-    found = {} if checkpoint is None else _kept(checkpoint)
-    if found:
-        checks.expect(found["asked"] == asked, str(checkpoint), "settings chosen for these pairs and options",
+    result = {} if checkpoint is None else _kept(checkpoint)
+    if result:
+        checks.expect(result["asked"] == asked, str(checkpoint), "settings chosen for these pairs and options",
                       "some that were chosen for others (without --resume they are deleted)")  # fmt: skip
         say("settings as they were chosen before")
-        return replace(settings, **found["chosen"]), found["told"]
+        return replace(settings, **result["chosen"]), result["told"]
     begun = time.perf_counter()
     if choice.seconds is None:
         tuned, tried = tuning.tune(pairs, settings, dev=dev, names=names, say=say)
@@ -159,12 +159,12 @@ def chosen(checkpoint: Path | None, pairs, settings, dev, choice: Choice) -> tup
                                      judged=choice.judged)  # fmt: skip
         for line in budget.table(tried) if tried else ():
             say(line)
-    told = {"tuned": tried, "tuning_seconds": round(time.perf_counter() - begun, 1)}
+    facts = {"tuned": tried, "tuning_seconds": round(time.perf_counter() - begun, 1)}
     if checkpoint is not None:
-        kept_now = {"asked": asked, "chosen": {name: getattr(tuned, name) for name in names}, "told": told}
+        kept_now = {"asked": asked, "chosen": {name: getattr(tuned, name) for name in names}, "told": facts}
         with contextlib.suppress(OSError):  # saves time and nothing else
             (checkpoint / _FILE).write_text(json.dumps(kept_now), encoding="utf-8")
-    return tuned, told
+    return tuned, facts
 
 
 def kept(checkpoint: Path) -> bool:
@@ -182,9 +182,9 @@ def kept(checkpoint: Path) -> bool:
 def _kept(checkpoint: Path) -> dict:
     """The choice that is kept; empty where there is none that can be read."""
     with contextlib.suppress(OSError, ValueError):
-        found = json.loads((checkpoint / _FILE).read_text(encoding="utf-8"))
-        if isinstance(found, dict) and set(found) == {"asked", "chosen", "told"}:
-            return found
+        result = json.loads((checkpoint / _FILE).read_text(encoding="utf-8"))
+        if isinstance(result, dict) and set(result) == {"asked", "chosen", "told"}:
+            return result
     return {}
 
 

@@ -129,8 +129,8 @@ def _write_npy(file, batches: Iterable[np.ndarray], dim: int) -> int:
 
     def header(number: int) -> None:
         file.seek(0)
-        told = {"descr": "<f4", "fortran_order": False, "shape": (number, dim)}
-        np.lib.format.write_array_header_1_0(file, told)
+        facts = {"descr": "<f4", "fortran_order": False, "shape": (number, dim)}
+        np.lib.format.write_array_header_1_0(file, facts)
 
     header(0)
     start, number = file.tell(), 0
@@ -173,11 +173,11 @@ def similarity(
     values = []
     for start in range(0, len(table.pairs), _BATCH):
         part = slice(start, start + _BATCH)
-        found = map(rounded, trained.pair_similarity(table.pairs.left[part], table.pairs.right[part]))
+        result = map(rounded, trained.pair_similarity(table.pairs.left[part], table.pairs.right[part]))
         if json:
-            values += found
+            values += result
             continue
-        for value in found:
+        for value in result:
             show(f"{value:.6f}")
         flush()
     if json:
@@ -247,11 +247,11 @@ def export(
         left = len(whole.vocabulary) - len(trained.vocabulary)
         say(f"{model}: left out {left:,} words of several parts, which other tools would cut")
     with naming(out), keeping(nothing_written(out)):
-        told = program.export(trained, str(to), out)
+        facts = program.export(trained, str(to), out)
     if json:
-        return show_json(told | lost)
-    paths = {f"path ({side})": path for side, path in told.pop("paths", {}).items()}
-    show_result({**told, **paths} | _lost(trained, lost))
+        return show_json(facts | lost)
+    paths = {f"path ({side})": path for side, path in facts.pop("paths", {}).items()}
+    show_result({**facts, **paths} | _lost(trained, lost))
 
 
 def _lost(model: Model, lost: dict) -> dict:

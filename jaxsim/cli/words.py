@@ -41,18 +41,18 @@ def thesaurus(
     checks.expect(bool(names or file or antonyms), "--sources, --file, --antonyms", "at least one of them", "none")
     with naming(out):
         io.check_place(out, argument="--out")
-    found, irregular = opposites.read(names, files=file or (), antonyms=antonyms or (), root=root)
-    for source in found:
+    result, irregular = opposites.read(names, files=file or (), antonyms=antonyms or (), root=root)
+    for source in result:
         odd = {what.replace("_", " "): number for what, number in source.dropped.items() if number}
-        told = "; left out: " + ", ".join(f"{number:,} {what}" for what, number in odd.items()) if odd else ""
-        say(f"{source.name}: {checks.counted(len(source.entries), 'entry', 'entries')}{told}")
-    words = opposites.build(found, key=jax.random.key(seed), k=dim, refine=refine, irregular=irregular,
+        facts = "; left out: " + ", ".join(f"{number:,} {what}" for what, number in odd.items()) if odd else ""
+        say(f"{source.name}: {checks.counted(len(source.entries), 'entry', 'entries')}{facts}")
+    words = opposites.build(result, key=jax.random.key(seed), k=dim, refine=refine, irregular=irregular,
                             max_iter=epochs, checkpoint=resume, progress=True)
     with naming(out), keeping(nothing_written(out)):
         words.save(out)
-    told = {"folder": str(out), "method": words.model.method, "words": len(words.model.vocabulary),
-            "entries": words.model.vocabulary.num_docs, "dim": words.model.dim}  # fmt: skip
-    return show_json(told) if json else show_result(told)
+    facts = {"folder": str(out), "method": words.model.method, "words": len(words.model.vocabulary),
+             "entries": words.model.vocabulary.num_docs, "dim": words.model.dim}  # fmt: skip
+    return show_json(facts) if json else show_result(facts)
 
 
 @app.command(epilog="\b\nExample:\n  jaxsim words --model words --opposite-of generous\n"
@@ -94,16 +94,16 @@ def words(
         return _chosen(some, word, [one.strip() for one in among.split(",") if one.strip()], json=json)
     lists = {} if opposite_of is None else {"opposites": some.opposites(word, k=k, in_entries=in_entries)}
     lists["nearest"] = some.nearest(word, k=k, in_entries=in_entries)
-    for name, found in lists.items():
-        if not found:
+    for name, result in lists.items():
+        if not result:
             say(f"{word}: none {'opposed' if name == 'opposites' else 'alike'} among the words of enough entries "
                 "(--in-entries)")
     if json:
-        shown = {name: [{"word": one.word, "cosine": round(one.cosine, 6)} for one in found]
-                 for name, found in lists.items()}  # fmt: skip
+        shown = {name: [{"word": one.word, "cosine": round(one.cosine, 6)} for one in result]
+                 for name, result in lists.items()}  # fmt: skip
         return show_json({"word": word, "how": match.how, "as": list(match.words), **shown})
-    for name, found in lists.items():
-        for rank, one in enumerate(found, start=1):
+    for name, result in lists.items():
+        for rank, one in enumerate(result, start=1):
             show(f"{name}\t{rank}\t{one.cosine:.4f}\t{one.word}")
 
 

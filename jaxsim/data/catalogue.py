@@ -108,13 +108,13 @@ def _read() -> dict[str, Corpus]:
         entries = entry.get("files", {})
         corpora[name] = Corpus(
             name, entry["title"], entry["source"], entry["licence"],
-            files={file: told.get("sha256") for file, told in entries.items()},
-            addresses={file: told["url"] for file, told in entries.items() if "url" in told},
+            files={file: facts.get("sha256") for file, facts in entries.items()},
+            addresses={file: facts["url"] for file, facts in entries.items() if "url" in facts},
             packed=entry.get("packed", ""), terms=entry.get("terms", ""), megabytes=entry.get("megabytes", 0.0),
             compared=entry.get("compared", ""),
-            contents={file: told["content"] for file, told in entries.items() if "content" in told},
-            counts={file: told["counts"] for file, told in entries.items() if "counts" in told},
-            ways={file: told for file, told in entries.items() if told.keys() & {"copy", "tar", "made"}},
+            contents={file: facts["content"] for file, facts in entries.items() if "content" in facts},
+            counts={file: facts["counts"] for file, facts in entries.items() if "counts" in facts},
+            ways={file: facts for file, facts in entries.items() if facts.keys() & {"copy", "tar", "made"}},
             sources=tuple(map(_source, entry.get("sources", ()))),
         )  # fmt: skip
     return corpora

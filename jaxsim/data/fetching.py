@@ -102,8 +102,8 @@ def providers(name: str) -> tuple[str, ...]:
       ('https://github.com/RyanMcG/authorate',)
     """
     corpus = catalogue.get(name)
-    found = tuple(filter(None, (address(name, file) for file in corpus.files)))
-    return found if os.environ.get(MIRROR) else found + tuple(source.url for source in corpus.sources)
+    result = tuple(filter(None, (address(name, file) for file in corpus.files)))
+    return result if os.environ.get(MIRROR) else result + tuple(source.url for source in corpus.sources)
 
 
 def how_to_get(name: str, folder: str | os.PathLike | None = None) -> str:
@@ -233,9 +233,9 @@ def fetch(name: str, *, root: str | os.PathLike | None = None, progress: bool = 
 
 def _missing(name: str, folder: Path) -> list[catalogue.Status]:
     """The files that are to be fetched; refuses wrong ones, and corpora that cannot be fetched."""
-    found = catalogue.status(name, folder)
-    catalogue.expect_right(found, "; nothing was fetched, remove what is wrong first")
-    missing = [one for one in found if one.state == "missing"]
+    result = catalogue.status(name, folder)
+    catalogue.expect_right(result, "; nothing was fetched, remove what is wrong first")
+    missing = [one for one in result if one.state == "missing"]
     ways = catalogue.get(name).ways
     unknown = [one for one in missing if not (address(name, one.file) or one.file in ways or _by_hand(one.path))]
     if unknown:

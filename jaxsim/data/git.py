@@ -96,19 +96,19 @@ def files(source: Source, folder: str | os.PathLike) -> dict[str, str]:
       ValueError: a path that the commit lacks, or a pattern that fits no file.
     """
     listing = _run(source, folder, "ls-tree", "-r", "-z", "--full-tree", source.commit, "--", *source.paths)
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for line in listing.decode("utf-8", "surrogateescape").split("\0")[:-1]:
         kind, _, path = line.partition("\t")
         mode, _, name = kind.split(" ")
         if mode in ("100644", "100755", "100664"):
-            found[path] = name
+            result[path] = name
     for path in source.paths:
-        inside = path == "." or any(one == path or one.startswith(path.rstrip("/") + "/") for one in found)
+        inside = path == "." or any(one == path or one.startswith(path.rstrip("/") + "/") for one in result)
         checks.expect(inside, f"{source.url} at {source.commit}", f"the path {path}", "a commit without it")
     if source.match:
-        found = {path: name for path, name in found.items() if _fits(path, source.match)}
-        checks.expect(bool(found), f"{source.url} at {source.commit}", f"files like {source.match[0]}", "none")
-    return found
+        result = {path: name for path, name in result.items() if _fits(path, source.match)}
+        checks.expect(bool(result), f"{source.url} at {source.commit}", f"files like {source.match[0]}", "none")
+    return result
 
 
 def read(source: Source, folder: str | os.PathLike) -> Iterator[tuple[str, bytes]]:
@@ -197,8 +197,8 @@ def _run(source: Source, folder: str | os.PathLike, *words: str, stdin: str = ""
         ) from error
     if done.returncode:
         lines = done.stderr.decode("utf-8", "replace").strip().splitlines() or [f"status {done.returncode}"]
-        said = next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[-1])
+        messages = next((line for line in lines if line.startswith(("fatal:", "error:"))), lines[-1])
         if "No space left" in done.stderr.decode("utf-8", "replace"):
             raise OSError(28, "No space left on device", str(folder))
-        raise ConnectionError(f"{source.url}: expected the commit {source.commit}, got no transfer ({said})")
+        raise ConnectionError(f"{source.url}: expected the commit {source.commit}, got no transfer ({messages})")
     return done.stdout

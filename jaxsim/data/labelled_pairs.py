@@ -177,8 +177,8 @@ def balanced(
         low, high = low[low < high], high[low < high]
         alike = np.asarray(similar(low, high), bool)
         for kind in codes:
-            found = np.concatenate([codes[kind], low[alike == kind] * num_docs + high[alike == kind]])
-            codes[kind] = found[np.sort(np.unique(found, return_index=True)[1])][:num]
+            result = np.concatenate([codes[kind], low[alike == kind] * num_docs + high[alike == kind]])
+            codes[kind] = result[np.sort(np.unique(result, return_index=True)[1])][:num]
         if min(len(one) for one in codes.values()) == num:
             break
     for kind, name in ((True, "similar"), (False, "dissimilar")):

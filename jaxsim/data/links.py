@@ -96,5 +96,5 @@ def inside(links: np.ndarray, rows: np.ndarray) -> np.ndarray:
     checks.expect(not rows.size or rows.min() >= 0, "rows", "rows of at least 0", rows.min(initial=0))
     place = np.full(max(rows.max(initial=-1), links.max(initial=-1)) + 1, -1)
     place[rows] = np.arange(rows.size)
-    found = place[links]
-    return found[(found >= 0).all(axis=1)]
+    result = place[links]
+    return result[(result >= 0).all(axis=1)]

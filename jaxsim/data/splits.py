@@ -112,7 +112,7 @@ def _edges(token_lists: Sequence[Sequence[str]], threshold: float, num_perm: int
     rows = _rows_a_band(threshold, num_perm)
     enough = threshold - _SLACK * np.sqrt(threshold * (1 - threshold) / num_perm)
     groups = np.arange(distinct.size)
-    found: list[np.ndarray] = []
+    result: list[np.ndarray] = []
     for neighbours, band in itertools.product(_NEIGHBOURS, range(num_perm // rows)):
         block = np.ascontiguousarray(signatures[:, band * rows : (band + 1) * rows])
         keys = np.unique(block.view([("", np.uint32)] * rows).ravel(), return_inverse=True)[1]
@@ -125,9 +125,9 @@ def _edges(token_lists: Sequence[Sequence[str]], threshold: float, num_perm: int
             likely = (signatures[one] == signatures[two]).mean(1) >= enough
             one, two = one[likely], two[likely]
             good = _jaccard(sets, sizes, one, two) >= threshold - 1e-12
-            found.append(np.stack([one[good], two[good]]))
-        groups = _components(distinct.size, found)
-    return np.concatenate([edges[0], *(distinct[pair] for pair in found)], axis=1)
+            result.append(np.stack([one[good], two[good]]))
+        groups = _components(distinct.size, result)
+    return np.concatenate([edges[0], *(distinct[pair] for pair in result)], axis=1)
 
 
 def group_near_duplicates(

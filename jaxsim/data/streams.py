@@ -59,8 +59,8 @@ def suffix(source: str | os.PathLike) -> str:
       >>> suffix("pairs.TSV.gz"), suffix("-")
       ('.tsv', '')
     """
-    found = [one.lower() for one in Path(source).suffixes]
-    return ([one for one in found if one not in _OPENERS] or [""])[-1]
+    result = [one.lower() for one in Path(source).suffixes]
+    return ([one for one in result if one not in _OPENERS] or [""])[-1]
 
 
 @contextlib.contextmanager
@@ -134,7 +134,7 @@ def _decoded(line: bytes, where: str, position: int) -> str:
     checks.expect(not head.startswith(b"PAR1"), where, "UTF-8 text", "a Parquet file (its format is parquet: --format)")
     wide = "as in UTF-16; save it as UTF-8"
     try:
-        found = line.decode("utf-8")
+        result = line.decode("utf-8")
     except UnicodeDecodeError as error:
         reason = wide if zeros or head[:2] in (b"\xff\xfe", b"\xfe\xff") else error.reason
         raise ValueError(
@@ -142,7 +142,7 @@ def _decoded(line: bytes, where: str, position: int) -> str:
             f"the file ({reason})"
         ) from error
     checks.expect(not zeros, where, "UTF-8 text", f"zero bytes ({wide})")
-    return found
+    return result
 
 
 def texts(source: str | os.PathLike, *, column: str | None = None) -> Iterator[tuple[int, str]]:
@@ -257,8 +257,8 @@ def _loaded(text: str, first: int, place: str) -> Any:
     try:
         return json.loads(text.rstrip())  # without its end, an error at the end stands on the last line
     except (ValueError, RecursionError) as error:
-        found = isinstance(error, json.JSONDecodeError)
-        number, reason = (error.lineno, f"{error.msg}, column {error.colno}") if found else (1, error)
+        result = isinstance(error, json.JSONDecodeError)
+        number, reason = (error.lineno, f"{error.msg}, column {error.colno}") if result else (1, error)
         reason = "one object over several lines" if text.strip() == "{" else reason
         where = f"{place}, line {first + number - 1}"
         raise ValueError(f"{where}: expected a JSON object, got invalid JSON ({reason})") from error

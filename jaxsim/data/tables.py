@@ -124,8 +124,8 @@ def read(
             labels.append(_number(values.label, columns.label, where))
     checks.expect(len(ids) > 0, place, "pairs", "an empty file" if chosen != "parquet" else "no rows")
     title = place if source == streams.STDIN else Path(source).name
-    found = pairs_room.make(title, ids, left, right, languages=languages)
-    return Table(found, None if columns.label is None else np.array(labels, np.float64))
+    result = pairs_room.make(title, ids, left, right, languages=languages)
+    return Table(result, None if columns.label is None else np.array(labels, np.float64))
 
 
 def mates(table: Table) -> tuple[Pairs, int]:
@@ -151,12 +151,12 @@ def mates(table: Table) -> tuple[Pairs, int]:
 def _number(value: Any, column: str, where: str) -> float:
     """A label as a finite number."""
     try:
-        found = checks.decimal(value) if isinstance(value, str) else float(value)
+        result = checks.decimal(value) if isinstance(value, str) else float(value)
     except (TypeError, ValueError, OverflowError):
-        found = math.nan
+        result = math.nan
     shown = value if not isinstance(value, str) or len(value) <= 40 else value[:39] + "…"
-    checks.expect(math.isfinite(found), where, f"a number in the column {column!r}", repr(shown))
-    return found
+    checks.expect(math.isfinite(result), where, f"a number in the column {column!r}", repr(shown))
+    return result
 
 
 def _find(names: Sequence[str], wanted: str, argument: str, where: str, *, numbers: bool = True) -> int:
@@ -180,12 +180,12 @@ def _known(names: Sequence[str]) -> tuple[int, int] | None:
 
 def _positions(names: Sequence[str], columns: Columns, where: str, default, *, numbers: bool = True) -> list:
     """Positions of the left, right, label and id columns; None for those that are not read."""
-    found = [None if wanted is None else _find(names, wanted, argument, where, numbers=numbers)
-             for argument, wanted in columns._asdict().items()]  # fmt: skip
+    result = [None if wanted is None else _find(names, wanted, argument, where, numbers=numbers)
+              for argument, wanted in columns._asdict().items()]  # fmt: skip
     if columns.left is None:
-        found[:2] = default
-    checks.expect(found[0] != found[1], f"{where}: right", "another column than left", repr(columns.right))
-    return found
+        result[:2] = default
+    checks.expect(result[0] != result[1], f"{where}: right", "another column than left", repr(columns.right))
+    return result
 
 
 def _named(names: Sequence[str], columns: Columns, where: str, *, numbers: bool) -> list:
@@ -221,24 +221,24 @@ def _row(record: dict[str, Any], keys: Sequence[str | None], where: str) -> Colu
 def _cells(rows: Iterable[str], place: str, kind: str, columns: Columns) -> Iterator[tuple[str, Columns]]:
     split = _csv(rows, place) if kind == "csv" else _tsv(rows)
     between = {"csv": "commas", "tsv": "tabs"}[kind]
-    positions, width, found = None, 0, 0
+    positions, width, result = None, 0, 0
     for number, cells in split:
         where = f"{place}, line {number}"
         if positions is None:
             width = len(cells)
-            other, told = _OTHERS[kind]
-            hint = f"; the line has {told}" if other in cells[0] else ""
+            other, facts = _OTHERS[kind]
+            hint = f"; the line has {facts}" if other in cells[0] else ""
             checks.expect(width >= 2, where, f"at least two columns, separated by {between}", f"{width}{hint}")
             known = _known(cells)
             header = known is not None or any(one is not None and not one.isdecimal() for one in columns)
             positions = _positions(cells, columns, where, known or (0, 1))
             if header:
                 continue
-        found += 1
+        result += 1
         checks.expect(len(cells) == width, where, f"{width} columns, separated by {between}, as in the first line",
                       len(cells))
         yield where, Columns(*(None if one is None else cells[one] for one in positions))
-    checks.expect(positions is None or found > 0, place, "pairs after the header", "none")
+    checks.expect(positions is None or result > 0, place, "pairs after the header", "none")
 
 
 def _tsv(rows: Iterable[str]) -> Iterator[tuple[int, list[str]]]:

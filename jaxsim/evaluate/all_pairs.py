@@ -36,8 +36,8 @@ class Scores(NamedTuple):
 
     def means(self) -> dict[str, float]:
         """All five figures; the values per query are averaged."""
-        found = {name: float(values.mean()) for name, values in self.per_query.items()}
-        return {"auc": self.auc, "max_f1": self.max_f1, **found}
+        result = {name: float(values.mean()) for name, values in self.per_query.items()}
+        return {"auc": self.auc, "max_f1": self.max_f1, **result}
 
 
 def incidence(labels: Sequence[Iterable[str]]) -> scipy.sparse.csr_matrix:
@@ -111,7 +111,7 @@ def score(
       >>> score(documents, incidence([["tea"], ["tea"], ["gold"], ["gold", "tea"]])).means()["auc"]
       0.875
     """
-    found: dict[str, list[np.ndarray]] = {"p@5": [], "p@10": [], "map": []}
+    result: dict[str, list[np.ndarray]] = {"p@5": [], "p@10": [], "map": []}
 
     def each(start: int, scores: np.ndarray, similar: np.ndarray) -> None:
         others = np.arange(scores.shape[1])[None, :] != np.arange(start, start + len(scores))[:, None]
@@ -120,13 +120,13 @@ def score(
         order = np.argsort(-one, axis=1, kind="stable")
         ranked, falling = np.take_along_axis(wanted, order, axis=1), -np.arange(one.shape[1], dtype=np.float32)
         falling = np.broadcast_to(falling, one.shape)
-        found["map"].append(metrics.average_precision(falling, ranked))
+        result["map"].append(metrics.average_precision(falling, ranked))
         for k in (5, 10):
             top = min(k, one.shape[1])
-            found[f"p@{k}"].append(metrics.precision_at(falling[:, :top], ranked[:, :top], k=k))
+            result[f"p@{k}"].append(metrics.precision_at(falling[:, :top], ranked[:, :top], k=k))
 
     scores, similar = _every_pair(vectors, labels, similarity, block, each)
-    per_query = {name: np.concatenate(values) for name, values in found.items()}
+    per_query = {name: np.concatenate(values) for name, values in result.items()}
     return Scores(float(metrics.auc(scores, similar)), float(metrics.max_f1(scores, similar)), per_query)
 
 

@@ -343,8 +343,8 @@ def answers(left: Sequence[Hashable], right: Sequence[Hashable]) -> Answers:
         of_row = np.array([numbers.setdefault(text, len(numbers)) for text in side], np.int64)
         places.append((np.unique(of_row, return_index=True)[1], of_row))
     (queries, rows), (documents, columns) = places
-    found = scipy.sparse.csr_matrix((np.ones(len(rows), bool), (rows, columns)), (len(queries), len(documents)))
-    return Answers(queries, documents, found)
+    result = scipy.sparse.csr_matrix((np.ones(len(rows), bool), (rows, columns)), (len(queries), len(documents)))
+    return Answers(queries, documents, result)
 
 
 def per_left(
@@ -395,12 +395,12 @@ def by_source(
     Returns:
       source -> `scores`, for sources of at least two pairs, sorted by name.
     """
-    found = {}
+    result = {}
     for source in sorted(set(sources.tolist())):
         rows = np.flatnonzero(sources == source)
         if rows.size > 1:
-            found[source] = scores(take(left, rows), take(right, rows), similarity=similarity)
-    return found
+            result[source] = scores(take(left, rows), take(right, rows), similarity=similarity)
+    return result
 
 
 def validator(sides: tuple[Terms, Terms], *, activation: Callable | None = None) -> Callable[[object], float]:

@@ -243,9 +243,9 @@ def ndcg(scores, labels, *, k: int, gain: Callable[[np.ndarray], np.ndarray] = l
     gains = np.asarray(gain(labels), dtype=np.float64)
     checks.expect(gains.shape == labels.shape, "gain", f"a function that keeps shape {labels.shape}", gains.shape)
     discount = 1.0 / np.log2(np.arange(2, min(k, labels.shape[-1]) + 2))
-    found = np.sum(_ordered(scores, gains)[..., :k] * discount, axis=-1)
+    result = np.sum(_ordered(scores, gains)[..., :k] * discount, axis=-1)
     ideal = np.sum(-np.sort(-gains, axis=-1)[..., :k] * discount, axis=-1)
-    return found / np.where(ideal > 0, ideal, 1.0)
+    return result / np.where(ideal > 0, ideal, 1.0)
 
 
 def rank_loss(positive, negative):

@@ -99,7 +99,7 @@ def per_query(
                   right.num_docs)
     checks.expect(left.num_docs > truth.queries[-1], "left", f"more than {truth.queries[-1]} queries", left.num_docs)
     score = similarity(take(left, truth.queries), right)
-    found: dict[str, list] = {name: [] for name in METRICS}
+    result: dict[str, list] = {name: [] for name in METRICS}
     for start in range(0, truth.queries.size, _BLOCK):
         rows = np.arange(start, min(start + _BLOCK, truth.queries.size))
         # One shape for all blocks: the last query is repeated at the end.
@@ -109,8 +109,8 @@ def per_query(
         labels, out = truth.relevant[rows].toarray() == 1, truth.left_out[rows].toarray() == 1
         for one in map(_of_list, scores, labels, out):
             for name, value in one.items():
-                found[name].append(value)
-    return {name: np.asarray(values, np.float64) for name, values in found.items()}
+                result[name].append(value)
+    return {name: np.asarray(values, np.float64) for name, values in result.items()}
 
 
 def _of_list(scores: np.ndarray, labels: np.ndarray, out: np.ndarray) -> dict[str, float]:
@@ -140,5 +140,5 @@ def scores(left: Vectors, right: Vectors, truth: Judged, *, similarity: Callable
     Returns:
       ``{"rank_loss": …, "map": …, "p@10": …}``.
     """
-    found = per_query(left, right, truth, similarity=similarity)
-    return {name: float(values.mean()) for name, values in found.items()}
+    result = per_query(left, right, truth, similarity=similarity)
+    return {name: float(values.mean()) for name, values in result.items()}

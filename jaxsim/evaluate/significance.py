@@ -161,9 +161,9 @@ def bootstrap_interval(
     checks.positive_int(num_samples, "num_samples")
     values = _sample(values, "values")
     drawn = np.random.default_rng(np.asarray(jax.random.bits(key, (4,))))
-    found = stats.bootstrap((values,), np.mean, n_resamples=num_samples, batch=max(1, _DRAWS // values.size),
-                            confidence_level=level, method="percentile", rng=drawn)  # fmt: skip
-    return float(found.confidence_interval.low), float(found.confidence_interval.high)
+    result = stats.bootstrap((values,), np.mean, n_resamples=num_samples, batch=max(1, _DRAWS // values.size),
+                             confidence_level=level, method="percentile", rng=drawn)  # fmt: skip
+    return float(result.confidence_interval.low), float(result.confidence_interval.high)
 
 
 def interval(
@@ -201,15 +201,15 @@ def interval(
     strata = np.zeros(n) if strata is None else np.asarray(strata)
     checks.expect(strata.shape == (n,), "strata", f"shape {(n,)} (as values)", strata.shape)
     kinds = [np.flatnonzero(strata == kind) for kind in np.unique(strata)]
-    found, batch = [], max(1, _DRAWS // n)
+    result, batch = [], max(1, _DRAWS // n)
     for number, start in enumerate(range(0, num_samples, batch)):
         keys = jax.random.split(jax.random.fold_in(key, number), len(kinds))
         size = min(batch, num_samples - start)
         drawn = [kind[np.asarray(jax.random.randint(one, (size, kind.size), 0, kind.size, np.int32))]
                  for one, kind in zip(keys, kinds, strict=True)]  # fmt: skip
         rows = np.concatenate(drawn, axis=1)
-        found.append(np.asarray(statistic(*(one[rows] for one in arrays))))
-    low, high = np.quantile(np.concatenate(found), [(1 - level) / 2, (1 + level) / 2])
+        result.append(np.asarray(statistic(*(one[rows] for one in arrays))))
+    low, high = np.quantile(np.concatenate(result), [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 
 

@@ -45,13 +45,13 @@ def read_texts(source: str | os.PathLike) -> dict[str, str]:
     """
     place = streams.name(source)
     json_lines, rows = streams.sniffed(source)
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for where, key, text in _objects(rows, place) if json_lines else _tabbed(rows, place):
         checks.expect(bool(key.strip()), where, "an identifier", repr(key))
-        checks.expect(key not in found, where, "an identifier not used before", repr(key))
-        found[key] = text
-    checks.expect(len(found) > 0, place, "texts with identifiers", "an empty file")
-    return found
+        checks.expect(key not in result, where, "an identifier not used before", repr(key))
+        result[key] = text
+    checks.expect(len(result) > 0, place, "texts with identifiers", "an empty file")
+    return result
 
 
 def _objects(rows: Iterable[str], place: str) -> Iterator[tuple[str, str, str]]:
@@ -93,16 +93,16 @@ def read_qrels(source: str | os.PathLike) -> Qrels:
       OSError: if the file cannot be opened.
       ValueError: for an empty file, another layout, a grade that is not a whole number, or two grades of one document.
     """
-    found: Qrels = {}
+    result: Qrels = {}
     for where, (query, _, document, grade) in _fields(source, "query 0 document grade"):
         whole = re.fullmatch(r"[+-]?[0-9]+", grade) is not None
         checks.expect(whole, where, "a whole number as grade", repr(grade))
-        judged = found.setdefault(query, {})
+        judged = result.setdefault(query, {})
         same = judged.get(document, int(grade)) == int(grade)
         checks.expect(same, where, f"one grade of {document!r} for {query!r}", f"{judged.get(document)} and {grade}")
         judged[document] = int(grade)
-    checks.expect(bool(found), streams.name(source), "lines 'query 0 document grade'", "an empty file")
-    return found
+    checks.expect(bool(result), streams.name(source), "lines 'query 0 document grade'", "an empty file")
+    return result
 
 
 def read_run(source: str | os.PathLike) -> Run:
@@ -200,11 +200,11 @@ def scores(run: Mapping[str, Sequence[tuple[str, float]]], qrels: Mapping[str, M
 
 def _scores(documents: Sequence[str], grades: Mapping[str, int], k: int) -> tuple[float, float, float, float]:
     listed = set(documents)
-    found = [max(grades.get(name, 0), 0) for name in documents] + [0] * k
+    result = [max(grades.get(name, 0), 0) for name in documents] + [0] * k
     missed = [grade for name, grade in grades.items() if grade > 0 and name not in listed]
-    labels = np.array([*found, *missed], np.float64)  # what was missed stands too deep to count, but in the ideal
+    labels = np.array([*result, *missed], np.float64)  # what was missed stands too deep to count, but in the ideal
     order = -np.arange(labels.size, dtype=np.float64)
-    hits = np.array(found) > 0
+    hits = np.array(result) > 0
     precision = float(metrics.average_precision(order[: hits.size], hits))
     return (
         precision * float(hits.sum()) / float(hits.sum() + len(missed)),

@@ -105,8 +105,8 @@ def _words(model: Model, given: str, side: str) -> tuple[tuple[str, ...], np.nda
     index, weigh = model.vocabulary.index, WEIGHTINGS[model.weighting]
     known = tuple(dict.fromkeys(word for word in tokens if word in index))
     columns = [index[word] for word in known]
-    found = weigh(text.counts([tokens], model.vocabulary), model.vocabulary.df, model.vocabulary.num_docs)
-    weights = np.asarray(found[:, columns].todense(), np.float64).ravel()
+    result = weigh(text.counts([tokens], model.vocabulary), model.vocabulary.df, model.vocabulary.num_docs)
+    weights = np.asarray(result[:, columns].todense(), np.float64).ravel()
     rows = np.zeros((len(known), 0)) if matrix is None else matrix[columns].astype(np.float64)
     if model.subwords is None:
         return known, rows, weights

@@ -104,8 +104,8 @@ def export(model: Model, to: str, out: str | os.PathLike) -> dict[str, Any]:
     if narrow.is_narrow(kept):
         kind = parts.kind_of(kept) if to == "onnx" else "float32"
         note += f" The model's weights are {parts.kind_of(kept)}; here they are {kind}, with the same values."
-    told = {"format": to, "exact": exact, "note": note, "weighting": model.weighting, "weights": kind,
-            "terms": len(words), "dim": model.dim}  # fmt: skip
+    facts = {"format": to, "exact": exact, "note": note, "weighting": model.weighting, "weights": kind,
+             "terms": len(words), "dim": model.dim}  # fmt: skip
     contents: dict[str, bytes] = {}
     paths = {}
     for side, table in zip(sides, tables, strict=True):
@@ -115,13 +115,13 @@ def export(model: Model, to: str, out: str | os.PathLike) -> dict[str, Any]:
             continue
         paths[side] = "." if side == "both" else side
         files = _FOLDERS[to](words, table, model)
-        files["README.md"] = _card(model, told, {side: "."})
+        files["README.md"] = _card(model, facts, {side: "."})
         contents |= {name if side == "both" else f"{side}/{name}": data for name, data in files.items()}
-    contents["README.md"] = _card(model, told, paths)
-    contents[MARKER] = _json({"library": "jaxsim", "version": __version__, **told, "paths": paths,
+    contents["README.md"] = _card(model, facts, paths)
+    contents[MARKER] = _json({"library": "jaxsim", "version": __version__, **facts, "paths": paths,
                               "files": sorted(contents)})  # fmt: skip
     folder = io.replace_folder(out, contents, marker=MARKER, what="export")
-    return {"folder": str(folder), **told, "paths": {side: str(folder / path) for side, path in paths.items()}}
+    return {"folder": str(folder), **facts, "paths": {side: str(folder / path) for side, path in paths.items()}}
 
 
 def rows(model: Model) -> tuple[np.ndarray, ...]:
@@ -255,11 +255,11 @@ def _tokenizer(words: Iterable[str]) -> bytes:
 def _repairs() -> tuple[tuple[str, str], ...]:
     """Patterns, and what to put in their place before `Lowercase`, so that its words are those of `str.lower`."""
     lower = _tokenizers().normalizers.Lowercase().normalize_str
-    found: dict[str, list[str]] = {}
+    result: dict[str, list[str]] = {}
     for char in _characters():
         if _WORD.findall(lower(char)) != _WORD.findall(char.lower()):
-            found.setdefault(char.lower() if _WORD.match(char) else " ", []).append(char)
-    return ((_final_sigma(), "ς"), *((f"[{''.join(chars)}]", by) for by, chars in found.items()))
+            result.setdefault(char.lower() if _WORD.match(char) else " ", []).append(char)
+    return ((_final_sigma(), "ς"), *((f"[{''.join(chars)}]", by) for by, chars in result.items()))
 
 
 def _final_sigma() -> str:

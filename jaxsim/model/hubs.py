@@ -86,11 +86,11 @@ def measure(
     if power and model.agreement is not None:
         dense = np.asarray(parts.weighed(dense, model.agreement, power))
     dense, few = parts.unit_dense(dense), min(neighbours, len(texts))
-    found = np.zeros(len(dense), np.float32)
+    result = np.zeros(len(dense), np.float32)
     for start in range(0, len(dense), _BLOCK):
         cosines = dense[start : start + _BLOCK] @ asked.T
-        found[start : start + _BLOCK] = np.partition(cosines, -few, axis=1)[:, -few:].mean(axis=1)
-    return Hubs(found, float(power), digest(texts))
+        result[start : start + _BLOCK] = np.partition(cosines, -few, axis=1)[:, -few:].mean(axis=1)
+    return Hubs(result, float(power), digest(texts))
 
 
 def digest(texts: Sequence[str]) -> str:
@@ -108,7 +108,7 @@ def digest(texts: Sequence[str]) -> str:
     """
     import hashlib
 
-    found = hashlib.sha256()
+    result = hashlib.sha256()
     for one in text.strings(texts):
-        found.update(one.encode("utf-8", "surrogatepass") + b"\0")
-    return found.hexdigest()
+        result.update(one.encode("utf-8", "surrogatepass") + b"\0")
+    return result.hexdigest()

@@ -64,11 +64,11 @@ class Texts(Sequence):
 
     def __getitem__(self, key):
         """One text, or a list of those of a slice."""
-        found = range(len(self))[key]
-        if isinstance(found, range):
-            return [self[i] for i in found]
-        start = int(self._ends[found - 1]) if found else 0
-        return self._letters[start : int(self._ends[found])].tobytes().decode("utf-8", "surrogatepass")
+        result = range(len(self))[key]
+        if isinstance(result, range):
+            return [self[i] for i in result]
+        start = int(self._ends[result - 1]) if result else 0
+        return self._letters[start : int(self._ends[result])].tobytes().decode("utf-8", "surrogatepass")
 
 
 def packed(texts: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -236,13 +236,13 @@ def save(folder: str | os.PathLike, index: Index, *, model: str) -> Path:
     if index.hubs is not None:
         arrays["hubs"] = index.hubs.nearness
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    told = {
+    facts = {
         "library": "jaxsim", "format": FORMAT, "model": model, "documents": len(index.texts), "columns": shapes,
         "tensors": {name: fingerprint(array) for name, array in arrays.items()}, "files": [TENSORS],
     }  # fmt: skip
     if index.hubs is not None:
-        told["csls"] = {"power": index.hubs.power, "texts": index.hubs.texts}
-    contents = {TENSORS: bytes_from_tensors(arrays), MARKER: io.sealed(told)}
+        facts["csls"] = {"power": index.hubs.power, "texts": index.hubs.texts}
+    contents = {TENSORS: bytes_from_tensors(arrays), MARKER: io.sealed(facts)}
     return io.replace_folder(folder, contents, marker=MARKER, argument="index", what="index")
 
 
@@ -265,16 +265,16 @@ def described(folder: str | os.PathLike) -> dict[str, Any]:
         old = next(iter(sorted(folder.absolute().parent.glob(f".{folder.name}.*.old"))), None)
         got = f"a folder without {MARKER}" if folder.is_dir() else "a file" if folder.exists() else "nothing"
         raise FileNotFoundError(f"{folder}: expected an index, got {got}{f'; an older one is at {old}' * bool(old)}")
-    told = io.unsealed(path, newest=FORMAT, remedy=_REMEDY)
-    checks.whole(told.get("documents"), f"{path}: documents", 0)
-    checks.expect(isinstance(told.get("model"), str), f"{path}: model", "a digest", checks.a_kind(told.get("model")))
-    columns, tensors = (told.get(name) if isinstance(told.get(name), dict) else {} for name in ("columns", "tensors"))
+    facts = io.unsealed(path, newest=FORMAT, remedy=_REMEDY)
+    checks.whole(facts.get("documents"), f"{path}: documents", 0)
+    checks.expect(isinstance(facts.get("model"), str), f"{path}: model", "a digest", checks.a_kind(facts.get("model")))
+    columns, tensors = (facts.get(name) if isinstance(facts.get(name), dict) else {} for name in ("columns", "tensors"))
     for name, width in columns.items():
         checks.expect(name in _MATRICES, f"{path}: columns", ", ".join(_MATRICES), name)
         checks.whole(width, f"{path}: columns", 0)
     names = {*_TEXTS, *(f"{name}.{part}" for name in columns for part in _ROWS), *_STEMS * ("bm25" in columns)}
-    if "csls" in told:
-        near = told["csls"]
+    if "csls" in facts:
+        near = facts["csls"]
         sound = isinstance(near, dict) and isinstance(near.get("power"), int | float) and isinstance(
             near.get("texts"), str) and "dense" in tensors  # fmt: skip
         checks.expect(sound, f"{path}: csls", "power and digest of texts, with dense vectors", checks.a_kind(near))
@@ -282,7 +282,7 @@ def described(folder: str | os.PathLike) -> dict[str, Any]:
     fits = {"dense"} & set(tensors) or "sparse" in columns
     checks.expect(fits and names == set(tensors) - {"dense"}, f"{path}: tensors",
                   f"dense or sparse, {', '.join(sorted(names))}", ", ".join(sorted(tensors)))
-    return told
+    return facts
 
 
 def holds(told: dict[str, Any], texts: Sequence[str], lines) -> bool:
@@ -318,16 +318,16 @@ def load(
       ValueError: if a file was altered or truncated, or is of another program or of a newer version; and if an array
         is not such as a search can walk over, whoever wrote it.
     """
-    told, path = described(folder), Path(folder) / TENSORS
-    for name, width in told["columns"].items():
+    facts, path = described(folder), Path(folder) / TENSORS
+    for name, width in facts["columns"].items():
         known = num_terms is not None and name != "bm25"
         most = f"{num_terms:,} terms (as the model)" if known else f"at most {_MOST_TERMS:,} terms"
         checks.expect(width == num_terms if known else width <= _MOST_TERMS, f"{Path(folder) / MARKER}: columns", most,
                       f"{width:,}")  # fmt: skip
-    unwanted = [] if min(weights) < 1 or "words" not in told["columns"] else ["dense", "sparse"]
+    unwanted = [] if min(weights) < 1 or "words" not in facts["columns"] else ["dense", "sparse"]
     unwanted += [] if max(weights) > 0 else ["words"]
     unwanted += [] if bm25 else ["bm25", "stems"]
-    wanted = {name: value for name, value in told["tensors"].items() if name.split(".")[0] not in unwanted}
+    wanted = {name: value for name, value in facts["tensors"].items() if name.split(".")[0] not in unwanted}
     if not path.is_file():
         raise FileNotFoundError(f"{path}: expected a file of the index, got none{_REMEDY}")
     arrays: dict[str, np.ndarray] = {}
@@ -340,22 +340,22 @@ def load(
     for name, value in wanted.items():
         if fingerprint(arrays[name]) != value:
             raise _altered(path, name)
-    number = told["documents"]
+    number = facts["documents"]
     lines, texts = arrays["lines"], _strings(path, arrays, _TEXTS[1:], number)
     checks.array(lines, f"{path}: lines", "int64", (number,))
     dense = None
     if "dense" in arrays:
         checks.array(arrays["dense"], f"{path}: dense", "float32 float64", (number, None))
         dense = jax.device_put(arrays["dense"])
-    bare, words, weights = (_matrix(path, arrays, name, told) for name in _MATRICES)
+    bare, words, weights = (_matrix(path, arrays, name, facts) for name in _MATRICES)
     vectors = None
     if dense is not None or bare is not None:
         vectors = Vectors(dense, None if bare is None else sparse.from_scipy(bare))
     stems = None if weights is None else _strings(path, arrays, _STEMS, weights.shape[1])
     near = None
-    if "csls" in told:
+    if "csls" in facts:
         checks.array(arrays["hubs"], f"{path}: hubs", "float32", (number,))
-        near = hubs.Hubs(arrays["hubs"], float(told["csls"]["power"]), told["csls"]["texts"])
+        near = hubs.Hubs(arrays["hubs"], float(facts["csls"]["power"]), facts["csls"]["texts"])
     return Index(texts, lines, vectors, words, None if stems is None else Bm25(tuple(stems), weights), near)
 
 

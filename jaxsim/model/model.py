@@ -173,14 +173,14 @@ class Model:
             return None, self.term_vectors(texts, side=side)
         checks.positive_int(batch_size, "batch_size")
         params = self._sides[-1 if side == "document" else 0]
-        found, sparse = np.zeros((len(texts), self.dim), np.float32), []
+        result, sparse = np.zeros((len(texts), self.dim), np.float32), []
         for start in range(0, max(len(texts), 1), batch_size):
             rows = self._slots(texts[start : start + batch_size], side, self.subwords)
             if self.bilinear:
                 rows, whole = parts.rows_seen(params, rows, self.strongest)
                 sparse.append(whole)
-            found[start : start + batch_size] = parts.project(params.weights, rows, OUTPUTS[self.activation])
-        return found, sp.vstack(sparse, format="csr") if sparse else None
+            result[start : start + batch_size] = parts.project(params.weights, rows, OUTPUTS[self.activation])
+        return result, sp.vstack(sparse, format="csr") if sparse else None
 
     def encode(self, texts: str | Iterable[str], *, normalize: bool = False, batch_size: int = _BATCH) -> np.ndarray:
         """Vectors of texts.
@@ -230,9 +230,9 @@ class Model:
 
     def _encoded(self, texts, side: str, normalize: bool, batch_size: int) -> np.ndarray:
         self.expect_projection()
-        found = self._parts([texts] if isinstance(texts, str) else list(texts), side, batch_size)[0]
-        found = parts.unit_dense(found) if normalize else found
-        return found[0] if isinstance(texts, str) else found
+        result = self._parts([texts] if isinstance(texts, str) else list(texts), side, batch_size)[0]
+        result = parts.unit_dense(result) if normalize else result
+        return result[0] if isinstance(texts, str) else result
 
     def similarity(self, queries: str | Sequence[str], documents: str | Sequence[str]) -> np.ndarray:
         """Cosine (qᵀWd for SSI, common topics) of every query with every document; 0 where either has no known words.
@@ -253,11 +253,11 @@ class Model:
             self.vectors([given] if isinstance(given, str) else given, side=side)
             for given, side in ((queries, "query"), (documents, "document"))
         ]
-        found = np.zeros((sides[0].num_docs, sides[1].num_docs), np.float32)
-        if found.size:
-            found = np.asarray(self.scorer(*sides)(np.arange(sides[0].num_docs)), np.float32)
-        found = found[0] if isinstance(queries, str) else found
-        return found[..., 0] if isinstance(documents, str) else found
+        result = np.zeros((sides[0].num_docs, sides[1].num_docs), np.float32)
+        if result.size:
+            result = np.asarray(self.scorer(*sides)(np.arange(sides[0].num_docs)), np.float32)
+        result = result[0] if isinstance(queries, str) else result
+        return result[..., 0] if isinstance(documents, str) else result
 
     def pair_similarity(self, queries: Sequence[str], documents: Sequence[str]) -> np.ndarray:
         """Cosine (qᵀWd for SSI) of every query with the document of its own row; 0 where either has no known words.

@@ -110,11 +110,11 @@ class Encoder:
         """
         from mteb.models.model_meta import ModelMeta
 
-        told = {"name": f"{ORGANISATION}/{self.name}", "revision": self.revision or "in-memory", "framework": ["JAX"],
-                "embed_dim": self.model.dim, "similarity_fn_name": "cosine", "use_instructions": False,
-                "open_weights": False, "n_parameters": sum(int(side.weights.size) for side in
+        facts = {"name": f"{ORGANISATION}/{self.name}", "revision": self.revision or "in-memory", "framework": ["JAX"],
+                 "embed_dim": self.model.dim, "similarity_fn_name": "cosine", "use_instructions": False,
+                 "open_weights": False, "n_parameters": sum(int(side.weights.size) for side in
                                                            parts.sides(self.model.params))}  # fmt: skip
-        return ModelMeta.create_empty(overwrites=told)
+        return ModelMeta.create_empty(overwrites=facts)
 
 
 class Search(Encoder):
@@ -184,11 +184,11 @@ class Search(Encoder):
         if top_ranked is not None:
             wanted = [set(map(str, top_ranked.get(row["id"], ()))) for row in rows]
             exclude = [[place for place, name in enumerate(self._ids) if name not in some] for some in wanted]
-        scores, found = ranker.rank(self.model, self._documents, [row["text"] for row in rows],
-                                    k=min(top_k, len(self._ids)), exclude=exclude, **self.options)  # fmt: skip
+        scores, result = ranker.rank(self.model, self._documents, [row["text"] for row in rows],
+                                     k=min(top_k, len(self._ids)), exclude=exclude, **self.options)  # fmt: skip
         return {str(row["id"]): {self._ids[place]: float(score) for score, place in zip(*pair, strict=True)
                                  if np.isfinite(score) and pair[0].any()}
-                for row, *pair in zip(rows, scores, found, strict=True)}  # fmt: skip
+                for row, *pair in zip(rows, scores, result, strict=True)}  # fmt: skip
 
 
 def _unit(vectors) -> np.ndarray:

@@ -97,10 +97,10 @@ def rank(
     scores, rows = np.empty((len(queries), k), np.float32), np.empty((len(queries), k), np.int64)
     for start in range(0, len(queries), _BLOCK):
         block = np.arange(start, min(start + _BLOCK, len(queries)))
-        found = np.array(score(block), np.float32)
+        result = np.array(score(block), np.float32)
         for place, row in enumerate(block) if exclude is not None else ():
-            found[place, list(exclude[row])] = -np.inf
-        scores[block], rows[block] = _best(found, k)
+            result[place, list(exclude[row])] = -np.inf
+        scores[block], rows[block] = _best(result, k)
     return scores, rows
 
 

@@ -93,12 +93,12 @@ def scores(model: Model, pairs: Pairs) -> list[tuple[int, float]]:
     if _turned(model):
         axes = jnp.asarray(principal_axes(model), jnp.float32)
         sides = [side @ axes for side in sides]
-    found = []
+    result = []
     for k in sizes(model.dim):
         # Zeros add nothing to a cosine, and arrays of one shape need one program.
         first = jnp.asarray(np.arange(model.dim) < k, jnp.float32)
-        found.append((k, mates.scores(*(Vectors(side * first[None]) for side in sides))["mrr"]))
-    return found
+        result.append((k, mates.scores(*(Vectors(side * first[None]) for side in sides))["mrr"]))
+    return result
 
 
 def draw(model: Model, pairs: Pairs, labels: np.ndarray | None = None, *, untrained: str = "untrained") -> bytes | None:

@@ -209,7 +209,7 @@ def parallel(tried: Sequence[Mapping[str, object]], score: str, *, title: str) -
     places = {name: sorted({_known(one.get(name)) for one in tried}) for name in names}
     rows = sorted([[*(places[name].index(_known(one.get(name))) for name in names), float(f"{one[score]:.6g}")]
                    for one in tried], key=lambda row: row[-1])  # fmt: skip
-    drawn = [title, score, names, [[told for _, _, told in places[name]] for name in names], rows]
+    drawn = [title, score, names, [[facts for _, _, facts in places[name]] for name in names], rows]
     low, high = rows[0][-1], rows[-1][-1]
     spread = high - low or 1.0
     with matplotlib.rc_context({**_SETTINGS, "text.parse_math": False}):
@@ -221,8 +221,8 @@ def parallel(tried: Sequence[Mapping[str, object]], score: str, *, title: str) -
             axes.plot(range(len(row)), [*heights, share], color=_COLOURS[1 if row is rows[-1] else 0],
                       alpha=0.2 + 0.8 * share, linewidth=2.4 if row is rows[-1] else 1.2)  # fmt: skip
         for column, name in enumerate(names):
-            for place, (_, _, told) in enumerate(places[name]):
-                axes.text(column + 0.03, (place + 0.5) / len(places[name]), told, color=_INK, va="center", fontsize=8)
+            for place, (_, _, facts) in enumerate(places[name]):
+                axes.text(column + 0.03, (place + 0.5) / len(places[name]), facts, color=_INK, va="center", fontsize=8)
         for share in (0.0, 0.5, 1.0):
             axes.text(len(names) + 0.03, share, f"{low + share * spread:.4f}", color=_INK, va="center", fontsize=8)
         axes.set_xticks(range(len(names) + 1), [*names, score])

@@ -298,8 +298,8 @@ def _words(model: Model, sides: report.Sides, scores: np.ndarray) -> str:
     chosen = report.even(len(sides.queries), _EXPLAINED)
     for query in chosen:
         mate = max(sorted(sides.mates[query]), key=lambda i, row=scores[query]: row[i])
-        found = explain(model, sides.queries[query], sides.documents[mate])
-        for a, b, value in found.largest(found.contributions.size):
+        result = explain(model, sides.queries[query], sides.documents[mate])
+        for a, b, value in result.largest(result.contributions.size):
             entry = total.setdefault((a, b), [0.0, 0])
             entry[0], entry[1] = entry[0] + value, entry[1] + 1
     order = sorted(total.items(), key=lambda item: (-abs(item[1][0]), item[0]))[:_PAIRS_OF_WORDS]

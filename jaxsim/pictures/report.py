@@ -195,8 +195,8 @@ def roc(model: Model, pairs: Pairs, labels: np.ndarray | None = None) -> bytes:
     scored, belong = scores(model, pairs, labels)
     positive, others = int(belong.sum()), int((~belong).sum())
     least = 0.0 if labels is not None else 1 / others
-    series = {f"{name} (AUC {metrics.auc(found, belong):.4f})": curve(found, belong, least=least)
-              for name, found in scored.items()}  # fmt: skip
+    series = {f"{name} (AUC {metrics.auc(result, belong):.4f})": curve(result, belong, least=least)
+              for name, result in scored.items()}  # fmt: skip
     chance = [(x, x) for x in (np.linspace(0, 1, 2) if least == 0 else np.geomspace(least, 1, 50)).tolist()]
     panel = Panel(series, f"false positive rate (of {others:,} pairs)", f"true positive rate (of {positive:,} pairs)",
                   xscale="linear" if least == 0 else "log", reference={"chance (AUC 0.5)": chance})  # fmt: skip

@@ -99,11 +99,11 @@ def search(
     if len(held.dev) < 2:
         say("no setting is chosen: no pairs are held out to choose by")
         return settings, []
-    found = _Search(texts, held, replace(settings, distill=0.0), free, judged, begun, seconds, clock, say)
-    best = found.run()
+    result = _Search(texts, held, replace(settings, distill=0.0), free, judged, begun, seconds, clock, say)
+    best = result.run()
     if len(held.dev) < tuning.ENOUGH and judged is None:
         say(f"{checks.counted(len(held.dev), 'held-out pair')} chose: small differences are chance")
-    return replace(best, distill=settings.distill), sorted(found.tried, key=lambda entry: -entry[found.metric])
+    return replace(best, distill=settings.distill), sorted(result.tried, key=lambda entry: -entry[result.metric])
 
 
 def table(tried: Sequence[dict[str, Any]], most: int = 12) -> list[str]:
@@ -256,12 +256,12 @@ class _Search:
         width = parts.sides(params)[0].weights.shape[1]
         smaller = [dim for dim in DIMENSIONS if dim < width] if "dim" in self.free else []
         known = {tried for _, tried in self.scores}
-        found = [self.record(replace(settings, dim=dim), truncate(params, dim), weighted)
-                 for dim in (*smaller, width) if replace(settings, dim=dim) not in known]
+        result = [self.record(replace(settings, dim=dim), truncate(params, dim), weighted)
+                  for dim in (*smaller, width) if replace(settings, dim=dim) not in known]
         spent, grams = self.clock() - begun, settings.subwords > 0
         if settings.dim <= FIRST:
             self.costs[grams] = min(self.costs.get(grams, spent), spent)
-        return max(found, default=-np.inf)
+        return max(result, default=-np.inf)
 
     def refined(self, method: str) -> bool:
         """Whether S2Net was tried from the best OPCA."""

@@ -158,21 +158,21 @@ def memory(training: Training) -> dict[str, int]:
     if t.method == "s2net_sgd":
         rows = min(t.batch_size, t.pairs)
         weights = round(rows * t.words)
-        found = {"documents": 2 * _FLOAT * (6 * t.nnz + t.terms + t.pairs),  # on the device, and rows on the host
-                 "projection": 6 * projection,  # start, current, two moments, gradient, update
-                 "history": 0, "loss": _loss_bytes(rows, t.dim, weights, 1, t.block_size)}
+        result = {"documents": 2 * _FLOAT * (6 * t.nnz + t.terms + t.pairs),  # on the device, and rows on the host
+                  "projection": 6 * projection,  # start, current, two moments, gradient, update
+                  "history": 0, "loss": _loss_bytes(rows, t.dim, weights, 1, t.block_size)}
     else:
         m, held = -(-t.pairs // t.devices), t.devices if t.shard_terms else 1
         projection = _FLOAT * t.matrices * -(-t.terms // held) * t.dim
         # A device has all terms of its own documents, or its own terms of all documents.
         pointers = -(-t.terms // held) + (t.pairs if t.shard_terms else m)
-        found = {
+        result = {
             "documents": 2 * _FLOAT * (4 * -(-t.nnz // t.devices) + pointers),
             # Start, current and next, their gradients, direction, and one for the search.
             "projection": 7 * projection, "history": 2 * t.history_size * projection,
             "loss": _loss_bytes(m, t.dim, -(-t.nnz // t.devices), t.devices, t.block_size),
         }
-    return {**found, "total": sum(found.values())}
+    return {**result, "total": sum(result.values())}
 
 
 def _loss_bytes(m: int, dim: int, nnz: int, devices: int, block_size: int | tuple[int, int] | None) -> int:
@@ -216,7 +216,7 @@ def seconds(training: Training, rates: Rates) -> dict[str, float]:
         held = t.devices if t.shard_terms else 1
         bookkeeping = _FLOAT * t.parameters / held * passes * rates.byte
         gradient = t.terms * t.dim / held * rates.gradient  # of both sides, into one matrix or into two
-    found = {
+    result = {
         "products": times * 6.0 * rows**2 * t.dim / rates.product / t.devices,
         "scores": times * rates.score * rows**2 / t.devices,
         # Forward and back on two sides, and some passes over the embeddings; the gradient, on every device.
@@ -224,20 +224,20 @@ def seconds(training: Training, rates: Rates) -> dict[str, float]:
                               / t.devices + gradient),
         "bookkeeping": times * bookkeeping,
     }
-    iteration = sum(found.values())
+    iteration = sum(result.values())
     # L-BFGS evaluates once before its first iteration.
-    return {**found, "iteration": iteration, "total": (t.max_iter + whole) * iteration}
+    return {**result, "iteration": iteration, "total": (t.max_iter + whole) * iteration}
 
 
 def _typical(function: Callable, *arguments, repeats: int = 3) -> float:
     """Median seconds of several calls, compiled before."""
     jax.block_until_ready(function(*arguments))
-    found = []
+    result = []
     for _ in range(repeats):
         begun = time.perf_counter()
         jax.block_until_ready(function(*arguments))
-        found.append(time.perf_counter() - begun)
-    return float(np.median(found))
+        result.append(time.perf_counter() - begun)
+    return float(np.median(result))
 
 
 def block_seconds(pairs: int, dim: int, *, precision: str | None = None,

@@ -50,11 +50,11 @@ def checked(grades, number: int, argument: str = "grades") -> np.ndarray:
       [0.0, 2.5]
     """
     checks.expect(grades is not None, argument, "a grade for every pair (--label COLUMN)", "none")
-    found = checks.real(grades, argument)
-    checks.expect(found.shape == (number,), argument, f"{checks.counted(number, 'number')}, one a pair", found.shape)
-    checks.expect(bool(np.isfinite(found).all()), argument, "finite numbers", "infinity")
-    checks.expect(bool(np.ptp(found) > 0), argument, "at least two different grades", f"{found[0]:g} for every pair")
-    return found
+    result = checks.real(grades, argument)
+    checks.expect(result.shape == (number,), argument, f"{checks.counted(number, 'number')}, one a pair", result.shape)
+    checks.expect(bool(np.isfinite(result).all()), argument, "finite numbers", "infinity")
+    checks.expect(bool(np.ptp(result) > 0), argument, "at least two different grades", f"{result[0]:g} for every pair")
+    return result
 
 
 def averaged(left: Sequence, right: Sequence, grades: np.ndarray) -> np.ndarray:

@@ -38,16 +38,16 @@ def parsed(texts: Sequence[str]) -> dict[str, tuple]:
       {'dim': (100, 300), 'gamma': (5.0, 10.0), 'min_df': (1,)}
     """
     known = {field.name: field for field in fields()}
-    found: dict[str, tuple] = {}
+    result: dict[str, tuple] = {}
     for word in itertools.chain.from_iterable(text.split() for text in texts):
         name, sign, values = word.partition("=")
         name = name.lstrip("-").replace("-", "_")
         checks.expect(bool(sign) and bool(values), "grid", "words such as dim=100,300", repr(word))
         checks.expect(name in known, "grid", f"a setting of {', '.join(known)}", repr(name))
-        checks.expect(name not in found, "grid", "every setting once", f"{name} twice")
-        found[name] = tuple(dict.fromkeys(_value(known[name], value) for value in values.split(",")))
-    checks.expect(len(found) > 0, "grid", "words such as dim=100,300", "none")
-    return found
+        checks.expect(name not in result, "grid", "every setting once", f"{name} twice")
+        result[name] = tuple(dict.fromkeys(_value(known[name], value) for value in values.split(",")))
+    checks.expect(len(result) > 0, "grid", "words such as dim=100,300", "none")
+    return result
 
 
 def _value(field: Field, text: str) -> Any:
@@ -95,15 +95,15 @@ def combinations(settings: Settings, values: Mapping[str, Sequence]) -> list[Set
     for some in values.values():
         number *= len(some)
     checks.expect(number <= MOST, "values", f"at most {MOST:,} combinations", f"{number:,}")
-    found = []
+    result = []
     for row in itertools.product(*values.values()):
         given = dict(zip(values, row, strict=True))
         method = given.get("method", settings.method)
         kept = {name: value for name, value in given.items() if name == "method" or method in used[name]}
         one = replace(settings, **kept)
         check(one)
-        found.append(one)
-    return list(dict.fromkeys(found))
+        result.append(one)
+    return list(dict.fromkeys(result))
 
 
 def sweep(
@@ -147,10 +147,10 @@ def sweep(
         begun = time.perf_counter()
         model = training.train(pairs, one, say=_silent if tried else say, **options)
         metric, score = _score(model, judged)
-        told = {name: getattr(one, name) for name in values if _uses(one.method, name)}
-        if best is None or score > max(found for found, _ in tried):
+        facts = {name: getattr(one, name) for name in values if _uses(one.method, name)}
+        if best is None or score > max(result for result, _ in tried):
             best = model
-        tried.append((score, {**told, metric: round(score, 4), "seconds": round(time.perf_counter() - begun, 1)}))
+        tried.append((score, {**facts, metric: round(score, 4), "seconds": round(time.perf_counter() - begun, 1)}))
         say(", ".join(f"{name} {value}" for name, value in tried[-1][1].items()))
     return best, [entry for _, entry in sorted(tried, key=lambda both: -both[0])]
 

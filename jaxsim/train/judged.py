@@ -98,7 +98,7 @@ class Judged:
         names, texts = list(self.documents), list(self.documents.values())
         encoded = index.encode(model, texts)
         documents = index.Index(encoded.texts, encoded.lines, encoded.vectors, encoded.words, self._bm25[language])
-        found = []
+        result = []
         for weight in weights:
             scores, rows = ranker.rank(model, documents, list(self.queries.values()), terms=weight,
                                        k=min(trec.DEPTH, len(names)))  # fmt: skip
@@ -107,5 +107,5 @@ class Judged:
             values = trec.scores(run, self.qrels)[{"mrr@10": "mrr"}.get(self.metric, self.metric)]
             if self.metric == "mrr@10":
                 values = np.where(values >= 0.1, values, 0)
-            found.append(float(values.mean()))
-        return found
+            result.append(float(values.mean()))
+        return result

@@ -61,5 +61,5 @@ def graded_pairs(
         rows += [(f"{query} {name}", queries[query], documents[name], float(grade)) for name, grade in graded]
     checks.expect(bool(rows), "qrels", "judgements of documents and queries that are given", "none")
     ids, left, right, grades = zip(*rows, strict=True)
-    found = pairs_room.make("judgements", ids, left, right, languages=languages)
-    return found, np.array(grades), {"queries": len(qrels), "unknown": unknown, "drawn": drawn}
+    result = pairs_room.make("judgements", ids, left, right, languages=languages)
+    return result, np.array(grades), {"queries": len(qrels), "unknown": unknown, "drawn": drawn}

@@ -110,7 +110,7 @@ def links_of(left: Terms, right: Terms, groups: np.ndarray | None = None) -> Lin
 
 def _near(of_left: np.ndarray, of_right: np.ndarray, groups: np.ndarray, size: int) -> np.ndarray:
     """Codes of queries with the documents of pairs that share a group with one of theirs, ascending."""
-    found = [np.zeros(0, np.int64)]
+    result = [np.zeros(0, np.int64)]
     for column in groups.T:
         group = np.unique(column, return_inverse=True)[1]
         ones = np.ones(group.size, np.int32)
@@ -119,8 +119,8 @@ def _near(of_left: np.ndarray, of_right: np.ndarray, groups: np.ndarray, size: i
         expected = f"at most {_MOST_KNOWN:,} near-duplicates that are no negatives (--all-negatives: all are)"
         checks.expect(number <= _MOST_KNOWN, "pairs", expected, f"{number:,}")
         both = (left @ right.T).tocoo()
-        found.append(both.row.astype(np.int64) * size + both.col)
-    return np.unique(np.concatenate(found))
+        result.append(both.row.astype(np.int64) * size + both.col)
+    return np.unique(np.concatenate(result))
 
 
 def validator(sides: tuple[Terms, Terms], strongest: int = STRONGEST) -> Callable[[tuple], float]:
@@ -137,9 +137,9 @@ def validator(sides: tuple[Terms, Terms], strongest: int = STRONGEST) -> Callabl
 
     def score(params) -> float:
         with jax.default_matmul_precision(EVALUATION):
-            found = [bilinear.encode(one, whole, low_rank=few) for one, whole, few in
-                     zip(params, sides, cut, strict=True)]  # fmt: skip
-        return mates.scores(*found, similarity=retrieval.dot)["mrr"]
+            result = [bilinear.encode(one, whole, low_rank=few) for one, whole, few in
+                      zip(params, sides, cut, strict=True)]  # fmt: skip
+        return mates.scores(*result, similarity=retrieval.dot)["mrr"]
 
     return score
 
@@ -166,10 +166,10 @@ def fit(problem: Problem, *, symmetric: bool = False) -> Learned:
     checks.expect(0 < rate <= MOST_RATE, "learning_rate", f"a positive number, at most {MOST_RATE:g}", rate)
     fits = given is None or 0 <= given <= MOST_IDENTITY
     checks.expect(fits, "identity", f"a number from 0 to {MOST_IDENTITY:g}", given)
-    found = links_of(*problem.train, None if settings.all_negatives else problem.groups)
+    result = links_of(*problem.train, None if settings.all_negatives else problem.groups)
     validate = None if problem.dev is None else validator(problem.dev)
-    number = int(np.clip(_TRIPLES * len(found.links), _FEWEST, _MOST))
-    products = Products(found.queries, found.documents, 1.0)
+    number = int(np.clip(_TRIPLES * len(result.links), _FEWEST, _MOST))
+    products = Products(result.queries, result.documents, 1.0)
     epochs = (_EPOCHS if validate else _EPOCHS_ALONE) if settings.max_iter is None else settings.max_iter
     patience = _PATIENCE if settings.patience is None else settings.patience
 
@@ -178,7 +178,7 @@ def fit(problem: Problem, *, symmetric: bool = False) -> Learned:
     def learned(identity: float, max_iter: int, patience: int | None) -> Fit:
         folder = None if problem.checkpoint is None else Path(problem.checkpoint) / f"checkpoint.identity-{identity:g}"
         return ssi.fit(
-            found.queries, found.documents, found.links, known=found.known, k=problem.k, key=key,
+            result.queries, result.documents, result.links, known=result.known, k=problem.k, key=key,
             identity=identity, symmetric=symmetric, init_scale=INIT_SCALE, learning_rate=rate, adagrad=ADAGRAD,
             max_terms=STRONGEST, products=products, triples=number, max_iter=max_iter, validate=validate,
             patience=patience, checkpoint=folder, progress=problem.progress,

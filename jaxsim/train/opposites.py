@@ -53,14 +53,14 @@ def read(
     database = wordnet.load(root=root) if any("wordnet" in name for name in sources) else None
     books = {"fallows": thesaurus_books.load_fallows, "fernald": thesaurus_books.load_fernald,
              "soule": thesaurus_books.load_soule, "roget": thesaurus_books.load_roget}  # fmt: skip
-    found = [wordnet.entries(database, rich=name == "wordnet-rich") if name.startswith("wordnet") else
-             books[name](root=root) for name in sources]  # fmt: skip
-    found += [thesauri.read(path) for path in files] + [thesauri.read_antonyms(path) for path in antonyms]
+    result = [wordnet.entries(database, rich=name == "wordnet-rich") if name.startswith("wordnet") else
+              books[name](root=root) for name in sources]  # fmt: skip
+    result += [thesauri.read(path) for path in files] + [thesauri.read_antonyms(path) for path in antonyms]
     irregular: dict[str, tuple[str, ...]] = {}
     for forms in database.exceptions.values() if database is not None else ():
         for word, bases in forms.items():
             irregular[word] = (*irregular.get(word, ()), *bases)
-    return found, irregular
+    return result, irregular
 
 
 def build(
@@ -115,10 +115,10 @@ def build(
         params = fit.params
     vectors = np.asarray(encode(params, terms).dense)
     known = frozenset(entries.words)
-    told = {
+    facts = {
         "sources": entries.sources, "entries": int(entries.tf.shape[0]), "antonym_pairs": len(pairs),
         "dropped": {source.name: source.dropped for source in sources}, "epochs": 0 if fit is None else fit.steps,
         "irregular": {form: list(bases) for form, bases in sorted((irregular or {}).items()) if known & set(bases)},
     }  # fmt: skip
     return Words.of(entries.words, vectors, np.diff(entries.columns.indptr), entries.tf.shape[0],
-                    method="pilsa" if fit is None else "s2net-antonym", training=told)
+                    method="pilsa" if fit is None else "s2net-antonym", training=facts)

@@ -97,8 +97,8 @@ def fit(problem: Problem, *, matrices: int = 1) -> Learned:
         return _blended(Learned(s2net_sgd.fit(*problem.train, key=key, batch_size=batch_size, **common)), problem, init)
     if settings.shard_terms and problem.validate:
         common["validate"] = shared_validator(problem.dev, mesh, activation=activation)
-    found = s2net.fit(*problem.train, mesh=mesh, shard_terms=settings.shard_terms, beta=settings.beta, **common)
-    return _blended(Learned(found, notes), problem, init)
+    result = s2net.fit(*problem.train, mesh=mesh, shard_terms=settings.shard_terms, beta=settings.beta, **common)
+    return _blended(Learned(result, notes), problem, init)
 
 
 def _blended(learned: Learned, problem: Problem, init: Projection) -> Learned:
@@ -184,9 +184,9 @@ def shared_validator(sides: tuple[Terms, Terms], mesh, *, activation: Callable |
       1.0
     """
     def score(params) -> float:
-        found = (term_shards.encode(one.weights, side, mesh, activation=activation)
-                 for one, side in zip(s2net.sides(params), sides, strict=True))
-        return mates.scores(*(Vectors(jnp.asarray(dense)) for dense in found))["mrr"]
+        result = (term_shards.encode(one.weights, side, mesh, activation=activation)
+                  for one, side in zip(s2net.sides(params), sides, strict=True))
+        return mates.scores(*(Vectors(jnp.asarray(dense)) for dense in result))["mrr"]
 
     return score
 

@@ -41,20 +41,20 @@ def fit(problem: Problem) -> Learned:
     if method == "plsa":
         both = sparse.from_scipy(sp.vstack(problem.counts, format="csr"))
         used = len(np.unique(sp.vstack(problem.counts).tocsr().indices))
-        found = plsa.fit(both, k=min(problem.k, used), **options)
-        return Learned(found._replace(params=Projection(topics.responsibilities(found.params))))
+        result = plsa.fit(both, k=min(problem.k, used), **options)
+        return Learned(result._replace(params=Projection(topics.responsibilities(result.params))))
     used = min(int(np.unique(side.indices).size) for side in problem.counts)
     views = [sparse.from_scipy(side) for side in problem.counts]
     model, more = (cplsa, {"shared": True}) if method == "cplsa" else (jplsa, {})
-    found = model.fit(views, k=min(problem.k, used), **options, **more)
-    return Learned(found._replace(params=tuple(Projection(topics.responsibilities(side)) for side in found.params)))
+    result = model.fit(views, k=min(problem.k, used), **options, **more)
+    return Learned(result._replace(params=tuple(Projection(topics.responsibilities(side)) for side in result.params)))
 
 
 def _validator(dev):
     """The MRR of held-out pairs. Their lengths do not count: folding in once is linear up to the sum of its shares."""
     def score(params) -> float:
         both = (params, params) if isinstance(params, topics.Topics) else params
-        found = (topics.encode(own, side) for own, side in zip(both, dev, strict=True))
-        return mates.scores(*found, similarity=retrieval.l1)["mrr"]
+        result = (topics.encode(own, side) for own, side in zip(both, dev, strict=True))
+        return mates.scores(*result, similarity=retrieval.l1)["mrr"]
 
     return score

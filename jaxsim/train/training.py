@@ -408,13 +408,13 @@ def _several(texts: mates.Texts, held: Split, settings: Settings, say: Callable)
     answers = mates.answers(*words)
     if not answers.several:
         return {}
-    said = f"{counted(answers.several, 'left text')} of {len(answers.queries):,} with several right ones"
+    messages = f"{counted(answers.several, 'left text')} of {len(answers.queries):,} with several right ones"
     if settings.method in (*S2NET, *SSI):
-        said += ", which are no negatives of each other"
+        messages += ", which are no negatives of each other"
     if settings.method in S2NET and answers.shared:
-        said += (f"; a text that is right for other left texts too may still be a negative there ("
-                 f"{counted(answers.shared, 'case')} at most)")
-    say(said)
+        messages += (f"; a text that is right for other left texts too may still be a negative there ("
+                     f"{counted(answers.shared, 'case')} at most)")
+    say(messages)
     return {"several": {"left": answers.several, "of": len(answers.queries), "shared": answers.shared}}
 
 
@@ -524,15 +524,15 @@ def _dev_scores(model: Model, held: Split) -> dict[str, float]:
             if model.method == "s2net-pref":
                 numbers = {query: number for number, query in enumerate(dict.fromkeys(dev.left))}
                 queries = np.array([numbers[query] for query in dev.left])
-                found = graded.ranking_scores(cosines, queries, np.asarray(held.grades.dev))
+                result = graded.ranking_scores(cosines, queries, np.asarray(held.grades.dev))
             else:
-                found = {"spearman": metrics.spearman(cosines, held.grades.dev)}
+                result = {"spearman": metrics.spearman(cosines, held.grades.dev)}
         else:
             sides = scored.vectors(dev.left, side="query"), scored.vectors(dev.right, side="document")
-            found = mates.scores(*sides, similarity=scored.scorer)
+            result = mates.scores(*sides, similarity=scored.scorer)
             if answers.several:
-                found["map"] = mates.per_left(*sides, answers, similarity=scored.scorer)["map"].mean()
-        scores |= {f"{prefix}{name}": round(float(value), 4) for name, value in found.items()}
+                result["map"] = mates.per_left(*sides, answers, similarity=scored.scorer)["map"].mean()
+        scores |= {f"{prefix}{name}": round(float(value), 4) for name, value in result.items()}
     return scores
 
 

@@ -71,15 +71,15 @@ def tune(
         """A training's dev scores, kept and told, and its pairs."""
         model = training.train(few, replace(candidate, method=closed, distill=0.0), dev=dev,
                                say=lambda message: say(message) if candidate is given else None)  # once is enough
-        found, numbers = model.training["dev"], model.training["pairs"]
+        result, numbers = model.training["dev"], model.training["pairs"]
         if "min_df" in names and numbers["train"] < training.RARE_COUNT:
             say(f"of fewer than {training.RARE_COUNT} training pairs every word counts: min_df changes nothing")
             names.remove("min_df")
-        if found and names:
-            tried.append({**{name: getattr(candidate, name) for name in names}, "mrr": found["mrr"]})
-            told = ", ".join(f"{name} {tried[-1][name]}" for name in names)
-            say(f"{told}: mrr {found['mrr']:.4f} of held-out pairs, by {closed}")
-        return {**found, **numbers}
+        if result and names:
+            tried.append({**{name: getattr(candidate, name) for name in names}, "mrr": result["mrr"]})
+            facts = ", ".join(f"{name} {tried[-1][name]}" for name in names)
+            say(f"{facts}: mrr {result['mrr']:.4f} of held-out pairs, by {closed}")
+        return {**result, **numbers}
 
     first = score(settings)
     if "mrr" not in first:
@@ -92,9 +92,9 @@ def tune(
             if value == getattr(begin, name):
                 continue
             candidate = replace(begin, **{name: value})
-            found = score(candidate)["mrr"]
-            if found > top:
-                settings, top = candidate, found
+            result = score(candidate)["mrr"]
+            if result > top:
+                settings, top = candidate, result
     if names and first["dev"] < ENOUGH:
         say(f"{checks.counted(first['dev'], 'held-out pair')} chose: small differences are chance")
     return settings, tried

@@ -16,8 +16,8 @@ def searched(capsys, *words) -> tuple[str, str]:
     """What a search prints to stdout and to stderr."""
     capsys.readouterr()
     assert cli.main(["search", *map(str, words)]) == 0
-    found = capsys.readouterr()
-    return found.out, found.err
+    result = capsys.readouterr()
+    return result.out, result.err
 
 
 @pytest.mark.parametrize("words", ["bm25", "cosine"])
@@ -125,8 +125,8 @@ def test_an_empty_folder_becomes_an_index(trained, folder, capsys):
 def test_altered_and_truncated_files_are_told(documents, trained, folder, capsys):
     words = ["search", "--model", trained, "--query", LEFT[0], "--index", "kept"]
     run(capsys, *words, "--documents", "texts.txt")
-    path, told = folder / "kept" / index.TENSORS, folder / "kept" / index.MARKER
-    whole, described = path.read_bytes(), told.read_bytes()
+    path, facts = folder / "kept" / index.TENSORS, folder / "kept" / index.MARKER
+    whole, described = path.read_bytes(), facts.read_bytes()
     remedy = "; delete its folder and make it anew, with --documents"
     for broken in (whole[:-1], whole[:-1] + bytes([whole[-1] ^ 1]), b""):
         path.write_bytes(broken)
@@ -140,11 +140,11 @@ def test_altered_and_truncated_files_are_told(documents, trained, folder, capsys
                         (b"", "expected JSON, got an empty file; delete"),
                         (described.replace(b'"documents": 40', b'"documents": 41'), "got an altered one; delete"),
                         ):  # fmt: skip
-        told.write_bytes(broken)
+        facts.write_bytes(broken)
         message = refused(capsys, *words, *documents)
         assert message.startswith("kept/index.json: expected ") and got in message and message.endswith(remedy)
     path.unlink(missing_ok=True)  # the remedy is one
-    told.unlink()
+    facts.unlink()
     (folder / "kept").rmdir()
     run(capsys, *words, "--documents", "texts.txt")
     run(capsys, *words)

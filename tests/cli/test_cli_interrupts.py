@@ -50,9 +50,9 @@ def test_kill_9_in_the_middle_leaves_the_older_model_and_resume_goes_on(folder, 
     load, resumed = checkpoints.load, []
 
     def spy(*given, **options):
-        found = load(*given, **options)
-        resumed.append(found[1].get("history", [{"step": "start"}])[-1]["step"])
-        return found
+        result = load(*given, **options)
+        resumed.append(result[1].get("history", [{"step": "start"}])[-1]["step"])
+        return result
 
     monkeypatch.setattr(checkpoints, "load", spy)
     capsys.readouterr()

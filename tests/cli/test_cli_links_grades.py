@@ -48,12 +48,12 @@ def test_ssi_is_trained_shown_and_used(learned, folder, capsys):
                                   for rank in range(2)]  # fmt: skip
     one = run(capsys, "similarity", "--model", learned, LEFT[0], RIGHT[0])
     assert float(one) == pytest.approx(float(model.similarity(LEFT[0], RIGHT[0])), abs=2e-6) and float(one) > 1
-    told = json.loads(run(capsys, "evaluate", "--model", learned, "--pairs", "pairs.tsv", "--json"))
+    facts = json.loads(run(capsys, "evaluate", "--model", learned, "--pairs", "pairs.tsv", "--json"))
     sides = model.vectors(LEFT, side="query"), model.vectors(RIGHT)
     every = model.similarity(LEFT, RIGHT)
     ranks = [np.sum(one >= own) for one, own in zip([*every, *every.T], [*np.diag(every)] * 2, strict=True)]
-    assert told["mrr"]["mean"] == pytest.approx(np.mean(1 / np.array(ranks)))
-    assert told["mrr"]["mean"] == pytest.approx(mates.scores(*sides, similarity=model.scorer)["mrr"])
+    assert facts["mrr"]["mean"] == pytest.approx(np.mean(1 / np.array(ranks)))
+    assert facts["mrr"]["mean"] == pytest.approx(mates.scores(*sides, similarity=model.scorer)["mrr"])
 
 
 def test_ssi_has_no_vectors_to_encode_or_export(learned, folder, capsys):
@@ -112,8 +112,8 @@ def test_ssi_goes_on_after_ctrl_c(folder, capsys, monkeypatch):
 
 def test_one_matrix_for_both_sides_is_trained_resumed_and_used(folder, capsys, monkeypatch):
     words = [*SSI, "--method", "ssi-sym", "--dev", "0.2"]
-    told = json.loads(run(capsys, *words, "--json"))
-    assert told["identity"] in (3, 10, 30) and set(told["identities"]) == {"3", "10", "30"}
+    facts = json.loads(run(capsys, *words, "--json"))
+    assert facts["identity"] in (3, 10, 30) and set(facts["identities"]) == {"3", "10", "30"}
     expected = (folder / "model" / "model.safetensors").read_bytes()
     save, saved = checkpoints.save, []
 
@@ -135,8 +135,8 @@ def test_one_matrix_for_both_sides_is_trained_resumed_and_used(folder, capsys, m
     lines = run(capsys, "search", "--model", "model", "--documents", "texts.txt", "--query", LEFT[7], "--k", 2)
     assert [line.split("\t")[1:3] for line in lines.splitlines()] == [
         [f"{score:.6f}", str(row + 1)] for score, row in zip(scores[0], rows[0], strict=True)]
-    found = json.loads(run(capsys, "evaluate", "--model", "model", "--pairs", "pairs.tsv", "--json"))
-    assert 0 < found["mrr"]["mean"] <= 1
+    result = json.loads(run(capsys, "evaluate", "--model", "model", "--pairs", "pairs.tsv", "--json"))
+    assert 0 < result["mrr"]["mean"] <= 1
     assert refused(capsys, "encode", "--model", "model", "--input", "texts.txt").endswith(
         "got W = UᵀU + b·I (ssi-sym), whose score needs the words too")
     assert refused(capsys, "export", "--model", "model", "--to", "word2vec", "--out", "x").endswith(
@@ -161,13 +161,13 @@ def test_grades_are_trained_on_shown_and_measured(graded, capsys):
     model = Model.load("model")
     assert model.training["pairs"]["all"] == 40 and model.training["grades"] == {"lowest": 0, "highest": 3}
     assert "grades" in (graded / "model" / "README.md").read_text()
-    found = json.loads(run(capsys, "evaluate", "--model", "model", "--pairs", "graded.tsv", "--label", 3, "--json"))
-    assert found["pairs"] == 40 and found["positive"] == 30 and found["auc"]["low"] <= found["auc"]["high"]
-    assert -1 <= found["spearman"]["low"] <= found["spearman"]["high"] <= 1
+    result = json.loads(run(capsys, "evaluate", "--model", "model", "--pairs", "graded.tsv", "--label", 3, "--json"))
+    assert result["pairs"] == 40 and result["positive"] == 30 and result["auc"]["low"] <= result["auc"]["high"]
+    assert -1 <= result["spearman"]["low"] <= result["spearman"]["high"] <= 1
     rows = (graded / "graded.tsv").read_text().splitlines()
     (graded / "above.tsv").write_text("".join(f"{row}\n" for row in rows if not row.endswith("\t0")))
-    found = json.loads(run(capsys, "evaluate", "--model", "model", "--pairs", "above.tsv", "--label", 3, "--json"))
-    assert set(found) == {"pairs", "positive", "spearman"}
+    result = json.loads(run(capsys, "evaluate", "--model", "model", "--pairs", "above.tsv", "--label", 3, "--json"))
+    assert set(result) == {"pairs", "positive", "spearman"}
     run(capsys, "evaluate", "--model", "model", "--pairs", "graded.tsv", "--label", 3, "--figures", "figures")
     assert "Spearman (held-out pairs)" in (graded / "figures" / "training.svg").read_text()
     run(capsys, "encode", "--model", "model", "--input", "texts.txt", "--output", "x.npy")
@@ -177,8 +177,8 @@ def test_grades_are_trained_on_shown_and_measured(graded, capsys):
 def test_dev_grades_come_from_the_same_column(graded, capsys):
     rows = zip(LEFT[:6], RIGHT[:6], range(6), strict=True)
     (graded / "dev.tsv").write_text("".join(f"{a}\t{b}\t{grade}\n" for a, b, grade in rows))
-    told = json.loads(run(capsys, *MSE, "--label", 3, "--dev", "dev.tsv", "--json"))
-    assert told["pairs"] == {"all": 40, "train": 40, "dev": 6} and "spearman" in told["dev"]
+    facts = json.loads(run(capsys, *MSE, "--label", 3, "--dev", "dev.tsv", "--json"))
+    assert facts["pairs"] == {"all": 40, "train": 40, "dev": 6} and "spearman" in facts["dev"]
 
 
 @pytest.mark.parametrize(("words", "message"), [

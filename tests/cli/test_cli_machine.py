@@ -138,9 +138,9 @@ def test_marks_in_a_row_are_sorted_thirty_at_most_at_a_time(monkeypatch, size):
         category, combining, name = unicodedata.category, unicodedata.combining, unicodedata.name
 
     monkeypatch.setattr(tokens, "unicodedata", Spy)
-    found = tokens.words("Zalgo" + "\u0301\u0323" * size + " word")
+    result = tokens.words("Zalgo" + "\u0301\u0323" * size + " word")
     assert longest(seen, unicodedata.combining) == 30, "the time to sort a run is quadratic in its length"
-    assert len(found) == 2 and found[1] == "word" and found[0].startswith("zalg")
+    assert len(result) == 2 and result[1] == "word" and result[0].startswith("zalg")
 
 
 @pytest.mark.parametrize("char", ["ア", "a", "1", "！", "한"])

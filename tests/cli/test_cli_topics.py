@@ -46,13 +46,13 @@ def test_topics_are_the_subjects_in_both_languages(place, capsys):
     status, out, _ = run(capsys, "topics", "--pairs", place / "pairs.tsv", "--out", place / "again", "--dim", 3,
                          "--languages", "en,es", "--drop-top", 0, "--words", 8, "--max-iter", 60, "--json")
     assert status == 0
-    found = [json.loads(line) for line in out.splitlines()]
-    pairs = {tuple(re.match(r"[a-z]+", one[side]["words"][0])[0] for side in ("left", "right")) for one in found}
+    result = [json.loads(line) for line in out.splitlines()]
+    pairs = {tuple(re.match(r"[a-z]+", one[side]["words"][0])[0] for side in ("left", "right")) for one in result}
     assert pairs == set(SUBJECTS.items())
-    for one in found:
+    for one in result:
         names = {re.match(r"[a-z]+", word)[0] for side in ("left", "right") for word in one[side]["words"]}
         assert len(names) == 2 and one["left"]["npmi"] > 0.3
-    np.testing.assert_allclose(sum(one["share"] for one in found), 1, atol=1e-5)
+    np.testing.assert_allclose(sum(one["share"] for one in result), 1, atol=1e-5)
 
 
 class Page(HTMLParser):
@@ -113,15 +113,15 @@ def test_train_takes_topic_models_and_goes_on(place, capsys, method):
     model = Model.load(place / method)
     assert model.topical
     pairs = tables.read(place / "pairs.tsv", languages=("en", "es")).pairs
-    found = topics_page.describe(model, pairs, words=3)
-    assert [len(side.words) for one in found for side in one.sides] == [3] * 2 * model.dim
+    result = topics_page.describe(model, pairs, words=3)
+    assert [len(side.words) for one in result for side in one.sides] == [3] * 2 * model.dim
 
 
 @pytest.mark.parametrize(("words", "message"), [
     (["--dim", "0"], "--dim"),
     (["--method", "lsa"], "--method"),
     (["--languages", "en"], "--languages: expected two language codes"),
-    (["--languages", "en,Spanish"], "--languages: language: expected a code"),
+    (["--languages", "en,Spanish"], "--languages: expected a code"),
     (["--dev", "2"], "--dev: expected a share"),
     (["--left", "9"], "--left"),
 ])

@@ -118,8 +118,8 @@ def test_two_matrices_are_trained_and_used_as_those_of_cca(folder, capsys):
     lines = run(capsys, "search", "--model", "model", "--documents", "texts.txt", "--query", LEFT[3], "--k", 3,
                 "--terms", 0, "--power", 0)
     assert [int(line.split("\t")[2]) for line in lines.splitlines()] == [row + 1 for row in rows]
-    found = json.loads(run(capsys, "evaluate", "--model", "model", "--pairs", "pairs.tsv", "--json"))
-    assert 0 < found["mrr"]["mean"] <= 1
+    result = json.loads(run(capsys, "evaluate", "--model", "model", "--pairs", "pairs.tsv", "--json"))
+    assert 0 < result["mrr"]["mean"] <= 1
     run(capsys, "export", "--model", "model", "--to", "word2vec", "--out", "vectors")
     assert {"query.txt", "document.txt"} <= set(os.listdir("vectors"))
     older = (folder / "model" / "model.safetensors").read_bytes()

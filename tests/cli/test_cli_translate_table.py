@@ -26,8 +26,8 @@ def test_a_table_is_learned_kept_and_read(tmp_path, capsys, lines):
                   out, "--word", "house", "--k", 1)
     assert printed.split("\t")[:2] == ["house", "casa"] and float(printed.split("\t")[2]) > 0.5
     assert not (tmp_path / "words.checkpoint").exists()
-    found = json.loads(run(capsys, "translate-table", "--table", out, "--word", "Mesa", "--reverse", "--json"))
-    assert found["word"] == "Mesa" and found["translations"][0]["word"] == "table"
+    result = json.loads(run(capsys, "translate-table", "--table", out, "--word", "Mesa", "--reverse", "--json"))
+    assert result["word"] == "Mesa" and result["translations"][0]["word"] == "table"
     assert run(capsys, "translate-table", "--table", out, "--word", "nothing") == ""
 
 
@@ -70,7 +70,7 @@ def test_bad_input_is_one_line(tmp_path, capsys, lines):
                                                                    "--word", "x")
     assert "--out: expected a folder" in refused(capsys, "translate-table", "--pairs", lines)
     assert refused(capsys, "translate-table", "--pairs", lines, "--languages", "en,Spanish", "--out",
-                   tmp_path / "new").startswith("--languages: language: expected a code")
+                   tmp_path / "new").startswith("--languages: expected a code")
     phrases = tmp_path / "phrases.txt"
     phrases.write_text("ice cream\thelado\n")
     assert "expected single words" in refused(capsys, "translate-table", "--dictionary", phrases, "--out",

@@ -34,12 +34,12 @@ def test_a_thesaurus_becomes_a_model_that_names_opposites(mine, capsys):
                      "--json"]) == 0  # fmt: skip
     out, err = capsys.readouterr()
     assert "mine: 9 entries; left out: 1 own antonyms, 1 empty" in err
-    told = json.loads(out)
-    assert (told["method"], told["words"], told["entries"], told["dim"]) == ("s2net-antonym", 13, 11, 4)
-    found = json.loads(run(capsys, "words", "--model", "words", "--opposite-of", "HOT", "--k", 2, "--json"))
-    assert found["how"] == "as written"
-    assert {one["word"] for one in found["opposites"]} < {"cold", "icy", "cool", "freezing"}
-    assert all(one["cosine"] < -0.8 for one in found["opposites"]) and found["nearest"][0]["cosine"] > 0.8
+    facts = json.loads(out)
+    assert (facts["method"], facts["words"], facts["entries"], facts["dim"]) == ("s2net-antonym", 13, 11, 4)
+    result = json.loads(run(capsys, "words", "--model", "words", "--opposite-of", "HOT", "--k", 2, "--json"))
+    assert result["how"] == "as written"
+    assert {one["word"] for one in result["opposites"]} < {"cold", "icy", "cool", "freezing"}
+    assert all(one["cosine"] < -0.8 for one in result["opposites"]) and result["nearest"][0]["cosine"] > 0.8
     assert cli.main(["words", "--model", "words", "--opposite-of", "hot", "--in-entries", "99"]) == 0
     assert "hot: none opposed among the words of enough entries" in capsys.readouterr().err
     lines = run(capsys, "words", "--model", "words", "--like", "boiled", "--k", 1).splitlines()

@@ -37,12 +37,12 @@ def shown(tmp_path_factory):
 
 @pytest.mark.programs
 def test_a_kill_while_the_record_is_written_leaves_no_half_of_it(tmp_path):
-    found = stopped(tmp_path, signal.SIGKILL, r"s2net\.json$")
-    assert found.returncode == -signal.SIGKILL, found.stderr
+    result = stopped(tmp_path, signal.SIGKILL, r"s2net\.json$")
+    assert result.returncode == -signal.SIGKILL, result.stderr
     left = {path.name for path in tmp_path.rglob("*") if path.is_file()}
     assert "demo.png" in left and "s2net.json" not in left
-    told = run(tmp_path, k=5, max_iter=2, num_pairs=300)  # in the same folder
-    assert json.loads(Path(told["record"]).read_text())["config"]["k"] == 5
+    facts = run(tmp_path, k=5, max_iter=2, num_pairs=300)  # in the same folder
+    assert json.loads(Path(facts["record"]).read_text())["config"]["k"] == 5
 
 
 @pytest.mark.programs
@@ -56,17 +56,17 @@ def test_no_package_that_is_documented_takes_sigterm_over():
 
 @pytest.mark.programs
 def test_ctrl_c_leaves_nothing_and_one_line(tmp_path):
-    found = stopped(tmp_path / "out", signal.SIGINT, "fitting lsa")
-    assert found.returncode == 2 and "Traceback" not in found.stderr
-    assert found.stderr.splitlines()[-1] == "jaxsim: interrupted"
+    result = stopped(tmp_path / "out", signal.SIGINT, "fitting lsa")
+    assert result.returncode == 2 and "Traceback" not in result.stderr
+    assert result.stderr.splitlines()[-1] == "jaxsim: interrupted"
     assert not any((tmp_path / "out").iterdir())
 
 
 @pytest.mark.programs
 def test_the_record_says_what_was_shown(shown):
-    out, told = shown
-    record = json.loads(Path(told["record"]).read_text())
-    table = told["test mates found"]
+    out, facts = shown
+    record = json.loads(Path(facts["record"]).read_text())
+    table = facts["test mates found"]
     assert record["metrics"]["mrr"] == pytest.approx(table["s2net"]["mrr"])
     assert set(table) == {"tfidf", "log-tfidf", "lsa", "cl-lsi", "cca", "opca", "s2net"}
     assert json.loads((out / "s2net.json").read_text())["config"]["k"] == 30
@@ -74,10 +74,10 @@ def test_the_record_says_what_was_shown(shown):
 
 @pytest.mark.programs
 def test_training_lowers_the_loss_and_dev_chose_the_best(shown):
-    _, told = shown
-    start, best = (float(part.split()[0]) for part in told["training loss"].split(", "))
+    _, facts = shown
+    start, best = (float(part.split()[0]) for part in facts["training loss"].split(", "))
     assert best <= start
-    assert told["dev mrr"].count("0.") == 2
+    assert facts["dev mrr"].count("0.") == 2
 
 
 def test_the_axes_of_the_picture_have_names_and_units(monkeypatch, tmp_path):

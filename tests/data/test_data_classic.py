@@ -30,19 +30,19 @@ def put(root, name, files):
 
 
 def test_smart_files_with_codes_and_titles_that_a_text_repeats(tmp_path):
-    found = classic.load("cranfield", root=put(tmp_path, "cranfield", CRANFIELD), verify=False)
-    assert found.documents == {"1": "a wing .\na wing .\nlift of the wing .", "2": "", "3": "flow\nof air"}
-    assert found.queries == {"1": "what lifts", "2": "what flows"}  # numbered by their place
-    assert found.qrels == {"1": {"1": 4}, "2": {"3": 1}} and found.counts["judgements_unclear"] == 1
-    assert list(zip(found.pairs.left, found.pairs.right, strict=True)) == [
+    result = classic.load("cranfield", root=put(tmp_path, "cranfield", CRANFIELD), verify=False)
+    assert result.documents == {"1": "a wing .\na wing .\nlift of the wing .", "2": "", "3": "flow\nof air"}
+    assert result.queries == {"1": "what lifts", "2": "what flows"}  # numbered by their place
+    assert result.qrels == {"1": {"1": 4}, "2": {"3": 1}} and result.counts["judgements_unclear"] == 1
+    assert list(zip(result.pairs.left, result.pairs.right, strict=True)) == [
         ("a wing .", "lift of the wing ."), ("flow", "of air")]
 
 
 def test_npl_is_cut_after_a_third_of_the_words(tmp_path):
-    found = classic.load("npl", root=put(tmp_path, "npl", NPL), verify=False)
-    assert found.queries == {"7": "ONE"} and found.qrels == {"7": {"1": 1, "2": 1}}
-    assert (found.pairs.left, found.pairs.right) == (("one two",), ("three four",))
-    assert found.counts["queries_without_judgement"] == 1 and found.documents["2"] == "five"
+    result = classic.load("npl", root=put(tmp_path, "npl", NPL), verify=False)
+    assert result.queries == {"7": "ONE"} and result.qrels == {"7": {"1": 1, "2": 1}}
+    assert (result.pairs.left, result.pairs.right) == (("one two",), ("three four",))
+    assert result.counts["queries_without_judgement"] == 1 and result.documents["2"] == "five"
 
 
 @pytest.mark.parametrize(("file", "content", "message"), [

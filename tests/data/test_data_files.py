@@ -172,8 +172,8 @@ def test_pairs_refuse_what_does_not_fit():
         one.take([-1])
     with pytest.raises(ValueError, match=r"rows: expected row numbers in \[0, 1\), got \[1\]"):
         one.take([0, 1])
-    for rows, told in (([0.7], r"float64, \[0.7\]"), (["0"], r"<U1, \['0'\]"), ([None], r"object, \[None\]")):
-        with pytest.raises(ValueError, match=f"rows: expected integers or booleans, got {told}"):
+    for rows, facts in (([0.7], r"float64, \[0.7\]"), (["0"], r"<U1, \['0'\]"), ([None], r"object, \[None\]")):
+        with pytest.raises(ValueError, match=f"rows: expected integers or booleans, got {facts}"):
             one.take(rows)
     with pytest.raises(ValueError, match="rows: expected 1 booleans"):
         one.take([True, False])

@@ -33,9 +33,9 @@ def phrases(root, rows, header="id,anchor,target,context,score"):
 
 def test_phrases_are_pairs_with_the_mean_over_contexts(tmp_path):
     root = phrases(tmp_path, ["1,valve,tap,A1,0.5", '2,act,"a, b",A1,0', "3,valve,tap,A2,1", "4,act,act,A1,1"])
-    found = judged.load_phrases(root=root, verify=False)
-    assert (found.anchors, found.targets, found.scores.tolist()) == (("act", "valve"), ("a, b", "tap"), [0.0, 0.75])
-    assert found.counts == {"rows": 4, "rows_of_a_phrase_with_itself": 1, "pairs": 2, "pairs_with_several_rows": 1}
+    result = judged.load_phrases(root=root, verify=False)
+    assert (result.anchors, result.targets, result.scores.tolist()) == (("act", "valve"), ("a, b", "tap"), [0.0, 0.75])
+    assert result.counts == {"rows": 4, "rows_of_a_phrase_with_itself": 1, "pairs": 2, "pairs_with_several_rows": 1}
 
 
 @pytest.mark.parametrize(("rows", "message"), [
@@ -91,12 +91,12 @@ def manual(root, links, pages=("index.html.en", "mod/core.html.en", "mod/core.ht
 
 def test_the_manual_has_each_page_once_and_no_boilerplate(tmp_path):
     root = manual(tmp_path, "index.html\tmod/core.html\tx\tThe core\t0\nindex.html\tmod/core.html\t\tSyntax:\t1\n")
-    found = httpd_html.load(root=root, verify=False)
-    assert found.ids == ("index.html", "mod/core.html") and found.pages[1] == "mod/core.html.en.utf8"
-    assert found.links == (httpd_html.Link(0, 1, "The core"),)
-    assert found.counts == {"files": 3, "pages": 2, "links_read": 2, "links": 1}
+    result = httpd_html.load(root=root, verify=False)
+    assert result.ids == ("index.html", "mod/core.html") and result.pages[1] == "mod/core.html.en.utf8"
+    assert result.links == (httpd_html.Link(0, 1, "The core"),)
+    assert result.counts == {"files": 3, "pages": 2, "links_read": 2, "links": 1}
     other = httpd_html.load(root=manual(tmp_path, "index.html\tmod/core.html\tx\tCore\t0\n"), verify=False)
-    assert len(found.sha256) == 64 and other.sha256 != found.sha256
+    assert len(result.sha256) == 64 and other.sha256 != result.sha256
 
 
 @pytest.mark.parametrize(("line", "message"), [
@@ -116,20 +116,20 @@ def test_an_archive_without_pages_is_refused(tmp_path):
 
 @real("us_patent_phrases")
 def test_phrases_counts():
-    found = judged.load_phrases()
-    assert found.counts["rows"] == 36_473 and len(set(found.anchors)) == 733
-    assert 0.1 < (found.scores >= 0.75).mean() < 0.15
+    result = judged.load_phrases()
+    assert result.counts["rows"] == 36_473 and len(set(result.anchors)) == 733
+    assert 0.1 < (result.scores >= 0.75).mean() < 0.15
 
 
 @real("crowdflower_search")
 def test_search_counts():
-    found = judged.load_search()
-    assert found.counts["rows"] == 10_158 and found.counts["queries"] == 261
-    assert sum(found.relevance == 4) > 6_000
+    result = judged.load_search()
+    assert result.counts["rows"] == 10_158 and result.counts["queries"] == 261
+    assert sum(result.relevance == 4) > 6_000
 
 
 @real("httpd_html")
 def test_manual_counts():
-    found = httpd_html.load()
-    assert found.counts == {"files": 263, "pages": 262, "links_read": 14_414, "links": 7_215}
-    assert len({link.target for link in found.links}) == 247
+    result = httpd_html.load()
+    assert result.counts == {"files": 263, "pages": 262, "links_read": 14_414, "links": 7_215}
+    assert len({link.target for link in result.links}) == 247

@@ -63,10 +63,10 @@ def written(tmp_path):
 
 
 def test_titles_and_abstracts_are_texts_and_citations_links_both_ways(written):
-    found = written(ARTICLES)
-    assert found.ids == ("1", "2", "4") and found.titles == ("One title\n of two lines", "Two", "Four")
-    assert found.texts == ("One title\n of two lines", "Two\nAn abstract\n.B of a programming language.", "Four")
-    assert found.links.tolist() == [[0, 1], [0, 2], [1, 0], [2, 0]]
+    result = written(ARTICLES)
+    assert result.ids == ("1", "2", "4") and result.titles == ("One title\n of two lines", "Two", "Four")
+    assert result.texts == ("One title\n of two lines", "Two\nAn abstract\n.B of a programming language.", "Four")
+    assert result.links.tolist() == [[0, 1], [0, 2], [1, 0], [2, 0]]
 
 
 def test_self_links_links_twice_and_articles_without_words_are_left_out_and_counted(written):
@@ -114,10 +114,10 @@ def test_english_pages_of_mdn_with_their_links(tmp_path):
     write("en.jsonl.xz", [json.dumps({"id": key, "text": body}) for key, body in
                           {"web/a_page": "Page a", "b": "Page b {{leak}}", "c": "`code`"}.items()])
     write("links.tsv.xz", ["b\tweb/a_page\tmd", "b\tb\tmd", "b\tweb/a_page\tmacro", "b\tc\tmd"])
-    found = mdn_links.english(root=tmp_path, verify=False)
-    assert found.ids == ("mdn/web/a_page", "mdn/b") and found.titles == ("a page", "b")
-    assert "leak" not in found.texts[1] and found.links.tolist() == [[1, 0]]
-    assert found.counts == {"articles": 2, "without_text": 1, "links_read": 4, "self_links": 1, "links": 1}
+    result = mdn_links.english(root=tmp_path, verify=False)
+    assert result.ids == ("mdn/web/a_page", "mdn/b") and result.titles == ("a page", "b")
+    assert "leak" not in result.texts[1] and result.links.tolist() == [[1, 0]]
+    assert result.counts == {"articles": 2, "without_text": 1, "links_read": 4, "self_links": 1, "links": 1}
     write("links.tsv.xz", ["b\tz\tmd"])
     with pytest.raises(ValueError, match=r"links\.tsv\.xz: expected ids of en\.jsonl\.xz, got \['mdn/z'\]"):
         mdn_links.english(root=tmp_path, verify=False)

@@ -44,18 +44,18 @@ def corpus(tmp_path):
 
 
 def test_articles_lose_what_gives_links_and_subjects_away(corpus):
-    found = wikispeedia.load(root=corpus[0], verify=False)
-    assert found.ids == ("A_b", "%C3%85land") and found.titles == ("A b", "Åland")
-    assert found.texts[0].split() == ["A", "b", "Text."]
-    assert found.texts[1].split() == ["Åland", "Islands.", "Related", "subjects", "stay", "here."]
+    result = wikispeedia.load(root=corpus[0], verify=False)
+    assert result.ids == ("A_b", "%C3%85land") and result.titles == ("A b", "Åland")
+    assert result.texts[0].split() == ["A", "b", "Text."]
+    assert result.texts[1].split() == ["Åland", "Islands.", "Related", "subjects", "stay", "here."]
 
 
 def test_self_links_links_twice_and_articles_without_text_are_left_out_and_counted(corpus):
-    found = wikispeedia.load(root=corpus[0], verify=False)
-    assert found.links.tolist() == [[0, 1], [1, 0]]
-    assert found.counts == {"articles": 2, "without_text": 2, "links_read": 6, "links_without_text": 2,
-                            "self_links": 1, "links_twice": 1, "links": 2}
-    assert wikispeedia.clicks(found, root=corpus[0], verify=False).tolist() == [[0, 1, 2], [1, 0, 1]]
+    result = wikispeedia.load(root=corpus[0], verify=False)
+    assert result.links.tolist() == [[0, 1], [1, 0]]
+    assert result.counts == {"articles": 2, "without_text": 2, "links_read": 6, "links_without_text": 2,
+                             "self_links": 1, "links_twice": 1, "links": 2}
+    assert wikispeedia.clicks(result, root=corpus[0], verify=False).tolist() == [[0, 1, 2], [1, 0, 1]]
 
 
 def test_the_digest_is_of_texts_and_links(corpus):
@@ -122,8 +122,8 @@ def test_links_are_dealt_by_their_own_identifiers():
 
 
 def test_links_inside_some_documents():
-    found = links.inside(np.array([[4, 2], [2, 4], [0, 2], [4, 9]]), np.array([2, 4]))
-    assert found.tolist() == [[1, 0], [0, 1]]
+    result = links.inside(np.array([[4, 2], [2, 4], [0, 2], [4, 9]]), np.array([2, 4]))
+    assert result.tolist() == [[1, 0], [0, 1]]
     assert links.inside(np.zeros((0, 2), int), np.array([1])).shape == (0, 2)
     with pytest.raises(ValueError, match="rows: expected each document once"):
         links.inside(np.array([[0, 1]]), np.array([1, 1]))

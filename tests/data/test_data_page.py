@@ -48,9 +48,9 @@ def test_every_corpus_that_an_experiment_asks_for_can_be_fetched(script, corpora
 
 
 def test_the_page_names_experiments_that_there_are(corpora):
-    for corpus, told in corpora.USED.items():
+    for corpus, facts in corpora.USED.items():
         assert corpus in catalogue.CORPORA
-        for script in re.findall(r"\b(\w+\.\w+)\b", told):
+        for script in re.findall(r"\b(\w+\.\w+)\b", facts):
             assert (ROOT / "experiments" / f"{script.replace('.', '/')}.py").is_file(), script
 
 

@@ -36,15 +36,15 @@ def graded(tmp_path):
 
 
 def test_nfcorpus_keeps_what_has_text_and_counts_the_rest(graded):
-    found = nfcorpus.load(root=graded, verify=False)
-    assert found.documents == {"d1": "one text", "d2": "two", "d3": "three"}
-    assert found.queries == {"train": {"a": "A title"}, "dev": {"c": "C"}, "test": {"e": "E"}}
-    assert found.qrels == {"train": {"a": {"d1": 3}}, "dev": {"c": {"d2": 1}}, "test": {"e": {"d3": 2, "d1": 1}}}
-    assert found.counts == {"documents": 3, "grades": 6, "grades_without_text": 2, "queries_without_grade": 1,
-                            "train": 1, "dev": 1, "test": 1}
+    result = nfcorpus.load(root=graded, verify=False)
+    assert result.documents == {"d1": "one text", "d2": "two", "d3": "three"}
+    assert result.queries == {"train": {"a": "A title"}, "dev": {"c": "C"}, "test": {"e": "E"}}
+    assert result.qrels == {"train": {"a": {"d1": 3}}, "dev": {"c": {"d2": 1}}, "test": {"e": {"d3": 2, "d1": 1}}}
+    assert result.counts == {"documents": 3, "grades": 6, "grades_without_text": 2, "queries_without_grade": 1,
+                             "train": 1, "dev": 1, "test": 1}
     write(graded / "nfcorpus" / "dev.3-2-1.qrel.gz", ["c\t0\td2\t2"])
     again = nfcorpus.load(root=graded, verify=False).sha256
-    assert again != found.sha256 and len(again) == 64
+    assert again != result.sha256 and len(again) == 64
 
 
 @pytest.mark.parametrize(("file", "lines", "message"), [
@@ -83,19 +83,19 @@ def pages(tmp_path):
 
 
 def test_links_of_a_mate_are_the_translation_s(pages):
-    found = mdn_links.load("es", root=pages, verify=False)
-    assert found.ids == ("mdn/a", "mdn/b", "mdn/c", "mdn/e") and "leak" not in found.texts[1]
-    assert found.mates.tolist() == [2, 1] and [one.strip() for one in found.translations] == ["Página c", "Página b"]
-    assert found.links.tolist() == [[1, 0], [1, 2], [2, 0], [3, 0]]
-    assert sorted(found.across().tolist()) == [[0, 0], [1, 0], [1, 2]]
-    assert not np.any(found.across()[:, 1] == found.mates[found.across()[:, 0]])
-    assert found.counts == {"pages": 5, "translations": 3, "links_read": 7, "pages_used": 4, "translations_used": 2,
-                            "links": 4}
+    result = mdn_links.load("es", root=pages, verify=False)
+    assert result.ids == ("mdn/a", "mdn/b", "mdn/c", "mdn/e") and "leak" not in result.texts[1]
+    assert result.mates.tolist() == [2, 1] and [one.strip() for one in result.translations] == ["Página c", "Página b"]
+    assert result.links.tolist() == [[1, 0], [1, 2], [2, 0], [3, 0]]
+    assert sorted(result.across().tolist()) == [[0, 0], [1, 0], [1, 2]]
+    assert not np.any(result.across()[:, 1] == result.mates[result.across()[:, 0]])
+    assert result.counts == {"pages": 5, "translations": 3, "links_read": 7, "pages_used": 4, "translations_used": 2,
+                             "links": 4}
 
 
 def test_a_limit_takes_the_translated_pages_with_most_links(pages):
-    found = mdn_links.load("es", limit=2, root=pages, verify=False)
-    assert found.ids == ("mdn/b", "mdn/c") and found.links.tolist() == [[0, 1]]
+    result = mdn_links.load("es", limit=2, root=pages, verify=False)
+    assert result.ids == ("mdn/b", "mdn/c") and result.links.tolist() == [[0, 1]]
     with pytest.raises(ValueError, match="limit"):
         mdn_links.load("es", limit=0, root=pages, verify=False)
 

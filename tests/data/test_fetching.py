@@ -238,17 +238,17 @@ def test_a_mirror_stands_in_for_every_address(server, tmp_path, monkeypatch):
 @pytest.mark.parametrize("mirror", ["mirror.example/x", "ftp://mirror.example", "http://", "https://me:secret@mirror.example"])
 def test_mirrors_that_are_none(mirror, tmp_path, monkeypatch):
     monkeypatch.setenv("JAXSIM_DATA_URL", mirror)
-    with pytest.raises(ValueError, match="^JAXSIM_DATA_URL: expected an address") as told:
+    with pytest.raises(ValueError, match="^JAXSIM_DATA_URL: expected an address") as facts:
         fetching.fetch("mdn", root=tmp_path)
-    assert "secret" not in str(told.value)
+    assert "secret" not in str(facts.value)
 
 
 def test_what_has_no_address_says_what_to_get_and_where_to(server, tmp_path, monkeypatch):
     monkeypatch.setitem(catalogue.CORPORA, "small", corpus())
-    with pytest.raises(data.MissingCorpus, match="^small: no public address; copy one.txt and 1 more from") as told:
+    with pytest.raises(data.MissingCorpus, match="^small: no public address; copy one.txt and 1 more from") as facts:
         fetching.fetch("small", root=tmp_path)
     for part in (f"into {tmp_path / 'small'}", "JAXSIM_DATA_URL", "small/one.txt", "example.org/texts: as they are"):
-        assert part in str(told.value)
+        assert part in str(facts.value)
     assert not (tmp_path / "small").exists()
     (tmp_path / "small").mkdir()
     for file, body in (("one.txt", ONE), ("two.txt", TWO)):
@@ -271,18 +271,18 @@ def test_names_and_folders_that_are_not_there(server, tmp_path, monkeypatch):
 
 def test_folders_that_cannot_be_written(server, tmp_path, monkeypatch):
     (tmp_path / "small").write_text("a file in the folder's place")
-    with pytest.raises(FileExistsError) as told:
+    with pytest.raises(FileExistsError) as facts:
         fetching.fetch("small", root=tmp_path)
-    assert told.value.filename == str(tmp_path / "small")
+    assert facts.value.filename == str(tmp_path / "small")
     (tmp_path / "small").unlink()
 
     def refuse(*_, dir, **__):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), f"{dir}/tmp123")
 
     monkeypatch.setattr(tempfile, "NamedTemporaryFile", refuse)
-    with pytest.raises(PermissionError) as told:
+    with pytest.raises(PermissionError) as facts:
         fetching.fetch("small", root=tmp_path)
-    assert (told.value.strerror, told.value.filename) == ("Permission denied", str(tmp_path / "small" / "one.txt"))
+    assert (facts.value.strerror, facts.value.filename) == ("Permission denied", str(tmp_path / "small" / "one.txt"))
     assert not left(tmp_path)
 
 
@@ -291,9 +291,9 @@ def test_a_full_disk_leaves_nothing(server, tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(fetching.files, "sha256", fill)
-    with pytest.raises(OSError, match="No space left on device") as told:
+    with pytest.raises(OSError, match="No space left on device") as facts:
         fetching.fetch("small", root=tmp_path)
-    assert told.value.filename == str(tmp_path / "small" / "one.txt") and not left(tmp_path)
+    assert facts.value.filename == str(tmp_path / "small" / "one.txt") and not left(tmp_path)
 
 
 @pytest.mark.parametrize("progress", [True, False])

@@ -52,9 +52,9 @@ def test_numbers_out_of_range_are_refused(key, m, negatives, name):
 
 
 def test_preferences_are_checked_and_typed():
-    found = labelled_pairs.preferences(([0, 1], [2, 2]), ([1, 1], [0, 0]), num_left=2, num_right=3)
-    assert [one.tolist() for one in found] == [[0, 1], [2, 2], [1, 1], [0, 0]]
-    assert {one.dtype for one in found} == {jnp.dtype("int32")}
+    result = labelled_pairs.preferences(([0, 1], [2, 2]), ([1, 1], [0, 0]), num_left=2, num_right=3)
+    assert [one.tolist() for one in result] == [[0, 1], [2, 2], [1, 1], [0, 0]]
+    assert {one.dtype for one in result} == {jnp.dtype("int32")}
 
 
 @pytest.mark.parametrize(("better", "worse", "message"), [

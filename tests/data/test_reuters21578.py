@@ -44,17 +44,17 @@ def folder_of(place, text, name="reut2-000.sgm"):
 
 def test_stories_of_every_type_are_read(tmp_path):
     folder_of(tmp_path / "sgm", "not read", "all-topics-strings.lc.txt")
-    found = reuters21578.load(folder_of(tmp_path / "sgm", STORIES))
-    assert [one.number for one in found.stories] == [1, 2, 3, 4, 5, 6, 7]
-    brief, unproc, norm = found.stories[:3]
+    result = reuters21578.load(folder_of(tmp_path / "sgm", STORIES))
+    assert [one.number for one in result.stories] == [1, 2, 3, 4, 5, 6, 7]
+    brief, unproc, norm = result.stories[:3]
     assert (brief.kind, brief.title.strip(), brief.body, brief.topics) == ("BRIEF", "GOLD FIXED", "", ("gold",))
     assert (unproc.kind, unproc.title) == ("UNPROC", "")
     assert unproc.body.split() == ["WEEKLY", "REPORT", "Reserves", "1,137"]
     assert norm.title == "TEA <TEA.L> UP" and norm.body == "Tea & coffee &lt; caf\xe9 rose.\n"
     assert norm.topics == ("tea", "coffee") and norm.text.startswith("TEA <TEA.L> UP Tea & coffee")
-    assert found.stories[4].text == " " and found.stories[5].topics == ("tea",)
-    assert found.counts == {"read": 7, "with_topic": 5, "with_body": 4, "with_neither_title_nor_body": 1, "brief": 1,
-                            "unproc": 1}
+    assert result.stories[4].text == " " and result.stories[5].topics == ("tea",)
+    assert result.counts == {"read": 7, "with_topic": 5, "with_body": 4, "with_neither_title_nor_body": 1, "brief": 1,
+                             "unproc": 1}
 
 
 def test_an_archive_is_read_like_its_folder(tmp_path):
@@ -74,8 +74,8 @@ def test_splits_choose_by_judgement_labels_and_length():
     stories = reuters21578.collection(sorted(reuters21578.parse(STORIES, "x"), key=lambda one: one.number)).stories
 
     def numbers(**options):
-        found = reuters21578.rows(stories, **options)
-        return {name: [stories[place].number for place in where] for name, where in found.items()}
+        result = reuters21578.rows(stories, **options)
+        return {name: [stories[place].number for place in where] for name, where in result.items()}
 
     assert numbers() == {"train": [1, 3], "test": [2, 5]}
     assert numbers(min_characters=20) == {"train": [3], "test": [2]}
@@ -144,14 +144,14 @@ def _real(name):
 
 
 def test_counts_of_the_real_collection():
-    found = reuters21578.load(root=_real("reuters21578"))
-    assert found.counts == {"read": 21_578, "with_topic": 11_367, "with_body": 19_043,
-                            "with_neither_title_nor_body": 1, "brief": 1_798, "unproc": 737}
-    assert [one.number for one in found.stories] == list(range(1, 21_579))
-    assert len({topic for one in found.stories for topic in one.topics}) == 120
+    result = reuters21578.load(root=_real("reuters21578"))
+    assert result.counts == {"read": 21_578, "with_topic": 11_367, "with_body": 19_043,
+                             "with_neither_title_nor_body": 1, "brief": 1_798, "unproc": 737}
+    assert [one.number for one in result.stories] == list(range(1, 21_579))
+    assert len({topic for one in result.stories for topic in one.topics}) == 120
 
     def sizes(**options):
-        return tuple(where.size for where in reuters21578.rows(found.stories, **options).values())
+        return tuple(where.size for where in reuters21578.rows(result.stories, **options).values())
 
     assert sizes(labelled=False) == (9_603, 3_299) and sizes() == (7_775, 3_019)
     assert sizes(split="ModLewis", labelled=False) == (13_625, 6_188) and sizes(split="ModLewis") == (7_780, 3_022)
@@ -159,6 +159,6 @@ def test_counts_of_the_real_collection():
 
 
 def test_counts_of_the_real_word_frequencies():
-    found = word_frequency.load(root=_real("word_frequency"))
-    assert len(found) == 100_000 and found["the"] == 23_135_851_162 and min(found.values()) == 99_133
-    assert np.all(word_frequency.of_terms(found, ["the", "q z"]) == [23_135_851_162, 99_133])
+    result = word_frequency.load(root=_real("word_frequency"))
+    assert len(result) == 100_000 and result["the"] == 23_135_851_162 and min(result.values()) == 99_133
+    assert np.all(word_frequency.of_terms(result, ["the", "q z"]) == [23_135_851_162, 99_133])

@@ -80,13 +80,13 @@ def test_a_damaged_folder_is_refused(tmp_path):
 def test_one_number_is_never_another_in_silence_and_none_lacks_a_word(tmp_path):
     folder = tmp_path / "tokens"
     sentences.build(TEXTS, folder)
-    tokens, told = np.load(folder / "tokens.npy"), json.loads((folder / "config.json").read_bytes())
+    tokens, facts = np.load(folder / "tokens.npy"), json.loads((folder / "config.json").read_bytes())
     for number, message in ((4, "the tokens and words that were written"), (10**6, "numbers from 0 to")):
         tokens[1] = number
         np.save(folder / "tokens.npy", tokens)
         if number > 4:  # with a digest made anew
             digest = hashlib.sha256(tokens.tobytes() + (folder / "words.txt").read_bytes()).hexdigest()
-            (folder / "config.json").write_bytes(io.sealed({**told, "sha256": digest}))
+            (folder / "config.json").write_bytes(io.sealed({**facts, "sha256": digest}))
         with pytest.raises(ValueError, match=message):
             sentences.load(folder)
 

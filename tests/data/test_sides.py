@@ -80,8 +80,8 @@ def test_search_takes_queries_and_documents_from_their_sides(here, expected, cap
     words = ["search", "--model", "cca", "--documents", "spanish.txt", "--k", 3]
     rows = [line.split("\t") for line in run(capsys, *words, "--query", ENGLISH[5]).splitlines()]
     assert rows[0][3] == SPANISH[5]
-    found = {int(line) - 1: float(score) for _, score, line, _ in rows}
-    np.testing.assert_allclose([expected[5, row] for row in found], list(found.values()), atol=1e-5)
+    result = {int(line) - 1: float(score) for _, score, line, _ in rows}
+    np.testing.assert_allclose([expected[5, row] for row in result], list(result.values()), atol=1e-5)
     named = json.loads(run(capsys, *words, "--query", ENGLISH[-1], "--terms", 1, "--json"))["results"][0]
     assert "Carmen" in named["text"]  # the only word of both languages, which their stemmers cut differently
     asked = ["--query", ENGLISH[-1], "--terms", 0.25, "--words", "cosine", "--json"]
@@ -102,8 +102,8 @@ def test_evaluate_measures_queries_against_documents(here, expected, capsys):
     wanted = mates.scores(*sides)["mrr"]
     assert wanted > 0.9
     for given in (["pairs.tsv"], ["swapped.tsv", "--left", 2, "--right", 1]):
-        told = json.loads(run(capsys, "evaluate", "--model", "cca", "--pairs", *given, "--json"))
-        assert told["mrr"]["mean"] == pytest.approx(wanted)
+        facts = json.loads(run(capsys, "evaluate", "--model", "cca", "--pairs", *given, "--json"))
+        assert facts["mrr"]["mean"] == pytest.approx(wanted)
     wrong = json.loads(run(capsys, "evaluate", "--model", "cca", "--pairs", "swapped.tsv", "--json"))
     assert wrong["mrr"]["mean"] < 0.3
 
@@ -112,8 +112,8 @@ def test_evaluate_on_a_test_collection_ranks_documents_for_queries(here, expecte
     (place / "queries.tsv").write_text("".join(f"q{i}\t{a}\n" for i, a in enumerate(ENGLISH)))
     (place / "docs.json").write_text(json.dumps([{"id": f"d{i}", "text": b} for i, b in enumerate(SPANISH)]))
     (place / "qrels.txt").write_text("".join(f"q{i} 0 d{i} 1\n" for i in range(len(PAIRS))))
-    told = json.loads(run(capsys, "evaluate", "--model", "cca", "--queries", "queries.tsv", "--documents", "docs.json",
-                          "--qrels", "qrels.txt", "--run-out", "run.txt", "--json"))  # fmt: skip
-    assert told["mrr"]["mean"] > 0.9
+    facts = json.loads(run(capsys, "evaluate", "--model", "cca", "--queries", "queries.tsv", "--documents", "docs.json",
+                           "--qrels", "qrels.txt", "--run-out", "run.txt", "--json"))  # fmt: skip
+    assert facts["mrr"]["mean"] > 0.9
     for name, score in trec.read_run("run.txt")["q5"]:
         assert score == pytest.approx(expected[5, int(name[1:])], abs=1e-5)

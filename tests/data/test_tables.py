@@ -39,13 +39,13 @@ def feed(monkeypatch, data: bytes):
 def test_every_format_plain_and_compressed_from_a_path_and_from_standard_input(kind, suffix, tmp_path, monkeypatch):
     path = tmp_path / f"pairs.{kind}{suffix}"
     path.write_bytes(PACK[suffix](written(kind)))
-    found = tables.read(path)
-    assert found.labels is None
-    assert list(zip(found.pairs.left, found.pairs.right, strict=True)) == ROWS
-    assert (found.pairs.ids, found.pairs.name) == (("1", "2", "3"), path.name)
+    result = tables.read(path)
+    assert result.labels is None
+    assert list(zip(result.pairs.left, result.pairs.right, strict=True)) == ROWS
+    assert (result.pairs.ids, result.pairs.name) == (("1", "2", "3"), path.name)
     feed(monkeypatch, path.read_bytes())
     streamed = tables.read("-", format=kind).pairs
-    assert (streamed.left, streamed.right, streamed.name) == (found.pairs.left, found.pairs.right, "standard input")
+    assert (streamed.left, streamed.right, streamed.name) == (result.pairs.left, result.pairs.right, "standard input")
 
 
 def test_standard_input_is_json_lines_or_tsv_by_its_first_character(monkeypatch):
@@ -71,33 +71,33 @@ def test_known_names_are_a_header(kind, names, tmp_path):
 def test_columns_by_number_and_by_name(kind, tmp_path):
     path = tmp_path / f"pairs.{kind}"
     path.write_bytes(written(kind, [("a", "b", "1.5", "p"), ("c", "d", "0", "q")], header=()))
-    found = tables.read(path, columns=Columns("2", "1", "3", "4"))
-    assert (found.pairs.left, found.pairs.ids, found.labels.tolist()) == (("b", "d"), ("p", "q"), [1.5, 0.0])
+    result = tables.read(path, columns=Columns("2", "1", "3", "4"))
+    assert (result.pairs.left, result.pairs.ids, result.labels.tolist()) == (("b", "d"), ("p", "q"), [1.5, 0.0])
     path.write_bytes(written(kind, [("a", "b", "1.5", "p"), ("c", "d", "-1", "q")], header=("Q", "A", "grade", "key")))
-    found = tables.read(path, columns=Columns("q", "A", "grade", "key"))
-    assert (found.pairs.left, found.pairs.ids, found.labels.tolist()) == (("a", "c"), ("p", "q"), [1.5, -1.0])
-    mates, others = tables.mates(found)
+    result = tables.read(path, columns=Columns("q", "A", "grade", "key"))
+    assert (result.pairs.left, result.pairs.ids, result.labels.tolist()) == (("a", "c"), ("p", "q"), [1.5, -1.0])
+    mates, others = tables.mates(result)
     assert (mates.left, mates.ids, others) == (("a",), ("p",), 1)
 
 
 def test_json_numbers_are_text_and_labels_may_be_booleans(tmp_path):
     path = tmp_path / "pairs.jsonl"
     path.write_text('{"id": 3, "q": 1.5, "d": "x", "ok": true}\n\n{"id": 4, "q": "y", "d": "z", "ok": "0"}\n')
-    found = tables.read(path, columns=Columns("q", "d", "ok", "id"))
-    assert (found.pairs.left, found.pairs.ids, found.labels.tolist()) == (("1.5", "y"), ("3", "4"), [1.0, 0.0])
+    result = tables.read(path, columns=Columns("q", "d", "ok", "id"))
+    assert (result.pairs.left, result.pairs.ids, result.labels.tolist()) == (("1.5", "y"), ("3", "4"), [1.0, 0.0])
 
 
 def test_byte_order_marks_windows_lines_blank_lines_nul_bytes_and_long_lines(tmp_path):
     path = tmp_path / "pairs.tsv"
     path.write_bytes(b"\xef\xbb\xbfleft\tright\r\na\tb\r\n\r\n\tc\0d\r\n")
-    found = tables.read(path).pairs
-    assert (found.left, found.right) == (("a", ""), ("b", "c\0d"))
+    result = tables.read(path).pairs
+    assert (result.left, result.right) == (("a", ""), ("b", "c\0d"))
     path = tmp_path / "pairs.csv"
     long = "word " * 2_000_000
     path.write_bytes(f'\ufeffleft,right\r\n{long},"two\nlines\0"\r\n\r\n'.encode())
     before = csv.field_size_limit()
-    found = tables.read(path).pairs
-    assert (len(found.left[0]), found.right, len(found)) == (10_000_000, ("two\nlines\0",), 1)
+    result = tables.read(path).pairs
+    assert (len(result.left[0]), result.right, len(result)) == (10_000_000, ("two\nlines\0",), 1)
     assert csv.field_size_limit() == before
 
 

@@ -50,8 +50,8 @@ def test_bad_thesauri_are_refused_by_file_and_line(tmp_path, content, message):
 def test_lists_of_antonyms(tmp_path):
     path = tmp_path / "pairs.txt"
     path.write_text("hot cold\n\nwell off\tpoor\nsame same\n")
-    found = thesauri.read_antonyms(path)
-    assert [entry.negative for entry in found.entries] == [("cold",), ("poor",)] and found.dropped["empty"] == 1
+    result = thesauri.read_antonyms(path)
+    assert [entry.negative for entry in result.entries] == [("cold",), ("poor",)] and result.dropped["empty"] == 1
     path.write_text("hot cold icy\n")
     with pytest.raises(ValueError, match=r"pairs\.txt, line 1: expected two words, separated by a tab or a blank"):
         thesauri.read_antonyms(path)

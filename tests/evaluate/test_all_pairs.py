@@ -38,8 +38,8 @@ def loop(labels, dense):
     wins = sum((p > q) + 0.5 * (p == q) for p in good for q in bad)
     f1 = 0.0
     for threshold in {s for s, _ in pairs}:
-        hits, found = sum(s >= threshold for s in good), sum(s >= threshold for s, _ in pairs)
-        f1 = max(f1, 2 * hits / (found + len(good)))
+        hits, result = sum(s >= threshold for s in good), sum(s >= threshold for s, _ in pairs)
+        f1 = max(f1, 2 * hits / (result + len(good)))
     queries = {"p@5": [], "p@10": [], "map": []}
     for i in range(n):
         order = sorted((j for j in range(n) if j != i), key=lambda j: (-scores[i][j], j))
@@ -64,14 +64,14 @@ def test_figures_match_plain_loops(rng, block, bare):
     vectors = Vectors(dense=jnp.asarray(dense))
     if bare:
         vectors = Vectors(sparse=sparse.from_scipy(scipy.sparse.csr_matrix(dense)))
-    found = all_pairs.score(vectors, all_pairs.incidence(labels), similarity=rounded, block=block)
+    result = all_pairs.score(vectors, all_pairs.incidence(labels), similarity=rounded, block=block)
     auc, f1, queries = loop(labels, dense)
-    assert found.auc == pytest.approx(auc, abs=1e-12) and found.max_f1 == pytest.approx(f1, abs=1e-12)
+    assert result.auc == pytest.approx(auc, abs=1e-12) and result.max_f1 == pytest.approx(f1, abs=1e-12)
     for name, values in queries.items():
-        np.testing.assert_allclose(found.per_query[name], values, atol=1e-12)
-    assert found.means()["map"] == pytest.approx(np.mean(queries["map"]))
-    assert found.per_query["map"][3] == found.per_query["p@5"][4] == 0  # no label, and a label of one document
-    assert all_pairs.auc(vectors, all_pairs.incidence(labels), similarity=rounded, block=block) == found.auc
+        np.testing.assert_allclose(result.per_query[name], values, atol=1e-12)
+    assert result.means()["map"] == pytest.approx(np.mean(queries["map"]))
+    assert result.per_query["map"][3] == result.per_query["p@5"][4] == 0  # no label, and a label of one document
+    assert all_pairs.auc(vectors, all_pairs.incidence(labels), similarity=rounded, block=block) == result.auc
 
 
 def test_a_cosine_that_knows_nothing_and_one_that_knows_all(rng):
@@ -87,8 +87,8 @@ def test_a_cosine_that_knows_nothing_and_one_that_knows_all(rng):
 
 
 def test_fewer_documents_than_k(rng):
-    found = all_pairs.score(Vectors(dense=jnp.eye(3)), all_pairs.incidence([["a"], ["a"], ["b"]]))
-    assert found.per_query["p@5"].tolist() == [0.2, 0.2, 0.0]
+    result = all_pairs.score(Vectors(dense=jnp.eye(3)), all_pairs.incidence([["a"], ["a"], ["b"]]))
+    assert result.per_query["p@5"].tolist() == [0.2, 0.2, 0.0]
 
 
 def test_sharing_a_label():

@@ -40,11 +40,11 @@ def _lists(rng, levels=None, queries=6, docs=11):
 @pytest.mark.parametrize("levels", [None, 4, 1], ids=["no ties", "ties", "all equal"])
 def test_equals_the_definition_query_by_query(rng, name, levels):
     scores, labels = _lists(rng, levels)
-    found = BINARY[name](scores, labels)
-    assert found.shape == (6,) and found.dtype == np.float64
-    np.testing.assert_allclose(found, [SLOW[name](s, y) for s, y in zip(scores, labels, strict=True)], rtol=1e-12)
+    result = BINARY[name](scores, labels)
+    assert result.shape == (6,) and result.dtype == np.float64
+    np.testing.assert_allclose(result, [SLOW[name](s, y) for s, y in zip(scores, labels, strict=True)], rtol=1e-12)
     one = BINARY[name](scores[2], labels[2])
-    assert np.shape(one) == () and float(one) == found[2]
+    assert np.shape(one) == () and float(one) == result[2]
 
 
 @pytest.mark.parametrize("name", BINARY)
@@ -52,8 +52,8 @@ def test_equals_the_definition_query_by_query(rng, name, levels):
 def test_any_dtype_and_unchanged_arguments(rng, name, dtype):
     scores, labels = _lists(rng)
     kept = scores.copy(), labels.copy()
-    found = BINARY[name](scores.astype(np.float32), labels.astype(dtype))
-    np.testing.assert_array_equal(found, BINARY[name](scores.astype(np.float32).tolist(), labels.tolist()))
+    result = BINARY[name](scores.astype(np.float32), labels.astype(dtype))
+    np.testing.assert_array_equal(result, BINARY[name](scores.astype(np.float32).tolist(), labels.tolist()))
     np.testing.assert_array_equal(scores, kept[0])
     np.testing.assert_array_equal(labels, kept[1])
 

@@ -14,14 +14,14 @@ def test_the_label_is_that_of_the_largest_cosine(rng):
     labels = np.array(list("aabbccddaab"))
     cosines = (queries / np.linalg.norm(queries, axis=1, keepdims=True)) @ (
         documents / np.linalg.norm(documents, axis=1, keepdims=True)).T
-    found = neighbours.labels_of_nearest(Vectors(queries), Vectors(documents), labels)
-    assert found.tolist() == labels[cosines.argmax(axis=1)].tolist()
+    result = neighbours.labels_of_nearest(Vectors(queries), Vectors(documents), labels)
+    assert result.tolist() == labels[cosines.argmax(axis=1)].tolist()
 
 
 def test_of_equally_near_documents_the_first_counts():
     documents = Vectors(np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 0.0]]))
-    found = neighbours.labels_of_nearest(Vectors(np.array([[3.0, 0.0], [0.0, 0.0]])), documents, ["a", "b", "c"])
-    assert found.tolist() == ["b", "a"]
+    result = neighbours.labels_of_nearest(Vectors(np.array([[3.0, 0.0], [0.0, 0.0]])), documents, ["a", "b", "c"])
+    assert result.tolist() == ["b", "a"]
 
 
 @pytest.mark.parametrize(("documents", "labels", "message"), [

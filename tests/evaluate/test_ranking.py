@@ -29,17 +29,17 @@ def expected(scores):
     """Loops: lists without what is left out; pairs counted one by one."""
     out = {tuple(pair) for part in OUT for pair in part.tolist()}
     links = {tuple(pair) for pair in LINKS.tolist()}
-    found = {name: [] for name in ranking.METRICS}
+    result = {name: [] for name in ranking.METRICS}
     for query in sorted({a for a, _ in links}):
         listed = [d for d in range(N) if (query, d) not in out]
         labels = [int((query, d) in links) for d in listed]
         values = [scores[query][d] for d in listed]
         better = [v for v, label in zip(values, labels, strict=True) if label]
         worse = [v for v, label in zip(values, labels, strict=True) if not label]
-        found["rank_loss"].append(np.mean([a <= b for a in better for b in worse]))
-        found["map"].append(reference.average_precision(values, labels))
-        found["p@10"].append(reference.precision_at(values, labels, 10))
-    return found
+        result["rank_loss"].append(np.mean([a <= b for a in better for b in worse]))
+        result["map"].append(reference.average_precision(values, labels))
+        result["p@10"].append(reference.precision_at(values, labels, 10))
+    return result
 
 
 def test_scores_of_dense_and_sparse_parts_match_the_loops(rng, monkeypatch):
@@ -48,22 +48,22 @@ def test_scores_of_dense_and_sparse_parts_match_the_loops(rng, monkeypatch):
     assert truth.queries.tolist() == [0, 2, 8]
     for _ in range(5):
         left, right = both_parts(rng), both_parts(rng)
-        found = ranking.per_query(vectors(left), vectors(right), truth)
+        result = ranking.per_query(vectors(left), vectors(right), truth)
         for name, values in expected(left[0] @ right[0].T + left[1] @ right[1].T).items():
-            np.testing.assert_allclose(found[name], values, atol=1e-12)
+            np.testing.assert_allclose(result[name], values, atol=1e-12)
 
 
 def test_a_query_without_other_documents_loses_nothing_and_one_without_links_is_none():
     truth = ranking.judged([[1, 0], [1, 2]], (3, 3), left_out=[[[1, 1]]])
     documents = Vectors(np.ones((3, 1)))
-    found = ranking.per_query(documents, documents, truth)
-    assert found["rank_loss"].tolist() == [0.0] and found["map"].tolist() == [1.0]
+    result = ranking.per_query(documents, documents, truth)
+    assert result["rank_loss"].tolist() == [0.0] and result["map"].tolist() == [1.0]
 
 
 def test_equal_scores_everywhere_are_all_wrong():
     truth = ranking.judged([[0, 1]], (1, 4), left_out=[[[0, 0]]])
-    found = ranking.scores(Vectors(np.zeros((1, 1))), Vectors(np.zeros((4, 1))), truth)
-    assert found["rank_loss"] == 1.0 and found["map"] == 1.0  # of equal scores the lowest row comes first
+    result = ranking.scores(Vectors(np.zeros((1, 1))), Vectors(np.zeros((4, 1))), truth)
+    assert result["rank_loss"] == 1.0 and result["map"] == 1.0  # of equal scores the lowest row comes first
 
 
 @pytest.mark.parametrize(("call", "message"), [

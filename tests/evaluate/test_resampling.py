@@ -16,18 +16,18 @@ def key(number=0):
 
 def test_of_the_mean_it_is_the_interval_of_the_mean(rng):
     values = rng.normal(size=50)
-    found = significance.interval(lambda x: x.mean(axis=1), values, key=key(), num_samples=10_000)
+    result = significance.interval(lambda x: x.mean(axis=1), values, key=key(), num_samples=10_000)
     expected = significance.bootstrap_interval(values, key=key(1))
-    np.testing.assert_allclose(found, expected, atol=0.02)
+    np.testing.assert_allclose(result, expected, atol=0.02)
 
 
 def test_it_is_about_that_of_scipy(rng):
     x = rng.normal(size=40)
     y = x + rng.normal(size=40)
-    found = significance.interval(metrics.spearman, x, y, key=key(), num_samples=4_000)
+    result = significance.interval(metrics.spearman, x, y, key=key(), num_samples=4_000)
     peer = stats.bootstrap((x, y), lambda a, b: stats.spearmanr(a, b).statistic, paired=True, vectorized=False,
                            method="percentile", n_resamples=2_000, rng=np.random.default_rng(0)).confidence_interval
-    np.testing.assert_allclose(found, peer, atol=0.05)
+    np.testing.assert_allclose(result, peer, atol=0.05)
 
 
 def test_most_intervals_hold_the_true_area(rng):

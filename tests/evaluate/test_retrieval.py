@@ -64,8 +64,8 @@ def test_a_collapsed_model_gets_the_last_rank(rng, parts, num_docs):
         dense=jnp.asarray(np.repeat(row, num_docs, axis=0)) if parts != "sparse" else None,
         sparse=sparse.from_scipy(scipy.sparse.csr_matrix(np.repeat(words, num_docs, 0))) if parts != "dense" else None,
     )
-    for found in retrieval.mate_ranks(left, left, block=100):
-        np.testing.assert_array_equal(found, num_docs)
+    for result in retrieval.mate_ranks(left, left, block=100):
+        np.testing.assert_array_equal(result, num_docs)
     scores, indices = retrieval.top_k(left, left, k=min(3, num_docs), block=100)
     np.testing.assert_array_equal(indices, np.tile(np.arange(min(3, num_docs)), (num_docs, 1)))
     np.testing.assert_allclose(scores, 1, atol=1e-5)
@@ -73,8 +73,8 @@ def test_a_collapsed_model_gets_the_last_rank(rng, parts, num_docs):
 
 def test_empty_documents_tie_with_everything_at_zero():
     left = Vectors(jnp.zeros((3, 2)))
-    for found in retrieval.mate_ranks(left, Vectors(jnp.eye(3, 2))):
-        np.testing.assert_array_equal(found, 3)
+    for result in retrieval.mate_ranks(left, Vectors(jnp.eye(3, 2))):
+        np.testing.assert_array_equal(result, 3)
 
 
 @pytest.mark.parametrize("parts", PARTS)
@@ -84,9 +84,9 @@ def test_top_k_equals_the_definition(rng, parts, similarity, k):
     (left, a), (right, b) = _vectors(rng, 9, parts, np.float64), _vectors(rng, 14, parts, np.float64)
     exact = np.round(reference.cosines(a, b) if similarity is retrieval.cosine else a @ b.T, 12)
     scores, indices = retrieval.top_k(left, right, k=k, block=4, similarity=similarity)
-    for row, found, where in zip(exact, scores, indices, strict=True):
+    for row, result, where in zip(exact, scores, indices, strict=True):
         best, places = reference.top_k(row, k)
-        np.testing.assert_allclose(found, best, atol=1e-11)
+        np.testing.assert_allclose(result, best, atol=1e-11)
         np.testing.assert_array_equal(where, places)
     assert indices.dtype == np.int64
 
@@ -221,11 +221,11 @@ DISTANCES = {retrieval.l1: "cityblock", retrieval.jensen_shannon: "jensenshannon
 def test_scorers_of_topic_vectors_equal_the_definition(rng, similarity, dtype):
     a, b = rng.dirichlet(np.full(6, 0.3), 9).astype(dtype), rng.dirichlet(np.full(6, 0.3), 14).astype(dtype)
     a[2] = a[5] = [0, 0, 1, 0, 0, 0]
-    found = similarity(Vectors(jnp.asarray(a)), Vectors(jnp.asarray(b)))(np.arange(9))
+    result = similarity(Vectors(jnp.asarray(a)), Vectors(jnp.asarray(b)))(np.arange(9))
     distance = scipy.spatial.distance.cdist(a, b, DISTANCES[similarity])
     wanted = 1 - (distance / 2 if similarity is retrieval.l1 else distance**2 / np.log(2))
-    assert found.dtype == dtype
-    np.testing.assert_allclose(found, wanted, atol=1e-6 if dtype == np.float32 else 1e-12)
+    assert result.dtype == dtype
+    np.testing.assert_allclose(result, wanted, atol=1e-6 if dtype == np.float32 else 1e-12)
 
 
 @pytest.mark.parametrize("similarity", DISTANCES)

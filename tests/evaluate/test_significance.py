@@ -14,19 +14,19 @@ from jaxsim.evaluate import significance
 @pytest.mark.parametrize("equal_variances", [True, False])
 def test_unpaired_t_equals_scipy(rng, equal_variances):
     a, b = rng.standard_normal(13) + 0.4, 3 * rng.standard_normal(29)
-    found = significance.unpaired_t(a, b, equal_variances=equal_variances)
+    result = significance.unpaired_t(a, b, equal_variances=equal_variances)
     expected = stats.ttest_ind(a, b, equal_var=equal_variances)
-    np.testing.assert_allclose(found[:2], [expected.statistic, expected.pvalue], rtol=1e-12)
-    assert found.n == 42
+    np.testing.assert_allclose(result[:2], [expected.statistic, expected.pvalue], rtol=1e-12)
+    assert result.n == 42
     turned = significance.unpaired_t(b, a, equal_variances=equal_variances)
-    np.testing.assert_allclose(turned[:2], [-found.statistic, found.pvalue], rtol=1e-12)
+    np.testing.assert_allclose(turned[:2], [-result.statistic, result.pvalue], rtol=1e-12)
 
 
 def test_paired_t_equals_scipy(rng):
     a, b = rng.random(20), rng.random(20)
-    found, expected = significance.paired_t(a, b), stats.ttest_rel(a, b)
-    np.testing.assert_allclose(found[:2], [expected.statistic, expected.pvalue], rtol=1e-12)
-    assert found.n == 20
+    result, expected = significance.paired_t(a, b), stats.ttest_rel(a, b)
+    np.testing.assert_allclose(result[:2], [expected.statistic, expected.pvalue], rtol=1e-12)
+    assert result.n == 20
 
 
 def test_t_tests_without_spread():
@@ -62,9 +62,9 @@ def test_mcnemar_is_the_exact_binomial(split):
     first, second = split
     a = [1] * first + [0] * second + [1, 0, 0]
     b = [0] * first + [1] * second + [1, 0, 0]
-    found = significance.mcnemar(a, b)
-    assert found[::2] == (first - second, first + second)
-    np.testing.assert_allclose(found.pvalue, reference.mcnemar_p(first, second), rtol=1e-12)
+    result = significance.mcnemar(a, b)
+    assert result[::2] == (first - second, first + second)
+    np.testing.assert_allclose(result.pvalue, reference.mcnemar_p(first, second), rtol=1e-12)
 
 
 def test_bootstrap_interval(rng, key):

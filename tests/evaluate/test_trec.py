@@ -29,8 +29,8 @@ def test_evaluate_on_a_test_collection_agrees_with_trec_eval(trained, collection
     capsys.readouterr()
     assert cli.main(["evaluate", "--model", trained, *words, "--json"]) == 0
     out, err = capsys.readouterr()
-    told = json.loads(out)
-    assert told["queries"] == 6  # q0 to q4 and q9, whose words nobody knows; q5 has nothing relevant, q8 is not there
+    facts = json.loads(out)
+    assert facts["queries"] == 6  # q0 to q4 and q9, whose words nobody knows; q5 has nothing relevant, q8 is not there
     assert "1 query without a known word" in err and "1 relevant document of the judgements not in it" in err
     pytrec_eval = pytest.importorskip("pytrec_eval")
     names = {"map", "recip_rank", "P_10", "ndcg_cut_10"}
@@ -39,10 +39,10 @@ def test_evaluate_on_a_test_collection_agrees_with_trec_eval(trained, collection
         per_query = judge.evaluate(pytrec_eval.parse_run(theirs))
     for ours, name in (("map", "map"), ("mrr", "recip_rank"), ("p@10", "P_10"), ("ndcg@10", "ndcg_cut_10")):
         expected = sum(per_query[f"q{i}"][name] for i in range(5)) / 6
-        assert told[ours]["mean"] == pytest.approx(expected, abs=1e-9)
-        assert told[ours]["low"] <= told[ours]["mean"] <= told[ours]["high"]
+        assert facts[ours]["mean"] == pytest.approx(expected, abs=1e-9)
+        assert facts[ours]["low"] <= facts[ours]["mean"] <= facts[ours]["high"]
     again = json.loads(run(capsys, "evaluate", "--run", "run.txt", "--qrels", "qrels.txt", "--json"))
-    assert again["queries"] == 7 and again["map"]["mean"] == pytest.approx(told["map"]["mean"] * 6 / 7)
+    assert again["queries"] == 7 and again["map"]["mean"] == pytest.approx(facts["map"]["mean"] * 6 / 7)
     assert "queries: 7" in run(capsys, "evaluate", "--run", "run.txt", "--qrels", "qrels.txt")
 
 

@@ -25,22 +25,22 @@ def run(script, *options):
 
 
 def test_quick_presets_do_not_write_among_the_published_records():
-    found = run("mates.platt2010", "--preset", "quick", "--out", EXPERIMENTS / "results" / "x")
-    assert found.returncode == 2 and "--out: expected a folder outside experiments/results" in found.stderr
+    result = run("mates.platt2010", "--preset", "quick", "--out", EXPERIMENTS / "results" / "x")
+    assert result.returncode == 2 and "--out: expected a folder outside experiments/results" in result.stderr
 
 
 def test_the_paper_preset_asks_for_the_release(tmp_path):
-    found = run("mates.platt2010", "--preset", "paper", "--out", tmp_path)
-    assert found.returncode == 2 and "the corpus 'europarl_release'" in found.stderr
+    result = run("mates.platt2010", "--preset", "paper", "--out", tmp_path)
+    assert result.returncode == 2 and "the corpus 'europarl_release'" in result.stderr
 
 
 def test_a_missing_corpus_is_one_line_that_says_what_to_get():
     environment = {key: value for key, value in os.environ.items() if key != "JAXSIM_DATA"}
-    found = subprocess.run([sys.executable, "-m", "experiments.mates.yih2011", "--tables", "en-fr"],
-                           cwd=EXPERIMENTS.parent, text=True, capture_output=True, env=environment, timeout=120,
-                           check=False)
-    assert found.returncode == 2
-    assert "JAXSIM_DATA" in found.stderr.strip().splitlines()[-1] and "Traceback" not in found.stderr
+    result = subprocess.run([sys.executable, "-m", "experiments.mates.yih2011", "--tables", "en-fr"],
+                            cwd=EXPERIMENTS.parent, text=True, capture_output=True, env=environment, timeout=120,
+                            check=False)
+    assert result.returncode == 2
+    assert "JAXSIM_DATA" in result.stderr.strip().splitlines()[-1] and "Traceback" not in result.stderr
 
 
 def test_rows_with_a_record_are_not_run_again(tmp_path):

@@ -14,16 +14,16 @@ from tests.experiments.test_records import made_up
 @pytest.fixture
 def tables(tmp_path):
     """Adds rows and returns `tables` and the folder."""
-    found = {}
+    result = {}
 
     def add(row, values, *, table="en-es", metric="mrr", seeds=(), per_seed=None, stored=True, **changes):
         values = np.asarray(values)
         metrics = {metric: per_seed if per_seed is not None else [float(values.mean())] * max(1, len(seeds))}
         record = made_up(row=row, table=table, seeds=list(seeds), metrics=metrics, **{"curve": [], **changes})
         path = records.write(record, tmp_path, per_query={metric: values} if stored else None)
-        found.setdefault(("made_up", table), {})[row] = records.read(path)
+        result.setdefault(("made_up", table), {})[row] = records.read(path)
 
-    return found, add, tmp_path
+    return result, add, tmp_path
 
 
 def claim(**changes):
@@ -33,8 +33,8 @@ def claim(**changes):
 
 
 def only(tables, *claims):
-    found, _, folder = tables
-    return judge.ledger([("made_up", one) for one in claims or [claim()]], found, folder)
+    result, _, folder = tables
+    return judge.ledger([("made_up", one) for one in claims or [claim()]], result, folder)
 
 
 def test_a_difference_is_tested_query_by_query(tables, rng):

@@ -133,8 +133,8 @@ def test_digests_tell_content_apart(rng):
     matrix = scipy.sparse.random_array((5, 4), density=0.5, rng=rng, format="csr")
     values = [matrix, sparse.from_scipy(matrix), matrix.toarray(), jax.random.key(0), jax.random.key(1), {"a": 1}, [1],
               (1,), 1, 1.0, True, None, "1", closed_form(np.ones(1)), s2net.fit, opca.fit, jax.numpy.tanh]  # fmt: skip
-    found = [fits.digest(value) for value in values]
-    assert len(set(found)) == len(found) and found == [fits.digest(value) for value in values]
+    result = [fits.digest(value) for value in values]
+    assert len(set(result)) == len(result) and result == [fits.digest(value) for value in values]
 
 
 @dataclass(frozen=True)

@@ -65,8 +65,8 @@ def test_context_counts_are_those_of_a_loop(monkeypatch):
         for j in range(max(0, i - 3), min(40, i + 4)):
             if i != j and row >= 0 and columns[j] >= 0:
                 expected[row, columns[j]] += 1
-    found = contexts.cooccurrences(rows, columns, (3, 4), window=3)
-    np.testing.assert_array_equal(found.toarray(), expected)
+    result = contexts.cooccurrences(rows, columns, (3, 4), window=3)
+    np.testing.assert_array_equal(result.toarray(), expected)
     assert doctest.testmod(contexts).failed == 0
 
 

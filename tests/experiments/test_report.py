@@ -240,8 +240,8 @@ def test_time_to_quality_of_judged_rankings_is_by_ndcg(place):
 
 def test_map_is_drawn_against_training_links(place):
     def curved(row, *points):
-        told = [{"links": size, "map": value, "split": split} for size, value, split in points]
-        records.write(made_up(experiment="links", paper="none", row=row, curve=told), place[0])
+        facts = [{"links": size, "map": value, "split": split} for size, value, split in points]
+        records.write(made_up(experiment="links", paper="none", row=row, curve=facts), place[0])
 
     curved("ssi", (200, 0.5, "test"), (100, 0.25, "test"), (100, 0.75, "dev"))
     curved("tfidf", (100, 0.125, "test"), (200, 0.125, "test"))
@@ -273,8 +273,8 @@ def test_check_lists_what_differs(place):
     figure = figures / "made_up-en-es.svg"
     good = benchmarks.read_text()
     benchmarks.write_text(good.replace(".7500", ".7600", 1))
-    (found,) = check(*place)
-    assert re.search(r"BENCHMARKS.md: line \d+: expected .*\.7500", found)
+    (result,) = check(*place)
+    assert re.search(r"BENCHMARKS.md: line \d+: expected .*\.7500", result)
     benchmarks.write_text(good + "more\n")
     assert "lines, got" in check(*place)[0]
     benchmarks.unlink()

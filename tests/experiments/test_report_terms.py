@@ -13,8 +13,8 @@ def rows(**config):
 
 
 def test_the_table_has_every_extension_once_in_order():
-    found = report_terms.extensions(rows(extensions=[[f"a{i}", f"b{i}", 2 - i / 2] for i in range(6)]))
-    cells = [cell.strip() for line in found.splitlines() if line.startswith("| a") for cell in line.split("|")[1:-1]]
+    result = report_terms.extensions(rows(extensions=[[f"a{i}", f"b{i}", 2 - i / 2] for i in range(6)]))
+    cells = [cell.strip() for line in result.splitlines() if line.startswith("| a") for cell in line.split("|")[1:-1]]
     assert cells == [f"a{i} → b{i} {2 - i / 2:.2f}" for i in range(6)] + ["", ""]
     assert report_terms.extensions(rows()) == "" and report_terms.weights("t", rows()) is None
 

@@ -48,9 +48,9 @@ def record(sheet, curve, row=None):
 def made(rows):
     """Records of the rows that are made of points, at the sizes of the full preset."""
     sizes = rows.PRESETS["full"]
-    found = [record(*rows.ROWS[name](sizes, "full", 2)) for name in
-             ("s2net-documents", "s2net-dimensions", "s2net-devices", "s2net-paper")]
-    return {f"scale/cpu/{one['row']}.json": one for one in found}
+    result = [record(*rows.ROWS[name](sizes, "full", 2)) for name in
+              ("s2net-documents", "s2net-dimensions", "s2net-devices", "s2net-paper")]
+    return {f"scale/cpu/{one['row']}.json": one for one in result}
 
 
 def test_rows_of_points_are_judged_by_their_records(made):
@@ -92,12 +92,12 @@ def test_a_point_leaves_the_iterations_out_that_compile(monkeypatch):
     monkeypatch.setattr(scale_points, "square_rate", lambda side, policy: 1e12)
     monkeypatch.setattr(scale_points.s2net, "fit", fit)
     sizes = scale_points.PRESETS["quick"]
-    found = scale_points.point(sizes, 60, 8, policy="tf32")
-    assert json.loads(json.dumps(found)) == found
+    result = scale_points.point(sizes, 60, 8, policy="tf32")
+    assert json.loads(json.dumps(result)) == result
     assert (asked["pairs"], asked["precision"], asked["max_iter"], asked["mesh"]) == (60, "tf32", 3, None)
-    assert (found["iteration_s"], found["evaluations"]) == (0.5, 1.0)
-    assert found["gflops"] == pytest.approx(6 * 60**2 * 8 / 0.5 / 1e9)
-    assert found["share"] == pytest.approx(found["gflops"] / found["rate_gflops"]) and found["peak_gb"] > 0
+    assert (result["iteration_s"], result["evaluations"]) == (0.5, 1.0)
+    assert result["gflops"] == pytest.approx(6 * 60**2 * 8 / 0.5 / 1e9)
+    assert result["share"] == pytest.approx(result["gflops"] / result["rate_gflops"]) and result["peak_gb"] > 0
 
 
 @pytest.mark.parametrize("name", ["encode", "search"])

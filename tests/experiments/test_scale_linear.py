@@ -50,8 +50,8 @@ def test_other_eigenvalues_than_those_of_lapack_are_no_result(linear, monkeypatc
 def test_a_residual_is_seen(linear):
     sides = linear.corpus(60, 30, 8)
     fit, read = linear.by_jaxsim("opca", sides, 3)
-    found = read(fit()).left
-    _, residuals = linear.quality("opca", sides, linear.Found(found + 0.1 * np.abs(found).max()))
+    result = read(fit()).left
+    _, residuals = linear.quality("opca", sides, linear.Found(result + 0.1 * np.abs(result).max()))
     assert residuals.min() > 0.1
 
 

@@ -95,10 +95,10 @@ def test_the_numpy_peer_is_the_loss(rows, rng, both):
             total = total + jax.nn.softplus(3.0 * (scores - own[None, :]))
         return jnp.sum(jnp.where(jnp.eye(30, dtype=bool), 0, total)) / (30 * 29 * (2 if both else 1))
 
-    found = speed_peers.all_pairs_numpy(left, right, 3.0, both=both)
+    result = speed_peers.all_pairs_numpy(left, right, 3.0, both=both)
     expected, grads = jax.value_and_grad(value, argnums=(0, 1))(left, right)
-    np.testing.assert_allclose(found[0], expected, rtol=1e-12)
-    for mine, theirs in zip(found[1:], grads, strict=True):
+    np.testing.assert_allclose(result[0], expected, rtol=1e-12)
+    for mine, theirs in zip(result[1:], grads, strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-12)
 
 

@@ -106,9 +106,9 @@ def test_parts_of_graded_candidates_share_no_query_and_near_duplicates_stay_toge
 
 def test_ndcg_passes_over_queries_without_a_relevant_candidate():
     graded = LabelledPairs(np.array([1, 0, 1, 2, 0]), np.arange(5), np.array([2.0, 0.0, 1.0, 0.0, 0.0]))
-    found = yih2011_ads.ndcg(np.array([0.1, 0.5, 0.9, 0.3, 0.2]), graded)
+    result = yih2011_ads.ndcg(np.array([0.1, 0.5, 0.9, 0.3, 0.2]), graded)
     best, ours = 3 + 1 / np.log2(3), 1 + 3 / np.log2(3)
-    assert found["ndcg@3"].tolist() == pytest.approx([ours / best]) and found["ndcg@1"].tolist() == [1 / 3]
+    assert result["ndcg@3"].tolist() == pytest.approx([ours / best]) and result["ndcg@1"].tolist() == [1 / 3]
 
 
 def test_claims_are_about_rows_that_run_and_print_what_the_papers_do():

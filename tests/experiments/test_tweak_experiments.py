@@ -36,24 +36,24 @@ def test_doctests_of_the_experiments():
 def test_a_phrase_without_hits_has_an_empty_pseudo_document_and_cosine_0():
     collection = passages.index([["Green", "tea"], ["tea", "cup"], ["coffee", "cup"]], min_df=1)
     queries = [["tea"], ["zyx"], [], ["cup", "tea"]]
-    found = passages.search(collection, queries, k=2)
-    assert [one.tolist() for one in found] == [[0, 1], [], [], [1, 0]]
-    documents = passages.pseudo_documents(collection, found)
+    result = passages.search(collection, queries, k=2)
+    assert [one.tolist() for one in result] == [[0, 1], [], [], [1, 0]]
+    documents = passages.pseudo_documents(collection, result)
     assert documents[:3] == [["Green", "tea", "tea", "cup"], [], []]
     counted = features.extract(documents, collection.vocabulary, names=features.TF_DF)
     weighted = tweak2009_phrases.tf_idf(counted, collection.vocabulary)
-    told = folds.cosines(weighted, [0, 0, 1, 1], [3, 1, 2, 1])
-    assert told[0] > 0.5 and told[1:].tolist() == [0, 0, 0]
+    facts = folds.cosines(weighted, [0, 0, 1, 1], [3, 1, 2, 1])
+    assert facts[0] > 0.5 and facts[1:].tolist() == [0, 0, 0]
     forms = quadratic_forms.plan(counted, counted, [0, 1], [3, 2])
     assert quadratic_forms.cosines(jnp.array([0.0, 1.0, 0.0]), forms)[1] == 0
 
 
 def test_ties_of_a_search_go_to_the_lower_passage_and_common_words_find_nothing():
     collection = passages.index([["the", "cup"]] * 30 + [["tea", "the"]], min_df=1)
-    found = passages.search(collection, [["cup"], ["the", "tea"], ["the"]], k=3)
-    assert found[0].tolist() == [0, 1, 2]  # the only word: common, yet better than none
-    assert found[1].tolist() == [30]
-    assert len(found[2]) == 3
+    result = passages.search(collection, [["cup"], ["the", "tea"], ["the"]], k=3)
+    assert result[0].tolist() == [0, 1, 2]  # the only word: common, yet better than none
+    assert result[1].tolist() == [30]
+    assert len(result[2]) == 3
     with pytest.raises(ValueError, match="tokens: expected at least one passage"):
         passages.index([])
     with pytest.raises(ValueError, match="size: expected"):
@@ -75,15 +75,15 @@ def test_measures_agree_with_a_loop_and_with_scikit_learn(rng):
     scores, positive = rng.integers(0, 5, 200) / 4, rng.random(200) < 0.3
     query = rng.integers(0, 12, 200)
     positive[query == 3] = False
-    found = folds.measure(scores, positive, query)
-    assert found["auc"] == pytest.approx(sklearn_metrics.roc_auc_score(positive, scores))
+    result = folds.measure(scores, positive, query)
+    assert result["auc"] == pytest.approx(sklearn_metrics.roc_auc_score(positive, scores))
     average, first = [], []
     for one in set(query[positive].tolist()):
         rows = sorted(np.flatnonzero(query == one).tolist(), key=lambda row: (-scores[row], row))
         hits = [positive[row] for row in rows]
         first.append(sum(hits[:3]) / 3)
         average.append(np.mean([sum(hits[: at + 1]) / (at + 1) for at, hit in enumerate(hits) if hit]))
-    assert found["map"] == pytest.approx(np.mean(average)) and found["p@3"] == pytest.approx(np.mean(first))
+    assert result["map"] == pytest.approx(np.mean(average)) and result["p@3"] == pytest.approx(np.mean(first))
     flat = folds.measure(np.zeros(4), [True, False, True, False], [0, 0, 1, 1])
     assert flat["auc"] == 0.5 and flat["map"] == 1 and flat["tpr@0.1"] == 0  # ties: a half, the first, together
 

@@ -26,15 +26,15 @@ def test_gram_is_the_dense_one(rng, monkeypatch, share, dtype):
     documents = sparse.from_scipy(scipy.sparse.csr_matrix(dense))
     long = covariance._DENSE * (dense != 0).sum(axis=1) > 50
     assert {0.02: not long.any(), 0.1: long.any() and not long[dense.any(axis=1)].all(), 1.0: long.sum() > 20}[share]
-    found = covariance.gram(documents)
-    assert found.dtype == dtype
-    np.testing.assert_allclose(found, dense.T @ dense, atol=1e-12 if dtype == np.float64 else 1e-5)
+    result = covariance.gram(documents)
+    assert result.dtype == dtype
+    np.testing.assert_allclose(result, dense.T @ dense, atol=1e-12 if dtype == np.float64 else 1e-5)
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0)])
 def test_gram_of_nothing(shape):
-    found = covariance.gram(sparse.from_scipy(scipy.sparse.csr_matrix(shape)))
-    assert found.shape == (shape[1], shape[1]) and not np.any(found)
+    result = covariance.gram(sparse.from_scipy(scipy.sparse.csr_matrix(shape)))
+    assert result.shape == (shape[1], shape[1]) and not np.any(result)
 
 
 @pytest.mark.parametrize("centred", [False, True])
@@ -82,10 +82,10 @@ def test_an_iterated_solve_is_that_of_the_factor(rng, iterated, dtype):
     np.testing.assert_allclose(ridge.diagonal[:, 0], np.diag(matrix), rtol=1e-5)
     # Columns of any length, one of them with nothing to solve.
     x = rng.normal(size=(40, 3)) * [1, 0, 1e-3]
-    found = ridge.solve(jnp.asarray(x, dtype))
-    assert found.dtype == dtype and not np.any(found[:, 1])
+    result = ridge.solve(jnp.asarray(x, dtype))
+    assert result.dtype == dtype and not np.any(result[:, 1])
     # The ridge is 1e-3 of the largest eigenvalue.
-    error = np.linalg.norm(matrix @ np.asarray(found, np.float64) - x, axis=0)
+    error = np.linalg.norm(matrix @ np.asarray(result, np.float64) - x, axis=0)
     assert np.all(error <= (1e-3 if dtype == np.float32 else 1e-9) * np.linalg.norm(x, axis=0))
 
 
@@ -96,8 +96,8 @@ def test_opca_and_cca_by_iteration_are_those_of_lapack(rng, iterated, monkeypatc
     dense = [causes @ rng.normal(size=(6, 120)) * (rng.random((120, 120)) < 0.5) for _ in range(2)]
     dense[1] = (dense[0] + dense[1]) / 2
     sides = [sparse.from_scipy(scipy.sparse.csr_matrix(side)) for side in dense]
-    found = opca.fit(sides, k=4, noise=0.1).params.weights
-    np.testing.assert_allclose(found, reference.opca(dense, 4, 0.1), atol=1e-5)
+    result = opca.fit(sides, k=4, noise=0.1).params.weights
+    np.testing.assert_allclose(result, reference.opca(dense, 4, 0.1), atol=1e-5)
     pair = cca.fit(*sides, k=4, ridge=50.0).params
     for weights, wanted in zip(pair, reference.cca(*dense, 4, 50.0), strict=True):
         np.testing.assert_allclose(weights.weights, wanted, atol=3e-4 * np.max(np.abs(wanted)))
@@ -124,12 +124,12 @@ def test_cca_of_fewer_documents_than_terms_is_that_over_the_terms(rng, monkeypat
 def test_a_factor_is_made_where_it_is_expected_to_pay(rng, columns, ridge, iterated):
     dense = (rng.random((150, 200)) < 0.01).astype(float)
     rows = sparse.from_scipy(scipy.sparse.csr_matrix(dense))
-    found = Ridge(Factor(rows, centred=True, scale=1.0), ridge, argument="noise", columns=columns)
-    assert found.iterated == iterated and (found.cholesky is None) == iterated
+    result = Ridge(Factor(rows, centred=True, scale=1.0), ridge, argument="noise", columns=columns)
+    assert result.iterated == iterated and (result.cholesky is None) == iterated
     centred = dense - dense.mean(axis=0)
     x = rng.normal(size=(200, 2))
     wanted = np.linalg.solve(centred.T @ centred + ridge * np.eye(200), x)
-    np.testing.assert_allclose(found.solve(jnp.asarray(x)), wanted, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(result.solve(jnp.asarray(x)), wanted, rtol=1e-6, atol=1e-6)
 
 
 def test_a_noise_too_small_for_conjugate_gradients_is_refused(rng, iterated, monkeypatch):

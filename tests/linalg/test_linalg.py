@@ -45,10 +45,10 @@ def test_top_eigh_finds_the_largest_eigenvalues(rng, key, name, k, solver):
 def test_top_eigh_is_dense_where_the_basis_would_be_the_whole_space(rng, key, k):
     matrix, _ = with_spectrum(1 / np.arange(1.0, DIM + 1), rng)
     expected, vectors = scipy.linalg.eigh(matrix)
-    values, found = linalg.top_eigh(lambda x: matrix @ x, DIM, k, key=key)
+    values, result = linalg.top_eigh(lambda x: matrix @ x, DIM, k, key=key)
     np.testing.assert_allclose(values, expected[::-1][:k], rtol=1e-9)
     if k > 1:
-        np.testing.assert_allclose(found, reference.fix_signs(vectors[:, ::-1][:, :k]), atol=1e-8)
+        np.testing.assert_allclose(result, reference.fix_signs(vectors[:, ::-1][:, :k]), atol=1e-8)
 
 
 def test_the_basis_stays_orthogonal_where_the_operator_has_almost_no_rank(key):
@@ -90,21 +90,21 @@ def test_top_generalised_matches_lapack(rng, key, k, shift, solver):
     noise, _ = with_spectrum(np.linspace(0.5, 2, DIM), rng)
     inverse = jnp.linalg.inv(noise)
     expected, vectors = scipy.linalg.eigh(signal, noise)
-    values, found = linalg.top_generalised(lambda x: signal @ x - shift * (noise @ x), lambda x: noise @ x,
-                                           lambda x: inverse @ x, DIM, k, key=key, shift=shift, solver=solver)
+    values, result = linalg.top_generalised(lambda x: signal @ x - shift * (noise @ x), lambda x: noise @ x,
+                                            lambda x: inverse @ x, DIM, k, key=key, shift=shift, solver=solver)
     np.testing.assert_allclose(values, expected[::-1][:k], rtol=1e-9)
-    np.testing.assert_allclose(found, reference.fix_signs(vectors[:, ::-1][:, :k]), atol=1e-6)
-    np.testing.assert_allclose(found.T @ noise @ found, np.eye(k), atol=1e-10)
+    np.testing.assert_allclose(result, reference.fix_signs(vectors[:, ::-1][:, :k]), atol=1e-6)
+    np.testing.assert_allclose(result.T @ noise @ result, np.eye(k), atol=1e-10)
 
 
 def test_top_generalised_where_the_signal_has_almost_no_rank(rng, key):
     signal, _ = with_spectrum(np.concatenate([[3.0, 2.0, 1.0], np.zeros(DIM - 3)]), rng)
     noise, _ = with_spectrum(np.linspace(0.5, 2, DIM), rng)
     inverse = jnp.linalg.inv(noise)
-    values, found = linalg.top_generalised(lambda x: signal @ x, lambda x: noise @ x, lambda x: inverse @ x, DIM, 12,
-                                           key=key, solver="iterated")
+    values, result = linalg.top_generalised(lambda x: signal @ x, lambda x: noise @ x, lambda x: inverse @ x, DIM, 12,
+                                            key=key, solver="iterated")
     np.testing.assert_allclose(values, scipy.linalg.eigvalsh(signal, noise)[::-1][:12], atol=1e-11)
-    np.testing.assert_allclose(found.T @ noise @ found, np.eye(12), atol=1e-10)
+    np.testing.assert_allclose(result.T @ noise @ result, np.eye(12), atol=1e-10)
 
 
 @pytest.mark.parametrize("generalised", [False, True])
@@ -116,10 +116,10 @@ def test_a_flat_spectrum_is_solved_to_its_last_vector(rng, key, generalised):
         return matrix @ x
 
     if generalised:
-        found = linalg.top_generalised(product, lambda x: 2 * x, lambda x: x / 2, DIM, 60, key=key, solver="iterated")
+        result = linalg.top_generalised(product, lambda x: 2 * x, lambda x: x / 2, DIM, 60, key=key, solver="iterated")
     else:
-        found = linalg.top_eigh(product, DIM, 60, key=key, solver="iterated")
-    inside = np.linalg.norm(rotation[:, :60].T @ np.linalg.qr(np.asarray(found[1]))[0]) ** 2 / 60
+        result = linalg.top_eigh(product, DIM, 60, key=key, solver="iterated")
+    inside = np.linalg.norm(rotation[:, :60].T @ np.linalg.qr(np.asarray(result[1]))[0]) ** 2 / 60
     assert inside > 0.9999
 
 

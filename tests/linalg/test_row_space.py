@@ -32,35 +32,35 @@ def test_opca_inside_the_span_is_that_of_lapack(rng, monkeypatch, count, dtype):
     views = tuple(sparse.from_scipy(scipy.sparse.csr_matrix(one)) for one in dense)
     inside = RowSpace.of(views, k=5)
     assert inside is not None and inside.size == 12 * count - 3
-    found = np.asarray(opca.fit(views, k=5, noise=0.1).params.weights)
-    assert found.dtype == dtype
+    result = np.asarray(opca.fit(views, k=5, noise=0.1).params.weights)
+    assert result.dtype == dtype
     wanted = reference.opca([one.astype(np.float64) for one in dense], 5, 0.1)
-    np.testing.assert_allclose(found, wanted, atol=1e-9 if dtype == np.float64 else 2e-4)
+    np.testing.assert_allclose(result, wanted, atol=1e-9 if dtype == np.float64 else 2e-4)
     monkeypatch.setattr(RowSpace, "of", lambda *_, **__: None)
-    np.testing.assert_allclose(found, opca.fit(views, k=5, noise=0.1).params.weights,
+    np.testing.assert_allclose(result, opca.fit(views, k=5, noise=0.1).params.weights,
                                atol=1e-9 if dtype == np.float64 else 2e-4)  # fmt: skip
 
 
 @pytest.mark.parametrize("noise", [1e-4, 10.0])
 def test_rounding_of_the_basis_is_undone(rng, noise):
     dense, views = views_of(rng, n=60, v=3000, dtype=np.float32)
-    found = np.asarray(opca.fit(views, k=20, noise=noise).params.weights, np.float64)
+    result = np.asarray(opca.fit(views, k=20, noise=noise).params.weights, np.float64)
     assert RowSpace.of(views, k=20) is not None
     signal, distortion = reference.signal_and_noise([one.astype(np.float64) for one in dense], noise)
-    np.testing.assert_allclose(found.T @ distortion @ found, np.eye(20), atol=2e-5)
-    values = np.diag(found.T @ signal @ found)
-    np.testing.assert_allclose(found.T @ signal @ found, np.diag(values), atol=2e-5 * values[0])
+    np.testing.assert_allclose(result.T @ distortion @ result, np.eye(20), atol=2e-5)
+    values = np.diag(result.T @ signal @ result)
+    np.testing.assert_allclose(result.T @ signal @ result, np.diag(values), atol=2e-5 * values[0])
     assert np.all(np.diff(values) < 1e-6)
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1e6])
 def test_the_unit_of_the_weights_does_not_matter(rng, scale):
     dense, views = views_of(rng, dtype=np.float32)
-    found = opca.fit(views, k=3, noise=0.1).params.weights
+    result = opca.fit(views, k=3, noise=0.1).params.weights
     scaled = tuple(sparse.with_values(view, scale * view.values) for view in views)
     assert RowSpace.of(scaled, k=3) is not None
-    np.testing.assert_allclose(scale * np.asarray(opca.fit(scaled, k=3, noise=0.1 * scale**2).params.weights), found,
-                               atol=1e-3 * float(jnp.max(jnp.abs(found))))  # fmt: skip
+    np.testing.assert_allclose(scale * np.asarray(opca.fit(scaled, k=3, noise=0.1 * scale**2).params.weights), result,
+                               atol=1e-3 * float(jnp.max(jnp.abs(result))))  # fmt: skip
 
 
 def test_where_it_does_not_pay_there_is_none(rng, monkeypatch):

@@ -93,9 +93,9 @@ def test_teacher_and_objective_are_those_of_plain_loops(texts, rng, monkeypatch,
                 + SHARE * (sum(weight * cosine(own[slot], document) for slot, weight in words) / length if words else 0)
                 for document in documents]
         np.testing.assert_allclose(scores[query], told, atol=2e-3)  # bare cosines are kept in half precision
-        found = [cosine(made @ student, document @ student) for document in documents]
+        result = [cosine(made @ student, document @ student) for document in documents]
         for left, part in ((True, slice(0, 7)), (False, slice(7, 12))):
-            parts[left].append(divergence(scores[query][part], found[part]))
+            parts[left].append(divergence(scores[query][part], result[part]))
     expected = (np.mean(parts[True]) + np.mean(parts[False])) / 2
     np.testing.assert_allclose(float(distillation.objective(start, lesson)), expected, rtol=1e-9)
 
@@ -197,12 +197,12 @@ def test_words_that_no_pair_shares_are_kept_apart_by_a_few_dimensions(method, di
     left = [f"{topics[i % 5].split()[i % 3]} in {topics[i % 5]}" for i in range(100)]
     right = [f"name{i} of {topics[i % 5]}" for i in range(100)]
     named = pairs.make("named", map(str, range(100)), left, right, languages=("en", "en"))
-    found = []
+    result = []
     for share in (0.0, 0.5):
         model = train(named, Settings(method=method, dim=dim, min_df=1, distill=share), dev=0)
         scores = model.similarity([f"name{i}" for i in range(100)], right)
-        found.append(float(metrics.reciprocal_rank(scores, np.arange(100)).mean()))
-    assert found[0] < 0.3 and found[1] > 0.9
+        result.append(float(metrics.reciprocal_rank(scores, np.arange(100)).mean()))
+    assert result[0] < 0.3 and result[1] > 0.9
 
 
 def test_texts_without_a_word_to_draw_are_refused(texts):
@@ -218,10 +218,10 @@ def test_texts_without_a_word_to_draw_are_refused(texts):
 def test_scores_before_and_after_are_told_and_one_seed_gives_one_model(corpus, subwords, quick):
     plain, distilled, again = (train(corpus, Settings(method="opca", dim=20, subwords=subwords, distill=share), dev=0.2)
                                for share in (0.0, 0.5, 0.5))  # fmt: skip
-    told = distilled.training["distilled"]
+    facts = distilled.training["distilled"]
     for name in ("accuracy", "mrr"):
-        assert told[f"undistilled_{name}"] == plain.training["dev"][name]
-    assert told["last_loss"] < told["first_loss"] and distilled.dim == 20 and told["share"] == 0.5
+        assert facts[f"undistilled_{name}"] == plain.training["dev"][name]
+    assert facts["last_loss"] < facts["first_loss"] and distilled.dim == 20 and facts["share"] == 0.5
     np.testing.assert_array_equal(again.params.weights, distilled.params.weights)
 
 
@@ -252,8 +252,8 @@ def test_a_distillation_of_what_is_trained_on_begins_anew(corpus, tmp_path, quic
     first, second = (train(some, one, dev=0.2, checkpoint=tmp_path) for one in settings)
     assert len(list(tmp_path.glob("checkpoint.distilled-0.3-*"))) == 2
     assert not np.array_equal(first.params.weights, second.params.weights)
-    for one, found in zip(settings, (first, second), strict=True):
-        np.testing.assert_array_equal(train(some, one, dev=0.2).params.weights, found.params.weights)
+    for one, result in zip(settings, (first, second), strict=True):
+        np.testing.assert_array_equal(train(some, one, dev=0.2).params.weights, result.params.weights)
 
 
 def test_of_many_texts_some_are_ranked(corpus, monkeypatch, quick):
@@ -288,14 +288,14 @@ def test_what_a_distillation_is_worth_is_said(monkeypatch, losses, scores, told)
     monkeypatch.setattr(distillation, "fit", lambda *_, **__: start._replace(params=other, history=history))
     values = iter(scores or ())
     sides = (sparse.from_scipy(scipy.sparse.identity(2, np.float32, format="csr")),) * 2
-    said = []
+    messages = []
     counts = (scipy.sparse.identity(2, format="csr"),) * 2
     problem = Problem(counts, sides, np.zeros((2, 2)), None if scores is None else lambda _: next(values), 2,
-                  Settings(method="opca", distill=0.5), dev=sides, say=said.append)  # fmt: skip
+                  Settings(method="opca", distill=0.5), dev=sides, say=messages.append)  # fmt: skip
     learned = distilled.distilled(start, problem)
     notes = learned.notes
     assert learned.fit.params is (start.params if scores and scores[0] >= scores[1] else other)
-    assert said == told and notes["distilled"]["first_loss"] == losses[0]
+    assert messages == told and notes["distilled"]["first_loss"] == losses[0]
 
 
 @pytest.mark.parametrize(("settings", "message"), [
@@ -312,14 +312,14 @@ def test_what_cannot_be_distilled_is_refused(corpus, settings, message):
 
 def test_the_command_line_distills_and_tells_it(folder, capsys, quick):
     words = ["train", "--pairs", "pairs.tsv", "--out", "model", "--dev", "0.2", "--json"]
-    told = run(capsys, *words, *OPCA, "--distill", "0.5")
-    assert '"distilled": {' in told and '"distill": 0.5' in told
+    facts = run(capsys, *words, *OPCA, "--distill", "0.5")
+    assert '"distilled": {' in facts and '"distill": 0.5' in facts
     table = [line.split() for line in run(capsys, *words[:-1], *OPCA, "--distill", "0.5").splitlines()]
     assert [line[0] for line in table[:4]] == ["dev", "opca", "undistilled", "untrained"] and len(table[2]) == 3
     card = (folder / "model" / "README.md").read_text(encoding="utf-8")
-    found = re.search("- distilled: share 0.5, first_loss ([0-9.]+), last_loss ", card)[1]
-    assert len(found) <= len("0.123456")
-    told = refused(capsys, *words, "--method", "cca", "--distill", "0.5")
-    assert told.startswith("--distill: expected nothing, with --method cca")
+    result = re.search("- distilled: share 0.5, first_loss ([0-9.]+), last_loss ", card)[1]
+    assert len(result) <= len("0.123456")
+    facts = refused(capsys, *words, "--method", "cca", "--distill", "0.5")
+    assert facts.startswith("--distill: expected nothing, with --method cca")
     assert "'--distill'" in refused(capsys, *words, *OPCA, "--distill", "1")
     assert refused(capsys, *words, "--shard-terms", "--devices", "1", "--distill", "0.5").startswith("--shard-terms: ")

@@ -29,8 +29,8 @@ def asked(text):
             questions.question("A _____ on the _____, black cat.", [["ship", "sea"], ["cat", "cat"], ["mat", "zzz"]],
                                answer=0),
             questions.question("Old _____ sail.", ["ships", "old dog", "mat"], answer=0)]  # fmt: skip
-    found = questions.collect(rows)
-    return found, questions.encode(found, text.numbers)
+    result = questions.collect(rows)
+    return result, questions.encode(result, text.numbers)
 
 
 def sentences_of(text):
@@ -42,7 +42,7 @@ def sentences_of(text):
 def test_documents_are_the_sentences_with_an_option_and_terms_those_of_questions(text, asked, monkeypatch):
     monkeypatch.setattr(documents, "_BLOCK", 30)  # several blocks
     terms = documents.terms_of(asked[1], text, longest=3)
-    found = documents.collect(text, terms)
+    result = documents.collect(text, terms)
     words = [text.vocabulary[number] for number in terms.words]
     options = {"dog", "sea", "ship", "cat", "mat", "ships", "old"}
     assert {words[at] for at in terms.options} == options and "zebra" not in words and "," not in words
@@ -54,26 +54,26 @@ def test_documents_are_the_sentences_with_an_option_and_terms_those_of_questions
         if options & set(row):
             runs = [" ".join(row[at : at + n]) for n in (1, 2, 3) for at in range(len(row) - n + 1)]
             expected.append({run: count for run, count in Counter(runs).items() if run in names})
-    rows = found.counts.toarray()
+    rows = result.counts.toarray()
     assert [{names[at]: row[at] for at in np.flatnonzero(row)} for row in rows] == expected
-    assert "on the" in names and "sat on the" in names and found.num_sentences == 8
+    assert "on the" in names and "sat on the" in names and result.num_sentences == 8
 
 
 def dense_space(text, asked):
     """Weighted counts ``[docs, words]`` from dictionaries, and the columns."""
-    found = documents.collect(text, documents.terms_of(asked[1], text))
-    counts = found.counts.toarray().astype(float)
+    result = documents.collect(text, documents.terms_of(asked[1], text))
+    counts = result.counts.toarray().astype(float)
     df = (counts > 0).sum(axis=0)
-    return found, counts * np.log(len(counts) / np.maximum(df, 1)) * (df > 0)
+    return result, counts * np.log(len(counts) / np.maximum(df, 1)) * (df > 0)
 
 
 @pytest.mark.parametrize("scaled", [True, False])
 def test_total_similarity_equals_a_dense_decomposition(text, asked, scaled, key):
-    found, weighted = dense_space(text, asked)
+    result, weighted = dense_space(text, asked)
     _, singular, right = np.linalg.svd(weighted, full_matrices=False)
     vectors = right[:4].T * (singular[:4] if scaled else 1)
-    place = {text.vocabulary[number]: at for at, number in enumerate(found.terms.words)}
-    params = lsa_totsim.fit(found, k=4, scaled=scaled, key=key).params
+    place = {text.vocabulary[number]: at for at, number in enumerate(result.terms.words)}
+    params = lsa_totsim.fit(result, k=4, scaled=scaled, key=key).params
     inputs = lsa_totsim.inputs(params, asked[1])
     assert np.allclose(lsa_totsim.scores(params, asked[1]), inputs[..., 0])
     for at, one in enumerate(asked[0].questions):
@@ -94,23 +94,23 @@ def test_total_similarity_equals_a_dense_decomposition(text, asked, scaled, key)
 
 
 def test_a_space_is_cut_without_a_new_fit(text, asked, key):
-    found, _ = dense_space(text, asked)
-    whole = lsa_totsim.fit(found, k=5, scaled=True, key=key).params
-    small = lsa_totsim.fit(found, k=3, scaled=False, key=key).params
+    result, _ = dense_space(text, asked)
+    whole = lsa_totsim.fit(result, k=5, scaled=True, key=key).params
+    small = lsa_totsim.fit(result, k=3, scaled=False, key=key).params
     assert np.allclose(np.abs(whole.cut(3, scaled=False).vectors), np.abs(small.vectors), atol=1e-4)
 
 
 @pytest.mark.parametrize("unit_length", [True, False])
 def test_reconstruction_errors_equal_a_dense_decomposition(text, asked, unit_length, monkeypatch):
     monkeypatch.setattr(lsa_recon, "_ROUNDS", 60)
-    found = documents.collect(text, documents.terms_of(asked[1], text, longest=2))
-    idf, rows = found.idf(), documents.rows_of(asked[1], found.terms).toarray()
-    chosen = documents.count(asked[1], found.terms, chosen=True).toarray()
-    errors = lsa_recon.errors(found, asked[1], factor=0.5, unit_length=unit_length, rng=np.random.default_rng(0))
+    result = documents.collect(text, documents.terms_of(asked[1], text, longest=2))
+    idf, rows = result.idf(), documents.rows_of(asked[1], result.terms).toarray()
+    chosen = documents.count(asked[1], result.terms, chosen=True).toarray()
+    errors = lsa_recon.errors(result, asked[1], factor=0.5, unit_length=unit_length, rng=np.random.default_rng(0))
     for at in range(3):
         part = slice(3 * at, 3 * at + 3)
-        options = [one for one in found.terms.options if chosen[part, one].any()]
-        docs = found.counts.toarray()
+        options = [one for one in result.terms.options if chosen[part, one].any()]
+        docs = result.counts.toarray()
         docs = docs[docs[:, options].any(axis=1)] * idf
         if unit_length:
             docs = docs / np.maximum(np.linalg.norm(docs, axis=1, keepdims=True), 1e-15)
@@ -122,18 +122,18 @@ def test_reconstruction_errors_equal_a_dense_decomposition(text, asked, unit_len
 
 
 def test_reconstruction_goes_on_where_it_was(text, asked):
-    found = documents.collect(text, documents.terms_of(asked[1], text, longest=3))
+    result = documents.collect(text, documents.terms_of(asked[1], text, longest=3))
     kept = {}
-    whole = lsa_recon.errors(found, asked[1], rng=np.random.default_rng(0), done=kept.__setitem__)
+    whole = lsa_recon.errors(result, asked[1], rng=np.random.default_rng(0), done=kept.__setitem__)
     start = np.array([kept[0], kept[1]])
-    assert np.array_equal(lsa_recon.errors(found, asked[1], rng=np.random.default_rng(0), start=start), whole)
+    assert np.array_equal(lsa_recon.errors(result, asked[1], rng=np.random.default_rng(0), start=start), whole)
 
 
 def test_the_language_model_of_the_space_equals_a_slow_version(text, asked, key):
-    found, _ = dense_space(text, asked)
-    params = lsa_totsim.fit(found, k=3, key=key).params
+    result, _ = dense_space(text, asked)
+    params = lsa_totsim.fit(result, k=3, key=key).params
     units = params.vectors / np.maximum(np.linalg.norm(params.vectors, axis=1, keepdims=True), 1e-30)
-    place = {number: at for at, number in enumerate(found.terms.words)}
+    place = {number: at for at, number in enumerate(result.terms.words)}
     logs = np.log(np.random.default_rng(0).uniform(0.01, 1, asked[1].tokens.shape))
     scores = lsa_lm.mixed(logs, lsa_lm.history_shares(params, asked[1]), asked[1], share=0.3)
     for at, row in np.ndindex(*scores.shape):

@@ -27,13 +27,13 @@ def test_the_nearest_are_mined_but_for_what_may_be_right(rng):
     right[:5] = left[:5] + 0.3 * right[:5]
     documents[4] = 0
     answers = [{i, 2 * i} for i in range(9)]
-    found = mined.mine(left, right, documents, count=4, share=0.9, right_answers=answers)
+    result = mined.mine(left, right, documents, count=4, share=0.9, right_answers=answers)
     for i in range(9):
         own = cosine(left[i], right[i])
         near = [(cosine(left[i], document), row) for row, document in enumerate(documents)
                 if row != 4 and row not in answers[i] and not cosine(left[i], document) > 0.9 * own > 0]
         wanted = [row for _, row in sorted(near, reverse=True)][:4]
-        assert [row for row in found[i].tolist() if row >= 0] == wanted
+        assert [row for row in result[i].tolist() if row >= 0] == wanted
     for changes, message in (({"count": 0}, "count"), ({"share": 0.0}, "share: expected a number in"),
                              ({"right_answers": [set()]}, r"right_answers: expected 9 \(as left\), got 1")):
         with pytest.raises(ValueError, match=message):
@@ -52,8 +52,8 @@ def test_the_objective_is_that_of_the_pairs_and_the_weighted_mean_over_the_negat
     vectors = [matrix.toarray() @ weights for matrix in matrices]
     each = [np.log1p(np.exp(-10 * (cosine(vectors[0][i], vectors[1][i]) - cosine(vectors[0][i], vectors[2][row]))))
             for i, some in enumerate(rows) for row in some if row >= 0]
-    found = float(s2net.objective(start, s2net.Data(**fields, mined=negatives)))
-    assert found == pytest.approx(plain + 0.5 * np.mean(each), rel=1e-5)
+    result = float(s2net.objective(start, s2net.Data(**fields, mined=negatives)))
+    assert result == pytest.approx(plain + 0.5 * np.mean(each), rel=1e-5)
     assert mined.kept(documents, np.full((5, 2), -1)) is None
     with pytest.raises(ValueError, match=r"mined: expected rows of its documents, \[5, c\]"):
         s2net.fit(left, right, init=start, mined=negatives._replace(rows=negatives.rows[:3]), max_iter=1)
@@ -82,8 +82,8 @@ def test_negatives_of_other_documents_go_down(rng):
 def test_the_command_mines_from_a_file_and_says_how_many(folder, capsys):
     (folder / "more.txt").write_text("\n".join([*RIGHT[:20], "an other text of array and plot", "sparse seed"]) + "\n")
     words = ["train", "--pairs", "pairs.tsv", "--out", "mined", "--dim", "5", "--max-iter", "3", "--dev", "0.2"]
-    told = json.loads(run(capsys, *words, "--documents", "more.txt", "--negatives", 3, "--json"))
-    assert told["mined"]["documents"] == 22 and 0 < told["mined"]["negatives"] <= 3 * told["pairs"]["train"]
+    facts = json.loads(run(capsys, *words, "--documents", "more.txt", "--negatives", 3, "--json"))
+    assert facts["mined"]["documents"] == 22 and 0 < facts["mined"]["negatives"] <= 3 * facts["pairs"]["train"]
     assert Model.load("mined").encode(LEFT[0]).shape == (5,)
     for more, message in (
         (["--negatives", 3], "--negatives: expected nothing, with --pairs alone"),

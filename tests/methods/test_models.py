@@ -113,10 +113,10 @@ def test_bilinear_scores_are_those_of_its_matrix(rng):
                      ((u, v, None), u @ v.T), ((None, None, diagonal), np.diag(diagonal))]:
         sides = bilinear.sides(*(None if part is None else jnp.asarray(part) for part in parts))
         left, right = (bilinear.encode(side, put(x)) for side, x in zip(sides, (queries, documents), strict=True))
-        found = retrieval.dot(left, right)(np.arange(5))
-        np.testing.assert_allclose(found, queries @ w @ documents.T, atol=1e-12)
+        result = retrieval.dot(left, right)(np.arange(5))
+        np.testing.assert_allclose(result, queries @ w @ documents.T, atol=1e-12)
         scores, indices = retrieval.top_k(left, right, k=2, similarity=retrieval.dot)
-        np.testing.assert_array_equal(indices, np.argsort(-np.asarray(found), axis=1, kind="stable")[:, :2])
+        np.testing.assert_array_equal(indices, np.argsort(-np.asarray(result), axis=1, kind="stable")[:, :2])
 
 
 def test_bilinear_sides_that_do_not_fit_are_refused():
@@ -133,10 +133,10 @@ def test_bilinear_sides_that_do_not_fit_are_refused():
 
 def test_strongest_terms_keep_the_length_and_break_ties_by_the_lower_term(rng):
     documents = np.array([[1.0, -3.0, 2.0, 2.0], [0.0, 0.0, 0.0, 0.0], [0.0, 5.0, 0.0, 0.0]])
-    found = sparse.to_scipy(bilinear.strongest(put(documents), 2)).toarray()
-    assert np.count_nonzero(found[0]) == 2 and found[0, 1] < 0 < found[0, 2]
-    np.testing.assert_allclose(np.linalg.norm(found, axis=1), np.linalg.norm(documents, axis=1), atol=1e-15)
-    np.testing.assert_array_equal(found[1:], documents[1:])
+    result = sparse.to_scipy(bilinear.strongest(put(documents), 2)).toarray()
+    assert np.count_nonzero(result[0]) == 2 and result[0, 1] < 0 < result[0, 2]
+    np.testing.assert_allclose(np.linalg.norm(result, axis=1), np.linalg.norm(documents, axis=1), atol=1e-15)
+    np.testing.assert_array_equal(result[1:], documents[1:])
     np.testing.assert_array_equal(sparse.to_scipy(bilinear.strongest(put(documents), 4)).toarray(), documents)
     with pytest.raises(ValueError, match="most: expected a whole number of at least 1, got 0"):
         bilinear.strongest(put(documents), 0)

@@ -108,10 +108,10 @@ def test_encodings_are_the_papers_vectors(rng, sides):
     (dense, documents), _ = sides
     weights, projection = rng.normal(size=3), rng.normal(size=(7, 2))
     expected = reference.term_vectors(dense, weights)
-    found = term_weights.encode(TermWeights(jnp.asarray(weights)), documents)
-    np.testing.assert_allclose(sparse.to_scipy(found.sparse).toarray(), expected, atol=1e-12)
-    found = concepts.encode(Concepts(jnp.asarray(projection), jnp.asarray(weights)), documents)
-    np.testing.assert_allclose(found.dense, expected @ projection, atol=1e-12)
+    result = term_weights.encode(TermWeights(jnp.asarray(weights)), documents)
+    np.testing.assert_allclose(sparse.to_scipy(result.sparse).toarray(), expected, atol=1e-12)
+    result = concepts.encode(Concepts(jnp.asarray(projection), jnp.asarray(weights)), documents)
+    np.testing.assert_allclose(result.dense, expected @ projection, atol=1e-12)
 
 
 def test_quotients_of_forms_are_cosines_in_float32_with_features_that_nearly_agree(rng):
@@ -128,8 +128,8 @@ def test_quotients_of_forms_are_cosines_in_float32_with_features_that_nearly_agr
     for weights in ([100.0, 0.1, 0.1, -100.0, 7.0, 0.0], [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]):
         values = columns.astype(np.float64) @ np.array(weights)
         exact = scipy.sparse.csr_matrix((values, csr.indices, csr.indptr), csr.shape).toarray()
-        found = quadratic_forms.cosines(jnp.asarray(weights, jnp.float32), forms)
-        np.testing.assert_allclose(found, [reference.cosine(exact[i], exact[j]) for i, j in rows.T], atol=1e-4)
+        result = quadratic_forms.cosines(jnp.asarray(weights, jnp.float32), forms)
+        np.testing.assert_allclose(result, [reference.cosine(exact[i], exact[j]) for i, j in rows.T], atol=1e-4)
 
 
 def topical(rng, n=60, num_terms=40):
@@ -181,12 +181,12 @@ def test_the_literal_regulariser_shrinks_and_the_other_stays(rng):
 def test_least_squares_gives_back_weights(rng):
     _, documents = made_up(rng, 9)
     weights = rng.normal(size=3)
-    found = tweak.least_squares(documents, documents.columns @ weights)
-    np.testing.assert_allclose(found.weights, weights, atol=1e-10)
+    result = tweak.least_squares(documents, documents.columns @ weights)
+    np.testing.assert_allclose(result.weights, weights, atol=1e-10)
 
 
 def test_the_start_of_vl_cv_has_concept_vectors_of_length_10(rng):
     _, documents = made_up(rng, 9, num_features=1)
-    found = vl_cv.checked_start(Projection(jnp.asarray(rng.normal(size=(7, 2)) * 1e-3)), documents, documents)
-    lengths = jnp.linalg.norm(concepts.encode(found, documents).dense, axis=1)
+    result = vl_cv.checked_start(Projection(jnp.asarray(rng.normal(size=(7, 2)) * 1e-3)), documents, documents)
+    lengths = jnp.linalg.norm(concepts.encode(result, documents).dense, axis=1)
     assert float(jnp.sqrt(jnp.mean(lengths**2))) == pytest.approx(10.0)

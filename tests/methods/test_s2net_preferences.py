@@ -48,9 +48,9 @@ def test_the_loss_is_the_mean_over_all_pairs_of_a_query_whose_grades_differ(rng,
     fit = s2net.preferences.fit(*sides, pairs, init=start, gamma=5.0, max_iter=0)
     expected, number = slow_loss(np.asarray(start.weights), left, right, pairs, 5.0)
     assert fit.loss == pytest.approx(expected, rel=1e-9)
-    found = preferences.grouped(pairs, num_left=9, num_right=30)
-    assert found.number == number and found.queries + found.skipped == 9 and found.skipped >= 1
-    for block in found.blocks:  # no group is padded to the largest of all
+    result = preferences.grouped(pairs, num_left=9, num_right=30)
+    assert result.number == number and result.queries + result.skipped == 9 and result.skipped >= 1
+    for block in result.blocks:  # no group is padded to the largest of all
         sizes = np.asarray(block.there).sum(axis=2)
         sizes = sizes[sizes > 0]
         assert sizes.max() <= 1.5 * sizes.min() + 1
@@ -58,10 +58,10 @@ def test_the_loss_is_the_mean_over_all_pairs_of_a_query_whose_grades_differ(rng,
 
 def test_the_gradient_is_that_of_finite_differences(rng):
     left, right, pairs = problem(rng)
-    found = preferences.grouped(pairs, num_left=9, num_right=30)
+    result = preferences.grouped(pairs, num_left=9, num_right=30)
     start = Projection(jnp.asarray(rng.normal(size=(12, 3))))
-    data = preferences.Data(sparse.from_scipy(left), sparse.from_scipy(right), found.blocks,
-                            jnp.asarray(float(found.number)), jnp.asarray(5.0), jnp.asarray(0.1), start)
+    data = preferences.Data(sparse.from_scipy(left), sparse.from_scipy(right), result.blocks,
+                            jnp.asarray(float(result.number)), jnp.asarray(5.0), jnp.asarray(0.1), start)
     direction = rng.normal(size=(12, 3))
     here = Projection(jnp.asarray(rng.normal(size=(12, 3))))
     objective = jax.jit(preferences.objective)

@@ -22,10 +22,10 @@ OWN = np.repeat(np.arange(N), 2).reshape(N, 2)
 
 
 def dense(rng, density=0.4):
-    found = rng.random((N, V)) * (rng.random((N, V)) < density)
-    found[8] = 0  # an article without words
-    length = np.linalg.norm(found, axis=1, keepdims=True)
-    return np.divide(found, length, out=np.zeros_like(found), where=length > 0)
+    result = rng.random((N, V)) * (rng.random((N, V)) < density)
+    result[8] = 0  # an article without words
+    length = np.linalg.norm(result, axis=1, keepdims=True)
+    return np.divide(result, length, out=np.zeros_like(result), where=length > 0)
 
 
 def documents(array, dtype=np.float64, **options):
@@ -41,14 +41,14 @@ def triples_of(key, number, chunk, *, known=OWN):
 
 def test_triples_are_uniform_links_with_uniform_documents_that_are_not_linked(key):
     number = 40_000
-    found = np.stack(triples.draw(key, triples.table(LINKS, N, N, known=OWN), number), axis=1)
-    linked, counts = np.unique(found[:, :2], axis=0, return_counts=True)
+    result = np.stack(triples.draw(key, triples.table(LINKS, N, N, known=OWN), number), axis=1)
+    linked, counts = np.unique(result[:, :2], axis=0, return_counts=True)
     assert linked.tolist() == sorted(LINKS.tolist())
     expected = number / len(LINKS)
     assert np.all(np.abs(counts - expected) < 5 * np.sqrt(expected))
     for query in np.unique(LINKS[:, 0]):
         free = reference.not_linked(LINKS, OWN, query, N)
-        negatives, counts = np.unique(found[found[:, 0] == query, 2], return_counts=True)
+        negatives, counts = np.unique(result[result[:, 0] == query, 2], return_counts=True)
         assert negatives.tolist() == free
         expected = counts.sum() / len(free)
         assert np.all(np.abs(counts - expected) < 5 * np.sqrt(expected))
@@ -57,9 +57,9 @@ def test_triples_are_uniform_links_with_uniform_documents_that_are_not_linked(ke
 def test_triples_of_rows_whose_product_32_bits_do_not_hold(key):
     size = 2**31 - 1  # documents; a query's number times it is far beyond
     links = np.array([[3, 0], [3, size - 1], [70_000, 5], [70_000, 6]])
-    found = np.stack(triples.draw(key, triples.table(links, 70_001, size), 2000), axis=1).astype(np.int64)
-    assert {tuple(row) for row in found[:, :2].tolist()} == {tuple(row) for row in links.tolist()}
-    assert found[:, 2].min() >= 0 and found[:, 2].max() < size and found[:, 2].std() > size / 4
+    result = np.stack(triples.draw(key, triples.table(links, 70_001, size), 2000), axis=1).astype(np.int64)
+    assert {tuple(row) for row in result[:, :2].tolist()} == {tuple(row) for row in links.tolist()}
+    assert result[:, 2].min() >= 0 and result[:, 2].max() < size and result[:, 2].std() > size / 4
 
 
 def test_every_document_but_the_known_ones_is_reached_wherever_they_stand(key):
@@ -91,11 +91,11 @@ def test_a_fit_is_the_plain_loop_over_its_triples(rng, key, monkeypatch, kind, i
     diagonal = np.broadcast_to(0.0 if identity is None else identity, V)
     cut = [x if max_terms is None else sparse.to_scipy(bilinear.strongest(documents(x), max_terms)).toarray()
            for x in (left, right)]
-    u, v, found = _plain(u, v, diagonal, seen, cut, (left, right), 1.5, 0.3)
+    u, v, result = _plain(u, v, diagonal, seen, cut, (left, right), 1.5, 0.3)
     for side, weights in zip(fit.params, (u, v), strict=True):
         np.testing.assert_allclose(side.weights, weights, atol=1e-12)
-    assert fit.loss == pytest.approx(np.mean(found), rel=1e-12) and fit.evaluations == len(seen)
-    assert 0 < np.count_nonzero(found) < len(found) or identity is None
+    assert fit.loss == pytest.approx(np.mean(result), rel=1e-12) and fit.evaluations == len(seen)
+    assert 0 < np.count_nonzero(result) < len(result) or identity is None
     if identity is None:
         assert fit.params[0].scale is None and fit.params[1].scale is None
     else:
@@ -105,14 +105,14 @@ def test_a_fit_is_the_plain_loop_over_its_triples(rng, key, monkeypatch, kind, i
 
 def _plain(u, v, diagonal, seen, cut, full, margin, rate):
     """`reference.ssi_sgd` where the low-rank part sees cut documents; the rest of the score is in its margin."""
-    found = []
+    result = []
     for triple in seen:
         query, better, worse = triple
         apart = full[0][query] @ (diagonal * (full[1][better] - full[1][worse]))
         u_new, v_new, (loss,) = reference.ssi_sgd(u, v, np.zeros(V), [triple], *cut, margin - apart, rate)
         u, v = u_new, None if v is None else v_new
-        found.append(loss)
-    return u, u if v is None else v, found
+        result.append(loss)
+    return u, u if v is None else v, result
 
 
 def test_the_diagonal_is_the_plain_loop_over_its_triples(rng, key, monkeypatch):
@@ -120,10 +120,10 @@ def test_the_diagonal_is_the_plain_loop_over_its_triples(rng, key, monkeypatch):
     fit = ssi_diag.fit(documents(left), documents(right), LINKS, key=key, identity=2.0, known=OWN, learning_rate=0.5,
                        triples=300, max_iter=1)
     seen = triples_of(key, 300, ssi_diag.CHUNK)
-    diagonal, found = reference.ssi_diag_sgd(np.full(V, 2.0), seen, left, right, 1.0, 0.5)
+    diagonal, result = reference.ssi_diag_sgd(np.full(V, 2.0), seen, left, right, 1.0, 0.5)
     np.testing.assert_allclose(fit.params[0].scale, diagonal, atol=1e-12)
-    assert fit.loss == pytest.approx(np.mean(found), rel=1e-12)
-    assert 0 < np.count_nonzero(found) and fit.params[0].weights is None
+    assert fit.loss == pytest.approx(np.mean(result), rel=1e-12)
+    assert 0 < np.count_nonzero(result) and fit.params[0].weights is None
 
 
 def test_the_objective_matches_central_differences(rng):
@@ -152,8 +152,8 @@ def test_products_are_the_same_from_the_table_and_one_by_one(rng, key):
     some = triples.draw(key, triples.table(LINKS, N, N), 50)
     expected = [left[q] @ (diagonal * (right[a] - right[b])) for q, a, b in np.stack(some, axis=1)]
     for table in (N * N, 0):
-        found = products.Products(documents(left), documents(right), diagonal, table=table).apart(some)
-        np.testing.assert_allclose(found, expected, atol=1e-12)
+        result = products.Products(documents(left), documents(right), diagonal, table=table).apart(some)
+        np.testing.assert_allclose(result, expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("symmetric", [False, True])

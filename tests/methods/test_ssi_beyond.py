@@ -23,9 +23,9 @@ OWN = np.repeat(np.arange(N), 2).reshape(N, 2)
 
 def dense(rng):
     """Six words a document, so that one compiled program serves all."""
-    found = rng.random((N, V)) * (np.argsort(rng.random((N, V)), axis=1) < 6)
-    length = np.linalg.norm(found, axis=1, keepdims=True)
-    return np.divide(found, length, out=np.zeros_like(found), where=length > 0)
+    result = rng.random((N, V)) * (np.argsort(rng.random((N, V)), axis=1) < 6)
+    length = np.linalg.norm(result, axis=1, keepdims=True)
+    return np.divide(result, length, out=np.zeros_like(result), where=length > 0)
 
 
 def documents(array):
@@ -40,10 +40,10 @@ def start_of(key):
 
 
 def test_pairs_are_known_where_they_are_linked_or_told():
-    found = triples.is_known(triples.table(LINKS, N, N, known=OWN), jnp.arange(N)[:, None], jnp.arange(N))
+    result = triples.is_known(triples.table(LINKS, N, N, known=OWN), jnp.arange(N)[:, None], jnp.arange(N))
     expected = np.zeros((N, N), bool)
     expected[tuple(np.concatenate([LINKS, OWN]).T)] = True
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(result, expected)
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -128,17 +128,17 @@ def test_no_step_copies_or_walks_over_the_tables(kind):
 @pytest.mark.parametrize("kind", ["adagrad", "batch"])
 def test_resuming_is_bit_identical_and_other_problems_are_refused(rng, key, tmp_path, kind):
     side = documents(dense(rng))
-    told = {"k": K, "key": key, "known": OWN, "triples": 30, "identity": 1.0}
+    facts = {"k": K, "key": key, "known": OWN, "triples": 30, "identity": 1.0}
 
     def run(**options):
         if kind == "adagrad":
-            return ssi.fit(side, side, LINKS, **{**told, "adagrad": 0.01, **options})
-        return ssi_batch.fit(side, side, LINKS, **{**told, "batch": B, **options})
+            return ssi.fit(side, side, LINKS, **{**facts, "adagrad": 0.01, **options})
+        return ssi_batch.fit(side, side, LINKS, **{**facts, "batch": B, **options})
 
     whole = run(max_iter=4)
     run(max_iter=2, checkpoint=tmp_path)
-    found = run(max_iter=4, checkpoint=tmp_path)
-    for one, other in zip(jax.tree.leaves(found.params), jax.tree.leaves(whole.params), strict=True):
+    result = run(max_iter=4, checkpoint=tmp_path)
+    for one, other in zip(jax.tree.leaves(result.params), jax.tree.leaves(whole.params), strict=True):
         np.testing.assert_array_equal(one, other)
     other = {"adagrad": 0.02} if kind == "adagrad" else {"batch": 2}
     with pytest.raises(ValueError, match="checkpoint: expected a checkpoint of the same data, start and settings"):

@@ -23,10 +23,10 @@ OWN = np.repeat(np.arange(N), 2).reshape(N, 2)
 
 
 def dense(rng):
-    found = rng.random((N, V)) * (rng.random((N, V)) < 0.4)
-    found[8] = 0  # an article without words
-    length = np.linalg.norm(found, axis=1, keepdims=True)
-    return np.divide(found, length, out=np.zeros_like(found), where=length > 0)
+    result = rng.random((N, V)) * (rng.random((N, V)) < 0.4)
+    result[8] = 0  # an article without words
+    length = np.linalg.norm(result, axis=1, keepdims=True)
+    return np.divide(result, length, out=np.zeros_like(result), where=length > 0)
 
 
 def documents(array):
@@ -35,14 +35,14 @@ def documents(array):
 
 def plain(w, triples, full, cut, b, margin, rate, *, kept=None):
     """003 §2.3.1 on a dense W whose identity sees whole documents; ``kept``: the entries that W has."""
-    w, found = w.copy(), []
+    w, result = w.copy(), []
     for query, better, worse in triples:
         exact = b * full[0][query] @ (full[1][better] - full[1][worse])
         q, apart = cut[0][query], cut[1][better] - cut[1][worse]
-        found.append(max(0.0, margin - exact - q @ w @ apart))
-        if found[-1] > 0:
+        result.append(max(0.0, margin - exact - q @ w @ apart))
+        if result[-1] > 0:
             w += rate * np.outer(q, apart) * (1 if kept is None else kept)
-    return w, found
+    return w, result
 
 
 def seen(key, number, chunk, epoch=0):
@@ -68,8 +68,8 @@ def test_a_full_fit_is_the_plain_loop_on_w(sides, key, monkeypatch, max_terms, s
     fit = ssi_full.fit(left, right, LINKS, key=key, identity=2.0, known=OWN, margin=1.5, learning_rate=0.3,
                        max_terms=max_terms, triples=200, max_iter=1, **options)
     seeing = [cut(side, max_terms) for side in sides]
-    w, found = plain(np.zeros((V, V)), seen(key, 200, 64), sides, seeing, 2.0, 1.5, 0.3)
-    assert 0 < np.count_nonzero(found) < len(found) and fit.loss == pytest.approx(np.mean(found), rel=1e-10)
+    w, result = plain(np.zeros((V, V)), seen(key, 200, 64), sides, seeing, 2.0, 1.5, 0.3)
+    assert 0 < np.count_nonzero(result) < len(result) and fit.loss == pytest.approx(np.mean(result), rel=1e-10)
     query, document = ssi_full.encode(fit.params, left, right, low_rank=tuple(map(documents, seeing)))
     np.testing.assert_allclose(query.dense @ document.dense.T, seeing[0] @ w @ seeing[1].T, atol=1e-12)
     np.testing.assert_allclose(sparse.to_scipy(query.sparse).toarray(), 2.0 * sides[0])
@@ -83,8 +83,8 @@ def test_a_diagonal_of_zeros_stays_one(sides, key, monkeypatch):
     left, right = map(documents, sides)
     fit = ssi_full.fit(left, right, LINKS, key=key, identity=0.0, diagonal=False, known=OWN, learning_rate=0.3,
                        max_terms=None, triples=200, max_iter=1)
-    w, found = plain(np.zeros((V, V)), seen(key, 200, 64), sides, sides, 0.0, 1.0, 0.3, kept=1 - np.eye(V))
-    assert 0 < np.count_nonzero(found) < len(found) and fit.loss == pytest.approx(np.mean(found), rel=1e-10)
+    w, result = plain(np.zeros((V, V)), seen(key, 200, 64), sides, sides, 0.0, 1.0, 0.3, kept=1 - np.eye(V))
+    assert 0 < np.count_nonzero(result) < len(result) and fit.loss == pytest.approx(np.mean(result), rel=1e-10)
     query, document = ssi_full.encode(fit.params, left, right)
     scores = query.dense @ document.dense.T + sparse.to_scipy(query.sparse) @ sides[1].T
     np.testing.assert_allclose(scores, sides[0] @ w @ sides[1].T, atol=1e-12)
@@ -116,9 +116,9 @@ def test_a_sparse_fit_is_the_plain_loop_on_the_entries_it_has(sides, key, rng, m
     seeing = [cut(side, 3) for side in sides]
     for epoch in range(2):
         drawn = seen(key, 150, 64, epoch)
-        w, found = plain(w, drawn, sides, seeing, 1.0, 1.0, 0.2, kept=kept)
+        w, result = plain(w, drawn, sides, seeing, 1.0, 1.0, 0.2, kept=kept)
         w = np.sign(w) * np.maximum(np.abs(w) - 0.2 * l1 * len(drawn), 0)
-    assert fit.loss == pytest.approx(np.mean(found), rel=1e-10) and np.count_nonzero(found)
+    assert fit.loss == pytest.approx(np.mean(result), rel=1e-10) and np.count_nonzero(result)
     np.testing.assert_allclose(ssi_sparse.matrix(fit.params).toarray(), w, atol=1e-12)
     assert (ssi_sparse.matrix(fit.params).nnz < 4 * V) == (l1 > 0)
     assert fit.params.identity == 1
@@ -126,8 +126,8 @@ def test_a_sparse_fit_is_the_plain_loop_on_the_entries_it_has(sides, key, rng, m
 
 def test_pruning_keeps_the_largest_and_ties_the_lower_column():
     init = Sparse(jnp.array([[1, 3, 4], [0, 2, 5]]), jnp.array([[0.5, -2.0, 1.0], [1.0, -1.0, 1.0]]), jnp.asarray(1.0))
-    found = ssi_sparse.prune(init, 2)
-    assert found.columns.tolist() == [[3, 4], [0, 2]] and found.values.tolist() == [[-2.0, 1.0], [1.0, -1.0]]
+    result = ssi_sparse.prune(init, 2)
+    assert result.columns.tolist() == [[3, 4], [0, 2]] and result.values.tolist() == [[-2.0, 1.0], [1.0, -1.0]]
 
 
 def score(params):

@@ -19,10 +19,10 @@ OWN = np.repeat(np.arange(N), 2).reshape(N, 2)
 
 
 def dense(rng):
-    found = rng.random((N, V)) * (rng.random((N, V)) < 0.5)
-    found[4] = 0  # an article without words
-    length = np.linalg.norm(found, axis=1, keepdims=True)
-    return np.divide(found, length, out=np.zeros_like(found), where=length > 0)
+    result = rng.random((N, V)) * (rng.random((N, V)) < 0.5)
+    result[4] = 0  # an article without words
+    length = np.linalg.norm(result, axis=1, keepdims=True)
+    return np.divide(result, length, out=np.zeros_like(result), where=length > 0)
 
 
 def documents(array):
@@ -68,9 +68,9 @@ def test_a_fit_is_the_plain_loop_over_pairs_of_words(rng, key, max_terms, reject
                         weights[number(s, t)] += 0.2 * q[s] * apart[t]
     assert np.count_nonzero(losses) and fit.loss == pytest.approx(np.mean(losses), rel=1e-10)
     np.testing.assert_allclose(fit.params.weights, weights, atol=1e-12)
-    found = ssi_hash.scores(fit.params, documents(left), documents(right), max_terms=max_terms)
+    result = ssi_hash.scores(fit.params, documents(left), documents(right), max_terms=max_terms)
     expected = [[score(weights, q, d) for d in seen[1]] for q in seen[0]]
-    np.testing.assert_allclose(found, expected, atol=1e-12)
+    np.testing.assert_allclose(result, expected, atol=1e-12)
 
 
 def test_no_product_leaves_31_bits():
@@ -113,13 +113,13 @@ def test_dice_is_the_loop_over_documents(rng, monkeypatch):
     monkeypatch.setattr(correlated, "_BLOCK", 3)
     features, words = rng.poisson(0.6, (12, 8)), rng.poisson(0.8, (12, 5))
     features[:, 6] = 0  # nowhere
-    found = correlated.dice(features, words, k=2)
+    result = correlated.dice(features, words, k=2)
     for i in range(8):
         a = features[:, i] > 0
         values = [2 * np.sum(a & (words[:, j] > 0)) / max(a.sum() + np.sum(words[:, j] > 0), 1) for j in range(5)]
         best = sorted(range(5), key=lambda j: (-values[j], j))[:2]
         expected = {j: pytest.approx(values[j]) for j in best if values[j] > 0}
-        row = found[[i]]
+        row = result[[i]]
         assert dict(zip(row.indices.tolist(), row.data.tolist(), strict=True)) == expected
 
 

@@ -22,9 +22,9 @@ OWN = np.repeat(np.arange(N), 2).reshape(N, 2)
 
 
 def dense(rng, size=V, number=N):
-    found = rng.random((number, size)) * (rng.random((number, size)) < 0.5)
-    length = np.linalg.norm(found, axis=1, keepdims=True)
-    return np.divide(found, length, out=np.zeros_like(found), where=length > 0)
+    result = rng.random((number, size)) * (rng.random((number, size)) < 0.5)
+    length = np.linalg.norm(result, axis=1, keepdims=True)
+    return np.divide(result, length, out=np.zeros_like(result), where=length > 0)
 
 
 def documents(array):
@@ -47,8 +47,8 @@ def test_a_pair_is_told_from_that_of_another_query():
 
 def test_worse_documents_are_those_that_the_query_rejects_each_as_often(key):
     table = ssi_preferred.table(PREFERRED, REJECTED, N, N)
-    found, pair, place = ssi_preferred.draw(key, table, 12_000)
-    drawn = np.stack(found, axis=1)
+    result, pair, place = ssi_preferred.draw(key, table, 12_000)
+    drawn = np.stack(result, axis=1)
     better, counts = np.unique(drawn[:, :2], axis=0, return_counts=True)
     assert better.tolist() == [[0, 1], [0, 4], [1, 0], [2, 5], [3, 1]]  # 7 rejects nothing, a pair twice counts once
     assert np.all(np.abs(counts - 2400) < 5 * np.sqrt(2400))
@@ -56,8 +56,8 @@ def test_worse_documents_are_those_that_the_query_rejects_each_as_often(key):
         worse, counts = np.unique(drawn[drawn[:, 0] == query, 2], return_counts=True)
         assert worse.tolist() == sorted(REJECTED[REJECTED[:, 0] == query, 1].tolist())
         assert np.all(np.abs(counts - counts.mean()) < 5 * np.sqrt(counts.mean()))
-    np.testing.assert_array_equal(table.preferred[pair], found.positive)
-    np.testing.assert_array_equal(table.rejected[place], found.negative)
+    np.testing.assert_array_equal(table.preferred[pair], result.positive)
+    np.testing.assert_array_equal(table.rejected[place], result.negative)
 
 
 @pytest.mark.parametrize("identity", [2.0, None])
@@ -70,16 +70,16 @@ def test_a_fit_of_preferences_is_the_plain_loop(rng, key, monkeypatch, identity)
                             max_terms=None, triples=150, max_iter=1)
     (u, v), draws = start(key, (V, K), (V, K))
     table = ssi_preferred.table(PREFERRED, REJECTED, N, N)
-    found = []
+    result = []
     for chunk in range(3):
         drawn, _, _ = ssi_preferred.draw(jax.random.fold_in(jax.random.fold_in(draws, 0), chunk), table, 50)
         for query, better, worse in np.stack(drawn, axis=1):
             apart = (identity or 0.0) * left[query] @ (right[better] - right[worse])
             u, v, (loss,) = reference.ssi_sgd(u, v, np.zeros(V), [(query, better, worse)], *seen, 1.5 - apart, 0.3)
-            found.append(loss)
+            result.append(loss)
     for side, weights in zip(fit.params, (u, v), strict=True):
         np.testing.assert_allclose(side.weights, weights, atol=1e-12)
-    assert fit.loss == pytest.approx(np.mean(found)) and fit.evaluations == 150
+    assert fit.loss == pytest.approx(np.mean(result)) and fit.evaluations == 150
     assert (fit.params[0].scale is None) == (identity is None)
 
 
@@ -100,9 +100,9 @@ def test_two_tasks_take_turns_and_share_v(rng, key, monkeypatch, symmetric):
         first, second = (np.stack(triples.draw(one, table, 30), axis=1)
                          for one, table in zip(keys, drawn, strict=True))
         turns = np.stack([first, second + [5, 0, 0]], axis=1).reshape(-1, 3)
-        u, new, found = reference.ssi_sgd(u, v, np.zeros(F + V), turns, queries, queries[5:], 1.0, 0.3)
+        u, new, result = reference.ssi_sgd(u, v, np.zeros(F + V), turns, queries, queries[5:], 1.0, 0.3)
         v = None if symmetric else new
-        losses += found
+        losses += result
     np.testing.assert_allclose(fit.params[0].weights, u[:F], atol=1e-12)
     np.testing.assert_allclose(fit.params[1].weights, (u if symmetric else v)[F:], atol=1e-12)
     assert fit.loss == pytest.approx(np.mean(losses)) and fit.evaluations == len(losses) == 120
@@ -111,16 +111,16 @@ def test_two_tasks_take_turns_and_share_v(rng, key, monkeypatch, symmetric):
 
 def test_fits_go_on_where_they_stopped_bit_for_bit(rng, key, tmp_path):
     left, right = documents(dense(rng)), documents(dense(rng))
-    told = {"k": K, "key": key, "triples": 40}
+    facts = {"k": K, "key": key, "triples": 40}
     fits = {
-        "preferred": lambda **more: ssi_preferred.fit(left, right, PREFERRED, REJECTED, **told, **more),
-        "multitask": lambda **more: ssi_multitask.fit(left, right, LINKS, right, SAME, same_known=OWN, **told, **more),
+        "preferred": lambda **more: ssi_preferred.fit(left, right, PREFERRED, REJECTED, **facts, **more),
+        "multitask": lambda **more: ssi_multitask.fit(left, right, LINKS, right, SAME, same_known=OWN, **facts, **more),
     }
     for name, fit in fits.items():
         whole = fit(max_iter=2)
         fit(max_iter=1, checkpoint=tmp_path / name)
-        found = fit(max_iter=2, checkpoint=tmp_path / name)
-        for one, other in zip(jax.tree.leaves(found.params), jax.tree.leaves(whole.params), strict=True):
+        result = fit(max_iter=2, checkpoint=tmp_path / name)
+        for one, other in zip(jax.tree.leaves(result.params), jax.tree.leaves(whole.params), strict=True):
             np.testing.assert_array_equal(one, other)
         with pytest.raises(ValueError, match="checkpoint"):
             fit(max_iter=2, checkpoint=tmp_path / name, learning_rate=0.5)

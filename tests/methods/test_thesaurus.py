@@ -39,8 +39,8 @@ def test_weights_are_signed_tf_idf(rng):
     for at, row in enumerate(rows):
         expected = {word: (2.0 if at < len(first.entries) else 1.0) * sign * np.log(len(rows) / df[word])
                     for words, sign in ((row.positive, 1), (row.negative, -1)) for word in words}  # fmt: skip
-        found = {entries.words[column]: entries.weights[at, column] for column in entries.weights[at].indices}
-        assert found == pytest.approx(expected)
+        result = {entries.words[column]: entries.weights[at, column] for column in entries.weights[at].indices}
+        assert result == pytest.approx(expected)
     pairs = {frozenset((entries.words[a], entries.words[b])) for a, b in entries.pairs()}
     assert pairs == {frozenset((row.head, word)) for row in rows for word in row.negative}
     with pytest.raises(ValueError, match=r"sources: expected at least one entry, got none"):
@@ -59,8 +59,8 @@ def test_pilsa_is_the_truncated_svd_of_the_signed_entries(rng):
     _, values, right = np.linalg.svd(dense, full_matrices=False)
     for k in (2, 5):
         expected = right[:k].T * values[:k]  # V S
-        found = np.asarray(encode(pilsa.fit(entries.terms(), k=k).params, entries.terms()).dense, np.float64)
-        np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=1e-4)  # whatever the signs of columns
+        result = np.asarray(encode(pilsa.fit(entries.terms(), k=k).params, entries.terms()).dense, np.float64)
+        np.testing.assert_allclose(result @ result.T, expected @ expected.T, atol=1e-4)  # whatever the signs of columns
     space = Space.of(entries, Lexicon(entries.words), pilsa.fit(entries.terms(), k=3).params)
     assert space.cosines(["hot", "hot"], ["icy", "fiery"]).round(1).tolist() == [-1.0, 1.0]
     unsigned = pilsa.fit(entries.terms(unsigned=True), k=3).params
@@ -172,13 +172,13 @@ def test_bad_arguments_are_refused(rng, change, message):
 def test_words_that_the_thesaurus_lacks():
     words = ["generous", "corrupt", "corruptible", "self-denial", "stop", "city", "ox", "goodwill", "make-up", "die"]
     lexicon = Lexicon(words, {"oxen": ("ox", "oxe")})
-    found = {word: lexicon.match(word) for word in
-             ("GENEROUS", "oxen", "stopped", "cities", "corruptibility", "good-will", "makeup", "denial", "zyx", "")}
-    assert {word: match.how for word, match in found.items()} == {
+    result = {word: lexicon.match(word) for word in
+              ("GENEROUS", "oxen", "stopped", "cities", "corruptibility", "good-will", "makeup", "denial", "zyx", "")}
+    assert {word: match.how for word, match in result.items()} == {
         "GENEROUS": "as written", "oxen": "base form", "stopped": "base form", "cities": "base form",
         "corruptibility": "stem", "good-will": "hyphens", "makeup": "hyphens", "denial": "compound",
         "zyx": "unknown", "": "unknown"}  # fmt: skip
-    assert found["corruptibility"].words == ("corrupt", "corruptible") and found["makeup"].words == ("make-up",)
+    assert result["corruptibility"].words == ("corrupt", "corruptible") and result["makeup"].words == ("make-up",)
     assert Lexicon(["q"]).match("qing").how == "unknown"  # no base form of one letter
     vectors = np.eye(len(words), dtype=np.float32)
     space = Space(lexicon, vectors)

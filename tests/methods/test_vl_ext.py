@@ -34,8 +34,8 @@ def triples(weights):
 
 def as_stored(params, values):
     """Values of ``(SOURCES, TARGETS)`` in the order in which the model keeps them."""
-    found = dict(zip(zip(SOURCES, TARGETS, strict=True), values, strict=True))
-    return np.array([found[pair] for pair in zip(*term_extension.relations(params)[:2], strict=True)])
+    result = dict(zip(zip(SOURCES, TARGETS, strict=True), values, strict=True))
+    return np.array([result[pair] for pair in zip(*term_extension.relations(params)[:2], strict=True)])
 
 
 @pytest.mark.parametrize("same", [False, True], ids=["two collections", "one collection"])
@@ -71,8 +71,8 @@ def test_the_gradient_of_the_appendix_with_its_misprint_mended(rng):
     def cosine(values):
         model = params._replace(related=sparse.with_values(params.related, values))
         documents = features.single(sparse.from_scipy(scipy.sparse.csr_matrix(np.stack([p, q]))))
-        found = term_extension.encode(model, documents)
-        both = jnp.concatenate([found.dense, sparse.project(found.sparse, jnp.eye(7))], axis=1)
+        result = term_extension.encode(model, documents)
+        both = jnp.concatenate([result.dense, sparse.project(result.sparse, jnp.eye(7))], axis=1)
         return sparse.cosine(both[0], both[1])
 
     expected = as_stored(params, reference_metric.extension_gradient(p, q, triples(weights)))
@@ -88,22 +88,22 @@ def test_encodings_are_the_papers_vectors(rng, sides, padding):
     documents = features.Featured(sparse.from_scipy(csr, **padding), jnp.asarray(filled), documents.names)
     weights, coefficients = rng.normal(size=3), rng.normal(size=4)
     params = term_extension.make(jnp.asarray(weights), SOURCES, TARGETS, coefficients)
-    found = jax.jit(term_extension.encode)(params, documents)
+    result = jax.jit(term_extension.encode)(params, documents)
     expected = reference_metric.extended(reference.term_vectors(dense, weights), triples(coefficients))
     touched = np.asarray(params.touched)
-    whole = sparse.to_scipy(found.sparse).toarray()
+    whole = sparse.to_scipy(result.sparse).toarray()
     assert not np.any(whole[:, touched]) and touched.tolist() == [0, 3, 5]
-    whole[:, touched] += found.dense
+    whole[:, touched] += result.dense
     np.testing.assert_allclose(whole[:6], expected, atol=1e-12)
     assert not np.any(whole[6:])
-    scores = retrieval.cosine(found, found)(np.arange(6))[:, :6]
+    scores = retrieval.cosine(result, result)(np.arange(6))[:, :6]
     np.testing.assert_allclose(scores, [[reference.cosine(a, b) for b in expected] for a in expected], atol=1e-6)
 
 
 def test_relations_come_back_as_given(rng):
     weights = rng.normal(size=4)
-    found = term_extension.relations(term_extension.make(jnp.ones(2), SOURCES, TARGETS, weights))
-    assert sorted(zip(*found, strict=True)) == sorted(triples(weights))
+    result = term_extension.relations(term_extension.make(jnp.ones(2), SOURCES, TARGETS, weights))
+    assert sorted(zip(*result, strict=True)) == sorted(triples(weights))
 
 
 @pytest.mark.parametrize("combine", [np.add, np.maximum])
@@ -135,8 +135,8 @@ def synonyms(rng, n=60):
 def test_it_learns_which_words_mean_the_same(rng):
     counts, chosen = synonyms(rng)
     documents, order = features.single(counts), labelled_pairs.preferences_of(chosen)
-    found = related_terms.choose(counts, counts, (chosen.left, chosen.right), num=1000)
-    start = term_extension.make(jnp.ones(1), *found)
+    result = related_terms.choose(counts, counts, (chosen.left, chosen.right), num=1000)
+    start = term_extension.make(jnp.ones(1), *result)
     seen = []
     fit = vl_ext.fit(documents, documents, order, init=start, gamma=5.0, beta=1e-3, max_iter=20,
                      validate=lambda params: seen.append(params) or len(seen))

@@ -38,10 +38,10 @@ def test_passes_never_lower_the_log_likelihood_and_find_the_kinds(pairs):
     classes = word_classes.exchange(pairs, 6, passes=30)
     assert (np.diff(classes.log_likelihoods) >= -1e-9).all()
     assert classes.log_likelihoods[-1] == pytest.approx(word_classes.log_likelihood(pairs, classes.of_word))
-    found = classes.of_word[3:]
-    together = [len(set(found[np.arange(3, 40) % 4 == kind])) for kind in range(4)]
-    assert together == [1] * 4 and len(set(found)) == 4
-    assert classes.of_word[1] == 0 and classes.of_word[2] == 1 and found.min() == 2  # marks have their own
+    result = classes.of_word[3:]
+    together = [len(set(result[np.arange(3, 40) % 4 == kind])) for kind in range(4)]
+    assert together == [1] * 4 and len(set(result)) == 4
+    assert classes.of_word[1] == 0 and classes.of_word[2] == 1 and result.min() == 2  # marks have their own
 
 
 def test_too_few_classes_are_refused(pairs):

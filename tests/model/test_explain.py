@@ -37,24 +37,24 @@ def models(rng):
 def test_contributions_sum_to_the_score(place, rng):
     name, model = list(models(rng))[place]
     for query, document in PAIRS:
-        found = explain(model, query, document)
-        np.testing.assert_allclose(found.score, model.similarity(query, document), atol=1e-6, err_msg=name)
-        assert found.contributions.shape == (len(found.query), len(found.document))
-        assert found.score == pytest.approx(found.contributions.sum())
-    assert ("cats" in found.query) == (name == "subwords")
+        result = explain(model, query, document)
+        np.testing.assert_allclose(result.score, model.similarity(query, document), atol=1e-6, err_msg=name)
+        assert result.contributions.shape == (len(result.query), len(result.document))
+        assert result.score == pytest.approx(result.contributions.sum())
+    assert ("cats" in result.query) == (name == "subwords")
 
 
 def test_each_contribution_is_what_the_pair_of_words_adds(rng):
     weights = rng.normal(size=(4, 3))
     model = Model(WORDS, Projection(jnp.asarray(weights, jnp.float32)), "tf", agreement=np.array([1, 0.5, 0.2]))
-    found = explain(model, "cat cat dog", "fish dog", power=1.0)
+    result = explain(model, "cat cat dog", "fish dog", power=1.0)
     scaled = weights * model.agreement
     query, document = 2 * scaled[0] + scaled[1], scaled[2] + scaled[1]
     norm = np.linalg.norm(query) * np.linalg.norm(document)
     expected = np.outer([2, 1], [1, 1]) * (scaled[:2] @ scaled[[2, 1]].T) / norm
-    np.testing.assert_allclose(found.contributions, expected, atol=1e-6)
-    assert found.query == ("cat", "dog") and found.document == ("fish", "dog")
-    sizes = [abs(value) for _, _, value in found.largest(3)]
+    np.testing.assert_allclose(result.contributions, expected, atol=1e-6)
+    assert result.query == ("cat", "dog") and result.document == ("fish", "dog")
+    sizes = [abs(value) for _, _, value in result.largest(3)]
     assert sizes == sorted(sizes, reverse=True) and len(sizes) == 3
 
 
@@ -71,9 +71,9 @@ def test_the_command_prints_and_draws(trained, folder, capsys):
     assert lines[0].endswith("\tscore") and len(lines) == 5
     cosine = float(run(capsys, "similarity", "--model", trained, LEFT[3], RIGHT[3]))
     assert float(lines[0].split("\t")[0]) == pytest.approx(cosine, abs=2e-6)
-    told = json.loads(run(capsys, "explain", "--model", trained, LEFT[3], RIGHT[3], "--pairs", 999, "--json",
-                          "--figure", "why.svg"))  # fmt: skip
-    assert sum(pair["contribution"] for pair in told["pairs"]) == pytest.approx(told["score"], abs=1e-4)
-    assert "file" in (folder / "why.svg").read_text() and told["figure"] == "why.svg"
+    facts = json.loads(run(capsys, "explain", "--model", trained, LEFT[3], RIGHT[3], "--pairs", 999, "--json",
+                           "--figure", "why.svg"))  # fmt: skip
+    assert sum(pair["contribution"] for pair in facts["pairs"]) == pytest.approx(facts["score"], abs=1e-4)
+    assert "file" in (folder / "why.svg").read_text() and facts["figure"] == "why.svg"
     assert run(capsys, "explain", "--model", trained, "", "unheard").splitlines() == ["0.000000\tscore"]
     assert "none" in refused(capsys, "explain", "--model", "none", "a", "b")

@@ -146,7 +146,7 @@ def test_no_more_marks_are_left_in_place_than_the_docstring_says(cut):
 
 def test_a_sentence_transformers_folder(tokenizers, case, tmp_path):
     model, texts, expected = case
-    told = export.export(model, "sentence-transformers", tmp_path / "out")
+    facts = export.export(model, "sentence-transformers", tmp_path / "out")
     folder = tmp_path / "out"
     assert sorted(path.name for path in folder.iterdir()) == [
         "README.md", "config_sentence_transformers.json", export.MARKER, "model.safetensors", "modules.json",
@@ -157,14 +157,14 @@ def test_a_sentence_transformers_folder(tokenizers, case, tmp_path):
     assert module["type"].endswith(".StaticEmbedding")
     table = load_file(folder / "model.safetensors")["embedding.weight"]
     assert table.shape == (len(model.vocabulary) + 1, model.dim) and not table[-1].any()
-    assert told == {
+    assert facts == {
         "folder": str(folder), "format": "sentence-transformers", "exact": True, "weighting": "tf_idf",
         "note": "Cosines are those of the model.", "terms": len(model.vocabulary), "dim": model.dim,
         "weights": "float32",
         "paths": {"both": str(folder)},
     }  # fmt: skip
-    found = averages(tokenizers, folder, "embedding.weight", texts)
-    np.testing.assert_allclose(cosines(found), expected, atol=1e-5)
+    result = averages(tokenizers, folder, "embedding.weight", texts)
+    np.testing.assert_allclose(cosines(result), expected, atol=1e-5)
 
 
 def test_a_model2vec_folder(tokenizers, case, tmp_path):
@@ -183,9 +183,9 @@ def test_a_model2vec_folder(tokenizers, case, tmp_path):
 def test_word2vec_files(polyglot, two_sided, tmp_path):
     sides = {"query": "query.txt", "document": "document.txt"}
     for model, names in ((polyglot, {"both": "vectors.txt"}), (two_sided, sides)):
-        told = export.export(model, "word2vec", tmp_path)
-        assert told["paths"] == {side: str(tmp_path / name) for side, name in names.items()}
-        for path, table in zip(told["paths"].values(), export.rows(model), strict=True):
+        facts = export.export(model, "word2vec", tmp_path)
+        assert facts["paths"] == {side: str(tmp_path / name) for side, name in names.items()}
+        for path, table in zip(facts["paths"].values(), export.rows(model), strict=True):
             with open(path, encoding="utf-8", newline="\n") as file:
                 assert file.readline() == f"{len(model.vocabulary)} 12\n"
                 lines = [line.rstrip("\n").split(" ") for line in file]
@@ -195,8 +195,8 @@ def test_word2vec_files(polyglot, two_sided, tmp_path):
 
 @pytest.mark.parametrize("to", ["sentence-transformers", "model2vec"])
 def test_two_sides_are_two_folders(tokenizers, two_sided, tmp_path, to):
-    told = export.export(two_sided, to, tmp_path / "out")
-    assert told["paths"] == {side: str(tmp_path / "out" / side) for side in ("query", "document")}
+    facts = export.export(two_sided, to, tmp_path / "out")
+    assert facts["paths"] == {side: str(tmp_path / "out" / side) for side in ("query", "document")}
     name = "embedding.weight" if to == "sentence-transformers" else "embeddings"
     left, right = (averages(tokenizers, tmp_path / "out" / side, name, UNICODE) for side in ("query", "document"))
     np.testing.assert_allclose(cosines(left, right), two_sided.similarity(UNICODE, UNICODE), atol=1e-5)
@@ -276,13 +276,13 @@ def test_how_far_an_average_is_from_log_tf_idf(pairs):
 
 def test_log_tf_idf_is_told_and_exact_where_words_occur_once(polyglot, tokenizers, tmp_path):
     model = Model(polyglot.vocabulary, polyglot.params, "log_tf_idf")
-    told = export.export(model, "model2vec", tmp_path)
-    assert told["exact"] is False and "log2(tf + 1) became tf" in told["note"]
-    assert told["note"] in (tmp_path / "README.md").read_text()
+    facts = export.export(model, "model2vec", tmp_path)
+    assert facts["exact"] is False and "log2(tf + 1) became tf" in facts["note"]
+    assert facts["note"] in (tmp_path / "README.md").read_text()
     assert json.loads((tmp_path / export.MARKER).read_text())["exact"] is False
     once = [one for one in UNICODE if len(set(text.words(one))) == len(text.words(one))]
-    found = cosines(averages(tokenizers, tmp_path, "embeddings", once))
-    np.testing.assert_allclose(found, model.similarity(once, once), atol=1e-5)
+    result = cosines(averages(tokenizers, tmp_path, "embeddings", once))
+    np.testing.assert_allclose(result, model.similarity(once, once), atol=1e-5)
     repeated = averages(tokenizers, tmp_path, "embeddings", [UNICODE[-1], "café straße"])
     assert abs(cosines(repeated)[0, 1] - model.similarity(UNICODE[-1], "café straße")) > 1e-3
 
@@ -292,9 +292,9 @@ def test_sentence_transformers_reads_the_folder(tokenizers, case, tmp_path):
     model, texts, expected = case
     export.export(model, "sentence-transformers", tmp_path)
     loaded = library.SentenceTransformer(str(tmp_path), device="cpu")
-    found = loaded.encode(texts, show_progress_bar=False)
-    np.testing.assert_allclose(cosines(found), expected, atol=1e-5)
-    np.testing.assert_allclose(loaded.similarity(found, found).numpy(), expected, atol=1e-5)
+    result = loaded.encode(texts, show_progress_bar=False)
+    np.testing.assert_allclose(cosines(result), expected, atol=1e-5)
+    np.testing.assert_allclose(loaded.similarity(result, result).numpy(), expected, atol=1e-5)
     assert not loaded.encode(["", ""], show_progress_bar=False).any()
 
 
@@ -303,8 +303,8 @@ def test_model2vec_reads_the_folder(tokenizers, case, tmp_path):
     model, texts, expected = case
     export.export(model, "model2vec", tmp_path)
     loaded = library.StaticModel.from_pretrained(tmp_path)
-    found = loaded.encode(texts)
-    np.testing.assert_allclose(found @ found.T, expected, atol=1e-5)
+    result = loaded.encode(texts)
+    np.testing.assert_allclose(result @ result.T, expected, atol=1e-5)
     long = [" ".join([texts[0]] * 300 + [texts[5]] * 300), texts[4], texts[5]]
     np.testing.assert_allclose(cosines(loaded.encode(long)), model.similarity(long, long), atol=1e-5)
 
@@ -319,8 +319,8 @@ def test_model2vec_reads_both_sides(tokenizers, two_sided, tmp_path):
 def test_gensim_reads_the_file(case, tmp_path):
     gensim = pytest.importorskip("gensim.models")
     model, texts, expected = case
-    told = export.export(model, "word2vec", tmp_path)
-    loaded = gensim.KeyedVectors.load_word2vec_format(told["paths"]["both"])
+    facts = export.export(model, "word2vec", tmp_path)
+    loaded = gensim.KeyedVectors.load_word2vec_format(facts["paths"]["both"])
     assert tuple(loaded.index_to_key) == model.vocabulary.terms
     zero = np.zeros((1, model.dim))
     sums = [np.sum([zero[0], *(loaded[word] for word in text.words(one) if word in loaded)], 0) for one in texts]

@@ -37,8 +37,8 @@ def ran():
     def run(folder, texts=TEXTS, pad=0):
         tokenizer = tokenizers.Tokenizer.from_file(f"{folder}/tokenizer.json")
         tokenizer.enable_padding(pad_id=pad)
-        found = tokenizer.encode_batch(list(texts))
-        given = {"input_ids": [one.ids for one in found], "attention_mask": [one.attention_mask for one in found]}
+        result = tokenizer.encode_batch(list(texts))
+        given = {"input_ids": [one.ids for one in result], "attention_mask": [one.attention_mask for one in result]}
         session = runtime.InferenceSession(f"{folder}/model.onnx", providers=["CPUExecutionProvider"])
         assert [one.name for one in session.get_inputs()] == list(onnx.INPUTS)
         return session.run([onnx.OUTPUT], {name: np.array(rows, np.int64) for name, rows in given.items()})[0]
@@ -50,14 +50,14 @@ def ran():
 @pytest.mark.parametrize("weighting", WEIGHTINGS)
 def test_vectors_are_those_of_the_model(weighting, activation, words, ran, tmp_path):
     model = made(words, weighting, activation)
-    told = export.export(model, "onnx", tmp_path / "out")
-    assert told["exact"] is True and told["paths"] == {"both": str(tmp_path / "out")}
+    facts = export.export(model, "onnx", tmp_path / "out")
+    assert facts["exact"] is True and facts["paths"] == {"both": str(tmp_path / "out")}
     expected = model.encode(TEXTS, normalize=True)
-    found = ran(tmp_path / "out")
-    assert found.dtype == np.float32 and found.shape == (len(TEXTS), 5)
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+    result = ran(tmp_path / "out")
+    assert result.dtype == np.float32 and result.shape == (len(TEXTS), 5)
+    np.testing.assert_allclose(result, expected, atol=1e-5)
     if activation == "none":
-        assert not found[3:5].any() and expected[:3].any(axis=1).all()
+        assert not result[3:5].any() and expected[:3].any(axis=1).all()
 
 
 def test_neither_padding_nor_the_other_texts_change_a_vector(words, ran, tmp_path):
@@ -70,12 +70,12 @@ def test_neither_padding_nor_the_other_texts_change_a_vector(words, ran, tmp_pat
 
 def test_two_sides_are_two_graphs_and_the_checker_passes(words, ran, tmp_path):
     model = made(words, sides=2)
-    told = export.export(model, "onnx", tmp_path / "out")
+    facts = export.export(model, "onnx", tmp_path / "out")
     for side, encode in (("query", model.encode_query), ("document", model.encode_document)):
-        np.testing.assert_allclose(ran(told["paths"][side]), encode(TEXTS, normalize=True), atol=1e-5)
+        np.testing.assert_allclose(ran(facts["paths"][side]), encode(TEXTS, normalize=True), atol=1e-5)
         import onnx
 
-        onnx.checker.check_model(f"{told['paths'][side]}/model.onnx", full_check=True)
+        onnx.checker.check_model(f"{facts['paths'][side]}/model.onnx", full_check=True)
 
 
 def test_the_readme_of_the_folder_shows_how_to_run_it(words, ran, tmp_path, monkeypatch):

@@ -36,9 +36,9 @@ def test_nearness_is_the_mean_of_the_nearest_texts(model, power, few, monkeypatc
         norm = np.linalg.norm(sides[0][i]) * np.linalg.norm(sides[1][j])
         cosines[i, j] = sides[0][i] @ sides[1][j] / norm if norm else 0
     wanted = [np.sort(row)[::-1][:few].mean() for row in cosines]
-    found = hubs.measure(model, model.vectors(TEXTS).dense, ASKED, power=power, neighbours=few)
-    np.testing.assert_allclose(found.nearness, wanted, atol=1e-6)
-    assert found.nearness[-1] == 0
+    result = hubs.measure(model, model.vectors(TEXTS).dense, ASKED, power=power, neighbours=few)
+    np.testing.assert_allclose(result.nearness, wanted, atol=1e-6)
+    assert result.nearness[-1] == 0
 
 
 @pytest.mark.parametrize("terms", [0.0, 0.4, 1.0])
@@ -87,15 +87,15 @@ def test_the_command_line_searches_and_measures_with_hubs(trained, folder, capsy
     assert run(capsys, *words, "--index", "kept") == direct
     assert run(capsys, *words, "--index", "kept", "--csls", "like.txt") == direct
     (folder / "other.txt").write_text("other\n")
-    told = refused(capsys, *words, "--index", "kept", "--csls", "other.txt")
-    assert told.startswith("--csls: expected the texts and the --power that kept was made with, got others")
+    facts = refused(capsys, *words, "--index", "kept", "--csls", "other.txt")
+    assert facts.startswith("--csls: expected the texts and the --power that kept was made with, got others")
     assert run(capsys, *words, "--documents", "texts.txt", "--index", "kept", "--csls", "other.txt") != direct
     (folder / "q.tsv").write_text(f"1\t{LEFT[7]}\n")
     lines = (folder / "texts.txt").read_text().splitlines()
     (folder / "d.tsv").write_text("".join(f"{i}\t{line}\n" for i, line in enumerate(lines, start=1)))
     (folder / "qrels.txt").write_text("1 0 8 1\n")
     files = ["--queries", "q.tsv", "--documents", "d.tsv", "--qrels", "qrels.txt"]
-    told = json.loads(run(capsys, "evaluate", "--model", trained, *files, "--csls", "like.txt", "--json"))
-    assert told["map"]["mean"] > 0
+    facts = json.loads(run(capsys, "evaluate", "--model", trained, *files, "--csls", "like.txt", "--json"))
+    assert facts["map"]["mean"] > 0
     assert refused(capsys, "evaluate", "--model", trained, "--pairs", "pairs.tsv", "--csls", "like.txt").startswith(
         "--csls: expected nothing, with --pairs")  # fmt: skip

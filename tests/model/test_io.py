@@ -57,8 +57,8 @@ def test_files_of_others_in_a_model_folder_are_not_lost(tmp_path, names):
         (place / name).parent.mkdir(exist_ok=True)
         (place / name).write_text("mine")
     (place / ".DS_Store").write_text("litter")
-    told = ", ".join(names[:3]) + ", …" * (len(names) > 3)
-    message = re.escape(f"out: expected nothing in {place} but the older model (it would be lost), got {told}") + "$"
+    facts = ", ".join(names[:3]) + ", …" * (len(names) > 3)
+    message = re.escape(f"out: expected nothing in {place} but the older model (it would be lost), got {facts}") + "$"
     for write in (save, io.check_place):
         with pytest.raises(ValueError, match=message):
             write(place)
@@ -170,8 +170,8 @@ def test_an_altered_configuration_is_refused_and_one_of_an_earlier_version_is_no
 ])
 def test_configurations_of_others_are_refused(tmp_path, changes, message):
     path = save(tmp_path / "model") / folders.CONFIG
-    told = {name: value for name, value in json.loads(path.read_text()).items() if name != "digest"}
-    path.write_bytes(io.sealed(told | changes))
+    facts = {name: value for name, value in json.loads(path.read_text()).items() if name != "digest"}
+    path.write_bytes(io.sealed(facts | changes))
     with pytest.raises(ValueError, match=message):
         folders.load(tmp_path / "model")
 

@@ -31,10 +31,10 @@ def test_encode_is_the_projection_of_the_weighted_counts(model, batch_size, weig
     rows = weigh[weighting](text.counts([text.words(one) for one in TEXTS], WORDS), WORDS.df, WORDS.num_docs)
     expected = rows.toarray() @ np.asarray(model.params.weights)
     bend = {"none": lambda x: x, "tanh": np.tanh, "sigmoid": lambda x: 1 / (1 + np.exp(-x))}[activation]
-    found = model.encode(TEXTS, batch_size=batch_size)
-    assert found.dtype == np.float32 and found.shape == (18, 4)
-    np.testing.assert_allclose(found, bend(expected), atol=1e-5)
-    np.testing.assert_array_equal(found[2], found[1])
+    result = model.encode(TEXTS, batch_size=batch_size)
+    assert result.dtype == np.float32 and result.shape == (18, 4)
+    np.testing.assert_allclose(result, bend(expected), atol=1e-5)
+    np.testing.assert_array_equal(result[2], result[1])
 
 
 def test_a_model_is_shown_in_a_line(model):
@@ -84,10 +84,10 @@ def test_bare_term_weights_are_sparse(tmp_path):
 
 def test_a_saved_model_is_the_same_bit_for_bit_and_tells_its_training(model, tmp_path):
     training = {"dev": {"mrr": 0.5}, "pairs": 7, "history": {"step": [0]}}
-    told = Model(WORDS, model.params, activation="tanh", method="s2net", training=training)
-    again = Model.load(told.save(tmp_path / "m"))
-    np.testing.assert_array_equal(again.encode(TEXTS), told.encode(TEXTS))
-    assert again.training == told.training and again.method == "s2net" and again.activation == "tanh"
+    facts = Model(WORDS, model.params, activation="tanh", method="s2net", training=training)
+    again = Model.load(facts.save(tmp_path / "m"))
+    np.testing.assert_array_equal(again.encode(TEXTS), facts.encode(TEXTS))
+    assert again.training == facts.training and again.method == "s2net" and again.activation == "tanh"
     card = (tmp_path / "m" / folders.CARD).read_text()
     assert "s2net, 4 dimensions" in card and "- dev: mrr 0.5" in card and "history" not in card
 

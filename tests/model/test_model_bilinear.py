@@ -61,9 +61,9 @@ def test_scores_are_those_of_w(params, strongest):
     np.testing.assert_allclose(model.similarity(QUERIES, TEXTS), expected, atol=1e-5)
     np.testing.assert_allclose(model.pair_similarity(QUERIES[:7], TEXTS), np.diag(expected), atol=1e-5)
     assert float(model.similarity(QUERIES[0], TEXTS[2])) == pytest.approx(expected[0, 2], abs=1e-5)
-    scores, found = model.search(QUERIES, model.vectors(TEXTS), k=3)
+    scores, result = model.search(QUERIES, model.vectors(TEXTS), k=3)
     np.testing.assert_allclose(scores, -np.sort(-expected, axis=1)[:, :3], atol=1e-5)
-    np.testing.assert_array_equal(found[0], np.argsort(-expected[0], kind="stable")[:3])
+    np.testing.assert_array_equal(result[0], np.argsort(-expected[0], kind="stable")[:3])
     for batch_size in (1, 2, 100):
         vectors = [model.vectors(texts, side=side, batch_size=batch_size)
                    for texts, side in ((QUERIES, "query"), (TEXTS, "document"))]  # fmt: skip
@@ -86,13 +86,13 @@ def test_no_texts_and_no_known_words(model):
 
 
 def test_a_saved_model_is_the_same_bit_for_bit(model, params, tmp_path):
-    told = Model(WORDS, params, "tf_idf", languages=("en", "es"), method="ssi", strongest=2, training={"pairs": 7})
-    again = Model.load(told.save(tmp_path / "m"))
+    facts = Model(WORDS, params, "tf_idf", languages=("en", "es"), method="ssi", strongest=2, training={"pairs": 7})
+    again = Model.load(facts.save(tmp_path / "m"))
     for one, other in zip(again.params, params, strict=True):
         assert isinstance(one, bilinear.Bilinear)
         np.testing.assert_array_equal(one.weights, other.weights)
         np.testing.assert_array_equal(one.scale, other.scale)
-    np.testing.assert_array_equal(again.similarity(QUERIES, TEXTS), told.similarity(QUERIES, TEXTS))
+    np.testing.assert_array_equal(again.similarity(QUERIES, TEXTS), facts.similarity(QUERIES, TEXTS))
     assert (again.strongest, again.weighting, again.languages, again.training) == (2, "tf_idf", ("en", "es"),
                                                                                     {"pairs": 7})  # fmt: skip
     card = (tmp_path / "m" / folders.CARD).read_text()
@@ -103,12 +103,12 @@ def test_a_saved_model_is_the_same_bit_for_bit(model, params, tmp_path):
 
 def test_weights_of_both_sides_are_kept_once(params, tmp_path):
     both = bilinear.sides(params[0].weights, params[0].weights, params[0].scale * params[1].scale)
-    told = Model(WORDS, both, method="ssi-sym")
-    found = sorted(safetensors.numpy.load_file(told.save(tmp_path / "m") / folders.TENSORS))
-    assert found == ["both_weights", "df", "document_scale", "query_scale"]
+    facts = Model(WORDS, both, method="ssi-sym")
+    result = sorted(safetensors.numpy.load_file(facts.save(tmp_path / "m") / folders.TENSORS))
+    assert result == ["both_weights", "df", "document_scale", "query_scale"]
     again = Model.load(tmp_path / "m")
     assert not again.two_sided
-    np.testing.assert_array_equal(again.similarity(QUERIES, TEXTS), told.similarity(QUERIES, TEXTS))
+    np.testing.assert_array_equal(again.similarity(QUERIES, TEXTS), facts.similarity(QUERIES, TEXTS))
     np.testing.assert_array_equal(again.params[1].weights, both[1].weights)
     np.testing.assert_array_equal(again.params[1].scale, both[1].scale)
 

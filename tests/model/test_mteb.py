@@ -47,8 +47,8 @@ def task(library, name, documents, queries, qrels):
 
 
 def by_mteb(library, adapter, own):
-    found = library.evaluate(adapter, own, cache=None, co2_tracker=False, encode_kwargs={"show_progress_bar": False})
-    return found.task_results[0].scores["test"][0]
+    result = library.evaluate(adapter, own, cache=None, co2_tracker=False, encode_kwargs={"show_progress_bar": False})
+    return result.task_results[0].scores["test"][0]
 
 
 def by_ours(model, documents, queries, qrels, **way):
@@ -66,11 +66,11 @@ def test_a_task_in_memory_is_searched_as_we_search(library, model, way):
     some = docstrings.load().take(range(200, 300))
     documents, queries = dict(zip(some.ids, some.right, strict=True)), dict(zip(some.ids, some.left, strict=True))
     qrels = {key: {key: 1} for key in some.ids}
-    found = by_mteb(library, Search(model, **way), task(library, "OwnTexts", documents, queries, qrels))
+    result = by_mteb(library, Search(model, **way), task(library, "OwnTexts", documents, queries, qrels))
     ours = by_ours(model, documents, queries, qrels, **way)
     assert 0.2 < ours["ndcg@10"] < 1
-    assert found["ndcg_at_10"] == pytest.approx(ours["ndcg@10"], abs=1e-4)
-    assert found["map_at_1000"] == pytest.approx(ours["map"], abs=1e-4)
+    assert result["ndcg_at_10"] == pytest.approx(ours["ndcg@10"], abs=1e-4)
+    assert result["map_at_1000"] == pytest.approx(ours["map"], abs=1e-4)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -83,23 +83,23 @@ def test_vectors_alone_are_compared_by_their_cosine(library, model, tmp_path):
     assert isinstance(encoder, library.EncoderProtocol) and not isinstance(encoder, library.SearchProtocol)
     assert isinstance(Search(model), library.SearchProtocol)
     assert encoder.mteb_model_meta.name == "jaxsim/own" and encoder.mteb_model_meta.embed_dim == 20
-    found = by_mteb(library, encoder, task(library, "OwnVectors", documents, queries, qrels))
+    result = by_mteb(library, encoder, task(library, "OwnVectors", documents, queries, qrels))
     ours = by_ours(model, documents, queries, qrels, terms=0.0, power=0.0)
-    assert found["ndcg_at_10"] == pytest.approx(ours["ndcg@10"], abs=1e-4)
+    assert result["ndcg_at_10"] == pytest.approx(ours["ndcg@10"], abs=1e-4)
 
 
 @pytest.mark.programs
 @pytest.mark.filterwarnings("ignore")
 def test_nfcorpus_has_the_same_ndcg(library):
     try:
-        found = nfcorpus.load()
+        result = nfcorpus.load()
     except MissingCorpus as missing:
         pytest.skip(str(missing))
-    texts = list(found.documents.items())[:600]
+    texts = list(result.documents.items())[:600]
     halves = [(key, text[: len(text) // 2], text[len(text) // 2 :]) for key, text in texts]
     model = training.train(pairs.make("halves", *zip(*halves, strict=True), languages=("en", "en")),
                            Settings(method="opca", dim=50))
-    documents, queries, qrels = found.documents, found.queries["test"], found.qrels["test"]
+    documents, queries, qrels = result.documents, result.queries["test"], result.qrels["test"]
     theirs = by_mteb(library, Search(model), task(library, "OwnNfcorpus", documents, queries, qrels))
     ours = by_ours(model, documents, queries, qrels)
     assert ours["ndcg@10"] > 0.2
@@ -111,8 +111,8 @@ def test_some_documents_alone_are_ordered_and_refusals_name_what_is_wrong(model)
     with pytest.raises(ValueError, match="search: expected documents, by index"):
         search.search([{"id": "q", "text": "array"}], top_k=1)
     search.index([{"id": str(row), "text": text} for row, text in enumerate(["sort an array", "array", "a file"])])
-    found = search.search([{"id": "q", "text": "array"}], top_k=3, top_ranked={"q": ["0", "2"]})["q"]
-    assert set(found) == {"0", "2"} and found["0"] > found["2"]
+    result = search.search([{"id": "q", "text": "array"}], top_k=3, top_ranked={"q": ["0", "2"]})["q"]
+    assert set(result) == {"0", "2"} and result["0"] > result["2"]
     assert set(search.search([{"id": "q", "text": "array"}], top_k=1)["q"]) == {"1"}
     with pytest.raises(ValueError, match="queries: expected texts"):
         search.search([{"id": "q", "text": [{"role": "user"}]}], top_k=1)

@@ -38,24 +38,24 @@ def cosines(left, right):
 def slow_bm25(k1=1.5, b=0.75):
     """BM25 of every text for every query, from its definition."""
     cut = text.stems("en")
-    documents, found = [cut(one) for one in TEXTS], np.zeros((len(QUERIES), len(TEXTS)))
+    documents, result = [cut(one) for one in TEXTS], np.zeros((len(QUERIES), len(TEXTS)))
     average = np.mean([len(one) for one in documents])
     for i, query in enumerate(QUERIES):
         for j, words in enumerate(documents):
             for stem in cut(query):
                 df, tf = sum(stem in one for one in documents), words.count(stem)
                 idf = np.log(1 + (len(TEXTS) - df + 0.5) / (df + 0.5))
-                found[i, j] += idf * tf * (k1 + 1) / (tf + k1 * (1 - b + b * len(words) / average)) if tf else 0
-    return found
+                result[i, j] += idf * tf * (k1 + 1) / (tf + k1 * (1 - b + b * len(words) / average)) if tf else 0
+    return result
 
 
 def ranked(model, documents, **how):
     """Scores in the order of the documents."""
     scores, rows = ranker.rank(model, documents, QUERIES, k=len(TEXTS), **how)
-    found = np.full_like(scores, np.nan)
-    np.put_along_axis(found, rows, scores, axis=1)
+    result = np.full_like(scores, np.nan)
+    np.put_along_axis(result, rows, scores, axis=1)
     assert np.all(np.diff(np.where(np.isinf(scores), -9, scores), axis=1) <= 0)
-    return found
+    return result
 
 
 @pytest.mark.parametrize("power", [0.0, 1.0, 2.0])
@@ -85,11 +85,11 @@ def test_vectors_alone_and_the_models_own_words(model):
 def test_documents_are_left_out(model):
     made = index.encode(model, TEXTS, bm25=True)
     for how in ({}, {"terms": 0.0}, {"terms": 0.5, "words": "cosine"}):
-        found = ranked(model, made, exclude=[[0, 3], [], [2], range(6)], **how)
-        out = np.isneginf(found)
+        result = ranked(model, made, exclude=[[0, 3], [], [2], range(6)], **how)
+        out = np.isneginf(result)
         assert out.tolist() == [[True, False, False, True, False, False], [False] * 6,
                                 [False, False, True, False, False, False], [True] * 6]  # fmt: skip
-        np.testing.assert_array_equal(found[~out], ranked(model, made, **how)[~out])
+        np.testing.assert_array_equal(result[~out], ranked(model, made, **how)[~out])
 
 
 def test_what_a_search_takes_by_default(model):
@@ -135,9 +135,9 @@ def test_cross_fitted_agreement_is_of_pairs_that_took_no_part(rng):
         return vectors
 
     folds = np.arange(12) % 3
-    found = cross_fitted(fit, folds, window=1)
+    result = cross_fitted(fit, folds, window=1)
     expected = np.mean([agreement(*sides[:, folds == fold], window=1) for fold in range(3)], axis=0)
-    np.testing.assert_allclose(found, expected, atol=1e-6)
+    np.testing.assert_allclose(result, expected, atol=1e-6)
     assert sorted(seen) == list(range(12))
 
 

@@ -61,9 +61,9 @@ def renoted(path, **change):
     from safetensors.numpy import load_file, save_file
 
     with safe_open(path, framework="numpy") as file:
-        told = file.metadata()
-    told["json"] = json.dumps(json.loads(told["json"]) | change)
-    save_file(load_file(path), path, metadata=told)
+        facts = file.metadata()
+    facts["json"] = json.dumps(json.loads(facts["json"]) | change)
+    save_file(load_file(path), path, metadata=facts)
 
 
 def test_notes_that_were_changed_are_refused(tmp_path):
@@ -78,9 +78,9 @@ def test_checkpoints_of_earlier_versions_whose_digest_leaves_the_notes_out_are_r
 
     path = saved(tmp_path)
     leaves = load_file(path)
-    told = {"json": '{"fingerprint": "x", "old": 1}',
-            "contents": checkpoints.fingerprint([leaves[f"leaf.{i}"] for i in range(len(leaves))])}
-    save_file(leaves, path, metadata=told)
+    facts = {"json": '{"fingerprint": "x", "old": 1}',
+             "contents": checkpoints.fingerprint([leaves[f"leaf.{i}"] for i in range(len(leaves))])}
+    save_file(leaves, path, metadata=facts)
     assert checkpoints.load(tmp_path, STATE, fingerprint="x")[1]["old"] == 1
 
 

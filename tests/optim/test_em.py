@@ -24,12 +24,12 @@ def test_expected_counts_are_those_of_the_definition_whatever_the_blocks(rng, mo
     theta, phi = rng.random((13, k)), rng.random((40, k))
     packed, order = em.buckets([matrix], k=k)
     assert sorted(order[order >= 0]) == list(range(13)) and len(packed.indices) > 2
-    found, likelihood = em.expected(packed, jnp.asarray(theta)[np.maximum(order, 0)], jnp.asarray(phi))
+    result, likelihood = em.expected(packed, jnp.asarray(theta)[np.maximum(order, 0)], jnp.asarray(phi))
     rate = theta @ phi.T
     wanted = theta * ((matrix.toarray() / rate) @ phi)
-    np.testing.assert_allclose(found[order >= 0], wanted[order[order >= 0]], rtol=1e-12)
+    np.testing.assert_allclose(result[order >= 0], wanted[order[order >= 0]], rtol=1e-12)
     np.testing.assert_allclose(likelihood, np.sum(matrix.toarray() * np.log(rate)), rtol=1e-12)
-    assert not np.any(found[order < 0])
+    assert not np.any(result[order < 0])
 
 
 def test_devices_have_the_same_rows_at_the_same_places(rng):
@@ -42,8 +42,8 @@ def test_devices_have_the_same_rows_at_the_same_places(rng):
 
 def test_an_entry_that_no_component_explains_adds_nothing():
     packed, _ = em.buckets([scipy.sparse.csr_matrix([[2.0, 3.0]])], k=2)
-    found, likelihood = em.expected(packed, jnp.array([[1.0, 0.0]]), jnp.eye(2))
-    assert found.tolist() == [[2.0, 0.0]] and float(likelihood) == 0.0
+    result, likelihood = em.expected(packed, jnp.array([[1.0, 0.0]]), jnp.eye(2))
+    assert result.tolist() == [[2.0, 0.0]] and float(likelihood) == 0.0
 
 
 def halving(state):

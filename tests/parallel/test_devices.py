@@ -140,9 +140,9 @@ def test_terms_over_two_devices_give_the_model_of_one_and_a_stopped_training_goe
     done = subprocess.run([sys.executable, "-c", SHARED, "--method", method], env=environment, capture_output=True,
                           text=True, timeout=900)  # fmt: skip
     assert done.returncode == 0, done.stderr
-    found = json.loads((folder / "found.json").read_text())
-    assert found.pop("shared") < 1e-4
-    assert found == {"matrices": settings.S2NET.index(method) + 1, "history": 6, "resumed": True}
+    result = json.loads((folder / "found.json").read_text())
+    assert result.pop("shared") < 1e-4
+    assert result == {"matrices": settings.S2NET.index(method) + 1, "history": 6, "resumed": True}
 
 
 @pytest.mark.parametrize(("options", "message"), [

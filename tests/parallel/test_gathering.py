@@ -35,8 +35,8 @@ def test_a_failure_here_is_told_as_it_is(two):
 
 def test_a_folder_that_is_not_the_same_everywhere_is_refused(two, tmp_path):
     checkpoints.save(checkpoints.prepare(tmp_path, shared=True), STATE, {"fingerprint": "x"}, shared=True)
-    (found,), meta = checkpoints.load(tmp_path, STATE, fingerprint="x", shared=True)
-    assert found.tolist() == [0, 1, 2] and meta == {"fingerprint": "x"}
+    (result,), meta = checkpoints.load(tmp_path, STATE, fingerprint="x", shared=True)
+    assert result.tolist() == [0, 1, 2] and meta == {"fingerprint": "x"}
     two["said"] = b"another checkpoint"
     # The other's failure, and the other's file.
     with pytest.raises(ValueError, match="checkpoint: expected something that works in every process"):

@@ -32,13 +32,13 @@ def run(folder, what, number, devices):
         for number in range(number)
     ]  # fmt: skip
     try:
-        told = [process.communicate(timeout=150) for process in started]
+        facts = [process.communicate(timeout=150) for process in started]
     finally:
         for process in started:
             process.kill()
     # gloo tells of its connections on stdout, of several threads at once.
-    lines = [re.findall("told: (.*)", out) for out, _ in told]
-    return lines, [err for _, err in told], [process.returncode for process in started]
+    lines = [re.findall("told: (.*)", out) for out, _ in facts]
+    return lines, [err for _, err in facts], [process.returncode for process in started]
 
 
 @pytest.mark.programs
@@ -47,10 +47,10 @@ def test_processes_agree_with_one_device_and_none_hangs_when_another_is_killed(n
     mesh_processes.write(tmp_path)
     lines, errors, codes = run(tmp_path, "stop", number, devices)
     assert all(lines), "\n".join(errors)
-    found = json.loads(lines[0][0])
-    assert all(json.loads(one[0]) == found for one in lines)
-    assert found.pop("devices") == 4 and found.pop("here") == devices
-    assert max(found["loss"], found["gradient"]) <= 1e-6
+    result = json.loads(lines[0][0])
+    assert all(json.loads(one[0]) == result for one in lines)
+    assert result.pop("devices") == 4 and result.pop("here") == devices
+    assert max(result["loss"], result["gradient"]) <= 1e-6
     # Those that are left end with an error that says what happened.
     assert all(one[1:] == ["waiting"] for one in lines)
     assert codes == [-9 if one == 1 else processes.LOST for one in range(number)], "\n".join(errors)
@@ -58,9 +58,9 @@ def test_processes_agree_with_one_device_and_none_hangs_when_another_is_killed(n
     # What they had saved is whole, and all go on from there to the bits of a fit that nobody stopped.
     lines, errors, codes = run(tmp_path, "go on", number, devices)
     assert codes == [0] * number and all(one == lines[0] for one in lines), "\n".join(errors)
-    found = json.loads(lines[0][0])
-    whole, resumed = found["losses"]
-    assert found["same"] and whole == resumed and len(whole) == 7
+    result = json.loads(lines[0][0])
+    whole, resumed = result["losses"]
+    assert result["same"] and whole == resumed and len(whole) == 7
     kept = {path.name for path in (tmp_path / "kept").iterdir()}
     assert kept == {"checkpoint.safetensors", "checkpoint.before.safetensors"}
 

@@ -30,18 +30,18 @@ def test_loss_gradient_and_fit_do_not_depend_on_the_number_of_devices(devices):
     done = subprocess.run([sys.executable, *STRICT, ROOT / "tests" / "programs" / "mesh_parity.py"],
                           env=environment, capture_output=True, text=True, timeout=900)  # fmt: skip
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert found.pop("devices") == devices
-    assert found.pop("resumed") == [True, True]
+    result = json.loads(done.stdout)
+    assert result.pop("devices") == devices
+    assert result.pop("resumed") == [True, True]
     # Nothing is compiled after the first iteration.
-    first, second, *later = found.pop("compiled")
+    first, second, *later = result.pop("compiled")
     assert first < second and len(later) == 7 and set(later) == {second}
-    steps = found.pop("steps")
+    steps = result.pop("steps")
     assert steps[0] == steps[1] > 0 and steps[2] == steps[3] == steps[0] + 1
-    two = found.pop("two")
+    two = result.pop("two")
     assert max(two) <= 1e-5  # after several iterations of another order of sums
-    assert len(found) == 8 and max(np.ravel(list(found.values())[:6])) <= 1e-6
-    assert max(*found["fit"], found["last"]) <= 1e-5
+    assert len(result) == 8 and max(np.ravel(list(result.values())[:6])) <= 1e-6
+    assert max(*result["fit"], result["last"]) <= 1e-5
 
 
 @pytest.mark.programs
@@ -55,13 +55,13 @@ def test_terms_over_devices_give_the_fit_of_one_device_and_a_killed_fit_goes_on(
     )  # fmt: skip
     assert stopped.returncode == -9 and not stopped.stdout, stopped.stderr
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    result = json.loads(done.stdout)
     # 41 terms on two devices: one row of padding, whose gradient is zero.
-    assert found["pieces"] == [[21, 6], [21, 6]] and found["padding"] == 0
-    assert max(found["loss"], found["gradient"], found["encoded"], found["few terms"]) <= 1e-6
-    assert max(found["fit"]) <= 1e-5 and found["steps"] == [6, 6]
-    assert found["resumed"] == [True, True] and found["began at"] == 3
-    first, second, *later = found["compiled"]
+    assert result["pieces"] == [[21, 6], [21, 6]] and result["padding"] == 0
+    assert max(result["loss"], result["gradient"], result["encoded"], result["few terms"]) <= 1e-6
+    assert max(result["fit"]) <= 1e-5 and result["steps"] == [6, 6]
+    assert result["resumed"] == [True, True] and result["began at"] == 3
+    first, second, *later = result["compiled"]
     assert first < second and len(later) == 5 and set(later) == {second}
 
 
@@ -72,9 +72,9 @@ def test_topics_do_not_depend_on_the_number_of_devices():
     done = subprocess.run([sys.executable, *STRICT, ROOT / "tests" / "programs" / "mesh_topics.py"], env=environment,
                           capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert found.pop("devices") == 4 and found.pop("resumed") == [True, True]
-    assert len(found) == 3 and max(np.ravel(list(found.values()))) <= 1e-6
+    result = json.loads(done.stdout)
+    assert result.pop("devices") == 4 and result.pop("resumed") == [True, True]
+    assert len(result) == 3 and max(np.ravel(list(result.values()))) <= 1e-6
 
 
 def documents(m):

@@ -104,15 +104,15 @@ def test_mistakes_are_the_queries_that_miss_their_mate_worst_first(model):
     given = made(right=TURNED)
     scores = model.similarity(LEFT, TURNED)
     ranks = (scores >= np.diag(scores)[:, None]).sum(axis=1)
-    found = model_page.mistakes(scores, report.Sides(given).mates)
-    assert sorted(one.query for one in found) == np.flatnonzero(ranks > 1).tolist() and len(found) > 1
-    assert [one.rank for one in found] == sorted(ranks[ranks > 1].tolist(), reverse=True)
-    for one in found:
+    result = model_page.mistakes(scores, report.Sides(given).mates)
+    assert sorted(one.query for one in result) == np.flatnonzero(ranks > 1).tolist() and len(result) > 1
+    assert [one.rank for one in result] == sorted(ranks[ranks > 1].tolist(), reverse=True)
+    for one in result:
         assert one.mate == one.query and one.rank == ranks[one.query]
         assert one.scores == (scores[one.query, one.mate], scores[one.query].max()) and one.wrong != one.mate
     page = Page(model_page.page(model, given, examples=1))
-    assert page.text.count("Its mate, at rank") == 1 and f"{len(found)} of the 5 queries find another" in page.text
-    worst = found[0]
+    assert page.text.count("Its mate, at rank") == 1 and f"{len(result)} of the 5 queries find another" in page.text
+    worst = result[0]
     a, b, value = explain(model, LEFT[worst.query], TURNED[worst.wrong]).largest(1)[0]
     assert f"{a} · {b} {value:+.3f}" in page.text
     tied = model_page.mistakes(np.array([[0.5, 0.5], [0.0, 0.0]]), [{0}, {0, 1}])

@@ -123,9 +123,9 @@ def test_scores_of_the_first_dimensions_are_those_of_shorter_models(rng):
     first, second = (Projection(jnp.asarray(rng.normal(size=(5, 3)), jnp.float32)) for _ in range(2))
     for params in (first, (first, second)):
         model = Model(WORDS, params, languages=("en", "es"), method="cca")
-        found = dict(dimensions.scores(model, PAIRS))
-        assert list(found) == [1, 2, 3]
-        for k, score in found.items():
+        result = dict(dimensions.scores(model, PAIRS))
+        assert list(result) == [1, 2, 3]
+        for k, score in result.items():
             shorter = Model(WORDS, truncate(params, k), languages=("en", "es"))
             sides = shorter.vectors(PAIRS.left, side="query"), shorter.vectors(PAIRS.right, side="document")
             assert score == pytest.approx(mates.scores(*sides)["mrr"], rel=1e-6)
@@ -156,8 +156,8 @@ def test_principal_axes_keep_all_cosines_and_most_of_the_variance_first(rng):
     variances = ((rows @ axes) ** 2).mean(axis=0)
     np.testing.assert_allclose(variances, np.linalg.eigvalsh(rows.T @ rows / len(rows))[::-1], rtol=1e-5)
     whole = mates.scores(model.vectors(PAIRS.left, side="query"), model.vectors(PAIRS.right, side="document"))["mrr"]
-    found = dimensions.scores(model, PAIRS)
-    assert [k for k, _ in found] == [1, 2, 4] and found[-1][1] == pytest.approx(whole, rel=1e-6)
+    result = dimensions.scores(model, PAIRS)
+    assert [k for k, _ in result] == [1, 2, 4] and result[-1][1] == pytest.approx(whole, rel=1e-6)
     bent = Model(WORDS, Projection(sides[0].weights @ jnp.asarray(axes, jnp.float32)), weighting="tf", method="s2net")
     straight = Model(WORDS, sides[0], weighting="tf", method="s2net")  # the order does not depend on the basis
     for one, other in zip(*(dimensions.scores(given, PAIRS) for given in (bent, straight)), strict=True):
@@ -208,10 +208,10 @@ def test_the_page_shows_neighbours_of_both_models_with_mates_marked(model):
     page = Tables(report.nearest_page(model, PAIRS, examples=2))
     assert page.captions[0].startswith("untrained: mate at rank ") and page.captions[1].startswith("s2net: mate at")
     assert len(page.rows) == 4  # two queries, two models
-    found = model.similarity([PAIRS.left[0]], PAIRS.right)[0]
-    best = int(np.argmax(found))
+    result = model.similarity([PAIRS.left[0]], PAIRS.right)[0]
+    best = int(np.argmax(result))
     first = page.rows[1][1].split("|")[1:]
-    assert first[:2] == ["1", f"{found[best]:.3f}"] and PAIRS.right[best] in first[2:]
+    assert first[:2] == ["1", f"{result[best]:.3f}"] and PAIRS.right[best] in first[2:]
     for rows in page.rows:
         assert sum("Mate." in row for row in rows) == 1 and len(rows) == 6  # a header row and five documents
     assert {"scope": "col"} in [attrs for tag, attrs in page.tags if tag == "th"]
@@ -249,11 +249,11 @@ def test_nearest_breaks_ties_against_the_mate_and_adds_it_below():
 def test_write_replaces_its_files_and_leaves_no_older_curve(model, tmp_path):
     model = dataclasses.replace(model, activation="tanh")
     folder = tmp_path / "new" / "figures"
-    found = report.write(folder, model, PAIRS)
-    assert {name: path.name for name, path in found.items()} == {
+    result = report.write(folder, model, PAIRS)
+    assert {name: path.name for name, path in result.items()} == {
         "training": "training.svg", "roc": "roc.svg", "neighbours": "neighbours.html"}  # fmt: skip
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    assert set(before) == {path.name for path in found.values()}
+    assert set(before) == {path.name for path in result.values()}
     report.write(folder, model, PAIRS)
     assert before == {path.name: path.read_bytes() for path in folder.iterdir()}
     closed = Model(WORDS, model.params, languages=("en", "es"), method="opca")
@@ -285,12 +285,12 @@ def test_write_refuses_what_has_no_roc(given, labels, message, model, tmp_path):
 
 def test_compact_keeps_first_last_and_best_and_knows_no_nan():
     course = [{"step": i, "loss": 1 / (i + 1), "validation": float(i == 77)} for i in range(1000)]
-    found = history.compact(course, at_most=10)
-    assert found["step"][0] == 0 and found["step"][-1] == 999 and 77 in found["step"] and len(found["step"]) == 11
-    history.check(found, "history")
+    result = history.compact(course, at_most=10)
+    assert result["step"][0] == 0 and result["step"][-1] == 999 and 77 in result["step"] and len(result["step"]) == 11
+    history.check(result, "history")
     first = {"step": 0, "loss": float("nan"), "validation": None}
-    found = history.compact([first, {"step": 1, "loss": 1 / 3, "validation": 0.5}])
-    assert found == {"step": [0, 1], "loss": [None, 0.333333], "validation": [None, 0.5]}
+    result = history.compact([first, {"step": 1, "loss": 1 / 3, "validation": 0.5}])
+    assert result == {"step": [0, 1], "loss": [None, 0.333333], "validation": [None, 0.5]}
     assert history.compact([]) == {}
 
 

@@ -34,12 +34,12 @@ EQUAL, OTHER = 0, 1
 
 def repositories(folder: Path) -> list[Path]:
     """Git directories below a folder."""
-    found = []
+    result = []
     for place, folders, names in os.walk(folder):
         if "HEAD" in names and "objects" in folders:
-            found.append(Path(place))
+            result.append(Path(place))
             folders.clear()
-    return sorted(found)
+    return sorted(result)
 
 
 def holder(copies: list[Path], url: str, commit: str) -> Path | None:
@@ -53,13 +53,13 @@ def holder(copies: list[Path], url: str, commit: str) -> Path | None:
 
 def stand_in(url: str, commits: list[str], copies: list[Path], folder: Path) -> Path | None:
     """A repository with the given commits, which lie in the copies; None where one is in none of them."""
-    found = [holder(copies, url, commit) for commit in commits]
-    if None in found:
+    result = [holder(copies, url, commit) for commit in commits]
+    if None in result:
         return None
     subprocess.run(["git", "init", "--quiet", "--bare", folder], check=True)
     for name in ("allowFilter", "allowAnySHA1InWant"):
         subprocess.run(["git", f"--git-dir={folder}", "config", f"uploadpack.{name}", "true"], check=True)
-    held = list(dict.fromkeys(found))
+    held = list(dict.fromkeys(result))
     (folder / "objects" / "info" / "alternates").write_text("".join(f"{copy / 'objects'}\n" for copy in held))
     ends = "".join((copy / "shallow").read_text() for copy in held if (copy / "shallow").is_file())
     if ends:
@@ -144,10 +144,10 @@ def main(arguments: list[str] | None = None) -> int:
                 except (OSError, ValueError) as error:
                     lacking, other = f"failed: {error}", []
             seconds = time.perf_counter() - begun
-            said = lacking or (f"{len(other)} of {len(corpus.files)} files differ: {', '.join(other)}" if other else
-                               f"equal, {len(corpus.files)} files")
+            messages = lacking or (f"{len(other)} of {len(corpus.files)} files differ: {', '.join(other)}" if other else
+                                   f"equal, {len(corpus.files)} files")
             status = OTHER if lacking or other else status
-            print(f"{name}: {said} ({seconds:.0f} s)", flush=True)
+            print(f"{name}: {messages} ({seconds:.0f} s)", flush=True)
     return status
 
 

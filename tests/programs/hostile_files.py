@@ -56,33 +56,33 @@ def _good(place: Path) -> dict[str, Path]:
         return " ".join(rng.choice(WORDS, 5))
 
     pairs = [(one := text(), f"{one} {text()}") for _ in range(40)]
-    found = {name: place / name for name in (
+    result = {name: place / name for name in (
         "pairs.tsv", "texts.txt", "queries.jsonl", "documents.jsonl", "qrels.txt", "run.txt", "entries.jsonl",
         "antonyms.tsv", "dictionary.txt", "questions.jsonl", "novels")}  # fmt: skip
-    found["pairs.tsv"].write_text("".join(f"{left}\t{right}\n" for left, right in pairs))
-    found["texts.txt"].write_text("".join(f"{right}\n" for _, right in pairs))
+    result["pairs.tsv"].write_text("".join(f"{left}\t{right}\n" for left, right in pairs))
+    result["texts.txt"].write_text("".join(f"{right}\n" for _, right in pairs))
     for name, at in (("queries.jsonl", 0), ("documents.jsonl", 1)):
-        found[name].write_bytes(_json_lines(*({"id": str(i), "text": pair[at]} for i, pair in enumerate(pairs))))
-    found["qrels.txt"].write_text("".join(f"{i} 0 {i} 1\n" for i in range(40)))
-    found["run.txt"].write_text("".join(f"{i} Q0 {i} 1 0.5 mine\n" for i in range(40)))
-    found["entries.jsonl"].write_bytes(_json_lines(
+        result[name].write_bytes(_json_lines(*({"id": str(i), "text": pair[at]} for i, pair in enumerate(pairs))))
+    result["qrels.txt"].write_text("".join(f"{i} 0 {i} 1\n" for i in range(40)))
+    result["run.txt"].write_text("".join(f"{i} Q0 {i} 1 0.5 mine\n" for i in range(40)))
+    result["entries.jsonl"].write_bytes(_json_lines(
         *({"head": a, "synonyms": [b], "antonyms": [c]} for a, b, c in zip(WORDS, WORDS[1:], WORDS[2:], strict=False))))
-    found["antonyms.tsv"].write_text("cat\tdog\ntree\tstone\n")
-    found["dictionary.txt"].write_text("cat\tgato\ndog\tperro\n")
-    found["questions.jsonl"].write_bytes(_json_lines({"question": "The cat _____ .", "choices": ["dog", "fish"]}))
-    found["novels"].mkdir()
-    (found["novels"] / "a.txt").write_text("\n\n".join(f"The {left} ." for left, _ in pairs))
+    result["antonyms.tsv"].write_text("cat\tdog\ntree\tstone\n")
+    result["dictionary.txt"].write_text("cat\tgato\ndog\tperro\n")
+    result["questions.jsonl"].write_bytes(_json_lines({"question": "The cat _____ .", "choices": ["dog", "fish"]}))
+    result["novels"].mkdir()
+    (result["novels"] / "a.txt").write_text("\n\n".join(f"The {left} ." for left, _ in pairs))
     opca = ["--dim", "3", "--drop-top", "0", "--min-df", "1"]
-    made = {"model": ["train", "--pairs", found["pairs.tsv"], "--method", "opca", *opca],
-            "words": ["thesaurus", "--file", found["entries.jsonl"], "--dim", "3", "--no-refine"],
-            "table": ["translate-table", "--dictionary", found["dictionary.txt"]],
-            "completion": ["complete", "--texts", found["novels"], "--min-count", "1", "--order", "2"]}  # fmt: skip
+    made = {"model": ["train", "--pairs", result["pairs.tsv"], "--method", "opca", *opca],
+            "words": ["thesaurus", "--file", result["entries.jsonl"], "--dim", "3", "--no-refine"],
+            "table": ["translate-table", "--dictionary", result["dictionary.txt"]],
+            "completion": ["complete", "--texts", result["novels"], "--min-count", "1", "--order", "2"]}  # fmt: skip
     for name, command in made.items():
-        found[name] = place / name
-        status, told = ran([*command, "--out", found[name]])
+        result[name] = place / name
+        status, facts = ran([*command, "--out", result[name]])
         if status:
-            raise RuntimeError(f"{name}: {told}")
-    return found
+            raise RuntimeError(f"{name}: {facts}")
+    return result
 
 
 def commands(good: dict[str, Path], out: Path) -> dict[str, tuple[list, dict[str, Path]]]:
@@ -126,9 +126,9 @@ def ran(words: list) -> tuple[int | str, str]:
     """Status of a command and what it says; ``"traceback"`` for what no command says."""
     from jaxsim import cli
 
-    with contextlib.redirect_stdout(streams.StringIO()), contextlib.redirect_stderr(streams.StringIO()) as told:
+    with contextlib.redirect_stdout(streams.StringIO()), contextlib.redirect_stderr(streams.StringIO()) as facts:
         try:
-            return cli.main([str(word) for word in words]), told.getvalue()
+            return cli.main([str(word) for word in words]), facts.getvalue()
         except BaseException:
             return "traceback", traceback.format_exc()
 
@@ -153,11 +153,11 @@ def tried(only: str = "", contents: list[str] | None = None, said=print) -> coll
             for command, (_, options) in commands(good, place).items():
                 for option in options if only in command else ():
                     out = place / f"out{sum(counts.values())}"
-                    outcome, told = _tried(*commands(good, out)[command], option, path)
+                    outcome, facts = _tried(*commands(good, out)[command], option, path)
                     left = [one.name for one in place.rglob(".*") if one.suffix in (".part", ".tmp", ".old")]
                     counts["fault" if left else outcome] += 1
                     if left or outcome == "fault":
-                        said(f"{command} {option} {name}: {left} {told[-600:]}")
+                        said(f"{command} {option} {name}: {left} {facts[-600:]}")
     return counts
 
 
@@ -165,11 +165,11 @@ def _tried(words: list, options: dict[str, Path], option: str, path: Path) -> tu
     """What comes of one file in the place of a good one, in a word, and what is said."""
     wanted = _in_folder(path) if options[option].is_dir() and path.is_file() else path
     given = [word for one, file in options.items() for word in (one, wanted if one == option else file)]
-    status, told = ran([*words, *given])
-    last = next(iter(told.strip().splitlines()[-1:]), "")
+    status, facts = ran([*words, *given])
+    last = next(iter(facts.strip().splitlines()[-1:]), "")
     named = any(name in last for name in (path.name, *options))  # a file may be told not to fit another
     line = last.startswith("jaxsim: ") and named
-    return "answered" if status == 0 else "refused" if status == 2 and line else "fault", f"{status}: {told}"
+    return "answered" if status == 0 else "refused" if status == 2 and line else "fault", f"{status}: {facts}"
 
 
 def _in_folder(path: Path) -> Path:

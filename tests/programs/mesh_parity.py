@@ -47,7 +47,7 @@ def counter(validate):
 def main() -> None:
     mesh = jax.make_mesh((jax.device_count(),), ("pairs",))
     weights = jnp.asarray(np.random.default_rng(0).normal(size=(V, K)), jnp.float32)
-    found = {"devices": jax.device_count()}
+    result = {"devices": jax.device_count()}
     for m in (2, 13):
         left, right = documents(m, 1), documents(m, 2)
         groups = np.stack([np.arange(m) // 2, np.arange(m) // 3], axis=1).astype(np.int32)
@@ -59,7 +59,7 @@ def main() -> None:
                 *(sharding.project(side, a) for side in shards), shards[0], gamma=gamma, block_size=(3, 2))))
             value, grad = one(weights)
             spread, spread_grad = many(sharding.replicate(weights, mesh))
-            found[f"{name} {m}"] = [error(spread, value), error(spread_grad, grad)]
+            result[f"{name} {m}"] = [error(spread, value), error(spread_grad, grad)]
     left, right = documents(61, 1), documents(61, 2)
     start = Projection(weights)
     settings = {"init": start, "max_iter": 8, "groups": np.arange(61) // 2, "beta": 0.01,
@@ -67,19 +67,19 @@ def main() -> None:
     counting, compiled = counter(settings["validate"])
     one = s2net.fit(left, right, **settings)
     many = s2net.fit(left, right, mesh=mesh, **settings | {"validate": counting})
-    found["compiled"] = compiled
+    result["compiled"] = compiled
     with tempfile.TemporaryDirectory() as folder:
         s2net.fit(left, right, mesh=mesh, checkpoint=folder, **settings | {"max_iter": 3})
         resumed = s2net.fit(left, right, mesh=mesh, checkpoint=folder, **settings)
-    found["resumed"] = [bool(np.array_equal(many.params.weights, resumed.params.weights)),
-                        [entry["loss"] for entry in many.history] == [entry["loss"] for entry in resumed.history]]
-    found["fit"] = [error(many.loss, one.loss), error(many.params.weights, one.params.weights)]
-    found["steps"] = [many.steps, one.steps, len(many.history), len(one.history)]
-    found["last"] = error(many.history[-1]["loss"], one.history[-1]["loss"])
+    result["resumed"] = [bool(np.array_equal(many.params.weights, resumed.params.weights)),
+                         [entry["loss"] for entry in many.history] == [entry["loss"] for entry in resumed.history]]
+    result["fit"] = [error(many.loss, one.loss), error(many.params.weights, one.params.weights)]
+    result["steps"] = [many.steps, one.steps, len(many.history), len(one.history)]
+    result["last"] = error(many.history[-1]["loss"], one.history[-1]["loss"])
     two = s2net.fit(left, right, init=(start, start), max_iter=4, activation=jnp.tanh, mesh=mesh)
     alone = s2net.fit(left, right, init=(start, start), max_iter=4, activation=jnp.tanh)
-    found["two"] = [error(two.params[i].weights, alone.params[i].weights) for i in (0, 1)]
-    json.dump(found, sys.stdout)
+    result["two"] = [error(two.params[i].weights, alone.params[i].weights) for i in (0, 1)]
+    json.dump(result, sys.stdout)
 
 
 if __name__ == "__main__":

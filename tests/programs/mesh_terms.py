@@ -77,18 +77,18 @@ def main(folder: str, what: str) -> None:
     if what == "stop":
         s2net.fit(left, right, **settings | kept | {"validate": killed})
         return
-    found = parity(mesh, weights, left, right, groups)
+    result = parity(mesh, weights, left, right, groups)
     alone = s2net.fit(left, right, **settings)
-    counting, found["compiled"] = counter(score)
+    counting, result["compiled"] = counter(score)
     whole = s2net.fit(left, right, mesh=mesh, shard_terms=True, **settings | {"validate": counting})
-    found["fit"] = [error(whole.loss, alone.loss), error(whole.params.weights, alone.params.weights)]
-    found["steps"] = [alone.steps, whole.steps]
+    result["fit"] = [error(whole.loss, alone.loss), error(whole.params.weights, alone.params.weights)]
+    result["steps"] = [alone.steps, whole.steps]
     kept["validate"] = lambda params: calls.append(params) or score(params)
     resumed = s2net.fit(left, right, **settings | kept)
-    found["began at"] = 6 - len(calls)
-    found["resumed"] = [bool(np.array_equal(whole.params.weights, resumed.params.weights)),
-                        [entry["loss"] for entry in whole.history] == [entry["loss"] for entry in resumed.history]]
-    json.dump(found, sys.stdout)
+    result["began at"] = 6 - len(calls)
+    result["resumed"] = [bool(np.array_equal(whole.params.weights, resumed.params.weights)),
+                         [entry["loss"] for entry in whole.history] == [entry["loss"] for entry in resumed.history]]
+    json.dump(result, sys.stdout)
 
 
 if __name__ == "__main__":

@@ -27,19 +27,19 @@ def views():
 
 def main() -> None:
     mesh = jax.make_mesh((jax.device_count(),), ("pairs",))
-    found = {"devices": jax.device_count()}
+    result = {"devices": jax.device_count()}
     options = {"k": K, "start": "soft", "key": jax.random.key(0), "max_iter": 6}
     for name, method, more in (("jplsa", jplsa, {}), ("cplsa", cplsa, {}), ("shared", cplsa, {"shared": True})):
         one, many = (method.fit(views(), mesh=where, **options, **more) for where in (None, mesh))
-        found[name] = [error(a.words, b.words) for a, b in zip(many.params, one.params, strict=True)]
-        found[name] += [error(many.history[i]["loss"], one.history[i]["loss"]) for i in (1, -1)]
+        result[name] = [error(a.words, b.words) for a, b in zip(many.params, one.params, strict=True)]
+        result[name] += [error(many.history[i]["loss"], one.history[i]["loss"]) for i in (1, -1)]
     with tempfile.TemporaryDirectory() as folder:
         cplsa.fit(views(), mesh=mesh, checkpoint=folder, **options | {"max_iter": 3})
         resumed = cplsa.fit(views(), mesh=mesh, checkpoint=folder, **options)
     whole = cplsa.fit(views(), mesh=mesh, **options)
-    found["resumed"] = [bool(np.array_equal(a.words, b.words))
-                        for a, b in zip(resumed.params, whole.params, strict=True)]
-    json.dump(found, sys.stdout)
+    result["resumed"] = [bool(np.array_equal(a.words, b.words))
+                         for a, b in zip(resumed.params, whole.params, strict=True)]
+    json.dump(result, sys.stdout)
 
 
 if __name__ == "__main__":

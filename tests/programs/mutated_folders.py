@@ -72,9 +72,9 @@ def _read_corpus(folder: Path) -> list:
     from jaxsim import sparse, text
     from jaxsim.text import corpus
 
-    found = corpus.read(folder)
-    seen = [found.vocabulary.terms, found.vocabulary.df, found.vocabulary.num_docs, found.languages]
-    for side in (*found.sides, *found.weighted(text.log_tf_idf)):
+    result = corpus.read(folder)
+    seen = [result.vocabulary.terms, result.vocabulary.df, result.vocabulary.num_docs, result.languages]
+    for side in (*result.sides, *result.weighted(text.log_tf_idf)):
         rows = side.rows(np.arange(side.num_docs)[::-1])
         product = sparse.project(sparse.from_scipy(rows), jnp.ones((side.num_terms, 2)))
         seen += [side.num_docs, side.lengths(), rows.data, rows.indices, rows.indptr, product]
@@ -110,9 +110,9 @@ def _make_model(folder: Path) -> None:
 def _read_model(folder: Path) -> list:
     from jaxsim.model import Model
 
-    found = Model.load(folder)
-    return [repr(found), found.card(), found.encode_query(_TEXTS), found.encode_document(_TEXTS),
-            found.similarity(_TEXTS, _TEXTS), found.pair_similarity(_TEXTS, _TEXTS)]
+    result = Model.load(folder)
+    return [repr(result), result.card(), result.encode_query(_TEXTS), result.encode_document(_TEXTS),
+            result.similarity(_TEXTS, _TEXTS), result.pair_similarity(_TEXTS, _TEXTS)]
 
 
 def _make_bilinear(folder: Path) -> None:
@@ -128,9 +128,9 @@ def _make_bilinear(folder: Path) -> None:
 def _read_bilinear(folder: Path) -> list:
     from jaxsim.model import Model
 
-    found = Model.load(folder)
-    scores, rows = found.search(_TEXTS, found.vectors(_TEXTS), k=3)
-    return [repr(found), found.card(), scores, rows, found.pair_similarity(_TEXTS, _TEXTS)]
+    result = Model.load(folder)
+    scores, rows = result.search(_TEXTS, result.vectors(_TEXTS), k=3)
+    return [repr(result), result.card(), scores, rows, result.pair_similarity(_TEXTS, _TEXTS)]
 
 
 def _make_index(folder: Path) -> None:
@@ -144,14 +144,14 @@ def _read_index(folder: Path) -> list:
     from jaxsim.model import index, ranker
 
     seen = []
-    found = index.load(folder, bm25=True, num_terms=4)
-    seen += [found.bm25.stems, *ranker.rank(_model(), found, ["dog fish", "cat"], k=3, terms=0.5)]
+    result = index.load(folder, bm25=True, num_terms=4)
+    seen += [result.bm25.stems, *ranker.rank(_model(), result, ["dog fish", "cat"], k=3, terms=0.5)]
     for weight in (0, 0.5, 1):
-        found = index.load(folder, weights=[weight], num_terms=4)
+        result = index.load(folder, weights=[weight], num_terms=4)
         query = index.encode(_model(), ["dog fish"], side="query", weights=[weight]).mixed(weight)
         kind = retrieval.dot if query.dense is not None and query.sparse is not None else retrieval.cosine
-        scores, rows = retrieval.top_k(query, found.mixed(weight), k=2, similarity=kind)
-        seen += [scores, rows, [found.texts[row] for row in rows[0]], found.lines[rows[0]], list(found.texts)]
+        scores, rows = retrieval.top_k(query, result.mixed(weight), k=2, similarity=kind)
+        seen += [scores, rows, [result.texts[row] for row in rows[0]], result.lines[rows[0]], list(result.texts)]
     return seen
 
 
@@ -181,9 +181,9 @@ def _make_grams(folder: Path) -> None:
 def _read_searched(folder: Path) -> list:
     from jaxsim.model import Model
 
-    found = Model.load(folder)
-    vectors = found.vectors(_TEXTS, power=1.0)
-    return [*_read_model(folder), np.asarray(vectors.dense), *found.search(_TEXTS, found.vectors(_TEXTS), k=3)]
+    result = Model.load(folder)
+    vectors = result.vectors(_TEXTS, power=1.0)
+    return [*_read_model(folder), np.asarray(vectors.dense), *result.search(_TEXTS, result.vectors(_TEXTS), k=3)]
 
 
 _OPPOSITES = ["hot", "warm", "cold", "ice-cold", "cool", "zwölf"]
@@ -200,10 +200,10 @@ def _make_words(folder: Path) -> None:
 def _read_words(folder: Path) -> list:
     from jaxsim.model.words import Words
 
-    found = Words.load(folder)
-    seen = [found.model.card(), found.closest_opposite("hot", ["warm", "cold"]), found.similarity("hot", "cool")]
+    result = Words.load(folder)
+    seen = [result.model.card(), result.closest_opposite("hot", ["warm", "cold"]), result.similarity("hot", "cool")]
     for word in (*_OPPOSITES, "hotter", "ice"):
-        seen += [found.nearest(word, k=4, in_entries=1), found.opposites(word, in_entries=2), found.match(word)]
+        seen += [result.nearest(word, k=4, in_entries=1), result.opposites(word, in_entries=2), result.match(word)]
     return seen
 
 
@@ -226,8 +226,8 @@ def _read_translation(folder: Path) -> list:
     seen = [about, params.left, params.right, params.left_counts, params.right_counts]
     seen += [params.best(word, reverse=reverse) for word in ("a", "c", "zwölf") for reverse in (False, True)]
     for reverse, source in ((False, params.left), (True, params.right)):
-        found = table.between(params, source, ["x", "y", "a", "b"], reverse=reverse)
-        seen.append(table.translate(sp.csr_matrix(np.ones((2, len(source)))), found).toarray())
+        result = table.between(params, source, ["x", "y", "a", "b"], reverse=reverse)
+        seen.append(table.translate(sp.csr_matrix(np.ones((2, len(source)))), result).toarray())
     return [*seen, table.symmetrized(params, "mean").right_given_left.toarray()]
 
 
@@ -323,8 +323,8 @@ def _make_fit(folder: Path) -> None:
 
 
 def _read_fit(folder: Path) -> list:
-    found = _fit(folder, 5)
-    return [found.params, found.loss, found.steps, len(found.history)]
+    result = _fit(folder, 5)
+    return [result.params, result.loss, result.steps, len(result.history)]
 
 
 KINDS = {
@@ -430,12 +430,12 @@ def _numbers(folder: Path, rng) -> str:
         np.savez(path, **arrays)
         return f"{path.name} {name} {how}"
     with safe_open(path, framework="numpy") as file:
-        told, arrays = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}
+        facts, arrays = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}
     name = _pick(rng, sorted(arrays))
     with contextlib.suppress(KeyError):  # a type that the format lacks
         arrays[name], how = _array(arrays[name], rng)
         with contextlib.suppress(Exception):
-            save_file({one: np.ascontiguousarray(array) for one, array in arrays.items()}, path, metadata=told)
+            save_file({one: np.ascontiguousarray(array) for one, array in arrays.items()}, path, metadata=facts)
         return f"{path.name} {name} {how}"
     return "nothing"
 
@@ -471,20 +471,20 @@ def _setting(folder: Path, rng) -> str:
         if rng.random() < 0.05:
             path.write_text("[" * 100_000 + "]" * 100_000)
             return f"{path.name} deep"
-        told, how = _json_edit(json.loads(path.read_bytes()), rng)
-        path.write_text(json.dumps(told))
+        facts, how = _json_edit(json.loads(path.read_bytes()), rng)
+        path.write_text(json.dumps(facts))
         return f"{path.name} {how}"
     with safe_open(path, framework="numpy") as file:
-        told, arrays = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}
-    if not told:
+        facts, arrays = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}
+    if not facts:
         return "nothing"
-    key = _pick(rng, sorted(told))
+    key = _pick(rng, sorted(facts))
     if key == "json":
-        inner, how = _json_edit(json.loads(told["json"]), rng)
-        told["json"] = json.dumps(inner)
+        inner, how = _json_edit(json.loads(facts["json"]), rng)
+        facts["json"] = json.dumps(inner)
     else:
-        told[key], how = "0", "0"
-    save_file(arrays, path, metadata=told)
+        facts[key], how = "0", "0"
+    save_file(arrays, path, metadata=facts)
     return f"{path.name} {key} {how}"
 
 
@@ -507,39 +507,39 @@ def _sealed_again(folder: Path) -> None:
 
     for path in sorted(folder.rglob("*.json"), key=lambda path: -len(path.parts)):
         with contextlib.suppress(Exception):
-            told = json.loads(path.read_bytes())
-            if "digest" not in told:
+            facts = json.loads(path.read_bytes())
+            if "digest" not in facts:
                 continue
-            if told.get("kind") == "sentences":
+            if facts.get("kind") == "sentences":
                 content = np.load(path.parent / "tokens.npy").tobytes() + (path.parent / "words.txt").read_bytes()
-                told["sha256"] = hashlib.sha256(content).hexdigest()
-            elif isinstance(told.get("sha256"), dict):
-                told["sha256"] = {name: _seal(path.parent / name, old) for name, old in told["sha256"].items()}
-            if isinstance(told.get("tensors"), dict):
+                facts["sha256"] = hashlib.sha256(content).hexdigest()
+            elif isinstance(facts.get("sha256"), dict):
+                facts["sha256"] = {name: _seal(path.parent / name, old) for name, old in facts["sha256"].items()}
+            if isinstance(facts.get("tensors"), dict):
                 with safe_open(folder / "index.safetensors", framework="numpy") as file:
-                    told["tensors"] = {name: checkpoints.fingerprint(file.get_tensor(name)) for name in file.keys()}
-            if isinstance(told.get("files"), dict):
-                told["files"] = {name: _seal(path.parent / name, old) for name, old in told["files"].items()}
-            path.write_bytes(io.sealed({name: value for name, value in told.items() if name != "digest"}))
+                    facts["tensors"] = {name: checkpoints.fingerprint(file.get_tensor(name)) for name in file.keys()}
+            if isinstance(facts.get("files"), dict):
+                facts["files"] = {name: _seal(path.parent / name, old) for name, old in facts["files"].items()}
+            path.write_bytes(io.sealed({name: value for name, value in facts.items() if name != "digest"}))
     for path in folder.glob("checkpoint*.safetensors"):
         with contextlib.suppress(Exception):
             with safe_open(path, framework="numpy") as file:
-                told, arrays = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}
+                facts, arrays = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}
             state = [arrays[f"leaf.{i}"] for i in range(len(arrays))]
-            save_file(arrays, path, metadata=checkpoints.described(state, json.loads(told["json"])))
+            save_file(arrays, path, metadata=checkpoints.described(state, json.loads(facts["json"])))
 
 
 # The process that reads, and the count.
 
 
 def _fingerprint(seen) -> str:
-    found = hashlib.sha256()
+    result = hashlib.sha256()
     for value in seen:
         array = value if isinstance(value, str | list | tuple | dict) else np.asarray(value)
-        told = array.tobytes() + str((array.dtype, array.shape)).encode() if isinstance(array, np.ndarray) else repr(
+        facts = array.tobytes() + str((array.dtype, array.shape)).encode() if isinstance(array, np.ndarray) else repr(
             array).encode("utf-8", "surrogatepass")
-        found.update(told)
-    return found.hexdigest()
+        result.update(facts)
+    return result.hexdigest()
 
 
 def _worker() -> None:
@@ -547,17 +547,17 @@ def _worker() -> None:
     answers, sys.stdout = sys.stdout, sys.stderr
     for line in sys.stdin:
         kind, folder = json.loads(line)
-        told = {}
+        facts = {}
         with warnings.catch_warnings(record=True) as caught, contextlib.redirect_stderr(streams.StringIO()) as shown:
             warnings.simplefilter("always")
             try:
-                told["seen"] = _fingerprint(KINDS[kind][1](Path(folder)))
+                facts["seen"] = _fingerprint(KINDS[kind][1](Path(folder)))
             except (ValueError, OSError, ImportError, ArithmeticError) as error:
-                told["refused"] = f"{type(error).__name__}: {error}"
+                facts["refused"] = f"{type(error).__name__}: {error}"
             except BaseException as error:
-                told["traceback"] = f"{type(error).__name__}: {error}"[:300]
-        told["warned"] = [str(one.message) for one in caught] + shown.getvalue().splitlines()
-        print(json.dumps(told), file=answers, flush=True)
+                facts["traceback"] = f"{type(error).__name__}: {error}"[:300]
+        facts["warned"] = [str(one.message) for one in caught] + shown.getvalue().splitlines()
+        print(json.dumps(facts), file=answers, flush=True)
 
 
 class Reader:
@@ -614,10 +614,10 @@ def mutate(kind: str, budget: int, seed: int, reader: Reader, *, only: int | Non
         first, copy = Path(place) / "whole", Path(place) / "copy"
         KINDS[kind][0](first)
         shutil.copytree(first, copy)
-        told = reader.read(kind, copy)
-        whole = told.get("seen")
+        facts = reader.read(kind, copy)
+        whole = facts.get("seen")
         if whole is None:
-            raise RuntimeError(f"{kind}: the whole folder was not read: {told}")
+            raise RuntimeError(f"{kind}: the whole folder was not read: {facts}")
         for number in range(budget) if only is None else [only]:
             rng = np.random.default_rng([seed, number])
             shutil.rmtree(copy, ignore_errors=True)
@@ -627,11 +627,11 @@ def mutate(kind: str, budget: int, seed: int, reader: Reader, *, only: int | Non
             how = mutation(copy, rng)
             if sealed:
                 _sealed_again(copy)
-            told = reader.read(kind, copy)
-            word = outcome(told, whole, copy, sealed)
+            facts = reader.read(kind, copy)
+            word = outcome(facts, whole, copy, sealed)
             counts[word] += 1
             if word in (*FAULTS, "changed") or only is not None:
-                said(f"{kind} {number}{' sealed' if sealed else ''}: {word}: {how}: {told}")
+                said(f"{kind} {number}{' sealed' if sealed else ''}: {word}: {how}: {facts}")
     return counts
 
 

@@ -20,8 +20,8 @@ def side(rng, num_terms):
     """Made-up documents of unit length."""
     from jaxsim import sparse
 
-    found = rng.random((N, num_terms)) * (rng.random((N, num_terms)) < 0.4) + 1e-3
-    return sparse.from_scipy(scipy.sparse.csr_matrix(found / np.linalg.norm(found, axis=1, keepdims=True)))
+    result = rng.random((N, num_terms)) * (rng.random((N, num_terms)) < 0.4) + 1e-3
+    return sparse.from_scipy(scipy.sparse.csr_matrix(result / np.linalg.norm(result, axis=1, keepdims=True)))
 
 
 def train(kind, folder=None, *, wait=0.0):

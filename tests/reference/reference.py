@@ -69,10 +69,10 @@ def average_precision(scores, labels) -> float:
 
 def ndcg(scores, labels, k, gain) -> float:
     """DCG of the first k over that of the best order."""
-    found = sum(gain(labels[i]) / math.log2(rank + 1) for rank, i in enumerate(order(scores)[:k], start=1))
+    result = sum(gain(labels[i]) / math.log2(rank + 1) for rank, i in enumerate(order(scores)[:k], start=1))
     best = sorted((gain(label) for label in labels), reverse=True)[:k]
     ideal = sum(value / math.log2(rank + 1) for rank, value in enumerate(best, start=1))
-    return found / ideal if ideal else 0.0
+    return result / ideal if ideal else 0.0
 
 
 def rank_loss(positive, negative) -> float:

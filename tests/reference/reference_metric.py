@@ -58,9 +58,9 @@ def metric_by_slsqp(basis, differences, similar, upper: float, lower: float, gam
         return np.where(similar, bound - distance, distance - bound)
 
     x = np.concatenate([np.eye(k)[place], np.zeros(n)])
-    found = scipy.optimize.minimize(value, x, constraints={"type": "ineq", "fun": room}, method="SLSQP",
-                                    options={"maxiter": 1000, "ftol": 1e-14})
-    return parts(found.x)[0]
+    result = scipy.optimize.minimize(value, x, constraints={"type": "ineq", "fun": room}, method="SLSQP",
+                                     options={"maxiter": 1000, "ftol": 1e-14})
+    return parts(result.x)[0]
 
 
 def extended(weights, relations) -> np.ndarray:
@@ -83,11 +83,11 @@ def extension_gradient(p, q, relations) -> np.ndarray:
 def products_of_terms(left, right, pairs, combine) -> dict[tuple[int, int], float]:
     """001 §4.3.1: every pair of different terms with its combined product of normalised weights."""
     unit = [side / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-300) for side in (left, right)]
-    found: dict[tuple[int, int], float] = {}
+    result: dict[tuple[int, int], float] = {}
     for p, q in pairs:
         for i, a in enumerate(unit[0][p]):
             for k, b in enumerate(unit[1][q]):
                 if i != k and a > 0 and b > 0:
                     key = min(i, k), max(i, k)
-                    found[key] = combine(found[key], a * b) if key in found else a * b
-    return found
+                    result[key] = combine(result[key], a * b) if key in result else a * b
+    return result

@@ -224,26 +224,26 @@ def ssi_sgd(u, v, diagonal, triples, queries, documents, margin: float, rate: fl
     """003 §2.3: steps on one triple after the other; ``v`` None: V = U. Returns U, V, losses before each."""
     u, symmetric = u.copy(), v is None
     v = u if symmetric else v.copy()
-    found = []
+    result = []
     for query, better, worse in triples:
         q, difference = queries[query], documents[better] - documents[worse]
-        found.append(max(0.0, margin - ssi_score(u, v, diagonal, q, difference)))
-        if found[-1] > 0:
+        result.append(max(0.0, margin - ssi_score(u, v, diagonal, q, difference)))
+        if result[-1] > 0:
             step_u, step_v = np.outer(q, difference @ v), np.outer(difference, q @ u)
             u += rate * step_u
             v += rate * step_v
-    return u, v, found
+    return u, v, result
 
 
 def ssi_diag_sgd(diagonal, triples, queries, documents, margin: float, rate: float):
     """The same for W = D (003 §2.2.1). Returns D and the losses before each step."""
-    diagonal, found = diagonal.copy(), []
+    diagonal, result = diagonal.copy(), []
     for query, better, worse in triples:
         products = queries[query] * (documents[better] - documents[worse])
-        found.append(max(0.0, margin - float(diagonal @ products)))
-        if found[-1] > 0:
+        result.append(max(0.0, margin - float(diagonal @ products)))
+        if result[-1] > 0:
             diagonal += rate * products
-    return diagonal, found
+    return diagonal, result
 
 
 def not_linked(links, known, query: int, num_documents: int) -> list[int]:

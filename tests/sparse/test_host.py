@@ -26,9 +26,9 @@ def documents(rng, lengths, num_terms=40):
 def test_documents_of_any_length_are_multiplied(rng, loop, dtype):
     rows = documents(rng, [0, 1, 7, 8, 9, 16, 40, 0]).astype(dtype)
     dense = rng.normal(size=(40, 5)).astype(dtype)
-    found = host.rows_product(rows, dense)
-    assert found.dtype == dtype and found.shape == (8, 5)
-    np.testing.assert_allclose(found, rows.astype(np.float64) @ dense, atol=1e-5 if dtype == np.float32 else 1e-13)
+    result = host.rows_product(rows, dense)
+    assert result.dtype == dtype and result.shape == (8, 5)
+    np.testing.assert_allclose(result, rows.astype(np.float64) @ dense, atol=1e-5 if dtype == np.float32 else 1e-13)
     assert host.rows_product(rows[:0], dense).shape == (0, 5)
 
 
@@ -53,8 +53,8 @@ def test_neither_the_batch_nor_the_threads_change_a_bit(rng, loop, monkeypatch):
 
 def test_weights_that_are_not_finite_are_seen(rng, loop):
     rows = scipy.sparse.csr_matrix(np.array([[1.0, 0.0], [0.0, 1.0]], np.float32))
-    found = host.rows_product(rows, np.array([[np.nan], [np.inf]], np.float32))
-    assert np.isnan(found[0, 0]) and np.isinf(found[1, 0])
+    result = host.rows_product(rows, np.array([[np.nan], [np.inf]], np.float32))
+    assert np.isnan(result[0, 0]) and np.isinf(result[1, 0])
 
 
 def test_a_model_encodes_alike_with_and_without_the_loop(rng, monkeypatch):

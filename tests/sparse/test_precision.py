@@ -76,9 +76,9 @@ def test_exact_products_are_asked_for_by_one_name():
     package = Path(precision.__file__).parents[1]
     literal = re.compile(r"""precision(\(|=)["']highest["']|Precision\.HIGHEST""")
     assert literal.search('jax.default_matmul_precision("highest")')
-    found = [f"{path.relative_to(package)}: {line.strip()}" for path in sorted(package.rglob("*.py"))
-             for line in path.read_text(encoding="utf-8").splitlines() if literal.search(line)]
-    assert not found, "\n".join(found)
+    result = [f"{path.relative_to(package)}: {line.strip()}" for path in sorted(package.rglob("*.py"))
+              for line in path.read_text(encoding="utf-8").splitlines() if literal.search(line)]
+    assert not result, "\n".join(result)
 
 
 def test_other_policies_are_refused(key):

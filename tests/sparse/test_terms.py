@@ -252,9 +252,9 @@ def test_inner_products_of_chosen_rows_and_their_gradients(rng, monkeypatch, wid
     pattern = sparse.from_scipy(chosen, pad_nnz=15)
     given = jnp.asarray(rng.normal(size=(5, width)))
     rows, columns = np.repeat(np.arange(5), np.diff(chosen.indptr)), chosen.indices
-    found = sparse.inner_products(pattern, given)
-    np.testing.assert_allclose(found[: len(rows)], np.sum(given[rows] * given[columns], axis=1), atol=1e-12)
-    assert not np.any(found[len(rows) :])
+    result = sparse.inner_products(pattern, given)
+    np.testing.assert_allclose(result[: len(rows)], np.sum(given[rows] * given[columns], axis=1), atol=1e-12)
+    assert not np.any(result[len(rows) :])
     weights = jnp.asarray(rng.normal(size=15))
     ours = jax.grad(lambda a: jnp.sum(weights * sparse.inner_products(pattern, a) ** 2))
     plain = jax.grad(lambda a: jnp.sum(weights[: len(rows)] * jnp.sum(a[rows] * a[columns], axis=1) ** 2))

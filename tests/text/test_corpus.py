@@ -122,8 +122,8 @@ def test_an_unfinished_corpus_goes_on(tmp_path, pairs, monkeypatch, limit):
     build(tmp_path / "whole", pairs, **settings)
     for path in sorted((tmp_path / "whole").iterdir()):
         assert path.read_bytes() == (tmp_path / "c" / path.name).read_bytes(), path.name
-    found = len(corpus.read(tmp_path / "c").vocabulary)
-    assert found <= 150 if limit == 150 else found > 150
+    result = len(corpus.read(tmp_path / "c").vocabulary)
+    assert result <= 150 if limit == 150 else result > 150
 
 
 @pytest.mark.programs
@@ -173,15 +173,15 @@ def test_bad_documents(tmp_path, documents, message):
 
 
 def test_nothing_but_empty_texts(tmp_path):
-    found = build(tmp_path, ["", " ", "\n"])
-    assert len(found.vocabulary) == 0 and found.sides[0].rows(slice(None)).nnz == 0 and found.sides[0].num_docs == 3
+    result = build(tmp_path, ["", " ", "\n"])
+    assert len(result.vocabulary) == 0 and result.sides[0].rows(slice(None)).nnz == 0 and result.sides[0].num_docs == 3
 
 
 def test_a_shard_without_a_word_among_others(tmp_path):
-    found = build(tmp_path, ["a b", "b", "", "", "b a", "a"], shard_docs=2, min_df=1)
-    assert found.sides[0].starts.tolist() == [0, 2, 4, 6]
-    assert found.sides[0].rows([2, 1, 3]).toarray().sum(axis=1).tolist() == [0, 1, 0]
-    assert [rows.nnz for rows in found.sides[0].batches(2)] == [3, 0, 3]
+    result = build(tmp_path, ["a b", "b", "", "", "b a", "a"], shard_docs=2, min_df=1)
+    assert result.sides[0].starts.tolist() == [0, 2, 4, 6]
+    assert result.sides[0].rows([2, 1, 3]).toarray().sum(axis=1).tolist() == [0, 1, 0]
+    assert [rows.nnz for rows in result.sides[0].batches(2)] == [3, 0, 3]
 
 
 def test_damaged_shards(tmp_path, pairs):
@@ -289,8 +289,8 @@ def test_an_unfinished_corpus_that_was_altered_does_not_go_on(tmp_path, pairs, n
 
 
 def test_training_from_disk_is_training_from_memory(tmp_path, pairs):
-    found = build(tmp_path, pairs, shard_docs=300)
-    sides = found.weighted(text.log_tf_idf)
+    result = build(tmp_path, pairs, shard_docs=300)
+    sides = result.weighted(text.log_tf_idf)
     memory = [sparse.from_scipy(side.rows(slice(None))) for side in sides]
     settings = {"init": random_init(sides[0].num_terms, 5, key=jax.random.key(1)), "key": jax.random.key(2),
                 "batch_size": 64, "max_iter": 2}
@@ -300,17 +300,17 @@ def test_training_from_disk_is_training_from_memory(tmp_path, pairs):
 
 
 def test_digests_tell_texts_apart_and_counts_are_of_words():
-    found = count([("Zwei zwei drei",)], ("de",))
-    assert found.words == ["zwei", "drei"] and found.sides[0].toarray().tolist() == [[2, 1]]
+    result = count([("Zwei zwei drei",)], ("de",))
+    assert result.words == ["zwei", "drei"] and result.sides[0].toarray().tolist() == [[2, 1]]
 
 
 def test_counts_are_those_of_the_tokeniser_whatever_the_alphabet():
     texts = ["Plain words, plain", "", "naïve plain",
              "a\0b \x85c_1", "हिन्दी में a", "\0", "ÉCOLE école 3²", "tab\tand\x1fmore"]
     documents = [(one, other) for one in texts for other in reversed(texts)]
-    found = count(documents, ("en", "zh"))
-    assert len(set(found.words)) == len(found.words)
+    result = count(documents, ("en", "zh"))
+    assert len(set(result.words)) == len(result.words)
     for side, cut in enumerate((text.words, text.tokenizer("zh"))):
-        for row, document in zip(found.sides[side], documents, strict=True):
-            told = {found.words[i]: n for i, n in zip(row.indices, row.data, strict=True)}
-            assert told == collections.Counter(cut(document[side]))
+        for row, document in zip(result.sides[side], documents, strict=True):
+            facts = {result.words[i]: n for i, n in zip(row.indices, row.data, strict=True)}
+            assert facts == collections.Counter(cut(document[side]))

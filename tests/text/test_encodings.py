@@ -23,8 +23,8 @@ ROWS = [{"left": "a", "right": "b", "n": 1}, {"left": "c [d]", "right": "e\nf", 
 
 def read(path, data: bytes, **columns):
     path.write_bytes(data)
-    found = tables.read(path, columns=Columns(**columns)).pairs
-    return list(zip(found.left, found.right, strict=True))
+    result = tables.read(path, columns=Columns(**columns)).pairs
+    return list(zip(result.left, result.right, strict=True))
 
 
 @pytest.mark.parametrize("end", ["\r", "\r\n", "\n"])
@@ -110,9 +110,9 @@ def test_numbers_of_things():
 
 
 def test_one_of_a_thing_is_no_plural(folder, capsys):
-    told = {"pairs": {"all": 3, "train": 3, "dev": 0}, "terms": 1, "dev": {}, "seconds": 1.0}
+    facts = {"pairs": {"all": 3, "train": 3, "dev": 0}, "terms": 1, "dev": {}, "seconds": 1.0}
     words = text.Vocabulary(("item0",), np.array([1]), 3)
-    model = Model(words, Projection(jnp.ones((1, 1))), training=told)
+    model = Model(words, Projection(jnp.ones((1, 1))), training=facts)
     assert train_command._shown(model, folder / "model")["size"] == "1 term, 1 dimension"
     model.save("model")
     assert "1 term, weighted by" in (folder / "model" / "README.md").read_text()

@@ -39,12 +39,12 @@ def loop(tokens):
 
 
 def test_every_column_is_what_its_name_says():
-    found = features.extract(DOCUMENTS, VOCABULARY, names=features.NAMES, query_frequency=FREQUENCY)
+    result = features.extract(DOCUMENTS, VOCABULARY, names=features.NAMES, query_frequency=FREQUENCY)
     expected = [loop(tokens) for tokens in DOCUMENTS]
-    csr = sparse.to_scipy(found.terms)
-    assert csr.shape == (4, 5) and found.num_docs == 4 and found.num_terms == 5
+    csr = sparse.to_scipy(result.terms)
+    assert csr.shape == (4, 5) and result.num_docs == 4 and result.num_terms == 5
     assert np.diff(csr.indptr).tolist() == [4, 0, 0, 2]
-    np.testing.assert_allclose(found.columns, [row for one in expected for _, row in sorted(one.items())], rtol=1e-6)
+    np.testing.assert_allclose(result.columns, [row for one in expected for _, row in sorted(one.items())], rtol=1e-6)
     np.testing.assert_array_equal(csr.toarray(), text.counts([[w.lower() for w in d] for d in DOCUMENTS],
                                                              VOCABULARY).toarray())
     assert set(features.TABLE_1) | set(features.PLAIN_TEXT) | set(features.TF_DF) == set(features.NAMES)
@@ -59,47 +59,47 @@ def test_columns_are_chosen_and_ordered():
 
 def test_documents_without_any_known_word():
     for documents in ([], [[]], [["unknown"]]):
-        found = features.extract(documents, VOCABULARY, names=("bias", "tf"))
-        assert found.num_docs == len(documents) and not np.any(found.columns)
-        scale = features.scale_of(found)
-        assert np.all(np.isfinite(features.scaled(found, scale).columns))
+        result = features.extract(documents, VOCABULARY, names=("bias", "tf"))
+        assert result.num_docs == len(documents) and not np.any(result.columns)
+        scale = features.scale_of(result)
+        assert np.all(np.isfinite(features.scaled(result, scale).columns))
 
 
 def test_counts_give_the_same_columns_inside_jit():
     plain = features.extract(DOCUMENTS, VOCABULARY, names=("bias", "tf", "log_tf", "df", "log_df"))
     padded = sparse.from_scipy(sparse.to_scipy(plain.terms), pad_nnz=9, pad_docs=6)
-    found = jax.jit(lambda counts: features.from_counts(counts, VOCABULARY.df, names=plain.names))(padded)
-    np.testing.assert_allclose(found.columns[:6], plain.columns, rtol=1e-6)
-    assert not np.any(found.columns[6:])
+    result = jax.jit(lambda counts: features.from_counts(counts, VOCABULARY.df, names=plain.names))(padded)
+    np.testing.assert_allclose(result.columns[:6], plain.columns, rtol=1e-6)
+    assert not np.any(result.columns[6:])
     nothing = sparse.from_scipy(scipy.sparse.csr_matrix((2, 0)))
     assert features.from_counts(nothing, np.zeros(0)).columns.shape == (1, 3)
 
 
 def test_scaled_columns_have_mean_0_and_deviation_1_and_give_the_same_weights(rng):
-    found = features.extract(DOCUMENTS, VOCABULARY, names=features.TABLE_1, query_frequency=FREQUENCY)
-    scale = features.scale_of(found)
-    new = features.scaled(found, scale)
-    varied = [name for name in found.names if name != "bias"]
+    result = features.extract(DOCUMENTS, VOCABULARY, names=features.TABLE_1, query_frequency=FREQUENCY)
+    scale = features.scale_of(result)
+    new = features.scaled(result, scale)
+    varied = [name for name in result.names if name != "bias"]
     body = np.asarray(features.choose(new, varied).columns)
     np.testing.assert_allclose(body.mean(axis=0), 0, atol=1e-5)
     np.testing.assert_allclose(body.std(axis=0), 1, atol=1e-5)
     assert np.all(new.columns[:, 0] == 1)
-    weights = rng.normal(size=len(found.names))
+    weights = rng.normal(size=len(result.names))
     plain = weights / scale.deviation
     plain[0] -= np.sum(weights * scale.mean / scale.deviation)
-    np.testing.assert_allclose(new.columns @ weights, found.columns @ plain, atol=1e-4)
+    np.testing.assert_allclose(new.columns @ weights, result.columns @ plain, atol=1e-4)
 
 
 def test_constant_columns_and_padding_are_left_finite():
     counts = sparse.from_scipy(scipy.sparse.csr_matrix(np.ones((2, 3), np.float32)), pad_nnz=10)
-    found = features.from_counts(counts, [7, 7, 7], names=("tf", "df"))
-    assert not np.any(features.scaled(found, features.scale_of(found)).columns)
+    result = features.from_counts(counts, [7, 7, 7], names=("tf", "df"))
+    assert not np.any(features.scaled(result, features.scale_of(result)).columns)
 
 
 def test_one_feature():
     documents = sparse.from_scipy(scipy.sparse.csr_matrix([[0.5, 0.0, 2.0]]), pad_nnz=4)
-    found = features.single(documents)
-    assert found.names == ("tfidf",) and found.columns[:, 0].tolist() == [0.5, 2.0, 0.0, 0.0]
+    result = features.single(documents)
+    assert result.names == ("tfidf",) and result.columns[:, 0].tolist() == [0.5, 2.0, 0.0, 0.0]
 
 
 COUNTS = sparse.from_scipy(scipy.sparse.csr_matrix(np.ones((1, 2))))

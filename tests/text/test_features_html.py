@@ -59,11 +59,11 @@ def documents():
 
 
 def test_columns_of_fields_agree_with_a_loop(documents):
-    found, vocabulary = documents
+    result, vocabulary = documents
     titles = [["GREEN", "unknown"], ["tea"], ["pot", "map", "pot"]]
-    more = html.in_fields(found, vocabulary, {"title": titles, "none": [[], [], []]})
-    assert more.names == ("bias", "tf", "title", "none") and more.terms is found.terms
-    csr = sparse.to_scipy(found.terms)
+    more = html.in_fields(result, vocabulary, {"title": titles, "none": [[], [], []]})
+    assert more.names == ("bias", "tf", "title", "none") and more.terms is result.terms
+    csr = sparse.to_scipy(result.terms)
     row = np.repeat(np.arange(3), np.diff(csr.indptr))
     for slot, (document, term) in enumerate(zip(row, csr.indices, strict=True)):
         inside = vocabulary.terms[term] in [word.lower() for word in titles[document]]
@@ -71,20 +71,20 @@ def test_columns_of_fields_agree_with_a_loop(documents):
 
 
 def test_a_term_that_is_part_of_the_address(documents):
-    found, vocabulary = documents
-    more = html.in_strings(found, vocabulary, "url", ["/STEAM.html", "", "/cup/pots"])
-    told = {vocabulary.terms[term]: float(flag)
-            for term, flag in zip(sparse.to_scipy(found.terms).indices, more.columns[:, -1], strict=True)}
-    assert {"tea": 1.0, "green": 0.0, "cup": 1.0, "pot": 1.0, "map": 0.0}.items() <= told.items()
+    result, vocabulary = documents
+    more = html.in_strings(result, vocabulary, "url", ["/STEAM.html", "", "/cup/pots"])
+    facts = {vocabulary.terms[term]: float(flag)
+             for term, flag in zip(sparse.to_scipy(result.terms).indices, more.columns[:, -1], strict=True)}
+    assert {"tea": 1.0, "green": 0.0, "cup": 1.0, "pot": 1.0, "map": 0.0}.items() <= facts.items()
 
 
 def test_fields_that_do_not_fit_are_refused(documents):
-    found, vocabulary = documents
+    result, vocabulary = documents
     with pytest.raises(ValueError, match=r"fields\.title: expected 3 lists \(documents\), got 1"):
-        html.in_fields(found, vocabulary, {"title": [[]]})
+        html.in_fields(result, vocabulary, {"title": [[]]})
     with pytest.raises(ValueError, match=r"fields: expected names that documents have not, got \['tf'\]"):
-        html.in_fields(found, vocabulary, {"tf": [[], [], []]})
+        html.in_fields(result, vocabulary, {"tf": [[], [], []]})
     with pytest.raises(ValueError, match="url: expected 3 strings"):
-        html.in_strings(found, vocabulary, "url", ["x"])
+        html.in_strings(result, vocabulary, "url", ["x"])
     with pytest.raises(ValueError, match="vocabulary: expected 5 terms"):
-        html.in_strings(found, text.Vocabulary(("a",), np.array([1]), 1), "url", ["", "", ""])
+        html.in_strings(result, text.Vocabulary(("a",), np.array([1]), 1), "url", ["", "", ""])

@@ -39,17 +39,17 @@ def spelt(corpus):
 
 def learned_of(words: list[str], made: Subwords, vocabulary: text.Vocabulary) -> np.ndarray:
     """A text as a projection is learned of it, log2(tf + 1) log2(n / df) of words and n-grams, in plain loops."""
-    num_docs, found = vocabulary.num_docs, np.zeros(len(vocabulary) + len(made))
+    num_docs, result = vocabulary.num_docs, np.zeros(len(vocabulary) + len(made))
     for word in set(words):
         df = int(vocabulary.df[vocabulary.index[word]]) if word in vocabulary.index else 1
         weight = math.log2(words.count(word) + 1) * math.log2(num_docs / df)
         held = [made.grams.index(gram) for gram in ngrams(word) if gram in made.grams]
         length = math.sqrt(sum(float(made.idf[at]) ** 4 for at in held))
         for at in held:
-            found[len(vocabulary) + at] += weight * math.sqrt(made.share) * float(made.idf[at]) ** 2 / length
+            result[len(vocabulary) + at] += weight * math.sqrt(made.share) * float(made.idf[at]) ** 2 / length
         if word in vocabulary.index:
-            found[vocabulary.index[word]] += weight * math.sqrt(1 - made.share)
-    return found
+            result[vocabulary.index[word]] += weight * math.sqrt(1 - made.share)
+    return result
 
 
 @pytest.mark.parametrize("word", ["a", "ab", "naïve", "étude", "日本", "\ud800x", "x" * 300, "e\u0301e\u0301"])
@@ -133,12 +133,12 @@ def test_inflected_queries_find_mates_that_share_a_stem_alone():
              "velvet", "whisper", "pepper", "candle", "meadow", "ribbon", "temper", "basket", "feather", "hammer"]
     both = pairs.make("inflected", [str(i) for i in range(60)], [f"{stems[i % 20]}s {i}" for i in range(60)],
                       [f"a {stems[i % 20]} number{i}" for i in range(60)], languages=("en", "en"))
-    found = {}
+    result = {}
     for share in (0.0, 0.5):
         model = train(both, Settings(method="opca", dim=30, subwords=share), dev=0)
         scores = model.similarity([f"{stem}ing" for stem in stems], [f"a {stem}" for stem in stems])
-        found[share] = np.mean(np.argmax(scores + np.arange(20) * 1e-9, axis=1) == np.arange(20))
-    assert found[0.0] <= 0.05 and found[0.5] > 0.9
+        result[share] = np.mean(np.argmax(scores + np.arange(20) * 1e-9, axis=1) == np.arange(20))
+    assert result[0.0] <= 0.05 and result[0.5] > 0.9
 
 
 @pytest.mark.parametrize("method", [method for method in WITH_SUBWORDS if method not in ("s2net-mse", "s2net-pref")])
@@ -171,9 +171,9 @@ def test_s2net_starts_at_opca_of_the_same_ngrams_and_stops_by_what_the_model_sco
 def test_texts_that_share_no_ngram_are_learned_without_any():
     both = pairs.make("few", list("abcd"), ["aa", "bb", "cc", "dd"], ["aa ee", "bb ff", "cc gg", "dd hh"],
                       languages=("en", "en"))
-    said = []
-    model = train(both, Settings(method="opca", dim=2, subwords=np.float32(0.5)), dev=0, say=said.append)
-    assert "no n-gram is in two words: subwords change nothing" in said
+    messages = []
+    model = train(both, Settings(method="opca", dim=2, subwords=np.float32(0.5)), dev=0, say=messages.append)
+    assert "no n-gram is in two words: subwords change nothing" in messages
     assert model.training["settings"]["subwords"] == 0.5 and model.training["ngrams"] == 0
     assert len(model.subwords) == 0 and model.encode("aa").any() and not model.encode("zz").any()
 
@@ -183,9 +183,9 @@ def test_an_export_has_words_alone_and_says_so(spelt, tmp_path):
     assert table.shape == (len(spelt.vocabulary), 20)
     word = spelt.vocabulary.terms[7]
     np.testing.assert_allclose(table[7], spelt.encode(word), rtol=1e-5, atol=1e-7)
-    told = export(spelt, "word2vec", tmp_path / "vectors")
-    assert not told["exact"] and "n-grams, are ignored here" in told["note"]
-    assert told["note"] in (tmp_path / "vectors" / "README.md").read_text()
+    facts = export(spelt, "word2vec", tmp_path / "vectors")
+    assert not facts["exact"] and "n-grams, are ignored here" in facts["note"]
+    assert facts["note"] in (tmp_path / "vectors" / "README.md").read_text()
 
 
 @pytest.mark.parametrize(("settings", "message"), [

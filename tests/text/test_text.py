@@ -191,7 +191,7 @@ def test_weightings_follow_the_papers():
         return math.log(1 + (4 - df + 0.5) / (df + 0.5)) * tf * 2.2 / (tf + 1.2 * (0.25 + 0.75 * length / 3.5))
 
     sparse = sp.csr_matrix(COUNTS)
-    found = (
+    result = (
         text.tf_idf(sparse, DF, 4),
         text.log_tf_idf(sparse, DF, 4),
         text.bm25(sparse, DF, 4, average_length=3.5),
@@ -201,7 +201,7 @@ def test_weightings_follow_the_papers():
         each(lambda tf, df, _: math.log2(tf + 1) * math.log2(4 / df)),
         each(okapi),
     )
-    for one, other in zip(found, expected, strict=True):
+    for one, other in zip(result, expected, strict=True):
         np.testing.assert_allclose(one.toarray(), other, rtol=1e-6)
         assert one.dtype == np.float32
     np.testing.assert_array_equal(sparse.toarray(), COUNTS)

@@ -80,11 +80,11 @@ def test_s2net_comes_last_is_stopped_in_time_and_counts_with_the_best_it_had(cor
         return fit(*given, validate=validate_all, **named)
 
     monkeypatch.setattr(training, "fit", watched)
-    said = []
-    _, tried = searched(corpus, 25, settings=Settings(dim=20, min_df=1), free=("method",), say=said.append)
+    messages = []
+    _, tried = searched(corpus, 25, settings=Settings(dim=20, min_df=1), free=("method",), say=messages.append)
     refined = [one for one in tried if one["method"] == "s2net"]
     assert [one["method"] for one in tried if one not in refined] and refined[0]["gamma"] == 10
-    assert "the budget ended within this training" in said and 0 < len(seen) < 25
+    assert "the budget ended within this training" in messages and 0 < len(seen) < 25
     assert refined[0]["mrr"] == pytest.approx(max(seen), abs=1e-4)
 
 
@@ -108,9 +108,9 @@ def test_options_that_are_not_free_stay(corpus):
 
 
 def test_without_pairs_to_hold_out_nothing_is_chosen(corpus):
-    said = []
-    assert searched(corpus.take(range(9)), 5, say=said.append) == (GIVEN, [])
-    assert said[-1] == "no setting is chosen: no pairs are held out to choose by"
+    messages = []
+    assert searched(corpus.take(range(9)), 5, say=messages.append) == (GIVEN, [])
+    assert messages[-1] == "no setting is chosen: no pairs are held out to choose by"
 
 
 @pytest.mark.parametrize(("changes", "message"), [
@@ -158,9 +158,9 @@ def test_the_command_line_searches_and_measures_by_judged_queries(folder, capsys
     (folder / "qrels.txt").write_text("1 0 1 1\n")
     files = ["--dev-queries", "q.tsv", "--dev-documents", "d.tsv", "--dev-qrels", "qrels.txt"]
     words = ["train", "--pairs", "pairs.tsv", "--out", "model", "--dev", "0.3", "--tune", "--dim", "5", *files]
-    found = json.loads(run(capsys, *words, "--budget", "2s", "--json"))
-    assert found["search"]["map"] == 1 and found["tuned"][0]["map"] == 1 and found["settings"]["dim"] == 5
-    assert Model.load("model").terms_weight == found["search"]["terms"]
+    result = json.loads(run(capsys, *words, "--budget", "2s", "--json"))
+    assert result["search"]["map"] == 1 and result["tuned"][0]["map"] == 1 and result["settings"]["dim"] == 5
+    assert Model.load("model").terms_weight == result["search"]["terms"]
     assert refused(capsys, *words[:-2]).startswith("--dev-qrels: expected a file, with --dev-queries")
     for wrong in ("soon", "0s", "-3", "5 days"):
         assert refused(capsys, *words, "--budget", wrong).startswith("--budget: expected a time such as 90s")

@@ -35,17 +35,17 @@ def documents(m, v, z):
 @pytest.mark.usefixtures("fully_compiled")
 def test_memory_is_within_30_percent_of_the_compiled_program(m, v, k, words, matrices):
     training = estimate.Training(pairs=m, terms=v, dim=k, words=words, matrices=matrices)
-    found = estimate.memory(training)
+    result = estimate.memory(training)
     one = Projection(shape(F, v, k))
     a = one if matrices == 1 else (one, one)
     sides = documents(m, v, training.nnz)
     data = s2net.Data(sides, sides, shape(F), shape(F), a)
     program = lbfgs.evaluate.lower(s2net.objective, a, data).compile().memory_analysis()
-    assert found["loss"] == pytest.approx(program.temp_size_in_bytes, rel=0.3)
+    assert result["loss"] == pytest.approx(program.temp_size_in_bytes, rel=0.3)
     # Its arguments are the documents, the projection and the start; its result is a gradient.
-    arguments = found["documents"] + (0 if data.beta is None else 1) * found["projection"] / 7 * 2
+    arguments = result["documents"] + (0 if data.beta is None else 1) * result["projection"] / 7 * 2
     assert arguments == pytest.approx(program.argument_size_in_bytes, rel=0.3)
-    assert found["projection"] / 7 == pytest.approx(program.output_size_in_bytes, rel=0.01)
+    assert result["projection"] / 7 == pytest.approx(program.output_size_in_bytes, rel=0.01)
 
 
 def test_memory_of_the_history_is_what_the_optimiser_keeps():
@@ -133,12 +133,12 @@ def test_the_command_prints_both_ways_and_the_sooner(monkeypatch, capsys):
     assert [(one.method, one.max_iter, one.precision) for one in asked] == [
         ("s2net", 80, "tf32"), ("s2net_sgd", 7, "tf32")]
     assert cli.main(["estimate", "--pairs", "300", *sizes, "--epochs", "4000", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["sooner"] == "all negatives" and told["all negatives"]["bytes"] > 20 * 4 * 20_000 * 1_000
-    assert told["all negatives"]["seconds"] < told["batches"]["seconds"]
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["sooner"] == "all negatives" and facts["all negatives"]["bytes"] > 20 * 4 * 20_000 * 1_000
+    assert facts["all negatives"]["seconds"] < facts["batches"]["seconds"]
     assert cli.main(["estimate", "--pairs", "300", "--method", "s2net-2", *sizes, "--json"]) == 0
     assert {one.matrices for one in asked[:-2]} == {1} and {one.matrices for one in asked[-2:]} == {2}
-    assert json.loads(capsys.readouterr().out)["batches"]["bytes"] > told["batches"]["bytes"]
+    assert json.loads(capsys.readouterr().out)["batches"]["bytes"] > facts["batches"]["bytes"]
 
 
 @pytest.mark.parametrize(("arguments", "named"), [

@@ -40,9 +40,9 @@ def fitted(pairs):
 def test_it_is_the_model_that_train_makes(pairs, fitted):
     same = make("texts", map(str, range(200)), pairs.left, pairs.right, languages=("en", "en"))  # ids decide the split
     model = train(same, Settings(method="opca", dim=12))
-    found = fitted.transform(pairs.left)
-    assert found.dtype == np.float32 and found.shape == (200, 12) and fitted.n_features_out_ == 12
-    np.testing.assert_array_equal(found, model.encode(pairs.left))
+    result = fitted.transform(pairs.left)
+    assert result.dtype == np.float32 and result.shape == (200, 12) and fitted.n_features_out_ == 12
+    np.testing.assert_array_equal(result, model.encode(pairs.left))
     assert fitted.model_.training["dev"] == model.training["dev"]
     assert fitted.get_feature_names_out().tolist() == [f"textprojection{i}" for i in range(12)]
 
@@ -84,9 +84,9 @@ def test_lsa_does_without_mates(pairs):
 
 def test_pipelines_clones_and_pickles(pairs, fitted):
     pipeline = make_pipeline(clone(fitted), Normalizer()).fit(pairs.left, pairs.right)
-    found = pipeline.transform([*pairs.left, ""])
-    np.testing.assert_allclose(np.linalg.norm(found, axis=1), [1.0] * 200 + [0.0], rtol=1e-5)
-    np.testing.assert_allclose(found[:200], fitted.model_.encode(pairs.left, normalize=True), atol=1e-6)
+    result = pipeline.transform([*pairs.left, ""])
+    np.testing.assert_allclose(np.linalg.norm(result, axis=1), [1.0] * 200 + [0.0], rtol=1e-5)
+    np.testing.assert_allclose(result[:200], fitted.model_.encode(pairs.left, normalize=True), atol=1e-6)
     assert not hasattr(clone(fitted), "model_") and clone(fitted).get_params() == fitted.get_params()
     again = pickle.loads(pickle.dumps(fitted))
     np.testing.assert_array_equal(again.transform(pairs.right), fitted.transform(pairs.right))

@@ -22,8 +22,8 @@ def corpus():
 
 
 def test_words_become_values_of_their_kind_and_others_are_refused():
-    found = grid.parsed(["--dim=5,5,7  all-negatives=true,no", "batch_size=none,8 method=opca"])
-    assert found == {"dim": (5, 7), "all_negatives": (True, False), "batch_size": (None, 8), "method": ("opca",)}
+    result = grid.parsed(["--dim=5,5,7  all-negatives=true,no", "batch_size=none,8 method=opca"])
+    assert result == {"dim": (5, 7), "all_negatives": (True, False), "batch_size": (None, 8), "method": ("opca",)}
     for words, message in (("dim", "words such as dim=100,300, got 'dim'"), ("dim=", "words such as"),
                            ("dims=3", "a setting of method, dim"), ("dim=3 dim=4", "every setting once"),
                            ("dim=3,x", "whole numbers for dim, got 'x'"), ("noise=a", "numbers for noise"),
@@ -34,8 +34,8 @@ def test_words_become_values_of_their_kind_and_others_are_refused():
 
 def test_every_combination_is_there_once_and_unused_settings_multiply_nothing():
     values = {"method": ("lsa", "opca", "s2net"), "noise": (0.1, 1.0), "gamma": (5.0, 9.0)}
-    found = grid.combinations(Settings(), values)
-    assert [(one.method, one.noise, one.gamma) for one in found] == [
+    result = grid.combinations(Settings(), values)
+    assert [(one.method, one.noise, one.gamma) for one in result] == [
         ("lsa", 1e-4, 10), ("opca", 0.1, 10), ("opca", 1, 10),
         ("s2net", 0.1, 5), ("s2net", 0.1, 9), ("s2net", 1, 5), ("s2net", 1, 9)]
     for values, message in (({}, "values: expected at least one setting"), ({"dim": ()}, "values: dim: expected at"),
@@ -47,13 +47,13 @@ def test_every_combination_is_there_once_and_unused_settings_multiply_nothing():
 
 
 def test_the_best_is_what_a_training_of_its_own_gives(corpus):
-    said = []
-    model, tried = grid.sweep(corpus, {"dim": (3, 20)}, GIVEN, dev=0.2, say=said.append)
+    messages = []
+    model, tried = grid.sweep(corpus, {"dim": (3, 20)}, GIVEN, dev=0.2, say=messages.append)
     assert len(tried) == 2 and [one["mrr"] for one in tried] == sorted((one["mrr"] for one in tried), reverse=True)
     for one in tried:
         alone = training.train(corpus, Settings(method="opca", min_df=1, dim=one["dim"]), dev=0.2)
         assert one["mrr"] == alone.training["dev"]["mrr"]
-    assert model.dim == tried[0]["dim"] and sum(line.startswith("dim ") for line in said) == 2
+    assert model.dim == tried[0]["dim"] and sum(line.startswith("dim ") for line in messages) == 2
     with pytest.raises(ValueError, match="dev: expected pairs to choose by, got none held out"):
         grid.sweep(corpus, {"dim": (3,)}, GIVEN, dev=0)
 
@@ -63,9 +63,9 @@ def test_the_command_prints_one_table_and_the_report_draws_it(corpus, tmp_path, 
     lines = ["\t".join(" ".join(side.split()) for side in pair) for pair in zip(corpus.left, corpus.right, strict=True)]
     (tmp_path / "pairs.tsv").write_text("\n".join(lines), encoding="utf-8")
     words = ["train", "--pairs", "pairs.tsv", "--out", "model", "--method", "opca", "--dev", "0.2"]
-    told = json.loads(run(capsys, *words, "--grid", "dim=3,9 noise=0.1", "--grid", "min-df=1,2", "--json"))
-    assert len(told["tuned"]) == 4 and told["tuned"][0]["mrr"] == told["dev"]["mrr"]
-    assert Model.load("model").dim == told["tuned"][0]["dim"] == told["settings"]["dim"]
+    facts = json.loads(run(capsys, *words, "--grid", "dim=3,9 noise=0.1", "--grid", "min-df=1,2", "--json"))
+    assert len(facts["tuned"]) == 4 and facts["tuned"][0]["mrr"] == facts["dev"]["mrr"]
+    assert Model.load("model").dim == facts["tuned"][0]["dim"] == facts["settings"]["dim"]
     drawn = report.settings(Model.load("model"))
     assert figures.digest(drawn) is not None and re.search(rb">noise<.*>min_df<.*>mrr<", drawn, re.DOTALL)
     assert report.settings(Model.load("model")) == drawn
@@ -78,7 +78,7 @@ def test_a_picture_has_a_line_a_candidate_and_the_numbers_in_their_order():
     tried = [{"method": "opca", "dim": 100, "noise": 0.1, "mrr": 0.5, "seconds": 1.0},
              {"method": "lsa", "dim": 25, "mrr": 0.25}, {"method": "opca", "dim": 9, "noise": None, "mrr": 0.75}]
     drawn = figures.parallel(tried, "mrr", title="tried").decode()
-    heights = [float(re.search(rf'y="([\d.]+)"[^>]*>{told}</text>', drawn)[1]) for told in ("9", "25", "100")]
+    heights = [float(re.search(rf'y="([\d.]+)"[^>]*>{facts}</text>', drawn)[1]) for facts in ("9", "25", "100")]
     assert heights == sorted(heights, reverse=True) and drawn.count(">lsa<") == 1 and "seconds" not in drawn
     with pytest.raises(ValueError, match="tried: expected at least two candidates, got 1"):
         figures.parallel(tried[:1], "mrr", title="tried")

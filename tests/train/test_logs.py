@@ -30,7 +30,7 @@ def events(folder) -> dict[str, list[tuple[int, float, float]]]:
     """Step, value and time of each curve in event files; 'starts' are the steps of purges."""
     from tensorboardX.proto import event_pb2
 
-    found: dict[str, list] = {}
+    result: dict[str, list] = {}
     for path in sorted(folder.glob("events.out.tfevents.*")):
         data = path.read_bytes()
         while data:
@@ -38,10 +38,10 @@ def events(folder) -> dict[str, list[tuple[int, float, float]]]:
             event = event_pb2.Event.FromString(data[12 : 12 + size])
             data = data[16 + size :]
             if event.HasField("session_log"):
-                found.setdefault("starts", []).append(event.step)
+                result.setdefault("starts", []).append(event.step)
             for value in event.summary.value:
-                found.setdefault(value.tag, []).append((event.step, value.simple_value, event.wall_time))
-    return found
+                result.setdefault(value.tag, []).append((event.step, value.simple_value, event.wall_time))
+    return result
 
 
 def quadratic(x, data):
@@ -110,12 +110,12 @@ def test_kill_9_loses_no_step_of_a_log_and_doubles_none(folder, capsys):
 ])  # fmt: skip
 def test_every_fit_of_a_training_is_logged_once(options, runs, folder, capsys):
     run(capsys, "train", "--pairs", "pairs.tsv", "--out", "model", "--log", "deep/logs", *options)
-    told = rows("deep/logs")
-    assert {row["run"] for row in told} == runs
+    facts = rows("deep/logs")
+    assert {row["run"] for row in facts} == runs
     for name in runs:
-        steps = [int(row["step"]) for row in told if row["run"] == name]
+        steps = [int(row["step"]) for row in facts if row["run"] == name]
         assert steps == list(range(len(steps))) and len(steps) > 1
-    assert all(row["loss"] for row in told if row["step"] != "0") and "nan" not in str(told)
+    assert all(row["loss"] for row in facts if row["step"] != "0") and "nan" not in str(facts)
 
 
 @pytest.mark.slow

@@ -34,9 +34,9 @@ def made(rows=ROWS, *, times=1):
 def test_scores_of_several_right_answers_are_those_of_a_slow_loop(rng):
     left, right = (np.round(rng.normal(size=(size, 3)), 1) for size in (7, 10))
     right[4] = right[0]  # ties are errors
-    found = mates.answers([a for a, _ in ROWS], [b for _, b in ROWS])
+    result = mates.answers([a for a, _ in ROWS], [b for _, b in ROWS])
     sides = Vectors(left[[a for a, _ in ROWS]]), Vectors(right[[b for _, b in ROWS]])
-    values = mates.per_left(*sides, found, similarity=retrieval.dot, block=3)
+    values = mates.per_left(*sides, result, similarity=retrieval.dot, block=3)
     for query, (any_, precision) in enumerate(zip(values["mrr_any"], values["map"], strict=True)):
         own = {b for a, b in ROWS if a == query}
         scores = left[query] @ right.T
@@ -44,40 +44,40 @@ def test_scores_of_several_right_answers_are_those_of_a_slow_loop(rng):
         ranks = [rank for rank, b in enumerate(order, start=1) if b in own]
         assert any_ == pytest.approx(1 / ranks[0])
         assert precision == pytest.approx(np.mean([place / rank for place, rank in enumerate(ranks, start=1)]))
-    assert found.several == 4 and len(found.queries) == 7 and len(found.documents) == 10
+    assert result.several == 4 and len(result.queries) == 7 and len(result.documents) == 10
     between = sum((a, y) in ROWS for (a, x), (b, y) in itertools.permutations(ROWS, 2) if a != b and x != y)
-    assert found.shared == between > 0
+    assert result.shared == between > 0
 
 
 def test_one_right_answer_each_has_the_scores_of_mates(rng):
     sides = tuple(Vectors(rng.normal(size=(6, 3))) for _ in range(2))
-    found = mates.answers(range(6), range(6))
-    assert found.several == found.shared == 0
-    values = mates.per_left(*sides, found)
+    result = mates.answers(range(6), range(6))
+    assert result.several == result.shared == 0
+    values = mates.per_left(*sides, result)
     np.testing.assert_allclose(values["mrr_any"], mates.per_query(*sides)["mrr"][:6])
     np.testing.assert_allclose(values["map"], values["mrr_any"])
 
 
 @pytest.mark.parametrize("all_negatives", [False, True])
 def test_right_texts_of_one_left_text_are_no_negatives_in_their_pairs(all_negatives, monkeypatch):
-    seen, said = [], []
+    seen, messages = [], []
     monkeypatch.setattr(s2net, "fit", lambda *sides, init, groups, **options: seen.append(groups) or closed_form(init))
-    model = train(made(), Settings(dim=3, max_iter=1, all_negatives=all_negatives), dev=0, say=said.append)
+    model = train(made(), Settings(dim=3, max_iter=1, all_negatives=all_negatives), dev=0, say=messages.append)
     apart = (seen[0][:, None] != seen[0][None]).all(axis=2)
     for (i, (a, x)), (j, (b, y)) in itertools.product(enumerate(ROWS), repeat=2):
         assert apart[i, j] == (a != b and x != y)
-    found = mates.answers([a for a, _ in ROWS], [b for _, b in ROWS])
-    assert found.shared > 1
+    result = mates.answers([a for a, _ in ROWS], [b for _, b in ROWS])
+    assert result.shared > 1
     assert ("4 left texts of 7 with several right ones, which are no negatives of each other; a text that is right for "
-            f"other left texts too may still be a negative there ({found.shared} cases at most)") in said
-    assert model.training["several"] == {"left": 4, "of": 7, "shared": found.shared}
+            f"other left texts too may still be a negative there ({result.shared} cases at most)") in messages
+    assert model.training["several"] == {"left": 4, "of": 7, "shared": result.shared}
 
 
 def test_trainings_without_several_right_answers_say_nothing(monkeypatch):
-    said = []
+    messages = []
     single = made([(i, i) for i in range(7)], times=4)
-    model = train(single, Settings(method="opca", dim=3), dev=0.3, say=said.append)
-    assert "several" not in model.training and not any("several" in line for line in said)
+    model = train(single, Settings(method="opca", dim=3), dev=0.3, say=messages.append)
+    assert "several" not in model.training and not any("several" in line for line in messages)
     assert set(model.training["dev"]) == {"accuracy", "mrr", "untrained_accuracy", "untrained_mrr"}
 
 

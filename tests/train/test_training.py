@@ -27,30 +27,30 @@ BATCHES, EXACT = (Settings(dim=20, batch_size=size, max_iter=3) for size in (64,
 @pytest.mark.parametrize("method", [method for method in METHODS if method not in GRADED])
 def test_every_method_makes_a_model_that_finds_mates(corpus, method):
     model = train(corpus, Settings(method=method, dim=20, max_iter=40 if method in TOPICS else 5), dev=0.2)
-    told = model.training
-    assert told["pairs"]["train"] + told["pairs"]["dev"] <= 400 and told["pairs"]["dev"] > 40
-    assert told["dev"]["mrr"] > 3 / told["pairs"]["dev"] and told["data"]["sha256"] == corpus.sha256
+    facts = model.training
+    assert facts["pairs"]["train"] + facts["pairs"]["dev"] <= 400 and facts["pairs"]["dev"] > 40
+    assert facts["dev"]["mrr"] > 3 / facts["pairs"]["dev"] and facts["data"]["sha256"] == corpus.sha256
     assert model.dim == (len(model.vocabulary) if method in BARE else 20)
-    assert (told.get("fit") is not None) == (method in (*S2NET, *SSI, *TOPICS))
+    assert (facts.get("fit") is not None) == (method in (*S2NET, *SSI, *TOPICS))
 
 
 def test_s2net_in_batches_and_exact_both_gain_over_their_start(corpus):
     start = train(corpus, Settings(method="opca", dim=20), dev=0.2).training["dev"]["mrr"]
     for settings in (EXACT, BATCHES):
-        told = train(corpus, dataclasses.replace(settings, max_iter=10), dev=0.2).training
-        assert told["dev"]["mrr"] >= start, settings
-        history = told["history"]
-        assert history["step"] == list(range(told["fit"]["steps"] + 1)) and history["loss"][-1] > 0
-        assert max(history["validation"]) == pytest.approx(told["dev"]["mrr"], abs=1e-4)
+        facts = train(corpus, dataclasses.replace(settings, max_iter=10), dev=0.2).training
+        assert facts["dev"]["mrr"] >= start, settings
+        history = facts["history"]
+        assert history["step"] == list(range(facts["fit"]["steps"] + 1)) and history["loss"][-1] > 0
+        assert max(history["validation"]) == pytest.approx(facts["dev"]["mrr"], abs=1e-4)
 
 
 @pytest.mark.programs
 def test_two_matrices_start_as_copies_of_opca_and_then_part(corpus):
     start = train(corpus, Settings(method="opca", dim=20), dev=0.2)
     for size in (0, 64):
-        found = train(corpus, Settings(method="s2net-2", dim=20, batch_size=size, max_iter=3), dev=0)
-        left, right = (np.asarray(side.weights) for side in found.params)
-        assert found.two_sided and found.method == "s2net-2" and not np.allclose(left, right)
+        result = train(corpus, Settings(method="s2net-2", dim=20, batch_size=size, max_iter=3), dev=0)
+        left, right = (np.asarray(side.weights) for side in result.params)
+        assert result.two_sided and result.method == "s2net-2" and not np.allclose(left, right)
     alike = train(corpus, Settings(method="s2net-2", dim=20, batch_size=0, max_iter=0), dev=0.2)
     for side in alike.params:
         np.testing.assert_array_equal(side.weights, start.params.weights)
@@ -73,17 +73,17 @@ def test_a_stopped_training_keeps_its_start_and_goes_on_bit_for_bit(corpus, tmp_
 def test_dev_pairs_of_ones_own_and_none(corpus):
     rows = corpus.take(range(60)), corpus.take(range(300, 400))
     assert train(rows[0], Settings(method="opca", dim=5), dev=rows[1]).training["pairs"]["dev"] == 100
-    told = train(rows[0], Settings(method="opca", dim=5), dev=0).training
-    assert told["pairs"]["dev"] == 0 and told["dev"] == {}
+    facts = train(rows[0], Settings(method="opca", dim=5), dev=0).training
+    assert facts["pairs"]["dev"] == 0 and facts["dev"] == {}
 
 
 @pytest.mark.parametrize("method", ["s2net", "s2net-2", "opca", "cca", "lsa", "cl-lsi"])
 def test_very_few_pairs(method):
     few = pairs.make("few", "abc", ["red cat", "blue dog", "green"], ["rot cat", "blau dog", "grün"],
                      languages=("en", "de"))
-    said = []
-    model = train(few, Settings(method=method, max_iter=2), say=said.append)
-    assert model.dim <= (6 if method == "lsa" else 2) and any("support no more" in line for line in said)
+    messages = []
+    model = train(few, Settings(method=method, max_iter=2), say=messages.append)
+    assert model.dim <= (6 if method == "lsa" else 2) and any("support no more" in line for line in messages)
     assert np.isfinite(model.encode_query(["red cat dog"])).all()
     assert model.training["dev"] == {}
 
@@ -94,9 +94,9 @@ def test_lsa_has_as_many_dimensions_as_different_texts_bear(right, dim):
     sides = [f"a{word} b{word}" for word in "ijkl"], [f"a{word} c{word}" for word in right[:4]]
     sides[0][3] = sides[1][0] if dim == 7 else sides[0][3]
     few = pairs.make("few", "1234", *sides, languages=("en", "en"))
-    said = []
-    model = train(few, Settings(method="lsa", dim=50), dev=0, say=said.append)
-    assert model.dim == dim and any(line.startswith(f"dimension {dim}: {dim} different texts and") for line in said)
+    messages = []
+    model = train(few, Settings(method="lsa", dim=50), dev=0, say=messages.append)
+    assert model.dim == dim and any(line.startswith(f"dimension {dim}: {dim} different texts and") for line in messages)
     texts = np.concatenate([model.term_vectors(side).toarray() for side in sides])
     texts /= np.linalg.norm(texts, axis=1, keepdims=True)
     singular = np.linalg.svd(texts, compute_uv=False)[:dim]
@@ -169,8 +169,8 @@ def test_no_pairs_and_no_words_are_refused(corpus):
 
 def test_of_few_pairs_the_frequency_that_was_asked_of_words_is_told_as_it_was(corpus):
     asked = Settings(method="log-tfidf", min_df=3)
-    told = [train(corpus.take(range(rows)), asked, dev=0).training for rows in (60, 160)]
-    assert [one["settings"]["min_df"] for one in told] == [1, 3]
+    facts = [train(corpus.take(range(rows)), asked, dev=0).training for rows in (60, 160)]
+    assert [one["settings"]["min_df"] for one in facts] == [1, 3]
 
 
 def test_unpaired_texts_add_words_and_lsa_learns_from_them(corpus):
@@ -193,10 +193,10 @@ def test_links_that_hang_together_are_held_out_by_their_left_texts():
     links = [(i, 120 + j) for i in range(120) for j in range(10) if rng.random() < 0.4]  # ten hubs tie all together
     given = pairs.make("links", [str(i) for i in range(len(links))], [texts[a] for a, _ in links],
                        [texts[b] for _, b in links], languages=("en", "en"))  # fmt: skip
-    read, said = mates.read(given), []
+    read, messages = mates.read(given), []
     assert len(np.unique(read.groups)) < 5
-    held = training.split(read, 0.1, Settings(), training.Grades(None, None), said.append)
-    assert 0.05 <= len(held.dev) / len(links) <= 0.2 and "held out by their left texts alone" in said[-1]
+    held = training.split(read, 0.1, Settings(), training.Grades(None, None), messages.append)
+    assert 0.05 <= len(held.dev) / len(links) <= 0.2 and "held out by their left texts alone" in messages[-1]
     assert not set(held.dev.left) & {given.left[row] for row in held.rows}
 
 
@@ -210,12 +210,12 @@ def test_links_that_hang_together_are_held_out_by_their_left_texts():
     ],
 )
 def test_what_is_not_held_out_or_left_out_is_said(left, message):
-    said = []
+    messages = []
     given = pairs.make("toy", [str(i) for i in range(len(left))], left, left, languages=("en", "en"))
-    told = train(given, Settings(method="log-tfidf"), say=said.append).training
-    assert any(line.startswith(message) for line in said), said
-    assert told["pairs"]["dev"] == 0 and told["dev"] == {}
-    assert told["pairs"]["train"] == len(set(left))
+    facts = train(given, Settings(method="log-tfidf"), say=messages.append).training
+    assert any(line.startswith(message) for line in messages), messages
+    assert facts["pairs"]["dev"] == 0 and facts["dev"] == {}
+    assert facts["pairs"]["train"] == len(set(left))
 
 
 def test_rare_words_are_named_where_none_is_left():
@@ -226,9 +226,9 @@ def test_rare_words_are_named_where_none_is_left():
 
 
 def test_dev_pairs_that_are_trained_on_are_counted(corpus):
-    said = []
-    train(corpus, Settings(method="log-tfidf"), dev=corpus.take([0, 1, 2]), say=said.append)
-    assert any(line.startswith("3 of the 3 dev pairs trained on too: the dev score") for line in said), said
+    messages = []
+    train(corpus, Settings(method="log-tfidf"), dev=corpus.take([0, 1, 2]), say=messages.append)
+    assert any(line.startswith("3 of the 3 dev pairs trained on too: the dev score") for line in messages), messages
 
 
 def test_one_dev_pair_is_refused(corpus):
@@ -237,18 +237,18 @@ def test_one_dev_pair_is_refused(corpus):
 
 
 def test_a_blend_is_the_mean_of_start_and_end_that_held_out_pairs_like_best(corpus):
-    said = []
+    messages = []
     given = {"dim": 20, "max_iter": 10, "batch_size": 0}
     ends = train(corpus, Settings(**given), dev=0.2)
-    found = train(corpus, Settings(**given, blend=True), dev=0.2, say=said.append)
-    told = found.training["blend"]
-    assert set(told["mrr"]) == {"1", "0.25", "0.5", "0.75"}
-    assert told["mrr"]["1"] == ends.training["dev"]["mrr"]
-    assert max(told["mrr"].values()) == told["mrr"][f"{told['end']:g}"] == found.training["dev"]["mrr"]
+    result = train(corpus, Settings(**given, blend=True), dev=0.2, say=messages.append)
+    facts = result.training["blend"]
+    assert set(facts["mrr"]) == {"1", "0.25", "0.5", "0.75"}
+    assert facts["mrr"]["1"] == ends.training["dev"]["mrr"]
+    assert max(facts["mrr"].values()) == facts["mrr"][f"{facts['end']:g}"] == result.training["dev"]["mrr"]
     start = train(corpus, Settings(method="opca", dim=20), dev=0.2)
     a, b = (np.asarray(model.params.weights) for model in (start, ends))
-    wanted = (1 - told["end"]) * a / np.linalg.norm(a) + told["end"] * b / np.linalg.norm(b)
-    got = np.asarray(found.params.weights)
+    wanted = (1 - facts["end"]) * a / np.linalg.norm(a) + facts["end"] * b / np.linalg.norm(b)
+    got = np.asarray(result.params.weights)
     np.testing.assert_allclose(got / np.linalg.norm(got), wanted / np.linalg.norm(wanted), atol=1e-5)
     with pytest.raises(ValueError, match="blend: expected held-out pairs to choose by, got none"):
         train(corpus, Settings(**given, blend=True), dev=0)

@@ -32,8 +32,8 @@ def made_up(number=160, seed=0):
 def test_spearman_is_that_of_scipy_with_ties(rng, shape):
     for _ in range(20):
         scores, labels = rng.integers(0, 4, shape).astype(float), rng.integers(0, 3, shape).astype(float)
-        found = np.atleast_1d(metrics.spearman(scores, labels))
-        for value, one, other in zip(found, np.atleast_2d(scores), np.atleast_2d(labels), strict=True):
+        result = np.atleast_1d(metrics.spearman(scores, labels))
+        for value, one, other in zip(result, np.atleast_2d(scores), np.atleast_2d(labels), strict=True):
             constant = np.ptp(one) == 0 or np.ptp(other) == 0
             expected = 0.0 if constant else scipy.stats.spearmanr(one, other)[0]
             assert value == pytest.approx(expected, abs=1e-12)
@@ -43,10 +43,10 @@ def test_spearman_is_that_of_scipy_with_ties(rng, shape):
 def test_grades_are_learned_and_it_stops_by_their_correlation():
     given, grades = made_up()
     model = train(given, Settings(**MSE), dev=0.3, grades=grades)
-    told = model.training
-    assert set(told["dev"]) == {"spearman", "untrained_spearman"} and told["grades"] == {"lowest": 1, "highest": 5}
-    assert told["dev"]["spearman"] > max(0.5, told["dev"]["untrained_spearman"] + 0.3)
-    assert max(told["history"]["validation"]) == pytest.approx(told["dev"]["spearman"], abs=1e-4)
+    facts = model.training
+    assert set(facts["dev"]) == {"spearman", "untrained_spearman"} and facts["grades"] == {"lowest": 1, "highest": 5}
+    assert facts["dev"]["spearman"] > max(0.5, facts["dev"]["untrained_spearman"] + 0.3)
+    assert max(facts["history"]["validation"]) == pytest.approx(facts["dev"]["spearman"], abs=1e-4)
     cosines = model.pair_similarity(given.left, given.right)
     assert cosines[grades == 5].mean() > 0.5 > 0.3 > cosines[grades == 1].mean()
 
@@ -61,16 +61,16 @@ def test_the_scale_of_grades_does_not_matter_and_grades_in_the_unit_interval_sta
 
     monkeypatch.setattr(graded.s2net_mse, "fit", spy)
     grades[0] = 4
-    told = [train(given, Settings(**MSE), dev=0, grades=some).training["grades"] for some in
-            (grades, 10 * grades - 700, np.where(grades > 3, 0.75, 0.25), grades - 3)]  # fmt: skip
+    facts = [train(given, Settings(**MSE), dev=0, grades=some).training["grades"] for some in
+             (grades, 10 * grades - 700, np.where(grades > 3, 0.75, 0.25), grades - 3)]  # fmt: skip
     assert seen == [[0.0, 0.75, 1.0]] * 2 + [[0.25, 0.75]] + [[0.0, 0.75, 1.0]]
-    assert [tuple(one.values()) for one in told] == [(1, 5), (-690, -650), (0, 1), (-2, 2)]
+    assert [tuple(one.values()) for one in facts] == [(1, 5), (-690, -650), (0, 1), (-2, 2)]
 
 
 def test_equal_pairs_count_once_with_the_mean_of_their_grades(monkeypatch):
     left = ["red boat", "Red boat!", "blue car", "old tree", "red boat"]
     right = ["a ship", "a ship", "a road", "a leaf", "a leaf"]
-    seen, said = [], []
+    seen, messages = [], []
 
     def spy(*given, init, **options):
         seen.append(given)
@@ -78,11 +78,11 @@ def test_equal_pairs_count_once_with_the_mean_of_their_grades(monkeypatch):
 
     monkeypatch.setattr(graded.s2net_mse, "fit", spy)
     given = pairs.make("twice", "abcde", left, right, languages=("en", "en"))
-    model = train(given, Settings(**MSE), dev=0, grades=[0, 0.5, 1, 0, 1], say=said.append)
+    model = train(given, Settings(**MSE), dev=0, grades=[0, 0.5, 1, 0, 1], say=messages.append)
     queries, documents, chosen = seen[0]
-    assert (queries.num_docs, documents.num_docs) == (3, 3) and any("left out 1 pair" in line for line in said)
-    found = {(int(q), int(d)): float(y) for q, d, y in zip(*chosen, strict=True)}
-    assert found == {(0, 0): 0.25, (1, 1): 1.0, (2, 2): 0.0, (0, 2): 1.0}
+    assert (queries.num_docs, documents.num_docs) == (3, 3) and any("left out 1 pair" in line for line in messages)
+    result = {(int(q), int(d)): float(y) for q, d, y in zip(*chosen, strict=True)}
+    assert result == {(0, 0): 0.25, (1, 1): 1.0, (2, 2): 0.0, (0, 2): 1.0}
     assert np.isfinite(model.encode(left)).all()
 
 
@@ -98,16 +98,16 @@ def test_a_stopped_training_goes_on_bit_for_bit(tmp_path):
 
 def test_dev_pairs_of_ones_own_and_held_out_ones_of_one_grade():
     (given, grades), (dev, others) = made_up(60), made_up(30, seed=1)
-    told = train(given, Settings(**MSE), dev=dev, grades=grades, dev_grades=others).training
-    assert told["pairs"] == {"all": 60, "train": 60, "dev": 30}
+    facts = train(given, Settings(**MSE), dev=dev, grades=grades, dev_grades=others).training
+    assert facts["pairs"] == {"all": 60, "train": 60, "dev": 30}
     # What is held out depends on identifiers alone, since no text is a near-duplicate of another.
     chosen = splits.split(np.arange(60), given.ids, shares=(0.8, 0.2, 0.0))["dev"]
     same = grades.copy()
     same[chosen] = 3
-    said = []
-    told = train(given, Settings(**MSE), dev=0.2, grades=same, say=said.append).training
-    assert "no pairs held out: those chosen all have one grade; give dev pairs of your own to stop by" in said
-    assert told["pairs"]["dev"] == 0 and told["dev"] == {} and told["fit"]["steps"] == 10
+    messages = []
+    facts = train(given, Settings(**MSE), dev=0.2, grades=same, say=messages.append).training
+    assert "no pairs held out: those chosen all have one grade; give dev pairs of your own to stop by" in messages
+    assert facts["pairs"]["dev"] == 0 and facts["dev"] == {} and facts["fit"]["steps"] == 10
 
 
 @pytest.mark.parametrize(("options", "message"), [
@@ -170,9 +170,9 @@ def test_preferences_are_learned_and_candidates_of_a_query_stay_together():
 def test_queries_of_one_grade_are_passed_over_and_counted():
     given, grades = graded_candidates(8)
     grades[:6] = 1.0
-    said = []
-    train(given, Settings(method="s2net-pref", dim=5, max_iter=2), dev=0, grades=grades, say=said.append)
-    assert any("7 queries with" in line and "1 passed over" in line for line in said)
+    messages = []
+    train(given, Settings(method="s2net-pref", dim=5, max_iter=2), dev=0, grades=grades, say=messages.append)
+    assert any("7 queries with" in line and "1 passed over" in line for line in messages)
     grades[:] = np.repeat(np.arange(8.0), 6)
     with pytest.raises(ValueError, match="pairs: expected a query with candidates of different grades, got none"):
         train(given, Settings(method="s2net-pref", dim=5, max_iter=2), dev=0, grades=grades)
@@ -181,16 +181,16 @@ def test_queries_of_one_grade_are_passed_over_and_counted():
 def test_ranking_scores_of_queries(rng):
     cosines, queries = rng.random(12), np.repeat([0, 1, 2], 4)
     grades = np.array([3.0, 1, 1, 2, 1, 1, 1, 1, 1, 2, 3, 3])
-    found = graded.ranking_scores(cosines, queries, grades)
+    result = graded.ranking_scores(cosines, queries, grades)
     expected = []
     for query in (0, 2):  # query 1 has one grade
         rows = [(c, g) for c, q, g in zip(cosines, queries, grades, strict=True) if q == query]
         order = [a > b for a, g in rows for b, h in rows if g > h]
         expected.append(np.mean(order))
-    assert found["auc"] == pytest.approx(np.mean(expected))
+    assert result["auc"] == pytest.approx(np.mean(expected))
 
 
 def test_equal_scores_do_not_profit_from_the_order_of_the_file():
     grades = np.array([2.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
-    found = [graded.ranking_scores(np.zeros(7), np.zeros(7, int), order) for order in (grades, grades[::-1])]
-    assert found[0] == found[1] == {"auc": 0.5, "ndcg@5": 0.0}
+    result = [graded.ranking_scores(np.zeros(7), np.zeros(7, int), order) for order in (grades, grades[::-1])]
+    assert result[0] == result[1] == {"auc": 0.5, "ndcg@5": 0.0}

@@ -27,11 +27,11 @@ def corpus():
 
 def side(rows, size=6):
     """Documents of one word each; None is an empty one."""
-    found = np.zeros((len(rows), size), np.float32)
+    result = np.zeros((len(rows), size), np.float32)
     for i, word in enumerate(rows):
         if word is not None:
-            found[i, word] = 1
-    return sparse.from_scipy(scipy.sparse.csr_matrix(found))
+            result[i, word] = 1
+    return sparse.from_scipy(scipy.sparse.csr_matrix(result))
 
 
 def made(left, right, name="made"):
@@ -46,15 +46,15 @@ def words_of(found):
 
 
 def test_equal_texts_are_one_and_texts_without_words_are_left_out():
-    found = linked.links_of(side([0, 0, 1, 0, None, 2]), side([3, 4, 3, 3, 5, None]))
+    result = linked.links_of(side([0, 0, 1, 0, None, 2]), side([3, 4, 3, 3, 5, None]))
     # Query 0 has both documents, so that no negative is left: it teaches nothing.
-    assert words_of(found) == [[(1, 3)], []] and (found.queries.num_docs, found.documents.num_docs) == (2, 2)
+    assert words_of(result) == [[(1, 3)], []] and (result.queries.num_docs, result.documents.num_docs) == (2, 2)
 
 
 def test_near_duplicates_are_known_by_brute_force(rng):
     left, right = rng.integers(0, 6, 30), rng.integers(0, 6, 30)
     groups = np.stack([left // 2, right // 2], axis=1)
-    found = linked.links_of(side(left), side(right), groups)
+    result = linked.links_of(side(left), side(right), groups)
     pairs = set(zip(left.tolist(), right.tolist(), strict=True))
     near = {(left[i], right[j]) for i, j in itertools.product(range(30), repeat=2) if (groups[i] == groups[j]).any()}
     num = len(set(right.tolist()))
@@ -64,7 +64,7 @@ def test_near_duplicates_are_known_by_brute_force(rng):
         if len(mine) < num:
             # Near-duplicates that leave no negative do not count.
             expected.append((query, mine, others if len(mine | others) < num else set()))
-    words, known = words_of(found)
+    words, known = words_of(result)
     assert words == sorted((q, d) for q, mine, _ in expected for d in mine)
     assert known == sorted((q, int(d)) for q, _, others in expected for d in others)
 
@@ -78,9 +78,9 @@ def test_no_triple_has_a_positive_or_its_twin_as_its_negative(monkeypatch):
     seen, draw = [], triples.draw
 
     def spy(key, table, number):
-        found = draw(key, table, number)
-        seen.append(np.stack(found, axis=1))
-        return found
+        result = draw(key, table, number)
+        seen.append(np.stack(result, axis=1))
+        return result
 
     monkeypatch.setattr(triples, "draw", spy)
     calls = []
@@ -99,17 +99,17 @@ def test_no_triple_has_a_positive_or_its_twin_as_its_negative(monkeypatch):
 
 
 def test_the_model_is_better_than_bare_terms_and_its_score_is_the_one_it_stopped_by(corpus):
-    said = []
-    told = train(corpus, Settings(**SSI | {"dim": 30, "max_iter": 6}), dev=0.2, say=said.append).training
-    assert told["dev"]["mrr"] >= told["dev"]["untrained_mrr"] - 0.02
-    assert told["history"]["step"][0] == 0 and told["history"]["loss"][0] is None
-    assert max(told["history"]["validation"]) == pytest.approx(told["dev"]["mrr"], abs=1e-4)
-    losses = told["history"]["loss"][1:]
+    messages = []
+    facts = train(corpus, Settings(**SSI | {"dim": 30, "max_iter": 6}), dev=0.2, say=messages.append).training
+    assert facts["dev"]["mrr"] >= facts["dev"]["untrained_mrr"] - 0.02
+    assert facts["history"]["step"][0] == 0 and facts["history"]["loss"][0] is None
+    assert max(facts["history"]["validation"]) == pytest.approx(facts["dev"]["mrr"], abs=1e-4)
+    losses = facts["history"]["loss"][1:]
     assert losses[-1] < losses[0] / 2
-    tried = told["identities"]
-    assert list(tried) == ["3", "10", "30"] and told["identity"] in (3.0, 10.0, 30.0)
-    assert tried[f"{told['identity']:g}"] == max(tried.values())
-    assert any(line.startswith(f"b = {told['identity']:g}, of 3 (") for line in said)
+    tried = facts["identities"]
+    assert list(tried) == ["3", "10", "30"] and facts["identity"] in (3.0, 10.0, 30.0)
+    assert tried[f"{facts['identity']:g}"] == max(tried.values())
+    assert any(line.startswith(f"b = {facts['identity']:g}, of 3 (") for line in messages)
 
 
 def test_one_matrix_scores_both_sides_alike_and_as_dense_float64_arithmetic_does(corpus):
@@ -160,8 +160,8 @@ def test_words_that_no_pair_shares_are_learned(method):
     """Two languages without a word in common: bare terms know nothing."""
     left = [f"red{i % 6} boat{i % 5} sea{i % 7}" for i in range(210)]
     right = [f"rot{i % 6} schiff{i % 5} meer{i % 7}" for i in range(210)]
-    told = train(made(left, right), Settings(method=method, dim=30, max_iter=10, seed=2), dev=0.2).training["dev"]
-    assert told["untrained_mrr"] < 0.1 and told["mrr"] > 0.6
+    facts = train(made(left, right), Settings(method=method, dim=30, max_iter=10, seed=2), dev=0.2).training["dev"]
+    assert facts["untrained_mrr"] < 0.1 and facts["mrr"] > 0.6
 
 
 @pytest.mark.parametrize(("dev", "options", "identity"), [(0, {}, 10.0), (0, {"identity": 4}, 4.0),
@@ -249,7 +249,7 @@ def test_unicode_and_empty_texts_train():
 
 
 def test_two_pairs_are_enough():
-    said = []
-    model = train(made(["red cat", "blue dog"], ["rot katze", "blau hund"]), Settings(**SSI), say=said.append)
-    assert model.dim == 1 and any("support no more" in line for line in said)
+    messages = []
+    model = train(made(["red cat", "blue dog"], ["rot katze", "blau hund"]), Settings(**SSI), say=messages.append)
+    assert model.dim == 1 and any("support no more" in line for line in messages)
     assert np.isfinite(model.similarity("red cat", ["rot katze", "blau hund"])).all()

@@ -53,8 +53,8 @@ def test_the_best_of_one_setting_after_the_other_is_taken_as_trainings_by_hand_h
     dfs = {value: mrr(replace(start, min_df=value)) for value in (2, 1)}
     df = max(dfs, key=dfs.get)
     shares = {value: mrr(replace(start, min_df=df, subwords=value)) for value in (0.0, 0.5, 0.75)}
-    found, tried = tuning.tune(corpus, start, dev=0.2)
-    assert found == replace(start, min_df=df, subwords=max(shares, key=shares.get))
+    result, tried = tuning.tune(corpus, start, dev=0.2)
+    assert result == replace(start, min_df=df, subwords=max(shares, key=shares.get))
     expected = [{"min_df": 2, "subwords": 0.0, "mrr": dfs[2]}, {"min_df": 1, "subwords": 0.0, "mrr": dfs[1]},
                 *({"min_df": df, "subwords": share, "mrr": shares[share]} for share in (0.5, 0.75))]
     assert tried == expected
@@ -62,15 +62,15 @@ def test_the_best_of_one_setting_after_the_other_is_taken_as_trainings_by_hand_h
 
 @pytest.mark.programs
 def test_ngrams_are_chosen_where_only_the_spelling_is_shared(inflected):
-    said = []
-    found, tried = tuning.tune(inflected, replace(FEW, min_df=1), dev=0.2, say=said.append)
+    messages = []
+    result, tried = tuning.tune(inflected, replace(FEW, min_df=1), dev=0.2, say=messages.append)
     assert tried[0]["mrr"] < 0.8 < 0.95 < max(one["mrr"] for one in tried)
-    assert found == replace(FEW, min_df=1, subwords=found.subwords)
-    assert said[0] == "choosing min_df and subwords by trainings of opca …" and len(said) == 9
-    assert re.fullmatch(r"\d\d held-out pairs chose: small differences are chance", said[-1])
-    assert said[1].startswith("125 pairs: reading") and sum(line.startswith("training") for line in said) == 1
-    assert said[-5].startswith("of fewer than 100 training pairs every word counts")
-    assert said[-4] == f"subwords 0.0: mrr {tried[0]['mrr']:.4f} of held-out pairs, by opca"
+    assert result == replace(FEW, min_df=1, subwords=result.subwords)
+    assert messages[0] == "choosing min_df and subwords by trainings of opca …" and len(messages) == 9
+    assert re.fullmatch(r"\d\d held-out pairs chose: small differences are chance", messages[-1])
+    assert messages[1].startswith("125 pairs: reading") and sum(line.startswith("training") for line in messages) == 1
+    assert messages[-5].startswith("of fewer than 100 training pairs every word counts")
+    assert messages[-4] == f"subwords 0.0: mrr {tried[0]['mrr']:.4f} of held-out pairs, by opca"
 
 
 def test_nothing_is_distilled_to_choose(monkeypatch, corpus):
@@ -81,8 +81,8 @@ def test_nothing_is_distilled_to_choose(monkeypatch, corpus):
 
 def test_of_equals_the_given_setting_is_kept(monkeypatch, corpus):
     monkeypatch.setattr(training, "train", lambda *_, **__: _Scored(0.5))
-    found, tried = tuning.tune(corpus, replace(FEW, min_df=3, subwords=0.2))
-    assert found == replace(FEW, min_df=3, subwords=0.2)
+    result, tried = tuning.tune(corpus, replace(FEW, min_df=3, subwords=0.2))
+    assert result == replace(FEW, min_df=3, subwords=0.2)
     assert [(one["min_df"], one["subwords"]) for one in tried] == [(3, 0.2), (1, 0.2), (3, 0.5), (3, 0.75)]
 
 
@@ -97,8 +97,8 @@ class _Scored:
 def test_s2net_is_tuned_by_its_start_and_others_by_themselves(monkeypatch, corpus, method):
     seen = []
     monkeypatch.setattr(training, "train", lambda _, settings, **__: seen.append(settings.method) or _Scored(0.1))
-    found, _ = tuning.tune(corpus, Settings(method=method))
-    assert set(seen) == {"opca" if method.startswith("s2net") else method} and found.method == method
+    result, _ = tuning.tune(corpus, Settings(method=method))
+    assert set(seen) == {"opca" if method.startswith("s2net") else method} and result.method == method
 
 
 def test_of_many_pairs_some_are_trained_on_the_same_every_time(monkeypatch, corpus):
@@ -114,19 +114,19 @@ def test_of_many_pairs_some_are_trained_on_the_same_every_time(monkeypatch, corp
 
 @pytest.mark.programs
 def test_of_few_pairs_every_word_is_learned_of_and_only_ngrams_are_chosen(corpus):
-    said = []
-    found, tried = tuning.tune(corpus.take(range(90)), FEW, dev=0.2, say=said.append)
-    assert [one["subwords"] for one in tried] == [0.0, 0.5, 0.75] and found.min_df == FEW.min_df
+    messages = []
+    result, tried = tuning.tune(corpus.take(range(90)), FEW, dev=0.2, say=messages.append)
+    assert [one["subwords"] for one in tried] == [0.0, 0.5, 0.75] and result.min_df == FEW.min_df
     assert all(set(one) == {"subwords", "mrr"} for one in tried)
     assert tuning.tune(corpus.take(range(90)), FEW, dev=0.2, names=["min_df"]) == (FEW, [])
-    assert "of fewer than 100 training pairs every word counts: min_df changes nothing" in said
+    assert "of fewer than 100 training pairs every word counts: min_df changes nothing" in messages
 
 
 def test_without_pairs_to_hold_out_nothing_is_chosen(corpus):
-    said = []
-    assert tuning.tune(corpus.take(range(15)), FEW, say=said.append) == (FEW, [])
-    assert said[-1] == "no setting is chosen: no pairs are held out to choose by"
-    assert "no pairs held out: there are fewer than 20" in said
+    messages = []
+    assert tuning.tune(corpus.take(range(15)), FEW, say=messages.append) == (FEW, [])
+    assert messages[-1] == "no setting is chosen: no pairs are held out to choose by"
+    assert "no pairs held out: there are fewer than 20" in messages
 
 
 @pytest.mark.parametrize(("changes", "message"), [
@@ -203,8 +203,8 @@ def test_a_choice_that_cannot_be_read_is_made_anew(folder, capsys, monkeypatch, 
     kept.parent.mkdir()
     kept.write_text(harm, encoding="utf-8")
     run(capsys, *words)
-    found = Model.load("model").training
-    assert len(found["tuned"]) == 4
+    result = Model.load("model").training
+    assert len(result["tuned"]) == 4
 
 
 def test_the_methods_of_the_option_are_those_of_the_library():

@@ -41,22 +41,22 @@ def load(*, root: str | os.PathLike | None = None, verify: bool = True) -> Artic
     """
     path = catalogue.find(_CORPUS, _FILE, root=root, verify=verify)
     bodies, titles, cited = _read(path)
-    found = {key: body for key, body in bodies.items() if _WORD.search(body)}
-    row = {key: number for number, key in enumerate(found)}
+    result = {key: body for key, body in bodies.items() if _WORD.search(body)}
+    row = {key: number for number, key in enumerate(result)}
     for where, ends in cited:
         for key in ends:
             checks.expect(key in bodies, where, "an article of the file", key)
     ends = np.asarray([[row[a], row[b]] for _, (a, b) in cited if a in row and b in row], np.int64).reshape(-1, 2)
-    unique = links.checked(np.concatenate([ends, ends[:, ::-1]]), len(found))
-    counts = {"articles": len(found), "without_text": len(bodies) - len(found),
-              "without_abstract": sum(found[key] == titles[key] for key in found), "links_read": len(cited),
+    unique = links.checked(np.concatenate([ends, ends[:, ::-1]]), len(result))
+    counts = {"articles": len(result), "without_text": len(bodies) - len(result),
+              "without_abstract": sum(result[key] == titles[key] for key in result), "links_read": len(cited),
               "links_without_text": len(cited) - len(ends), "self_links": int((ends[:, 0] == ends[:, 1]).sum()),
               "links": len(unique)}
     digest = hashlib.sha256()
-    for part in (*found, *found.values()):
+    for part in (*result, *result.values()):
         digest.update(part.encode("utf-8") + b"\0")
     digest.update(np.ascontiguousarray(unique, "<i8").tobytes())
-    return Articles("cacm", tuple(found), tuple(titles[key] for key in found), tuple(found.values()), unique,
+    return Articles("cacm", tuple(result), tuple(titles[key] for key in result), tuple(result.values()), unique,
                     digest.hexdigest(), counts)
 
 

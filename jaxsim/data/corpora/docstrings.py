@@ -75,16 +75,16 @@ def _modules(package: str) -> Iterator[ModuleType]:
     yield top
     level = [top]
     while level:
-        found: list[ModuleType] = []
+        result: list[ModuleType] = []
         for parent in level:
             names = sorted(info.name for info in pkgutil.iter_modules(getattr(parent, "__path__", ())))
             for name in names:
                 if name.startswith("_") or name in _SKIPPED or name.endswith(("_test", "_tests")):
                     continue
                 with contextlib.suppress(Exception, SystemExit):
-                    found.append(importlib.import_module(f"{parent.__name__}.{name}"))
-        yield from found
-        level = found
+                    result.append(importlib.import_module(f"{parent.__name__}.{name}"))
+        yield from result
+        level = result
 
 
 def _objects(module: ModuleType, package: str) -> Iterator[tuple[str, object]]:

@@ -46,10 +46,10 @@ def _days(years: frozenset[int], root, verify: bool) -> Iterator[tuple[str, list
     sides = []
     for language in ("en", "it"):
         path = catalogue.find(_CORPUS, f"{language}.tar.xz", root=root, verify=verify)
-        found = files.read_archive(
+        result = files.read_archive(
             path, keep=lambda name: name.endswith(".al") and year_of(name.rpartition("/")[2]) in years
         )
-        sides.append({name.rpartition("/")[2].removesuffix(".al"): body.splitlines() for name, body in found.items()})
+        sides.append({name.rpartition("/")[2].removesuffix(".al"): body.splitlines() for name, body in result.items()})
     english, italian = sides
     alone = sorted(english.keys() ^ italian.keys())
     checks.expect(not alone, _CORPUS, "every session day in en.tar.xz and it.tar.xz", f"{alone[:1]} in one alone")

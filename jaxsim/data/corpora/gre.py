@@ -68,10 +68,10 @@ def read(path: str | os.PathLike) -> list[Question]:
     Raises:
       ValueError: a line of another form; names file and line. Also a file without questions.
     """
-    found = [parse(line, f"{path}, line {number}")
-             for number, line in enumerate(files.read_lines(path), start=1) if line.strip()]
-    checks.expect(bool(found), str(path), "at least one question", "none")
-    return found
+    result = [parse(line, f"{path}, line {number}")
+              for number, line in enumerate(files.read_lines(path), start=1) if line.strip()]
+    checks.expect(bool(result), str(path), "at least one question", "none")
+    return result
 
 
 def load(split: str = "dev", *, root: str | os.PathLike | None = None, verify: bool = True) -> list[Question]:

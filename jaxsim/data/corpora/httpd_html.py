@@ -69,10 +69,10 @@ def load(*, root: str | os.PathLike | None = None, verify: bool = True) -> Manua
       ValueError: a damaged file, a line of another form, or a link to or from an unknown page; names file and line.
     """
     archive = catalogue.find(_CORPUS, "manual_en_html.tar.xz", root=root, verify=verify)
-    found = files.read_archive(archive, keep=lambda name: name.endswith(_SUFFIXES))
+    result = files.read_archive(archive, keep=lambda name: name.endswith(_SUFFIXES))
     pages: dict[str, str] = {}
-    for name in sorted(found):  # x.en before x.en.utf8
-        pages[name.removeprefix(_FOLDER).removesuffix(".utf8").removesuffix(".en")] = found[name]
+    for name in sorted(result):  # x.en before x.en.utf8
+        pages[name.removeprefix(_FOLDER).removesuffix(".utf8").removesuffix(".en")] = result[name]
     checks.expect(bool(pages), str(archive), "pages", "none")
     ids = tuple(sorted(pages))
     row = {name: number for number, name in enumerate(ids)}
@@ -94,5 +94,5 @@ def load(*, root: str | os.PathLike | None = None, verify: bool = True) -> Manua
     digest = hashlib.sha256()
     for part in (*ids, *(pages[name] for name in ids), *("\t".join(map(str, link)) for link in links)):
         digest.update(part.encode("utf-8", "surrogatepass") + b"\0")
-    counts = {"files": len(found), "pages": len(ids), "links_read": read, "links": len(links)}
+    counts = {"files": len(result), "pages": len(ids), "links_read": read, "links": len(links)}
     return Manual(_CORPUS, ids, tuple(pages[name] for name in ids), tuple(links), digest.hexdigest(), counts)

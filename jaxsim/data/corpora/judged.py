@@ -149,18 +149,18 @@ def load_search(*, root: str | os.PathLike | None = None, verify: bool = True) -
       ValueError: a damaged file, an empty query or a relevance that is none of `SEARCH_GRADES`; names file and line.
     """
     path = catalogue.find("crowdflower_search", "train.csv.gz", root=root, verify=verify)
-    found: dict[tuple[str, str, str], float] = {}
+    result: dict[tuple[str, str, str], float] = {}
     read = 0
     wanted = ("query", "product_title", "product_description", "median_relevance")
     for where, (query, title, description, relevance) in rows(path, wanted):
         read += 1
         checks.expect(bool(query.strip()), where, "a query", repr(query))
-        found.setdefault((query, title, description), _grade(relevance, SEARCH_GRADES, "median_relevance", where))
-    checks.expect(bool(found), str(path), "judged products", "none")
-    queries, titles, descriptions = zip(*found, strict=True)
-    counts = {"rows": read, "rows_judged_before": read - len(found), "pairs": len(found),
+        result.setdefault((query, title, description), _grade(relevance, SEARCH_GRADES, "median_relevance", where))
+    checks.expect(bool(result), str(path), "judged products", "none")
+    queries, titles, descriptions = zip(*result, strict=True)
+    counts = {"rows": read, "rows_judged_before": read - len(result), "pairs": len(result),
               "queries": len(set(queries)), "without_description": sum(not one.strip() for one in descriptions)}
-    return Search("crowdflower_search", queries, titles, descriptions, np.array(list(found.values())),
+    return Search("crowdflower_search", queries, titles, descriptions, np.array(list(result.values())),
                   catalogue.digest("crowdflower_search", "train.csv.gz", path), counts)
 
 

@@ -73,9 +73,9 @@ def links(*, root: str | os.PathLike | None = None, verify: bool = True) -> list
       ValueError: a damaged file or line.
     """
     path = catalogue.find("mdn", "links.tsv.xz", root=root, verify=verify)
-    found = []
+    result = []
     for number, line in enumerate(files.read_lines(path), start=1):
         fields = line.split("\t")
         checks.expect(len(fields) == 3, f"{path}, line {number}", "3 fields with tabs between", len(fields))
-        found.append((f"mdn/{fields[0]}", f"mdn/{fields[1]}", fields[2]))
-    return found
+        result.append((f"mdn/{fields[0]}", f"mdn/{fields[1]}", fields[2]))
+    return result

@@ -54,8 +54,8 @@ class LinkedPages:
         """
         query = np.full(len(self.ids), -1)
         query[self.mates] = np.arange(self.mates.size)
-        found = np.column_stack([query[self.links[:, 0]], self.links[:, 1]])
-        return found[found[:, 0] >= 0]
+        result = np.column_stack([query[self.links[:, 0]], self.links[:, 1]])
+        return result[result[:, 0] >= 0]
 
 
 def english(*, root: str | os.PathLike | None = None, verify: bool = True) -> Articles:
@@ -75,17 +75,17 @@ def english(*, root: str | os.PathLike | None = None, verify: bool = True) -> Ar
     """
     path, raw = _pages(root, verify)
     ends = _ends(path, raw, root, verify)
-    found = _prose(raw)
-    links = _rows(ends, {key: number for number, key in enumerate(found)})
+    result = _prose(raw)
+    links = _rows(ends, {key: number for number, key in enumerate(result)})
     loops = sum(source == target for source, target in ends)
-    counts = {"articles": len(found), "without_text": len(raw) - len(found), "links_read": len(ends),
+    counts = {"articles": len(result), "without_text": len(raw) - len(result), "links_read": len(ends),
               "self_links": loops, "links": len(links)}
     digest = hashlib.sha256()
-    for part in (*found, *found.values()):
+    for part in (*result, *result.values()):
         digest.update(part.encode("utf-8", "surrogatepass") + b"\0")
     digest.update(np.ascontiguousarray(links, "<i8").tobytes())
-    titles = tuple(key.rpartition("/")[2].replace("_", " ") for key in found)
-    return Articles("mdn en", tuple(found), titles, tuple(found.values()), links, digest.hexdigest(), counts)
+    titles = tuple(key.rpartition("/")[2].replace("_", " ") for key in result)
+    return Articles("mdn en", tuple(result), titles, tuple(result.values()), links, digest.hexdigest(), counts)
 
 
 def _pages(root, verify: bool) -> tuple[Path, dict[str, str]]:
@@ -154,15 +154,15 @@ def load(
                     degree[key] += 1
         chosen = set(sorted(degree, key=lambda key: (-degree[key], key))[:limit])
         raw, translated = ({key: body for key, body in of.items() if key in chosen} for of in (raw, translated))
-    found = _prose(raw)
-    row = {key: number for number, key in enumerate(found)}
+    result = _prose(raw)
+    row = {key: number for number, key in enumerate(result)}
     answers = _prose({key: body for key, body in translated.items() if key in row})
     links = _rows(ends, row)
     mates = np.asarray([row[key] for key in answers], np.int64)
-    counts |= {"pages_used": len(found), "translations_used": len(answers), "links": len(links)}
+    counts |= {"pages_used": len(result), "translations_used": len(answers), "links": len(links)}
     digest = hashlib.sha256()
-    for part in (*found, *found.values(), *answers, *answers.values()):
+    for part in (*result, *result.values(), *answers, *answers.values()):
         digest.update(part.encode("utf-8", "surrogatepass") + b"\0")
     digest.update(np.ascontiguousarray(links, "<i8").tobytes())
-    return LinkedPages(f"mdn links en-{language}", language, tuple(found), tuple(found.values()), links, mates,
+    return LinkedPages(f"mdn links en-{language}", language, tuple(result), tuple(result.values()), links, mates,
                        tuple(answers.values()), digest.hexdigest(), counts)

@@ -62,19 +62,19 @@ def load(*, root: str | os.PathLike | None = None, verify: bool = True) -> Colle
         for where, (key, title) in _rows(f"{split}.titles.queries.gz", 2, root, verify):
             checks.expect(key not in titles, where, "an identifier not used before", repr(key))
             titles[key] = title
-        found: dict[str, dict[str, int]] = {}
+        result: dict[str, dict[str, int]] = {}
         for where, (query, _, document, grade) in _rows(f"{split}.3-2-1.qrel.gz", 4, root, verify):
             checks.expect(query in titles, where, f"a query of {split}.titles.queries.gz", repr(query))
             checks.expect(grade in ("1", "2", "3"), where, "a grade of 1, 2 or 3", repr(grade))
             counts["grades"] += 1
             if document in documents:
-                found.setdefault(query, {})[document] = int(grade)
+                result.setdefault(query, {})[document] = int(grade)
             else:
                 counts["grades_without_text"] += 1
-        counts["queries_without_grade"] += len(titles) - len(found)
-        queries[split] = {key: titles[key] for key in titles if key in found}
-        qrels[split] = {key: found[key] for key in queries[split]}
-        counts[split] = len(found)
+        counts["queries_without_grade"] += len(titles) - len(result)
+        queries[split] = {key: titles[key] for key in titles if key in result}
+        qrels[split] = {key: result[key] for key in queries[split]}
+        counts[split] = len(result)
     digest = hashlib.sha256()
     for part in (*documents.items(), *(item for split in SPLITS for item in queries[split].items())):
         digest.update("\0".join(part).encode("utf-8") + b"\0")

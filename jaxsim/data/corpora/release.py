@@ -58,7 +58,7 @@ def speeches(body: str, where: str) -> tuple[dict[tuple[str, str], str], int]:
     """
     chapter = "0"
     current: list[str] | None = None
-    found: dict[tuple[str, str], list[str]] = {}
+    result: dict[tuple[str, str], list[str]] = {}
     repeated: Counter[tuple[str, str]] = Counter()
     for number, line in enumerate(body.split("\n"), start=1):
         mark = _TAG.match(line.strip())
@@ -71,10 +71,10 @@ def speeches(body: str, where: str) -> tuple[dict[tuple[str, str], str], int]:
                 chapter = key
             else:
                 repeated[chapter, key] += 1
-                current = found.setdefault((chapter, key), [])
+                current = result.setdefault((chapter, key), [])
         elif current is not None and line.strip() and not line.lstrip().startswith("<"):
             current.append(line.strip())
-    clear = {key: "\n".join(lines) for key, lines in found.items() if repeated[key] == 1}
+    clear = {key: "\n".join(lines) for key, lines in result.items() if repeated[key] == 1}
     return clear, sum(repeated.values()) - len(clear)
 
 
@@ -88,8 +88,8 @@ def _read(where: Path, language: str, years: frozenset[int] | None, encoding: st
         return right_kind and (years is None or year in years)
 
     if where.is_file():
-        found = files.read_archive(where, keep=wanted, encoding=encoding)
-        return {Path(name).stem: body for name, body in found.items()}
+        result = files.read_archive(where, keep=wanted, encoding=encoding)
+        return {Path(name).stem: body for name, body in result.items()}
     for folder in (where / language, where / "txt" / language):
         if folder.is_dir():
             paths = sorted(path for path in folder.iterdir() if wanted(f"{language}/{path.name}"))
@@ -137,8 +137,8 @@ def load_release(
     where = Path(folder_or_tar)
     days = {language: _read(where, language, chosen, encoding) for language in (left, right)}
     shared = sorted(days[left].keys() & days[right].keys(), key=lambda day: (year_of(day), day))
-    found = {language: len(texts) for language, texts in days.items()}
-    checks.expect(bool(shared), str(where), f"session days in both {left!r} and {right!r}", f"{found} days")
+    result = {language: len(texts) for language, texts in days.items()}
+    checks.expect(bool(shared), str(where), f"session days in both {left!r} and {right!r}", f"{result} days")
     counts: Counter[str] = Counter(days=len(shared), days_on_one_side=len(days[left].keys() ^ days[right].keys()))
     rows = []
     for day in shared:

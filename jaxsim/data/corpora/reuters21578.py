@@ -98,8 +98,8 @@ def load(
     """
     path = catalogue.find(_CORPUS, _ARCHIVE, root=root, verify=verify) if path is None else Path(path)
     if path.is_dir():
-        found = sorted(one for one in path.iterdir() if _FILE.fullmatch(one.name))
-        texts = {str(one): files.decode(one.read_bytes(), str(one), "latin-1") for one in found}
+        result = sorted(one for one in path.iterdir() if _FILE.fullmatch(one.name))
+        texts = {str(one): files.decode(one.read_bytes(), str(one), "latin-1") for one in result}
     elif path.is_file():
         inside = files.read_archive(path, keep=lambda name: bool(_FILE.fullmatch(Path(name).name)), encoding="latin-1")
         texts = {f"{path}: {name}": text for name, text in sorted(inside.items())}
@@ -199,12 +199,12 @@ def rows(
     """
     checks.expect(split in SPLITS, "split", f"one of {', '.join(SPLITS)}", repr(split))
     checks.expect(min_characters >= 0, "min_characters", "a number of at least 0", min_characters)
-    found: dict[str, list[int]] = {"train": [], "test": []}
+    result: dict[str, list[int]] = {"train": [], "test": []}
     for place, story in enumerate(stories):
         wanted = story.judged in SPLITS[split] and (story.topics or not labelled)
-        if wanted and story.part.lower() in found and len(story.text) >= min_characters:
-            found[story.part.lower()].append(place)
-    return {name: np.asarray(places, np.int64) for name, places in found.items()}
+        if wanted and story.part.lower() in result and len(story.text) >= min_characters:
+            result[story.part.lower()].append(place)
+    return {name: np.asarray(places, np.int64) for name, places in result.items()}
 
 
 def _story(head: str, inside: str, where: str) -> Story:

@@ -262,8 +262,8 @@ def _number(
     counts, total, read = np.zeros(0, np.int64), 0, 0
     with open(path, "wb") as file:
         for _, text in tqdm(documents, desc="documents", unit="", disable=None if progress else True):
-            found = _TOKEN.findall(_broken(text))
-            row = _marked(np.fromiter(map(numbers.__getitem__, found), np.int32, len(found)) if found else None)
+            result = _TOKEN.findall(_broken(text))
+            row = _marked(np.fromiter(map(numbers.__getitem__, result), np.int32, len(result)) if result else None)
             row.tofile(file)
             more = np.bincount(row)
             counts = np.pad(counts, (0, max(0, len(more) - len(counts))))

@@ -182,9 +182,9 @@ def read(path: str | os.PathLike, *, name: str | None = None) -> Thesaurus:
                 lists.append(words)
             yield head, *lists
 
-    found = thesaurus(name or path.name.split(".")[0], senses(), sha256=files.sha256(path))
-    checks.expect(bool(found.entries), str(path), "at least one entry of two words", "none")
-    return found
+    result = thesaurus(name or path.name.split(".")[0], senses(), sha256=files.sha256(path))
+    checks.expect(bool(result.entries), str(path), "at least one entry of two words", "none")
+    return result
 
 
 def read_antonyms(path: str | os.PathLike, *, name: str | None = None) -> Thesaurus:
@@ -210,9 +210,9 @@ def read_antonyms(path: str | os.PathLike, *, name: str | None = None) -> Thesau
                               "two words, separated by a tab or a blank", repr(line[:60]))
                 yield words[0], (), words[1:]
 
-    found = thesaurus(name or path.name.split(".")[0], senses(), sha256=files.sha256(path))
-    checks.expect(bool(found.entries), str(path), "at least one pair of different words", "none")
-    return found
+    result = thesaurus(name or path.name.split(".")[0], senses(), sha256=files.sha256(path))
+    checks.expect(bool(result.entries), str(path), "at least one pair of different words", "none")
+    return result
 
 
 def _short(path: Path) -> Iterable[str]:

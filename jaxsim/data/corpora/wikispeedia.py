@@ -88,8 +88,8 @@ def load(*, root: str | os.PathLike | None = None, verify: bool = True) -> Artic
     known = {name: number for number, name in enumerate(listed)}
     checks.expect(len(known) == len(listed), f"{_CORPUS}, articles.tsv.gz", "every article once", "one twice")
     path = catalogue.find(_CORPUS, "plaintext_articles.tar.xz", root=root, verify=verify)
-    found = files.read_archive(path, keep=lambda name: name.endswith(_SUFFIX))
-    bodies = {name.removeprefix(_FOLDER).removesuffix(_SUFFIX): stripped(body) for name, body in found.items()}
+    result = files.read_archive(path, keep=lambda name: name.endswith(_SUFFIX))
+    bodies = {name.removeprefix(_FOLDER).removesuffix(_SUFFIX): stripped(body) for name, body in result.items()}
     strange = sorted(bodies.keys() - known.keys())
     checks.expect(not strange, str(path), "texts of articles in articles.tsv.gz", strange[:1])
     ids = tuple(name for name in listed if _WORD.search(bodies.get(name, "")))

@@ -144,9 +144,9 @@ def objective(params: Projection, lesson: Lesson) -> jax.Array:
     scores = matmul(queries, unit(sparse.project(lesson.texts, rows)).T, lesson.precision)
     total, start = jnp.zeros((), scores.dtype), 0
     for end in lesson.ends:
-        told = jax.nn.log_softmax(lesson.scale * wanted[:, start:end], axis=1)
-        found = jax.nn.log_softmax(lesson.scale * scores[:, start:end], axis=1)
-        total, start = total + jnp.sum(jnp.exp(told) * (told - found)), end
+        facts = jax.nn.log_softmax(lesson.scale * wanted[:, start:end], axis=1)
+        result = jax.nn.log_softmax(lesson.scale * scores[:, start:end], axis=1)
+        total, start = total + jnp.sum(jnp.exp(facts) * (facts - result)), end
     return total / (2 * lesson.queries)
 
 
@@ -257,8 +257,8 @@ def fit(
 
 def _bare(words: sp.csr_matrix, texts: sp.csr_matrix) -> np.ndarray:
     """Cosines of words with texts, a part of the words at a time: half precision takes half the memory."""
-    found = np.empty((words.shape[0], texts.shape[0]), np.float16)
+    result = np.empty((words.shape[0], texts.shape[0]), np.float16)
     across = texts.T.tocsr()
-    for start in range(0, len(found), 1024):
-        found[start : start + 1024] = (words[start : start + 1024] @ across).toarray()
-    return found
+    for start in range(0, len(result), 1024):
+        result[start : start + 1024] = (words[start : start + 1024] @ across).toarray()
+    return result

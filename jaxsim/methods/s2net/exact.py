@@ -296,8 +296,8 @@ def fit(
     data = Data(*documents, jnp.asarray(gamma, dtype), jnp.asarray(beta, dtype), start, activation, block_size, groups,
                 precision, mined)
     run = dataclasses.replace(run, tol=run.tol / start_norm(start))
-    found = run.run(optim.minimize_lbfgs, local, objective, start, data, label="S2Net")
-    return collapse.learnable(found, left, right, collapsed=[math.log(2)])
+    result = run.run(optim.minimize_lbfgs, local, objective, start, data, label="S2Net")
+    return collapse.learnable(result, left, right, collapsed=[math.log(2)])
 
 
 def _check_mined(mined: Mined | None, left: Terms, mesh) -> None:

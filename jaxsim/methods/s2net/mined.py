@@ -70,7 +70,7 @@ def mine(
     checks.expect(answers, "right_answers", f"{len(left)} (as left)", right_answers and len(right_answers))
     own = (left * right).sum(axis=1)
     empty = ~documents.any(axis=1)
-    found = np.full((len(left), count), -1, np.int32)
+    result = np.full((len(left), count), -1, np.int32)
     for start in range(0, len(left), _BLOCK):
         cosines = left[start : start + _BLOCK] @ documents.T
         # Where the mate is not near at all, a share of its cosine says nothing about other documents.
@@ -82,8 +82,8 @@ def mine(
         few = min(count, cosines.shape[1])
         order = np.argsort(-cosines, axis=1, kind="stable")[:, :few]
         best = np.take_along_axis(cosines, order, axis=1)
-        found[start : start + _BLOCK, :few] = np.where(np.isfinite(best), order, -1)
-    return found
+        result[start : start + _BLOCK, :few] = np.where(np.isfinite(best), order, -1)
+    return result
 
 
 def kept(documents: Terms, rows: np.ndarray, weight: float = WEIGHT) -> Mined | None:

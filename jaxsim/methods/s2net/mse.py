@@ -106,7 +106,7 @@ def fit(
     start = exact.checked_start(init, left, right, activation=activation)
     data = Data(left, right, pairs, jnp.asarray(beta, left.values.dtype), start, activation)
     run = dataclasses.replace(run, tol=run.tol / exact.start_norm(start))
-    found = optim.minimize_lbfgs(objective, start, data, run=run, label="S2Net (squared loss)")
+    result = optim.minimize_lbfgs(objective, start, data, run=run, label="S2Net (squared loss)")
     # Where all cosines are 1, all are 0 or all are -1, the gradient is 0.
     labels = np.asarray(pairs.labels)
-    return collapse.learnable(found, left, right, collapsed=[0.5 * np.mean((labels - c) ** 2) for c in (1, 0, -1)])
+    return collapse.learnable(result, left, right, collapsed=[0.5 * np.mean((labels - c) ** 2) for c in (1, 0, -1)])

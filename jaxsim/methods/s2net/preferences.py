@@ -222,5 +222,5 @@ def fit(
     data = Data(left, right, preferences.blocks, jnp.asarray(preferences.number, dtype), jnp.asarray(gamma, dtype),
                 jnp.asarray(beta, dtype), start, activation)  # fmt: skip
     run = dataclasses.replace(run, tol=run.tol / exact.start_norm(start))
-    found = optim.minimize_lbfgs(objective, start, data, run=run, label="S2Net (preferences)")
-    return collapse.learnable(found, left, right, collapsed=[math.log(2)])
+    result = optim.minimize_lbfgs(objective, start, data, run=run, label="S2Net (preferences)")
+    return collapse.learnable(result, left, right, collapsed=[math.log(2)])

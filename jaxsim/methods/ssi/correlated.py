@@ -71,9 +71,9 @@ def _closest(cooccur, occur: np.ndarray, of_words: np.ndarray, k: int) -> scipy.
             kept[begin:end] = above
         else:
             kept[begin:end] = True
-    found = scipy.sparse.csr_matrix((value[kept], (row[kept], cooccur.indices[kept])), shape=cooccur.shape)
-    found.sort_indices()
-    return found
+    result = scipy.sparse.csr_matrix((value[kept], (row[kept], cooccur.indices[kept])), shape=cooccur.shape)
+    result.sort_indices()
+    return result
 
 
 def hashed(documents, closest) -> scipy.sparse.csr_matrix:
@@ -103,6 +103,6 @@ def hashed(documents, closest) -> scipy.sparse.csr_matrix:
     k = max(int(np.diff(closest.indptr).max(initial=0)), 1)
     share = (closest != 0).astype(documents.dtype)
     share.data /= np.sqrt(k)
-    found = scipy.sparse.csr_matrix(documents @ share)
-    found.sort_indices()
-    return found
+    result = scipy.sparse.csr_matrix(documents @ share)
+    result.sort_indices()
+    return result

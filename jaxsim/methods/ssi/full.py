@@ -201,14 +201,14 @@ def fit(
     rate, matrices = jnp.asarray(learning_rate, jnp.result_type(float)), [sparse.to_scipy(side) for side in seen]
 
     def epoch(state, number):
-        found = []
+        result = []
         for some in drawn(jax.random.fold_in(key, number), problem.links, triples, chunk=CHUNK if diagonal else NARROW):
             chunk = Example(some, apart(some))
             state, values = (scan_chunk(state, grams, chunk, rate) if diagonal else
                              scan_off_diagonal(state, grams, (chunk, shared(*matrices, some)), rate))
-            found.append(np.asarray(values, np.float64))
-        found = np.concatenate(found)
-        return state, found, float(np.mean(found)), float("nan")
+            result.append(np.asarray(values, np.float64))
+        result = np.concatenate(result)
+        return state, result, float(np.mean(result)), float("nan")
 
     def whole(learned) -> Full:
         if diagonal:

@@ -209,11 +209,11 @@ def scores(params: Hashed, left: Terms, right: Terms, *, max_terms: int | None =
         sides.append(sparse.to_scipy(side if max_terms is None else bilinear.strongest(side, max_terms)))
     queries, across = sides[0], sides[1].tocsr()
     weights = np.resize(np.asarray(params.weights), size + right.num_terms)
-    found = np.empty((left.num_docs, right.num_docs), weights.dtype)
+    result = np.empty((left.num_docs, right.num_docs), weights.dtype)
     for row in range(left.num_docs):
         part = slice(queries.indptr[row], queries.indptr[row + 1])
         met = np.zeros(right.num_terms, weights.dtype)
         for begin, value in zip(first[queries.indices[part]], queries.data[part], strict=True):
             met += value * weights[begin : begin + right.num_terms]
-        found[row] = across @ met
-    return found
+        result[row] = across @ met
+    return result

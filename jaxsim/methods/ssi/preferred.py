@@ -129,9 +129,9 @@ def products(left: Terms, right: Terms, diagonal, pairs) -> jax.Array:
     scale = scipy.sparse.diags_array(np.asarray(diagonal, left.values.dtype))
     first, second = scipy.sparse.csr_matrix(sparse.to_scipy(left) @ scale), sparse.to_scipy(right)
     rows = [np.asarray(part) for part in pairs]
-    found = [np.asarray(first[rows[0][i : i + _BLOCK]].multiply(second[rows[1][i : i + _BLOCK]]).sum(axis=1)).ravel()
-             for i in range(0, rows[0].size, _BLOCK)]
-    return jnp.asarray(np.concatenate(found))
+    result = [np.asarray(first[rows[0][i : i + _BLOCK]].multiply(second[rows[1][i : i + _BLOCK]]).sum(axis=1)).ravel()
+              for i in range(0, rows[0].size, _BLOCK)]
+    return jnp.asarray(np.concatenate(result))
 
 
 def fit(
@@ -208,9 +208,9 @@ def fit(
 
     def chunks(epoch_key):
         for chunk_key, size in pieces(epoch_key, triples, chunk=CHUNK):
-            found, pair, place = draw(chunk_key, preferences, size)
+            result, pair, place = draw(chunk_key, preferences, size)
             unlearned = jnp.zeros(pair.shape, dtype) if apart is None else apart[0][pair] - apart[1][place]
-            yield low_rank.Example(found, unlearned)
+            yield low_rank.Example(result, unlearned)
 
     return problem.training.run(
         optim.minimize_rows, lambda learned: bilinear.sides(*learned, diagonal), low_rank.objective, tables, chunks,

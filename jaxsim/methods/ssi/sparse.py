@@ -214,14 +214,14 @@ def fit(
     rate = jnp.asarray(learning_rate, jnp.result_type(float))
 
     def epoch(state, number):
-        (values,), found = state, []
+        (values,), result = state, []
         for some in drawn(jax.random.fold_in(key, number), problem.links, triples, chunk=CHUNK):
             values, each = scan_chunk(objective, rows, values, data, Example(some, apart(some)), rate)
-            found.append(np.asarray(each, np.float64))
-        found = np.concatenate(found)
+            result.append(np.asarray(each, np.float64))
+        result = np.concatenate(result)
         if l1:
-            values = jnp.sign(values) * jnp.maximum(jnp.abs(values) - l1 * learning_rate * found.size, 0)
-        return (values,), found, float(np.mean(found)), float("nan")
+            values = jnp.sign(values) * jnp.maximum(jnp.abs(values) - l1 * learning_rate * result.size, 0)
+        return (values,), result, float(np.mean(result)), float("nan")
 
     depends = problem.links, l1, triples, left, right
     return problem.training.run(
@@ -246,7 +246,7 @@ def matrix(params: Sparse) -> scipy.sparse.csr_matrix:
     """
     size, p = params.columns.shape
     pointers = np.arange(size + 1) * p
-    found = scipy.sparse.csr_matrix((np.array(params.values).ravel(), np.array(params.columns).ravel(), pointers),
-                                    shape=(size, size))
-    found.eliminate_zeros()
-    return found
+    result = scipy.sparse.csr_matrix((np.array(params.values).ravel(), np.array(params.columns).ravel(), pointers),
+                                     shape=(size, size))
+    result.eliminate_zeros()
+    return result

@@ -89,8 +89,8 @@ def multiplier(p, r, bound, slack):
     # Of the two forms of the larger root, the one that does not cancel.
     safe = jnp.where(a > 0, a, 1)
     plain = 2 * c / jnp.where(b + root > 0, b + root, 1)
-    found = jnp.where((b > 0) | (a <= 0), plain, (root - b) / (2 * safe))
-    return jnp.where(p > 0, found, 0)
+    result = jnp.where((b > 0) | (a <= 0), plain, (root - b) / (2 * safe))
+    return jnp.where(p > 0, result, 0)
 
 
 @jax.jit

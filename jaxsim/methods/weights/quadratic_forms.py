@@ -65,14 +65,14 @@ def plan(left: Featured, right: Featured, left_rows, right_rows) -> Forms:
     sides = [(slots, columns @ (axes / np.sqrt(spread))) for slots, columns in sides]
     every = [np.arange(one.num_docs) for one in (left, right)]
     dtype = left.columns.dtype
-    found = (
+    result = (
         (np.sqrt(spread) * axes).T,
         _products(sides[0], sides[1], left_rows, right_rows),
         _products(sides[0], sides[0], every[0], every[0]),
         _products(sides[1], sides[1], every[1], every[1]),
     )
     rows = (jnp.asarray(one, jnp.int32) for one in (left_rows, right_rows))
-    return Forms(*(jnp.asarray(one, dtype) for one in found), *rows)
+    return Forms(*(jnp.asarray(one, dtype) for one in result), *rows)
 
 
 def cosines(weights: jax.Array, forms: Forms) -> jax.Array:
@@ -134,7 +134,7 @@ def _products(one, other, one_rows: np.ndarray, other_rows: np.ndarray) -> np.nd
     width = one[1].shape[1]
     row, column = np.triu_indices(width)
     half = np.where(row == column, 0.5, 1.0)
-    found = np.zeros((len(one_rows), len(row)))
+    result = np.zeros((len(one_rows), len(row)))
     for start in range(0, len(one_rows), _PAIRS):
         keys, slots = zip(*(_slots(side[0], rows[start : start + _PAIRS])
                             for side, rows in ((one, one_rows), (other, other_rows))), strict=True)
@@ -147,8 +147,8 @@ def _products(one, other, one_rows: np.ndarray, other_rows: np.ndarray) -> np.nd
         size = len(one_rows[start : start + _PAIRS])
         indptr = np.searchsorted(pair, np.arange(size + 1))
         total = scipy.sparse.csr_matrix((np.ones(len(pair)), np.arange(len(pair)), indptr), (size, len(pair)))
-        found[start : start + size] = total @ products
-    return found
+        result[start : start + size] = total @ products
+    return result
 
 
 def _slots(slots: scipy.sparse.csr_matrix, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

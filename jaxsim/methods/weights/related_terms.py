@@ -93,10 +93,10 @@ def _heaviest(documents: Terms, most: int) -> tuple[np.ndarray, np.ndarray]:
     rank = np.arange(len(row)) - csr.indptr[row]
     kept = rank < most
     terms = np.zeros((csr.shape[0], most), np.int64)
-    found = np.zeros((csr.shape[0], most), np.float32)
+    result = np.zeros((csr.shape[0], most), np.float32)
     terms[row[kept], rank[kept]] = csr.indices[order[kept]]
-    found[row[kept], rank[kept]] = np.maximum(weights[order[kept]], 0)
-    return terms, found
+    result[row[kept], rank[kept]] = np.maximum(weights[order[kept]], 0)
+    return terms, result
 
 
 def _combined(codes: np.ndarray, products: np.ndarray, combine: np.ufunc) -> tuple[np.ndarray, np.ndarray]:

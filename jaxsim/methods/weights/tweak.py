@@ -110,8 +110,8 @@ def least_squares(documents: Featured, values) -> TermWeights:
     checks.expect(values.shape == documents.terms.values.shape, "values", f"shape {documents.terms.values.shape}",
                   values.shape)
     used = int(documents.terms.indptr[-1])
-    found = np.linalg.lstsq(np.asarray(documents.columns, np.float64)[:used], values[:used], rcond=None)[0]
-    return TermWeights(jnp.asarray(found, documents.columns.dtype))
+    result = np.linalg.lstsq(np.asarray(documents.columns, np.float64)[:used], values[:used], rcond=None)[0]
+    return TermWeights(jnp.asarray(result, documents.columns.dtype))
 
 
 def checked_start(init, width: int, which: str, dtype) -> tuple[TermWeights, float]:
@@ -225,8 +225,8 @@ def fit(
     labels = None if ordered else pairs.labels.astype(dtype)
     data = Data(quadratic_forms.plan(left, right, *rows), labels, jnp.asarray(gamma, dtype), jnp.asarray(alpha, dtype),
                 centre, loss)
-    found = optim.minimize_lbfgs(
+    result = optim.minimize_lbfgs(
         preference_objective if ordered else objective, start, data,
         run=dataclasses.replace(run, tol=run.tol / norm), label="TWEAK",
     )
-    return collapse.learnable(found, left.terms, right.terms, collapsed=[math.log(2)] if ordered else [])
+    return collapse.learnable(result, left.terms, right.terms, collapsed=[math.log(2)] if ordered else [])

@@ -177,7 +177,7 @@ def fit(
     data = Data(left, None if right is left else right, pairs, jnp.asarray(gamma, dtype), jnp.asarray(alpha, dtype),
                 jnp.asarray(beta, dtype), centre)
     norm = float(jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(start))))
-    found = optim.minimize_lbfgs(
+    result = optim.minimize_lbfgs(
         objective, start, data, run=dataclasses.replace(run, tol=run.tol / norm), label="VL-CV",
     )
-    return collapse.learnable(found, left.terms, right.terms, collapsed=[math.log(2)])
+    return collapse.learnable(result, left.terms, right.terms, collapsed=[math.log(2)])

@@ -165,7 +165,7 @@ def _split(documents: Featured, touched: np.ndarray) -> tuple[Featured, Featured
     inside = np.zeros(csr.shape[1], bool)
     inside[touched] = True
     place = np.cumsum(inside) - 1
-    found = []
+    result = []
     for kept, vocabulary in ((inside[csr.indices], len(touched)), (~inside[csr.indices], csr.shape[1])):
         indptr = np.r_[0, np.cumsum(kept)][csr.indptr]
         indices = csr.indices[kept]
@@ -174,8 +174,8 @@ def _split(documents: Featured, touched: np.ndarray) -> tuple[Featured, Featured
         part = sparse.from_scipy(part)
         filled = np.zeros((part.nnz, columns.shape[1]), columns.dtype)
         filled[: int(kept.sum())] = columns[kept]
-        found.append(Featured(part, jnp.asarray(filled), documents.names))
-    return found[0], found[1]
+        result.append(Featured(part, jnp.asarray(filled), documents.names))
+    return result[0], result[1]
 
 
 def checked_start(init, left: Featured) -> TermExtension:
@@ -274,5 +274,5 @@ def fit(
 
     norm = float(jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in start)))
     run = dataclasses.replace(run, tol=run.tol / norm)
-    found = run.run(optim.minimize_lbfgs, model, objective, start, data, label="VL-Ext")
-    return collapse.learnable(found, left.terms, right.terms, collapsed=[math.log(2)])
+    result = run.run(optim.minimize_lbfgs, model, objective, start, data, label="VL-Ext")
+    return collapse.learnable(result, left.terms, right.terms, collapsed=[math.log(2)])

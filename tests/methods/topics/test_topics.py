@@ -62,9 +62,9 @@ def test_jplsa_is_em_with_every_posterior_formed(merged):
     frequency = whole.sum(axis=0)[:, None]
     phi = (start * frequency + 0.01) * (frequency > 0)
     phi = np.concatenate([phi[block] / phi[block].sum(axis=0) for block in blocks])
-    for steps, found in ((1, first), (7, last)):
+    for steps, result in ((1, first), (7, last)):
         wanted, _ = plain_em(whole, phi, theta, blocks, 1.1, 1.01, steps)
-        for i, side in enumerate(found):
+        for i, side in enumerate(result):
             rows = wanted[:V] if merged else wanted[i * V : (i + 1) * V]
             np.testing.assert_allclose(side.words, rows, atol=1e-10)
 
@@ -87,8 +87,8 @@ def test_folding_in_is_the_multiplicative_update_of_scikit_learn(iterations):
         some, H=np.asarray(model.words).T.copy(), n_components=K, init="custom", update_H=False, solver="mu",
         beta_loss="kullback-leibler", max_iter=iterations, tol=0)
     weights /= weights.sum(axis=1, keepdims=True)
-    found = topics.encode(model, terms(some), iterations=iterations).dense
-    np.testing.assert_allclose(found, weights, atol=1e-9)
+    result = topics.encode(model, terms(some), iterations=iterations).dense
+    np.testing.assert_allclose(result, weights, atol=1e-9)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -125,8 +125,8 @@ def test_the_objective_is_that_of_the_fit():
     full[layout.columns[there]] = words[there]
     rate = np.where(side > 0, theta @ full.T, 1)
     wanted = -(np.sum(side * np.log(rate)) + 0.1 * np.log(theta).sum() + 0.01 * np.log(words[there]).sum()) / side.sum()
-    found = float(training.objective((state.words, state.theta), layout.data))
-    np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    result = float(training.objective((state.words, state.theta), layout.data))
+    np.testing.assert_allclose(result, wanted, rtol=1e-12)
     _, loss = training.step(state, layout.data, None, None)
     np.testing.assert_allclose(float(loss), wanted, rtol=1e-12)
 
@@ -146,9 +146,9 @@ def projected(counts, theta, words, sigma):
                    for p, sign, n in zip(posteriors, signs, sizes, strict=True))
 
     bound = None if np.isinf(sigma) else sigma
-    found = scipy.optimize.minimize(dual, np.zeros(K), bounds=[(bound and -bound, bound)] * K, method="L-BFGS-B",
-                                    options={"ftol": 1e-15, "gtol": 1e-10, "maxiter": 2000})
-    return found.x, dual
+    result = scipy.optimize.minimize(dual, np.zeros(K), bounds=[(bound and -bound, bound)] * K, method="L-BFGS-B",
+                                     options={"ftol": 1e-15, "gtol": 1e-10, "maxiter": 2000})
+    return result.x, dual
 
 
 @pytest.mark.parametrize("dual", ["scaling", "gradient"])
@@ -166,12 +166,12 @@ def test_the_multipliers_are_those_of_the_projection(dual, sigma):
     state = training.State(jnp.asarray(phi), jnp.asarray(theta)[:, None], jnp.zeros((2, 1, K)))
     state, _ = training.step(state, layout.data, cplsa.Coupling(4000, dual), None)
     sizes = np.array([side.sum() for side in counts])
-    found = -np.asarray(state.tilt[:, 0]) * sizes[:, None]
+    result = -np.asarray(state.tilt[:, 0]) * sizes[:, None]
     wanted, value = projected([side[0] for side in counts], theta, words, sigma)
-    np.testing.assert_allclose(found[0], -found[1], atol=1e-6)
-    np.testing.assert_allclose(value(found[0]), value(wanted), atol=1e-7)
-    shift = 0 if np.isfinite(sigma) else np.mean(found[0] - wanted)  # the same for every topic changes nothing
-    np.testing.assert_allclose(found[0] - shift, wanted, atol=2e-3 if np.isinf(sigma) else 1e-4)
+    np.testing.assert_allclose(result[0], -result[1], atol=1e-6)
+    np.testing.assert_allclose(value(result[0]), value(wanted), atol=1e-7)
+    shift = 0 if np.isfinite(sigma) else np.mean(result[0] - wanted)  # the same for every topic changes nothing
+    np.testing.assert_allclose(result[0] - shift, wanted, atol=2e-3 if np.isinf(sigma) else 1e-4)
 
 
 def test_coupled_documents_of_three_languages_agree_on_their_topics():
@@ -221,8 +221,8 @@ def test_documents_without_known_words_have_the_uniform_vector_and_are_flagged()
     model = topics.Topics(jnp.asarray(np.eye(3)[:, :2]))
     unknown = terms(np.array([[0.0, 0.0, 5.0], [1.0, 0.0, 1.0]]))
     for iterations in (1, 3):
-        found = topics.encode(model, unknown, iterations=iterations).dense
-        np.testing.assert_allclose(found, [[0.5, 0.5], [1.0, 0.0]])
+        result = topics.encode(model, unknown, iterations=iterations).dense
+        np.testing.assert_allclose(result, [[0.5, 0.5], [1.0, 0.0]])
     assert topics.known(model, unknown).tolist() == [False, True]
 
 
@@ -232,19 +232,19 @@ def test_a_killed_fit_goes_on_bit_for_bit(tmp_path):
     whole = cplsa.fit(views, max_iter=5, **options)
     cplsa.fit(views, max_iter=2, checkpoint=tmp_path, **options)
     resumed = cplsa.fit(views, max_iter=5, checkpoint=tmp_path, **options)
-    for found, wanted in zip(resumed.params, whole.params, strict=True):
-        np.testing.assert_array_equal(found.words, wanted.words)
+    for result, wanted in zip(resumed.params, whole.params, strict=True):
+        np.testing.assert_array_equal(result.words, wanted.words)
     with pytest.raises(ValueError, match="checkpoint"):
         cplsa.fit(views, max_iter=5, checkpoint=tmp_path, **options | {"k": K - 1})
 
 
 def test_npmi_and_top_words_are_those_of_their_definitions():
     counts = np.array([[1, 2, 0, 0], [3, 1, 1, 0], [0, 0, 1, 0], [0, 1, 0, 0]], float)
-    found = topics.coherence.npmi(np.array([[0, 1, -1], [0, 2, 1], [3, 0, -1]]), terms(counts))
+    result = topics.coherence.npmi(np.array([[0, 1, -1], [0, 2, 1], [3, 0, -1]]), terms(counts))
     pair = np.log(0.5 / (0.5 * 0.75)) / -np.log(0.5)  # 0 and 1 meet in two of four
     others = [0.0, np.log(0.25 / (0.5 * 0.75)) / -np.log(0.25)]  # 0 and 2, 1 and 2: each in one
-    np.testing.assert_allclose(found[:2], [pair, np.mean([pair, *others])])
-    assert np.isnan(found[2])
+    np.testing.assert_allclose(result[:2], [pair, np.mean([pair, *others])])
+    assert np.isnan(result[2])
     words = topics.Topics(jnp.array([[0.5, 0.4], [0.3, 0.0], [0.2, 0.6]]))
     assert topics.coherence.top_words(words, number=3).tolist() == [[0, 1, 2], [2, 0, -1]]
     assert topics.coherence.top_words(words, number=3, lift=1.0).tolist() == [[1, 0, 2], [2, 0, -1]]

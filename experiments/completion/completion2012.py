@@ -762,7 +762,8 @@ HOLMES = ROWS | neural.rows(tested) | {"combination-trained": trained_combinatio
 PERPLEXITY["model-m"] = lambda table: neural.exponential(table, tested)
 EQUAL_ROWS = PERPLEXITY | {"rnn-lm": lambda table: neural.recurrent(table, tested, "tanh")}
 TABLES = {"holmes": kit.Plan(HOLMES, {"quick": QUICK, "full": FULL, "accelerator": FULL},
-                            on_request=("accelerator",), rows_on_request=("rnn-lm", "gru", "combination-trained")),
+                            on_request=("accelerator",),
+                            rows_on_request=("rnn-lm", "gru", "gensim-cbow", "combination-trained")),
           "sat": kit.Plan(ROWS | {"rnn-lm": small_network}, {"full": SAT}),
           "sat-novels": kit.Plan(ROWS, {"full": NOVELS}),
           "sat-sources": kit.Plan({name: of_source(name) for name in (*SOURCES, "novels", "all")}, {"full": NOVELS}),

@@ -751,14 +751,13 @@ def perplexity_kneser_ney(table: kit.Table) -> kit.Row:
     return perplexity(table, "kneser-ney")
 
 
-ROWS = {"chance": chance, "pmi-window": pmi, "pmi-weighted": weighted, "lsa-totsim": total_us, "lsa-totsim-u": total_u,
-        "lsa-totsim-u-300": total_u_300, "lsa-3-input": three_inputs, "ngram-gt": good_turing,
-        "lsa+ngram-gt": space_and_ngram, "mkn": kneser_ney,
+ROWS = {"chance": chance, "pmi-window": pmi, "lsa-totsim": total_us, "lsa-totsim-u": total_u,
+        "lsa-3-input": three_inputs, "ngram-gt": good_turing, "lsa+ngram-gt": space_and_ngram, "mkn": kneser_ney,
         "lsa-lm": lsa_language_model, "lsa-recon": recon, "combination": paper_combination,
-        "combination-best": best_combination, "combination-bands": band_combination,
-        "combination-weighted": weighted_combination}  # fmt: skip
+        "combination-best": best_combination, "combination-bands": band_combination}  # fmt: skip
 PERPLEXITY = {"ngram-gt": perplexity_katz, "mkn": perplexity_kneser_ney}
-HOLMES = ROWS | neural.rows(tested) | {"combination-trained": trained_combination}
+HOLMES = ROWS | {"lsa-totsim-u-300": total_u_300, "pmi-weighted": weighted, "combination-weighted": weighted_combination}
+HOLMES |= neural.rows(tested) | {"combination-trained": trained_combination}
 PERPLEXITY["model-m"] = lambda table: neural.exponential(table, tested)
 EQUAL_ROWS = PERPLEXITY | {"rnn-lm": lambda table: neural.recurrent(table, tested, "tanh")}
 TABLES = {"holmes": kit.Plan(HOLMES, {"quick": QUICK, "full": FULL, "accelerator": FULL},

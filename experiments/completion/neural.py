@@ -12,7 +12,11 @@ its fit and goes on from it when the command is given again.
 
 from __future__ import annotations
 
+import importlib.metadata
+import importlib.util
 import json
+import tempfile
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,10 +28,10 @@ import numpy as np
 from experiments import kit
 from jaxsim import io
 from jaxsim.data import sentences
-from jaxsim.data.corpora.sentences import Sentences
+from jaxsim.data.corpora.sentences import END, START, Sentences
 from jaxsim.evaluate import completion
 from jaxsim.methods.language import log_bilinear, model_m, ngram, rnn_lm, word_classes
-from jaxsim.optim import Fit
+from jaxsim.optim import Fit, closed_form
 
 SEED = 0
 
@@ -208,6 +212,51 @@ def gap_model(table: kit.Table, tested: Callable) -> kit.Row:
                    methods=(log_bilinear,))
 
 
+def of_gensim(task, *, k: int, window: int, epochs: int, min_count: int) -> Fit:
+    """Scores of the questions by gensim's continuous bag of words: the same kind of model, by another program.
+
+    A choice's score is the inner product of its output vector and the mean of the input vectors within the window, as
+    in training; a word that the model lacks adds nothing.
+    """
+    from gensim.models import Word2Vec
+
+    begun = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        lines = Path(folder) / "sentences.txt"
+        with lines.open("w", encoding="utf-8") as file:
+            for row in np.split(task.text.tokens, np.flatnonzero(np.asarray(task.text.tokens) == START)[1:]):
+                file.write(" ".join(task.text.vocabulary[number] for number in row[1:-1]) + "\n")
+        model = Word2Vec(corpus_file=str(lines), vector_size=k, window=window, sg=0, negative=10, epochs=epochs,
+                         min_count=min_count, workers=1, seed=SEED)  # fmt: skip
+    place, scores = model.wv.key_to_index, np.zeros(task.filled.tokens.shape[:2])
+    for at in np.ndindex(scores.shape):
+        tokens, chosen = task.filled.tokens[at], task.filled.chosen[at]
+        known = [(spot, place[task.text.vocabulary[number]]) for spot, number in enumerate(tokens)
+                 if number > END and task.text.vocabulary[number] in place]  # fmt: skip
+        for spot, word in known:
+            near = [other for beside, other in known if not chosen[beside] and abs(beside - spot) <= window]
+            if chosen[spot] and near:
+                scores[at] += model.syn1neg[word] @ model.wv.vectors[near].mean(axis=0)
+    return closed_form({"scores": scores, "minutes": (time.perf_counter() - begun) / 60, "words": len(place)})
+
+
+def gensim_bag(table: kit.Table, tested: Callable) -> kit.Row | None:
+    """A peer of the log-bilinear model: the continuous bag of words of gensim, where it is installed."""
+    if importlib.util.find_spec("gensim") is None:
+        kit.say("gensim-cbow: not run, gensim is not installed (pip install gensim)")
+        return None
+
+    def make(**settings) -> Fit:
+        return of_gensim(table.data, **settings)
+
+    make.__name__, make.__module__ = of_gensim.__name__, of_gensim.__module__
+    settings = {"k": sizes(table).hidden // 2, "window": 10, "epochs": 2, "min_count": table.settings.min_count}
+    fit = table.fit(make, reads=table.data.known)(**settings)
+    config = {**settings, "program": f"gensim {importlib.metadata.version('gensim')}", "negative": 10,
+              "minutes": round(fit.params["minutes"], 1), "words": fit.params["words"]}
+    return kit.Row(config, **tested(table, fit.params["scores"]))
+
+
 def classes_and_words(task, *, classes: int, min_count: int, tol: float, max_iter: int, checkpoint=None) -> Fit:
     """Model M, its perplexity on the held-out text, and its scores of the questions."""
     words = task.text.size(min_count)
@@ -248,6 +297,7 @@ def rows(tested: Callable) -> dict[str, Callable]:
         "lstm": lambda table: both_ways(table, tested, backward=False),
         "lstm-both": lambda table: both_ways(table, tested, backward=True),
         "log-bilinear": lambda table: gap_model(table, tested),
+        "gensim-cbow": lambda table: gensim_bag(table, tested),
     }
 
 

@@ -13,14 +13,18 @@ from jaxsim.cli.output import naming, say, show_json, show_result
 from jaxsim.cli.program import app
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
 
-    from jaxsim.data.corpora.questions import Questions
+    from jaxsim.data.corpora.questions import Filled, Questions
     from jaxsim.data.corpora.sentences import Sentences
 
-FORMAT, KIND = 1, "completion"
+FORMAT, KIND = 2, "completion"
 _BEGUN = "begun.json"
-MODELS = ("n-gram, Good-Turing", "n-gram, Kneser-Ney", "pmi-window")
+MODELS = ("n-gram, Good-Turing", "n-gram, Kneser-Ney", "pmi-window", "lsa-totsim")
+_SPACE = "space.npz"
+_WORDS, _DIMENSIONS = 8000, 300  # the most frequent words have vectors in the space, and those of --questions
 _SMOOTHINGS = {"n-gram, Good-Turing": "good-turing", "n-gram, Kneser-Ney": "kneser-ney"}
 
 
@@ -45,9 +49,9 @@ def complete(
 ) -> None:
     """Choose the word that fills the blank in a sentence.
 
-    With --texts and --out, models are trained on a folder of texts: two n-gram models, and the text itself, from which
-    mutual information is counted for each question. With --model, every choice of a question gets a score from each
-    model and from their combination; higher is better.
+    With --texts and --out, models are trained on a folder of texts: two n-gram models, a space of latent semantic
+    analysis, and the text itself, from which mutual information is counted for each question. With --model, every
+    choice of a question gets a score from each model and from their combination; higher is better.
     """
     from jaxsim import checks
 
@@ -92,14 +96,15 @@ def _train(texts: Path, out: Path, path: Path | None, *, order: int, min_count: 
     from jaxsim.methods.language import combination, ngram
 
     asked = questions.read(path) if path is not None else None
-    settings: dict[str, Any] = {"order": order, "min_count": min_count}
+    settings: dict[str, Any] = {"order": order, "min_count": min_count,
+                                "questions": asked.sha256 if asked is not None else None}
     digest, some = hashlib.sha256(), False
     for name, text in novels.read_folder(texts):  # also refuses bad texts before anything is written
         digest.update(f"{name}\0{text}\0".encode())
         some = some or bool(sentences.split(text))
     checks.expect(some, str(texts), "at least one sentence", "none")
     state = {"library": "jaxsim", "format": FORMAT, "kind": KIND, "texts": digest.hexdigest(), "settings": settings}
-    files = ["sentences/config.json", "sentences/tokens.npy", "sentences/words.txt", *map(_file, _SMOOTHINGS)]
+    files = ["sentences/config.json", "sentences/tokens.npy", "sentences/words.txt", *map(_file, _SMOOTHINGS), _SPACE]
     for left in out.glob(".sentences.*.part"):  # of a command that was killed
         shutil.rmtree(left, ignore_errors=True)
     done = _begun(out, state, files)
@@ -114,6 +119,10 @@ def _train(texts: Path, out: Path, path: Path | None, *, order: int, min_count: 
             ngram.save(params, out / _file(name))
             say(f"{name}: {sum(map(len, params.log_prob)):,} n-grams")
             _note(out, state, done, _file(name))
+    if not _kept(out, done, _SPACE):
+        _save_space(text, asked, out / _SPACE)
+        say("latent semantic analysis: written")
+        _note(out, state, done, _SPACE)
     weights = None
     if asked is not None and all(one.answer is not None for one in asked.questions):
         import jax
@@ -173,8 +182,55 @@ def _file(name: str) -> str:
     return f"{_SMOOTHINGS[name]}.npz"
 
 
-def _scores(folder: Path, text: Sentences, asked: Questions) -> np.ndarray:
-    """``[num_questions, num_choices, num_models]`` scores, in the order of `MODELS`."""
+def _models(config: dict[str, Any]) -> tuple[str, ...]:
+    """Names of a model's scores: folders of format 1 have no space."""
+    return MODELS if config.get("format") == FORMAT else MODELS[:3]
+
+
+def _save_space(text: Sentences, asked: Questions | None, path: Path) -> None:
+    """Vectors of the most frequent words and of those of some questions: rows of U of the text's sentences."""
+    import io as memory
+
+    import jax
+    import numpy as np
+
+    from jaxsim import io
+    from jaxsim.data import questions, sentences
+    from jaxsim.methods.language import documents, lsa_totsim
+
+    is_word = np.array([word[0].isalpha() for word in text.vocabulary])
+    is_word[: len(sentences.MARKS)] = False
+    words = np.flatnonzero(is_word)[:_WORDS]
+    if asked is not None:
+        more = np.unique(questions.encode(asked, text.numbers).tokens)
+        words = np.union1d(words, more[(more >= 0) & is_word[more]])
+    vectors, singular = np.zeros((len(words), 1), np.float32), np.zeros(1, np.float32)
+    if len(words) > 1:
+        none = np.zeros(0, np.int64)
+        terms = documents.Terms(words.astype(np.int32), none, none, np.arange(len(words), dtype=np.int32))
+        space = lsa_totsim.fit(documents.collect(text, terms), k=min(_DIMENSIONS, max(1, len(words) // 4)),
+                               scaled=False, key=jax.random.key(0)).params  # fmt: skip
+        vectors, singular = space.vectors, space.singular
+    content = memory.BytesIO()
+    np.savez(content, words=words.astype(np.int32), vectors=vectors, singular=singular)
+    io.write_bytes(path, content.getvalue())
+
+
+def _similarities(path: Path, filled: Filled) -> np.ndarray:
+    """``[num_questions, num_choices]``: total similarity in the space of a folder."""
+    import numpy as np
+
+    from jaxsim.methods.language import documents, lsa_totsim
+
+    with np.load(path) as found:
+        words, vectors, singular = found["words"], found["vectors"], found["singular"]
+    none = np.zeros(0, np.int64)
+    terms = documents.Terms(words, none, none, np.arange(len(words), dtype=np.int32))
+    return lsa_totsim.scores(lsa_totsim.WordVectors(terms, vectors, singular, False), filled)
+
+
+def _scores(folder: Path, text: Sentences, asked: Questions, models: Sequence[str] = MODELS) -> np.ndarray:
+    """``[num_questions, num_choices, num_models]`` scores, in the order of the models."""
     import numpy as np
 
     from jaxsim.data import questions
@@ -184,7 +240,10 @@ def _scores(folder: Path, text: Sentences, asked: Questions) -> np.ndarray:
     columns = [ngram.scores(ngram.load(folder / _file(name)), filled) for name in _SMOOTHINGS]
     known = bool((filled.tokens[filled.chosen] > 0).any())
     near = pmi_window.scores(pmi_window.fit(text, filled).params, filled) if known else np.zeros_like(columns[0])
-    return np.stack([*columns, near], axis=-1)
+    columns.append(near)
+    if "lsa-totsim" in models:
+        columns.append(_similarities(folder / _SPACE, filled))
+    return np.stack(columns, axis=-1)
 
 
 def _standard(scores: np.ndarray) -> np.ndarray:
@@ -204,10 +263,11 @@ def _opened(folder: Path) -> dict[str, Any]:
     config = io.unsealed(path, newest=FORMAT, remedy=remedy)
     checks.expect(config.get("kind") == KIND, str(folder), "a model of `jaxsim complete --out`", config.get("kind"))
     weights, told = config.get("weights"), config.get("sha256", {})  # folders of earlier versions have no digests
-    numbers = isinstance(weights, list) and len(weights) == len(MODELS)
+    models = _models(config)
+    numbers = isinstance(weights, list) and len(weights) == len(models)
     numbers = numbers and all(isinstance(one, int | float) and math.isfinite(one) for one in weights)
-    checks.expect(weights is None or numbers, f"{path}: weights", f"{len(MODELS)} numbers, or none", weights)
-    names = ["sentences/config.json", "sentences/words.txt", *map(_file, _SMOOTHINGS)]
+    checks.expect(weights is None or numbers, f"{path}: weights", f"{len(models)} numbers, or none", weights)
+    names = ["sentences/config.json", "sentences/words.txt", *map(_file, _SMOOTHINGS), _SPACE]
     checks.expect(isinstance(told, dict) and set(told) <= set(names), f"{path}: sha256", "digests of the files", told)
     for name, digest in told.items():
         checks.expect((folder / name).is_file(), str(folder / name), "a file of the model", f"none{remedy}")
@@ -224,7 +284,8 @@ def _answers(folder: Path, asked: Questions) -> list[dict[str, Any]]:
 
     config = _opened(folder)
     text = sentences.load(folder / "sentences")
-    scores = _scores(folder, text, asked)
+    models = _models(config)
+    scores = _scores(folder, text, asked, models)
     centred = _standard(scores)
     spread = np.sqrt((centred**2).mean(axis=1, keepdims=True))
     combined = (centred @ np.array(config["weights"]) if config["weights"]
@@ -239,7 +300,7 @@ def _answers(folder: Path, asked: Questions) -> list[dict[str, Any]]:
         # To such a word n-grams give the probability of all unknown words together: others come first.
         last = np.array([bool(words) and not all(unknown) for words in unknown])
         rows = [{"choice": list(choice), "scores": {**{name: float(scores[at, row, column])
-                                                       for column, name in enumerate(MODELS)},
+                                                       for column, name in enumerate(models)},
                                                     "combination": float(combined[at, row])}}
                 for row, choice in enumerate(one.choices)]  # fmt: skip
         results.append({"question": "_____".join(one.parts), "choices": rows,

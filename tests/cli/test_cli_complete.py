@@ -38,7 +38,7 @@ def test_the_word_of_the_topic_is_chosen(place, capsys):
     captured = capsys.readouterr()
     one = json.loads(captured.out)[0]
     assert one["best"] == ["tea"] and [row["choice"] for row in one["choices"]] == [["horse"], ["tea"], ["zzz"]]
-    names = ["combination", "n-gram, Good-Turing", "n-gram, Kneser-Ney", "pmi-window"]
+    names = ["combination", "lsa-totsim", "n-gram, Good-Turing", "n-gram, Kneser-Ney", "pmi-window"]
     assert sorted(one["choices"][0]["scores"]) == names
     assert "not in the training text: zzz" in captured.err
     assert cli.main(["complete", "--model", str(place / "model"), *asked]) == 0

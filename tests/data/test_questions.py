@@ -47,7 +47,7 @@ def test_every_choice_is_filled_in():
     (line(choices=["tea", "tea "]), "different choices, got 'tea' twice"),
     (line(choices=["tea", ""]), "choices with words, got ''"),
     (line(choices=["tea", 5]), "choices with words, got 5"),
-    (line() + line(choices=["a", "b", "c"]), r"question 2: expected 2 choices .as the first question., got 3"),
+    (line() + line(choices=["a", "b", "c"]), r"q\.jsonl: question 2: expected 2 choices .*, got 3"),
     (line(answer=2), "answer: expected a number from 0 to 1, or none, got 2"),
     (line(answer="coffee"), "line 1: answer: expected one of the choices, or its index"),
     (line(choices="tea"), 'line 1: expected a list "choices", got a str'),

@@ -20,13 +20,15 @@ pytestmark = pytest.mark.programs
 def test_the_quick_preset_fills_its_tables_and_the_words_of_the_topic_win(tmp_path, monkeypatch):
     monkeypatch.setattr(completion2012, "CACHE", tmp_path / "sentences")
     options = ["--preset", "quick", "--out", str(tmp_path / "out")]
-    rows = ["chance", "pmi-window", "lsa-totsim-u", "ngram-gt", "mkn", "lsa-lm", "lsa-recon", "combination"]
+    rows = ["chance", "pmi-window", "lsa-totsim-u", "ngram-gt", "mkn", "lsa-lm", "lsa-recon", "combination",
+            "pmi-weighted", "combination-weighted"]
     kit.run(completion2012.EXPERIMENT, [*options, "--rows", *rows])
     folder = tmp_path / "out" / "completion2012"
     results = {row: records.read(folder / "holmes" / f"{row}.json")["metrics"] for row in rows}
     means = {row: metrics["accuracy@all"]["mean"] for row, metrics in results.items()}
     assert means["chance"] < 0.45 < means["ngram-gt"] < 0.9 < min(means["pmi-window"], means["lsa-totsim-u"])
     assert means["combination"] >= means["lsa-recon"] > means["ngram-gt"]
+    assert means["combination-weighted"] >= means["pmi-weighted"] > 0.9
     for row in ("ngram-gt", "mkn"):
         assert 1 < records.read(folder / "perplexity" / f"{row}.json")["metrics"]["perplexity"]["mean"] < 20
     # Another run reads what was kept and comes to the same figures.

@@ -257,7 +257,10 @@ def read(path: str | os.PathLike) -> Questions:
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
     checks.expect(bool(rows), str(path), "at least one question", "none")
-    return collect(rows)
+    try:
+        return collect(rows)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
 
 
 def encode(questions: Questions, numbers: Mapping[str, int]) -> Filled:

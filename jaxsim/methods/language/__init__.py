@@ -26,5 +26,5 @@ num_choices]`` float64, higher is better; minus infinity is legal, NaN is not. L
 import lazy_loader
 
 __all__ = ["combination", "documents", "log_bilinear", "lsa_lm", "lsa_recon", "lsa_totsim", "model_m", "ngram",
-           "pmi_window", "rnn_cells", "rnn_lm", "rnn_training", "word_classes"]
+           "pmi_weighted", "pmi_window", "rnn_cells", "rnn_lm", "rnn_training", "word_classes"]
 __getattr__, __dir__, _ = lazy_loader.attach(__name__, submodules=__all__)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from jaxsim.text.tokens import pieces, tokenizer
 
@@ -64,3 +64,24 @@ def stems(language: str) -> Callable[[str], list[str]]:
 def _stems(words: list[str], code: str) -> list[str]:
     stop = _stop_words(code)
     return _stemmer(code)([word for word in words if word not in stop] or words)
+
+
+def stemmed(words: Sequence[str], language: str) -> list[str]:
+    """The stem of each of some words; stop words have theirs too.
+
+    Args:
+      words: single words.
+      language: a language code such as ``"en"``; what follows a hyphen is ignored.
+
+    Returns:
+      As many stems; the words themselves in languages without a stemmer.
+
+    Raises:
+      ValueError: for a language that is no code.
+
+    Example:
+      >>> stemmed(["ships", "the", "sailing"], "en")
+      ['ship', 'the', 'sail']
+    """
+    tokenizer(language)
+    return _stemmer(language.partition("-")[0])(list(words))

@@ -17,6 +17,5 @@ _NAMES = {
 _MODULES = ["corpus", "corpus_beam", "corpus_build", "features", "html", "subwords", "tokens", "weightings"]
 __all__ = ["Vocabulary", "bm25", "character_class", "corpus", "corpus_beam", "corpus_build", "counts", "features",
            "html", "log_tf_idf", "pieces", "prose", "stemmed", "stems", "strings", "subwords", "tf_idf", "tokenizer",
-           "tokens",
-           "unit_rows", "weightings", "word_marks", "words", "words_ja", "words_unspaced"]
+           "tokens", "unit_rows", "weightings", "word_marks", "words", "words_ja", "words_unspaced"]
 __getattr__, __dir__, _ = lazy_loader.attach(__name__, submodules=_MODULES, submod_attrs=_NAMES)

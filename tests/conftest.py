@@ -15,6 +15,11 @@ import numpy as np
 import pytest
 from half_written import half_written_program
 
+# Three quarters of the tests' time went into compiling programs that run once. So they, and those of the commands that
+# they start, are compiled with few optimisations, in less time; what pages and notebooks show is compiled as users have
+# it. JAX_DISABLE_MOST_OPTIMIZATIONS=0 has all compiled so, as in .ci/versions.
+LIGHT = os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1") != "0"
+jax.config.update("jax_disable_most_optimizations", LIGHT)
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
@@ -110,12 +115,12 @@ def server(monkeypatch):
         yield found
 
 
-@pytest.fixture(scope="module")
-def lightly_compiled():
-    """For modules of many small programs, none of which is looked at: compiles with few optimisations, in less time."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield
+@pytest.fixture
+def fully_compiled():
+    """For tests that look at a compiled program: all optimisations, as users have them."""
     jax.config.update("jax_disable_most_optimizations", False)
+    yield
+    jax.config.update("jax_disable_most_optimizations", LIGHT)
 
 
 @pytest.fixture(scope="session")

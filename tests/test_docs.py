@@ -55,7 +55,8 @@ def shell(tmp_path):
     for name, words in (("python", ""), ("jaxsim", "-m jaxsim")):
         (programs / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {words} "$@"\n')
         (programs / name).chmod(0o755)
-    environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT),
+                   "JAX_DISABLE_MOST_OPTIMIZATIONS": "0"}  # compiled as for a reader
 
     def run(block: str) -> str:
         done = subprocess.run(["bash", "-euo", "pipefail", "-c", block], cwd=work, env=environment, capture_output=True,
@@ -336,6 +337,7 @@ def test_what_is_said_of_closed_forms_holds_in_the_records():
     tables = records("platt2010_mates")
     learned = ("opca", "cca", "cl-lsi", "dda")
     falls = {"cl-lsi": 0, "cca": 0}
+    tables = {name: rows for name, rows in tables.items() if {"opca", "cca", "cl-lsi"} <= rows.keys()}
     tables = {name: rows for name, rows in tables.items() if "halves" not in name and "first20" not in name}
     for name, rows in tables.items():
         scores = {row: mrr(record) for row, record in rows.items() if record["metrics"].get("mrr")}
@@ -444,7 +446,7 @@ def test_what_is_said_of_hubs_holds_in_the_records():
             in told)
     one = records("mate_hubs")["docstrings"]
     assert f"{mrr(one['opca-csls']):.3f} and {mrr(one['opca']):.3f} on docstrings".replace("0.", ".") in told
-    assert f"they cost ({mrr(rows['opca-r']):.3f})".replace("0.", ".") in told
+    assert f"cost some of the MRR ({mrr(rows['opca-r']):.3f})".replace("0.", ".") in told
 
 
 def test_what_is_said_of_mined_negatives_holds_in_the_records():

@@ -27,7 +27,7 @@ def test_the_code_of_the_page_reads_what_its_command_writes(to, trained, tmp_pat
     for name in NEEDS[to]:
         pytest.importorskip(name)
     monkeypatch.chdir(tmp_path)
-    (command,) = re.findall(r"^jaxsim (export .*)$", PAGE, re.MULTILINE)
+    command, *_ = re.findall(r"^jaxsim (export .*)$", PAGE, re.MULTILINE)
     words = shlex.split(command.replace("--model model", f"--model {trained}"))
     assert words[words.index("--to") + 1] in FORMATS
     words[words.index("--to") + 1] = to

@@ -12,7 +12,6 @@ from jaxsim import losses, sparse
 from jaxsim.methods import cca, cr5, dda, lsa, opca, pca, s2net
 from jaxsim.methods.s2net.exact import random_init
 
-pytestmark = pytest.mark.usefixtures("lightly_compiled")
 FITS = {"lsa": lambda a, b: lsa.fit(a, k=2), "pca": lambda a, b: pca.fit(a, k=2),
         "opca": lambda a, b: opca.fit((a, b), k=2), "cca": lambda a, b: cca.fit(a, b, k=2),
         "dda": lambda a, b: dda.fit((a, b), k=2), "cr5": lambda a, b: cr5.fit((a, b), k=2)}  # fmt: skip

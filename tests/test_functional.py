@@ -13,13 +13,13 @@ import scipy.sparse
 
 from jaxsim import losses, optim, sparse
 from jaxsim.losses import tiles
-from jaxsim.methods import s2net, ssi
+from jaxsim.methods import s2net, ssi, topics
+from jaxsim.methods.language import combination, log_bilinear
 from jaxsim.methods.s2net import exact
 from jaxsim.methods.ssi import low_rank, triples
 from jaxsim.methods.ssi import sgd as minibatches
+from jaxsim.methods.thesaurus import mixture
 from jaxsim.sparse import precision
-
-pytestmark = pytest.mark.usefixtures("lightly_compiled")
 
 N, V, K = 6, 9, 3
 EXTREMES = np.array([-1e4, -30.0, 0.0, 0.0, 1e-8, 1e4])  # of gamma times a difference; a tie twice
@@ -125,6 +125,26 @@ def weighed(terms, scale):
     return sparse.project(sparse.weigh(terms, scale), jnp.eye(V))
 
 
+KNOWN = np.array([[True, True, True], [True, False, True], [False, True, True]])  # of the choices of three questions
+ANSWERS = np.array([0, 2, 1])
+
+
+def mixed(cosines, weights):
+    """The loss of `mixture.objective`, from that of one question."""
+
+    def of_one(cosines, known, answer):
+        scores = jnp.where(known, -weights @ cosines, -jnp.inf)
+        return jax.nn.logsumexp(scores) - scores[answer]
+
+    return jnp.mean(jax.vmap(of_one, in_axes=(1, 0, 0))(cosines, KNOWN, ANSWERS)) + 0.05 * jnp.sum(weights**2)
+
+
+def combined(differences, weights):
+    """The loss of `combination.objective`, from that of one pair of a right and a wrong choice."""
+    loss = jax.vmap(lambda difference: jax.nn.softplus(-difference @ weights))(differences)
+    return jnp.sum(loss * KNOWN[0]) / 3 + 0.1 * jnp.sum(weights**2)
+
+
 TABLE = {
     "sparse.project of Terms": Row(
         sparse.project, sparse.project, (0,), lambda rng: (sparse.from_scipy(csr(rng)),), starts, ()),
@@ -177,8 +197,26 @@ TABLE = {
                                                                      block_size=4),
         mean_of_all_pairs, None, grouped, lambda rng: np.array([1.0, 10.0, 1e4]), (0, 1)),
     "losses.tiles": Row(swept, mean_of_all_pairs, None, grouped, lambda rng: np.array([1.0, 19.0, 1e4]), ()),
+    "topics.shares": Row(
+        lambda counts, scale: topics.shares(counts + scale * counts**2),
+        lambda counts, scale: topics.shares(counts + scale * counts**2),
+        (0,), lambda rng: (np.abs(dense(rng, N, K)),), scales),
+    "mixture.objective": Row(
+        lambda cosines, weights: mixture.objective(weights, mixture.Choices(cosines, KNOWN, ANSWERS, 0.1)), mixed,
+        None, lambda rng: (rng.uniform(-1, 1, (2, 3, 3)),), lambda rng: rng.normal(size=(3, 2))),
+    "combination.objective": Row(
+        lambda differences, weights: combination.objective(
+            weights, {"differences": differences, "counted": KNOWN[0], "l2": 0.1}), combined,
+        None, lambda rng: (rng.normal(size=(3, K)),), lambda rng: rng.normal(size=(3, K))),
+    "log_bilinear.predicted": Row(
+        lambda rows, inside, places: log_bilinear.predicted(rows, places, inside),
+        lambda rows, inside, places: jnp.sum(rows * places * inside[:, None], axis=0),
+        (0, 0), lambda rng: (rng.normal(size=(N, 4, K)), rng.random((N, 4)) < 0.5),
+        lambda rng: rng.normal(size=(3, 4, K))),
 }
-"""All public numeric functions. ``axes`` is None where the single function lifts itself."""
+"""All public numeric functions of `sparse` and `losses`; of the methods those that take many documents, questions or
+windows at once and are JAX from end to end (`topics.encode`, and the scores of sentences and of thesauri, lay out their
+data on the host). ``axes`` is None where the single function lifts itself."""
 
 OTHERS = {
     "sparse": {

@@ -60,7 +60,7 @@ def execute(name: str, folder: Path) -> dict[str, nbformat.NotebookNode]:
     environment |= {
         "JAXSIM_NOTEBOOK_QUICK": "1", "PYTHONPATH": str(ROOT), "JUPYTER_PATH": str(folder / "jupyter"),
         "JUPYTER_CONFIG_DIR": str(folder / "config"), "JUPYTER_RUNTIME_DIR": str(folder / "runtime"),
-        "JUPYTER_PLATFORM_DIRS": "1", "IPYTHONDIR": str(folder / "ipython"),
+        "JUPYTER_PLATFORM_DIRS": "1", "IPYTHONDIR": str(folder / "ipython"), "JAX_DISABLE_MOST_OPTIMIZATIONS": "0",
     }  # fmt: skip
     command = [sys.executable, "-c", EXECUTE, f"{name}.ipynb", "done.ipynb"]
     done = subprocess.run(command, cwd=work, env=environment, capture_output=True, text=True, timeout=1800)

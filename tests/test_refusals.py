@@ -12,8 +12,6 @@ from jaxsim.data import files, pairs
 from jaxsim.evaluate import mates
 from jaxsim.methods import bm25, cca, cl_lsi, dda, log_tfidf, lsa, opca, pca, projections, s2net, s2net_mse, tfidf
 
-pytestmark = pytest.mark.usefixtures("lightly_compiled")
-
 MATRIX = scipy.sparse.csr_matrix(np.eye(4))
 DOCUMENTS = sparse.from_scipy(MATRIX)
 NO_WORDS = sparse.from_scipy(scipy.sparse.csr_matrix((4, 0)))

@@ -8,7 +8,7 @@ one such group), so dev and test keep one pair of each group (`lone`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -170,11 +170,17 @@ def _en_es(limit):
     return _split(cut(_load("es"), limit), lone)
 
 
-def human_pairs() -> Pairs:
-    """English and Spanish pages that people translated."""
-    sources = [source for source in doc_pairs.available("es") if source in doc_pairs.HUMAN_SOURCES]
-    parts = [doc_pairs.load("es", sources=sources), mdn.load("es")]
-    return pairs.concatenate("human-translated doc_pairs+mdn en-es", parts)
+def human_pairs(language: str = "es") -> Pairs:
+    """English pages with those of another language into which people translated them."""
+    sources = [source for source in doc_pairs.available(language) if source in doc_pairs.HUMAN_SOURCES]
+    parts = [doc_pairs.load(language, sources=sources), mdn.load(language)]
+    return pairs.concatenate(f"human-translated doc_pairs+mdn en-{language}", parts)
+
+
+def without(corpus: Pairs, ids: Collection[str]) -> Pairs:
+    """The pairs that are neither among those named nor near-duplicates of one of them."""
+    groups, named = mates.read(corpus).groups, np.isin(corpus.ids, list(ids))
+    return corpus.take(np.flatnonzero(~np.isin(groups, groups[named])))
 
 
 def _en_es_human(limit):

@@ -28,8 +28,11 @@ CODES = ("start-unchanged", "edge-of-grid", "cap-reached", "fewer-than-five-seed
 SEEDS = 5
 _TASK = ("folds", "pages", "negatives", "min_df", "min_characters", "max_terms", "max_iter", "patience")
 """Sizes of the task and of the budget, which nobody chooses by a score."""
+_IN_CONFIG = ("limit", "patience")
+"""Settings that a configuration holds under the same name with the same meaning, in every script."""
 EXCEPTIONS = {
-    "no-preset": "records written before a record held its preset: their settings cannot be compared with the script's",
+    "no-preset": "records written before a record held its preset: few of their settings can be compared with their "
+                 "script's",
     "no-split": "records written before a record held the version of its split, of tables that are dealt anew since: "
                 "whole pages, which are nearly too easy to tell",
 }
@@ -160,7 +163,7 @@ def stale(record: Mapping[str, Any], experiments: Mapping[str, Any]) -> str | No
     if plan is not None and split != plan.split:
         return f"dataset.split: expected version {plan.split}, as in the script, got {split}"
     if preset is None:
-        return None
+        return _by_config(record, plan)
     if plan is None or preset["name"] not in plan.presets:
         return f"preset: expected one of the script's for table {record['table']}, got {preset['name']}"
     settings = plan.presets[preset["name"]]
@@ -172,6 +175,16 @@ def stale(record: Mapping[str, Any], experiments: Mapping[str, Any]) -> str | No
         have, want = preset["settings"].get(name), now.get(name)
         if have != want:
             return f"preset.settings.{name}: expected {want!r}, as in the script, got {have!r}"
+    return None
+
+
+def _by_config(record: Mapping[str, Any], plan: Any) -> str | None:
+    """As `stale`, of a record without its preset: by what its configuration says of settings that its row reads."""
+    presets = [] if plan is None else [_settings(value) for name, value in plan.presets.items() if name != "quick"]
+    for name in sorted({*plan.reads.get(record["row"], ())}.intersection(_IN_CONFIG)) if presets else ():
+        have, want = record["config"].get(name), [settings.get(name) for settings in presets]
+        if isinstance(have, int | float) and have not in want:
+            return f"config.{name}: expected {want[0]!r}, as in the script, got {have!r}"
     return None
 
 

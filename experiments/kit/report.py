@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 from collections.abc import Mapping
@@ -25,6 +26,7 @@ from experiments.kit.scripts import collect
 from jaxsim import io
 from jaxsim.pictures import figures as svg
 
+_SCRIPTS = Path(__file__).resolve().parents[1]
 _HEAD = """\
 # Benchmarks
 
@@ -183,7 +185,7 @@ def _render(
     drawn: dict[Path, bytes] = {}
     for experiment in experiments:
         mine = {table: sections[experiment, table] for name, table in order if name == experiment}
-        page, pictures = _page(experiment, mine, codes, results, figures)
+        page, pictures = _page(experiment, _about(experiment, scripts), mine, codes, results, figures)
         drawn |= {pages / f"{experiment}.md": page.encode(), **pictures}
         text.append(f"\n## {experiment}\n\n{_citations(experiment, by_path)}[Details]({details}/{experiment}.md).\n")
         shown = _closest(mine)
@@ -211,7 +213,7 @@ def _unchecked(found: Mapping[str, Mapping[str, Any]]) -> str:
     """How many records cannot be compared with their script."""
     old = sum("preset" not in record for record in found.values())
     return (f"\n\n{old} of {len(found)} records were written before a record held its preset and the versions of its "
-            "methods: whether they are stale is not known.") if old else ""
+            "methods: they are called stale only where their configuration or their split shows it.") if old else ""
 
 
 def _contests(tables: report_ledger.Tables, results: Path) -> str:
@@ -243,13 +245,13 @@ def _compact(
 
 
 def _page(
-    experiment: str, tables: Mapping[str, dict[str, dict[str, Any]]], codes: Mapping[str, list[str]], results: Path,
-    figures: Path,
+    experiment: str, about: str, tables: Mapping[str, dict[str, dict[str, Any]]], codes: Mapping[str, list[str]],
+    results: Path, figures: Path,
 ) -> tuple[str, dict[Path, bytes]]:
-    """All details of an experiment, and its figures by path."""
+    """All details of an experiment, what it is about first, and its figures by path."""
     text = [f"# {experiment}\n\nMade by `python experiments/report.py` from the records in "
             f"`experiments/results/{experiment}`; [BENCHMARKS.md](../../BENCHMARKS.md#{experiment}) has the short "
-            "tables.\n"]  # fmt: skip
+            f"tables.\n\n{about}\n"]  # fmt: skip
     drawn: dict[Path, bytes] = {}
     for table, rows in tables.items():
         section, pictures = _section(experiment, table, rows, codes, results)
@@ -261,6 +263,14 @@ def _page(
     if experiment == report_scale.EXPERIMENT:
         text.append(report_scale.waiting(set(tables)))
     return "".join(text), drawn
+
+
+def _about(experiment: str, scripts: Mapping[str, Experiment]) -> str:
+    """The docstring of an experiment's script; of one that states no tables, by the name of its file."""
+    if experiment in scripts:
+        return scripts[experiment].about.strip()
+    found = sorted(_SCRIPTS.glob(f"*/{experiment}.py"))
+    return ast.get_docstring(ast.parse(found[0].read_text(encoding="utf-8"))) or "" if found else ""
 
 
 def _section(

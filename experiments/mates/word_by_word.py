@@ -19,9 +19,11 @@ import numpy as np
 import scipy.sparse
 
 from experiments import kit
+from experiments.corpora.mate_scores import tested
 from experiments.kit.measure import installed
 from jaxsim import sparse, text
 from jaxsim.data import catalogue
+from jaxsim.data.pairs import Pairs
 from jaxsim.evaluate import mates
 from jaxsim.methods import lsa, projections
 from jaxsim.methods.translation import bitext, dictionary, hmm, ibm1
@@ -41,9 +43,13 @@ _DEV = 1500  # pairs by which an aligner is stopped; settings are chosen on all
 def lines(table: kit.Table) -> bitext.Bitext:
     """Lines of the training pairs whose two sides have equally many."""
     pairs = table.data.pairs.take(table.data.task.rows["train"])
+    return table.once("lines", lambda: lines_of(pairs, LINES if table.preset == "full" else 2000))
+
+
+def lines_of(pairs: Pairs, most: int) -> bitext.Bitext:
+    """Lines of pages whose two sides have equally many, ``most`` at most."""
     words = tuple(text.tokenizer(language) for language in pairs.languages)
-    most = LINES if table.preset == "full" else 2000
-    return table.once("lines", lambda: bitext.from_pages(pairs.left, pairs.right, words=words, most=most))
+    return bitext.from_pages(pairs.left, pairs.right, words=words, most=most)
 
 
 def documents(table: kit.Table, split: str, columns, counts_first: bool) -> tuple[Vectors, Vectors]:
@@ -62,8 +68,8 @@ def table_of(table: kit.Table, params: tables.Translation, symmetrize: str = "no
     return tables.between(tables.symmetrized(params, symmetrize), terms, terms, power=power)
 
 
-def aligned(table: kit.Table, method, **options):
-    """A table learned from the lines, with as many iterations as development pairs ask for."""
+def aligned(table: kit.Table, method, of: bitext.Bitext | None = None, **options):
+    """A table learned from lines, those of training unless given, with as many iterations as dev pairs ask for."""
     left, right = (side[:_DEV] for side in table.data.task.counts["dev"])
     task = table.data.task
     weigh = partial(text.log_tf_idf, df=task.vocabulary.df, num_docs=task.vocabulary.num_docs)
@@ -72,19 +78,14 @@ def aligned(table: kit.Table, method, **options):
     def score(params: tables.Translation) -> float:
         return mates.scores(Vectors(sparse=held[0]), tables.encode(table_of(table, params), held[1]))["mrr"]
 
-    return table.fit(method, reads=held)(lines(table), max_iter=30, patience=4, validate=score, **options)
+    return table.fit(method, reads=held)(lines(table) if of is None else of, max_iter=30, patience=4, validate=score,
+                                           **options)
 
 
 def bilingual(table: kit.Table) -> bool:
     """Whether the table has two languages; its rows have no place elsewhere."""
     left, right = table.data.pairs.languages
     return left != right
-
-
-def tested(table: kit.Table, left: Vectors, right: Vectors) -> dict:
-    """Test values of every query, and means inside each source."""
-    return {"per_query": mates.per_query(left, right),
-            "by_group": mates.by_source(left, right, table.data.task.sources["test"])}
 
 
 def _speed(table: kit.Table, columns) -> list[dict]:
@@ -117,7 +118,7 @@ def word_by_word(table: kit.Table, method, **options) -> kit.Row | None:
     columns = table_of(table, fit.params, **choice.best)
     config = {"aligner": method.__name__.rpartition(".")[2], **options, **choice.best, "threshold": 0.01,
               "order": "log(tf)-idf first", "lines": lines(table).counts, "entries": int(columns.nnz)}
-    return kit.Row(config, **tested(table, *documents(table, "test", columns, False)),
+    return kit.Row(config, **tested(table, documents(table, "test", columns, False)),
                    measurements=_speed(table, columns), dev={"mrr": choice.score, "grid": choice.tried}, fit=fit)
 
 
@@ -141,7 +142,7 @@ def fit_best(table: kit.Table) -> kit.Row | None:
     order = best.pop("order")
     columns = columns_of(**best)
     return kit.Row({**choice.best, "threshold": 0.01, "lines": lines(table).counts, "entries": int(columns.nnz)},
-                   **tested(table, *documents(table, "test", columns, order == "counts first")),
+                   **tested(table, documents(table, "test", columns, order == "counts first")),
                    dev={"mrr": choice.score, "grid": choice.tried})
 
 
@@ -162,7 +163,7 @@ def fit_lsa(table: kit.Table) -> kit.Row | None:
 
     size = kit.choose([{"k": k} for k in ks], lambda k: mates.scores(*encoded("dev", k))["mrr"], by="mrr", split="dev")
     return kit.Row({"aligner": "hmm", **way, "threshold": 0.01, **size.best},
-                   **tested(table, *encoded("test", size.best["k"])), curve=size.tried, dev={"mrr": size.score})
+                   **tested(table, encoded("test", size.best["k"])), curve=size.tried, dev={"mrr": size.score})
 
 
 def fit_dictionary(table: kit.Table) -> kit.Row | None:
@@ -178,7 +179,7 @@ def fit_dictionary(table: kit.Table) -> kit.Row | None:
     columns = table_of(table, fit.params)
     dev = mates.scores(*documents(table, "dev", columns, False))["mrr"]
     return kit.Row({"dictionary": "Wiktionary", "words": len(set(pairs)), "read": counts, "entries": int(columns.nnz)},
-                   **tested(table, *documents(table, "test", columns, False)), dev={"mrr": dev})
+                   **tested(table, documents(table, "test", columns, False)), dev={"mrr": dev})
 
 
 def fit_eflomal(text_pairs: bitext.Bitext) -> Fit:
@@ -215,7 +216,7 @@ def eflomal_row(table: kit.Table) -> kit.Row | None:
     columns = table_of(table, params, **choice.best)
     config = {"aligner": "eflomal", **choice.best, "threshold": 0.01, "order": "log(tf)-idf first",
               "lines": lines(table).counts, "entries": int(columns.nnz)}
-    return kit.Row(config, **tested(table, *documents(table, "test", columns, False)),
+    return kit.Row(config, **tested(table, documents(table, "test", columns, False)),
                    dev={"mrr": choice.score, "grid": choice.tried})
 
 

@@ -24,11 +24,10 @@ three hours for en-es-unseen, whose training pairs are many (fits that platt2010
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from types import ModuleType
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -37,6 +36,17 @@ import scipy.sparse
 
 from experiments import kit
 from experiments.corpora import mates as corpora
+from experiments.corpora.mate_scores import (
+    UNIT_LENGTH,
+    chosen_options,
+    closed_form,
+    dev_mrr,
+    dimensions,
+    grid_k,
+    learning_curve,
+    tested,
+    weighted,
+)
 from experiments.mates import topic_models
 from jaxsim import sparse
 from jaxsim.data import labelled_pairs
@@ -124,52 +134,8 @@ def load(name: str, settings: Settings) -> kit.Data:
 
 # The kit in short: `table.fit(opca)` is `opca.fit` with a cache; `table.once` keeps a value for all rows of a table;
 # `kit.choose` scores every option: `best` is the winner, `score` its score, `tried` all options with their scores.
-
-
-def weighted(table: kit.Table, split: str, unit_length: bool = True):
-    """Both sides' log2(tf + 1) · log2(n / df) vectors; at unit length all documents count alike in a fit."""
-    return table.once((split, unit_length), lambda: table.data.task.weighted(split, unit_length=unit_length))
-
-
-def dimensions(table: kit.Table, ks: Sequence[int]) -> list[int]:
-    """Those of ``ks`` that the table is large enough for."""
-    most = min(table.data.sizes["train"], len(table.data.task.vocabulary))
-    return [k for k in ks if k < most]
-
-
-def grid_k(table: kit.Table) -> int:
-    """The dimension at which settings are chosen."""
-    return min(table.settings.grid_k, max(dimensions(table, table.settings.ks)))
-
-
-def dev_mrr(table: kit.Table, params) -> float:
-    """Mean reciprocal rank on development pairs."""
-    return mates.scores(*mates.encode(params, weighted(table, "dev")))["mrr"]
-
-
-def tested(table: kit.Table, encoded: list[tuple]) -> dict:
-    """Test values of every query, and means inside each source of the documents; ``encoded`` has both sides a seed."""
-    return {"per_query": [mates.per_query(*sides) for sides in encoded],
-            "by_group": [mates.by_source(*sides, table.data.task.sources["test"]) for sides in encoded]}
-
-
-UNIT_LENGTH = ({"unit_length": True}, {"unit_length": False})
-"""Of the training rows. The cosines of encoded documents do not depend on the documents' lengths."""
-
-
-def learning_curve(table: kit.Table, fit: Callable[[Task, int], Any]) -> list[dict]:
-    """Test scores by the number of training pairs, with the row's settings and at most `grid_k` dimensions.
-
-    ``fit`` is a function of a task and k that returns parameters.
-    """
-    most = table.data.sizes["train"]
-    sizes = [size for size in table.settings.sizes if size < most]
-    points = []
-    for size in [*sizes, most] if sizes else []:
-        smaller = table.data.task if size == most else table.once(("pairs", size), partial(table.data.of_size, size))
-        params = fit(smaller, min(grid_k(table), size - 1))
-        points.append({"pairs": size, **mates.scores(*mates.encode(params, smaller.weighted("test"))), "split": "test"})
-    return points
+# Both tables of mates choose and test alike: `weighted` are documents as vectors; `closed_form` takes the options, then
+# the dimension, with the best development MRR, tests them (`tested`), and adds a learning curve.
 
 
 # Closed forms, the baselines.
@@ -178,34 +144,7 @@ def learning_curve(table: kit.Table, fit: Callable[[Task, int], Any]) -> list[di
 def log_tf_idf(table: kit.Table) -> kit.Row:
     """Untranslated: the weighted terms themselves, which meet where both languages share a word. No setting."""
     dev, test = ([Vectors(sparse=side) for side in weighted(table, split)] for split in ("dev", "test"))
-    return kit.Row({}, **tested(table, [test]), dev={"mrr": mates.scores(*dev)["mrr"]})
-
-
-def chosen_options(table: kit.Table, fit: Callable[..., Any], options: Sequence[Mapping], ks: Sequence[int]
-                   ) -> kit.Choice:
-    """The options with the best development MRR at `grid_k`; ``fit`` is a function of a task, k and the options."""
-    grid = [{"k": min(table.settings.grid_k, max(dimensions(table, ks))), **option} for option in options]
-    return kit.choose(grid, lambda **option: dev_mrr(table, fit(table.data.task, **option)), by="dev")
-
-
-def closed_form(table: kit.Table, fit: Callable[..., Any], options: Sequence[Mapping], ks: Sequence[int],
-                *, ordered: bool = True) -> kit.Row:
-    """The options, and then the dimension, with the best development MRR, tested.
-
-    ``fit`` is a function of a task, k and the options that returns parameters. Where dimensions are ``ordered`` by
-    weight, one fit of the largest serves all.
-    """
-    choice, ks = chosen_options(table, fit, options, ks), dimensions(table, ks)
-    fit = partial(fit, **{name: value for name, value in choice.best.items() if name != "k"})
-    largest = fit(table.data.task, max(ks)) if ordered else None
-
-    def at(k):
-        return projections.truncate(largest, k) if ordered else fit(table.data.task, k)
-
-    size = kit.choose([{"k": k} for k in ks], lambda k: dev_mrr(table, at(k)), by="mrr", split="dev")
-    encoded = mates.encode(at(size.best["k"]), weighted(table, "test"))
-    return kit.Row({**choice.best, **size.best}, **tested(table, [encoded]),
-                   curve=[*size.tried, *learning_curve(table, fit)], dev={"grid": choice.tried, "mrr": size.score})
+    return kit.Row({}, **tested(table, test), dev={"mrr": mates.scores(*dev)["mrr"]})
 
 
 def fit_one_sided(table: kit.Table, method: ModuleType) -> kit.Row:
@@ -298,7 +237,7 @@ def fit_opca_of_one_size(table: kit.Table) -> kit.Row:
     """OPCA of the one dimension of `trained_ks`, which is the start of `fit_s2net` there."""
     start, unit_length = opca_start(table)
     choice, k = choose_noise(table), table.settings.trained_ks[0]
-    return kit.Row({**choice.best, "k": k}, **tested(table, [mates.encode(start(k), weighted(table, "test"))]),
+    return kit.Row({**choice.best, "k": k}, **tested(table, mates.encode(start(k), weighted(table, "test"))),
                    dev={"grid": choice.tried, "mrr": dev_mrr(table, start(k))})
 
 
@@ -325,8 +264,8 @@ def fit_hdlr(table: kit.Table) -> kit.Row:
     choice = kit.choose([{"slack": slack} for slack in table.settings.slacks], score, by="dev")
     fits = [fit(choice.best["slack"], seed) for seed in table.settings.seeds]
     test = weighted(table, "test", unit_length)
-    return kit.Row({**choice.best, "k": k, "negatives": 10}, **tested(table, [mates.encode(fit.params, test)
-                                                                             for fit in fits]),
+    return kit.Row({**choice.best, "k": k, "negatives": 10}, **tested(table, *(mates.encode(fit.params, test)
+                                                                             for fit in fits)),
                    dev={"grid": choice.tried, "mrr": choice.score}, fit=fits[0], seeds=table.settings.seeds)
 
 
@@ -386,7 +325,7 @@ def trained(table: kit.Table, ks, start, *extra, unit_length: bool = True, seeds
     gamma = {"gamma": 10.0} if method is s2net else {}  # the squared loss has none
     config = {**gamma, **options, "k": k, "unit_length": unit_length, "max_iter": table.settings.max_iter,
               "patience": table.settings.patience, "activation": getattr(activation, "__name__", None)}
-    return kit.Row(config, **tested(table, [mates.encode(fit.params, test, activation=activation) for fit in chosen]),
+    return kit.Row(config, **tested(table, *(mates.encode(fit.params, test, activation=activation) for fit in chosen)),
                    dev={"mrr": size.score, **({"grid": list(tried)} if tried else {})}, curve=size.tried,
                    fit=chosen[0], seeds=seeds)
 

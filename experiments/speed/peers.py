@@ -96,6 +96,19 @@ def embedding_bag(torch: ModuleType, csr: scipy.sparse.csr_matrix, weights: np.n
     return forward, backward
 
 
+def bag(torch: ModuleType, csr: scipy.sparse.csr_matrix, weights: np.ndarray, kind):
+    """A function for ``F A`` by ``torch.nn.EmbeddingBag(mode="sum")`` with weights of a type of PyTorch."""
+    layer = torch.nn.EmbeddingBag.from_pretrained(torch.tensor(weights).to(kind), mode="sum")
+    indices, offsets = torch.tensor(csr.indices.astype(np.int64)), torch.tensor(csr.indptr[:-1].astype(np.int64))
+    values = torch.tensor(csr.data).to(kind)
+
+    def forward():
+        with torch.no_grad():
+            return layer(indices, offsets, per_sample_weights=values).numpy()
+
+    return forward
+
+
 def lbfgsb(value_and_grad, start: np.ndarray, iterations: int):
     """SciPy's L-BFGS-B from ``start``.
 

@@ -11,10 +11,12 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy.sparse
 
 from experiments.corpora.synthetic import documents, synthetic
 from experiments.kit.measure import Sheet, installed, once, race
 from experiments.speed import peers as speed_peers
+from experiments.speed.disk import disk
 from experiments.speed.features import exact_figures, tweak_evaluation, vl_ext_evaluation
 from experiments.speed.fits import demo, lbfgs, lsa, opca
 from experiments.speed.language import ngrams, rnn
@@ -22,6 +24,7 @@ from experiments.speed.links import ssi
 from experiments.speed.texts import texts
 from experiments.speed.thesaurus import pilsa
 from experiments.speed.topics import topics
+from experiments.speed.weights import weights
 from jaxsim import losses, sparse
 from jaxsim.evaluate import retrieval
 from jaxsim.sparse import Vectors
@@ -39,6 +42,7 @@ class Sizes(NamedTuple):
     per_doc: int = 96
     num_terms: int = 20_000
     k: int = 300
+    widths: tuple[int, ...] = (100, 300, 1_000)
     pairs: int = 5_000
     many_pairs: int = 20_000
     iterations: int = 20
@@ -53,9 +57,9 @@ class Sizes(NamedTuple):
 
 
 FULL = Sizes()
-QUICK = Sizes(side=256, docs=400, per_doc=24, num_terms=1_000, k=20, pairs=300, many_pairs=700, iterations=12,
-              candidates=600, corpus_terms=800, repeats=3, featured=200,
-              preferences=300, related=50, relations=200, collection=150)
+QUICK = Sizes(side=256, docs=400, per_doc=24, num_terms=1_000, k=20, widths=(20, 40), pairs=300, many_pairs=700,
+              iterations=12, candidates=600, corpus_terms=800, repeats=3, featured=200, preferences=300, related=50,
+              relations=200, collection=150)
 
 
 def _normal(seed: int, *shape: int) -> jax.Array:
@@ -126,12 +130,23 @@ def project(sizes: Sizes, cores: int, full: bool) -> Sheet:
         for peer in with_it:
             of = None if peer.startswith("jaxsim") else "jaxsim"
             sheet.time(f"{peer}, {what}", times[peer], of and times["jaxsim"], of)
-        bag, loop = (times.get(peer) for peer in ("torch.nn.EmbeddingBag", "jaxsim on the host"))
-        if what == "forward" and bag is not None and loop is not None:
-            sheet.expect(f"encoding on the host against EmbeddingBag, k = {sizes.k}", loop.median / bag.median, 1.3)
     if torch is None:
         sheet.missing("torch.nn.EmbeddingBag", "torch is not installed")
+    elif host_products.compiled() is not None:
+        for k in sizes.widths:
+            _beside_bag(sheet, csr, np.asarray(_normal(0, sizes.num_terms, k)), torch, sizes.repeats)
     return sheet
+
+
+def _beside_bag(sheet: Sheet, csr: scipy.sparse.csr_matrix, host: np.ndarray, torch, repeats: int) -> None:
+    """The product on the host and EmbeddingBag's, at one dimension."""
+    k = host.shape[1]
+    times = race({"ours": lambda: host_products.rows_product(csr, host),
+                  "theirs": speed_peers.bag(torch, csr, host, torch.float32)}, repeats=repeats)
+    sheet.time(f"jaxsim on the host, k = {k}", times["ours"])
+    sheet.time(f"torch.nn.EmbeddingBag, k = {k}", times["theirs"], times["ours"], "jaxsim on the host")
+    sheet.expect(f"encoding on the host against EmbeddingBag, k = {k}", times["ours"].median / times["theirs"].median,
+                 1.3)
 
 
 _pairs_value_and_grad = jax.jit(
@@ -278,4 +293,4 @@ def _same_answers(ours, theirs) -> None:
 ROWS = {"matmul": matmul, "project": project, "texts": texts, "all-pairs": all_pairs, "lbfgs": lbfgs,
         "top-k": top_k, "lsa": lsa, "opca": opca, "ssi": ssi, "tweak": tweak_evaluation, "vl-ext": vl_ext_evaluation,
         "all-pairs-figures": exact_figures, "topics": topics, "pilsa": pilsa, "demo": demo, "rnn": rnn,
-        "ngram": ngrams}
+        "ngram": ngrams, "weights": weights, "disk": disk}

@@ -31,7 +31,7 @@ from experiments.kit.places import RESULTS, add_out, records_folder
 
 TABLES = {1: "one-core", 2: "two-cores"}
 NAMES = ("matmul", "project", "texts", "all-pairs", "lbfgs", "top-k", "lsa", "opca", "ssi", "tweak", "vl-ext",
-         "all-pairs-figures", "topics", "pilsa", "demo", "rnn", "ngram")
+         "all-pairs-figures", "topics", "pilsa", "demo", "rnn", "ngram", "weights", "disk")
 PINNED = "JAXSIM_SPEED_CORES"
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 

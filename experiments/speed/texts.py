@@ -46,7 +46,8 @@ def texts(sizes, cores: int, full: bool) -> Sheet:
                    note=f"{len(given) / measured.median:,.0f} texts a second")
     if peer is None:
         sheet.missing("scikit-learn CountVectorizer", "scikit-learn is not installed")
-    sheet.expect("texts a second a core", len(given) / times["jaxsim"].median / cores, A_SECOND, at_least=True)
+    if cores == 1:  # words are cut by one process, on one core; `jaxsim encode --workers` starts several
+        sheet.expect("texts a second", len(given) / times["jaxsim"].median, A_SECOND, at_least=True)
     seconds = [_seconds(model, given[2 * (i % (len(given) // 2))]) for i in range(_CALLS if full else 5)]
     sheet.add("one query, median", 1e6 * statistics.median(seconds), "µs", note=f"summaries, {len(seconds)} calls")
     sheet.expect("one query, µs", 1e6 * statistics.median(seconds), MICROSECONDS)

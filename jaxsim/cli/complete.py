@@ -1,4 +1,4 @@
-"""The command `complete`: which word fills the hole of a sentence, by models of a folder of texts."""
+"""The command `complete`: which word fills the blank in a sentence, by models of a folder of texts."""
 
 from __future__ import annotations
 
@@ -34,19 +34,20 @@ _SMOOTHINGS = {"n-gram, Good-Turing": "good-turing", "n-gram, Kneser-Ney": "knes
                     "  jaxsim complete --model model/ --questions new.jsonl --json")
 def complete(
     model: Annotated[Path | None, options.folder("Folder that `jaxsim complete --out` wrote.")] = None,
-    question: Annotated[str | None, typer.Option(help="A sentence with a hole: _____ in place of a word.")] = None,
+    question: Annotated[str | None, typer.Option(help="A sentence with a blank: _____ in place of a word.")] = None,
     choices: Annotated[str | None, typer.Option(
-        help="Words for the hole, with commas between; for two holes, a / between the two of a choice.")] = None,
+        help="Words for the blank, with commas between; for two blanks, a / between the two words of a "
+             "choice.")] = None,
     questions: Annotated[Path | None, options.file(
         'JSON Lines: {"question": ..., "choices": [...], "answer": ...}; with --out answers train the combination.',
     )] = None,  # fmt: skip
     texts: Annotated[Path | None, options.folder("Folder of .txt files to train on.")] = None,
     out: Annotated[Path | None, options.folder("Where to write a new model.")] = None,
     order: Annotated[int, typer.Option(min=2, max=5, help="Longest n-grams.")] = 4,
-    min_count: Annotated[int, typer.Option(min=1, help="Rarer words are unknown.")] = 3,
+    min_count: Annotated[int, typer.Option(min=1, help="Words that occur fewer times are taken as unknown.")] = 3,
     json: options.JsonOption = False,
 ) -> None:
-    """Choose the word that fills the hole of a sentence.
+    """Choose the word that fills the blank in a sentence.
 
     With --texts and --out, models are trained on a folder of texts: two n-gram models, a space of latent semantic
     analysis, and the text itself, from which mutual information is counted for each question. With --model, every

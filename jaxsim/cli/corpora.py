@@ -25,16 +25,16 @@ def data(
     root: Annotated[Path | None, options.folder("Folder of the corpora (else the variable JAXSIM_DATA).")] = None,
     fetch: Annotated[bool, typer.Option("--fetch", help="Fetch what is not there, and verify all.")] = False,
     fetch_all: Annotated[bool, typer.Option("--fetch-all", help="Fetch every corpus, the small ones first.")] = False,
-    verify: Annotated[bool, typer.Option("--verify", help="Verify the files that are here, without a name those of "
-                                                          "every corpus.")] = False,
-    cache: Annotated[Path | None, options.folder("Keep what was read of repositories in this folder.")] = None,
+    verify: Annotated[bool, typer.Option("--verify", help="Verify the files that are here: those of one corpus, or of "
+                                                          "all if none is named.")] = False,
+    cache: Annotated[Path | None, options.folder("Folder that keeps what was read of repositories.")] = None,
     json: options.JsonOption = False,
 ) -> None:
     """List the corpora, where each comes from, and whether it is here; fetch them.
 
     A corpus is downloaded from its public address or made of the files of public repositories, which needs the program
-    git; $JAXSIM_DATA_URL/CORPUS/FILE is read instead if that variable names a mirror. A corpus that cannot be fetched
-    says what to get from where.
+    git; $JAXSIM_DATA_URL/CORPUS/FILE is read instead if that variable names a mirror. Where a corpus cannot be fetched,
+    the message says what to get from where.
     """
     from jaxsim import checks
     from jaxsim.data import catalogue

@@ -16,7 +16,7 @@ Estimated = choice("method", S2NET)
 Precision = choice("precision", PRECISIONS)
 
 
-@app.command(epilog="\b\nExample, at the size of the paper's:\n"
+@app.command(epilog="\b\nExample, at the size of the paper:\n"
                     "  jaxsim estimate --pairs 43380 --terms 20000 --dim 1000 --max-iter 80")
 def estimate(
     pairs: Annotated[int, typer.Option(min=2, help="Pairs to train on.")],
@@ -30,15 +30,15 @@ def estimate(
     epochs: Annotated[int, typer.Option(min=1, help="Epochs on batches.")] = 40,
     batch_size: Annotated[int, typer.Option(min=2, help="Pairs a batch.")] = 256,
     devices: Annotated[int, typer.Option(min=1, help="Devices that share all negatives, as fast as this one.")] = 1,
-    shard_terms: Annotated[bool, typer.Option("--shard-terms", help="They share the projection too.")] = False,
+    shard_terms: Annotated[bool, typer.Option("--shard-terms", help="The devices share the projection too.")] = False,
     precision: Annotated[Precision | None, typer.Option(help="Of the matrix products.")] = None,
     json: options.JsonOption = False,
 ) -> None:
     """Estimate memory and time of S2Net, on all negatives and on those of a batch.
 
     Memory is counted; seconds come from rates that are measured here, in a few seconds, on the device that a training
-    would take. A round is an iteration on all negatives, or an epoch on batches. Which of the two is worth its time, a
-    development set says.
+    would take. A round is an iteration on all negatives, or an epoch on batches. Only a development set can say which
+    of the two is worth its time.
     """
     from jaxsim.checks import counted
     from jaxsim.train import estimate as room

@@ -31,7 +31,7 @@ def evaluate(
     documents: Annotated[str | None, options.file("Documents, in the same way.")] = None,
     qrels: Annotated[str | None, options.file("Judgements: lines `query 0 document grade`.")] = None,
     run: Annotated[str | None, options.file("A run to judge: `query Q0 document rank score name`.")] = None,
-    run_out: Annotated[Path | None, options.file("Write the run, 1,000 documents a query.")] = None,
+    run_out: Annotated[Path | None, options.file("Write the run here, with 1,000 documents for each query.")] = None,
     figures: Annotated[Path | None, options.folder("With --pairs: draw here what `jaxsim report --model` "
                                                    "draws.")] = None,
     examples: pictures.ExamplesOption = None,
@@ -52,15 +52,15 @@ def evaluate(
     """Measure a model, or a run of any system. Prints means and other figures with 95 % bootstrap intervals.
 
     Pairs: how often a text's mate is the nearest of all (accuracy, ties are errors) and the mean of 1 / its rank (MRR),
-    both directions averaged. Where a left text stands in several pairs, also with all its right texts as right: the
-    mean of 1 / the rank of the first of them (mrr_any), and the mean of their average precision (map). With --label:
-    the area under the ROC curve (AUC) and the largest F1 of the similarity (a cosine; for SSI its own score); of three
-    kinds of labels or more (grades) also Spearman's
-    correlation.
-    Test collections: MAP, MRR, precision and NDCG of the first 10, over queries that have a relevant document. They
-    are searched as `jaxsim search` does, by vectors and words together.
+    both directions averaged. If a left text is in several pairs, two more figures take all its right texts as correct:
+    the mean of 1 / the rank of the first of them (mrr_any), and the mean of their average precision (map). With
+    --label: the area under the ROC curve (AUC) and the largest F1 of the similarity (a cosine; for SSI its own score);
+    with three or more different labels (grades) also Spearman's correlation.
 
-    With --figures, pictures of the model as well, as `jaxsim report --model` makes them.
+    Test collections: MAP, MRR, precision and NDCG of the first 10, over queries that have a relevant document. They are
+    searched as `jaxsim search` does, by vectors and words together.
+
+    With --figures, the pictures of `jaxsim report --model` as well.
     """
     from jaxsim import checks
     from jaxsim.data import streams

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from jaxsim.data.tables import Table
 
 Format = StrEnum("Format", {name.upper(): name for name in ("tsv", "csv", "jsonl", "parquet")})
+Weights = StrEnum("Weights", {name.upper(): name for name in ("float16", "int8")})
 Side = StrEnum("Side", {name.upper(): name for name in ("query", "document")})
 
 
@@ -63,7 +64,8 @@ WordsOption = Annotated[Words, typer.Option(
     help="How words count: by BM25 over their stems in the searched documents, or by the cosine of the model's own "
     "term weights.")]
 PowerOption = Annotated[float, typer.Option(
-    min=0.0, max=4.0, help="How much the agreement of held-out pairs weighs the dimensions: 1 to find documents about "
+    min=0.0, max=4.0, help="How strongly the dimensions are weighted by how well held-out pairs agree in them: 1 to "
+                           "find documents about "
     "the same thing, 0 to find mates.")]
 CslsOption = Annotated[str | None, file(
     "Texts like the queries, one a line, such as the left texts of the training pairs: documents that are near to all "

@@ -42,8 +42,8 @@ def report(
     """Draw a model. Prints the paths of what it wrote.
 
     training.svg (loss and dev score, where the model keeps them), dimensions.svg (MRR against the dimensions kept,
-    S2Net's turned on principal axes), roc.svg (beside bare term weights) and neighbours.html (nearest documents before
-    and after learning, mates marked). All are readable on light and on dark.
+    S2Net's rotated onto principal axes), roc.svg (beside bare term weights) and neighbours.html (nearest documents
+    before and after learning, mates marked). All are readable on light and dark backgrounds.
 
     With --html, one page for a browser instead: training curve, scores of mates and of others, nearest neighbours with
     a search box, worst mistakes with their texts, and the words that drive a match.

@@ -37,7 +37,7 @@ def search(
     query: Annotated[str | None, typer.Option(metavar="TEXT", help="What to look for (a left text).")] = None,
     queries: Annotated[str | None, options.file("Queries, one a line; - for stdin.")] = None,
     column: Annotated[str | None, options.column("The documents are JSON, their text is under this key.")] = None,
-    k: Annotated[int, typer.Option(min=1, help="Documents a query.")] = 10,
+    k: Annotated[int, typer.Option(min=1, help="Number of documents for each query.")] = 10,
     terms: options.TermsOption = None,
     words: options.WordsOption = options.Words.BM25,
     power: options.PowerOption = 1.0,
@@ -48,17 +48,18 @@ def search(
 ) -> None:
     """Find the nearest documents of queries. Prints lines of rank, score, line number and text, tabs between them.
 
-    The score of a document is that of its vector, of which held-out pairs weigh the dimensions, and BM25 of its words,
-    each divided by the largest of the query. It orders the documents of one query; --terms 0 --power 0 prints cosines.
+    The score of a document has two parts, each divided by the largest one of the query: the cosine of its vector, whose
+    dimensions are weighted by held-out pairs, and BM25 of its words. It orders the documents of one query; --terms 0
+    --power 0 prints cosines.
 
     With --queries, a line `query`, its number and its text stands before the results of each. With --json, every query
     is one line.
 
-    With --csls the cosine of a document is lessened by how near it is to texts like the queries: across languages some
-    documents are near to everything. An index that was made with it keeps it.
+    With --csls, documents that are near to many texts like the queries come later: across languages some documents are
+    near to everything. An index that was made with --csls keeps this.
 
-    An index gives the same results in less time: it holds vectors, words and texts of the documents, so it serves every
-    --terms and --words, and needs their file no more. It belongs to one model, and is refused with another.
+    An index gives the same results in less time: it holds vectors, words and texts of the documents, so it works with
+    every --terms and --words, and their file is no longer needed. It belongs to one model, and is refused with another.
     """
     import numpy as np
 

@@ -26,10 +26,9 @@ def topics(
     out: Annotated[Path, options.folder("Folder for the model and topics.html; an older model is replaced.")],
     method: Annotated[Method, typer.Option(help="cplsa couples the topics of a pair, jplsa has one vector a pair, plsa "
                                            "takes all texts as documents of one language.")] = Method.CPLSA,
-    dim: Annotated[int, typer.Option(min=1, help="Number of topics; less where the data does not support as "
-                                     "many.")] = 50,
-    words: Annotated[int, typer.Option(min=1, help="Words of a topic and a language.")] = 10,
-    documents: Annotated[int, typer.Option(min=1, help="Pairs of a topic on the page.")] = 5,
+    dim: Annotated[int, typer.Option(min=1, help="Number of topics; fewer if the data does not support as many.")] = 50,
+    words: Annotated[int, typer.Option(min=1, help="Number of words to print for each topic and language.")] = 10,
+    documents: Annotated[int, typer.Option(min=1, help="Number of pairs to show for each topic on the page.")] = 5,
     dev: Annotated[str, typer.Option(metavar="SHARE|FILE", help="Share of the pairs to hold out, to stop by, or a file "
                                      "of such pairs; 0: none.")] = "0.1",
     max_iter: Annotated[int | None, typer.Option(min=1, help="Largest number of iterations.")] = None,

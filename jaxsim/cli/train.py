@@ -48,12 +48,14 @@ def train(
     pairs: Annotated[str | None, options.file("TSV, CSV, JSON Lines or Parquet, also .gz, .xz, .bz2; - for "
                                               "stdin.")] = None,
     queries: Annotated[str | None, options.file("Queries with identifiers, in place of --pairs.")] = None,
-    documents: Annotated[str | None, options.file("Documents with identifiers, with --queries; with --pairs, documents "
-                                                  "to mine negatives of S2Net from, one a line.")] = None,
+    documents: Annotated[str | None, options.file("With --queries: documents with identifiers. With --pairs: "
+                                                  "documents, one a line, in which to look for negatives of "
+                                                  "S2Net.")] = None,
     qrels: Annotated[str | None, options.file("Their judgements: query 0 document grade.")] = None,
-    negatives: Annotated[int | None, typer.Option(min=0, help="Documents that are negatives of each query: without a "
-                                                  "judgement and drawn as grade 0, 30 unless given; with --pairs "
-                                                  "mined from --documents, 5 unless given.",
+    negatives: Annotated[int | None, typer.Option(min=0, help="Number of negatives of each query. With --queries: "
+                                                              "documents without a judgement, drawn at random as "
+                                                              "grade 0; 30 unless given. With --pairs: mined from "
+                                                              "--documents; 5 unless given.",
                                                   show_default=False)] = None,
     dev: Annotated[str, typer.Option(metavar="SHARE|FILE", help="Share of the pairs to hold out, to stop and to "
                                      "measure by, or a file of such pairs; 0: none. With fewer than 20 pairs none "
@@ -66,8 +68,8 @@ def train(
     languages: Annotated[str, typer.Option(metavar="CODE,CODE", help="Languages of left and right texts: ja is split "
                                            "by a dictionary, zh, th, lo, km and my into pairs of letters, all others "
                                            "at everything but letters and digits.")] = "en,en",
-    texts: Annotated[str | None, options.file("More texts of the pairs' language, one a line. They count in how rare "
-                                              "words are, and lsa learns from them.")] = None,
+    texts: Annotated[str | None, options.file("More texts of the pairs' language, one a line. They count when the "
+                                              "rarity of a word is measured, and lsa learns from them.")] = None,
     tune: Annotated[bool, typer.Option("--tune", help="Choose --min-df and --subwords, unless given, by the scores of "
                                        "held-out pairs in a few trainings in closed form.")] = False,
     budget: Annotated[str | None, typer.Option(metavar="TIME", help="With --tune: choose the method (opca, lsa or cca, "
@@ -80,7 +82,9 @@ def train(
                                                     "--budget, to choose by.")] = None,
     dev_documents: Annotated[str | None, options.file("Documents with identifiers, with --dev-queries.")] = None,
     dev_qrels: Annotated[str | None, options.file("Their judgements: query 0 document grade.")] = None,
-    dev_score: Annotated[Score, typer.Option(help="What judged queries choose by.")] = Score.MAP,
+    dev_score: Annotated[Score, typer.Option(help="Score by which judged queries choose.")] = Score.MAP,
+    weights: Annotated[options.Weights | None, typer.Option(help="Round the finished model's weights to 16 or to 8 "
+                                                            "bits; how far scores are then off is printed.")] = None,
     resume: Annotated[bool, typer.Option("--resume/--no-resume", help="Go on from OUT.checkpoint; otherwise it is "
                                          "deleted.")] = False,
     log: Annotated[Path | None, options.folder("Write step, loss and score after every iteration to DIR/log.csv and, "
@@ -135,7 +139,7 @@ def train(
     values = _grid(grid, tune=tune, resume=resume, log=log, share=share)
     judged_dev = None if dev_queries is None else _collection(*searched.values(), str(dev_score))
     choice = train_choice.Choice(names, seconds, judged_dev, values)
-    more = {"unpaired": _unpaired(texts, columns[0])}
+    more = {"unpaired": _unpaired(texts, columns[0]), "weights": None if weights is None else str(weights)}
     if mined:
         more |= {"documents": _texts(documents), **({} if negatives is None else {"negatives": negatives})}
     model = trained(data, held_out, settings, choice, out, resume, _command(context), more, log_of_steps)
@@ -297,8 +301,9 @@ def codes(codes: str) -> tuple[str, str]:
 
     languages = tuple(code.strip() for code in codes.split(","))
     checks.expect(len(languages) == 2 and all(languages), "--languages", "two language codes such as en,es", codes)
-    for language in languages:
-        text.tokenizer(language)  # refuses an unknown code
+    with checks.within("--languages"):
+        for language in languages:
+            text.tokenizer(language)  # refuses an unknown code
     return languages
 
 
@@ -350,7 +355,7 @@ def trained(
     checkpoint = folder if settings.method in ITERATED else None
     # Closed forms keep nothing there, but must not come between a training and its model.
     with log or contextlib.nullcontext(), train_folder.locked(folder):
-        train_folder.begin(folder, resume, settings)
+        train_folder.begin(folder, resume, settings, out)
         try:
             notes = {}
             if choice.names:
@@ -371,7 +376,7 @@ def trained(
             with naming(out):
                 model.save(out)
         except KeyboardInterrupt as error:
-            if checkpoint is not None and train_folder.begun(checkpoint):
+            if checkpoint is not None and train_folder.holds(checkpoint):
                 explain(error, f"{checkpoint}: stopped here; the same command with --resume goes on")
             explain(error, nothing_written(out))
             raise
@@ -428,6 +433,7 @@ def _command(context: typer.Context) -> str:
 def _shown(model: Model, out: Path) -> dict:
     """What is printed of a model."""
     from jaxsim.checks import counted
+    from jaxsim.model.rounding import told
 
     record = model.training
     dev, pairs = record["dev"], record["pairs"]
@@ -449,5 +455,7 @@ def _shown(model: Model, out: Path) -> dict:
     sizes = [counted(record["terms"], "term")]
     sizes += [counted(record["ngrams"], "n-gram")] if "ngrams" in record else []
     sizes += [] if model.params is None else [counted(model.dim, "dimension")]
+    if "weights" in record:
+        rows["weights"] = told(record["weights"], "score" if model.bilinear or model.topical else "cosine")
     return {**rows, "pairs": f"{pairs['train']:,} for training", "size": ", ".join(sizes),
             "seconds": record["seconds"], "model": str(out)}  # fmt: skip

@@ -7,10 +7,14 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from jaxsim.cli import train_choice
 from jaxsim.cli.output import say
 from jaxsim.train.settings import ITERATED, SSI, Settings
+
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 _LOCK = "checkpoint.lock"
 
@@ -39,7 +43,7 @@ def beside(out: Path) -> Path:
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Keeps other trainings out of a folder of checkpoints, which is made; an empty one is removed after that.
+    """Keeps other trainings out of a folder of checkpoints, which is made; afterwards it goes if it keeps no state.
 
     Args:
       folder: of checkpoints.
@@ -49,20 +53,64 @@ def locked(folder: Path) -> Iterator[None]:
     """
     import filelock
 
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = filelock.FileLock(folder / _LOCK)
+    from jaxsim.optim.checkpoints import uninterrupted
+
+    lock = None
+    try:
+        with uninterrupted():
+            folder.mkdir(parents=True, exist_ok=True)
+            lock = _taken(filelock.FileLock(folder / _LOCK), folder)
+        yield
+    finally:
+        if lock is not None:
+            lock.release()
+            if folder.is_dir() and not holds(folder):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _taken(lock: FileLock, folder: Path) -> FileLock:
+    """A lock that this process holds, or an error where another one does."""
+    import filelock
+
     try:
         with contextlib.suppress(NotImplementedError):  # of file systems without locks
             lock.acquire(timeout=0)
     except filelock.Timeout:
         raise ValueError(f"{folder}: expected a training that no other process is at, got one that is running "
                          "(give another --out)") from None
-    try:
-        yield
-    finally:
-        lock.release()
-        if folder.is_dir() and {path.name for path in folder.iterdir()} <= {_LOCK}:
-            shutil.rmtree(folder, ignore_errors=True)
+    return lock
+
+
+def holds(folder: Path) -> bool:
+    """Whether a folder of checkpoints has files to go on from: others than settings, locks and halves of files.
+
+    Args:
+      folder: of checkpoints; it may be missing.
+
+    Returns:
+      Whether it has.
+    """
+    from jaxsim.train import resume
+
+    found = (path for path in folder.rglob("*") if path.is_file())
+    return any(path.name not in (_LOCK, resume.CHOICE) and not path.name.startswith(".write-test-")
+               and not any(part.endswith(".tmp") for part in path.relative_to(folder).parts) for path in found)
+
+
+def expect_state(folder: Path, out: Path) -> None:
+    """Refuses to go on from nothing where that would replace a model.
+
+    Args:
+      folder: of checkpoints.
+      out: the model's folder.
+
+    Raises:
+      ValueError: if the folder holds nothing to go on from, and there is a model.
+    """
+    from jaxsim.checks import expect
+
+    expect(holds(folder) or not out.exists(), "--resume", f"a state in {folder} to go on from",
+           f"none, and {out} is complete (without --resume, a new one replaces it)")  # fmt: skip
 
 
 def empty(folder: Path) -> None:
@@ -78,44 +126,32 @@ def empty(folder: Path) -> None:
             path.unlink()
 
 
-def begin(folder: Path, resume: bool, settings: Settings) -> None:
+def begin(folder: Path, resume: bool, settings: Settings, out: Path) -> None:
     """Empties a folder of checkpoints unless training is to go on.
 
     Args:
       folder: of checkpoints.
       resume: whether it is.
       settings: of the training.
+      out: the model's folder.
 
     Raises:
-      ValueError: if the checkpoints are of another training.
+      ValueError: if the checkpoints are of another training, or there are none, and there is a model.
     """
     from jaxsim.checks import expect
     from jaxsim.train.resume import choice_of, kept_choice
 
     if resume:
+        expect_state(folder, out)
         choice, kept = choice_of(settings), kept_choice(folder)
         fits = kept in (None, choice) or train_choice.kept(folder)  # what was chosen is looked at when it is read
         expect(fits, str(folder), f"a checkpoint of {_options(choice)}",
                f"one of {_options(kept or {})} (without --resume it is deleted)")
-        say(f"{folder}: {'going on from it' if begun(folder) else 'nothing there to go on from, starting anew'}")
+        say(f"{folder}: {'going on from it' if holds(folder) else 'nothing there to go on from, starting anew'}")
     elif {path.name for path in folder.iterdir()} - {_LOCK}:
         remedy = " (--resume would have gone on from it)" * (settings.method in ITERATED)
         say(f"{folder}: deleted, starting anew{remedy}")
         empty(folder)
-
-
-def begun(folder: Path) -> bool:
-    """Whether a folder of checkpoints keeps anything: iterations, a start, or settings that were chosen.
-
-    Args:
-      folder: of checkpoints.
-
-    Returns:
-      Whether a training can go on from it.
-    """
-    from jaxsim.train import resume
-
-    return resume.kept_choice(folder) is not None or resume.kept_start(folder) or train_choice.kept(folder)
 
 
 def _options(choice: dict) -> str:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from jaxsim.train.settings import ITERATED, METHODS, TUNED, Field, Settings, fields
+from jaxsim.train.settings import ITERATED, LEARNED, METHODS, TUNED, Field, Settings, fields
 
 
 def choice(name: str, names: Iterable[str]) -> type[StrEnum]:
@@ -83,6 +83,7 @@ USED_BY: dict[str, tuple[str, ...]] = {
     "resume": ITERATED,
     "log": ITERATED,
     "tune": TUNED,
+    "weights": LEARNED,
 }
 """Option -> methods that use it; all methods use the others."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jaxsim.cli import options, train_folder
+from jaxsim.cli import options, train, train_folder
 from jaxsim.cli.output import explain, keeping, naming, nothing_written, say, show, show_json
 from jaxsim.cli.program import app
 
@@ -36,14 +36,15 @@ def translate_table(
     dictionary: Annotated[str | None, options.file("Dictionary to take the table from; phrases are left out.")] = None,
     word: Annotated[list[str] | None, typer.Option(metavar="WORD", help="Word to translate; may be repeated.")] = None,
     reverse: Annotated[bool, typer.Option("--reverse", help="From right to left.")] = False,
-    k: Annotated[int, typer.Option(min=1, help="Translations a word.")] = 10,
+    k: Annotated[int, typer.Option(min=1, help="Number of translations of each word.")] = 10,
     unit: Annotated[Unit, typer.Option(help="What a pair holds.")] = Unit.SENTENCES,
-    aligner: Annotated[Aligner, typer.Option(help="How to learn: a hidden Markov model, the same with jumps of each "
-                                             "word, or IBM Model 1, which knows no places.")] = Aligner.HMM,
+    aligner: Annotated[Aligner, typer.Option(help="How to learn: a hidden Markov model, the same with jumps that "
+                                                  "depend on the word, or IBM Model 1, which ignores the order of "
+                                                  "words.")] = Aligner.HMM,
     symmetrize: Annotated[Way, typer.Option(help="How the tables of both directions are combined.")] = Way.GEOMETRIC,
     threshold: Annotated[float, typer.Option(min=0.0, max=0.99, help="Least probability of a translation.")] = 0.01,
     max_iter: Annotated[int | None, typer.Option(min=1, help="Iterations; 9 (5 for ibm1) unless given.")] = None,
-    max_words: Annotated[int, typer.Option(min=1, help="Words of a sentence that are read.")] = 128,
+    max_words: Annotated[int, typer.Option(min=1, help="Number of words of a sentence that are read.")] = 128,
     format: options.FormatOption = None,
     left: options.LeftOption = None,
     right: options.RightOption = None,
@@ -54,9 +55,9 @@ def translate_table(
 ) -> None:
     """Make a table of word translations, or print the best translations of words.
 
-    A table is learned from pairs of sentences (or of pages), or taken from a dictionary, and written to --out. Of a
-    table (--table, or the new one) every --word is printed with its translations: lines of word, translation and
-    probability, tabs between. Where a word is unknown, a line on stderr says so.
+    A table is learned from pairs of sentences (or of pages), or taken from a dictionary, and written to --out. Every
+    --word is looked up in that table, or in the one of --table, and printed with its translations: lines of word,
+    translation and probability, tabs between. A line on stderr names a word that is unknown.
     """
     from jaxsim import checks, io
     from jaxsim.methods.translation import table as tables
@@ -75,21 +76,12 @@ def translate_table(
             params, about = _of_dictionary(dictionary)
             _save(out, params, about)
         else:
-            bitext = _bitext(pairs, (_codes(languages), format, left, right), unit, max_words)
+            bitext = _bitext(pairs, (train.codes(languages), format, left, right), unit, max_words)
             settings = {"symmetrize": str(symmetrize), "threshold": threshold, "max_iter": max_iter}
             params = _learned(bitext, aligner, settings, out, resume)
         say(f"{out}: {checks.counted(len(params.left), 'left word')}, "
             f"{checks.counted(len(params.right), 'right word')}")
     _print(params, word or [], reverse, k, json)
-
-
-def _codes(languages: str) -> tuple[str, str]:
-    """Two language codes."""
-    from jaxsim import checks
-
-    codes = tuple(code.strip() for code in languages.split(","))
-    checks.expect(len(codes) == 2 and all(codes), "--languages", "two language codes such as en,es", languages)
-    return codes
 
 
 def _of_dictionary(path: str) -> tuple[Translation, dict]:
@@ -134,7 +126,9 @@ def _learned(bitext: Bitext, aligner: Aligner, settings: dict, out: Path, resume
     checkpoint = train_folder.beside(out)
     settings = {name: value for name, value in settings.items() if value is not None}
     with train_folder.locked(checkpoint):
-        if not resume:
+        if resume:
+            train_folder.expect_state(checkpoint, out)
+        else:
             train_folder.empty(checkpoint)
         try:
             if aligner == Aligner.IBM1:
@@ -143,7 +137,7 @@ def _learned(bitext: Bitext, aligner: Aligner, settings: dict, out: Path, resume
                 fit = hmm.fit(bitext, word_jumps=aligner == Aligner.WDHMM, checkpoint=checkpoint, progress=True,
                               **settings)  # fmt: skip
         except KeyboardInterrupt as error:
-            if any(checkpoint.glob("checkpoint.safetensors")):
+            if train_folder.holds(checkpoint):
                 explain(error, f"{checkpoint}: stopped here; the same command with --resume goes on")
             explain(error, nothing_written(out))
             raise

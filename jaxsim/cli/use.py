@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from jaxsim.model import Model
 
-Target = StrEnum("Target", {name.upper().replace("-", "_"): name
-                            for name in ("sentence-transformers", "model2vec", "word2vec", "onnx")})  # fmt: skip
+_TARGETS = ("sentence-transformers", "model2vec", "word2vec", "onnx", "jaxsim")
+Target = StrEnum("Target", {name.upper().replace("-", "_"): name for name in _TARGETS})
 _BATCH = 1024
 
 
@@ -215,17 +215,31 @@ def texts_of(source: str, column: str | None) -> Iterator[tuple[int, str]]:
 
 
 @app.command(epilog="\b\nExample:\n  jaxsim export --model model --to sentence-transformers --out exported\n"
-                    "  jaxsim export --model model --to word2vec --out vectors")
+                    "  jaxsim export --model model --to word2vec --out vectors\n"
+                    "  jaxsim export --model model --to jaxsim --weights int8 --out small")
 def export(
     model: options.ModelOption,
-    to: Annotated[Target, typer.Option("--to", help="The tool that is to read it.")],
+    to: Annotated[Target, typer.Option("--to", help="The tool that is to read it; jaxsim writes a model folder.")],
     out: Annotated[Path, options.folder("Folder to write; an older export is replaced.")],
+    weights: Annotated[options.Weights | None, typer.Option(help="Round the weights to 16 or to 8 bits first; how far "
+                                                            "scores are then off is printed.")] = None,
     json: options.JsonOption = False,
 ) -> None:
-    """Write a model for another tool."""
+    """Write a model for another tool, or a smaller one for this."""
+    from jaxsim import checks
     from jaxsim.model import export as program
+    from jaxsim.model import rounding
 
     trained = load(model)
+    lost = {}
+    if weights is not None:
+        trained = rounding.rounded(trained, str(weights))
+        lost = {"rounded": trained.training["weights"]}
+    if to == Target.JAXSIM:
+        checks.expect(weights is not None, "--weights", "float16 or int8, with --to jaxsim", "none")
+        with naming(out), keeping(nothing_written(out)):
+            told = {"folder": str(trained.save(out)), "format": "jaxsim", "weights": str(weights)}
+        return show_json(told | lost) if json else show_result(told | _lost(trained, lost))
     if trained.training.get("kind") == "words":
         from jaxsim.model.words import Words
 
@@ -235,6 +249,14 @@ def export(
     with naming(out), keeping(nothing_written(out)):
         told = program.export(trained, str(to), out)
     if json:
-        return show_json(told)
+        return show_json(told | lost)
     paths = {f"path ({side})": path for side, path in told.pop("paths", {}).items()}
-    show_result({**told, **paths})
+    show_result({**told, **paths} | _lost(trained, lost))
+
+
+def _lost(model: Model, lost: dict) -> dict:
+    """What rounding the weights took, for people."""
+    from jaxsim.model import rounding
+
+    score = "score" if model.bilinear or model.topical else "cosine"
+    return {"weights": rounding.told(lost["rounded"], score)} if lost else {}

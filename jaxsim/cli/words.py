@@ -22,13 +22,13 @@ def thesaurus(
     file: Annotated[list[str] | None, options.file("A thesaurus of your own, JSON Lines; may be repeated.")] = None,
     antonyms: Annotated[list[str] | None, options.file("Pairs of antonyms, two words a line; may be repeated.")] = None,
     dim: Annotated[int, typer.Option(min=1, help="Dimension.")] = 200,
-    refine: Annotated[bool, typer.Option("--refine/--no-refine", help="Go on from PILSA by S2Net on the "
-                                         "antonyms.")] = True,
-    epochs: Annotated[int, typer.Option(min=1, help="Epochs of S2Net at most.")] = 40,
-    resume: Annotated[Path | None, options.folder("Folder of S2Net's checkpoints; what is there is gone on "
-                                                  "from.")] = None,
+    refine: Annotated[bool, typer.Option("--refine/--no-refine", help="After PILSA, train S2Net on the "
+                                                                      "antonyms.")] = True,
+    epochs: Annotated[int, typer.Option(min=1, help="Largest number of epochs of S2Net.")] = 40,
+    resume: Annotated[Path | None, options.folder("Folder of S2Net's checkpoints; training goes on from what is "
+                                                  "there.")] = None,
     root: Annotated[Path | None, options.folder("The data folder; JAXSIM_DATA unless given.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of whatever is random.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     json: options.JsonOption = False,
 ) -> None:
     """Make a model of words and their opposites from thesauri. Synonyms get cosines near 1, opposites near -1."""
@@ -65,9 +65,10 @@ def words(
     like: Annotated[str | None, typer.Option(metavar="WORD", help="Print its nearest words alone.")] = None,
     among: Annotated[str | None, typer.Option(metavar="WORDS", help="Choose the opposite among these, commas between "
                                               "them.")] = None,
-    k: Annotated[int, typer.Option(min=1, help="Words a list.")] = 10,
-    in_entries: Annotated[int | None, typer.Option(min=1, help="Entries that a word has to be in to be named; 5, or 1 "
-                                                   "where the thesauri have fewer than 1,000.")] = None,
+    k: Annotated[int, typer.Option(min=1, help="Number of words in a list.")] = 10,
+    in_entries: Annotated[int | None, typer.Option(min=1, help="Name only words that are in at least this many "
+                                                               "entries; 5 unless given, or 1 if the thesauri have "
+                                                               "fewer than 1,000.")] = None,
     json: options.JsonOption = False,
 ) -> None:
     """Print words that mean the opposite of a word, or the same, with their cosines.

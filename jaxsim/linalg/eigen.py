@@ -381,7 +381,15 @@ def truncated_svd(documents: Terms, k: int, *, key: jax.Array, basis_factor: flo
                                 tolerance=tolerance, work=2 * cost.sparse(documents.values.shape[0]))
     right = vectors if v <= n else up(vectors)
     values, right = _singular(squares, right, max(n, v), v > n)
-    return values if scale == 1 else values * jnp.asarray(scale, dtype), right
+    return values if scale == 1 else _times(values, scale), right
+
+
+def _times(values: jax.Array, factor: float) -> jax.Array:
+    """Values times a power of two, which may itself be beyond their precision."""
+    if not np.isfinite(factor):
+        return values * factor
+    power = int(np.frexp(factor)[1]) - 1
+    return values * 2.0 ** (power // 2) * 2.0 ** (power - power // 2)
 
 
 _down, _up = jax.jit(sparse.project), jax.jit(sparse.project_transpose)

@@ -9,6 +9,7 @@ import numpy as np
 from jaxsim import checks, text
 from jaxsim.model import parts
 from jaxsim.model.model import WEIGHTINGS, Model
+from jaxsim.sparse import narrow
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +100,7 @@ def _words(model: Model, given: str, side: str) -> tuple[tuple[str, ...], np.nda
     """Words of a text that have a vector: their names, their rows of the projection, and their weights in the text."""
     checks.expect(isinstance(given, str), side, "a string", checks.a_kind(given))
     sides = parts.sides(model.params)
-    matrix = np.asarray(sides[-1 if side == "document" else 0].weights) if sides else None
+    matrix = narrow.full(sides[-1 if side == "document" else 0].weights) if sides else None
     tokens = text.tokenizer(model.languages[side == "document"])(given)
     index, weigh = model.vocabulary.index, WEIGHTINGS[model.weighting]
     known = tuple(dict.fromkeys(word for word in tokens if word in index))

@@ -4,7 +4,8 @@ The first three keep one vector a word and average, so the weight of a word is f
 that the model gives to the text whose only word is t. Averages and sums point the same way, and unknown words only
 scale an average, so the cosine is the model's where the weight grows with the count (``tf``, ``tf_idf``).
 ``log_tf_idf`` counts log2(tf + 1), which no average does: there, similarities are the model's for texts that hold each
-known word once. ONNX holds a graph, whose weights and activation are the model's (`onnx`).
+known word once. ONNX holds a graph, whose weights and activation are the model's (`onnx`). Weights of float16 and int8
+stay what they are there; the other formats hold the same values as float32.
 
 The tokenizer in the folders cuts as `text.words` does. Its word characters, final sigmas and lower case are those of
 the Python that exported; they were compared over all code points. What still differs:
@@ -30,9 +31,9 @@ import scipy.sparse as sp
 from safetensors.numpy import save as bytes_from_tensors
 
 from jaxsim import __version__, checks, io, text
-from jaxsim.methods.projections import Projection
 from jaxsim.model import onnx, parts
 from jaxsim.model.model import WEIGHTINGS, Model
+from jaxsim.sparse import narrow
 
 __all__ = ["FORMATS", "MARKER", "export", "rows"]
 
@@ -66,7 +67,7 @@ def export(model: Model, to: str, out: str | os.PathLike) -> dict[str, Any]:
     Returns:
       ``folder``, ``format``, ``paths`` (side -> what the tool loads; the side is ``"both"`` for one projection),
       ``exact`` (whether cosines are the model's for every text), ``note`` (the same in words), ``weighting``,
-      ``terms`` and ``dim``.
+      ``weights`` (the type of the weights, which ONNX alone keeps narrow), ``terms`` and ``dim``.
 
     Raises:
       ValueError: for other formats, models that no table of word vectors can hold, and a place that is taken.
@@ -91,12 +92,20 @@ def export(model: Model, to: str, out: str | os.PathLike) -> dict[str, Any]:
     tables = rows(model)
     finite = all(np.isfinite(table).all() for table in tables)
     checks.expect(finite, "model.params", "finite weights", "NaN or infinity")
+    if to == "onnx":
+        tables = tuple(_kept(side.weights, table, model) for side, table in
+                       zip(parts.sides(model.params), tables, strict=True))
     sides = ("both",) if len(tables) == 1 else ("query", "document")
     exact = to == "onnx" or model.weighting in _EXACT
     note = _NOTES[exact] if model.subwords is None else f"{_NOTES[exact]} {_UNSEEN}"
     exact = exact and model.subwords is None
-    told = {"format": to, "exact": exact, "note": note, "weighting": model.weighting, "terms": len(words),
-            "dim": model.dim}  # fmt: skip
+    kept = parts.sides(model.params)[0].weights
+    kind = "float32"
+    if narrow.is_narrow(kept):
+        kind = parts.kind_of(kept) if to == "onnx" else "float32"
+        note += f" The model's weights are {parts.kind_of(kept)}; here they are {kind}, with the same values."
+    told = {"format": to, "exact": exact, "note": note, "weighting": model.weighting, "weights": kind,
+            "terms": len(words), "dim": model.dim}  # fmt: skip
     contents: dict[str, bytes] = {}
     paths = {}
     for side, table in zip(sides, tables, strict=True):
@@ -129,11 +138,15 @@ def rows(model: Model) -> tuple[np.ndarray, ...]:
       >>> rows(Model(words, Projection(jnp.ones((2, 1)))))[0].tolist()
       [[2.0], [1.0]]
     """
+    weights = _weights(model)[:, None]
+    return tuple(np.asarray(side.weights, np.float32)[: len(weights)] * weights for side in parts.sides(model.params))
+
+
+def _weights(model: Model) -> np.ndarray:
+    """The weight of each term at a count of one."""
     once = sp.identity(len(model.vocabulary), np.float32, "csr")
-    weights = WEIGHTINGS[model.weighting](once, model.vocabulary.df, model.vocabulary.num_docs).diagonal()
-    sides = (model.params,) if isinstance(model.params, Projection) else model.params
-    weights = weights[:, None].astype(np.float32)
-    return tuple(np.asarray(side.weights, np.float32)[: len(weights)] * weights for side in sides)
+    found = WEIGHTINGS[model.weighting](once, model.vocabulary.df, model.vocabulary.num_docs).diagonal()
+    return found.astype(np.float32)
 
 
 def _exportable(model: Model, to: str) -> tuple[str, ...]:
@@ -179,9 +192,11 @@ def _model2vec(words: tuple[str, ...], table: np.ndarray, model: Model) -> dict[
     }
 
 
-def _onnx(words: tuple[str, ...], table: np.ndarray, model: Model) -> dict[str, bytes]:
+def _onnx(words: tuple[str, ...], table: tuple[np.ndarray, np.ndarray | None], model: Model) -> dict[str, bytes]:
     """A folder of a graph and the tokenizer of its input."""
-    graph = onnx.graph(_with_unknown(table), weighting=model.weighting, activation=model.activation)
+    rows, scale = table
+    scale = None if scale is None else np.append(scale, np.float32(0))
+    graph = onnx.graph(_with_unknown(rows), weighting=model.weighting, activation=model.activation, scale=scale)
     return {"model.onnx": graph, "tokenizer.json": _tokenizer(words)}
 
 
@@ -194,8 +209,18 @@ def _word2vec(words: tuple[str, ...], table: np.ndarray) -> bytes:
     return "\n".join([f"{len(words)} {table.shape[1]}", *lines, ""]).encode()
 
 
+def _kept(weights, table: np.ndarray, model: Model) -> tuple[np.ndarray, np.ndarray | None]:
+    """What a graph holds: the rows as the model has them and the factor of each, if they are narrow, else the table."""
+    if not narrow.is_narrow(weights):
+        return table, None
+    scaled = isinstance(weights, narrow.ScaledRows)
+    values = weights.values if scaled else np.asarray(weights)
+    factor = _weights(model)
+    return values[: len(factor)], factor * weights.scale[: len(factor)] if scaled else factor
+
+
 def _with_unknown(table: np.ndarray) -> np.ndarray:
-    return np.concatenate([table, np.zeros((1, table.shape[1]), np.float32)])
+    return np.concatenate([table, np.zeros((1, table.shape[1]), table.dtype)])
 
 
 def _json(value: Any) -> bytes:

@@ -21,9 +21,9 @@ from safetensors.numpy import save as bytes_from_tensors
 from jaxsim import checks
 from jaxsim.io import CARD, CONFIG, TENSORS, VOCABULARY, digest_of, parsed, replace_folder, sealed, unsealed
 
-FORMAT = 3
-"""Newest version of the folder's layout: 2 of bilinear models, 3 of n-grams. Readers take it and older ones; what 1 can
-hold is still written as 1, for older readers."""
+FORMAT = 4
+"""Newest version of the folder's layout: 2 of bilinear models, 3 of n-grams, 4 of weights of int8. Readers take it and
+older ones; what 1 can hold is still written as 1, for older readers."""
 
 
 def save(

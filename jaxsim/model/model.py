@@ -322,6 +322,8 @@ class Model:
             tensors["gram_idf"] = np.asarray(self.subwords.idf)
         if self.agreement is not None:
             tensors["agreement"] = np.asarray(self.agreement, np.float32)
+        if any(array.dtype == np.int8 for array in tensors.values()):
+            layout = 4
         return folders.save(path, tensors=tensors, config=config, vocabulary=words, card=self.card(), layout=layout)
 
     @classmethod

@@ -26,13 +26,17 @@ _MOST = 2**31 - 2**20  # bytes of a protocol buffer, and some room for the rest 
 _ACTIVATIONS = {"none": [], "tanh": [("Tanh", ["sum"], "active", {})], "sigmoid": [("Sigmoid", ["sum"], "active", {})]}
 
 
-def graph(table: np.ndarray, *, weighting: str, activation: str = "none") -> bytes:
+def graph(
+    table: np.ndarray, *, weighting: str, activation: str = "none", scale: np.ndarray | None = None
+) -> bytes:
     """Writes the graph.
 
     Args:
-      table: ``[num_terms + 1, dim]`` float32, as `export.rows` gives it, then the row of unknown words, which is zero.
-      weighting: ``"tf"``, ``"tf_idf"`` or ``"log_tf_idf"``; the idf stands in the rows already.
+      table: ``[num_terms + 1, dim]`` float32, as `export.rows` gives it, then the row of unknown words, which is zero;
+        with ``scale`` also float16 or int8, whose rows are widened when they are looked up.
+      weighting: ``"tf"``, ``"tf_idf"`` or ``"log_tf_idf"``; the idf stands in the rows, or the scales, already.
       activation: ``"none"``, ``"tanh"`` or ``"sigmoid"``, of the sum.
+      scale: ``[num_terms + 1]`` float32, by which the rows of a table are multiplied; or None.
 
     Returns:
       A serialised ``ModelProto``.
@@ -49,15 +53,25 @@ def graph(table: np.ndarray, *, weighting: str, activation: str = "none") -> byt
     library = _onnx()
     helper, arrays, kinds = library.helper, library.numpy_helper, library.TensorProto
     constants = {
-        "table": np.ascontiguousarray(table, np.float32), "one": np.ones(1, np.float32),
+        "table": np.ascontiguousarray(table, np.float32 if scale is None else None), "one": np.ones(1, np.float32),
         "bits": np.full(1, 1 / math.log(2), np.float32), "tiny": np.full(1, np.finfo(np.float32).tiny),
         "terms": np.full(1, len(table), np.int64), "axis": np.ones(1, np.int64),
     }  # fmt: skip
+    looked_up = [("Gather", ["table", "input_ids"], "vectors", {"axis": 0}),
+                 ("Unsqueeze", ["weight", "axis"], "row", {})]  # fmt: skip
+    if scale is not None:
+        constants["scale"] = np.ascontiguousarray(scale, np.float32)
+        looked_up = [
+            ("Gather", ["table", "input_ids"], "narrow", {"axis": 0}),
+            ("Cast", ["narrow"], "vectors", {"to": kinds.FLOAT}),
+            ("Gather", ["scale", "input_ids"], "factor", {"axis": 0}),
+            ("Mul", ["weight", "factor"], "scaled", {}),
+            ("Unsqueeze", ["scaled", "axis"], "row", {}),
+        ]
     nodes = [
         ("Cast", ["attention_mask"], "mask", {"to": kinds.FLOAT}),
         *(_logarithm() if weighting == "log_tf_idf" else [("Identity", ["mask"], "weight", {})]),
-        ("Gather", ["table", "input_ids"], "vectors", {"axis": 0}),
-        ("Unsqueeze", ["weight", "axis"], "row", {}),
+        *looked_up,
         ("MatMul", ["row", "vectors"], "row_sum", {}),
         ("Squeeze", ["row_sum", "axis"], "sum", {}),
         *_ACTIVATIONS[activation],

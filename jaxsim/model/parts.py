@@ -16,7 +16,8 @@ from jaxsim.methods import projections
 from jaxsim.methods.projections import Projection
 from jaxsim.methods.ssi import bilinear
 from jaxsim.methods.ssi.bilinear import Bilinear
-from jaxsim.sparse import host
+from jaxsim.sparse import host, narrow
+from jaxsim.sparse.narrow import ScaledRows
 from jaxsim.sparse.precision import EVALUATION
 from jaxsim.sparse.sizes import DOCUMENTS, SLOTS
 from jaxsim.text.subwords import Subwords
@@ -132,7 +133,23 @@ def symmetric(params: Params) -> bool:
     if not both or not isinstance(both[0], Bilinear):
         return False
     left, right = (side.weights for side in both)
-    return left is right or bool(jnp.array_equal(left, right))
+    return left is right or bool(np.array_equal(narrow.full(left), narrow.full(right)))
+
+
+def kind_of(weights) -> str:
+    """The name of the type of weights.
+
+    Args:
+      weights: an array of NumPy or JAX, or `ScaledRows`.
+
+    Returns:
+      ``"int8"`` for `ScaledRows`, else NumPy's name.
+
+    Example:
+      >>> kind_of(jnp.ones((2, 1), jnp.float32)), kind_of(narrow.narrowed(np.ones((2, 1)), "int8"))
+      ('float32', 'int8')
+    """
+    return "int8" if isinstance(weights, ScaledRows) else np.dtype(weights.dtype).name
 
 
 def has_diagonal(params: Params) -> bool:
@@ -195,13 +212,13 @@ def rows_seen(params: Bilinear, rows: sp.csr_matrix, strongest: int | None) -> t
     return few, sp.csr_matrix(rows @ scale)
 
 
-def project(weights: jax.Array, rows: sp.csr_matrix, activation: Callable | None = None) -> np.ndarray:
+def project(weights: jax.Array | ScaledRows, rows: sp.csr_matrix, activation: Callable | None = None) -> np.ndarray:
     """Weighted texts through a projection, by `sparse.host` where that is to be had, else on the device.
 
     Args:
-      weights: ``[num_terms, k]``.
+      weights: ``[num_terms, k]``; of float16 and of `ScaledRows` the sums are float32, on the host.
       rows: ``[n, num_terms]`` weighted texts.
-      activation: elementwise function of the result, or None.
+      activation: function of the result, row by row, or None.
 
     Returns:
       ``[n, k]``.
@@ -210,6 +227,9 @@ def project(weights: jax.Array, rows: sp.csr_matrix, activation: Callable | None
       >>> project(jnp.ones((2, 1)), sp.csr_matrix([[3.0, 4.0]])).tolist()
       [[7.0]]
     """
+    if narrow.is_narrow(weights):
+        found = narrow.rows_product(rows, weights)
+        return found if activation is None or not len(found) else np.asarray(activation(jnp.asarray(found)))
     if activation is None and host.compiled() is not None:
         return host.rows_product(rows, np.asarray(weights))
     documents = sparse.from_scipy(rows, pad_docs=sparse.size_class(rows.shape[0], DOCUMENTS),
@@ -273,7 +293,8 @@ def to_tensors(params: Params) -> dict[str, np.ndarray]:
 
     Returns:
       ``weights``; or ``query_weights`` and ``document_weights`` (``both_weights`` of W = UᵀU + D), for W also
-      ``query_scale`` and ``document_scale``; nothing for bare term weights.
+      ``query_scale`` and ``document_scale``; nothing for bare term weights. Beside weights of int8, under their name
+      and ``_of_rows``, the scale of each row.
 
     Example:
       >>> sorted(to_tensors(bilinear.sides(jnp.ones((2, 1)), jnp.zeros((2, 1)), jnp.ones(2))))
@@ -283,12 +304,14 @@ def to_tensors(params: Params) -> dict[str, np.ndarray]:
     """
     found = sides(params)
     prefixes = ("",) if len(found) == 1 else ("query_", "document_")
-    named = {f"{prefix}{name}": np.asarray(array) for prefix, side in zip(prefixes, found, strict=False)
+    named = {f"{prefix}{name}": array for prefix, side in zip(prefixes, found, strict=False)
              for name, array in side._asdict().items()}  # fmt: skip
     if symmetric(params):  # kept once
         named["both_weights"] = named.pop("query_weights")
         del named["document_weights"]
-    return named
+    scales = {f"{name}{_OF_ROWS}": array.scale for name, array in named.items() if isinstance(array, ScaledRows)}
+    return {name: array.values if isinstance(array, ScaledRows) else np.asarray(array)
+            for name, array in named.items()} | scales  # fmt: skip
 
 
 def from_tensors(tensors: Mapping[str, np.ndarray]) -> Params:
@@ -307,19 +330,22 @@ def from_tensors(tensors: Mapping[str, np.ndarray]) -> Params:
       >>> from_tensors({"weights": np.ones((2, 1))}).weights.shape
       (2, 1)
     """
+    tensors = {name: ScaledRows(array, tensors[f"{name}{_OF_ROWS}"]) if array.dtype == np.int8 else jnp.asarray(array)
+               for name, array in tensors.items() if name.endswith(("weights", "scale"))}  # fmt: skip
     if "weights" in tensors:
-        return Projection(jnp.asarray(tensors["weights"]))
+        return Projection(tensors["weights"])
     if "both_weights" in tensors:
-        both = jnp.asarray(tensors["both_weights"])
-        tensors = {**tensors, "query_weights": both, "document_weights": both}
+        tensors |= {"query_weights": tensors["both_weights"], "document_weights": tensors["both_weights"]}
     names = [name for name in ("weights", "scale") if f"query_{name}" in tensors or f"document_{name}" in tensors]
     if not names:
         return None
     kind = Bilinear if "scale" in names else Projection
     fields = kind._fields
-    return tuple(kind(*(jnp.asarray(tensors[f"{side}_{name}"]) for name in fields)) for side in ("query", "document"))
+    return tuple(kind(*(tensors[f"{side}_{name}"] for name in fields)) for side in ("query", "document"))
 
 
+_OF_ROWS = "_of_rows"
+"""Ends the name of a tensor with the scales of the rows of another, of int8."""
 _SETTINGS = {"method": str, "weighting": str, "activation": str, "languages": list, "training": dict}
 
 
@@ -352,7 +378,15 @@ def check_folder(tensors: Mapping[str, np.ndarray], config: Mapping[str, Any], w
         elif name in ("gram_idf", "agreement") or (name in sides and name.endswith("scale")):
             checks.array(array, name, "float32 float64", (None,))
         elif name in sides | {"weights"}:
-            checks.array(array, name, "float32 float64 float16", (None, None))
+            checks.array(array, name, "float32 float64 float16 int8", (None, None))
+            checks.expect(array.dtype != np.int8 or f"{name}{_OF_ROWS}" in tensors, "model.safetensors",
+                          f"a model with '{name}{_OF_ROWS}', the scales of '{name}'", "one without")
+        elif name.removesuffix(_OF_ROWS) in sides | {"weights"}:
+            mate = tensors.get(name.removesuffix(_OF_ROWS))
+            fits = mate is not None and mate.dtype == np.int8
+            checks.expect(fits, name, "weights of int8 beside it", "none" if mate is None else mate.dtype)
+            checks.array(array, name, "float32", (len(mate),))
+            checks.expect(bool(np.all(array >= 0)), name, "numbers of at least 0", "others")
     for name in ["df"] + ["gram_idf"] * (share is not None):
         checks.expect(name in tensors, "model.safetensors", f"a model with '{name}'", "one without")
     df, number = tensors["df"], len(words)

@@ -22,6 +22,7 @@ from jaxsim.methods.projections import Projection
 from jaxsim.methods.thesaurus import Lexicon, Space
 from jaxsim.methods.thesaurus.lexicon import Match
 from jaxsim.model.model import Model
+from jaxsim.sparse import narrow
 
 KIND = "words"
 """What ``training["kind"]`` says of such a model."""
@@ -90,7 +91,7 @@ class Words:
     def space(self) -> Space:
         """The vectors with the rules for words that are not among them."""
         lexicon = Lexicon(self.model.vocabulary.terms, self.model.training.get("irregular"))
-        return Space(lexicon, np.asarray(self.model.params.weights))
+        return Space(lexicon, narrow.full(self.model.params.weights))
 
     def match(self, word: str) -> Match:
         """How a word is found: as it is, by a rule, or not at all.

@@ -87,6 +87,29 @@ def _rectangle(matrix, rows: np.ndarray, height: int, width: int) -> tuple[np.nd
     return indices, values
 
 
+def of_block(gathered: jax.Array, values: jax.Array, rows: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Expected counts of a few rows of one width, and their log-likelihood.
+
+    Args:
+      gathered: ``[n, width, k]`` weights of the columns of each slot.
+      values: ``[n, width]`` counts, 0 in unused slots.
+      rows: ``[n, k]`` weights of the rows.
+
+    Returns:
+      ``([n, k], scalar)``, as from `expected`.
+
+    Example:
+      >>> of_block(jnp.ones((1, 2, 1)), jnp.array([[3.0, 0.0]]), jnp.ones((1, 1)))[0].tolist()
+      [[3.0]]
+    """
+    rate = jnp.einsum("rwk,rk->rw", gathered, rows, precision=EVALUATION)
+    some = (values > 0) & (rate > jnp.finfo(rows.dtype).tiny)
+    rate = jnp.where(some, rate, 1)
+    ratio = jnp.where(some, values / rate, 0)
+    counts = rows * jnp.einsum("rwk,rw->rk", gathered, ratio, precision=EVALUATION)
+    return counts, jnp.sum(jnp.where(some, values, 0) * jnp.log(rate))
+
+
 def expected(packed: Buckets, own: jax.Array, other: jax.Array) -> tuple[jax.Array, jax.Array]:
     r"""Expected counts of the rows, :math:`N = \mathrm{own} \circ (R\, \mathrm{other})`, and the log-likelihood.
 
@@ -104,17 +127,9 @@ def expected(packed: Buckets, own: jax.Array, other: jax.Array) -> tuple[jax.Arr
       >>> counts.tolist()
       [[1.0, 3.0]]
     """
-    least = jnp.finfo(own.dtype).tiny
-
     def block(given):
         indices, values, rows = given
-        gathered = other[indices]
-        rate = jnp.einsum("rwk,rk->rw", gathered, rows, precision=EVALUATION)
-        some = (values > 0) & (rate > least)
-        rate = jnp.where(some, rate, 1)
-        ratio = jnp.where(some, values / rate, 0)
-        counts = rows * jnp.einsum("rwk,rw->rk", gathered, ratio, precision=EVALUATION)
-        return counts, jnp.sum(jnp.where(some, values, 0) * jnp.log(rate))
+        return of_block(other[indices], values, rows)
 
     counts, total, start = [], jnp.zeros((), own.dtype), 0
     for indices, values in zip(*packed, strict=True):

@@ -3,10 +3,10 @@
 `Terms` holds documents as sparse rows, made by `from_scipy`; `Slices` holds a minibatch in static shapes. `project`
 multiplies documents by a dense matrix, whatever their storage. `Document` is a single document, for functions of a pair
 that ``jax.vmap`` lifts. `Vectors` are a model's representations of documents: a dense part, a sparse part, or both.
-`precision` sets the precision of dense products, and `host` has the loop of encoding.
+`precision` sets the precision of dense products, `host` has the loop of encoding, and `narrow` weights of fewer bytes.
 """
 
-from jaxsim.sparse import host, precision
+from jaxsim.sparse import host, narrow, precision
 from jaxsim.sparse.document import Document, documents
 from jaxsim.sparse.padded import Slices, slices
 from jaxsim.sparse.sizes import size_class
@@ -23,5 +23,5 @@ from jaxsim.sparse.terms import (
 from jaxsim.sparse.vectors import Vectors, cosine, dot, jensen_shannon, l1, nonzero, take, unit
 
 __all__ = ["Document", "Slices", "Terms", "Vectors", "cosine", "documents", "dot", "from_scipy", "host",
-           "inner_products", "jensen_shannon", "l1", "nonzero", "precision", "project", "project_transpose",
+           "inner_products", "jensen_shannon", "l1", "narrow", "nonzero", "precision", "project", "project_transpose",
            "size_class", "slices", "take", "to_scipy", "unit", "weigh", "with_values"]

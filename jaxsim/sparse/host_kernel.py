@@ -19,7 +19,7 @@ _FEATURES = dict(binding.get_host_cpu_features())
 
 
 def _registers() -> tuple[int, int]:
-    """Bytes of a vector register of this processor, and how many may hold sums: none without a fused product and sum."""
+    """Bytes of a vector register of this processor, and how many may hold sums: 0 without a fused product-sum."""
     if _FEATURES.get("avx512f"):
         return 64, 24
     if _FEATURES.get("avx2") and _FEATURES.get("fma"):

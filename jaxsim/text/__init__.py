@@ -2,7 +2,7 @@
 
 Tokenisers, the `Vocabulary`, counts and term weightings are taken from here. `subwords` adds character n-grams,
 `features` describes terms in their documents, `html` reads web pages, `corpus` and `corpus_build` keep collections that
-are larger than memory.
+are larger than memory, and `corpus_beam` counts them on several machines.
 """
 
 import lazy_loader
@@ -14,8 +14,8 @@ _NAMES = {
     "markup": ["prose"],
     "stemming": ["stemmed", "stems"],
 }
-_MODULES = ["corpus", "corpus_build", "features", "html", "subwords", "tokens", "weightings"]
-__all__ = ["Vocabulary", "bm25", "character_class", "corpus", "corpus_build", "counts", "features", "html",
-           "log_tf_idf", "pieces", "prose", "stemmed", "stems", "strings", "subwords", "tf_idf", "tokenizer", "tokens",
-           "unit_rows", "weightings", "word_marks", "words", "words_ja", "words_unspaced"]
+_MODULES = ["corpus", "corpus_beam", "corpus_build", "features", "html", "subwords", "tokens", "weightings"]
+__all__ = ["Vocabulary", "bm25", "character_class", "corpus", "corpus_beam", "corpus_build", "counts", "features",
+           "html", "log_tf_idf", "pieces", "prose", "stemmed", "stems", "strings", "subwords", "tf_idf", "tokenizer",
+           "tokens", "unit_rows", "weightings", "word_marks", "words", "words_ja", "words_unspaced"]
 __getattr__, __dir__, _ = lazy_loader.attach(__name__, submodules=_MODULES, submod_attrs=_NAMES)

@@ -11,8 +11,10 @@ import itertools
 import json
 import os
 import shutil
+import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -152,8 +154,7 @@ def build(
     checks.expect(len(languages) == width, "languages", f"{width} codes (texts of a document)", languages)
     for language in languages:
         tokens.tokenizer(language)
-    plan = {"format": _PLANS, "languages": list(languages), "drop_top": drop_top, "max_terms": max_terms,
-            "min_df": min_df, "max_words": max_words, "shard_docs": shard_docs, "first": digest([_tuple(first, width)])}
+    plan = _plan(languages, drop_top, max_terms, min_df, max_words, shard_docs, first, width)
     folder = Path(folder)
     if (folder / CONFIG).is_file():
         corpus, found = read(folder), described(folder)["plan"]
@@ -176,6 +177,13 @@ def build(
     return read(folder)
 
 
+def _plan(languages, drop_top: int, max_terms: int, min_df: int, max_words: int, shard_docs: int, first, width: int
+          ) -> dict[str, Any]:
+    """The settings of a corpus and the digest of its first document, by which another is told."""
+    return {"format": _PLANS, "languages": list(languages), "drop_top": drop_top, "max_terms": max_terms,
+            "min_df": min_df, "max_words": max_words, "shard_docs": shard_docs, "first": digest([_tuple(first, width)])}
+
+
 def _tuple(document: str | Sequence[str], width: int) -> tuple[str, ...]:
     texts = tuple(document) if isinstance(document, list | tuple) else (document,)
     if len(texts) != width or not all(isinstance(text, str) for text in texts):  # no message is made where all is well
@@ -194,7 +202,7 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def _save(path: Path, array: np.ndarray) -> None:
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp.npy")
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.{uuid.uuid4().hex[:8]}.tmp.npy")  # also among machines
     np.save(temporary, array)
     os.replace(temporary, path)
 

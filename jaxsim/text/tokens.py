@@ -12,10 +12,19 @@ from itertools import chain, pairwise
 from jaxsim import checks
 
 _PLAIN_WORD = re.compile(r"\w+")
-# A regular expression looks characters of the Basic Multilingual Plane up in a table, but others in a list of ranges,
-# which a single one of them in a class makes slow for every character.
-_BEYOND = re.compile("[\U00010000-\U0010ffff]")
+_FEW = 60  # characters between words, up to which a pass over the text for each is faster than a regular expression
 _CODE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]+)*")
+_TWO_LETTERS = frozenset(
+    "aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee el "
+    "en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id ie ig ii ik in io is it "
+    "iu iw ja ji jv jw ka kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln lo lt lu lv mg mh mi mk ml mn mo "
+    "mr ms mt my na nb nd ne ng nl nn no nr nv ny oc oj om or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg sh "
+    "si sk sl sm sn so sq sr ss st su sv sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh "
+    "yi yo za zh zu".split())
+"""All codes of ISO 639-1, those that were withdrawn too."""
+_MEANT = {"jp": "ja", "jpn": "ja", "cn": "zh", "chi": "zh", "zho": "zh", "cmn": "zh", "tha": "th", "lao": "lo",
+          "khm": "km", "bur": "my", "mya": "my"}  # fmt: skip
+"""Other codes of the languages that are not cut at spaces, which would be cut there."""
 # Scripts without spaces between words, as the insides of character classes.
 _UNSPACED = {"zh": "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff", "th": "\u0e00-\u0e7f",
              "lo": "\u0e80-\u0eff", "km": "\u1780-\u17ff", "my": "\u1000-\u109f"}  # fmt: skip
@@ -67,12 +76,15 @@ def word_marks(*, beyond: bool = True) -> str:
 
 
 @functools.cache
+def _combining(beyond: bool) -> frozenset[str]:
+    """Characters that begin with a mark when taken apart; three of Tibetan are no marks, and are made of two."""
+    codes = map(chr, range(sys.maxunicode + 1 if beyond else 0x10000))
+    return frozenset(char for char in codes if unicodedata.combining(unicodedata.normalize("NFD", char)[0]))
+
+
+@functools.cache
 def _long_marks(beyond: bool) -> re.Pattern[str]:
-    # Three of Tibetan are no marks themselves, and are made of two.
-    end = sys.maxunicode + 1 if beyond else 0x10000
-    first = (unicodedata.normalize("NFD", chr(code))[0] for code in range(end))
-    codes = [code for code, char in enumerate(first) if unicodedata.combining(char)]
-    return re.compile(f"[{character_class(codes)}]{{{_RUN}}}")
+    return re.compile(f"[{character_class(sorted(map(ord, _combining(beyond))))}]{{{_RUN}}}")
 
 
 def composed(text: str) -> str:
@@ -89,15 +101,29 @@ def composed(text: str) -> str:
       ('é', 98)
     """
     if len(text) > _RUN:
-        text = _long_marks(_BEYOND.search(text) is not None).sub(lambda run: run[0] + _JOINER, text)
+        chars = set(text)
+        beyond = max(chars) > "\uffff"
+        if beyond or not chars.isdisjoint(_combining(False)):
+            text = _long_marks(beyond).sub(lambda run: run[0] + _JOINER, text)
     return unicodedata.normalize("NFC", text)
 
 
 @functools.cache
-def _marked(beyond: bool) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """A mark, and a word that may have marks: finding the latter is slower."""
-    marks = word_marks(beyond=beyond)
-    return re.compile(f"[{marks}]"), re.compile(rf"\w+(?:[{marks}]+\w*)*")
+def _marked(beyond: bool) -> re.Pattern[str]:
+    """A word that may have marks: finding it is slower.
+
+    A regular expression looks characters of the Basic Multilingual Plane up in a table, but others in a list of ranges,
+    which a single one of them in a class makes slow for every character.
+    """
+    return re.compile(rf"\w+(?:[{word_marks(beyond=beyond)}]+\w*)*")
+
+
+@functools.lru_cache(4096)
+def _kind(char: str) -> str:
+    """Of a character: part of a word, a mark, or between words."""
+    if _PLAIN_WORD.match(char):
+        return "word"
+    return "mark" if re.match(f"[{word_marks()}]", char) else "between"
 
 
 @functools.cache
@@ -125,8 +151,15 @@ def pieces(text: str, *, lower: bool = True) -> list[str]:
         return text.translate(_ascii_words(lower)).split()
     text = composed(text)
     text = text.lower() if lower else text
-    mark, marked_word = _marked(_BEYOND.search(text) is not None)
-    return (marked_word if mark.search(text) else _PLAIN_WORD).findall(text)
+    kinds = {char: _kind(char) for char in set(text)}
+    if "mark" in kinds.values():
+        return _marked(max(kinds) > "\uffff").findall(text)
+    between = [char for char, kind in kinds.items() if kind == "between"]
+    if len(between) > _FEW:
+        return _PLAIN_WORD.findall(text)
+    for char in between:
+        text = text.replace(char, " ")
+    return text.split()
 
 
 def words(text: str, *, lower: bool = True) -> list[str]:
@@ -222,18 +255,21 @@ def tokenizer(language: str) -> Callable[[str], list[str]]:
     `words_ja` for ``"ja"``, `words_unspaced` for Chinese, Thai, Lao, Khmer and Burmese, and `words` for all others.
 
     Args:
-      language: ISO 639-1 code such as ``"en"``; what follows a hyphen, as in ``"pt-BR"``, changes nothing.
+      language: ISO 639-1 code such as ``"en"``, or three letters where a language has no code of two; what follows a
+        hyphen, as in ``"pt-BR"``, changes nothing.
 
     Returns:
       A function from a text to its list of words.
 
     Raises:
-      ValueError: for what is no language code, such as ``"english"``.
+      ValueError: for what is no language code, such as ``"english"`` or ``"jp"``.
 
     Example:
       >>> tokenizer("es")("Hola mundo")
       ['hola', 'mundo']
     """
-    checks.expect(_CODE.fullmatch(language), "language", "a code such as en, es or pt-BR", repr(language))
     code = language.partition("-")[0]
+    meant = _MEANT.get(code, "a code such as en, es or pt-BR")
+    known = _CODE.fullmatch(language) and code not in _MEANT and (len(code) == 3 or code in _TWO_LETTERS)
+    checks.expect(known, "language", meant, repr(language))
     return words_ja if code == "ja" else words_unspaced(code) if code in _UNSPACED else words

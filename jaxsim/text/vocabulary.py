@@ -117,9 +117,13 @@ def counts(token_lists: Iterable[Sequence[str]], vocabulary: Vocabulary) -> sp.c
     ids = np.fromiter(map(vocabulary.index.get, words, repeat(-1)), np.int32)
     known = ids >= 0
     indices, starts = ids[known], np.concatenate([[0], np.cumsum(known)])[ends]
-    matrix = sp.csr_matrix((np.ones(indices.size, np.float32), indices, starts), shape=(len(ends) - 1, len(vocabulary)))
-    matrix.sum_duplicates()
-    return matrix
+    shape = len(ends) - 1, len(vocabulary)
+    # One number a word, its document above its term: NumPy sorts those of all documents faster than SciPy each row.
+    before = np.arange(shape[0] + 1) * max(shape[1], 1)
+    keys, times = np.unique(np.repeat(before[:-1], np.diff(starts)) + indices, return_counts=True)
+    starts = np.searchsorted(keys, before).astype(np.int32)
+    indices = (keys - np.repeat(before[:-1], np.diff(starts))).astype(np.int32)
+    return sp.csr_matrix((times.astype(np.float32), indices, starts), shape=shape)
 
 
 def _measured(token_lists: Iterable[Sequence[str]], ends: list[int]) -> Iterable[Sequence[str]]:

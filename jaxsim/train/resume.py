@@ -12,7 +12,8 @@ from jaxsim.train.settings import Settings
 
 START = "checkpoint.start"
 """Folder, among a training's checkpoints, of its closed-form start."""
-_CHOICE = "checkpoint.settings.json"
+CHOICE = "checkpoint.settings.json"
+"""File, among a training's checkpoints, of the settings that decide which they are."""
 _FINISHED = ("checkpoint.safetensors", "checkpoint.identity-*/checkpoint.safetensors")  # SSI: one for each b
 
 
@@ -49,7 +50,7 @@ def kept_choice(folder) -> dict[str, Any] | None:
     if not any(any(folder.glob(pattern)) for pattern in _FINISHED):
         return None
     try:
-        choice = json.loads((folder / _CHOICE).read_text(encoding="utf-8"))
+        choice = json.loads((folder / CHOICE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return choice if isinstance(choice, dict) else {}
@@ -90,6 +91,6 @@ def keep_choice(folder, settings: Settings) -> None:
         return  # what is written is never at risk
     place = checkpoints.prepare(folder)
     try:
-        (place / _CHOICE).write_text(json.dumps(choice), encoding="utf-8")
+        (place / CHOICE).write_text(json.dumps(choice), encoding="utf-8")
     except OSError as error:
         raise OSError(f"{folder}: expected a place for a checkpoint, got {error}") from error

@@ -69,7 +69,7 @@ class Settings:
     """
 
     method: str = _setting("s2net", "How to learn.", choices=METHODS)
-    dim: int = _setting(300, "Length of the vectors; less where the data does not support as much.", LEARNED, least=1)
+    dim: int = _setting(300, "Length of the vectors; shorter if the data does not support as much.", LEARNED, least=1)
     weighting: str = _setting(
         "log_tf_idf", "Term weights.", tuple(method for method in METHODS if method not in ("tfidf", *TOPICS)),
         choices=WEIGHTINGS)
@@ -82,7 +82,7 @@ class Settings:
         "and unseen words get vectors. Try 0.5. Training takes longer.", WITH_SUBWORDS, least=0.0, most=0.99)
     distill: float = _setting(
         0.0, "Share of bare term weights in a mixed score that the trained vectors then learn to reproduce, such as "
-        "0.5, so that they tell more words apart. Where held-out pairs find it no better, the model stays as it was. "
+        "0.5, so that they tell more words apart. If held-out pairs do not gain, the model stays as it was. "
         "Takes some minutes.", DISTILLED, least=0.0, most=0.99)
     max_iter: int | None = _setting(
         None, "Largest number of iterations, or epochs, of S2Net, SSI, methods of grades or topics; chosen by the "
@@ -97,8 +97,8 @@ class Settings:
         10.0, "Scale of S2Net's loss: the larger, the more the nearest wrong texts count.",
         (*S2NET, "s2net-pref"), least=1e-6, most=1e6)
     beta: float = _setting(
-        0.0, "Weight of the distance of S2Net's projection from its start, without batches: above 0 where the texts to "
-        "come are of another domain than the pairs.", S2NET, least=0.0)
+        0.0, "Penalty on the distance of S2Net's projection from its start, without batches. Try a value above 0 if "
+             "the texts to come are of another domain than the pairs.", S2NET, least=0.0)
     blend: bool = _setting(
         False, "After S2Net, try means of its start and its end, and keep the one that held-out pairs like best.",
         S2NET)

@@ -24,7 +24,7 @@ from jaxsim.evaluate import mates, metrics
 from jaxsim.linalg.row_space import distinct_rows
 from jaxsim.methods.projections import Projection
 from jaxsim.methods.projections.agreement import FEWEST, agreement
-from jaxsim.model import WEIGHTINGS, Model, parts
+from jaxsim.model import WEIGHTINGS, Model, parts, rounding
 from jaxsim.optim import history
 from jaxsim.sparse import Terms
 from jaxsim.text.subwords import Subwords, slots
@@ -50,6 +50,7 @@ def train(
     unpaired: Sequence[str] = (),
     documents: Sequence[str] = (),
     negatives: int = NEGATIVES,
+    weights: str | None = None,
     checkpoint=None,
     progress: bool = False,
     say: Callable[[str], None] = lambda message: None,
@@ -70,6 +71,8 @@ def train(
       documents: texts of the right side's language to mine negatives from, for S2Net on all pairs (`s2net.mined`);
         those that are right answers may be among them.
       negatives: documents that are mined for each left text.
+      weights: ``"float16"`` or ``"int8"`` to round the finished model's weights (`model.rounding`); dev scores are
+        those of the rounded model.
       checkpoint: folder for checkpoints of S2Net and SSI; training goes on where it stopped.
       progress: whether to show bars on a terminal's stderr.
       say: is given progress messages.
@@ -96,6 +99,9 @@ def train(
     checks.expect(not len(documents) or settings.method in S2NET, "documents", f"none, for {settings.method} (they are "
                   f"for {' and '.join(S2NET)})", "some")  # fmt: skip
     checks.positive_int(negatives, "negatives")
+    kinds = (None, *rounding.KINDS)
+    checks.expect(weights in kinds, "weights", f"one of {', '.join(map(str, kinds))}", weights)
+    checks.expect(weights is None or settings.method in FITS, "weights", f"None, for {settings.method}", weights)
     given = _grades(settings.method, pairs, grades, dev, dev_grades)
     say(f"{counted(len(pairs), 'pair')}: reading words …")
 
@@ -111,7 +117,10 @@ def train(
     learned = fit(weighted, held, settings, checkpoint, progress, say, callback=callback, mining=mining)
 
     model = assemble(weighted, learned, settings, held, say)
+    if weights is not None:
+        model = rounding.rounded(model, weights)
     return replace(model, training={
+        **model.training,
         "pairs": {"all": len(pairs), "train": len(held.rows), "dev": len(held.dev)},
         **({"unpaired": len(unpaired)} if len(unpaired) else {}),
         **several, "terms": len(weighted.vocabulary),

@@ -79,6 +79,17 @@ def test_ctrl_c_before_the_first_iteration_keeps_the_start(folder, capsys, monke
     assert "model.checkpoint: going on from it" in capsys.readouterr().err and not os.path.exists("model.checkpoint")
 
 
+@pytest.mark.parametrize("where", ["jaxsim.methods.opca.fit", "jaxsim.optim.checkpoints.prepare",
+                                   "jaxsim.cli.train_folder.begin"])
+def test_ctrl_c_before_there_is_a_state_leaves_no_folder_and_says_nothing_of_resume(where, folder, capsys, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(where, interrupted)
+    assert cli.main(S2NET) == cli.INTERRUPTED
+    assert "--resume" not in capsys.readouterr().err and sorted(os.listdir()) == ["pairs.tsv", "texts.txt"]
+
+
 def test_one_training_at_a_time_writes_a_folder(folder, capsys):
     os.mkdir("model.checkpoint")
     (folder / "model.checkpoint" / "checkpoint.safetensors").write_bytes(b"state")

@@ -14,8 +14,6 @@ from jaxsim.evaluate import mates
 from jaxsim.model import Model
 from jaxsim.optim import checkpoints
 
-pytestmark = pytest.mark.usefixtures("lightly_compiled")
-
 SSI = ["train", "--pairs", "pairs.tsv", "--out", "model", "--method", "ssi", "--dim", "4", "--max-iter", "3"]
 MSE = ["train", "--pairs", "graded.tsv", "--out", "model", "--method", "s2net-mse", "--dim", "6", "--max-iter", "3"]
 ALONE = "--model: expected one with a projection alone (or search and similarity), got W = UᵀV + b·I (ssi)"

@@ -77,15 +77,16 @@ def test_every_method_can_be_chosen(method, folder, capsys):
 
 
 def test_the_methods_and_weightings_offered_are_those_there_are():
-    from jaxsim.cli import use
+    from jaxsim.cli import options, use
     from jaxsim.model import ACTIVATIONS, WEIGHTINGS
     from jaxsim.model.export import FORMATS
+    from jaxsim.sparse import narrow
     from jaxsim.sparse.precision import POLICIES
     from jaxsim.train import fits, settings
 
     assert set(settings.LEARNED) == set(fits.FITS) and set(settings.WEIGHTINGS) == set(WEIGHTINGS)
     assert set(settings.ACTIVATIONS) == set(ACTIVATIONS) and set(settings.PRECISIONS) == set(POLICIES)
-    assert set(use.Target) == set(FORMATS)
+    assert set(use.Target) == {*FORMATS, "jaxsim"} and set(options.Weights) == set(narrow.KINDS)
 
 
 def test_train_encode_search_evaluate(trained, folder, capsys):
@@ -284,7 +285,8 @@ def _bare(model):
     (["train", "--pairs", "pairs.tsv", "--out", "m", "--dev", "none.tsv"], "none.tsv: No such file or directory"),
     (["train", "--pairs", "-", "--out", "m", "--dev", "-"], "--pairs, --dev: expected standard input (-) once"),
     (["train", "--pairs", "pairs.tsv", "--out", "m", "--languages", "en"], "--languages: expected two language codes"),
-    (["train", "--pairs", "pairs.tsv", "--out", "m", "--languages", "en,spanish"], "language: expected a code"),
+    (["train", "--pairs", "pairs.tsv", "--out", "m", "--languages", "en,spanish"],
+     "--languages: language: expected a code"),
     (["train", "--pairs", "pairs.tsv", "--out", "m", "--left", "q", "--right", "d"],
      "pairs.tsv, line 1: --left: expected the column 'q', got the columns"),
     (["train", "--pairs", "texts.txt", "--out", "m"], "texts.txt, line 1: expected at least two columns"),
@@ -391,3 +393,16 @@ def test_export_hands_the_model_on(trained, folder, capsys, monkeypatch):
     assert run(capsys, *words) == "folder: vectors\npath (both): vectors/vectors.txt\n"
     assert json.loads(run(capsys, *words, "--json"))["paths"] == {"both": "vectors/vectors.txt"}
     assert seen == [("opca", "word2vec", "vectors")] * 2
+
+
+def test_a_model_is_written_in_fewer_bytes(trained, folder, capsys):
+    told = json.loads(run(capsys, "export", "--model", trained, "--to", "jaxsim", "--weights", "int8", "--out", "small",
+                          "--json"))  # fmt: skip
+    small, lost = Model.load("small"), told["rounded"]
+    assert lost == small.training["weights"] and lost["bytes"] < lost["bytes_before"] / 2
+    found, whole = (model.encode(RIGHT, normalize=True) for model in (small, Model.load(trained)))
+    assert 0 < np.abs(found @ found.T - whole @ whole.T).max() < 2 * lost["largest_error"] + 0.01
+    assert "weights: int8, " in run(capsys, "export", "--model", trained, "--to", "jaxsim", "--weights", "int8",
+                                    "--out", "small")  # fmt: skip
+    assert "--weights: expected float16 or int8, with --to jaxsim, got none" in refused(
+        capsys, "export", "--model", trained, "--to", "jaxsim", "--out", "small")

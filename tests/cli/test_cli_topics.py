@@ -121,6 +121,7 @@ def test_train_takes_topic_models_and_goes_on(place, capsys, method):
     (["--dim", "0"], "--dim"),
     (["--method", "lsa"], "--method"),
     (["--languages", "en"], "--languages: expected two language codes"),
+    (["--languages", "en,Spanish"], "--languages: language: expected a code"),
     (["--dev", "2"], "--dev: expected a share"),
     (["--left", "9"], "--left"),
 ])

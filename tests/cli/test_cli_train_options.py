@@ -22,7 +22,7 @@ TRAIN = ["train", "--pairs", "pairs.tsv", "--out", "model"]
 GIVEN = {"dim": 3, "weighting": "tf", "max_iter": 2, "patience": 2, "gamma": 10.0, "batch_size": 0,
          "precision": "float32", "devices": 1, "noise": 1e-4,
          "activation": "none", "identity": 10, "learning_rate": 0.03,
-         "subwords": 0.5, "distill": 0.5, "log": "logs", "beta": 0.1}  # fmt: skip
+         "subwords": 0.5, "distill": 0.5, "log": "logs", "beta": 0.1, "weights": "int8"}  # fmt: skip
 
 
 def option(name: str) -> list[str]:
@@ -122,5 +122,10 @@ def test_two_matrices_are_trained_and_used_as_those_of_cca(folder, capsys):
     assert 0 < found["mrr"]["mean"] <= 1
     run(capsys, "export", "--model", "model", "--to", "word2vec", "--out", "vectors")
     assert {"query.txt", "document.txt"} <= set(os.listdir("vectors"))
+    older = (folder / "model" / "model.safetensors").read_bytes()
     (folder / "model.checkpoint").mkdir()
-    assert cli.main([*words, "--resume"]) == 0 and "nothing there to go on from" in capsys.readouterr().err
+    assert refused(capsys, *words, "--resume") == (
+        "--resume: expected a state in model.checkpoint to go on from, got none, and model is complete (without "
+        "--resume, a new one replaces it)")
+    assert older == (folder / "model" / "model.safetensors").read_bytes() and not os.path.exists("model.checkpoint")
+    assert cli.main([*words, "--out", "new", "--resume"]) == 0 and "nothing there to go on" in capsys.readouterr().err

@@ -69,6 +69,8 @@ def test_bad_input_is_one_line(tmp_path, capsys, lines):
     assert "expected the folder of a translation table" in refused(capsys, "translate-table", "--table", tmp_path,
                                                                    "--word", "x")
     assert "--out: expected a folder" in refused(capsys, "translate-table", "--pairs", lines)
+    assert refused(capsys, "translate-table", "--pairs", lines, "--languages", "en,Spanish", "--out",
+                   tmp_path / "new").startswith("--languages: language: expected a code")
     phrases = tmp_path / "phrases.txt"
     phrases.write_text("ice cream\thelado\n")
     assert "expected single words" in refused(capsys, "translate-table", "--dictionary", phrases, "--out",

@@ -125,6 +125,7 @@ def test_wordnet_entries_oppose_a_satellite_to_what_is_around_the_antonym_of_its
                                  "antonym_pointers": 2, "antonym_pairs": 1}
     assert database.exceptions["noun"] == {"oxen": ("ox",)}
     assert database.antonyms() == [("hot", "cold"), ("cold", "hot")]
+    assert wordnet.entries(database).counts["antonym_pairs"] == 1
     faithful = {entry.positive[0]: entry for entry in wordnet.entries(database).entries}
     assert faithful["fiery"] == (("fiery", "red-hot", "hot"), ("cold", "icy"), "")
     assert faithful["hot"].positive == ("hot", "fiery", "red-hot")  # what is similar to a head

@@ -88,7 +88,16 @@ def test_dev_and_test_keep_one_pair_of_each_group(monkeypatch):
         assert sorted(texts.groups[kept[part]]) == sorted(set(texts.groups[dealt[part]]))
 
 
+def test_pages_that_are_held_out_take_their_near_copies_along():
+    own = pages(6, 40)
+    copy = pairs.make("copy", ["copy"], [f"{own.left[2]} more"], ["another page " * 20], languages=("en", "es"))
+    corpus = pairs.concatenate("all", [own, copy])
+    assert corpora.without(corpus, {"page/002", "of no corpus"}).ids == tuple(f"page/{i:03d}" for i in (0, 1, 3, 4, 5))
+    assert corpora.without(corpus, set()).ids == corpus.ids
+
+
 def test_a_learning_curve_has_a_point_a_size(monkeypatch):
+    from experiments.corpora import mate_scores
     from experiments.mates import platt2010
 
     class Table:
@@ -107,7 +116,7 @@ def test_a_learning_curve_has_a_point_a_size(monkeypatch):
         asked.append((task.counts["train"][0].shape[0], k))
         return platt2010.lsa.fit(task.weighted("train")[0], k=k).params
 
-    points = platt2010.learning_curve(table, fit)
+    points = mate_scores.learning_curve(table, fit)
     most = table.data.sizes["train"]
     assert [point["pairs"] for point in points] == [4, 8, most] and asked == [(4, 3), (8, 3), (most, 3)]
     assert all(point["split"] == "test" and 0 < point["mrr"] <= 1 for point in points)

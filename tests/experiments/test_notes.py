@@ -83,6 +83,9 @@ def test_records_must_agree_with_their_scripts():
     scripts["made_up"] = kit.Experiment("made_up", "About.", None, {"en-es": of_limit})
     assert said(ks=[5]) is None and said(limit=3) == "preset.settings.limit: expected None, as in the script, got 3"
     assert notes.excepted(row()) == "no-preset" and notes.excepted(row(preset={"name": "full", "settings": {}})) is None
+    older = {**row(), "config": {"limit": 3}}  # without its preset, but what its row read is in its configuration
+    assert notes.stale(older, scripts) == "config.limit: expected None, as in the script, got 3"
+    assert notes.stale({**older, "config": {"limit": None, "ks": 3}}, scripts) is None  # `ks` is not read
 
 
 def test_a_record_of_an_older_split_is_stale_and_no_table_mixes_two():

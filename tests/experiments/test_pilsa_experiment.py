@@ -14,6 +14,7 @@ from experiments.corpora import thesauri as corpora
 from experiments.kit import papers, records
 from experiments.pilsa import further, pilsa2012
 from jaxsim import sparse
+from jaxsim.data import thesauri
 from jaxsim.methods import pilsa
 from jaxsim.methods.projections import Projection
 from jaxsim.methods.thesaurus import Space
@@ -79,6 +80,21 @@ def test_printed_figures_and_claims_name_tables_and_rows_that_exist():
         paper = pilsa2012.load(name, pilsa2012.QUICK).paper
         assert paper in printed or paper in citations
         assert name.startswith("table6") <= (paper in printed)
+
+
+def test_words_outside_the_dimensions_are_ties_or_are_compared_by_their_signed_vectors():
+    senses = [("hot", ["warm", "fiery"], ["cold", "icy"]), ("big", [], ["small"])]
+    entries = corpora.signed.documents([thesauri.thesaurus("two parts", senses)])
+    words = entries.terms()
+    exact = np.asarray(sparse.project(words, pilsa.fit(words, k=1).params.weights))
+    noise = 1e-9 * np.random.default_rng(0).normal(size=exact.shape)
+    vectors = further.without_rounding(exact + noise, entries)
+    assert [word for word, row in zip(entries.words, vectors, strict=True) if not row.any()] == ["big", "small"]
+    lexicon = corpora.Lexicon(entries.words)
+    made, plain = Space(lexicon, vectors), Space(lexicon, entries.columns)
+    some = [corpora.Question("big", ("hot", "small"), 1), corpora.Question("hot", ("warm", "small"), 1)]
+    np.testing.assert_allclose(corpora.cosines(made, some), [[0, 0], [1, 0]], atol=1e-6)
+    np.testing.assert_allclose(further.or_signed(made, plain, some), [[0, -1], [1, 0]], atol=1e-6)
 
 
 def test_what_else_was_tried_starts_from_the_cosines_and_follows_the_entries():

@@ -19,13 +19,14 @@ from jaxsim import optim
 @pytest.fixture
 def rows(monkeypatch):
     """The rows, with every optional peer missing."""
-    from experiments.speed import fits, language, links, texts, thesaurus, topics
+    from experiments.speed import disk, fits, language, links, texts, thesaurus, topics, weights
     from experiments.speed import rows as speed_rows
 
-    for module in (speed_rows, fits, language, links, texts, topics):
+    for module in (speed_rows, disk, fits, language, links, texts, topics, weights):
         monkeypatch.setattr(module, "installed", lambda name: None)
     monkeypatch.setattr(speed_rows, "_resident", lambda m, k: 0.5)
     monkeypatch.setattr(thesaurus, "_apart", thesaurus.measured)  # without a process of its own
+    monkeypatch.setattr(weights, "_fresh", lambda folder: [1.0, 1.0, 1.0, float(folder.is_dir())])
     return speed_rows
 
 
@@ -35,10 +36,10 @@ def tiny(rows):
 
 
 @pytest.mark.parametrize("name", ["matmul", "project", "texts", "all-pairs", "top-k", "opca", "ssi", "tweak", "vl-ext",
-                                  "all-pairs-figures", "topics", "pilsa", "rnn", "ngram"])
+                                  "all-pairs-figures", "topics", "pilsa", "rnn", "ngram", "weights", "disk"])
 def test_a_row_agrees_with_float64_and_makes_a_record(rows, name):
     sheet = rows.ROWS[name](tiny(rows), 1, False)
-    assert any(line["name"].startswith("parity") for line in sheet.lines)
+    assert any(line["name"].startswith("parity") for line in sheet.lines) or name == "disk"  # which compares files
     record = records.new(
         experiment="speed", paper="none", table="one-core", row=sheet.row, config=sheet.config,
         dataset=sheet.dataset, metrics={}, environment=records.environment(), **sheet.fields(),
@@ -112,6 +113,7 @@ def test_made_up_documents_have_distinct_terms_and_share_what_they_should(rows):
     assert np.all(np.diff(left.multiply(right).tocsr().indptr) == 5)
 
 
+@pytest.mark.usefixtures("fully_compiled")
 def test_the_history_of_lbfgs_is_not_copied():
     size, h = 50_000, 10
     vectors = [jnp.full((size,), float(i), jnp.float32) for i in range(4)]

@@ -55,6 +55,26 @@ def test_documents_without_a_word_in_common_are_found_word_by_word(table):
     assert word_by_word.ROWS["wbw-dictionary"](table) is None
 
 
+def test_development_pages_choose_the_lines_that_classes_are_translated_by(tmp_path, rng):
+    """Training pages beside translations of another section teach wrong words; those of all pages are right."""
+    sections = np.arange(90) % 3
+    lines = [[rng.integers(26, size=6) + 26 * section for _ in range(3)] for section in sections]
+    sides = [["\n".join(" ".join(f"{word}{i}x" for i in line) for line in page) for page in lines]
+             for word in ("uno", "due")]
+    good = pairs.make("good", map(str, range(90)), *sides, languages=("en", "it"))
+    wrong = pairs.make("wrong", good.ids, good.left, good.right[1:] + good.right[:1], languages=("en", "it"))
+    task = mates.from_pairs(good, drop_top=0)
+    labels = {part: sections[rows] for part, rows in task.rows.items()}
+    content = platt2010_classes.Pages(wrong, task, labels, lambda: good.take(task.rows["train"]))
+    data = kit.Data(content, name="made", sha256=None, differs="synthetic", counts=content.sizes)
+    table = kit.Table("made", "made", platt2010_classes.QUICK, "full", data, tmp_path,
+                      kit.Fits(tmp_path / "cache", say=str))
+    row = platt2010_classes.ROWS["wbw"](table)
+    assert row.config["lines"] == "all pages" and len(row.dev["grid"]) == 12
+    assert row.per_query["accuracy"].mean() > 0.9 > 0.5 > platt2010_classes.ROWS["log-tfidf"](
+        table).per_query["accuracy"].mean()
+
+
 def test_links_of_eflomal_make_a_table_as_good_as_ours(table):
     pytest.importorskip("eflomal")
     row = word_by_word.ROWS["wbw-eflomal"](table)

@@ -11,8 +11,6 @@ from jaxsim.linalg import cost, covariance, eigen
 from jaxsim.linalg.covariance import Factor, Ridge
 from jaxsim.methods import cca, opca
 
-pytestmark = pytest.mark.usefixtures("lightly_compiled")
-
 
 def documents(rng, shape, dtype=np.float64):
     dense = rng.normal(size=shape) * (rng.random(shape) < 0.6)

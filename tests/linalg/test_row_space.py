@@ -13,8 +13,6 @@ from jaxsim.linalg import row_space
 from jaxsim.linalg.row_space import Inside, RowSpace
 from jaxsim.methods import opca
 
-pytestmark = pytest.mark.usefixtures("lightly_compiled")
-
 
 def views_of(rng, *, n=12, v=200, count=2, dtype=np.float64):
     dense = [(rng.random((n, v)) * (rng.random((n, v)) < 0.1)).astype(dtype) for _ in range(count)]

@@ -161,6 +161,7 @@ def test_no_gradient_flows_into_gamma(rng):
     assert float(jax.jit(jax.grad(_all_pairs, argnums=2))(left, right, 3.0)) == 0
 
 
+@pytest.mark.usefixtures("fully_compiled")
 def test_the_score_matrix_is_never_held():
     m, k = 16_000, 8
     shape = jax.ShapeDtypeStruct((m, k), jnp.float32)

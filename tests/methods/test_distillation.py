@@ -22,7 +22,6 @@ from jaxsim.methods.s2net import distillation
 from jaxsim.train import Settings, distilled, train
 from jaxsim.train.problem import Problem
 
-pytestmark = pytest.mark.usefixtures("lightly_compiled")
 SHARE, SCALE = 0.4, 15.0
 
 
@@ -125,6 +124,14 @@ def test_queries_are_words_of_one_text_each_and_new_in_every_batch(texts, monkey
             drawn.append(tuple(sorted(words)))
     longest = max(len(row) for side in rows for row in side)
     assert {len(words) for words in drawn} == set(range(longest + 1)) and len(set(drawn)) > 40
+
+
+def test_queries_have_every_number_of_words_as_often(monkeypatch, rng):
+    texts = sparse.from_scipy(scipy.sparse.csr_matrix(rng.random((4, 3000))))  # so many that hardly one is drawn twice
+    _, lesson = first_lesson(monkeypatch, texts, texts, base=Projection(rng.normal(size=(3000, 2))))
+    lesson = dataclasses.replace(lesson, queries=7000)
+    number = np.bincount(np.count_nonzero(distillation.draw(lesson)[1], axis=1), minlength=9)
+    assert not number[:2].any() and np.all(np.abs(number[2:] - 1000) < 5 * 1000**0.5)
 
 
 def test_only_words_of_the_texts_take_memory(monkeypatch, rng):

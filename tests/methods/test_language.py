@@ -237,3 +237,9 @@ def test_questions_of_other_words_are_refused(text):
     for fit in (lambda: documents.terms_of(filled, text), lambda: pmi_window.fit(text, filled)):
         with pytest.raises(ValueError, match="filled: expected choices that occur in the text"):
             fit()
+
+
+def test_no_penalty_is_a_penalty(rng):
+    answers, inputs = rng.integers(0, 3, 30), rng.normal(size=(30, 3, 2))
+    found, small = (combination.fit(inputs, answers, l2=l2) for l2 in (0.0, 1e-9))
+    np.testing.assert_allclose(found.params.weights, small.params.weights, atol=1e-3)

@@ -12,8 +12,6 @@ from jaxsim.data.corpora.sentences import Sentences
 from jaxsim.methods.language import log_bilinear
 from jaxsim.methods.language.rnn_training import Rows
 
-pytestmark = pytest.mark.usefixtures("lightly_compiled")
-
 WORDS = ("<unk>", "<s>", "</s>", *"abcdefgh")
 
 
@@ -87,6 +85,11 @@ def test_training_goes_on_bit_for_bit(text, tmp_path):
     jax.tree.map(np.testing.assert_array_equal, resumed.params, whole.params)
     with pytest.raises(ValueError, match="checkpoint: expected a checkpoint of the same data"):
         train(text, window=1, checkpoint=tmp_path)
+
+
+def test_one_target_is_no_choice(text):
+    with pytest.raises(ValueError, match="targets: expected at least two words that occur in the text, got 1"):
+        log_bilinear.fit(text, [6], size=9, k=6, key=jax.random.key(0))
 
 
 @pytest.mark.parametrize(("options", "message"), [

@@ -8,7 +8,6 @@ import pytest
 import reference_models as reference
 from methods_table import EMPTY, HELD_OUT, METHODS, TEST, TRAIN, Corpus, K, M, V, assert_same, corpus, dense, fitted
 
-pytestmark = pytest.mark.usefixtures("lightly_compiled")
 every_method = pytest.mark.parametrize("name", METHODS)
 every_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 

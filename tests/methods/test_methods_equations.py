@@ -14,10 +14,8 @@ from methods_table import METHODS, TRAIN, K, M, V, assert_same, corpus, fitted, 
 
 from jaxsim import optim, sparse
 from jaxsim.data import labelled_pairs as pairs_room
-from jaxsim.methods import cca, cr5, dda, lsa, opca, projections, s2net, s2net_mse
+from jaxsim.methods import cca, cl_lsi, cr5, dda, lsa, opca, projections, s2net, s2net_mse
 from jaxsim.methods.projections import Projection
-
-pytestmark = pytest.mark.usefixtures("lightly_compiled")
 
 
 def test_projections_match_dense_lapack():
@@ -36,6 +34,40 @@ def test_projections_match_dense_lapack():
     for name, weights in expected.items():
         found = fitted(name).params.weights
         np.testing.assert_allclose(found, weights, atol=1e-7 * np.max(np.abs(weights)), err_msg=name)
+
+
+def test_cl_lsi_of_texts_at_unit_length_is_lsa_of_them(rng):
+    counts = [(rng.random((9, 6)) < 0.3) * rng.integers(1, 4, (9, 6)) for _ in range(2)]
+    counts[0][0] = counts[1][0] = 0
+    counts[0][1:, 0], counts[0][1, 1:], counts[1][1] = 1, 0, 0  # a text of the term that nearly all have: short
+    df = (np.concatenate(counts) > 0).sum(axis=0)
+    both = np.log2(sum(counts) + 1) * np.log2(18 / np.maximum(df, 1))
+    lengths = np.linalg.norm(both, axis=1, keepdims=True)
+    assert lengths.min() == 0 and np.any((0 < lengths) & (lengths < 1))
+    expected = lsa.fit(sparse.from_scipy(scipy.sparse.csr_matrix(both / np.where(lengths > 0, lengths, 1))), k=3)
+    views = [sparse.from_scipy(scipy.sparse.csr_matrix(one.astype(float))) for one in counts]
+    found = cl_lsi.fit(views, k=3, unit_length=True).params.weights
+    np.testing.assert_allclose(found, expected.params.weights, atol=1e-7)
+
+
+def test_the_powers_of_small_singular_values_are_theirs_and_infinite_ones_are_refused(rng):
+    counts = scipy.sparse.random(9, 6, 0.6, rng=rng).tocsr()
+    plain, small = (lsa.fit(sparse.from_scipy(one), k=3, singular_power=1.0).params.weights
+                    for one in (counts, counts * 2.0**-9))  # fmt: skip
+    np.testing.assert_allclose(small, plain * 2.0**-9, rtol=1e-6)
+    large = sparse.from_scipy(scipy.sparse.csr_matrix(np.full((9, 6), 3e38, np.float32)))
+    assert np.all(np.isfinite(lsa.fit(large, k=1).params.weights))
+    with pytest.raises(ValueError, match="terms: expected singular values within their precision, or singular_power 0"):
+        lsa.fit(large, k=1, singular_power=1.0)
+
+
+def test_cr5_takes_a_document_of_one_word_for_a_document(rng):
+    views = [np.where(rng.random((12, 5)) < 0.3, rng.random((12, 5)), 0) for _ in range(2)]
+    for view in views:
+        view[:4] = np.eye(5)[:4]
+    fit = cr5.fit([sparse.from_scipy(scipy.sparse.csr_matrix(view)) for view in views], k=3, ridge=0.5)
+    for found, weights in zip(fit.params, reference.cr5(views, 3, 0.5, 0.0), strict=True):
+        np.testing.assert_allclose(found.weights, weights, atol=1e-9)
 
 
 def test_cca_matches_the_printed_eigenproblem():

@@ -11,6 +11,9 @@ from jaxsim import losses, sparse
 from jaxsim.data.labelled_pairs import Preferences
 from jaxsim.methods import cca, cl_lsi, dda, opca, s2net, s2net_mse, tweak, vl_cv
 from jaxsim.methods.projections import Projection
+from jaxsim.methods.s2net import groups
+from jaxsim.methods.ssi import bilinear
+from jaxsim.methods.weights import quadratic_forms, tweak_pairs
 from jaxsim.methods.weights.concepts import Concepts
 from jaxsim.methods.weights.term_weights import TermWeights
 from jaxsim.text import features
@@ -18,6 +21,7 @@ from jaxsim.text import features
 ONE = sparse.from_scipy(scipy.sparse.csr_matrix(np.eye(3)))
 NARROW = sparse.from_scipy(scipy.sparse.csr_matrix(np.ones((3, 2))))
 NEGATIVE = sparse.from_scipy(scipy.sparse.csr_matrix(-np.eye(3)))
+ONE_ROW = sparse.from_scipy(scipy.sparse.csr_matrix(np.ones((1, 3))))
 NO_DOCS = sparse.from_scipy(scipy.sparse.csr_matrix((0, 3)))
 NO_TERMS = sparse.from_scipy(scipy.sparse.csr_matrix((3, 0)))
 FULL = jnp.ones((3, 2))
@@ -46,6 +50,13 @@ W = TermWeights(jnp.ones(1))
     ),
     (lambda: cca.fit(ONE, ONE, k=1, ridge=-1.0), "ridge: expected a positive number, got -1.0"),
     (lambda: cca.fit(NO_DOCS, NO_DOCS, k=1), "left: expected at least one document"),
+    (lambda: groups.checked_groups(np.zeros((3, 1, 1), int), 3), "groups: expected 3 integers .* int64 of shape"),
+    (lambda: groups.checked_groups([0, 1], 3), r"groups: expected 3 integers .*, got int64 of shape \(2,\)"),
+    (lambda: groups.checked_groups(np.zeros((3, 0), int), 3), r"groups: expected 3 integers .* of shape \(3, 0\)"),
+    (lambda: bilinear.encode(bilinear.sides(FULL, FULL, jnp.ones(3))[0], ONE, low_rank=ONE_ROW),
+     r"low_rank: expected 3 documents \(as terms\), got 1"),
+    (lambda: tweak_pairs.take(quadratic_forms.plan(WORDS, WORDS, [0], [1]), np.zeros(0, int)),
+     "rows: expected at least one pair, got none"),
     (lambda: cl_lsi.fit((ONE, NEGATIVE), k=1), r"views\[1\]: expected counts of at least 0, got -1.0"),
     (lambda: s2net.fit(ONE, ONE, init=FULL, gamma=0.0), "gamma: expected a positive number, got 0.0"),
     (lambda: s2net.fit(ONE, ONE, init=FULL, groups=[0, 1]),

@@ -11,8 +11,6 @@ from jaxsim.data.corpora import questions
 from jaxsim.data.corpora.sentences import Sentences
 from jaxsim.methods.language import model_m
 
-pytestmark = pytest.mark.usefixtures("lightly_compiled")
-
 SIZE = 9
 OF_WORD = np.array([2, 0, 1, 2, 2, 3, 3, 3, 4])
 

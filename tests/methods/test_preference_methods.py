@@ -19,7 +19,6 @@ from jaxsim.methods.weights.term_weights import TermWeights
 from jaxsim.text import features
 from jaxsim.text.features import Featured
 
-pytestmark = pytest.mark.usefixtures("lightly_compiled")
 QUADRUPLES = [(0, 0, 1, 2), (3, 1, 0, 2), (4, 3, 2, 2), (5, 0, 5, 1), (0, 0, 1, 2)]
 TRIPLES = [(0, 0, 1.0), (0, 1, 0.0), (3, 2, 1.0), (2, 0, 0.0), (4, 3, 0.5)]
 

@@ -20,8 +20,6 @@ from jaxsim.data.corpora import questions
 from jaxsim.data.corpora.sentences import Sentences
 from jaxsim.methods.language import rnn_cells, rnn_lm, rnn_training
 
-pytestmark = pytest.mark.usefixtures("lightly_compiled")
-
 NETWORKS = {
     "tanh": rnn_lm.Network(rnn_lm.TANH, embed=5, hidden=5),  # its rows are what the gates read
     "gru": rnn_lm.Network(rnn_lm.GRU, embed=4, hidden=5),
@@ -91,6 +89,7 @@ def test_words_are_drawn_by_their_weights(key):
     np.testing.assert_allclose(np.bincount(drawn, minlength=4) / 20_000, weights, atol=0.015)
 
 
+@pytest.mark.usefixtures("fully_compiled")
 def test_a_window_moves_the_rows_of_its_words_and_no_other(rng, key):
     network = NETWORKS["gru"]
     learned, (words, right, carry) = _learned(rng, network), _window(rng, network)
@@ -168,8 +167,7 @@ def test_scores_are_sums_over_sentences_and_unseen_words_are_legal():
 def test_training_goes_on_after_kill_9_as_if_nothing_had_been(tmp_path):
     command = [sys.executable, example.__file__, str(tmp_path)]
     written = tmp_path / "checkpoint.safetensors"
-    child = subprocess.Popen(command, env={**os.environ, "JAX_PLATFORMS": "cpu", "JAX_ENABLE_X64": "1",
-                                           "JAX_DISABLE_MOST_OPTIMIZATIONS": "1"})
+    child = subprocess.Popen(command, env={**os.environ, "JAX_PLATFORMS": "cpu", "JAX_ENABLE_X64": "1"})
     try:
         deadline = time.monotonic() + 120
         while not written.exists() and time.monotonic() < deadline and child.poll() is None:

@@ -16,8 +16,6 @@ from jaxsim.methods import s2net
 from jaxsim.methods.projections import Projection
 from jaxsim.methods.s2net import preferences
 
-pytestmark = pytest.mark.usefixtures("lightly_compiled")
-
 
 def problem(rng, queries=9, documents=30, terms=12):
     """Queries with 1 to 29 candidates of grades 0 to 2, the last query with one grade alone."""

@@ -13,8 +13,6 @@ from jaxsim.evaluate import mates
 from jaxsim.methods import s2net, s2net_sgd
 from jaxsim.methods.projections import Projection
 
-pytestmark = pytest.mark.usefixtures("lightly_compiled")
-
 M, V, K = 40, 30, 6
 
 

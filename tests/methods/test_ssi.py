@@ -157,6 +157,7 @@ def test_products_are_the_same_from_the_table_and_one_by_one(rng, key):
 
 
 @pytest.mark.parametrize("symmetric", [False, True])
+@pytest.mark.usefixtures("fully_compiled")
 def test_no_step_copies_or_walks_over_the_tables(symmetric):
     num_terms, k, slots = 50_000, 100, 20
     shape = jax.ShapeDtypeStruct

@@ -105,6 +105,7 @@ def test_adagrad_divides_by_the_root_of_the_squares_so_far(rng, key):
 
 
 @pytest.mark.parametrize("kind", ["adagrad", "batch"])
+@pytest.mark.usefixtures("fully_compiled")
 def test_no_step_copies_or_walks_over_the_tables(kind):
     num_terms, k, slots = 50_000, 100, 20
     shape = jax.ShapeDtypeStruct

@@ -158,6 +158,7 @@ def test_resuming_is_bit_identical_and_other_problems_are_refused(sides, tmp_pat
             run(checkpoint=tmp_path, validate=None, **change)
 
 
+@pytest.mark.usefixtures("fully_compiled")
 def test_no_step_copies_the_tables():
     size, table = 1500, 4 * 1500**2
     shape = jax.ShapeDtypeStruct

@@ -12,8 +12,6 @@ from jaxsim import sparse
 from jaxsim.methods import ssi, ssi_batch, ssi_diag, ssi_full, ssi_hash, ssi_sparse
 from jaxsim.methods.ssi.sparse import Sparse
 
-pytestmark = pytest.mark.usefixtures("lightly_compiled")
-
 N, V, EMPTY, ALONE = 8, 6, 3, 7  # a query and target without words; an article that nothing links to or from
 LINKS = np.array([[0, 1], [0, EMPTY], [1, 2], [EMPTY, 0], [EMPTY, 4], [5, 6]])
 OWN = np.repeat(np.arange(N), 2).reshape(N, 2)

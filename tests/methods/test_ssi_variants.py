@@ -13,8 +13,6 @@ from jaxsim import sparse
 from jaxsim.methods import ssi_multitask, ssi_preferred
 from jaxsim.methods.ssi import triples
 
-pytestmark = pytest.mark.usefixtures("lightly_compiled")
-
 N, V, F, K = 10, 14, 9, 3
 PREFERRED = np.array([[0, 1], [0, 4], [1, 0], [2, 5], [3, 1], [7, 2], [0, 1]])
 REJECTED = np.array([[3, 2], [0, 2], [0, 3], [1, 8], [2, 9], [2, 4], [5, 5]])
@@ -38,6 +36,13 @@ def start(key, *shapes):
     first, draws = jax.random.split(key)
     return [0.2 * np.asarray(jax.random.normal(one, shape, jnp.float64))
             for one, shape in zip(jax.random.split(first, len(shapes)), shapes, strict=True)], draws
+
+
+def test_a_pair_is_told_from_that_of_another_query():
+    found = ssi_preferred.table([[0, 2], [1, 1]], [[1, 0], [0, 3]], 2, 4)
+    assert found.preferred.tolist() == [2, 1] and found.rejected.tolist() == [3, 0]
+    with pytest.raises(ValueError, match=r"rejected: expected none of the pairs in preferred, got \[\[1, 1\]\]"):
+        ssi_preferred.table([[0, 2], [1, 1]], [[1, 1], [0, 3]], 2, 4)
 
 
 def test_worse_documents_are_those_that_the_query_rejects_each_as_often(key):

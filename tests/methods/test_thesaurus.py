@@ -179,6 +179,7 @@ def test_words_that_the_thesaurus_lacks():
         "corruptibility": "stem", "good-will": "hyphens", "makeup": "hyphens", "denial": "compound",
         "zyx": "unknown", "": "unknown"}  # fmt: skip
     assert found["corruptibility"].words == ("corrupt", "corruptible") and found["makeup"].words == ("make-up",)
+    assert Lexicon(["q"]).match("qing").how == "unknown"  # no base form of one letter
     vectors = np.eye(len(words), dtype=np.float32)
     space = Space(lexicon, vectors)
     cosines = space.cosines(["corruptibility", "zyx", "cities"], ["corrupt", "city", "city"])
@@ -198,6 +199,7 @@ def test_a_word_of_the_corpus_is_placed_by_neighbours_that_agree():
     centre = inner[1] + inner[2]
     np.testing.assert_allclose(place("Sweltering"), centre / np.linalg.norm(centre), rtol=1e-6)
     assert place("unheard") is None
+    assert oov.Neighbours(["sweltering"], corpus[:1], ["cold"], inner[:1], neighbours=1, size=1)("sweltering") is None
     space = Space(Lexicon(["cold", "burning", "hot", "wet"]), inner, beyond=place)
     vectors, (match,) = space.embed(["sweltering"])
     assert match.how == "corpus" and vectors[0] @ inner[2] > 0.9 and space.cosines(["sweltering"], ["cold"])[0] < -0.9

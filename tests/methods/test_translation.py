@@ -249,3 +249,9 @@ def test_dictionaries_leave_phrases_out_and_count_them(tmp_path):
 def test_bad_input_is_refused_by_name(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_a_word_that_was_never_linked_has_no_translation_and_no_warning():
+    counts = sp.csr_matrix(np.array([[3.0, 1.0], [0.0, 0.0]]))
+    found = table.from_counts(counts, counts.T.tocsr(), ["a", "b"], ["x", "y"])
+    assert found.best("a") == [("x", 0.75), ("y", 0.25)] and found.best("b") == []

@@ -20,8 +20,6 @@ from jaxsim.methods.projections import Projection
 from jaxsim.methods.weights import related_terms, term_extension
 from jaxsim.text import features
 
-pytestmark = pytest.mark.usefixtures("lightly_compiled")
-
 SOURCES, TARGETS = np.array([0, 5, 0, 3]), np.array([3, 0, 5, 0])
 
 
@@ -153,6 +151,7 @@ def test_it_learns_which_words_mean_the_same(rng):
     assert jnp.linalg.norm(smaller.related.values) < 0.2 * jnp.linalg.norm(fit.params.related.values)
 
 
+@pytest.mark.usefixtures("fully_compiled")
 def test_no_array_of_an_evaluation_has_as_many_numbers_as_pairs_of_terms(rng):
     num_terms, docs = 4000, 20
     csr = scipy.sparse.random(docs, num_terms, 0.01, random_state=0, format="csr")

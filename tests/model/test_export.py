@@ -160,6 +160,7 @@ def test_a_sentence_transformers_folder(tokenizers, case, tmp_path):
     assert told == {
         "folder": str(folder), "format": "sentence-transformers", "exact": True, "weighting": "tf_idf",
         "note": "Cosines are those of the model.", "terms": len(model.vocabulary), "dim": model.dim,
+        "weights": "float32",
         "paths": {"both": str(folder)},
     }  # fmt: skip
     found = averages(tokenizers, folder, "embedding.weight", texts)

@@ -173,6 +173,7 @@ def with_(array, place, value):
     ("lines", lambda a: a[:-1], "lines: expected int64 of shape"),
     ("ends", lambda a: with_(a, 2, 10**9), "ends: expected ends of texts that rise to"),
     ("ends", lambda a: with_(a, 2, a[1] + 3), "texts: expected texts in UTF-8"),
+    ("ends", lambda a: with_(a, 2, a[2] + 1), "texts: expected texts in UTF-8"),
     ("texts", lambda a: with_(a, 4, 255), "texts: expected texts in UTF-8"),
 ])  # fmt: skip
 def test_no_array_reaches_a_search_unchecked_whoever_wrote_the_digests(name, alter, message, rng, tmp_path):

@@ -10,8 +10,6 @@ import scipy.sparse
 
 from jaxsim.optim import em
 
-pytestmark = pytest.mark.usefixtures("lightly_compiled")
-
 
 def counts(rng, rows=13, columns=40):
     """Rows of 0 to 40 slots, so that they lie in several buckets."""

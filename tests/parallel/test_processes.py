@@ -1,4 +1,4 @@
-"""Two processes of two devices each, joined over loopback: the loss of one device, and what happens if one dies."""
+"""Two and four processes, joined over loopback: the loss of one device, and what happens if one dies."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import mesh_processes
 import pytest
 
 from jaxsim.parallel import processes
@@ -17,18 +18,18 @@ from jaxsim.parallel import processes
 ROOT = Path(__file__).parents[2]
 
 
-def run(folder, what):
-    """Two processes; what each printed, what each said on stderr, and how each ended."""
+def run(folder, what, number, devices):
+    """Several processes; what each printed, what each said on stderr, and how each ended."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
-    environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu",
-                   "PYTHONPATH": str(ROOT)}  # fmt: skip
-    program = [sys.executable, ROOT / "tests" / "programs" / "mesh_processes.py", address, "2"]
+    environment = {**os.environ, "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
+                   "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)}  # fmt: skip
+    program = [sys.executable, ROOT / "tests" / "programs" / "mesh_processes.py", address, str(number)]
     started = [
         subprocess.Popen([*program, str(number), folder, what], text=True, env=environment, stdout=subprocess.PIPE,
                          stderr=subprocess.PIPE)
-        for number in (0, 1)
+        for number in range(number)
     ]  # fmt: skip
     try:
         told = [process.communicate(timeout=150) for process in started]
@@ -41,24 +42,27 @@ def run(folder, what):
 
 
 @pytest.mark.programs
-def test_two_processes_agree_with_one_device_and_neither_hangs_when_the_other_is_killed(tmp_path):
-    (lines, others), errors, codes = run(tmp_path, "stop")
-    assert lines and others, "\n".join(errors)
-    found = json.loads(lines[0])
-    assert json.loads(others[0]) == found
-    assert found.pop("devices") == 4 and found.pop("here") == 2
+@pytest.mark.parametrize(("number", "devices"), [(2, 2), (4, 1)])
+def test_processes_agree_with_one_device_and_none_hangs_when_another_is_killed(number, devices, tmp_path):
+    mesh_processes.write(tmp_path)
+    lines, errors, codes = run(tmp_path, "stop", number, devices)
+    assert all(lines), "\n".join(errors)
+    found = json.loads(lines[0][0])
+    assert all(json.loads(one[0]) == found for one in lines)
+    assert found.pop("devices") == 4 and found.pop("here") == devices
     assert max(found["loss"], found["gradient"]) <= 1e-6
-    # The one that is left ends with an error that says what happened.
-    assert lines[1:] == ["waiting"]
-    assert codes == [processes.LOST, -9]
-    assert "jaxsim: process 0 of 2: another process, or the way to it, is lost: " in errors[0]
-    # What they had saved is whole, and both go on from there to the bits of a fit that nobody stopped.
-    (lines, others), errors, codes = run(tmp_path, "go on")
-    assert codes == [0, 0] and lines == others, "\n".join(errors)
-    found = json.loads(lines[0])
+    # Those that are left end with an error that says what happened.
+    assert all(one[1:] == ["waiting"] for one in lines)
+    assert codes == [-9 if one == 1 else processes.LOST for one in range(number)], "\n".join(errors)
+    assert f"jaxsim: process 0 of {number}: another process, or the way to it, is lost: " in errors[0]
+    # What they had saved is whole, and all go on from there to the bits of a fit that nobody stopped.
+    lines, errors, codes = run(tmp_path, "go on", number, devices)
+    assert codes == [0] * number and all(one == lines[0] for one in lines), "\n".join(errors)
+    found = json.loads(lines[0][0])
     whole, resumed = found["losses"]
     assert found["same"] and whole == resumed and len(whole) == 7
-    assert {path.name for path in tmp_path.iterdir()} == {"checkpoint.safetensors", "checkpoint.before.safetensors"}
+    kept = {path.name for path in (tmp_path / "kept").iterdir()}
+    assert kept == {"checkpoint.safetensors", "checkpoint.before.safetensors"}
 
 
 @pytest.mark.parametrize(("arguments", "message"), [

@@ -1,7 +1,8 @@
 """One process of several: loss and gradient over the devices of all; then process 1 kills itself in a fit.
 
-Run as ``mesh_processes.py ADDRESS PROCESSES NUMBER FOLDER WHAT``. Prints a line of JSON, and "waiting" before the other
-is lost. With "go on" for WHAT, the fit is continued from its checkpoints in the folder and compared with a whole one.
+Run as ``mesh_processes.py ADDRESS PROCESSES NUMBER FOLDER WHAT``. Each process reads the pairs from shards on disk,
+FOLDER/corpus (`write`). Prints a line of JSON, and "waiting" before the other is lost. With "go on" for WHAT, the fit
+is continued from its checkpoints in FOLDER/kept and compared with a whole one.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ import jax
 import numpy as np
 import scipy.sparse
 
-from jaxsim import losses, sparse
+from jaxsim import losses, sparse, text
 from jaxsim.methods import s2net
 from jaxsim.methods.projections import Projection
 from jaxsim.parallel import processes, sharding
+from jaxsim.text import corpus, corpus_build
 
 V, K, M = 40, 6, 13
+CORPUS = []
 
 
 def tell(line: str) -> None:
@@ -28,10 +31,19 @@ def tell(line: str) -> None:
     print(f"told: {line}", flush=True)
 
 
+def write(folder: str) -> None:
+    """Pairs of a few of the words each, all of which occur, in four shards."""
+    rng = np.random.default_rng(0)
+    texts = [[" ".join(f"w{word}" for word in rng.choice(V, 6)) for _ in range(2)] for _ in range(M - 1)]
+    texts.append([" ".join(f"w{word}" for word in range(V)), ""])
+    corpus_build.build(os.path.join(folder, "corpus"), map(tuple, texts), min_df=1, shard_docs=4)
+
+
 def documents(seed: int):
-    rng = np.random.default_rng(seed)
-    counts = rng.poisson(0.15, (M, V)) * rng.lognormal(size=(M, V))
-    return sparse.from_scipy(scipy.sparse.csr_matrix(counts.astype(np.float32)))
+    """A side of the corpus, read shard by shard."""
+    side = CORPUS[0].weighted(text.log_tf_idf)[seed - 1]
+    assert len(side.shards) == 4
+    return sparse.from_scipy(scipy.sparse.vstack(list(side.batches(4)), format="csr"))
 
 
 def error(ours, theirs) -> float:
@@ -65,6 +77,8 @@ def parity(weights) -> dict:
 
 
 def main(number: str, folder: str, what: str) -> None:
+    CORPUS.append(corpus.read(os.path.join(folder, "corpus")))
+    folder = os.path.join(folder, "kept")
     weights = np.random.default_rng(0).normal(size=(V, K)).astype(np.float32)
     if what == "go on":
         whole, resumed = fit(weights), fit(weights, checkpoint=folder)

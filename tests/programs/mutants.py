@@ -3,16 +3,23 @@
 A mutant swaps a comparison, an arithmetic or a logical operator, changes a number, or leaves out a `not`. It is killed
 if a test of its package fails. Survivors are printed with file, line and change: each needs a test, or is equal to what
 it replaces. `python tests/programs/mutants.py --sample 20 --seed 1` repeats a sample, `--skip 10` leaves out what
-another run had of it, and `--list` counts them. Tests run in forks of one process that has loaded JAX and pytest and
-nothing of ours; those of the mutant's own module come first. POSIX alone.
+another run had of it, `--list` counts them, and `--again FILE` gives the survivors that a run printed to all tests.
+
+The tests of the packages are run once on the code as it is, where every expression that will be changed tells which
+test evaluates it. A mutant is then given to the files of tests that evaluate its expression, those called as its module
+is first, and in a file to the tests that evaluate it first: a function that is already compiled is not evaluated again,
+so the other tests of the file follow. Tests run in forks of one process that has loaded JAX and pytest and nothing of
+ours. Tests that do not end, in ten times what they took before, count as noticing. POSIX alone.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import collections
 import compileall
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -27,16 +34,20 @@ import numpy as np
 
 ROOT = Path(__file__).parents[2]
 TESTS = {
-    "jaxsim/losses": ["losses"], "jaxsim/sparse": ["sparse"], "jaxsim/optim": ["optim"],
+    "jaxsim/losses": ["losses"], "jaxsim/sparse": ["sparse"], "jaxsim/optim": ["optim", "methods/test_ssi_beyond.py"],
     "jaxsim/evaluate": ["evaluate"], "jaxsim/text": ["text"], "jaxsim/model/index.py": ["model/test_index.py"],
     "jaxsim/checks.py": ["text/test_corpus.py", "model/test_index.py", "evaluate/test_metrics.py"],
     "jaxsim/linalg": ["linalg", "methods/test_methods_equations.py", "test_extremes.py"],
-    "jaxsim/methods/projections": ["methods/test_methods_equations.py", "methods/test_methods.py"],
+    "jaxsim/methods/projections": ["methods/test_methods_equations.py", "methods/test_methods.py",
+                                   "methods/test_methods_refusals.py", "model/test_ranker.py"],
     "jaxsim/methods/s2net": ["methods/test_methods_equations.py", "methods/test_s2net_*.py",
-                             "methods/test_distillation.py", "methods/test_methods.py"],
-    "jaxsim/methods/ssi": ["methods/test_ssi*.py"], "jaxsim/methods/topics": ["methods/topics"],
+                             "methods/test_distillation.py", "methods/test_methods.py",
+                             "methods/test_methods_refusals.py"],
+    "jaxsim/methods/ssi": ["methods/test_ssi*.py", "methods/test_methods_refusals.py"],
+    "jaxsim/methods/topics": ["methods/topics"],
     "jaxsim/methods/weights": ["methods/test_models.py", "methods/test_vl_ext.py", "methods/test_itml.py",
-                               "methods/test_methods_equations.py"],
+                               "methods/test_methods_equations.py", "methods/test_preference_methods.py",
+                               "methods/test_methods_refusals.py"],
     "jaxsim/methods/thesaurus": ["methods/test_thesaurus*.py"],
     "jaxsim/methods/translation": ["methods/test_translation*.py"],
     "jaxsim/methods/language": ["methods/test_language.py", "methods/test_ngram.py", "methods/test_*_lm.py",
@@ -104,9 +115,66 @@ def tests_of(file: str) -> tuple[list[Path], list[Path]]:
     return own, sorted((test for test in files if test not in own), key=lambda test: test.stat().st_size)
 
 
-def _passes(copy: Path, tests: list[Path], seconds: float) -> bool:
-    """Whether tests pass, in a fork; those that do not end do not. Raises where pytest itself fails."""
-    command = ["-q", "-x", "-p", "no:cacheprovider", "-m", "not slow and not programs and not pages",
+_TELLS = '''"""Which expressions which tests evaluate; written by tests/programs/mutants.py into its copy."""
+import os
+
+_told = set()
+
+
+def reached(number, value):
+    test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" (")[0]
+    if (number, test) not in _told and "MUTANTS_REACHED" in os.environ:
+        _told.add((number, test))
+        with open(os.environ["MUTANTS_REACHED"], "a") as file:
+            file.write(f"{number} {test}\\n")
+    return value
+'''
+
+
+def _tell(copy: Path, chosen: dict[int, tuple]) -> set[int]:
+    """Makes every expression of the mutants tell when it is evaluated; returns those that cannot."""
+    (copy / "jaxsim" / "_reached.py").write_text(_TELLS, encoding="utf-8")
+    silent = set()
+    for file in sorted({mutant[0] for mutant in chosen.values()}):
+        path, numbers = copy / file, [number for number, mutant in chosen.items() if mutant[0] == file]
+        lines = path.read_text(encoding="utf-8").split("\n")
+        added: dict[int, list] = {}
+        for number in numbers:
+            _, line, start, end, *_ = chosen[number]
+            before = f'__import__("jaxsim._reached")._reached.reached({number}, ('
+            added.setdefault(line - 1, []).extend([(start, 1, start - end, before), (end, 0, end - start, "))")])
+        for line, parts in added.items():
+            data, made, last = lines[line].encode(), b"", 0
+            for place, _, _, what in sorted(parts):
+                made, last = made + data[last:place] + what.encode(), place
+            lines[line] = (made + data[last:]).decode()
+        whole = "\n".join(lines)
+        try:
+            compile(whole, file, "exec")
+            if "numba" in whole:
+                raise SyntaxError("Numba compiles this file")
+            path.write_text(whole, encoding="utf-8")
+        except SyntaxError:
+            silent.update(numbers)
+    return silent
+
+
+class _Order:
+    """A plugin: tests that evaluate the mutant come first; it keeps how long each took."""
+
+    def __init__(self, first: dict[str, float]):
+        self.first, self.took = first, {}
+
+    def pytest_collection_modifyitems(self, items):
+        items.sort(key=lambda item: self.first.get(item.nodeid, 1e9))
+
+    def pytest_runtest_logreport(self, report):
+        self.took[report.nodeid] = self.took.get(report.nodeid, 0.0) + report.duration
+
+
+def _run(copy: Path, tests: list[Path], seconds: float, first: dict, told: Path | None = None, more=()) -> bool | str:
+    """Whether tests pass, in a fork, or "hang" where they do not end. Raises where pytest itself fails."""
+    command = ["-q", "-x", "-p", "no:cacheprovider", "-m", "not slow and not programs and not pages", *more,
                *(str(copy / test.relative_to(ROOT)) for test in tests)]  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # JAX speaks of its threads, of which none runs yet
@@ -120,12 +188,20 @@ def _passes(copy: Path, tests: list[Path], seconds: float) -> bool:
             os.chdir(copy)
             sys.path[:0] = [str(copy)]
             os.environ |= {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+            if told:
+                os.environ["MUTANTS_REACHED"] = str(told)
+            sys.dont_write_bytecode = not told  # two mutants of one file may have one size and one time
             import pytest
 
-            status = int(pytest.main(command))
+            order = _Order(first)
+            status = int(pytest.main(command, plugins=[order]))
+            if told:
+                told.with_suffix(".json").write_text(json.dumps(order.took), encoding="utf-8")
         os._exit(status)
     end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    late = False
+    while not late:
+        late = time.monotonic() >= end
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended:
             code = os.waitstatus_to_exitcode(status)
@@ -135,11 +211,69 @@ def _passes(copy: Path, tests: list[Path], seconds: float) -> bool:
         time.sleep(0.02)
     os.killpg(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
-    return False
+    return "hang"
 
 
-def killed(copy: Path, mutant: tuple, seconds: float) -> bool:
-    """Whether a test notices; one that does not end counts as noticed."""
+class Reached:
+    """What the tests evaluate of the mutants: a file of tests, its seconds, and the tests of each mutant."""
+
+    def __init__(self, copy: Path, chosen: dict[int, tuple], seconds: float, scratch: Path):
+        """Runs the tests of all packages, a file at a time."""
+        whole = {file: (copy / file).read_bytes() for file in {mutant[0] for mutant in chosen.values()}}
+        self.silent = _tell(copy, chosen)
+        self.of: dict[Path, dict[int, set[str]]] = {}
+        self.took: dict[str, float] = {}
+        self.seconds: dict[Path, float] = {}
+        for test in sorted({test for mutant in chosen.values() for some in tests_of(mutant[0]) for test in some}):
+            told, begun = scratch / "reached.txt", time.monotonic()
+            told.write_text("")
+            if _run(copy, [test], seconds, {}, told) is not True:
+                raise RuntimeError(f"{test}: expected tests that pass before anything is changed")
+            self.seconds[test] = time.monotonic() - begun
+            self.took |= json.loads(told.with_suffix(".json").read_text(encoding="utf-8"))
+            found = self.of.setdefault(test, {})
+            for line in told.read_text(encoding="utf-8").splitlines():
+                number, _, name = line.partition(" ")
+                if number.isdecimal():
+                    found.setdefault(int(number), set()).add(name)
+        (copy / "jaxsim" / "_reached.py").unlink()
+        for file, data in whole.items():
+            (copy / file).write_bytes(data)
+
+    def tests(self, number: int, file: str) -> tuple[list[Path], dict[str, float]]:
+        """Files of tests that evaluate a mutant, in the order to try them, and an order of those tests."""
+        own, others = tests_of(file)
+        files = [test for some in (own, sorted(others, key=self.seconds.get)) for test in some
+                 if number in self.silent or number in self.of[test]]  # fmt: skip
+        rank = {str(test.relative_to(ROOT)): 1e4 * place for place, test in enumerate(files)}
+        names = {name for test in files for name in self.of[test].get(number, ()) if name}
+        return files, {name: rank.get(name.split("::")[0], 1e8) + self.took.get(name, 0.0) for name in names}
+
+
+def outcome(copy: Path, number: int, mutant: tuple, reached: Reached | None, seconds: float) -> str:
+    """What comes of a mutant: killed, killed by its time, or survived; by all tests where ``reached`` is None."""
+    file = mutant[0]
+    if reached is None:
+        own, others = tests_of(file)
+        slow = ("-m", "not programs and not pages")
+        runs = [([ROOT / file], {}, ("--doctest-modules",)), *(([test], {}, slow) for test in own), (others, {}, slow)]
+    else:
+        tests, first = reached.tests(number, file)
+        if not tests:
+            return "SURVIVED, no test evaluates it"
+        seconds = min(seconds, 20 + 10 * sum(reached.seconds[test] for test in tests))
+        runs = [(tests, first, ())]
+    with _changed(copy, mutant):
+        for tests, first, more in runs:
+            passed = _run(copy, tests, seconds, first, more=more) if tests else True
+            if passed is not True:
+                return "killed by its time" if passed == "hang" else "killed"
+    return "SURVIVED"
+
+
+@contextlib.contextmanager
+def _changed(copy: Path, mutant: tuple):
+    """The copy with a mutant in it."""
     file, line, start, end, _, new = mutant
     path = copy / file
     whole, times = path.read_text(encoding="utf-8"), path.stat()
@@ -148,10 +282,20 @@ def killed(copy: Path, mutant: tuple, seconds: float) -> bool:
     lines[line - 1] = (data[:start] + f"({new})".encode() + data[end:]).decode()
     path.write_text("\n".join(lines), encoding="utf-8")
     try:
-        return not all(_passes(copy, tests, seconds) for tests in tests_of(file) if tests)
+        yield
     finally:
         path.write_text(whole, encoding="utf-8")
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))  # its compiled file is valid again
+
+
+def survivors_of(told: str, found: list[tuple]) -> list[int]:
+    """Numbers of the mutants that survived a run, by what it printed; lines may have moved since."""
+    numbers = []
+    for file, line, what in re.findall(r"^SURVIVED[^:]*: ([^:]+):(\d+): (.*) \(\d+ s\)$", told, re.MULTILINE):
+        same = [number for number, (other, *_, old, new) in enumerate(found)
+                if (other, f"{old} -> {new}") == (file, what)]  # fmt: skip
+        numbers += sorted(same, key=lambda number: abs(found[number][1] - int(line)))[:1]
+    return numbers
 
 
 def _load() -> None:
@@ -171,31 +315,40 @@ def main() -> int:
     parser.add_argument("--skip", type=int, default=0, help="mutants of the sample's beginning to leave out")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="only files whose name begins so, as jaxsim/losses")
-    parser.add_argument("--seconds", type=float, default=900, help="for the tests of one mutant")
-    parser.add_argument("--check", action="store_true", help="first run all of the tests on the code as it is")
+    parser.add_argument("--seconds", type=float, default=900, help="at most for the tests of one mutant")
+    parser.add_argument("--again", type=Path, help="what an earlier run printed: its survivors alone, by all tests of "
+                        "their package, doctests and slow ones too")
     parser.add_argument("--list", action="store_true")
     given = parser.parse_args()
     found = [mutant for mutant in mutants() if mutant[0].startswith(given.only)]
     print(f"{len(found)} mutants")
     if given.list:
         return 0
-    chosen = dealt(found, given.seed)[given.skip : given.sample]
-    survivors = 0
+    numbers = dealt(found, given.seed)[given.skip : given.sample]
+    if given.again is not None:
+        numbers = survivors_of(given.again.read_text(encoding="utf-8"), found)
+    counts: dict[str, collections.Counter] = {}
     _load()
-    with tempfile.TemporaryDirectory(prefix="mutants-") as place:
-        copy = Path(place) / "jaxsim"
+    with tempfile.TemporaryDirectory(prefix="mutants-") as scratch:
+        copy = Path(scratch) / "jaxsim"
         shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".git", "__pycache__", "results", "site"))
+        begun = time.monotonic()
+        reached = None
+        if given.again is None:
+            reached = Reached(copy, {number: found[number] for number in numbers}, given.seconds, Path(scratch))
+            print(f"{len(reached.took)} tests pass on the code as it is, {time.monotonic() - begun:.0f} s", flush=True)
         compileall.compile_dir(copy / "jaxsim", quiet=2)
-        whole = sorted({test for number in chosen for tests in tests_of(found[number][0]) for test in tests})
-        if given.check and not _passes(copy, whole, given.seconds):
-            print("the tests fail before anything is changed")
-            return 2
-        for number in chosen:
-            file, line, _, _, old, new = mutant = found[number]
-            dead = killed(copy, mutant, given.seconds)
-            survivors += not dead
-            print(f"{'killed' if dead else 'SURVIVED'}: {file}:{line}: {old} -> {new}", flush=True)
-    print(f"{len(chosen) - survivors} of {len(chosen)} killed")
+        for number in numbers:
+            file, line, _, _, old, new = found[number]
+            begun = time.monotonic()
+            told = outcome(copy, number, found[number], reached, given.seconds)
+            place = next(place for place in TESTS if file == place or file.startswith(f"{place}/"))
+            counts.setdefault(place, collections.Counter())[told.split(",")[0]] += 1
+            print(f"{told}: {file}:{line}: {old} -> {new} ({time.monotonic() - begun:.0f} s)", flush=True)
+    for place, some in sorted(counts.items()):
+        print(f"{place}: {sum(some.values())} mutants, " + ", ".join(f"{n} {word}" for word, n in sorted(some.items())))
+    survivors = sum(some["SURVIVED"] for some in counts.values())
+    print(f"{len(numbers) - survivors} of {len(numbers)} killed")
     return int(survivors > 0)
 
 

@@ -23,8 +23,6 @@ from jaxsim.train import Settings, train
 from jaxsim.train.fits import FITS
 from jaxsim.train.settings import WITH_SUBWORDS
 
-pytestmark = pytest.mark.usefixtures("lightly_compiled")
-
 WORDS = ["stone stones kidney", "kidneys stone", "heart beats beat", "beaten heart", "the étude", "études the", "日本"]
 VOCABULARY = text.Vocabulary.build([text.words(one) for one in WORDS], drop_top=0)
 

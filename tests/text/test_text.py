@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 from jaxsim import text
-from jaxsim.text import tokens
+from jaxsim.text import tokens, weightings
 
 
 def test_words_are_nfc_lower_case_word_characters():
@@ -75,10 +75,19 @@ def test_scripts_without_spaces_are_cut_into_pairs_of_letters(language, given, e
     assert text.tokenizer(language)(given) == expected
 
 
-@pytest.mark.parametrize("wrong", ["english", "", "EN", "e", "en es"])
+def test_a_document_has_a_term_however_often_it_occurs_there():
+    counts = sp.csr_matrix((np.array([1.0, 0.0, 3.0, 1.0]), [0, 1, 0, 2], [0, 3, 4]), shape=(2, 4))
+    assert weightings.document_frequency(counts).tolist() == [2, 0, 1, 0]
+
+
+@pytest.mark.parametrize("wrong", ["english", "", "EN", "e", "en es", "zz", "xx-DE"])
 def test_what_is_no_language_code_is_refused(wrong):
     with pytest.raises(ValueError, match=f"language: expected a code such as en, es or pt-BR, got '{wrong}'"):
         text.tokenizer(wrong)
+    for code, meant in (("jp", "ja"), ("cn", "zh"), ("zho-Hans", "zh")):  # would be cut at spaces in silence
+        with pytest.raises(ValueError, match=f"language: expected {meant}, got '{code}'"):
+            text.tokenizer(code)
+    assert text.tokenizer("ast") is text.tokenizer("nn-NO") is text.words
 
 
 def test_missing_segmenter_says_what_to_install(monkeypatch):

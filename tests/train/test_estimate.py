@@ -32,6 +32,7 @@ def documents(m, v, z):
 
 @pytest.mark.parametrize(("m", "v", "k", "words", "matrices"), [
     (20_000, 20_000, 300, 96, 1), (3_000, 2_000, 50, 30, 1), (3_000, 8_000, 50, 30, 2)])
+@pytest.mark.usefixtures("fully_compiled")
 def test_memory_is_within_30_percent_of_the_compiled_program(m, v, k, words, matrices):
     training = estimate.Training(pairs=m, terms=v, dim=k, words=words, matrices=matrices)
     found = estimate.memory(training)

@@ -26,8 +26,6 @@ from jaxsim.data import docstrings, splits  # noqa: E402  # noqa: E402
 from jaxsim.data.pairs import make, tokenize  # noqa: E402  # noqa: E402
 from jaxsim.train import Settings, TextProjection, train  # noqa: E402
 
-pytestmark = pytest.mark.usefixtures("lightly_compiled")
-
 
 @pytest.fixture(scope="module")
 def pairs():

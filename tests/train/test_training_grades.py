@@ -11,8 +11,6 @@ from jaxsim.evaluate import metrics
 from jaxsim.optim.monitor import closed_form
 from jaxsim.train import Settings, graded, train
 
-pytestmark = pytest.mark.usefixtures("lightly_compiled")
-
 MSE = {"method": "s2net-mse", "dim": 12, "max_iter": 10}
 WORDS = [["red", "boat", "sea"], ["blue", "car", "road"], ["old", "tree", "leaf"], ["new", "phone", "call"]]
 

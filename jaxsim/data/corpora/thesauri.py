@@ -111,7 +111,7 @@ def thesaurus(
       name: what it is called.
       senses: heads, synonyms, antonyms.
       sha256: digest of the files.
-      counts: raw sizes, to which those of the entries are added.
+      counts: raw sizes, to which those of the entries are added; of one name, the raw one stays.
 
     Returns:
       `Thesaurus`.
@@ -129,7 +129,7 @@ def thesaurus(
             empty += 1
         else:
             entries.append(sense)
-    return Thesaurus(name, tuple(entries), sha256, {**(counts or {}), **sizes(entries)},
+    return Thesaurus(name, tuple(entries), sha256, {**sizes(entries), **(counts or {})},
                      {"own_antonyms": contradictions, "empty": empty})
 
 

@@ -106,14 +106,21 @@ def encode(params: Topics, terms: Terms, *, iterations: int = 1, alpha: float = 
 
 @jax.jit
 def _fold(packed: em.Buckets, words: jax.Array, alpha: jax.Array, iterations) -> jax.Array:
-    """Some iterations for θ, in the order of the places."""
-    places = sum(part.shape[0] * part.shape[1] for part in packed.indices)
+    """Some iterations for θ, in the order of the places. The words of a block are gathered once for all of them."""
     k = words.shape[1]
 
-    def iteration(_, theta):
-        return shares(em.expected(packed, theta, words)[0] + (alpha - 1))
+    def block(given):
+        indices, values = given
+        gathered = words[indices]
 
-    return jax.lax.fori_loop(0, iterations, iteration, jnp.full((places, k), 1 / k, words.dtype))
+        def iteration(_, theta):
+            counts, _ = em.of_block(gathered, values, theta)
+            return shares(counts + (alpha - 1))
+
+        return jax.lax.fori_loop(0, iterations, iteration, jnp.full((indices.shape[0], k), 1 / k, words.dtype))
+
+    found = [jax.lax.map(block, each).reshape(-1, k) for each in zip(*packed, strict=True)]
+    return jnp.concatenate(found)
 
 
 def recount(params: Topics, terms: Terms, vectors: Vectors) -> Topics:

@@ -15,7 +15,6 @@ from jaxsim.evaluate import mates, retrieval
 from jaxsim.methods import cplsa, jplsa, plsa, topics
 from jaxsim.methods.topics import training
 
-pytestmark = pytest.mark.usefixtures("lightly_compiled")
 M, V, K = 24, 30, 4
 
 

@@ -1,0 +1,268 @@
+"""The counting pass of `corpus_build` as an Apache Beam pipeline, for texts in many files and more than one machine.
+
+The folder is the one that `corpus_build.build` writes of the same texts, bit for bit, as long as that forgets no word:
+the same shards, vocabulary and digests, so that either opens what the other has finished. The pipeline is Beam's own
+and runs wherever Beam does (Flink, Spark, Dataflow); every worker has to see the files and the folder under the same
+paths.
+
+Three passes, of which only the second reads words: documents are numbered by counting those of each file; batches of
+documents are counted (`corpus_words.count`) and words summed up; shards are written under the chosen columns. A shard
+is put together by one worker, which holds its counts in memory, and the vocabulary is held by all of them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from jaxsim import checks, io
+from jaxsim.text import tokens
+from jaxsim.text.corpus import CONFIG, DF, FORMAT, VOCABULARY, Corpus, described, read, seal
+from jaxsim.text.corpus_build import _BATCH, _difference, _plan, _save, _save_rows, _tuple, _write
+from jaxsim.text.corpus_words import count
+
+__all__ = ["build", "lines"]
+
+
+def lines(path: str) -> Iterator[tuple[str, ...]]:
+    """The documents of a text file: one a line, with a tab between the texts of a pair.
+
+    Args:
+      path: of a UTF-8 file.
+
+    Yields:
+      The texts of each line.
+    """
+    with open(path, encoding="utf-8", newline="\n") as file:
+        for line in file:
+            yield tuple(line.removesuffix("\n").split("\t"))
+
+
+def build(
+    folder: str | os.PathLike,
+    files: Sequence[str | os.PathLike],
+    *,
+    documents: Callable[[str], Iterable[str | Sequence[str]]] = lines,
+    languages: Sequence[str] | None = None,
+    drop_top: int = 0,
+    max_terms: int = 50_000,
+    min_df: int = 2,
+    max_words: int = 5_000_000,
+    shard_docs: int = 250_000,
+    workers: int = 1,
+    runner: Any = None,
+    options: Any = None,
+) -> Corpus:
+    """Counts the words of documents in many files into a folder of shards, by Beam, and opens it.
+
+    A file is read by one worker: give at least as many as there are workers. An unfinished folder begins anew.
+
+    Args:
+      folder: where; a finished corpus of the same settings is opened as it is.
+      files: paths in the order of their documents; file names count for nothing else.
+      documents: function of a path giving its documents, as `corpus_build.build` takes them; of a module, since it is
+        called in other processes, and the same each time.
+      languages: code of every side; ``"en"`` for each unless given.
+      drop_top: most frequent terms to leave out.
+      max_terms: terms to keep at most.
+      min_df: terms in fewer documents are left out; both sides of a pair count.
+      max_words: distinct words there may be; `corpus_build.build` would forget some where there are more.
+      shard_docs: documents (pairs) a shard.
+      workers: processes on this machine, of Beam's local runner; ignored where ``runner`` is given.
+      runner: name of a Beam runner, or one of its objects.
+      options: ``PipelineOptions`` of that runner.
+
+    Returns:
+      `Corpus`.
+
+    Raises:
+      ValueError: for bad settings, no documents, documents of different numbers of texts, more distinct words than
+        ``max_words``, or a finished folder of other settings or texts.
+      ImportError: if Beam is missing; the message says how to install it.
+      OSError: if a file cannot be read or written.
+
+    Example:
+      >>> corpus = build("corpus", ["part-0.tsv", "part-1.tsv"], workers=4)  # doctest: +SKIP
+    """
+    beam = _beam()
+    for name, value in (("max_words", max_words), ("shard_docs", shard_docs), ("workers", workers)):
+        checks.positive_int(value, name)
+    for name, value in (("drop_top", drop_top), ("max_terms", max_terms), ("min_df", min_df)):
+        checks.whole(value, name, 0)
+    paths = [os.fspath(path) for path in files]
+    first = next(itertools.chain.from_iterable(map(documents, paths)), None)
+    checks.expect(first is not None, "files", "at least one document", "none")
+    width, languages = _width(first, languages)
+    plan = _plan(languages, drop_top, max_terms, min_df, max_words, shard_docs, first, width)
+    folder = Path(folder)
+    if (folder / CONFIG).is_file():
+        corpus, found = read(folder), described(folder)["plan"]
+        checks.expect(found == plan, str(folder), "a corpus of the same settings and texts", _difference(found, plan))
+        return corpus
+    passing = folder / "passing"
+    passing.mkdir(parents=True, exist_ok=True)
+    runner, options = (runner, options) if runner is not None else _local(workers)
+
+    def piped():
+        return beam.Pipeline(runner=runner, options=options)
+
+    numbers = passing / "numbers.json"
+    with piped() as pipeline:
+        _ = (pipeline | "files" >> beam.Create(list(enumerate(paths)))
+             | "apart" >> beam.Reshuffle()
+             | "number" >> beam.Map(_number, documents=documents)
+             | "numbers" >> beam.combiners.ToList()
+             | "keep numbers" >> beam.Map(_keep, path=os.fspath(numbers)))  # fmt: skip
+    sizes = [size for _, size in sorted(json.loads(numbers.read_text()))]
+    starts = np.cumsum([0, *sizes]).tolist()
+    chosen = passing / "chosen.json"
+    told = passing / "told.json"
+    settings = {"drop_top": drop_top, "max_terms": max_terms, "min_df": min_df, "max_words": max_words}
+    with piped() as pipeline:
+        counted = (pipeline | "files" >> beam.Create(list(zip(paths, starts[:-1], strict=True)))
+                   | "apart" >> beam.Reshuffle()
+                   | "count" >> beam.FlatMap(_count, documents=documents, languages=languages, width=width,
+                                             shard_docs=shard_docs))  # fmt: skip
+        words = (counted | "words" >> beam.FlatMap(_words)
+                 | "sums" >> beam.CombinePerKey(_sums))  # fmt: skip
+        vocabulary = (pipeline | "once" >> beam.Create([None])
+                      | "choose" >> beam.Map(_choose, words=beam.pvalue.AsIter(words), path=os.fspath(chosen),
+                                             settings=settings))  # fmt: skip
+        _ = (counted | "shards" >> beam.GroupByKey()
+             | "write" >> beam.Map(_shard, terms=beam.pvalue.AsSingleton(vocabulary), folder=os.fspath(folder))
+             | "seals" >> beam.combiners.ToList()
+             | "keep seals" >> beam.Map(_keep, path=os.fspath(told)))  # fmt: skip
+    _finish(folder, plan, chosen, sorted(json.loads(told.read_text())))
+    shutil.rmtree(passing)
+    return read(folder)
+
+
+def _width(first, languages: Sequence[str] | None) -> tuple[int, tuple[str, ...]]:
+    """Texts of a document, and the code of each side."""
+    width = len(first) if isinstance(first, list | tuple) else 1
+    checks.expect(width > 0, "documents", "at least one text in every document", first)
+    languages = ("en",) * width if languages is None else tuple(languages)
+    checks.expect(len(languages) == width, "languages", f"{width} codes (texts of a document)", languages)
+    for language in languages:
+        tokens.tokenizer(language)
+    return width, languages
+
+
+def _local(workers: int):
+    """Beam's own runner on this machine, in this process or in several."""
+    from apache_beam.options.pipeline_options import PipelineOptions
+    from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+
+    mode = "multi_processing" if workers > 1 else "in_memory"
+    return FnApiRunner(), PipelineOptions(["--direct_running_mode", mode, "--direct_num_workers", str(workers)])
+
+
+def _number(numbered: tuple[int, str], documents: Callable) -> tuple[int, int]:
+    """Number of a file, and of its documents."""
+    number, path = numbered
+    return number, sum(1 for _ in documents(path))
+
+
+def _keep(found: Any, path: str) -> None:
+    _write(Path(path), json.dumps(found).encode())
+
+
+def _count(file: tuple[str, int], documents: Callable, languages: Sequence[str], width: int, shard_docs: int):
+    """Batches of a file, none over two shards: number of the shard, first document, words, counts."""
+    path, start = file
+    stream = (_tuple(document, width) for document in documents(path))
+    while True:
+        batch = list(itertools.islice(stream, min(_BATCH, shard_docs - start % shard_docs)))
+        if not batch:
+            return
+        found = count(batch, languages)
+        sides = [(side.indptr, side.indices, side.data) for side in found.sides]
+        yield start // shard_docs, (start, found.words, sides)
+        start += len(batch)
+
+
+def _words(counted) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Each word of a batch, with how often it occurs and in how many texts."""
+    _, (_, words, sides) = counted
+    frequency, df = np.zeros((2, len(words)), np.int64)
+    for _, indices, data in sides:
+        frequency += np.bincount(indices, data, len(words)).astype(np.int64)
+        df += np.bincount(indices, minlength=len(words))
+    yield from zip(words, zip(frequency.tolist(), df.tolist(), strict=True), strict=True)
+
+
+def _sums(pairs: Iterable[tuple[int, int]]) -> tuple[int, int]:
+    frequency = df = 0
+    for one, other in pairs:
+        frequency, df = frequency + one, df + other
+    return frequency, df
+
+
+def _choose(_, words: Iterable[tuple[str, tuple[int, int]]], path: str, settings: dict[str, int]) -> list[str]:
+    """Terms as `text.Vocabulary.build` orders them; their document frequencies go to a file."""
+    ranked, number = [], 0
+    for word, (frequency, df) in words:
+        number += 1
+        if df >= settings["min_df"]:
+            ranked.append((-frequency, word, df))
+    checks.expect(number <= settings["max_words"], "max_words", f"at least {number:,} (distinct words)",
+                  settings["max_words"])
+    found = sorted(ranked)[settings["drop_top"] :][: settings["max_terms"]]
+    terms = [word for _, word, _ in found]
+    _keep([terms, [df for *_, df in found]], path)
+    return terms
+
+
+def _shard(shard: tuple[int, Iterable], terms: list[str], folder: str) -> tuple[int, int, dict]:
+    """Writes a shard: its number, how many documents it has, and what `corpus.seal` says of its files."""
+    number, batches = shard
+    columns = {word: column for column, word in enumerate(terms)}
+    pieces: list[list[sp.csr_matrix]] = []
+    for _, words, sides in sorted(batches, key=lambda batch: batch[0]):
+        places = np.fromiter((columns.get(word, -1) for word in words), np.int32, len(words))
+        pieces.append([])
+        for ends, indices, data in sides:
+            found = places[indices]
+            kept = found >= 0
+            inside = np.concatenate([[0], np.cumsum(kept)])[ends]
+            pieces[-1].append(sp.csr_matrix((data[kept], found[kept], inside),
+                                            shape=(len(ends) - 1, max(len(terms), 1))))
+    files: dict[str, dict] = {}
+    for side in range(len(pieces[0])):
+        rows = sp.vstack([piece[side] for piece in pieces], format="csr")
+        rows.sort_indices()
+        files |= _save_rows(Path(folder), number, side, rows)
+    return number, rows.shape[0], files
+
+
+def _finish(folder: Path, plan: dict, chosen: Path, shards: list) -> None:
+    """Writes what stands beside the shards, the description last."""
+    terms, df = json.loads(chosen.read_text())
+    files: dict[str, dict] = {}
+    for *_, told in shards:
+        files |= told
+    _write(folder / VOCABULARY, json.dumps(terms, ensure_ascii=True).encode())
+    _save(folder / DF, np.array(df, np.int64))
+    files |= {name: seal(folder / name) for name in (VOCABULARY, DF)}
+    sizes = [docs for _, docs, _ in shards]
+    config = {"library": "jaxsim", "format": FORMAT, "languages": plan["languages"], "shard_docs": sizes,
+              "df_docs": sum(sizes) * len(plan["languages"]), "plan": plan, "files": files}
+    _write(folder / CONFIG, io.sealed(config))
+
+
+def _beam():
+    try:
+        import apache_beam
+    except ImportError as error:
+        raise ImportError(
+            "corpus_beam: expected the package apache-beam, got none; install it with: pip install 'jaxsim-text[beam]'"
+        ) from error
+    return apache_beam

@@ -1,0 +1,65 @@
+"""The counting pass by Apache Beam: the files of the local pass, bit for bit."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+
+from jaxsim.data import docstrings
+from jaxsim.text import corpus_beam, corpus_build
+
+HERE = importlib.util.find_spec("apache_beam") is not None
+needs_beam = pytest.mark.skipif(not HERE, reason="apache-beam is not installed (pip install 'jaxsim-text[beam]')")
+SETTINGS = {"shard_docs": 130, "drop_top": 2, "max_terms": 900, "min_df": 2, "languages": ("en", "es")}
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Pairs in three files of different lengths, one of them with words beyond ASCII and an empty text, and none."""
+    pairs = docstrings.load().take(range(400))
+    texts = [tuple(" ".join(side.split()) for side in pair) for pair in zip(pairs.left, pairs.right, strict=True)]
+    texts[7], texts[300] = ("Élan vital ÉLAN", ""), ("\x0c zero\0byte", "naïve İstanbul")
+    paths = []
+    for name, part in (("a", texts[:50]), ("b", []), ("c", texts[50:310]), ("d", texts[310:])):
+        paths.append(tmp_path / name)
+        paths[-1].write_text("".join(f"{left}\t{right}\n" for left, right in part), "utf-8")
+    return paths
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@needs_beam
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.programs)])
+def test_the_folder_is_that_of_the_local_pass(workers, files, tmp_path, monkeypatch):
+    monkeypatch.setattr(corpus_build, "_BATCH", 60)
+    monkeypatch.setattr(corpus_beam, "_BATCH", 60)
+    documents = (document for path in files for document in corpus_beam.lines(path))
+    corpus_build.build(tmp_path / "local", documents, **SETTINGS)
+    made = corpus_beam.build(tmp_path / "beam", files, workers=workers, **SETTINGS)
+    assert contents(tmp_path / "beam") == contents(tmp_path / "local")
+    assert [len(side.shards) for side in made.sides] == [4, 4]
+    # Either opens what the other has finished, and neither takes it for another.
+    documents = (document for path in files for document in corpus_beam.lines(path))
+    assert corpus_build.build(tmp_path / "beam", documents, **SETTINGS).vocabulary.terms == made.vocabulary.terms
+    with pytest.raises(ValueError, match="a corpus of the same settings and texts, got max_terms 900 there"):
+        corpus_beam.build(tmp_path / "beam", files, **SETTINGS | {"max_terms": 5})
+
+
+@needs_beam
+@pytest.mark.filterwarnings("ignore")
+def test_what_cannot_be_counted_is_refused(files, tmp_path):
+    with pytest.raises(Exception, match="max_words: expected at least 1,360 .distinct words., got 3"):
+        corpus_beam.build(tmp_path / "one", files[:1], max_words=3)
+    with pytest.raises(ValueError, match="files: expected at least one document, got none"):
+        corpus_beam.build(tmp_path / "two", files[1:2])
+    assert not (tmp_path / "one" / "corpus.json").exists()
+
+
+@pytest.mark.skipif(HERE, reason="apache-beam is installed")
+def test_without_beam_the_way_to_get_it_is_said(tmp_path):
+    with pytest.raises(ImportError, match=r"expected the package apache-beam, got none; .*jaxsim-text\[beam\]"):
+        corpus_beam.build(tmp_path, [])

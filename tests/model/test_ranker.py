@@ -173,4 +173,4 @@ def test_words_of_empty_collections_and_other_languages():
     assert weigh([]).weights.shape == (0, 0) and weigh(["", "the"]).weights.shape[0] == 2
     assert (weigh(["los gatos", "perro"], language="es").counts(["gato"], language="es") @ weigh(
         ["los gatos", "perro"], language="es").weights.T).toarray()[0].tolist()[1] == 0
-    assert text.stems("ja") is text.stems("ja") and text.stems("xx")("the cats") == ["the", "cats"]
+    assert text.stems("ja") is text.stems("ja") and text.stems("sw")("the cats") == ["the", "cats"]

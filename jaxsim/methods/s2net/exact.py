@@ -204,7 +204,12 @@ def start_norm(start: Sides) -> float:
       >>> start_norm(Projection(jnp.ones((4, 1))))
       2.0
     """
-    return float(jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(start))))
+    leaves = jax.tree.leaves(start)
+    norm = float(jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in leaves)))
+    if 0 < norm < math.inf:
+        return norm
+    # The squares of numbers near the ends of their type are none of it.
+    return math.hypot(*(float(np.linalg.norm(np.asarray(leaf, np.float64))) for leaf in leaves)) or 1.0
 
 
 def fit(

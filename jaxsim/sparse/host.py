@@ -59,15 +59,33 @@ def rows_product(rows: scipy.sparse.csr_matrix, dense: np.ndarray, *, threads: i
       True
     """
     checks.expect(dense.ndim == 2 and len(dense) == rows.shape[1], "dense", f"shape ({rows.shape[1]}, k)", dense.shape)
+    checks.expect(compiled() is not None, "rows_product", "numba (pip install 'jaxsim-text[fast]') and a CPU",
+                  "neither")
+    return product(rows.indptr, rows.indices, rows.data, dense, threads=threads)
+
+
+def product(starts: np.ndarray, terms: np.ndarray, values: np.ndarray, dense: np.ndarray, *,
+            threads: int | None = None) -> np.ndarray:
+    """`rows_product` of the parts of compressed rows, which are not looked at.
+
+    Args:
+      starts: ``[n + 1]``, where each row begins.
+      terms: ``[nnz]``, numbers of rows of ``dense``.
+      values: ``[nnz]`` weights.
+      dense: as there.
+      threads: as there.
+
+    Returns:
+      As there.
+    """
     kernel = compiled()
-    checks.expect(kernel is not None, "rows_product", "numba (pip install 'jaxsim-text[fast]') and a CPU", "neither")
-    out = np.empty((rows.shape[0], dense.shape[1]), np.float64 if dense.dtype == np.float64 else np.float32)
+    out = np.empty((len(starts) - 1, dense.shape[1]), np.float64 if dense.dtype == np.float64 else np.float32)
     sums = kernel.sums(dense.shape[1], out.itemsize)
     if not sums or not kernel.reads(dense.dtype.name):
         dense = dense.astype(out.dtype, copy=False)
     if dense.dtype == np.float16:
         dense = dense.view(np.uint16)  # numba has no type of halves
-    given = rows.indptr, rows.indices, rows.data.astype(out.dtype, copy=False), np.ascontiguousarray(dense), out
+    given = starts, terms, values.astype(out.dtype, copy=False), np.ascontiguousarray(dense), out
 
     def write(first: int, last: int) -> None:
         if sums:
@@ -75,15 +93,18 @@ def rows_product(rows: scipy.sparse.csr_matrix, dense: np.ndarray, *, threads: i
         else:
             kernel.narrow_product(*given, first, last)
 
-    parts = min(threads or _cores(), 1 + rows.nnz * dense.shape[1] // _WORK)
+    work = 1 + len(terms) * dense.shape[1] // _WORK
+    parts = 1 if work == 1 else min(threads or _cores(), work)
     if parts == 1:
-        write(0, rows.shape[0])
+        write(0, len(out))
         return out
     # As many terms a thread: documents differ in length.
-    cuts = np.searchsorted(rows.indptr, np.linspace(0, rows.nnz, parts + 1)[1:-1])
-    edges = [0, *cuts.tolist(), rows.shape[0]]
-    with ThreadPoolExecutor(parts) as pool:
-        list(pool.map(write, edges[:-1], edges[1:]))
+    cuts = np.searchsorted(starts, np.linspace(0, len(terms), parts + 1)[1:-1])
+    edges = [0, *cuts.tolist(), len(out)]
+    with ThreadPoolExecutor(parts - 1) as pool:
+        others = pool.map(write, edges[1:-1], edges[2:])
+        write(edges[0], edges[1])
+        list(others)
     return out
 
 

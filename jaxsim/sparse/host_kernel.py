@@ -6,6 +6,8 @@ each sum is written once. The rows that come next are asked for ahead, because t
 
 from __future__ import annotations
 
+import functools
+
 import numba
 from llvmlite import binding, ir
 from numba.core import cgutils
@@ -31,6 +33,7 @@ _SIZE, _COUNT = _registers()
 _INT64 = ir.IntType(64)
 
 
+@functools.cache
 def reads(dtype: str) -> bool:
     """Whether the loop takes a matrix of this type as it is.
 
@@ -42,6 +45,7 @@ def reads(dtype: str) -> bool:
     return dtype in ("float32", "float64", "int8") or (dtype == "float16" and bool(_FEATURES.get("f16c")))
 
 
+@functools.cache
 def sums(columns: int, itemsize: int) -> tuple[float, ...]:
     """A tuple as long as the number of registers that a pass over a document uses; empty if one is too wide.
 

@@ -181,9 +181,8 @@ def rows_product(rows: scipy.sparse.csr_matrix, weights, *, threads: int | None 
     if scaled:
         values = values * weights.scale[rows.indices]
     narrow = weights.values if scaled else np.asarray(weights)
-    given = scipy.sparse.csr_matrix((values, rows.indices, rows.indptr), shape=rows.shape)
     if host.compiled() is not None:
-        return host.rows_product(given, narrow, threads=threads)
+        return host.product(rows.indptr, rows.indices, values, narrow, threads=threads)
     used, columns = np.unique(rows.indices, return_inverse=True)
     few = scipy.sparse.csr_matrix((values, columns, rows.indptr), shape=(rows.shape[0], len(used)))
     return few @ narrow[used].astype(np.float32)

@@ -220,7 +220,7 @@ def texts_of(source: str, column: str | None) -> Iterator[tuple[int, str]]:
 def export(
     model: options.ModelOption,
     to: Annotated[Target, typer.Option("--to", help="The tool that is to read it; jaxsim writes a model folder.")],
-    out: Annotated[Path, options.folder("Folder to write; an older export is replaced.")],
+    out: Annotated[Path, options.folder("Folder to write; an older export for another tool is replaced.")],
     weights: Annotated[options.Weights | None, typer.Option(help="Round the weights to 16 or to 8 bits first; how far "
                                                             "scores are then off is printed.")] = None,
     json: options.JsonOption = False,
@@ -237,6 +237,7 @@ def export(
         lost = {"rounded": trained.training["weights"]}
     if to == Target.JAXSIM:
         checks.expect(weights is not None, "--weights", "float16 or int8, with --to jaxsim", "none")
+        checks.expect(not out.exists(), "--out", "a folder that is not there yet, with --to jaxsim", out)
         with naming(out), keeping(nothing_written(out)):
             told = {"folder": str(trained.save(out)), "format": "jaxsim", "weights": str(weights)}
         return show_json(told | lost) if json else show_result(told | _lost(trained, lost))

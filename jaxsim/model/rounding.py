@@ -132,7 +132,8 @@ def told(record: dict[str, Any], score: str = "cosine") -> str:
       ...       "typical_error": 0.0007, "measured_on": "4 by 4 texts"})
       'int8, 6.08 MB for 24.00 MB; a cosine is off by .0007, at most .0040 (4 by 4 texts)'
     """
-    sizes = [f"{record[name] / 1e6:.2f} MB" for name in ("bytes", "bytes_before")]
+    sizes = [f"{size / 1e6:.2f} MB" if size >= 1e6 else f"{size / 1e3:.2f} kB"
+             for size in (record["bytes"], record["bytes_before"])]  # fmt: skip
     errors = [f"{record[name]:.4f}".lstrip("0") for name in ("typical_error", "largest_error")]
     return (f"{record['type']}, {sizes[0]} for {sizes[1]}; a {score} is off by {errors[0]}, at most {errors[1]} "
             f"({record['measured_on']})")

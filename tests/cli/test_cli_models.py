@@ -404,6 +404,9 @@ def test_a_model_is_written_in_fewer_bytes(trained, folder, capsys):
     found, whole = (model.encode(RIGHT, normalize=True) for model in (small, Model.load(trained)))
     assert 0 < np.abs(found @ found.T - whole @ whole.T).max() < 2 * lost["largest_error"] + 0.01
     assert "weights: int8, " in run(capsys, "export", "--model", trained, "--to", "jaxsim", "--weights", "int8",
-                                    "--out", "small")  # fmt: skip
+                                    "--out", "smaller")  # fmt: skip
+    for there in ("small", str(trained)):
+        assert f"--out: expected a folder that is not there yet, with --to jaxsim, got {there}" in refused(
+            capsys, "export", "--model", trained, "--to", "jaxsim", "--weights", "int8", "--out", there)
     assert "--weights: expected float16 or int8, with --to jaxsim, got none" in refused(
         capsys, "export", "--model", trained, "--to", "jaxsim", "--out", "small")

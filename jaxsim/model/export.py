@@ -76,9 +76,11 @@ def export(model: Model, to: str, out: str | os.PathLike) -> dict[str, Any]:
 
     Example:
       >>> import pathlib, tempfile
+      >>> from jaxsim.methods.projections import Projection
       >>> words = text.Vocabulary(("cat", "dog"), np.array([1, 2]), 4)
       >>> with tempfile.TemporaryDirectory() as place:
-      ...     told = export(Model(words, Projection(jnp.ones((2, 3)))), "word2vec", pathlib.Path(place) / "vectors")
+      ...     model = Model(words, Projection(np.ones((2, 3), np.float32)))
+      ...     told = export(model, "word2vec", pathlib.Path(place) / "vectors")
       ...     print(pathlib.Path(told["paths"]["both"]).read_text())
       2 3
       cat 2 2 2
@@ -134,8 +136,9 @@ def rows(model: Model) -> tuple[np.ndarray, ...]:
       One ``[num_terms, dim]`` float32 array a projection, queries first; n-grams of unseen words have none.
 
     Example:
+      >>> from jaxsim.methods.projections import Projection
       >>> words = text.Vocabulary(("cat", "dog"), np.array([1, 2]), 4)
-      >>> rows(Model(words, Projection(jnp.ones((2, 1)))))[0].tolist()
+      >>> rows(Model(words, Projection(np.ones((2, 1), np.float32))))[0].tolist()
       [[2.0], [1.0]]
     """
     weights = _weights(model)[:, None]

@@ -216,14 +216,25 @@ def _save_space(text: Sentences, asked: Questions | None, path: Path) -> None:
     io.write_bytes(path, content.getvalue())
 
 
-def _similarities(path: Path, filled: Filled) -> np.ndarray:
-    """``[num_questions, num_choices]``: total similarity in the space of a folder."""
+def _similarities(path: Path, filled: Filled, size: int) -> np.ndarray:
+    """``[num_questions, num_choices]``: total similarity in the space of a folder, of a text of ``size`` words."""
+    import zipfile
+
     import numpy as np
 
+    from jaxsim import checks
     from jaxsim.methods.language import documents, lsa_totsim
 
-    with np.load(path) as found:
-        words, vectors, singular = found["words"], found["vectors"], found["singular"]
+    try:
+        with np.load(path) as found:
+            words, vectors, singular = (found[name] for name in ("words", "vectors", "singular"))
+    except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path}: expected the vectors of words, got {error}") from error
+    checks.array(words, f"{path}: words", "int32", (None,))
+    checks.array(vectors, f"{path}: vectors", "float32", (len(words), None))
+    checks.array(singular, f"{path}: singular", "float32 float64", (vectors.shape[1],))
+    inside = len(words) == 0 or (words[0] >= 0 and words[-1] < size and bool(np.all(np.diff(words) > 0)))
+    checks.expect(inside, f"{path}: words", f"ascending numbers of the {size:,} words of the text", "others")
     none = np.zeros(0, np.int64)
     terms = documents.Terms(words, none, none, np.arange(len(words), dtype=np.int32))
     return lsa_totsim.scores(lsa_totsim.WordVectors(terms, vectors, singular, False), filled)
@@ -242,7 +253,7 @@ def _scores(folder: Path, text: Sentences, asked: Questions, models: Sequence[st
     near = pmi_window.scores(pmi_window.fit(text, filled).params, filled) if known else np.zeros_like(columns[0])
     columns.append(near)
     if "lsa-totsim" in models:
-        columns.append(_similarities(folder / _SPACE, filled))
+        columns.append(_similarities(folder / _SPACE, filled, len(text.vocabulary)))
     return np.stack(columns, axis=-1)
 
 

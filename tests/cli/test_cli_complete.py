@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 
+import numpy as np
 import pytest
 
-from jaxsim import cli
+from jaxsim import cli, io
+from jaxsim.cli import complete
 
 TOPICS = [["tea", "cup", "sugar", "milk"], ["horse", "saddle", "field", "barn"], ["ship", "sea", "sail", "wave"]]
 
@@ -106,3 +109,28 @@ def test_bad_folders_are_one_line(place, tmp_path, capsys):
         error = capsys.readouterr().err.strip()
         assert message in error and len(error.splitlines()) == 1, error
     assert sorted(path.name for path in tmp_path.iterdir()) == ["blank", "empty"]
+
+
+@pytest.mark.parametrize(("name", "change", "message"), [
+    ("words", lambda array: array + 10**6, "words: expected ascending numbers of the"),
+    ("words", lambda array: -array, "words: expected ascending numbers of the"),
+    ("words", lambda array: array.astype(np.int64), "words: expected int32"),
+    ("vectors", lambda array: array[:-1], "vectors: expected"),
+    ("vectors", lambda array: array * np.nan, "vectors: expected"),
+    ("singular", lambda array: array[:-1], "singular: expected"),
+    ("singular", lambda _: np.array([None]), "expected the vectors of words, got"),
+])
+def test_no_vector_of_a_word_reaches_a_product_unchecked_whoever_wrote_the_digests(
+    place, tmp_path, capsys, name, change, message
+):
+    shutil.copytree(place / "model", tmp_path / "model")
+    space = tmp_path / "model" / "space.npz"
+    with np.load(space) as kept:
+        arrays = dict(kept)
+    np.savez(space, **(arrays | {name: change(arrays[name])}))
+    config = io.unsealed(tmp_path / "model" / io.CONFIG, newest=complete.FORMAT)
+    config["sha256"]["space.npz"] = io.file_digest(space)
+    (tmp_path / "model" / io.CONFIG).write_bytes(io.sealed(config))
+    assert cli.main(["complete", "--model", str(tmp_path / "model"), "--questions", str(place / "q.jsonl")]) == 2
+    error = capsys.readouterr().err.strip()
+    assert f"space.npz: {message}" in error and len(error.splitlines()) == 1, error

@@ -31,7 +31,7 @@ import numpy as np
 
 from experiments import kit
 from experiments.corpora import mates as corpora
-from experiments.mates import word_by_word
+from experiments.corpora import word_by_word
 from jaxsim import sparse
 from jaxsim.data import mdn
 from jaxsim.evaluate import mates, neighbours, retrieval

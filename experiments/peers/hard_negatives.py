@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from experiments import kit
-from experiments.peers import data as tables
+from experiments.corpora import rankings
 from jaxsim import text
 from jaxsim.evaluate import mates, significance
 from jaxsim.methods import opca, s2net
@@ -82,7 +82,7 @@ class Drawn:
 
 def load(name: str, settings: Settings) -> kit.Data:
     """A collection as `peers` has it."""
-    found = tables.TABLES[name](settings.limit)
+    found = rankings.TABLES[name](settings.limit)
     return kit.Data(found, name=found.all.name, sha256=found.all.sha256, paper="none", differs=found.differs,
                     counts={**found.all.counts, "split": found.sizes}, groups=found.groups or {})
 

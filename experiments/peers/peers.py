@@ -25,11 +25,11 @@ from pathlib import Path
 
 import numpy as np
 
+from experiments.corpora.rankings import TABLES, Data
 from experiments.kit import records
 from experiments.kit.measure import Sheet, race
 from experiments.kit.places import add_out, expect_committed, records_folder
 from experiments.kit.run import add_fetch, with_corpora
-from experiments.peers.data import TABLES, Data
 from experiments.peers.systems import FULL, QUICK, SYSTEMS, WIDE, MissingPeer, Sizes, System, dev_score, s2net_terms
 from jaxsim.data import MissingCorpus
 from jaxsim.evaluate import significance

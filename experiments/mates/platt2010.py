@@ -7,6 +7,11 @@ error. Dimension, noise and ridge are chosen by the MRR of development pairs, an
 Expected (002, MRR on Wikipedia EN-ES / Europarl EN-ES): OPCA .7734 / .9806, CCA .7378 / .9705, CL-LSI .6130 / .9595,
 untranslated (the row `log-tfidf`) .5383 / .2564.
 
+Rows: untranslated documents (`tf`, `log-tfidf`), projections (`cl-lsi`, `opca`, `cca`, and without a claim `lsa`,
+`pca`, `cr5`, `dda`), topic models (`plsa`, `jplsa`, `cplsa`, and with our settings `jplsa-best`, `cplsa-best`), and
+documents translated word by word (`wbw` and those that begin so) by a table that is learned from lines of the training
+pairs, in the paper from Europarl.
+
 Tables, by what stands in for the paper's corpora. In place of Wikipedia, whose pages are comparable, not parallel:
 `en-es-halves`, the first half of an English page against the second half of its human translation, and the same with
 other pages: `en-es-halves-all` (three quarters machine translated), `en-fr-halves`, `en-ja-halves`. `en-es-first20`,
@@ -121,10 +126,13 @@ def load(name: str, settings: Settings, release: str | None = None) -> kit.Data:
                     paper=printed.get(name, "002"))
 
 
-# The kit in short: `table.fit(opca)` is `opca.fit` with a cache; `table.once` keeps a value for all rows of a table;
-# `kit.choose` scores every option: `best` is the winner, `score` its score, `tried` all options with their scores.
-# Both tables of mates choose and test alike: `weighted` are documents as vectors; `closed_form` takes the options, then
-# the dimension, with the best development MRR, tests them (`tested`), and adds a learning curve.
+# The kit in short: `table.fit(opca)` is `opca.fit` with a cache, for which `reads=` names what a function among the
+# arguments depends on; `table.once` keeps a value for all rows of a table; `kit.choose` scores every option: `best` is
+# the winner, `score` its score, `tried` all options with their scores.
+# Both tables of mates choose and test alike: `weighted` are documents as vectors, `dimensions` those of a grid that the
+# table is large enough for, `dev_mrr` the MRR of development pairs. `closed_form` takes the options (`UNIT_LENGTH`:
+# training documents at unit length, or at their own), then the dimension, with the best development MRR, tests them
+# (`tested`), and adds a learning curve: test scores by the number of training pairs.
 
 
 def raw_counts(table: kit.Table) -> kit.Row:
@@ -171,7 +179,7 @@ def fit_cl_lsi(table: kit.Table) -> kit.Row:
 
 
 def opca_of(table: kit.Table, task: Task, k: int, noise: float, unit_length: bool):
-    """OPCA's projection."""
+    """OPCA's projection, of the task's training pairs."""
     return table.fit(opca)(task.weighted("train", unit_length=unit_length), k=k, noise=noise).params
 
 
@@ -443,14 +451,15 @@ SETTINGS = {
     "en-es-unseen": replace(FULL, ks=(50, 100, 200), grid_k=100),
 }
 COMMON = ("limit", "ks", "grid_k", "sizes")
-READS = {  # row -> settings; topic models have their own
+READS = {  # row -> settings that its record depends on; topic models have their own
     **dict.fromkeys(("tf", "log-tfidf", *TOPIC_MODELS), ("limit",)),
     **dict.fromkeys(WORD_BY_WORD, ("limit", "lsi_ks")),
     **dict.fromkeys(("cl-lsi", "lsa", "pca"), (*COMMON, "lsi_ks")),
     "opca": (*COMMON, "noises", "paper_noise"), "cca": (*COMMON, "ridges", "paper_ridge"),
     "dda": (*COMMON, "noises", "paper_noise", "dda_k"), "cr5": (*COMMON, "cr5_ridges", "cr5_ks"),
 }
-# The preset `quick` fills only `docstrings`, which needs no corpus, unless `--tables` names others.
+# The preset `quick` fills only `docstrings`, which needs no corpus, unless `--tables` names others. `split` is the
+# version of the rule that deals a table's pairs to train, dev and test.
 TABLES = {name: kit.Plan(ROWS, {"quick": QUICK, "full": settings},
                          on_request=("quick",) * (name != "docstrings"),
                          rows_on_request=("lsa", "pca", "plsa", "jplsa-best", "cplsa-best"),

@@ -325,7 +325,10 @@ def largest(table: kit.Table, name: str) -> tuple[Fit, list[dict]]:
 
 
 def closed_form(table: kit.Table, name: str) -> kit.Row:
-    """A closed form. Chosen: its noise or ridge at `grid_k`, then the dimension (OPCA and CCA up to `closed_k`)."""
+    """PCA or LSA of all training queries and candidates, OPCA or CCA of relevant pairs.
+
+    Chosen by development AUC: OPCA's noise or CCA's ridge at `grid_k`, then the dimension (of these up to `closed_k`).
+    """
     fit, tried = largest(table, name)
     size = best_dimension(table, fit.params)
     config = {**(max(tried, key=lambda entry: entry["auc"]) if tried else {}), **size.best}
@@ -361,7 +364,7 @@ def choose_start(table: kit.Table) -> kit.Choice:
 
 
 def fit_s2net(table: kit.Table) -> kit.Row:
-    """S2Net from graded preferences. Chosen: the start and γ at `grid_k`, then the dimension."""
+    """S2Net from graded preferences of training pairs. Chosen by AUC: start and γ at `grid_k`, then the dimension."""
     data, choice, fits = table.data, choose_start(table), {}
     chosen = {name: choice.best[name] for name in ("start", "gamma")}
 
@@ -395,7 +398,7 @@ def s2net_of_dimension(table: kit.Table, k: int) -> kit.Row | None:
 
 
 def fit_hdlr(table: kit.Table) -> kit.Row:
-    """HDLR from PCA, 5,000 pairs. Chosen: the slack at the smallest dimension, then the dimension."""
+    """HDLR from PCA, 5,000 pairs. Chosen by AUC: the slack at the smallest dimension, then the dimension."""
     data, pairs = table.data, table.data.pairs["train"]
     rows = np.random.default_rng(0).permutation(len(pairs.left))[: table.settings.hdlr_pairs]
     labels = (pairs.labels[rows] >= data.relevant).astype(float)

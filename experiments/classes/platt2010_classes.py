@@ -10,7 +10,7 @@ The machine translations of the paper are not at hand: the human English origina
 documents; here by English development pages and their human translations. Tables of translations are learned from the
 lines of the training pages, or of all pages that people translated, other sources than MDN too, without the test and
 development pages and their near-duplicates (in the paper from Europarl): development pages choose. The two languages
-share a vocabulary, as in the mate tables (in the paper each has its own).
+share a vocabulary (in the paper each has its own). Tables: `mdn-es` and `mdn-fr`, pages in Spanish and in French.
 
 Expected (002 Table 3, accuracy EN / ES): full MT + LSA .8483 / .6484, OPCA .8412 / .5954, word by word + LSA .8483 /
 .5780, CCA .8388 / .5384, full MT .8046 / .5323, CL-LSI .8401 / .5105, word by word .8046 / .4481.
@@ -31,7 +31,7 @@ import numpy as np
 
 from experiments import kit
 from experiments.corpora import mates as corpora
-from experiments.mates import word_by_word
+from experiments.corpora import word_by_word
 from jaxsim import sparse
 from jaxsim.data import mdn
 from jaxsim.evaluate import mates, neighbours, retrieval
@@ -192,7 +192,10 @@ LINES = 80_000
 def choose_table(table: kit.Table) -> tuple[kit.Choice, Callable[..., tuple]]:
     """What the table of translations is learned from, how its directions are combined, weights before or after.
 
-    Development pages choose. Beside the choice stands a function of a part and the choice, which translates.
+    `word_by_word.aligned` learns a table from lines, of the training pages unless given, by a hidden Markov model that
+    stops by development MRR; `table_of` puts it over the pages' terms, and `documents` are a part's pages, those of the
+    other language translated by it. Development pages choose. Beside the choice stands a function of a part and the
+    choice, which translates.
     """
     learned = {"training pages": word_by_word.aligned(table, hmm).params}
     if table.data.wider is not None:
@@ -232,7 +235,7 @@ SOURCES = {"log-tfidf": untranslated, "wbw": translated, "full-mt": originals}
 
 
 def terms(name: str) -> Callable[[kit.Table], kit.Row]:
-    """A row of term vectors: untranslated, translated, or the originals."""
+    """A row of cosines of log(tf)-idf vectors: untranslated, translated (`choose_table`), or English originals."""
     def row(table: kit.Table) -> kit.Row:
         grid = {"grid": choose_once(table)[0].tried} if name == "wbw" else {}
         return bare(table, SOURCES[name](table), told(table, name), **grid)
@@ -246,7 +249,7 @@ def told(table: kit.Table, name: str) -> dict:
 
 
 def with_lsa(name: str) -> Callable[[kit.Table], kit.Row]:
-    """The same, mapped by LSA of the English training pages. Chosen: the dimension."""
+    """The vectors of `terms`, mapped by LSA of the English training pages. Chosen: the dimension."""
     def row(table: kit.Table) -> kit.Row:
         params = table.fit(lsa)(weighted(table, "train")[0], k=max(dimensions(table))).params
         return by_dimension(table, params, SOURCES[name](table), told(table, name), [])
@@ -255,7 +258,7 @@ def with_lsa(name: str) -> Callable[[kit.Table], kit.Row]:
 
 
 def fit_cl_lsi(table: kit.Table) -> kit.Row:
-    """CL-LSI. Chosen: the dimension."""
+    """CL-LSI: LSA of the summed counts of a training page and its translation. Chosen: the dimension."""
     train = [sparse.from_scipy(side) for side in table.data.task.counts["train"]]
     params = table.fit(cl_lsi)(train, k=max(dimensions(table)), unit_length=True).params
     return by_dimension(table, params, untranslated(table), {}, [])
@@ -275,7 +278,7 @@ def chosen(table: kit.Table, fit: Callable, name: str, values: tuple[float, ...]
 
 
 def fit_opca(table: kit.Table) -> kit.Row:
-    """OPCA. Chosen: the noise, then the dimension."""
+    """OPCA of the training pages and their translations. Chosen: the noise, then the dimension."""
     params, best, tried = opca_of(table)
     return by_dimension(table, params, untranslated(table), best, tried)
 
@@ -288,7 +291,7 @@ def opca_of(table: kit.Table) -> tuple[object, dict, list]:
 
 
 def fit_cca(table: kit.Table) -> kit.Row:
-    """CCA. Chosen: the ridge, then the dimension."""
+    """CCA of the training pages and their translations. Chosen: the ridge, then the dimension."""
     k = max(dimensions(table))
     params, best, tried = chosen(
         table, lambda ridge: table.fit(cca)(*weighted(table, "train"), k=k, ridge=ridge).params, "ridge",
@@ -297,7 +300,7 @@ def fit_cca(table: kit.Table) -> kit.Row:
 
 
 def fit_s2net(table: kit.Table) -> kit.Row:
-    """S2Net from OPCA, stopped by development MRR. Not in 002. Chosen: the dimension, of those up to 200."""
+    """S2Net on the same pages from OPCA, stopped by development MRR. Not in 002. Chosen: the dimension, up to 200."""
     start, best, tried = opca_of(table)
     dev = weighted(table, "dev")
     fits = {}
@@ -315,7 +318,10 @@ def fit_s2net(table: kit.Table) -> kit.Row:
 
 
 def topic_model(method) -> Callable[[kit.Table], kit.Row]:
-    """JPLSA or CPLSA, folded in once, L1 distance. Chosen: the number of topics; stopped by development MRR."""
+    """JPLSA or CPLSA of the training pages and their translations, folded in once, compared by the L1 distance.
+
+    Chosen: the number of topics. Stopped by development MRR.
+    """
     def row(table: kit.Table) -> kit.Row:
         def counts(part: str) -> tuple:
             return table.once(("counts", part), lambda: tuple(map(sparse.from_scipy, table.data.task.counts[part])))

@@ -10,6 +10,12 @@ same fits as `sat`. `sat-equal` is Table 3: three million tokens of sentences th
 the text of `sat`, and the same vocabulary for all models; `perplexity` the same on novels. Every figure counts a tie as
 an error.
 
+The rows that are trained step by step stand in `neural`, a function each, since they also have checkpoints and a curve:
+the paper's recurrent network (`rnn-lm`) and a GRU (`gru`), from left to right; the published LSTM in one direction
+(`lstm`) and in both (`lstm-both`), where there is an accelerator; a log-bilinear model of the words around a gap
+(`log-bilinear`) beside gensim's continuous bag of words (`gensim-cbow`); Model M (`model-m`). A choice's score is the
+log-probability of its sentence, or of the gap.
+
 Expected on Holmes, all questions: Good–Turing 4-grams .38 or more (paper .39), modified Kneser–Ney .395, total
 similarity with rows of US .32 (paper .49) and of U .43, reconstruction .46 (paper .41), LSA-LM .395 (paper .42), mutual
 information within ten words .54, the paper's combination .46 (paper .52), with mutual information .57. One standard
@@ -362,7 +368,7 @@ def cached(function: Callable, task: Task) -> Callable:
 
 
 def ngrams(table: kit.Table, smoothing: str) -> kit.Row:
-    """A back-off model: the orders up to the table's, and a learning curve."""
+    """A back-off model of the training text, the orders up to the table's, and a learning curve. Nothing is chosen."""
     settings, task = table.settings, table.data
     params = logs_of(table, smoothing)
     scores = params["values"].astype(np.float64).sum(axis=-1)
@@ -419,7 +425,7 @@ def bands(table: kit.Table, most: int) -> list[np.ndarray]:
 
 
 def pmi(table: kit.Table) -> kit.Row:
-    """Pointwise mutual information of a choice with the words within ten tokens (ours)."""
+    """Pointwise mutual information of a choice with the words within ten tokens (ours). Chosen: `eps`, `reach`."""
     scores, choice = pmi_scores(table)
     return kit.Row({"window": 10, **choice.best}, **tested(table, scores), dev={"grid": choice.tried},
                    methods=(pmi_window,))  # fmt: skip
@@ -463,7 +469,11 @@ def space_of(table: kit.Table) -> lsa_totsim.WordVectors:
 
 
 def lsa_inputs(table: kit.Table, *, scaled: bool) -> tuple[np.ndarray, kit.Choice]:
-    """The three inputs of the words' space; development questions choose its dimensions by total similarity."""
+    """The three inputs of the words' space; development questions choose its dimensions by total similarity.
+
+    They are total similarity, the cosine of the sums of vectors of a choice and of the rest, and how many words of the
+    choice have no vector.
+    """
     space, inputs = space_of(table), {}
 
     def score(k: int) -> float:
@@ -479,7 +489,7 @@ def lsa_inputs(table: kit.Table, *, scaled: bool) -> tuple[np.ndarray, kit.Choic
 
 
 def similarity(table: kit.Table, *, scaled: bool) -> kit.Row:
-    """Total similarity (completion §4.1)."""
+    """Total similarity (completion §4.1): the sum of cosines of a choice with the other words of the sentence."""
     inputs, choice = table.once(("lsa", scaled), lambda: lsa_inputs(table, scaled=scaled))
     points = table.once(("lsa curve", scaled), list)
     return kit.Row({**choice.best, "rows": "US" if scaled else "U"}, **tested(table, inputs[..., 0]),
@@ -541,7 +551,7 @@ def recon_scores(table: kit.Table) -> tuple[np.ndarray, kit.Choice]:
 
 
 def recon(table: kit.Table) -> kit.Row:
-    """Reconstruction error in a space for each question (completion §4.2)."""
+    """Reconstruction error in a space for each question (completion §4.2). Chosen: length of terms, raw or not."""
     scores, choice = table.once("recon", lambda: recon_scores(table))
     return kit.Row({"factor": 1.2, "most": table.settings.most, **choice.best}, **tested(table, scores),
                    dev={"grid": choice.tried}, methods=(lsa_recon.errors,))  # fmt: skip
@@ -567,7 +577,7 @@ def lsa_lm_scores(table: kit.Table) -> tuple[np.ndarray, kit.Choice]:
 
 
 def lsa_language_model(table: kit.Table) -> kit.Row:
-    """LSA-LM (completion §4.3)."""
+    """LSA-LM (completion §4.3): Good-Turing n-grams mixed with the words' space. Chosen: its rows and its weight."""
     scores, choice = table.once("lsa-lm", lambda: lsa_lm_scores(table))
     return kit.Row(choice.best, **tested(table, scores), dev={"grid": choice.tried}, methods=(lsa_lm.mixed,))
 

@@ -175,7 +175,10 @@ def recurrent(table: kit.Table, tested: Callable, cell: str, *, perplexity: bool
 
 
 def both_ways(table: kit.Table, tested: Callable, *, backward: bool) -> kit.Row | None:
-    """The published network; the sum of both directions' log-probabilities."""
+    """The published network, ten passes; with ``backward`` also trained backward, and both log-probabilities added.
+
+    Nothing is chosen; no row but by the preset `accelerator`.
+    """
     if table.preset != "accelerator":
         return None
     size, scores, fits = sizes(table), 0, []
@@ -204,7 +207,7 @@ def log_bilinear_fit(table: kit.Table) -> tuple[Fit, np.ndarray]:
 
 
 def gap_model(table: kit.Table, tested: Callable) -> kit.Row:
-    """The log-bilinear model (Mnih and Kavukcuoglu 2013), which the paper lacks."""
+    """The log-bilinear model (Mnih and Kavukcuoglu 2013), which the paper lacks; stopped by held-out sentences."""
     fit, scores = table.once("log-bilinear", lambda: log_bilinear_fit(table))
     best = max(fit.history, key=lambda entry: entry["validation"])
     points = [{"pass": entry["step"], "cross_entropy": -entry["validation"], "split": "dev"} for entry in fit.history]

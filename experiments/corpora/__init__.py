@@ -1,1 +1,1 @@
-"""What several scripts load and split alike; every module is imported by its own name."""
+"""What several scripts load, split and score alike; every module is imported by its own name."""

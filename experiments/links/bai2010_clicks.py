@@ -4,7 +4,9 @@ A page and one of its links that a player clicked stand for the paper's page and
 the same page that nobody clicked. Pages are split 60 / 10 / 30% (near-duplicates together); test pages are unseen,
 their targets are not. Only the links of a page are scored: rank loss over its clicked and unclicked ones. b is chosen
 by dev rank loss, the rate by training loss; n in ssi-asym-n is how many of the most frequent words the low-rank part
-sees. Popularity, a target's clicks on training pages, is a row that the paper lacks, alone and added to the others.
+sees. SSI scores a page q and a link's target d by qᵀWd, W = UᵀV + b·I, and learns U and V from triples of a page, a
+clicked and an unclicked link by the margin ranking loss; hash kernels learn a W whose entries share a table of a size.
+Popularity, a target's clicks on training pages, is a row that the paper lacks, alone and added to the others.
 
 Expected (003, rank loss): TFIDF 45.6%, hash kernels 25.6%, UᵀV + I 25.8% to 27.0%; half of its pairs are positive.
 
@@ -82,6 +84,11 @@ QUICK = Settings(k=10, identities=(10.0,), rates=(0.1,), boosts=(0.01, 0.1), tri
 SHARES = {"train": 0.6, "dev": 0.1, "test": 0.3}
 DIFFERS = ("substitute: links of encyclopedia articles that players of a game clicked or did not, in place of adverts; "
            "every link of a page is a candidate, clicked however rarely; the dictionary is of all articles")
+
+
+# `Part`, of `corpora.links`: the queries of a split. ``truth`` is what is right, ``queries`` the rows of the queries as
+# the low-rank part sees them (their `MAX_TERMS` strongest terms), ``exact`` the scores of TFIDF. ``per_query(scores)``
+# measures rank loss, MAP and P@10, ``means(scores)`` are their means, and ``sample(n)`` is an even part of the queries.
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,13 +169,13 @@ def load(name: str, settings: Settings) -> kit.Data:
 
 
 def tfidf(table: kit.Table) -> kit.Row:
-    """Cosine of tf · log(N / df)."""
+    """Cosine of tf · log(N / df). Nothing is chosen."""
     dev, test = table.data.parts["dev"], table.data.parts["test"]
     return kit.Row({}, test.per_query(test.exact), dev={**dev.means(dev.exact), "split": "dev"})
 
 
 def popularity(table: kit.Table) -> kit.Row:
-    """log(1 + clicks on training pages), whatever the page."""
+    """log(1 + clicks on training pages), whatever the page. Nothing is chosen."""
     dev, test = table.data.parts["dev"], table.data.parts["test"]
     boosts = {part: np.broadcast_to(table.data.popularity, part.exact.shape) for part in (dev, test)}
     return kit.Row({}, test.per_query(boosts[test]), dev={**dev.means(boosts[dev]), "split": "dev"})
@@ -184,7 +191,7 @@ def with_popularity(table: kit.Table, boosts, scores) -> kit.Row:
 
 
 def tfidf_popularity(table: kit.Table) -> kit.Row:
-    """TFIDF + c · popularity."""
+    """TFIDF + c · popularity. Chosen: c, by dev rank loss."""
     return with_popularity(table, table.settings.boosts, lambda part: part.exact)
 
 
@@ -247,7 +254,11 @@ def choose_ssi(table: kit.Table, num_terms: int | None, identities) -> tuple[dic
 
 
 def low_rank(*, num_terms: int | None = None, identities=None):
-    """The row W = UᵀV + b·I; without ``identities``, the preset's grid of b."""
+    """The row W = UᵀV + b·I, every seed, of the ``num_terms`` most frequent words in UᵀV, or all.
+
+    Chosen: the rate, by training loss, then b of ``identities`` (the preset's grid unless given; None is no identity),
+    by dev rank loss.
+    """
 
     def row(table: kit.Table) -> kit.Row:
         settings, test = table.settings, table.data.parts["test"]
@@ -315,7 +326,7 @@ def hashed(name: str):
 
 
 def ssi_popularity(table: kit.Table) -> kit.Row:
-    """The first seed of `ssi-asym` + c · popularity: what do words say beyond it?"""
+    """The first seed of `ssi-asym` + c · popularity: what do words say beyond it? Chosen: c, by dev rank loss."""
     settings = table.settings
     best, _ = choose_ssi(table, None, settings.identities)
     params = fit_ssi(table, None, seed=settings.seeds[0], max_iter=settings.max_iter, **best).params

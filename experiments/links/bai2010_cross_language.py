@@ -1,15 +1,16 @@
 """Supervised Semantic Indexing across languages: 003 (Bai et al. 2010), Tables 9 and 10, Figure 2 and mate finding.
 
 Tables `ja`, `es`, `fr`: a translated page of MDN is the query, right are the English pages that its English mate links
-to, and the mate itself is out of the list (Table 9, 30,000 words a language). `ja-all-words`: every word (Table 10).
-`figure2-ja`: shares of the training links in percent, with and without the second task (Eq. 10), at N = 50 too for the
-smallest, one seed and one rate; the curves over training stand in the records. `mates-ja`, `mates-es`: the mate is the
-right answer, so MAP is MRR. There is no machine translation here; the baselines are untranslated TFIDF, CL-LSI and
-OPCA. `tfidf-words` translates Spanish queries by Wiktionary's lists of words. In rows that end in ``-translated``
-queries are translated word by word in place of the paper's machine translator, by a table that a hidden Markov model
-learns from the lines of the training mates. Table 10 cannot differ from Table 9 here: both languages have fewer than
-30,000 words, so its rows with translated queries are not run a second time. Dimensions and mixtures are chosen by dev
-MAP, rates by training loss.
+to, and the mate itself is out of the list (Table 9, 30,000 words a language). SSI scores a query q and a document d by
+qᵀUᵀVd and learns U and V from random triples of a query, a right and a wrong document by the margin ranking loss.
+`ja-all-words`: every word (Table 10). `figure2-ja`: shares of the training links in percent, with and without the
+second task (Eq. 10), at N = 50 too for the smallest, one seed and one rate; the curves over training stand in the
+records. `mates-ja`, `mates-es`: the mate is the right answer, so MAP is MRR. There is no machine translation here; the
+baselines are untranslated TFIDF, CL-LSI and OPCA. `tfidf-words` translates Spanish queries by Wiktionary's lists of
+words. In rows that end in ``-translated`` queries are translated word by word in place of the paper's machine
+translator, by a table that a hidden Markov model learns from the lines of the training mates. Table 10 cannot differ
+from Table 9 here: both languages have fewer than 30,000 words, so its rows with translated queries are not run a second
+time. Dimensions and mixtures are chosen by dev MAP, rates by training loss.
 
 Expected (003, Table 9, Japanese, MAP): SSI .438, CL-LSI .190, TFIDF of translated queries .319, SSI + TFIDF .493.
 
@@ -94,6 +95,11 @@ PAPERS = {"ja": "003 Table 9", "es": "003 Table 9", "fr": "003 Table 9", "ja-all
 DIFFERS = ("substitute: MDN Web Docs in place of Wikipedia; queries are split by page (near-duplicates, in either "
            "language, together), so a test query and its mate's links are unseen; no machine translation; exact rank "
            "loss over all pairs, every query against all English pages")
+
+
+# `Part`, of `corpora.links`: the queries of a split. ``truth`` is what is right, ``queries`` the rows of the queries as
+# the low-rank part sees them (their `MAX_TERMS` strongest terms), ``exact`` the scores of TFIDF. ``per_query(scores)``
+# measures rank loss, MAP and P@10, ``means(scores)`` are their means, and ``sample(n)`` is an even part of the queries.
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +200,7 @@ def load(name: str, settings: Settings) -> kit.Data:
 
 
 def tfidf(table: kit.Table) -> kit.Row:
-    """Cosine of tf · log(N / df), the words as they stand."""
+    """Cosine of tf · log(N / df), the words as they stand, untranslated. Nothing is chosen."""
     dev, test = table.data.parts["dev"], table.data.parts["test"]
     return kit.Row({}, test.per_query(test.exact), dev={**dev.means(dev.exact), "split": "dev"})
 
@@ -215,7 +221,7 @@ def added_to_tfidf(table: kit.Table, scores) -> kit.Row:
 
 
 def popularity(table: kit.Table) -> kit.Row:
-    """TFIDF + c · log(1 + times right in training)."""
+    """TFIDF + c · log(1 + times right in training). Chosen: c, by dev MAP."""
     times = np.bincount(table.data.links[:, 1], minlength=table.data.right.num_docs)
     return added_to_tfidf(table, lambda part: np.log1p(times).astype(np.float32))
 
@@ -248,7 +254,7 @@ def choose_cl_lsi(table: kit.Table):
 
 
 def fit_cl_lsi(table: kit.Table) -> kit.Row:
-    """LSI of the sums of mates, compared by cosine."""
+    """CL-LSI: LSI of the sums of the training mates' counts, compared by cosine. Chosen: the dimension, by dev MAP."""
     test = table.data.parts["test"]
     fit, choice = choose_cl_lsi(table)
     return kit.Row(choice.best, test.per_query(projected(table, fit.params, choice.best["k"], test)), fit=fit,
@@ -256,7 +262,7 @@ def fit_cl_lsi(table: kit.Table) -> kit.Row:
 
 
 def cl_lsi_tfidf(table: kit.Table) -> kit.Row:
-    """TFIDF + c · CL-LSI."""
+    """TFIDF + c · CL-LSI (as in `cl-lsi`). Chosen: c, by dev MAP."""
     fit, choice = choose_cl_lsi(table)
     return added_to_tfidf(table, lambda part: projected(table, fit.params, choice.best["k"], part))
 
@@ -358,7 +364,10 @@ def choose_ssi(table: kit.Table, variant: Variant) -> tuple[dict, list[dict]]:
 
 
 def low_rank(variant: Variant):
-    """The row of a variant."""
+    """The row of SSI, UᵀV trained as `Variant` says, every seed.
+
+    Chosen: the rate, by training loss; of the second task with all links its form (one matrix or two), by dev score.
+    """
 
     def row(table: kit.Table) -> kit.Row:
         settings, test = table.settings, table.data.parts["test"]
@@ -376,7 +385,7 @@ def low_rank(variant: Variant):
 
 
 def ssi_tfidf(table: kit.Table) -> kit.Row:
-    """TFIDF + c · the first seed of `ssi`."""
+    """TFIDF + c · the first seed of `ssi`. Chosen: c, by dev MAP."""
     variant, settings = Variant(), table.settings
     best, _ = choose_ssi(table, variant)
     params = fit_ssi(table, variant, seed=settings.seeds[0], max_iter=settings.max_iter, **best).params
@@ -408,7 +417,7 @@ def by_dictionary(params, terms, english, prefix: int | None) -> scipy.sparse.cs
 
 
 def tfidf_words(table: kit.Table) -> kit.Row:
-    """Cosine of tf · log(N / df), Spanish queries translated word by word by a dictionary, Wiktionary's."""
+    """Cosine of tf · log(N / df), Spanish queries translated by a dictionary, Wiktionary's. Chosen: `PREFIXES`."""
     data = table.data
     pairs = []
     for name, order in DICTIONARY.items():
@@ -453,7 +462,7 @@ def exact(table: kit.Table, part: Part) -> np.ndarray:
 
 
 def tfidf_translated(table: kit.Table) -> kit.Row:
-    """Cosine of tf · log(N / df), queries translated word by word."""
+    """Cosine of tf · log(N / df), queries translated word by word. Nothing is chosen."""
     dev, test = table.data.parts["dev"], table.data.parts["test"]
     return kit.Row({"lines": table.data.lines(LINES).counts}, test.per_query(exact(table, test)),
                    dev={**dev.means(exact(table, dev)), "split": "dev"})
@@ -477,7 +486,7 @@ def english_lsi(table: kit.Table):
 
 
 def lsa_translated(table: kit.Table) -> kit.Row:
-    """LSI of English pages, queries translated."""
+    """LSI of English pages, queries translated, compared by cosine. Chosen: the dimension, by dev MAP."""
     scores, choice = english_lsi(table)
     test = table.data.parts["test"]
     return kit.Row(choice.best, test.per_query(scores(test, **choice.best)), curve=choice.tried,
@@ -485,13 +494,13 @@ def lsa_translated(table: kit.Table) -> kit.Row:
 
 
 def lsi_tfidf_translated(table: kit.Table) -> kit.Row:
-    """TFIDF + c · LSI, both of translated queries."""
+    """TFIDF + c · LSI, both of translated queries. Chosen: LSI's dimension, then c, by dev MAP."""
     scores, choice = english_lsi(table)
     return added(table, lambda part: exact(table, part), lambda part: scores(part, **choice.best))
 
 
 def cl_lsi_tfidf_translated(table: kit.Table) -> kit.Row:
-    """TFIDF of translated queries + c · CL-LSI."""
+    """TFIDF of translated queries + c · CL-LSI of the queries as they are. Chosen: c, by dev MAP."""
     fit, choice = choose_cl_lsi(table)
     return added(table, lambda part: exact(table, part),
                  lambda part: projected(table, fit.params, choice.best["k"], part))
@@ -505,7 +514,7 @@ def direct(table: kit.Table) -> Callable[[Part], np.ndarray]:
 
 
 def ssi_tfidf_translated(table: kit.Table) -> kit.Row:
-    """TFIDF of translated queries + c · the first seed of `ssi`."""
+    """TFIDF of translated queries + c · the first seed of `ssi`, queries as they are. Chosen: c, by dev MAP."""
     return added(table, lambda part: exact(table, part), direct(table))
 
 
@@ -535,7 +544,7 @@ def english_ssi(table: kit.Table):
 
 
 def ssi_translated(table: kit.Table) -> kit.Row:
-    """SSI learned in English, queries translated; one seed. Chosen: the weight of the identity."""
+    """SSI learned from English links, queries translated; one seed. Chosen: the weight of the identity, by dev MAP."""
     scores, choice, fit = english_ssi(table)
     return kit.Row({**choice.best, "k": table.settings.k}, [table.data.parts["test"].per_query(
         scores(table.data.parts["test"]))], dev={"map": choice.score, "grid": choice.tried}, fit=fit,
@@ -543,7 +552,7 @@ def ssi_translated(table: kit.Table) -> kit.Row:
 
 
 def ssi_ssi_translated(table: kit.Table) -> kit.Row:
-    """SSI learned in English on translated queries + c · the first seed of `ssi`."""
+    """SSI learned in English on translated queries + c · the first seed of `ssi`. Chosen: c, by dev MAP."""
     return added(table, english_ssi(table)[0], direct(table))
 
 

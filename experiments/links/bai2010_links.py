@@ -1,6 +1,9 @@
 """Supervised Semantic Indexing on links: 003 (Bai et al. 2010), Tables 1 to 4, on Wikispeedia; and other collections.
 
 Every article that links to others is a query against the whole collection; right are the articles it links to.
+SSI scores a query q and a document d by qᵀWd of their tf·idf, and learns W from random triples of a query, a right and
+a wrong document by the margin ranking loss: W = UᵀV + b·I, UᵀU + b·I, a diagonal D, a full or a sparse matrix.
+
 `table1` splits the links (65 / 5 / 30%; training links leave the list), `table3` the documents (60 / 10 / 30%,
 near-duplicates together, links inside a part). `table4` has dimensions and `table2` all words, split as `table1`.
 `training-links`: some rows of `table1` from 5,000, 20,000 and all training links. `mdn` and `cacm`: its main rows on
@@ -302,12 +305,12 @@ def products_of(table: kit.Table, part: str, left: Vectors, right: Vectors) -> C
 
 
 def tfidf(table: kit.Table) -> kit.Row:
-    """Cosine of tf · log(N / df)."""
+    """Cosine of tf · log(N / df). Nothing is chosen."""
     return closed_row(table, {}, table.data.exact)
 
 
 def log_tfidf(table: kit.Table) -> kit.Row:
-    """Cosine of log2(tf + 1) · log2(n / df)."""
+    """Cosine of log2(tf + 1) · log2(n / df). Nothing is chosen."""
     def model(part):
         return products_of(table, part, *[Vectors(sparse=table.data.parts[part].log_tfidf)] * 2)
 
@@ -338,7 +341,7 @@ def lsi_model(table: kit.Table, params) -> Model:
 
 
 def lsi(table: kit.Table) -> kit.Row:
-    """LSI."""
+    """LSI of the training documents, compared by cosine. Chosen: the dimension, by dev MAP."""
     fit, choice = fit_lsa(table)
     model = lsi_model(table, projections.truncate(fit.params, choice.best["k"]))
     return kit.Row(choice.best, per_query(table, "test", model), dev={"map": choice.score}, curve=choice.tried, fit=fit)
@@ -353,7 +356,7 @@ def training_triples(table: kit.Table) -> list[np.ndarray]:
 
 
 def lsi_tfidf(table: kit.Table) -> kit.Row:
-    """α LSI + (1 − α) TFIDF, α by ranking loss on random training triples."""
+    """α LSI + (1 − α) TFIDF, with LSI as in the row `lsa`. Chosen: α, by ranking loss on random training triples."""
     fit, size = fit_lsa(table)
     params, whole = projections.truncate(fit.params, size.best["k"]), table.data.parts["train"]
     query, *pair = training_triples(table)
@@ -385,7 +388,7 @@ def popularity_model(table: kit.Table, c: float) -> Model:
 
 
 def popularity(table: kit.Table) -> kit.Row:
-    """TFIDF + c · log(1 + links to the target in training): how much of a gain is that alone."""
+    """TFIDF + c · log(1 + links to the target in training): how much of a gain is that alone. Chosen: c, by dev MAP."""
     choice = kit.choose([{"c": c} for c in table.settings.boosts],
                         lambda c: dev(table, popularity_model(table, c))["map"], by="map")
     return kit.Row(choice.best, per_query(table, "test", popularity_model(table, **choice.best)),
@@ -393,7 +396,7 @@ def popularity(table: kit.Table) -> kit.Row:
 
 
 def titles(table: kit.Table) -> kit.Row:
-    """Share of the title's words, weighted by idf, that the query's text has."""
+    """Share of the title's words, weighted by idf, that the query's text has. Nothing is chosen."""
     def model(part):
         documents = table.data.parts[part]
         idf = np.log(documents.num_docs / np.maximum(documents.df, 1))
@@ -512,7 +515,11 @@ def learned_row(table: kit.Table, fit: Callable[..., Fit], options: list[dict], 
 
 
 def low_rank(*, symmetric: bool = False, identities=None):
-    """The row UᵀV + b·I, or UᵀU + b·I; without ``identities``, the preset's grid of b."""
+    """The row W = UᵀV + b·I, or UᵀU + b·I (``symmetric``), every seed.
+
+    Chosen: the rate, by training loss at the b in the middle, then b of ``identities`` (the preset's grid unless given;
+    None is no identity), by dev MAP.
+    """
     def row(table: kit.Table) -> kit.Row:
         settings = table.settings
         grid = settings.identities if identities is None else identities
@@ -555,13 +562,13 @@ def fit_diagonal(table: kit.Table, **options) -> Fit:
 
 
 def diagonal(table: kit.Table) -> kit.Row:
-    """W = D: a weight for every word."""
+    """W = D: a weight for every word. Chosen: start and rate, by dev MAP."""
     return learned_row(table, functools.partial(fit_diagonal, table), diagonals(table),
                        {"max_iter": table.settings.diag_iter})
 
 
 def low_rank_diagonal(table: kit.Table) -> kit.Row:
-    """W = UᵀV + D, D learned first (the best of `ssi-diag` on dev) and then kept."""
+    """W = UᵀV + D, D learned first (the best of `ssi-diag` on dev) and then kept. Chosen: the rate, by dev MAP."""
     settings = table.settings
     scale = max((fit_diagonal(table, **option) for option in diagonals(table)), key=best_dev).params[0].scale
     config = {"k": settings.k, "max_iter": settings.max_iter}
@@ -601,7 +608,7 @@ def variant(method, rates: str, *names: str):
 
 
 def dimension(k: int, symmetric: bool):
-    """A row of Table 4, at the b and the rate of `table1`; one seed."""
+    """A row of Table 4: UᵀV + b·I or UᵀU + b·I of rank ``k``, at the b and the rate of `table1`; one seed."""
     def row(table: kit.Table) -> kit.Row:
         chosen = chosen_in(table, "ssi-sym" if symmetric else "ssi-asym")
         config = {"k": k, "symmetric": symmetric, "max_iter": table.settings.max_iter,
@@ -725,7 +732,7 @@ def fit_sparse(table: kit.Table, p: int) -> tuple[Fit, kit.Choice]:
 
 
 def sparse_row(p: int):
-    """At most ``p`` learned entries a row; one seed."""
+    """A sparse W of at most ``p`` learned entries a row, by `fit_sparse`; one seed. Chosen: the rate, by dev MAP."""
     def row(table: kit.Table) -> kit.Row:
         fit, choice = fit_sparse(table, p)
         return whole_row(table, fit, {"identity": float(fit.params.identity), **choice.best, "p": p},
@@ -793,7 +800,10 @@ def mixed(table: kit.Table, first: Model, second: Model) -> tuple[Model, kit.Cho
 
 
 def hashed(name: str, *, identity: bool):
-    """Hash kernels of a size, alone or with αI; one seed. The rate of the smallest serves all sizes."""
+    """Hash kernels, a W whose entries share a table of a size, alone or mixed with TFIDF; one seed.
+
+    The rate of the smallest table, chosen by training loss, serves all; α of the mixture is chosen by dev MAP.
+    """
     def row(table: kit.Table) -> kit.Row:
         settings, documents = table.settings, table.data.parts["train"].tfidf
 
@@ -845,7 +855,10 @@ def frequent_bigrams(table: kit.Table, _number: int):
 
 
 def cfh(*features):
-    """(UᵀV)_30k + I mixed with the same on other features, hashed by DICE into the first F words (k = 5)."""
+    """(UᵀV)_30k + I mixed with the same on other features, hashed by DICE into the first F words (k = 5); one seed.
+
+    Each feature counts as the five of the F words that share most documents with it. Chosen: the mixture, by dev MAP.
+    """
     def row(table: kit.Table) -> kit.Row:
         number, whole = table.settings.tops["30k"], table.data.parts["train"]
         _, base, _ = fit_other_terms(table, first_words(table, number))

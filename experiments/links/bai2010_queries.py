@@ -1,11 +1,12 @@
 """Supervised Semantic Indexing for short queries: 003 (Bai et al. 2010), Tables 5 and 6, and NFCorpus.
 
 Tables `k5`, `k10`, `k20`: a query is k random words of a Wikispeedia article, right are the articles that it links to;
-30,000 words. `k10-all-words`: the same with every word (the paper's Table 6). Links are split as in `bai2010_links`
-(65 / 5 / 30%), and an article has other words in training, dev and test. `nfcorpus`: titles as queries, graded
-abstracts, its own split. b is chosen by dev MAP, the rate by training loss, LSI's dimension and share by training
-ranking loss. In the rows with b1 the weight b of the identity is 1, as in the paper. BM25 and popularity (TFIDF + c ·
-log(1 + times right in training)) are rows that the paper lacks.
+30,000 words. SSI scores a query q and a document d by qᵀWd, W = UᵀV + b·I or UᵀU + b·I, and learns U and V from random
+triples of a query, a right and a wrong document by the margin ranking loss. `k10-all-words`: the same with every word
+(the paper's Table 6). Links are split as in `bai2010_links` (65 / 5 / 30%), and an article has other words in training,
+dev and test. `nfcorpus`: titles as queries, graded abstracts, its own split. b is chosen by dev MAP, the rate by
+training loss, LSI's dimension and share by training ranking loss. In the rows with b1 the weight b of the identity is
+1, as in the paper. BM25 and popularity (TFIDF + c · log(1 + times right in training)) are rows that the paper lacks.
 
 Expected (003, Table 5, k = 10, MAP): UᵀV + I .229, UᵀU + I .214, αLSI + (1 − α)TFIDF .089, TFIDF .083.
 
@@ -91,6 +92,11 @@ DIFFERS = ("substitute: 4,598 articles of Wikipedia for Schools in place of 1.8 
            "are drawn from the different words of its article, each once")
 ALL_WORDS = "; all words of at least two articles, in the low-rank part too"
 GRADED = "substitute: titles of web pages as queries, abstracts as documents, NFCorpus in place of Wikipedia"
+
+
+# `Part`, of `corpora.links`: the queries of a split. ``truth`` is what is right, ``queries`` the rows of the queries as
+# the low-rank part sees them (their `MAX_TERMS` strongest terms), ``exact`` the scores of TFIDF. ``per_query(scores)``
+# measures rank loss, MAP and P@10, ``means(scores)`` are their means, and ``sample(n)`` is an even part of the queries.
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,20 +224,20 @@ def load(name: str, settings: Settings) -> kit.Data:
 
 
 def tfidf(table: kit.Table) -> kit.Row:
-    """Cosine of tf · log(N / df)."""
+    """Cosine of tf · log(N / df). Nothing is chosen."""
     dev, test = table.data.parts["dev"], table.data.parts["test"]
     return kit.Row({}, test.per_query(test.exact), dev={**dev.means(dev.exact), "split": "dev"})
 
 
 def okapi(table: kit.Table) -> kit.Row:
-    """BM25 at k1 = 1.2, b = 0.75."""
+    """BM25 at k1 = 1.2, b = 0.75. Nothing is chosen."""
     dev, test = table.data.parts["dev"], table.data.parts["test"]
     return kit.Row({"k1": 1.2, "b": 0.75}, test.per_query(table.data.bm25["test"]),
                    dev={**dev.means(table.data.bm25["dev"]), "split": "dev"})
 
 
 def popularity(table: kit.Table) -> kit.Row:
-    """TFIDF + c · log(1 + times right in training): how much of a gain is that alone."""
+    """TFIDF + c · log(1 + times right in training): how much of a gain is that alone. Chosen: c, by dev MAP."""
     dev, test = table.data.parts["dev"], table.data.parts["test"]
     choice = kit.choose([{"c": c} for c in table.settings.boosts],
                         lambda c: dev.means(dev.exact + c * table.data.popularity), by="map", split="dev")
@@ -321,7 +327,10 @@ def choose_ssi(table: kit.Table, identities, symmetric: bool) -> tuple[dict, lis
 
 
 def low_rank(*, symmetric: bool = False, identities=None):
-    """The row W = UᵀV + b·I, or UᵀU + b·I; without ``identities``, the preset's grid of b."""
+    """The row W = UᵀV + b·I, or UᵀU + b·I (``symmetric``), every seed.
+
+    Chosen: the rate, by training loss, then b of ``identities`` (the preset's grid unless given), by dev MAP.
+    """
 
     def row(table: kit.Table) -> kit.Row:
         settings, test = table.settings, table.data.parts["test"]
@@ -369,7 +378,10 @@ def fit_words(table: kit.Table, of_words, options: dict):
 
 
 def feature_hashing(table: kit.Table) -> kit.Row:
-    """(UᵀV)_30k + b·I mixed with the same on the other words, hashed by DICE; at the b and the rate of `ssi-asym`."""
+    """(UᵀV)_30k + b·I mixed with the same on the other words, hashed by DICE; at the b and the rate of `ssi-asym`.
+
+    Each other word counts as the five of the 30,000 that share most documents with it. Chosen: the mixture, by dev MAP.
+    """
     data, settings = table.data, table.settings
     number, dev, test = settings.num_terms, data.parts["dev"], data.parts["test"]
     best, tried = choose_ssi(table, settings.identities, symmetric=False)

@@ -1,13 +1,15 @@
 """What is done to the vectors of a trained OPCA before mates are looked for: weights of dimensions, and CSLS.
 
-One OPCA a table, of fixed settings (300 dimensions, noise 1e-4, documents of unit length), and the same mates of the
-test part, four times: by the cosine (`opca`); with every dimension multiplied by the agreement of development pairs, as
-`jaxsim search` does (`opca-r`); with hubs lessened by CSLS, measured on training documents of the other language, as
-`jaxsim search --csls` does (`opca-csls`); and with both (`opca-r-csls`). Nothing is chosen.
+One OPCA of the training pairs a table, of fixed settings (300 dimensions, noise 1e-4, documents of unit length), and
+the same mates of the test part, four times: by the cosine (`opca`); with every dimension multiplied by the agreement of
+development pairs, the correlation of their two sides in it, as `jaxsim search` does (`opca-r`); with hubs lessened by
+CSLS, as `jaxsim search --csls` does (`opca-csls`): 2 cos(q, d) less the mean cosine of document d with the training
+documents nearest to it in the language of the query; and with both (`opca-r-csls`). Nothing is chosen.
 
-Tables, as in `mates.platt2010`: halves of pages in two languages, `en-es-unseen` of sources (web sites) that are not
-trained on, and `docstrings` within a language. Expected: CSLS gains across languages; agreement, which is for documents
-about the same thing, gains nothing where the very mate is asked for.
+Tables: the first half of an English page against the second half of its translation (`en-fr-halves`, `en-es-halves`),
+whole pages of sources (web sites) that are not trained on (`en-es-unseen`), and summaries and bodies of Python
+docstrings (`docstrings`). Expected: CSLS gains across languages; agreement, which is for documents about the same
+thing, gains nothing where the very mate is asked for.
 
     JAXSIM_DATA=/path/to/corpora python -m experiments.mates.hubs --preset full
     python -m experiments.mates.hubs --preset quick --out /tmp/quick

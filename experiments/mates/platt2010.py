@@ -7,6 +7,11 @@ error. Dimension, noise and ridge are chosen by the MRR of development pairs, an
 Expected (002, MRR on Wikipedia EN-ES / Europarl EN-ES): OPCA .7734 / .9806, CCA .7378 / .9705, CL-LSI .6130 / .9595,
 untranslated (the row `log-tfidf`) .5383 / .2564.
 
+Rows: untranslated documents (`tf`, `log-tfidf`), projections (`cl-lsi`, `opca`, `cca`, and without a claim `lsa`,
+`pca`, `cr5`, `dda`), topic models (`plsa`, `jplsa`, `cplsa`, and with our settings `jplsa-best`, `cplsa-best`), and
+documents translated word by word (`wbw` and those that begin so) by a table that is learned from lines of the training
+pairs, in the paper from Europarl.
+
 Tables, by what stands in for the paper's corpora. In place of Wikipedia, whose pages are comparable, not parallel:
 `en-es-halves`, the first half of an English page against the second half of its human translation, and the same with
 other pages: `en-es-halves-all` (three quarters machine translated), `en-fr-halves`, `en-ja-halves`. `en-es-first20`,
@@ -26,8 +31,12 @@ official Europarl release (EN-ES, the paper's own years); nobody has run it here
 
 from __future__ import annotations
 
+import itertools
+import tempfile
+import time
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from types import ModuleType
 
 import numpy as np
@@ -35,6 +44,7 @@ import scipy.sparse
 
 from experiments import kit
 from experiments.corpora import mates as corpora
+from experiments.corpora import topic_models, word_by_word
 from experiments.corpora.mate_scores import (
     UNIT_LENGTH,
     chosen_options,
@@ -44,11 +54,16 @@ from experiments.corpora.mate_scores import (
     tested,
     weighted,
 )
-from experiments.mates import topic_models, word_by_word
+from experiments.kit.measure import installed
 from jaxsim import sparse
+from jaxsim.data import catalogue
 from jaxsim.evaluate import mates
 from jaxsim.evaluate.mates import Task
-from jaxsim.methods import cca, cl_lsi, cr5, dda, lsa, opca, pca
+from jaxsim.methods import cca, cl_lsi, cplsa, cr5, dda, jplsa, lsa, opca, pca, plsa, projections
+from jaxsim.methods.translation import bitext, dictionary, hmm, ibm1
+from jaxsim.methods.translation import table as translation
+from jaxsim.optim import Fit
+from jaxsim.optim import closed_form as closed_form_fit
 from jaxsim.sparse import Vectors
 
 
@@ -111,10 +126,13 @@ def load(name: str, settings: Settings, release: str | None = None) -> kit.Data:
                     paper=printed.get(name, "002"))
 
 
-# The kit in short: `table.fit(opca)` is `opca.fit` with a cache; `table.once` keeps a value for all rows of a table;
-# `kit.choose` scores every option: `best` is the winner, `score` its score, `tried` all options with their scores.
-# Both tables of mates choose and test alike: `weighted` are documents as vectors; `closed_form` takes the options, then
-# the dimension, with the best development MRR, tests them (`tested`), and adds a learning curve.
+# The kit in short: `table.fit(opca)` is `opca.fit` with a cache, for which `reads=` names what a function among the
+# arguments depends on; `table.once` keeps a value for all rows of a table; `kit.choose` scores every option: `best` is
+# the winner, `score` its score, `tried` all options with their scores.
+# Both tables of mates choose and test alike: `weighted` are documents as vectors, `dimensions` those of a grid that the
+# table is large enough for, `dev_mrr` the MRR of development pairs. `closed_form` takes the options (`UNIT_LENGTH`:
+# training documents at unit length, or at their own), then the dimension, with the best development MRR, tests them
+# (`tested`), and adds a learning curve: test scores by the number of training pairs.
 
 
 def raw_counts(table: kit.Table) -> kit.Row:
@@ -161,7 +179,7 @@ def fit_cl_lsi(table: kit.Table) -> kit.Row:
 
 
 def opca_of(table: kit.Table, task: Task, k: int, noise: float, unit_length: bool):
-    """OPCA's projection."""
+    """OPCA's projection, of the task's training pairs."""
     return table.fit(opca)(task.weighted("train", unit_length=unit_length), k=k, noise=noise).params
 
 
@@ -219,8 +237,203 @@ def fit_dda(table: kit.Table) -> kit.Row:
     return kit.Row(config, **tested(table, encoded), dev={"mrr": dev_mrr(table, fit.params)})
 
 
+# Topic models. `topic_models.row` tries the options at the fewest topics of a table, then its numbers of topics: 100
+# and 300 in most. Each fit stops, and each choice is made, by development MRR; the choice is tested. `OF_2010`: one
+# iteration of folding in makes a document's topic vector, and vectors are compared by the L1 distance.
+
+
+def fit_plsa(table: kit.Table) -> kit.Row:
+    """PLSA (§2.4) of the training documents of both languages, which does not know the pairs. No claim."""
+    return topic_models.row(table, plsa, topic_models.OF_2010, [{"start": "blocks"}])
+
+
+def fit_jplsa(table: kit.Table) -> kit.Row:
+    """JPLSA (§2.4): a pair has one mixture of topics. Topics start as blocks of words; languages share their words."""
+    return topic_models.row(table, jplsa, topic_models.OF_2010, [{"start": "blocks", "merged": True}])
+
+
+def fit_cplsa(table: kit.Table) -> kit.Row:
+    """CPLSA (§2.5): each side of a pair has a mixture, and both have to agree. Else as JPLSA."""
+    return topic_models.row(table, cplsa, topic_models.OF_2010, [{"start": "blocks", "merged": True}])
+
+
+def fit_jplsa_best(table: kit.Table) -> kit.Row:
+    """JPLSA with our settings: words of each language are its own. Chosen: which of two random starts. No claim."""
+    return topic_models.best_row(table, jplsa)
+
+
+def fit_cplsa_best(table: kit.Table) -> kit.Row:
+    """CPLSA likewise, from the start that is best for JPLSA. Chosen: whether a pair shares its mixture. No claim."""
+    return topic_models.best_row(table, cplsa)
+
+
+# Word by word (§3.2). `word_by_word.aligned` learns a table of Pr(English word | word) from lines of the training pairs
+# by an aligner that stops by development MRR. `table_of` puts it over the terms of the documents; `documents` are the
+# English ones as they are and the others translated by it. Pairs of one language have no such rows.
+
+LSA_KS = (300, 1000, 1500, 2000, 3000)
+"""Dimensions of LSA of translated documents, beside those of the other rows."""
+PAPER_WORDS = 274_000
+"""Words a second of word-by-word translation in 002 §4."""
+
+
+def bilingual(table: kit.Table) -> bool:
+    """Whether the table has two languages."""
+    left, right = table.data.pairs.languages
+    return left != right
+
+
+def translation_speed(table: kit.Table, columns) -> list[dict]:
+    """Words translated a second, one core, the documents' weights given."""
+    counts = table.data.task.counts["test"][1]
+    begun = time.perf_counter()
+    translation.translate(counts, columns)
+    rate = float(counts.sum()) / (time.perf_counter() - begun)
+    return [{"name": "words translated a second", "value": rate, "unit": "words/s", "ratio": rate / PAPER_WORDS,
+             "of": "002 §4", "note": "words of the vocabulary, one thread"}]
+
+
+def translated_mrr(table: kit.Table, columns, counts_first: bool = False) -> float:
+    """MRR of development pairs, translated; weights go before the translation, or after it (``counts_first``)."""
+    return mates.scores(*word_by_word.documents(table, "dev", columns, counts_first))["mrr"]
+
+
+def choose_symmetrize(table: kit.Table, params: translation.Translation) -> kit.Choice:
+    """How the two directions of a table are combined."""
+    return kit.choose([{"symmetrize": way} for way in translation.SYMMETRIZE],
+                      lambda symmetrize: translated_mrr(table, word_by_word.table_of(table, params, symmetrize)),
+                      by="mrr", split="dev")
+
+
+def translated(table: kit.Table, aligner: str, fit: Fit, **options) -> kit.Row:
+    """The table of a fit times log(tf)-idf vectors, as in the paper. Chosen: how the two directions are combined."""
+    choice = choose_symmetrize(table, fit.params)
+    columns = word_by_word.table_of(table, fit.params, **choice.best)
+    config = {"aligner": aligner, **options, **choice.best, "threshold": 0.01, "order": "log(tf)-idf first",
+              "lines": word_by_word.lines(table).counts, "entries": int(columns.nnz)}
+    return kit.Row(config, **tested(table, word_by_word.documents(table, "test", columns, False)),
+                   dev={"mrr": choice.score, "grid": choice.tried})
+
+
+def translate(table: kit.Table, method: ModuleType, **options) -> kit.Row | None:
+    """`translated` by an aligner of ours, and its speed."""
+    if not bilingual(table):
+        return None
+    fit = word_by_word.aligned(table, method, **options)
+    row = translated(table, method.__name__.rpartition(".")[2], fit, **options)
+    columns = word_by_word.table_of(table, fit.params, row.config["symmetrize"])
+    return replace(row, fit=fit, measurements=translation_speed(table, columns))
+
+
+def translate_hmm(table: kit.Table) -> kit.Row | None:
+    """Word by word, by a hidden Markov model without jumps of each word. Chosen: how its directions are combined."""
+    return translate(table, hmm)
+
+
+def translate_ibm1(table: kit.Table) -> kit.Row | None:
+    """The same by IBM model 1. No claim."""
+    return translate(table, ibm1)
+
+
+def translate_wdhmm(table: kit.Table) -> kit.Row | None:
+    """The same by the paper's aligner, a hidden Markov model with jumps of each word. No claim."""
+    return translate(table, hmm, word_jumps=True)
+
+
+def translate_best(table: kit.Table) -> kit.Row | None:
+    """Ours. Chosen: the aligner, how directions are combined, weights before or after, the power of probabilities."""
+    if not bilingual(table):
+        return None
+    params = {"ibm1": word_by_word.aligned(table, ibm1).params, "hmm": word_by_word.aligned(table, hmm).params}
+
+    def columns_of(aligner, symmetrize, power):
+        return word_by_word.table_of(table, params[aligner], symmetrize, power)
+
+    def score(order, **option):
+        return translated_mrr(table, columns_of(**option), order == "counts first")
+
+    choice = kit.choose(
+        [{"aligner": aligner, "symmetrize": way, "power": power, "order": order} for aligner in params
+         for way in translation.SYMMETRIZE for power in (0.3, 0.5, 0.7, 1.0, 1.5)
+         for order in ("counts first", "log(tf)-idf first")], score, by="mrr", split="dev")  # fmt: skip
+    best = dict(choice.best)
+    order = best.pop("order")
+    columns = columns_of(**best)
+    return kit.Row({**choice.best, "threshold": 0.01, "lines": word_by_word.lines(table).counts,
+                    "entries": int(columns.nnz)},
+                   **tested(table, word_by_word.documents(table, "test", columns, order == "counts first")),
+                   dev={"mrr": choice.score, "grid": choice.tried})
+
+
+def translate_lsa(table: kit.Table) -> kit.Row | None:
+    """Translated as in `wbw`, then mapped by LSA of the English training documents. Chosen: the dimension."""
+    if not bilingual(table):
+        return None
+    learned = word_by_word.aligned(table, hmm).params
+    way = choose_symmetrize(table, learned).best
+    columns = word_by_word.table_of(table, learned, **way)
+    most = min(table.data.sizes["train"], len(table.data.task.vocabulary))
+    ks = [k for k in sorted({*table.settings.lsi_ks, *LSA_KS}) if k < most] or [most - 1]
+    params = table.fit(lsa)(table.data.task.weighted("train")[0], k=max(ks)).params
+
+    def encoded(split: str, k: int) -> tuple[Vectors, Vectors]:
+        sides = tuple(side.sparse for side in word_by_word.documents(table, split, columns, False))
+        return mates.encode(projections.truncate(params, k), sides)
+
+    size = kit.choose([{"k": k} for k in ks], lambda k: mates.scores(*encoded("dev", k))["mrr"], by="mrr", split="dev")
+    return kit.Row({"aligner": "hmm", **way, "threshold": 0.01, **size.best},
+                   **tested(table, encoded("test", size.best["k"])), curve=size.tried, dev={"mrr": size.score})
+
+
+def translate_by_dictionary(table: kit.Table) -> kit.Row | None:
+    """By a dictionary (the English Wiktionary's) in place of a learned table; translations are equally probable."""
+    if table.data.pairs.languages != ("en", "es"):
+        return None
+    pairs = []
+    counts = {}
+    for name, flip in (("en-es-enwiktionary.txt.gz", False), ("es-en-enwiktionary.txt.gz", True)):
+        found, counts[name] = dictionary.read(catalogue.find("dictionary_en_es", name))
+        pairs += [(b, a) if flip else (a, b) for a, b in found]
+    fit = table.fit(dictionary)(pairs)
+    columns = word_by_word.table_of(table, fit.params)
+    return kit.Row({"dictionary": "Wiktionary", "words": len(set(pairs)), "read": counts, "entries": int(columns.nnz)},
+                   **tested(table, word_by_word.documents(table, "test", columns, False)),
+                   dev={"mrr": translated_mrr(table, columns)})
+
+
+def fit_eflomal(lines: bitext.Bitext) -> Fit:
+    """A table from the links that eflomal, a sampler, draws in both directions; pruned like those of our aligners."""
+    sides = (lines.left, lines.right)
+    words = [[side.words[a:b] for a, b in itertools.pairwise(side.indptr)] for side in sides]
+    written = [[" ".join(f"w{word}" for word in sentence) + "\n" for sentence in side] for side in words]
+    counts = []
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / name for name in ("forward", "reverse")]
+        installed("eflomal").Aligner().align(*written, *map(str, paths))
+        for path in paths:  # each link is "place on the left-place on the right"
+            links = [[tuple(map(int, link.split("-"))) for link in line.split()]
+                     for line in path.read_text().splitlines()]
+            pairs = np.array([(a[i], b[j]) for a, b, line in zip(*words, links, strict=True) for i, j in line])
+            shape = tuple(len(side.vocabulary) for side in sides)
+            counts.append(scipy.sparse.csr_matrix((np.ones(len(pairs)), pairs.T), shape=shape))
+    return closed_form_fit(translation.from_counts(counts[0], counts[1].T.tocsr(),
+                                                   *(side.vocabulary for side in sides), 0.01))
+
+
+def translate_by_eflomal(table: kit.Table) -> kit.Row | None:
+    """A peer: as `wbw`, by the links of eflomal on the same lines; no row where it is not installed (extra `peers`)."""
+    if installed("eflomal") is None or not bilingual(table):
+        return None
+    return translated(table, "eflomal", table.fit(fit_eflomal)(word_by_word.lines(table)))
+
+
+TOPIC_MODELS = {"plsa": fit_plsa, "jplsa": fit_jplsa, "cplsa": fit_cplsa, "jplsa-best": fit_jplsa_best,
+                "cplsa-best": fit_cplsa_best}
+WORD_BY_WORD = {"wbw": translate_hmm, "wbw-lsa": translate_lsa, "wbw-best": translate_best, "wbw-ibm1": translate_ibm1,
+                "wbw-wdhmm": translate_wdhmm, "wbw-dictionary": translate_by_dictionary,
+                "wbw-eflomal": translate_by_eflomal}
 ROWS = {"tf": raw_counts, "log-tfidf": log_tf_idf, "cl-lsi": fit_cl_lsi, "opca": fit_opca, "cca": fit_cca,
-        "cr5": fit_cr5, "dda": fit_dda, "lsa": fit_lsa, "pca": fit_pca, **topic_models.ROWS_2010, **word_by_word.ROWS}
+        "cr5": fit_cr5, "dda": fit_dda, "lsa": fit_lsa, "pca": fit_pca, **TOPIC_MODELS, **WORD_BY_WORD}
 SETTINGS = {
     "en-es-halves": EARLIER,
     "en-fr-halves": HALVES,
@@ -238,17 +451,18 @@ SETTINGS = {
     "en-es-unseen": replace(FULL, ks=(50, 100, 200), grid_k=100),
 }
 COMMON = ("limit", "ks", "grid_k", "sizes")
-READS = {  # row -> settings; topic models have their own
-    **dict.fromkeys(("tf", "log-tfidf", *topic_models.ROWS_2010), ("limit",)),
-    **dict.fromkeys(word_by_word.ROWS, ("limit", "lsi_ks")),
+READS = {  # row -> settings that its record depends on; topic models have their own
+    **dict.fromkeys(("tf", "log-tfidf", *TOPIC_MODELS), ("limit",)),
+    **dict.fromkeys(WORD_BY_WORD, ("limit", "lsi_ks")),
     **dict.fromkeys(("cl-lsi", "lsa", "pca"), (*COMMON, "lsi_ks")),
     "opca": (*COMMON, "noises", "paper_noise"), "cca": (*COMMON, "ridges", "paper_ridge"),
     "dda": (*COMMON, "noises", "paper_noise", "dda_k"), "cr5": (*COMMON, "cr5_ridges", "cr5_ks"),
 }
-# The preset `quick` fills only `docstrings`, which needs no corpus, unless `--tables` names others.
+# The preset `quick` fills only `docstrings`, which needs no corpus, unless `--tables` names others. `split` is the
+# version of the rule that deals a table's pairs to train, dev and test.
 TABLES = {name: kit.Plan(ROWS, {"quick": QUICK, "full": settings},
                          on_request=("quick",) * (name != "docstrings"),
-                         rows_on_request=("lsa", "pca", *topic_models.ON_REQUEST),
+                         rows_on_request=("lsa", "pca", "plsa", "jplsa-best", "cplsa-best"),
                          split=corpora.RULES.get(name, 1), reads=READS)
           for name, settings in SETTINGS.items()}
 TABLES["paper"] = kit.Plan(ROWS, {"paper": FULL})
@@ -301,7 +515,8 @@ CLAIMS = [  # printed MRR of both rows, Wikipedia first
     *above("opca", "cca", (0.7734, 0.7378), (0.9806, 0.9705)),
     *above("cca", "cl-lsi", (0.7378, 0.6130), (0.9705, 0.9595)),
     *above("cl-lsi", "log-tfidf", (0.6130, 0.5383), (0.9595, 0.2564)),
-    *topic_models.claims_2010(above),
+    *above("opca", "cplsa", (0.7734, 0.5130), (0.9806, 0.9782)),
+    *above("cplsa", "jplsa", (0.5130, 0.3619), (0.9782, 0.9726)),
     *above("opca", "wbw", (0.7734, 0.7467), (0.9806, 0.9779)),
     *above("opca", "wbw-lsa", (0.7734, 0.7236), (0.9806, 0.9778)),
     kit.Claim("002-opca-wbw-dictionary", sentence="opca finds more mates than wbw by a table from elsewhere, here a "

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from experiments import kit
-from experiments.peers import data as tables
+from experiments.corpora import rankings
 from jaxsim import text
 from jaxsim.evaluate import mates, significance
 from jaxsim.methods import opca, s2net
@@ -81,8 +81,8 @@ class Drawn:
 
 
 def load(name: str, settings: Settings) -> kit.Data:
-    """A collection as `peers` has it."""
-    found = tables.TABLES[name](settings.limit)
+    """A collection's pairs for training and development, and `rankings.Ranking`s of dev and test to score by."""
+    found = rankings.TABLES[name](settings.limit)
     return kit.Data(found, name=found.all.name, sha256=found.all.sha256, paper="none", differs=found.differs,
                     counts={**found.all.counts, "split": found.sizes}, groups=found.groups or {})
 
@@ -177,12 +177,12 @@ def by_mined(table: kit.Table, share: float) -> kit.Row:
 
 
 def by_filtered(table: kit.Table) -> kit.Row:
-    """Likely false negatives left out."""
+    """S2Net with mined negatives, likely false ones left out. Chosen: their weight."""
     return by_mined(table, mined.SHARE)
 
 
 def by_all(table: kit.Table) -> kit.Row:
-    """The nearest, but for right answers and for what is nearer than the mate."""
+    """S2Net with the nearest as negatives, but for right answers and what is nearer than the mate. Chosen: weight."""
     return by_mined(table, 1.0)
 
 

@@ -7,6 +7,13 @@ the saved model, and the dev score against seconds. Every system's settings are 
 dimension, 300, or 1,024 in the tables that say so. Expected: S2Net's quality above that of the trained StaticEmbedding,
 whose best it reaches sooner, and at least twice its texts a second.
 
+Tables: `docstrings`, summaries and bodies of Python docstrings; `en-es-human`, pages and their human translations;
+`nfcorpus`, titles of health pages and abstracts with grades, trained on direct links; `nfcorpus-1024`, the same with
+1,024 dimensions. The systems stand in `systems`, a function each that trains with every setting and keeps the best on
+dev: `log-tfidf`, bare term weights; `bm25`, which learns nothing; `truncated-svd` and `gensim-lsi`, of the training
+texts; `static-embedding`; `opca`, a closed form; `s2net`, from OPCA; `s2net-terms`, S2Net's scores mixed with those of
+`log-tfidf`.
+
     pip install -e '.[peers]'
     JAXSIM_DATA=/path/to/corpora python -m experiments.peers.peers --preset full
     python -m experiments.peers.peers --preset quick --out /tmp/quick
@@ -25,11 +32,11 @@ from pathlib import Path
 
 import numpy as np
 
+from experiments.corpora.rankings import TABLES, Data
 from experiments.kit import records
 from experiments.kit.measure import Sheet, race
 from experiments.kit.places import add_out, expect_committed, records_folder
 from experiments.kit.run import add_fetch, with_corpora
-from experiments.peers.data import TABLES, Data
 from experiments.peers.systems import FULL, QUICK, SYSTEMS, WIDE, MissingPeer, Sizes, System, dev_score, s2net_terms
 from jaxsim.data import MissingCorpus
 from jaxsim.evaluate import significance

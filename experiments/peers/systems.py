@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
+from experiments.corpora.rankings import Data, Ranking
 from experiments.kit.measure import installed
-from experiments.peers.data import Data, Ranking
 from jaxsim.model import Model
 from jaxsim.train import Settings, training
 

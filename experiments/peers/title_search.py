@@ -14,7 +14,8 @@ held-out titles choose, cosine alone), `opca-r` (all dimensions weighed by their
 `opca-search`, what `jaxsim train --method opca --dim 600 --subwords 0.5` and `jaxsim search` give, and
 `tuned-search`: `jaxsim train --tune --budget 5m`, whose choice depends on the speed of the machine. Expected: both
 above each of the first three by a paired test on MAP. `static-embedding` is StaticEmbedding of sentence-transformers,
-trained on the same pairs, its settings chosen by the same held-out titles (needs `pip install -e '.[peers]'`).
+trained on the same pairs in the loop of `experiments.peers.static`, its settings chosen by the same held-out titles
+(needs `pip install -e '.[peers]'`).
 `opca-best-k` takes the dimension that **the judged queries themselves** like best: no rival, but what choosing without
 judgements (`opca-r`) is to be measured by; expected within .01 of it.
 

@@ -6,6 +6,13 @@ questions of five choices. `simlex`, `simverb`, `wordsim353` and `men` correlate
 `antsynnet` tells antonyms from synonyms, `table1` and `table4` list neighbours, `table5` and `table5-wordnet` have the
 development precision by dimension.
 
+PILSA is LSA of signed documents: each entry of a thesaurus is a document, synonyms with a plus and antonyms with a
+minus; `lsa` is the same without signs. S2Net on antonyms goes on from there. A row's name may end in its sources,
+otherwise the table's: `-rich`, WordNet with looser relations; `-fallows` alone; `-books`, Fallows, Fernald and Soule;
+`-roget`, Roget's opposites. What else was tried stands in `further`, a function each: retrofitting (`retrofit`), senses
+(`senses`, and `mixture-senses`, `mixture-all-senses`), a signed spectral embedding (`spectral`), a projection a side
+(`two-sided`), and words without a part in the leading dimensions (`pilsa-ties`, `pilsa-or-signed`).
+
 160 of the 162 questions for development are among the 950. F1 is therefore given on the 950, as papers do, and on the
 790 without them (`f1@790`): for whatever was chosen on the development questions (dimensions, weights of mixtures) the
 second is the figure to trust. Rates and the number of epochs of S2Net are chosen by the loss of held-out antonym pairs.
@@ -192,7 +199,10 @@ def signed_tfidf(table: kit.Table) -> kit.Row:
 
 
 def projected(name: str | None = None, *, unsigned: bool = False) -> Callable[[kit.Table], kit.Row]:
-    """A row of PILSA on one set of sources, the table's own unless given; ``unsigned`` for the LSA of a thesaurus."""
+    """A row of PILSA on one set of sources, the table's own unless given; ``unsigned`` for the LSA of a thesaurus.
+
+    Chosen: the dimension, by F1 on the questions for development.
+    """
 
     def row(table: kit.Table) -> kit.Row:
         own = name or TABLE6[table.name]
@@ -299,7 +309,10 @@ def best_training(table: kit.Table, name: str, pairs: np.ndarray) -> kit.Choice:
 
 
 def refined(name: str | None = None, *, leak_free: bool = False) -> Callable[[kit.Table], kit.Row]:
-    """A row of S2Net on antonyms, five seeds; ``leak_free`` without the pairs that the questions ask about."""
+    """A row of S2Net on antonyms from PILSA, five seeds; ``leak_free`` without the pairs that the questions ask about.
+
+    Chosen by `best_training`: the rate, by held-out pairs, then the dimension, by F1 on the questions for development.
+    """
 
     def row(table: kit.Table) -> kit.Row:
         own = name or TABLE6[table.name]
@@ -330,7 +343,7 @@ def refined_space(table: kit.Table, name: str, seed: int) -> Space:
 
 
 def printed(table: kit.Table) -> kit.Row:
-    """S2Net as the paper has it: a sample of the pairs, all negatives, L-BFGS, β by validation pairs."""
+    """S2Net as the paper has it: a sample of the pairs, all negatives, L-BFGS. Chosen: β, by validation pairs."""
     name, settings = TABLE6[table.name], table.settings
     pairs = antonym_pairs(table, name)
     order = np.random.default_rng(0).permutation(len(pairs))
@@ -450,17 +463,17 @@ def from_refined(options: list[dict], answers: Callable[..., np.ndarray]) -> Cal
 
 
 def retrofit_answers(made: Space, signed: corpora.Signed, some: list, *, strength: float) -> np.ndarray:
-    """Cosines after `further.retrofitted`."""
+    """Cosines of vectors drawn to those of words that entries put beside them, and away from words put against them."""
     return corpora.cosines(further.retrofitted(made, signed, strength) if strength else made, some)
 
 
 def sense_answers(made: Space, signed: corpora.Signed, some: list, *, share: float) -> np.ndarray:
-    """`further.by_senses`."""
+    """The lowest cosine of two senses of target and choice; a sense is an entry that has the word."""
     return further.by_senses(made, signed, share, some)
 
 
 def spectral(table: kit.Table) -> kit.Row:
-    """PILSA's place taken by the eigenvectors of the signed Laplacian of words and entries."""
+    """PILSA's place taken by eigenvectors of the signed Laplacian of words and entries. Chosen: dimension, by F1."""
     name = TABLE6[table.name]
     words, dev = further.spectral(table.data.signed(name)), table.data.questions["dev"]
     largest = min(max(table.settings.dimensions), words.num_docs, words.num_terms)
@@ -476,7 +489,7 @@ def spectral(table: kit.Table) -> kit.Row:
 
 
 def two_sided(table: kit.Table) -> kit.Row:
-    """S2Net with a projection for targets and another for their opposites; S2Net's rate and dimension."""
+    """S2Net with a projection for targets and another for opposites, at the rate and dimension of `s2net-antonym`."""
     name, settings = TABLE6[table.name], table.settings
     pairs = antonym_pairs(table, name)
     best, words, functions = best_training(table, name, pairs).best, terms(table, name), []
@@ -528,7 +541,7 @@ def spearman(made: Space, left, right, scores) -> float:
 
 
 def correlated(name: str, kind: str) -> Callable[[kit.Table], kit.Row]:
-    """A row of Spearman's correlation."""
+    """A row of Spearman's correlation of judged similarities with the cosines of `task_space`."""
 
     def row(table: kit.Table) -> kit.Row:
         made, config, dev = task_space(table, name, kind)

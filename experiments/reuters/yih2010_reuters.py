@@ -113,7 +113,13 @@ QUICK = Settings(pairs=1000, more_pairs=3000, max_iter=6, patience=3, seeds=(0, 
 
 
 def load(name: str, settings: Settings) -> kit.Data:
-    """The collection; both tables have the same."""
+    """The collection; both tables have the same.
+
+    Rows see what `reuters.load` returns as ``table.data``: by part (``train``, ``test``) the stories, the counts and
+    labels of their terms and topics, and ``featured`` documents, whose terms have the features of TWEAK. Its method
+    ``sample(seed, num)`` draws what a seed trains on: the documents ``fit`` and ``dev``, ``num`` similar and ``num``
+    other ``pairs`` of the former, and 5 % more of these, ``dev_pairs``.
+    """
     data = reuters.load(settings.min_characters, settings.limit)
     size = data.sizes["test"]
     return kit.Data(data, name="reuters21578", sha256=data.collection.sha256, differs=reuters.DIFFERS,

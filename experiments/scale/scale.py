@@ -26,8 +26,20 @@ from pathlib import Path
 
 from experiments.kit.places import expect_committed, records_folder
 
-NAMES = ("s2net-documents", "s2net-dimensions", "s2net-devices", "s2net-paper", "s2net-sgd", "encode", "search",
-         "precision", "lsa", "opca", "cca")
+NAMES = {
+    "s2net-documents": "an iteration of S2Net against the number of pairs, fitted by a + b m²",
+    "s2net-dimensions": "an iteration of S2Net against dimensions",
+    "s2net-devices": "an iteration of S2Net against devices; on a CPU forced ones, which share its cores",
+    "s2net-paper": "an iteration of S2Net at the paper's own size",
+    "s2net-sgd": "an epoch of S2Net by batches against the number of pairs, beside PyTorch",
+    "encode": "documents and terms projected a second, beside the paper and EmbeddingBag",
+    "search": "exact top-10 of unit vectors, beside faiss",
+    "precision": "loss and MRR of held-out docstrings by the precision of training",
+    "lsa": "the closed form of LSA, beside gensim and a dense solver",
+    "opca": "the closed form of OPCA, beside a dense solver",
+    "cca": "the closed form of CCA, beside a dense solver",
+}
+"""Row -> what it measures. `rows` has a function for each but the closed forms, which `linear` has."""
 CPU_ALONE = ("lsa", "opca", "cca")
 
 

@@ -30,8 +30,28 @@ from pathlib import Path
 from experiments.kit.places import RESULTS, add_out, records_folder
 
 TABLES = {1: "one-core", 2: "two-cores"}
-NAMES = ("matmul", "project", "texts", "all-pairs", "lbfgs", "top-k", "lsa", "opca", "ssi", "tweak", "vl-ext",
-         "all-pairs-figures", "topics", "pilsa", "demo", "rnn", "ngram", "weights", "disk")
+NAMES = {
+    "matmul": "the rate of float32 matrix products of this machine, square and in the shape of the loss",
+    "project": "sparse documents times a dense matrix, and the gradient in that matrix",
+    "texts": "docstrings from strings to vectors: words, look-up, weights and product, in one call and one by one",
+    "all-pairs": "value and gradient of the all-pairs loss in both directions, and its memory",
+    "lbfgs": "a whole L-BFGS iteration of S2Net: evaluations, direction and bookkeeping",
+    "top-k": "exact top-10 by inner product of unit vectors",
+    "lsa": "the fit of LSA",
+    "opca": "the fit of OPCA against the dense generalised eigenproblem, and the MRR of both",
+    "ssi": "a step of SSI, UᵀV + I, for two vocabularies",
+    "tweak": "an evaluation of TWEAK's loss over pairs of pairs",
+    "vl-ext": "an evaluation of VL-Ext's loss over pairs of pairs",
+    "all-pairs-figures": "AUC, Max-F1, precision and average precision of all pairs of a collection",
+    "topics": "an iteration of JPLSA and of CPLSA, memory at 1,000 topics, and topics of new documents",
+    "pilsa": "PILSA of the union of thesauri, in a process of its own, with compilation",
+    "demo": "the whole of `python -m jaxsim demo` (the quick preset only starts it)",
+    "rnn": "training of recurrent language models: words a second of the tanh cell and of the GRU",
+    "ngram": "counting and estimating of 4-gram models: seconds and memory",
+    "weights": "products, a query, loading and size of models with float32, float16 and int8 weights",
+    "disk": "docstrings in files: counted, read in random batches, and a state of three matrices kept",
+}
+"""Row -> what it measures. `rows` has a function for each, or imports it from the file of its subject."""
 PINNED = "JAXSIM_SPEED_CORES"
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 

@@ -42,6 +42,11 @@ from jaxsim.optim import Fit
 from jaxsim.text import features, html
 from jaxsim.text.features import Featured
 
+# The presets are those of all three tables of 004 (`corpora.folds.Settings`). In `full` there are ten folds, 40,000
+# preferences a fold, γ of 1, 10 and 30, α of .003 to 1, and 60 iterations at most. `Folds.parts(number)` are the rows
+# of a fold that are fitted on, chosen by (`dev`) and tested; `Folds.tested(scores, names)` measures every fold;
+# `folds.choose_in_turn` takes the start, then γ, then α with the best development AUC.
+
 METRICS = ("auc", "map", "tpr@0.1", "tpr@0.2")
 PAPERS = ("hypertext", "url", "title", "keywords", "description")
 NEGATIVES = 20
@@ -213,13 +218,13 @@ def common(table: kit.Table) -> dict:
 
 
 def tfidf(table: kit.Table) -> kit.Row:
-    """Cosines of tf·idf."""
+    """Cosines of tf·idf of query and page. Nothing is chosen."""
     data = table.data
     return kit.Row(common(table), **data.folds.tested(cosines(data, data.weighted), METRICS))
 
 
 def bm25(table: kit.Table) -> kit.Row:
-    """BM25 of the query's words in the page."""
+    """BM25 of the query's words in the page. Nothing is chosen."""
     data = table.data
     counts = text.counts([[word.lower() for word in page] for page in data.words], data.vocabulary)
     weights = text.bm25(counts, data.vocabulary.df, data.vocabulary.num_docs,
@@ -229,7 +234,7 @@ def bm25(table: kit.Table) -> kit.Row:
 
 
 def title_overlap(table: kit.Table) -> kit.Row:
-    """The share of the query's words that the title has."""
+    """The share of the query's words that the title has. Nothing is chosen."""
     data = table.data
     scores = np.array([len(set(query) & title) / len(set(query)) for query in data.queries for title in data.titles])
     return kit.Row(common(table), **data.folds.tested(scores, METRICS))
@@ -276,7 +281,7 @@ def best_of_fold(
 
 
 def learn(table: kit.Table, names: tuple[str, ...]) -> kit.Row:
-    """TWEAK from preferences with one set of features, chosen and fitted in each fold by itself."""
+    """TWEAK from preferences with one set of features; each fold chooses, fits, and then scores its own test pairs."""
     settings, data = table.settings, table.data
     documents = features.choose(data.documents, names)
     documents = features.scaled(documents, features.scale_of(documents))
@@ -297,22 +302,22 @@ def learn(table: kit.Table, names: tuple[str, ...]) -> kit.Row:
 
 
 def tf_and_df(table: kit.Table) -> kit.Row:
-    """Learned from what TFIDF has: bias, log(tf + 1), log(df + 1)."""
+    """TWEAK of what TFIDF has: bias, log(tf + 1), log(df + 1); and whether a word is a query's."""
     return learn(table, (*features.TF_DF, "query"))
 
 
 def plain_text(table: kit.Table) -> kit.Row:
-    """Learned from all features of plain text."""
+    """TWEAK of all features of plain text; and whether a word is a query's."""
     return learn(table, (*features.PLAIN_TEXT, "query"))
 
 
 def html_features(table: kit.Table) -> kit.Row:
-    """Learned from these and the paper's HTML features."""
+    """TWEAK of these and the paper's HTML features."""
     return learn(table, (*features.PLAIN_TEXT, "query", *PAPERS))
 
 
 def html_inbound(table: kit.Table) -> kit.Row:
-    """Learned from these, headings and the links that lead to a page."""
+    """TWEAK of these, headings and the links that lead to a page."""
     return learn(table, (*features.PLAIN_TEXT, "query", *PAPERS, "heading", "inbound"))
 
 

@@ -46,6 +46,11 @@ from jaxsim.optim import Fit
 from jaxsim.text import features
 from jaxsim.text.features import Featured
 
+# The presets are those of all three tables of 004 (`corpora.folds.Settings`). In `full` there are ten folds, 40,000
+# preferences a fold, γ of 1, 10 and 30, α of .003 to 1, and 60 iterations at most. `Folds.parts(number)` are the rows
+# of a fold that are fitted on, chosen by (`dev`) and tested; `Folds.tested(scores, names)` measures every fold;
+# `folds.choose_in_turn` takes the start, then γ, then α with the best development AUC.
+
 METRICS = ("auc", "map", "p@3")
 WORDS, SNIPPETS, POSITIVE = 50, 10, 0.75
 QUICK_ARTICLES = 300
@@ -205,17 +210,17 @@ def learn(table: kit.Table, loss: Callable | None = None) -> kit.Row:
 
 
 def squared_error(table: kit.Table) -> kit.Row:
-    """Squared errors of labelled pairs (Eq. 4)."""
+    """TWEAK by squared errors of labelled pairs (Eq. 4). Each fold chooses start, α and when to stop, by AUC."""
     return learn(table, losses.squared)
 
 
 def log_loss(table: kit.Table) -> kit.Row:
-    """Log loss of labelled pairs (Eq. 5)."""
+    """TWEAK by the log loss of labelled pairs (Eq. 5). Each fold chooses start, α and when to stop, by AUC."""
     return learn(table, losses.log)
 
 
 def preferences(table: kit.Table) -> kit.Row:
-    """Logistic loss of preferences between pairs (Eq. 6)."""
+    """TWEAK by the logistic loss of preferences between pairs (Eq. 6). Each fold chooses start, γ, α, when to stop."""
     return learn(table)
 
 

@@ -41,6 +41,11 @@ from jaxsim.optim import Fit
 from jaxsim.text import features, html
 from jaxsim.text.features import Featured
 
+# The presets are those of all three tables of 004 (`corpora.folds.Settings`). In `full` there are ten folds, 40,000
+# preferences a fold, γ of 1, 10 and 30, α of .003 to 1, and 60 iterations at most. `Folds.parts(number)` are the rows
+# of a fold that are fitted on, chosen by (`dev`) and tested; `Folds.tested(scores, names)` measures every fold;
+# `folds.choose_in_turn` takes the start, then γ, then α with the best development AUC.
+
 METRICS = ("auc", "tpr@0.1", "tpr@0.2")
 PAGES, POSITIVE = 20, 4.0
 HTML = (*features.PLAIN_TEXT, "title", "description")
@@ -142,7 +147,7 @@ def common(table: kit.Table, expansion: str) -> dict:
 
 
 def cosines(table: kit.Table, expansion: str) -> kit.Row:
-    """Cosines of tf·idf."""
+    """Cosines of tf·idf of query and page, queries as ``expansion`` says. Nothing is chosen."""
     judgements = table.data.folds
     scores = folds.cosines(collection(table, expansion)[1], judgements.left, judgements.right)
     return kit.Row(common(table, expansion), **judgements.tested(scores, METRICS))
@@ -185,7 +190,7 @@ def best_of_fold(
 
 
 def learn(table: kit.Table, names: tuple[str, ...], expansion: str = "all") -> kit.Row:
-    """TWEAK from preferences with one set of features, chosen and fitted in each fold by itself."""
+    """TWEAK from preferences with one set of features; each fold chooses, fits, and then scores its own test pairs."""
     settings, judgements = table.settings, table.data.folds
     documents, weighted = collection(table, expansion)
     documents = features.choose(documents, names)
@@ -205,42 +210,42 @@ def learn(table: kit.Table, names: tuple[str, ...], expansion: str = "all") -> k
 
 
 def tfidf(table: kit.Table) -> kit.Row:
-    """Queries as their pseudo-documents: the paper's baseline."""
+    """Cosines of tf·idf, queries as their pseudo-documents: the paper's baseline. Nothing is chosen."""
     return cosines(table, "all")
 
 
 def tf_and_df(table: kit.Table) -> kit.Row:
-    """Learned from what TFIDF has: bias, log(tf + 1), log(df + 1)."""
+    """TWEAK of what TFIDF has: bias, log(tf + 1), log(df + 1)."""
     return learn(table, features.TF_DF)
 
 
 def plain_text(table: kit.Table) -> kit.Row:
-    """Learned from all features of plain text."""
+    """TWEAK of all features of plain text."""
     return learn(table, features.PLAIN_TEXT)
 
 
 def fields(table: kit.Table) -> kit.Row:
-    """Learned from these and the fields of a page, in place of HTML features."""
+    """TWEAK of these and the fields of a page, in place of HTML features."""
     return learn(table, HTML)
 
 
 def tfidf_bare(table: kit.Table) -> kit.Row:
-    """Queries as they are."""
+    """Cosines of tf·idf, queries as they are. Nothing is chosen."""
     return cosines(table, "bare")
 
 
 def fields_bare(table: kit.Table) -> kit.Row:
-    """Queries as they are; a feature of their own tells them from pages."""
+    """TWEAK as in `tweak-html`, queries as they are; a feature of their own tells them from pages."""
     return learn(table, (*HTML, "query"), "bare")
 
 
 def tfidf_no_itself(table: kit.Table) -> kit.Row:
-    """Queries find no page that is judged for them."""
+    """Cosines of tf·idf, queries as pseudo-documents without the pages judged for them. Nothing is chosen."""
     return cosines(table, "no-itself")
 
 
 def fields_no_itself(table: kit.Table) -> kit.Row:
-    """Queries find no page that is judged for them."""
+    """TWEAK as in `tweak-html`, queries as pseudo-documents without the pages judged for them."""
     return learn(table, HTML, "no-itself")
 
 

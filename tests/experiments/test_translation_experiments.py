@@ -13,7 +13,7 @@ from experiments import kit
 from experiments.ads import yih2011_ads
 from experiments.classes import platt2010_classes
 from experiments.kit import papers
-from experiments.mates import platt2010, word_by_word
+from experiments.mates import platt2010
 from jaxsim import sparse
 from jaxsim.data import pairs
 from jaxsim.data.labelled_pairs import LabelledPairs
@@ -47,12 +47,12 @@ def table(tmp_path):
 def test_documents_without_a_word_in_common_are_found_word_by_word(table):
     bare = platt2010.log_tf_idf(table).per_query[0]["mrr"].mean()
     for name in ("wbw", "wbw-ibm1", "wbw-best", "wbw-lsa"):
-        row = word_by_word.ROWS[name](table)
+        row = platt2010.ROWS[name](table)
         assert row.per_query[0]["mrr"].mean() > 0.9 > 0.2 > bare, name
-    row = word_by_word.ROWS["wbw"](table)
+    row = platt2010.ROWS["wbw"](table)
     assert row.config["lines"]["sentences"] == 3 * table.data.sizes["train"]  # of the training pairs alone
     assert row.measurements[0]["value"] > 0 and row.config["aligner"] == "hmm"
-    assert word_by_word.ROWS["wbw-dictionary"](table) is None
+    assert platt2010.ROWS["wbw-dictionary"](table) is None
 
 
 def test_development_pages_choose_the_lines_that_classes_are_translated_by(tmp_path, rng):
@@ -77,21 +77,21 @@ def test_development_pages_choose_the_lines_that_classes_are_translated_by(tmp_p
 
 def test_links_of_eflomal_make_a_table_as_good_as_ours(table):
     pytest.importorskip("eflomal")
-    row = word_by_word.ROWS["wbw-eflomal"](table)
-    ours = word_by_word.ROWS["wbw"](table)
+    row = platt2010.ROWS["wbw-eflomal"](table)
+    ours = platt2010.ROWS["wbw"](table)
     assert row.config["aligner"] == "eflomal" and row.per_query["mrr"].mean() > ours.per_query["mrr"].mean() - 0.05
 
 
 def test_without_eflomal_there_is_no_such_row(table, monkeypatch):
-    monkeypatch.setattr(word_by_word, "installed", lambda name: None)
-    assert word_by_word.ROWS["wbw-eflomal"](table) is None
+    monkeypatch.setattr(platt2010, "installed", lambda name: None)
+    assert platt2010.ROWS["wbw-eflomal"](table) is None
 
 
 def test_tables_of_one_language_have_no_such_rows(table):
     made = parallel_pages(20)
     one = pairs.make("one", made.ids, made.left, made.right, languages=("en", "en"))
     table.data.pairs = one
-    assert all(row(table) is None for row in word_by_word.ROWS.values())
+    assert all(row(table) is None for row in platt2010.WORD_BY_WORD.values())
 
 
 def test_parts_of_graded_candidates_share_no_query_and_near_duplicates_stay_together():

@@ -1,10 +1,10 @@
-"""Rows of `platt2010` and `yih2011` with topic models: PLSA, JPLSA and CPLSA (002 §2.4-2.5, 000 §2.1).
+"""How the tables of mates fit and choose topic models: PLSA, JPLSA and CPLSA (002 §2.4-2.5, 000 §2.1).
 
-The paper's settings are the rows `plsa`, `jplsa` and `cplsa`: topics that start as blocks of words by frequency, priors
-α = 1.1 and β = 1.01, early stopping on development MRR. In 002 languages share their words, documents are folded in by
-one iteration and compared by the L1 distance; in 000 every language has words of its own, and there are ten iterations
-and the Jensen-Shannon divergence. Our best settings are `jplsa-best` and `cplsa-best`: words of their own, one
-iteration, the L1 distance, and development pairs choose among random starts, and whether a pair shares its θ.
+The papers' settings: topics that start as blocks of words by frequency, priors α = 1.1 and β = 1.01, early stopping on
+development MRR. In 002 languages share their words, documents are folded in by one iteration and compared by the L1
+distance; in 000 every language has words of its own, and there are ten iterations and the Jensen-Shannon divergence.
+Our best settings (`best_row`): words of their own, one iteration, the L1 distance, and development pairs choose among
+random starts, and whether a pair shares its θ. The rows stand in the scripts.
 
 At equal dimension the paper's order was OPCA > CPLSA > JPLSA. The paper's σ is not readable in print; here it is
 infinite, so that the topics of a pair have to agree.
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -95,6 +94,7 @@ def fit_topics(table: kit.Table, method: ModuleType, folding: Folding, *, k: int
         views = table.once("stacked", lambda: sparse.from_scipy(both))
     if options["start"] != "blocks":
         options["key"] = jax.random.key(seed)
+    validate.__module__ = "experiments.mates.topic_models"  # where it stood: cached fits know it by this name
     return table.fit(method, reads=[dev, folding.iterations, folding.similarity.__name__])(
         views, k=k, validate=validate, each=EACH[method], max_iter=settings.steps, patience=settings.patience,
         **options)
@@ -114,10 +114,11 @@ def chosen_options(table: kit.Table, method: ModuleType, folding: Folding, optio
                       lambda **option: score(fit_topics(table, method, folding, **option)), by="mrr")
 
 
-def row(table: kit.Table, method: ModuleType, folding: Folding, options: Sequence[dict], ks: Sequence[int]) -> kit.Row:
-    """The options with the best development MRR at the smallest k, and then the k, tested."""
+def row(table: kit.Table, method: ModuleType, folding: Folding, options: Sequence[dict], ks: Sequence[int] = ()
+        ) -> kit.Row:
+    """The options with the best development MRR at the smallest k (`Settings.ks` unless given), and k; tested."""
     train = counts(table, "train")[0]
-    ks = [k for k in ks if k < min(train.num_docs, train.num_terms)]
+    ks = [k for k in ks or settings_of(table).ks if k < min(train.num_docs, train.num_terms)]
     choice = chosen_options(table, method, folding, options, min(ks))
     chosen = {name: value for name, value in choice.best.items() if name != "k"}
     fits = {k: fit_topics(table, method, folding, k=k, **chosen) for k in ks}
@@ -134,13 +135,7 @@ def row(table: kit.Table, method: ModuleType, folding: Folding, options: Sequenc
                    dev={"grid": choice.tried, "mrr": size.score}, seeds=(0,) if chosen["start"] != "blocks" else ())
 
 
-def paper(method: ModuleType, folding: Folding, table: kit.Table) -> kit.Row:
-    """A row with the settings of 002 or of 000."""
-    merged = {} if method is plsa else {"merged": folding == OF_2010}
-    return row(table, method, folding, [{"start": "blocks", **merged}], settings_of(table).ks)
-
-
-def best(method: ModuleType, table: kit.Table) -> kit.Row:
+def best_row(table: kit.Table, method: ModuleType) -> kit.Row:
     """A row with our best settings: development pairs choose the start, and for CPLSA whether a pair shares its θ.
 
     CPLSA has the start that is best for JPLSA.
@@ -151,29 +146,3 @@ def best(method: ModuleType, table: kit.Table) -> kit.Row:
         start = chosen_options(table, jplsa, OF_2010, options, min(settings.best_ks)).best["start"]
         options = [{"start": start, "shared": shared} for shared in (True, False)][: settings.options]
     return row(table, method, OF_2010, options, settings.best_ks)
-
-
-def rows(folding: Folding) -> dict[str, Callable[[kit.Table], kit.Row]]:
-    """The rows of an experiment, by the folding of its paper."""
-    return {"plsa": partial(paper, plsa, folding), "jplsa": partial(paper, jplsa, folding),
-            "cplsa": partial(paper, cplsa, folding), "jplsa-best": partial(best, jplsa),
-            "cplsa-best": partial(best, cplsa)}
-
-
-ROWS_2010, ROWS_2011 = rows(OF_2010), rows(OF_2011)
-ON_REQUEST = ("plsa", "jplsa-best", "cplsa-best")
-"""Rows of 002 that the preset `quick` leaves out: they differ from the others in settings alone."""
-
-
-def claims_2010(above: Callable) -> list[kit.Claim]:
-    """What 002 says about its topic models; printed MRR, Wikipedia first."""
-    return [*above("opca", "cplsa", (0.7734, 0.5130), (0.9806, 0.9782)),
-            *above("cplsa", "jplsa", (0.5130, 0.3619), (0.9782, 0.9726))]
-
-
-def claims_2011(above: Callable) -> list[kit.Claim]:
-    """What 000 says about its topic models."""
-    return [above("opca", "cplsa", "OPCA finds more mates than CPLSA", "000 Table 1",
-                  printed={"opca": 0.7734, "cplsa": 0.6842}),
-            above("cplsa", "jplsa", "CPLSA finds more mates than JPLSA", "000 Table 1",
-                  printed={"cplsa": 0.6842, "jplsa": 0.6604})]

@@ -1,4 +1,4 @@
-"""What the systems of `peers` are trained and tested on: texts as a user has them, and rankings to score them by."""
+"""Pairs of texts as a user has them, and rankings to score by: what `peers` and `hard_negatives` train and test on."""
 
 from __future__ import annotations
 

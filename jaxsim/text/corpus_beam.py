@@ -1,13 +1,12 @@
 """The counting pass of `corpus_build` as an Apache Beam pipeline, for texts in many files and more than one machine.
 
-The folder is the one that `corpus_build.build` writes of the same texts, bit for bit, as long as that forgets no word:
-the same shards, vocabulary and digests, so that either opens what the other has finished. The pipeline is Beam's own
-and runs wherever Beam does (Flink, Spark, Dataflow); every worker has to see the files and the folder under the same
-paths.
+The folder equals the one that `corpus_build.build` writes from the same texts, bit for bit, as long as that forgets no
+word: it has the same shards, vocabulary and digests, so that either opens what the other has finished. The pipeline
+runs wherever Beam does (Flink, Spark, Dataflow); every worker has to see the files and the folder under the same paths.
 
-Three passes, of which only the second reads words: documents are numbered by counting those of each file; batches of
-documents are counted (`corpus_words.count`) and words summed up; shards are written under the chosen columns. A shard
-is put together by one worker, which holds its counts in memory, and the vocabulary is held by all of them.
+There are three passes, of which only the second reads words: documents are numbered by counting those of each file;
+the words of batches are counted (`corpus_words.count`) and summed up; shards are written with the chosen columns. A
+shard is assembled by one worker, which holds its counts in memory, and the vocabulary is held by all of them.
 """
 
 from __future__ import annotations

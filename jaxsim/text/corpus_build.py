@@ -1,8 +1,8 @@
-"""Texts of any number into a corpus on disk: one pass over the texts, bounded memory, all cores, resumable.
+"""Any number of texts into a corpus on disk: in one pass, with bounded memory, on all cores, and resumable.
 
 The pass numbers words as they come and writes shards of counts under these numbers; then the vocabulary is chosen and
-the shards are written again, smaller, under its columns. Every shard is whole or not there: after a kill, `build` reads
-the texts of finished shards only to see that they are the same, and counts on from the first that is missing.
+the shards are written again, smaller, under its columns. Every shard is complete or absent: after a kill, `build` reads
+the texts of finished shards only to check that they are the same, and continues with the first missing shard.
 """
 
 from __future__ import annotations

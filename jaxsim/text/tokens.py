@@ -1,4 +1,4 @@
-"""Texts to words: the tokenisers."""
+"""Tokenisers: from texts to words."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """A search over methods and settings within a budget of time: what ``jaxsim train --tune --budget 5m`` does.
 
-Trainings in closed form come first, the cheapest of them before the others. One at the largest dimension has all
-smaller ones in it. S2Net comes last, from the settings of the best OPCA. A setting goes on along its ladder as long as
-it gains.
+Trainings in closed form come first, the cheapest before the others. A training at the largest dimension contains those
+at all smaller ones. S2Net comes last, from the settings of the best OPCA. The values of a setting are tried one after
+the other along its ladder, as long as the score rises.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """What a training will cost before it is started: its memory, and its seconds at rates measured on the spot.
 
-Memory is counted from the arrays that stand at the peak of an iteration. Seconds are counts of work (products, scores,
-stored terms, bytes) over what this device does of each in a second, measured on small pieces of the same shapes. Where
-trainings differ in something that neither knows (the lengths of line searches, other programs on the machine) the
-estimate is off by as much.
+Memory is counted from the arrays that exist at the peak of an iteration. Seconds are counts of work (products, scores,
+stored terms, bytes) divided by how much of each this device does in a second, measured on small pieces of the same
+shapes. What neither covers (the lengths of line searches, other programs on the machine) makes the estimate differ from
+the real time.
 """
 
 from __future__ import annotations

@@ -2,13 +2,13 @@
 
 ``s2net-mse`` fits the grades (000 §3.2), ``s2net-pref`` the order of the right texts of one left text (000 §4.2).
 
-A grade says how alike the two texts of a pair are, the larger the more. The projection is learned so that the cosine of
-a pair is its grade on a scale from 0 to 1. Grades that all lie there are taken as they are; of others the lowest of the
-pairs becomes 0 and the highest 1, evenly between.
+A grade says how alike the two texts of a pair are; larger means more alike. The projection is learned so that the
+cosine of a pair is its grade on a scale from 0 to 1. If all grades are between 0 and 1 they are taken as they are;
+otherwise they are scaled linearly, so that the lowest becomes 0 and the highest 1.
 
 The start is random. A random projection keeps cosines roughly, so it begins near bare term weights, and on four graded
-collections (STS benchmark, SICK, product search, patent phrases) held-out pairs ended higher from it than from LSA or
-OPCA.
+collections (STS benchmark, SICK, product search, patent phrases) the score of held-out pairs ended higher from it
+than from LSA or OPCA.
 """
 
 from __future__ import annotations

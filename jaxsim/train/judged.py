@@ -1,4 +1,4 @@
-"""Queries with judgements to choose settings by: how well a model's search finds relevant documents."""
+"""Queries with judgements, by which settings are chosen: how well a model's search finds relevant documents."""
 
 from __future__ import annotations
 

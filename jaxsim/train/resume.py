@@ -1,4 +1,4 @@
-"""What a training keeps in its folder of checkpoints, so that ``--resume`` goes on from the right one."""
+"""What a training keeps in its folder of checkpoints, so that ``--resume`` continues the right training."""
 
 from __future__ import annotations
 

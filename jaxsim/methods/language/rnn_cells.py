@@ -87,7 +87,7 @@ class Network(NamedTuple):
         return self.hidden if self.project is None else self.project
 
     def check(self) -> None:
-        """Refuses sizes that are none.
+        """Refuses sizes that no network can have.
 
         Raises:
           ValueError: naming the first.

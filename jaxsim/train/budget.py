@@ -57,9 +57,9 @@ def search(
 ) -> tuple[Settings, list[dict[str, Any]]]:
     """Chooses a method and its settings by held-out pairs, or by judged queries, within some seconds.
 
-    A training begins if, by those before it, it should end in time; S2Net is stopped at the end of the budget. At least
-    one training is made. So what is tried depends on the speed of the machine; what a training gives does not. The
-    score of the chosen settings is a little too good for new texts.
+    A training begins only if, judging by those before it, it should end in time; S2Net is stopped at the end of the
+    budget. At least one training is made. So what is tried depends on the speed of the machine; what a training gives
+    does not. The score of the chosen settings is a little too good for new texts.
 
     Args:
       pairs: as for `training.train`; of more than `tuning.MOST_PAIRS` training pairs, as many of them.

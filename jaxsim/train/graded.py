@@ -43,7 +43,7 @@ def checked(grades, number: int, argument: str = "grades") -> np.ndarray:
       ``[number]`` float64.
 
     Raises:
-      ValueError: for no grades, another number of them, what is no finite number, or equal grades alone.
+      ValueError: for no grades, another number of them, what is no finite number, or grades that are all equal.
 
     Example:
       >>> checked([0, 2.5], 2).tolist()
@@ -58,7 +58,7 @@ def checked(grades, number: int, argument: str = "grades") -> np.ndarray:
 
 
 def averaged(left: Sequence, right: Sequence, grades: np.ndarray) -> np.ndarray:
-    """Grades of which equal pairs have the mean of theirs.
+    """Grades in which equal pairs share the mean of their grades.
 
     Args:
       left: ``n`` left documents, hashable.
@@ -170,7 +170,8 @@ def fit_preferences(problem: Problem) -> Learned:
       problem: training pairs with grades, held-out pairs with theirs, and settings; equal left texts are one query.
 
     Returns:
-      `Learned`, of a `Projection`; its notes say how many queries have one grade alone, and were passed over.
+      `Learned`, of a `Projection`; its notes say how many queries had only one grade, and were
+      skipped.
 
     Raises:
       ValueError: if no query has candidates of different grades, or a side has no words.
@@ -217,7 +218,7 @@ def fit(problem: Problem) -> Learned:
       `Learned`, of a `Projection`.
 
     Raises:
-      ValueError: if the training pairs have one grade alone, or a side of them has no words.
+      ValueError: if the training pairs have only one grade, or a side of them has no words.
     """
     settings = problem.settings
     sides, chosen = _once(problem)

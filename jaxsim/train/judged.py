@@ -28,7 +28,7 @@ class Judged:
       queries: identifier -> text.
       documents: identifier -> text.
       qrels: query -> document -> grade; documents without a judgement are not relevant.
-      metric: of `METRICS`: what a choice is made by.
+      metric: of `METRICS`: by which settings are chosen.
 
     Example:
       >>> from jaxsim import text

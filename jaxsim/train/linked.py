@@ -147,7 +147,7 @@ def validator(sides: tuple[Terms, Terms], strongest: int = STRONGEST) -> Callabl
 def fit(problem: Problem, *, symmetric: bool = False) -> Learned:
     """Learns W = UᵀV + b·I, or UᵀU + b·I, by Adagrad, b chosen by the held-out pairs unless it is given.
 
-    Each b has a few epochs; the best by the held-out pairs goes on alone, until they gain no more.
+    Each b has a few epochs; the best by the held-out pairs continues until their score stops rising.
 
     Args:
       problem: training pairs, held-out pairs and settings.

@@ -274,9 +274,9 @@ def _opened(folder: Path) -> dict[str, Any]:
     wanted = "the folder of a completion model (`jaxsim complete --texts TEXTS --out MODEL` makes one)"
     checks.expect(folder.exists(), "--model", wanted, f"{folder}, which does not exist")
     unfinished = "one that is not finished (run its command again)" if (folder / _BEGUN).is_file() else "another folder"
-    checks.expect(path.is_file(), "--model", wanted, f"{folder}, {unfinished}")
+    checks.expect(path.is_file(), "--model", wanted, f"{unfinished} ({folder})")
     config = io.unsealed(path, newest=FORMAT, remedy=remedy)
-    checks.expect(config.get("kind") == KIND, "--model", wanted, f"{folder}, a model of another command")
+    checks.expect(config.get("kind") == KIND, "--model", wanted, f"a model of another command ({folder})")
     weights, told = config.get("weights"), config.get("sha256", {})  # folders of earlier versions have no digests
     models = _models(config)
     numbers = isinstance(weights, list) and len(weights) == len(models)

@@ -52,7 +52,7 @@ def topics(
     have in common.
 
     The state is kept in OUT.checkpoint while topics are learned: after an interruption, the same command with --resume
-    goes on.
+    continues.
     """
     from jaxsim.pictures import topics_page
 

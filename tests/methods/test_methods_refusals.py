@@ -99,7 +99,7 @@ W = TermWeights(jnp.ones(1))
     (lambda: vl_cv.fit(WORDS, WORDS, ORDER, init=Concepts(FULL, jnp.ones(2))), "init.features: expected 1 weights"),
     (lambda: vl_cv.fit(WORDS, WORDS, ORDER, init=Projection(FULL * jnp.nan)), "init: expected finite weights, got NaN"),
     (lambda: vl_cv.fit(WORDS, WORDS, ORDER, init=Projection(0 * FULL)), "init: expected a start that does not project"),
-    (lambda: vl_cv.fit(EMPTY, EMPTY, ORDER, init=Projection(FULL)), "left: expected documents with words, got none"),
+    (lambda: vl_cv.fit(EMPTY, EMPTY, ORDER, init=Projection(FULL)), "left: expected documents with words, got only"),
     (lambda: vl_cv.fit(WORDS, WORDS, ORDER, init=Projection(FULL), beta=-1.0), "beta: expected a number of at least 0"),
 ])
 def test_bad_input_is_refused_by_name(call, message):

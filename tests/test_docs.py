@@ -389,7 +389,8 @@ def test_what_is_said_of_words_and_few_dimensions_holds_in_the_records():
     facts = " ".join(page("choose-a-method").split())
     rows = records("peers")["nfcorpus"]
     for row, said in (("opca", "(.478; bare"), ("log-tfidf", "bare words .516)"),
-                      ("s2net", "by all three measures (MRR .537)"), ("s2net-terms", "has an MRR of .558 when")):  # fmt: skip
+                      ("s2net", "by all three measures (MRR .537)"),
+                      ("s2net-terms", "has an MRR of .558 when")):  # fmt: skip
         assert said in facts and f"{mrr(rows[row]):.3f}"[1:] in said
     for name in ("map", "ndcg@10", "mrr"):
         scores = {row: one["metrics"][name]["mean"] for row, one in rows.items()}

@@ -7,8 +7,6 @@ metrics, export) sees only `Vectors`. Import the package you need, `from jaxsim 
 
 from __future__ import annotations
 
-import importlib
-
 __all__ = ["Model", "__version__", "checks", "cli", "data", "evaluate", "io", "linalg", "losses", "methods", "model",
            "optim", "parallel", "pictures", "sparse", "text", "train"]
 
@@ -22,6 +20,8 @@ def __getattr__(name: str):
 
         return Model
     if name in __all__:
+        import importlib  # not above: little is to be loaded before `__main__` takes Ctrl-C over
+
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

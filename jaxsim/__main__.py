@@ -1,45 +1,42 @@
 """Runs the command line: `python -m jaxsim`, or the script `jaxsim`.
 
-Ctrl-C while a module is loaded waits until it is: extension modules lose it, or make another error or a crash of it.
-So this file loads next to nothing before it has taken Ctrl-C over. SIGTERM, of a shutdown or a scheduler, is the same
-but for the exit status.
+A Ctrl-C that comes while a module is being loaded is held back until that is done: extension modules lose it, or turn
+it into another error or a crash. So this file imports nothing but what the interpreter itself has loaded, and installs
+its handler before anything else. One that comes earlier still, while the interpreter starts, is Python's to handle.
+SIGTERM, of a shutdown or a scheduler, does what Ctrl-C does, with an exit status of its own.
 """
 
 from __future__ import annotations
 
+import _signal  # `signal` loads `enum`, in which a Ctrl-C would be lost
 import _thread
 import os
-import signal
 import sys
 import time
 
 _MAIN = _thread.get_ident()
 _TERMINATED = 143
 """Exit status after SIGTERM, 128 + 15."""
-_terminations: list[int] = []  # that came
+_terminated = False
 
 
 def _later() -> None:
     """Sends Ctrl-C once more, a moment later; as a signal where there are such, which ends a wait for input too."""
-    _thread.start_new_thread(lambda: (time.sleep(0.01), _send()), ())
+    kill = getattr(_signal, "pthread_kill", None)
+    send = (lambda: kill(_MAIN, _signal.SIGINT)) if kill else _thread.interrupt_main
+    _thread.start_new_thread(lambda: (time.sleep(0.01), send()), ())
 
 
-def _send() -> None:
-    if hasattr(signal, "pthread_kill"):
-        signal.pthread_kill(_MAIN, signal.SIGINT)
-    else:
-        _thread.interrupt_main()
-
-
-def _again(unraisable) -> None:
+def _dropped(unraisable) -> None:
     """Sends Ctrl-C once more where Python had to drop it: in a callback of the garbage collector, as JAX has one."""
-    if unraisable.exc_type is not KeyboardInterrupt:
-        return sys.__unraisablehook__(unraisable)
-    _later()
+    if unraisable.exc_type is KeyboardInterrupt:
+        _later()
+    else:
+        sys.__unraisablehook__(unraisable)
 
 
 def _loading(frame) -> bool:
-    """Whether a module is being loaded where Ctrl-C came, by the frames inside of `run`."""
+    """Whether a module is being loaded where a signal came, by the frames inside of `run`."""
     while frame is not None and frame.f_code is not run.__code__:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
             return True
@@ -48,39 +45,37 @@ def _loading(frame) -> bool:
 
 
 def _interrupt(number, frame) -> None:
-    """Raises Ctrl-C, or holds it back while a module is loaded."""
+    """Raises Ctrl-C, for SIGTERM too; while a module is loaded, a moment later."""
+    global _terminated
+    _terminated |= number == _signal.SIGTERM
     if _loading(frame):
-        return _later()
-    signal.default_int_handler(number, frame)
-
-
-def _terminate(number, frame) -> None:
-    """Has SIGTERM do what Ctrl-C does just now: an error, or one later."""
-    _terminations.append(number)
-    signal.raise_signal(signal.SIGINT)
+        _later()
+    else:
+        raise KeyboardInterrupt
 
 
 def _leave(status: int) -> None:
     """Ends the process at once."""
-    os._exit(_TERMINATED if _terminations else status)
+    os._exit(_TERMINATED if _terminated else status)
 
 
 def run() -> None:
     """Runs the command of this process, and ends it with the command's status; Ctrl-C may come while modules load."""
+    taken = []
     try:
-        taken = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # else who started this has it ignored
-        if taken:
-            signal.signal(signal.SIGINT, _interrupt)
-            if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-                signal.signal(signal.SIGTERM, _terminate)
-        sys.unraisablehook = _again
+        sys.unraisablehook = _dropped
+        if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:  # else who started this has it ignored
+            taken = [number for number in (_signal.SIGINT, _signal.SIGTERM)
+                     if _signal.getsignal(number) in (_signal.default_int_handler, _signal.SIG_DFL)]
+        for number in taken:
+            _signal.signal(number, _interrupt)
         from jaxsim import cli
 
         try:
             cli.entry(_leave)
         finally:
-            if taken:  # what is left is the end of the process, and a line about Ctrl-C once it was told
-                signal.signal(signal.SIGINT, signal.SIG_IGN)
+            for number in taken:  # what is left is the end of the process, and a line about Ctrl-C once it was told
+                _signal.signal(number, _signal.SIG_IGN)
     except KeyboardInterrupt:
         print("jaxsim: interrupted", file=sys.stderr, flush=True)
         _leave(2)  # as in `cli.entry`

@@ -277,7 +277,7 @@ def between(value: object, argument: str, most: int, reason: str) -> None:
       ...
       ValueError: k: expected a whole number between 1 and 3 (terms), got 4
     """
-    expect(most >= 1, argument, f"something to choose it from ({reason})", "none")
+    expect(most >= 1, argument, f"at least one to choose from ({reason})", "none")
     whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     expect(whole and 1 <= value <= most, argument, f"a whole number between 1 and {most} ({reason})", value)
 

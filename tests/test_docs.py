@@ -379,7 +379,8 @@ def test_what_is_said_of_distillation_holds_in_the_records():
         share = one.get("distill", 0)
         best[share] = max(best.get(share, 0), one["dev"])
     assert {share: f"{score:.3f}"[1:] for share, score in best.items()} == {0: ".678", 0.3: ".682", 0.6: ".651"}
-    messages = "an MRR of .682 on the dev pairs of docstrings with it, at a share of .3, and .678 without; .651 at .6"
+    messages = ("an MRR of .682 on the dev pairs of docstrings with `--distill 0.3`, .678 without distillation, "
+                "and .651 with `--distill 0.6`")
     assert messages in facts
     assert result["config"]["subwords"] > 0
 
@@ -387,8 +388,9 @@ def test_what_is_said_of_distillation_holds_in_the_records():
 def test_what_is_said_of_words_and_few_dimensions_holds_in_the_records():
     facts = " ".join(page("choose-a-method").split())
     rows = records("peers")["nfcorpus"]
-    for row, said in (("opca", "(.478, bare"), ("log-tfidf", "bare words .516)"), ("s2net", "by all three (MRR .537)"),
-                      ("s2net-terms", "has an MRR of .558.")):  # fmt: skip
+    for row, said in (("opca", "(.478; bare"), ("log-tfidf", "bare words .516)"),
+                      ("s2net", "by all three measures (MRR .537)"),
+                      ("s2net-terms", "has an MRR of .558 when")):  # fmt: skip
         assert said in facts and f"{mrr(rows[row]):.3f}"[1:] in said
     for name in ("map", "ndcg@10", "mrr"):
         scores = {row: one["metrics"][name]["mean"] for row, one in rows.items()}
@@ -452,5 +454,6 @@ def test_what_is_said_of_hubs_holds_in_the_records():
 def test_what_is_said_of_mined_negatives_holds_in_the_records():
     facts = " ".join(page("train-on-your-pairs").split())
     rows = records("hard_negatives")["docstrings"]
-    assert f"{mrr(rows['s2net-mined']):.3f} with them, {mrr(rows['s2net']):.3f} without".replace("0.", ".") in facts
+    said = f"{mrr(rows['s2net-mined']):.3f} with mined negatives and {mrr(rows['s2net']):.3f} without"
+    assert said.replace("0.", ".") in facts
     assert 0 < mrr(rows["s2net-mined"]) - mrr(rows["s2net"]) < 0.01

@@ -12,13 +12,14 @@ import pytest
 import scipy.sparse
 
 from jaxsim import losses, optim, sparse
+from jaxsim.data import sentences
 from jaxsim.losses import tiles
 from jaxsim.methods import s2net, ssi, topics
 from jaxsim.methods.language import combination, log_bilinear
 from jaxsim.methods.s2net import exact
 from jaxsim.methods.ssi import low_rank, triples
 from jaxsim.methods.ssi import sgd as minibatches
-from jaxsim.methods.thesaurus import mixture
+from jaxsim.methods.thesaurus import mixture, s2net_antonym
 from jaxsim.sparse import precision
 
 N, V, K = 6, 9, 3
@@ -145,6 +146,31 @@ def combined(differences, weights):
     return jnp.sum(loss * KNOWN[0]) / 3 + 0.1 * jnp.sum(weights**2)
 
 
+def windows(rng):
+    """Numbers of words, some of them marks; the middle, which is asked for, never is one."""
+    result = rng.choice([sentences.START, sentences.END, *range(7, 12)], (N, 5))
+    result[:, 2] = 7
+    return (result,)
+
+
+def in_sentence(window, scale):
+    """The words of one window with no mark between them and the middle, nor a mark themselves."""
+    places, middle = jnp.arange(len(window)), len(window) // 2
+    marks = jnp.isin(window, jnp.array([sentences.START, sentences.END]))
+    near, far = jnp.minimum(places, middle)[:, None], jnp.maximum(places, middle)[:, None]
+    crossed = jnp.any(marks[None] & (near <= places[None]) & (places[None] <= far), axis=1)
+    return scale * jnp.delete(~crossed, middle)
+
+
+ANTONYMS = np.array([[0, 3], [1, 4], [0, 5]])  # heads and antonyms: the first and the last pair share a head
+
+
+def opposed(documents, weights):
+    """The loss of `s2net_antonym.objective`, from functions of two vectors."""
+    heads, antonyms = jnp.split(jax.vmap(sparse.project, in_axes=(0, None))(documents, weights), 2)
+    return mean_of_all_pairs(heads, -antonyms, jnp.asarray(ANTONYMS[:, 0]), 5.0)
+
+
 TABLE = {
     "sparse.project of Terms": Row(
         sparse.project, sparse.project, (0,), lambda rng: (sparse.from_scipy(csr(rng)),), starts, ()),
@@ -213,6 +239,13 @@ TABLE = {
         lambda rows, inside, places: jnp.sum(rows * places * inside[:, None], axis=0),
         (0, 0), lambda rng: (rng.normal(size=(N, 4, K)), rng.random((N, 4)) < 0.5),
         lambda rng: rng.normal(size=(3, 4, K))),
+    "log_bilinear.within": Row(
+        lambda windows, scale: scale * log_bilinear.within(windows), in_sentence, (0,),
+        windows, scales, ()),
+    "s2net_antonym.objective": Row(
+        lambda words, rows: s2net_antonym.objective(
+            rows, s2net_antonym.Batch(jnp.arange(V), words, jnp.asarray(ANTONYMS)), jnp.asarray(5.0)), opposed,
+        None, lambda rng: (sparse.from_scipy(csr(rng)),), starts, ()),
 }
 """All public numeric functions of `sparse` and `losses`; of the methods those that take many documents, questions or
 windows at once and are JAX from end to end (`topics.encode`, and the scores of sentences and of thesauri, lay out their

@@ -1,8 +1,8 @@
 """The command line, `jaxsim` or `python -m jaxsim`.
 
 Results go to stdout, progress and errors to stderr. Bad input is one line that names the file or the option, with exit
-status 2; `--debug` shows the traceback instead. Ctrl-C is one line too, that says what is kept, with exit status 2;
-so is SIGTERM, with 143.
+status 2; `--debug` shows the traceback instead. Ctrl-C ends with one line too, which says what is kept, and
+exit status 2; SIGTERM does the same with status 143.
 """
 
 from __future__ import annotations

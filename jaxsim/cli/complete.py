@@ -44,7 +44,7 @@ def complete(
     texts: Annotated[Path | None, options.folder("Folder of .txt files to train on.")] = None,
     out: Annotated[Path | None, options.folder("Where to write a new model.")] = None,
     order: Annotated[int, typer.Option(min=2, max=5, help="Longest n-grams.")] = 4,
-    min_count: Annotated[int, typer.Option(min=1, help="Words that occur fewer times are taken as unknown.")] = 3,
+    min_count: Annotated[int, typer.Option(min=1, help="Words that occur fewer times count as unknown.")] = 3,
     json: options.JsonOption = False,
 ) -> None:
     """Choose the word that fills the blank in a sentence.
@@ -271,8 +271,12 @@ def _opened(folder: Path) -> dict[str, Any]:
     from jaxsim import checks, io
 
     path, remedy = folder / io.CONFIG, "; train it again"
+    wanted = "the folder of a completion model (`jaxsim complete --texts TEXTS --out MODEL` makes one)"
+    checks.expect(folder.exists(), "--model", wanted, f"{folder}, which does not exist")
+    unfinished = "one that is not finished (run its command again)" if (folder / _BEGUN).is_file() else "another folder"
+    checks.expect(path.is_file(), "--model", wanted, f"{unfinished} ({folder})")
     config = io.unsealed(path, newest=FORMAT, remedy=remedy)
-    checks.expect(config.get("kind") == KIND, str(folder), "a model of `jaxsim complete --out`", config.get("kind"))
+    checks.expect(config.get("kind") == KIND, "--model", wanted, f"a model of another command ({folder})")
     weights, told = config.get("weights"), config.get("sha256", {})  # folders of earlier versions have no digests
     models = _models(config)
     numbers = isinstance(weights, list) and len(weights) == len(models)

@@ -23,14 +23,15 @@ if TYPE_CHECKING:
 def data(
     name: Annotated[str | None, typer.Argument(help="A corpus, to see its terms and to verify its files.")] = None,
     root: Annotated[Path | None, options.folder("Folder of the corpora (else the variable JAXSIM_DATA).")] = None,
-    fetch: Annotated[bool, typer.Option("--fetch", help="Fetch what is not there, and verify all.")] = False,
+    fetch: Annotated[bool, typer.Option("--fetch", help="Fetch missing files, and verify all files.")] = False,
     fetch_all: Annotated[bool, typer.Option("--fetch-all", help="Fetch every corpus, the small ones first.")] = False,
     verify: Annotated[bool, typer.Option("--verify", help="Verify the files that are here: those of one corpus, or of "
                                                           "all if none is named.")] = False,
-    cache: Annotated[Path | None, options.folder("Folder that keeps what was read of repositories.")] = None,
+    cache: Annotated[Path | None, options.folder("Folder that keeps the parts of repositories that were "
+                                                 "transferred.")] = None,
     json: options.JsonOption = False,
 ) -> None:
-    """List the corpora, where each comes from, and whether it is here; fetch them.
+    """List the corpora, their sources, and whether they are on this machine; or fetch them.
 
     A corpus is downloaded from its public address or made of the files of public repositories, which needs the program
     git; $JAXSIM_DATA_URL/CORPUS/FILE is read instead if that variable names a mirror. Where a corpus cannot be fetched,

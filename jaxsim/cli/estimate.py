@@ -21,17 +21,19 @@ Precision = choice("precision", PRECISIONS)
 def estimate(
     pairs: Annotated[int, typer.Option(min=2, help="Pairs to train on.")],
     method: Annotated[Estimated, typer.Option(
-        help="As for train: one matrix for both sides, or one a side.")] = Estimated.S2NET,  # fmt: skip
+        help="As for train: one matrix for both sides, or one per side.")] = Estimated.S2NET,  # fmt: skip
     terms: Annotated[int, typer.Option(min=1, help="Terms of the vocabulary.")] = 50_000,
     dim: Annotated[int, typer.Option(min=1, help="Length of the vectors.")] = 300,
     words: Annotated[float | None, typer.Option(
-        help="Distinct known terms a text has, on average; 96, or all there are, unless given.")] = None,  # fmt: skip
+        help="Mean number of distinct known terms in a text; 96 (or all "
+                                                 "terms, if there are fewer) unless given.")] = None,  # fmt: skip
     max_iter: Annotated[int, typer.Option(min=1, help="Iterations on all negatives.")] = 100,
     epochs: Annotated[int, typer.Option(min=1, help="Epochs on batches.")] = 40,
-    batch_size: Annotated[int, typer.Option(min=2, help="Pairs a batch.")] = 256,
-    devices: Annotated[int, typer.Option(min=1, help="Devices that share all negatives, as fast as this one.")] = 1,
+    batch_size: Annotated[int, typer.Option(min=2, help="Pairs in a batch.")] = 256,
+    devices: Annotated[int, typer.Option(min=1, help="Devices, as fast as this one, that share the training on all "
+                                                  "negatives.")] = 1,
     shard_terms: Annotated[bool, typer.Option("--shard-terms", help="The devices share the projection too.")] = False,
-    precision: Annotated[Precision | None, typer.Option(help="Of the matrix products.")] = None,
+    precision: Annotated[Precision | None, typer.Option(help="Precision of the matrix products.")] = None,
     json: options.JsonOption = False,
 ) -> None:
     """Estimate memory and time of S2Net, on all negatives and on those of a batch.

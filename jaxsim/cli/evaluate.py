@@ -32,8 +32,7 @@ def evaluate(
     qrels: Annotated[str | None, options.file("Judgements: lines `query 0 document grade`.")] = None,
     run: Annotated[str | None, options.file("A run to judge: `query Q0 document rank score name`.")] = None,
     run_out: Annotated[Path | None, options.file("Write the run here, with 1,000 documents for each query.")] = None,
-    figures: Annotated[Path | None, options.folder("With --pairs: draw here what `jaxsim report --model` "
-                                                   "draws.")] = None,
+    figures: Annotated[Path | None, options.folder("With --pairs: draw the pictures of `jaxsim report` here.")] = None,
     examples: pictures.ExamplesOption = None,
     format: options.FormatOption = None,
     left: options.LeftOption = None,
@@ -60,7 +59,7 @@ def evaluate(
     Test collections: MAP, MRR, precision and NDCG of the first 10, over queries that have a relevant document. They are
     searched as `jaxsim search` does, by vectors and words together.
 
-    With --figures, the pictures of `jaxsim report --model` as well.
+    With --figures, it also draws the pictures of `jaxsim report`.
     """
     from jaxsim import checks
     from jaxsim.data import streams
@@ -79,8 +78,8 @@ def evaluate(
     )  # fmt: skip
     for name, value, needed, excluded in rules:
         checks.expect(not (needed and value is None), name, f"a value, with {given[0]}", "none")
-        checks.expect(not (excluded and value is not None), name, f"nothing, with {given[0]}", value)
-    checks.expect(examples is None or figures is not None, "--examples", "nothing, without --figures", examples)
+        checks.expect(not (excluded and value is not None), name, f"no {given[0]} beside it", "both")
+    checks.expect(examples is None or figures is not None, "--examples", "--figures as well", "none")
     expect_other("--run-out", run_out, queries=queries, documents=documents, qrels=qrels)
     options.one_stdin(pairs=pairs, queries=queries, documents=documents, qrels=qrels, run=run)
     drawn: dict[str, str] = {}
@@ -104,7 +103,8 @@ def evaluate(
             results = trec.read_run(run)
             absent = sum(any(grade > 0 for grade in judged[query].values()) for query in judged.keys() - results.keys())
             if absent:
-                say(f"{run}: {checks.counted(absent, 'query', 'queries')} with relevant documents not in it, scored 0")
+                say(f"{run}: no results for {checks.counted(absent, 'query', 'queries')} with relevant documents: "
+                    "scored 0")
         result = _means(trec.scores(results, judged), "queries")
     if json:
         show_json({**result, **({"figures": drawn} if drawn else {})})
@@ -145,7 +145,7 @@ def _pairs(model: Model, table: Table) -> dict[str, Any]:
     answers = mates.answers(pairs.left, pairs.right)
     if answers.several:
         say(f"{pairs.name}: {checks.counted(answers.several, 'left text')} of {len(answers.queries):,} with several "
-            "right ones: accuracy and mrr ask for that of the pair, mrr_any and map take all of them as right")
+            "right ones: accuracy and mrr count only the one of the pair as right, mrr_any and map count all of them")
         result |= _means(mates.per_left(*sides, answers, similarity=model.scorer), "queries")
     return result
 
@@ -181,7 +181,7 @@ def _search(
     names = list(texts)
     unknown = sum(grade > 0 and name not in texts for grades in judged.values() for name, grade in grades.items())
     if unknown:
-        say(f"{documents}: {checks.counted(unknown, 'relevant document')} of the judgements not in it, never found")
+        say(f"{documents}: no text for {checks.counted(unknown, 'relevant document')} of the judgements; never found")
     rows = {name: row for row, name in enumerate(names)}
     left_out = [{rows[query]} if itself and query in rows else set() for query in wanted]
     if exclude is not None:
@@ -200,7 +200,7 @@ def _search(
            for i, query in enumerate(wanted) if scores[i][kept[i]].any()}  # fmt: skip
     if len(run) < len(wanted):
         lost = checks.counted(len(wanted) - len(run), "query", "queries")
-        say(f"{queries}: {lost} without a known word in common with any document, nothing found")
+        say(f"{queries}: {lost} without a known word in common with any document: nothing is found for them")
     return run, judged
 
 

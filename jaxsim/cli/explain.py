@@ -27,8 +27,8 @@ def explain(
 ) -> None:
     """Print what the words of two texts add to their score: contribution, word of the query, word of the document.
 
-    The contributions of all pairs of words sum up to the score, exactly. The largest in size are printed; a negative
-    one lowers the score.
+    The contributions of all pairs of words sum exactly to the score. The largest by absolute value are printed; a
+    negative one lowers the score.
     """
     from jaxsim.model import explain as explaining
 

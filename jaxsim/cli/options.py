@@ -1,4 +1,4 @@
-"""Options that several commands share, and what is made of them."""
+"""Options that several commands share, and the reading of their values."""
 
 from __future__ import annotations
 
@@ -64,12 +64,11 @@ WordsOption = Annotated[Words, typer.Option(
     help="How words count: by BM25 over their stems in the searched documents, or by the cosine of the model's own "
     "term weights.")]
 PowerOption = Annotated[float, typer.Option(
-    min=0.0, max=4.0, help="How strongly the dimensions are weighted by how well held-out pairs agree in them: 1 to "
-                           "find documents about "
-    "the same thing, 0 to find mates.")]
+    min=0.0, max=4.0, help="How strongly dimensions are weighted by the agreement of held-out pairs in them: 1 "
+                           "to find documents about the same thing, 0 to find mates.")]
 CslsOption = Annotated[str | None, file(
-    "Texts like the queries, one a line, such as the left texts of the training pairs: documents that are near to all "
-    "of them come later (CSLS). For search across languages.")]
+    "Texts like the queries, one a line, such as the left texts of the training pairs: documents that are near to "
+    "all of them are ranked lower (CSLS). For search across languages.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 FormatOption = Annotated[
     Format | None, typer.Option(help="Format of the pairs; by the file's suffix unless given, else by its first line.")

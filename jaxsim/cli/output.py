@@ -1,4 +1,4 @@
-"""What commands print: results to stdout, progress to stderr, files beside their place and renamed."""
+"""What commands print and write: results to stdout, progress to stderr, files as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -141,9 +141,16 @@ def nothing_written(path: Path) -> str:
       path: as the user wrote it.
 
     Returns:
-      A few words.
+      A few words; where something is there already, they say that it stays.
+
+    Example:
+      >>> nothing_written(Path("new-model"))
+      'nothing was written to new-model'
+      >>> nothing_written(Path("."))
+      'nothing was written to ., which is as it was before'
     """
-    return f"nothing was written to {path}"
+    there = path.exists() and not (path.is_dir() and not any(path.iterdir()))
+    return f"nothing was written to {path}" + ", which is as it was before" * there
 
 
 def expect_other(option: str, path: str | Path | None, **sources: str | Path | None) -> None:

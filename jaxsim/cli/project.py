@@ -14,10 +14,10 @@ from jaxsim.cli.program import app
 
 @app.command(epilog="\b\nExample:\n  jaxsim demo --out demo --k 100")
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the record and the picture.")] = Path("runs/demo"),
+    out: Annotated[Path, typer.Option(help="Folder for the record and the figure.")] = Path("runs/demo"),
     k: Annotated[int, typer.Option(min=1, help="Dimension of the projections.")] = 300,
     max_iter: Annotated[int, typer.Option(min=1, help="L-BFGS iterations of S2Net at most.")] = 40,
-    seed: Annotated[int, typer.Option(help="Seed of whatever is random.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
 ) -> None:
     """Learn a projection from the docstrings of installed packages and compare it with six baselines."""
     from jaxsim.cli import demo as program
@@ -39,7 +39,7 @@ def report(
     right: options.RightOption = None,
     label: options.LabelOption = None,
 ) -> None:
-    """Draw a model. Prints the paths of what it wrote.
+    """Draw figures of a model. Prints the paths of the files it wrote.
 
     training.svg (loss and dev score, where the model keeps them), dimensions.svg (MRR against the dimensions kept,
     S2Net's rotated onto principal axes), roc.svg (beside bare term weights) and neighbours.html (nearest documents

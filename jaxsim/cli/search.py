@@ -1,4 +1,4 @@
-"""The command `search`, from a file of documents or from an index that was made of one before."""
+"""The command `search`, in a file of documents or in an index that was made of them before."""
 
 from __future__ import annotations
 
@@ -29,14 +29,15 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
                     "  jaxsim search --model model --index kept --query 'roots of a polynomial' --terms 0.5")
 def search(
     model: options.ModelOption,
-    documents: Annotated[str | None, options.file("Documents (right texts), one a line; - for stdin. Not needed with "
-                                                  "an index that is there.")] = None,
-    index: Annotated[Path | None, options.folder("Folder that keeps the encoded documents. With --documents it is made "
-                                                 "if it is not there, and made anew if they or the model have changed; "
-                                                 "without, it is searched as it is.")] = None,
+    documents: Annotated[str | None, options.file("Documents (right texts), one a line; - for stdin. Not needed "
+                                                        "if --index names an existing index.")] = None,
+    index: Annotated[Path | None, options.folder("Folder that keeps the encoded documents. With "
+                                                 "--documents, the index is built if it is missing, and rebuilt if the "
+                                                 "documents or the model have changed; without, it is searched as it "
+                                                 "is.")] = None,
     query: Annotated[str | None, typer.Option(metavar="TEXT", help="What to look for (a left text).")] = None,
     queries: Annotated[str | None, options.file("Queries, one a line; - for stdin.")] = None,
-    column: Annotated[str | None, options.column("The documents are JSON, their text is under this key.")] = None,
+    column: Annotated[str | None, options.column("Read the documents from JSON Lines, from this key.")] = None,
     k: Annotated[int, typer.Option(min=1, help="Number of documents for each query.")] = 10,
     terms: options.TermsOption = None,
     words: options.WordsOption = options.Words.BM25,
@@ -46,17 +47,17 @@ def search(
     csls: options.CslsOption = None,
     json: options.JsonOption = False,
 ) -> None:
-    """Find the nearest documents of queries. Prints lines of rank, score, line number and text, tabs between them.
+    """Find the documents nearest to queries. Prints lines of rank, score, line number and text, tabs between them.
 
-    The score of a document has two parts, each divided by the largest one of the query: the cosine of its vector, whose
-    dimensions are weighted by held-out pairs, and BM25 of its words. It orders the documents of one query; --terms 0
-    --power 0 prints cosines.
+    The score of a document has two parts, each divided by its largest value for the query: the cosine of its vector,
+    whose dimensions are weighted by held-out pairs, and BM25 of its words. It only ranks the documents of one query;
+    --terms 0 --power 0 prints cosines.
 
-    With --queries, a line `query`, its number and its text stands before the results of each. With --json, every query
-    is one line.
+    With --queries, a line with `query`, the query's number and its text precedes the results of each query. With
+    --json, every query gives one line.
 
-    With --csls, documents that are near to many texts like the queries come later: across languages some documents are
-    near to everything. An index that was made with --csls keeps this.
+    With --csls, documents that are near to many texts like the queries are ranked lower: across languages, some
+    documents are near to everything. An index that was made with --csls keeps this.
 
     An index gives the same results in less time: it holds vectors, words and texts of the documents, so it works with
     every --terms and --words, and their file is no longer needed. It belongs to one model, and is refused with another.
@@ -71,7 +72,7 @@ def search(
     checks.expect((query is None) != (queries is None), "--query, --queries", "one of them",
                   "neither" if query is None else "both")
     checks.expect(documents is not None or index is not None, "--documents, --index", "one of them, or both", "neither")
-    checks.expect(documents is not None or column is None, "--column", "nothing, without --documents", column)
+    checks.expect(documents is not None or column is None, "--column", "--documents as well", "none")
     options.one_stdin(documents=documents, queries=queries, csls=csls)
     like = None if csls is None else _columns(streams.texts(csls))[0]
     wanted = [query] if queries is None else _columns(streams.texts(queries))[0]

@@ -40,8 +40,8 @@ def topics(
     left: options.LeftOption = None,
     right: options.RightOption = None,
     languages: Annotated[str, typer.Option(metavar="CODE,CODE", help="Languages of left and right texts.")] = "en,en",
-    resume: Annotated[bool, typer.Option("--resume/--no-resume", help="Go on from OUT.checkpoint; otherwise it is "
-                                         "deleted.")] = False,
+    resume: Annotated[bool, typer.Option("--resume/--no-resume", help="Continue from OUT.checkpoint; without this "
+                                                                      "option it is deleted.")] = False,
     json: options.JsonOption = False,
 ) -> None:
     """Find the topics of pairs of texts. Prints the words of each topic in both languages, the largest topic first.
@@ -52,7 +52,7 @@ def topics(
     have in common.
 
     The state is kept in OUT.checkpoint while topics are learned: after an interruption, the same command with --resume
-    goes on.
+    continues.
     """
     from jaxsim.pictures import topics_page
 

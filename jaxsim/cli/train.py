@@ -51,15 +51,15 @@ def train(
     documents: Annotated[str | None, options.file("With --queries: documents with identifiers. With --pairs: "
                                                   "documents, one a line, in which to look for negatives of "
                                                   "S2Net.")] = None,
-    qrels: Annotated[str | None, options.file("Their judgements: query 0 document grade.")] = None,
+    qrels: Annotated[str | None, options.file("Judgements: lines `query 0 document grade`.")] = None,
     negatives: Annotated[int | None, typer.Option(min=0, help="Number of negatives of each query. With --queries: "
                                                               "documents without a judgement, drawn at random as "
                                                               "grade 0; 30 unless given. With --pairs: mined from "
                                                               "--documents; 5 unless given.",
                                                   show_default=False)] = None,
-    dev: Annotated[str, typer.Option(metavar="SHARE|FILE", help="Share of the pairs to hold out, to stop and to "
-                                     "measure by, or a file of such pairs; 0: none. With fewer than 20 pairs none "
-                                     "are held out.")] = "0.1",
+    dev: Annotated[str, typer.Option(metavar="SHARE|FILE", help="Share of the pairs to hold out, "
+                                     "or a file of pairs: training stops by their score, and they measure the "
+                                     "model. 0 holds out none; so do fewer than 20 pairs.")] = "0.1",
     format: options.FormatOption = None,
     left: options.LeftOption = None,
     right: options.RightOption = None,
@@ -81,15 +81,15 @@ def train(
     dev_queries: Annotated[str | None, options.file("Queries with identifiers, to measure search by and, with "
                                                     "--budget, to choose by.")] = None,
     dev_documents: Annotated[str | None, options.file("Documents with identifiers, with --dev-queries.")] = None,
-    dev_qrels: Annotated[str | None, options.file("Their judgements: query 0 document grade.")] = None,
+    dev_qrels: Annotated[str | None, options.file("Judgements: lines `query 0 document grade`.")] = None,
     dev_score: Annotated[Score, typer.Option(help="Score by which judged queries choose.")] = Score.MAP,
-    weights: Annotated[options.Weights | None, typer.Option(help="Round the finished model's weights to 16 or to 8 "
-                                                            "bits; how far scores are then off is printed.")] = None,
-    resume: Annotated[bool, typer.Option("--resume/--no-resume", help="Go on from OUT.checkpoint; otherwise it is "
-                                         "deleted.")] = False,
+    weights: Annotated[options.Weights | None, typer.Option(help="Round the finished model's weights to 16 or 8 "
+                                                            "bits, and print how far that changes scores.")] = None,
+    resume: Annotated[bool, typer.Option("--resume/--no-resume", help="Continue from OUT.checkpoint; without this "
+                                                                      "option it is deleted.")] = False,
     log: Annotated[Path | None, options.folder("Write step, loss and score after every iteration to DIR/log.csv and, "
-                                               "with tensorboardX, as event files of TensorBoard. A log that is there "
-                                               "is replaced; with --resume it goes on.")] = None,
+                                               "with tensorboardX, as event files of TensorBoard. An existing log is "
+                                               "replaced; with --resume it is continued.")] = None,
     json: options.JsonOption = False,
 ) -> None:
     """Learn a model from pairs of texts. Prints how well held-out texts find their mates, beside bare term weights.
@@ -104,7 +104,7 @@ def train(
     that they have in common.
 
     S2Net, SSI, methods of grades and topic models keep their state in OUT.checkpoint while they train: after an
-    interruption, the same command with --resume goes on. An option that the method does not use is refused.
+    interruption, the same command with --resume continues. An option that the method does not use is refused.
 
     Without --left and --right, tables give columns 1 and 2, or those of a known pair of names in the first line, such
     as query and document or question and answer; JSON Lines and Parquet give a known pair of keys.
@@ -121,7 +121,7 @@ def train(
     searched = {"--dev-queries": dev_queries, "--dev-documents": dev_documents, "--dev-qrels": dev_qrels}
     _expect_all(searched)
     checks.expect(dev_queries is None or settings.method not in GRADED, "--dev-queries",
-                  f"nothing, with --method {settings.method}", dev_queries)
+                  "a method that learns from pairs, not from grades", f"--method {settings.method}")
     seconds = train_choice.seconds(budget, tune)
     with naming(out):
         io.check_place(out)
@@ -158,7 +158,7 @@ def _grid(texts: list[str] | None, *, tune: bool, resume: bool, log: Path | None
     if not texts:
         return None
     for name, given in (("--tune", tune), ("--resume", resume), ("--log", log is not None)):
-        checks.expect(not given, name, "nothing, with --grid", "it")
+        checks.expect(not given, name, "no --grid beside it", "both")
     checks.expect(share != 0, "--dev", "pairs to choose by, with --grid", "0")
     return grid.parsed(texts)
 
@@ -192,12 +192,13 @@ def _expect_mined(
     """Refuses documents to mine from, or a number of negatives, where nothing is mined."""
     from jaxsim import checks
 
-    checks.expect(not pairs or mined or negatives is None, "--negatives", "nothing, with --pairs alone (it takes "
-                  "--documents)", negatives)  # fmt: skip
+    checks.expect(not pairs or mined or negatives is None, "--negatives",
+                  "--documents as well, with --pairs (negatives are mined from them)", "none")  # fmt: skip
     if mined:
-        checks.expect(not tune and grid is None, "--documents", "nothing, with --tune or --grid", "a file")
-        checks.expect(method in S2NET, "--documents", f"nothing, with --method {method} (with --pairs it is for "
-                      f"{' and '.join(S2NET)})", "a file")  # fmt: skip
+        checks.expect(not tune and grid is None, "--documents", "no --tune or --grid beside it, with --pairs",
+                      "both")
+        checks.expect(method in S2NET, "--documents",
+                      f"a method that uses it with --pairs ({' and '.join(S2NET)})", f"--method {method}")  # fmt: skip
         checks.expect(negatives != 0, "--negatives", "at least 1, with --pairs", 0)
 
 
@@ -219,9 +220,9 @@ def _expect_source(pairs: str | None, judged: dict[str, str | None], method: str
     names = ", ".join(judged)
     checks.expect(pairs is not None or len(given) == len(judged), "--pairs", f"a file (or all of {names})",
                   f"{' and '.join(given)} alone" if given else "none")
-    checks.expect(pairs is None or not given, ", ".join(given), "nothing, with --pairs", "a file")
-    checks.expect(pairs is not None or method == "s2net-pref", "--qrels", f"nothing, with --method {method} (it is for "
-                  "s2net-pref)", judged["--qrels"])  # fmt: skip
+    checks.expect(pairs is None or not given, ", ".join(given), "no --pairs beside it", "both")
+    checks.expect(pairs is not None or method == "s2net-pref", "--qrels",
+                  "a method that uses it (s2net-pref)", f"--method {method}")  # fmt: skip
 
 
 def _judged(queries: str, documents: str, qrels: str, negatives: int, seed: int, languages: tuple[str, str]) -> Data:
@@ -245,7 +246,7 @@ def _unpaired(source: str | None, languages: tuple[str, str]) -> list[str]:
 
     if source is None:
         return []
-    checks.expect(len(set(languages)) == 1, "--texts", "nothing, for pairs of two languages", source)
+    checks.expect(len(set(languages)) == 1, "--texts", "pairs of one language", ",".join(languages))
     found = [line for _, line in streams.texts(source)]
     say(f"{checks.counted(len(found), 'text')} beside the pairs")
     return found
@@ -279,7 +280,7 @@ def _searched(model: Model, judged: Judged) -> tuple[Model, dict]:
 
     score, weight = judged.best(model)
     say(f"{counted(len(judged.qrels), 'judged query', 'judged queries')}: {judged.metric} {score:.4f} with a weight of "
-        f"{weight:g} for words, which `jaxsim search` takes from now on")
+        f"{weight:g} for words, which `jaxsim search` uses from now on")
     words = judged.score(model, terms=1.0)
     return replace(model, terms_weight=weight), {judged.metric: round(score, 4), "terms": weight,
                                                  f"{judged.metric} of bm25": round(words, 4)}  # fmt: skip
@@ -406,7 +407,7 @@ def _compare(model: Model) -> None:
     scores = record.get("history", {}).get("validation")
     if scores and model.method in S2NET and max(scores) <= scores[0]:
         kept = "what is distilled" if "distilled" in record else "the model"
-        say(f"no iteration scores held-out pairs better than the start: {kept} is that start, of OPCA")
+        say(f"no iteration has a better score on held-out pairs than the start: {kept} is that start, OPCA")
     dev, graded = record["dev"], model.method in GRADED
     score = next(iter(dev), "mrr")  # the first is what a training stops by
     score = "mrr" if "mrr" in dev else score

@@ -62,7 +62,7 @@ def seconds(text: str | None, tune: bool) -> float | None:
 
     if text is None:
         return None
-    checks.expect(tune, "--budget", "nothing, without --tune", text)
+    checks.expect(tune, "--budget", "--tune as well", "none")
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", text.strip().lower())
     checks.expect(match is not None and float(match[1]) > 0, "--budget", "a time such as 90s, 5m or 1h", text)
     return float(match[1]) * _UNITS[match[2]]
@@ -149,7 +149,7 @@ def chosen(checkpoint: Path | None, pairs, settings, dev, choice: Choice) -> tup
     if result:
         checks.expect(result["asked"] == asked, str(checkpoint), "settings chosen for these pairs and options",
                       "some that were chosen for others (without --resume they are deleted)")  # fmt: skip
-        say("settings as they were chosen before")
+        say("taking the settings that were chosen before the interruption")
         return replace(settings, **result["chosen"]), result["told"]
     begun = time.perf_counter()
     if choice.seconds is None:

@@ -76,7 +76,7 @@ def _taken(lock: FileLock, folder: Path) -> FileLock:
         with contextlib.suppress(NotImplementedError):  # of file systems without locks
             lock.acquire(timeout=0)
     except filelock.Timeout:
-        raise ValueError(f"{folder}: expected a training that no other process is at, got one that is running "
+        raise ValueError(f"{folder}: expected no other training in this folder, got one that is running "
                          "(give another --out)") from None
     return lock
 
@@ -109,8 +109,8 @@ def expect_state(folder: Path, out: Path) -> None:
     """
     from jaxsim.checks import expect
 
-    expect(holds(folder) or not out.exists(), "--resume", f"a state in {folder} to go on from",
-           f"none, and {out} is complete (without --resume, a new one replaces it)")  # fmt: skip
+    expect(holds(folder) or not out.exists(), "--resume", f"a saved state in {folder}",
+           f"none, and a complete model in {out} (leave out --resume to replace it)")  # fmt: skip
 
 
 def empty(folder: Path) -> None:
@@ -147,9 +147,9 @@ def begin(folder: Path, resume: bool, settings: Settings, out: Path) -> None:
         fits = kept in (None, choice) or train_choice.kept(folder)  # what was chosen is looked at when it is read
         expect(fits, str(folder), f"a checkpoint of {_options(choice)}",
                f"one of {_options(kept or {})} (without --resume it is deleted)")
-        say(f"{folder}: {'going on from it' if holds(folder) else 'nothing there to go on from, starting anew'}")
+        say(f"{folder}: {'continuing from it' if holds(folder) else 'no saved state there, starting anew'}")
     elif {path.name for path in folder.iterdir()} - {_LOCK}:
-        remedy = " (--resume would have gone on from it)" * (settings.method in ITERATED)
+        remedy = " (--resume would have continued from it)" * (settings.method in ITERATED)
         say(f"{folder}: deleted, starting anew{remedy}")
         empty(folder)
 

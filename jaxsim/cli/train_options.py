@@ -117,8 +117,7 @@ def expect_used(context: typer.Context, method: str) -> None:
     for option in context.command.params:
         users = USED_BY.get(option.name, METHODS)
         checks.expect(method in users or not given(context, option.name), option.opts[0],
-                      f"nothing, with --method {method} (it is for {listed(users)})",
-                      "it" if option.is_flag else context.params[option.name])
+                      f"a method that uses it ({listed(users)})", f"--method {method}")
 
 
 def listed(names: tuple[str, ...]) -> str:

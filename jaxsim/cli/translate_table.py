@@ -29,7 +29,7 @@ Way = StrEnum("Way", {name.upper(): name for name in ("none", "mean", "geometric
              "A dictionary, with a headword, a tab or ::, and its translations on a line:\n"
              "  jaxsim translate-table --dictionary words.txt --out words")
 def translate_table(
-    table: Annotated[Path | None, options.folder("Folder of a table that was made before.")] = None,
+    table: Annotated[Path | None, options.folder("Folder of an existing table.")] = None,
     out: Annotated[Path | None, options.folder("Folder for a new table; an older table is replaced.")] = None,
     pairs: Annotated[str | None, options.file("Texts and their translations to learn from: TSV, CSV, JSON Lines or "
                                               "Parquet, also .gz, .xz, .bz2; - for stdin.")] = None,
@@ -37,7 +37,8 @@ def translate_table(
     word: Annotated[list[str] | None, typer.Option(metavar="WORD", help="Word to translate; may be repeated.")] = None,
     reverse: Annotated[bool, typer.Option("--reverse", help="From right to left.")] = False,
     k: Annotated[int, typer.Option(min=1, help="Number of translations of each word.")] = 10,
-    unit: Annotated[Unit, typer.Option(help="What a pair holds.")] = Unit.SENTENCES,
+    unit: Annotated[Unit, typer.Option(help="Whether a pair is of sentences, or of pages with a paragraph on each "
+                                            "line.")] = Unit.SENTENCES,
     aligner: Annotated[Aligner, typer.Option(help="How to learn: a hidden Markov model, the same with jumps that "
                                                   "depend on the word, or IBM Model 1, which ignores the order of "
                                                   "words.")] = Aligner.HMM,
@@ -49,8 +50,8 @@ def translate_table(
     left: options.LeftOption = None,
     right: options.RightOption = None,
     languages: Annotated[str, typer.Option(metavar="CODE,CODE", help="Languages of left and right texts.")] = "en,en",
-    resume: Annotated[bool, typer.Option("--resume/--no-resume", help="Go on from OUT.checkpoint; otherwise it is "
-                                         "deleted.")] = False,
+    resume: Annotated[bool, typer.Option("--resume/--no-resume", help="Continue from OUT.checkpoint; without this "
+                                                                      "option it is deleted.")] = False,
     json: options.JsonOption = False,
 ) -> None:
     """Make a table of word translations, or print the best translations of words.

@@ -56,14 +56,14 @@ def encode(
     model: options.ModelOption,
     input: Annotated[str, options.file("Texts, one a line; - for stdin.")] = "-",
     output: Annotated[str, options.file("FILE.npy (float32), FILE.jsonl, or - for JSON lines.")] = "-",
-    column: Annotated[str | None, options.column("The texts are JSON, under this key.")] = None,
+    column: Annotated[str | None, options.column("Read the texts from JSON Lines, from this key.")] = None,
     side: Annotated[options.Side | None, typer.Option(help="Which texts these are, left (query) or right "
                                                       "(document), for a model with two sides.")] = None,
     normalize: Annotated[bool, typer.Option("--normalize", help="Scale vectors to length one.")] = False,
     workers: Annotated[int, typer.Option(min=1, help="Processes that read and encode texts, each with the whole "
                                          "model in memory.")] = 1,
 ) -> None:
-    """Make vectors of texts. A text is a line.
+    """Turn texts, one a line, into vectors.
 
     A blank line is an empty document and keeps its place; so does a text without known words. Both get the zero vector.
     """
@@ -149,13 +149,13 @@ def similarity(
     model: options.ModelOption,
     texts: Annotated[list[str] | None, typer.Argument(metavar="[TEXT TEXT]", help="A query (left text) and a document "
                                                       "(right text).")] = None,
-    pairs: Annotated[str | None, options.file("Table of pairs instead; - for stdin.")] = None,
+    pairs: Annotated[str | None, options.file("Table of pairs, in place of two texts; - for stdin.")] = None,
     format: options.FormatOption = None,
     left: options.LeftOption = None,
     right: options.RightOption = None,
     json: options.JsonOption = False,
 ) -> None:
-    """Print the similarity of two texts, or of pairs, one a line: a cosine; for SSI its own score, of any size.
+    """Print the similarity of two texts, or of pairs, one a line: a cosine, or for SSI its own unbounded score.
 
     It is 0 where a text has no known words.
     """
@@ -210,7 +210,7 @@ def texts_of(source: str, column: str | None) -> Iterator[tuple[int, str]]:
 
     for number, text in streams.texts(source, column=column):
         if number == 1 and column is None and text.startswith('{"') and text.rstrip().endswith("}"):
-            say(f"{streams.name(source)}: JSON is read as text, keys and all; --column KEY reads what is under a key")
+            say(f"{streams.name(source)}: JSON is read as plain text; --column KEY reads the text under a key")
         yield number, text
 
 
@@ -219,13 +219,13 @@ def texts_of(source: str, column: str | None) -> Iterator[tuple[int, str]]:
                     "  jaxsim export --model model --to jaxsim --weights int8 --out small")
 def export(
     model: options.ModelOption,
-    to: Annotated[Target, typer.Option("--to", help="The tool that is to read it; jaxsim writes a model folder.")],
+    to: Annotated[Target, typer.Option("--to", help="The tool that will read it; jaxsim writes a model folder.")],
     out: Annotated[Path, options.folder("Folder to write; an older export for another tool is replaced.")],
-    weights: Annotated[options.Weights | None, typer.Option(help="Round the weights to 16 or to 8 bits first; how far "
-                                                            "scores are then off is printed.")] = None,
+    weights: Annotated[options.Weights | None, typer.Option(help="Round the weights to 16 or 8 bits first, and "
+                                                            "print how far that changes scores.")] = None,
     json: options.JsonOption = False,
 ) -> None:
-    """Write a model for another tool, or a smaller one for this."""
+    """Write a model for another tool, or a smaller model for jaxsim."""
     from jaxsim import checks
     from jaxsim.model import export as program
     from jaxsim.model import rounding

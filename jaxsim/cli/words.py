@@ -1,4 +1,4 @@
-"""Commands about opposites: `thesaurus` makes a model of words, `words` asks it."""
+"""Commands about opposites: `thesaurus` makes a model of words, `words` looks words up in it."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def thesaurus(
     refine: Annotated[bool, typer.Option("--refine/--no-refine", help="After PILSA, train S2Net on the "
                                                                       "antonyms.")] = True,
     epochs: Annotated[int, typer.Option(min=1, help="Largest number of epochs of S2Net.")] = 40,
-    resume: Annotated[Path | None, options.folder("Folder of S2Net's checkpoints; training goes on from what is "
-                                                  "there.")] = None,
+    resume: Annotated[Path | None, options.folder("Folder of S2Net's checkpoints; training continues from a state "
+                                                       "found there.")] = None,
     root: Annotated[Path | None, options.folder("The data folder; JAXSIM_DATA unless given.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     json: options.JsonOption = False,
@@ -60,13 +60,13 @@ def thesaurus(
                     "  jaxsim words --model words --opposite-of adulterate --among renounce,forbid,purify")
 def words(
     model: Annotated[Path, options.folder("Folder that `jaxsim thesaurus` wrote.")],
-    opposite_of: Annotated[str | None, typer.Option(metavar="WORD", help="Print its opposites, and its nearest "
-                                                    "words.")] = None,
-    like: Annotated[str | None, typer.Option(metavar="WORD", help="Print its nearest words alone.")] = None,
+    opposite_of: Annotated[str | None, typer.Option(metavar="WORD", help="Print the opposites of this word, and its "
+                                                                         "nearest words.")] = None,
+    like: Annotated[str | None, typer.Option(metavar="WORD", help="Print only the nearest words of this word.")] = None,
     among: Annotated[str | None, typer.Option(metavar="WORDS", help="Choose the opposite among these, commas between "
                                               "them.")] = None,
     k: Annotated[int, typer.Option(min=1, help="Number of words in a list.")] = 10,
-    in_entries: Annotated[int | None, typer.Option(min=1, help="Name only words that are in at least this many "
+    in_entries: Annotated[int | None, typer.Option(min=1, help="List only words that are in at least this many "
                                                                "entries; 5 unless given, or 1 if the thesauri have "
                                                                "fewer than 1,000.")] = None,
     json: options.JsonOption = False,
@@ -81,7 +81,7 @@ def words(
 
     checks.expect((opposite_of is None) != (like is None), "--opposite-of, --like", "one of them",
                   "neither" if like is None else "both")
-    checks.expect(among is None or opposite_of is not None, "--among", "nothing, without --opposite-of", among)
+    checks.expect(among is None or opposite_of is not None, "--among", "--opposite-of as well", "--like")
     some = Words.load(model)
     word = like if opposite_of is None else opposite_of
     match = some.match(word)
@@ -96,7 +96,7 @@ def words(
     lists["nearest"] = some.nearest(word, k=k, in_entries=in_entries)
     for name, result in lists.items():
         if not result:
-            say(f"{word}: none {'opposed' if name == 'opposites' else 'alike'} among the words of enough entries "
+            say(f"{word}: no {'opposite' if name == 'opposites' else 'word alike'} among the words with enough entries "
                 "(--in-entries)")
     if json:
         shown = {name: [{"word": one.word, "cosine": round(one.cosine, 6)} for one in result]

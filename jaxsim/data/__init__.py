@@ -1,4 +1,4 @@
-"""Corpora: pairs, labelled and linked documents, one loader a corpus, and splits by group.
+"""Corpora: pairs, labelled and linked documents, a loader for each corpus, and splits by group.
 
 Docstrings of installed packages need no download. The other corpora are looked for in the folder that the environment
 variable ``JAXSIM_DATA`` (or the argument ``root=``) names; `catalogue` says what they are and where they come from, and

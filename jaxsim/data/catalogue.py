@@ -144,7 +144,7 @@ def get(name: str) -> Corpus:
 
 
 def find(name: str, file: str, *, root: str | os.PathLike | None = None, verify: bool = True) -> Path:
-    """Path of a corpus file, after its checksum was compared.
+    """Path of a corpus file whose checksum was compared.
 
     Args:
       name: of the corpus.
@@ -189,7 +189,7 @@ def digest(name: str, file: str, path: str | os.PathLike) -> str:
 
 
 def status(name: str, folder: str | os.PathLike | None) -> list[Status]:
-    """Look at every file of a corpus; absent and wrong ones are told, not refused.
+    """Look at every file of a corpus; missing and wrong ones are reported, not refused.
 
     Args:
       name: of the corpus.

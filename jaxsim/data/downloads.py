@@ -1,8 +1,8 @@
-"""One file from a web address: under its name it is whole or absent, and an interrupted download goes on.
+"""One file from a web address: it appears complete or not at all, and an interrupted download continues.
 
-What has arrived lies in a file apart until the last byte is there. The next try asks the server for the rest of the
-very same version (by its tag or time, or because the digest of the whole is known), and begins anew where it has
-another.
+What has arrived is kept in a separate file until the last byte is there. The next try asks the server for the rest of
+the same version (known by its tag or time, or because the digest of the whole is known), and begins anew if the server
+has another version.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def _anew(file: BinaryIO, rest: Path, headers) -> None:
 
 
 def _as_stored(response) -> None:
-    """Takes the bytes as they lie on the server, refuses parts of a file, and web pages in its place."""
+    """Takes the bytes as they are stored on the server, refuses parts of a file, and web pages in its place."""
     import requests
 
     response.raw.headers.pop("content-encoding", None)

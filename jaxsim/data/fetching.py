@@ -1,8 +1,8 @@
 """Corpora from their public sources: downloaded, or made of the files of public repositories.
 
 A mirror that ``JAXSIM_DATA_URL`` names stands in for all of them. A file is written beside its place, compared with its
-digest, and renamed; under its own name it is whole or absent. What is transferred lies in the hidden folder ``.fetch``
-of the data folder until the corpus is there; after an interruption it stays, and the next fetch goes on from it.
+digest, and renamed, so that it appears complete or not at all. What is transferred is kept in the hidden folder
+``.fetch`` of the data folder until the corpus is complete; after an interruption the next fetch continues from it.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def providers(name: str) -> tuple[str, ...]:
 
 
 def how_to_get(name: str, folder: str | os.PathLike | None = None) -> str:
-    """What to get from where, and into which folder, in one sentence; for a corpus that `fetch` cannot get.
+    """For a corpus that `fetch` cannot get: what to get, from where and into which folder, in one sentence.
 
     Args:
       name: of the corpus.

@@ -1,8 +1,8 @@
 """Files of one commit of a public git repository, read by the `git` program without a working tree.
 
 Only the commit, its folders and the files that are asked for are transferred. Git names every object by its hash and
-checks it on arrival, so the commit's name vouches for each file. Nothing of a repository is run or written under its
-own name: files are read out of git's object store.
+checks it on arrival, so the commit's hash guarantees each file. No code of a repository is run, and no file is written
+under its own name: files are read from git's object store.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Source:
 
 
 def fetch(source: Source, folder: str | os.PathLike, *, progress: bool = True) -> None:
-    """Transfer what is not in the store yet; an interrupted fetch goes on where it stopped.
+    """Transfer what is not in the store yet; an interrupted fetch continues where it stopped.
 
     Args:
       source: what to get.
@@ -79,7 +79,7 @@ def fetch(source: Source, folder: str | os.PathLike, *, progress: bool = True) -
             bar.update(len(batch))
     absent = len(wanted - _objects(folder))
     if absent:
-        raise ConnectionError(f"{source.url}: expected {len(wanted)} files, got {absent} less")
+        raise ConnectionError(f"{source.url}: expected {len(wanted)} files, got {absent} fewer")
 
 
 def files(source: Source, folder: str | os.PathLike) -> dict[str, str]:
@@ -157,7 +157,7 @@ def _fits(path: str, patterns: Sequence[str]) -> bool:
 
 
 def _prepare(source: Source, folder: Path) -> None:
-    """Makes the store, or takes the one that is there, without the rests of a killed transfer."""
+    """Makes the store, or takes the one that is there, without the remains of a killed transfer."""
     if not (folder / "HEAD").is_file():
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -182,7 +182,7 @@ def _git(folder: str | os.PathLike) -> list[str]:
 
 
 def _environment() -> dict[str, str]:
-    """Without the variables of a repository that this process may run in; git asks nobody for a password."""
+    """Without the variables of a repository that this process may run in; git never prompts for a password."""
     kept = {name: value for name, value in os.environ.items()
             if name not in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY")}  # fmt: skip
     return kept | {"GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}

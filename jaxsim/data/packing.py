@@ -103,7 +103,7 @@ def jsonl(records: Iterable[Mapping[str, str]]) -> bytes:
 
 
 def expect_counts(path: str | os.PathLike, counts: Mapping[str, int], name: str) -> None:
-    r"""Refuse an archive that has not what is known of it; for one of which nobody published a digest.
+    r"""Refuse an archive without the expected contents; for archives of which no digest is published.
 
     Args:
       path: a tar archive of any compression; it is read once, nothing is written.

@@ -1,7 +1,7 @@
-"""From source files to corpus files: one pure function each, for what is neither a copy nor an archive of the sources.
+"""From source files to corpus files: one pure function for each file that is neither a copy nor an archive of sources.
 
 A recipe takes the files of every source (name of the source -> path -> bytes) and gives corpus files, not compressed.
-What a selection of pages needs to be the same everywhere, their names, stands in ``manifests``.
+Where only some pages are used, ``manifests`` lists their names, so that the selection is the same everywhere.
 """
 
 from __future__ import annotations

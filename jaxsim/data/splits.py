@@ -168,7 +168,7 @@ def group_near_duplicates(
 
 
 def merge(*groups: np.ndarray) -> np.ndarray:
-    """Groups of documents that are of one group in any of several partitions, directly or by way of others.
+    """Joins the groups of several partitions: documents that share a group in any of them, directly or through others.
 
     Args:
       *groups: ``[num_pairs]`` group numbers each, such as those of the left and of the right documents.

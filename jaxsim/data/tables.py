@@ -1,7 +1,7 @@
 """Pairs of texts from tables: TSV, CSV, JSON Lines (or one JSON array) or Parquet, from a file or standard input.
 
-Columns are given by name (where there is a header, or keys) or by number from 1. TSV has no quoting: a cell is what
-stands between two tabs. CSV has quoted fields, which may hold line ends.
+Columns are given by name (where there is a header, or keys) or by number from 1. TSV has no quoting: a cell is the text
+between two tabs. CSV has quoted fields, which may hold line ends.
 """
 
 from __future__ import annotations

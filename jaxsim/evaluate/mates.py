@@ -110,7 +110,7 @@ def read(pairs: Pairs) -> Texts:
 
 
 def split(texts: Texts, *, shares=(0.6, 0.2, 0.2), salt: str = "", naive: bool = False) -> dict[str, np.ndarray]:
-    """Deals pairs to training, dev and test; near-duplicates go together, and equal pairs count once.
+    """Divides pairs into training, dev and test; near-duplicates go together, and equal pairs count once.
 
     Args:
       texts: from `read`.
@@ -325,7 +325,7 @@ def answers(left: Sequence[Hashable], right: Sequence[Hashable]) -> Answers:
 
     Args:
       left: ``n`` texts, or lists of words as tuples.
-      right: their mates. Pairs may stand there twice, and count once.
+      right: their mates. A pair may occur twice, and counts once.
 
     Returns:
       `Answers`.

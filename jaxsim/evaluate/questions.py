@@ -1,7 +1,7 @@
 """Questions of several choices of which the one with the lowest (or highest) score is the answer (PILSA §7.2).
 
-A question whose target is unknown, or all of whose choices are, is not attempted; unknown choices of others are passed
-over. Choices that tie share the credit of the answer: 1/n each, what guessing among them earns on average.
+A question is not attempted if its target or all of its choices are unknown; in other questions, unknown choices are
+skipped. If n choices tie, a right one among them counts 1/n, which is what guessing among them earns on average.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a solution of an eigenproblem or a linear system takes, estimated from operations and their measured rates.
+"""The time to solve an eigenproblem or a linear system, estimated from operations and their measured rates.
 
 The rates are of one core, in float32, as `python -m experiments.speed.closed_forms` prints them. Only their ratios
 decide, and they are constants: a choice by the clock would make the bits of a fit depend on the machine's load.

@@ -1,9 +1,10 @@
 """Eigenproblems on closures: the few leading eigenvectors of symmetric operators that are never formed.
 
-Where the whole matrix is cheaper, LAPACK has it. Otherwise a block Krylov basis with full re-orthogonalisation and a
-Rayleigh-Ritz step, started again from its best part until the last vectors are solutions. Everything runs under
-float32 "highest" matrix precision (float64 where JAX has it enabled), because the defaults of TPUs and recent GPUs are
-lower than an eigenproblem bears. Signs are fixed: the entry of largest magnitude of every vector is positive.
+Where it is cheaper to form the whole matrix, LAPACK solves it. Otherwise a block Krylov basis with full
+re-orthogonalisation and a Rayleigh-Ritz step is restarted from its best part until the last vectors are solutions.
+Everything runs under float32 "highest" matrix precision (float64 where JAX has it enabled), because the defaults of
+TPUs and recent GPUs are too low for an eigenproblem. Signs are fixed: the entry of largest magnitude of every vector is
+positive.
 """
 
 from __future__ import annotations

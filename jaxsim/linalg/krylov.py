@@ -1,6 +1,6 @@
 """Steps of a block Krylov iteration: the next orthonormal block, the Rayleigh-Ritz step, and the store of columns.
 
-Each is one compiled program, because every operation outside ``jit`` would be a program to compile of its own. All run
+Each is one compiled program, because every operation outside ``jit`` would be compiled as a program of its own. All run
 under float32 "highest" matrix precision.
 """
 

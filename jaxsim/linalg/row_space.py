@@ -1,4 +1,4 @@
-"""Fewer documents than terms: the space that the documents span, with as many coordinates as there are of them.
+"""Fewer documents than terms: the space that the documents span, with as many coordinates as there are documents.
 
 The solutions of a closed form lie in the span of the documents ``R``. With ``K = R Rᵀ = L Lᵀ`` the rows of ``L`` are
 the documents in an orthonormal basis of that span: the same eigenproblem, with dense documents of a few thousand

@@ -1,7 +1,7 @@
 """Tiles of the all-pairs loss: some rows of the score matrix against some columns, without ever holding all scores.
 
 `losses.all_pairs_logistic` sweeps all rows over all columns on one device; `sharding.all_pairs_logistic` sweeps the
-rows of each device over the columns of all devices, which travel round a ring.
+rows of each device over the columns of all devices, which are passed round a ring.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Fits that end where they start, because a model that tells no documents apart has no gradient."""
+"""Refuses starts whose gradient is zero because the model gives all documents the same vector."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def learnable(found: Fit, left: Terms, right: Terms, *, collapsed: Sequence[floa
     loss, norm = found.history[0]["loss"], found.history[0]["grad_norm"]
     if found.steps == 0 and found.converged and loss > 0 and any(abs(loss - one) <= 1e-4 * one for one in collapsed):
         for name, side in (("left", left), ("right", right)):
-            checks.expect(bool(jnp.any(side.values != 0)), name, "documents with words", "none that has any")
+            checks.expect(bool(jnp.any(side.values != 0)), name, "documents with words", "only empty documents")
         checks.expect(False, "init", "a start from which there is a gradient (cosines that are not all equal)",
                       f"loss {loss:.4g}, gradient norm {norm:.1g}")
     return found

@@ -1,4 +1,4 @@
-"""What several methods ask of their documents, checked once."""
+"""Checks and statistics of documents that several methods need."""
 
 from __future__ import annotations
 

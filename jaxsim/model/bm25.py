@@ -1,7 +1,7 @@
 """Words of the searched documents, as a search engine counts them: BM25 over stems, with the documents' own statistics.
 
-A model's vocabulary is that of its training pairs. BM25 needs that of the documents which are searched, so that their
-rare words count however rare they were in training.
+A model's vocabulary is that of its training pairs. BM25 needs the vocabulary of the searched documents, so that their
+rare words count, however rare they were in training.
 """
 
 from __future__ import annotations

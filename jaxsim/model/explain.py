@@ -1,4 +1,4 @@
-"""Why two texts match: what every pair of their words adds to the score."""
+"""Why two texts match: how much every pair of their words adds to the score."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 r"""Models as folders of other tools: sentence-transformers, model2vec, word2vec's text format, and ONNX.
 
 The first three keep one vector a word and average, so the weight of a word is folded into its row: row t is the vector
-that the model gives to the text whose only word is t. Averages and sums point the same way, and unknown words only
-scale an average, so the cosine is the model's where the weight grows with the count (``tf``, ``tf_idf``).
+that the model gives to the text whose only word is t. Averages and sums have the same direction, and unknown words only
+scale an average, so the cosine is the model's where the weight is proportional to the count (``tf``, ``tf_idf``).
 ``log_tf_idf`` counts log2(tf + 1), which no average does: there, similarities are the model's for texts that hold each
 known word once. ONNX holds a graph, whose weights and activation are the model's (`onnx`). Weights of float16 and int8
 stay what they are there; the other formats hold the same values as float32.
@@ -10,8 +10,9 @@ stay what they are there; the other formats hold the same values as float32.
 The tokenizer in the folders cuts as `text.words` does. Its word characters, final sigmas and lower case are those of
 the Python that exported; they were compared over all code points. What still differs:
 
-- NFC is that of the ``tokenizers`` package, by an older Unicode. Of Python 3.11's combining marks it does not know 51
-  and does not reorder them, so a letter, such a mark and an accent stay apart; nor does it compose U+11938.
+- NFC is that of the ``tokenizers`` package, which follows an older Unicode. It does not know 51 of Python 3.11's
+  combining marks and does not reorder them, so a letter, such a mark and an accent stay apart; nor does it compose
+  U+11938.
 - A ``tokenizers`` package of another version than at the export may lower letters that were new then.
 - A lone surrogate, which is no Unicode text, is an error in ``tokenizers`` and no word here.
 """

@@ -1,7 +1,7 @@
 """Model folders on disk: safetensors, a vocabulary, a configuration, a model card.
 
-A folder is replaced atomically (`jaxsim.io`). Every file's digest, its own too, stands in ``config.json``, so that an
-altered or missing file is an error and not a worse model.
+A folder is replaced atomically (`jaxsim.io`). ``config.json`` holds the digest of every file, its own
+included, so that an altered or missing file is an error and not a worse model.
 """
 
 from __future__ import annotations

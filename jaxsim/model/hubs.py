@@ -1,9 +1,10 @@
-r"""Hubs: documents that are near to everything, and so stand before the right ones (CSLS, arXiv 1710.04087).
+r"""Hubs: documents that are near to everything, and so rank above the right ones (CSLS, arXiv 1710.04087).
 
-Across languages some documents have a high cosine with most queries. Cross-domain similarity local scaling takes off
-how near a document is to the queries nearest to it: the score of a query q and a document d is
+Across languages some documents have a high cosine with most queries. Cross-domain similarity local scaling
+subtracts how near a document is to the queries nearest to it: the score of a query q and a document d is
 :math:`2 \cos(q, d) - r(d)`, with r(d) the mean cosine of d with its nearest ``neighbours`` of some texts like the
-queries. (The paper also takes off the same of the query, which changes no order of documents.)
+queries. (The paper also subtracts the same for the query, which does not change the order
+of documents.)
 """
 
 from __future__ import annotations

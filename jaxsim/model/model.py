@@ -1,4 +1,4 @@
-"""`Model`: texts in, vectors and similarities out; the front door for people who have texts and not sparse rows."""
+"""`Model`: texts in, vectors and similarities out; the class for those who have texts rather than sparse rows."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Model:
         checks.expect(share, "terms_weight", "None, or a number in [0, 1]", self.terms_weight)
 
     def __repr__(self) -> str:
-        """In short: the vocabulary and the weights are long."""
+        """A short form, since the vocabulary and the weights are long."""
         shape = "" if self.params is None else f", dim={self.dim}"
         return f"Model(method={self.method!r}, terms={len(self.vocabulary)}{shape}, languages={self.languages})"
 

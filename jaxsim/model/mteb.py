@@ -1,7 +1,7 @@
 """Models for mteb, the benchmark of text embeddings: its `EncoderProtocol` and its `SearchProtocol`.
 
-Own data become a task of mteb by a subclass of one of its abstract tasks; the test of this module has one whose texts
-are set in memory. mteb is not needed to train or to search: ``pip install 'jaxsim-text[mteb]'``.
+For data of your own, write a subclass of one of mteb's abstract tasks; the test of this module has one whose texts are
+set in memory. mteb is not needed to train or to search: ``pip install 'jaxsim-text[mteb]'``.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class Search(Encoder):
 
     def __init__(self, model: Model | str | os.PathLike, revision: str | None = None, *, name: str | None = None,
                  device: str | None = None, **options: Any):
-        """As `Encoder`, but for the options, and that any model is welcome.
+        """As `Encoder`, with options; any model is accepted.
 
         Args:
           model: as for `Encoder`.

@@ -1,7 +1,7 @@
 """The ONNX graph of one side of a model: numbers of words in, vectors of length one out.
 
-Inside stand the term weights, the projection, the activation and the scaling to length one. Outside stands what makes
-numbers of a text: the ``tokenizer.json`` that `export.export` puts beside the graph.
+The graph holds the term weights, the projection, the activation and the scaling to length one. Turning a text into
+numbers is left to the ``tokenizer.json`` that `export.export` writes beside it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def graph(
     Args:
       table: ``[num_terms + 1, dim]`` float32, as `export.rows` gives it, then the row of unknown words, which is zero;
         with ``scale`` also float16 or int8, whose rows are widened when they are looked up.
-      weighting: ``"tf"``, ``"tf_idf"`` or ``"log_tf_idf"``; the idf stands in the rows, or the scales, already.
+      weighting: ``"tf"``, ``"tf_idf"`` or ``"log_tf_idf"``; the idf is in the rows, or the scales, already.
       activation: ``"none"``, ``"tanh"`` or ``"sigmoid"``, of the sum.
       scale: ``[num_terms + 1]`` float32, by which the rows of a table are multiplied; or None.
 

@@ -137,7 +137,7 @@ def symmetric(params: Params) -> bool:
 
 
 def kind_of(weights) -> str:
-    """The name of the type of weights.
+    """The name of the weights' type.
 
     Args:
       weights: an array of NumPy or JAX, or `ScaledRows`.
@@ -213,7 +213,7 @@ def rows_seen(params: Bilinear, rows: sp.csr_matrix, strongest: int | None) -> t
 
 
 def project(weights: jax.Array | ScaledRows, rows: sp.csr_matrix, activation: Callable | None = None) -> np.ndarray:
-    """Weighted texts through a projection, by `sparse.host` where that is to be had, else on the device.
+    """Weighted texts through a projection, by `sparse.host` where it is available, else on the device.
 
     Args:
       weights: ``[num_terms, k]``; of float16 and of `ScaledRows` the sums are float32, on the host.
@@ -352,7 +352,7 @@ _SETTINGS = {"method": str, "weighting": str, "activation": str, "languages": li
 
 
 def check_folder(tensors: Mapping[str, np.ndarray], config: Mapping[str, Any], words: Sequence[str]) -> None:
-    """Refuses what no model has in its folder; whether the parts fit each other is for `Model` to say.
+    """Refuses what no model has in its folder; `Model` checks whether the parts fit each other.
 
     Args:
       tensors: of the folder.

@@ -22,7 +22,8 @@ _TEXTS, _WORDS = 1_000, 12
 def rounded(model: Model, weights: str) -> Model:
     """The same model with weights of 16 or of 8 bits.
 
-    Sums stay float32. What the model was before is not kept.
+    Sums stay float32. What the model was before is not kept: errors are measured against the model that is given, and
+    where that one was rounded before, what it lost then is told too.
 
     Args:
       model: one with a projection, or with W.
@@ -30,7 +31,8 @@ def rounded(model: Model, weights: str) -> Model:
 
     Returns:
       A model, of whose ``training`` the entry ``weights`` says what was lost: ``type``, ``bytes`` and ``bytes_before``
-      of the weights, and from `error` ``largest_error``, ``typical_error`` and ``measured_on``.
+      of the weights, from `error` ``largest_error``, ``typical_error`` and ``measured_on``, and, for a model that was
+      rounded before, its own entry as ``before``.
 
     Raises:
       ValueError: for another type, bare term weights, and for float16 weights above 65,504.
@@ -55,6 +57,8 @@ def rounded(model: Model, weights: str) -> Model:
         sides.append(side._replace(weights=made[id(side.weights)]))
     small = replace(model, params=sides[0] if len(sides) == 1 else tuple(sides))
     told = {"type": weights, "bytes": _bytes(small), "bytes_before": _bytes(model), **error(model, small)}
+    if narrow.is_narrow(parts.sides(model.params)[0].weights) and "weights" in model.training:
+        told["before"] = model.training["weights"]
     return replace(small, training={**model.training, "weights": told})
 
 
@@ -131,9 +135,29 @@ def told(record: dict[str, Any], score: str = "cosine") -> str:
       >>> told({"type": "int8", "bytes": 6_080_000, "bytes_before": 24_000_000, "largest_error": 0.004,
       ...       "typical_error": 0.0007, "measured_on": "4 by 4 texts"})
       'int8, 6.08 MB for 24.00 MB; a cosine is off by .0007, at most .0040 (4 by 4 texts)'
+
+    Two roundings together are off by no more than the sum of both errors (the triangle inequality):
+
+      >>> first = {"type": "float16", "bytes": 12_000_000, "bytes_before": 24_000_000, "largest_error": 0.0002,
+      ...          "typical_error": 0.0001, "measured_on": "4 by 4 texts"}
+      >>> told({**first, "type": "int8", "largest_error": 0.004, "before": first}).partition("texts), ")[2]
+      "from the float16 model's; from that of the model before any rounding, by up to .0002, at most .0042"
     """
     sizes = [f"{size / 1e6:.2f} MB" if size >= 1e6 else f"{size / 1e3:.2f} kB"
              for size in (record["bytes"], record["bytes_before"])]  # fmt: skip
-    errors = [f"{record[name]:.4f}".lstrip("0") for name in ("typical_error", "largest_error")]
-    return (f"{record['type']}, {sizes[0]} for {sizes[1]}; a {score} is off by {errors[0]}, at most {errors[1]} "
+    names = "typical_error", "largest_error"
+    errors = [_shown(record[name]) for name in names]
+    line = (f"{record['type']}, {sizes[0]} for {sizes[1]}; a {score} is off by {errors[0]}, at most {errors[1]} "
             f"({record['measured_on']})")
+    if "before" not in record:
+        return line
+    roundings = [record]
+    while "before" in roundings[-1]:
+        roundings.append(roundings[-1]["before"])
+    sums = [_shown(sum(one[name] for one in roundings)) for name in names]
+    return (f"{line}, from the {roundings[1]['type']} model's; from that of the model before any rounding, by up to "
+            f"{sums[0]}, at most {sums[1]}")
+
+
+def _shown(error: float) -> str:
+    return f"{error:.4f}".lstrip("0")

@@ -1,4 +1,4 @@
-"""Words and their opposites for people: a model whose texts are single words, made of thesauri.
+"""Words and their opposites: a model whose texts are single words, made from thesauri.
 
 A `Words` is a `Model` of a projection, one row a word, so that every command and export takes its folder. What it adds
 are nearest and farthest words, and matches for words that the thesaurus lacks.

@@ -3,8 +3,8 @@
 `minimize_lbfgs` runs jaxopt's L-BFGS (or optax's) on a whole collection, `minimize_sgd` any optax transformation
 (`sgd`, `adam`, `adagrad`) over minibatches, `minimize_rows` plain SGD an example at a time on the few rows of large
 tables that it needs, and `em.maximize` iterations of expectation maximisation. All report progress, stop early on a
-validation score, return the best parameters, and continue from a checkpoint bit for bit (optax's L-BFGS does not), as a
-`Run` tells them.
+validation score, return the best parameters, and continue from a checkpoint bit for bit (except optax's L-BFGS); a
+`Run` holds these settings.
 """
 
 from jaxsim.optim import checkpoints, em, epochs, history, lbfgs, monitor, rows

@@ -1,6 +1,6 @@
-"""Checkpoints of long fits: one safetensors file a folder, replaced atomically; ``kill -9`` costs one interval.
+"""Checkpoints of long fits: one safetensors file in a folder, replaced atomically; ``kill -9`` loses one interval.
 
-The file before it is kept beside it. Where the newest is damaged, a fit goes on from that one, and a warning says so.
+The file before it is kept beside it. Where the newest is damaged, a fit continues from that one, and a warning says so.
 
 A fit over several processes (``shared``) has one folder that all of them see: process 0 writes, all read, and what
 fails in one of them fails in all.

@@ -1,4 +1,4 @@
-"""The course of a training, small enough for a record or a model folder: loss and dev score against the step."""
+"""The history of a training, small enough for a record or a model folder: loss and dev score against the step."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """L-BFGS: jaxopt's, with the search direction in compact form.
 
 The pairs ``S, Y`` stand in one matrix, the two-loop recursion runs on its small Gram matrices, and an iteration reads
-the history twice instead of copying it. jaxopt announces that it is no longer maintained; it stands behind this file
-alone, and ``solver="optax"`` runs without it.
+the history twice instead of copying it. jaxopt is no longer maintained; only this file uses it,
+and ``solver="optax"`` runs without it.
 """
 
 from __future__ import annotations

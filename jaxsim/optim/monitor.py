@@ -50,7 +50,7 @@ def closed_form(params) -> Fit:
       `Fit` with loss NaN, steps 0, converged True.
 
     Raises:
-      FloatingPointError: for parameters that are not finite, which squares of too large or too small values lead to.
+      FloatingPointError: for parameters that are not finite, which squares of too large or too small values cause.
 
     Example:
       >>> closed_form(None).converged
@@ -144,7 +144,7 @@ class Run:
 
     @classmethod
     def of(cls, run: Run | None, options: Mapping[str, Any], default: Run | None = None) -> Run:
-        """One `Run` from what a ``fit`` was given: an option counts before a field of ``run``, this before a default.
+        """One `Run` from what a ``fit`` was given: options before fields of ``run``, these before defaults.
 
         Args:
           run: as the caller gave it.

@@ -1,8 +1,8 @@
-"""Stochastic gradient descent on tables of which an example needs a few rows: the cost of a step is that of its rows.
+"""Stochastic gradient descent on large tables, where an example needs a few rows: a step costs as much as these rows.
 
 The tables are the carry of a compiled scan over a chunk of examples and are donated, so that every update writes into
-them in place. What would copy them, a dense gradient, a ``where`` on a table, a ``cond`` outside a scan or a view held
-on the host, happens nowhere on the way.
+them in place. Anything that would copy them (a dense gradient, a ``where`` on a table, a ``cond`` outside a scan, a
+view held on the host) is avoided.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Arrays whose parts belong to several processes, brought together; and one answer where each process has its own.
 
-Everything here but `spans` waits for the other processes where there are several: all of them call it, in the same
-order, or none does.
+With several processes, every function here but `spans` waits for the other processes: all of them must call it, in
+the same order, or none.
 """
 
 from __future__ import annotations

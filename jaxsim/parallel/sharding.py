@@ -1,7 +1,8 @@
 """Documents and the all-pairs loss over a mesh of devices: documents are sharded, parameters stand on every device.
 
-Rows of a device's own documents meet the columns of all: blocks of columns go round the ring of devices, with their
-gradients in their luggage, so that no device ever holds more than its own documents and one visiting block.
+The rows of a device's own documents are compared with the columns of all documents: blocks of columns are passed round
+the ring of devices, together with their gradients, so that no device holds more than its own documents and one other
+block.
 """
 
 from __future__ import annotations

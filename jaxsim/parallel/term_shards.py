@@ -1,8 +1,8 @@
 """A projection over the devices of a mesh, for vocabularies too large for one: each device holds the rows of its terms.
 
-Of every document a device has the weights of its own terms. What it makes of them is summed over the devices and dealt
-out by documents in one step (``psum_scatter``), so that embeddings lie as `sharding.project` leaves them and meet in
-the same loss. The gradient of the embeddings goes back to all devices, and that of the projection stays where its rows
+Of every document, a device has the weights of its own terms. Their projections are summed over the devices and divided
+by documents in one step (``psum_scatter``), so that embeddings are laid out as by `sharding.project` and enter the same
+loss. The gradient of the embeddings goes back to all devices, and that of the projection stays where its rows
 are.
 """
 

@@ -1,7 +1,7 @@
 """One page about one model, `report --html`: curves, scores, a search box, mistakes, and the words behind a match.
 
-The page is a single file that asks for nothing outside it, and stays readable where scripts are off. Its frame is
-``model_page.html``, its script ``model_page.js``, which touches texts as text alone.
+The page is a single file that loads nothing from outside, and stays readable without scripts. Its frame is
+``model_page.html``, its script ``model_page.js``, which inserts texts as text only.
 """
 
 from __future__ import annotations

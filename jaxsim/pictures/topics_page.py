@@ -1,4 +1,4 @@
-"""A page about topics: a map, and of each topic its words in both languages, coherence and documents."""
+"""A page about topics: a map, and for each topic its words in both languages, its coherence and its documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents times a dense matrix on the host: the loop that encoding spends its time in.
+"""Documents times a dense matrix on the host: the loop in which encoding spends its time.
 
 A compiled loop that holds a document's sums in registers is faster on a CPU than XLA's product of compressed rows, and
 has no program to compile for a batch of another size. It comes with the extra ``fast`` (numba); without it, or on an

@@ -1,7 +1,7 @@
 """The loop of `host.rows_product`, compiled by numba; nothing else imports numba.
 
 A document's row of sums is held in vector registers while its terms go by: each number of the matrix is read once and
-each sum is written once. The rows that come next are asked for ahead, because they lie anywhere in memory.
+each sum is written once. The next rows are prefetched, because they may be anywhere in memory.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Text to words to counts to weights.
+"""From text to words, from words to counts, and from counts to weights.
 
 Tokenisers, the `Vocabulary`, counts and term weightings are taken from here. `subwords` adds character n-grams,
 `features` describes terms in their documents, `html` reads web pages, `corpus` and `corpus_build` keep collections that

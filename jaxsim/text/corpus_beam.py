@@ -1,13 +1,12 @@
 """The counting pass of `corpus_build` as an Apache Beam pipeline, for texts in many files and more than one machine.
 
-The folder is the one that `corpus_build.build` writes of the same texts, bit for bit, as long as that forgets no word:
-the same shards, vocabulary and digests, so that either opens what the other has finished. The pipeline is Beam's own
-and runs wherever Beam does (Flink, Spark, Dataflow); every worker has to see the files and the folder under the same
-paths.
+The folder equals the one that `corpus_build.build` writes from the same texts, bit for bit, as long as that forgets no
+word: it has the same shards, vocabulary and digests, so that either opens what the other has finished. The pipeline
+runs wherever Beam does (Flink, Spark, Dataflow); every worker has to see the files and the folder under the same paths.
 
-Three passes, of which only the second reads words: documents are numbered by counting those of each file; batches of
-documents are counted (`corpus_words.count`) and words summed up; shards are written under the chosen columns. A shard
-is put together by one worker, which holds its counts in memory, and the vocabulary is held by all of them.
+There are three passes, of which only the second reads words: documents are numbered by counting those of each file;
+the words of batches are counted (`corpus_words.count`) and summed up; shards are written with the chosen columns. A
+shard is assembled by one worker, which holds its counts in memory, and the vocabulary is held by all of them.
 """
 
 from __future__ import annotations
@@ -24,9 +23,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from jaxsim import checks, io
-from jaxsim.text import tokens
-from jaxsim.text.corpus import CONFIG, DF, FORMAT, VOCABULARY, Corpus, described, read, seal
-from jaxsim.text.corpus_build import _BATCH, _difference, _plan, _save, _save_rows, _tuple, _write
+from jaxsim.text.corpus import CONFIG, DF, FORMAT, VOCABULARY, Corpus, read, seal
+from jaxsim.text.corpus_build import _BATCH, _finished, _plan, _save, _save_rows, _settings, _tuple, _write
 from jaxsim.text.corpus_words import count
 
 __all__ = ["build", "lines"]
@@ -93,20 +91,16 @@ def build(
       >>> corpus = build("corpus", ["part-0.tsv", "part-1.tsv"], workers=4)  # doctest: +SKIP
     """
     beam = _beam()
-    for name, value in (("max_words", max_words), ("shard_docs", shard_docs), ("workers", workers)):
-        checks.positive_int(value, name)
-    for name, value in (("drop_top", drop_top), ("max_terms", max_terms), ("min_df", min_df)):
-        checks.whole(value, name, 0)
+    checks.positive_int(workers, "workers")
+    settings = _settings(drop_top=drop_top, max_terms=max_terms, min_df=min_df, max_words=max_words,
+                         shard_docs=shard_docs)
     paths = [os.fspath(path) for path in files]
     first = next(itertools.chain.from_iterable(map(documents, paths)), None)
     checks.expect(first is not None, "files", "at least one document", "none")
-    width, languages = _width(first, languages)
-    plan = _plan(languages, drop_top, max_terms, min_df, max_words, shard_docs, first, width)
+    width, plan = _plan(settings, languages, first)
     folder = Path(folder)
     if (folder / CONFIG).is_file():
-        corpus, found = read(folder), described(folder)["plan"]
-        checks.expect(found == plan, str(folder), "a corpus of the same settings and texts", _difference(found, plan))
-        return corpus
+        return _finished(folder, plan)
     passing = folder / "passing"
     passing.mkdir(parents=True, exist_ok=True)
     runner, options = (runner, options) if runner is not None else _local(workers)
@@ -125,12 +119,11 @@ def build(
     starts = np.cumsum([0, *sizes]).tolist()
     chosen = passing / "chosen.json"
     told = passing / "told.json"
-    settings = {"drop_top": drop_top, "max_terms": max_terms, "min_df": min_df, "max_words": max_words}
     with piped() as pipeline:
         counted = (pipeline | "files" >> beam.Create(list(zip(paths, starts[:-1], strict=True)))
                    | "apart" >> beam.Reshuffle()
-                   | "count" >> beam.FlatMap(_count, documents=documents, languages=languages, width=width,
-                                             shard_docs=shard_docs))  # fmt: skip
+                   | "count" >> beam.FlatMap(_count, documents=documents, languages=plan["languages"],
+                                             width=width, shard_docs=shard_docs))  # fmt: skip
         words = (counted | "words" >> beam.FlatMap(_words)
                  | "sums" >> beam.CombinePerKey(_sums))  # fmt: skip
         vocabulary = (pipeline | "once" >> beam.Create([None])
@@ -143,17 +136,6 @@ def build(
     _finish(folder, plan, chosen, sorted(json.loads(told.read_text())))
     shutil.rmtree(passing)
     return read(folder)
-
-
-def _width(first, languages: Sequence[str] | None) -> tuple[int, tuple[str, ...]]:
-    """Texts of a document, and the code of each side."""
-    width = len(first) if isinstance(first, list | tuple) else 1
-    checks.expect(width > 0, "documents", "at least one text in every document", first)
-    languages = ("en",) * width if languages is None else tuple(languages)
-    checks.expect(len(languages) == width, "languages", f"{width} codes (texts of a document)", languages)
-    for language in languages:
-        tokens.tokenizer(language)
-    return width, languages
 
 
 def _local(workers: int):

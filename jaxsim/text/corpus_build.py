@@ -1,8 +1,8 @@
-"""Texts of any number into a corpus on disk: one pass over the texts, bounded memory, all cores, resumable.
+"""Any number of texts into a corpus on disk: in one pass, with bounded memory, on all cores, and resumable.
 
 The pass numbers words as they come and writes shards of counts under these numbers; then the vocabulary is chosen and
-the shards are written again, smaller, under its columns. Every shard is whole or not there: after a kill, `build` reads
-the texts of finished shards only to see that they are the same, and counts on from the first that is missing.
+the shards are written again, smaller, under its columns. Every shard is complete or absent: after a kill, `build` reads
+the texts of finished shards only to check that they are the same, and continues with the first missing shard.
 """
 
 from __future__ import annotations
@@ -141,25 +141,17 @@ def build(
       >>> corpus.vocabulary.terms, corpus.sides[0].num_docs
       (('one', 'three'), 3)
     """
-    for name, value in (("max_words", max_words), ("shard_docs", shard_docs), ("workers", workers)):
-        checks.positive_int(value, name)
-    for name, value in (("drop_top", drop_top), ("max_terms", max_terms), ("min_df", min_df)):
-        checks.whole(value, name, 0)
+    checks.positive_int(workers, "workers")
+    settings = _settings(drop_top=drop_top, max_terms=max_terms, min_df=min_df, max_words=max_words,
+                         shard_docs=shard_docs)
     stream = iter(documents)
     first = next(stream, None)
     checks.expect(first is not None, "documents", "at least one document", "none")
-    width = len(first) if isinstance(first, list | tuple) else 1
-    checks.expect(width > 0, "documents", "at least one text in every document", first)
-    languages = ("en",) * width if languages is None else tuple(languages)
-    checks.expect(len(languages) == width, "languages", f"{width} codes (texts of a document)", languages)
-    for language in languages:
-        tokens.tokenizer(language)
-    plan = _plan(languages, drop_top, max_terms, min_df, max_words, shard_docs, first, width)
+    width, plan = _plan(settings, languages, first)
+    languages = plan["languages"]
     folder = Path(folder)
     if (folder / CONFIG).is_file():
-        corpus, found = read(folder), described(folder)["plan"]
-        checks.expect(found == plan, str(folder), "a corpus of the same settings and texts", _difference(found, plan))
-        return corpus
+        return _finished(folder, plan)
     reading = folder / _READING
     reading.mkdir(parents=True, exist_ok=True)
     if (reading / _PLAN).is_file():
@@ -177,11 +169,36 @@ def build(
     return read(folder)
 
 
-def _plan(languages, drop_top: int, max_terms: int, min_df: int, max_words: int, shard_docs: int, first, width: int
-          ) -> dict[str, Any]:
-    """The settings of a corpus and the digest of its first document, by which another is told."""
-    return {"format": _PLANS, "languages": list(languages), "drop_top": drop_top, "max_terms": max_terms,
-            "min_df": min_df, "max_words": max_words, "shard_docs": shard_docs, "first": digest([_tuple(first, width)])}
+def _settings(**settings: int) -> dict[str, int]:
+    """The settings of a corpus that are numbers, checked."""
+    for name, value in settings.items():
+        checks.whole(value, name, 1 if name in ("max_words", "shard_docs") else 0)
+    return settings
+
+
+def _plan(settings: dict[str, int], languages: Sequence[str] | None, first: str | Sequence[str]
+          ) -> tuple[int, dict[str, Any]]:
+    """Texts of a document, and what tells a corpus from others: its settings and the digest of its first document.
+
+    Args:
+      settings: of `_settings`.
+      languages: code of every side, checked here; ``"en"`` for each where it is None.
+      first: the first document.
+    """
+    width = len(first) if isinstance(first, list | tuple) else 1
+    checks.expect(width > 0, "documents", "at least one text in every document", first)
+    languages = ["en"] * width if languages is None else list(languages)
+    checks.expect(len(languages) == width, "languages", f"{width} codes (texts of a document)", tuple(languages))
+    for language in languages:
+        tokens.tokenizer(language)
+    return width, {"format": _PLANS, "languages": languages, **settings, "first": digest([_tuple(first, width)])}
+
+
+def _finished(folder: Path, plan: dict[str, Any]) -> Corpus:
+    """A finished corpus, which has to be one of the same plan."""
+    corpus, found = read(folder), described(folder)["plan"]
+    checks.expect(found == plan, str(folder), "a corpus of the same settings and texts", _difference(found, plan))
+    return corpus
 
 
 def _tuple(document: str | Sequence[str], width: int) -> tuple[str, ...]:

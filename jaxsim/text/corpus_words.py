@@ -1,4 +1,4 @@
-"""Words of many texts counted at once, by several processes in turn: the workers of `corpus_build`, without JAX."""
+"""Words of many texts counted at once, in several processes: the workers of `corpus_build`, without JAX."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Features of a term in a document, as named columns: what learned term weights are made of (001 Table 1, 004 §4.1.2).
 
-Columns stand in the order of the slots of `Terms`, so that a weight ``columns @ w`` is a value of `sparse.with_values`.
-Parts of speech (001) are not among them: no tagger of moderate size brings its model inside its package.
+The columns have the order of the slots of `Terms`, so that a weight ``columns @ w`` is a value of `sparse.with_values`.
+Parts of speech (001) are not among them: no tagger of moderate size includes its model in its package.
 """
 
 from __future__ import annotations

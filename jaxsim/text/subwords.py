@@ -1,4 +1,4 @@
-"""Words beside their character n-grams: what is spelt alike shares statistics, and unseen words have vectors.
+"""Words with their character n-grams: words spelt alike share statistics, and unseen words have vectors.
 
 A word stands for itself and for the n-grams of its spelling, as in Bojanowski et al. (2017), "Enriching word vectors
 with subword information"; here in a linear map of weighted texts, so that it can be folded into a learned projection:

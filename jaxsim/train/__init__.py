@@ -2,9 +2,9 @@
 
 `training` runs the four stages (read, split, weigh, fit). `settings` says what can be set and loads nothing large,
 `fits` has the fit of every method, and `s2net`, `linked` (SSI), `graded` (s2net-mse) and `distilled` are those with a
-file of their own. `tuning` chooses settings by held-out pairs, `grid` sweeps over all that one names, `estimate` says
-what a training will cost, `resume` what it keeps to go on from, `logs` its table of steps, and `estimator` is a
-scikit-learn transformer.
+file of their own. `tuning` chooses settings by held-out pairs, `grid` sweeps over given values, `estimate` says what a
+training will cost, `resume` reads and writes what `--resume` needs, `logs` writes its table of steps, and `estimator`
+is a scikit-learn transformer.
 """
 
 import lazy_loader

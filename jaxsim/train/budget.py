@@ -1,8 +1,8 @@
 """A search over methods and settings within a budget of time: what ``jaxsim train --tune --budget 5m`` does.
 
-Trainings in closed form come first, the cheapest of them before the others. One at the largest dimension has all
-smaller ones in it. S2Net comes last, from the settings of the best OPCA. A setting goes on along its ladder as long as
-it gains.
+Trainings in closed form come first, the cheapest before the others. A training at the largest dimension contains those
+at all smaller ones. S2Net comes last, from the settings of the best OPCA. The values of a setting are tried one after
+the other along its ladder, as long as the score rises.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def search(
 ) -> tuple[Settings, list[dict[str, Any]]]:
     """Chooses a method and its settings by held-out pairs, or by judged queries, within some seconds.
 
-    A training begins if, by those before it, it should end in time; S2Net is stopped at the end of the budget. At least
-    one training is made. So what is tried depends on the speed of the machine; what a training gives does not. The
-    score of the chosen settings is a little too good for new texts.
+    A training begins only if, judging by those before it, it should end in time; S2Net is stopped at the end of the
+    budget. At least one training is made. So what is tried depends on the speed of the machine; what a training gives
+    does not. The score of the chosen settings is a little too good for new texts.
 
     Args:
       pairs: as for `training.train`; of more than `tuning.MOST_PAIRS` training pairs, as many of them.
@@ -69,7 +69,7 @@ def search(
       free: what to choose, of `FREE`.
       judged: queries with judgements to choose by; held-out pairs then stop S2Net and weigh dimensions for search.
       clock: seconds, from any moment on.
-      say: told the score of each training.
+      say: told the score of each training, and what there was no time to try.
 
     Returns:
       ``(settings, tried)``: the best, the first of equals; and every candidate with its score, the best first. Where no
@@ -101,8 +101,11 @@ def search(
         return settings, []
     result = _Search(texts, held, replace(settings, distill=0.0), free, judged, begun, seconds, clock, say)
     best = result.run()
+    if result.untried:
+        left = [f"{name} {', '.join(map(str, values))}" for name, values in result.untried.items()]
+        say(f"the budget ended before these were tried: {'; '.join(left)}")
     if len(held.dev) < tuning.ENOUGH and judged is None:
-        say(f"{checks.counted(len(held.dev), 'held-out pair')} chose: small differences are chance")
+        say(f"{checks.counted(len(held.dev), 'held-out pair')} made this choice: small differences are chance")
     return replace(best, distill=settings.distill), sorted(result.tried, key=lambda entry: -entry[result.metric])
 
 
@@ -151,6 +154,7 @@ class _Search:
         self.tried: list[dict[str, Any]] = []
         self.scores: list[tuple[float, Settings]] = []
         self.costs: dict[bool, float] = {}  # seconds of the fastest training in closed form, without and with n-grams
+        self.untried: dict[str, list] = {}  # setting -> values for which no time was left
         self._weighted: tuple = ()
 
     def run(self) -> Settings:
@@ -161,7 +165,7 @@ class _Search:
         methods = methods if "method" in self.free else (given.method,)
         closed = ["opca" if method in S2NET else method for method in methods[:2]]
         for method in dict.fromkeys(closed):
-            if not self.scores or self.allows(self.cost(given)):
+            if not self.scores or self.allows(self.cost(given), method=method):
                 self.closed(replace(given, method=method, dim=self.first(given)))
         for values in ({"subwords": (0.5,), "min_df": (1, 2)}, {"subwords": (0.75, 0.25)}):
             self.features(values)
@@ -171,6 +175,8 @@ class _Search:
         for method in methods:
             if method in S2NET and self.refined(method):
                 self.climb("gamma")
+            elif method in S2NET:
+                self.untried.setdefault("method", []).append(method)
         allowed = [entry for entry in self.scores if entry[1].method in methods]
         best = max(allowed or self.scores, key=lambda entry: round(entry[0], 4))[1]  # as they are shown
         return best if allowed else replace(best, method=given.method)
@@ -180,9 +186,12 @@ class _Search:
         grams = settings.subwords > 0
         return self.costs.get(grams, self.costs.get(False, 0.0) * (_DEARER["subwords"] if grams else 1.0))
 
-    def allows(self, seconds: float) -> bool:
-        """Whether so many seconds are left."""
-        return self.clock() + seconds <= self.end
+    def allows(self, seconds: float, **candidate) -> bool:
+        """Whether so many seconds are left to try a value of a setting; where not, that is noted."""
+        enough = self.clock() + seconds <= self.end
+        for name, value in candidate.items() if not enough else ():
+            self.untried.setdefault(name, []).append(value)
+        return enough
 
     def best(self, methods: Sequence[str] | None = None) -> Settings:
         """The best settings so far, of some methods."""
@@ -205,7 +214,7 @@ class _Search:
             begin = self.best()
             for value in candidates:
                 candidate = replace(begin, **{name: value}, dim=max(begin.dim, self.first(begin)))
-                if value != getattr(begin, name) and self.allows(self.cost(candidate)):
+                if value != getattr(begin, name) and self.allows(self.cost(candidate), **{name: value}):
                     self.closed(candidate)
 
     def climb(self, name: str) -> None:
@@ -218,7 +227,8 @@ class _Search:
         for step in (1, -1):
             place, top = ladder.index(getattr(begin, name)) + step, self.top_of(begin)
             gained = False
-            while 0 <= place < len(ladder) and self.allows(0 if begin.method in S2NET else self.cost(begin)):
+            cost = 0 if begin.method in S2NET else self.cost(begin)
+            while 0 <= place < len(ladder) and self.allows(cost, **{name: ladder[place]}):
                 candidate = replace(begin, **{name: ladder[place]})
                 score = self.refine(candidate) if begin.method in S2NET else self.closed(
                     replace(candidate, dim=max(begin.dim, self.first(begin))))
@@ -235,7 +245,8 @@ class _Search:
     def larger(self) -> None:
         """Dimensions above the first ones, where the largest of those was the best."""
         best = self.best()
-        if "dim" in self.free and best.dim >= FIRST and self.allows(_DEARER["dim"] * self.cost(best)):
+        if "dim" in self.free and best.dim >= FIRST and self.allows(_DEARER["dim"] * self.cost(best),
+                                                                          dim=DIMENSIONS[-1]):
             self.closed(replace(best, dim=DIMENSIONS[-1]))
 
     def weighted(self, settings: Settings):
@@ -288,7 +299,7 @@ class _Search:
         try:
             training.fit(weighted, self.held, settings, None, False, _silent, validate=watched)
         except _Late:
-            self.say("the budget ended within this training")
+            self.say("the budget ended during this training")
         return self.record(settings, kept[1], weighted)
 
     def record(self, settings: Settings, params, weighted) -> float:

@@ -1,4 +1,4 @@
-"""``train --distill``: what was trained learns to rank as it does together with the bare terms (`distillation`)."""
+"""``train --distill``: a trained projection learns to rank as it does together with bare terms (`distillation`)."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def distilled(fit: Fit, problem: Problem) -> Learned:
         problem.say(f"mrr of held-out pairs {before:.4f} before, {after:.4f} distilled{verdict}")
         note["kept"] = after > before
     else:
-        problem.say("no held-out pairs say whether it is any better distilled: compare searches of your own")
+        problem.say("no pairs are held out to say whether distillation helps: compare searches of your own")
     params = student.params if note.get("kept", True) else fit.params
     return Learned(fit._replace(params=params), {"distilled": note})
 

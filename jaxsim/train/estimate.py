@@ -1,9 +1,9 @@
 """What a training will cost before it is started: its memory, and its seconds at rates measured on the spot.
 
-Memory is counted from the arrays that stand at the peak of an iteration. Seconds are counts of work (products, scores,
-stored terms, bytes) over what this device does of each in a second, measured on small pieces of the same shapes. Where
-trainings differ in something that neither knows (the lengths of line searches, other programs on the machine) the
-estimate is off by as much.
+Memory is counted from the arrays that exist at the peak of an iteration. Seconds are counts of work (products, scores,
+stored terms, bytes) divided by how much of each this device does in a second, measured on small pieces of the same
+shapes. What neither covers (the lengths of line searches, other programs on the machine) makes the estimate differ from
+the real time.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Training:
 
 
 class Rates(NamedTuple):
-    """What a device does, measured.
+    """The measured rates of a device.
 
     Attributes:
       product: operations a second of the loss's matrix products (two a multiplication with its addition).
@@ -138,7 +138,7 @@ class Rates(NamedTuple):
 
 
 def memory(training: Training) -> dict[str, int]:
-    """Bytes that stand on one device at the peak of a training.
+    """Bytes held on one device at the peak of a training.
 
     Args:
       training: its sizes.
@@ -244,7 +244,7 @@ def block_seconds(pairs: int, dim: int, *, precision: str | None = None,
                   block_size: int | tuple[int, int] | None = None) -> float:
     """Seconds of a block of the loss with its gradients: the rows of a tile against ``[pairs, k]`` columns.
 
-    The sums over the columns are as large as in the training, so that what no cache holds is paid for here too.
+    The sums over the columns are as large as in the training, so that cache misses cost as much here.
 
     Args:
       pairs: ``m``.
@@ -335,7 +335,7 @@ def _byte_seconds(size: int, history_size: int) -> float:
 def measure(training: Training) -> Rates:
     """Measures the rates that a training will go at, on the default device; a few seconds.
 
-    Above some size, which fits a laptop's memory, a rate no longer depends on it: so much is measured at most.
+    Above a size that fits a laptop's memory, rates no longer depend on the size: nothing larger is measured.
 
     Args:
       training: its sizes.

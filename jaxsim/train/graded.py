@@ -2,13 +2,13 @@
 
 ``s2net-mse`` fits the grades (000 §3.2), ``s2net-pref`` the order of the right texts of one left text (000 §4.2).
 
-A grade says how alike the two texts of a pair are, the larger the more. The projection is learned so that the cosine of
-a pair is its grade on a scale from 0 to 1. Grades that all lie there are taken as they are; of others the lowest of the
-pairs becomes 0 and the highest 1, evenly between.
+A grade says how alike the two texts of a pair are; larger means more alike. The projection is learned so that the
+cosine of a pair is its grade on a scale from 0 to 1. If all grades are between 0 and 1 they are taken as they are;
+otherwise they are scaled linearly, so that the lowest becomes 0 and the highest 1.
 
 The start is random. A random projection keeps cosines roughly, so it begins near bare term weights, and on four graded
-collections (STS benchmark, SICK, product search, patent phrases) held-out pairs ended higher from it than from LSA or
-OPCA.
+collections (STS benchmark, SICK, product search, patent phrases) the score of held-out pairs ended higher from it
+than from LSA or OPCA.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def checked(grades, number: int, argument: str = "grades") -> np.ndarray:
       ``[number]`` float64.
 
     Raises:
-      ValueError: for no grades, another number of them, what is no finite number, or equal grades alone.
+      ValueError: for no grades, another number of them, what is no finite number, or grades that are all equal.
 
     Example:
       >>> checked([0, 2.5], 2).tolist()
@@ -58,7 +58,7 @@ def checked(grades, number: int, argument: str = "grades") -> np.ndarray:
 
 
 def averaged(left: Sequence, right: Sequence, grades: np.ndarray) -> np.ndarray:
-    """Grades of which equal pairs have the mean of theirs.
+    """Grades in which equal pairs share the mean of their grades.
 
     Args:
       left: ``n`` left documents, hashable.
@@ -170,7 +170,8 @@ def fit_preferences(problem: Problem) -> Learned:
       problem: training pairs with grades, held-out pairs with theirs, and settings; equal left texts are one query.
 
     Returns:
-      `Learned`, of a `Projection`; its notes say how many queries have one grade alone, and were passed over.
+      `Learned`, of a `Projection`; its notes say how many queries had only one grade, and were
+      skipped.
 
     Raises:
       ValueError: if no query has candidates of different grades, or a side has no words.
@@ -217,7 +218,7 @@ def fit(problem: Problem) -> Learned:
       `Learned`, of a `Projection`.
 
     Raises:
-      ValueError: if the training pairs have one grade alone, or a side of them has no words.
+      ValueError: if the training pairs have only one grade, or a side of them has no words.
     """
     settings = problem.settings
     sides, chosen = _once(problem)

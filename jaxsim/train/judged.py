@@ -1,4 +1,4 @@
-"""Queries with judgements to choose settings by: how well a model's search finds relevant documents."""
+"""Queries with judgements, by which settings are chosen: how well a model's search finds relevant documents."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Judged:
       queries: identifier -> text.
       documents: identifier -> text.
       qrels: query -> document -> grade; documents without a judgement are not relevant.
-      metric: of `METRICS`: what a choice is made by.
+      metric: of `METRICS`: by which settings are chosen.
 
     Example:
       >>> from jaxsim import text

@@ -1,8 +1,8 @@
 """The methods ``ssi`` and ``ssi-sym`` from pairs of texts: links, what is no negative, the identity's weight (003 §2).
 
 A pair links its left text, the query, to its right text; other right texts are the query's negatives. Texts of equal
-weights are one query or one document, so that a document that belongs to a query is never its negative, however often
-and under whichever pair it stands; near-duplicates are none either, unless they are asked for.
+weights are one query or one document, so that a document that belongs to a query is never its negative, in however many
+pairs it occurs; near-duplicates are no negatives either, unless they are asked for.
 
 Adagrad takes the place of the paper's SGD at a fixed rate, and the held-out pairs choose the weight b of the identity.
 ``ssi-sym`` learns W = UᵀU + b·I, one matrix for queries and documents.
@@ -147,7 +147,7 @@ def validator(sides: tuple[Terms, Terms], strongest: int = STRONGEST) -> Callabl
 def fit(problem: Problem, *, symmetric: bool = False) -> Learned:
     """Learns W = UᵀV + b·I, or UᵀU + b·I, by Adagrad, b chosen by the held-out pairs unless it is given.
 
-    Each b has a few epochs; the best by the held-out pairs goes on alone, until they gain no more.
+    Each b has a few epochs; the best by the held-out pairs continues until their score stops rising.
 
     Args:
       problem: training pairs, held-out pairs and settings.

@@ -1,8 +1,8 @@
 """The log of a training, step by step: a CSV file, and event files of TensorBoard where their writer is installed.
 
-A training that goes on from its checkpoints tells its log the steps that are kept there too (`optim.Run.callback`).
-The log is therefore written anew from the first step: none is missing, whichever file was lost, and none stands twice,
-although steps after the last checkpoint are made twice.
+A training that continues from its checkpoints reports the steps that are kept there to its log again
+(`optim.Run.callback`). The log is therefore written anew from the first step: no step is missing, whichever file was
+lost, and none is listed twice, although steps after the last checkpoint are made twice.
 """
 
 from __future__ import annotations

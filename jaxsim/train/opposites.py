@@ -80,7 +80,7 @@ def build(
       sources: the thesauri; rows of Fallows and Fernald count twice.
       key: PRNG key: which pairs of antonyms are held out, and the order of the others.
       k: dimension; fewer where the thesauri have fewer words or entries.
-      refine: whether S2Net goes on from PILSA; it is left out where there are fewer than 10 pairs of antonyms.
+      refine: whether S2Net continues from PILSA; it is left out where there are fewer than 10 pairs of antonyms.
       irregular: form -> base forms, for words that the thesauri lack.
       learning_rate: of S2Net.
       run: how S2Net runs; it stops at the lowest loss of held-out pairs.

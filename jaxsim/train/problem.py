@@ -1,4 +1,4 @@
-"""What a method is fitted on (`Problem`), and what it gives (`Learned`)."""
+"""What a method is fitted on (`Problem`), and what it returns (`Learned`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a training keeps in its folder of checkpoints, so that ``--resume`` goes on from the right one."""
+"""What a training keeps in its folder of checkpoints, so that ``--resume`` continues the right training."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def choice_of(settings: Settings) -> dict[str, Any]:
 
 
 def kept_choice(folder) -> dict[str, Any] | None:
-    """The `choice_of` the training whose checkpoints are in a folder.
+    """What `choice_of` says of the training whose checkpoints are in a folder.
 
     Args:
       folder: that of the training; it may be missing.
@@ -73,7 +73,7 @@ def kept_start(folder) -> bool:
 
 
 def keep_choice(folder, settings: Settings) -> None:
-    """Writes `choice_of` the settings beside the checkpoints to come.
+    """Writes what `choice_of` says of the settings beside the checkpoints.
 
     Args:
       folder: that of the training; made if it is missing.

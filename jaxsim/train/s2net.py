@@ -55,7 +55,7 @@ def activation_of(name: str) -> Callable | None:
 
 
 def fit(problem: Problem, *, matrices: int = 1) -> Learned:
-    """From OPCA; on all negatives while that is cheap, else on those of a batch.
+    """Trains from OPCA: on all negatives where that is cheap, else in batches.
 
     Args:
       problem: training pairs, held-out pairs and settings.

@@ -81,9 +81,9 @@ class Settings:
         0.0, "Share of a word's weight that goes to its character n-grams: words with similar spelling learn together, "
         "and unseen words get vectors. Try 0.5. Training takes longer.", WITH_SUBWORDS, least=0.0, most=0.99)
     distill: float = _setting(
-        0.0, "Share of bare term weights in a mixed score that the trained vectors then learn to reproduce, such as "
-        "0.5, so that they tell more words apart. If held-out pairs do not gain, the model stays as it was. "
-        "Takes some minutes.", DISTILLED, least=0.0, most=0.99)
+        0.0, "After training, teach the vectors to reproduce a score that also counts the bare terms, so that they "
+             "tell more words apart: the share of the terms in that score, such as 0.5. If the score of held-out pairs "
+             "does not rise, the model stays as it was. Takes some minutes.", DISTILLED, least=0.0, most=0.99)
     max_iter: int | None = _setting(
         None, "Largest number of iterations, or epochs, of S2Net, SSI, methods of grades or topics; chosen by the "
         "number of pairs unless given.", ITERATED, least=1)
@@ -98,9 +98,9 @@ class Settings:
         (*S2NET, "s2net-pref"), least=1e-6, most=1e6)
     beta: float = _setting(
         0.0, "Penalty on the distance of S2Net's projection from its start, without batches. Try a value above 0 if "
-             "the texts to come are of another domain than the pairs.", S2NET, least=0.0)
+             "the model will be used on texts of another domain than the pairs.", S2NET, least=0.0)
     blend: bool = _setting(
-        False, "After S2Net, try means of its start and its end, and keep the one that held-out pairs like best.",
+        False, "After S2Net, try means of its start and its end, and keep the best one by the held-out pairs.",
         S2NET)
     activation: str = _setting("none", "Function applied to S2Net's vectors.", S2NET, choices=ACTIVATIONS)
     batch_size: int | None = _setting(
@@ -112,13 +112,15 @@ class Settings:
     learning_rate: float | None = _setting(None, "Learning rate of SSI; 0.03 unless given.", SSI, least=1e-6, most=1e3)
     seed: int = _setting(0, "Seed of everything random, and of the split.")
     all_negatives: bool = _setting(
-        False, "S2Net and SSI also take near-duplicates as negatives of each other; equal texts never are.",
+        False, "Take near-duplicates as negatives of each other too, in S2Net and SSI; equal texts never are "
+               "negatives.",
         (*S2NET, *SSI))
     precision: str | None = _setting(
         None, "Precision of the matrix products in S2Net's loss, with sums in float32; the device's default unless "
         "given.", S2NET, choices=PRECISIONS)
     devices: int | None = _setting(
-        None, "Number of devices that share the pairs of S2Net without batches; all of this process unless given.",
+        None, "Number of devices that share the pairs of S2Net without batches; all devices of this process unless "
+              "given.",
         S2NET, least=1)
     shard_terms: bool = _setting(
         False, "The devices share the projection too, a row for each term: for vocabularies too large for one device.",

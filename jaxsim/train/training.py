@@ -370,7 +370,7 @@ def _check_dev(pairs: Pairs, dev: Pairs, say: Callable) -> None:
     known = set(zip(pairs.left, pairs.right, strict=True))
     both = sum(pair in known for pair in zip(dev.left, dev.right, strict=True))
     if both:
-        say(f"{both:,} of the {len(dev):,} dev pairs trained on too: the dev score is not that of new pairs")
+        say(f"{both:,} of the {len(dev):,} dev pairs are training pairs too: the dev score is not that of new pairs")
 
 
 def _share_held_out(texts: mates.Texts, share: float, seed: int, say: Callable) -> tuple | None:
@@ -388,7 +388,7 @@ def _share_held_out(texts: mates.Texts, share: float, seed: int, say: Callable) 
         some = mates.split(texts._replace(groups=texts.twins[:, 0]), shares=(1 - share, share, 0.0), salt=salt)
         if _near(len(some["dev"]) / number, share):
             say(f"{len(some['dev']) / number:.1%} of the pairs held out by their left texts alone: shared texts tie "
-                "nearly all pairs together, so that right texts of held-out pairs may be trained on too")
+                "nearly all pairs together, so right texts of held-out pairs may be in the training pairs too")
             return some["train"], some["dev"]
         if len(rows["dev"]) > 1:
             say(f"{len(rows['dev']) / number:.1%} of the pairs held out, for a share of {share:g}: near-duplicates are "
@@ -507,7 +507,7 @@ def _agreement(model: Model, dev: Pairs, say: Callable) -> np.ndarray | None:
     if model.params is None or model.bilinear or model.topical:
         return None
     if len(dev) < FEWEST:
-        say(f"search uses all dimensions alike: fewer than {FEWEST} pairs are held out to weigh them by")
+        say(f"search weights all dimensions equally: fewer than {FEWEST} pairs are held out to weigh them by")
         return None
     return agreement(model.encode_query(dev.left), model.encode_document(dev.right))
 

@@ -1,4 +1,4 @@
-"""Settings that held-out pairs choose, before a training: what ``jaxsim train --tune`` does."""
+"""Settings chosen by held-out pairs before a training: what ``jaxsim train --tune`` does."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def tune(
                                say=lambda message: say(message) if candidate is given else None)  # once is enough
         result, numbers = model.training["dev"], model.training["pairs"]
         if "min_df" in names and numbers["train"] < training.RARE_COUNT:
-            say(f"of fewer than {training.RARE_COUNT} training pairs every word counts: min_df changes nothing")
+            say(f"with fewer than {training.RARE_COUNT} training pairs every word is kept: min_df changes nothing")
             names.remove("min_df")
         if result and names:
             tried.append({**{name: getattr(candidate, name) for name in names}, "mrr": result["mrr"]})
@@ -96,7 +96,7 @@ def tune(
             if result > top:
                 settings, top = candidate, result
     if names and first["dev"] < ENOUGH:
-        say(f"{checks.counted(first['dev'], 'held-out pair')} chose: small differences are chance")
+        say(f"{checks.counted(first['dev'], 'held-out pair')} made this choice: small differences are chance")
     return settings, tried
 
 

@@ -103,7 +103,9 @@ def test_bad_folders_are_one_line(place, tmp_path, capsys):
                              (["--texts", tmp_path / "blank", "--out", tmp_path / "m"], "blank: expected at least one"),
                              (["--texts", place / "texts"], "--texts, --out: expected both"),
                              (["--texts", place / "texts", "--out", place / "texts"], "a new folder"),
-                             (["--model", tmp_path, "--question", "_____", "--choices", "a,b"], "config.json"),
+                             (["--model", tmp_path, "--question", "_____", "--choices", "a,b"], "another folder"),
+                             (["--model", tmp_path / "none", "--question", "_____", "--choices", "a,b"],
+                              f"--texts TEXTS --out MODEL` makes one), got {tmp_path / 'none'}, which does not exist"),
                              ([], "--model")):  # fmt: skip
         assert cli.main(["complete", *map(str, options)]) == 2
         error = capsys.readouterr().err.strip()

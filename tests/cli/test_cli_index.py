@@ -91,7 +91,7 @@ def test_json_documents_two_sides_and_bare_terms(folder, capsys):
     (["--query", "x", "--index", "void"], "void: expected an index, got a folder without index.json"),
     (["--query", "x", "--index", "MODEL"], "expected an index, got a folder without index.json"),
     (["--query", "x", "--index", "texts.txt"], "texts.txt: expected an index, got a file"),
-    (["--query", "x", "--index", "kept", "--column", "a"], "--column: expected nothing, without --documents, got a"),
+    (["--query", "x", "--index", "kept", "--column", "a"], "--column: expected --documents as well, got none"),
     (["--query", "x", "--index", "kept", "--documents", "none.txt"], "none.txt: No such file or directory"),
     (["--query", "x", "--index", "kept", "--documents", "empty"], "empty: expected documents, got an empty file"),
     (["--query", "x", "--index", "new", "--documents", "empty"], "empty: expected documents, got an empty file"),
@@ -165,8 +165,8 @@ def test_a_failed_write_and_ctrl_c_keep_the_older_index(trained, folder, capsys,
         patched.setattr(folders.os, "fsync", failing(OSError(28, "No space left on device")))
         assert refused(capsys, *words, "kept") == "kept: No space left on device"
         patched.setattr(folders.os, "fsync", failing(KeyboardInterrupt()))
-        for name in ("kept", "new"):
-            assert refused(capsys, *words, name) == f"interrupted; nothing was written to {name}"
+        for name, left in (("kept", ", which is as it was before"), ("new", "")):
+            assert refused(capsys, *words, name) == f"interrupted; nothing was written to {name}{left}"
     rename = os.rename
 
     def stop(source, target):
@@ -176,7 +176,7 @@ def test_a_failed_write_and_ctrl_c_keep_the_older_index(trained, folder, capsys,
 
     with monkeypatch.context() as patched:
         patched.setattr(folders.os, "rename", stop)
-        assert refused(capsys, *words, "kept") == "interrupted; nothing was written to kept"
+        assert refused(capsys, *words, "kept") == "interrupted; nothing was written to kept, which is as it was before"
     assert {path.name: path.read_bytes() for path in (folder / "kept").iterdir()} == before
     assert sorted(os.listdir()) == ["kept", "pairs.tsv", "texts.txt"]
 

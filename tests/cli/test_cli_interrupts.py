@@ -57,7 +57,7 @@ def test_kill_9_in_the_middle_leaves_the_older_model_and_resume_goes_on(folder, 
     monkeypatch.setattr(checkpoints, "load", spy)
     capsys.readouterr()
     assert cli.main([*S2NET, "--resume"]) == 0
-    assert "model.checkpoint: going on from it" in capsys.readouterr().err
+    assert "model.checkpoint: continuing from it" in capsys.readouterr().err
     assert resumed == ["start", 20]
     assert Model.load("model").training["fit"]["steps"] == 33 and Model.load("model").method == "s2net"
     assert sorted(os.listdir()) == ["model", "pairs.tsv", "texts.txt"]
@@ -76,7 +76,7 @@ def test_ctrl_c_before_the_first_iteration_keeps_the_start(folder, capsys, monke
     monkeypatch.setattr(s2net, "fit", fit)
     monkeypatch.setattr(opca, "fit", None)  # would be called without the start that was kept
     assert cli.main([*words, "--resume"]) == 0
-    assert "model.checkpoint: going on from it" in capsys.readouterr().err and not os.path.exists("model.checkpoint")
+    assert "model.checkpoint: continuing from it" in capsys.readouterr().err and not os.path.exists("model.checkpoint")
 
 
 @pytest.mark.parametrize("where", ["jaxsim.methods.opca.fit", "jaxsim.optim.checkpoints.prepare",
@@ -96,7 +96,7 @@ def test_one_training_at_a_time_writes_a_folder(folder, capsys):
     with filelock.FileLock("model.checkpoint/checkpoint.lock"):
         for words in (S2NET, [*S2NET, "--resume"], [*S2NET[:5], *OPCA]):  # closed forms write the same model
             message = refused(capsys, *words)
-            assert message == ("model.checkpoint: expected a training that no other process is at, got one that is "
+            assert message == ("model.checkpoint: expected no other training in this folder, got one that is "
                                "running (give another --out)")  # fmt: skip
         assert (folder / "model.checkpoint" / "checkpoint.safetensors").read_bytes() == b"state"
         (folder / "blank.tsv").write_text("!\t?\n-\t.\n")
@@ -125,7 +125,7 @@ def test_kill_9_costs_no_bit_of_a_model_with_two_sides(method, most, folder, cap
     message = refused(capsys, *stopped, "--method", other, "--resume")
     assert message.startswith(f"model.checkpoint: expected a checkpoint of --method {other}")
     assert cli.main([*stopped, "--resume"]) == 0
-    assert "model.checkpoint: going on from it" in capsys.readouterr().err
+    assert "model.checkpoint: continuing from it" in capsys.readouterr().err
     run(capsys, *words, "--out", "whole")
     resumed, whole = ((folder / name / "model.safetensors").read_bytes() for name in ("model", "whole"))
     assert resumed == whole and not os.path.exists("model.checkpoint")
@@ -293,7 +293,7 @@ def test_little_is_loaded_before_ctrl_c_is_taken_over_and_no_jax_to_help():
         return set(done.stdout.splitlines()[-1].split())
 
     first = loaded("import jaxsim.__main__") - loaded("pass")
-    assert {"jaxsim", "signal"} <= first and len(first) < 40 and not first & {"typer", "importlib.metadata", "re"}
+    assert "jaxsim.__main__" in first and len(first) < 15 and not first & {"signal", "enum", "importlib", "typer", "re"}
     for words in (["--help"], ["--version"], ["encode", "--help"], ["train", "--help"]):
         assert loaded("from jaxsim import cli; cli.main()", *words) & {"jax", "numpy", "scipy", "typer"} == {"typer"}
 

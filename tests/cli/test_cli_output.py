@@ -96,7 +96,7 @@ def test_json_that_is_read_as_text_is_said_and_column_reads_it(model, folder, ca
     for words in (["encode", "--input"], ["search", "--query", LEFT[0], "--documents"]):
         capsys.readouterr()
         assert cli.main([*words, "texts.jsonl", "--model", "model"]) == 0
-        assert "texts.jsonl: JSON is read as text, keys and all; --column KEY reads" in capsys.readouterr().err
+        assert "texts.jsonl: JSON is read as plain text; --column KEY reads" in capsys.readouterr().err
         assert cli.main([*words, "texts.txt", "--model", "model"]) == 0
         assert "JSON" not in capsys.readouterr().err
 

@@ -41,7 +41,7 @@ def test_a_thesaurus_becomes_a_model_that_names_opposites(mine, capsys):
     assert {one["word"] for one in result["opposites"]} < {"cold", "icy", "cool", "freezing"}
     assert all(one["cosine"] < -0.8 for one in result["opposites"]) and result["nearest"][0]["cosine"] > 0.8
     assert cli.main(["words", "--model", "words", "--opposite-of", "hot", "--in-entries", "99"]) == 0
-    assert "hot: none opposed among the words of enough entries" in capsys.readouterr().err
+    assert "hot: no opposite among the words with enough entries" in capsys.readouterr().err
     lines = run(capsys, "words", "--model", "words", "--like", "boiled", "--k", 1).splitlines()
     assert len(lines) == 1 and lines[0].split("\t")[:2] == ["nearest", "1"]
     chosen = run(capsys, "words", "--model", "words", "--opposite-of", "generous", "--among", "big,stingy,xyzzy")

@@ -280,7 +280,7 @@ def test_unicode_empty_texts_and_very_few_pairs_are_distilled(quick):
     ((0.4, 0.2), (0.5, 0.5), ["mrr of held-out pairs 0.5000 before, 0.5000 distilled: no better, so the model "
                               "stays as it was before"]),
     ((0.2, 0.4), None, ["the loss did not fall (0.2 in the first epoch, 0.4 in the last): leave --distill out",
-                        "no held-out pairs say whether it is any better distilled: compare searches of your own"]),
+                        "no pairs are held out to say whether distillation helps: compare searches of your own"]),
 ])
 def test_what_a_distillation_is_worth_is_said(monkeypatch, losses, scores, told):
     history = [{"step": i, "loss": loss} for i, loss in enumerate((math.nan, *losses))]
@@ -320,6 +320,6 @@ def test_the_command_line_distills_and_tells_it(folder, capsys, quick):
     result = re.search("- distilled: share 0.5, first_loss ([0-9.]+), last_loss ", card)[1]
     assert len(result) <= len("0.123456")
     facts = refused(capsys, *words, "--method", "cca", "--distill", "0.5")
-    assert facts.startswith("--distill: expected nothing, with --method cca")
+    assert facts.startswith("--distill: expected a method that uses it")
     assert "'--distill'" in refused(capsys, *words, *OPCA, "--distill", "1")
     assert refused(capsys, *words, "--shard-terms", "--devices", "1", "--distill", "0.5").startswith("--shard-terms: ")

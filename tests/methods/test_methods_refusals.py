@@ -88,7 +88,7 @@ W = TermWeights(jnp.ones(1))
     (lambda: tweak.fit(WORDS, WORDS, ORDER, init=TermWeights(jnp.zeros(1))), "init: expected finite weights that are"),
     (lambda: tweak.fit(WORDS, WORDS, ORDER, init=W, gamma=-1.0), "gamma: expected a positive number, got -1.0"),
     (lambda: tweak.fit(WORDS, WORDS, ORDER, init=W, alpha=-1.0), "alpha: expected at least 0, got -1.0"),
-    (lambda: tweak.fit(EMPTY, EMPTY, ORDER, init=W), "left: expected documents with words, got none that has any"),
+    (lambda: tweak.fit(EMPTY, EMPTY, ORDER, init=W), "left: expected documents with words, got only empty documents"),
     (lambda: tweak.fit(WORDS, WORDS, ([0], [9], [1.0]), init=W, loss=losses.log), r"pairs.right: expected indices in"),
     (lambda: tweak.least_squares(WORDS, [1.0]), r"values: expected shape \(3,\), got \(1,\)"),
     (lambda: vl_cv.fit(WORDS, WORDS, ([0], [0], [1.0]), init=Projection(FULL)), "pairs: expected Preferences, got tup"),
@@ -99,7 +99,7 @@ W = TermWeights(jnp.ones(1))
     (lambda: vl_cv.fit(WORDS, WORDS, ORDER, init=Concepts(FULL, jnp.ones(2))), "init.features: expected 1 weights"),
     (lambda: vl_cv.fit(WORDS, WORDS, ORDER, init=Projection(FULL * jnp.nan)), "init: expected finite weights, got NaN"),
     (lambda: vl_cv.fit(WORDS, WORDS, ORDER, init=Projection(0 * FULL)), "init: expected a start that does not project"),
-    (lambda: vl_cv.fit(EMPTY, EMPTY, ORDER, init=Projection(FULL)), "left: expected documents with words, got none"),
+    (lambda: vl_cv.fit(EMPTY, EMPTY, ORDER, init=Projection(FULL)), "left: expected documents with words, got only"),
     (lambda: vl_cv.fit(WORDS, WORDS, ORDER, init=Projection(FULL), beta=-1.0), "beta: expected a number of at least 0"),
 ])
 def test_bad_input_is_refused_by_name(call, message):

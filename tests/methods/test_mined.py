@@ -86,10 +86,10 @@ def test_the_command_mines_from_a_file_and_says_how_many(folder, capsys):
     assert facts["mined"]["documents"] == 22 and 0 < facts["mined"]["negatives"] <= 3 * facts["pairs"]["train"]
     assert Model.load("mined").encode(LEFT[0]).shape == (5,)
     for more, message in (
-        (["--negatives", 3], "--negatives: expected nothing, with --pairs alone"),
+        (["--negatives", 3], "--negatives: expected --documents as well, with --pairs"),
         (["--documents", "more.txt", "--negatives", 0], "--negatives: expected at least 1, with --pairs"),
-        (["--documents", "more.txt", "--method", "opca"], "--documents: expected nothing, with --method opca"),
-        (["--documents", "more.txt", "--grid", "dim=3"], "--documents: expected nothing, with --tune or --grid"),
+        (["--documents", "more.txt", "--method", "opca"], "--documents: expected a method that uses it with --pairs ("),
+        (["--documents", "more.txt", "--grid", "dim=3"], "--documents: expected no --tune or --grid beside it"),
         (["--documents", "more.txt", "--batch-size", 4], "--documents: expected none, with batches"),
     ):
         given = [word for word in words if more[-2] != "--method" or word not in ("--max-iter", "3")]

@@ -98,4 +98,4 @@ def test_the_command_line_searches_and_measures_with_hubs(trained, folder, capsy
     facts = json.loads(run(capsys, "evaluate", "--model", trained, *files, "--csls", "like.txt", "--json"))
     assert facts["map"]["mean"] > 0
     assert refused(capsys, "evaluate", "--model", trained, "--pairs", "pairs.tsv", "--csls", "like.txt").startswith(
-        "--csls: expected nothing, with --pairs")  # fmt: skip
+        "--csls: expected no --pairs beside it")  # fmt: skip

@@ -69,6 +69,21 @@ def test_a_rounded_model_is_as_far_off_as_it_says_and_the_same_from_its_folder(k
     assert again.training["weights"]["largest_error"] < 1e-6
 
 
+def test_a_model_that_is_rounded_twice_says_what_the_error_is_measured_against_and_bounds_the_sum():
+    model = made("one side")
+    half = rounding.rounded(model, "float16")
+    small = rounding.rounded(half, "int8")
+    first, second = half.training["weights"], small.training["weights"]
+    assert second["before"] == first and "before" not in first
+    whole = rounding.error(model, small)
+    for name in ("largest_error", "typical_error"):
+        assert second[name] == rounding.error(half, small)[name]
+        assert whole[name] <= first[name] + second[name]
+    line = rounding.told(second)
+    assert ", from the float16 model's; from that of the model before any rounding, by up to " in line
+    assert line.endswith(f"{first['largest_error'] + second['largest_error']:.4f}".lstrip("0"))
+
+
 @pytest.mark.parametrize("weights", rounding.KINDS)
 def test_encoding_needs_no_compiler(weights, monkeypatch):
     pytest.importorskip("numba")

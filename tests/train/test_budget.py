@@ -84,8 +84,20 @@ def test_s2net_comes_last_is_stopped_in_time_and_counts_with_the_best_it_had(cor
     _, tried = searched(corpus, 25, settings=Settings(dim=20, min_df=1), free=("method",), say=messages.append)
     refined = [one for one in tried if one["method"] == "s2net"]
     assert [one["method"] for one in tried if one not in refined] and refined[0]["gamma"] == 10
-    assert "the budget ended within this training" in messages and 0 < len(seen) < 25
+    assert "the budget ended during this training" in messages and 0 < len(seen) < 25
     assert refined[0]["mrr"] == pytest.approx(max(seen), abs=1e-4)
+
+
+def test_what_a_short_budget_had_no_time_for_is_said(corpus):
+    messages = []
+    _, tried = searched(corpus, 1, settings=Settings(dim=20, min_df=1), free=budget.FREE, say=messages.append)
+    assert {one["method"] for one in tried} == {"opca"}
+    left = next(message for message in messages if message.startswith("the budget ended before these were tried: "))
+    for part in ("method lsa, s2net", "subwords 0.5, 0.75, 0.25", "noise 0.001, 1e-05"):
+        assert part in left
+    messages.clear()
+    searched(corpus, 1e9, settings=Settings(method="lsa", dim=7, min_df=1), free=("subwords",), say=messages.append)
+    assert not any(message.startswith("the budget ended") for message in messages)
 
 
 def test_of_scores_that_are_shown_as_equal_the_first_is_taken(corpus, monkeypatch):
@@ -165,4 +177,4 @@ def test_the_command_line_searches_and_measures_by_judged_queries(folder, capsys
     for wrong in ("soon", "0s", "-3", "5 days"):
         assert refused(capsys, *words, "--budget", wrong).startswith("--budget: expected a time such as 90s")
     words.remove("--tune")
-    assert refused(capsys, *words, "--budget", "5m") == "--budget: expected nothing, without --tune, got 5m"
+    assert refused(capsys, *words, "--budget", "5m") == "--budget: expected --tune as well, got none"

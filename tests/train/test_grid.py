@@ -70,7 +70,7 @@ def test_the_command_prints_one_table_and_the_report_draws_it(corpus, tmp_path, 
     assert figures.digest(drawn) is not None and re.search(rb">noise<.*>min_df<.*>mrr<", drawn, re.DOTALL)
     assert report.settings(Model.load("model")) == drawn
     assert refused(capsys, *words, "--grid", "dim=x") == "--grid: expected whole numbers for dim, got 'x'"
-    assert refused(capsys, *words, "--grid", "dim=3", "--tune") == "--tune: expected nothing, with --grid, got it"
+    assert refused(capsys, *words, "--grid", "dim=3", "--tune") == "--tune: expected no --grid beside it, got both"
     assert refused(capsys, *words[:-1], "0", "--grid", "dim=3").startswith("--dev: expected pairs to choose by")
 
 

@@ -228,7 +228,7 @@ def test_rare_words_are_named_where_none_is_left():
 def test_dev_pairs_that_are_trained_on_are_counted(corpus):
     messages = []
     train(corpus, Settings(method="log-tfidf"), dev=corpus.take([0, 1, 2]), say=messages.append)
-    assert any(line.startswith("3 of the 3 dev pairs trained on too: the dev score") for line in messages), messages
+    assert any(line.startswith("3 of the 3 dev pairs are training pairs too") for line in messages), messages
 
 
 def test_one_dev_pair_is_refused(corpus):

@@ -67,9 +67,9 @@ def test_ngrams_are_chosen_where_only_the_spelling_is_shared(inflected):
     assert tried[0]["mrr"] < 0.8 < 0.95 < max(one["mrr"] for one in tried)
     assert result == replace(FEW, min_df=1, subwords=result.subwords)
     assert messages[0] == "choosing min_df and subwords by trainings of opca …" and len(messages) == 9
-    assert re.fullmatch(r"\d\d held-out pairs chose: small differences are chance", messages[-1])
+    assert re.fullmatch(r"\d\d held-out pairs made this choice: small differences are chance", messages[-1])
     assert messages[1].startswith("125 pairs: reading") and sum(line.startswith("training") for line in messages) == 1
-    assert messages[-5].startswith("of fewer than 100 training pairs every word counts")
+    assert messages[-5].startswith("with fewer than 100 training pairs every word is kept")
     assert messages[-4] == f"subwords 0.0: mrr {tried[0]['mrr']:.4f} of held-out pairs, by opca"
 
 
@@ -119,7 +119,7 @@ def test_of_few_pairs_every_word_is_learned_of_and_only_ngrams_are_chosen(corpus
     assert [one["subwords"] for one in tried] == [0.0, 0.5, 0.75] and result.min_df == FEW.min_df
     assert all(set(one) == {"subwords", "mrr"} for one in tried)
     assert tuning.tune(corpus.take(range(90)), FEW, dev=0.2, names=["min_df"]) == (FEW, [])
-    assert "of fewer than 100 training pairs every word counts: min_df changes nothing" in messages
+    assert "with fewer than 100 training pairs every word is kept: min_df changes nothing" in messages
 
 
 def test_without_pairs_to_hold_out_nothing_is_chosen(corpus):

@@ -1,4 +1,4 @@
-"""Loaders, one a corpus: files as distributed in, documents out, with counts and checksums verified."""
+"""Loaders, one for each corpus: they read the files as distributed, and verify counts and checksums."""
 
 import lazy_loader
 

@@ -1,7 +1,7 @@
 """Docstrings of installed packages: real (summary, body) pairs on every machine, without a download.
 
 The summary is the first paragraph of a docstring and the body is the rest. Which pairs there are depends on the
-versions of the packages, which stand in the counts; the digest covers the texts. Lines that change from run to run
+versions of the packages, which the counts name; the digest covers the texts. Lines that change from run to run
 (examples with random output, marked "may vary", and addresses) are left out, and so are modules that import only where
 an optional package is installed: at equal versions the digest is equal.
 """

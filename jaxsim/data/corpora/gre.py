@@ -1,7 +1,7 @@
 """Closest-opposite questions of the Graduate Record Examination (Mohammad, Dorr and Hirst 2008).
 
-160 of the 162 questions for development are among the 950 for tests. The 790 are those without them: what is chosen on
-the first should be reported on these as well.
+160 of the 162 questions for development are among the 950 for tests. The remaining 790 are new: results of
+whatever was chosen on the 162 should be reported on these as well.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sentence-completion questions: sentences with one hole or more, and the choices that may fill them.
+"""Sentence-completion questions: sentences with one or more blanks, and the choices that may fill them.
 
 `load_holmes` reads the 1,040 questions of the Sentence Completion Challenge, `load_sat` 152 questions of SAT practice
 tests, `read` anyone's own from JSON Lines. `encode` fills every choice in and gives numbers to the words.

@@ -1,9 +1,9 @@
 """Reuters-21578, Distribution 1.0: newswire stories of 1987 with topics, from the original SGML files.
 
-The files are read as Latin-1, as they are distributed: an archive or the unpacked folder. They are SGML and no XML, so
-they are cut by their fixed marks. References to control characters are dropped, ``&lt;``, ``&gt;`` and ``&amp;``
-decoded. A story of type UNPROC has no marks inside its text, all of which becomes the body; one of type BRIEF has a
-title alone. Stories without topics, without a body, or without either are kept here: `rows` chooses.
+The files are read as Latin-1, as they are distributed: an archive or the unpacked folder. They are SGML, not XML, so
+they are split at their fixed tags. References to control characters are dropped, ``&lt;``, ``&gt;`` and ``&amp;``
+decoded. A story of type UNPROC has no marks inside its text, all of which becomes the body; one of type BRIEF has
+only a title. Stories without topics, without a body, or without either are kept here: `rows` chooses.
 """
 
 from __future__ import annotations

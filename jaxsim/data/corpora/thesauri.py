@@ -1,4 +1,4 @@
-"""Thesauri: entries of words that mean the same and words that mean the opposite; readers for anyone's own.
+"""Thesauri: entries of words that mean the same and words that mean the opposite; readers for your own.
 
 An `Entry` is one sense: words on one side, and words on the other. `load_fallows` and the other loaders of books are in
 `thesaurus_books`, WordNet is in `wordnet`; all give a `Thesaurus`.

@@ -1,8 +1,8 @@
 """Thesauri in the public domain, from Project Gutenberg: Fallows (1898), Fernald (1896), Soule (1871), Roget (1911).
 
-Each is the text of a book and has its own layout. Fallows and Fernald list opposites; Soule has none. Roget's columns
-of opposites were given up in this text: heads that follow each other are often opposite, and often not, which known
-antonyms and prefixes tell (`opposite_heads`).
+Each is the text of a book and has its own layout. Fallows and Fernald list opposites; Soule has none. This text
+of Roget has lost his columns of opposites: heads that follow each other are often, but not always, opposite; known
+antonyms and prefixes decide which are (`opposite_heads`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sentences of the training text that have to do with some questions, as counts of the questions' terms.
+"""Sentences of the training text that are relevant to some questions, as counts of the questions' terms.
 
 Of the text only sentences that hold an answer option matter, and of these only words that stand in the questions
 (completion §4.4). Terms are words and, on request, runs of two and three words of the filled-in questions. Punctuation

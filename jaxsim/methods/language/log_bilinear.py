@@ -58,7 +58,7 @@ class _Constants(NamedTuple):
 
 
 def within(windows: jax.Array) -> jax.Array:
-    """Which words of windows stand in the sentence of the word in the middle.
+    """Which words of windows are in the same sentence as the word in the middle.
 
     Args:
       windows: ``[B, 2 n + 1]`` numbers of words.
@@ -299,12 +299,12 @@ def _at(model: LogBilinear, tokens: np.ndarray, places: np.ndarray, batch: int) 
 
 
 def cross_entropy(model: LogBilinear, tokens, *, batch: int = 1024) -> float:
-    """Mean negative log probability of the targets in a text, given that one of them stands there.
+    """Mean negative log probability of the targets in a text, given that the word is one of them.
 
     Args:
       model: of `fit`.
       tokens: ``[n]`` int32, sentence after sentence, each with both marks.
-      batch: gaps that are looked at together.
+      batch: gaps that are processed together.
 
     Returns:
       Nats a target.
@@ -326,12 +326,12 @@ def _asked(model: LogBilinear, tokens: np.ndarray) -> np.ndarray:
 
 
 def scores(model: LogBilinear, filled: Filled, *, batch: int = 1024) -> np.ndarray:
-    """Log probabilities of what choices bring, each word given all others of its sentence.
+    """Log probabilities of the words of choices, each given all other words of its sentence.
 
     Args:
       model: of `fit`.
       filled: the questions.
-      batch: words that are looked at together.
+      batch: words that are processed together.
 
     Returns:
       ``[num_questions, num_choices]`` float64, in nats; a word that is no target counts as one that occurs once.

@@ -511,7 +511,7 @@ def _check(params: NGram) -> None:
 
 
 def write_arpa(params: NGram, vocabulary: Sequence[str], path: str | os.PathLike) -> None:
-    """Writes a model in the format of the ARPA, which most programs for n-grams read.
+    """Writes a model in ARPA format, which most programs for n-grams read.
 
     Args:
       params: the model.
@@ -535,7 +535,7 @@ def write_arpa(params: NGram, vocabulary: Sequence[str], path: str | os.PathLike
 
 
 def read_arpa(path: str | os.PathLike) -> tuple[NGram, tuple[str, ...]]:
-    """Reads a model in the format of the ARPA.
+    """Reads a model in ARPA format.
 
     Args:
       path: the file, plain or compressed.
@@ -544,7 +544,7 @@ def read_arpa(path: str | os.PathLike) -> tuple[NGram, tuple[str, ...]]:
       The model and its vocabulary: the three marks, then the other words in the order of the file.
 
     Raises:
-      ValueError: a malformed line (named), an n-gram whose first words are none, or a file that was cut.
+      ValueError: a malformed line (named), an n-gram whose first words are no n-gram, or a truncated file.
     """
     orders, complete = _parse_arpa(path)
     checks.expect(complete and len(orders) >= 2, str(path), "an ARPA file of two orders or more with \\end\\",

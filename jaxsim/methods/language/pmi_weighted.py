@@ -1,4 +1,4 @@
-r"""Mutual information of a choice with the words around its blank, with weights that the training text teaches. Ours.
+r"""Mutual information of a choice with the words around its blank, weights learned from the training text. Ours.
 
 The mutual information of two words is counted within 3, 10 and 25 tokens, between words as they are and between their
 stems. Each word around the blank adds
@@ -8,7 +8,7 @@ stems. Each word around the blank adds
 for each of these tables t and three pseudo-counts ε to the input of its distance (1 to 3, 4 to 10, more) and of its
 frequency (rare, middling, common). The score is the weighted sum of all inputs.
 
-No question teaches the weights. They come from gaps in the last tenth of the text, of which C and E know nothing: a
+The weights are not learned from questions, but from gaps in the last tenth of the text, which C and E do not count: a
 word of the text is the right choice, and the wrong ones are drawn from the options with probabilities
 
 .. math:: p(a) \propto c(a)^{3/4} \prod_{d \in \{-2, -1, 1, 2\}} \frac{C_d(a, w_d) + .3}{E_d(a, w_d) + .3}

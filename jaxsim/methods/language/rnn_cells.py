@@ -1,4 +1,4 @@
-r"""Cells and layers of recurrent language models, in flax; what they read and give are rows of tables.
+r"""Cells and layers of recurrent language models, in flax; their inputs and outputs are rows of tables.
 
 The products of a layer's inputs with its kernel are one product over all steps. The state goes through a compiled scan.
 It is set to zero where a sentence starts, so that a sentence does not depend on the one before it in the stream.
@@ -87,7 +87,7 @@ class Network(NamedTuple):
         return self.hidden if self.project is None else self.project
 
     def check(self) -> None:
-        """Refuses sizes that are none.
+        """Refuses sizes that no network can have.
 
         Raises:
           ValueError: naming the first.

@@ -1,9 +1,10 @@
 r"""The training of recurrent language models: pieces of parallel streams, a sampled softmax, updates of touched rows.
 
 Text is cut into streams of equal length that are read side by side, ``window`` words at a time; gradients stop at the
-window's start, states go on. The loss of a window is the negative logarithm of a softmax over the right word and a
-few hundred drawn ones, which all positions share (Jean et al. 2015), summed over steps and averaged over streams. With
-draws from Q, the logits are less log Q, so that its gradient is that of the full softmax in the limit of many.
+start of the window, while states are carried over. The loss of a window is the negative logarithm of a softmax over the
+right word and a few hundred drawn ones, which all positions share (Jean et al. 2015), summed over steps and averaged
+over streams. With draws from Q, the logits are less log Q, so that its gradient is that of the full softmax in the
+limit of many.
 
 The tables are the donated carry of a compiled scan over windows. An update touches the rows of the words that a window
 reads, predicts or draws, and nothing else: the cost of a window does not grow with the vocabulary.

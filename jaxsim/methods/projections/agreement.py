@@ -1,9 +1,10 @@
 """How far the two sides of held-out pairs agree in each dimension of a projection: weights for search.
 
-A projection is learned so that the two sides of its training pairs meet. On pairs that it has not seen they meet well
-in the first dimensions and by chance in the last. Mates are still found by the last ones, through rare words; documents
-about the same thing are not. Every dimension times its agreement therefore searches about as well as the best number of
-dimensions, which nobody has to choose. Where the very mate is asked for, the weights cost a little: leave them out.
+A projection is learned so that the two sides of its training pairs agree. On new pairs they agree well in the first
+dimensions, and only by chance in the last. The last dimensions still find mates, through rare words, but not documents
+that are only about the same thing. With every dimension multiplied by its agreement, search is therefore about as good
+as with the best number of dimensions, which then need not be chosen. Where the mate itself is wanted, these weights
+cost a little: leave them out.
 """
 
 from __future__ import annotations

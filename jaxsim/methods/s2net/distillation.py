@@ -1,7 +1,8 @@
 r"""Distillation: one projection whose cosines rank texts as a projection and the bare terms do together.
 
-Bare terms find the text that shares a rare word, a learned projection the text that shares none; their scores together
-rank better than either, but are no product of short vectors, and few dimensions alone do not keep words apart. Here a
+Bare terms find a text that shares a rare word, and a learned projection finds a text that shares none. Their scores
+together rank better than either, but are not a product of short vectors, and a few dimensions alone do not keep words
+apart. Here a
 projection (the student) learns to rank as both do (the teacher): by the divergence of their distributions over all
 documents (Hinton et al. (2015), "Distilling the knowledge in a neural network"), for queries of a few words drawn at
 random from the texts, new ones in every step. It starts at the learned projection with random codes of the terms added.

@@ -1,4 +1,4 @@
-"""Pairs that are no negatives of each other, as numbered groups: near-duplicates, or answers of one question."""
+"""Groups of pairs that are not negatives of each other: near-duplicates, or answers of one question."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Hard negatives for S2Net, mined from documents that need belong to no pair.
+"""Hard negatives for S2Net, mined from documents that need not belong to any pair.
 
-For every left document those of the others are taken that a model finds nearest, but for what may be right itself:
-equal to a right answer, or nearly as near as the mate is (a false negative, most likely). The model is the start,
+For every left document, the documents that a model finds nearest are taken, except those that may be right answers:
+documents equal to a right answer, or nearly as near as the mate (most likely false negatives). The model is the start,
 usually OPCA.
 """
 

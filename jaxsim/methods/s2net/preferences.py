@@ -1,11 +1,11 @@
-r"""S2Net from graded preferences (000 §4.2): of two candidates of one query, the better graded one is to be nearer.
+r"""S2Net from graded preferences (000 §4.2): of two candidates of one query, the better one should be nearer.
 
 .. math:: \frac1{|P|} \sum_{(q, i, j) \in P} \log(1 + \exp(-\gamma (\cos(g_q, g_i) - \cos(g_q, g_j))))
 
 over all pairs P of candidates of one query of which the first has the higher grade. Candidates of one grade are not
-compared, so that the paper's four relations (same > subset = superset > disjoint) are three grades. Queries are kept
-in blocks of about one number of candidates; a block takes all pairs of its queries at once, and is padded to the
-largest of the block alone.
+compared, so that the paper's four relations (same > subset = superset > disjoint) are three grades. Queries with
+similar numbers of candidates share a block; a block takes all pairs of its queries at once, and is padded only to the
+largest query in it.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@ r"""Supervised Semantic Indexing by batches of links, each the negatives of the 
 
 `ssi` compares a link with one uniform document at a time. Here a link is compared with the documents of all other links
 of its batch, but for those that its query is linked to as well. A document is then a negative as often as it is linked
-to, so that its popularity counts for nothing.
+to, so that popularity gives it no advantage.
 """
 
 from __future__ import annotations

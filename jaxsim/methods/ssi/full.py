@@ -1,9 +1,9 @@
 r"""Supervised Semantic Indexing with an unconstrained W, exactly and without W (003 §2.1, §2.3.1).
 
-A step adds :math:`\lambda q (d^+ - d^-)^\top` to W, so that after any number of steps
-:math:`W = b I + Q^\top A D`, where the rows of Q and D are the training documents and :math:`A_{qd}` counts how often d
-was pulled to q, less how often it was pushed away, times λ. A score of training documents then needs their inner
-products alone: a step costs one number a document, whatever the vocabulary, and no word is left out.
+A step adds :math:`\lambda q (d^+ - d^-)^\top` to W, so that after any number of steps :math:`W = b I + Q^\top A D`,
+where the rows of Q and D are the training documents and :math:`A_{qd}` is λ times the number of pulls of d to q less
+the number of pushes. A score of training documents then needs their inner products alone: a step costs one
+number a document, whatever the vocabulary, and no word is left out.
 
 A W whose diagonal stays 0 (§4.1) takes the diagonal of QᵀAD away again, which is one number a word.
 """

@@ -1,6 +1,6 @@
 r"""Supervised Semantic Indexing from given preferences: each query has documents it prefers and some it rejects.
 
-`ssi` takes every document that a query is not linked to for worse. Where the worse ones are known, such as the adverts
+`ssi` treats every document that a query is not linked to as worse. Where the worse ones are known, such as the adverts
 of a page that were shown and not clicked (003 §4.4), triples are drawn from these alone.
 """
 

@@ -1,8 +1,8 @@
 r"""Signed entries of thesauri: synonyms have positive weights, antonyms negative ones (PILSA §4, Table 3).
 
 Every entry is a document. A word that means the same has weight +tf·idf, one that means the opposite -tf·idf, with
-tf = 1. Two columns, which stand for two words, then have a positive cosine where entries use the words alike and a
-negative one where they oppose them.
+tf = 1. The columns of two words then have a positive cosine where entries use the words alike, and a
+negative one where entries oppose them.
 """
 
 from __future__ import annotations

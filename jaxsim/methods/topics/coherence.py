@@ -1,4 +1,4 @@
-"""Topics for people: their words, and how well these go together."""
+"""Topics as people read them: their top words, and how well these words fit together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Starts of EM: which topics a word belongs to before anything is learned, ``[num_terms, k]`` a language."""
+"""Starts of EM: the topics that a word belongs to before anything is learned, ``[num_terms, k]`` for each language."""
 
 from __future__ import annotations
 

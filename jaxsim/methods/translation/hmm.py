@@ -1,4 +1,4 @@
-r"""Word alignment by a hidden Markov model: where a word stands depends on where the last one stood.
+r"""Word alignment by a hidden Markov model: the position of a word depends on that of the word before it.
 
 .. math:: \Pr(e_1^J, a_1^J \mid f_1^I) = \prod_j p(a_j \mid a_{j-1}, I)\, t(e_j \mid f_{a_j})
 
@@ -9,7 +9,7 @@ place. With ``word_jumps`` every source word has its own jumps, drawn towards th
 002 used). The first iterations are those of Model 1.
 
 Differs from the papers: the M step of the jumps takes their expected counts as they are, although a jump out of a
-sentence is impossible; likelihood is then not sure to rise, but does.
+sentence is impossible; the likelihood is then not guaranteed to rise, but it does.
 """
 
 from __future__ import annotations

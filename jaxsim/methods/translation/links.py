@@ -1,6 +1,6 @@
 """The co-occurring words of a bitext, laid out for expectation maximisation in one direction.
 
-A *link* is a pair of words that stand in one pair of sentences. Every pair of tokens has the number of its link, so
+A *link* is a pair of words that occur in one pair of sentences. Every pair of tokens has the number of its link, so
 that a table of translations is a vector. Pairs of sentences of about one size are padded to one shape and cut into
 chunks, over which a compiled loop runs; link 0 stands for no link and has probability 0.
 """

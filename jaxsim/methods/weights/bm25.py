@@ -1,4 +1,4 @@
-"""Okapi BM25: not in the papers, but every reader will ask for it."""
+"""Okapi BM25: not in the papers, but a baseline that readers expect."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 r"""A Mahalanobis metric in identity-plus-low-rank form: :math:`A = I + U \operatorname{diag}(l) U^\top` (001 §2.2).
 
-What a low-rank metric without the identity makes of documents is a `Projection`.
+A low-rank metric without the identity is a `Projection`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """TWEAK: term weights learned from pairs of documents, a linear function of features of terms (004, 001 §2.3).
 
 Three losses: the squared error and the log loss of labelled pairs (004 Eq. 4 and 5), and the logistic loss of pairs of
-pairs, which asks for the right order alone (004 Eq. 6, 001 Eq. 4).
+pairs, which asks only for the right order (004 Eq. 6, 001 Eq. 4).
 """
 
 from __future__ import annotations

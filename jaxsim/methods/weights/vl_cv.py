@@ -104,7 +104,7 @@ def checked_start(init, left: Featured, right: Featured) -> Concepts:
     finite = all(bool(jnp.isfinite(leaf).all()) for leaf in jax.tree.leaves(start))
     checks.expect(finite, "init", "finite weights", "NaN or infinity")
     for name, side in (("left", left), ("right", right)):
-        checks.expect(bool(jnp.any(side.columns != 0)), name, "documents with words", "none that has any")
+        checks.expect(bool(jnp.any(side.columns != 0)), name, "documents with words", "only empty documents")
     size = jnp.sqrt(jnp.mean(jnp.sum(concepts.encode(start, left).dense ** 2, axis=1)))
     checks.expect(0 < float(size) < float("inf"), "init", "a start that does not project everything to zero",
                   f"root mean square length {float(size)}")

@@ -263,7 +263,7 @@ def fit(
     for name, value in (("alpha", alpha), ("beta", beta)):
         checks.expect(value >= 0, name, "a number of at least 0", value)
     for name, side in (("left", left), ("right", right)):
-        checks.expect(bool(jnp.any(side.columns != 0)), name, "documents with words", "none that has any")
+        checks.expect(bool(jnp.any(side.columns != 0)), name, "documents with words", "only empty documents")
     init = checked_start(init, left)
     data = plan(left, right, pairs, init, gamma=gamma, alpha=alpha, beta=beta,
                 centre=jnp.zeros_like(init.features) if literal else None)

@@ -14,10 +14,11 @@ import jax
 import numpy as np
 import pytest
 from half_written import half_written_program
+from light import light
 
 # Three quarters of the tests' time went into compiling programs that run once. So they, and those of the commands that
 # they start, are compiled with few optimisations, in less time; what pages and notebooks show is compiled as users have
-# it. JAX_DISABLE_MOST_OPTIMIZATIONS=0 has all compiled so, as in .ci/versions.
+# it. JAX_DISABLE_MOST_OPTIMIZATIONS=0 has all compiled so, as in .ci/versions. `light` gives XLA flags to the same end.
 LIGHT = os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1") != "0"
 jax.config.update("jax_disable_most_optimizations", LIGHT)
 jax.config.update("jax_enable_x64", True)
@@ -33,6 +34,8 @@ def pytest_configure(config) -> None:
         return
     # Nothing locks the folder of these programs: what one process is writing, or was when it was killed, another may
     # read. JAX says so and compiles it again; pyproject.toml has the same two filters for the tests' own processes.
+    if LIGHT:
+        os.environ["XLA_FLAGS"] = light()
     os.environ["PYTHONWARNINGS"] = ",".join(filter(None, [os.environ.get("PYTHONWARNINGS"), *half_written_program()]))
     if "JAX_COMPILATION_CACHE_DIR" in os.environ:
         return
@@ -123,7 +126,7 @@ def server(monkeypatch):
 
 @pytest.fixture
 def fully_compiled():
-    """For tests that look at a compiled program: all optimisations, as users have them."""
+    """For tests that look at a compiled program: all of JAX's optimisations, as users have them."""
     jax.config.update("jax_disable_most_optimizations", False)
     yield
     jax.config.update("jax_disable_most_optimizations", LIGHT)

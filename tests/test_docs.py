@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from command_line import LEFT, RIGHT
+from light import as_users_have_it
 
 from experiments.kit import judge
 from jaxsim import losses, sparse
@@ -55,8 +56,7 @@ def shell(tmp_path):
     for name, words in (("python", ""), ("jaxsim", "-m jaxsim")):
         (programs / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {words} "$@"\n')
         (programs / name).chmod(0o755)
-    environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT),
-                   "JAX_DISABLE_MOST_OPTIMIZATIONS": "0"}  # compiled as for a reader
+    environment = {**as_users_have_it(), "PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
 
     def run(block: str) -> str:
         done = subprocess.run(["bash", "-euo", "pipefail", "-c", block], cwd=work, env=environment, capture_output=True,

@@ -17,6 +17,7 @@ import jax
 import nbformat
 import numpy as np
 import pytest
+from light import as_users_have_it
 from matplotlib import image
 
 from experiments.kit import records
@@ -56,11 +57,13 @@ def execute(name: str, folder: Path) -> dict[str, nbformat.NotebookNode]:
     work = folder / "work"
     work.mkdir()
     shutil.copy(FOLDER / f"{name}.ipynb", work)
-    environment = {key: value for key, value in os.environ.items() if key not in ("MPLBACKEND", "JAX_ENABLE_X64")}
+    environment = as_users_have_it()
+    for variable in ("MPLBACKEND", "JAX_ENABLE_X64"):
+        environment.pop(variable, None)
     environment |= {
         "JAXSIM_NOTEBOOK_QUICK": "1", "PYTHONPATH": str(ROOT), "JUPYTER_PATH": str(folder / "jupyter"),
         "JUPYTER_CONFIG_DIR": str(folder / "config"), "JUPYTER_RUNTIME_DIR": str(folder / "runtime"),
-        "JUPYTER_PLATFORM_DIRS": "1", "IPYTHONDIR": str(folder / "ipython"), "JAX_DISABLE_MOST_OPTIMIZATIONS": "0",
+        "JUPYTER_PLATFORM_DIRS": "1", "IPYTHONDIR": str(folder / "ipython"),
     }  # fmt: skip
     command = [sys.executable, "-c", EXECUTE, f"{name}.ipynb", "done.ipynb"]
     done = subprocess.run(command, cwd=work, env=environment, capture_output=True, text=True, timeout=1800)

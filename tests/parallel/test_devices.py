@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from command_line import LEFT, RIGHT
+from light import with_devices
 
 from jaxsim import cli, sparse
 from jaxsim.data.pairs import Pairs
@@ -135,7 +136,7 @@ with open("found.json", "w") as file:
 @pytest.mark.programs
 @pytest.mark.parametrize("method", settings.S2NET)
 def test_terms_over_two_devices_give_the_model_of_one_and_a_stopped_training_goes_on(method, folder):
-    environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu",
+    environment = {**os.environ, "XLA_FLAGS": with_devices(2), "JAX_PLATFORMS": "cpu",
                    "PYTHONPATH": str(Path(sharding.__file__).parents[2])}  # fmt: skip
     done = subprocess.run([sys.executable, "-c", SHARED, "--method", method], env=environment, capture_output=True,
                           text=True, timeout=900)  # fmt: skip

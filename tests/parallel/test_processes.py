@@ -12,6 +12,7 @@ from pathlib import Path
 
 import mesh_processes
 import pytest
+from light import with_devices
 
 from jaxsim.parallel import processes
 
@@ -23,7 +24,7 @@ def run(folder, what, number, devices):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
-    environment = {**os.environ, "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
+    environment = {**os.environ, "XLA_FLAGS": with_devices(devices),
                    "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)}  # fmt: skip
     program = [sys.executable, ROOT / "tests" / "programs" / "mesh_processes.py", address, str(number)]
     started = [

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from half_written import half_written_program
+from light import with_devices
 
 from jaxsim import sparse
 from jaxsim.methods import s2net
@@ -25,7 +26,7 @@ STRICT = [f"-W{filter}" for filter in ("error::UserWarning", *half_written_progr
 @pytest.mark.programs
 @pytest.mark.parametrize("devices", [3, 8])
 def test_loss_gradient_and_fit_do_not_depend_on_the_number_of_devices(devices):
-    environment = {**os.environ, "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}",
+    environment = {**os.environ, "XLA_FLAGS": with_devices(devices),
                    "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)}  # fmt: skip
     done = subprocess.run([sys.executable, *STRICT, ROOT / "tests" / "programs" / "mesh_parity.py"],
                           env=environment, capture_output=True, text=True, timeout=900)  # fmt: skip
@@ -46,7 +47,7 @@ def test_loss_gradient_and_fit_do_not_depend_on_the_number_of_devices(devices):
 
 @pytest.mark.programs
 def test_terms_over_devices_give_the_fit_of_one_device_and_a_killed_fit_goes_on(tmp_path):
-    environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu",
+    environment = {**os.environ, "XLA_FLAGS": with_devices(2), "JAX_PLATFORMS": "cpu",
                    "PYTHONPATH": str(ROOT)}  # fmt: skip
     stopped, done = (
         subprocess.run([sys.executable, *STRICT, ROOT / "tests" / "programs" / "mesh_terms.py", tmp_path, what],
@@ -67,7 +68,7 @@ def test_terms_over_devices_give_the_fit_of_one_device_and_a_killed_fit_goes_on(
 
 @pytest.mark.programs
 def test_topics_do_not_depend_on_the_number_of_devices():
-    environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=4", "JAX_PLATFORMS": "cpu",
+    environment = {**os.environ, "XLA_FLAGS": with_devices(4), "JAX_PLATFORMS": "cpu",
                    "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, *STRICT, ROOT / "tests" / "programs" / "mesh_topics.py"], env=environment,
                           capture_output=True, text=True, timeout=900)

@@ -2,9 +2,9 @@
 
 The preset `full` gives the networks what some minutes of one core are enough for: the paper's tanh network reads 100
 million words, twice the novels, in a quarter of an hour of an idle core, a GRU 40 million in ten minutes; the
-log-bilinear model takes a quarter of an hour and Model M five minutes. A row says how many words a network read, and its
-curve how many questions it answered on the way. The table `sat-equal`
-trains network, Model M and n-grams on the same three million tokens, the network for four passes.
+log-bilinear model takes a quarter of an hour and Model M five minutes. A row says how many words a network read, and
+its curve how many questions it answered on the way. The table `sat-equal` trains network, Model M and n-grams on the
+same three million tokens, the network for four passes.
 
 ``--preset accelerator`` trains the published network (two layers of LSTM, ten passes: 69.4 % of all Holmes questions
 from left to right, 72.3 % in both directions) where there is an accelerator. Every training keeps a checkpoint beside

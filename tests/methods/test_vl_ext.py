@@ -192,7 +192,7 @@ START = term_extension.make(jnp.ones(1), [0], [1])
      r"init: expected terms below 3 \(terms of left\), got 5"),
     (lambda: vl_ext.fit(WORDS, WORDS, ORDER, init=term_extension.make(jnp.zeros(1), [0], [1])),
      "init: expected finite weights, those of features not all zero, got norm 0.0"),
-    (lambda: vl_ext.fit(EMPTY, EMPTY, ORDER, init=START), "left: expected documents with words, got only empty documents"),
+    (lambda: vl_ext.fit(EMPTY, EMPTY, ORDER, init=START), "left: expected documents with words, got only empty"),
     (lambda: related_terms.choose(WORDS, WORDS, ([0], [1])), "left: expected Terms, got Featured"),
     (lambda: related_terms.choose(WORDS.terms, WORDS.terms, ([0], [3])), r"pairs.right: expected indices in \[0, 3\)"),
     (lambda: related_terms.choose(WORDS.terms, WORDS.terms, ([0], [0])), "pairs: expected documents with different"),

@@ -57,7 +57,7 @@ class Settings:
       tried: Dimensions of `opca-best-k`.
       asked: Queries of collections of links, at most.
       rates: Learning rates of `static-embedding`.
-      epochs: Of it, at most.
+      epochs: Epochs of `static-embedding`, at most.
     """
 
     dim: int = 600
@@ -146,7 +146,7 @@ def _thirds(text: str) -> tuple[str, str]:
 
 
 def measured(task: Task, scores: np.ndarray) -> dict[str, np.ndarray]:
-    """Values of every query; equal scores in the order of the documents."""
+    """Values of every query. Equal scores keep the order of the documents; the query's own document comes last."""
     relevant = task.grades > 0
     if task.itself is not None:
         scores = np.array(scores)
@@ -184,7 +184,7 @@ def by_tfidf(table: kit.Table) -> kit.Row:
 
 
 def by_lsa(table: kit.Table) -> kit.Row:
-    """TruncatedSVD of these; the dimension by how well the texts' titles find them (MRR of all pairs)."""
+    """TruncatedSVD of the tf·idf. Chosen: the dimension, by MRR over all titles and their texts (none held out)."""
     from sklearn.decomposition import TruncatedSVD
 
     program, rows = vectorizer(table)

@@ -1,7 +1,8 @@
 """Sentence completion (Zweig et al., ACL 2012): Table 6 on the Holmes questions and on SAT questions, and perplexities.
 
-Tables: `holmes` has 1,040 questions from Sherlock Holmes books and 519 other novels to train on; the first 520
-questions are for development, ``accuracy`` is that of the last 520, ``accuracy@all`` that of all. `sat` has 152
+Tables: `holmes` has 1,040 questions from Sherlock Holmes books and 519 other novels, less seven second copies, to train
+on; the first 520 questions are for development, ``accuracy`` is that of the last 520, ``accuracy@all`` that of all.
+`sat` has 152
 questions of SAT practice tests, with an encyclopedia, newswire, speeches and documentation as training text in place
 of the paper's 1.1 billion words of newspapers; its halves have 76 questions, so ``accuracy@all`` is the figure to
 look at. `sat-novels` has the same questions with the novels as training text, and `sat-sources` the 3-gram model by

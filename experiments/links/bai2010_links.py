@@ -4,11 +4,12 @@ Every article that links to others is a query against the whole collection; righ
 SSI scores a query q and a document d by qᵀWd of their tf·idf, and learns W from random triples of a query, a right and
 a wrong document by the margin ranking loss: W = UᵀV + b·I, UᵀU + b·I, a diagonal D, a full or a sparse matrix.
 
-`table1` splits the links (65 / 5 / 30%; training links leave the list), `table3` the documents (60 / 10 / 30%,
-near-duplicates together, links inside a part). `table4` has dimensions and `table2` all words, split as `table1`.
-`training-links`: some rows of `table1` from 5,000, 20,000 and all training links. `mdn` and `cacm`: its main rows on
-MDN's English pages and on citations. Settings are chosen by dev MAP, the rates by training loss (of the full and the
-sparse W by dev MAP), LSI's share and query expansion by training ranking loss.
+`table1` splits the links (65 / 5 / 30%; links of earlier parts are left out of the ranked lists), `table3` the
+documents (60 / 10 / 30%, near-duplicates together, only links inside a part). `table4` varies the dimension and
+`table2` has all words; both are split as `table1`. `training-links`: some rows of `table1`, trained on 5,000, 20,000
+and all training links. `mdn` and `cacm`: the main rows of `table1` on MDN's English pages and on citations. Settings
+are chosen by dev MAP. Learning rates are chosen by training loss, but by dev MAP for D, UᵀV + D, and the full and the
+sparse W. LSI's share and query expansion are chosen by the ranking loss of random training triples.
 
 Expected (003, Table 1, MAP): UᵀV + I .517, UᵀU + I .506, D .355, αLSI + (1 − α)TFIDF .346, TFIDF .329.
 

@@ -9,13 +9,13 @@ untranslated (the row `log-tfidf`) .5383 / .2564.
 
 Rows: untranslated documents (`tf`, `log-tfidf`), projections (`cl-lsi`, `opca`, `cca`, and without a claim `lsa`,
 `pca`, `cr5`, `dda`), topic models (`plsa`, `jplsa`, `cplsa`, and with our settings `jplsa-best`, `cplsa-best`), and
-documents translated word by word (`wbw` and those that begin so) by a table that is learned from lines of the training
-pairs, in the paper from Europarl.
+documents translated word by word (`wbw`, and rows whose names begin with it) by a table of word translations. The table
+is learned from lines of the training pairs; the paper's is learned from Europarl.
 
 Tables, by what stands in for the paper's corpora. In place of Wikipedia, whose pages are comparable, not parallel:
 `en-es-halves`, the first half of an English page against the second half of its human translation, and the same with
 other pages: `en-es-halves-all` (three quarters machine translated), `en-fr-halves`, `en-ja-halves`. `en-es-first20`,
-the first 20 words against the last two thirds, is harder. Whole pages are parallel, and nearly too easy to tell:
+the first 20 words against the last two thirds, is harder. Whole pages are parallel, and nearly too easy to tell apart:
 `en-es-human`, `en-es`, `en-fr`, `en-ja`, and `en-es-unseen`, tested on sources (web sites) that are not trained on.
 `docstrings`, summaries and bodies of Python docstrings, is of one language. In place of Europarl EN-ES:
 `en-it-speeches`, `en-it-speeches-long`, tested on speeches of at least 100 words, and `en-it-lines`, tested on single

@@ -26,7 +26,7 @@ before, with the first 520 questions.
     JAXSIM_DATA=/path/to/corpora python -m experiments.completion.completion2012 --preset full
     python -m experiments.completion.completion2012 --preset quick --out /tmp/quick     # synthetic text and questions
 
-Time: about three hours on one core, 3 GB; two of them are the paper's network, whose row says how much text it read.
+Time: about an hour on one core, 3 GB; half of it are the networks, of which a row says how much text they read.
 The text is read once into runs/sentences.
 """
 

@@ -29,10 +29,12 @@ from jax.experimental.pallas import triton
 from jaxsim import checks
 from jaxsim.losses import tiles
 from jaxsim.losses.tiles import Side, Swept
-from jaxsim.sparse.precision import checked
+from jaxsim.sparse.precision import EVALUATION, checked
 
 _LEAST = 16  # rows and columns of the smallest matrix that a GPU's units multiply
+_LANES = 128  # of a TPU
 _TF32 = 8, 10  # bits of exponent and fraction
+_SUM = [slice(0, 1)]  # where a sum of each row is kept
 
 
 class Layout(NamedTuple):
@@ -59,7 +61,7 @@ class Layout(NamedTuple):
 # Of a GPU's 227 kB of shared memory, and of a TPU's 16 MB, which hold two blocks of each side and of the gradient.
 LAYOUTS = {
     "gpu": Layout((96 << 10, 64), (40 << 10, 32), 32, split=True, looped=True),
-    "tpu": Layout((1 << 20, 512), (1 << 20, 512), 128, split=False, looped=False),
+    "tpu": Layout((1 << 20, 512), (1 << 20, 512), _LANES, split=False, looped=False),
 }
 
 
@@ -78,7 +80,8 @@ def tile(block_size: int | tuple[int, int] | None, k: int, plan: Layout | None =
     """Rows and columns of the scores that are on chip at once.
 
     Args:
-      block_size: rows, or rows and columns: powers of two, at least 16; None for sizes that fit on the chip.
+      block_size: rows, or rows and columns: powers of two, at least 16 (columns on a TPU: at least 128); None for sizes
+        that fit on the chip.
       k: dimensions.
       plan: the layout; that of the default device unless given.
 
@@ -96,9 +99,9 @@ def tile(block_size: int | tuple[int, int] | None, k: int, plan: Layout | None =
     rows, columns = block_size if isinstance(block_size, tuple) else (block_size, None)
     rows, columns = (_fitting(k, *room) if size is None else size
                      for size, room in ((rows, plan.rows), (columns, plan.columns)))
-    for size in (rows, columns):
-        checks.expect(size >= _LEAST and size & (size - 1) == 0, "block_size",
-                      f"powers of two, at least {_LEAST}, for tiles on chip", size)
+    for size, least in ((rows, _LEAST), (columns, _LEAST if plan.looped or plan.interpret else _LANES)):
+        checks.expect(size >= least and size & (size - 1) == 0, "block_size",
+                      f"powers of two, at least {least}, for tiles on chip", size)
     return rows, columns
 
 
@@ -147,7 +150,8 @@ def sweep(rows: Side, columns: Side, gamma, block_size: int | tuple[int, int] | 
 
     def run(elementwise):
         def both(r, c, g):
-            one_way = functools.partial(_one_way, gamma=g, sizes=sizes, elementwise=elementwise, policy=policy, plan=plan)
+            one_way = functools.partial(_one_way, gamma=g, sizes=sizes, elementwise=elementwise, policy=policy,
+                                        plan=plan)
             total, *found = one_way(r, c, with_loss=True, with_grad=with_grad)
             if not with_grad:
                 return Swept(jnp.sum(total), None, None, None, None)
@@ -193,7 +197,8 @@ def _one_way(rows: Side, columns: Side, *, gamma, sizes, elementwise, policy, pl
                                elementwise=elementwise, policy=policy, plan=plan, with_loss=with_loss,
                                with_grad=with_grad)
     # Programs of one block of rows follow each other on a TPU; blocks of rows do not depend on each other.
-    options = triton.CompilerParams(num_warps=4, num_stages=2) if plan.looped else pltpu.CompilerParams(
+    # Gradients of a block stay in registers, which 4 warps have too few of.
+    options = triton.CompilerParams(num_warps=8, num_stages=2) if plan.looped else pltpu.CompilerParams(
         dimension_semantics=("parallel", "arbitrary"))
     found = pl.pallas_call(
         kernel, grid=(rows.ids.shape[0] // sizes[0], columns.ids.shape[0] // span), in_specs=specs,
@@ -232,12 +237,13 @@ def _kernel(*refs, num_columns, parts, num_groups, elementwise, policy, plan, wi
     (groups, groups_columns), out = (refs[:2], refs[2:]) if num_groups else ((None, None), refs)
     scale, vectors = gamma[0, 0], [left[:, part] for part in parts]
     product = functools.partial(_product, policy=policy, plan=plan)
+    against = functools.partial(product, contract=((1,), (1,)))
 
     def meet(number, sums):
         """One tile: its scores live and die here."""
         at = pl.ds(number * num_columns, num_columns)
         visited = [right[at, part] for part in parts]
-        scores = functools.reduce(operator.add, map(functools.partial(product, contract=((1,), (1,))), vectors, visited))
+        scores = functools.reduce(operator.add, map(against, vectors, visited))
         keep = (ids[...] != ids_columns[:, at]) & (ids[...] >= 0) & (ids_columns[:, at] >= 0)
         for column in range(num_groups):
             keep = keep & (groups[:, column:column + 1] != groups_columns[column:column + 1, at])
@@ -245,14 +251,13 @@ def _kernel(*refs, num_columns, parts, num_groups, elementwise, policy, plan, wi
         found = [jnp.sum(loss, axis=1, keepdims=True)] if with_loss else []
         if with_grad:
             weight = slope + other
-            found += [*(product(weight, b, contract=((1,), (0,))) for b in visited), jnp.sum(slope, axis=1, keepdims=True)]
+            found += [product(weight, b, contract=((1,), (0,))) for b in visited]
+            found += [jnp.sum(slope, axis=1, keepdims=True)]
         return [a + b for a, b in zip(sums, found, strict=True)]
 
-    whole = slice(None)
-    places = [(ref, part) for ref, cut in zip(out, [[whole]] * with_loss + [parts, [whole]] * with_grad, strict=True)
+    places = [(ref, part) for ref, cut in zip(out, [_SUM] * with_loss + [parts, _SUM] * with_grad, strict=True)
               for part in cut]
-    start = [jnp.zeros((ref.shape[0], ref.shape[1] if part == whole else part.stop - part.start), jnp.float32)
-             for ref, part in places]
+    start = [jnp.zeros((ref.shape[0], part.stop - part.start), jnp.float32) for ref, part in places]
     if plan.looped:
         sums = jax.lax.fori_loop(0, ids_columns.shape[1] // num_columns, meet, start)
     else:
@@ -272,6 +277,5 @@ def _product(a, b, *, contract, policy, plan):
         a, b = a.astype(jnp.bfloat16), b.astype(jnp.bfloat16)
     if policy == "tf32" and plan.interpret:  # a GPU's units round; nothing else does
         a, b = (jax.lax.reduce_precision(x, *_TF32) for x in (a, b))
-    highest, high = jax.lax.Precision.HIGHEST, jax.lax.Precision.HIGH
-    asked = {"float32": highest, "tf32": high if plan.looped else highest}.get(policy)
+    asked = {"float32": EVALUATION, "tf32": "high" if plan.looped else EVALUATION}.get(policy)
     return jax.lax.dot_general(a, b, (contract, ((), ())), precision=asked, preferred_element_type=jnp.float32)

@@ -81,7 +81,7 @@ def _sweep(block_size, shape, dtype, on_chip):
         return tiles.sweep, tiles.tile(block_size, shape[0])
     from jaxsim.losses import tile_kernel  # Pallas takes a while to import, and is rarely wanted
 
-    checks.expect(dtype == jnp.float32, "left", "float32 or less, for tiles on chip", dtype)
+    checks.expect(dtype == jnp.float32, "on_chip", "embeddings of float32 or less", dtype)
     return tile_kernel.sweep, tile_kernel.tile(block_size, shape[1])
 
 

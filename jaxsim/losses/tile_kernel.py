@@ -8,7 +8,7 @@ gives the same bits.
 
 That costs the scores twice: four products of ``2 m^2 k`` operations in place of three. Where products are all that
 takes time, the loss can therefore reach three quarters of the rate at which `tiles` would do its three; it gains where
-reading and writing tiles takes more than a quarter.
+reading and writing tiles takes more than a quarter of its time.
 
 Nothing uses it by default, since it has not been measured on a GPU or a TPU: `all_pairs_logistic` takes it with
 ``on_chip=True``, and ``experiments.speed.accelerator`` measures it. On a CPU it is interpreted: exact, tested and slow.

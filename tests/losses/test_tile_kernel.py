@@ -173,7 +173,7 @@ def test_tiles_fit_on_the_chip(kind, k, sizes):
 
 
 @pytest.mark.parametrize(("dtype", "block_size", "message"), [
-    (jnp.float64, None, "left: expected float32 or less, for tiles on chip, got float64"),
+    (jnp.float64, None, "on_chip: expected embeddings of float32 or less, got float64"),
     (jnp.float32, 8, "block_size: expected powers of two, at least 16, for tiles on chip, got 8"),
     (jnp.float32, (16, 48), "block_size: expected powers of two, at least 16, for tiles on chip, got 48"),
 ])

@@ -78,6 +78,15 @@ def test_a_process_that_fails_is_no_point():
 
 
 @pytest.mark.programs
+def test_a_point_in_a_process_of_its_own_is_that_of_this_one():
+    from experiments.scale import linear, points
+
+    asked = ("quick", "lsa", "eigh", str(linear.PRESETS["quick"].dense_terms))
+    alone, here = points.told_by(linear.ALONE, *asked, what="lsa"), linear.measure(*asked[:3], int(asked[3]))
+    np.testing.assert_allclose(alone["values"], here["values"], rtol=1e-5)
+
+
+@pytest.mark.programs
 def test_a_process_of_a_point_ends_with_one_that_is_killed():
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(120)

@@ -1,16 +1,20 @@
-"""Checkpoints of several processes by Orbax beside ours: seconds, and what is left when one is killed while it saves.
+"""Checkpoints of several processes by Orbax beside ours: seconds, what a kill leaves, whether a changed bit is seen.
 
     python tests/programs/orbax_beside.py [--processes 2] [--kills 5]
 
 Starts itself as processes joined over loopback. Three matrices of 20,000 x 300 are spread over them by rows, saved
-and read back by either way, in turns. Then process 1 is killed in the middle of a save, a few times; each time it is
-said how the others ended, after how many seconds, and whether a whole state is found afterwards, and which.
+and read back in turns: by ours, by Orbax, and by Orbax with digests of every process's rows beside it. Then process 1
+is killed in the middle of a save, a few times; each time it is said how the others ended, after how many seconds, and
+whether a whole state is found afterwards, and which. At last one bit of the newest state is changed, in one place at a
+time, and it is said whether it is read, refused, or passed over for the state before.
 Prints lines of JSON. By hand: it decides nothing but what the documentation says (docs/scale.md).
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
+import hashlib
 import json
 import os
 import re
@@ -28,8 +32,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import orbax.checkpoint as orbax
+from jax.experimental import multihost_utils
 from jax.sharding import NamedSharding, PartitionSpec
 
+from jaxsim import io
 from jaxsim.optim import checkpoints
 from jaxsim.parallel import processes
 
@@ -41,12 +47,30 @@ def tell(**found) -> None:
     print(f"told: {json.dumps(found)}", flush=True)
 
 
-def spread(step: float):
+def spread(step: int):
     """A state that tells which it is, spread over all processes by rows."""
     mesh = jax.make_mesh((jax.device_count(),), ("rows",))
     along = NamedSharding(mesh, PartitionSpec("rows"))
-    return [jax.make_array_from_callback(SHAPE, along, lambda index, i=i: np.full(
-        SHAPE, step + i / 4, np.float32)[index]) for i in range(3)]  # fmt: skip
+    made = [np.float32(step) + noise(i) for i in range(3)]
+    return [jax.make_array_from_callback(SHAPE, along, lambda index, whole=whole: whole[index]) for whole in made]
+
+
+@functools.cache
+def noise(i: int) -> np.ndarray:
+    """Numbers from 0 to 1 that no compression makes smaller."""
+    return np.random.default_rng(i).random(SHAPE, np.float32)
+
+
+def told_step(found) -> str:
+    """Which step's state this is, and whether to the last bit."""
+    if found is None:
+        return "none"
+    pieces = [[(slice(None), leaf)] if isinstance(leaf, np.ndarray) else
+              [(shard.index, np.asarray(shard.data)) for shard in leaf.addressable_shards] for leaf in found]
+    step = int(pieces[0][0][1][0, 0])
+    same = all(np.array_equal(values, (np.float32(step) + noise(i))[index])
+               for i, leaf in enumerate(pieces) for index, values in leaf)
+    return f"step {step}" + ("" if same else ", changed")
 
 
 class Ours:
@@ -86,14 +110,58 @@ class Orbax:
         return None if step is None else self.keeper.restore(step, args=orbax.args.StandardRestore(like))
 
 
+class Digested(Orbax):
+    """The same with digests of each process's rows, written after them: a state counts if all its digests agree."""
+
+    def __init__(self, folder: Path):
+        """The folder, and one beside it for the digests."""
+        super().__init__(folder)
+        self.folder = folder.with_name(f"{folder.name}-digests")
+        self.folder.mkdir(exist_ok=True)
+
+    def file(self, step: int) -> Path:
+        """Of this process."""
+        return self.folder / f"{step}-{jax.process_index()}.json"
+
+    def save(self, step: int, state) -> None:
+        """Writes a state, then its digests."""
+        super().save(step, state)
+        io.write_bytes(self.file(step), json.dumps(digests(state)).encode())
+        for old in self.folder.glob(f"*-{jax.process_index()}.json"):
+            if int(old.name.split("-")[0]) not in self.keeper.all_steps():
+                old.unlink()
+
+    def load(self, like):
+        """The newest state that every process reads as it wrote it."""
+        like = jax.tree.map(orbax.utils.to_shape_dtype_struct, like)
+        for step in sorted(self.keeper.all_steps(), reverse=True):
+            try:
+                found = self.keeper.restore(step, args=orbax.args.StandardRestore(like))
+                good = json.loads(self.file(step).read_bytes()) == digests(found)
+            except (OSError, ValueError):
+                good = False
+            if multihost_utils.process_allgather(jnp.array([good])).all():
+                return found
+        return None
+
+
+def digests(state) -> list[str]:
+    """Of the rows of this process."""
+    return [hashlib.sha256(np.ascontiguousarray(shard.data)).hexdigest()
+            for leaf in state for shard in leaf.addressable_shards]
+
+
+WAYS = {"ours": Ours, "orbax": Orbax, "digested": Digested}
+
+
 def one(number: int, folder: Path, what: str, after: float) -> None:
     """What one process does."""
-    ways = {"ours": Ours, "orbax": Orbax}
+    ways = WAYS
     if what == "time":
         kept = {name: way(folder / name) for name, way in ways.items()}
         seconds: dict[str, list[float]] = {}
         for step in range(REPEATS + 1):
-            state = jax.block_until_ready(spread(float(step)))
+            state = jax.block_until_ready(spread(step))
             for name, way in kept.items():
                 for act, call in (("save", lambda way=way, s=step, x=state: way.save(s, x)),
                                   ("load", lambda way=way, x=state: way.load(x))):  # fmt: skip
@@ -107,18 +175,16 @@ def one(number: int, folder: Path, what: str, after: float) -> None:
     act, name = what.split()
     way = ways[name](folder / name)
     if act == "see":
-        found = way.load(spread(0.0))
-        first = [] if found is None else [np.asarray(leaf if name == "ours" else leaf.addressable_data(0))
-                                          for leaf in found]  # fmt: skip
-        values = sorted({float(value) for leaf in first for value in np.unique(leaf)})
-        tell(number=number, values=values)
+        tell(number=number, read=told_step(way.load(spread(0))))
         return
     for step in range(1, 100):
-        state = jax.block_until_ready(spread(float(step)))
-        if number == 1 and step == 4:
+        state = jax.block_until_ready(spread(step))
+        if act == "kill" and number == 1 and step == 4:
             threading.Timer(after, os.kill, (os.getpid(), signal.SIGKILL)).start()
         way.save(step, state)
         tell(number=number, saved=step)
+        if act == "keep" and step == 2:
+            return
 
 
 def together(number: int, folder: Path, what: str, after: float = 0.0) -> tuple[list, list[int], list[float], str]:
@@ -156,12 +222,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--kills", type=int, default=5)
+    parser.add_argument("--bits", type=int, default=4)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         lines, codes, _, last = together(given.processes, Path(place), "time")
         print(json.dumps({"seconds, median, least, most": lines[0], "status": codes, "stderr": last if any(codes)
                           else ""}), flush=True)  # fmt: skip
-    for name in ("ours", "orbax"):
+    for name in WAYS:
         for kill in range(given.kills):
             with tempfile.TemporaryDirectory() as place:
                 after = 0.02 + 0.1 * kill
@@ -169,8 +236,29 @@ def main() -> None:
                 saved = [max((line["saved"] for line in one), default=0) for one in lines]
                 seen, codes_after, _, _ = together(given.processes, Path(place), f"see {name}")
                 print(json.dumps({"way": name, "killed after": round(after, 2), "saved": saved, "status": codes,
-                                  "lived on": lived, "stderr": last, "found": [one[:1] for one in seen],
+                                  "lived on": lived, "stderr": last,
+                                  "found": [line["read"] for one in seen for line in one],
                                   "status then": codes_after}), flush=True)  # fmt: skip
+    for name in WAYS:
+        with tempfile.TemporaryDirectory() as place:
+            together(given.processes, Path(place), f"keep {name}")
+            print(json.dumps({"way": name, "changed bits": changed(given.processes, Path(place), name, given.bits)}),
+                  flush=True)  # fmt: skip
+
+
+def changed(number: int, folder: Path, name: str, bits: int) -> list:
+    """What is read of two states after a bit of the newer one's largest file is changed, place by place."""
+    files = [path for path in (folder / name / ("" if name == "ours" else "2")).rglob("*") if path.is_file()]
+    file = max(files, key=lambda path: (path.stat().st_size, path.stat().st_mtime_ns))
+    found = []
+    whole = file.read_bytes()
+    for place in np.linspace(0.05, 0.95, bits):
+        at = int(place * len(whole))
+        file.write_bytes(whole[:at] + bytes([whole[at] ^ 16]) + whole[at + 1 :])
+        seen, codes, _, last = together(number, folder, f"see {name}")
+        found.append([line["read"] for one in seen for line in one] if not any(codes) else last)
+        file.write_bytes(whole)
+    return found
 
 
 if __name__ == "__main__":

@@ -736,10 +736,11 @@ def trained_combination(table: kit.Table) -> kit.Row:
     """The same with the log-bilinear model and the GRU."""
     kn, trained = language(table, "kneser-ney"), neural.inputs(table)
     space, _ = table.once(("lsa", False), lambda: lsa_inputs(table, scaled=False))
-    return combined(table, {"pmi bands, mkn, log-bilinear": [*bands(table), kn, trained[0]],
-                            "pmi bands, mkn, log-bilinear, gru": [*bands(table), kn, *trained],
-                            "pmi bands, mkn, space, log-bilinear, gru": [*bands(table), kn, *trained,
-                                                                         *np.moveaxis(space, -1, 0)]})
+    several = bands(table, len(table.settings.bands))
+    return combined(table, {"pmi bands, mkn, log-bilinear": [*several, kn, trained[0]],
+                            "pmi bands, mkn, log-bilinear, gru": [*several, kn, *trained],
+                            "pmi bands, mkn, space, log-bilinear, gru": [*several, kn, *trained,
+                                                                         *np.moveaxis(space, -1, 0)]})  # fmt: skip
 
 
 def held_out(task: Task, *, smoothing: str, order: int, min_count: int) -> Fit:

@@ -68,7 +68,8 @@ class Sizes:
 
 FULL = Sizes()
 EQUAL = Sizes(words=None, hidden=100, step=None, steps={"tanh": 4}, looks=(), norm=(1e-3, 500))
-QUICK = Sizes(words=200, hidden=16, step=20_000, steps={"tanh": 2}, looks=(1,), passes=1, held=100, classes=15)
+QUICK = Sizes(words=200, hidden=16, step=20_000, steps={"tanh": 2, "gru": 2}, looks=(1,), passes=1, held=100,
+              classes=15)
 
 
 def sizes(table: kit.Table) -> Sizes:

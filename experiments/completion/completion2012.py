@@ -783,7 +783,7 @@ EQUAL_ROWS = PERPLEXITY | {"rnn-lm": lambda table: neural.recurrent(table, teste
 TABLES = {"holmes": kit.Plan(HOLMES, {"quick": QUICK, "full": FULL, "accelerator": FULL},
                             on_request=("accelerator",),
                             rows_on_request=("rnn-lm", "gru", "gensim-cbow", "combination-trained",
-                                             "combination-network")),
+                                             "combination-network"), needs=neural.NEEDS),
           "sat": kit.Plan(ROWS | {"rnn-lm": small_network}, {"full": SAT}),
           "sat-novels": kit.Plan(ROWS, {"full": NOVELS}),
           "sat-sources": kit.Plan({name: of_source(name) for name in (*SOURCES, "novels", "all")}, {"full": NOVELS}),

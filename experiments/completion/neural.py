@@ -35,6 +35,8 @@ from jaxsim.methods.language import log_bilinear, model_m, ngram, rnn_lm, word_c
 from jaxsim.optim import Fit, closed_form
 
 SEED = 0
+NEEDS = {"lstm": "preset accelerator", "lstm-both": "preset accelerator", "gensim-cbow": "gensim"}
+"""Row -> what it needs that a machine may lack."""
 
 
 @dataclass(frozen=True)
@@ -306,4 +308,4 @@ def rows(tested: Callable) -> dict[str, Callable]:
     }
 
 
-__all__ = ["exponential", "inputs", "last_scores", "network_fit", "recurrent", "rows"]
+__all__ = ["NEEDS", "exponential", "inputs", "last_scores", "network_fit", "recurrent", "rows"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import os
+import re
+from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +15,7 @@ import pytest
 from experiments import kit
 from experiments.completion import completion2012, neural
 from experiments.kit import papers, records, report_tables
-from jaxsim.data import questions, sentences
+from jaxsim.data import novels, questions, sentences
 
 pytestmark = pytest.mark.programs
 
@@ -122,6 +124,52 @@ def test_questions_of_the_training_text_are_noticed(tmp_path):
         ("3", "It rained all _____ day and night."))]  # fmt: skip
     asked = questions.collect(rows)
     assert completion2012.contained(text, asked, questions.encode(asked, text.numbers)) == ["1"]
+
+
+def _found(asked, texts, longest):
+    """Names of the questions that stand in texts: as whole sentences, and by any run of ``longest`` words.
+
+    Only letters count, in lower case: another way to cut words than the project's.
+    """
+    words = re.compile("[a-z]+")
+    rows = [words.findall(one.parts[0].lower() + one.choices[one.answer][0] + one.parts[1].lower())
+            for one in asked.questions]
+    ids = {word: at for at, word in enumerate(sorted({word for row in rows for word in row}), start=1)}
+    rows = [np.array([ids[word] for word in row]) for row in rows]
+    key = np.random.default_rng(0).integers(1, 2**62, (longest, len(ids) + 1))
+    first = min(map(len, rows))
+
+    def sums(row, n):
+        return sum(key[at][row[at : len(row) - n + 1 + at]] for at in range(n)) if len(row) >= n else np.zeros(0, int)
+
+    runs, starts = defaultdict(set), defaultdict(set)
+    for number, row in enumerate(rows):
+        starts[int(sums(row, first)[0])].add(number)
+        for value in sums(row, longest).tolist():
+            runs[value].add(number)
+    listed = [np.array(sorted(table)) for table in (runs, starts)]
+    whole, parts = set(), set()
+    for text in texts:
+        read = np.fromiter((ids.get(word, 0) for word in words.findall(text.lower())), np.int64)
+        value = sums(read, longest)
+        parts = parts.union(*(runs[one] for one in value[np.isin(value, listed[0])].tolist()))
+        value = sums(read, first)
+        whole |= {number for place in np.flatnonzero(np.isin(value, listed[1])) for number in starts[int(value[place])]
+                  if np.array_equal(read[place : place + len(rows[number])], rows[number])}
+    return [{asked.questions[number].name for number in some} for some in (whole, parts)]
+
+
+@pytest.mark.skipif(not os.environ.get("JAXSIM_DATA"), reason="needs the questions and the novels (JAXSIM_DATA)")
+def test_no_sentence_of_the_questions_stands_in_the_novels():
+    """The row `chance` looks for whole sentences whenever it is run; here also for parts, and without its code."""
+    asked = questions.load_holmes()
+    one, other = asked.questions[0], asked.questions[1]
+    planted = [f"So! {one.parts[0].upper()} {one.choices[one.answer][0]}\n{one.parts[1]}", other.parts[0] * 2]
+    whole, parts = _found(asked, planted, 10)
+    assert whole == {"1"} and {"1"} <= parts <= {"1", "2"}
+    whole, parts = _found(asked, (text for _, text in novels.read(verify=False)), 10)
+    assert whole <= {"593"}  # "What is the meaning of it all", a commonplace
+    assert parts == set()
 
 
 @pytest.mark.skipif(not os.environ.get("JAXSIM_DATA"), reason="needs the questions (JAXSIM_DATA)")

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
+import signal
+import subprocess
+import sys
 
 import numpy as np
+import program_until_stopped
 import pytest
 
 from jaxsim import cli, io
@@ -80,6 +85,31 @@ def test_an_interrupted_training_goes_on_to_the_same_files(place, monkeypatch):
     assert not [path.name for path in (place / "again").iterdir() if path.name.endswith(".part")]
     assert (place / "again" / "good-turing.npz").stat().st_mtime_ns == kept
     assert arrays(place / "again") == arrays(place / "model")
+
+
+@pytest.mark.programs
+@pytest.mark.parametrize(("at", "kept"), [
+    (r"/sentences$", []), (r"good-turing\.npz$", ["sentences/tokens.npy"]),
+    (r"space\.npz$", ["sentences/tokens.npy", "good-turing.npz", "kneser-ney.npz"]),
+    (r"killed/config\.json$", ["sentences/tokens.npy", "good-turing.npz", "kneser-ney.npz", "space.npz"]),
+])  # fmt: skip
+def test_a_training_goes_on_after_kill_9_to_the_same_files(place, tmp_path, at, kept):
+    out = tmp_path / "killed"
+    command = ["complete", "--texts", str(place / "texts"), "--questions", str(place / "q.jsonl"), "--out", str(out),
+               "--min-count", "1"]
+    program = [sys.executable, program_until_stopped.__file__, str(int(signal.SIGKILL)), at, "jaxsim", *command]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=240, check=False,
+                          env={**os.environ, "JAX_PLATFORMS": "cpu", "JAX_ENABLE_X64": "1"})
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    before = {name: (out / name).stat().st_mtime_ns for name in kept}
+    assert not (out / io.CONFIG).exists()
+    assert cli.main(command) == 0
+    assert {name: (out / name).stat().st_mtime_ns for name in kept} == before  # not made again
+    names = [sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+             for folder in (out, place / "model")]
+    assert names[0] == names[1]
+    for name in names[0]:
+        assert (out / name).read_bytes() == (place / "model" / name).read_bytes(), name
 
 
 @pytest.mark.parametrize(("options", "message"), [

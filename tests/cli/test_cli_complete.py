@@ -25,7 +25,8 @@ def place(tmp_path_factory):
     """A folder with texts, questions and a model of them."""
     draw, place = random.Random(0), tmp_path_factory.mktemp("complete")
     (place / "texts").mkdir()
-    lines = ["The {} and the {} of {}.".format(*draw.sample(draw.choice(TOPICS), 3)) for _ in range(800)]
+    frame = "The {} and the {} of {} were here again."
+    lines = [frame.format(*draw.sample(draw.choice(TOPICS), 3)) for _ in range(800)]
     (place / "texts" / "a.txt").write_text("\n\n".join(lines))
     rows = []
     for _ in range(12):
@@ -46,11 +47,73 @@ def test_the_word_of_the_topic_is_chosen(place, capsys):
     captured = capsys.readouterr()
     one = json.loads(captured.out)[0]
     assert one["best"] == ["tea"] and [row["choice"] for row in one["choices"]] == [["horse"], ["tea"], ["zzz"]]
-    names = ["combination", "lsa-totsim", "n-gram, Good-Turing", "n-gram, Kneser-Ney", "pmi-window"]
+    names = ["combination", "lsa-totsim", "n-gram, Good-Turing", "n-gram, Kneser-Ney", "pmi-weighted",
+             "pmi-window"]
     assert sorted(one["choices"][0]["scores"]) == names
     assert "not in the training text: zzz" in captured.err
     assert cli.main(["complete", "--model", str(place / "model"), *asked]) == 0
     assert "best: tea" in capsys.readouterr().out
+
+
+def test_folders_of_earlier_formats_have_fewer_models_and_answer_as_they_did(place, tmp_path, capsys):
+    command = ["--questions", str(place / "q.jsonl"), "--json"]
+    assert cli.main(["complete", "--model", str(place / "model"), *command]) == 0
+    whole = json.loads(capsys.readouterr().out)
+    for number, left_out in ((2, ["weights.npz"]), (1, ["weights.npz", "space.npz"])):
+        older = tmp_path / str(number)
+        shutil.copytree(place / "model", older)
+        config = io.unsealed(older / io.CONFIG, newest=complete.FORMAT)
+        names = complete.MODELS[: -len(left_out)]
+        for name in left_out:
+            (older / name).unlink()
+            del config["sha256"][name]
+            config["files"].remove(name)
+        config |= {"format": number, "models": list(names), "weights": config["weights"][: len(names)]}
+        (older / io.CONFIG).write_bytes(io.sealed(config))
+        assert cli.main(["complete", "--model", str(older), *command]) == 0
+        for one, other in zip(json.loads(capsys.readouterr().out), whole, strict=True):
+            for row, beside in zip(one["choices"], other["choices"], strict=True):
+                assert set(row["scores"]) == {*names, "combination"}
+                assert all(row["scores"][name] == beside["scores"][name] for name in names)
+    (tmp_path / "1" / "good-turing.npz").unlink()
+    assert cli.main(["complete", "--model", str(tmp_path / "1"), *command]) == 2
+    assert "good-turing.npz: expected a file of the model" in capsys.readouterr().err
+
+
+def test_learned_weights_tell_words_of_a_topic_apart_and_damaged_ones_are_refused(place, tmp_path, capsys):
+    shutil.copytree(place / "model", tmp_path / "model")
+    command = ["complete", "--model", str(tmp_path / "model"), "--questions", str(place / "q.jsonl"), "--json"]
+    rows = [json.loads(line) for line in (place / "q.jsonl").read_text().splitlines()]
+    assert cli.main(command) == 0
+    right = 0
+    for one, row in zip(json.loads(capsys.readouterr().out), rows, strict=True):
+        scores = {choice["choice"][0]: choice["scores"]["pmi-weighted"] for choice in one["choices"]}
+        right += max(scores, key=scores.get) == row["answer"]
+    assert right >= 11
+    path = tmp_path / "model" / "weights.npz"
+    weights = np.load(path)["weights"]
+    for wrong, message in ((weights[:-1], "weights: expected float64 of shape (162,)"),
+                           (weights * np.nan, "weights: expected"), (weights.astype("f4"), "weights: expected float64"),
+                           (np.array([None]), "expected weights of mutual information, got")):  # fmt: skip
+        np.savez(path, weights=wrong)
+        config = io.unsealed(tmp_path / "model" / io.CONFIG, newest=complete.FORMAT)
+        config["sha256"]["weights.npz"] = io.file_digest(path)
+        (tmp_path / "model" / io.CONFIG).write_bytes(io.sealed(config))
+        assert cli.main(command) == 2
+        error = capsys.readouterr().err.strip()
+        assert f"weights.npz: {message}" in error and len(error.splitlines()) == 1, error
+
+
+def test_a_text_without_gaps_has_no_weights_and_it_is_said(tmp_path, capsys):
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "a.txt").write_text("The tea. The cup. The sea.\n\n" * 30)
+    command = ["complete", "--texts", str(tmp_path / "texts"), "--out", str(tmp_path / "model"), "--min-count", "1"]
+    assert cli.main(command) == 0
+    assert "weights of mutual information: none, too little text" in capsys.readouterr().err
+    asked = ["--question", "The _____ .", "--choices", "tea,cup", "--json"]
+    assert cli.main(["complete", "--model", str(tmp_path / "model"), *asked]) == 0
+    (one,) = json.loads(capsys.readouterr().out)
+    assert [row["scores"]["pmi-weighted"] for row in one["choices"]] == [0, 0]
 
 
 def test_questions_of_a_file_are_answered_in_order(place, capsys):
@@ -91,7 +154,8 @@ def test_an_interrupted_training_goes_on_to_the_same_files(place, monkeypatch):
 @pytest.mark.parametrize(("at", "kept"), [
     (r"/sentences$", []), (r"good-turing\.npz$", ["sentences/tokens.npy"]),
     (r"space\.npz$", ["sentences/tokens.npy", "good-turing.npz", "kneser-ney.npz"]),
-    (r"killed/config\.json$", ["sentences/tokens.npy", "good-turing.npz", "kneser-ney.npz", "space.npz"]),
+    (r"weights\.npz$", ["good-turing.npz", "kneser-ney.npz", "space.npz"]),
+    (r"killed/config\.json$", ["sentences/tokens.npy", "kneser-ney.npz", "space.npz", "weights.npz"]),
 ])  # fmt: skip
 def test_a_training_goes_on_after_kill_9_to_the_same_files(place, tmp_path, at, kept):
     out = tmp_path / "killed"

@@ -76,6 +76,24 @@ def test_scores_are_weighted_sums_of_counted_pairs(text, asked, model):
         assert (found != 0) == (row[chosen] > 2).any()
 
 
+def test_tables_of_other_questions_are_those_of_a_fit_but_for_pairs_across_its_cut(text, asked, model):
+    counted = pmi_weighted.count(text, asked[1], model.params.weights)
+    assert np.array_equal(counted.classes, model.params.classes) and len(counted.tables) == 6
+    for one, other in zip(counted.tables, model.params.tables, strict=True):
+        across = one.together - other.together
+        assert 0 <= across.min() and across.sum() <= 2 * sum(range(26))
+        np.testing.assert_array_equal(one.rates, other.rates)
+        np.testing.assert_array_equal(one.single, other.single)
+    assert (pmi_weighted.scores(counted, asked[1])[:3].argmax(axis=1) == 0).all()
+    # A question alone has what it has among others: its tables hold its own words only.
+    alone = asked[1]._replace(**{name: getattr(asked[1], name)[:1] for name in asked[1]._fields})
+    one = pmi_weighted.count(text, alone, model.params.weights)
+    assert one.tables[0].together.size < counted.tables[0].together.size
+    np.testing.assert_allclose(pmi_weighted.scores(one, alone), pmi_weighted.scores(counted, asked[1])[:1], rtol=1e-9)
+    with pytest.raises(ValueError, match="weights: expected 162 numbers, got shape"):
+        pmi_weighted.count(text, alone, model.params.weights[1:])
+
+
 def test_it_learns_from_the_text_alone_what_belongs_together(asked, model):
     found = pmi_weighted.scores(model.params, asked[1])
     assert (found[:3].argmax(axis=1) == 0).all() and model.loss < 0.7 * math.log(5)

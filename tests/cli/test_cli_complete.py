@@ -104,9 +104,13 @@ def test_learned_weights_tell_words_of_a_topic_apart_and_damaged_ones_are_refuse
         assert f"weights.npz: {message}" in error and len(error.splitlines()) == 1, error
 
 
-def test_a_text_without_gaps_has_no_weights_and_it_is_said(tmp_path, capsys):
+@pytest.mark.parametrize("text", [
+    "The tea. The cup. The sea.\n\n" * 30, "The tea and one two three four five six seven eight nine ten.",
+    "1 2 3 4 5 6 7 8 9. 9 8 7 6 5 4 3 2 1. ; , .",
+])  # fmt: skip
+def test_a_text_without_gaps_has_no_weights_and_it_is_said(tmp_path, capsys, text):
     (tmp_path / "texts").mkdir()
-    (tmp_path / "texts" / "a.txt").write_text("The tea. The cup. The sea.\n\n" * 30)
+    (tmp_path / "texts" / "a.txt").write_text(text)
     command = ["complete", "--texts", str(tmp_path / "texts"), "--out", str(tmp_path / "model"), "--min-count", "1"]
     assert cli.main(command) == 0
     assert "weights of mutual information: none, too little text" in capsys.readouterr().err

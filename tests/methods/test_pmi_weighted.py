@@ -130,3 +130,11 @@ def test_the_objective_is_the_cross_entropy_of_the_first_choice(rng):
 def test_bad_settings_are_refused(text, asked, key, options, message):
     with pytest.raises(ValueError, match=message):
         pmi_weighted.fit(text, asked[1], key=key, **{"rare": 1.0, **options})
+
+
+def test_a_text_in_whose_last_tenth_no_sentence_begins_has_no_gaps(tmp_path, key):
+    line = "He drank his hot tea from an old cup on the ship that sailed over a deep sea ."
+    text = sentences.build([("", line)], tmp_path / "tokens")
+    asked = questions.collect([questions.question("A _____ .", ["tea", "cup", "ship", "sea", "hot", "old"])])
+    with pytest.raises(ValueError, match="sentences: expected a sentence of 8 to 35 words with a rare option"):
+        pmi_weighted.fit(text, questions.encode(asked, text.numbers), key=key, rare=1.0)

@@ -146,7 +146,8 @@ def fit(sentences: Sentences, filled: Filled, *, key: jax.Array, language: str =
     asked, words = np.unique(filled.tokens[inside & filled.chosen]), np.unique(filled.tokens[inside])
     checks.expect(len(asked) > 0, "filled", "choices that occur in the text", "none")
     tokens, cut = np.asarray(sentences.tokens), int(len(sentences.tokens) * (1 - share))
-    cut += int(np.argmax(tokens[cut:] == START))
+    starts = np.flatnonzero(tokens[cut:] == START)
+    cut = cut + int(starts[0]) if len(starts) else len(tokens)  # no sentence begins so late
     parts = [part[part >= len(MARKS)] for part in (tokens[:cut], tokens[cut:])]
     size = len(sentences.vocabulary)
     counts = [np.bincount(part, minlength=size) for part in parts]

@@ -2,8 +2,9 @@
 
 Five test collections. Every system sees the documents alone: pairs of title and text (NPL and NFCorpus have no titles:
 the first third of the words and the rest). Judged queries are used once, to measure: MAP, nDCG@10, MRR and P@10. What
-is chosen is chosen by held-out titles. The defaults of the search (agreement of the dimensions, half of the score from
-BM25, its settings) were settled on Cranfield and CACM, with their queries in view; CISI, NPL and NFCorpus took no part.
+is chosen is chosen by held-out titles (for `lsa`, by all titles). The defaults of the search (agreement of the
+dimensions, half of the score from BM25, its settings) were settled on Cranfield and CACM, with their queries in view;
+CISI, NPL and NFCorpus took no part.
 
 Two collections of articles that link to each other, Wikispeedia and the English pages of MDN, are searched too: an
 article asks for those that it links to, itself left out; no link is seen in training (1,000 articles that have links,
@@ -12,8 +13,8 @@ evenly spaced, are the queries).
 Rows: `bm25` (stems, no stop words), `tfidf` and `lsa` of scikit-learn with its stop words, `opca` (the dimension that
 held-out titles choose, cosine alone), `opca-r` (all dimensions weighed by their agreement, cosine alone), and
 `opca-search`, what `jaxsim train --method opca --dim 600 --subwords 0.5` and `jaxsim search` give, and
-`tuned-search`: `jaxsim train --tune --budget 5m`, whose choice depends on the speed of the machine. Expected: both
-above each of the first three by a paired test on MAP. `static-embedding` is StaticEmbedding of sentence-transformers,
+`tuned-search`: `jaxsim train --tune --budget 5m`, whose choice depends on the speed of the machine. Expected: these two
+above each of `bm25`, `tfidf` and `lsa` by a paired test on MAP. `static-embedding` is that of sentence-transformers,
 trained on the same pairs in the loop of `experiments.peers.static`, its settings chosen by the same held-out titles
 (needs `pip install -e '.[peers]'`).
 `opca-best-k` takes the dimension that **the judged queries themselves** like best: no rival, but what choosing without
@@ -57,7 +58,7 @@ class Settings:
       tried: Dimensions of `opca-best-k`.
       asked: Queries of collections of links, at most.
       rates: Learning rates of `static-embedding`.
-      epochs: Of it, at most.
+      epochs: Epochs of `static-embedding`, at most.
     """
 
     dim: int = 600
@@ -146,7 +147,7 @@ def _thirds(text: str) -> tuple[str, str]:
 
 
 def measured(task: Task, scores: np.ndarray) -> dict[str, np.ndarray]:
-    """Values of every query; equal scores in the order of the documents."""
+    """Values of every query. Equal scores keep the order of the documents; the query's own document comes last."""
     relevant = task.grades > 0
     if task.itself is not None:
         scores = np.array(scores)
@@ -184,7 +185,7 @@ def by_tfidf(table: kit.Table) -> kit.Row:
 
 
 def by_lsa(table: kit.Table) -> kit.Row:
-    """TruncatedSVD of these; the dimension by how well the texts' titles find them (MRR of all pairs)."""
+    """TruncatedSVD of the tf·idf. Chosen: the dimension, by MRR over all titles and their texts (none held out)."""
     from sklearn.decomposition import TruncatedSVD
 
     program, rows = vectorizer(table)

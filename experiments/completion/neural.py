@@ -35,6 +35,8 @@ from jaxsim.methods.language import log_bilinear, model_m, ngram, rnn_lm, word_c
 from jaxsim.optim import Fit, closed_form
 
 SEED = 0
+NEEDS = {"lstm": "preset accelerator", "lstm-both": "preset accelerator", "gensim-cbow": "gensim"}
+"""Row -> what it needs that a machine may lack."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,8 @@ class Sizes:
 
 FULL = Sizes()
 EQUAL = Sizes(words=None, hidden=100, step=None, steps={"tanh": 4}, looks=(), norm=(1e-3, 500))
-QUICK = Sizes(words=200, hidden=16, step=20_000, steps={"tanh": 2}, looks=(1,), passes=1, held=100, classes=15)
+QUICK = Sizes(words=200, hidden=16, step=20_000, steps={"tanh": 2, "gru": 2}, looks=(1,), passes=1, held=100,
+              classes=15)
 
 
 def sizes(table: kit.Table) -> Sizes:
@@ -305,4 +308,4 @@ def rows(tested: Callable) -> dict[str, Callable]:
     }
 
 
-__all__ = ["exponential", "inputs", "last_scores", "network_fit", "recurrent", "rows"]
+__all__ = ["NEEDS", "exponential", "inputs", "last_scores", "network_fit", "recurrent", "rows"]

@@ -15,7 +15,7 @@ from jaxsim import io
 from jaxsim.cli import options, train_choice, train_folder, train_options
 from jaxsim.cli.output import explain, naming, nothing_written, say, show_json, show_result
 from jaxsim.cli.program import app
-from jaxsim.train.settings import GRADED, ITERATED, S2NET, Settings
+from jaxsim.train.settings import GRADED, ITERATED, S2NET, SSI, Settings
 
 if TYPE_CHECKING:
     import numpy as np
@@ -405,9 +405,11 @@ def _compare(model: Model) -> None:
     """Says so where the training, or the model, is no better than what it started from."""
     record = model.training
     scores = record.get("history", {}).get("validation")
-    if scores and model.method in S2NET and max(scores) <= scores[0]:
+    if scores and model.method in (*S2NET, *SSI) and max(scores) <= scores[0]:
         kept = "what is distilled" if "distilled" in record else "the model"
-        say(f"no iteration has a better score on held-out pairs than the start: {kept} is that start, OPCA")
+        start, step = (("OPCA", "iteration") if model.method in S2NET else
+                       ("which knows no more than the words", "epoch"))  # fmt: skip
+        say(f"no {step} has a better score on held-out pairs than the start: {kept} is that start, {start}")
     dev, graded = record["dev"], model.method in GRADED
     score = next(iter(dev), "mrr")  # the first is what a training stops by
     score = "mrr" if "mrr" in dev else score

@@ -109,7 +109,9 @@ class Settings:
     identity: float | None = _setting(
         None, "Weight b of the words themselves in SSI; held-out pairs choose among 3, 10 and 30 unless given.", SSI,
         least=0.0, most=1e6)
-    learning_rate: float | None = _setting(None, "Learning rate of SSI; 0.03 unless given.", SSI, least=1e-6, most=1e3)
+    learning_rate: float | None = _setting(
+        None, "Learning rate of SSI; held-out pairs choose among 0.003, 0.01 and 0.03 unless given.", SSI, least=1e-6,
+        most=1e3)
     seed: int = _setting(0, "Seed of everything random, and of the split.")
     all_negatives: bool = _setting(
         False, "Take near-duplicates as negatives of each other too, in S2Net and SSI; equal texts never are "

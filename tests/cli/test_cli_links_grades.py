@@ -56,6 +56,17 @@ def test_ssi_is_trained_shown_and_used(learned, folder, capsys):
     assert facts["mrr"]["mean"] == pytest.approx(mates.scores(*sides, similarity=model.scorer)["mrr"])
 
 
+@pytest.mark.parametrize("method", ["ssi", "ssi-sym"])
+def test_it_is_said_that_the_model_is_its_start(method, folder, capsys):
+    """Where words find every mate, nothing is better."""
+    texts = [f"one{i % 8} two{i // 8}" for i in range(40)]
+    (folder / "same.tsv").write_text("".join(f"{one}\t{one} more\n" for one in texts))
+    assert cli.main(["train", "--pairs", "same.tsv", "--out", "same", "--method", method, "--dim", "4", "--dev", "0.2",
+                     "--identity", "10", "--learning-rate", "0.01", "--max-iter", "2"]) == 0  # fmt: skip
+    told = "no epoch has a better score on held-out pairs than the start: the model is that start, which knows no more"
+    assert told in capsys.readouterr().err
+
+
 def test_ssi_has_no_vectors_to_encode_or_export(learned, folder, capsys):
     for words in (["encode", "--input", "texts.txt"], ["encode", "--input", "texts.txt", "--side", "query"]):
         assert refused(capsys, words[0], "--model", learned, *words[1:]).startswith(ALONE)

@@ -104,7 +104,8 @@ def test_kill_9_loses_no_step_of_a_log_and_doubles_none(folder, capsys):
 
 
 @pytest.mark.parametrize(("options", "runs"), [
-    (["--method", "ssi", *SHORT], {"ssi-b3", "ssi-b10", "ssi-b30"}),
+    (["--method", "ssi", *SHORT], {
+        f"ssi-b{b}{rate}" for b in (3, 10, 30) for rate in ("", "-rate-0.01", "-rate-0.003")}),
     (["--method", "s2net", *SHORT, "--distill", "0.5"], {"s2net", "distillation"}),
     pytest.param(["--method", "jplsa", *SHORT], {"jplsa"}, marks=pytest.mark.slow),
 ])  # fmt: skip

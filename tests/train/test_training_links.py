@@ -165,13 +165,26 @@ def test_words_that_no_pair_shares_are_learned(method):
 
 
 @pytest.mark.parametrize(("dev", "options", "identity"), [(0, {}, 10.0), (0, {"identity": 4}, 4.0),
+                                                          (0.2, {"identity": 4}, 4.0),
                                                           (0.2, {"identity": 0.5, "learning_rate": 0.1}, 0.5)])
 def test_b_is_fixed_where_it_is_given_or_nothing_is_held_out(corpus, dev, options, identity):
     model = train(corpus, Settings(**SSI, **options), dev=dev)
     assert model.training["identity"] == identity and "identities" not in model.training
-    assert model.training["learning_rate"] == options.get("learning_rate", 0.03)
+    rates = model.training.get("learning_rates", {})
+    assert len(rates) == (3 if dev and "learning_rate" not in options else 0)
+    best = float(max(rates, key=rates.__getitem__)) if rates else 0.03
+    assert model.training["learning_rate"] == options.get("learning_rate", best)
     np.testing.assert_array_equal(model.params[0].scale, np.full(len(model.vocabulary), identity))
     assert model.training["fit"]["steps"] == 3 and model.strongest == linked.STRONGEST
+
+
+def test_a_rate_at_which_nothing_is_learned_is_not_taken(corpus, monkeypatch):
+    """The start is not what a rate is judged by: it is the same for all of them."""
+    messages = []
+    monkeypatch.setattr(linked, "LEARNING_RATES", (300.0, 0.01))
+    facts = train(corpus, Settings(**SSI, identity=10), dev=0.2, say=messages.append).training
+    assert facts["learning_rate"] == 0.01 and facts["learning_rates"]["300"] < facts["history"]["validation"][0]
+    assert any(line.startswith("learning rate = 0.01, of 300 (") for line in messages)
 
 
 def test_one_seed_gives_one_model_and_another_another(corpus):
@@ -181,9 +194,9 @@ def test_one_seed_gives_one_model_and_another_another(corpus):
 
 
 @pytest.mark.parametrize(("method", "patience", "last"), [*itertools.product(["ssi"], [1, None], [1, 3, 7]),
-                                                          ("ssi-sym", None, 3)])  # fmt: skip
+                                                          ("ssi-sym", None, 3), ("ssi", None, 16)])
 def test_a_stopped_training_goes_on_bit_for_bit(corpus, tmp_path, monkeypatch, method, patience, last):
-    """Stopped in the trial of the first or second b, or after the choice; and the same as without a checkpoint."""
+    """Stopped in the trial of the first choice or another, or after them; and the same as without a checkpoint."""
     settings = Settings(**SSI | {"method": method, "max_iter": 5}, patience=patience)
     whole = train(corpus, settings, dev=0.2)
     save, saved = checkpoints.save, []

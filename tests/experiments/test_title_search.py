@@ -27,7 +27,7 @@ def table(task, tmp_path):
     """Makes a table of them."""
     def make(**changes):
         settings = dataclasses.replace(title_search.QUICK, dim=10, ks=(5, 10), **changes)
-        data = kit.Data(task, name="made up", sha256="0" * 64, differs="synthetic: no collection", counts={"queries": 20})
+        data = kit.Data(task, name="made up", sha256="0" * 64, differs="synthetic", counts={"queries": 20})
         return kit.Table("title_search", "cacm", settings, "quick", data, tmp_path,
                          kit.Fits(tmp_path / "cache", say=lambda line: None))  # fmt: skip
 

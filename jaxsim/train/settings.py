@@ -25,6 +25,8 @@ METHODS = (*S2NET, "opca", "cca", "cl-lsi", "lsa", *SSI, *GRADED, *TOPICS, *BARE
 LEARNED = tuple(method for method in METHODS if method not in BARE)
 ITERATED = (*S2NET, *SSI, *GRADED, *TOPICS)
 """Methods that train in iterations and keep checkpoints."""
+CLOSED = ("opca", "cca", "cl-lsi", "lsa")
+"""Projections in closed form."""
 WITH_SUBWORDS = (*S2NET, "opca", "cca", "lsa", *GRADED)
 """Methods that can learn from character n-grams beside words."""
 TUNED = tuple(method for method in WITH_SUBWORDS if method not in GRADED)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import replace
 
+import jax
 import numpy as np
 import pytest
 
 from jaxsim.data import docstrings, pairs
 from jaxsim.evaluate import mates
+from jaxsim.methods.projections.agreement import agreement
 from jaxsim.optim import closed_form
 from jaxsim.train import Settings, s2net, train, training
 from jaxsim.train.settings import BARE, GRADED, METHODS, S2NET, SSI, TOPICS
@@ -261,3 +263,42 @@ def test_beta_keeps_a_model_near_its_start(corpus):
         model = train(corpus, Settings(dim=20, max_iter=10, batch_size=0, beta=beta), dev=0)
         far.append(np.linalg.norm(np.asarray(model.params.weights) - np.asarray(start.params.weights)))
     assert far[1] < 0.1 * far[0]
+
+
+@pytest.mark.parametrize(("method", "subwords"), [("opca", 0.0), ("cca", 0.0), ("lsa", 0.5), ("cl-lsi", 0.0)])
+def test_without_held_out_pairs_more_fits_weigh_the_dimensions_of_closed_forms(corpus, method, subwords):
+    messages, some = [], corpus.take(range(200))
+    settings = Settings(method=method, dim=20, subwords=subwords)
+    model = train(some, settings, dev=0, say=messages.append)
+    assert model.training["cross_fitted"] == 3 and model.agreement.shape == (model.dim,)
+    assert any(line.startswith("weighing the dimensions for search by 3 more fits") for line in messages)
+    held = train(some, settings, dev=0.3).agreement  # of pairs that took no part, without another fit
+    own = agreement(model.encode_query(some.left), model.encode_document(some.right))
+    assert np.abs(model.agreement - held).mean() < 0.1 < (own - held).mean() + (method in ("lsa", "cl-lsi"))
+    plain = train(some, settings, dev=0, cross_fit=False)
+    assert plain.agreement is None and "cross_fitted" not in plain.training
+    for mine, other in zip(jax.tree.leaves(model.params), jax.tree.leaves(plain.params), strict=True):
+        np.testing.assert_array_equal(mine, other)
+
+
+def test_near_duplicates_are_left_out_of_a_fit_together(corpus, monkeypatch):
+    """Fits of fewer pairs may have fewer dimensions: the others have the weight of the last."""
+    seen = []
+    real = training.cross_fitted
+    monkeypatch.setattr(training, "cross_fitted", lambda fit, folds: seen.append(folds) or real(fit, folds))
+    some = corpus.take(range(90))
+    twins = pairs.make("twins", map(str, range(180)), [*some.left] * 2, [f"{text} more" for text in some.right] + [
+        *some.right], languages=("en", "en"))  # fmt: skip
+    model = train(twins, Settings(method="lsa", dim=250), dev=0)
+    (folds,) = seen
+    np.testing.assert_array_equal(folds[:90], folds[90:])
+    assert set(folds) == {0, 1, 2} and min(np.bincount(folds)) >= 20
+    assert model.agreement.shape == (model.dim,) and len(set(model.agreement[-20:].tolist())) == 1
+
+
+@pytest.mark.parametrize(("rows", "changes"), [(50, {}), (100, {"method": "s2net", "max_iter": 1})])
+def test_dimensions_are_not_weighed_by_few_pairs_or_long_fits(corpus, rows, changes):
+    messages = []
+    model = train(corpus.take(range(rows)), Settings(**{"method": "opca", "dim": 5, **changes}), dev=0,
+                  say=messages.append)  # fmt: skip
+    assert model.agreement is None and any("search weights all dimensions equally" in line for line in messages)

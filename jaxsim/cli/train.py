@@ -451,12 +451,13 @@ def _shown(model: Model, out: Path) -> dict:
     dev, pairs = record["dev"], record["pairs"]
     rows = {}
     if dev:
-        names = [name for name in dev if not name.startswith("untrained_")]
+        names = [name for name in dev if not name.startswith(("untrained_", "bm25_"))]
         rows[f"dev ({pairs['dev']:,} pairs)"] = {
             model.method: {name: dev[name] for name in names},
             **({"undistilled": {name: record["distilled"][f"undistilled_{name}"] for name in names}}
                if "distilled" in record else {}),
-            "untrained": {name: dev[f"untrained_{name}"] for name in names},
+            **{other: {name: dev[f"{other}_{name}"] for name in names} for other in ("untrained", "bm25")
+               if f"{other}_{names[0]}" in dev},
         }
     else:
         rows["dev"] = "no pairs held out"

@@ -21,13 +21,13 @@ from jaxsim import checks, sparse, text
 from jaxsim.checks import counted
 from jaxsim.data import splits
 from jaxsim.data.pairs import Pairs
-from jaxsim.evaluate import mates, metrics
+from jaxsim.evaluate import mates, metrics, retrieval
 from jaxsim.linalg.row_space import distinct_rows
 from jaxsim.methods.projections import Projection
 from jaxsim.methods.projections.agreement import FEWEST, agreement, cross_fitted
-from jaxsim.model import WEIGHTINGS, Model, parts, rounding
+from jaxsim.model import WEIGHTINGS, Model, bm25, parts, rounding
 from jaxsim.optim import history
-from jaxsim.sparse import Terms
+from jaxsim.sparse import Terms, Vectors
 from jaxsim.text.subwords import Subwords, slots
 from jaxsim.train import distilled, graded, linked, resume, s2net
 from jaxsim.train.fits import FITS
@@ -557,7 +557,7 @@ def _cross_fitted(
 
 
 def _dev_scores(model: Model, held: Split) -> dict[str, float]:
-    """Scores of the held-out pairs, beside those of the bare term weights: of mates, or correlations with grades."""
+    """Scores of the held-out pairs, of mates or correlations with grades, and those of bare term weights and BM25."""
     untrained = Model(model.vocabulary, None, model.weighting, languages=model.languages, method=model.method)
     scores: dict[str, float] = {}
     dev = held.dev
@@ -573,11 +573,30 @@ def _dev_scores(model: Model, held: Split) -> dict[str, float]:
                 result = {"spearman": metrics.spearman(cosines, held.grades.dev)}
         else:
             sides = scored.vectors(dev.left, side="query"), scored.vectors(dev.right, side="document")
-            result = mates.scores(*sides, similarity=scored.scorer)
-            if answers.several:
-                result["map"] = mates.per_left(*sides, answers, similarity=scored.scorer)["map"].mean()
+            result = _mate_scores(*sides, answers, scored.scorer)
         scores |= {f"{prefix}{name}": round(float(value), 4) for name, value in result.items()}
+    if scores and held.grades.dev is None:
+        found = _mate_scores(*_bm25(dev), answers, retrieval.dot)
+        scores |= {f"bm25_{name}": round(float(value), 4) for name, value in found.items()}
     return scores
+
+
+def _mate_scores(left: Vectors, right: Vectors, answers: mates.Answers, similarity: Callable) -> dict[str, float]:
+    """How well mates find each other and, where left texts have several right ones, all of these."""
+    result = mates.scores(left, right, similarity=similarity)
+    if answers.several:
+        result["map"] = mates.per_left(left, right, answers, similarity=similarity)["map"].mean()
+    return result
+
+
+def _bm25(pairs: Pairs) -> tuple[Vectors, Vectors]:
+    """Left texts as queries and right ones as documents, whose inner products are BM25."""
+    language = pairs.languages[1]  # of the words that two languages share
+    words = bm25.weigh(pairs.right, language=language)
+    sides = words.counts(pairs.left, language=language), words.weights
+    if not words.stems:
+        sides = [sp.csr_matrix((len(pairs), 1), dtype=np.float32)] * 2
+    return tuple(Vectors(sparse=sparse.from_scipy(side)) for side in sides)
 
 
 def _course(learned: Learned | None) -> dict[str, Any]:

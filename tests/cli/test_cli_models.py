@@ -22,7 +22,7 @@ from jaxsim.model import Model
 def test_train_prints_dev_scores_beside_untrained_ones_and_the_folder(folder, capsys):
     shown = run(capsys, "train", "--pairs", folder / "pairs.tsv", "--out", folder / "model", *OPCA).splitlines()
     assert shown[0].split()[0] == "dev" and shown[0].split()[-2:] == ["accuracy", "mrr"]
-    assert [line.split()[0] for line in shown[1:3]] == ["opca", "untrained"]
+    assert [line.split()[0] for line in shown[1:4]] == ["opca", "untrained", "bm25"]
     assert shown[-1] == f"model: {folder / 'model'}"
     told = Model.load("model").training
     assert told["command"] == "jaxsim train --out model --method opca --dim 5 --pairs pairs.tsv"

@@ -12,6 +12,7 @@ import pytest
 from jaxsim.data import docstrings, pairs
 from jaxsim.evaluate import mates
 from jaxsim.methods.projections.agreement import agreement
+from jaxsim.model import bm25
 from jaxsim.optim import closed_form
 from jaxsim.train import Settings, s2net, train, training
 from jaxsim.train.settings import BARE, GRADED, METHODS, S2NET, SSI, TOPICS
@@ -34,6 +35,25 @@ def test_every_method_makes_a_model_that_finds_mates(corpus, method):
     assert facts["dev"]["mrr"] > 3 / facts["pairs"]["dev"] and facts["data"]["sha256"] == corpus.sha256
     assert model.dim == (len(model.vocabulary) if method in BARE else 20)
     assert (facts.get("fit") is not None) == (method in (*S2NET, *SSI, *TOPICS))
+
+
+def test_bm25_of_held_out_pairs_is_that_of_the_search(corpus):
+    facts = train(corpus, Settings(method="lsa", dim=20), dev=0.2).training
+    texts = mates.read(corpus)
+    dev = training.split(texts, 0.2, Settings(), training.Grades(None, None), lambda message: None).dev
+    words = bm25.weigh(dev.right)
+    scores = (words.counts(dev.left) @ words.weights.T).toarray()
+    ranks = [(way >= np.diag(scores)[:, None]).sum(axis=1) for way in (scores, scores.T)]
+    assert facts["dev"]["bm25_mrr"] == pytest.approx(np.mean(1 / np.array(ranks)), abs=1e-4)
+    assert facts["dev"]["bm25_mrr"] > 0.3 and facts["dev"]["bm25_accuracy"] < facts["dev"]["bm25_mrr"]
+
+
+def test_held_out_texts_without_words_have_no_bm25():
+    held = pairs.make("held", "ab", ["cat1", "the cat2"], ["!", "?"], languages=("en", "en"))
+    some = pairs.make("some", map(str, range(30)), [f"cat{i} the" for i in range(30)],
+                      [f"cat{i} and of" for i in range(30)], languages=("en", "en"))  # fmt: skip
+    facts = train(some, Settings(method="log-tfidf"), dev=held).training["dev"]
+    assert facts["bm25_mrr"] == 0.5 and facts["bm25_accuracy"] == 0  # all tie
 
 
 def test_s2net_in_batches_and_exact_both_gain_over_their_start(corpus):

@@ -414,8 +414,10 @@ def _compare(model: Model) -> None:
     scores = record.get("history", {}).get("validation")
     if scores and model.method in (*S2NET, *SSI) and max(scores) <= scores[0]:
         kept = "what is distilled" if "distilled" in record else "the model"
-        start, step = (("OPCA", "iteration") if model.method in S2NET else
-                       ("which knows no more than the words", "epoch"))  # fmt: skip
+        start, step = "OPCA", "iteration"
+        if model.method in SSI:
+            start, step = ("OPCA beside the words" if record["start"] == "opca" else
+                           "which knows no more than the words"), "epoch"  # fmt: skip
         say(f"no {step} has a better score on held-out pairs than the start: {kept} is that start, {start}")
     dev, graded = record["dev"], model.method in GRADED
     score = next(iter(dev), "mrr")  # the first is what a training stops by

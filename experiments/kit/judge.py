@@ -26,7 +26,7 @@ from scipy import stats
 
 from jaxsim.evaluate import significance
 
-__all__ = ["CEILING", "LEVEL", "UNWRITTEN", "VERDICTS", "Claim", "compare", "ledger", "per_query"]
+__all__ = ["CEILING", "LEVEL", "UNWRITTEN", "VERDICTS", "Claim", "compare", "ledger", "paired", "per_query"]
 
 CEILING = 0.95
 """Above this accuracy, MRR or AUC of both rows a table is too easy to tell; written down before any run."""
@@ -210,9 +210,7 @@ def compare(
     seeds = [np.asarray(record["metrics"][metric]["per_seed"], np.float64) for record in (better, worse)]
     spreads = [(float(np.var(runs, ddof=1)) / runs.size, runs.size - 1) for runs in seeds if runs.size > 1]
     if all(value is not None for value in values) and values[0].shape == values[1].shape:
-        apart = sign * (values[0] - values[1])
-        parts = [(float(np.var(apart, ddof=1)) / apart.size, apart.size - 1), *spreads]
-        return _t(float(apart.mean()), parts, "paired t", metric, apart.size)
+        return paired(*(sign * value for value in values), metric=metric, seeds=seeds)
     if seeds[0].size == seeds[1].size > 1 and better["seeds"] == worse["seeds"]:
         apart = sign * (seeds[0] - seeds[1])
         parts = [(float(np.var(apart, ddof=1)) / apart.size, apart.size - 1)]
@@ -221,6 +219,31 @@ def compare(
         apart = sign * float(seeds[0].mean() - seeds[1].mean())
         return _t(apart, spreads, "t over seeds alone", metric, sum(runs.size for runs in seeds if runs.size > 1))
     return None
+
+
+def paired(
+    better: np.ndarray, worse: np.ndarray, *, metric: str, seeds: Sequence[Sequence[float]] = ()
+) -> dict[str, Any]:
+    """The paired test of one value a query, seeds included (see the module).
+
+    Args:
+      better: ``[n]`` values of the row expected to be better, means over seeds.
+      worse: ``[n]`` values of the other one.
+      metric: Their name.
+      seeds: The mean of each seed, of the rows that have any.
+
+    Returns:
+      As `compare`.
+
+    Example:
+      >>> test = paired(np.array([3.0, 4.0, 5.0]), np.array([2.0, 2.0, 4.0]), metric="map")
+      >>> round(test["difference"], 3), round(test["interval"][0], 3), round(test["p"], 3)
+      (1.333, -0.101, 0.057)
+    """
+    apart = better - worse
+    spreads = [(float(np.var(runs, ddof=1)) / len(runs), len(runs) - 1) for runs in seeds if len(runs) > 1]
+    parts = [(float(np.var(apart, ddof=1)) / apart.size, apart.size - 1), *spreads]
+    return _t(float(apart.mean()), parts, "paired t", metric, apart.size)
 
 
 def _t(difference: float, parts: Sequence[tuple[float, float]], test: str, metric: str, n: int) -> dict[str, Any]:

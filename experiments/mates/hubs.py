@@ -1,20 +1,24 @@
-"""What is done to the vectors of a trained OPCA before mates are looked for: weights of dimensions, and CSLS.
+"""What is done to the vectors of a trained projection before mates are looked for: weights of dimensions, and CSLS.
 
 One OPCA of the training pairs a table, of fixed settings (300 dimensions, noise 1e-4, documents of unit length), and
 the same mates of the test part, four times: by the cosine (`opca`); with every dimension multiplied by the agreement of
 development pairs, the correlation of their two sides in it, as `jaxsim search` does (`opca-r`); with hubs lessened by
 CSLS, as `jaxsim search --csls` does (`opca-csls`): 2 cos(q, d) less the mean cosine of document d with the training
-documents nearest to it in the language of the query; and with both (`opca-r-csls`). Nothing is chosen.
+documents nearest to it in the language of the query; and with both (`opca-r-csls`). `s2net` is trained from this OPCA
+and stops by the development pairs; `s2net-r` has their agreement too. Nothing else is chosen, but for the share of the
+end in `s2net-blend`.
 
 Tables: the first half of an English page against the second half of its translation (`en-fr-halves`, `en-es-halves`),
 whole pages of sources (web sites) that are not trained on (`en-es-unseen`), and summaries and bodies of Python
 docstrings (`docstrings`). Expected: CSLS gains across languages; agreement, which is for documents about the same
-thing, gains nothing where the very mate is asked for.
+thing, gains nothing where the very mate is asked for. `en-es-unseen` has two rows more, for texts of another kind than
+the pairs, both expected above `s2net` there: `s2net-blend`, the mean of S2Net's start and end that the development
+pairs like best (`jaxsim train --blend`), and `s2net-beta`, held near its start (`--beta 0.001`).
 
     JAXSIM_DATA=/path/to/corpora python -m experiments.mates.hubs --preset full
     python -m experiments.mates.hubs --preset quick --out /tmp/quick
 
-Time: quick a quarter of a minute; full about a minute a table on one core.
+Time: quick half a minute; full about a minute a table on one core, and up to an hour for each S2Net.
 """
 
 from __future__ import annotations
@@ -27,7 +31,8 @@ import numpy as np
 from experiments import kit
 from experiments.corpora import mates as corpora
 from jaxsim.evaluate import mates, significance
-from jaxsim.methods import opca
+from jaxsim.methods import opca, s2net
+from jaxsim.methods.projections import Projection
 from jaxsim.methods.projections.agreement import agreement
 from jaxsim.model.hubs import NEIGHBOURS
 
@@ -40,11 +45,19 @@ class Settings:
       k: Dimension.
       noise: Of OPCA.
       limit: Pairs of the corpus; None for all.
+      max_iter: Iterations of S2Net, at most.
+      patience: Iterations without a better development MRR before it stops.
+      beta: Penalty on the distance from its start, of `s2net-beta`.
+      shares: Shares of its end that `s2net-blend` tries.
     """
 
     k: int = 300
     noise: float = 1e-4
     limit: int | None = None
+    max_iter: int = 100
+    patience: int = 30
+    beta: float = 1e-3
+    shares: tuple[float, ...] = (1.0, 0.75, 0.5, 0.25)
 
 
 def load(name: str, settings: Settings) -> kit.Data:
@@ -54,23 +67,54 @@ def load(name: str, settings: Settings) -> kit.Data:
                     counts={**corpus.pairs.counts, "split": corpus.sizes}, groups=corpus.task.groups, paper="none")
 
 
-def vectors(table: kit.Table) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Both sides of every part by the one OPCA."""
+def start(table: kit.Table) -> Projection:
+    """The one OPCA."""
+    train = table.data.task.weighted("train")
+    k = min(table.settings.k, train[0].num_docs - 1)
+    return table.fit(opca)(train, k=k, noise=table.settings.noise).params
+
+
+def trained(table: kit.Table, beta: float = 0.0) -> Projection:
+    """S2Net from there; near-duplicates are no negatives of each other."""
+    task, settings = table.data.task, table.settings
+    dev = task.weighted("dev")
+    return table.fit(s2net, reads=dev)(
+        *task.weighted("train"), init=start(table), groups=task.group_ids["train"], beta=beta,
+        max_iter=settings.max_iter, patience=settings.patience, validate=mates.validator(dev)).params  # fmt: skip
+
+
+def blended(table: kit.Table) -> tuple[Projection, kit.Choice]:
+    """The mean of start and end, each at length one, with the best development MRR, or the nearest to the end."""
+    first, last = ((one.weights / s2net.start_norm(one)) for one in (start(table), trained(table)))
+    validate = mates.validator(table.data.task.weighted("dev"))
+
+    def mean(end: float) -> Projection:
+        return Projection((1 - end) * first + end * last)
+
+    choice = kit.choose([{"end": share} for share in table.settings.shares], lambda end: validate(mean(end)), by="mrr",
+                        split="dev")  # fmt: skip
+    return mean(**choice.best), choice
+
+
+PROJECTIONS = {"opca": start, "s2net": trained, "s2net-beta": lambda table: trained(table, table.settings.beta),
+               "s2net-blend": lambda table: table.once("blended", lambda: blended(table))[0]}
+"""What is learned, by name."""
+
+
+def vectors(table: kit.Table, learned: str = "opca") -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Both sides of every part by one projection."""
 
     def make():
-        task, settings = table.data.task, table.settings
-        train = task.weighted("train")
-        k = min(settings.k, train[0].num_docs - 1)
-        params = table.fit(opca)(train, k=k, noise=settings.noise).params
+        params, task = PROJECTIONS[learned](table), table.data.task
         return {part: tuple(np.asarray(side.dense, np.float32) for side in mates.encode(params, task.weighted(part)))
                 for part in ("train", "dev", "test")}
 
-    return table.once("vectors", make)
+    return table.once(("vectors", learned), make)
 
 
-def searched(table: kit.Table, *, weighed: bool, csls: bool) -> dict[str, np.ndarray]:
+def searched(table: kit.Table, learned: str = "opca", *, weighed: bool, csls: bool) -> dict[str, np.ndarray]:
     """Accuracy and reciprocal rank of the test mates, both directions, ties as errors."""
-    found = vectors(table)
+    found = vectors(table, learned)
     weights = agreement(*found["dev"]) if weighed else 1.0
     train, test = ([_unit(side * weights) for side in found[part]] for part in ("train", "test"))
     cosines = test[0] @ test[1].T
@@ -91,28 +135,53 @@ def _unit(rows: np.ndarray) -> np.ndarray:
     return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-30)
 
 
+def less(table: kit.Table, values: np.ndarray, other: str) -> dict:
+    """The difference to the plain cosines of a projection, with a paired test: what stands in a row's record."""
+    plain = searched(table, other, weighed=False, csls=False)["mrr"]
+    pvalue = significance.paired_t(values, plain).pvalue if np.any(values != plain) else 1.0
+    return {"name": f"MRR less that of {other} (paired t, p = {pvalue:.1g})", "unit": "MRR",
+            "value": float(values.mean() - plain.mean())}  # fmt: skip
+
+
 def row(weighed: bool, csls: bool) -> Callable[[kit.Table], kit.Row]:
-    """A row function; the difference to plain cosines stands in its record, with a paired test."""
+    """A row function of OPCA."""
 
     def fill(table: kit.Table) -> kit.Row:
         values = searched(table, weighed=weighed, csls=csls)
-        lines = []
-        if weighed or csls:
-            plain = searched(table, weighed=False, csls=False)["mrr"]
-            pvalue = significance.paired_t(values["mrr"], plain).pvalue if np.any(values["mrr"] != plain) else 1.0
-            lines = [{"name": f"MRR less that of opca (paired t, p = {pvalue:.1g})", "unit": "MRR",
-                      "value": float(values["mrr"].mean() - plain.mean())}]
         config = {"k": vectors(table)["test"][0].shape[1], "noise": table.settings.noise, "power": float(weighed),
                   "csls": NEIGHBOURS if csls else 0}
-        return kit.Row(config, values, measurements=lines, methods=[opca],
-                       notes=["Nothing is chosen: one OPCA of fixed settings serves all rows."])
+        return kit.Row(config, values, measurements=[less(table, values["mrr"], "opca")] if weighed or csls else (),
+                       methods=[opca], notes=["Nothing is chosen: one OPCA of fixed settings serves all rows."])
+
+    return fill
+
+
+def row_of_s2net(learned: str, weighed: bool = False) -> Callable[[kit.Table], kit.Row]:
+    """A row function of S2Net; the difference is to OPCA, and to plain S2Net."""
+
+    def fill(table: kit.Table) -> kit.Row:
+        values, settings = searched(table, learned, weighed=weighed, csls=False), table.settings
+        config = {"k": vectors(table, learned)["test"][0].shape[1], "noise": settings.noise, "power": float(weighed),
+                  "gamma": 10.0, "max_iter": settings.max_iter, "patience": settings.patience}
+        config |= {"beta": settings.beta} if learned == "s2net-beta" else {}
+        dev: dict = {"mrr": mates.validator(table.data.task.weighted("dev"))(PROJECTIONS[learned](table))}
+        if learned == "s2net-blend":
+            choice = table.once("blended", lambda: blended(table))[1]
+            config |= choice.best
+            dev["grid"] = choice.tried
+        others = ["opca"] + ["s2net"] * (weighed or learned != "s2net")
+        return kit.Row(config, values, dev=dev, methods=[opca, s2net],
+                       measurements=[less(table, values["mrr"], other) for other in others])
 
     return fill
 
 
 ROWS = {"opca": row(False, False), "opca-r": row(True, False), "opca-csls": row(False, True),
-        "opca-r-csls": row(True, True)}
-TABLES = {name: kit.Plan(ROWS, {"quick": Settings(k=30, limit=400), "full": Settings()},
+        "opca-r-csls": row(True, True), "s2net": row_of_s2net("s2net"), "s2net-r": row_of_s2net("s2net", weighed=True)}
+UNSEEN = ROWS | {"s2net-blend": row_of_s2net("s2net-blend"), "s2net-beta": row_of_s2net("s2net-beta")}
+"""Of tables whose test texts are of other sources than the training's."""
+TABLES = {name: kit.Plan(UNSEEN if name == "en-es-unseen" else ROWS,
+                         {"quick": Settings(k=30, limit=400, max_iter=8, patience=4), "full": Settings()},
                          on_request=("quick",) * (name != "docstrings"), split=corpora.RULES.get(name, 1))
           for name in ("docstrings", "en-fr-halves", "en-es-halves", "en-es-unseen")}
 EXPERIMENT = kit.Experiment("mate_hubs", __doc__, load, TABLES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -40,7 +40,7 @@ def evaluate(
     label: options.LabelOption = None,
     terms: options.TermsOption = None,
     words: options.WordsOption = options.Words.BM25,
-    power: options.PowerOption = 1.0,
+    power: options.PowerOption = None,
     exclude_self: Annotated[bool, typer.Option("--exclude-self", help="With --queries: leave out the document with the "
                                                "query's own identifier.")] = False,
     exclude: Annotated[str | None, options.file("With --queries: documents to leave out, lines query<TAB>document, "
@@ -186,7 +186,7 @@ def _search(
     left_out = [{rows[query]} if itself and query in rows else set() for query in wanted]
     if exclude is not None:
         places = {query: place for place, query in enumerate(wanted)}
-        for query, document in _excluded(exclude):
+        for query, document in options.excluded(exclude):
             if query in places and document in rows:
                 left_out[places[query]].add(rows[document])
     judged = {query: {name: grade for name, grade in grades.items() if rows.get(name) not in left_out[place]}
@@ -202,18 +202,6 @@ def _search(
         lost = checks.counted(len(wanted) - len(run), "query", "queries")
         say(f"{queries}: {lost} without a known word in common with any document: nothing is found for them")
     return run, judged
-
-
-def _excluded(source: str) -> Iterator[tuple[str, str]]:
-    """Queries and documents of a file of two columns."""
-    from jaxsim import checks
-    from jaxsim.data import streams
-
-    for number, line in streams.texts(source):
-        fields = line.split("\t")
-        where = f"{streams.name(source)}, line {number}"
-        checks.expect(len(fields) == 2, where, "query<TAB>document", repr(line[:60]))
-        yield fields[0], fields[1]
 
 
 def _means(values: Mapping[str, np.ndarray], unit: str) -> dict[str, Any]:

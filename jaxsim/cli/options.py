@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -63,9 +64,10 @@ TermsOption = Annotated[float | None, typer.Option(
 WordsOption = Annotated[Words, typer.Option(
     help="How words count: by BM25 over their stems in the searched documents, or by the cosine of the model's own "
     "term weights.")]
-PowerOption = Annotated[float, typer.Option(
+PowerOption = Annotated[float | None, typer.Option(
     min=0.0, max=4.0, help="How strongly dimensions are weighted by the agreement of held-out pairs in them: 1 "
-                           "to find documents about the same thing, 0 to find mates.")]
+                           "to find documents about the same thing, 0 to find mates. 1, or what judged queries chose, "
+                           "unless given.", show_default=False)]
 CslsOption = Annotated[str | None, file(
     "Texts like the queries, one a line, such as the left texts of the training pairs: documents that are near to "
     "all of them are ranked lower (CSLS). For search across languages.")]
@@ -107,6 +109,28 @@ def read_table(source: str, option: str, languages, format_, left, right, label=
         say(f"{table.pairs.name}: the first row, {' and '.join(map(repr, first[0]))}, is taken as a pair; if it names "
             "columns, give them as --left and --right")  # fmt: skip
     return table
+
+
+def excluded(source: str) -> Iterator[tuple[str, str]]:
+    """Documents that are no answer to a query, from a file of two columns.
+
+    Args:
+      source: path, or ``"-"``.
+
+    Yields:
+      Query and document.
+
+    Raises:
+      ValueError: for a line of another number of columns.
+    """
+    from jaxsim import checks
+    from jaxsim.data import streams
+
+    for number, line in streams.texts(source):
+        fields = line.split("\t")
+        where = f"{streams.name(source)}, line {number}"
+        checks.expect(len(fields) == 2, where, "query<TAB>document", repr(line[:60]))
+        yield fields[0], fields[1]
 
 
 def mates(table: Table) -> Pairs:

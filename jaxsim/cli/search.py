@@ -41,9 +41,11 @@ def search(
     k: Annotated[int, typer.Option(min=1, help="Number of documents for each query.")] = 10,
     terms: options.TermsOption = None,
     words: options.WordsOption = options.Words.BM25,
-    power: options.PowerOption = 1.0,
+    power: options.PowerOption = None,
     exclude_self: Annotated[bool, typer.Option("--exclude-self", help="Leave out documents that are equal to the "
                                                "query.")] = False,
+    exclude: Annotated[str | None, options.file("Documents to leave out, lines query<TAB>document: the number of the "
+                                                "query and the line of the document, as they are printed.")] = None,
     csls: options.CslsOption = None,
     json: options.JsonOption = False,
 ) -> None:
@@ -73,12 +75,13 @@ def search(
                   "neither" if query is None else "both")
     checks.expect(documents is not None or index is not None, "--documents, --index", "one of them, or both", "neither")
     checks.expect(documents is not None or column is None, "--column", "--documents as well", "none")
-    options.one_stdin(documents=documents, queries=queries, csls=csls)
+    options.one_stdin(documents=documents, queries=queries, csls=csls, exclude=exclude)
     like = None if csls is None else _columns(streams.texts(csls))[0]
     wanted = [query] if queries is None else _columns(streams.texts(queries))[0]
     checks.expect(len(wanted) > 0, "--queries", "at least one query", f"an empty file ({queries})")
     trained = load(model)
     terms = ranker.default_terms(trained) if terms is None else terms
+    power = trained.search_power if power is None else power
     apart = not trained.bilinear or terms in (0, 1) or words == options.Words.BM25
     checks.expect(apart, "--terms", "0 or 1 (the score of this model has the words in it)", terms)
     parts = {"weights": [0.0 if words == options.Words.BM25 and terms < 1 else terms],
@@ -89,9 +92,9 @@ def search(
     else:
         result = _kept(index, trained, model, documents, column, parts, like, power)
     number = len(result.texts)
-    same = _equal(wanted, result.texts) if exclude_self else None
+    left_out = _left_out(wanted, result, exclude_self, exclude)
     scores, rows = ranker.rank(trained, result, wanted, k=min(k, number), terms=terms, words=str(words), power=power,
-                               exclude=same)  # fmt: skip
+                               exclude=left_out)  # fmt: skip
     for i, text in enumerate(wanted):
         kept = np.isfinite(scores[i])  # the others are left out
         if not scores[i][kept].any():
@@ -145,6 +148,23 @@ def _kept(
     reason = "" if facts is None else f" anew, as {change}"
     say(f"{folder}: made{reason}, {checks.counted(len(texts), 'document')}")
     return made
+
+
+def _left_out(queries: Sequence[str], documents: Index, itself: bool, source: str | None) -> list[list[int]] | None:
+    """Rows of the documents that are no answer to each query; None where there are none."""
+    from jaxsim import checks
+
+    if not itself and source is None:
+        return None
+    rows = [set(some) for some in (_equal(queries, documents.texts) if itself else [()] * len(queries))]
+    places = {str(line): row for row, line in enumerate(documents.lines.tolist())}
+    numbers = {str(number): some for number, some in enumerate(rows, start=1)}
+    for query, line in options.excluded(source) if source is not None else ():
+        told = query.isdecimal() and line.isdecimal()
+        checks.expect(told, "--exclude", "numbers of queries and lines of documents", f"{query[:30]!r} {line[:30]!r}")
+        if query in numbers and line in places:
+            numbers[query].add(places[line])
+    return [sorted(some) for some in rows]
 
 
 def _equal(queries: Sequence[str], texts: Sequence[str]) -> list[list[int]]:

@@ -15,7 +15,7 @@ from jaxsim import io
 from jaxsim.cli import options, train_choice, train_folder, train_options
 from jaxsim.cli.output import explain, naming, nothing_written, say, show_json, show_result
 from jaxsim.cli.program import app
-from jaxsim.train.settings import GRADED, ITERATED, S2NET, Settings
+from jaxsim.train.settings import GRADED, ITERATED, S2NET, SSI, Settings
 
 if TYPE_CHECKING:
     import numpy as np
@@ -83,6 +83,8 @@ def train(
     dev_documents: Annotated[str | None, options.file("Documents with identifiers, with --dev-queries.")] = None,
     dev_qrels: Annotated[str | None, options.file("Judgements: lines `query 0 document grade`.")] = None,
     dev_score: Annotated[Score, typer.Option(help="Score by which judged queries choose.")] = Score.MAP,
+    dev_exclude_self: Annotated[bool, typer.Option("--dev-exclude-self", help="With --dev-queries: leave out the "
+                                                   "query itself, a document of its identifier or text.")] = False,
     weights: Annotated[options.Weights | None, typer.Option(help="Round the finished model's weights to 16 or 8 "
                                                             "bits, and print how far that changes scores.")] = None,
     resume: Annotated[bool, typer.Option("--resume/--no-resume", help="Continue from OUT.checkpoint; without this "
@@ -120,6 +122,8 @@ def train(
                       dev_queries=dev_queries, dev_documents=dev_documents, dev_qrels=dev_qrels, texts=texts)
     searched = {"--dev-queries": dev_queries, "--dev-documents": dev_documents, "--dev-qrels": dev_qrels}
     _expect_all(searched)
+    checks.expect(dev_queries is not None or not dev_exclude_self, "--dev-exclude-self", "--dev-queries as well",
+                  "none")
     checks.expect(dev_queries is None or settings.method not in GRADED, "--dev-queries",
                   "a method that learns from pairs, not from grades", f"--method {settings.method}")
     seconds = train_choice.seconds(budget, tune)
@@ -137,7 +141,8 @@ def train(
         pairs, "--pairs", columns, graded)
     held_out = read(dev, "--dev", columns, graded) if share is None else Data(share, None)
     values = _grid(grid, tune=tune, resume=resume, log=log, share=share)
-    judged_dev = None if dev_queries is None else _collection(*searched.values(), str(dev_score))
+    judged_dev = None if dev_queries is None else _collection(*searched.values(), str(dev_score),
+                                                                          dev_exclude_self)
     choice = train_choice.Choice(names, seconds, judged_dev, values)
     more = {"unpaired": _unpaired(texts, columns[0]), "weights": None if weights is None else str(weights)}
     if mined:
@@ -261,29 +266,31 @@ def _expect_all(files: dict[str, str | None]) -> None:
                   f"a file, with {' and '.join(given)}", "none")
 
 
-def _collection(queries: str, documents: str, qrels: str, metric: str) -> Judged:
+def _collection(queries: str, documents: str, qrels: str, metric: str, itself: bool) -> Judged:
     """Judged queries to choose and to measure by."""
     from jaxsim.evaluate import trec
     from jaxsim.train.judged import Judged
 
     found = trec.read_texts(queries), trec.read_texts(documents), trec.read_qrels(qrels)
     try:
-        return Judged(*found, metric)
+        return Judged(*found, metric, itself)
     except ValueError as error:  # its argument is another option here
         told = str(error)
         raise ValueError(f"--dev-{told}" if told.startswith("qrels: ") else told) from error
 
 
 def _searched(model: Model, judged: Judged) -> tuple[Model, dict]:
-    """The model with the weight of words that judged queries choose, and their scores."""
+    """The model with the weight of words and the power that judged queries choose, and their scores."""
     from jaxsim.checks import counted
 
-    score, weight = judged.best(model)
+    score, weight, power = judged.best(model)
+    at = "" if power is None else f" and a power of {power:g} for the agreement of dimensions"
     say(f"{counted(len(judged.qrels), 'judged query', 'judged queries')}: {judged.metric} {score:.4f} with a weight of "
-        f"{weight:g} for words, which `jaxsim search` uses from now on")
+        f"{weight:g} for words{at}, which `jaxsim search` uses from now on")
     words = judged.score(model, terms=1.0)
-    return replace(model, terms_weight=weight), {judged.metric: round(score, 4), "terms": weight,
-                                                 f"{judged.metric} of bm25": round(words, 4)}  # fmt: skip
+    return replace(model, terms_weight=weight, agreement_power=power), {
+        judged.metric: round(score, 4), "terms": weight, **({} if power is None else {"power": power}),
+        f"{judged.metric} of bm25": round(words, 4)}  # fmt: skip
 
 
 def codes(codes: str) -> tuple[str, str]:
@@ -405,9 +412,13 @@ def _compare(model: Model) -> None:
     """Says so where the training, or the model, is no better than what it started from."""
     record = model.training
     scores = record.get("history", {}).get("validation")
-    if scores and model.method in S2NET and max(scores) <= scores[0]:
+    if scores and model.method in (*S2NET, *SSI) and max(scores) <= scores[0]:
         kept = "what is distilled" if "distilled" in record else "the model"
-        say(f"no iteration has a better score on held-out pairs than the start: {kept} is that start, OPCA")
+        start, step = "OPCA", "iteration"
+        if model.method in SSI:
+            start, step = ("OPCA beside the words" if record["start"] == "opca" else
+                           "which knows no more than the words"), "epoch"  # fmt: skip
+        say(f"no {step} has a better score on held-out pairs than the start: {kept} is that start, {start}")
     dev, graded = record["dev"], model.method in GRADED
     score = next(iter(dev), "mrr")  # the first is what a training stops by
     score = "mrr" if "mrr" in dev else score
@@ -442,12 +453,13 @@ def _shown(model: Model, out: Path) -> dict:
     dev, pairs = record["dev"], record["pairs"]
     rows = {}
     if dev:
-        names = [name for name in dev if not name.startswith("untrained_")]
+        names = [name for name in dev if not name.startswith(("untrained_", "bm25_"))]
         rows[f"dev ({pairs['dev']:,} pairs)"] = {
             model.method: {name: dev[name] for name in names},
             **({"undistilled": {name: record["distilled"][f"undistilled_{name}"] for name in names}}
                if "distilled" in record else {}),
-            "untrained": {name: dev[f"untrained_{name}"] for name in names},
+            **{other: {name: dev[f"{other}_{name}"] for name in names} for other in ("untrained", "bm25")
+               if f"{other}_{names[0]}" in dev},
         }
     else:
         rows["dev"] = "no pairs held out"

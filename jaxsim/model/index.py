@@ -157,7 +157,7 @@ def mix(vectors: Vectors | None, words: sp.csr_matrix | None, weight: float) -> 
 
 def encode(
     model: Model, texts: Sequence[str], *, side: str = "document", lines=None, weights: Sequence[float] = (0, 1),
-    bm25: bool = False, csls: Sequence[str] | None = None, power: float = 1.0,
+    bm25: bool = False, csls: Sequence[str] | None = None, power: float | None = None,
 ) -> Index:
     """Encodes documents, or queries.
 
@@ -169,7 +169,7 @@ def encode(
       weights: those that `Index.mixed` will be called with; parts that none of them needs are left out.
       bm25: whether to weigh the stems of the documents, for `ranker`.
       csls: texts like the queries, by which hubs among the documents are found (`hubs`); none unless given.
-      power: of the model's agreement that searches with these hubs take.
+      power: of the model's agreement that searches with these hubs take; `Model.search_power` unless given.
 
     Returns:
       `Index`.
@@ -192,7 +192,7 @@ def encode(
     near = None
     if csls is not None:
         dense = model.vectors(texts, side=side).dense if vectors is None else vectors.dense
-        near = hubs.measure(model, dense, csls, power=power)
+        near = hubs.measure(model, dense, csls, power=model.search_power if power is None else power)
     return Index(texts, lines, vectors, words, weigh(texts, language=model.languages[1]) if bm25 else None, near)
 
 

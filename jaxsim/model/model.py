@@ -54,6 +54,7 @@ class Model:
       agreement: ``[dim]`` weights in [0, 1] of the dimensions of a projection for search
         (`projections.agreement`); or None.
       terms_weight: weight in [0, 1] of words beside the vectors in search, where judged queries chose one; or None.
+      agreement_power: power in [0, 4] of `agreement` in search, where judged queries chose one; or None.
     """
 
     vocabulary: text.Vocabulary
@@ -67,6 +68,7 @@ class Model:
     subwords: Subwords | None = None
     agreement: np.ndarray | None = None
     terms_weight: float | None = None
+    agreement_power: float | None = None
 
     def __post_init__(self):
         """Checks that the parts fit each other."""
@@ -81,6 +83,8 @@ class Model:
             parts.check_agreement(self.agreement, self.params)
         share = self.terms_weight is None or 0 <= self.terms_weight <= 1
         checks.expect(share, "terms_weight", "None, or a number in [0, 1]", self.terms_weight)
+        fits = self.agreement_power is None or 0 <= self.agreement_power <= 4
+        checks.expect(fits, "agreement_power", "None, or a number in [0, 4]", self.agreement_power)
 
     def __repr__(self) -> str:
         """A short form, since the vocabulary and the weights are long."""
@@ -105,6 +109,11 @@ class Model:
     def topical(self) -> bool:
         """Whether vectors are shares of topics, and a score is the share that two texts have in common."""
         return self.activation == "shares"
+
+    @property
+    def search_power(self) -> float:
+        """The power of `agreement` that a search takes unless given: what judged queries chose, or 1."""
+        return 1.0 if self.agreement_power is None else self.agreement_power
 
     @property
     def dim(self) -> int:
@@ -317,6 +326,8 @@ class Model:
         } | ({"strongest": self.strongest} if self.bilinear else {})  # fmt: skip
         if self.terms_weight is not None:
             config["terms_weight"] = self.terms_weight
+        if self.agreement_power is not None:
+            config["agreement_power"] = self.agreement_power
         if self.subwords is not None:
             layout, words, config["subwords"] = 3, words + self.subwords.grams, self.subwords.share
             tensors["gram_idf"] = np.asarray(self.subwords.idf)
@@ -349,7 +360,7 @@ class Model:
             grams = None if share is None else Subwords(tuple(words[number:]), tensors["gram_idf"], share)
             return cls(vocabulary, parts.from_tensors(tensors), config["weighting"], config["activation"],
                        tuple(config["languages"]), config["method"], config["training"], config.get("strongest"), grams,
-                       tensors.get("agreement"), config.get("terms_weight"))
+                       tensors.get("agreement"), config.get("terms_weight"), config.get("agreement_power"))
 
     def card(self) -> str:
         """The model card: what it is, what it was trained on, how to use it.

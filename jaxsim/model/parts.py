@@ -351,6 +351,14 @@ _OF_ROWS = "_of_rows"
 _SETTINGS = {"method": str, "weighting": str, "activation": str, "languages": list, "training": dict}
 
 
+def _numbers(config: Mapping[str, Any]) -> dict[str, float | None]:
+    """Settings that not every model has: numbers, or None."""
+    result = {name: config.get(name) for name in ("subwords", "terms_weight", "agreement_power")}
+    for name, number in result.items():
+        checks.expect(number is None or type(number) is float, f"config.json: {name}", "a number, or nothing", number)
+    return result
+
+
 def check_folder(tensors: Mapping[str, np.ndarray], config: Mapping[str, Any], words: Sequence[str]) -> None:
     """Refuses what no model has in its folder; `Model` checks whether the parts fit each other.
 
@@ -369,10 +377,7 @@ def check_folder(tensors: Mapping[str, np.ndarray], config: Mapping[str, Any], w
     checks.expect(all(isinstance(one, str) for one in config["languages"]), "config.json: languages", "strings",
                   config["languages"])
     checks.whole(config["num_docs"], "config.json: num_docs", 0)
-    share = config.get("subwords")
-    checks.expect(share is None or type(share) is float, "config.json: subwords", "a number, or nothing", share)
-    weight = config.get("terms_weight")
-    checks.expect(weight is None or type(weight) is float, "config.json: terms_weight", "a number, or nothing", weight)
+    share = _numbers(config)["subwords"]
     sides = {f"{side}_{name}" for side in ("query", "document", "both") for name in Bilinear._fields}
     for name, array in tensors.items():
         if name == "df":

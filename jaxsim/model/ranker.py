@@ -45,7 +45,7 @@ def rank(
     k: int = 10,
     terms: float | None = None,
     words: str = "bm25",
-    power: float = 1.0,
+    power: float | None = None,
     exclude: Sequence[Sequence[int]] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     r"""The best documents of every query.
@@ -61,7 +61,8 @@ def rank(
       k: documents a query, at most n.
       terms: weight w in [0, 1]; `default_terms` unless given.
       words: of `WORDS`.
-      power: of the model's `agreement`, by which dimensions are multiplied; see `Model.vectors`.
+      power: of the model's `agreement`, by which dimensions are multiplied; `Model.search_power` unless given. See
+        `Model.vectors`.
       exclude: rows of documents that are no answer to each query; none unless given.
 
     Returns:
@@ -82,6 +83,7 @@ def rank(
       [[0, 1]]
     """
     terms = default_terms(model) if terms is None else terms
+    power = model.search_power if power is None else power
     checks.expect(0 <= terms <= 1, "terms", "a number in [0, 1]", terms)
     checks.expect(words in WORDS, "words", f"one of {', '.join(WORDS)}", words)
     number, near = len(documents.texts), documents.hubs

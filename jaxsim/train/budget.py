@@ -308,7 +308,7 @@ class _Search:
         if self.judged is None:
             score = float(mates.validator(weighted.dev)(params))
         else:
-            score = self.judged.best(training.assemble(weighted, learned, settings, self.held))[0]
+            score = self.judged.best(training.assemble(weighted, learned, settings, self.held)).score
         self.scores.append((score, settings))
         used = {field.name for field in fields() if settings.method in field.option.methods}
         entry = {name: getattr(settings, name) for name in FREE if name in used}

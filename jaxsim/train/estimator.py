@@ -131,7 +131,7 @@ class TextProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             min_df=2 * self.min_df if alone else self.min_df, batch_size=self.batch_size, seed=self._seed(),
         )  # fmt: skip
         given = pairs.make("texts", map(str, range(len(left))), left, right, languages=self.languages)
-        self.model_ = train(given, settings, dev=0.0 if alone else self.dev)
+        self.model_ = train(given, settings, dev=0.0 if alone else self.dev, cross_fit=False)
         self.n_features_out_ = self.model_.dim
         self.n_iter_ = self.model_.training.get("fit", {}).get("steps", 1)
         return self

@@ -158,7 +158,7 @@ def sweep(
 def _score(model: Model, judged: Judged | None) -> tuple[str, float]:
     """What a model is chosen by, and how well it does."""
     if judged is not None:
-        return judged.metric, judged.best(model)[0]
+        return judged.metric, judged.best(model).score
     dev = model.training["dev"]
     checks.expect(bool(dev), "dev", "pairs to choose by", "none held out")
     metric = "mrr" if "mrr" in dev else next(iter(dev))

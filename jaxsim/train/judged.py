@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,22 @@ from jaxsim.model.bm25 import Bm25, weigh
 METRICS = ("map", "ndcg@10", "mrr", "mrr@10")
 WEIGHTS = tuple(step / 10 for step in range(11))
 """Weights of BM25 beside the vectors that are tried."""
+POWERS = (0.0, 0.5, 1.0)
+"""Powers of the model's agreement that are tried."""
+
+
+class Best(NamedTuple):
+    """How a model searches best.
+
+    Attributes:
+      score: the mean of the metric.
+      terms: weight of BM25.
+      power: of the model's agreement; None for a model without.
+    """
+
+    score: float
+    terms: float
+    power: float | None
 
 
 @dataclass(frozen=True)
@@ -29,6 +46,7 @@ class Judged:
       documents: identifier -> text.
       qrels: query -> document -> grade; documents without a judgement are not relevant.
       metric: of `METRICS`: by which settings are chosen.
+      exclude_self: whether the query itself, a document of its identifier or its text, is no answer.
 
     Example:
       >>> from jaxsim import text
@@ -42,70 +60,106 @@ class Judged:
     documents: Mapping[str, str]
     qrels: Mapping[str, Mapping[str, int]]
     metric: str = "map"
+    exclude_self: bool = False
 
     def __post_init__(self):
         """Refuses a collection that cannot tell models apart."""
         checks.expect(self.metric in METRICS, "metric", f"one of {', '.join(METRICS)}", self.metric)
-        judged = {query: grades for query, grades in self.qrels.items() if query in self.queries}
+        judged = {query: {name: grade for name, grade in grades.items() if not self._itself(query, name)}
+                  for query, grades in self.qrels.items() if query in self.queries}  # fmt: skip
         relevant = [query for query, grades in judged.items()
                     if any(grade > 0 and name in self.documents for name, grade in grades.items())]  # fmt: skip
         checks.expect(bool(relevant), "qrels", "a relevant document for a query, both with a text", "none")
         object.__setattr__(self, "qrels", judged)
 
+    def _itself(self, query: str, document: str) -> bool:
+        """Whether a document is the query, and no answer."""
+        return self.exclude_self and (query == document or self.queries[query] == self.documents.get(document))
+
     @property
     def sha256(self) -> str:
         """Digest of everything in it."""
         qrels = {query: dict(grades) for query, grades in self.qrels.items()}
-        whole = [dict(self.queries), dict(self.documents), qrels, self.metric]
+        whole = [dict(self.queries), dict(self.documents), qrels, self.metric, *["exclude_self"] * self.exclude_self]
         return hashlib.sha256(json.dumps(whole, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
 
-    def score(self, model: Model, *, terms: float | None = None) -> float:
+    def score(self, model: Model, *, terms: float | None = None, power: float | None = None) -> float:
         """The mean of the metric over queries with a relevant document.
 
         Args:
           model: what searches.
           terms: weight of BM25; the model's own unless given.
+          power: of the model's agreement; the model's own unless given.
 
         Returns:
           A number in [0, 1].
         """
-        return self._scores(model, [ranker.default_terms(model) if terms is None else terms])[0]
+        return self._scorer(model)(ranker.default_terms(model) if terms is None else terms,
+                                   model.search_power if power is None else power)  # fmt: skip
 
-    def best(self, model: Model) -> tuple[float, float]:
-        """The best score of any weight of BM25, and that weight; of equals that nearest to the model's own.
+    def best(self, model: Model) -> Best:
+        """The best weight of BM25 and the best power of the agreement; of equals those nearest to the model's own.
+
+        The weight is chosen at the model's own power, then the power at this weight, and where that is another one,
+        the weight once more.
 
         Args:
           model: what searches.
 
         Returns:
-          ``(score, weight)``.
+          `Best`.
         """
-        own = ranker.default_terms(model)
-        weights = sorted(WEIGHTS, key=lambda weight: abs(weight - own))
-        scores = self._scores(model, weights)
-        place = int(np.argmax(np.round(scores, 6)))
-        return scores[place], weights[place]
+        score = functools.cache(self._scorer(model))
+
+        def nearest(values: Sequence[float], own: float, scores: Callable[[float], float]) -> float:
+            return max(sorted(values, key=lambda value: abs(value - own)), key=lambda value: round(scores(value), 6))
+
+        own, power = ranker.default_terms(model), model.search_power
+        terms = nearest(WEIGHTS, own, lambda one: score(one, power))
+        if model.agreement is None:
+            return Best(score(terms, power), terms, None)
+        found = nearest(POWERS, power, lambda one: score(terms, one))
+        if found != power:
+            terms = nearest(WEIGHTS, terms, lambda one: score(one, found))
+        return Best(score(terms, found), terms, found)
 
     @functools.cached_property
     def _bm25(self) -> dict[str, Bm25]:
         return {}
 
-    def _scores(self, model: Model, weights: Sequence[float]) -> list[float]:
-        """The score with each of some weights."""
+    @functools.cached_property
+    def _left_out(self) -> list[list[int]] | None:
+        """Rows of the documents that are no answer to each query."""
+        if not self.exclude_self:
+            return None
+        named = {name: row for row, name in enumerate(self.documents)}
+        alike: dict[str, list[int]] = {}
+        for row, text in enumerate(self.documents.values()):
+            alike.setdefault(text, []).append(row)
+        return [sorted({*alike.get(text, ()), *([named[query]] if query in named else ())})
+                for query, text in self.queries.items()]
+
+    def _scorer(self, model: Model) -> Callable[[float, float], float]:
+        """The score with a weight of BM25 and a power of the agreement."""
         language = model.languages[1]
         if language not in self._bm25:  # of the documents alone: the same for all models
             self._bm25[language] = weigh(list(self.documents.values()), language=language)
         names, texts = list(self.documents), list(self.documents.values())
         encoded = index.encode(model, texts)
         documents = index.Index(encoded.texts, encoded.lines, encoded.vectors, encoded.words, self._bm25[language])
-        result = []
-        for weight in weights:
-            scores, rows = ranker.rank(model, documents, list(self.queries.values()), terms=weight,
-                                       k=min(trec.DEPTH, len(names)))  # fmt: skip
-            run = {query: trec.ranked({names[row]: float(score) for score, row in zip(*pair, strict=True)})
-                   for query, *pair in zip(self.queries, scores, rows, strict=True) if pair[0].any()}  # fmt: skip
+
+        def score(terms: float, power: float) -> float:
+            found = ranker.rank(model, documents, list(self.queries.values()), terms=terms, power=power,
+                                k=min(trec.DEPTH, len(names)), exclude=self._left_out)  # fmt: skip
+            run = {}
+            for query, scores, rows in zip(self.queries, *found, strict=True):
+                kept = np.isfinite(scores)  # the others are left out
+                if scores[kept].any():
+                    run[query] = trec.ranked({names[row]: float(one) for one, row in
+                                              zip(scores[kept], rows[kept], strict=True)})  # fmt: skip
             values = trec.scores(run, self.qrels)[{"mrr@10": "mrr"}.get(self.metric, self.metric)]
             if self.metric == "mrr@10":
                 values = np.where(values >= 0.1, values, 0)
-            result.append(float(values.mean()))
-        return result
+            return float(values.mean())
+
+        return score

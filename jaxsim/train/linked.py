@@ -4,13 +4,16 @@ A pair links its left text, the query, to its right text; other right texts are 
 weights are one query or one document, so that a document that belongs to a query is never its negative, in however many
 pairs it occurs; near-duplicates are no negatives either, unless they are asked for.
 
-Adagrad takes the place of the paper's SGD at a fixed rate, and the held-out pairs choose the weight b of the identity.
+Adagrad takes the place of the paper's SGD at a fixed rate. The held-out pairs choose the weight b of the identity and
+the rate together: which rate is best depends on the links, and one that is too high returns the start. The start is
+OPCA beside the words, or random numbers where held-out pairs like what is learned from them better.
 ``ssi-sym`` learns W = UᵀU + b·I, one matrix for queries and documents.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,21 +30,24 @@ from jaxsim.methods.ssi.products import Products
 from jaxsim.optim import Fit
 from jaxsim.sparse import Terms
 from jaxsim.sparse.precision import EVALUATION
+from jaxsim.train import s2net
 from jaxsim.train.problem import Learned, Problem
 
 IDENTITIES = (3.0, 10.0, 30.0)
 """Weights b of the identity, of which held-out pairs choose."""
 IDENTITY = 10.0
 """The weight without held-out pairs."""
-LEARNING_RATE = 0.03
-"""Of Adagrad, whose sums of squares start at `ADAGRAD`."""
+LEARNING_RATES = (0.03, 0.01, 0.003)
+"""Rates of Adagrad, whose sums of squares start at `ADAGRAD`. Held-out pairs choose; without any it is the first."""
 ADAGRAD, INIT_SCALE = 1e-3, 0.03
+STARTS = ("opca", "random")
+"""What U and V start from; the second is tried with the weight and the rate that are best for the first."""
 MOST_IDENTITY, MOST_RATE = 1e6, 1e3
 """Beyond these, float32 loses the margin of 1 in the words' score, or the words in what one step adds."""
 STRONGEST = 200
 """Terms of a text that the low-rank part sees at most."""
 
-_TRIAL = 2  # epochs after which the best weight goes on alone
+_TRIAL = 2  # epochs after which the best weight and rate go on alone
 _EPOCHS, _EPOCHS_ALONE, _PATIENCE = 15, 5, 5  # with held-out pairs, without
 _TRIPLES = 10  # an epoch, for each pair; between the next two numbers
 _FEWEST, _MOST = 2_000, 500_000
@@ -62,6 +68,20 @@ class Links(NamedTuple):
     documents: Terms
     links: np.ndarray
     known: np.ndarray
+
+
+class Choice(NamedTuple):
+    """What held-out pairs choose.
+
+    Attributes:
+      identity: weight b of the identity.
+      learning_rate: of Adagrad.
+      start: of `STARTS`.
+    """
+
+    identity: float
+    learning_rate: float
+    start: str
 
 
 def links_of(left: Terms, right: Terms, groups: np.ndarray | None = None) -> Links:
@@ -145,59 +165,109 @@ def validator(sides: tuple[Terms, Terms], strongest: int = STRONGEST) -> Callabl
 
 
 def fit(problem: Problem, *, symmetric: bool = False) -> Learned:
-    """Learns W = UᵀV + b·I, or UᵀU + b·I, by Adagrad, b chosen by the held-out pairs unless it is given.
+    """Learns W = UᵀV + b·I, or UᵀU + b·I, by Adagrad; held-out pairs choose b, the rate and the start.
 
-    Each b has a few epochs; the best by the held-out pairs continues until their score stops rising.
+    Each b with each rate has a few epochs, unless they are given; the best by the held-out pairs continues until their
+    score stops rising.
 
     Args:
       problem: training pairs, held-out pairs and settings.
       symmetric: whether V = U.
 
     Returns:
-      `Learned`, of a pair of `Bilinear`, with notes ``identity``, ``learning_rate``, ``triples`` an epoch and, where
-      there was a choice, ``identities``, the best score of each.
+      `Learned`, of a pair of `Bilinear`, with notes ``identity``, ``learning_rate``, ``start``, ``triples`` an epoch
+      and, where there was a choice, ``identities``, ``learning_rates`` and ``starts``, the best score of each.
 
     Raises:
       ValueError: for bad settings, and as `links_of`.
     """
     settings = problem.settings
-    rate = LEARNING_RATE if settings.learning_rate is None else settings.learning_rate
-    given = settings.identity
-    checks.expect(0 < rate <= MOST_RATE, "learning_rate", f"a positive number, at most {MOST_RATE:g}", rate)
-    fits = given is None or 0 <= given <= MOST_IDENTITY
-    checks.expect(fits, "identity", f"a number from 0 to {MOST_IDENTITY:g}", given)
+    rate, identity = settings.learning_rate, settings.identity
+    fits = rate is None or 0 < rate <= MOST_RATE
+    checks.expect(fits, "learning_rate", f"a positive number, at most {MOST_RATE:g}", rate)
+    fits = identity is None or 0 <= identity <= MOST_IDENTITY
+    checks.expect(fits, "identity", f"a number from 0 to {MOST_IDENTITY:g}", identity)
     result = links_of(*problem.train, None if settings.all_negatives else problem.groups)
     validate = None if problem.dev is None else validator(problem.dev)
     number = int(np.clip(_TRIPLES * len(result.links), _FEWEST, _MOST))
     products = Products(result.queries, result.documents, 1.0)
     epochs = (_EPOCHS if validate else _EPOCHS_ALONE) if settings.max_iter is None else settings.max_iter
     patience = _PATIENCE if settings.patience is None else settings.patience
+    grid = {"identity": IDENTITIES if validate else (IDENTITY,),
+            "learning_rate": LEARNING_RATES if validate else LEARNING_RATES[:1]}  # fmt: skip
+    grid |= {name: (getattr(settings, name),) for name in grid if getattr(settings, name) is not None}
+    key, init = jax.random.key(settings.seed), _opca(problem, symmetric)
 
-    key = jax.random.key(settings.seed)
-
-    def learned(identity: float, max_iter: int, patience: int | None) -> Fit:
-        folder = None if problem.checkpoint is None else Path(problem.checkpoint) / f"checkpoint.identity-{identity:g}"
+    def learned(choice: Choice, max_iter: int, patience: int | None) -> Fit:
+        # The first rate is not named, so that checkpoints from when there was no other are found.
+        rate = "" if choice.learning_rate == grid["learning_rate"][0] else f"-rate-{choice.learning_rate:g}"
+        name, random = f"{choice.identity:g}{rate}", choice.start == "random"
+        folder = f"checkpoint.identity-{name}" + "-opca" * (not random)
         return ssi.fit(
             result.queries, result.documents, result.links, known=result.known, k=problem.k, key=key,
-            identity=identity, symmetric=symmetric, init_scale=INIT_SCALE, learning_rate=rate, adagrad=ADAGRAD,
-            max_terms=STRONGEST, products=products, triples=number, max_iter=max_iter, validate=validate,
-            patience=patience, checkpoint=folder, progress=problem.progress,
-            callback=problem.logged(f"{settings.method}-b{identity:g}"),
+            identity=choice.identity, learning_rate=choice.learning_rate, symmetric=symmetric,
+            init=None if random else init, init_scale=INIT_SCALE, adagrad=ADAGRAD, max_terms=STRONGEST,
+            products=products, triples=number, max_iter=max_iter, validate=validate, patience=patience,
+            checkpoint=None if problem.checkpoint is None else Path(problem.checkpoint) / folder,
+            progress=problem.progress, callback=problem.logged(f"{settings.method}-b{name}" + "-random" * random),
         )  # fmt: skip
 
-    identity = IDENTITY if given is None else float(given)
-    notes = {"learning_rate": rate, "triples": number}
-    if given is None and validate is not None:
+    start = STARTS[init is None]
+    every = [Choice(float(one), other, start) for one, other in itertools.product(*grid.values())]
+    choice, tried = every[0], {}
+    if validate and (len(every) > 1 or init is not None):
         trial = min(_TRIAL, epochs)
-        tried = {one: _best(learned(one, trial, None), trial) for one in IDENTITIES}
-        identity = max(tried, key=tried.__getitem__)
-        notes["identities"] = {f"{one:g}": round(score, 4) for one, score in tried.items()}
-        problem.say(f"b = {identity:g}, of {', '.join(f'{one:g} ({score:.4f})' for one, score in tried.items())}")
-    notes["identity"] = identity
+        tried = {one: _best(learned(one, trial, None), trial) for one in every}
+        choice = max(tried, key=tried.__getitem__)
+        if init is not None:
+            other = choice._replace(start="random")
+            tried[other] = _best(learned(other, trial, None), trial)
+            choice = max(choice, other, key=tried.__getitem__)
+    notes = {"triples": number, **choice._asdict(), **_reasons(tried, choice, problem.say)}
     # No less than the trial, or whether a fit goes on would depend on whether its trial is at hand.
-    return Learned(learned(identity, epochs, max(patience, _TRIAL) if validate else None), notes)
+    return Learned(learned(choice, epochs, max(patience, _TRIAL) if validate else None), notes)
 
 
-def _best(trial: Fit, epochs: int) -> float:
-    """The best score of the first epochs; a fit that a checkpoint holds may be past them."""
-    return max(entry["validation"] for entry in trial.history[: epochs + 1])
+def _opca(problem: Problem, symmetric: bool) -> tuple[jax.Array, ...] | None:
+    """The start from OPCA, with inner products of 1 on average over the training texts; None where there is no OPCA."""
+    try:
+        weights = s2net.start(problem).weights
+    except (ValueError, FloatingPointError):  # pairs that are too much alike for it
+        problem.say("OPCA cannot be fitted to these pairs: random numbers are the start")
+        return None
+    squares = [np.square(sparse.to_scipy(side) @ np.asarray(weights)).sum(axis=1) for side in problem.train]
+    mean = float(np.mean(squares))
+    if not mean > 0:
+        return None
+    return (weights / mean**0.5,) * (1 if symmetric else 2)
+
+
+def _best(trial: Fit, epochs: int) -> tuple[float, float]:
+    """The best score of the first epochs, and of these without the start, which decides where the start is best.
+
+    A fit that a checkpoint holds may be past them.
+    """
+    scores = [entry["validation"] for entry in trial.history[: epochs + 1]]
+    return max(scores), max(scores[1:])
+
+
+def _reasons(
+    tried: Mapping[Choice, tuple[float, float]], choice: Choice, say: Callable[[str], None]
+) -> dict[str, dict[str, float]]:
+    """The best score of each value where there were several; says them."""
+    notes = {}
+    for field, plural, name in (("identity", "identities", "b"), ("learning_rate", "learning_rates", "learning rate"),
+                                ("start", "starts", "start")):  # fmt: skip
+        best: dict[str, float] = {}
+        for one, (score, _) in tried.items():
+            value = _shown(getattr(one, field))
+            best[value] = max(score, best.get(value, score))
+        if len(best) > 1:
+            notes[plural] = {value: round(score, 4) for value, score in best.items()}
+            scores = ", ".join(f"{value} ({score:.4f})" for value, score in best.items())
+            say(f"{name} = {_shown(getattr(choice, field))}, of {scores}")
+    return notes
+
+
+def _shown(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:g}"

@@ -74,10 +74,8 @@ def fit(problem: Problem, *, matrices: int = 1) -> Learned:
     if batch_size is None:
         batch_size = 0 if m <= _EXACT_PAIRS or settings.shard_terms else 256
     mesh = _mesh(problem, batch_size)
-    chosen = np.sort(np.asarray(jax.random.permutation(key, m))[:_START_PAIRS])
-    some = problem.train if m <= _START_PAIRS else tuple(sparse.take(side, chosen) for side in problem.train)
     with term_shards.on_host() if settings.shard_terms else contextlib.nullcontext():
-        init = _start(problem, some)
+        init = start(problem)
     common = {"init": (init, init) if matrices == 2 else init, "gamma": settings.gamma, "groups": _groups(problem),
               "activation": activation, "validate": problem.validate, "checkpoint": problem.checkpoint,
               "progress": problem.progress, "precision": settings.precision, "callback": problem.logged()}  # fmt: skip
@@ -191,8 +189,22 @@ def shared_validator(sides: tuple[Terms, Terms], mesh, *, activation: Callable |
     return score
 
 
-def _start(problem: Problem, views: tuple[Terms, ...]) -> Projection:
-    """OPCA, kept beside the checkpoints: refitted on other cores it would differ in its last bits."""
+def start(problem: Problem) -> Projection:
+    """OPCA of the training pairs, or of some of very many.
+
+    It is kept beside the checkpoints: refitted on other cores it would differ in its last bits.
+
+    Args:
+      problem: training pairs and settings.
+
+    Returns:
+      The projection.
+    """
+    m, views = problem.train[0].num_docs, problem.train
+    if m > _START_PAIRS:
+        chosen = np.sort(np.asarray(jax.random.permutation(jax.random.key(problem.settings.seed), m))[:_START_PAIRS])
+        views = tuple(sparse.take(side, chosen) for side in views)
+
     def fit() -> Projection:
         return opca.fit(views, k=problem.k, noise=problem.settings.noise).params
 

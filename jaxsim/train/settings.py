@@ -25,6 +25,8 @@ METHODS = (*S2NET, "opca", "cca", "cl-lsi", "lsa", *SSI, *GRADED, *TOPICS, *BARE
 LEARNED = tuple(method for method in METHODS if method not in BARE)
 ITERATED = (*S2NET, *SSI, *GRADED, *TOPICS)
 """Methods that train in iterations and keep checkpoints."""
+CLOSED = ("opca", "cca", "cl-lsi", "lsa")
+"""Projections in closed form."""
 WITH_SUBWORDS = (*S2NET, "opca", "cca", "lsa", *GRADED)
 """Methods that can learn from character n-grams beside words."""
 TUNED = tuple(method for method in WITH_SUBWORDS if method not in GRADED)
@@ -109,7 +111,9 @@ class Settings:
     identity: float | None = _setting(
         None, "Weight b of the words themselves in SSI; held-out pairs choose among 3, 10 and 30 unless given.", SSI,
         least=0.0, most=1e6)
-    learning_rate: float | None = _setting(None, "Learning rate of SSI; 0.03 unless given.", SSI, least=1e-6, most=1e3)
+    learning_rate: float | None = _setting(
+        None, "Learning rate of SSI; held-out pairs choose among 0.003, 0.01 and 0.03 unless given.", SSI, least=1e-6,
+        most=1e3)
     seed: int = _setting(0, "Seed of everything random, and of the split.")
     all_negatives: bool = _setting(
         False, "Take near-duplicates as negatives of each other too, in S2Net and SSI; equal texts never are "

@@ -17,26 +17,29 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sp
 
-from jaxsim import checks, text
+from jaxsim import checks, sparse, text
 from jaxsim.checks import counted
+from jaxsim.data import splits
 from jaxsim.data.pairs import Pairs
-from jaxsim.evaluate import mates, metrics
+from jaxsim.evaluate import mates, metrics, retrieval
 from jaxsim.linalg.row_space import distinct_rows
 from jaxsim.methods.projections import Projection
-from jaxsim.methods.projections.agreement import FEWEST, agreement
-from jaxsim.model import WEIGHTINGS, Model, parts, rounding
+from jaxsim.methods.projections.agreement import FEWEST, agreement, cross_fitted
+from jaxsim.model import WEIGHTINGS, Model, bm25, parts, rounding
 from jaxsim.optim import history
-from jaxsim.sparse import Terms
+from jaxsim.sparse import Terms, Vectors
 from jaxsim.text.subwords import Subwords, slots
 from jaxsim.train import distilled, graded, linked, resume, s2net
 from jaxsim.train.fits import FITS
 from jaxsim.train.problem import Learned, Problem
-from jaxsim.train.settings import BARE, GRADED, S2NET, SSI, TOPICS, Settings, check
+from jaxsim.train.settings import BARE, CLOSED, GRADED, S2NET, SSI, TOPICS, Settings, check
 
 RARE_COUNT = 100
 """With fewer training pairs every word is learned, whatever ``min_df`` is."""
 NEGATIVES = 5
 """Documents that are mined as negatives of each left text, unless given."""
+FOLDS = 3
+"""Parts of the training pairs, each left out of one more fit, that weigh the dimensions where too few are held out."""
 _FEWEST = 20  # pairs of which some are held out
 
 
@@ -55,6 +58,7 @@ def train(
     progress: bool = False,
     say: Callable[[str], None] = lambda message: None,
     callback: Callable[[str, dict], None] | None = None,
+    cross_fit: bool = True,
 ) -> Model:
     """Learns a model from pairs of texts.
 
@@ -78,6 +82,8 @@ def train(
       say: is given progress messages.
       callback: function of the name of what is fitted and of an entry of its history (`optim.Run.callback`), called
         after every step of a method in iterations; a `logs.Log`, say.
+      cross_fit: whether closed forms weigh their dimensions for search by `FOLDS` more fits, where too few pairs are
+        held out for that.
 
     Returns:
       `Model`; ``model.training`` holds counts, settings, dev scores, seconds and the history of S2Net or SSI.
@@ -116,7 +122,14 @@ def train(
     del texts  # the word lists, which may be most of the memory
     learned = fit(weighted, held, settings, checkpoint, progress, say, callback=callback, mining=mining)
 
-    model = assemble(weighted, learned, settings, held, say)
+    model = assemble(weighted, learned, settings, held)
+    crossed: dict[str, Any] = {}
+    if model.agreement is None and _can_be_weighed(model):
+        found = _cross_fitted(weighted, settings, held, pairs.ids, model.dim, say) if cross_fit else None
+        if found is None:
+            say(f"search weights all dimensions equally: fewer than {FEWEST} pairs are held out to weigh them by")
+        else:
+            model, crossed = replace(model, agreement=found), {"cross_fitted": FOLDS}
     if weights is not None:
         model = rounding.rounded(model, weights)
     return replace(model, training={
@@ -125,7 +138,7 @@ def train(
         **({"unpaired": len(unpaired)} if len(unpaired) else {}),
         **several, "terms": len(weighted.vocabulary),
         **({} if weighted.subwords is None else {"ngrams": len(weighted.subwords)}),
-        **({} if learned is None else learned.notes),
+        **({} if learned is None else learned.notes), **crossed,
         "settings": asdict(settings), "data": {"name": pairs.name, "sha256": pairs.sha256},
         "dev": _dev_scores(model, held), **_course(learned), "seconds": round(time.perf_counter() - begun, 1),
     })  # fmt: skip
@@ -466,24 +479,20 @@ def _dimension(weighted: Weighted, settings: Settings, say: Callable) -> int:
     return min(settings.dim, limit)
 
 
-def assemble(
-    weighted: Weighted, learned: Learned | None, settings: Settings, held: Split,
-    say: Callable[[str], None] = lambda message: None,
-) -> Model:
+def assemble(weighted: Weighted, learned: Learned | None, settings: Settings, held: Split) -> Model:
     """The model of what was learned, without its record of the training.
 
     Args:
       weighted: texts that it was learned from.
       learned: by `fit`.
       settings: of the training.
-      held: held-out pairs, which weigh the dimensions for search.
-      say: is given progress messages.
+      held: held-out pairs, which weigh the dimensions for search if they are enough.
 
     Returns:
       `Model`.
     """
     model = _model(weighted, learned, settings, held.dev.languages)
-    return replace(model, agreement=_agreement(model, held.dev, say))
+    return replace(model, agreement=_agreement(model, held.dev))
 
 
 def _model(weighted: Weighted, learned: Learned | None, settings: Settings, languages: tuple[str, str]) -> Model:
@@ -502,18 +511,53 @@ def _model(weighted: Weighted, learned: Learned | None, settings: Settings, lang
     )  # fmt: skip
 
 
-def _agreement(model: Model, dev: Pairs, say: Callable) -> np.ndarray | None:
-    """Weights of the dimensions for search, by the held-out pairs; None for what has no projection."""
-    if model.params is None or model.bilinear or model.topical:
-        return None
-    if len(dev) < FEWEST:
-        say(f"search weights all dimensions equally: fewer than {FEWEST} pairs are held out to weigh them by")
+def _can_be_weighed(model: Model) -> bool:
+    """Whether a model has the dimensions of a projection."""
+    return not (model.params is None or model.bilinear or model.topical)
+
+
+def _agreement(model: Model, dev: Pairs) -> np.ndarray | None:
+    """Weights of the dimensions for search, by the held-out pairs; None for few pairs, and without a projection."""
+    if not _can_be_weighed(model) or len(dev) < FEWEST:
         return None
     return agreement(model.encode_query(dev.left), model.encode_document(dev.right))
 
 
+def _cross_fitted(
+    weighted: Weighted, settings: Settings, held: Split, ids: Sequence[str], dim: int, say: Callable
+) -> np.ndarray | None:
+    """The same of a closed form, by fits that each leave out a part of the training pairs; None where they are few."""
+    some = np.flatnonzero(np.logical_and(*(np.diff(side.indptr) > 0 for side in weighted.counts)))
+    if settings.method not in CLOSED or settings.distill or len(some) < FOLDS * FEWEST:
+        return None
+    groups, names = splits.merge(*held.groups.T)[some], [ids[row] for row in held.rows[some]]
+    dealt = splits.split(groups, names, shares=dict.fromkeys(map(str, range(FOLDS)), 1 / FOLDS))
+    folds = np.zeros(len(some), int)
+    for number, rows in enumerate(dealt.values()):
+        if len(rows) < FEWEST:  # near-duplicates tie the others together
+            return None
+        folds[rows] = number
+    say(f"weighing the dimensions for search by {FOLDS} more fits, each of the training pairs without a part of them: "
+        f"fewer than {FEWEST} pairs are held out, which would weigh them without another fit")
+
+    def fit(rows: np.ndarray) -> Callable:
+        part = weighted._replace(counts=tuple(side[some[rows]] for side in weighted.counts),
+                                 train=tuple(sparse.take(side, some[rows]) for side in weighted.train))
+        k = min(dim, _dimension(part, settings, lambda message: None))
+        problem = Problem(part.counts, part.train, held.groups[some[rows]], None, k, settings, unpaired=part.unpaired)
+        params = FITS[settings.method](problem).fit.params
+        return lambda rest: tuple(np.asarray(side.dense) for side in mates.encode(
+            params, tuple(sparse.take(side, some[rest]) for side in weighted.train)))  # fmt: skip
+
+    try:
+        found = cross_fitted(fit, folds)
+    except (ValueError, FloatingPointError):  # what is left is too much alike for a fit of its own
+        return None
+    return np.pad(found, (0, dim - len(found)), mode="edge")  # fewer pairs may support fewer dimensions
+
+
 def _dev_scores(model: Model, held: Split) -> dict[str, float]:
-    """Scores of the held-out pairs, beside those of the bare term weights: of mates, or correlations with grades."""
+    """Scores of the held-out pairs, of mates or correlations with grades, and those of bare term weights and BM25."""
     untrained = Model(model.vocabulary, None, model.weighting, languages=model.languages, method=model.method)
     scores: dict[str, float] = {}
     dev = held.dev
@@ -529,11 +573,30 @@ def _dev_scores(model: Model, held: Split) -> dict[str, float]:
                 result = {"spearman": metrics.spearman(cosines, held.grades.dev)}
         else:
             sides = scored.vectors(dev.left, side="query"), scored.vectors(dev.right, side="document")
-            result = mates.scores(*sides, similarity=scored.scorer)
-            if answers.several:
-                result["map"] = mates.per_left(*sides, answers, similarity=scored.scorer)["map"].mean()
+            result = _mate_scores(*sides, answers, scored.scorer)
         scores |= {f"{prefix}{name}": round(float(value), 4) for name, value in result.items()}
+    if scores and held.grades.dev is None:
+        found = _mate_scores(*_bm25(dev), answers, retrieval.dot)
+        scores |= {f"bm25_{name}": round(float(value), 4) for name, value in found.items()}
     return scores
+
+
+def _mate_scores(left: Vectors, right: Vectors, answers: mates.Answers, similarity: Callable) -> dict[str, float]:
+    """How well mates find each other and, where left texts have several right ones, all of these."""
+    result = mates.scores(left, right, similarity=similarity)
+    if answers.several:
+        result["map"] = mates.per_left(left, right, answers, similarity=similarity)["map"].mean()
+    return result
+
+
+def _bm25(pairs: Pairs) -> tuple[Vectors, Vectors]:
+    """Left texts as queries and right ones as documents, whose inner products are BM25."""
+    language = pairs.languages[1]  # of the words that two languages share
+    words = bm25.weigh(pairs.right, language=language)
+    sides = words.counts(pairs.left, language=language), words.weights
+    if not words.stems:
+        sides = [sp.csr_matrix((len(pairs), 1), dtype=np.float32)] * 2
+    return tuple(Vectors(sparse=sparse.from_scipy(side)) for side in sides)
 
 
 def _course(learned: Learned | None) -> dict[str, Any]:

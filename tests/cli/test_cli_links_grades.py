@@ -13,6 +13,7 @@ from jaxsim import cli
 from jaxsim.evaluate import mates
 from jaxsim.model import Model
 from jaxsim.optim import checkpoints
+from jaxsim.train import linked
 
 SSI = ["train", "--pairs", "pairs.tsv", "--out", "model", "--method", "ssi", "--dim", "4", "--max-iter", "3"]
 MSE = ["train", "--pairs", "graded.tsv", "--out", "model", "--method", "s2net-mse", "--dim", "6", "--max-iter", "3"]
@@ -54,6 +55,23 @@ def test_ssi_is_trained_shown_and_used(learned, folder, capsys):
     ranks = [np.sum(one >= own) for one, own in zip([*every, *every.T], [*np.diag(every)] * 2, strict=True)]
     assert facts["mrr"]["mean"] == pytest.approx(np.mean(1 / np.array(ranks)))
     assert facts["mrr"]["mean"] == pytest.approx(mates.scores(*sides, similarity=model.scorer)["mrr"])
+
+
+@pytest.mark.parametrize(("method", "start"), [("ssi", "OPCA beside the words"),
+                                               ("ssi-sym", "which knows no more than the words")])  # fmt: skip
+def test_it_is_said_that_the_model_is_its_start(method, start, folder, capsys, monkeypatch):
+    """Where words find every mate, nothing is better."""
+    def fail(problem):
+        raise FloatingPointError("params: expected finite parameters")
+
+    if "OPCA" not in start:
+        monkeypatch.setattr(linked.s2net, "start", fail)
+    texts = [f"one{i % 8} two{i // 8}" for i in range(40)]
+    (folder / "same.tsv").write_text("".join(f"{one}\t{one} more\n" for one in texts))
+    assert cli.main(["train", "--pairs", "same.tsv", "--out", "same", "--method", method, "--dim", "4", "--dev", "0.2",
+                     "--identity", "10", "--learning-rate", "0.01", "--max-iter", "2"]) == 0  # fmt: skip
+    told = f"no epoch has a better score on held-out pairs than the start: the model is that start, {start}\n"
+    assert told in capsys.readouterr().err
 
 
 def test_ssi_has_no_vectors_to_encode_or_export(learned, folder, capsys):

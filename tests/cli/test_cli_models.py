@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import json
 import os
@@ -21,7 +22,7 @@ from jaxsim.model import Model
 def test_train_prints_dev_scores_beside_untrained_ones_and_the_folder(folder, capsys):
     shown = run(capsys, "train", "--pairs", folder / "pairs.tsv", "--out", folder / "model", *OPCA).splitlines()
     assert shown[0].split()[0] == "dev" and shown[0].split()[-2:] == ["accuracy", "mrr"]
-    assert [line.split()[0] for line in shown[1:3]] == ["opca", "untrained"]
+    assert [line.split()[0] for line in shown[1:4]] == ["opca", "untrained", "bm25"]
     assert shown[-1] == f"model: {folder / 'model'}"
     told = Model.load("model").training
     assert told["command"] == "jaxsim train --out model --method opca --dim 5 --pairs pairs.tsv"
@@ -260,6 +261,48 @@ def test_evaluate_searches_a_collection_without_what_is_excluded(trained, folder
     out = run(capsys, "search", "--model", trained, "--documents", "texts.txt", "--query", RIGHT[5], "--k", 40,
               "--exclude-self")  # fmt: skip
     assert len(out.splitlines()) == 39 and RIGHT[5] not in out
+
+
+def test_search_leaves_out_what_is_known(trained, folder, capsys):
+    """By the numbers that are printed: of the query and of the document's line; others change nothing."""
+    (folder / "queries").write_text(f"{LEFT[3]}\n{RIGHT[4]}\n")
+    (folder / "known.tsv").write_text("1\t4\n2\t10\n2\t9999\n3\t1\n")
+    words = ["search", "--model", trained, "--documents", "texts.txt", "--queries", "queries", "--k", 40, "--json"]
+
+    def lines(*more) -> list[list[int]]:
+        told = run(capsys, *words, *more).splitlines()
+        return [[row["line"] for row in json.loads(one)["results"]] for one in told]
+
+    both = lines()
+    assert lines("--exclude", "known.tsv") == [[line for line in some if line != one]
+                                               for some, one in zip(both, (4, 10), strict=True)]  # fmt: skip
+    assert lines("--exclude", "known.tsv", "--exclude-self")[1] == [line for line in both[1] if line not in (5, 10)]
+    (folder / "known.tsv").write_text("q\t4\n")
+    assert refused(capsys, *words, "--exclude", "known.tsv").startswith("--exclude: expected numbers of queries and")
+
+
+def test_the_power_that_judged_queries_chose_is_taken_unless_another_is_given(trained, folder, capsys):
+    weights = np.linspace(0.1, 1, Model.load(trained).dim, dtype=np.float32)
+    model = dataclasses.replace(Model.load(trained), agreement=weights)
+    model.save("plain")
+    dataclasses.replace(model, agreement_power=0.0).save("chosen")
+
+    def found(name, *more) -> str:
+        return run(capsys, "search", "--model", name, "--documents", "texts.txt", "--query", LEFT[3], *more)
+
+    assert found("chosen") == found("plain", "--power", 0) != found("plain") == found("chosen", "--power", 1)
+    found("chosen", "--index", "kept")
+    assert found("chosen", "--index", "kept") == found("chosen")
+    (folder / "docs").write_text("".join(f"d{i}\t{text}\n" for i, text in enumerate(RIGHT)))
+    (folder / "q").write_text("".join(f"q{i}\t{text}\n" for i, text in enumerate(LEFT)))
+    (folder / "qrels").write_text("".join(f"q{i} 0 d{i} 1\n" for i in range(40)))
+
+    def ranked(name, *more) -> str:
+        run(capsys, "evaluate", "--model", name, "--queries", "q", "--documents", "docs", "--qrels", "qrels",
+            "--run-out", "run.txt", *more)  # fmt: skip
+        return (folder / "run.txt").read_text()
+
+    assert ranked("chosen") == ranked("plain", "--power", 0) != ranked("plain")
 
 
 def _bare(model):

@@ -54,6 +54,21 @@ def test_triples_are_uniform_links_with_uniform_documents_that_are_not_linked(ke
         assert np.all(np.abs(counts - expected) < 5 * np.sqrt(expected))
 
 
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_a_start_that_is_given_is_where_training_begins(rng, key, symmetric):
+    """Step 0 of its course; the same triples as from random numbers, and the arrays that were given stay."""
+    left, starts = documents(dense(rng)), [rng.normal(size=(V, K)) for _ in range(2 - symmetric)]
+    seen, given = [], tuple(map(jnp.asarray, starts))
+    settings = {"k": K, "key": key, "known": OWN, "triples": 40, "symmetric": symmetric}
+    fit = ssi.fit(left, left, LINKS, init=given, max_iter=2, validate=lambda params: seen.append(params) or len(seen),
+                  learning_rate=0.1, **settings)  # fmt: skip
+    for side, start in zip(seen[0], (starts * 2)[:2], strict=True):
+        np.testing.assert_allclose(side.weights, start, rtol=1e-6)
+    assert not np.allclose(fit.params[0].weights, starts[0])
+    for mine, start in zip(given, starts, strict=True):
+        np.testing.assert_array_equal(mine, start)
+
+
 def test_triples_of_rows_whose_product_32_bits_do_not_hold(key):
     size = 2**31 - 1  # documents; a query's number times it is far beyond
     links = np.array([[3, 0], [3, size - 1], [70_000, 5], [70_000, 6]])
@@ -218,6 +233,8 @@ def test_a_diverging_fit_names_the_triple(rng, key):
     ({"known": [[0, 99]]}, LINKS, r"known: expected documents in \[0, 12\), got \[\[0, 99\]\]"),
     ({"k": 0}, LINKS, "k: expected a whole number of at least 1, got 0"),
     ({"margin": 0.0}, LINKS, "margin: expected a positive number, got 0.0"),
+    ({"init": (np.zeros((V, K)),)}, LINKS, r"init: expected arrays of shapes \(30, 3\), \(30, 3\), got \(30, 3\)"),
+    ({"init": (np.zeros((V, 2)),), "symmetric": True}, LINKS, r"init: expected arrays of shapes \(30, 3\), got"),
     ({"init_scale": -1.0}, LINKS, "init_scale: expected a positive number, got -1.0"),
     ({"learning_rate": 0.0}, LINKS, "learning_rate: expected a positive number, got 0.0"),
     ({"identity": [1.0, 2.0]}, LINKS, r"identity: expected a number or shape \(30,\), got \(2,\)"),

@@ -11,8 +11,10 @@ from command_line import refused, run
 
 from jaxsim import text
 from jaxsim.data import docstrings
+from jaxsim.methods.projections import Projection
 from jaxsim.model import Model, ranker
 from jaxsim.train import Settings, budget, training
+from jaxsim.train import judged as judging
 from jaxsim.train.judged import Judged
 
 GIVEN = Settings(method="opca", dim=20, min_df=1)
@@ -143,8 +145,9 @@ def test_judged_queries_measure_as_a_run_does_and_choose_the_weight_of_words():
     assert set(judged.qrels) == {"a", "b"}
     # Query b: its document is first; the judged one without a text is never found.
     assert judged.score(plain(), terms=1.0) == pytest.approx((1 + 0.5) / 2)
-    score, weight = judged.best(plain())
+    score, weight, power = judged.best(plain())
     assert score == max(judged.score(plain(), terms=one) for one in (0.0, 0.1, 0.5, 1.0)) and 0 <= weight <= 1
+    assert power is None  # it has no dimensions to weigh
     for metric in ("ndcg@10", "mrr", "mrr@10"):
         assert 0 < Judged(QUERIES, DOCUMENTS, QRELS, metric).score(plain(), terms=1.0) <= 1
     assert judged.sha256 != Judged(QUERIES, DOCUMENTS, QRELS, "mrr").sha256
@@ -154,10 +157,39 @@ def test_judged_queries_measure_as_a_run_does_and_choose_the_weight_of_words():
         Judged(QUERIES, DOCUMENTS, QRELS, "recall")
 
 
+@pytest.mark.parametrize(("query", "agreement", "power"), [("cat bird", [1, 1, 0.01], 1.0),
+                                                           ("cat cat bird", [0.01, 0.01, 1], 0.0)])  # fmt: skip
+def test_judged_queries_choose_the_power_too(query, agreement, power, monkeypatch):
+    """A dimension of its own for each word: what is right has those that are weighed up, or those that are not."""
+    model = Model(text.Vocabulary(("cat", "dog", "bird"), np.array([1, 1, 1]), 3), Projection(np.eye(3)),
+                  agreement=np.array(agreement, np.float32))  # fmt: skip
+    monkeypatch.setattr(judging, "WEIGHTS", (0.0,))
+    judged = Judged({"q": query}, {"2": "bird", "1": "cat"}, {"q": {"1": 1}})
+    best = judged.best(replace(model, terms_weight=0.0))
+    assert best == (1.0, 0.0, power) and judged.score(replace(model, terms_weight=0.0), power=power) == 1
+    chosen = replace(model, terms_weight=0.0, agreement_power=power)
+    assert judged.score(chosen) == 1 == judged.best(chosen).score
+    other = replace(chosen, agreement_power=1 - power)
+    assert judged.score(other) == 0.5 and other.search_power == 1 - power
+
+
+def test_the_query_itself_is_no_answer_where_it_is_left_out():
+    documents = {**DOCUMENTS, "a": "a cat again", "5": "the cats"}  # "a" by its identifier, "5" by its text
+    qrels = {"a": {"a": 1, "5": 1, "1": 1}, "b": {"2": 1}}
+    whole, without = (Judged(QUERIES, documents, qrels, "map", itself) for itself in (False, True))
+    assert without.qrels == {"a": {"1": 1}, "b": {"2": 1}} and whole.qrels == qrels
+    assert without.score(plain(), terms=1.0) == 1 and without.sha256 != whole.sha256
+    with pytest.raises(ValueError, match="qrels: expected a relevant document"):
+        Judged(QUERIES, documents, {"a": {"a": 1, "5": 1}}, exclude_self=True)
+
+
 def test_the_chosen_weight_is_kept_in_the_folder_and_taken_by_searches(tmp_path):
-    model = replace(plain(), terms_weight=0.7)
+    model = replace(plain(), terms_weight=0.7, agreement_power=0.5)
     model.save(tmp_path / "m")
-    assert ranker.default_terms(Model.load(tmp_path / "m")) == 0.7
+    read = Model.load(tmp_path / "m")
+    assert ranker.default_terms(read) == 0.7 and read.search_power == 0.5 and plain().search_power == 1
+    with pytest.raises(ValueError, match="agreement_power: expected None, or a number"):
+        replace(plain(), agreement_power=-1)
     with pytest.raises(ValueError, match="terms_weight: expected None, or a number"):
         replace(plain(), terms_weight=1.5)
 
@@ -173,6 +205,11 @@ def test_the_command_line_searches_and_measures_by_judged_queries(folder, capsys
     result = json.loads(run(capsys, *words, "--budget", "2s", "--json"))
     assert result["search"]["map"] == 1 and result["tuned"][0]["map"] == 1 and result["settings"]["dim"] == 5
     assert Model.load("model").terms_weight == result["search"]["terms"]
+    assert Model.load("model").agreement_power == result["search"].get("power")
+    assert refused(capsys, *words, "--budget", "2s", "--dev-exclude-self").startswith(
+        "--dev-qrels: expected a relevant document")  # fmt: skip
+    alone = refused(capsys, *words[:7], "--dev-exclude-self")
+    assert alone == "--dev-exclude-self: expected --dev-queries as well, got none"
     assert refused(capsys, *words[:-2]).startswith("--dev-qrels: expected a file, with --dev-queries")
     for wrong in ("soon", "0s", "-3", "5 days"):
         assert refused(capsys, *words, "--budget", wrong).startswith("--budget: expected a time such as 90s")

@@ -78,7 +78,8 @@ def test_trainings_without_several_right_answers_say_nothing(monkeypatch):
     single = made([(i, i) for i in range(7)], times=4)
     model = train(single, Settings(method="opca", dim=3), dev=0.3, say=messages.append)
     assert "several" not in model.training and not any("several" in line for line in messages)
-    assert set(model.training["dev"]) == {"accuracy", "mrr", "untrained_accuracy", "untrained_mrr"}
+    assert set(model.training["dev"]) == {
+        f"{row}{name}" for row in ("", "untrained_", "bm25_") for name in ("accuracy", "mrr")}
 
 
 def test_train_and_evaluate_show_them(folder, capsys):
@@ -89,7 +90,8 @@ def test_train_and_evaluate_show_them(folder, capsys):
     shown = run(capsys, "train", "--pairs", "known.tsv", "--dev", "new.tsv", "--out", "model", "--method", "opca",
                 "--dim", "5", "--json")  # fmt: skip
     dev = json.loads(shown)["dev"]
-    assert list(dev) == ["accuracy", "mrr", "map", "untrained_accuracy", "untrained_mrr", "untrained_map"]
+    assert list(dev) == [
+        f"{row}{name}" for row in ("", "untrained_", "bm25_") for name in ("accuracy", "mrr", "map")]
     assert cli.main(["evaluate", "--model", "model", "--pairs", "new.tsv", "--json"]) == 0
     out, err = capsys.readouterr()
     result = json.loads(out)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import replace
 
+import jax
 import numpy as np
 import pytest
 
 from jaxsim.data import docstrings, pairs
 from jaxsim.evaluate import mates
+from jaxsim.methods.projections.agreement import agreement
+from jaxsim.model import bm25
 from jaxsim.optim import closed_form
 from jaxsim.train import Settings, s2net, train, training
 from jaxsim.train.settings import BARE, GRADED, METHODS, S2NET, SSI, TOPICS
@@ -32,6 +35,25 @@ def test_every_method_makes_a_model_that_finds_mates(corpus, method):
     assert facts["dev"]["mrr"] > 3 / facts["pairs"]["dev"] and facts["data"]["sha256"] == corpus.sha256
     assert model.dim == (len(model.vocabulary) if method in BARE else 20)
     assert (facts.get("fit") is not None) == (method in (*S2NET, *SSI, *TOPICS))
+
+
+def test_bm25_of_held_out_pairs_is_that_of_the_search(corpus):
+    facts = train(corpus, Settings(method="lsa", dim=20), dev=0.2).training
+    texts = mates.read(corpus)
+    dev = training.split(texts, 0.2, Settings(), training.Grades(None, None), lambda message: None).dev
+    words = bm25.weigh(dev.right)
+    scores = (words.counts(dev.left) @ words.weights.T).toarray()
+    ranks = [(way >= np.diag(scores)[:, None]).sum(axis=1) for way in (scores, scores.T)]
+    assert facts["dev"]["bm25_mrr"] == pytest.approx(np.mean(1 / np.array(ranks)), abs=1e-4)
+    assert facts["dev"]["bm25_mrr"] > 0.3 and facts["dev"]["bm25_accuracy"] < facts["dev"]["bm25_mrr"]
+
+
+def test_held_out_texts_without_words_have_no_bm25():
+    held = pairs.make("held", "ab", ["cat1", "the cat2"], ["!", "?"], languages=("en", "en"))
+    some = pairs.make("some", map(str, range(30)), [f"cat{i} the" for i in range(30)],
+                      [f"cat{i} and of" for i in range(30)], languages=("en", "en"))  # fmt: skip
+    facts = train(some, Settings(method="log-tfidf"), dev=held).training["dev"]
+    assert facts["bm25_mrr"] == 0.5 and facts["bm25_accuracy"] == 0  # all tie
 
 
 def test_s2net_in_batches_and_exact_both_gain_over_their_start(corpus):
@@ -261,3 +283,42 @@ def test_beta_keeps_a_model_near_its_start(corpus):
         model = train(corpus, Settings(dim=20, max_iter=10, batch_size=0, beta=beta), dev=0)
         far.append(np.linalg.norm(np.asarray(model.params.weights) - np.asarray(start.params.weights)))
     assert far[1] < 0.1 * far[0]
+
+
+@pytest.mark.parametrize(("method", "subwords"), [("opca", 0.0), ("cca", 0.0), ("lsa", 0.5), ("cl-lsi", 0.0)])
+def test_without_held_out_pairs_more_fits_weigh_the_dimensions_of_closed_forms(corpus, method, subwords):
+    messages, some = [], corpus.take(range(200))
+    settings = Settings(method=method, dim=20, subwords=subwords)
+    model = train(some, settings, dev=0, say=messages.append)
+    assert model.training["cross_fitted"] == 3 and model.agreement.shape == (model.dim,)
+    assert any(line.startswith("weighing the dimensions for search by 3 more fits") for line in messages)
+    held = train(some, settings, dev=0.3).agreement  # of pairs that took no part, without another fit
+    own = agreement(model.encode_query(some.left), model.encode_document(some.right))
+    assert np.abs(model.agreement - held).mean() < 0.1 < (own - held).mean() + (method in ("lsa", "cl-lsi"))
+    plain = train(some, settings, dev=0, cross_fit=False)
+    assert plain.agreement is None and "cross_fitted" not in plain.training
+    for mine, other in zip(jax.tree.leaves(model.params), jax.tree.leaves(plain.params), strict=True):
+        np.testing.assert_array_equal(mine, other)
+
+
+def test_near_duplicates_are_left_out_of_a_fit_together(corpus, monkeypatch):
+    """Fits of fewer pairs may have fewer dimensions: the others have the weight of the last."""
+    seen = []
+    real = training.cross_fitted
+    monkeypatch.setattr(training, "cross_fitted", lambda fit, folds: seen.append(folds) or real(fit, folds))
+    some = corpus.take(range(90))
+    twins = pairs.make("twins", map(str, range(180)), [*some.left] * 2, [f"{text} more" for text in some.right] + [
+        *some.right], languages=("en", "en"))  # fmt: skip
+    model = train(twins, Settings(method="lsa", dim=250), dev=0)
+    (folds,) = seen
+    np.testing.assert_array_equal(folds[:90], folds[90:])
+    assert set(folds) == {0, 1, 2} and min(np.bincount(folds)) >= 20
+    assert model.agreement.shape == (model.dim,) and len(set(model.agreement[-20:].tolist())) == 1
+
+
+@pytest.mark.parametrize(("rows", "changes"), [(50, {}), (100, {"method": "s2net", "max_iter": 1})])
+def test_dimensions_are_not_weighed_by_few_pairs_or_long_fits(corpus, rows, changes):
+    messages = []
+    model = train(corpus.take(range(rows)), Settings(**{"method": "opca", "dim": 5, **changes}), dev=0,
+                  say=messages.append)  # fmt: skip
+    assert model.agreement is None and any("search weights all dimensions equally" in line for line in messages)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxsim import checks, losses, optim
 from jaxsim.methods.ssi import bilinear
@@ -96,6 +97,7 @@ def fit(
     identity=10.0,
     symmetric: bool = False,
     known=None,
+    init=None,
     init_scale: float = 0.1,
     margin: float = 1.0,
     learning_rate: float = 0.03,
@@ -120,7 +122,9 @@ def fit(
       symmetric: whether V = U.
       known: ``[m, 2]`` pairs, besides the links, that are never drawn as negatives; where queries and documents are the
         same articles, each with itself.
-      init_scale: standard deviation of the start, whose entries are normal. 1 in the paper.
+      init: ``(Uᵀ, Vᵀ)``, two arrays ``[num_terms, k]`` to start from, such as the weights of OPCA, or ``(Uᵀ,)`` for
+        ``symmetric``; random unless given.
+      init_scale: standard deviation of a random start, whose entries are normal. 1 in the paper.
       margin: m of the loss; b·I with margin m learns what I with margin m / b does, from another start.
       learning_rate: fixed.
       adagrad: None for the paper's plain SGD, or where Adagrad's sums of squares start, as for `optim.minimize_rows`.
@@ -161,6 +165,11 @@ def fit(
                       right.num_terms)
     sizes = (left.num_terms,) if symmetric else (left.num_terms, right.num_terms)
     tables, draw_key = start_tables(key, sizes, k, init_scale, problem.margin.dtype)
+    if init is not None:
+        shapes, given = ([(size, k) for size in sizes], [np.shape(one) for one in init])
+        checks.expect(given == shapes, "init", f"arrays of shapes {', '.join(map(str, shapes))}",
+                      ", ".join(map(str, given)))  # fmt: skip
+        tables = tuple(jnp.array(one, table.dtype) for one, table in zip(init, tables, strict=True))
     data, apart = problem.documents(max_terms), problem.unlearned(products)
 
     def chunks(epoch_key):

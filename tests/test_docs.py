@@ -334,25 +334,23 @@ def dev(record: dict) -> dict[int, float]:
 
 
 def test_what_is_said_of_closed_forms_holds_in_the_records():
-    tables = records("platt2010_mates")
+    tables = {name: rows for name, rows in records("platt2010_mates").items()
+              if {"opca", "cca", "cl-lsi"} <= rows.keys()}
     learned = ("opca", "cca", "cl-lsi", "dda")
-    falls = {"cl-lsi": 0, "cca": 0}
-    tables = {name: rows for name, rows in tables.items() if {"opca", "cca", "cl-lsi"} <= rows.keys()}
-    tables = {name: rows for name, rows in tables.items() if "halves" not in name and "first20" not in name}
+    equal = "en-ja-halves"
+    assert {"docstrings", "en-it-lines", "en-es-human", "en-es-first20", equal} < tables.keys()
     for name, rows in tables.items():
+        parts = "halves" in name or "first20" in name
         scores = {row: mrr(record) for row, record in rows.items() if record["metrics"].get("mrr")}
         above = {row for row in learned if row in scores and scores[row] > scores["log-tfidf"]}
         assert above == ({"opca"} if name == "docstrings" else scores.keys() & set(learned)), name
         assert scores["opca"] > max(scores["cl-lsi"], scores.get("dda", 0)), name
-        apart = abs(scores["opca"] - scores["cca"])
-        assert apart > 0.05 if name == "docstrings" else apart < 0.005, name
+        apart = scores["opca"] - scores["cca"]
+        near = abs(apart) < 0.001 if name == equal else apart > 0.02 if parts else 0 < apart < 0.005
+        assert apart > 0.05 if name == "docstrings" else near, name
         curve = dev(rows["opca"])
-        assert max(curve, key=curve.get) == max(curve), name
-        for row in falls:
-            curve = dev(rows[row])
-            falls[row] += max(curve, key=curve.get) != max(curve)
-    assert all(mrr(rows["opca"]) > mrr(rows["cca"]) for rows in tables.values())
-    assert falls == {"cl-lsi": 1, "cca": 1}
+        best, most = max(curve, key=curve.get), max(curve)
+        assert (best in (300, 500) and most == 2000) if "halves" in name else (best == most <= 1000), name
 
 
 def test_what_is_said_of_ngrams_holds_in_the_records():
@@ -422,7 +420,7 @@ def test_what_is_said_of_s2net_holds_in_the_records():
     folder = ROOT / "experiments" / "results"
     paired = [judge.compare(rows["s2net"], rows["opca"], "mrr", folder)["p"] < 0.01 for rows in tables.values()]
     values = [[judge.per_query(rows[row], "accuracy", folder) for row in ("s2net", "opca")] for rows in tables.values()]
-    assert (sum(paired), len(tables)) == (7, 11)
+    assert (sum(paired), len(tables)) == (9, 12)
     assert not any(significance.unpaired_t(*pair).pvalue < 0.01 for pair in values)
     assert all(record["device"].startswith("cpu") for rows in tables.values() for record in rows.values())
 

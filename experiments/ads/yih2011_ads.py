@@ -4,7 +4,7 @@ The paper has queries and advertisements of a search engine, judged same > subse
 stand-ins: `nfcorpus`, titles of health pages and medical abstracts, graded by links (the main one); `patent-phrases`,
 pairs of phrases; `product-search`, products that a shop found for a query. A candidate is relevant where its grade is
 above the lowest (in `product-search`, where it is the highest). AUC is over all pairs of a part, NDCG is the mean over
-queries, with gain 2**grade - 1; queries are dealt 40 / 30 / 30, in `nfcorpus` as they come.
+queries, with gain 2**grade - 1. Queries are split 40 / 30 / 30 %; `nfcorpus` has a split of its own.
 
 NFCorpus lists relevant documents alone: at most `per_grade` of each grade are kept a query, and `negatives` others are
 drawn at random. Random ones are easier than those of a search engine: among negatives found by BM25 the bare terms
@@ -61,14 +61,14 @@ class Settings:
       hdlr_ks: Dimensions of HDLR, whose time grows with their square.
       closed_k: Dimension of OPCA and CCA at most.
       grid_k: Dimension at which noise, ridge and the start of S2Net are chosen.
-      noises: OPCA's.
-      ridges: CCA's.
-      gammas: S2Net's.
-      slacks: HDLR's.
+      noises: Values of OPCA's noise.
+      ridges: Values of CCA's ridge.
+      gammas: Values of S2Net's γ.
+      slacks: Values of HDLR's slack.
       pairs: Relevant pairs that OPCA and CCA see, at most.
       hdlr_pairs: Pairs that HDLR sees.
-      per_grade: Documents of one grade that are kept a query of `nfcorpus`.
-      negatives: Others that are drawn for it.
+      per_grade: Documents of each grade that are kept for a query of `nfcorpus`, at most.
+      negatives: Documents that are not listed for it, drawn at random as grade 0.
       max_iter: L-BFGS iterations at most.
       patience: Iterations without a better development AUC before training stops.
       limit: Queries, an even sample; None for all.
@@ -216,7 +216,7 @@ def load(name: str, settings: Settings) -> kit.Data:
 
 
 def scores(table: kit.Table, params, part: str) -> np.ndarray:
-    """Cosines of the pairs of a part; of the bare terms where there are no params; Jensen-Shannon's of topics."""
+    """Cosines of a part's pairs, of bare terms without params; for topics the negative Jensen-Shannon divergence."""
     data, pairs = table.data, table.data.pairs[part]
     if is_topics(params):
         both = (params, params) if isinstance(params, topics.Topics) else params
@@ -338,7 +338,7 @@ def closed_form(table: kit.Table, name: str) -> kit.Row:
 
 
 def starts(table: kit.Table) -> dict[str, object]:
-    """Where S2Net may start."""
+    """The starts of S2Net that are tried: PCA, LSA, and OPCA with the noise that was chosen for it."""
     return table.once("starts", lambda: {name: largest(table, name)[0].params for name in ("pca", "lsa", "opca")})
 
 
@@ -398,7 +398,10 @@ def s2net_of_dimension(table: kit.Table, k: int) -> kit.Row | None:
 
 
 def fit_hdlr(table: kit.Table) -> kit.Row:
-    """HDLR from PCA, 5,000 pairs. Chosen by AUC: the slack at the smallest dimension, then the dimension."""
+    """HDLR from PCA, 5,000 random training pairs. Chosen by AUC: slack at the smallest dimension, then dimension.
+
+    Development AUC also says when to stop.
+    """
     data, pairs = table.data, table.data.pairs["train"]
     rows = np.random.default_rng(0).permutation(len(pairs.left))[: table.settings.hdlr_pairs]
     labels = (pairs.labels[rows] >= data.relevant).astype(float)
@@ -424,8 +427,8 @@ def fit_hdlr(table: kit.Table) -> kit.Row:
 def topic_model(table: kit.Table, method) -> kit.Row:
     """PLSA of all training texts, or JPLSA or CPLSA of relevant pairs; ten iterations of folding-in, Jensen-Shannon.
 
-    Chosen: for pairs, whether a word is one word on both sides or two, at the smallest number of topics; then that
-    number. Stopped by the AUC on development pairs.
+    Chosen by development AUC: for JPLSA and CPLSA, at the smallest number of topics, whether both sides share a word
+    that they spell alike; then the number of topics. It also says when to stop.
     """
     data = table.data
     if method is plsa:
@@ -456,7 +459,7 @@ def topic_model(table: kit.Table, method) -> kit.Row:
 
 
 def random(table: kit.Table) -> kit.Row:
-    """Scores drawn at random, a sanity row."""
+    """Cosines of a random projection to two dimensions, a sanity row. Nothing is learned or chosen."""
     drawn = Projection(jax.random.normal(jax.random.key(0), (table.data.left.num_terms, 2)))
     return kit.Row({"k": 2}, **tested(table, [drawn]), dev={"auc": auc(table, drawn)})
 

@@ -51,8 +51,8 @@ class Settings:
 
     Attributes:
       ks: Dimensions.
-      noises: OPCA's, for pages of unit length.
-      ridges: CCA's, likewise.
+      noises: Values of OPCA's noise, for pages of unit length.
+      ridges: Values of CCA's ridge, likewise.
       max_iter: L-BFGS iterations of S2Net at most.
       patience: Iterations without a better development MRR before it stops.
       limit: Pages, an even sample; None for all.
@@ -163,7 +163,7 @@ def projected(params, sides: Callable[[str], tuple]) -> Encode:
 
 
 def bare(table: kit.Table, sides: Callable[[str], tuple], config: dict, **grid) -> kit.Row:
-    """Cosines of term vectors. No setting but those of a table of translations."""
+    """Cosines of term vectors. Nothing is chosen but, for translated pages, what `choose_table` chooses."""
     def encode(part: str, side: int) -> Vectors:
         return Vectors(sparse=sides(part)[side])
 
@@ -171,7 +171,7 @@ def bare(table: kit.Table, sides: Callable[[str], tuple], config: dict, **grid) 
 
 
 def by_dimension(table: kit.Table, params, sides: Callable[[str], tuple], config: dict, tried: list) -> kit.Row:
-    """A projection whose dimension development pages choose."""
+    """A projection. Chosen: the dimension, by the mean of both languages' accuracies on development pages."""
     size = kit.choose([{"k": k} for k in dimensions(table)],
                       lambda k: dev_accuracy(table, projected(projections.truncate(params, k), sides)), by="both",
                       split="dev")
@@ -265,7 +265,7 @@ def fit_cl_lsi(table: kit.Table) -> kit.Row:
 
 
 def chosen(table: kit.Table, fit: Callable, name: str, values: tuple[float, ...]) -> tuple[object, dict, list]:
-    """The largest fit with the setting that is best for any dimension up to 100 on development pages."""
+    """The fit at the largest dimension. Chosen: the value whose best dimension up to 100 has the best dev accuracy."""
     ks = [k for k in dimensions(table) if k <= 100]
 
     def score(**option) -> float:

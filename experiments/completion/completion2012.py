@@ -1,7 +1,8 @@
 """Sentence completion (Zweig et al., ACL 2012): Table 6 on the Holmes questions and on SAT questions, and perplexities.
 
-Tables: `holmes` has 1,040 questions from Sherlock Holmes books and 519 other novels to train on; the first 520
-questions are for development, ``accuracy`` is that of the last 520, ``accuracy@all`` that of all. `sat` has 152
+Tables: `holmes` has 1,040 questions from Sherlock Holmes books and 519 other novels, less seven second copies, to train
+on; the first 520 questions are for development, ``accuracy`` is that of the last 520, ``accuracy@all`` that of all.
+`sat` has 152
 questions of SAT practice tests, with an encyclopedia, newswire, speeches and documentation as training text in place
 of the paper's 1.1 billion words of newspapers; its halves have 76 questions, so ``accuracy@all`` is the figure to
 look at. `sat-novels` has the same questions with the novels as training text, and `sat-sources` the 3-gram model by
@@ -9,6 +10,16 @@ source (Table 1; no text stands for Encarta). `sat-models`, `sat-lsa` and `sat-c
 same fits as `sat`. `sat-equal` is Table 3: three million tokens of sentences that hold an option, drawn at random from
 the text of `sat`, and the same vocabulary for all models; `perplexity` the same on novels. Every figure counts a tie as
 an error.
+
+The text of `sat` (function `general`) is the articles of Wikipedia for schools, Reuters newswire of 1987, the English
+side of every third day of the European Parliament from 1996 to 2001, and the English pages of MDN and of other
+documentation that have a Spanish translation. Left out of it are the novels, which `sat-novels` has alone; English
+pages with a translation into other languages only; patents, product pages, abstracts and questions of the search
+collections; single sentences of collections of paraphrases; dictionaries, thesauri and WordNet's glosses.
+
+A single row chooses its settings by the first half of the questions (76 of SAT), which its ``accuracy@all`` contains;
+only combinations are pooled over five folds, so that no question is answered by weights that it trained. The settings
+of their inputs are still those of the first half.
 
 The rows that are trained step by step stand in `neural`, a function each, since they also have checkpoints and a curve:
 the paper's recurrent network (`rnn-lm`) and a GRU (`gru`), from left to right; the published LSTM in one direction
@@ -25,7 +36,7 @@ before, with the first 520 questions.
     JAXSIM_DATA=/path/to/corpora python -m experiments.completion.completion2012 --preset full
     python -m experiments.completion.completion2012 --preset quick --out /tmp/quick     # synthetic text and questions
 
-Time: about three hours on one core, 3 GB; two of them are the paper's network, whose row says how much text it read.
+Time: about an hour on one core, 3 GB; half of it are the networks, of which a row says how much text they read.
 The text is read once into runs/sentences.
 """
 
@@ -83,9 +94,9 @@ class Settings:
       reach: How far from the blank words count, in tokens; 0 for the whole sentence.
       bands: Distances at which mutual information is counted apart, for the combination.
       shares: Weights of the words' space in the LSA language model.
-      most: Sentences an option that the reconstruction reads.
-      curve: Numbers of tokens of the learning curve.
-      train: Tokens that perplexity's models see; None for all.
+      most: Sentences per option, at most, that the reconstruction reads.
+      curve: Numbers of training tokens on the learning curve, whose last point has all tokens.
+      train: Training tokens, at most, of the tables `perplexity` and `sat-equal`; None for all.
       rare: Share of the text up to which an option stands in the gaps that teach weights of mutual information.
       synthetic: Whether text and questions are made up.
     """
@@ -112,7 +123,7 @@ EQUAL = dataclasses.replace(NOVELS, train=3_000_000)
 HELD = 100_000
 """Held-out tokens of `sat-equal`."""
 COMMON = 300
-"""Words that are as common as these say nothing about a choice of several words."""
+"""The most frequent words of the text: as a part of an option, these do not bring a sentence into `sat-equal`."""
 QUICK = Settings(min_count=1, dimensions=(5, 10), eps=(0.1, 0.5), shares=(0.1, 0.3), most=50, curve=(2000,),
                  rare=1.0, synthetic=True)  # fmt: skip
 
@@ -300,7 +311,7 @@ def synthetic(name: str) -> kit.Data:
 
 
 def tested(table: kit.Table, scores: np.ndarray) -> dict:
-    """The entries of a `Row` for scores of all questions: whether each was answered rightly, by half."""
+    """What a `Row` says of the scores of all questions: 1 for a right answer, else 0; of the test half, all, dev."""
     task = table.data
     values = completion.correct(scores, task.questions.answers)
     parts = completion.halves(len(values), task.num_dev)
@@ -536,7 +547,11 @@ def reconstruction_errors(
 
 
 def recon_scores(table: kit.Table) -> tuple[np.ndarray, kit.Choice]:
-    """Negative reconstruction errors; development questions choose the terms' length, and raw documents or not."""
+    """Negative reconstruction errors. Development questions choose from three combinations of two settings.
+
+    The settings are the longest terms (1: words; 3: n-grams of up to three words as well), and whether documents are
+    scaled to unit length.
+    """
     task, scores = table.data, {}
     make = table.fit(cached(reconstruction_errors, task), reads=[task.known, lsa_recon.VERSION], checkpoint=True)
 
@@ -551,14 +566,18 @@ def recon_scores(table: kit.Table) -> tuple[np.ndarray, kit.Choice]:
 
 
 def recon(table: kit.Table) -> kit.Row:
-    """Reconstruction error in a space for each question (completion §4.2). Chosen: length of terms, raw or not."""
+    """Reconstruction error in a space made for each question (completion §4.2). Chosen: as `recon_scores` says."""
     scores, choice = table.once("recon", lambda: recon_scores(table))
     return kit.Row({"factor": 1.2, "most": table.settings.most, **choice.best}, **tested(table, scores),
                    dev={"grid": choice.tried}, methods=(lsa_recon.errors,))  # fmt: skip
 
 
 def lsa_lm_scores(table: kit.Table) -> tuple[np.ndarray, kit.Choice]:
-    """The n-gram model mixed with the words' space; weight and scaling chosen on development questions."""
+    """The Good-Turing model mixed with the words' space.
+
+    Chosen on development questions: rows of US or of U, each with the dimensions that `lsa_inputs` chose, and the
+    weight of the space.
+    """
     task, scores = table.data, {}
     logs = logs_of(table, "good-turing")["values"]
     shares = {}
@@ -596,9 +615,10 @@ def language(table: kit.Table, smoothing: str) -> np.ndarray:
 
 
 def combined(table: kit.Table, inputs: Mapping[str, Iterable[np.ndarray]]) -> kit.Row:
-    """A combination by RankNet: trained on development questions for ``accuracy``, pooled over folds for the others.
+    """A combination by RankNet. Chosen: the set of inputs, by the cross-validated loss on development questions.
 
-    Of several sets of inputs the one with the lowest loss on held-out development questions is taken.
+    For ``accuracy``, weights are trained on the development questions. For ``accuracy@all`` and ``accuracy@dev``, the
+    questions of each of five folds are answered with weights trained on the other folds.
     """
     task, key = table.data, jax.random.key(SEED)
     answers, dev = task.questions.answers, slice(0, task.num_dev)
@@ -625,7 +645,7 @@ def combined(table: kit.Table, inputs: Mapping[str, Iterable[np.ndarray]]) -> ki
 
 
 def equal(table: kit.Table) -> kit.Table:
-    """The table `sat-equal` with its fits, for rows of others: networks and Model M read no more text than it has."""
+    """The table `sat-equal`, for rows of other tables: their networks and Model M are trained on its text alone."""
     def make() -> kit.Table:
         data = load("sat-equal", EQUAL)
         return dataclasses.replace(table, name="sat-equal", settings=EQUAL, loaded=data, _made={})
@@ -634,12 +654,12 @@ def equal(table: kit.Table) -> kit.Table:
 
 
 def small_network(table: kit.Table) -> kit.Row:
-    """The recurrent network of `sat-equal`."""
+    """The recurrent network, trained on the text of `sat-equal`."""
     return neural.recurrent(equal(table), tested, "tanh", perplexity=False)
 
 
 def small_exponential(table: kit.Table) -> kit.Row:
-    """Model M of `sat-equal`."""
+    """Model M, trained on the text of `sat-equal`."""
     return dataclasses.replace(neural.exponential(equal(table), tested), metrics={})
 
 
@@ -652,7 +672,7 @@ def with_network(table: kit.Table) -> kit.Row:
 
 
 def of_source(name: str) -> Callable[[kit.Table], kit.Row]:
-    """The row of a source of training text."""
+    """A row of `sat-sources`: Good-Turing n-grams of one source of training text. Nothing is chosen."""
     def row(table: kit.Table) -> kit.Row:
         text, settings, asked = source_text(name), table.settings, table.data.questions
         task = dataclasses.replace(table.data, text=text, filled=questions.encode(asked, text.numbers))
@@ -733,13 +753,14 @@ def weighted_combination(table: kit.Table) -> kit.Row:
 
 
 def trained_combination(table: kit.Table) -> kit.Row:
-    """The same with the log-bilinear model and the GRU."""
+    """Mutual information at bands of distances and Kneser-Ney with the log-bilinear model and the GRU."""
     kn, trained = language(table, "kneser-ney"), neural.inputs(table)
     space, _ = table.once(("lsa", False), lambda: lsa_inputs(table, scaled=False))
-    return combined(table, {"pmi bands, mkn, log-bilinear": [*bands(table), kn, trained[0]],
-                            "pmi bands, mkn, log-bilinear, gru": [*bands(table), kn, *trained],
-                            "pmi bands, mkn, space, log-bilinear, gru": [*bands(table), kn, *trained,
-                                                                         *np.moveaxis(space, -1, 0)]})
+    several = bands(table, len(table.settings.bands))
+    return combined(table, {"pmi bands, mkn, log-bilinear": [*several, kn, trained[0]],
+                            "pmi bands, mkn, log-bilinear, gru": [*several, kn, *trained],
+                            "pmi bands, mkn, space, log-bilinear, gru": [*several, kn, *trained,
+                                                                         *np.moveaxis(space, -1, 0)]})  # fmt: skip
 
 
 def held_out(task: Task, *, smoothing: str, order: int, min_count: int) -> Fit:
@@ -749,7 +770,7 @@ def held_out(task: Task, *, smoothing: str, order: int, min_count: int) -> Fit:
 
 
 def perplexity(table: kit.Table, smoothing: str) -> kit.Row:
-    """Perplexity on held-out sentences (completion Table 3): tokens with the ends of sentences, rare words as one."""
+    """Perplexity on held-out sentences (completion Table 3): ends of sentences are tokens, rare words are one word."""
     task, settings = table.data, table.settings
     make = table.fit(cached(held_out, task), reads=[task.known, ngram.VERSION])
     value = make(smoothing=smoothing, order=settings.order, min_count=settings.min_count).params
@@ -782,7 +803,7 @@ EQUAL_ROWS = PERPLEXITY | {"rnn-lm": lambda table: neural.recurrent(table, teste
 TABLES = {"holmes": kit.Plan(HOLMES, {"quick": QUICK, "full": FULL, "accelerator": FULL},
                             on_request=("accelerator",),
                             rows_on_request=("rnn-lm", "gru", "gensim-cbow", "combination-trained",
-                                             "combination-network")),
+                                             "combination-network"), needs=neural.NEEDS),
           "sat": kit.Plan(ROWS | {"rnn-lm": small_network}, {"full": SAT}),
           "sat-novels": kit.Plan(ROWS, {"full": NOVELS}),
           "sat-sources": kit.Plan({name: of_source(name) for name in (*SOURCES, "novels", "all")}, {"full": NOVELS}),

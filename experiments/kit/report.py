@@ -21,7 +21,7 @@ from experiments.kit import (
     report_tables,
     report_terms,
 )
-from experiments.kit.run import Experiment
+from experiments.kit.run import Experiment, Plan
 from experiments.kit.scripts import collect
 from jaxsim import io
 from jaxsim.pictures import figures as svg
@@ -185,7 +185,7 @@ def _render(
     drawn: dict[Path, bytes] = {}
     for experiment in experiments:
         mine = {table: sections[experiment, table] for name, table in order if name == experiment}
-        page, pictures = _page(experiment, _about(experiment, scripts), mine, codes, results, figures)
+        page, pictures = _page(experiment, scripts, mine, codes, results, figures)
         drawn |= {pages / f"{experiment}.md": page.encode(), **pictures}
         text.append(f"\n## {experiment}\n\n{_citations(experiment, by_path)}[Details]({details}/{experiment}.md).\n")
         shown = _closest(mine)
@@ -245,21 +245,23 @@ def _compact(
 
 
 def _page(
-    experiment: str, about: str, tables: Mapping[str, dict[str, dict[str, Any]]], codes: Mapping[str, list[str]],
-    results: Path, figures: Path,
+    experiment: str, scripts: Mapping[str, Experiment], tables: Mapping[str, dict[str, dict[str, Any]]],
+    codes: Mapping[str, list[str]], results: Path, figures: Path,
 ) -> tuple[str, dict[Path, bytes]]:
     """All details of an experiment, what it is about first, and its figures by path."""
+    plans = scripts[experiment].tables if experiment in scripts else {}
     text = [f"# {experiment}\n\nMade by `python experiments/report.py` from the records in "
             f"`experiments/results/{experiment}`; [BENCHMARKS.md](../../BENCHMARKS.md#{experiment}) has the short "
-            f"tables.\n\n{about}\n"]  # fmt: skip
+            f"tables.\n\n{_about(experiment, scripts)}\n"]  # fmt: skip
     drawn: dict[Path, bytes] = {}
     for table, rows in tables.items():
-        section, pictures = _section(experiment, table, rows, codes, results)
+        section, pictures = _section(experiment, table, plans.get(table), rows, codes, results)
         for suffix, (what, figure) in pictures.items():
             path = figures / f"{experiment}-{table}{suffix}.svg"
             drawn[path] = figure
             section += f"\n![{what}: {experiment}, {table}](../{figures.name}/{path.name})\n"
         text.append(section)
+    text.append(report_tables.untouched(plans, tables))
     if experiment == report_scale.EXPERIMENT:
         text.append(report_scale.waiting(set(tables)))
     return "".join(text), drawn
@@ -274,7 +276,8 @@ def _about(experiment: str, scripts: Mapping[str, Experiment]) -> str:
 
 
 def _section(
-    experiment: str, table: str, rows: dict[str, dict[str, Any]], codes: Mapping[str, list[str]], results: Path
+    experiment: str, table: str, plan: Plan | None, rows: dict[str, dict[str, Any]], codes: Mapping[str, list[str]],
+    results: Path,
 ) -> tuple[str, dict[str, tuple[str, bytes]]]:
     """One table with its data, groups and provenance; and the figures that the records have the data of, by suffix."""
     report_tables.belong_together(rows)
@@ -291,6 +294,7 @@ def _section(
         text += report_terms.extensions(tested)
     if measured:
         text += ("\n" if tested else "") + report_tables.speed(measured)
+    text += report_tables.unrecorded(plan, rows)
     text += report_tables.limits(rows) + report_tables.sentences(rows, paper)
     text += report_tables.naive(paper, tested) + report_tables.by_group(tested, paper) + report_tables.provenance(rows)
     title = f"{experiment}: {_title(experiment, table)}"

@@ -86,8 +86,8 @@ def lines(found: Mapping[str, Mapping[str, Any]], codes: Mapping[str, list[str]]
     made = []
     for path, record in sorted(found.items()):
         table = papers.TABLES.get(record["paper"])
-        quoted = {} if table is None else next(
-            (dict(zip(table.metrics, row.figures, strict=True)) for row in table.rows if row.row == record["row"]), {})
+        row = None if table is None else table.beside.get(record["row"])
+        quoted = {} if row is None else dict(zip(table.metrics, row.figures, strict=True))
         for metric, value in record["metrics"].items():
             printed = quoted.get(metric)
             made.append({

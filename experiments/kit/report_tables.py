@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from experiments.kit import judge, papers
+from experiments.kit.run import Plan
 from jaxsim.evaluate import significance
 
 _SANITY = ("random", "tfidf", "log-tfidf", "tf")
@@ -45,7 +46,7 @@ def belong_together(rows: Rows) -> None:
 
 def ordered(rows: Rows, paper: str) -> list[tuple[str, Mapping[str, Any]]]:
     """Sanity rows, then the paper's in its order, then ours from simple to involved."""
-    printed = [row.row for row in papers.TABLES[paper].rows] if paper in papers.TABLES else []
+    printed = papers.TABLES[paper].beside if paper in papers.TABLES else {}
     order = list(dict.fromkeys([*_SANITY, *printed, *_USUAL]))
 
     def place(item: tuple[str, Mapping[str, Any]]) -> tuple[int, str]:
@@ -59,7 +60,7 @@ def main(paper: str, rows: Rows, codes: Mapping[str, list[str]]) -> str:
     """The table of methods with all figures; rows that the paper prints and nobody ran stay in it."""
     table = papers.TABLES.get(paper)
     keys = metric_keys(paper, rows)
-    printed = {row.row: row for row in table.rows} if table else {}
+    printed = table.beside if table else {}
     present = {record["row"]: (path, record) for path, record in rows.items()}
     absent = {f"{name}": {"row": name} for name in printed if name not in present}
     lines = []
@@ -86,7 +87,7 @@ def compact(paper: str, rows: Rows, codes: Mapping[str, list[str]], results: Pat
     """
     keys = metric_keys(paper, rows)
     table = papers.TABLES.get(paper)
-    printed = {row.row: row for row in table.rows} if table else {}
+    printed = table.beside if table else {}
     key = principal(dict.fromkeys(keys))
     best = best_rows(rows, key, results)
     lines = []
@@ -166,6 +167,42 @@ def metric_keys(paper: str, rows: Rows) -> list[str]:
     if paper in papers.TABLES:
         return list(papers.TABLES[paper].metrics)
     return sorted({key for record in rows.values() for key in record["metrics"]})
+
+
+def unrecorded(plan: Plan | None, rows: Rows) -> str:
+    """The rows of a table's script that have no record, and what they need that a machine may lack.
+
+    Args:
+      plan: The table as its script has it; None where no script knows it.
+      rows: Records by path.
+
+    Returns:
+      One line, in the script's order; empty where every row has a record.
+    """
+    if plan is None:
+        return ""
+    present = {record["row"] for record in rows.values()}
+    by_need: dict[str, list[str]] = {}
+    for row in plan.rows:
+        if row not in present:
+            by_need.setdefault(plan.needs.get(row, ""), []).append(row)
+    parts = [", ".join(names) + (f" ({need})" if need else "") for need, names in sorted(by_need.items())]
+    return f"\nRows of the script without a record: {'; '.join(parts)}.\n" if parts else ""
+
+
+def untouched(plans: Mapping[str, Plan], present: Collection[str]) -> str:
+    """The tables of a script that have no record at all.
+
+    Args:
+      plans: Table -> plan, of the script.
+      present: Tables with a record.
+
+    Returns:
+      Markdown, a line; empty where every table has a record.
+    """
+    names = [name if "full" in plan.presets else f"{name} (preset {', '.join(plan.presets)})"
+             for name, plan in plans.items() if name not in present]  # fmt: skip
+    return f"\nTables of the script without a record: {', '.join(names)}.\n" if names else ""
 
 
 def speed(rows: Rows) -> str:
@@ -249,8 +286,10 @@ def _record_line(
 
 
 def _paper_cell(quoted: papers.PaperRow) -> str:
-    figures = " / ".join(DASH if x is None else number(x) for x in quoted.figures)
-    return f"{figures} (k = {quoted.k})" if quoted.k else figures
+    spread = quoted.spread or (None,) * len(quoted.figures)
+    figures = " / ".join(DASH if x is None else number(x) if sd is None else f"{number(x)} ± {number(sd)}"
+                         for x, sd in zip(quoted.figures, spread, strict=True))  # fmt: skip
+    return f"{figures} (k = {quoted.k})" if quoted.k else f"{figures} ({quoted.source})" if quoted.source else figures
 
 
 def number(value: float) -> str:

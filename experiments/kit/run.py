@@ -40,6 +40,8 @@ class Plan:
       split: Version of the rule by which the table's data are dealt to parts. A record holds it; one with another
         version is `stale`, and no table mixes two.
       reads: Row -> the settings that it reads, for rows that do not read all; a change of others leaves their records.
+      needs: Row -> what it needs that a machine may lack: a preset, a program; the report says so of rows without a
+        record.
     """
 
     rows: Mapping[str, Callable[[Table], Row | None]]
@@ -48,6 +50,7 @@ class Plan:
     rows_on_request: Sequence[str] = ()
     split: int = 1
     reads: Mapping[str, Collection[str]] = field(default_factory=dict)
+    needs: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,12 @@ Every article that links to others is a query against the whole collection; righ
 SSI scores a query q and a document d by qᵀWd of their tf·idf, and learns W from random triples of a query, a right and
 a wrong document by the margin ranking loss: W = UᵀV + b·I, UᵀU + b·I, a diagonal D, a full or a sparse matrix.
 
-`table1` splits the links (65 / 5 / 30%; training links leave the list), `table3` the documents (60 / 10 / 30%,
-near-duplicates together, links inside a part). `table4` has dimensions and `table2` all words, split as `table1`.
-`training-links`: some rows of `table1` from 5,000, 20,000 and all training links. `mdn` and `cacm`: its main rows on
-MDN's English pages and on citations. Settings are chosen by dev MAP, the rates by training loss (of the full and the
-sparse W by dev MAP), LSI's share and query expansion by training ranking loss.
+`table1` splits the links (65 / 5 / 30%; links of earlier parts are left out of the ranked lists), `table3` the
+documents (60 / 10 / 30%, near-duplicates together, only links inside a part). `table4` varies the dimension and
+`table2` has all words; both are split as `table1`. `training-links`: some rows of `table1`, trained on 5,000, 20,000
+and all training links. `mdn` and `cacm`: the main rows of `table1` on MDN's English pages and on citations. Settings
+are chosen by dev MAP. Learning rates are chosen by training loss, but by dev MAP for D, UᵀV + D, and the full and the
+sparse W. LSI's share and query expansion are chosen by the ranking loss of random training triples.
 
 Expected (003, Table 1, MAP): UᵀV + I .517, UᵀU + I .506, D .355, αLSI + (1 − α)TFIDF .346, TFIDF .329.
 
@@ -51,43 +52,43 @@ class Settings:
     """What a preset fixes.
 
     Attributes:
-      ks: LSI's dimensions, chosen from by dev MAP.
+      ks: Dimensions of LSI; dev MAP chooses one.
       k: Rank of UᵀV.
-      identities: Grid of b, chosen from by dev MAP; 1, the paper's, has rows of its own.
-      rates: Learning rates, chosen from by training loss.
-      starts: Starts of the diagonal, chosen from with its rates by dev MAP.
-      diag_rates: Its learning rates.
-      boosts: Grid of the weight of popularity, chosen from by dev MAP.
-      triples: Triples an epoch.
-      max_iter: Epochs of low rank.
-      diag_iter: Epochs of the diagonal.
+      identities: Grid of b; dev MAP chooses. b = 1, the paper's, has rows of its own (`-b1`).
+      rates: Learning rates of low rank; the training loss chooses.
+      starts: Values that the diagonal starts at; dev MAP chooses among all pairs of a start and a rate.
+      diag_rates: Learning rates of the diagonal, chosen together with its start.
+      boosts: Weights of popularity; dev MAP chooses.
+      triples: Triples per epoch.
+      max_iter: Epochs of low rank, at most.
+      diag_iter: Epochs of the diagonal, at most.
       patience: Epochs without a better dev MAP before training stops.
-      pairs: Triples that LSI's share and query expansion are chosen by.
-      seeds: Of the starts and the triples.
-      num_terms: Words of the dictionary; `table2` has all.
-      full_rates: Learning rates of the full W, chosen from by dev MAP, as its b is then from ``full_identities``.
-      full_identities: Grid of b of the full W, which the sparse ones keep.
-      full_triples: Triples an epoch of the full W.
-      validated: Dev queries, an even sample, that the full and the sparse W are scored by; None for all.
-      full_grid: Epochs of the fits that its rate and b are chosen by.
-      full_iter: Epochs of the chosen one, which stops by itself.
-      sparse_rates: Learning rates of the sparse W, chosen from by dev MAP for each p.
-      sparse_triples: Number of entries a row -> triples an epoch; fewer for 1,000, whose steps cost more.
-      sparse_iter: Their epochs.
-      penalties: γ of the L1 penalty, chosen from by dev MAP.
-      hash_rates: Learning rates of hash kernels, chosen from by training loss.
+      pairs: Number of training triples whose ranking loss chooses LSI's share and query expansion.
+      seeds: Seeds of the starting values and of the triples.
+      num_terms: Words of the dictionary, the most frequent ones; `table2` has all.
+      full_rates: Learning rates of the full W; dev MAP chooses the rate first, and then b.
+      full_identities: Grid of b of the full W; the sparse W keeps the chosen b.
+      full_triples: Triples per epoch of the full W.
+      validated: Number of dev queries, evenly spaced, that the full and the sparse W are scored on; None for all.
+      full_grid: Epochs of the short fits by which rate and b of the full W are chosen.
+      full_iter: Epochs, at most, of the full W with what was chosen.
+      sparse_rates: Learning rates of the sparse W; dev MAP chooses, for each p.
+      sparse_triples: p, the entries per row -> triples per epoch; fewer for 1,000, whose steps cost more.
+      sparse_iter: Epochs of the sparse W, at most.
+      penalties: Weights γ of the L1 penalty; dev MAP chooses.
+      hash_rates: Learning rates of hash kernels; the training loss chooses.
       tops: Name -> how many of the most frequent words the low-rank part sees.
       hashes: Name -> size of the hash table.
-      hash_triples: Triples an epoch of hash kernels; few, because a step has 80,000 pairs of words.
-      hash_iter: Their epochs.
-      bigrams: 2-grams that are hashed.
-      sizes: Training links of the learning curve, and all.
-      adagrad: Where Adagrad's sums of squares start.
-      adagrad_rates: Its learning rates, chosen from by training loss.
-      batch: Links, or triples, of a batch.
-      batch_rates: Learning rates with links as each other's negatives, chosen from by training loss.
-      sgd_rates: Learning rates of minibatches of triples, chosen from by training loss.
-      limit: Articles; None for all.
+      hash_triples: Triples per epoch of hash kernels; few, because a step has 80,000 pairs of words.
+      hash_iter: Epochs of hash kernels.
+      bigrams: Number of 2-grams that are hashed.
+      sizes: Numbers of training links on the learning curve, whose last point has all links.
+      adagrad: Value that Adagrad's sums of squares start at.
+      adagrad_rates: Learning rates with Adagrad; the training loss chooses.
+      batch: Links, or triples, per batch.
+      batch_rates: Learning rates where links are each other's negatives; the training loss chooses.
+      sgd_rates: Learning rates of minibatches of triples; the training loss chooses.
+      limit: Number of articles, those with most links; None for all.
     """
 
     ks: tuple[int, ...] = (50, 100, 200, 300, 500)
@@ -209,10 +210,10 @@ class Links:
     Attributes:
       parts: Part -> its documents; one `Collection` for all where links are split.
       links: ``[n, 2]`` training links, rows of the training documents.
-      truth: Dev and test: what is right.
+      truth: Dev and test: the documents that are right for each query, and those that are left out of its list.
       tokens: Words of every document of the collection.
-      partitioned: Where documents are split, the other setup of Table 3: all documents, and as many training links
-        among all of them as ``links`` are, none of which is judged.
+      partitioned: Where documents are split, the training data of the other setup of Table 3, in which links alone are
+        held out: all documents, and as many links among them as ``links`` has, none of them a dev or test link.
     """
 
     parts: dict[str, Collection]
@@ -222,7 +223,7 @@ class Links:
     partitioned: tuple[Collection, np.ndarray] | None = None
 
     def queries(self, part: str) -> np.ndarray:
-        """Rows of the queries of a part; of training all."""
+        """Rows of the queries of a part; for training, those of all documents."""
         return self.truth[part].queries if part in self.truth else np.arange(self.parts[part].counts.shape[0])
 
     def exact(self, part: str) -> np.ndarray:
@@ -411,7 +412,7 @@ def titles(table: kit.Table) -> kit.Row:
 
 
 def expansion(table: kit.Table) -> kit.Row:
-    """TFIDF again with β times the E best documents added to the query; both by training ranking loss."""
+    """TFIDF with β times the E best documents added to the query. Chosen: E and β, by training ranking loss."""
     query, better, worse = training_triples(table)
 
     def scores(part, number, beta):
@@ -473,7 +474,7 @@ def fit_links(table: kit.Table, method, *, seed: int = 0, documents: Terms | Non
     data, settings = table.data, table.settings
     whole = data.parts["train"]
     seen = whole.tfidf if documents is None else documents
-    if method is not ssi_diag and isinstance(options.get("identity", 1.0), float):  # fits of all b share them
+    if method is not ssi_diag and isinstance(options.get("identity", 1.0), float):  # the same for every b
         options["products"] = table.once("products",
                                          lambda: ssi.products.Products(whole.tfidf, whole.tfidf, 1.0, table=2**28))
     options = {"triples": settings.triples, "patience": settings.patience,
@@ -517,8 +518,8 @@ def learned_row(table: kit.Table, fit: Callable[..., Fit], options: list[dict], 
 def low_rank(*, symmetric: bool = False, identities=None):
     """The row W = UᵀV + b·I, or UᵀU + b·I (``symmetric``), every seed.
 
-    Chosen: the rate, by training loss at the b in the middle, then b of ``identities`` (the preset's grid unless given;
-    None is no identity), by dev MAP.
+    Chosen for the first seed: the rate, by training loss at the b in the middle of the grid; then b, by dev MAP. The
+    grid is ``identities``, or else the preset's; a b of None is W without the identity.
     """
     def row(table: kit.Table) -> kit.Row:
         settings = table.settings
@@ -534,9 +535,10 @@ def low_rank(*, symmetric: bool = False, identities=None):
 
 
 def partitioned_links(table: kit.Table) -> kit.Row:
-    """UᵀV + b·I where links alone are held out: documents of dev and test are seen in training, by other links.
+    """UᵀV + b·I where links alone are held out: documents of dev and test are seen in training, with other links.
 
-    At the rate of `ssi-asym`; one seed.
+    Queries and candidates are those of the other rows of `table3`. The rate is that of `ssi-asym`; one seed. Chosen: b,
+    by dev MAP.
     """
     whole, links = table.data.partitioned
     wide = copy.copy(table)
@@ -578,14 +580,14 @@ def low_rank_diagonal(table: kit.Table) -> kit.Row:
 
 
 def chosen_in(table: kit.Table, row: str, name: str = "table1") -> dict:
-    """The b and the rate that a row of `table1` has chosen, or what is usual where it has not been run."""
+    """The b and the rate that a row chose in a table, `table1` unless given; usual values where it has not been run."""
     path = table.out / table.experiment / name / f"{row}.json"
     config = kit.records.read(path)["config"] if path.exists() else {"identity": 10.0, "learning_rate": 0.03}
     return {name: float(config[name]) for name in ("identity", "learning_rate")}
 
 
 def variant(method, rates: str, *names: str):
-    """`ssi-asym` by another training at the b of that row; one seed.
+    """`ssi-asym` trained in another way, at the b of its row in `table1`; one seed.
 
     `ssi` with Adagrad; `ssi_batch`: batches of links, each link's document a negative of the others; `ssi_sgd`: optax's
     plain SGD on minibatches of triples, whose loss is ``jax.vmap`` of the margin loss of one triple.
@@ -608,7 +610,10 @@ def variant(method, rates: str, *names: str):
 
 
 def dimension(k: int, symmetric: bool):
-    """A row of Table 4: UᵀV + b·I or UᵀU + b·I of rank ``k``, at the b and the rate of `table1`; one seed."""
+    """A row of Table 4: UᵀV + b·I or UᵀU + b·I of rank ``k``, at the b and the rate of `table1`; one seed.
+
+    Nothing is chosen but the epoch, by dev MAP.
+    """
     def row(table: kit.Table) -> kit.Row:
         chosen = chosen_in(table, "ssi-sym" if symmetric else "ssi-asym")
         config = {"k": k, "symmetric": symmetric, "max_iter": table.settings.max_iter,
@@ -635,7 +640,7 @@ def whole_model(table: kit.Table, params) -> Model:
         if isinstance(params, ssi_hash.Hashed):
             learned = ssi_hash.scores(params, queries, documents)
         elif isinstance(params, ssi_full.Full):
-            # Of the part's documents with those of training, which every epoch's model is scored by.
+            # Inner products of the part's documents with the training documents; the scores of every epoch need them.
             near = table.once(("near", part), lambda: corpora.product(
                 right, sparse.to_scipy(table.data.parts["train"].cut)))
             learned = (near[rows] @ np.asarray(params.coefficients)) @ near.T
@@ -670,9 +675,9 @@ def fit_whole(table: kit.Table, method, **options) -> Fit:
 
 
 def fit_full(table: kit.Table, **options) -> tuple[Fit, dict, list[dict]]:
-    """W without constraint, from W = b·I unless told otherwise: its settings and all that were tried.
+    """W without constraint, from W = b·I unless told otherwise: the fit, its settings, and all that were tried.
 
-    The rate is chosen by dev MAP at the b in the middle, and then b, by shorter fits.
+    Chosen by dev MAP of short fits: the rate, at the b in the middle of its grid; then b.
     """
     settings = table.settings
     fit = functools.partial(fit_whole, table, ssi_full, triples=settings.full_triples, **options)
@@ -697,26 +702,26 @@ def whole_row(table: kit.Table, fit: Fit, config: dict, model: Model | None = No
 
 
 def full(table: kit.Table) -> kit.Row:
-    """W without constraint, from W = b·I; one seed."""
+    """W without constraint, from W = b·I; one seed. Chosen: rate, then b (`fit_full`)."""
     fit, config, tried = fit_full(table)
     return whole_row(table, fit, config, curve=tried)
 
 
 def full_without_diagonal(table: kit.Table) -> kit.Row:
-    """W without constraint but for its diagonal, which stays 0: no word meets itself (§4.1); one seed."""
+    """W without constraint, but its diagonal stays 0: no word is matched with itself (§4.1); one seed. Chosen: rate."""
     fit, config, tried = fit_full(table, identity=0.0, diagonal=False, max_terms=None,
                                   documents=table.data.parts["train"].cut)
     return whole_row(table, fit, config, curve=tried)
 
 
 def strongest_entries(table: kit.Table, p: int):
-    """The first sparse W of Algorithm 2: the strongest entries of the full W."""
+    """The first sparse W of Algorithm 2: the ``p`` strongest entries of each row of the full W."""
     size = table.data.parts["train"].df.size  # fewer words than entries where the collection is small
     return table.once(("strongest", p), lambda: ssi_sparse.strongest(fit_full(table)[0].params, min(p, size)))
 
 
 def trained_entries(table: kit.Table, init, options: list[dict], p: int) -> tuple[Fit, kit.Choice]:
-    """A sparse W trained on from its start, with the settings that dev prefers."""
+    """A sparse W trained further from its start, with the option that has the best dev MAP."""
     settings = table.settings
     fit = functools.partial(fit_whole, table, ssi_sparse, init=init, triples=settings.sparse_triples[p],
                             max_iter=settings.sparse_iter)
@@ -725,7 +730,7 @@ def trained_entries(table: kit.Table, init, options: list[dict], p: int) -> tupl
 
 
 def fit_sparse(table: kit.Table, p: int) -> tuple[Fit, kit.Choice]:
-    """Algorithm 2: the strongest entries of the full W, trained on; of these the strongest, trained on."""
+    """Algorithm 2: the strongest entries of the full W are trained further; the strongest of these again, down to p."""
     denser = [q for q in SPARSE if q > p]
     init = ssi_sparse.prune(fit_sparse(table, denser[-1])[0].params, p) if denser else strongest_entries(table, p)
     return trained_entries(table, init, [{"learning_rate": rate} for rate in table.settings.sparse_rates], p)
@@ -742,7 +747,10 @@ def sparse_row(p: int):
 
 
 def l1(table: kit.Table) -> kit.Row:
-    """The strongest entries of the full W with γ‖W‖₁ on them in place of pruning, at the rate of p = 100; one seed."""
+    """The 100 strongest entries of each row of the full W, with a penalty γ‖W‖₁ in place of pruning; one seed.
+
+    The rate is that of `ssi-sparse-100`. Chosen: γ, by dev MAP.
+    """
     rate = fit_sparse(table, 100)[1].best["learning_rate"]
     fit, choice = trained_entries(table, strongest_entries(table, 100),
                                   [{"l1": penalty, "learning_rate": rate} for penalty in table.settings.penalties], 100)
@@ -752,7 +760,7 @@ def l1(table: kit.Table) -> kit.Row:
 
 
 def fit_other_terms(table: kit.Table, documents: Terms, *, seed: int = 0) -> tuple[Fit, Model, dict]:
-    """UᵀV of the collection in other terms, plus b times TFIDF of all words, at the b and the rate of `table1`."""
+    """UᵀV over other terms, plus b times TFIDF of all words, at the b and the rate of `ssi-asym` in `table1`."""
     options = chosen_in(table, "ssi-asym")
     low = bilinear.strongest(documents, MAX_TERMS)
 
@@ -776,7 +784,10 @@ def first_words(table: kit.Table, number: int | None) -> Terms:
 
 
 def top(name: str | None):
-    """(UᵀV)_n + I: the low-rank part sees the n most frequent words alone; one seed."""
+    """(UᵀV)_n + I: the low-rank part sees the n most frequent words alone; one seed.
+
+    ``name`` is a key of `Settings.tops`; None for all words. Nothing is chosen but the epoch, by dev MAP.
+    """
     def row(table: kit.Table) -> kit.Row:
         number = None if name is None else table.settings.tops[name]
         fit, model, config = fit_other_terms(table, first_words(table, number))
@@ -787,7 +798,7 @@ def top(name: str | None):
 
 
 def mixed(table: kit.Table, first: Model, second: Model) -> tuple[Model, kit.Choice]:
-    """(1 − α) one + α the other, α by dev MAP; both are scaled to spread alike on dev."""
+    """(1 − α) of one model and α of the other, scaled to the same standard deviation on dev. Chosen: α, by dev MAP."""
     scales = [float(np.std(model("dev"))) or 1.0 for model in (first, second)]
 
     def mixture(alpha):
@@ -800,9 +811,9 @@ def mixed(table: kit.Table, first: Model, second: Model) -> tuple[Model, kit.Cho
 
 
 def hashed(name: str, *, identity: bool):
-    """Hash kernels, a W whose entries share a table of a size, alone or mixed with TFIDF; one seed.
+    """Hash kernels, a W whose entries share a hash table, alone or (``identity``) mixed with TFIDF; one seed.
 
-    The rate of the smallest table, chosen by training loss, serves all; α of the mixture is chosen by dev MAP.
+    Chosen: the rate, by training loss with the smallest table, for all sizes; α of the mixture, by dev MAP.
     """
     def row(table: kit.Table) -> kit.Row:
         settings, documents = table.settings, table.data.parts["train"].tfidf
@@ -833,7 +844,7 @@ def bigrams(tokens: list[list[str]]) -> list[list[str]]:
 
 
 def two_seeds(table: kit.Table) -> kit.Row:
-    """(UᵀV)_30k + I mixed with another seed of itself: what a mixture gains without other features."""
+    """(UᵀV)_30k + I mixed with another seed of itself: what mixing alone gains. Chosen: α, by dev MAP."""
     documents = first_words(table, table.settings.tops["30k"])
     (_, base, _), (fit, model, config) = (fit_other_terms(table, documents, seed=seed) for seed in (0, 1))
     mixture, choice = mixed(table, base, model)
@@ -855,9 +866,10 @@ def frequent_bigrams(table: kit.Table, _number: int):
 
 
 def cfh(*features):
-    """(UᵀV)_30k + I mixed with the same on other features, hashed by DICE into the first F words (k = 5); one seed.
+    """(UᵀV)_30k + I mixed with the same model on other features, hashed to the F most frequent words; one seed.
 
-    Each feature counts as the five of the F words that share most documents with it. Chosen: the mixture, by dev MAP.
+    Each feature counts as the five of these words (k = 5) with the largest Dice coefficient of their documents. Chosen:
+    the mixture, by dev MAP.
     """
     def row(table: kit.Table) -> kit.Row:
         number, whole = table.settings.tops["30k"], table.data.parts["train"]
@@ -882,9 +894,10 @@ def sizes(table: kit.Table) -> list[int]:
 
 
 def fewer(table: kit.Table, number: int) -> kit.Table:
-    """A table with some of the training links, among them those of a smaller one; lists stay the same.
+    """A table with ``number`` of the training links, which contain those of a smaller number; lists stay the same.
 
-    Epochs are shorter by the root of the share, between as many triples and as many passes over the links.
+    The triples per epoch are multiplied by the square root of the share of links: between equally many triples and
+    equally many passes over the links.
     """
     links = table.data.links
     some = links[np.sort(np.random.default_rng(0).permutation(len(links))[:number])]
@@ -896,7 +909,10 @@ def fewer(table: kit.Table, number: int) -> kit.Table:
 
 
 def curved(make: Callable[[kit.Table, bool], tuple[Model, dict, Fit | None]]):
-    """A row of the learning curve: model, configuration and fit of some links, or of all."""
+    """A row of `training-links`: ``make`` gives model, configuration and fit for each number of training links.
+
+    The row's own figures are those with all links.
+    """
     def row(table: kit.Table) -> kit.Row:
         curve, arrays, every = [], {}, len(table.data.links)
         for number in sizes(table):
@@ -932,7 +948,10 @@ def diagonal_of_some(table: kit.Table, every: bool):
 
 
 def low_rank_of_some(row: str, identity: float | None = None):
-    """W = UᵀV + b·I, b by dev MAP (with all links as `table1` has chosen) unless given, at the rate of `table1`."""
+    """W = UᵀV + b·I at the rate of ``row`` in `table1`. Chosen: b, by dev MAP, unless it is given.
+
+    With all links, b is that of `table1` too.
+    """
     def make(table: kit.Table, every: bool):
         chosen = chosen_in(table, row)
         grid = (chosen["identity"],) if every else table.settings.identities
@@ -959,6 +978,7 @@ TABLE_1 = {
     "ssi-asym-in-batch": variant(ssi_batch, "batch_rates", "batch"),
     "ssi-asym-sgd": variant(ssi_sgd, "sgd_rates", "batch"),
 }
+# In `cfh`, 1 stands for the words beyond the F most frequent ones, 2 for 2-grams.
 ALL_WORDS = {
     **{row: ROWS[row] for row in ("tfidf", "popularity", "lsi+tfidf")}, "qe": expansion, "ssi-all": top(None),
     **{f"ssi-top-{name}": top(name) for name in ("10k", "30k", "60k", "100k")}, "two-seeds": two_seeds,
@@ -973,11 +993,12 @@ CURVES = {
     "ssi-asym-b1": curved(low_rank_of_some("ssi-asym-b1", 1.0)), "ssi-asym": curved(low_rank_of_some("ssi-asym")),
 }
 MAIN = {row: ROWS[row] for row in ("tfidf", "lsa", "lsi+tfidf", "popularity", "ssi-diag", "ssi-sym", "ssi-asym")}
-# No training link leads to a test document.
+# Without `popularity`, since no training link leads to a test document.
 TABLE_3 = {**{row: ROWS[row] for row in ROWS if row != "popularity"}, "ssi-asym-links": partitioned_links}
 ROWS_OF = {"table1": TABLE_1, "table3": TABLE_3, "table4": DIMENSIONS, "table2": ALL_WORDS, "training-links": CURVES,
            "mdn": MAIN, "cacm": MAIN}
-READ = tuple(one.name for one in fields(Settings) if one.name != "sgd_rates")  # by all rows but one
+# Settings that all rows but `ssi-asym-sgd` depend on; that row depends on `sgd_rates` too.
+READ = tuple(one.name for one in fields(Settings) if one.name != "sgd_rates")
 TABLES = {name: kit.Plan(rows, {"quick": QUICK, "full": FULL_OF.get(name, FULL)},
                          on_request=("quick",) * (name not in ("table1", "table3")),
                          reads=dict.fromkeys(set(rows) - {"ssi-asym-sgd"}, READ))
@@ -1028,7 +1049,7 @@ WHY = {
 
 def above(better: str, worse: str, sentence: str, *, place: str = "Table 1", tables=("table1",), literal: bool = False,
           equal_rows=None) -> kit.Claim:
-    """That a row has a higher MAP than another; ``literal``: the rows with b = 1 stand beside."""
+    """That a row has a higher MAP than another; ``literal``: the rows with b = 1, as printed, are compared too."""
     if literal:
         equal_rows = tuple(f"{row}-b1" if row in ("ssi-sym", "ssi-asym") else row for row in (better, worse))
     section = place if place.startswith("§") else f"§4.1, {place}"

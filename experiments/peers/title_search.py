@@ -2,8 +2,9 @@
 
 Five test collections. Every system sees the documents alone: pairs of title and text (NPL and NFCorpus have no titles:
 the first third of the words and the rest). Judged queries are used once, to measure: MAP, nDCG@10, MRR and P@10. What
-is chosen is chosen by held-out titles. The defaults of the search (agreement of the dimensions, half of the score from
-BM25, its settings) were settled on Cranfield and CACM, with their queries in view; CISI, NPL and NFCorpus took no part.
+is chosen is chosen by held-out titles (for `lsa`, by all titles). The defaults of the search (agreement of the
+dimensions, half of the score from BM25, its settings) were settled on Cranfield and CACM, with their queries in view;
+CISI, NPL and NFCorpus took no part.
 
 Two collections of articles that link to each other, Wikispeedia and the English pages of MDN, are searched too: an
 article asks for those that it links to, itself left out; no link is seen in training (1,000 articles that have links,
@@ -60,7 +61,7 @@ class Settings:
       tried: Dimensions of `opca-best-k`.
       asked: Queries of collections of links, at most.
       rates: Learning rates of `static-embedding`.
-      epochs: Of it, at most.
+      epochs: Epochs of `static-embedding`, at most.
       seeds: Of the titles that are held out, for `opca-r` and `opca-search`.
     """
 
@@ -151,7 +152,7 @@ def _thirds(text: str) -> tuple[str, str]:
 
 
 def measured(task: Task, scores: np.ndarray) -> dict[str, np.ndarray]:
-    """Values of every query; equal scores in the order of the documents."""
+    """Values of every query. Equal scores keep the order of the documents; the query's own document comes last."""
     relevant = task.grades > 0
     if task.itself is not None:
         scores = np.array(scores)
@@ -189,7 +190,7 @@ def by_tfidf(table: kit.Table) -> kit.Row:
 
 
 def by_lsa(table: kit.Table) -> kit.Row:
-    """TruncatedSVD of these; the dimension by how well the texts' titles find them (MRR of all pairs)."""
+    """TruncatedSVD of the tf·idf. Chosen: the dimension, by MRR over all titles and their texts (none held out)."""
     from sklearn.decomposition import TruncatedSVD
 
     program, rows = vectorizer(table)

@@ -60,7 +60,7 @@ JUDGED = {"simlex": "simlex", "simverb": "simverb-test", "wordsim353": "wordsim3
 WORDS = ("admirable", "considered", "mourning")
 SHOWN, IN_ENTRIES = 10, 5
 SHARES = [{"share": one} for one in (0.25, 0.5, 0.75, 0.9, 1.0)]
-"""Of a word's own vector in those of its senses."""
+"""Shares of a word's own vector in the vectors of its senses; questions for development choose one."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ def chosen_dimension(table: kit.Table, name: str, *, unsigned: bool = False) -> 
 
 
 def tested(table: kit.Table, scores: Callable[[list], np.ndarray] | list[Callable]) -> dict:
-    """The test values of a row, or of one a seed: functions of questions that give similarities of their choices."""
+    """Test values of a row. ``scores`` gives the similarities of questions' choices: a function, or one per seed."""
     some = scores if isinstance(scores, list) else [scores]
     credits, values, attempted = [], {"precision": [], "f1": [], "f1@790": []}, []
     for function in some:
@@ -180,7 +180,7 @@ def tested(table: kit.Table, scores: Callable[[list], np.ndarray] | list[Callabl
 
 
 def from_space(table: kit.Table, made: Space | list[Space]) -> dict:
-    """As `tested`, by cosines of a space, or of one a seed."""
+    """As `tested`, by the cosines of a space, or of one space per seed."""
     spaces = made if isinstance(made, list) else [made]
     return tested(table, [lambda some, one=one: corpora.cosines(one, some) for one in spaces])
 
@@ -215,9 +215,10 @@ def projected(name: str | None = None, *, unsigned: bool = False) -> Callable[[k
 
 
 def without_rounding(*, signed: bool) -> Callable[[kit.Table], kit.Row]:
-    """PILSA, with words that have no part in its dimensions as ties, or (``signed``) compared by their signed vectors.
+    """PILSA, where words without a part in its dimensions tie, or (``signed``) are compared by their signed vectors.
 
-    The dimension is that of the row `pilsa`. Without this, such words are compared by what rounding leaves of them.
+    Such words have entries that share no word with those of the leading dimensions. The row `pilsa` compares them by
+    what rounding leaves of their vectors. The dimension is that of `pilsa`.
     """
 
     def row(table: kit.Table) -> kit.Row:
@@ -267,7 +268,7 @@ def split_pairs(table: kit.Table, pairs: np.ndarray, seed: int) -> tuple[np.ndar
 
 
 def trained(table: kit.Table, name: str, pairs: np.ndarray, seed: int, *, k: int, learning_rate: float) -> Fit:
-    """S2Net on antonyms from PILSA, stopped by the loss of held-out pairs, of which four digits count."""
+    """S2Net on antonyms, which starts from PILSA; the loss of held-out pairs, rounded to four digits, stops it."""
     settings, words = table.settings, terms(table, name)
     train, held = split_pairs(table, pairs, seed)
     loss = table.once(("held", name, len(pairs), seed), lambda: s2net_antonym.held_out_loss(words, held))
@@ -312,6 +313,7 @@ def refined(name: str | None = None, *, leak_free: bool = False) -> Callable[[ki
     """A row of S2Net on antonyms from PILSA, five seeds; ``leak_free`` without the pairs that the questions ask about.
 
     Chosen by `best_training`: the rate, by held-out pairs, then the dimension, by F1 on the questions for development.
+    A ``leak_free`` row has the settings that were chosen with all pairs.
     """
 
     def row(table: kit.Table) -> kit.Row:
@@ -343,7 +345,10 @@ def refined_space(table: kit.Table, name: str, seed: int) -> Space:
 
 
 def printed(table: kit.Table) -> kit.Row:
-    """S2Net as the paper has it: a sample of the pairs, all negatives, L-BFGS. Chosen: β, by validation pairs."""
+    """S2Net as the paper has it: a sample of the pairs, all negatives, L-BFGS. Chosen: β, by validation pairs.
+
+    The dimension is that of the row `pilsa`.
+    """
     name, settings = TABLE6[table.name], table.settings
     pairs = antonym_pairs(table, name)
     order = np.random.default_rng(0).permutation(len(pairs))
@@ -367,7 +372,10 @@ def printed(table: kit.Table) -> kit.Row:
 
 
 def beyond(table: kit.Table) -> kit.Row:
-    """S2Net's space, with words out of the thesaurus placed by ten neighbours of a corpus, three of them consistent."""
+    """S2Net as in `s2net-antonym`, with words out of the thesaurus placed by their neighbours in a corpus.
+
+    Of a word's ten nearest words three are used: the first that have positive cosines with each other in S2Net's space.
+    """
     name = TABLE6[table.name]
     pairs = antonym_pairs(table, name)
     rate = best_training(table, name, pairs)
@@ -404,9 +412,10 @@ def mixed_spaces(table: kit.Table, seed: int) -> list[Space]:
 
 
 def mixed(senses: Sequence[str] = ()) -> Callable[[kit.Table], kit.Row]:
-    """A weighted sum of the cosines of four spaces; the weights have the largest likelihood on the dev questions.
+    """A weighted sum of the cosines of four spaces; the weights maximise the likelihood of the dev questions' answers.
 
-    In the sets of ``senses`` a cosine is the lowest of two senses; dev questions of the first seed choose each share.
+    In the sets of ``senses``, a cosine of two words is the lowest between a sense of one and a sense of the other. The
+    share of each such set (`SHARES`) is chosen by F1 on the dev questions, with the first seed.
     """
 
     def row(table: kit.Table) -> kit.Row:
@@ -442,13 +451,13 @@ def mixed(senses: Sequence[str] = ()) -> Callable[[kit.Table], kit.Row]:
 
 
 def dev_choice(table: kit.Table, options: list[dict], answers: Callable[..., np.ndarray]) -> kit.Choice:
-    """The option whose similarities answer most questions for development."""
+    """The option whose similarities have the best F1 on the questions for development."""
     dev = table.data.questions["dev"]
     return kit.choose(options, lambda **option: corpora.f1(answers(dev, **option), dev), by="f1", split="dev")
 
 
 def from_refined(options: list[dict], answers: Callable[..., np.ndarray]) -> Callable[[kit.Table], kit.Row]:
-    """A row of similarities made of S2Net's spaces, five seeds; their setting by the dev questions of the first."""
+    """A row of similarities made from S2Net's spaces, five seeds. Chosen: the option, by dev F1 with the first seed."""
 
     def row(table: kit.Table) -> kit.Row:
         name, seeds = TABLE6[table.name], table.settings.seeds
@@ -463,7 +472,7 @@ def from_refined(options: list[dict], answers: Callable[..., np.ndarray]) -> Cal
 
 
 def retrofit_answers(made: Space, signed: corpora.Signed, some: list, *, strength: float) -> np.ndarray:
-    """Cosines of vectors drawn to those of words that entries put beside them, and away from words put against them."""
+    """Cosines of vectors that are drawn to their entries' synonyms, and away from their entries' antonyms."""
     return corpora.cosines(further.retrofitted(made, signed, strength) if strength else made, some)
 
 
@@ -473,7 +482,7 @@ def sense_answers(made: Space, signed: corpora.Signed, some: list, *, share: flo
 
 
 def spectral(table: kit.Table) -> kit.Row:
-    """PILSA's place taken by eigenvectors of the signed Laplacian of words and entries. Chosen: dimension, by F1."""
+    """Eigenvectors of the signed Laplacian of words and entries in place of PILSA. Chosen: the dimension, by dev F1."""
     name = TABLE6[table.name]
     words, dev = further.spectral(table.data.signed(name)), table.data.questions["dev"]
     largest = min(max(table.settings.dimensions), words.num_docs, words.num_terms)
@@ -489,7 +498,7 @@ def spectral(table: kit.Table) -> kit.Row:
 
 
 def two_sided(table: kit.Table) -> kit.Row:
-    """S2Net with a projection for targets and another for opposites, at the rate and dimension of `s2net-antonym`."""
+    """S2Net with one projection for targets and one for choices, at the rate and dimension of `s2net-antonym`."""
     name, settings = TABLE6[table.name], table.settings
     pairs = antonym_pairs(table, name)
     best, words, functions = best_training(table, name, pairs).best, terms(table, name), []
@@ -510,9 +519,10 @@ def two_sided(table: kit.Table) -> kit.Row:
 
 
 def task_space(table: kit.Table, name: str, kind: str) -> tuple[list[Space], dict, dict]:
-    """Spaces (one a seed where random), their configuration, and what chose it: the correlation on SimVerb's dev pairs.
+    """Spaces (one per seed where random), their configuration, and the development values that chose it.
 
-    No set but SimVerb has pairs for development; the dimension that it chooses serves all.
+    Only SimVerb has pairs for development: the dimension with the best correlation on them serves all tables. S2Net has
+    the settings of `best_training` instead, which GRE questions for development and held-out pairs choose.
     """
     unsigned = kind == "lsa"
     whole = svd(table, name, unsigned=unsigned)
@@ -573,7 +583,10 @@ def judged(table: kit.Table):
 
 
 def told_apart(name: str, kind: str) -> Callable[[kit.Table], kit.Row]:
-    """A row of AntSynNET: antonyms are below a cosine that the training pairs choose for their part of speech."""
+    """A row of AntSynNET: pairs at or below a cosine are called antonyms.
+
+    For each part of speech, the cosine is chosen by F1 on the training pairs; the dimension is that of `task_space`.
+    """
 
     def row(table: kit.Table) -> kit.Row:
         made, config, dev = task_space(table, name, kind)
@@ -627,7 +640,10 @@ def scored(called: np.ndarray, antonyms: np.ndarray) -> dict[str, float]:
 
 
 def neighbours(*, unsigned: bool) -> Callable[[kit.Table], kit.Row]:
-    """Words nearest to the paper's three words, and farthest from them, in the union."""
+    """Words nearest to the paper's three words, and farthest from them, in the union: of those in five entries or more.
+
+    Chosen: the dimension, by F1 on the questions for development.
+    """
 
     def row(table: kit.Table) -> kit.Row:
         name = "union"
@@ -647,14 +663,14 @@ def neighbours(*, unsigned: bool) -> Callable[[kit.Table], kit.Row]:
 
 
 def precision_at(k: int, name: str) -> Callable[[kit.Table], kit.Row]:
-    """Table 5: precision on the questions for development at one dimension."""
+    """Table 5: precision on the questions for development at one dimension. Nothing is chosen."""
 
     def row(table: kit.Table) -> kit.Row | None:
         words, dev, usual = terms(table, name), table.data.questions["dev"], max(table.settings.dimensions)
         if k > min(words.num_docs, words.num_terms):
             return None
         if k > usual:
-            # Thousands of columns of random products: one more product is as near as cosines notice.
+            # A randomised SVD with thousands of columns: one iteration is near enough for cosines.
             found = table.once(("curve", name), lambda: np.asarray(sparse.project(words, table.fit(pilsa)(
                 words, k=min(max(CURVE), words.num_docs, words.num_terms), iterations=1).params.weights)))
         made = Space(table.data.lexicon(name), found[:, :k]) if k > usual else pilsa_space(table, name, k)

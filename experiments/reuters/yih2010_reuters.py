@@ -48,7 +48,9 @@ from jaxsim.text import features
 from jaxsim.text.features import Featured
 
 K = 5  # the dimension of the paper's Table 3
-GAMMA = 30.0  # the γ that development documents chose for `tweak-pref`; used by VL-Ext, its start, and `tweak-curve`
+# The γ that development documents chose for `tweak-pref`. TWEAK has it as the start of VL-Ext and in `tweak-curve`;
+# VL-Ext has it in the rows that do not choose γ.
+GAMMA = 30.0
 SHOWN, DOCUMENTS = 40, 10  # pairs of terms, and test documents, whose weights the record of VL-Ext shows
 
 
@@ -57,8 +59,8 @@ class Settings:
     """What a preset fixes. Where a grid has several values, development documents choose one.
 
     Attributes:
-      pairs: Number of similar pairs of training documents, and of other pairs; the paper has 40,000 in all.
-      more_pairs: The same for the rows ``-more``; TWEAK takes half of that number, VL-Ext a quarter.
+      pairs: Number of similar pairs of training documents, and also of other pairs; the paper has 40,000 pairs in all.
+      more_pairs: The same number for the rows ``-more``; TWEAK takes half of it, VL-Ext a quarter.
       max_iter: L-BFGS iterations at most.
       patience: Iterations without a better development AUC before stopping.
       seeds: Seeds that draw the development documents and the training pairs.
@@ -115,10 +117,10 @@ QUICK = Settings(pairs=1000, more_pairs=3000, max_iter=6, patience=3, seeds=(0, 
 def load(name: str, settings: Settings) -> kit.Data:
     """The collection; both tables have the same.
 
-    Rows see what `reuters.load` returns as ``table.data``: by part (``train``, ``test``) the stories, the counts and
-    labels of their terms and topics, and ``featured`` documents, whose terms have the features of TWEAK. Its method
-    ``sample(seed, num)`` draws what a seed trains on: the documents ``fit`` and ``dev``, ``num`` similar and ``num``
-    other ``pairs`` of the former, and 5 % more of these, ``dev_pairs``.
+    Rows see what `reuters.load` returns as ``table.data``: for each part (``train``, ``test``) the stories, the counts
+    of their terms, their topics as labels, and ``featured`` documents, whose terms have the features of TWEAK. Its
+    method ``sample(seed, num)`` divides the training documents into ``fit`` and ``dev``. From ``fit`` it draws ``num``
+    similar and ``num`` other ``pairs`` to train on, and 5 % more, ``dev_pairs``, the paper's development set.
     """
     data = reuters.load(settings.min_characters, settings.limit)
     size = data.sizes["test"]
@@ -372,7 +374,7 @@ def tweak_pref(table: kit.Table) -> kit.Row:
 
 
 def tweak_pref_more(table: kit.Table) -> kit.Row:
-    """TWEAK by preferences with more pairs, which need no regulariser; γ is chosen."""
+    """TWEAK by preferences with more pairs and no regulariser; γ is chosen."""
     settings = table.settings
     return learn_tweak(table, [{"gamma": gamma, "alpha": 0.0} for gamma in settings.tweak_gammas],
                        num=settings.more_pairs // 2)
@@ -398,9 +400,10 @@ ITML_PATIENCE = 5
 
 def fit_itml(table: kit.Table, sample: Sample, validate: Callable, reads: list, *, identity: bool, slack: float,
              k: int, percentiles: tuple[float, float]) -> Fit:
-    """ITML from LSA (001 §2.2). Documents have length one in the space whose distances are learned.
+    """ITML, which starts from LSA (001 §2.2), on documents scaled to length one.
 
-    That is the space of terms with the identity (HDILR), and the space of LSA without it (HDLR).
+    The length is that in the space whose distances are learned: of terms with the identity (HDILR), of LSA without it
+    (HDLR).
     """
     train = sparse.from_scipy(weighted(table, text.tf_idf)["train"])
     start = table.fit(lsa)(emptied(train, sample), k=k, singular_power=0.0 if identity else -1.0).params
@@ -417,7 +420,10 @@ def fit_itml(table: kit.Table, sample: Sample, validate: Callable, reads: list, 
 
 
 def learn_metric(table: kit.Table, ks: tuple[int, ...], *, identity: bool) -> kit.Row:
-    """HDILR, a low-rank metric beside the identity, or HDLR, one without."""
+    """HDILR, a low-rank metric added to the identity, or HDLR, a low-rank metric alone.
+
+    Chosen together: the rank (of ``ks``), the slack and the percentiles.
+    """
     settings = table.settings
     options = [{"slack": slack, "k": k, "percentiles": ranks} for k in ks for ranks in settings.percentiles
                for slack in settings.slacks]
@@ -442,8 +448,9 @@ def fit_vl_ext(table: kit.Table, combine: Callable, similar_alone: bool, sample:
                reads: list, **option) -> Fit:
     """VL-Ext from TWEAK (§4.3.1): it relates the pairs of terms whose weights have the largest product.
 
-    A product is of a term in one document and a term in its paired document; ``combine`` puts the products of a pair of
-    terms together over the training pairs (or over the similar ones, ``similar_alone``).
+    The product is that of a term's weight in one document and another term's weight in the paired document; ``combine``
+    combines the products of two terms over all training pairs, or over the similar ones (``similar_alone``). Training
+    stops after eight iterations without a better development AUC, or fewer if the preset's ``patience`` is shorter.
     """
     train, settings = table.data.featured["train"], table.settings
 
@@ -464,7 +471,10 @@ def fit_vl_ext(table: kit.Table, combine: Callable, similar_alone: bool, sample:
 
 def learn_vl_ext(table: kit.Table, gammas: tuple[float, ...] = (), *, combine: Callable = np.add,
                  similar_alone: bool = False, num: int | None = None, one_seed: bool = False) -> kit.Row:
-    """VL-Ext, the paper's row; γ and the regulariser are chosen. With ``gammas`` given, only γ is, from these."""
+    """VL-Ext, the paper's row; γ and the regulariser are chosen.
+
+    With ``gammas`` given, γ is chosen from these, and there is no regulariser.
+    """
     settings = table.settings
     betas = settings.extension_betas[:1] if gammas else settings.extension_betas
     options = [{"gamma": gamma, "beta": beta} for gamma in gammas or settings.extension_gammas for beta in betas]
@@ -507,22 +517,22 @@ def described_documents(table: kit.Table, params: term_extension.TermExtension) 
 
 
 def learn_vl_ext_more(table: kit.Table) -> kit.Row:
-    """VL-Ext with more pairs of documents."""
+    """VL-Ext with more pairs of documents, at γ = `GAMMA` without regulariser; nothing is chosen but the iteration."""
     return learn_vl_ext(table, (GAMMA,), num=table.settings.more_pairs // 4)
 
 
 def vl_ext_gamma1(table: kit.Table) -> kit.Row:
-    """VL-Ext with γ = 1, as printed."""
+    """VL-Ext with γ = 1, as printed, and no regulariser; one seed."""
     return learn_vl_ext(table, (1.0,), one_seed=True)
 
 
 def vl_ext_similar(table: kit.Table) -> kit.Row:
-    """VL-Ext with terms paired only in similar documents."""
+    """VL-Ext at γ = `GAMMA` with terms paired only in similar documents; one seed."""
     return learn_vl_ext(table, (GAMMA,), similar_alone=True, one_seed=True)
 
 
 def vl_ext_maximum(table: kit.Table) -> kit.Row:
-    """VL-Ext with terms ranked by their largest product, not by the sum."""
+    """VL-Ext at γ = `GAMMA` with terms ranked by their largest product, not by the sum; one seed."""
     return learn_vl_ext(table, (GAMMA,), combine=np.maximum, one_seed=True)
 
 
@@ -573,12 +583,12 @@ def learn_vl_cv(table: kit.Table, num: int | None = None) -> kit.Row:
 
 
 def vl_cv_more(table: kit.Table) -> kit.Row:
-    """VL-CV with more pairs of documents."""
+    """VL-CV with more pairs of documents; γ is chosen."""
     return learn_vl_cv(table, table.settings.more_pairs)
 
 
 def vl_cv_features(table: kit.Table) -> kit.Row:
-    """VL-CV with the weights of all features learned jointly."""
+    """VL-CV with the weights of all features learned jointly; γ is chosen."""
     options = [{"gamma": gamma, "beta": 0.0} for gamma in table.settings.concept_gammas]
     return learned(table, functools.partial(fit_vl_cv, table, joint=True), concepts.encode, table.data.featured,
                    options, k=K)
@@ -590,13 +600,13 @@ def middle_gamma(table: kit.Table) -> float:
 
 
 def vl_cv_k(table: kit.Table) -> kit.Row:
-    """A curve of VL-CV over dimensions."""
+    """A curve of VL-CV over dimensions, at `middle_gamma`."""
     train = functools.partial(fit_vl_cv, table, gamma=middle_gamma(table))
     return swept(table, train, concepts.encode, single_feature(table), [{"k": k} for k in table.settings.curve_ks])
 
 
 def vl_cv_curve(table: kit.Table) -> kit.Row:
-    """A curve of VL-CV over the number of training pairs."""
+    """A curve of VL-CV over the number of training pairs, at `middle_gamma`."""
     train = functools.partial(fit_vl_cv, table, gamma=middle_gamma(table))
     return swept(table, train, concepts.encode, single_feature(table),
                  [{"pairs": num} for num in table.settings.curve_pairs], k=K)
@@ -647,8 +657,8 @@ def fit_cca(table: kit.Table, sample: Sample, validate: Callable, reads: list, *
 def fit_s2net(table: kit.Table, sample: Sample, validate: Callable, reads: list, *, k: int) -> Fit:
     """S2Net from OPCA; pairs of one topic are no negatives of each other.
 
-    OPCA with its usual noise already tells the training pairs apart and leaves little to learn from; a start with more
-    noise is tried too, and development documents choose.
+    Each of `noises` gives a start, and development documents choose between them. From OPCA with little noise, which
+    already tells the training pairs apart, S2Net learns little.
     """
     left, right, topics = mates(table, sample)
     starts = [table.fit(opca)((left, right), k=k, noise=noise).params for noise in table.settings.noises]

@@ -241,10 +241,10 @@ def title_overlap(table: kit.Table) -> kit.Row:
 
 
 def starts(documents: Featured, weighted: sp.csr_matrix) -> dict[str, TermWeights]:
-    """Weights to start from, by what they are near to; neither reads a label.
+    """The two starts: the linear term weights nearest to each of two weightings. Neither reads a label.
 
-    A linear function comes near tf·idf only with negative weights for frequent words; it has idf + 2 log(tf + 1)
-    exactly, without any.
+    A linear function of the features comes near tf·idf only if frequent words get negative weights; it equals
+    idf + 2 log(tf + 1) exactly, with none.
     """
     tf = sparse.to_scipy(documents.terms).data.astype(np.float64)
     weights = {"tf·idf": weighted.data, "idf + 2 log(tf + 1)": weighted.data / tf + 2 * np.log1p(tf)}
@@ -302,22 +302,22 @@ def learn(table: kit.Table, names: tuple[str, ...]) -> kit.Row:
 
 
 def tf_and_df(table: kit.Table) -> kit.Row:
-    """TWEAK of what TFIDF has: bias, log(tf + 1), log(df + 1); and whether a word is a query's."""
+    """TWEAK with the features of TFIDF (bias, log(tf + 1), log(df + 1)), and whether a word is a query's."""
     return learn(table, (*features.TF_DF, "query"))
 
 
 def plain_text(table: kit.Table) -> kit.Row:
-    """TWEAK of all features of plain text; and whether a word is a query's."""
+    """TWEAK with all features of plain text, and whether a word is a query's."""
     return learn(table, (*features.PLAIN_TEXT, "query"))
 
 
 def html_features(table: kit.Table) -> kit.Row:
-    """TWEAK of these and the paper's HTML features."""
+    """TWEAK with the features of `tweak-plain` and the paper's HTML features."""
     return learn(table, (*features.PLAIN_TEXT, "query", *PAPERS))
 
 
 def html_inbound(table: kit.Table) -> kit.Row:
-    """TWEAK of these, headings and the links that lead to a page."""
+    """TWEAK with the features of `tweak-html`, headings, and the texts of links that lead to a page."""
     return learn(table, (*features.PLAIN_TEXT, "query", *PAPERS, "heading", "inbound"))
 
 

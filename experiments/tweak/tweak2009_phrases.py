@@ -161,8 +161,8 @@ def best_of_fold(table: kit.Table, number: int, size: int, loss: Callable | None
     """The best fit of a fold by the AUC on its development pairs: the start is chosen first, then γ, then α.
 
     γ is a setting of preferences alone (``loss`` None). ``size`` labelled pairs are drawn, as many in every fold, so
-    that one compiled program serves all folds. Returns the chosen entry, the settings at an edge of their grid, and the
-    fit.
+    that one compiled program serves all folds. Returns the chosen settings, among them which lie at an edge of their
+    grid (``edges``), and the fit.
     """
     settings, judgements = table.settings, table.data.folds
     forms = planned(table)

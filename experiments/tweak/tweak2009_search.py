@@ -106,7 +106,7 @@ def load(name: str, settings: Settings) -> kit.Data:
 
 
 def expanded(data: Products, expansion: str) -> list[np.ndarray]:
-    """Pages that the queries find: of all pages, or of those judged for other queries (``no-itself``)."""
+    """Pages found for each query: among all pages, or among all but those judged for this query (``no-itself``)."""
     if expansion == "all":
         return passages.search(data.index, data.queries, k=PAGES)
     most = PAGES + int(np.bincount(data.owner[data.owner >= 0]).max())
@@ -154,10 +154,10 @@ def cosines(table: kit.Table, expansion: str) -> kit.Row:
 
 
 def starts(documents: Featured, weighted: sp.csr_matrix) -> dict[str, TermWeights]:
-    """Weights to start from, by what they are near to; neither reads a label.
+    """The two starts: the linear term weights nearest to each of two weightings. Neither reads a label.
 
-    A linear function comes near tf·idf only with negative weights for frequent words; it has idf + 2 log(tf + 1)
-    exactly, without any.
+    A linear function of the features comes near tf·idf only if frequent words get negative weights; it equals
+    idf + 2 log(tf + 1) exactly, with none.
     """
     tf = sparse.to_scipy(documents.terms).data.astype(np.float64)
     weights = {"tf·idf": weighted.data, "idf + 2 log(tf + 1)": weighted.data / tf + 2 * np.log1p(tf)}
@@ -215,17 +215,17 @@ def tfidf(table: kit.Table) -> kit.Row:
 
 
 def tf_and_df(table: kit.Table) -> kit.Row:
-    """TWEAK of what TFIDF has: bias, log(tf + 1), log(df + 1)."""
+    """TWEAK with the features that TFIDF is made of: bias, log(tf + 1), log(df + 1)."""
     return learn(table, features.TF_DF)
 
 
 def plain_text(table: kit.Table) -> kit.Row:
-    """TWEAK of all features of plain text."""
+    """TWEAK with all features of plain text."""
     return learn(table, features.PLAIN_TEXT)
 
 
 def fields(table: kit.Table) -> kit.Row:
-    """TWEAK of these and the fields of a page, in place of HTML features."""
+    """TWEAK with the features of plain text and of a page's two fields, which stand for HTML features."""
     return learn(table, HTML)
 
 

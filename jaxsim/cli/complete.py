@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from jaxsim.data.corpora.questions import Filled, Questions
     from jaxsim.data.corpora.sentences import Sentences
 
-FORMAT, KIND = 2, "completion"
+FORMAT, KIND = 3, "completion"
 _BEGUN = "begun.json"
-MODELS = ("n-gram, Good-Turing", "n-gram, Kneser-Ney", "pmi-window", "lsa-totsim")
-_SPACE = "space.npz"
+MODELS = ("n-gram, Good-Turing", "n-gram, Kneser-Ney", "pmi-window", "lsa-totsim", "pmi-weighted")
+_SPACE, _WEIGHTS = "space.npz", "weights.npz"
 _WORDS, _DIMENSIONS = 8000, 300  # the most frequent words have vectors in the space, and those of --questions
+_OPTIONS, _AROUND = 2000, 5000  # words whose gaps teach weights of mutual information, and words around them
+_FEW = 50  # options that are rare; with fewer, frequent ones teach too
 _SMOOTHINGS = {"n-gram, Good-Turing": "good-turing", "n-gram, Kneser-Ney": "kneser-ney"}
 
 
@@ -50,8 +52,9 @@ def complete(
     """Choose the word that fills the blank in a sentence.
 
     With --texts and --out, models are trained on a folder of texts: two n-gram models, a space of latent semantic
-    analysis, and the text itself, from which mutual information is counted for each question. With --model, every
-    choice of a question gets a score from each model and from their combination; higher is better.
+    analysis, and the text itself, from which mutual information is counted for each question: within ten words, and
+    with weights that gaps in the text have taught. With --model, every choice of a question gets a score from each
+    model and from their combination; higher is better.
     """
     from jaxsim import checks
 
@@ -104,7 +107,8 @@ def _train(texts: Path, out: Path, path: Path | None, *, order: int, min_count: 
         some = some or bool(sentences.split(text))
     checks.expect(some, str(texts), "at least one sentence", "none")
     state = {"library": "jaxsim", "format": FORMAT, "kind": KIND, "texts": digest.hexdigest(), "settings": settings}
-    files = ["sentences/config.json", "sentences/tokens.npy", "sentences/words.txt", *map(_file, _SMOOTHINGS), _SPACE]
+    files = ["sentences/config.json", "sentences/tokens.npy", "sentences/words.txt", *map(_file, _SMOOTHINGS), _SPACE,
+             _WEIGHTS]
     for left in out.glob(".sentences.*.part"):  # of a command that was killed
         shutil.rmtree(left, ignore_errors=True)
     done = _begun(out, state, files)
@@ -123,6 +127,9 @@ def _train(texts: Path, out: Path, path: Path | None, *, order: int, min_count: 
         _save_space(text, asked, out / _SPACE)
         say("latent semantic analysis: written")
         _note(out, state, done, _SPACE)
+    if not _kept(out, done, _WEIGHTS):
+        _save_weights(text, asked, out / _WEIGHTS)
+        _note(out, state, done, _WEIGHTS)
     weights = None
     if asked is not None and all(one.answer is not None for one in asked.questions):
         import jax
@@ -183,8 +190,8 @@ def _file(name: str) -> str:
 
 
 def _models(config: dict[str, Any]) -> tuple[str, ...]:
-    """Names of a model's scores: folders of format 1 have no space."""
-    return MODELS if config.get("format") == FORMAT else MODELS[:3]
+    """Names of a model's scores: folders of format 1 have no space, those before format 3 no learned weights."""
+    return MODELS[: {1: 3, 2: 4}.get(config["format"], len(MODELS))]
 
 
 def _save_space(text: Sentences, asked: Questions | None, path: Path) -> None:
@@ -214,6 +221,70 @@ def _save_space(text: Sentences, asked: Questions | None, path: Path) -> None:
     content = memory.BytesIO()
     np.savez(content, words=words.astype(np.int32), vectors=vectors, singular=singular)
     io.write_bytes(path, content.getvalue())
+
+
+def _save_weights(text: Sentences, asked: Questions | None, path: Path) -> None:
+    """Weights of mutual information, from gaps of the choices of some questions, or of words throughout the text.
+
+    Where the text has too few sentences for any gap, all are 0.
+    """
+    import io as memory
+
+    import jax
+    import numpy as np
+
+    from jaxsim import io
+    from jaxsim.data import questions, sentences
+    from jaxsim.data.corpora.questions import Filled
+    from jaxsim.methods.language import pmi_weighted
+
+    is_word = np.array([word[0].isalpha() for word in text.vocabulary])
+    is_word[: len(sentences.MARKS)] = False
+    share = text.counts / max(int(text.counts.sum()), 1)
+    options = around = np.zeros(0, np.int64)
+    if asked is not None:
+        filled = questions.encode(asked, text.numbers)
+        options, around = (np.unique(filled.tokens[part & (filled.tokens >= len(sentences.MARKS))])
+                           for part in (filled.chosen, filled.tokens >= 0))  # fmt: skip
+    rare = np.flatnonzero(is_word & (share <= pmi_weighted.CLASSES[0]))
+    more = rare if len(rare) >= _FEW else np.flatnonzero(is_word)
+    # Words of all frequencies: the vocabulary is in their order.
+    more = more[np.unique(np.linspace(0, len(more) - 1, max(0, _OPTIONS - len(options))).astype(int))] \
+        if len(more) else more  # fmt: skip
+    options = np.union1d(options, more)
+    frequent = np.arange(len(sentences.MARKS), len(share))[: max(0, _AROUND - len(around))]
+    around = np.union1d(around, frequent)
+    tokens = np.concatenate([options, around]).astype(np.int32)[None, None]
+    chosen = np.arange(tokens.size)[None, None] < len(options)
+    few = np.sum(share[options] <= pmi_weighted.CLASSES[0]) < _FEW
+    weights = np.zeros(pmi_weighted.NUM_WEIGHTS)
+    try:
+        weights = pmi_weighted.fit(text, Filled(tokens, np.full((1, 1), tokens.size, np.int32), chosen),
+                                   key=jax.random.key(0), rare=1.0 if few else pmi_weighted.CLASSES[0]).params.weights
+        say("weights of mutual information: learned")
+    except ValueError as error:  # a text without sentences of a usual length, or with hardly a word
+        say(f"weights of mutual information: none, too little text ({error})")
+    content = memory.BytesIO()
+    np.savez(content, weights=weights)
+    io.write_bytes(path, content.getvalue())
+
+
+def _weighted(path: Path, text: Sentences, filled: Filled) -> np.ndarray:
+    """``[num_questions, num_choices]``: mutual information with the weights of a folder."""
+    import zipfile
+
+    import numpy as np
+
+    from jaxsim import checks
+    from jaxsim.methods.language import pmi_weighted
+
+    try:
+        with np.load(path) as found:
+            weights = found["weights"]
+    except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path}: expected weights of mutual information, got {error}") from error
+    checks.array(weights, f"{path}: weights", "float64", (pmi_weighted.NUM_WEIGHTS,))
+    return pmi_weighted.scores(pmi_weighted.count(text, filled, weights), filled)
 
 
 def _similarities(path: Path, filled: Filled, size: int) -> np.ndarray:
@@ -254,6 +325,8 @@ def _scores(folder: Path, text: Sentences, asked: Questions, models: Sequence[st
     columns.append(near)
     if "lsa-totsim" in models:
         columns.append(_similarities(folder / _SPACE, filled, len(text.vocabulary)))
+    if "pmi-weighted" in models:
+        columns.append(_weighted(folder / _WEIGHTS, text, filled) if known else np.zeros_like(columns[0]))
     return np.stack(columns, axis=-1)
 
 
@@ -282,7 +355,7 @@ def _opened(folder: Path) -> dict[str, Any]:
     numbers = isinstance(weights, list) and len(weights) == len(models)
     numbers = numbers and all(isinstance(one, int | float) and math.isfinite(one) for one in weights)
     checks.expect(weights is None or numbers, f"{path}: weights", f"{len(models)} numbers, or none", weights)
-    names = ["sentences/config.json", "sentences/words.txt", *map(_file, _SMOOTHINGS), _SPACE]
+    names = ["sentences/config.json", "sentences/words.txt", *map(_file, _SMOOTHINGS), _SPACE, _WEIGHTS]
     checks.expect(isinstance(told, dict) and set(told) <= set(names), f"{path}: sha256", "digests of the files", told)
     for name, digest in told.items():
         checks.expect((folder / name).is_file(), str(folder / name), "a file of the model", f"none{remedy}")

@@ -15,27 +15,27 @@ from jaxsim.sparse import unit
 from jaxsim.sparse.precision import checked
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(4, 5))
-def _all_pairs(left, right, gamma, groups, tile, precision):
-    return _swept(left, right, gamma, groups, tile, precision, False)
+@functools.partial(jax.custom_vjp, nondiff_argnums=(4, 5, 6))
+def _all_pairs(left, right, gamma, groups, sweep, tile, precision):
+    return _swept(left, right, gamma, groups, sweep, tile, precision, False)
 
 
-def _swept(left, right, gamma, groups, tile, precision, with_grad):
+def _swept(left, right, gamma, groups, sweep, tile, precision, with_grad):
     """The sum of the loss and, with its gradients in the unit vectors."""
     own, ids = jnp.sum(left * right, axis=-1), jnp.arange(left.shape[0], dtype=jnp.int32)
     rows, columns = tiles.Side(left, own, ids, groups), tiles.Side(right, own, ids, groups)
-    swept = tiles.sweep(rows, columns, gamma, tile, with_grad=with_grad, precision=precision)
+    swept = sweep(rows, columns, gamma, tile, with_grad=with_grad, precision=precision)
     return tiles.finished(swept, left, right)
 
 
-def _all_pairs_forward(left, right, gamma, groups, tile, precision):
+def _all_pairs_forward(left, right, gamma, groups, sweep, tile, precision):
     # The gradient is ready when the loss is: three matrix products in all, no second pass, no m x m matrix.
-    total, d_left, d_right = _swept(left, right, gamma, groups, tile, precision, True)
+    total, d_left, d_right = _swept(left, right, gamma, groups, sweep, tile, precision, True)
     return total, (gamma * d_left, gamma * d_right)
 
 
-def _all_pairs_backward(tile, precision, saved, grad):
-    del tile, precision
+def _all_pairs_backward(sweep, tile, precision, saved, grad):
+    del sweep, tile, precision
     d_left, d_right = saved
     return grad * d_left, grad * d_right, jnp.zeros_like(grad), None
 
@@ -75,8 +75,18 @@ def _alike(columns, dtype) -> jax.Array:
     return jnp.sum(sizes * (sizes - 1))
 
 
+def _sweep(block_size, shape, dtype, on_chip):
+    """What sums over the pairs, and its tile."""
+    if not on_chip:
+        return tiles.sweep, tiles.tile(block_size, shape[0])
+    from jaxsim.losses import tile_kernel  # Pallas takes a while to import, and is rarely wanted
+
+    checks.expect(dtype == jnp.float32, "on_chip", "embeddings of float32 or less", dtype)
+    return tile_kernel.sweep, tile_kernel.tile(block_size, shape[1])
+
+
 def all_pairs_logistic(left, right, *, gamma=10.0, groups=None, block_size: int | tuple[int, int] | None = None,
-                       precision: str | None = None) -> jax.Array:
+                       precision: str | None = None, on_chip: bool = False) -> jax.Array:
     r"""Mean logistic loss over **all** negatives of a batch of pairs, in both directions, exactly (000 §4.1.1, Eq. 2).
 
     With :math:`c_{ij} = \cos(p_i, q_j)`,
@@ -97,13 +107,16 @@ def all_pairs_logistic(left, right, *, gamma=10.0, groups=None, block_size: int 
         ``[m, c]``, pairs that are equal in any column are not compared: say, a column of questions, and of answers.
       block_size: rows of a tile, or rows and columns, as for `tiles.tile`; it need not divide ``m``.
       precision: of the matrix products, as for `precision.matmul`; JAX's default for the device unless given.
+      on_chip: whether a Pallas kernel computes the loss, which never writes a tile's scores to the device's memory and
+        computes them twice. Not the default: its speed has not been measured. A CPU interprets it, slowly.
 
     Returns:
       Scalar, in nats: log 2 for a collapsed model, 0 where there are no negatives (``m`` of 0 or 1, or one group).
 
     Raises:
       ValueError: if the shapes differ, are not two-dimensional, ``block_size`` is below 1, or ``groups`` are not
-        ``m`` integers.
+        ``m`` integers; with ``on_chip``, also for float64, and for a ``block_size`` that is not of powers of two from
+        16.
 
     Example:
       >>> pairs = jnp.eye(3)
@@ -119,7 +132,8 @@ def all_pairs_logistic(left, right, *, gamma=10.0, groups=None, block_size: int 
     left, right = jnp.asarray(left), jnp.asarray(right)
     checks.expect(left.ndim == 2 and left.shape[1] > 0, "left", "shape [m, k], k at least 1", left.shape)
     checks.expect(right.shape == left.shape, "right", f"shape {left.shape} (as left)", right.shape)
-    tile = tiles.tile(block_size, left.shape[0])
+    dtype = jnp.result_type(left, right, jnp.float32)
+    sweep, tile = _sweep(block_size, left.shape, dtype, on_chip)
     if not isinstance(gamma, jax.core.Tracer):
         checks.positive(gamma, "gamma")
     if groups is not None:
@@ -129,11 +143,10 @@ def all_pairs_logistic(left, right, *, gamma=10.0, groups=None, block_size: int 
                       f"{left.shape[0]} integers (one a pair), or as many rows of them",
                       f"{groups.dtype} of shape {groups.shape}")
         groups = jnp.asarray(groups).reshape(groups.shape[0], -1)
-    dtype = jnp.result_type(left, right, jnp.float32)
     left, right = unit(left.astype(dtype)), unit(right.astype(dtype))
     m = left.shape[0]
     if m < 2:
         return 0 * (jnp.sum(left) + jnp.sum(right))
     # Divided as a float: 2 m (m - 1) overflows 32-bit integers from m = 32,769 on.
     count = 2.0 * m * (m - 1.0) if groups is None else jnp.maximum(2 * negatives(groups, dtype), 1)
-    return _all_pairs(left, right, jnp.asarray(gamma, dtype), groups, tile, checked(precision)) / count
+    return _all_pairs(left, right, jnp.asarray(gamma, dtype), groups, sweep, tile, checked(precision)) / count

@@ -7,6 +7,7 @@ rows of each device over the columns of all devices, which are passed round a ri
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -129,6 +130,22 @@ def sweep(rows: Side, columns: Side, gamma, block_size: int | tuple[int, int] | 
     def run(elementwise):
         return lambda r, c, g: _sweep(r, c, g, sizes, elementwise, with_grad, padded, precision)
 
+    return by_scale(run, rows, columns, gamma)
+
+
+def by_scale(run: Callable, rows: Side, columns: Side, gamma) -> Swept:
+    """``run(elementwise)(rows, columns, gamma)`` with the cheapest form of the loss that is exact at this scale.
+
+    Args:
+      run: makes a function of rows, columns and scale. It gets a function of scores ``[n, m]``, own cosines ``[n, 1]``
+        and ``[1, m]``, scale, and the mask of what is compared, which returns losses and both slopes, ``[n, m]`` each.
+      rows: ``n`` rows.
+      columns: ``m`` columns.
+      gamma: scalar scale.
+
+    Returns:
+      What the function returns.
+    """
     return jax.lax.cond(gamma <= _SHORT_GAMMA, run(_short), run(_careful), rows, columns, gamma)
 
 

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxsim import checks
-from jaxsim.optim.lbfgs import RUN, _advance, _Lbfgs, _search
+from jaxsim.optim.lbfgs import RUN, _advance, _expect_jaxopt, _Lbfgs, _search
 from jaxsim.optim.monitor import Fit, Run, dot, evaluate, expect_finite
 
 # The number of the iteration is that of every fit that has not ended, so that one slot of the history is written.
@@ -52,6 +52,7 @@ def minimize_lbfgs_grid(
     Raises:
       ValueError: for bad settings, or params whose leading axes differ.
       FloatingPointError: if a loss is not finite, naming the fit and the step.
+      ImportError: if jaxopt cannot be imported.
 
     Example:
       >>> def objective(x, data):
@@ -71,6 +72,7 @@ def minimize_lbfgs_grid(
     checks.expect(len(sizes) == 1 and sizes != {()}, "params", "one leading axis, of the fits", sorted(sizes))
     leaves, structure = jax.tree.flatten(axes, is_leaf=lambda axis: axis is None)
     settings = run.max_iter, run.history_size, max_linesearch, run.first_step
+    _expect_jaxopt()
     started = time.perf_counter()
     final, trace, last = jax.device_get(_run(objective, (structure, tuple(leaves)), settings, run.tol, params, data))
     seconds = (time.perf_counter() - started) / max(int(last), 1)

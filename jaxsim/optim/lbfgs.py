@@ -21,23 +21,33 @@ from jax.sharding import NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from jaxsim import checks
-from jaxsim.optim import checkpoints, lbfgs_optax
+from jaxsim.optim import checkpoints
 from jaxsim.optim.monitor import Fit, Monitor, Run, dot, evaluate, expect_finite, mark_of
 from jaxsim.parallel import gathering
 from jaxsim.sparse.precision import EVALUATION
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)
-    try:
-        import jaxopt
-    except (ImportError, AttributeError):  # it is no longer maintained, and JAX moves on
-        jaxopt = None
-
 
 KEPT_WITHIN = 60.0
 """Seconds after which the next whole iteration is kept."""
 RUN = Run(max_iter=100, checkpoint_every=10, tol=1e-6, history_size=10, solver="jaxopt")
 """The defaults of `minimize_lbfgs`: 100 iterations, a tolerance of 1e-6, 10 pairs, a checkpoint every 10 iterations."""
+
+
+@functools.cache
+def _jaxopt():
+    """The module, or None. It imports SciPy's optimisers and numba: half a second that only a fit has to wait for."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        try:
+            import jaxopt
+        except (ImportError, AttributeError):  # it is no longer maintained, and JAX moves on
+            return None
+    return jaxopt
+
+
+def _expect_jaxopt() -> None:
+    """Imports it, outside of what is traced."""
+    if _jaxopt() is None:
+        raise ImportError('jaxopt cannot be imported beside this version of JAX; pass solver="optax"')
 
 
 class _Lbfgs(NamedTuple):
@@ -58,6 +68,7 @@ def _search(objective, max_linesearch, state: _Lbfgs, data):
     # A vast c2 switches the curvature condition off and leaves sufficient decrease: backtracking only shortens, so a
     # trial that is too short already (or in a concave region) would be shortened to nothing. `_advance` skips pairs
     # without curvature instead. (jaxopt's own "armijo" evaluates value and gradient apart.)
+    jaxopt = _jaxopt()
     search = jaxopt.BacktrackingLineSearch(
         fun=jax.value_and_grad(objective), value_and_grad=True, maxiter=max_linesearch, condition="wolfe", c2=1e30
     )
@@ -226,9 +237,10 @@ def minimize_lbfgs(
     checks.whole(max_linesearch, "max_linesearch", 1)
     params = jax.tree.map(jnp.asarray, params)
     if run.solver == "optax":
+        from jaxsim.optim import lbfgs_optax  # optax takes a tenth of a second to import
+
         return lbfgs_optax.minimize(objective, params, data, max_linesearch=max_linesearch, label=label, run=run)
-    if jaxopt is None:
-        raise ImportError('jaxopt cannot be imported beside this version of JAX; pass solver="optax"')
+    _expect_jaxopt()
     monitor = Monitor(run, label)
     places, shared = _places(params), gathering.spans((params, data))
     state, norm = _start(objective, params, data, run, places, label)

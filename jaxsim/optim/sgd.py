@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
-import optax
 
 from jaxsim import checks
 from jaxsim.optim import epochs
 from jaxsim.optim.monitor import Fit, Run, dot, mark_of
 
+if TYPE_CHECKING:
+    import optax  # a tenth of a second, which only a fit has to wait for
+
 
 @functools.partial(jax.jit, static_argnames=("objective", "optimizer"), donate_argnames=("params", "opt_state"))
 def _sgd_step(objective, optimizer, params, opt_state, batch):
+    import optax
+
     value, grad = jax.value_and_grad(objective)(params, batch)
     updates, opt_state = optimizer.update(grad, opt_state, params)
     # Adam squares the gradient too. Without the barrier XLA writes these squares out, to use them for both.
@@ -106,6 +111,8 @@ def sgd(learning_rate: float, momentum: float = 0.0) -> optax.GradientTransforma
       >>> sgd(0.1) is sgd(0.1)
       True
     """
+    import optax
+
     checks.expect(0 < learning_rate < float("inf"), "learning_rate", "a positive number", learning_rate)
     checks.expect(0 <= momentum < 1, "momentum", "a number in [0, 1)", momentum)
     return optax.sgd(learning_rate, momentum=momentum or None)
@@ -126,6 +133,8 @@ def adam(learning_rate: float, steps: int) -> optax.GradientTransformation:
       >>> adam(0.1, 10) is adam(0.1, 10)
       True
     """
+    import optax
+
     return optax.adam(optax.cosine_decay_schedule(learning_rate, steps))
 
 
@@ -147,6 +156,8 @@ def adagrad(learning_rate: float, start: float) -> optax.GradientTransformation:
       >>> adagrad(0.1, 0.01) is adagrad(0.1, 0.01)
       True
     """
+    import optax
+
     checks.expect(0 < learning_rate < float("inf"), "learning_rate", "a positive number", learning_rate)
     checks.expect(0 < start < float("inf"), "start", "a positive number", start)
     return optax.adagrad(learning_rate, initial_accumulator_value=start, eps=0.0)

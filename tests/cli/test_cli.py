@@ -133,3 +133,9 @@ def test_module_runs_and_a_bare_import_is_light():
     assert "Traceback" not in done.stderr
     code = "import sys, jaxsim.cli; sys.exit(bool({'jax', 'scipy', 'matplotlib'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_a_model_is_used_without_what_only_training_and_pictures_need():
+    code = "import sys; from jaxsim.model import Model; Model.load; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"jaxopt", "optax", "flax", "matplotlib", "scipy.optimize"} & set(done.stdout.split())

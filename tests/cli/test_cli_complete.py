@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
+import signal
+import subprocess
+import sys
 
 import numpy as np
+import program_until_stopped
 import pytest
 
 from jaxsim import cli, io
@@ -20,7 +25,8 @@ def place(tmp_path_factory):
     """A folder with texts, questions and a model of them."""
     draw, place = random.Random(0), tmp_path_factory.mktemp("complete")
     (place / "texts").mkdir()
-    lines = ["The {} and the {} of {}.".format(*draw.sample(draw.choice(TOPICS), 3)) for _ in range(800)]
+    frame = "The {} and the {} of {} were here again."
+    lines = [frame.format(*draw.sample(draw.choice(TOPICS), 3)) for _ in range(800)]
     (place / "texts" / "a.txt").write_text("\n\n".join(lines))
     rows = []
     for _ in range(12):
@@ -41,11 +47,77 @@ def test_the_word_of_the_topic_is_chosen(place, capsys):
     captured = capsys.readouterr()
     one = json.loads(captured.out)[0]
     assert one["best"] == ["tea"] and [row["choice"] for row in one["choices"]] == [["horse"], ["tea"], ["zzz"]]
-    names = ["combination", "lsa-totsim", "n-gram, Good-Turing", "n-gram, Kneser-Ney", "pmi-window"]
+    names = ["combination", "lsa-totsim", "n-gram, Good-Turing", "n-gram, Kneser-Ney", "pmi-weighted",
+             "pmi-window"]
     assert sorted(one["choices"][0]["scores"]) == names
     assert "not in the training text: zzz" in captured.err
     assert cli.main(["complete", "--model", str(place / "model"), *asked]) == 0
     assert "best: tea" in capsys.readouterr().out
+
+
+def test_folders_of_earlier_formats_have_fewer_models_and_answer_as_they_did(place, tmp_path, capsys):
+    command = ["--questions", str(place / "q.jsonl"), "--json"]
+    assert cli.main(["complete", "--model", str(place / "model"), *command]) == 0
+    whole = json.loads(capsys.readouterr().out)
+    for number, left_out in ((2, ["weights.npz"]), (1, ["weights.npz", "space.npz"])):
+        older = tmp_path / str(number)
+        shutil.copytree(place / "model", older)
+        config = io.unsealed(older / io.CONFIG, newest=complete.FORMAT)
+        names = complete.MODELS[: -len(left_out)]
+        for name in left_out:
+            (older / name).unlink()
+            del config["sha256"][name]
+            config["files"].remove(name)
+        config |= {"format": number, "models": list(names), "weights": config["weights"][: len(names)]}
+        (older / io.CONFIG).write_bytes(io.sealed(config))
+        assert cli.main(["complete", "--model", str(older), *command]) == 0
+        for one, other in zip(json.loads(capsys.readouterr().out), whole, strict=True):
+            for row, beside in zip(one["choices"], other["choices"], strict=True):
+                assert set(row["scores"]) == {*names, "combination"}
+                assert all(row["scores"][name] == beside["scores"][name] for name in names)
+    (tmp_path / "1" / "good-turing.npz").unlink()
+    assert cli.main(["complete", "--model", str(tmp_path / "1"), *command]) == 2
+    assert "good-turing.npz: expected a file of the model" in capsys.readouterr().err
+
+
+def test_learned_weights_tell_words_of_a_topic_apart_and_damaged_ones_are_refused(place, tmp_path, capsys):
+    shutil.copytree(place / "model", tmp_path / "model")
+    command = ["complete", "--model", str(tmp_path / "model"), "--questions", str(place / "q.jsonl"), "--json"]
+    rows = [json.loads(line) for line in (place / "q.jsonl").read_text().splitlines()]
+    assert cli.main(command) == 0
+    right = 0
+    for one, row in zip(json.loads(capsys.readouterr().out), rows, strict=True):
+        scores = {choice["choice"][0]: choice["scores"]["pmi-weighted"] for choice in one["choices"]}
+        right += max(scores, key=scores.get) == row["answer"]
+    assert right >= 11
+    path = tmp_path / "model" / "weights.npz"
+    weights = np.load(path)["weights"]
+    for wrong, message in ((weights[:-1], "weights: expected float64 of shape (162,)"),
+                           (weights * np.nan, "weights: expected"), (weights.astype("f4"), "weights: expected float64"),
+                           (np.array([None]), "expected weights of mutual information, got")):  # fmt: skip
+        np.savez(path, weights=wrong)
+        config = io.unsealed(tmp_path / "model" / io.CONFIG, newest=complete.FORMAT)
+        config["sha256"]["weights.npz"] = io.file_digest(path)
+        (tmp_path / "model" / io.CONFIG).write_bytes(io.sealed(config))
+        assert cli.main(command) == 2
+        error = capsys.readouterr().err.strip()
+        assert f"weights.npz: {message}" in error and len(error.splitlines()) == 1, error
+
+
+@pytest.mark.parametrize("text", [
+    "The tea. The cup. The sea.\n\n" * 30, "The tea and one two three four five six seven eight nine ten.",
+    "1 2 3 4 5 6 7 8 9. 9 8 7 6 5 4 3 2 1. ; , .",
+])  # fmt: skip
+def test_a_text_without_gaps_has_no_weights_and_it_is_said(tmp_path, capsys, text):
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "a.txt").write_text(text)
+    command = ["complete", "--texts", str(tmp_path / "texts"), "--out", str(tmp_path / "model"), "--min-count", "1"]
+    assert cli.main(command) == 0
+    assert "weights of mutual information: none, too little text" in capsys.readouterr().err
+    asked = ["--question", "The _____ .", "--choices", "tea,cup", "--json"]
+    assert cli.main(["complete", "--model", str(tmp_path / "model"), *asked]) == 0
+    (one,) = json.loads(capsys.readouterr().out)
+    assert [row["scores"]["pmi-weighted"] for row in one["choices"]] == [0, 0]
 
 
 def test_questions_of_a_file_are_answered_in_order(place, capsys):
@@ -80,6 +152,32 @@ def test_an_interrupted_training_goes_on_to_the_same_files(place, monkeypatch):
     assert not [path.name for path in (place / "again").iterdir() if path.name.endswith(".part")]
     assert (place / "again" / "good-turing.npz").stat().st_mtime_ns == kept
     assert arrays(place / "again") == arrays(place / "model")
+
+
+@pytest.mark.programs
+@pytest.mark.parametrize(("at", "kept"), [
+    (r"/sentences$", []), (r"good-turing\.npz$", ["sentences/tokens.npy"]),
+    (r"space\.npz$", ["sentences/tokens.npy", "good-turing.npz", "kneser-ney.npz"]),
+    (r"weights\.npz$", ["good-turing.npz", "kneser-ney.npz", "space.npz"]),
+    (r"killed/config\.json$", ["sentences/tokens.npy", "kneser-ney.npz", "space.npz", "weights.npz"]),
+])  # fmt: skip
+def test_a_training_goes_on_after_kill_9_to_the_same_files(place, tmp_path, at, kept):
+    out = tmp_path / "killed"
+    command = ["complete", "--texts", str(place / "texts"), "--questions", str(place / "q.jsonl"), "--out", str(out),
+               "--min-count", "1"]
+    program = [sys.executable, program_until_stopped.__file__, str(int(signal.SIGKILL)), at, "jaxsim", *command]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=240, check=False,
+                          env={**os.environ, "JAX_PLATFORMS": "cpu", "JAX_ENABLE_X64": "1"})
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    before = {name: (out / name).stat().st_mtime_ns for name in kept}
+    assert not (out / io.CONFIG).exists()
+    assert cli.main(command) == 0
+    assert {name: (out / name).stat().st_mtime_ns for name in kept} == before  # not made again
+    names = [sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+             for folder in (out, place / "model")]
+    assert names[0] == names[1]
+    for name in names[0]:
+        assert (out / name).read_bytes() == (place / "model" / name).read_bytes(), name
 
 
 @pytest.mark.parametrize(("options", "message"), [

@@ -161,6 +161,37 @@ def scripts(*claims, settings=None):
     return {"made_up": kit.Experiment("made_up", "About.", None, {"en-es": plan}, list(claims))}
 
 
+def test_rows_and_tables_of_the_script_without_a_record_are_named(place):
+    rows = dict.fromkeys(("opca", "log-tfidf", "s2net-gamma1", "late", "wide", "far"))
+    plan = kit.Plan(rows, {"full": {"k": 5}}, needs={"wide": "preset large", "opca": "a program"})
+    tables = {"en-es": plan, "en-fr": kit.Plan(rows, {"full": {}}), "paper": kit.Plan(rows, {"large": {}})}
+    given = {"scripts": {"made_up": kit.Experiment("made_up", "About.", None, tables)}}
+    generate(*place, **given)
+    page = place[2].parent / "results" / "made_up.md"
+    assert "\n\nRows of the script without a record: late, far; wide (preset large).\n\n" in page.read_text()
+    assert page.read_text().endswith("\nTables of the script without a record: en-fr, paper (preset large).\n")
+    for name in ("late", "wide", "far"):
+        records.write(made_up(row=name, curve=[]), place[0])
+    given["scripts"]["made_up"] = kit.Experiment("made_up", "About.", None, {"en-es": plan})
+    generate(*place, **given)
+    assert "without a record" not in page.read_text()
+
+
+def test_figures_of_others_stand_beside_a_table_and_are_no_rows_of_the_paper(place, monkeypatch):
+    table = papers.TABLES["002 Table 2"]
+    other = papers.PaperRow("far", "Far", (None, 0.75), spread=(None, 0.0125), source="Somebody")
+    monkeypatch.setitem(papers.TABLES, "002 Table 2", table._replace(others=(other,)))
+    generate(*place)
+    page = place[2].parent / "results" / "made_up.md"
+    assert "| far (Far) | — / .7500 ± .0125 (Somebody) | not run | — | — |" in page.read_text()
+    assert "far — / .7500 ± .0125 (Somebody)." in place[1].read_text()
+    assert "far" not in report_ledger.coverage({})
+    records.write(made_up(row="far", curve=[], config={}), place[0])
+    generate(*place)
+    line = "| far | — / .7500 ± .0125 (Somebody) | .6250 ± .1768 / .7500 ± .1768 (2) | — / +0.0000 |"
+    assert line in page.read_text()
+
+
 def test_a_table_that_cannot_differ_from_another_is_not_called_unbuilt():
     line = next(line for line in report_ledger.coverage({}).splitlines() if line.startswith("| 003"))
     assert "Table 10: its rows cannot differ from those of Table 9 here" in line and "Table 11: all 6" in line
@@ -313,6 +344,9 @@ def test_figure_of_another_version_is_compared_by_its_data():
     other = figures.lines({"opca": [(100, 0.5), (300, 0.8)]}, **labels)
     assert figures.same(first, newer)
     assert not figures.same(first, first + b"\n")
+    clips = dict.fromkeys(re.findall(rb"\bp[0-9a-f]{10}\b", first))
+    renamed = re.sub(rb"\bp[0-9a-f]{10}\b", lambda name: b"p%010x" % list(clips).index(name[0]), first)
+    assert clips and renamed != first and figures.same(first, renamed)
     assert not figures.same(newer, other)
 
 
@@ -355,6 +389,10 @@ def test_printed_tables_are_checked(tmp_path):
     table = '[tables."9 Table 1"]\ntitle = "a"\ndata = "b"\nmetrics = ["mrr"]\n' + row
     path.write_text('[citations]\n"9" = "c"\n' + table % "[0.5, 0.6]")
     with pytest.raises(ValueError, match=r"9 Table 1: expected 1 figures a row, got others: \['x'\]"):
+        papers.read(path)
+    others = '\nothers = [{row = "y", label = "Y", figures = [0.5]}]'
+    path.write_text('[citations]\n"9" = "c"\n' + table % "[0.5]" + others)
+    with pytest.raises(ValueError, match=r"9 Table 1: expected a source of every row of others, got none: \['y'\]"):
         papers.read(path)
     path.write_text('[citations]\n"8" = "c"\n' + table % "[0.5]")
     with pytest.raises(ValueError, match=r"9 Table 1: expected a paper of \[citations\], got 9"):

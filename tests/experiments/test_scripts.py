@@ -26,6 +26,7 @@ SIBLINGS = {
     "speed.speed": {"speed.rows"},
     "speed.rows": {"speed.disk", "speed.features", "speed.fits", "speed.language", "speed.links", "speed.peers",
                    "speed.texts", "speed.thesaurus", "speed.topics", "speed.weights"},
+    "speed.accelerator": {"speed.peers"},
     "speed.fits": {"speed.peers"},
     "speed.weights": {"speed.peers"},
     "speed.language": {"completion.completion2012"},  # for the novels that it keeps as numbers

@@ -12,8 +12,9 @@ import reference_models as reference
 import scipy.sparse
 from methods_table import METHODS, TRAIN, K, M, V, assert_same, corpus, fitted, learned, start
 
-from jaxsim import optim, sparse
+from jaxsim import linalg, optim, sparse
 from jaxsim.data import labelled_pairs as pairs_room
+from jaxsim.linalg import cost
 from jaxsim.methods import cca, cl_lsi, cr5, dda, lsa, opca, projections, s2net, s2net_mse
 from jaxsim.methods.projections import Projection, agreement
 
@@ -34,6 +35,18 @@ def test_projections_match_dense_lapack():
     for name, weights in expected.items():
         found = fitted(name).params.weights
         np.testing.assert_allclose(found, weights, atol=1e-7 * np.max(np.abs(weights)), err_msg=name)
+
+
+def test_one_krylov_basis_keeps_nearly_all_squares_of_lsa(monkeypatch):
+    monkeypatch.setattr(cost, "cheapest", lambda *_: "iterated")
+    counts = scipy.sparse.random(900, 700, density=0.03, random_state=0, format="csr")
+    best = np.linalg.svd(counts.toarray(), compute_uv=False)[:20]
+    documents, kept = sparse.from_scipy(counts), {}
+    for tolerance in (linalg.TOLERANCE, np.inf):
+        found = np.asarray(lsa.fit(documents, k=20, tolerance=tolerance).params.weights)
+        np.testing.assert_allclose(found.T @ found, np.eye(20), atol=1e-5)
+        kept[tolerance] = float(np.sum((counts @ found) ** 2) / np.sum(best**2))
+    assert 0.98 < kept[np.inf] <= kept[linalg.TOLERANCE] and kept[linalg.TOLERANCE] > 0.9999
 
 
 def test_cl_lsi_of_texts_at_unit_length_is_lsa_of_them(rng):

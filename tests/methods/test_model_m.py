@@ -159,3 +159,16 @@ def test_bad_settings_are_refused(text, options, message):
         model_m.fit(text, OF_WORD, **options)
     with pytest.raises(ValueError, match="of_word: expected a class from 0 on"):
         model_m.fit(text, OF_WORD[:2])
+
+
+@pytest.mark.parametrize("options", [{"variance": 1e-310}, {"l1": 1e308}])
+def test_losses_that_are_no_numbers_are_refused_with_the_part_and_the_step(text, tmp_path, options):
+    with pytest.raises(FloatingPointError, match="Model M, classes: expected a finite loss, got inf at step 0; "):
+        model_m.fit(text, OF_WORD, progress=False, checkpoint=tmp_path, **options)
+    assert not list(tmp_path.rglob("*.safetensors"))  # nothing to go on from
+
+
+def test_a_loss_of_the_second_part_that_is_no_number_names_it(text, monkeypatch):
+    monkeypatch.setattr(model_m, "word_objective", lambda params, data: params["one"][0] * jnp.nan)
+    with pytest.raises(FloatingPointError, match="Model M, words: expected a finite loss, got nan at step 0; "):
+        model_m.fit(text, OF_WORD, progress=False, max_iter=1)

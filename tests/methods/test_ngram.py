@@ -154,7 +154,8 @@ def test_five_grams_are_counted_right(text):
 
 
 def test_discounted_counts_are_those_of_nltk(rng):
-    probability = pytest.importorskip("nltk.probability", reason="nltk is not installed: Good-Turing has no oracle")
+    probability = pytest.importorskip("nltk.probability", reason="nltk is not installed (pip install nltk): no oracle "
+                                      "of Good-Turing was asked")
     counts = rng.zipf(1.7, size=40_000)
     oracle = probability.SimpleGoodTuringProbDist(probability.FreqDist(dict(enumerate(counts.tolist()))), bins=50_000)
     factors, n = ngram._turing(counts), np.bincount(np.minimum(counts, 9))
@@ -194,7 +195,8 @@ def test_arpa_files_are_read_back(text, tmp_path, smoothing):
 
 @pytest.mark.parametrize("smoothing", ngram.SMOOTHINGS)
 def test_kenlm_gives_the_same_probabilities(text, tmp_path, smoothing):
-    kenlm = pytest.importorskip("kenlm", reason="kenlm is not installed: no parity of ARPA files was tested")
+    kenlm = pytest.importorskip("kenlm", reason="kenlm is not installed (pip install kenlm, with a C++ compiler): no "
+                                "parity of ARPA files was tested")
     model = ngram.fit(text, smoothing=smoothing, min_count=1).params
     ngram.write_arpa(model, text.vocabulary, tmp_path / "model.arpa")
     peer = kenlm.Model(str(tmp_path / "model.arpa"))

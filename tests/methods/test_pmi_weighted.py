@@ -76,6 +76,24 @@ def test_scores_are_weighted_sums_of_counted_pairs(text, asked, model):
         assert (found != 0) == (row[chosen] > 2).any()
 
 
+def test_tables_of_other_questions_are_those_of_a_fit_but_for_pairs_across_its_cut(text, asked, model):
+    counted = pmi_weighted.count(text, asked[1], model.params.weights)
+    assert np.array_equal(counted.classes, model.params.classes) and len(counted.tables) == 6
+    for one, other in zip(counted.tables, model.params.tables, strict=True):
+        across = one.together - other.together
+        assert 0 <= across.min() and across.sum() <= 2 * sum(range(26))
+        np.testing.assert_array_equal(one.rates, other.rates)
+        np.testing.assert_array_equal(one.single, other.single)
+    assert (pmi_weighted.scores(counted, asked[1])[:3].argmax(axis=1) == 0).all()
+    # A question alone has what it has among others: its tables hold its own words only.
+    alone = asked[1]._replace(**{name: getattr(asked[1], name)[:1] for name in asked[1]._fields})
+    one = pmi_weighted.count(text, alone, model.params.weights)
+    assert one.tables[0].together.size < counted.tables[0].together.size
+    np.testing.assert_allclose(pmi_weighted.scores(one, alone), pmi_weighted.scores(counted, asked[1])[:1], rtol=1e-9)
+    with pytest.raises(ValueError, match="weights: expected 162 numbers, got shape"):
+        pmi_weighted.count(text, alone, model.params.weights[1:])
+
+
 def test_it_learns_from_the_text_alone_what_belongs_together(asked, model):
     found = pmi_weighted.scores(model.params, asked[1])
     assert (found[:3].argmax(axis=1) == 0).all() and model.loss < 0.7 * math.log(5)
@@ -112,3 +130,11 @@ def test_the_objective_is_the_cross_entropy_of_the_first_choice(rng):
 def test_bad_settings_are_refused(text, asked, key, options, message):
     with pytest.raises(ValueError, match=message):
         pmi_weighted.fit(text, asked[1], key=key, **{"rare": 1.0, **options})
+
+
+def test_a_text_in_whose_last_tenth_no_sentence_begins_has_no_gaps(tmp_path, key):
+    line = "He drank his hot tea from an old cup on the ship that sailed over a deep sea ."
+    text = sentences.build([("", line)], tmp_path / "tokens")
+    asked = questions.collect([questions.question("A _____ .", ["tea", "cup", "ship", "sea", "hot", "old"])])
+    with pytest.raises(ValueError, match="sentences: expected a sentence of 8 to 35 words with a rare option"):
+        pmi_weighted.fit(text, questions.encode(asked, text.numbers), key=key, rare=1.0)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-import time
+import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
+import language_until_stopped as example
 import numpy as np
 import pytest
 import reference_recurrent as reference
-import rnn_until_stopped as example
 
 from jaxsim import optim
 from jaxsim.data.corpora import questions
@@ -117,16 +114,18 @@ def test_the_gradient_is_clipped_over_all_parts_together(rng, key):
     network = NETWORKS["tanh"]
     learned, (words, right, carry) = _learned(rng, network), _window(rng, network)
     optimizer, clip = optim.sgd(1.0), 1e-3
-    constants = rnn_training.Constants(*[jnp.zeros(SIZE)] * 2, *jnp.array([1.0, clip]), jnp.int32(1))
     before = _numpy(learned)
     words = np.broadcast_to(np.arange(2, 2 + STEPS)[:, None], (STEPS, 1))  # each word once: no row is moved twice
     carry = jax.tree.map(lambda leaf: leaf[:1], carry)
-    state = rnn_training.State(None, optimizer.init(learned[3]), carry)
-    after, _, _ = rnn_training.train_windows(
-        learned, state, (words[None], right[None, :, :1], np.zeros(1, bool)), key, constants, network=network,
-        number=None, optimizer=optimizer)  # fmt: skip
-    change = jax.tree.map(np.subtract, before, _numpy(after))
-    np.testing.assert_allclose(np.sqrt(sum(np.sum(leaf**2) for leaf in jax.tree.leaves(change))), clip, rtol=1e-9)
+    for rate in (1.0, 0.5):  # half the rate, half the way
+        constants = rnn_training.Constants(*[jnp.zeros(SIZE)] * 2, *jnp.array([rate, clip]), jnp.int32(1))
+        given = jax.tree.map(jnp.copy, (learned, rnn_training.State(None, optimizer.init(learned[3]), carry)))
+        after, _, _ = rnn_training.train_windows(
+            *given, (words[None], right[None, :, :1], np.zeros(1, bool)), key, constants, network=network, number=None,
+            optimizer=optimizer)  # fmt: skip
+        change = jax.tree.map(np.subtract, before, _numpy(after))
+        norm = np.sqrt(sum(np.sum(leaf**2) for leaf in jax.tree.leaves(change)))
+        np.testing.assert_allclose(norm, rate * clip, rtol=1e-9)
 
 
 def test_probabilities_of_words_add_up_to_one_and_rare_ones_have_their_share():
@@ -164,22 +163,59 @@ def test_scores_are_sums_over_sentences_and_unseen_words_are_legal():
     np.testing.assert_allclose(scores[0, 0], rnn_lm.log_probs(model, np.array([1, 3, 5, 6, 2])).sum(), rtol=1e-6)
 
 
-def test_training_goes_on_after_kill_9_as_if_nothing_had_been(tmp_path):
-    command = [sys.executable, example.__file__, str(tmp_path)]
-    written = tmp_path / "checkpoint.safetensors"
-    child = subprocess.Popen(command, env={**os.environ, "JAX_PLATFORMS": "cpu", "JAX_ENABLE_X64": "1"})
-    try:
-        deadline = time.monotonic() + 120
-        while not written.exists() and time.monotonic() < deadline and child.poll() is None:
-            time.sleep(0.02)
-    finally:
-        child.kill()
-    assert child.wait(timeout=60) == -signal.SIGKILL and written.exists()
-    resumed, whole = example.train(steps=6, checkpoint=tmp_path), example.train(steps=6)
+def test_training_goes_on_bit_for_bit(tmp_path):
+    """In one process; `test_language_killed` kills another."""
+    whole = example.train(steps=6)
+    for steps in (2, 6):
+        resumed = example.train(steps=steps, checkpoint=tmp_path)
     jax.tree.map(np.testing.assert_array_equal, resumed.params, whole.params)
     assert [one["loss"] for one in resumed.history[1:]] == [one["loss"] for one in whole.history[1:]]
     with pytest.raises(ValueError, match="checkpoint: expected a checkpoint of the same data"):
         example.train(steps=7, checkpoint=tmp_path, learning_rate=0.2)
+
+
+SMALL = rnn_lm.PUBLISHED | {"network": rnn_lm.PUBLISHED["network"]._replace(embed=5, hidden=6, project=4),
+                            "streams": 4, "window": 8}  # fmt: skip
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_the_published_recipe_halves_its_rate_in_every_pass_after_the_fifth(monkeypatch, parts):
+    seen, train_windows = [], rnn_lm.train_windows
+
+    def noted(learned, state, windows, key, constants, **settings):
+        assert settings["number"] is None and settings["optimizer"] == optim.sgd(1.0)
+        seen.append((float(constants.rate), len(windows[2])))
+        return train_windows(learned, state, windows, key, constants, **settings)
+
+    monkeypatch.setattr(rnn_lm, "train_windows", noted)
+    monkeypatch.setattr(optim, "sgd", functools.cache(optim.sgd))
+    stream = (example.text().tokens != 2).sum()
+    windows = (int(stream) // 4 - 1) // 8
+    options = {} if parts == 1 else {"words_a_step": windows // 2 * 4 * 8}
+    fit = example.train(steps=8 * parts, **SMALL, **options)
+    passes = [0.5] * 5 + [0.25, 0.125, 0.0625]
+    if parts == 1:
+        assert [rate for rate, _ in seen] == passes
+    else:  # steps that are no whole passes: the rate is that of the pass in which a step begins
+        begun = np.cumsum([0, *(number for _, number in seen)])[:-1] // windows
+        assert [rate for rate, _ in seen] == [passes[number] for number in begun] and 0.125 in dict(seen)
+    losses = [entry["loss"] for entry in fit.history[1:]]
+    assert losses[-1] < losses[0]
+
+
+def test_dropout_changes_the_training_of_the_published_network_and_no_evaluation():
+    text = example.text()
+    some = text.tokens[: np.flatnonzero(text.tokens == 2)[40] + 1]
+    dry = SMALL | {"network": SMALL["network"]._replace(dropout=0.0)}
+    assert SMALL["network"].dropout == 0.1
+    wet, plain = (example.train(steps=1, dev=some, **settings) for settings in (SMALL, dry))
+    assert wet.loss != plain.loss and not np.array_equal(wet.params.outputs, plain.params.outputs)
+    # The same parameters without dropout: the same probabilities, and so the same score of the held-out sentences.
+    model = dataclasses.replace(wet.params, network=dry["network"])
+    logs = rnn_lm.log_probs(wet.params, some)
+    np.testing.assert_array_equal(logs, rnn_lm.log_probs(model, some))
+    np.testing.assert_array_equal(logs, rnn_lm.log_probs(wet.params, some))
+    assert wet.history[-1]["validation"] == -rnn_lm.perplexity(model, some)
 
 
 @pytest.mark.parametrize(("options", "message"), [

@@ -65,7 +65,7 @@ def test_what_it_cannot_do_is_refused(data, tmp_path, monkeypatch):
         optim.minimize_lbfgs(quadratic, START, data, solver="scipy")
     with pytest.raises(FloatingPointError, match="expected a finite loss, got nan at step 0"):
         optim.minimize_lbfgs(quadratic, {**START, "b": jnp.asarray(jnp.nan)}, data, solver="optax")
-    monkeypatch.setattr(optim.lbfgs, "jaxopt", None)
+    monkeypatch.setattr(optim.lbfgs, "_jaxopt", lambda: None)
     with pytest.raises(ImportError, match='pass solver="optax"'):
         optim.minimize_lbfgs(quadratic, START, data)
     assert optim.minimize_lbfgs(quadratic, START, data, solver="optax", max_iter=2).steps == 2

@@ -242,8 +242,8 @@ def _complete(folder: Path) -> None:
     texts, asked = folder.with_name("texts"), folder.with_name("questions.jsonl")
     if not texts.exists():
         texts.mkdir()
-        lines = [f"The {a} and the {b} ." for some in (("tea", "milk", "cup"), ("ship", "sea", "wave")) for a in some
-                 for b in some] * 3  # fmt: skip
+        topics = ("tea", "milk", "cup"), ("ship", "sea", "wave")
+        lines = [f"The {a} and the {b} are here ." for some in topics for a in some for b in some] * 3
         (texts / "a.txt").write_text("\n\n".join(lines))
         asked.write_text("".join(json.dumps({"question": text, "choices": choices, "answer": answer}) + "\n"
                                  for text, choices, answer in _QUESTIONS))  # fmt: skip

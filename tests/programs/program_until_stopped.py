@@ -1,7 +1,7 @@
 """A program that stops itself in the middle: ``python program_until_stopped.py SIGNAL AT PROGRAM ARGUMENT...``.
 
-PROGRAM is ``demo``, on 300 docstrings, or the path of a script. The signal is sent just before a file whose path
-matches AT gets its name (its content stands in a temporary file then), or at a message of the demo that matches it.
+PROGRAM is ``demo``, on 300 docstrings, or the path of a script. The signal is sent just before a file or folder whose
+path matches AT gets its name (its content stands in a temporary one then), or at a message of the demo that matches it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def run_demo(arguments, stop) -> int:
 if __name__ == "__main__":
     number, at, program, *arguments = sys.argv[1:]
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    replace = os.replace
+    replace, rename = os.replace, os.rename
 
     def stop(text):
         """Sends the signal to this process if the text matches."""
@@ -37,6 +37,7 @@ if __name__ == "__main__":
             os.kill(os.getpid(), int(number))
 
     os.replace = lambda source, target: (stop(target), replace(source, target))
+    os.rename = lambda source, target: (stop(target), rename(source, target))
     root = Path(__file__).resolve().parents[2]
     sys.path[0] = str(root)
     if program == "demo":

@@ -165,7 +165,7 @@ def count(filled: Filled, terms: Terms, *, chosen: bool) -> scipy.sparse.csr_mat
 def _columns(tokens: np.ndarray, terms: Terms) -> np.ndarray:
     """Column of each token, -1 where it is no word of the questions."""
     places = np.minimum(np.searchsorted(terms.words, tokens), max(len(terms.words) - 1, 0))
-    return np.where(terms.words[places] == tokens, places, -1)
+    return np.where(terms.words[places] == tokens, places, -1) if len(terms.words) else np.full(np.shape(tokens), -1)
 
 
 def _runs(columns: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:

@@ -32,13 +32,16 @@ from jaxsim.data.corpora.sentences import END, MARKS, START, Sentences
 from jaxsim.optim import Fit, Run
 from jaxsim.text import stemmed
 
-__all__ = ["VERSION", "Near", "WeightedAssociation", "fit", "objective", "scores"]
+__all__ = ["CLASSES", "NUM_WEIGHTS", "VERSION", "Near", "WeightedAssociation", "count", "fit", "objective",
+           "scores"]
 
 VERSION = 1
 REACHES = (3, 10, 25)
 EPS = (0.03, 0.3, 3.0)
 CLASSES = (1e-4, 2e-3)
 """Shares of the text at which a word is no longer rare, and from which it is common."""
+NUM_WEIGHTS = 2 * len(REACHES) * len(EPS) * 9
+"""Words and stems, reaches, pseudo-counts, three distances times three frequencies."""
 RUN = Run(max_iter=80, tol=1e-6, progress=False)
 _SIDES = (4, 11)  # distances from which a word is in the next band
 _WRONG = 4  # wrong choices a gap
@@ -143,7 +146,8 @@ def fit(sentences: Sentences, filled: Filled, *, key: jax.Array, language: str =
     asked, words = np.unique(filled.tokens[inside & filled.chosen]), np.unique(filled.tokens[inside])
     checks.expect(len(asked) > 0, "filled", "choices that occur in the text", "none")
     tokens, cut = np.asarray(sentences.tokens), int(len(sentences.tokens) * (1 - share))
-    cut += int(np.argmax(tokens[cut:] == START))
+    starts = np.flatnonzero(tokens[cut:] == START)
+    cut = cut + int(starts[0]) if len(starts) else len(tokens)  # no sentence begins so late
     parts = [part[part >= len(MARKS)] for part in (tokens[:cut], tokens[cut:])]
     size = len(sentences.vocabulary)
     counts = [np.bincount(part, minlength=size) for part in parts]
@@ -165,14 +169,11 @@ def fit(sentences: Sentences, filled: Filled, *, key: jax.Array, language: str =
     choice = np.tile(np.arange(chosen.shape[1]), len(gap))
     pairs = _Pairs(owner * chosen.shape[1] + choice, chosen[owner, choice],
                    *(np.repeat(one, chosen.shape[1]) for one in around))  # fmt: skip
-    stems = np.unique(stemmed(sentences.vocabulary, language), return_inverse=True)[1]
     classes = np.digitize(sum(counts) / sum(map(len, parts)), CLASSES).astype(np.int8)
     inputs, tables = [], []
-    for rows, columns in (plain, (_numbers(stems[asked], stems.max() + 1)[stems],
-                                  _numbers(stems[words], stems.max() + 1)[stems])):  # fmt: skip
+    for rows, columns in (plain, _of_stems(sentences, language, asked, words)):
         seen = whole = 0
-        for low, high in zip((0, *REACHES), REACHES, strict=False):
-            band = [one for far in range(low + 1, high + 1) for one in (-far, far)]
+        for high, band in _bands():
             seen = seen + _together(parts[0], rows, columns, band)
             inputs.append(_inputs(_near(rows, columns, seen, counts[0], 2 * high), pairs, classes, EPS, chosen.size))
             whole = whole + _together(parts[1], rows, columns, band)
@@ -186,6 +187,53 @@ def fit(sentences: Sentences, filled: Filled, *, key: jax.Array, language: str =
                                   run=Run.of(run, options, RUN))  # fmt: skip
     weights = np.asarray(result.params, np.float64) / scale
     return result._replace(params=WeightedAssociation(tuple(tables), weights, classes, EPS))
+
+
+def count(sentences: Sentences, filled: Filled, weights: np.ndarray, *, language: str = "en") -> WeightedAssociation:
+    """Counts for some questions, with weights that `fit` learned with others.
+
+    Args:
+      sentences: the text, all of which is counted.
+      filled: the questions; only their words are counted.
+      weights: ``[162]``, of a `WeightedAssociation`.
+      language: as `fit`.
+
+    Returns:
+      What `scores` reads. Pairs of words are counted across the place where `fit` cuts the text as well; nothing else
+      differs from its tables.
+
+    Raises:
+      ValueError: another number of weights, or no choice that is in the text.
+
+    Example:
+      >>> import tempfile
+      >>> from jaxsim.data import questions, sentences
+      >>> lines = ["He drank hot tea from a very old cup .", "We saw a ship sail over a very deep sea ."]
+      >>> text = sentences.build([("", " ".join(lines * 40))], tempfile.mkdtemp() + "/tokens")
+      >>> choices = ["tea", "cup", "sea", "ship", "sail"]
+      >>> asked = [questions.question(one, choices) for one in ("A deep _____", "Old _____")]
+      >>> first, second = (questions.encode(questions.collect([one]), text.numbers) for one in asked)
+      >>> weights = fit(text, first, key=jax.random.key(0), rare=1.0).params.weights
+      >>> scores(count(text, second, weights), second).argmax().item()
+      1
+    """
+    shape = np.shape(weights)
+    checks.expect(shape == (NUM_WEIGHTS,), "weights", f"{NUM_WEIGHTS} numbers", f"shape {shape}")
+    inside = filled.tokens >= len(MARKS)
+    asked, words = np.unique(filled.tokens[inside & filled.chosen]), np.unique(filled.tokens[inside])
+    checks.expect(len(asked) > 0, "filled", "choices that occur in the text", "none")
+    tokens = np.asarray(sentences.tokens)
+    tokens = tokens[tokens >= len(MARKS)]
+    counts = np.bincount(tokens, minlength=len(sentences.vocabulary))
+    tables = []
+    for rows, columns in ([_numbers(one, len(counts)) for one in (asked, words)],
+                          _of_stems(sentences, language, asked, words)):  # fmt: skip
+        seen = 0
+        for high, band in _bands():
+            seen = seen + _together(tokens, rows, columns, band)
+            tables.append(_near(rows, columns, seen, counts, 2 * high))
+    classes = np.digitize(counts / max(len(tokens), 1), CLASSES).astype(np.int8)
+    return WeightedAssociation(tuple(tables), np.asarray(weights, np.float64), classes, EPS)
 
 
 def scores(params: WeightedAssociation, filled: Filled) -> np.ndarray:
@@ -207,6 +255,18 @@ def scores(params: WeightedAssociation, filled: Filled) -> np.ndarray:
     pairs = _Pairs(sentence, tokens[sentence, place], tokens[sentence, beside], beside - place)
     inputs = [_inputs(table, pairs, params.classes, params.eps, len(tokens)) for table in params.tables]
     return (np.concatenate(inputs, axis=1).astype(np.float64) @ params.weights).reshape(shape)
+
+
+def _bands() -> list[tuple[int, list[int]]]:
+    """Each reach, and the signed distances that it adds to the one before."""
+    return [(high, [one for far in range(low + 1, high + 1) for one in (-far, far)])
+            for low, high in zip((0, *REACHES), REACHES, strict=False)]
+
+
+def _of_stems(sentences: Sentences, language: str, asked: np.ndarray, words: np.ndarray) -> tuple[np.ndarray, ...]:
+    """``[num_words]`` int32 each: number of a word's stem among those of options, and of words around; or -1."""
+    stems = np.unique(stemmed(sentences.vocabulary, language), return_inverse=True)[1]
+    return _numbers(stems[asked], stems.max() + 1)[stems], _numbers(stems[words], stems.max() + 1)[stems]
 
 
 def _numbers(some: np.ndarray, size: int) -> np.ndarray:

@@ -25,7 +25,7 @@ from jaxsim.methods import lsa as lsa_method
 from jaxsim.methods import opca as opca_method
 from jaxsim.methods import s2net
 from jaxsim.methods.projections import Projection
-from jaxsim.optim import lbfgs
+from jaxsim.optim.lbfgs import _jaxopt as jaxopt_module
 
 GAMMA, NOISE = 10.0, 1e-4
 
@@ -92,7 +92,7 @@ def _data(csr, start) -> s2net.Data:
 
 def _jaxopt(start, data, iterations: int, search: str) -> tuple[float, float, float]:
     """Median seconds an iteration, evaluations an iteration and the loss of jaxopt's own solver, update jitted."""
-    jaxopt = lbfgs._jaxopt()
+    jaxopt = jaxopt_module()
     solver = jaxopt.LBFGS(fun=jax.value_and_grad(s2net.objective), value_and_grad=True, history_size=10, tol=0.0,
                           linesearch=search, implicit_diff=False, maxiter=iterations)
     update = jax.jit(solver.update)

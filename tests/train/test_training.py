@@ -287,8 +287,8 @@ def test_beta_keeps_a_model_near_its_start(corpus):
 
 @pytest.mark.parametrize(("method", "subwords"), [("opca", 0.0), ("cca", 0.0), ("lsa", 0.5), ("cl-lsi", 0.0)])
 def test_without_held_out_pairs_more_fits_weigh_the_dimensions_of_closed_forms(corpus, method, subwords):
-    messages, some = [], corpus.take(range(200))
-    settings = Settings(method=method, dim=20, subwords=subwords)
+    messages, some = [], corpus.take(range(140))
+    settings = Settings(method=method, dim=12, subwords=subwords)
     model = train(some, settings, dev=0, say=messages.append)
     assert model.training["cross_fitted"] == 3 and model.agreement.shape == (model.dim,)
     assert any(line.startswith("weighing the dimensions for search by 3 more fits") for line in messages)

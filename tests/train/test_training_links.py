@@ -225,7 +225,8 @@ def test_pairs_that_opca_cannot_learn_from_have_a_random_start(corpus, monkeypat
 
 
 def test_one_seed_gives_one_model_and_another_another(corpus):
-    first, again, other = (train(corpus, Settings(**SSI, seed=seed), dev=0) for seed in (0, 0, 1))
+    some = corpus.take(range(60))
+    first, again, other = (train(some, Settings(**SSI, seed=seed), dev=0) for seed in (0, 0, 1))
     np.testing.assert_array_equal(first.params[0].weights, again.params[0].weights)
     assert not np.array_equal(first.params[0].weights, other.params[0].weights)
 

@@ -64,7 +64,8 @@ def test_value_and_gradients_are_those_of_float64(on_chip, sides, rng, columns):
         assert not np.any(grads[0][M // 2])
 
 
-@pytest.mark.parametrize("precision", ["float32", "tf32", "bfloat16"])
+@pytest.mark.parametrize("precision", ["float32", pytest.param("tf32", marks=pytest.mark.programs),
+                                       pytest.param("bfloat16", marks=pytest.mark.programs)])  # fmt: skip
 def test_a_precision_means_what_it_means_in_tiles(on_chip, sides, precision):
     expected = programs("tiles")[1](*sides, np.float32(10), precision=precision)
     found = on_chip[1](*sides, np.float32(10), precision=precision)
@@ -133,7 +134,8 @@ def test_few_rows_against_many_columns_of_which_some_are_padding(rng, kind):
     close(found, expected, 1e-5)
 
 
-@pytest.mark.parametrize("precision", [None, "float32", "tf32", "bfloat16"])
+@pytest.mark.parametrize("precision", [None, *(pytest.param(one, marks=pytest.mark.programs)
+                                               for one in ("float32", "tf32", "bfloat16"))])  # fmt: skip
 @pytest.mark.parametrize(("kind", "platform", "kernel"), [
     ("gpu", "cuda", "triton"), ("tpu", "tpu", "tpu_custom_call")])
 def test_it_is_lowered_for_an_accelerator_and_holds_no_scores(monkeypatch, without_64_bits, kind, platform, kernel,

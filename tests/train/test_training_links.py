@@ -231,6 +231,7 @@ def test_one_seed_gives_one_model_and_another_another(corpus):
     assert not np.array_equal(first.params[0].weights, other.params[0].weights)
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize(("method", "patience", "last"), [("ssi", 1, 1), ("ssi", None, 3), ("ssi", 1, 7),
                                                           ("ssi", None, 22), ("ssi-sym", None, 3)])  # fmt: skip
 def test_a_stopped_training_goes_on_bit_for_bit(corpus, tmp_path, monkeypatch, method, patience, last):

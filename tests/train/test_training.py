@@ -320,6 +320,6 @@ def test_near_duplicates_are_left_out_of_a_fit_together(corpus, monkeypatch):
 @pytest.mark.parametrize(("rows", "changes"), [(50, {}), (100, {"method": "s2net", "max_iter": 1})])
 def test_dimensions_are_not_weighed_by_few_pairs_or_long_fits(corpus, rows, changes):
     messages = []
-    model = train(corpus.take(range(rows)), Settings(**{"method": "opca", "dim": 5, "max_terms": 300, **changes}), dev=0,
-                  say=messages.append)  # fmt: skip
+    settings = Settings(**{"method": "opca", "dim": 5, "max_terms": 300, **changes})
+    model = train(corpus.take(range(rows)), settings, dev=0, say=messages.append)
     assert model.agreement is None and any("search weights all dimensions equally" in line for line in messages)

@@ -429,6 +429,16 @@ def test_what_is_said_of_s2net_holds_in_the_records():
     assert all(record["device"].startswith("cpu") for rows in tables.values() for record in rows.values())
 
 
+def test_what_is_said_of_evaluations_an_iteration_holds_in_the_records():
+    fits = [record["fit"] for path in sorted((ROOT / "experiments" / "results").glob("*/*/s2net*.json"))
+            if "pilsa" not in str(path) and (record := json.loads(path.read_text(encoding="utf-8"))).get("fit")]
+    counts = [(fit["steps"], fit["evaluations"]) for fit in fits if fit.get("steps") and fit.get("evaluations")]
+    each = sum(evaluations for _, evaluations in counts) / sum(steps for steps, _ in counts)
+    assert f"in {len(counts)} recorded fits of S2Net an iteration takes {each:.2f} evaluations, and more than two in " \
+           "three fits only" in " ".join(page("design").split())
+    assert sum(evaluations > 2 * steps for steps, evaluations in counts) == 3
+
+
 def test_what_the_readme_says_of_titles_holds_in_the_records():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     names, *lines = [[cell.strip() for cell in line.strip("|").split("|")]

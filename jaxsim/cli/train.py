@@ -141,8 +141,8 @@ def train(
         pairs, "--pairs", columns, graded)
     held_out = read(dev, "--dev", columns, graded) if share is None else Data(share, None)
     values = _grid(grid, tune=tune, resume=resume, log=log, share=share)
-    judged_dev = None if dev_queries is None else _collection(*searched.values(), str(dev_score),
-                                                                          dev_exclude_self)
+    judged_dev = None if dev_queries is None else _collection(
+        *searched.values(), str(dev_score), dev_exclude_self)
     choice = train_choice.Choice(names, seconds, judged_dev, values)
     more = {"unpaired": _unpaired(texts, columns[0]), "weights": None if weights is None else str(weights)}
     if mined:

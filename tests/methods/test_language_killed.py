@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 
 import jax
 import language_until_stopped as example
 import numpy as np
 import pytest
+from killed import killed
 from safetensors import safe_open
 
 pytestmark = pytest.mark.programs
@@ -21,16 +17,8 @@ pytestmark = pytest.mark.programs
 @pytest.mark.parametrize(("method", "part"), [("rnn_lm", ""), ("log_bilinear", ""), ("model_m", "classes"),
                                               ("model_m", "words")])  # fmt: skip
 def test_a_training_goes_on_after_kill_9_as_if_nothing_had_been(tmp_path, method, part):
-    command = [sys.executable, example.__file__, str(tmp_path), method]
     written = tmp_path / part / "checkpoint.safetensors"
-    child = subprocess.Popen(command, env={**os.environ, "JAX_PLATFORMS": "cpu", "JAX_ENABLE_X64": "1"})
-    try:
-        deadline = time.monotonic() + 180
-        while not written.exists() and time.monotonic() < deadline and child.poll() is None:
-            time.sleep(0.02)
-    finally:
-        child.kill()
-    assert child.wait(timeout=60) == -signal.SIGKILL and written.exists(), "the example ended before it was killed"
+    killed(example.__file__, [tmp_path, method], written, JAX_ENABLE_X64="1")
     with safe_open(written, framework="numpy") as file:
         kept = json.loads(file.metadata()["json"])["history"]
     assert kept[-1]["step"] < example.STEPS

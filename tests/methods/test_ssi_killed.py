@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 
 import jax
 import numpy as np
 import pytest
 import ssi_until_stopped as example
+from killed import killed
 from safetensors import safe_open
 
 pytestmark = pytest.mark.programs
@@ -20,16 +16,8 @@ pytestmark = pytest.mark.programs
 
 @pytest.mark.parametrize("kind", example.KINDS)
 def test_a_fit_goes_on_after_kill_9_as_if_nothing_had_been(tmp_path, kind):
-    command = [sys.executable, example.__file__, str(tmp_path / "run"), kind]
     written = tmp_path / "run" / "checkpoint.safetensors"
-    child = subprocess.Popen(command, env={**os.environ, "JAX_PLATFORMS": "cpu"})
-    try:
-        deadline = time.monotonic() + 180
-        while not written.exists() and time.monotonic() < deadline and child.poll() is None:
-            time.sleep(0.02)
-    finally:
-        child.kill()
-    assert child.wait(timeout=60) == -signal.SIGKILL and written.exists(), "the example ended before it was killed"
+    killed(example.__file__, [tmp_path / "run", kind], written)
     with safe_open(written, framework="numpy") as file:
         done = json.loads(file.metadata()["json"])["history"][-1]["step"]
     assert 0 < done < example.EPOCHS

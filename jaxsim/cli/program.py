@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import warnings
@@ -66,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
     try:
-        status = _version() if words[:1] == ["--version"] else typer.main.get_command(app).main(
+        status = _version() if words[:1] == ["--version"] else _commands().main(
             args=words or ["--help"], prog_name="jaxsim", standalone_mode=False)
         status = status if isinstance(status, int) else 0
         flush()
@@ -115,6 +116,12 @@ def entry(leave: Callable[[int], object] = os._exit) -> None:
     sys.exit(status)
 
 
+@functools.cache
+def _commands() -> TyperGroup:
+    """The commands with their options, made once a process, of which it is a noticeable part."""
+    return typer.main.get_command(app)
+
+
 def _warning(message, category, filename, lineno, line=None) -> str:
     """A warning as a line, without the place in the program that it came from."""
     return f"jaxsim: {' '.join(str(message).split())}\n"
@@ -122,7 +129,7 @@ def _warning(message, category, filename, lineno, line=None) -> str:
 
 def _options_of(words: Sequence[str]) -> dict[str, str]:
     """Options of the command, by the argument of the library that each becomes."""
-    commands = typer.main.get_command(app).commands
+    commands = _commands().commands
     command = next((commands[word] for word in words if word in commands), None)
     found = {one.name: one.opts[0] for one in getattr(command, "params", ()) if one.opts[0].startswith("--")}
     found |= {argument: option for argument, option in _OTHERWISE.items() if option in found.values()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 
 import jax
@@ -14,9 +15,11 @@ from jaxsim.data import docstrings, pairs
 from jaxsim.methods import ssi
 from jaxsim.methods.ssi import triples
 from jaxsim.optim import checkpoints, closed_form
-from jaxsim.train import Settings, linked, resume, train
+from jaxsim.train import linked, resume, settings, train
 from jaxsim.train.settings import SSI as METHODS
 
+# Few words, since eigenvalues of thousands of them would take most of the time.
+Settings = functools.partial(settings.Settings, max_terms=400)
 SSI = {"method": "ssi", "dim": 8, "max_iter": 3}
 
 

@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reliability.md"
 BUDGET, EXAMPLES = 40, 80
+LONG = "slopes", "fits", "vectors_compared"  # inputs of these compile many programs
 KINDS = ("corpus", "unfinished", "model", "bilinear", "topics", "grams", "words", "translation", "completion", "begun",
          "index", "checkpoint", "fit")
 INPUTS = ("vectors_compared", "cosines", "documents", "every_pair", "slopes", "fits", "judged", "texts", "files")
@@ -49,8 +50,7 @@ def test_every_command_answers_or_refuses_files_that_nobody_means():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.programs] * (name in ("slopes", "fits")))
-                                  for name in INPUTS])
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.programs] * (name in LONG)) for name in INPUTS])
 def test_any_input_has_an_answer_or_is_refused(name):
     pytest.importorskip("hypothesis")
     any_input = importlib.import_module("any_input")

@@ -30,13 +30,17 @@ def rows(monkeypatch):
     return speed_rows
 
 
+LONG = "topics", "rnn", "ngram"  # whose methods have tests of their own
+
+
 def tiny(rows):
     return rows.QUICK._replace(docs=60, per_doc=10, num_terms=120, k=5, pairs=40, many_pairs=50, candidates=64, side=32,
                                corpus_terms=90, iterations=3, repeats=1)
 
 
 @pytest.mark.parametrize("name", ["matmul", "project", "texts", "all-pairs", "top-k", "opca", "ssi", "tweak", "vl-ext",
-                                  "all-pairs-figures", "topics", "pilsa", "rnn", "ngram", "weights", "disk"])
+                                  "all-pairs-figures", "pilsa", "weights", "disk",
+                                  *(pytest.param(name, marks=pytest.mark.programs) for name in LONG)])
 def test_a_row_agrees_with_float64_and_makes_a_record(rows, name):
     sheet = rows.ROWS[name](tiny(rows), 1, False)
     assert any(line["name"].startswith("parity") for line in sheet.lines) or name == "disk"  # which compares files

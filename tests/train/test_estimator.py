@@ -34,12 +34,12 @@ def pairs():
 
 @pytest.fixture(scope="module")
 def fitted(pairs):
-    return TextProjection("opca", 12).fit(pairs.left, pairs.right)
+    return TextProjection("opca", 12, max_terms=400).fit(pairs.left, pairs.right)
 
 
 def test_it_is_the_model_that_train_makes(pairs, fitted):
     same = make("texts", map(str, range(200)), pairs.left, pairs.right, languages=("en", "en"))  # ids decide the split
-    model = train(same, Settings(method="opca", dim=12))
+    model = train(same, Settings(method="opca", dim=12, max_terms=400))
     result = fitted.transform(pairs.left)
     assert result.dtype == np.float32 and result.shape == (200, 12) and fitted.n_features_out_ == 12
     np.testing.assert_array_equal(result, model.encode(pairs.left))
@@ -197,6 +197,7 @@ def test_scikit_learns_checks_of_parameters_and_tags(name):
 
 
 @pytest.mark.slow
+@pytest.mark.programs
 @pytest.mark.parametrize("check", CHECKS, ids=estimator_checks._check_name)
 def test_scikit_learns_checks_of_data(check):
     name = estimator_checks._check_name(check)

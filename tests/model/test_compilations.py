@@ -167,7 +167,8 @@ CASES = {
 
 LONG = ("search, topics", "mates and neighbours", "search, power and n-grams", "evaluate: mates, l1",
         "evaluate: mates, jensen_shannon", "evaluate: mates, dot", "evaluate: mates, cosine",
-        "evaluate: completion, metrics", "search, bilinear", "search, bare", "search, signed", "similarity, topics", "similarity, bilinear")
+        "evaluate: completion, metrics", "search, bilinear", "search, bare", "search, signed", "similarity, topics",
+        "similarity, bilinear")
 
 
 @pytest.mark.slow

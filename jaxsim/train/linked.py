@@ -40,6 +40,8 @@ IDENTITY = 10.0
 LEARNING_RATES = (0.03, 0.01, 0.003)
 """Rates of Adagrad, whose sums of squares start at `ADAGRAD`. Held-out pairs choose; without any it is the first."""
 ADAGRAD, INIT_SCALE = 1e-3, 0.03
+BEYOND = {"identity": (0.1, 0.3, 1.0, 100.0, 300.0, 1000.0), "learning_rate": (3e-4, 1e-3, 0.1, 0.3)}
+"""Where the best of these is the least or the largest, the next ones beyond it are tried as long as they are better."""
 STARTS = ("opca", "random")
 """What U and V start from; the second is tried with the weight and the rate that are best for the first."""
 MOST_IDENTITY, MOST_RATE = 1e6, 1e3
@@ -167,8 +169,8 @@ def validator(sides: tuple[Terms, Terms], strongest: int = STRONGEST) -> Callabl
 def fit(problem: Problem, *, symmetric: bool = False) -> Learned:
     """Learns W = UᵀV + b·I, or UᵀU + b·I, by Adagrad; held-out pairs choose b, the rate and the start.
 
-    Each b with each rate has a few epochs, unless they are given; the best by the held-out pairs continues until their
-    score stops rising.
+    Each b with each rate has a few epochs, unless they are given; where the best of them lies at the edge, values
+    beyond it follow. The best by the held-out pairs continues until their score stops rising.
 
     Args:
       problem: training pairs, held-out pairs and settings.
@@ -219,6 +221,13 @@ def fit(problem: Problem, *, symmetric: bool = False) -> Learned:
         trial = min(_TRIAL, epochs)
         tried = {one: _best(learned(one, trial, None), trial) for one in every}
         choice = max(tried, key=tried.__getitem__)
+        for name, values in grid.items():
+            for value in _beyond(name, values, getattr(choice, name)):
+                other = choice._replace(**{name: value})
+                tried[other] = _best(learned(other, trial, None), trial)
+                if tried[other] <= tried[choice]:
+                    break
+                choice = other
         if init is not None:
             other = choice._replace(start="random")
             tried[other] = _best(learned(other, trial, None), trial)
@@ -242,6 +251,15 @@ def _opca(problem: Problem, symmetric: bool) -> tuple[jax.Array, ...] | None:
     return (weights / mean**0.5,) * (1 if symmetric else 2)
 
 
+def _beyond(name: str, values: tuple[float, ...], best: float) -> list[float]:
+    """Values to try beyond the best one, the nearest first; none where it is not at the edge, or was given."""
+    if len(values) < 2 or min(values) < best < max(values):
+        return []
+    if best == max(values):
+        return [value for value in BEYOND[name] if value > best]
+    return [value for value in reversed(BEYOND[name]) if value < best]
+
+
 def _best(trial: Fit, epochs: int) -> tuple[float, float]:
     """The best score of the first epochs, and of these without the start, which decides where the start is best.
 
@@ -263,6 +281,8 @@ def _reasons(
             value = _shown(getattr(one, field))
             best[value] = max(score, best.get(value, score))
         if len(best) > 1:
+            if field != "start":
+                best = {value: best[value] for value in sorted(best, key=float)}
             notes[plural] = {value: round(score, 4) for value, score in best.items()}
             scores = ", ".join(f"{value} ({score:.4f})" for value, score in best.items())
             say(f"{name} = {_shown(getattr(choice, field))}, of {scores}")

@@ -109,11 +109,11 @@ class Settings:
         None, "Pairs in a batch of S2Net; 0 takes all pairs at once, exactly. Chosen by the number of pairs unless "
         "given.", S2NET, least=0)
     identity: float | None = _setting(
-        None, "Weight b of the words themselves in SSI; held-out pairs choose among 3, 10 and 30 unless given.", SSI,
-        least=0.0, most=1e6)
+        None, "Weight b of the words themselves in SSI; unless given, held-out pairs choose: 3, 10, 30, and beyond the "
+        "best of them.", SSI, least=0.0, most=1e6)
     learning_rate: float | None = _setting(
-        None, "Learning rate of SSI; held-out pairs choose among 0.003, 0.01 and 0.03 unless given.", SSI, least=1e-6,
-        most=1e3)
+        None, "Learning rate of SSI; unless given, held-out pairs choose: .003, .01, .03, and beyond the best of them.",
+        SSI, least=1e-6, most=1e3)
     seed: int = _setting(0, "Seed of everything random, and of the split.")
     all_negatives: bool = _setting(
         False, "Take near-duplicates as negatives of each other too, in S2Net and SSI; equal texts never are "

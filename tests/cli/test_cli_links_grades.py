@@ -131,7 +131,7 @@ def test_ssi_goes_on_after_ctrl_c(folder, capsys, monkeypatch):
 def test_one_matrix_for_both_sides_is_trained_resumed_and_used(folder, capsys, monkeypatch):
     words = [*SSI, "--method", "ssi-sym", "--dev", "0.2"]
     facts = json.loads(run(capsys, *words, "--json"))
-    assert facts["identity"] in (3, 10, 30) and set(facts["identities"]) == {"3", "10", "30"}
+    assert f"{facts['identity']:g}" in facts["identities"] and {"3", "10", "30"} <= set(facts["identities"])
     expected = (folder / "model" / "model.safetensors").read_bytes()
     save, saved = checkpoints.save, []
 

@@ -1,6 +1,7 @@
 """What a training will cost before it is started: its memory, and its seconds at rates measured on the spot.
 
-Memory is counted from the arrays that exist at the peak of an iteration. Seconds are counts of work (products, scores,
+Memory is counted from the arrays that exist at the peak of an iteration; a whole process adds what was measured of its
+libraries and compiled programs. Seconds are counts of work (products, scores,
 stored terms, bytes) divided by how much of each this device does in a second, measured on small pieces of the same
 shapes. What neither covers (the lengths of line searches, other programs on the machine) makes the estimate differ from
 the real time.
@@ -9,6 +10,7 @@ the real time.
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from collections.abc import Callable
 from typing import NamedTuple
@@ -18,14 +20,15 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 
-from jaxsim import checks, optim, sparse
+from jaxsim import checks, linalg, optim, sparse
 from jaxsim.losses import tiles
 from jaxsim.methods import s2net_sgd
 from jaxsim.methods.projections import Projection
 from jaxsim.optim import lbfgs
 from jaxsim.sparse.precision import checked
+from jaxsim.train.s2net import START_PAIRS
 
-__all__ = ["METHODS", "Rates", "Training", "block_seconds", "measure", "memory", "seconds"]
+__all__ = ["METHODS", "Rates", "Training", "block_seconds", "measure", "memory", "process", "seconds"]
 
 METHODS = ("s2net", "s2net_sgd")
 _MOST = 2**31 - 2  # of pairs and of terms: documents keep 32-bit numbers of both
@@ -44,6 +47,12 @@ _LARGER = 8  # times, on an accelerator, which hardly notices so little
 _HISTORY_PASSES, _PASSES = 3, 8  # of L-BFGS over its history, and over single vectors, to choose a direction
 _STEPS = 4  # of Adam that are timed together
 _FLOAT = 4  # bytes of float32 and of int32
+# Bytes of a process that trains on a CPU, beside arrays: measured on Linux with JAX 0.10 and two cores.
+_LOADED = 210_000_000  # Python with JAX, SciPy and this library
+_START_PROGRAMS = 290_000_000  # compiled for OPCA and for scores of held-out pairs, with what compilers leave behind
+_PROGRAMS = {"s2net": 570_000_000, "s2net_sgd": 400_000_000}  # of a whole training, those of its start included
+_WORD = 120  # of a distinct word of a text, while its texts are read
+_FACTORS, _BASES = 3, 3  # of OPCA: matrices as large as its Cholesky factor, and as its Krylov basis
 
 
 @dataclasses.dataclass(frozen=True)
@@ -145,8 +154,8 @@ def memory(training: Training) -> dict[str, int]:
 
     Returns:
       ``documents``, ``projection`` (with gradients, direction, start, or Adam's moments), ``history``, ``loss``
-      (embeddings, their gradients and a block of scores) and their sum, ``total``. The program itself, the Python
-      process around it (a few hundred MB) and dev pairs come on top.
+      (embeddings, their gradients and a block of scores) and their sum, ``total``. What else a process holds is in
+      `process`.
 
     Example:
       >>> found = memory(Training(pairs=43_380, terms=20_000, dim=1_000, words=96, max_iter=80))
@@ -173,6 +182,36 @@ def memory(training: Training) -> dict[str, int]:
             "loss": _loss_bytes(m, t.dim, -(-t.nnz // t.devices), t.devices, t.block_size),
         }
     return {**result, "total": sum(result.values())}
+
+
+def process(training: Training) -> dict[str, int]:
+    """Bytes of a whole process at the peak of ``jaxsim train`` on a CPU, its closed-form start included.
+
+    Arrays are counted. What Python and compiled programs take was measured on one machine; on others it may be some
+    hundred MB more or less, which matters in small trainings alone.
+
+    Args:
+      training: its sizes, on one device.
+
+    Returns:
+      ``loaded`` (Python and libraries), ``texts`` (words of the pairs while they are read), ``opca`` (the start with
+      its compiled programs), ``training`` (`memory` with compiled programs), and two peaks: ``peak`` of the whole
+      training, ``opca_peak`` of one by OPCA alone.
+
+    Example:
+      >>> found = process(Training(pairs=3_000, terms=11_000, dim=100, words=72))
+      >>> 0.6e9 < found["opca_peak"] < found["peak"] < 1.2e9
+      True
+    """
+    t = training
+    m = min(t.pairs, START_PAIRS)
+    columns = min(math.prod(linalg.basis_shape(t.dim)), t.terms)
+    start = _FLOAT * (_FACTORS * min(m, t.terms) ** 2 + _BASES * t.terms * columns)
+    result = {"loaded": _LOADED, "texts": 2 * t.nnz * _WORD, "opca": _START_PROGRAMS + start,
+              "training": _PROGRAMS[t.method] + memory(t)["total"]}  # fmt: skip
+    around = result["loaded"] + result["texts"]
+    # The start is over, and its arrays are freed, before an iteration begins.
+    return {**result, "peak": around + max(result["opca"], result["training"]), "opca_peak": around + result["opca"]}
 
 
 def _loss_bytes(m: int, dim: int, nnz: int, devices: int, block_size: int | tuple[int, int] | None) -> int:

@@ -29,8 +29,9 @@ from jaxsim.train.resume import START
 
 BLENDS = (0.25, 0.5, 0.75)
 """Shares of the end that ``blend`` tries beside the end itself."""
+START_PAIRS = 8_000
+"""Pairs that the closed-form start is fitted on, at most."""
 _EXACT_PAIRS = 8_000  # up to here on all negatives by L-BFGS; above it on batches by Adam
-_START_PAIRS = 8_000  # pairs that the closed-form start is fitted on, at most
 _STEPS = 6_000  # of Adam, about; between 5 and 40 epochs
 
 
@@ -202,8 +203,8 @@ def start(problem: Problem) -> Projection:
       The projection.
     """
     m, views = problem.train[0].num_docs, problem.train
-    if m > _START_PAIRS:
-        chosen = np.sort(np.asarray(jax.random.permutation(jax.random.key(problem.settings.seed), m))[:_START_PAIRS])
+    if m > START_PAIRS:
+        chosen = np.sort(np.asarray(jax.random.permutation(jax.random.key(problem.settings.seed), m))[:START_PAIRS])
         views = tuple(sparse.take(side, chosen) for side in views)
 
     def fit() -> Projection:

@@ -21,6 +21,7 @@ import numpy as np
 import scipy.sparse
 
 from jaxsim import checks, linalg, optim, sparse
+from jaxsim.linalg import row_space
 from jaxsim.losses import tiles
 from jaxsim.methods import s2net_sgd
 from jaxsim.methods.projections import Projection
@@ -50,9 +51,12 @@ _FLOAT = 4  # bytes of float32 and of int32
 # Bytes of a process that trains on a CPU, beside arrays: measured on Linux with JAX 0.10 and two cores.
 _LOADED = 210_000_000  # Python with JAX, SciPy and this library
 _START_PROGRAMS = 290_000_000  # compiled for OPCA and for scores of held-out pairs, with what compilers leave behind
-_PROGRAMS = {"s2net": 570_000_000, "s2net_sgd": 400_000_000}  # of a whole training, those of its start included
+_PROGRAMS = {"s2net": 550_000_000, "s2net_sgd": 380_000_000}  # of a whole training, those of its start included
 _WORD = 120  # of a distinct word of a text, while its texts are read
-_FACTORS, _BASES = 3, 3  # of OPCA: matrices as large as its Cholesky factor, and as its Krylov basis
+# Of OPCA: matrices as large as its Cholesky factor and its Krylov basis, or as those that it solves densely, and of
+# the documents' span.
+_FACTORS, _BASES, _DENSE, _SPANS = 3, 6, 3, 2
+_SAVED = {"s2net": 4, "s2net_sgd": 8}  # arrays of the projection's size that a checkpoint copies, without history
 
 
 @dataclasses.dataclass(frozen=True)
@@ -194,24 +198,36 @@ def process(training: Training) -> dict[str, int]:
       training: its sizes, on one device.
 
     Returns:
-      ``loaded`` (Python and libraries), ``texts`` (words of the pairs while they are read), ``opca`` (the start with
-      its compiled programs), ``training`` (`memory` with compiled programs), and two peaks: ``peak`` of the whole
-      training, ``opca_peak`` of one by OPCA alone.
+      ``loaded`` (Python and libraries), ``texts`` (words of the pairs while they are read), ``start`` (arrays of OPCA),
+      ``training`` (those of `memory`), ``checkpoint`` (what is copied to be written), ``programs`` (compiled), and two
+      peaks: ``peak`` of the whole training, their sum, and ``opca_peak`` of one by OPCA alone. What the start frees is
+      in the first too: of arrays below 32 MB the system gets little back.
 
     Example:
       >>> found = process(Training(pairs=3_000, terms=11_000, dim=100, words=72))
-      >>> 0.6e9 < found["opca_peak"] < found["peak"] < 1.2e9
+      >>> 0.6e9 < found["opca_peak"] < found["peak"] < 1.5e9
       True
     """
     t = training
+    saved = _FLOAT * t.parameters * (_SAVED[t.method] + 2 * t.history_size * (t.method == "s2net"))
+    result = {"loaded": _LOADED, "texts": 2 * t.nnz * _WORD, "start": _start_bytes(t), "training": memory(t)["total"],
+              "checkpoint": saved, "programs": _PROGRAMS[t.method]}  # fmt: skip
+    alone = result["loaded"] + result["texts"] + result["start"] + _START_PROGRAMS
+    return {**result, "peak": sum(result.values()), "opca_peak": alone}
+
+
+def _start_bytes(t: Training) -> int:
+    """Arrays of OPCA, by the algorithm that it takes: dense, or a factor of the smaller side and a Krylov basis."""
     m = min(t.pairs, START_PAIRS)
-    columns = min(math.prod(linalg.basis_shape(t.dim)), t.terms)
-    start = _FLOAT * (_FACTORS * min(m, t.terms) ** 2 + _BASES * t.terms * columns)
-    result = {"loaded": _LOADED, "texts": 2 * t.nnz * _WORD, "opca": _START_PROGRAMS + start,
-              "training": _PROGRAMS[t.method] + memory(t)["total"]}  # fmt: skip
-    around = result["loaded"] + result["texts"]
-    # The start is over, and its arrays are freed, before an iteration begins.
-    return {**result, "peak": around + max(result["opca"], result["training"]), "opca_peak": around + result["opca"]}
+    slots, size, span = round(2 * m * t.words), t.terms, 0
+    if t.dim < 2 * m <= row_space.most_rows(t.terms):  # in the span of the documents
+        size, span = 2 * m, _SPANS * (2 * m) ** 2
+    factor, shape = min(m, size), linalg.basis_shape(t.dim)
+    passes = 2 * linalg.cost.sparse(slots)
+    dense = math.prod(shape) >= size or linalg.cost.cheapest(
+        size, t.dim, shape, 2 * passes, 2.0 * factor**2 + passes) == "dense"  # fmt: skip
+    arrays = _DENSE * size**2 if dense else _FACTORS * factor**2 + _BASES * size * math.prod(shape)
+    return _FLOAT * (span + arrays)
 
 
 def _loss_bytes(m: int, dim: int, nnz: int, devices: int, block_size: int | tuple[int, int] | None) -> int:

@@ -66,20 +66,28 @@ def test_memory_of_the_history_is_what_the_optimiser_keeps():
     assert parted["projection"] == pytest.approx(both[1]["projection"] / 4, rel=0.05)
 
 
-def test_a_process_holds_its_start_or_its_training_whichever_is_more():
-    training = estimate.Training(pairs=20_000, terms=20_000, dim=100, words=50)
+@pytest.mark.parametrize("method", estimate.METHODS)
+def test_a_process_holds_libraries_texts_start_arrays_programs_and_what_is_saved(method):
+    training = estimate.Training(pairs=20_000, terms=20_000, dim=100, words=50, method=method)
     found = estimate.process(training)
-    around = found["loaded"] + found["texts"]
-    assert found["opca_peak"] == around + found["opca"]
-    assert found["peak"] == around + max(found["opca"], found["training"])
-    assert found["training"] - estimate.memory(training)["total"] == estimate.process(
-        dataclasses.replace(training, pairs=10))["training"] - estimate.memory(
-        dataclasses.replace(training, pairs=10))["total"]  # compiled programs, of any size
-    assert found["opca"] > 3 * 4 * 8_000**2  # the start is fitted on so many pairs
+    parts = ("loaded", "texts", "start", "training", "checkpoint", "programs")
+    assert set(found) == {*parts, "peak", "opca_peak"} and found["peak"] == sum(found[name] for name in parts)
+    assert found["training"] == estimate.memory(training)["total"]
+    projection = 4 * 20_000 * 100
+    assert found["checkpoint"] == (24 if method == "s2net" else 8) * projection
     more = estimate.process(dataclasses.replace(training, pairs=30_000))
-    assert more["opca"] == found["opca"] and more["texts"] == 1.5 * found["texts"]
-    batches = estimate.process(dataclasses.replace(training, method="s2net_sgd", dim=5))
-    assert batches["peak"] == batches["opca_peak"]  # the start is the larger part
+    assert more["start"] == found["start"] and more["texts"] == 1.5 * found["texts"]  # of 8,000 pairs at most
+    assert found["start"] < found["opca_peak"] < found["peak"]
+
+
+@pytest.mark.parametrize(("sizes", "expected"), [
+    ((100, 80_000, 10, 20), 4 * (2 * 200**2 + 3 * 200**2)),  # 200 documents span little: a dense matrix of them
+    ((300, 150, 60, 20), 4 * 3 * 150**2),  # a basis would be as large as the terms
+    ((9_000, 30_000, 100, 50), 4 * (3 * 8_000**2 + 6 * 30_000 * 17 * 14)),  # a factor, and a basis of 238 columns
+])
+def test_the_start_holds_what_the_algorithm_of_opca_needs(sizes, expected):
+    training = estimate.Training(**dict(zip(("pairs", "terms", "dim", "words"), sizes, strict=True)))
+    assert estimate.process(training)["start"] == expected
 
 
 def zipf_pairs(path, pairs, words, rng):

@@ -38,9 +38,10 @@ def estimate(
 ) -> None:
     """Estimate memory and time of S2Net, on all negatives and on those of a batch.
 
-    Memory is counted; seconds come from rates that are measured here, in a few seconds, on the device that a training
-    would take. A round is an iteration on all negatives, or an epoch on batches. Only a development set can say which
-    of the two is worth its time.
+    GB are those of the arrays on a device; on a CPU, peak GB are those of the whole process of `jaxsim train`. Arrays
+    are counted; seconds come from rates that are measured here, in a few seconds, on the device that a training would
+    take. A round is an iteration on all negatives, or an epoch on batches. Only a development set can say which of the
+    two is worth its time.
     """
     from jaxsim.checks import counted
     from jaxsim.train import estimate as room
@@ -58,14 +59,19 @@ def estimate(
     if json:
         show_json({**result, "sooner": sooner})
         return
-    shown = {name: {"GB": row["bytes"] / 1e9, "s a round": row["seconds a round"],
-                    "minutes": row["seconds"] / 60} for name, row in result.items()}  # fmt: skip
+    shown = {name: {"GB": row["bytes"] / 1e9, **({"peak GB": row["peak bytes"] / 1e9} if "peak bytes" in row else {}),
+                    "s a round": row["seconds a round"], "minutes": row["seconds"] / 60}
+             for name, row in result.items()}  # fmt: skip
     rounds = f"{counted(max_iter, 'iteration')}, or {counted(epochs, 'epoch')}"
     show_result({f"{pairs:,} pairs": shown, "sooner": f"{sooner} ({rounds})"})
 
 
 def _row(room, training) -> dict[str, float]:
-    """Bytes, and seconds of one round (an iteration, or an epoch) and of all."""
+    """Bytes of arrays and, on a CPU, of the process; seconds of one round (an iteration, or an epoch) and of all."""
+    import jax
+
     time = room.seconds(training, room.measure(training))
-    return {"bytes": room.memory(training)["total"], "seconds a round": time["iteration"],
-            "seconds": time["total"]}  # fmt: skip
+    alone = jax.default_backend() == "cpu" and training.devices == 1
+    return {"bytes": room.memory(training)["total"],
+            **({"peak bytes": room.process(training)["peak"]} if alone else {}),
+            "seconds a round": time["iteration"], "seconds": time["total"]}  # fmt: skip

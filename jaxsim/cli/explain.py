@@ -2,26 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from jaxsim.cli import options
-from jaxsim.cli.output import naming, replacing, show, show_json
+from jaxsim.cli.output import expect_other, naming, replacing, show, show_json
 from jaxsim.cli.program import app
+from jaxsim.cli.search import documents_of, one_line
 from jaxsim.cli.use import load, rounded
+
+if TYPE_CHECKING:
+    from jaxsim.model import Model
+    from jaxsim.model.explain import Explanation, SearchExplanation
 
 
 @app.command(epilog="\b\nExample:\n  jaxsim explain --model model 'invert a matrix' 'the inverse of an array'\n"
-                    "  jaxsim explain --model model 'invert a matrix' 'the inverse of an array' --figure why.svg")
+                    "  jaxsim explain --model model 'invert a matrix' 'the inverse of an array' --figure why.svg\n"
+                    "A result of `jaxsim search --documents texts.txt`, which has printed its line:\n"
+                    "  jaxsim explain --model model 'invert a matrix' --documents texts.txt --line 7")
 def explain(
     model: options.ModelOption,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="A left text.")],
-    document: Annotated[str, typer.Argument(metavar="DOCUMENT", help="A right text.")],
+    document: Annotated[str | None, typer.Argument(metavar="DOCUMENT", help="A right text; with --documents one of "
+                                                   "them, or none where --line names it.")] = None,
+    documents: Annotated[str | None, options.file("Documents that are searched, one a line; - for stdin. The score is "
+                                                  "then that of `search` in them: vectors and words.")] = None,
+    column: Annotated[str | None, options.column("Read the documents from JSON Lines, from this key.")] = None,
+    line: Annotated[int | None, typer.Option(min=1, help="Line of the document, as `search` prints it.")] = None,
+    terms: options.TermsOption = None,
     pairs: Annotated[int, typer.Option(min=1, help="Pairs of words to print.")] = 20,
-    power: Annotated[float, typer.Option(min=0.0, max=4.0, help="Power of the dimensions' agreement: 0 explains "
-                                         "`similarity`, 1 the vectors' half of `search`.")] = 0.0,
+    power: Annotated[float | None, typer.Option(min=0.0, max=4.0, help="Power of the dimensions' agreement: 0 explains "
+                                                "`similarity`. 0 unless given; with --documents that of `search`.",
+                                                show_default=False)] = None,
     figure: Annotated[Path | None, options.file("Draw the contributions of all words here, as SVG.")] = None,
     json: options.JsonOption = False,
 ) -> None:
@@ -29,24 +44,91 @@ def explain(
 
     The contributions of all pairs of words sum exactly to the score. The largest by absolute value are printed; a
     negative one lowers the score.
+
+    With --documents, the score is that of `search`, and has two parts. Below the line `vectors` stand the pairs of
+    words that sum to the part of the vectors. Below the line `words` stand the words that query and document share, and
+    what each adds by BM25. Both parts sum to the score.
     """
     from jaxsim.model import explain as explaining
 
+    _check(document, documents, column, line, terms)
+    expect_other("--figure", figure, documents=documents)
     trained = load(model)
-    result = explaining.explain(trained, query, document, power=power)
-    drawn = {}
-    if figure is not None:
-        from jaxsim.pictures import figures
-
-        svg = figures.matrix(result.contributions, result.query, result.document,
-                             title=f"Contributions of words to a score of {result.score:.3f}")
-        with naming(figure), replacing(figure) as file:
-            file.write(svg)
-        drawn = {"figure": str(figure)}
-    largest = result.largest(pairs)
+    if documents is None:
+        result = explaining.explain(trained, query, document, power=0.0 if power is None else power)
+        facts = {"score": rounded(result.score), "pairs": _pairs(result, pairs)}
+        drawn = _drawn(figure, (result.contributions, result.query, result.document), f"{result.score:.3f}")
+        return show_json(facts | drawn) if json else _show([(result.score, "score"), *_lines(result, pairs)])
+    found, place = _found(trained, query, document, documents, column, line, terms, power)
+    drawn = _drawn(figure, found.cells(), f"{found.score:.3f} ({found.vectors.score:.3f} by vectors, "
+                                          f"{found.of_words:.3f} by words)")  # fmt: skip
     if json:
-        facts = [{"query": a, "document": b, "contribution": rounded(value)} for a, b, value in largest]
-        return show_json({"score": rounded(result.score), "pairs": facts, **drawn})
-    show(f"{rounded(result.score):.6f}\tscore")
-    for a, b, value in largest:
-        show(f"{rounded(value):.6f}\t{a}\t{b}")
+        return show_json({**_facts(found, pairs), "line": place, **drawn})
+    _show([(found.score, "score"), (found.vectors.score, "vectors"), *_lines(found.vectors, pairs)])
+    _show([(found.of_words, "words"), *((one.contribution, one.query, ", ".join(one.document)) for one in found.words)])
+
+
+def _check(document: str | None, documents: str | None, column: str | None, line: int | None, terms: float | None):
+    """Refuses options that do not go together."""
+    from jaxsim import checks
+
+    if documents is None:
+        for name, value in (("--column", column), ("--line", line), ("--terms", terms)):
+            checks.expect(value is None, name, "--documents as well", "none")
+        checks.expect(document is not None, "DOCUMENT", "a text, or --documents and --line", "neither")
+    checks.expect((document is None) != (line is None), "DOCUMENT, --line", "one of them",
+                  "neither" if document is None else "both")  # fmt: skip
+
+
+def _found(
+    trained: Model, query: str, document: str | None, source: str, column: str | None, line: int | None,
+    terms: float | None, power: float | None,
+) -> tuple[SearchExplanation, int]:
+    """The score of a document among those that are searched, taken apart, and its line."""
+    from jaxsim import checks
+    from jaxsim.data import streams
+    from jaxsim.model import explain as explaining
+    from jaxsim.model import index as room
+
+    texts, lines = documents_of(source, column)
+    if line is not None:
+        checks.expect(line in lines, "--line", f"a line of {streams.name(source)} with a document", line)
+        row = lines.index(line)
+    else:
+        wanted = one_line(document)  # as `search` has printed it
+        row = next((row for row, text in enumerate(texts) if one_line(text) == wanted), None)
+        checks.expect(row is not None, "DOCUMENT", f"one of the documents of {streams.name(source)}", "another text")
+    encoded = room.encode(trained, texts, lines=lines, weights=[1.0 if terms == 1 else 0.0], bm25=terms != 0)
+    return explaining.explain_search(trained, query, encoded, row, terms=terms, power=power), lines[row]
+
+
+def _facts(found: SearchExplanation, number: int) -> dict:
+    words = [{"query": one.query, "document": list(one.document), "contribution": rounded(one.contribution)}
+             for one in found.words]  # fmt: skip
+    return {"score": rounded(found.score), "vectors": rounded(found.vectors.score), "words": rounded(found.of_words),
+            "terms": found.terms, "power": found.power, "pairs": _pairs(found.vectors, number), "shared": words}
+
+
+def _pairs(result: Explanation, number: int) -> list[dict]:
+    return [{"query": a, "document": b, "contribution": rounded(value)} for a, b, value in result.largest(number)]
+
+
+def _lines(result: Explanation, number: int) -> list[tuple[float, str, str]]:
+    return [(value, a, b) for a, b, value in result.largest(number)]
+
+
+def _drawn(figure: Path | None, cells: tuple, score: str) -> dict[str, str]:
+    """Draws contributions, and names the file; nothing without one."""
+    if figure is None:
+        return {}
+    from jaxsim.pictures import figures
+
+    svg = figures.matrix(*cells, title=f"Contributions of words to a score of {score}")
+    with naming(figure), replacing(figure) as file:
+        file.write(svg)
+    return {"figure": str(figure)}
+
+
+def _show(rows: Iterable[tuple]) -> None:
+    for value, *words in rows:
+        show("\t".join([f"{rounded(value):.6f}", *words]))

@@ -16,7 +16,8 @@ from jaxsim.cli.output import called, flush, interruption, say, show
 
 INTERRUPTED = 2
 """Exit status after Ctrl-C."""
-_OTHERWISE = {"grades": "--label", "dev_grades": "--dev", "run": "--run-out"}  # arguments that options become besides
+_OTHERWISE = {"grades": "--label", "dev_grades": "--dev", "pair_weights": "--label-weights",
+              "run": "--run-out"}  # arguments that options become besides
 _TYPERS = 130  # of Typer itself, for a Ctrl-C before the command began
 
 

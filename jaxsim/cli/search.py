@@ -87,7 +87,7 @@ def search(
     parts = {"weights": [0.0 if words == options.Words.BM25 and terms < 1 else terms],
              "bm25": words == options.Words.BM25 and terms > 0}  # fmt: skip
     if index is None:
-        texts, lines = _documents(documents, column)
+        texts, lines = documents_of(documents, column)
         result = room.encode(trained, texts, lines=lines, csls=like, power=power, **parts)
     else:
         result = _kept(index, trained, model, documents, column, parts, like, power)
@@ -107,9 +107,9 @@ def search(
             show_json({"query": text, "results": results})
             continue
         if queries is not None:
-            show(f"query\t{i + 1}\t{_one_line(text)}")
+            show(f"query\t{i + 1}\t{one_line(text)}")
         for row in results:
-            show(f"{row['rank']}\t{row['score']:.6f}\t{row['line']}\t{_one_line(row['text'])}")
+            show(f"{row['rank']}\t{row['score']:.6f}\t{row['line']}\t{one_line(row['text'])}")
 
 
 def _kept(
@@ -135,7 +135,7 @@ def _kept(
                   "others; with --documents the index is made anew")  # fmt: skip
     if documents is None:
         return index.load(folder, **parts, num_terms=len(trained.vocabulary))
-    texts, lines = _documents(documents, column)
+    texts, lines = documents_of(documents, column)
     held = facts is not None and index.holds(facts, texts, lines)
     if held and not other and same:
         return index.load(folder, **parts, num_terms=len(trained.vocabulary))
@@ -176,7 +176,16 @@ def _equal(queries: Sequence[str], texts: Sequence[str]) -> list[list[int]]:
     return [rows[query] for query in queries]
 
 
-def _documents(source: str, column: str | None) -> tuple[list[str], list[int]]:
+def documents_of(source: str, column: str | None) -> tuple[list[str], list[int]]:
+    """The documents of a file.
+
+    Args:
+      source: a path, or ``"-"``.
+      column: the key of the text, for JSON.
+
+    Returns:
+      Texts, at least one, and the line of each, from 1.
+    """
     from jaxsim import checks
     from jaxsim.data import streams
 
@@ -193,6 +202,13 @@ def _columns(rows: Iterable[tuple[int, str]]) -> tuple[list[str], list[int]]:
     return texts, lines
 
 
-def _one_line(text: str) -> str:
-    """A text without what a terminal would obey."""
+def one_line(text: str) -> str:
+    """A text without what a terminal would obey.
+
+    Args:
+      text: any string.
+
+    Returns:
+      The text as `search` prints it.
+    """
     return _CONTROL.sub(" ", text)

@@ -64,6 +64,8 @@ def train(
     left: options.LeftOption = None,
     right: options.RightOption = None,
     label: options.LabelOption = None,
+    label_weights: Annotated[bool, typer.Option("--label-weights", help="Take the labels as weights: in S2Net's loss, "
+                                                "a pair with the label 3 counts three times.")] = False,
     id: options.IdOption = None,
     languages: Annotated[str, typer.Option(metavar="CODE,CODE", help="Languages of left and right texts: ja is split "
                                            "by a dictionary, zh, th, lo, km and my into pairs of letters, all others "
@@ -100,7 +102,8 @@ def train(
     can search, but has no vectors for `encode`. cca and s2net-2 learn one projection for left texts and one for right
     ones. s2net-mse learns from grades in the column --label, larger for texts that are more alike, and prints
     Spearman's correlation with them; s2net-pref learns the order of the right texts of each left text by their grades,
-    and prints AUC and NDCG. All other methods learn from the pairs whose label is above 0.
+    and prints AUC and NDCG. All other methods learn from the pairs whose label is above 0, and take these alike unless
+    --label-weights is given.
 
     jplsa, cplsa and plsa learn topics; `jaxsim topics` shows them too. Texts are then compared by the share of topics
     that they have in common.
@@ -135,16 +138,19 @@ def train(
     graded = settings.method in GRADED
     checks.expect(label is not None or not graded or pairs is None, "--label",
                   f"a column of grades, for {settings.method}", "none")  # fmt: skip
+    _expect_weights(label_weights, label, tune)
     columns = (codes(languages), format, left, right, label, id)
     drawn = 30 if negatives is None else negatives
     data = _judged(*judged.values(), drawn, settings.seed, columns[0]) if pairs is None else read(
-        pairs, "--pairs", columns, graded)
+        pairs, "--pairs", columns, graded, weighted=label_weights)
     held_out = read(dev, "--dev", columns, graded) if share is None else Data(share, None)
     values = _grid(grid, tune=tune, resume=resume, log=log, share=share)
     judged_dev = None if dev_queries is None else _collection(
         *searched.values(), str(dev_score), dev_exclude_self)
     choice = train_choice.Choice(names, seconds, judged_dev, values)
     more = {"unpaired": _unpaired(texts, columns[0]), "weights": None if weights is None else str(weights)}
+    if label_weights:
+        more["pair_weights"] = data.weights
     if mined:
         more |= {"documents": _texts(documents), **({} if negatives is None else {"negatives": negatives})}
     model = trained(data, held_out, settings, choice, out, resume, _command(context), more, log_of_steps)
@@ -169,13 +175,14 @@ def _grid(texts: list[str] | None, *, tune: bool, resume: bool, log: Path | None
 
 
 class Data(NamedTuple):
-    """Pairs to train on or to hold out, or the share to hold out, and their grades."""
+    """Pairs to train on or to hold out, or the share to hold out, and their grades or weights."""
 
     pairs: Pairs | float
     grades: np.ndarray | None
+    weights: np.ndarray | None = None
 
 
-def read(source: str, option: str, columns: tuple, graded: bool) -> Data:
+def read(source: str, option: str, columns: tuple, graded: bool, *, weighted: bool = False) -> Data:
     """Pairs of a table: all, with their grades, or those that belong together.
 
     Args:
@@ -183,12 +190,23 @@ def read(source: str, option: str, columns: tuple, graded: bool) -> Data:
       option: the option that named it.
       columns: languages, format and columns, as for `options.read_table`.
       graded: whether grades are wanted.
+      weighted: whether the labels are wanted as weights of those that belong together.
 
     Returns:
       `Data`.
     """
     table = options.read_table(source, option, *columns)
-    return Data(table.pairs, table.labels) if graded else Data(options.mates(table), None)
+    if graded:
+        return Data(table.pairs, table.labels)
+    return Data(options.mates(table), None, table.labels[table.labels > 0] if weighted else None)
+
+
+def _expect_weights(wanted: bool, label: str | None, tune: bool) -> None:
+    """Refuses weights without a column of them, or beside trainings that do not take them."""
+    from jaxsim import checks
+
+    checks.expect(not wanted or label is not None, "--label-weights", "--label as well", "none")
+    checks.expect(not (wanted and tune), "--label-weights", "no --tune beside it", "both")
 
 
 def _expect_mined(

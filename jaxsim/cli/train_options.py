@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from jaxsim.train.settings import ITERATED, LEARNED, METHODS, TUNED, Field, Settings, fields
+from jaxsim.train.settings import ITERATED, LEARNED, METHODS, S2NET, TUNED, Field, Settings, fields
 
 
 def choice(name: str, names: Iterable[str]) -> type[StrEnum]:
@@ -83,6 +83,7 @@ USED_BY: dict[str, tuple[str, ...]] = {
     "resume": ITERATED,
     "log": ITERATED,
     "tune": TUNED,
+    "label_weights": S2NET,
     "weights": LEARNED,
 }
 """Option -> methods that use it; all methods use the others."""

@@ -114,7 +114,7 @@ class RowSpace:
         Returns:
           `RowSpace` or None.
         """
-        most, n = min(views[0].num_terms // _TERMS, _MOST), views[0].num_docs
+        most, n = most_rows(views[0].num_terms), views[0].num_docs
         if n * len(views) > 4 * most:  # to save the comparison
             return None
         every = scipy.sparse.vstack([sparse.to_scipy(view) for view in views], format="csr")
@@ -147,6 +147,22 @@ class RowSpace:
     def unfolded(self, weights: jax.Array) -> jax.Array:
         """Sums of rows with these weights: ``[num_terms, k]``."""
         return sparse.project_transpose(self.rows, weights)
+
+
+def most_rows(num_terms: int) -> int:
+    """Distinct documents up to which `RowSpace` is worth it.
+
+    Args:
+      num_terms: of the vocabulary.
+
+    Returns:
+      Their number.
+
+    Example:
+      >>> most_rows(700), most_rows(10**6)
+      (100, 5000)
+    """
+    return min(num_terms // _TERMS, _MOST)
 
 
 def distinct_rows(documents: Terms | scipy.sparse.csr_matrix) -> tuple[np.ndarray, np.ndarray]:

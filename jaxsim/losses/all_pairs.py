@@ -15,78 +15,125 @@ from jaxsim.sparse import unit
 from jaxsim.sparse.precision import checked
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(4, 5, 6))
-def _all_pairs(left, right, gamma, groups, sweep, tile, precision):
-    return _swept(left, right, gamma, groups, sweep, tile, precision, False)
+@functools.partial(jax.custom_vjp, nondiff_argnums=(5, 6, 7))
+def _all_pairs(left, right, gamma, groups, weights, sweep, tile, precision):
+    return _swept(left, right, gamma, groups, weights, sweep, tile, precision, False)
 
 
-def _swept(left, right, gamma, groups, sweep, tile, precision, with_grad):
+def _swept(left, right, gamma, groups, weights, sweep, tile, precision, with_grad):
     """The sum of the loss and, with its gradients in the unit vectors."""
     own, ids = jnp.sum(left * right, axis=-1), jnp.arange(left.shape[0], dtype=jnp.int32)
-    rows, columns = tiles.Side(left, own, ids, groups), tiles.Side(right, own, ids, groups)
+    rows, columns = tiles.Side(left, own, ids, groups, weights), tiles.Side(right, own, ids, groups, weights)
     swept = sweep(rows, columns, gamma, tile, with_grad=with_grad, precision=precision)
     return tiles.finished(swept, left, right)
 
 
-def _all_pairs_forward(left, right, gamma, groups, sweep, tile, precision):
+def _all_pairs_forward(left, right, gamma, groups, weights, sweep, tile, precision):
     # The gradient is ready when the loss is: three matrix products in all, no second pass, no m x m matrix.
-    total, d_left, d_right = _swept(left, right, gamma, groups, sweep, tile, precision, True)
+    total, d_left, d_right = _swept(left, right, gamma, groups, weights, sweep, tile, precision, True)
     return total, (gamma * d_left, gamma * d_right)
 
 
 def _all_pairs_backward(sweep, tile, precision, saved, grad):
     del sweep, tile, precision
     d_left, d_right = saved
-    return grad * d_left, grad * d_right, jnp.zeros_like(grad), None
+    return grad * d_left, grad * d_right, jnp.zeros_like(grad), None, None
 
 
 _all_pairs.defvjp(_all_pairs_forward, _all_pairs_backward)
 
 
-def negatives(groups, dtype) -> jax.Array:
+def negatives(groups, dtype, weights=None) -> jax.Array:
     """How many ordered pairs differ in every column, as a float: it overflows 32-bit integers.
 
     Args:
       groups: ``[m, c]`` integers.
       dtype: of the result.
+      weights: ``[m]`` at least 0: an ordered pair then counts as often as the product of the weights of both. None: 1.
 
     Returns:
       Scalar.
 
     Example:
-      >>> float(negatives(jnp.array([[0, 0], [0, 1], [1, 1]]), jnp.float32))
-      2.0
+      >>> groups = jnp.array([[0, 0], [0, 1], [1, 1]])
+      >>> float(negatives(groups, jnp.float32)), float(negatives(groups, jnp.float32, jnp.array([3.0, 1, 2])))
+      (2.0, 12.0)
     """
     m, num_columns = groups.shape
-    found = jnp.asarray(m * (m - 1.0), dtype)
+    found = jnp.asarray(m * (m - 1.0), dtype) if weights is None else _products(weights)
     for size in range(1, num_columns + 1):  # inclusion and exclusion
         for some in itertools.combinations(range(num_columns), size):
-            found += (-1) ** size * _alike([groups[:, column] for column in some], dtype)
+            found += (-1) ** size * _alike([groups[:, column] for column in some], dtype, weights)
     return found
 
 
-def _alike(columns, dtype) -> jax.Array:
+def _products(weights) -> jax.Array:
+    """The sum of the products of the weights of all ordered pairs i != j; nothing is subtracted, so it stays exact."""
+    return 2 * jnp.sum(weights[1:] * jnp.cumsum(weights)[:-1])
+
+
+def _alike(columns, dtype, weights) -> jax.Array:
     """How many ordered pairs i != j are equal in all columns."""
     m = columns[0].shape[0]
     order = jnp.lexsort(columns)
     new = functools.reduce(jnp.logical_or, [jnp.diff(column[order]) != 0 for column in columns])
     run = jnp.cumsum(jnp.concatenate([jnp.zeros(1, jnp.int32), new.astype(jnp.int32)]))
-    sizes = jnp.zeros(m, dtype).at[run].add(1)
-    return jnp.sum(sizes * (sizes - 1))
+    if weights is None:
+        sizes = jnp.zeros(m, dtype).at[run].add(1)
+        return jnp.sum(sizes * (sizes - 1))
+    sizes = jnp.zeros(m, dtype).at[run].add(weights[order])
+    return jnp.sum(sizes**2) - jnp.sum(weights**2)
 
 
-def _sweep(block_size, shape, dtype, on_chip):
+def _checked_groups(groups, m: int) -> jax.Array | None:
+    """Groups of the pairs, ``[m, c]``."""
+    if groups is None:
+        return None
+    groups = groups if isinstance(groups, jax.Array) else np.asarray(groups)
+    fits = groups.ndim in (1, 2) and groups.shape[:1] == (m,) and 0 not in groups.shape[1:]
+    checks.expect(fits and jnp.issubdtype(groups.dtype, jnp.integer), "groups",
+                  f"{m} integers (one a pair), or as many rows of them", f"{groups.dtype} of shape {groups.shape}")
+    return jnp.asarray(groups).reshape(groups.shape[0], -1)
+
+
+def _checked_weights(weights, m: int, dtype) -> jax.Array | None:
+    """Weights of the pairs, the largest 1: no product of two overflows, and the mean does not change."""
+    if weights is None:
+        return None
+    weights = weights if isinstance(weights, jax.Array) else np.asarray(weights)
+    real = jnp.issubdtype(weights.dtype, jnp.floating) or jnp.issubdtype(weights.dtype, jnp.integer)
+    checks.expect(real and weights.shape == (m,), "weights", f"{m} numbers (one a pair)",
+                  f"{weights.dtype} of shape {weights.shape}")
+    if not isinstance(weights, jax.core.Tracer):
+        checks.expect(bool(np.all(np.isfinite(weights) & (weights >= 0))), "weights", "finite numbers of at least 0",
+                      "others")
+    largest = jnp.max(jnp.asarray(weights, dtype), initial=0)
+    return jnp.asarray(weights, dtype) / jnp.where(largest > 0, largest, 1)
+
+
+def _count(m: int, groups, weights, dtype):
+    """What the sum over all compared pairs, in both directions, is divided by."""
+    if weights is not None:
+        total = 2 * (_products(weights) if groups is None else negatives(groups, dtype, weights))
+        return jnp.where(total > 0, total, 1)
+    # Divided as a float: 2 m (m - 1) overflows 32-bit integers from m = 32,769 on.
+    return 2.0 * m * (m - 1.0) if groups is None else jnp.maximum(2 * negatives(groups, dtype), 1)
+
+
+def _sweep(block_size, shape, dtype, on_chip, weights):
     """What sums over the pairs, and its tile."""
     if not on_chip:
         return tiles.sweep, tiles.tile(block_size, shape[0])
     from jaxsim.losses import tile_kernel  # Pallas takes a while to import, and is rarely wanted
 
+    checks.expect(weights is None, "on_chip", "False, with weights", True)
     checks.expect(dtype == jnp.float32, "on_chip", "embeddings of float32 or less", dtype)
     return tile_kernel.sweep, tile_kernel.tile(block_size, shape[1])
 
 
-def all_pairs_logistic(left, right, *, gamma=10.0, groups=None, block_size: int | tuple[int, int] | None = None,
-                       precision: str | None = None, on_chip: bool = False) -> jax.Array:
+def all_pairs_logistic(left, right, *, gamma=10.0, groups=None, weights=None,
+                       block_size: int | tuple[int, int] | None = None, precision: str | None = None,
+                       on_chip: bool = False) -> jax.Array:
     r"""Mean logistic loss over **all** negatives of a batch of pairs, in both directions, exactly (000 §4.1.1, Eq. 2).
 
     With :math:`c_{ij} = \cos(p_i, q_j)`,
@@ -98,6 +145,10 @@ def all_pairs_logistic(left, right, *, gamma=10.0, groups=None, block_size: int 
     operations, and the gradient is computed in the forward pass. Memory is ``O(rows * columns + m * k)`` for tiles of
     ``rows`` by ``columns`` scores; on accelerators a tile has all columns, ``O(rows * m + m * k)``.
 
+    With weights w, both terms of i and j are multiplied by :math:`w_i w_j`, and the sum is divided by that of all
+    :math:`2 w_i w_j`. A pair of weight 3 therefore counts three times, as a positive and as a negative of others: as
+    three copies of it would in one group.
+
     Args:
       left: ``[m, k]`` floating embeddings; row i is the mate of row i of ``right``.
       right: ``[m, k]`` floating embeddings.
@@ -105,6 +156,8 @@ def all_pairs_logistic(left, right, *, gamma=10.0, groups=None, block_size: int 
       groups: ``[m]`` integers, or None. Pairs of one group, such as near-duplicates or several answers of one
         question, are then not negatives of each other, and the mean is over the pairs of different groups. With
         ``[m, c]``, pairs that are equal in any column are not compared: say, a column of questions, and of answers.
+      weights: ``[m]`` finite numbers of at least 0, how often each pair counts, on any scale; None: all the same.
+        Constants, no gradient flows into them.
       block_size: rows of a tile, or rows and columns, as for `tiles.tile`; it need not divide ``m``.
       precision: of the matrix products, as for `precision.matmul`; JAX's default for the device unless given.
       on_chip: whether a Pallas kernel computes the loss, which never writes a tile's scores to the device's memory and
@@ -115,8 +168,8 @@ def all_pairs_logistic(left, right, *, gamma=10.0, groups=None, block_size: int 
 
     Raises:
       ValueError: if the shapes differ, are not two-dimensional, ``block_size`` is below 1, or ``groups`` are not
-        ``m`` integers; with ``on_chip``, also for float64, and for a ``block_size`` that is not of powers of two from
-        16.
+        ``m`` integers, or ``weights`` not ``m`` such numbers; with ``on_chip``, also for weights, for float64, and for
+        a ``block_size`` that is not of powers of two from 16.
 
     Example:
       >>> pairs = jnp.eye(3)
@@ -125,6 +178,8 @@ def all_pairs_logistic(left, right, *, gamma=10.0, groups=None, block_size: int 
       >>> twins = jnp.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
       >>> [round(float(all_pairs_logistic(twins, twins, gamma=1.0, groups=g)), 4) for g in (None, jnp.array([0, 0, 1]))]
       [0.4399, 0.3133]
+      >>> round(float(all_pairs_logistic(twins, twins, gamma=1.0, weights=jnp.array([1.0, 1.0, 6.0]))), 4)
+      0.3425
 
     Relations: `logistic_pairwise` of every difference; in contrastive learning's terms, all in-batch negatives with a
     pairwise rather than a softmax loss.
@@ -133,20 +188,13 @@ def all_pairs_logistic(left, right, *, gamma=10.0, groups=None, block_size: int 
     checks.expect(left.ndim == 2 and left.shape[1] > 0, "left", "shape [m, k], k at least 1", left.shape)
     checks.expect(right.shape == left.shape, "right", f"shape {left.shape} (as left)", right.shape)
     dtype = jnp.result_type(left, right, jnp.float32)
-    sweep, tile = _sweep(block_size, left.shape, dtype, on_chip)
+    sweep, tile = _sweep(block_size, left.shape, dtype, on_chip, weights)
     if not isinstance(gamma, jax.core.Tracer):
         checks.positive(gamma, "gamma")
-    if groups is not None:
-        groups = groups if isinstance(groups, jax.Array) else np.asarray(groups)
-        fits = groups.ndim in (1, 2) and groups.shape[:1] == left.shape[:1] and 0 not in groups.shape[1:]
-        checks.expect(fits and jnp.issubdtype(groups.dtype, jnp.integer), "groups",
-                      f"{left.shape[0]} integers (one a pair), or as many rows of them",
-                      f"{groups.dtype} of shape {groups.shape}")
-        groups = jnp.asarray(groups).reshape(groups.shape[0], -1)
-    left, right = unit(left.astype(dtype)), unit(right.astype(dtype))
     m = left.shape[0]
+    groups, weights = _checked_groups(groups, m), _checked_weights(weights, m, dtype)
+    left, right = unit(left.astype(dtype)), unit(right.astype(dtype))
     if m < 2:
         return 0 * (jnp.sum(left) + jnp.sum(right))
-    # Divided as a float: 2 m (m - 1) overflows 32-bit integers from m = 32,769 on.
-    count = 2.0 * m * (m - 1.0) if groups is None else jnp.maximum(2 * negatives(groups, dtype), 1)
-    return _all_pairs(left, right, jnp.asarray(gamma, dtype), groups, sweep, tile, checked(precision)) / count
+    total = _all_pairs(left, right, jnp.asarray(gamma, dtype), groups, weights, sweep, tile, checked(precision))
+    return total / _count(m, groups, weights, dtype)

@@ -132,7 +132,7 @@ def sweep(rows: Side, columns: Side, gamma, block_size: int | tuple[int, int] | 
       `tiles.Swept`, without gradients unless asked for.
 
     Raises:
-      ValueError: for vectors that are not float32, or a ``block_size`` that `tile` refuses.
+      ValueError: for vectors that are not float32, weights, or a ``block_size`` that `tile` refuses.
 
     Example:
       >>> eye = jnp.eye(2)
@@ -142,6 +142,7 @@ def sweep(rows: Side, columns: Side, gamma, block_size: int | tuple[int, int] | 
     """
     for name, side in (("rows", rows), ("columns", columns)):
         checks.expect(side.vectors.dtype == jnp.float32, name, "float32 vectors", side.vectors.dtype)
+        checks.expect(side.weights is None, name, "no weights", "some")
     plan, policy = layout() if plan is None else plan, checked(precision)
     sizes = tile(block_size, rows.vectors.shape[1], plan)
     rows, columns = _numbered(rows, columns)

@@ -37,12 +37,14 @@ class Side(NamedTuple):
       own: ``[n]`` cosine of each with its mate.
       ids: ``[n]`` int32 number of its pair; -1 for padding.
       groups: ``[n, c]`` integers, or None: pairs that are equal in any column are not compared.
+      weights: ``[n]`` at least 0, or None: what compares two pairs counts as often as the product of theirs.
     """
 
     vectors: jax.Array
     own: jax.Array
     ids: jax.Array
     groups: jax.Array | None
+    weights: jax.Array | None = None
 
 
 class Swept(NamedTuple):
@@ -206,7 +208,8 @@ def _cut(side: Side, size: int) -> tuple[Side, int]:
             array = jnp.pad(array, widths, constant_values=fill)
         return array.reshape(num_blocks, size, *array.shape[1:])
 
-    return Side(blocks(side.vectors), blocks(side.own), blocks(side.ids, -1), blocks(side.groups)), pad
+    return Side(blocks(side.vectors), blocks(side.own), blocks(side.ids, -1), blocks(side.groups),
+                blocks(side.weights)), pad
 
 
 def _sweep(rows: Side, columns: Side, gamma, sizes, elementwise, with_grad, padded, precision):
@@ -229,6 +232,9 @@ def _sweep(rows: Side, columns: Side, gamma, sizes, elementwise, with_grad, padd
             keep = keep & (visited.ids >= 0)[None, :]
         scores = matmul(block.vectors, visited.vectors.T, precision)
         loss, slope_row, slope_column = elementwise(scores, block.own[:, None], visited.own[None, :], gamma, keep)
+        if rows.weights is not None:
+            times = block.weights[:, None] * visited.weights[None, :]
+            loss, slope_row, slope_column = times * loss, times * slope_row, times * slope_column
         total = total + jnp.sum(loss)
         if not with_grad:
             return (total, None, None), None

@@ -1,13 +1,16 @@
-"""Why two texts match: how much every pair of their words adds to the score."""
+"""Why two texts match: how much every pair of their words adds to the score, and in a search every shared word."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from jaxsim import checks, text
-from jaxsim.model import parts
+from jaxsim.model import parts, ranker
+from jaxsim.model.bm25 import weigh
+from jaxsim.model.index import Index
 from jaxsim.model.model import WEIGHTINGS, Model
 from jaxsim.sparse import narrow
 
@@ -46,6 +49,62 @@ class Explanation:
         places = zip(*np.unravel_index(order, self.contributions.shape), strict=True)
         return [(self.query[i], self.document[j], float(self.contributions[i, j])) for i, j in places
                 if self.contributions[i, j]]  # fmt: skip
+
+
+class Shared(NamedTuple):
+    """A word of a query whose stem the document has too.
+
+    Attributes:
+      query: the word, as the query has it.
+      document: words of the document with the same stem, each once.
+      contribution: what the word adds to the score.
+    """
+
+    query: str
+    document: tuple[str, ...]
+    contribution: float
+
+
+@dataclass(frozen=True, eq=False)
+class SearchExplanation:
+    """A score of a search and what it is made of.
+
+    Attributes:
+      score: that of `ranker.rank`; the sum of the two parts.
+      vectors: the part of the vectors, whose pairs of words sum to it.
+      words: the part of BM25, word by word; those that add most come first.
+      terms: weight of the words in the score.
+      power: of the model's agreement.
+    """
+
+    score: float
+    vectors: Explanation
+    words: tuple[Shared, ...]
+    terms: float
+    power: float
+
+    @property
+    def of_words(self) -> float:
+        """The part of BM25: the sum of its words."""
+        return float(sum(one.contribution for one in self.words))
+
+    def cells(self) -> tuple[np.ndarray, tuple[str, ...], tuple[str, ...]]:
+        """All contributions in one matrix: those of pairs of words, and a last column of BM25.
+
+        Returns:
+          ``([a, b + 1] float64, a words of the query, b words of the document and "BM25")``; their sum is the score.
+
+        Example:
+          >>> pairs = Explanation(0.25, ("cat",), ("dog",), np.array([[0.25]]))
+          >>> SearchExplanation(0.75, pairs, (Shared("cats", ("cat",), 0.5),), 0.5, 1.0).cells()[0].tolist()
+          [[0.25, 0.0], [0.0, 0.5]]
+        """
+        shares = {one.query: one.contribution for one in self.words}
+        rows = tuple(dict.fromkeys((*self.vectors.query, *shares)))
+        result = np.zeros((len(rows), len(self.vectors.document) + 1))
+        result[: len(self.vectors.query), :-1] = self.vectors.contributions
+        result[:, -1] = [shares.get(row, 0.0) for row in rows]
+        return result, rows, (*self.vectors.document, "BM25")
 
 
 def explain(model: Model, query: str, document: str, *, power: float = 0.0) -> Explanation:
@@ -94,6 +153,77 @@ def explain(model: Model, query: str, document: str, *, power: float = 0.0) -> E
     contributions = weights[0][:, None] * products * weights[1][None, :]
     contributions = contributions / scale if scale > 0 else np.zeros_like(contributions)
     return Explanation(float(contributions.sum()), *names, contributions)
+
+
+def explain_search(
+    model: Model, query: str, documents: Index, row: int, *, terms: float | None = None, power: float | None = None
+) -> SearchExplanation:
+    r"""Takes a score of a search apart, exactly.
+
+    With the weight w of the words, a search's score is :math:`(1 - w)\,c / \max c + w\,b / \max b` (see
+    `ranker.rank`). The cosine c is a sum over pairs of words, BM25 b one over words that query and document share. The
+    maxima are over all documents for this query.
+
+    Args:
+      model: as for `explain`; with ``terms=1`` any.
+      query: a text.
+      documents: `index.encode` of ``n`` documents by the same model, without hubs.
+      row: which of them is explained, from 0.
+      terms: weight w in [0, 1]; `ranker.default_terms` unless given. With 0 the score is the cosine itself.
+      power: of the model's `agreement`; `Model.search_power` unless given.
+
+    Returns:
+      `SearchExplanation`.
+
+    Raises:
+      ValueError: for arguments out of range, documents with hubs, and models that `explain` refuses.
+
+    Example:
+      >>> from jaxsim.model import index
+      >>> model = Model(text.Vocabulary(("cat", "dog"), np.array([1, 1]), 2), None)
+      >>> found = explain_search(model, "cats", index.encode(model, ["a dog", "a cat"]), 1, terms=0.5)
+      >>> found.score, found.vectors.score, found.words
+      (0.5, 0.0, (Shared(query='cats', document=('cat',), contribution=0.5),))
+    """
+    terms = ranker.default_terms(model) if terms is None else terms
+    power = model.search_power if power is None else power
+    checks.expect(0 <= terms <= 1, "terms", "a number in [0, 1]", terms)
+    checks.expect(isinstance(query, str), "query", "a string", checks.a_kind(query))
+    checks.whole(row, "row", 0)
+    checks.expect(row < len(documents.texts), "row", f"below {len(documents.texts)} (documents)", row)
+    checks.expect(documents.hubs is None, "documents", "documents without hubs (csls)", "some with hubs")
+    vectors = Explanation(0.0, (), (), np.zeros((0, 0)))
+    if terms < 1:
+        vectors = explain(model, query, documents.texts[row], power=power)
+    if 0 < terms < 1:
+        highest = float(np.asarray(ranker.by_vectors(model, documents, [query], power)(np.arange(1))).max(initial=0))
+        scale = (1 - terms) / highest if highest > 0 else 0.0
+        vectors = replace(vectors, score=scale * vectors.score, contributions=scale * vectors.contributions)
+    words = _shared(model, query, documents, row, terms) if terms > 0 else ()
+    score = vectors.score + float(sum(one.contribution for one in words))
+    return SearchExplanation(score, vectors, words, float(terms), float(power))
+
+
+def _shared(model: Model, query: str, documents: Index, row: int, terms: float) -> tuple[Shared, ...]:
+    """What every word that query and document share adds to the score by BM25."""
+    language = model.languages[1]  # as `ranker.rank` cuts queries
+    bm25 = documents.bm25 or weigh(documents.texts, language=language)
+    highest = float((bm25.counts([query], language=language) @ bm25.weights.T).toarray().max(initial=0))
+    if highest <= 0:
+        return ()
+    columns = {stem: column for column, stem in enumerate(bm25.stems)}
+    weights = np.asarray(bm25.weights[row].todense(), np.float64).ravel()
+    known: dict[str, list[str]] = {}
+    for word, stem in text.with_stems(documents.texts[row], language):
+        known.setdefault(stem, []).append(word)
+    shares: dict[str, float] = {}
+    stems = {}
+    for word, stem in text.with_stems(query, language):  # a word that stands there twice counts twice
+        if stem in known:
+            shares[word] = shares.get(word, 0.0) + terms / highest * weights[columns[stem]]
+            stems[word] = stem
+    found = [Shared(word, tuple(dict.fromkeys(known[stems[word]])), float(value)) for word, value in shares.items()]
+    return tuple(sorted(found, key=lambda one: -one.contribution))
 
 
 def _words(model: Model, given: str, side: str) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:

@@ -132,10 +132,7 @@ def _by_bm25(model: Model, documents: Index, queries: list[str], terms: float, p
     bm25 = documents.bm25 or weigh(documents.texts, language=model.languages[1])
     # Words that two languages share are names: those of the queries are cut as those of the documents, whatever theirs.
     counts = bm25.counts(queries, language=model.languages[1])
-    learned = None
-    if terms < 1:
-        vectors = model.vectors(queries, side="query", power=power)
-        learned = _lessened(model.scorer(vectors, _weighed(documents, model, power).vectors), documents)
+    learned = by_vectors(model, documents, queries, power) if terms < 1 else None
 
     def score(rows: np.ndarray) -> np.ndarray:
         scores = terms * _relative(np.asarray((counts[rows] @ bm25.weights.T).todense(), np.float32))
@@ -144,6 +141,30 @@ def _by_bm25(model: Model, documents: Index, queries: list[str], terms: float, p
         return scores + np.float32(1 - terms) * _relative(np.asarray(learned(rows), np.float32))
 
     return score
+
+
+def by_vectors(model: Model, documents: Index, queries: Sequence[str], power: float) -> Callable:
+    """Scores of vectors alone, before they are divided by the largest of a query.
+
+    Args:
+      model: the model.
+      documents: ``n`` documents with their vectors.
+      queries: ``q`` strings.
+      power: of the model's `agreement`.
+
+    Returns:
+      Function from numbers of queries ``[r]`` to scores ``[r, n]``, lessened by the documents' hubs where they have
+      them.
+
+    Example:
+      >>> from jaxsim import text
+      >>> model = Model(text.Vocabulary(("cat", "dog"), np.array([1, 1]), 2), None)
+      >>> score = by_vectors(model, indexes.encode(model, ["a dog", "cat"]), ["dogs and dog"], 0.0)
+      >>> np.asarray(score(np.array([0]))).tolist()
+      [[1.0, 0.0]]
+    """
+    vectors = model.vectors(queries, side="query", power=power)
+    return _lessened(model.scorer(vectors, _weighed(documents, model, power).vectors), documents)
 
 
 def _lessened(scores: Callable, documents: Index) -> Callable:

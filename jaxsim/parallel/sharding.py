@@ -280,8 +280,8 @@ def _all_pairs_backward(mesh, block_size, precision, saved, grad):
 _all_pairs.defvjp(_all_pairs_forward, _all_pairs_backward)
 
 
-def all_pairs_logistic(left, right, documents, *, gamma, groups=None, block_size: int | tuple[int, int] | None = None,
-                       precision: str | None = None) -> jax.Array:
+def all_pairs_logistic(left, right, documents, *, gamma, groups=None, weights=None,
+                       block_size: int | tuple[int, int] | None = None, precision: str | None = None) -> jax.Array:
     """`losses.all_pairs_logistic` of embeddings as `sparse.project` leaves them, on one device or spread over a mesh.
 
     Args:
@@ -290,6 +290,7 @@ def all_pairs_logistic(left, right, documents, *, gamma, groups=None, block_size
       documents: those of one side; over a mesh they know their numbers and groups.
       gamma: positive scalar scale; a constant.
       groups: as for `losses.all_pairs_logistic`, of documents on one device.
+      weights: as for `losses.all_pairs_logistic`; None over a mesh.
       block_size: rows a tile, or rows and columns, as for `tiles.tile`.
       precision: of the matrix products, as for `precision.matmul`.
 
@@ -297,12 +298,13 @@ def all_pairs_logistic(left, right, documents, *, gamma, groups=None, block_size
       Scalar, in nats, on every device: the same loss and the same gradient, whatever the storage.
 
     Raises:
-      ValueError: if the shapes differ.
+      ValueError: if the shapes differ, or for weights over a mesh.
     """
     mesh = getattr(documents, "mesh", None)
     if mesh is None:
-        return losses.all_pairs_logistic(left, right, gamma=gamma, groups=groups, block_size=block_size,
-                                         precision=precision)
+        return losses.all_pairs_logistic(left, right, gamma=gamma, groups=groups, weights=weights,
+                                         block_size=block_size, precision=precision)
+    checks.expect(weights is None, "weights", "None, over a mesh", "some")
     checks.expect(left.shape == right.shape, "right", f"shape {left.shape} (as left)", right.shape)
     if documents.num_docs < 2:
         return 0 * (jnp.sum(left) + jnp.sum(right))

@@ -62,8 +62,33 @@ def stems(language: str) -> Callable[[str], list[str]]:
 
 
 def _stems(words: list[str], code: str) -> list[str]:
+    return _stemmer(code)(_kept(words, code))
+
+
+def _kept(words: list[str], code: str) -> list[str]:
     stop = _stop_words(code)
-    return _stemmer(code)([word for word in words if word not in stop] or words)
+    return [word for word in words if word not in stop] or words
+
+
+def with_stems(given: str, language: str) -> list[tuple[str, str]]:
+    """The words of a text that `stems` keeps, each with its stem.
+
+    Args:
+      given: a text.
+      language: a language code such as ``"en"``; what follows a hyphen is ignored.
+
+    Returns:
+      ``(word, stem)`` of every word, in the order of the text.
+
+    Raises:
+      ValueError: for a language that is no code.
+
+    Example:
+      >>> with_stems("The ships were sailing", "en")
+      [('ships', 'ship'), ('sailing', 'sail')]
+    """
+    words = _kept(tokenizer(language)(given), language.partition("-")[0])
+    return list(zip(words, stemmed(words, language), strict=True))
 
 
 def stemmed(words: Sequence[str], language: str) -> list[str]:

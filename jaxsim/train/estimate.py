@@ -1,6 +1,7 @@
 """What a training will cost before it is started: its memory, and its seconds at rates measured on the spot.
 
-Memory is counted from the arrays that exist at the peak of an iteration. Seconds are counts of work (products, scores,
+Memory is counted from the arrays that exist at the peak of an iteration; a whole process adds what was measured of its
+libraries and compiled programs. Seconds are counts of work (products, scores,
 stored terms, bytes) divided by how much of each this device does in a second, measured on small pieces of the same
 shapes. What neither covers (the lengths of line searches, other programs on the machine) makes the estimate differ from
 the real time.
@@ -9,6 +10,7 @@ the real time.
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from collections.abc import Callable
 from typing import NamedTuple
@@ -18,14 +20,16 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 
-from jaxsim import checks, optim, sparse
+from jaxsim import checks, linalg, optim, sparse
+from jaxsim.linalg import row_space
 from jaxsim.losses import tiles
 from jaxsim.methods import s2net_sgd
 from jaxsim.methods.projections import Projection
 from jaxsim.optim import lbfgs
 from jaxsim.sparse.precision import checked
+from jaxsim.train.s2net import START_PAIRS
 
-__all__ = ["METHODS", "Rates", "Training", "block_seconds", "measure", "memory", "seconds"]
+__all__ = ["METHODS", "Rates", "Training", "block_seconds", "measure", "memory", "process", "seconds"]
 
 METHODS = ("s2net", "s2net_sgd")
 _MOST = 2**31 - 2  # of pairs and of terms: documents keep 32-bit numbers of both
@@ -44,6 +48,15 @@ _LARGER = 8  # times, on an accelerator, which hardly notices so little
 _HISTORY_PASSES, _PASSES = 3, 8  # of L-BFGS over its history, and over single vectors, to choose a direction
 _STEPS = 4  # of Adam that are timed together
 _FLOAT = 4  # bytes of float32 and of int32
+# Bytes of a process that trains on a CPU, beside arrays: measured on Linux with JAX 0.10 and two cores.
+_LOADED = 210_000_000  # Python with JAX, SciPy and this library
+_START_PROGRAMS = 290_000_000  # compiled for OPCA and for scores of held-out pairs, with what compilers leave behind
+_PROGRAMS = {"s2net": 550_000_000, "s2net_sgd": 380_000_000}  # of a whole training, those of its start included
+_WORD = 120  # of a distinct word of a text, while its texts are read
+# Of OPCA: matrices as large as its Cholesky factor and its Krylov basis, or as those that it solves densely, and of
+# the documents' span.
+_FACTORS, _BASES, _DENSE, _SPANS = 3, 6, 3, 2
+_SAVED = {"s2net": 4, "s2net_sgd": 8}  # arrays of the projection's size that a checkpoint copies, without history
 
 
 @dataclasses.dataclass(frozen=True)
@@ -145,8 +158,8 @@ def memory(training: Training) -> dict[str, int]:
 
     Returns:
       ``documents``, ``projection`` (with gradients, direction, start, or Adam's moments), ``history``, ``loss``
-      (embeddings, their gradients and a block of scores) and their sum, ``total``. The program itself, the Python
-      process around it (a few hundred MB) and dev pairs come on top.
+      (embeddings, their gradients and a block of scores) and their sum, ``total``. What else a process holds is in
+      `process`.
 
     Example:
       >>> found = memory(Training(pairs=43_380, terms=20_000, dim=1_000, words=96, max_iter=80))
@@ -173,6 +186,48 @@ def memory(training: Training) -> dict[str, int]:
             "loss": _loss_bytes(m, t.dim, -(-t.nnz // t.devices), t.devices, t.block_size),
         }
     return {**result, "total": sum(result.values())}
+
+
+def process(training: Training) -> dict[str, int]:
+    """Bytes of a whole process at the peak of ``jaxsim train`` on a CPU, its closed-form start included.
+
+    Arrays are counted. What Python and compiled programs take was measured on one machine; on others it may be some
+    hundred MB more or less, which matters in small trainings alone.
+
+    Args:
+      training: its sizes, on one device.
+
+    Returns:
+      ``loaded`` (Python and libraries), ``texts`` (words of the pairs while they are read), ``start`` (arrays of OPCA),
+      ``training`` (those of `memory`), ``checkpoint`` (what is copied to be written), ``programs`` (compiled), and two
+      peaks: ``peak`` of the whole training, their sum, and ``opca_peak`` of one by OPCA alone. What the start frees is
+      in the first too: of arrays below 32 MB the system gets little back.
+
+    Example:
+      >>> found = process(Training(pairs=3_000, terms=11_000, dim=100, words=72))
+      >>> 0.6e9 < found["opca_peak"] < found["peak"] < 1.5e9
+      True
+    """
+    t = training
+    saved = _FLOAT * t.parameters * (_SAVED[t.method] + 2 * t.history_size * (t.method == "s2net"))
+    result = {"loaded": _LOADED, "texts": 2 * t.nnz * _WORD, "start": _start_bytes(t), "training": memory(t)["total"],
+              "checkpoint": saved, "programs": _PROGRAMS[t.method]}  # fmt: skip
+    alone = result["loaded"] + result["texts"] + result["start"] + _START_PROGRAMS
+    return {**result, "peak": sum(result.values()), "opca_peak": alone}
+
+
+def _start_bytes(t: Training) -> int:
+    """Arrays of OPCA, by the algorithm that it takes: dense, or a factor of the smaller side and a Krylov basis."""
+    m = min(t.pairs, START_PAIRS)
+    slots, size, span = round(2 * m * t.words), t.terms, 0
+    if t.dim < 2 * m <= row_space.most_rows(t.terms):  # in the span of the documents
+        size, span = 2 * m, _SPANS * (2 * m) ** 2
+    factor, shape = min(m, size), linalg.basis_shape(t.dim)
+    passes = 2 * linalg.cost.sparse(slots)
+    dense = math.prod(shape) >= size or linalg.cost.cheapest(
+        size, t.dim, shape, 2 * passes, 2.0 * factor**2 + passes) == "dense"  # fmt: skip
+    arrays = _DENSE * size**2 if dense else _FACTORS * factor**2 + _BASES * size * math.prod(shape)
+    return _FLOAT * (span + arrays)
 
 
 def _loss_bytes(m: int, dim: int, nnz: int, devices: int, block_size: int | tuple[int, int] | None) -> int:

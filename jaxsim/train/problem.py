@@ -37,6 +37,7 @@ class Problem:
       documents: weighted vectors of documents to mine negatives from, of unit length; None without any.
       answers: for each training pair, rows of these documents that are right for its left text.
       negatives: how many are mined for each left text.
+      weights: ``[m]``, how often each training pair counts; None: all the same.
       say: is given progress messages.
       callback: function of the name of what is fitted and of an entry of its history, or None; see `logged`.
     """
@@ -58,6 +59,7 @@ class Problem:
     documents: Terms | None = None
     answers: Sequence[Collection[int]] = ()
     negatives: int = 0
+    weights: np.ndarray | None = None
     say: Callable[[str], None] = lambda message: None
     callback: Callable[[str, dict], None] | None = None
 

@@ -29,8 +29,9 @@ from jaxsim.train.resume import START
 
 BLENDS = (0.25, 0.5, 0.75)
 """Shares of the end that ``blend`` tries beside the end itself."""
+START_PAIRS = 8_000
+"""Pairs that the closed-form start is fitted on, at most."""
 _EXACT_PAIRS = 8_000  # up to here on all negatives by L-BFGS; above it on batches by Adam
-_START_PAIRS = 8_000  # pairs that the closed-form start is fitted on, at most
 _STEPS = 6_000  # of Adam, about; between 5 and 40 epochs
 
 
@@ -78,7 +79,8 @@ def fit(problem: Problem, *, matrices: int = 1) -> Learned:
         init = start(problem)
     common = {"init": (init, init) if matrices == 2 else init, "gamma": settings.gamma, "groups": _groups(problem),
               "activation": activation, "validate": problem.validate, "checkpoint": problem.checkpoint,
-              "progress": problem.progress, "precision": settings.precision, "callback": problem.logged()}  # fmt: skip
+              "progress": problem.progress, "precision": settings.precision, "callback": problem.logged(),
+              "weights": problem.weights}  # fmt: skip
     if batch_size == 0:
         max_iter, patience = 100 if problem.validate else 15, 30  # with nothing to stop by, stop early
     else:
@@ -151,14 +153,14 @@ def _groups(problem: Problem) -> np.ndarray | None:
 
 
 def _mesh(problem: Problem, batch_size: int):
-    """The devices of all negatives; None where one does it alone."""
+    """The devices of all negatives; None where one does it alone, as with mined negatives or weights of pairs."""
     settings = problem.settings
     if batch_size:
         checks.expect(settings.devices in (None, 1), "devices", "1, with batches", settings.devices)
         checks.expect(not settings.shard_terms, "shard_terms", "all negatives (batch_size 0)", "batches")
         return None
     mesh = sharding.local_mesh(problem.train[0].num_docs, devices=settings.devices)
-    mesh = None if problem.documents is not None else mesh
+    mesh = mesh if problem.documents is None and problem.weights is None else None
     checks.expect(mesh is not None or not settings.shard_terms, "shard_terms", "several devices to share the terms", 1)
     return mesh
 
@@ -201,8 +203,8 @@ def start(problem: Problem) -> Projection:
       The projection.
     """
     m, views = problem.train[0].num_docs, problem.train
-    if m > _START_PAIRS:
-        chosen = np.sort(np.asarray(jax.random.permutation(jax.random.key(problem.settings.seed), m))[:_START_PAIRS])
+    if m > START_PAIRS:
+        chosen = np.sort(np.asarray(jax.random.permutation(jax.random.key(problem.settings.seed), m))[:START_PAIRS])
         views = tuple(sparse.take(side, chosen) for side in views)
 
     def fit() -> Projection:

@@ -50,6 +50,7 @@ def train(
     dev: float | Pairs = 0.1,
     grades=None,
     dev_grades=None,
+    pair_weights=None,
     unpaired: Sequence[str] = (),
     documents: Sequence[str] = (),
     negatives: int = NEGATIVES,
@@ -70,6 +71,9 @@ def train(
       grades: one number a pair, the larger the more alike its texts are, for ``s2net-mse`` and ``s2net-pref`` and no
         other method; scaled as `train.graded` says. Equal pairs count once, with the mean of their grades.
       dev_grades: the same of ``dev``, where it is pairs.
+      pair_weights: one number of at least 0 a pair, on any scale, for ``s2net`` and ``s2net-2``: in the loss, a pair of
+        weight 3 counts three times (`s2net.fit`). Weights of equal pairs add up. The start and the dev scores take all
+        pairs alike.
       unpaired: more texts of the pairs' language. They add words to the vocabulary and count in how rare words are; LSA
         learns from them as from any text.
       documents: texts of the right side's language to mine negatives from, for S2Net on all pairs (`s2net.mined`);
@@ -90,7 +94,7 @@ def train(
 
     Raises:
       ValueError: for bad settings, no pairs, texts without words, grades that are missing, all equal or not asked
-        for, or a checkpoint of another method or ``identity``.
+        for, weights that are none or not asked for, or a checkpoint of another method or ``identity``.
 
     Example:
       >>> from jaxsim.data import docstrings
@@ -109,10 +113,11 @@ def train(
     checks.expect(weights in kinds, "weights", f"one of {', '.join(map(str, kinds))}", weights)
     checks.expect(weights is None or settings.method in FITS, "weights", f"None, for {settings.method}", weights)
     given = _grades(settings.method, pairs, grades, dev, dev_grades)
+    times = _pair_weights(settings, pairs, pair_weights)
     say(f"{counted(len(pairs), 'pair')}: reading words …")
 
     texts = mates.read(pairs)
-    held = split(texts, dev, settings, given, say)
+    held = split(texts, dev, settings, given, say)._replace(weights=_of_equals(texts, times))
     settings = effective(settings, held)
     several = _several(texts, held, settings, say)
     weighted = weigh(texts, held, settings, say, unpaired=unpaired, documents=documents)
@@ -159,12 +164,14 @@ class Split(NamedTuple):
       groups: ``[m, 2]`` group numbers of near-duplicates among their left and among their right texts.
       dev: held-out pairs, perhaps none.
       grades: grades of all pairs and of the held-out ones; equal pairs have the mean of theirs.
+      weights: how often each of all pairs counts, equal pairs with the sum of theirs; None: all the same.
     """
 
     rows: np.ndarray
     groups: np.ndarray
     dev: Pairs
     grades: Grades
+    weights: np.ndarray | None = None
 
 
 def split(texts: mates.Texts, dev: float | Pairs, settings: Settings, grades: Grades, say: Callable) -> Split:
@@ -351,6 +358,10 @@ def fit(
         notes["grades"] = {"lowest": low, "highest": high}
         scaled = (held.grades.all[held.rows] - low) / (high - low)
         problem = replace(problem, grades=scaled, dev_grades=held.grades.dev)
+    if held.weights is not None:
+        some = held.weights[held.rows]
+        notes["pair_weights"] = {"lowest": float(some.min()), "highest": float(some.max())}
+        problem = replace(problem, weights=some)
     if checkpoint is not None:
         resume.keep_choice(checkpoint, settings)
     learned = FITS[settings.method](problem)
@@ -374,6 +385,33 @@ def _grades(method: str, pairs: Pairs, grades, dev, dev_grades) -> Grades:
     else:
         checks.expect(dev_grades is None, "dev_grades", "none, without dev pairs", "some")
     return Grades(graded.checked(grades, len(pairs)), dev_grades)
+
+
+def _pair_weights(settings: Settings, pairs: Pairs, weights) -> np.ndarray | None:
+    """The checked weights of pairs."""
+    if weights is None:
+        return None
+    method = settings.method
+    checks.expect(method in S2NET, "pair_weights", f"none, for {method} ({' and '.join(S2NET)} take them)", "some")
+    checks.expect(not settings.shard_terms, "shard_terms", "False, with pair_weights", settings.shard_terms)
+    checks.expect(settings.devices in (None, 1), "devices", "1, with pair_weights", settings.devices)
+    result = checks.real(weights, "pair_weights")
+    checks.expect(result.shape == (len(pairs),), "pair_weights", f"{counted(len(pairs), 'number')}, one a pair",
+                  result.shape)
+    sound = np.isfinite(result) & (result >= 0)
+    checks.expect(bool(sound.all()), "pair_weights", "finite numbers of at least 0",
+                  None if sound.all() else float(result[~sound][0]))
+    return result
+
+
+def _of_equals(texts: mates.Texts, weights: np.ndarray | None) -> np.ndarray | None:
+    """Weights in which equal pairs have the sum of theirs, since only one of them is learned from."""
+    if weights is None:
+        return None
+    numbers: dict = {}
+    keys = zip(*(map(tuple, side) for side in (texts.left, texts.right)), strict=True)
+    number = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
+    return np.bincount(number, weights)[number]
 
 
 def _check_dev(pairs: Pairs, dev: Pairs, say: Callable) -> None:

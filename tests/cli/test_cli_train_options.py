@@ -35,8 +35,9 @@ def option(name: str) -> list[str]:
 def test_an_option_is_refused_by_exactly_the_methods_that_do_not_use_it(name, folder, capsys, monkeypatch):
     monkeypatch.setattr(training, "train", lambda *_, **__: (_ for _ in ()).throw(ValueError("it was trained")))
     for method in settings.METHODS:
-        words = [*TRAIN, "--method", method, *option(name), "--label", "2"][: None if method in settings.GRADED else -2]
-        if method in settings.GRADED and method in train_options.USED_BY[name]:
+        labelled = method in settings.GRADED or name == "label_weights"
+        words = [*TRAIN, "--method", method, *option(name), "--label", "2"][: None if labelled else -2]
+        if labelled and method in train_options.USED_BY[name]:
             (folder / "pairs.tsv").write_text("a\t1\t1\nb\t2\t1\n")
         message = refused(capsys, *words)
         if method in train_options.USED_BY[name]:

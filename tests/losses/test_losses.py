@@ -9,7 +9,7 @@ import pytest
 import reference_models as reference
 
 from jaxsim import losses
-from jaxsim.losses import tiles
+from jaxsim.losses import tile_kernel, tiles
 
 
 def _all_pairs(left, right, gamma, groups=None, block_size=None):
@@ -95,6 +95,79 @@ def test_groups_of_one_pair_each_change_nothing_and_a_single_group_leaves_no_neg
     assert float(each[0]) == pytest.approx(float(value_only(left, right, 10.0)), rel=1e-14)
     value, grads = value_and_grads(left, right, 10.0, np.zeros(300, int))
     assert float(value) == 0 and not np.any(grads[0]) and not np.any(grads[1])
+
+
+@jax.jit
+def weighted(left, right, gamma, groups, weights):
+    def loss(left, right):
+        return losses.all_pairs_logistic(left, right, gamma=gamma, groups=groups, weights=weights, block_size=(3, 2))
+
+    return jax.value_and_grad(loss, argnums=(0, 1))(left, right)
+
+
+@pytest.mark.parametrize("gamma", [10.0, 50.0])
+@pytest.mark.parametrize("groups", [None, [[5], [1], [5], [0], [2], [5], [1]],
+                                    [[5, 0], [1, 0], [5, 1], [0, 2], [2, 3], [5, 1], [1, 4]]])
+def test_a_weighted_pair_counts_as_often_as_its_weight(rng, gamma, groups):
+    left, right = rng.normal(size=(2, 7, 3))
+    groups = None if groups is None else np.array(groups)
+    for weights in (np.array([3.0, 1, 2, 1, 4, 1, 2]), np.array([0.5, 1e3, 0, 2, 1e-3, 7, 0])):
+        loss, d_left, d_right = reference.all_pairs_logistic(left, right, gamma, groups, weights)
+        value, grads = weighted(left, right, gamma, groups, weights)
+        assert float(value) == pytest.approx(loss, rel=1e-12)
+        np.testing.assert_allclose(grads[0], d_left, atol=1e-12 * gamma)
+        np.testing.assert_allclose(grads[1], d_right, atol=1e-12 * gamma)
+        other = weighted(left, right, gamma, groups, 1e200 * weights)  # their scale is nothing
+        assert float(other[0]) == pytest.approx(loss, rel=1e-12)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_weight_is_that_many_copies_in_one_group(rng, grouped):
+    left, right = rng.normal(size=(2, 7, 3))
+    weights, groups = np.array([3, 1, 2, 1, 4, 1, 2]), np.array([[0], [1], [2], [3], [1], [5], [6]])
+    copies = np.repeat(np.arange(7), weights)
+    if not grouped:
+        groups = np.arange(7)[:, None]
+    expected, slopes = value_and_grads(left[copies], right[copies], 10.0, groups[copies])
+    value, grads = weighted(left, right, 10.0, groups if grouped else None, weights)
+    assert float(value) == pytest.approx(float(expected), rel=1e-12)
+    for grad, slope in zip(grads, slopes, strict=True):
+        sums = np.zeros_like(left)
+        np.add.at(sums, copies, slope)  # of all copies of a pair
+        np.testing.assert_allclose(grad, sums, atol=1e-12)
+
+
+def test_equal_weights_change_nothing_and_none_leave_nothing(rng):
+    left, right = rng.normal(size=(2, 7, 3))
+    plain, grads = value_and_grads(left, right, 10.0, block_size=3)
+    value, same = weighted(left, right, 10.0, None, np.full(7, 0.3))
+    assert float(value) == pytest.approx(float(plain), rel=1e-13)
+    np.testing.assert_allclose(same, grads, atol=1e-13)
+    for weights in (np.zeros(7), np.eye(7)[2]):  # one pair has no negatives
+        value, grads = weighted(left, right, 10.0, None, weights)
+        assert float(value) == 0 and not np.any(grads[0]) and not np.any(grads[1])
+    same = np.ones((7, 3))
+    assert float(weighted(same, same, 10.0, None, np.arange(7.0))[0]) == pytest.approx(math.log(2), rel=1e-12)
+
+
+@pytest.mark.parametrize(("weights", "message"), [
+    (np.ones(2), r"weights: expected 3 numbers \(one a pair\), got float64 of shape \(2,\)"),
+    (np.ones(3, bool), "weights: expected 3 numbers .*, got bool of shape"),
+    ([1.0, -1.0, 1.0], "weights: expected finite numbers of at least 0"),
+    ([1.0, np.nan, 1.0], "weights: expected finite numbers of at least 0"),
+])
+def test_weights_that_are_not_one_number_a_pair_are_refused(weights, message):
+    with pytest.raises(ValueError, match=message):
+        losses.all_pairs_logistic(jnp.eye(3), jnp.eye(3), weights=weights)
+
+
+def test_weights_on_chip_are_refused():
+    eye = jnp.eye(3, dtype=jnp.float32)
+    with pytest.raises(ValueError, match="on_chip: expected False, with weights, got True"):
+        losses.all_pairs_logistic(eye, eye, weights=np.ones(3), on_chip=True)
+    side = tiles.Side(eye, jnp.ones(3), jnp.arange(3), None, jnp.ones(3))
+    with pytest.raises(ValueError, match="rows: expected no weights, got some"):
+        tile_kernel.sweep(side, side, 1.0, with_grad=False)
 
 
 @pytest.mark.parametrize("groups", [np.zeros(2, int), np.zeros((3, 0), int), np.zeros((3, 1, 1), int),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import jax.numpy as jnp
@@ -12,8 +13,9 @@ from command_line import LEFT, RIGHT, refused, run
 from jaxsim import text
 from jaxsim.methods.projections import Projection
 from jaxsim.methods.ssi import bilinear
-from jaxsim.model import Model
-from jaxsim.model.explain import explain
+from jaxsim.model import Model, index, ranker
+from jaxsim.model.bm25 import weigh
+from jaxsim.model.explain import explain, explain_search
 from jaxsim.text.subwords import Subwords
 
 WORDS = text.Vocabulary(("cat", "dog", "fish", "swims"), np.array([2, 3, 1, 1]), 9)
@@ -77,3 +79,94 @@ def test_the_command_prints_and_draws(trained, folder, capsys):
     assert "file" in (folder / "why.svg").read_text() and facts["figure"] == "why.svg"
     assert run(capsys, "explain", "--model", trained, "", "unheard").splitlines() == ["0.000000\tscore"]
     assert "none" in refused(capsys, "explain", "--model", "none", "a", "b")
+
+
+DOCUMENTS = [document for _, document in PAIRS] + ["", "Cats and cats, fish and other fish", "one unheard"]
+
+
+@pytest.mark.parametrize(("place", "terms", "power"), [
+    (0, 0.3, None), (0, 1.0, None), (0, 0.0, None), (1, None, 0.0), (2, 0.5, None), (3, 0.5, None), (5, 0.25, None)])
+def test_both_parts_of_a_search_sum_to_its_score(place, terms, power, rng):
+    name, model = list(models(rng))[place]
+    if place == 0:
+        model = dataclasses.replace(model, agreement=np.array([1, 0.5, 0.2], np.float32))
+    encoded = index.encode(model, DOCUMENTS, bm25=True)
+    for query in ("cats, a cat and swimming dogs", "fishes unheard", "nothing", ""):
+        scores, rows = ranker.rank(model, encoded, [query], k=len(DOCUMENTS), terms=terms, power=power)
+        for score, row in zip(scores[0], rows[0], strict=True):
+            found = explain_search(model, query, encoded, int(row), terms=terms, power=power)
+            assert found.score == pytest.approx(score, abs=1e-6), name
+            assert found.vectors.contributions.sum() + found.of_words == pytest.approx(found.score)
+            cells, left, right = found.cells()
+            assert cells.shape == (len(left), len(right)) and cells.sum() == pytest.approx(found.score)
+            assert (terms == 0 and not found.words) or (terms != 0 and found.terms > 0)
+            assert found.vectors.query == () if terms == 1 else found.power == (model.search_power if power is None
+                                                                                else power)  # fmt: skip
+
+
+def test_a_shared_word_adds_its_bm25(rng):
+    model = Model(WORDS, None)
+    encoded = index.encode(model, DOCUMENTS)  # weighs the words when they are asked for
+    found = explain_search(model, "cat, cats and fish", encoded, 6, terms=1.0)
+    bm25 = weigh(DOCUMENTS)
+    weights, highest = bm25.weights.toarray(), (bm25.weights @ bm25.counts(["cat cat fish"]).T).max()
+    expected = {stem: weights[6, bm25.stems.index(stem)] / highest for stem in ("cat", "fish")}
+    assert {one.query: one.contribution for one in found.words} == pytest.approx(
+        {"cat": expected["cat"], "cats": expected["cat"], "fish": expected["fish"]})
+    assert {one.query: one.document for one in found.words} == {"cat": ("cats",), "cats": ("cats",), "fish": ("fish",)}
+    sizes = [one.contribution for one in found.words]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    ({"row": 8}, r"row: expected below 8 \(documents\), got 8"),
+    ({"row": -1}, "row: expected a whole number of at least 0, got -1"),
+    ({"terms": 2}, r"terms: expected a number in \[0, 1\], got 2"),
+    ({"query": None}, "query: expected a string, got None"),
+    ({"hubs": True}, r"documents: expected documents without hubs \(csls\), got some with hubs"),
+])
+def test_what_is_no_search_is_refused(change, message):
+    model = Model(WORDS, Projection(jnp.eye(4)))
+    encoded = index.encode(model, DOCUMENTS, csls=["cat"] if change.pop("hubs", False) else None)
+    with pytest.raises(ValueError, match=message):
+        explain_search(model, **{"query": "cat", "documents": encoded, "row": 0} | change)
+
+
+def test_a_model_with_an_activation_is_explained_by_words_alone():
+    model = Model(WORDS, Projection(jnp.ones((4, 2))), activation="tanh")
+    encoded = index.encode(model, DOCUMENTS)
+    assert explain_search(model, "cat", encoded, 2, terms=1.0).score > 0
+    with pytest.raises(ValueError, match="model: expected one whose vectors are sums over words"):
+        explain_search(model, "cat", encoded, 2, terms=0.5)
+
+
+def test_the_command_explains_a_result_of_a_search(trained, folder, capsys):
+    (folder / "texts.txt").write_text("\n".join(["an odd\ttext", "", *RIGHT]))
+    common = ["--model", trained, "--documents", "texts.txt"]
+    for how in (["--terms", 0.3], [], ["--terms", 0.4, "--power", 0]):
+        first = run(capsys, "search", *common, *how, "--query", LEFT[3], "--k", 2).splitlines()[1].split("\t")
+        facts = json.loads(run(capsys, "explain", *common, *how, LEFT[3], "--line", first[2], "--pairs", 999, "--json"))
+        assert facts["score"] == pytest.approx(float(first[1]), abs=2e-6) and facts["line"] == int(first[2])
+        assert facts["vectors"] + facts["words"] == pytest.approx(facts["score"], abs=2e-6)
+        assert sum(one["contribution"] for one in facts["pairs"]) == pytest.approx(facts["vectors"], abs=1e-4)
+        assert sum(one["contribution"] for one in facts["shared"]) == pytest.approx(facts["words"], abs=1e-5)
+        lines = run(capsys, "explain", *common, *how, LEFT[3], first[3], "--pairs", 2).splitlines()
+        assert float(lines[0].split("\t")[0]) == facts["score"] and lines[1].endswith("\tvectors")
+        assert lines[4].endswith("\twords") and {line.count("\t") for line in lines[5:]} == {2}
+    drawn = json.loads(run(capsys, "explain", *common, LEFT[3], "--line", 6, "--figure", "both.svg", "--json"))
+    assert drawn["figure"] == "both.svg" and "BM25" in (folder / "both.svg").read_text()
+    assert run(capsys, "explain", *common, LEFT[3], "an odd text").splitlines()[0].endswith("\tscore")  # as printed
+
+
+@pytest.mark.parametrize(("words", "message"), [
+    (["a"], "DOCUMENT: expected a text, or --documents and --line, got neither"),
+    (["a", "b", "--terms", 0.5], "--terms: expected --documents as well, got none"),
+    (["a", "b", "--line", 1], "--line: expected --documents as well, got none"),
+    (["a", "--documents", "texts.txt"], "DOCUMENT, --line: expected one of them, got neither"),
+    (["a", "b", "--line", 1, "--documents", "texts.txt"], "DOCUMENT, --line: expected one of them, got both"),
+    (["a", "b", "--documents", "texts.txt"], "DOCUMENT: expected one of the documents of texts.txt, got another text"),
+    (["a", "--line", 3, "--documents", "texts.txt"], "--line: expected a line of texts.txt with a document, got 3"),
+])
+def test_options_that_do_not_go_together_are_refused(words, message, trained, folder, capsys):
+    (folder / "texts.txt").write_text("one text\nanother\n")
+    assert message in refused(capsys, "explain", "--model", trained, *words)

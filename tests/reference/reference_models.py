@@ -56,12 +56,13 @@ def cosine_gradient(a, b) -> np.ndarray:
     return b / (length_a * length_b) - cosine(a, b) * a / length_a**2
 
 
-def all_pairs_logistic(left, right, gamma: float, groups=None) -> tuple[float, np.ndarray, np.ndarray]:
+def all_pairs_logistic(left, right, gamma: float, groups=None, weights=None) -> tuple[float, np.ndarray, np.ndarray]:
     """Mean over i, j of different groups (i != j) and both directions of 000 Eq. (2), and its two gradients.
 
-    Groups of several columns are different where all columns are.
+    Groups of several columns are different where all columns are. What compares i and j counts w_i w_j times.
     """
     m = len(left)
+    weights = np.ones(m) if weights is None else np.asarray(weights)
     groups = np.reshape(range(m) if groups is None else groups, (m, -1))
     total, d_left, d_right = 0.0, np.zeros_like(left), np.zeros_like(right)
 
@@ -69,15 +70,16 @@ def all_pairs_logistic(left, right, gamma: float, groups=None) -> tuple[float, n
         d_left[i] += weight * cosine_gradient(left[i], right[j])
         d_right[j] += weight * cosine_gradient(right[j], left[i])
 
-    count = 2 * sum(np.all(groups[i] != groups[j]) for i in range(m) for j in range(m))
+    count = 2 * sum(weights[i] * weights[j] * np.all(groups[i] != groups[j]) for i in range(m) for j in range(m))
     for i in range(m):
         for j in range(m):
             if np.any(groups[i] == groups[j]):
                 continue
             for own, a, b in ((i, i, j), (i, j, i)):  # another right document for i, then another left one
                 delta = cosine(left[own], right[own]) - cosine(left[a], right[b])
-                total += logistic_pairwise(delta, gamma) / count
-                slope = -gamma * sigmoid(-gamma * delta) / count
+                share = weights[i] * weights[j] / count
+                total += logistic_pairwise(delta, gamma) * share
+                slope = -gamma * sigmoid(-gamma * delta) * share
                 add(own, own, slope)
                 add(a, b, -slope)
     return total, d_left, d_right

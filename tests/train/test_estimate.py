@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 import scipy.sparse
+from light import as_users_have_it
 
 from jaxsim import cli
 from jaxsim.methods import s2net
@@ -17,6 +23,7 @@ from jaxsim.optim import lbfgs
 from jaxsim.sparse import Terms
 from jaxsim.train import estimate
 
+ROOT = Path(__file__).parents[2]
 F, I = jnp.float32, jnp.int32  # noqa: E741
 
 
@@ -57,6 +64,57 @@ def test_memory_of_the_history_is_what_the_optimiser_keeps():
     parted = estimate.memory(dataclasses.replace(training, pairs=10_000, devices=4, shard_terms=True))
     assert parted["history"] == pytest.approx(both[1]["history"] / 4, rel=0.05)  # 13 of 50 terms
     assert parted["projection"] == pytest.approx(both[1]["projection"] / 4, rel=0.05)
+
+
+@pytest.mark.parametrize("method", estimate.METHODS)
+def test_a_process_holds_libraries_texts_start_arrays_programs_and_what_is_saved(method):
+    training = estimate.Training(pairs=20_000, terms=20_000, dim=100, words=50, method=method)
+    found = estimate.process(training)
+    parts = ("loaded", "texts", "start", "training", "checkpoint", "programs")
+    assert set(found) == {*parts, "peak", "opca_peak"} and found["peak"] == sum(found[name] for name in parts)
+    assert found["training"] == estimate.memory(training)["total"]
+    projection = 4 * 20_000 * 100
+    assert found["checkpoint"] == (24 if method == "s2net" else 8) * projection
+    more = estimate.process(dataclasses.replace(training, pairs=30_000))
+    assert more["start"] == found["start"] and more["texts"] == 1.5 * found["texts"]  # of 8,000 pairs at most
+    assert found["start"] < found["opca_peak"] < found["peak"]
+
+
+@pytest.mark.parametrize(("sizes", "expected"), [
+    ((100, 80_000, 10, 20), 4 * (2 * 200**2 + 3 * 200**2)),  # 200 documents span little: a dense matrix of them
+    ((300, 150, 60, 20), 4 * 3 * 150**2),  # a basis would be as large as the terms
+    ((9_000, 30_000, 100, 50), 4 * (3 * 8_000**2 + 6 * 30_000 * 17 * 14)),  # a factor, and a basis of 238 columns
+])
+def test_the_start_holds_what_the_algorithm_of_opca_needs(sizes, expected):
+    training = estimate.Training(**dict(zip(("pairs", "terms", "dim", "words"), sizes, strict=True)))
+    assert estimate.process(training)["start"] == expected
+
+
+def zipf_pairs(path, pairs, words, rng):
+    """A file of pairs that share their rarer words; the number of terms in two texts, and of distinct ones a text."""
+    drawn = (50 * ((3_050) / 50) ** rng.random((pairs, words)) - 50).astype(int)
+    others = (50 * ((3_050) / 50) ** rng.random((pairs, words)) - 50).astype(int)
+    others[:, : words // 2] = drawn[:, : words // 2]
+    rows = [[" ".join(f"w{word}" for word in row) for row in side] for side in (drawn, others)]
+    path.write_text("".join(f"{a}\t{b}\n" for a, b in zip(*rows, strict=True)))
+    return np.unique(np.concatenate([drawn, others])).size, np.mean([len(set(row)) for row in (*drawn, *others)])
+
+
+@pytest.mark.programs
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="measured on Linux")
+@pytest.mark.parametrize(("method", "key", "options"), [
+    ("s2net", "peak", ["--batch-size", "0", "--max-iter", "12"]), ("opca", "opca_peak", [])])
+def test_the_peak_of_a_process_is_within_30_percent_of_the_true_one(method, key, options, rng, tmp_path):
+    terms, words = zipf_pairs(tmp_path / "pairs.tsv", 1_500, 40, rng)
+    child = subprocess.Popen(
+        [sys.executable, "-m", "jaxsim", "train", "--pairs", "pairs.tsv", "--out", "model", "--method", method, "--dim",
+         "100", *options], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        env={**as_users_have_it(), "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)})  # fmt: skip
+    _, status, used = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    assert child.returncode == 0
+    found = estimate.process(estimate.Training(pairs=1_350, terms=terms, dim=100, words=words))
+    assert found[key] == pytest.approx(1024 * used.ru_maxrss, rel=0.3)
 
 
 def test_time_is_quadratic_in_pairs_for_all_of_them_and_linear_for_batches():
@@ -127,7 +185,8 @@ def test_the_command_prints_both_ways_and_the_sooner(monkeypatch, capsys):
     sizes = ["--terms", "20000", "--dim", "1000", "--precision", "tf32"]
     assert cli.main(["estimate", "--pairs", "43380", *sizes, "--max-iter", "80", "--epochs", "7"]) == 0
     head, all_, batches, sooner = capsys.readouterr().out.splitlines()
-    assert head.split() == ["43,380", "pairs", "GB", "s", "a", "round", "minutes"]
+    peak = ["peak", "GB"] * (jax.default_backend() == "cpu")
+    assert head.split() == ["43,380", "pairs", "GB", *peak, "s", "a", "round", "minutes"]
     assert all_.startswith("all negatives") and batches.startswith("batches")
     assert sooner == "sooner: batches (80 iterations, or 7 epochs)"
     assert [(one.method, one.max_iter, one.precision) for one in asked] == [
@@ -136,6 +195,8 @@ def test_the_command_prints_both_ways_and_the_sooner(monkeypatch, capsys):
     facts = json.loads(capsys.readouterr().out)
     assert facts["sooner"] == "all negatives" and facts["all negatives"]["bytes"] > 20 * 4 * 20_000 * 1_000
     assert facts["all negatives"]["seconds"] < facts["batches"]["seconds"]
+    if peak:
+        assert facts["all negatives"]["peak bytes"] > facts["all negatives"]["bytes"] + 5e8
     assert cli.main(["estimate", "--pairs", "300", "--method", "s2net-2", *sizes, "--json"]) == 0
     assert {one.matrices for one in asked[:-2]} == {1} and {one.matrices for one in asked[-2:]} == {2}
     assert json.loads(capsys.readouterr().out)["batches"]["bytes"] > facts["batches"]["bytes"]

@@ -20,7 +20,7 @@ import numpy as np
 from jaxsim import checks, optim, sparse
 from jaxsim.methods import collapse, statistics
 from jaxsim.methods.projections import Projection, encode
-from jaxsim.methods.s2net.groups import checked_groups
+from jaxsim.methods.s2net.groups import checked_groups, checked_weights
 from jaxsim.methods.s2net.mined import Mined
 from jaxsim.methods.s2net.mined import loss as mined_loss
 from jaxsim.optim import Fit, Run
@@ -38,7 +38,7 @@ the negative gradient does not."""
 
 @functools.partial(
     jax.tree_util.register_dataclass,
-    data_fields=["left", "right", "gamma", "beta", "start", "groups", "mined"],
+    data_fields=["left", "right", "gamma", "beta", "start", "groups", "mined", "weights"],
     meta_fields=["activation", "block_size", "precision"],
 )
 @dataclasses.dataclass(frozen=True)
@@ -56,6 +56,7 @@ class Data:
       groups: ``[m, c]`` integers: pairs that are equal in any column are no negatives of each other. None: all are.
       precision: of the matrix products of the loss, as for `precision.matmul`, or None.
       mined: `Mined` negatives beside those of the pairs, or None.
+      weights: ``[m]``, how often each pair counts, or None.
     """
 
     left: Terms | Shards | TermShards
@@ -68,6 +69,7 @@ class Data:
     groups: jax.Array | None = None
     precision: str | None = None
     mined: Mined | None = None
+    weights: jax.Array | None = None
 
 
 def sides(params: Sides) -> tuple[Projection, Projection]:
@@ -118,11 +120,12 @@ def objective(params: Sides, data: Data) -> jax.Array:
     first, second = sides(params)
     left = encode(first, data.left, activation=data.activation).dense
     right = encode(second, data.right, activation=data.activation).dense
-    loss = all_pairs_logistic(left, right, data.left, gamma=data.gamma, groups=data.groups, block_size=data.block_size,
-                              precision=data.precision)
+    loss = all_pairs_logistic(left, right, data.left, gamma=data.gamma, groups=data.groups, weights=data.weights,
+                              block_size=data.block_size, precision=data.precision)
     if data.mined is not None:
         documents = encode(second, data.mined.documents, activation=data.activation).dense
-        loss += data.mined.weight * mined_loss(left, right, documents, data.mined.rows, gamma=data.gamma)
+        loss += data.mined.weight * mined_loss(left, right, documents, data.mined.rows, gamma=data.gamma,
+                                               weights=data.weights)
     return loss + data.beta * distance_penalty(params, data.start)
 
 
@@ -226,6 +229,7 @@ def fit(
     shard_terms: bool = False,
     precision: str | None = None,
     mined: Mined | None = None,
+    weights=None,
     run: Run | None = None,
     **options,
 ) -> Fit:
@@ -255,6 +259,9 @@ def fit(
         under each; JAX's default for the device unless given. Documents, projection and history stay as they are.
       mined: negatives of the left documents that are in no pair (`mined.mine`, `mined.kept`), whose mean loss is added
         with their weight; on one device. The paper has none.
+      weights: ``[m]`` finite numbers of at least 0, on any scale, or None; on one device. A pair of weight 3 counts
+        three times, as a positive and as a negative of others (`losses.all_pairs_logistic`), and so do its mined
+        negatives. The paper has none.
       run: how the fit runs, `RUN` where it says nothing. Its ``tol`` is for ``‖∇‖ ‖A₀‖``, which no scale of ``A``
         changes.
       **options: fields of `optim.Run`, in place of those of ``run``.
@@ -290,6 +297,8 @@ def fit(
         start = checked_start(init, left, right, activation=activation)
     dtype = left.values.dtype
     groups = None if groups is None else checked_groups(groups, left.num_docs)
+    checks.expect(mesh is None or weights is None, "weights", "none, with a mesh", "some")
+    weights = checked_weights(weights, left.num_docs, dtype)
     documents, local = (left, right), _same
     if mesh is not None:
         shard, place, local = sharding.shard, sharding.replicate, sharding.local
@@ -299,7 +308,7 @@ def fit(
         documents = shard(left, mesh, groups=groups), shard(right, mesh)
         start, groups = place(start, mesh), None
     data = Data(*documents, jnp.asarray(gamma, dtype), jnp.asarray(beta, dtype), start, activation, block_size, groups,
-                precision, mined)
+                precision, mined, weights)
     run = dataclasses.replace(run, tol=run.tol / start_norm(start))
     result = run.run(optim.minimize_lbfgs, local, objective, start, data, label="S2Net")
     return collapse.learnable(result, left, right, collapsed=[math.log(2)])

@@ -1,4 +1,4 @@
-"""Groups of pairs that are not negatives of each other: near-duplicates, or answers of one question."""
+"""Groups of pairs that are not negatives of each other (near-duplicates, or answers of one question), and weights."""
 
 from __future__ import annotations
 
@@ -36,3 +36,32 @@ def checked_groups(groups, num_pairs: int) -> jax.Array:
     checks.expect(fewest > 1 or num_pairs == 1, "groups", "at least two groups (no pair has a negative otherwise)",
                   fewest)
     return jnp.asarray(np.stack(columns, axis=1), jnp.int32)
+
+
+def checked_weights(weights, num_pairs: int, dtype) -> jax.Array | None:
+    """Weights of pairs with a mean of 1.
+
+    Args:
+      weights: ``[m]`` finite numbers of at least 0, not all 0; or None.
+      num_pairs: ``m``.
+      dtype: of the result.
+
+    Returns:
+      ``[m]``; None for None.
+
+    Raises:
+      ValueError: for another shape, numbers that are negative or not finite, or nothing but 0.
+
+    Example:
+      >>> checked_weights([1, 2, 3], 3, jnp.float32).tolist()
+      [0.5, 1.0, 1.5]
+    """
+    if weights is None:
+        return None
+    found = checks.real(weights, "weights")
+    checks.expect(found.shape == (num_pairs,), "weights", f"{checks.counted(num_pairs, 'number')}, one a pair",
+                  found.shape)
+    checks.expect(bool(np.all(np.isfinite(found) & (found >= 0))), "weights", "finite numbers of at least 0", "others")
+    checks.expect(bool(found.any()), "weights", "a number above 0", "none")
+    found = found / found.max()  # no sum overflows
+    return jnp.asarray(found / found.mean(), dtype)

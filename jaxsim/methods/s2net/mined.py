@@ -117,7 +117,7 @@ def kept(documents: Terms, rows: np.ndarray, weight: float = WEIGHT) -> Mined | 
                  jnp.asarray(weight, documents.values.dtype))  # fmt: skip
 
 
-def loss(left: jax.Array, right: jax.Array, documents: jax.Array, rows: jax.Array, *, gamma) -> jax.Array:
+def loss(left: jax.Array, right: jax.Array, documents: jax.Array, rows: jax.Array, *, gamma, weights=None) -> jax.Array:
     r"""Mean of Eq. (2) over mined negatives: :math:`\log(1 + e^{-\gamma(c_{ii} - c_{in})})`.
 
     Args:
@@ -126,6 +126,7 @@ def loss(left: jax.Array, right: jax.Array, documents: jax.Array, rows: jax.Arra
       documents: ``[n, k]`` of the negatives.
       rows: ``[m, c]`` rows of ``documents``; -1 for none.
       gamma: scalar scale.
+      weights: ``[m]`` at least 0, how often each pair counts; None: all the same.
 
     Returns:
       Scalar, in nats.
@@ -139,7 +140,11 @@ def loss(left: jax.Array, right: jax.Array, documents: jax.Array, rows: jax.Arra
     there = rows >= 0
     scores = jnp.einsum("mk,mck->mc", left, documents[jnp.where(there, rows, 0)])
     each = losses.logistic_pairwise(own[:, None] - scores, gamma=gamma)
-    return jnp.sum(jnp.where(there, each, 0)) / jnp.maximum(jnp.sum(there), 1)
+    if weights is None:
+        return jnp.sum(jnp.where(there, each, 0)) / jnp.maximum(jnp.sum(there), 1)
+    times = jnp.where(there, weights[:, None], 0)
+    total = jnp.sum(times)
+    return jnp.sum(times * each) / jnp.where(total > 0, total, 1)
 
 
 def _unit(vectors) -> np.ndarray:

@@ -19,7 +19,7 @@ from jaxsim import checks, losses, optim, sparse
 from jaxsim.methods import statistics
 from jaxsim.methods.projections import Projection, encode
 from jaxsim.methods.s2net.exact import Sides, checked_start, sides
-from jaxsim.methods.s2net.groups import checked_groups
+from jaxsim.methods.s2net.groups import checked_groups, checked_weights
 from jaxsim.optim import Fit, Run
 from jaxsim.sparse import Slices, Terms
 from jaxsim.sparse.precision import checked
@@ -30,7 +30,7 @@ _SAMPLE = 4096  # documents of a corpus on disk that a start is checked against
 
 @functools.partial(
     jax.tree_util.register_dataclass,
-    data_fields=["left", "right", "gamma", "groups"],
+    data_fields=["left", "right", "gamma", "groups", "weights"],
     meta_fields=["activation", "precision"],
 )
 @dataclasses.dataclass(frozen=True)
@@ -45,6 +45,7 @@ class Batch:
       groups: ``[batch_size, c]`` int32: pairs that are equal in any column are no negatives of each other.
       activation: elementwise function of the outputs, or None.
       precision: of the matrix products of the loss, or None.
+      weights: ``[batch_size]``, how often each pair counts, or None.
     """
 
     left: Terms | Slices
@@ -53,10 +54,11 @@ class Batch:
     groups: jax.Array
     activation: Callable | None = None
     precision: str | None = None
+    weights: jax.Array | None = None
 
 
 def objective(params: Sides, batch: Batch) -> jax.Array:
-    """Mean of Eq. (2) over the negatives inside the batch, both directions.
+    """Mean of Eq. (2) over the negatives inside the batch, both directions, by the weights of the pairs.
 
     Args:
       params: `Projection`, or a pair of them.
@@ -72,7 +74,8 @@ def objective(params: Sides, batch: Batch) -> jax.Array:
         left, right = jnp.split(left, 2)
     else:
         right = encode(second, batch.right, activation=batch.activation).dense
-    return losses.all_pairs_logistic(left, right, gamma=batch.gamma, groups=batch.groups, precision=batch.precision)
+    return losses.all_pairs_logistic(left, right, gamma=batch.gamma, groups=batch.groups, weights=batch.weights,
+                                     precision=batch.precision)
 
 
 def documents_of(rows: scipy.sparse.csr_matrix, slots: int) -> Terms | Slices:
@@ -127,6 +130,7 @@ def fit(
     learning_rate: float = 0.3,
     activation: Callable | None = None,
     precision: str | None = None,
+    weights=None,
     run: Run | None = None,
     **options,
 ) -> Fit:
@@ -144,6 +148,8 @@ def fit(
       learning_rate: of Adam, in units of the root mean square of ``A₀``; it falls to 0 along a cosine.
       activation: elementwise function of the outputs, or None.
       precision: of the matrix products of the loss, as for `s2net.fit`.
+      weights: ``[m]`` or None, as for `s2net.fit`; the loss of a batch is a mean by the weights of its pairs, which are
+        drawn as without weights.
       run: how the fit runs; 40 epochs unless it says otherwise.
       **options: fields of `optim.Run`, in place of those of ``run``.
 
@@ -180,6 +186,8 @@ def fit(
             for side in (left, right)]
     start = checked_start(init, *some, activation=activation)
     groups = np.asarray(checked_groups(np.arange(m) if groups is None else groups, m))
+    weights = checked_weights(weights, m, some[0].values.dtype)
+    weights = None if weights is None else np.asarray(weights)
     rows, lengths = zip(*map(_rows, (left, right)), strict=True)
     slots = [largest_batch(counts, batch_size) for counts in lengths]
     shared = isinstance(start, Projection)
@@ -195,12 +203,13 @@ def fit(
                 documents = documents_of(scipy.sparse.vstack(both, format="csr"), sum(slots)), None
             else:
                 documents = tuple(map(documents_of, both, slots))
-            yield Batch(*documents, scale, jnp.asarray(groups[chosen]), activation, precision)
+            yield Batch(*documents, scale, jnp.asarray(groups[chosen]), activation, precision,
+                        None if weights is None else jnp.asarray(weights[chosen]))
 
     size = sum(leaf.size for leaf in jax.tree.leaves(start))
     rms = float(jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(start)) / size))
     return optim.minimize_sgd(
         objective, start, batches, key=key, optimizer=optim.adam(learning_rate * rms, per_epoch * run.max_iter),
-        learning_rate=learning_rate * rms, run=run, label="S2Net (SGD)",
+        learning_rate=learning_rate * rms, constants=weights, run=run, label="S2Net (SGD)",
     )
 

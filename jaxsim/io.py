@@ -22,6 +22,7 @@ from jaxsim import checks
 PAGE = "topics.html"
 """What `jaxsim topics` adds to a model's folder."""
 _LITTER = (".DS_Store", "Thumbs.db", "desktop.ini")  # that file managers leave
+_KINDS = {"completion model": "completion", "corpus": "sentences", "translation table": "translation table"}
 CONFIG, TENSORS, VOCABULARY, CARD = "config.json", "model.safetensors", "vocabulary.json", "README.md"
 
 
@@ -70,9 +71,7 @@ def replace_folder(
       OSError: if it cannot be written; what was there is as it was.
     """
     folder = Path(folder)
-    place = folder.resolve()
     temporary = _beside(folder, marker, argument, what)
-    old = temporary.with_suffix(".old")
     try:
         for name, data in contents.items():
             (temporary / name).parent.mkdir(parents=True, exist_ok=True)
@@ -81,20 +80,45 @@ def replace_folder(
                 file.flush()
                 os.fsync(file.fileno())
         os.chmod(temporary, 0o755)
+        _put(temporary, folder.resolve(), temporary.with_suffix(".old"))
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return folder
+
+
+def put_folder(made: Path, folder: str | os.PathLike, *, what: str = "model") -> None:
+    """Gives a finished folder its place, from which an older one goes; a kill leaves the one or the other.
+
+    Args:
+      made: the folder, on the same disk.
+      folder: where it belongs.
+      what: as for `check_place`.
+
+    Raises:
+      ValueError: if the place is a file, or a folder with other things in it.
+      OSError: if it cannot be moved there; both are as they were.
+    """
+    temporary = _beside(Path(folder), CONFIG, "out", what)
+    temporary.rmdir()
+    _put(made, Path(folder).resolve(), temporary.with_suffix(".old"))
+
+
+def _put(made: Path, place: Path, old: Path) -> None:
+    """Renames ``made`` to ``place``, and what was there to ``old`` until then."""
+    try:
         try:
             if place.exists():
                 os.rename(place, old)
-            os.rename(temporary, place)
+            os.rename(made, place)
         except BaseException:  # Ctrl-C between the two as well
             if old.exists() and not place.exists():
                 os.rename(old, place)
             raise
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
         if place.exists() and old.exists():
-            os.rename(old, temporary)  # what has the name of an older one is whole, also if this is killed now
-            shutil.rmtree(temporary, ignore_errors=True)
-    return folder
+            gone = old.with_suffix(".part")
+            os.rename(old, gone)  # what has the name of an older one is whole, also if this is killed now
+            shutil.rmtree(gone, ignore_errors=True)
 
 
 def check_place(
@@ -178,7 +202,7 @@ def alive(pid: int) -> bool:
 
 def _free(folder: Path, marker: str, argument: str, what: str) -> Path:
     """Where ``folder`` really is; nothing may be there but an older one of its kind."""
-    told = _told(folder / marker)
+    told = _told(folder / marker, what)
     free = not folder.exists() or (folder.is_dir() and (told is not None or not any(folder.iterdir())))
     checks.expect(free, argument, f"a new folder, or one that holds an older {what} of ours ({marker})", folder)
     others = _others(folder, marker, told) if told is not None else []
@@ -193,13 +217,14 @@ def _free(folder: Path, marker: str, argument: str, what: str) -> Path:
     return place
 
 
-def _told(path: Path) -> dict[str, Any] | None:
-    """What a marker says, if this library wrote it; other tools have a config.json too."""
+def _told(path: Path, what: str) -> dict[str, Any] | None:
+    """What a marker says, if this library wrote it for such a thing; other tools have a config.json too."""
     try:
         told = json.loads(path.read_bytes())
     except (OSError, ValueError):
         return None
-    return told if isinstance(told, dict) and told.get("library") == "jaxsim" else None
+    ours = isinstance(told, dict) and told.get("library") == "jaxsim"
+    return told if ours and told.get("kind") == _KINDS.get(what) else None
 
 
 def _others(folder: Path, marker: str, told: Mapping[str, Any]) -> list[str]:

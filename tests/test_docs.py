@@ -469,3 +469,15 @@ def test_what_is_said_of_mined_negatives_holds_in_the_records():
     said = f"{mrr(rows['s2net-mined']):.3f} with mined negatives and {mrr(rows['s2net']):.3f} without"
     assert said.replace("0.", ".") in facts
     assert 0 < mrr(rows["s2net-mined"]) - mrr(rows["s2net"]) < 0.01
+
+
+def test_what_is_said_of_recurrent_networks_holds_in_the_records():
+    told = page("sentence-completion.md")
+    holmes = records("completion2012")["holmes"]
+    one, both = holmes["rnn-lm"], holmes["rnn-lm-both"]
+    curve = {point["words"]: point["accuracy@all"] for point in one["curve"] if "accuracy@all" in point}
+    assert one["config"]["stopped_by"] == "held-out perplexity" and max(curve) == 400_000_000
+    assert 55 < one["config"]["minutes"] < 70 and both["config"]["minutes"] < 240
+    assert one["metrics"]["accuracy@all"]["mean"] == curve[max(curve)]
+    for value in (curve[max(curve)], curve[10**8], curve[10**7], both["metrics"]["accuracy@all"]["mean"]):
+        assert f"{value:.3f}".lstrip("0") in told

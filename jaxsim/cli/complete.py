@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from jaxsim.cli import options
-from jaxsim.cli.output import naming, say, show_json, show_result
+from jaxsim.cli.output import keeping, naming, say, show_json, show_result
 from jaxsim.cli.program import app
 
 if TYPE_CHECKING:
@@ -61,11 +61,17 @@ def complete(
     if texts is not None or out is not None:
         checks.expect(texts is not None and out is not None, "--texts, --out", "both, to train", "one")
         checks.expect(model is None and question is None, "--out", "no --model and no --question beside it", "one")
-        _train(texts, out, questions, order=order, min_count=min_count)
+        kept = f"what is finished is kept in {_unfinished(out)}: the same command continues from it"
+        with keeping(kept):
+            _train(texts, out, questions, order=order, min_count=min_count)
         return
     checks.expect(model is not None, "--model", "a folder (or --texts and --out, to train)", "nothing")
     asked = _asked(question, choices, questions)
     results = _answers(model, asked)
+    known = [(row["best"], list(one.choices[one.answer])) for row, one in zip(results, asked.questions, strict=True)
+             if one.answer is not None]  # fmt: skip
+    if known:
+        say(f"right: {sum(best == answer for best, answer in known)} of {len(known)} with an answer")
     if json:
         show_json(results)
         return
@@ -90,7 +96,7 @@ def _asked(question: str | None, choices: str | None, path: Path | None) -> Ques
 
 
 def _train(texts: Path, out: Path, path: Path | None, *, order: int, min_count: int) -> None:
-    """Builds a model folder; stages that an earlier, interrupted command finished are kept."""
+    """Builds a model folder beside its place; stages that an earlier, interrupted command finished are kept."""
     import hashlib
     import shutil
 
@@ -109,6 +115,9 @@ def _train(texts: Path, out: Path, path: Path | None, *, order: int, min_count: 
     state = {"library": "jaxsim", "format": FORMAT, "kind": KIND, "texts": digest.hexdigest(), "settings": settings}
     files = ["sentences/config.json", "sentences/tokens.npy", "sentences/words.txt", *map(_file, _SMOOTHINGS), _SPACE,
              _WEIGHTS]
+    with naming(out):
+        io.check_place(out, what="completion model")
+    place, out = out, _unfinished(out)
     for left in out.glob(".sentences.*.part"):  # of a command that was killed
         shutil.rmtree(left, ignore_errors=True)
     done = _begun(out, state, files)
@@ -144,7 +153,13 @@ def _train(texts: Path, out: Path, path: Path | None, *, order: int, min_count: 
     config = {**state, "models": list(MODELS), "weights": weights, "files": [_BEGUN, *files], "sha256": done}
     io.write_bytes(out / io.CONFIG, io.sealed(config))
     (out / _BEGUN).unlink()
-    say(f"{out}: {len(text.tokens):,} tokens, {text.size(min_count):,} words")
+    io.put_folder(out, place, what="completion model")
+    say(f"{place}: {len(text.tokens):,} tokens, {text.size(min_count):,} words")
+
+
+def _unfinished(out: Path) -> Path:
+    """Where a model is built that belongs into ``out``, whose older model is usable until then."""
+    return out.with_name(f"{out.name}.unfinished")
 
 
 def _begun(out: Path, state: dict[str, Any], files: list[str]) -> dict[str, str]:
@@ -162,7 +177,7 @@ def _begun(out: Path, state: dict[str, Any], files: list[str]) -> dict[str, str]
     if told.get("kind") == KIND and found <= {_BEGUN, *files}:  # of other texts or settings, and nothing else is there
         shutil.rmtree(out)
     with naming(out):
-        io.check_place(out, what="completion model")
+        io.check_place(out, marker=_BEGUN, what="completion model")
     out.mkdir(parents=True, exist_ok=True)
     for name in (io.CONFIG, _BEGUN, *files):
         (out / name).unlink(missing_ok=True)
@@ -345,9 +360,9 @@ def _opened(folder: Path) -> dict[str, Any]:
 
     path, remedy = folder / io.CONFIG, "; train it again"
     wanted = "the folder of a completion model (`jaxsim complete --texts TEXTS --out MODEL` makes one)"
-    checks.expect(folder.exists(), "--model", wanted, f"{folder}, which does not exist")
-    unfinished = "one that is not finished (run its command again)" if (folder / _BEGUN).is_file() else "another folder"
-    checks.expect(path.is_file(), "--model", wanted, f"{unfinished} ({folder})")
+    begun = "one that is not finished (run its command again)" if (_unfinished(folder) / _BEGUN).is_file() else None
+    checks.expect(folder.exists(), "--model", wanted, begun or f"{folder}, which does not exist")
+    checks.expect(path.is_file(), "--model", wanted, f"another folder ({folder})")
     config = io.unsealed(path, newest=FORMAT, remedy=remedy)
     checks.expect(config.get("kind") == KIND, "--model", wanted, f"a model of another command ({folder})")
     weights, told = config.get("weights"), config.get("sha256", {})  # folders of earlier versions have no digests

@@ -41,8 +41,8 @@ def evaluate(
     terms: options.TermsOption = None,
     words: options.WordsOption = options.Words.BM25,
     power: options.PowerOption = None,
-    exclude_self: Annotated[bool, typer.Option("--exclude-self", help="With --queries: leave out the document with the "
-                                               "query's own identifier.")] = False,
+    exclude_self: Annotated[bool, typer.Option("--exclude-self", help="With --queries: leave out the query itself, a "
+                                               "document of its identifier or its text.")] = False,
     exclude: Annotated[str | None, options.file("With --queries: documents to leave out, lines query<TAB>document, "
                                                 "such as links that are known.")] = None,
     csls: options.CslsOption = None,
@@ -73,8 +73,9 @@ def evaluate(
         ("--model", model, run is None, run is not None), ("--documents", documents, collection, not collection),
         ("--qrels", qrels, pairs is None, pairs is not None), ("--label", label, False, pairs is None),
         ("--run-out", run_out, False, not collection), ("--figures", figures, False, pairs is None),
-        ("--terms", terms, False, not collection), ("--exclude", exclude, False, not collection),
-        ("--exclude-self", exclude_self or None, False, not collection), ("--csls", csls, False, not collection),
+        ("--terms", terms, False, not collection), ("--power", power, False, not collection),
+        ("--exclude", exclude, False, not collection), ("--exclude-self", exclude_self or None, False, not collection),
+        ("--csls", csls, False, not collection),
     )  # fmt: skip
     for name, value, needed, excluded in rules:
         checks.expect(not (needed and value is None), name, f"a value, with {given[0]}", "none")
@@ -183,7 +184,8 @@ def _search(
     if unknown:
         say(f"{documents}: no text for {checks.counted(unknown, 'relevant document')} of the judgements; never found")
     rows = {name: row for row, name in enumerate(names)}
-    left_out = [{rows[query]} if itself and query in rows else set() for query in wanted]
+    left_out = [{row for name, row in rows.items() if name == query or texts[name] == text} if itself else set()
+                for query, text in wanted.items()]  # fmt: skip
     if exclude is not None:
         places = {query: place for place, query in enumerate(wanted)}
         for query, document in options.excluded(exclude):

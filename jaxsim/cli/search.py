@@ -159,11 +159,16 @@ def _left_out(queries: Sequence[str], documents: Index, itself: bool, source: st
     rows = [set(some) for some in (_equal(queries, documents.texts) if itself else [()] * len(queries))]
     places = {str(line): row for row, line in enumerate(documents.lines.tolist())}
     numbers = {str(number): some for number, some in enumerate(rows, start=1)}
-    for query, line in options.excluded(source) if source is not None else ():
-        told = query.isdecimal() and line.isdecimal()
-        checks.expect(told, "--exclude", "numbers of queries and lines of documents", f"{query[:30]!r} {line[:30]!r}")
-        if query in numbers and line in places:
+    absent = 0
+    for number, (query, line) in enumerate(options.excluded(source) if source is not None else (), start=1):
+        told = query in numbers and line.isdecimal()
+        wanted = f"the number of a query, from 1 to {len(queries)}, and that of a document's line"
+        checks.expect(told, f"{source}, line {number}", wanted, f"{query[:30]!r} and {line[:30]!r}")
+        absent += line not in places
+        if line in places:
             numbers[query].add(places[line])
+    if absent:
+        say(f"{source}: {checks.counted(absent, 'line')} with a number that no document has, and nothing to leave out")
     return [sorted(some) for some in rows]
 
 

@@ -50,6 +50,9 @@ def thesaurus(
                             max_iter=epochs, checkpoint=resume, progress=True)
     with naming(out), keeping(nothing_written(out)):
         words.save(out)
+    if refine and words.model.method == "pilsa":
+        pairs = checks.counted(words.model.training["antonym_pairs"], "pair", "pairs")
+        say(f"without S2Net: it is trained on {opposites.LEAST} pairs of opposites or more, and there are {pairs}")
     facts = {"folder": str(out), "method": words.model.method, "words": len(words.model.vocabulary),
              "entries": words.model.vocabulary.num_docs, "dim": words.model.dim}  # fmt: skip
     return show_json(facts) if json else show_result(facts)

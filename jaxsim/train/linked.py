@@ -239,11 +239,11 @@ def fit(problem: Problem, *, symmetric: bool = False) -> Learned:
 
 def _opca(problem: Problem, symmetric: bool) -> tuple[jax.Array, ...] | None:
     """The start from OPCA, with inner products of 1 on average over the training texts; None where there is no OPCA."""
-    try:
-        weights = s2net.start(problem).weights
-    except (ValueError, FloatingPointError):  # pairs that are too much alike for it
+    found = s2net.start(problem, needed=False)
+    if found is None:  # pairs that are too much alike for it
         problem.say("OPCA cannot be fitted to these pairs: random numbers are the start")
         return None
+    weights = found.weights
     squares = [np.square(sparse.to_scipy(side) @ np.asarray(weights)).sum(axis=1) for side in problem.train]
     mean = float(np.mean(squares))
     if not mean > 0:

@@ -21,7 +21,9 @@ SOURCES = ("wordnet", "wordnet-rich", "fallows", "fernald", "soule", "roget")
 """Thesauri that `read` knows by name."""
 WEIGHTS = {"fallows": 2.0, "fernald": 2.0}
 """Factors of their rows, where the union of all answered most questions for development; 1 for others."""
-_HELD_OUT, _LEAST = 0.1, 10
+LEAST = 10
+"""Pairs of opposites that S2Net is trained on at least."""
+_HELD_OUT = 0.1
 
 
 def read(
@@ -105,7 +107,7 @@ def build(
     k = min(k, terms.num_docs, terms.num_terms)
     params = pilsa.fit(terms, k=k).params
     pairs, fit = entries.pairs(), None
-    if refine and len(pairs) >= _LEAST:
+    if refine and len(pairs) >= LEAST:
         drawn, order_key = jax.random.split(key)
         order = np.asarray(jax.random.permutation(drawn, len(pairs)))
         held, train = np.split(pairs[order], [max(2, int(_HELD_OUT * len(pairs)))])

@@ -191,24 +191,34 @@ def shared_validator(sides: tuple[Terms, Terms], mesh, *, activation: Callable |
     return score
 
 
-def start(problem: Problem) -> Projection:
+def start(problem: Problem, *, needed: bool = True) -> Projection | None:
     """OPCA of the training pairs, or of some of very many.
 
     It is kept beside the checkpoints: refitted on other cores it would differ in its last bits.
 
     Args:
       problem: training pairs and settings.
+      needed: whether pairs that OPCA cannot be fitted to are an error.
 
     Returns:
-      The projection.
+      The projection; None where there is none and it is not needed.
+
+    Raises:
+      ValueError: as `opca.fit`, or if the one that is kept is of another problem.
+      FloatingPointError: as `opca.fit`.
     """
     m, views = problem.train[0].num_docs, problem.train
     if m > START_PAIRS:
         chosen = np.sort(np.asarray(jax.random.permutation(jax.random.key(problem.settings.seed), m))[:START_PAIRS])
         views = tuple(sparse.take(side, chosen) for side in views)
 
-    def fit() -> Projection:
-        return opca.fit(views, k=problem.k, noise=problem.settings.noise).params
+    def fit() -> Projection | None:
+        try:
+            return opca.fit(views, k=problem.k, noise=problem.settings.noise).params
+        except (ValueError, FloatingPointError):
+            if needed:
+                raise
+            return None
 
     if problem.checkpoint is None:
         return fit()
@@ -219,5 +229,6 @@ def start(problem: Problem) -> Projection:
     if saved is not None:
         return jax.tree.map(jnp.asarray, saved[0])
     init = fit()
-    checkpoints.save(folder, init, {"fingerprint": mark})
+    if init is not None:
+        checkpoints.save(folder, init, {"fingerprint": mark})
     return init

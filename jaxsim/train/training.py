@@ -132,7 +132,9 @@ def train(
     if model.agreement is None and _can_be_weighed(model):
         found = _cross_fitted(weighted, settings, held, pairs.ids, model.dim, say) if cross_fit else None
         if found is None:
-            say(f"search weights all dimensions equally: fewer than {FEWEST} pairs are held out to weigh them by")
+            few = settings.method in CLOSED and cross_fit and len(held.rows) < FOLDS * FEWEST
+            say(f"search weights all dimensions equally: fewer than {FEWEST} pairs are held out to weigh them by"
+                + f", and fewer than {FOLDS * FEWEST} are trained on, too few for {FOLDS} more fits" * few)
         else:
             model, crossed = replace(model, agreement=found), {"cross_fitted": FOLDS}
     if weights is not None:

@@ -127,7 +127,7 @@ def test_questions_of_a_file_are_answered_in_order(place, capsys):
     assert sum(one["best"] == [row["answer"]] for one, row in zip(results, rows, strict=True)) >= 11
 
 
-def test_an_interrupted_training_goes_on_to_the_same_files(place, monkeypatch):
+def test_an_interrupted_training_goes_on_to_the_same_files(place, monkeypatch, capsys):
     from jaxsim.methods.language import ngram
 
     def arrays(folder):
@@ -144,14 +144,44 @@ def test_an_interrupted_training_goes_on_to_the_same_files(place, monkeypatch):
     monkeypatch.setattr(ngram, "fit", stopped)
     assert cli.main([*command, "--order", "2"]) == 2  # of other settings: begun anew
     assert cli.main(command) == 2
-    kept = (place / "again" / "good-turing.npz").stat().st_mtime_ns
-    (place / "again" / ".sentences.x.part").mkdir()  # what kill -9 leaves
-    (place / "again" / f".kneser-ney.npz.{2**22 + 1}.part").write_bytes(b"half")  # of no process
+    assert f"interrupted; what is finished is kept in {place / 'again.unfinished'}: " in capsys.readouterr().err
+    assert not (place / "again").exists()
+    unfinished = place / "again.unfinished"
+    kept = (unfinished / "good-turing.npz").stat().st_mtime_ns
+    (unfinished / ".sentences.x.part").mkdir()  # what kill -9 leaves
+    (unfinished / f".kneser-ney.npz.{2**22 + 1}.part").write_bytes(b"half")  # of no process
     monkeypatch.setattr(ngram, "fit", fit)
     assert cli.main(command) == 0
     assert not [path.name for path in (place / "again").iterdir() if path.name.endswith(".part")]
     assert (place / "again" / "good-turing.npz").stat().st_mtime_ns == kept
-    assert arrays(place / "again") == arrays(place / "model")
+    assert arrays(place / "again") == arrays(place / "model") and not unfinished.exists()
+
+
+def test_an_older_model_is_usable_until_a_new_one_is_whole(place, tmp_path, monkeypatch, capsys):
+    from jaxsim.methods.language import ngram
+
+    out = tmp_path / "model"
+    shutil.copytree(place / "model", out)
+    before = {path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    with monkeypatch.context() as patch:
+        patch.setattr(ngram, "fit", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+        assert cli.main(["complete", "--texts", str(place / "texts"), "--out", str(out), "--order", "2"]) == 2
+    assert before == {path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    assert cli.main(["complete", "--texts", str(place / "texts"), "--out", str(out), "--order", "2"]) == 0
+    assert io.unsealed(out / io.CONFIG, newest=complete.FORMAT)["settings"]["order"] == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_models_of_other_commands_are_not_replaced(place, folder, trained, capsys):
+    shutil.copytree(trained, folder / "model")
+    before = (folder / "model" / "config.json").read_bytes()
+    assert cli.main(["complete", "--texts", str(place / "texts"), "--out", "model"]) == 2
+    wanted = "model: expected a new folder, or one that holds an older completion model of ours"
+    assert wanted in capsys.readouterr().err
+    assert (folder / "model" / "config.json").read_bytes() == before
+    shutil.copytree(place / "model", folder / "completion")
+    assert cli.main(["train", "--pairs", "pairs.tsv", "--out", "completion", "--method", "opca", "--dim", "2"]) == 2
+    assert "expected a new folder, or one that holds an older model of ours" in capsys.readouterr().err
 
 
 @pytest.mark.programs
@@ -159,7 +189,7 @@ def test_an_interrupted_training_goes_on_to_the_same_files(place, monkeypatch):
     (r"/sentences$", []), (r"good-turing\.npz$", ["sentences/tokens.npy"]),
     (r"space\.npz$", ["sentences/tokens.npy", "good-turing.npz", "kneser-ney.npz"]),
     (r"weights\.npz$", ["good-turing.npz", "kneser-ney.npz", "space.npz"]),
-    (r"killed/config\.json$", ["sentences/tokens.npy", "kneser-ney.npz", "space.npz", "weights.npz"]),
+    (r"unfinished/config\.json$", ["sentences/tokens.npy", "kneser-ney.npz", "space.npz", "weights.npz"]),
 ])  # fmt: skip
 def test_a_training_goes_on_after_kill_9_to_the_same_files(place, tmp_path, at, kept):
     out = tmp_path / "killed"
@@ -169,8 +199,8 @@ def test_a_training_goes_on_after_kill_9_to_the_same_files(place, tmp_path, at, 
     done = subprocess.run(program, capture_output=True, text=True, timeout=240, check=False,
                           env={**os.environ, "JAX_PLATFORMS": "cpu", "JAX_ENABLE_X64": "1"})
     assert done.returncode == -signal.SIGKILL, done.stderr
-    before = {name: (out / name).stat().st_mtime_ns for name in kept}
-    assert not (out / io.CONFIG).exists()
+    before = {name: (tmp_path / "killed.unfinished" / name).stat().st_mtime_ns for name in kept}
+    assert not out.exists()
     assert cli.main(command) == 0
     assert {name: (out / name).stat().st_mtime_ns for name in kept} == before  # not made again
     names = [sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())

@@ -16,6 +16,7 @@ from experiments import kit
 from experiments.completion import completion2012, neural
 from experiments.kit import papers, records, report_tables
 from jaxsim.data import novels, questions, sentences
+from jaxsim.evaluate import completion
 
 pytestmark = pytest.mark.programs
 
@@ -71,12 +72,19 @@ def test_a_network_has_perplexity_and_a_curve_of_accuracy_and_goes_on_with_it(tm
     assert 1 < row.metrics["perplexity"] < words / 4  # of topics and frames, of which it cannot know all
     # An earlier command was stopped after the first look, whose scores are read back.
     settings = {"cell": "tanh", "words": words, "hidden": 16, "step": 20_000, "held": 100, "backward": False,
-                "looks": (1,), "checkpoint": tmp_path / "stopped"}
+                "patience": 3, "looks": (1,), "checkpoint": tmp_path / "stopped"}
     neural.network(data.content, steps=1, **settings)
     kept = (tmp_path / "stopped" / "scores-1.json").stat().st_mtime_ns
     again = neural.network(data.content, steps=2, **settings)
     assert (tmp_path / "stopped" / "scores-1.json").stat().st_mtime_ns == kept
     assert np.array_equal(neural.last_scores(again), neural.last_scores(neural.network_fit(table, "tanh")))
+    # With a second one that reads backward, log-probabilities are added.
+    row = neural.two_networks(table, completion2012.tested)
+    both = neural.network_fit(table, "tanh", backward=True)
+    assert both.params["model"].backward
+    right = completion.correct(neural.last_scores(both) + neural.last_scores(again), data.content.questions.answers)
+    assert row.config["words_read"] == 80_000 and row.curve[-1]["words"] == 80_000
+    assert row.per_query["accuracy@all"].mean() == row.curve[-1]["accuracy@all"] == right.mean()
 
 
 def test_sentences_with_an_option_are_drawn_whole_and_no_other(tmp_path, monkeypatch):

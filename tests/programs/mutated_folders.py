@@ -274,16 +274,25 @@ def _make_begun(folder: Path) -> None:
             raise InterruptedError("stopped, as by a kill")
         save(params, path)
 
+    from jaxsim.cli import complete
+
     ngram.save = stopped
     try:
         with contextlib.suppress(InterruptedError):
             _make_completion(folder)
     finally:
         ngram.save = save
+    complete._unfinished(folder).rename(folder)
 
 
 def _read_begun(folder: Path) -> list:
-    _complete(folder)
+    from jaxsim.cli import complete
+
+    folder.rename(complete._unfinished(folder))
+    try:
+        _complete(folder)
+    finally:
+        shutil.rmtree(complete._unfinished(folder), ignore_errors=True)
     return _read_completion(folder)
 
 

@@ -241,13 +241,25 @@ def test_the_start_is_opca_beside_the_words(corpus, method, monkeypatch):
 def test_pairs_that_opca_cannot_learn_from_have_a_random_start(corpus, monkeypatch):
     messages = []
 
-    def fail(problem):
+    def fail(*_, **__):
         raise FloatingPointError("params: expected finite parameters")
 
-    monkeypatch.setattr(linked.s2net, "start", fail)
+    monkeypatch.setattr(linked.s2net.opca, "fit", fail)
     facts = train(corpus, Settings(**SSI, identity=10), dev=0.2, say=messages.append).training
     assert facts["start"] == "random" and "starts" not in facts
     assert "OPCA cannot be fitted to these pairs: random numbers are the start" in messages
+
+
+def test_a_kept_start_of_other_pairs_is_refused(corpus, tmp_path, monkeypatch):
+    """Stopped before the first epoch: only the start is there, and it is not that of these pairs or dimensions."""
+    some, fit = corpus.take(range(60)), ssi.fit
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(ssi, "fit", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+        train(some, Settings(**SSI), dev=0.2, checkpoint=tmp_path / "c")
+    assert ssi.fit is fit
+    for pairs_given, changes in ((corpus.take(range(70)), {}), (some, {"dim": 5}), (some, {"seed": 1})):
+        with pytest.raises(ValueError, match="checkpoint: expected a checkpoint of the same data, start and settings"):
+            train(pairs_given, Settings(**SSI | changes), dev=0.2, checkpoint=tmp_path / "c")
 
 
 def test_one_seed_gives_one_model_and_another_another(corpus):

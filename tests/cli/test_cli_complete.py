@@ -176,7 +176,7 @@ def test_models_of_other_commands_are_not_replaced(place, folder, trained, capsy
     shutil.copytree(trained, folder / "model")
     before = (folder / "model" / "config.json").read_bytes()
     assert cli.main(["complete", "--texts", str(place / "texts"), "--out", "model"]) == 2
-    wanted = "model: expected a new folder, or one that holds an older completion model of ours"
+    wanted = "--out: expected a new folder, or one that holds an older completion model of ours"
     assert wanted in capsys.readouterr().err
     assert (folder / "model" / "config.json").read_bytes() == before
     shutil.copytree(place / "model", folder / "completion")

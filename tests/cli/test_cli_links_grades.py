@@ -61,11 +61,11 @@ def test_ssi_is_trained_shown_and_used(learned, folder, capsys):
                                                ("ssi-sym", "which knows no more than the words")])  # fmt: skip
 def test_it_is_said_that_the_model_is_its_start(method, start, folder, capsys, monkeypatch):
     """Where words find every mate, nothing is better."""
-    def fail(problem):
+    def fail(*_, **__):
         raise FloatingPointError("params: expected finite parameters")
 
     if "OPCA" not in start:
-        monkeypatch.setattr(linked.s2net, "start", fail)
+        monkeypatch.setattr(linked.s2net.opca, "fit", fail)
     texts = [f"one{i % 8} two{i // 8}" for i in range(40)]
     (folder / "same.tsv").write_text("".join(f"{one}\t{one} more\n" for one in texts))
     assert cli.main(["train", "--pairs", "same.tsv", "--out", "same", "--method", method, "--dim", "4", "--dev", "0.2",

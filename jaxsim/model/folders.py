@@ -117,7 +117,8 @@ def _config(folder: Path) -> dict[str, Any]:
     if not path.is_file():
         raise FileNotFoundError(f"{folder}: expected a model folder, got one without {CONFIG}")
     config = unsealed(path, newest=FORMAT)
-    files = config.get("files")
+    kind, files = config.get("kind"), config.get("files")  # models of texts or words have none
+    checks.expect(kind is None, str(folder), "a model of texts", f"one of another kind ({kind})")
     listed = isinstance(files, dict) and {TENSORS, VOCABULARY} <= set(files)
     listed = listed and all(Path(name).name == name for name in files)
     checks.expect(listed, f"{path}: files", f"digests of {TENSORS} and {VOCABULARY}", files)

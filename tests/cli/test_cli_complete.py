@@ -180,7 +180,7 @@ def test_models_of_other_commands_are_not_replaced(place, folder, trained, capsy
     assert wanted in capsys.readouterr().err
     assert (folder / "model" / "config.json").read_bytes() == before
     shutil.copytree(place / "model", folder / "completion")
-    assert cli.main(["report", "--model", "completion", "--pairs", "pairs.tsv"]) == 2
+    assert cli.main(["similarity", "--model", "completion", "tea", "cup"]) == 2
     assert "completion: expected a model of texts, got one of another kind (completion)" in capsys.readouterr().err
     assert cli.main(["train", "--pairs", "pairs.tsv", "--out", "completion", "--method", "opca", "--dim", "2"]) == 2
     assert "expected a new folder, or one that holds an older model of ours" in capsys.readouterr().err

@@ -75,8 +75,9 @@ def train(
     tune: Annotated[bool, typer.Option("--tune", help="Choose --min-df and --subwords, unless given, by the scores of "
                                        "held-out pairs in a few trainings in closed form.")] = False,
     budget: Annotated[str | None, typer.Option(metavar="TIME", help="With --tune: choose the method (opca, lsa or cca, "
-                                               "s2net), --dim, --noise and --gamma as well, unless given, in as many "
-                                               "trainings as end in this time, such as 90s or 5m.")] = None,
+                                               "s2net, ssi), --dim, --noise, --start and --gamma as well, unless "
+                                               "given, in as many trainings as end in this time, such as 90s or "
+                                               "5m.")] = None,
     grid: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE,...", help="Train with every combination of "
                                                    "these values, such as 'dim=100,300 gamma=5,10', print a table, and "
                                                    "keep the best model by the held-out pairs.")] = None,
@@ -432,7 +433,7 @@ def _compare(model: Model) -> None:
     scores = record.get("history", {}).get("validation")
     if scores and model.method in (*S2NET, *SSI) and max(scores) <= scores[0]:
         kept = "what is distilled" if "distilled" in record else "the model"
-        start, step = "OPCA", "iteration"
+        start, step = "OPCA" if record["settings"].get("start") != "random" else "random numbers", "iteration"
         if model.method in SSI:
             start, step = ("OPCA beside the words" if record["start"] == "opca" else
                            "which knows no more than the words"), "epoch"  # fmt: skip

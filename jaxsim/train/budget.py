@@ -1,8 +1,8 @@
 """A search over methods and settings within a budget of time: what ``jaxsim train --tune --budget 5m`` does.
 
 Trainings in closed form come first, the cheapest before the others. A training at the largest dimension contains those
-at all smaller ones. S2Net comes last, from the settings of the best OPCA. The values of a setting are tried one after
-the other along its ladder, as long as the score rises.
+at all smaller ones. S2Net follows, from the settings of the best OPCA, then SSI, and S2Net from random numbers. The
+values of a setting are tried one after the other along its ladder, as long as the score rises.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from jaxsim.evaluate import mates
 from jaxsim.methods.projections import truncate
 from jaxsim.model import parts
 from jaxsim.optim import closed_form
-from jaxsim.train import training, tuning
+from jaxsim.train import linked, training, tuning
 from jaxsim.train.judged import Judged
 from jaxsim.train.problem import Learned
-from jaxsim.train.settings import S2NET, TUNED, Settings, fields
+from jaxsim.train.settings import S2NET, SSI, STARTS, TUNED, Settings, fields
 
-FREE = ("method", "dim", "min_df", "subwords", "noise", "gamma")
+FREE = ("method", "dim", "min_df", "subwords", "noise", "start", "gamma")
 """Settings that the search chooses."""
 METHODS = ("opca", "lsa", "s2net")
 """Methods that it tries where the method is free, within a language; between two ``cca`` takes the place of ``lsa``."""
@@ -33,6 +33,7 @@ DIMENSIONS = (25, 50, 100, 200, 300, 500, 750, 1000)
 FIRST = 300
 """The largest dimension of the first trainings; larger ones are tried where it is the best of theirs."""
 LADDERS = {"noise": (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0), "gamma": (1.25, 2.5, 5.0, 10.0, 20.0, 40.0, 80.0)}
+_LINKS = "ssi"  # which is tried beside `METHODS`
 _NAMES = tuple(field.name for field in fields())
 _CLOSED = 0.6
 """Share of the budget after which S2Net begins."""
@@ -58,8 +59,9 @@ def search(
     """Chooses a method and its settings by held-out pairs, or by judged queries, within some seconds.
 
     A training begins only if, judging by those before it, it should end in time; S2Net is stopped at the end of the
-    budget. At least one training is made. So what is tried depends on the speed of the machine; what a training gives
-    does not. The score of the chosen settings is a little too good for new texts.
+    budget, and SSI, which is tried within a language, counts only if it ends before. At least one training is made. So
+    what is tried depends on the speed of the machine; what a training gives does not. The score of the chosen settings
+    is a little too good for new texts.
 
     Args:
       pairs: as for `training.train`; of more than `tuning.MOST_PAIRS` training pairs, as many of them.
@@ -177,6 +179,11 @@ class _Search:
                 self.climb("gamma")
             elif method in S2NET:
                 self.untried.setdefault("method", []).append(method)
+        # SSI has no n-grams and nothing to distil.
+        if "method" in self.free and not several and not given.subwords and not given.distill:
+            methods += (_LINKS,)
+            self.linked()
+        self.random()
         allowed = [entry for entry in self.scores if entry[1].method in methods]
         best = max(allowed or self.scores, key=lambda entry: round(entry[0], 4))[1]  # as they are shown
         return best if allowed else replace(best, method=given.method)
@@ -302,11 +309,36 @@ class _Search:
             self.say("the budget ended during this training")
         return self.record(settings, kept[1], weighted)
 
+    def linked(self) -> None:
+        """SSI from the best OPCA's settings, if it comes in time; its own trainings choose b and the rate."""
+        begin = replace(self.best(("opca",)), method=_LINKS, subwords=0.0, gamma=self.settings.gamma)
+        if not self.allows(0, method=_LINKS):
+            return
+
+        def watched(name: str, entry: dict) -> None:
+            if self.clock() > self.end:
+                raise _Late
+
+        weighted = self.weighted(begin)
+        try:
+            params = training.fit(weighted, self.held, begin, None, False, _silent, callback=watched).fit.params
+        except _Late:
+            self.untried.setdefault("method", []).append(_LINKS)
+        else:
+            self.record(begin, params, weighted)
+
+    def random(self) -> None:
+        """The best S2Net from random numbers."""
+        tried = [settings for _, settings in self.scores if settings.method in S2NET]
+        if tried and "start" in self.free and self.allows(0, start=STARTS[1]):
+            self.refine(replace(self.best(S2NET), start=STARTS[1]))
+
     def record(self, settings: Settings, params, weighted) -> float:
         """The score of a candidate."""
         learned = Learned(closed_form(params))
         if self.judged is None:
-            score = float(mates.validator(weighted.dev)(params))
+            validator = linked.validator if settings.method in SSI else mates.validator
+            score = float(validator(weighted.dev)(params))
         else:
             score = self.judged.best(training.assemble(weighted, learned, settings, self.held)).score
         self.scores.append((score, settings))

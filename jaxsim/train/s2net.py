@@ -32,6 +32,7 @@ BLENDS = (0.25, 0.5, 0.75)
 START_PAIRS = 8_000
 """Pairs that the closed-form start is fitted on, at most."""
 _EXACT_PAIRS = 8_000  # up to here on all negatives by L-BFGS; above it on batches by Adam
+_FROM_RANDOM = 300  # iterations at most, without batches
 _STEPS = 6_000  # of Adam, about; between 5 and 40 epochs
 
 
@@ -76,13 +77,14 @@ def fit(problem: Problem, *, matrices: int = 1) -> Learned:
         batch_size = 0 if m <= _EXACT_PAIRS or settings.shard_terms else 256
     mesh = _mesh(problem, batch_size)
     with term_shards.on_host() if settings.shard_terms else contextlib.nullcontext():
-        init = start(problem)
+        init = start(problem) if settings.start == "opca" else _drawn(problem)
     common = {"init": (init, init) if matrices == 2 else init, "gamma": settings.gamma, "groups": _groups(problem),
               "activation": activation, "validate": problem.validate, "checkpoint": problem.checkpoint,
               "progress": problem.progress, "precision": settings.precision, "callback": problem.logged(),
               "weights": problem.weights}  # fmt: skip
     if batch_size == 0:
-        max_iter, patience = 100 if problem.validate else 15, 30  # with nothing to stop by, stop early
+        most = 100 if settings.start == "opca" else _FROM_RANDOM
+        max_iter, patience = most if problem.validate else 15, 30  # with nothing to stop by, stop early
     else:
         max_iter, patience = int(np.clip(_STEPS * batch_size / m, 5, 40)), 10
     common["max_iter"] = max_iter if settings.max_iter is None else settings.max_iter
@@ -99,6 +101,13 @@ def fit(problem: Problem, *, matrices: int = 1) -> Learned:
         common["validate"] = shared_validator(problem.dev, mesh, activation=activation)
     result = s2net.fit(*problem.train, mesh=mesh, shard_terms=settings.shard_terms, beta=settings.beta, **common)
     return _blended(Learned(result, notes), problem, init)
+
+
+def _drawn(problem: Problem) -> Projection:
+    """Random numbers as a start."""
+    key = jax.random.fold_in(jax.random.key(problem.settings.seed), 1)
+    weights = s2net.random_init(problem.train[0].num_terms, problem.k, key=key).weights
+    return Projection(weights.astype(problem.train[0].values.dtype))
 
 
 def _blended(learned: Learned, problem: Problem, init: Projection) -> Learned:

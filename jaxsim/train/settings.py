@@ -35,6 +35,7 @@ DISTILLED = ("s2net", "opca", "lsa")
 """Methods of one linear projection for both sides, which can be distilled."""
 
 WEIGHTINGS = ("log_tf_idf", "tf_idf", "tf")
+STARTS = ("opca", "random")
 ACTIVATIONS = ("none", "tanh", "sigmoid")
 PRECISIONS = ("float32", "tf32", "bfloat16")
 
@@ -95,6 +96,9 @@ class Settings:
     noise: float = _setting(
         1e-4, "Noise of OPCA, also where S2Net starts from it; ridge of CCA.", (*S2NET, "opca", "cca"),
         least=0.0)
+    start: str = _setting(
+        "opca", "What S2Net starts from: the projection of OPCA, or random numbers, which take more iterations.", S2NET,
+        choices=STARTS)
     gamma: float = _setting(
         10.0, "Scale of S2Net's loss: the larger, the more the nearest wrong texts count.",
         (*S2NET, "s2net-pref"), least=1e-6, most=1e6)

@@ -13,7 +13,7 @@ from jaxsim import text
 from jaxsim.data import docstrings
 from jaxsim.methods.projections import Projection
 from jaxsim.model import Model, ranker
-from jaxsim.train import Settings, budget, training
+from jaxsim.train import Settings, budget, linked, training
 from jaxsim.train import judged as judging
 from jaxsim.train.judged import Judged
 
@@ -100,6 +100,35 @@ def test_what_a_short_budget_had_no_time_for_is_said(corpus):
     messages.clear()
     searched(corpus, 1e9, settings=Settings(method="lsa", dim=7, min_df=1), free=("subwords",), say=messages.append)
     assert not any(message.startswith("the budget ended") for message in messages)
+
+
+def test_ssi_and_random_numbers_are_tried_after_s2net(corpus, monkeypatch):
+    """SSI as a training of its own would have it; one that does not end in time is named."""
+    for name, values in {"IDENTITIES": (3.0,), "LEARNING_RATES": (0.03,)}.items():
+        monkeypatch.setattr(linked, name, values)
+    given, messages = Settings(dim=5, min_df=1, max_iter=2, max_terms=300), []
+    best, tried = searched(corpus, 1e9, settings=given, free=("method", "start"))
+    assert {one["method"] for one in tried} == {"opca", "lsa", "s2net", "ssi"}
+    assert [one["start"] for one in sorted(tried, key=lambda one: one.get("start", "")) if "start" in one] == [
+        "opca", "random"]
+    alone = training.train(corpus, replace(given, method="ssi"), dev=0.2).training["dev"]["mrr"]
+    (ssi,) = [one for one in tried if one["method"] == "ssi"]
+    assert ssi == {"method": "ssi", "dim": 5, "min_df": 1, "mrr": pytest.approx(alone, abs=1e-4)}
+    assert (best.method, best.start) == (tried[0]["method"], tried[0].get("start", "opca"))
+
+    def late(*given, callback=None, **named):
+        if given[2].method == "ssi":
+            clock.now = 1e9
+            callback("ssi", {})
+        return fit(*given, callback=callback, **named)
+
+    fit, clock = training.fit, Clock()
+    monkeypatch.setattr(training, "fit", late)
+    _, tried = searched(corpus, 1000, settings=given, free=("method", "start"), clock=clock, say=messages.append)
+    assert "ssi" not in {one["method"] for one in tried}
+    assert "the budget ended before these were tried: method ssi; start random" in messages
+    _, tried = searched(corpus, 1e12, settings=replace(given, subwords=0.5), free=("method",), clock=Clock())
+    assert {one["method"] for one in tried} == {"opca", "lsa", "s2net"}  # SSI has no n-grams
 
 
 def test_of_scores_that_are_shown_as_equal_the_first_is_taken(corpus, monkeypatch):

@@ -71,6 +71,17 @@ def test_s2net_in_batches_and_exact_both_gain_over_their_start(corpus):
         assert max(history["validation"]) == pytest.approx(facts["dev"]["mrr"], abs=1e-4)
 
 
+def test_random_numbers_are_a_start_too(corpus):
+    given = dataclasses.replace(EXACT, start="random", max_iter=30)
+    first, again, other = (train(corpus, replace(given, seed=seed), dev=0.2) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first.params.weights, again.params.weights)
+    assert not np.array_equal(first.params.weights, other.params.weights)
+    history = first.training["history"]["validation"]
+    assert history[0] < 0.6 * max(history) and first.training["settings"]["start"] == "random"
+    with pytest.raises(ValueError, match="start: expected one of opca, random, got cca"):
+        train(corpus, replace(given, start="cca"))
+
+
 @pytest.mark.programs
 def test_two_matrices_start_as_copies_of_opca_and_then_part(corpus):
     start = train(corpus, Settings(method="opca", dim=20), dev=0.2)

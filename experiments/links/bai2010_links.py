@@ -126,7 +126,7 @@ class Settings:
     adagrad_rates: tuple[float, ...] = (0.01, 0.03)
     batch: int = 32
     batch_rates: tuple[float, ...] = (1.0, 3.0)
-    sgd_rates: tuple[float, ...] = (0.3, 1.0, 3.0, 10.0)
+    sgd_rates: tuple[float, ...] = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
     limit: int | None = None
 
 

@@ -488,12 +488,25 @@ def best_dev(fit: Fit) -> float:
     return max(entry["validation"] for entry in fit.history)
 
 
+DIVERGED = float(np.finfo(np.float32).max)  # the loss of a training that has none
+
+
 def lowest_loss(rates: tuple[float, ...], fit: Callable[[float], Fit]) -> tuple[float, list[dict]]:
-    """The learning rate with the lowest training loss at the end, as 003 §2.3 chooses it, and all that were tried."""
+    """The learning rate with the lowest training loss at the end, as 003 §2.3 chooses it, and all that were tried.
+
+    A rate at which training diverges has the largest loss that a record can hold.
+    """
     if len(rates) == 1:
         return rates[0], []
-    choice = kit.choose([{"learning_rate": rate} for rate in rates],
-                        lambda learning_rate: fit(learning_rate).history[-1]["loss"], by="loss", lowest=True)
+
+    def loss(learning_rate: float) -> float:
+        try:
+            return fit(learning_rate).history[-1]["loss"]
+        except FloatingPointError as error:
+            kit.say(f"learning rate {learning_rate:g}: {error}")
+            return DIVERGED
+
+    choice = kit.choose([{"learning_rate": rate} for rate in rates], loss, by="loss", lowest=True)
     return choice.best["learning_rate"], choice.tried
 
 

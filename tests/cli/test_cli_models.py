@@ -264,9 +264,9 @@ def test_evaluate_searches_a_collection_without_what_is_excluded(trained, folder
 
 
 def test_search_leaves_out_what_is_known(trained, folder, capsys):
-    """By the numbers that are printed: of the query and of the document's line; others change nothing."""
+    """By the numbers that are printed: of the query and of the document's line."""
     (folder / "queries").write_text(f"{LEFT[3]}\n{RIGHT[4]}\n")
-    (folder / "known.tsv").write_text("1\t4\n2\t10\n2\t9999\n3\t1\n")
+    (folder / "known.tsv").write_text("1\t4\n2\t10\n2\t9999\n")
     words = ["search", "--model", trained, "--documents", "texts.txt", "--queries", "queries", "--k", 40, "--json"]
 
     def lines(*more) -> list[list[int]]:
@@ -277,8 +277,12 @@ def test_search_leaves_out_what_is_known(trained, folder, capsys):
     assert lines("--exclude", "known.tsv") == [[line for line in some if line != one]
                                                for some, one in zip(both, (4, 10), strict=True)]  # fmt: skip
     assert lines("--exclude", "known.tsv", "--exclude-self")[1] == [line for line in both[1] if line not in (5, 10)]
-    (folder / "known.tsv").write_text("q\t4\n")
-    assert refused(capsys, *words, "--exclude", "known.tsv").startswith("--exclude: expected numbers of queries and")
+    assert cli.main([str(word) for word in words] + ["--exclude", "known.tsv"]) == 0
+    assert "known.tsv: 1 line with a number that no document has, and nothing to leave out" in capsys.readouterr().err
+    for wrong in ("q\t4", "0\t4", "3\t1", "1\tx"):  # there are two queries
+        (folder / "known.tsv").write_text(f"1\t2\n{wrong}\n")
+        message = refused(capsys, *words, "--exclude", "known.tsv")
+        assert message.startswith("known.tsv, line 2: expected the number of a query, from 1 to 2, and that of a")
 
 
 def test_the_power_that_judged_queries_chose_is_taken_unless_another_is_given(trained, folder, capsys):

@@ -400,7 +400,8 @@ def test_what_is_said_of_s2net_holds_in_the_records():
     tables = records("yih2011_mates")
     gains = []
     for name, rows in tables.items():
-        assert mrr(rows["s2net"]) > mrr(rows["opca"]), name
+        gain = mrr(rows["s2net"]) - mrr(rows["opca"])
+        assert gain > 0 if name != "en-it-speeches" else abs(gain) < 0.001 and mrr(rows["s2net"]) > 0.99, name
         ours, start_ = dev(rows["s2net"]), dev(rows["opca"])
         few, many = min(ours.keys() & start_.keys()), max(ours.keys() & start_.keys())
         gains.append(ours[few] - start_[few] > ours[many] - start_[many])
@@ -413,8 +414,8 @@ def test_what_is_said_of_s2net_holds_in_the_records():
     assert equal == {"en-ja", "en-it-lines"}
     gain = {name: mrr(tables[name]["s2net"]) - mrr(tables[name]["s2net-all-negatives"]) for name in equal}
     assert gain["en-ja"] > 0.002 and 0 < gain["en-it-lines"] < 0.001
-    assert [name for name, rows in tables.items() if "s2net-mse" in rows] == ["docstrings"]
-    assert mrr(docstrings["s2net-mse"]) < mrr(docstrings["s2net"])
+    assert [name for name, rows in tables.items() if "s2net-mse" in rows] == ["docstrings", "en-it-speeches"]
+    assert all(mrr(rows["s2net-mse"]) < mrr(rows["s2net"]) for rows in (docstrings, tables["en-it-speeches"]))
     named = {row for rows in (*tables.values(), *records("platt2010_mates").values()) for row in rows}
     assert not named & {"s2net_sgd", "s2net-sgd", "bm25"}
     said = {"lsa": ".51", "pca": ".51", "cr5": ".49", "opca": ".61"}
@@ -424,7 +425,7 @@ def test_what_is_said_of_s2net_holds_in_the_records():
     folder = ROOT / "experiments" / "results"
     paired = [judge.compare(rows["s2net"], rows["opca"], "mrr", folder)["p"] < 0.01 for rows in tables.values()]
     values = [[judge.per_query(rows[row], "accuracy", folder) for row in ("s2net", "opca")] for rows in tables.values()]
-    assert (sum(paired), len(tables)) == (9, 12)
+    assert (sum(paired), len(tables)) == (8, 12)
     assert not any(significance.unpaired_t(*pair).pvalue < 0.01 for pair in values)
     assert all(record["device"].startswith("cpu") for rows in tables.values() for record in rows.values())
 
@@ -435,8 +436,8 @@ def test_what_is_said_of_evaluations_an_iteration_holds_in_the_records():
     counts = [(fit["steps"], fit["evaluations"]) for fit in fits if fit.get("steps") and fit.get("evaluations")]
     each = sum(evaluations for _, evaluations in counts) / sum(steps for steps, _ in counts)
     assert f"in {len(counts)} recorded fits of S2Net an iteration takes {each:.2f} evaluations, and more than two in " \
-           "three fits only" in " ".join(page("design").split())
-    assert sum(evaluations > 2 * steps for steps, evaluations in counts) == 3
+           "one fit only" in " ".join(page("design").split())
+    assert sum(evaluations > 2 * steps for steps, evaluations in counts) == 1
 
 
 def test_what_the_readme_says_of_titles_holds_in_the_records():
@@ -472,7 +473,7 @@ def test_what_is_said_of_mined_negatives_holds_in_the_records():
 
 
 def test_what_is_said_of_recurrent_networks_holds_in_the_records():
-    told = page("sentence-completion.md")
+    told = page("sentence-completion")
     holmes = records("completion2012")["holmes"]
     one, both = holmes["rnn-lm"], holmes["rnn-lm-both"]
     curve = {point["words"]: point["accuracy@all"] for point in one["curve"] if "accuracy@all" in point}

@@ -569,7 +569,7 @@ WHY = {
         "en-fr-halves": RANDOM + " (.71 to .67)", "en-es-first20": RANDOM + " (.33 to .25)",
         "en-it-lines": "not known"},
     "compact": {
-        "en-es-human": "the median factor is 1.8, just below two; scores of .99 leave little to tell dimensions apart by",
+        "en-es-human": "the median factor is 1.8, just below two; scores of .99 leave little to tell",
         "en-it-lines": "100 and 300 dimensions alone were tried, so that one point can be compared",
         "docstrings": "the factor falls with the dimension; where development MRR is best the training loss is "
                       "already 6e-4, so that little is left to learn from"},

@@ -152,14 +152,15 @@ def _train(texts: Path, out: Path, path: Path | None, *, order: int, min_count: 
         say("the combination was not trained: not every question has an answer")
     config = {**state, "models": list(MODELS), "weights": weights, "files": [_BEGUN, *files], "sha256": done}
     io.write_bytes(out / io.CONFIG, io.sealed(config))
-    (out / _BEGUN).unlink()
     io.put_folder(out, place, what="completion model")
+    (place / _BEGUN).unlink()  # after that, since the same command continues from it
     say(f"{place}: {len(text.tokens):,} tokens, {text.size(min_count):,} words")
 
 
 def _unfinished(out: Path) -> Path:
     """Where a model is built that belongs into ``out``, whose older model is usable until then."""
-    return out.with_name(f"{out.name}.unfinished")
+    place = out.resolve()
+    return place.with_name(f"{place.name}.unfinished")
 
 
 def _begun(out: Path, state: dict[str, Any], files: list[str]) -> dict[str, str]:

@@ -184,13 +184,16 @@ def _search(
     if unknown:
         say(f"{documents}: no text for {checks.counted(unknown, 'relevant document')} of the judgements; never found")
     rows = {name: row for row, name in enumerate(names)}
-    left_out = [{row for name, row in rows.items() if name == query or texts[name] == text} if itself else set()
-                for query, text in wanted.items()]  # fmt: skip
+    left_out = [set(some) for some in (trec.same(wanted, texts) if itself else [()] * len(wanted))]
     if exclude is not None:
-        places = {query: place for place, query in enumerate(wanted)}
+        places, absent = {query: place for place, query in enumerate(wanted)}, 0
         for query, document in options.excluded(exclude):
-            if query in places and document in rows:
+            there = query in places and document in rows
+            absent += not there
+            if there:
                 left_out[places[query]].add(rows[document])
+        if absent:
+            say(f"{exclude}: {checks.counted(absent, 'line')} with a query or a document that is not there")
     judged = {query: {name: grade for name, grade in grades.items() if rows.get(name) not in left_out[place]}
               for place, query in enumerate(wanted) if (grades := judged.get(query)) is not None}  # fmt: skip
     both = index.encode(model, list(texts.values()), bm25=way["words"] == "bm25", csls=like, power=way["power"])

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from jaxsim.train.judged import Judged
 
 _FILE = "checkpoint.tuned.json"
-_ASKED = ("method", "dim", "weighting", "drop_top", "max_terms", "noise", "gamma", "seed", "min_df", "subwords")
+_ASKED = ("method", "dim", "weighting", "drop_top", "max_terms", "noise", "start", "gamma", "seed", "min_df",
+          "subwords", "distill")
 """Settings that a choice depends on."""
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 

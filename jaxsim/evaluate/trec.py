@@ -145,6 +145,28 @@ def ranked(documents: Mapping[str, float]) -> list[tuple[str, float]]:
     return sorted(documents.items(), key=lambda item: item[::-1], reverse=True)
 
 
+def same(queries: Mapping[str, str], documents: Mapping[str, str]) -> list[list[int]]:
+    """Documents that are the query itself: of its identifier, or of its text.
+
+    Args:
+      queries: identifier -> text.
+      documents: identifier -> text.
+
+    Returns:
+      For each query, rows of such documents, ascending.
+
+    Example:
+      >>> same({"a": "a cat", "b": "a dog"}, {"1": "a cat", "b": "a bird", "a": "an ant"})
+      [[0, 2], [1]]
+    """
+    named = {name: row for row, name in enumerate(documents)}
+    alike: dict[str, list[int]] = {}
+    for row, text in enumerate(documents.values()):
+        alike.setdefault(text, []).append(row)
+    return [sorted({*alike.get(text, ()), *([named[query]] if query in named else ())})
+            for query, text in queries.items()]
+
+
 def run_lines(run: Mapping[str, Sequence[tuple[str, float]]], *, name: str = "jaxsim") -> Iterator[str]:
     r"""A run as lines of a file.
 

@@ -107,8 +107,9 @@ def _checked_weights(weights, m: int, dtype) -> jax.Array | None:
     if not isinstance(weights, jax.core.Tracer):
         checks.expect(bool(np.all(np.isfinite(weights) & (weights >= 0))), "weights", "finite numbers of at least 0",
                       "others")
-    largest = jnp.max(jnp.asarray(weights, dtype), initial=0)
-    return jnp.asarray(weights, dtype) / jnp.where(largest > 0, largest, 1)
+    weights = jax.lax.stop_gradient(jnp.asarray(weights, dtype))
+    largest = jnp.max(weights, initial=0)
+    return weights / jnp.where(largest > 0, largest, 1)
 
 
 def _count(m: int, groups, weights, dtype):

@@ -23,7 +23,7 @@ from jaxsim.optim import closed_form
 from jaxsim.train import linked, training, tuning
 from jaxsim.train.judged import Judged
 from jaxsim.train.problem import Learned
-from jaxsim.train.settings import S2NET, SSI, STARTS, TUNED, Settings, fields
+from jaxsim.train.settings import DISTILLED, S2NET, SSI, STARTS, TUNED, Settings, fields
 
 FREE = ("method", "dim", "min_df", "subwords", "noise", "start", "gamma")
 """Settings that the search chooses."""
@@ -102,6 +102,7 @@ def search(
         say("no setting is chosen: no pairs are held out to choose by")
         return settings, []
     result = _Search(texts, held, replace(settings, distill=0.0), free, judged, begun, seconds, clock, say)
+    result.distilled = settings.distill > 0
     best = result.run()
     if result.untried:
         left = [f"{name} {', '.join(map(str, values))}" for name, values in result.untried.items()]
@@ -152,6 +153,7 @@ class _Search:
         self.last = begun + seconds
         iterated = settings.method in S2NET or "method" in free
         self.end = begun + seconds * (_CLOSED if iterated else 1.0)
+        self.distilled = False  # what is chosen, after the search
         self.metric = "mrr" if judged is None else judged.metric
         self.tried: list[dict[str, Any]] = []
         self.scores: list[tuple[float, Settings]] = []
@@ -164,6 +166,7 @@ class _Search:
         given = self.settings
         several = len(set(self.texts.pairs.languages)) > 1
         methods = tuple("cca" if several and method == "lsa" else method for method in METHODS)
+        methods = tuple(method for method in methods if method in DISTILLED or not self.distilled)
         methods = methods if "method" in self.free else (given.method,)
         closed = ["opca" if method in S2NET else method for method in methods[:2]]
         for method in dict.fromkeys(closed):
@@ -180,7 +183,7 @@ class _Search:
             elif method in S2NET:
                 self.untried.setdefault("method", []).append(method)
         # SSI has no n-grams and nothing to distil.
-        if "method" in self.free and not several and not given.subwords and not given.distill:
+        if "method" in self.free and not several and not given.subwords and not self.distilled:
             methods += (_LINKS,)
             self.linked()
         self.random()

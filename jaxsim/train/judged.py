@@ -132,12 +132,7 @@ class Judged:
         """Rows of the documents that are no answer to each query."""
         if not self.exclude_self:
             return None
-        named = {name: row for row, name in enumerate(self.documents)}
-        alike: dict[str, list[int]] = {}
-        for row, text in enumerate(self.documents.values()):
-            alike.setdefault(text, []).append(row)
-        return [sorted({*alike.get(text, ()), *([named[query]] if query in named else ())})
-                for query, text in self.queries.items()]
+        return trec.same(self.queries, self.documents)
 
     def _scorer(self, model: Model) -> Callable[[float, float], float]:
         """The score with a weight of BM25 and a power of the agreement."""

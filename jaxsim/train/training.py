@@ -132,7 +132,7 @@ def train(
     if model.agreement is None and _can_be_weighed(model):
         found = _cross_fitted(weighted, settings, held, pairs.ids, model.dim, say) if cross_fit else None
         if found is None:
-            few = settings.method in CLOSED and cross_fit and len(held.rows) < FOLDS * FEWEST
+            few = settings.method in CLOSED and cross_fit and not settings.distill and len(held.rows) < FOLDS * FEWEST
             say(f"search weights all dimensions equally: fewer than {FEWEST} pairs are held out to weigh them by"
                 + f", and fewer than {FOLDS * FEWEST} are trained on, too few for {FOLDS} more fits" * few)
         else:
@@ -362,6 +362,7 @@ def fit(
         problem = replace(problem, grades=scaled, dev_grades=held.grades.dev)
     if held.weights is not None:
         some = held.weights[held.rows]
+        checks.expect(bool(some.any()), "pair_weights", "a training pair with a weight above 0", "none")
         notes["pair_weights"] = {"lowest": float(some.min()), "highest": float(some.max())}
         problem = replace(problem, weights=some)
     if checkpoint is not None:

@@ -240,6 +240,8 @@ def test_evaluate_searches_a_collection_without_what_is_excluded(trained, folder
     (folder / "docs").write_text("".join(f"d{i}\t{text}\n" for i, text in enumerate(RIGHT)))
     (folder / "queries").write_text(f"d3\t{LEFT[3]}\nq\t{LEFT[4]}\n")
     (folder / "qrels").write_text("d3 0 d3 1\nd3 0 d8 1\nq 0 d4 1\n")
+    with (folder / "docs").open("a") as file:  # a document of a query's text
+        file.write(f"twin\t{LEFT[4]}\n")
     (folder / "known.tsv").write_text("q\td9\nq\tnone\nother\td1\n")
     words = ["evaluate", "--model", trained, "--queries", "queries", "--documents", "docs", "--qrels", "qrels",
              "--run-out", "run.txt", "--json"]  # fmt: skip
@@ -253,9 +255,13 @@ def test_evaluate_searches_a_collection_without_what_is_excluded(trained, folder
         return found
 
     both, kept = ranked(), ranked("--exclude-self", "--exclude", "known.tsv")
-    assert kept == {query: [name for name in names if (query, name) not in {("d3", "d3"), ("q", "d9")}]
+    assert kept == {query: [name for name in names if (query, name) not in {("d3", "d3"), ("q", "d9"), ("q", "twin")}]
                     for query, names in both.items()}  # fmt: skip
-    assert both["d3"][0] == "d3" and ranked("--terms", 1)["q"][0] == "d4"
+    assert both["d3"][0] == "d3" and both["q"][0] == "twin" and ranked("--terms", 1)["q"][1] == "d4"
+    assert cli.main([*map(str, words), "--exclude", "known.tsv"]) == 0
+    assert "known.tsv: 2 lines with a query or a document that is not there" in capsys.readouterr().err
+    assert refused(capsys, "evaluate", "--model", trained, "--pairs", "pairs.tsv", "--power", 1) == (
+        "--power: expected no --pairs beside it, got both")
     (folder / "known.tsv").write_text("q d9\n")
     assert "known.tsv, line 1: expected query<TAB>document" in refused(capsys, *words, "--exclude", "known.tsv")
     out = run(capsys, "search", "--model", trained, "--documents", "texts.txt", "--query", RIGHT[5], "--k", 40,

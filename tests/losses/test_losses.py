@@ -161,6 +161,12 @@ def test_weights_that_are_not_one_number_a_pair_are_refused(weights, message):
         losses.all_pairs_logistic(jnp.eye(3), jnp.eye(3), weights=weights)
 
 
+def test_no_gradient_flows_into_weights(rng):
+    left, right = rng.normal(size=(2, 5, 3))
+    slope = jax.grad(lambda weights: losses.all_pairs_logistic(left, right, weights=weights))(jnp.arange(1.0, 6))
+    assert not np.any(slope)
+
+
 def test_weights_on_chip_are_refused():
     eye = jnp.eye(3, dtype=jnp.float32)
     with pytest.raises(ValueError, match="on_chip: expected False, with weights, got True"):

@@ -129,6 +129,8 @@ def test_ssi_and_random_numbers_are_tried_after_s2net(corpus, monkeypatch):
     assert "the budget ended before these were tried: method ssi; start random" in messages
     _, tried = searched(corpus, 1e12, settings=replace(given, subwords=0.5), free=("method",), clock=Clock())
     assert {one["method"] for one in tried} == {"opca", "lsa", "s2net"}  # SSI has no n-grams
+    best, tried = searched(corpus, 1e12, settings=replace(given, distill=0.3), free=("method",), clock=Clock())
+    assert {one["method"] for one in tried} == {"opca", "lsa", "s2net"} and best.distill == 0.3  # nor a projection
 
 
 def test_of_scores_that_are_shown_as_equal_the_first_is_taken(corpus, monkeypatch):

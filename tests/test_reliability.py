@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reliability.md"
 BUDGET, EXAMPLES = 40, 80
-LONG = "slopes", "fits", "vectors_compared"  # inputs of these compile many programs
+LONG = "slopes", "fits", "vectors_compared", "cosines"  # inputs of these compile many programs
 KINDS = ("corpus", "unfinished", "model", "bilinear", "topics", "grams", "words", "translation", "completion", "begun",
          "index", "checkpoint", "fit")
 INPUTS = ("vectors_compared", "cosines", "documents", "every_pair", "slopes", "fits", "judged", "texts", "files")

@@ -91,7 +91,7 @@ def names(context: typer.Context, share: float | None, wide: bool) -> list[str]:
         result = [name for name in budget.FREE if not train_options.given(context, name)
                   and not (name == "subwords" and context.params["drop_top"])]  # fmt: skip
         users = [set(train_options.USED_BY.get(option.name, TUNED)) for option in context.command.params
-                 if train_options.given(context, option.name)]
+                 if train_options.given(context, option.name) and option.name != "resume"]
         if any(not set(budget.METHODS) <= methods for methods in users):
             result = [name for name in result if name != "method"]  # an option that some methods do not have
         checks.expect(len(result) > 0, "--tune", f"one of {', '.join(budget.FREE)} left to choose", "none left")

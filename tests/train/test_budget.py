@@ -102,6 +102,7 @@ def test_what_a_short_budget_had_no_time_for_is_said(corpus):
     assert not any(message.startswith("the budget ended") for message in messages)
 
 
+@pytest.mark.programs
 def test_ssi_and_random_numbers_are_tried_after_s2net(corpus, monkeypatch):
     """SSI as a training of its own would have it; one that does not end in time is named."""
     for name, values in {"IDENTITIES": (3.0,), "LEARNING_RATES": (0.03,)}.items():

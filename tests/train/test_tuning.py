@@ -6,6 +6,8 @@ import itertools
 import re
 from dataclasses import replace
 
+import jax
+import numpy as np
 import pytest
 from command_line import refused, run
 
@@ -14,7 +16,7 @@ from jaxsim.data import docstrings
 from jaxsim.data import pairs as data_pairs
 from jaxsim.model import Model
 from jaxsim.optim import checkpoints
-from jaxsim.train import Settings, training, tuning
+from jaxsim.train import Settings, budget, training, tuning
 from jaxsim.train.settings import TUNED, fields
 
 FEW = Settings(method="opca", dim=20)
@@ -209,3 +211,30 @@ def test_a_choice_that_cannot_be_read_is_made_anew(folder, capsys, monkeypatch, 
 
 def test_the_methods_of_the_option_are_those_of_the_library():
     assert set(tuning.CHOICES) <= {field.name for field in fields()} and "s2net-mse" not in TUNED
+
+
+def test_an_interrupted_training_goes_on_with_ssi_where_the_search_chose_it(folder, capsys, monkeypatch):
+    """Bit for bit as the training that nothing stopped."""
+    words = ["train", "--pairs", "pairs.tsv", "--dim", "9", "--dev", "0.2", "--tune", "--budget", "1s"]
+    told, asked, save = [{"method": "ssi", "min_df": 1, "mrr": 0.5}], [], checkpoints.save
+
+    def search(pairs, settings, *, free, **_):
+        asked.append(free)
+        return replace(settings, method="ssi", min_df=1, identity=3.0, learning_rate=0.03, max_iter=2), told
+
+    def stop(*given, **named):
+        save(*given, **named)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(budget, "search", search)
+    monkeypatch.setattr(budget, "FREE", (*budget.FREE, "identity", "learning_rate", "max_iter"))  # a short training
+    assert "chosen: --method ssi --min-df 1 (" in run(capsys, *words, "--out", "whole")
+    monkeypatch.setattr(checkpoints, "save", stop)
+    assert cli.main([*words, "--out", "model"]) != 0 and "with --resume goes on" in capsys.readouterr().err
+    monkeypatch.setattr(checkpoints, "save", save)
+    run(capsys, *words, "--out", "model", "--resume")
+    assert len(asked) == 2 and {"method", "start"} < set(asked[0]) == set(asked[1])
+    whole, other = (Model.load(name) for name in ("whole", "model"))
+    for one, two in zip(jax.tree.leaves(whole.params), jax.tree.leaves(other.params), strict=True):
+        np.testing.assert_array_equal(one, two)
+    assert other.method == "ssi" and other.training["tuned"] == whole.training["tuned"] == told

@@ -37,9 +37,9 @@ before, with the first 520 questions.
     JAXSIM_DATA=/path/to/corpora python -m experiments.completion.completion2012 --preset full
     python -m experiments.completion.completion2012 --preset quick --out /tmp/quick     # synthetic text and questions
 
-Time: about an hour on one core, 3 GB; then two hours on two cores for `rnn-lm` and `rnn-lm-both`, which only their
-names ask for: give one of them to each core, and the second finds the first one's network. The text is read once into
-runs/sentences.
+Time: about an hour on one core, 3 GB; then an hour and a quarter of two cores for `rnn-lm` and `rnn-lm-both`, which
+have two hours and which only their names ask for: give one of them to each core, and the second finds the first one's
+network. The text is read once into runs/sentences.
 """
 
 from __future__ import annotations

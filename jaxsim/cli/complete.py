@@ -104,6 +104,8 @@ def _train(texts: Path, out: Path, path: Path | None, *, order: int, min_count: 
     from jaxsim.data import novels, questions, sentences
     from jaxsim.methods.language import combination, ngram
 
+    with naming(out):
+        io.check_place(out, what="completion model")
     asked = questions.read(path) if path is not None else None
     settings: dict[str, Any] = {"order": order, "min_count": min_count,
                                 "questions": asked.sha256 if asked is not None else None}
@@ -115,8 +117,6 @@ def _train(texts: Path, out: Path, path: Path | None, *, order: int, min_count: 
     state = {"library": "jaxsim", "format": FORMAT, "kind": KIND, "texts": digest.hexdigest(), "settings": settings}
     files = ["sentences/config.json", "sentences/tokens.npy", "sentences/words.txt", *map(_file, _SMOOTHINGS), _SPACE,
              _WEIGHTS]
-    with naming(out):
-        io.check_place(out, what="completion model")
     place, out = out, _unfinished(out)
     for left in out.glob(".sentences.*.part"):  # of a command that was killed
         shutil.rmtree(left, ignore_errors=True)

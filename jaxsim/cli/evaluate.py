@@ -187,7 +187,7 @@ def _search(
     left_out = [set(some) for some in (trec.same(wanted, texts) if itself else [()] * len(wanted))]
     if exclude is not None:
         places, absent = {query: place for place, query in enumerate(wanted)}, 0
-        for query, document in options.excluded(exclude):
+        for _, query, document in options.excluded(exclude):
             there = query in places and document in rows
             absent += not there
             if there:

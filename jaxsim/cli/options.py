@@ -111,14 +111,14 @@ def read_table(source: str, option: str, languages, format_, left, right, label=
     return table
 
 
-def excluded(source: str) -> Iterator[tuple[str, str]]:
+def excluded(source: str) -> Iterator[tuple[str, str, str]]:
     """Documents that are no answer to a query, from a file of two columns.
 
     Args:
       source: path, or ``"-"``.
 
     Yields:
-      Query and document.
+      What messages call the line, query and document.
 
     Raises:
       ValueError: for a line of another number of columns.
@@ -130,7 +130,7 @@ def excluded(source: str) -> Iterator[tuple[str, str]]:
         fields = line.split("\t")
         where = f"{streams.name(source)}, line {number}"
         checks.expect(len(fields) == 2, where, "query<TAB>document", repr(line[:60]))
-        yield fields[0], fields[1]
+        yield where, fields[0], fields[1]
 
 
 def mates(table: Table) -> Pairs:

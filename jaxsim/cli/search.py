@@ -153,32 +153,24 @@ def _kept(
 def _left_out(queries: Sequence[str], documents: Index, itself: bool, source: str | None) -> list[list[int]] | None:
     """Rows of the documents that are no answer to each query; None where there are none."""
     from jaxsim import checks
+    from jaxsim.evaluate import trec
 
     if not itself and source is None:
         return None
-    rows = [set(some) for some in (_equal(queries, documents.texts) if itself else [()] * len(queries))]
+    rows = [set(some) for some in (trec.of_text(queries, documents.texts) if itself else [()] * len(queries))]
     places = {str(line): row for row, line in enumerate(documents.lines.tolist())}
     numbers = {str(number): some for number, some in enumerate(rows, start=1)}
     absent = 0
-    for number, (query, line) in enumerate(options.excluded(source) if source is not None else (), start=1):
+    for where, query, line in options.excluded(source) if source is not None else ():
         told = query in numbers and line.isdecimal()
         wanted = f"the number of a query, from 1 to {len(queries)}, and that of a document's line"
-        checks.expect(told, f"{source}, line {number}", wanted, f"{query[:30]!r} and {line[:30]!r}")
+        checks.expect(told, where, wanted, f"{query[:30]!r} and {line[:30]!r}")
         absent += line not in places
         if line in places:
             numbers[query].add(places[line])
     if absent:
         say(f"{source}: {checks.counted(absent, 'line')} with a number that no document has, and nothing to leave out")
     return [sorted(some) for some in rows]
-
-
-def _equal(queries: Sequence[str], texts: Sequence[str]) -> list[list[int]]:
-    """Rows of the texts that are equal to each query."""
-    rows: dict[str, list[int]] = {query: [] for query in queries}
-    for row, text in enumerate(texts):
-        if text in rows:
-            rows[text].append(row)
-    return [rows[query] for query in queries]
 
 
 def documents_of(source: str, column: str | None) -> tuple[list[str], list[int]]:

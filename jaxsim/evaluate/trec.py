@@ -160,11 +160,30 @@ def same(queries: Mapping[str, str], documents: Mapping[str, str]) -> list[list[
       [[0, 2], [1]]
     """
     named = {name: row for row, name in enumerate(documents)}
-    alike: dict[str, list[int]] = {}
-    for row, text in enumerate(documents.values()):
-        alike.setdefault(text, []).append(row)
-    return [sorted({*alike.get(text, ()), *([named[query]] if query in named else ())})
-            for query, text in queries.items()]
+    alike = of_text(list(queries.values()), list(documents.values()))
+    return [sorted({*rows, *([named[query]] if query in named else ())})
+            for query, rows in zip(queries, alike, strict=True)]
+
+
+def of_text(queries: Sequence[str], documents: Sequence[str]) -> list[list[int]]:
+    """Documents that are equal to a query.
+
+    Args:
+      queries: texts.
+      documents: texts.
+
+    Returns:
+      For each query, rows of such documents, ascending.
+
+    Example:
+      >>> of_text(["a cat", "a dog"], ["a cat", "a bird", "a cat"])
+      [[0, 2], []]
+    """
+    rows: dict[str, list[int]] = {query: [] for query in queries}
+    for row, text in enumerate(documents):
+        if text in rows:
+            rows[text].append(row)
+    return [rows[query] for query in queries]
 
 
 def run_lines(run: Mapping[str, Sequence[tuple[str, float]]], *, name: str = "jaxsim") -> Iterator[str]:

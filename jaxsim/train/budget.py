@@ -101,8 +101,7 @@ def search(
     if len(held.dev) < 2:
         say("no setting is chosen: no pairs are held out to choose by")
         return settings, []
-    result = _Search(texts, held, replace(settings, distill=0.0), free, judged, begun, seconds, clock, say)
-    result.distilled = settings.distill > 0
+    result = _Search(texts, held, settings, free, judged, begun, seconds, clock, say)
     best = result.run()
     if result.untried:
         left = [f"{name} {', '.join(map(str, values))}" for name, values in result.untried.items()]
@@ -149,11 +148,11 @@ class _Search:
 
     def __init__(self, texts, held, settings, free, judged, begun, seconds, clock, say):
         self.texts, self.held, self.judged, self.clock, self.say = texts, held, judged, clock, say
-        self.settings, self.free = training.effective(settings, held), free
+        self.settings, self.free = training.effective(replace(settings, distill=0.0), held), free
+        self.distilled = settings.distill > 0  # what is chosen, after the search
         self.last = begun + seconds
         iterated = settings.method in S2NET or "method" in free
         self.end = begun + seconds * (_CLOSED if iterated else 1.0)
-        self.distilled = False  # what is chosen, after the search
         self.metric = "mrr" if judged is None else judged.metric
         self.tried: list[dict[str, Any]] = []
         self.scores: list[tuple[float, Settings]] = []
@@ -327,6 +326,8 @@ class _Search:
             params = training.fit(weighted, self.held, begin, None, False, _silent, callback=watched).fit.params
         except _Late:
             self.untried.setdefault("method", []).append(_LINKS)
+        except (ValueError, FloatingPointError) as error:  # pairs of which it has no negatives, say
+            self.say(f"{_LINKS} cannot learn from these pairs: {error}")
         else:
             self.record(begin, params, weighted)
 

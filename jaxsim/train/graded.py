@@ -57,6 +57,24 @@ def checked(grades, number: int, argument: str = "grades") -> np.ndarray:
     return result
 
 
+def numbered(left: Sequence, right: Sequence) -> np.ndarray:
+    """A number for every pair, the same for equal ones.
+
+    Args:
+      left: ``n`` left documents, hashable.
+      right: ``n`` right documents.
+
+    Returns:
+      ``[n]`` int64, from 0 in the order in which they first occur.
+
+    Example:
+      >>> numbered(["a", "b", "a"], ["x", "x", "x"]).tolist()
+      [0, 1, 0]
+    """
+    numbers: dict = {}
+    return np.array([numbers.setdefault(pair, len(numbers)) for pair in zip(left, right, strict=True)], np.int64)
+
+
 def averaged(left: Sequence, right: Sequence, grades: np.ndarray) -> np.ndarray:
     """Grades in which equal pairs share the mean of their grades.
 
@@ -72,8 +90,7 @@ def averaged(left: Sequence, right: Sequence, grades: np.ndarray) -> np.ndarray:
       >>> averaged(["a", "b", "a"], ["x", "x", "x"], np.array([0.0, 1.0, 3.0])).tolist()
       [1.5, 1.0, 1.5]
     """
-    numbers: dict = {}
-    number = np.array([numbers.setdefault(pair, len(numbers)) for pair in zip(left, right, strict=True)], np.int64)
+    number = numbered(left, right)
     return (np.bincount(number, grades) / np.bincount(number))[number]
 
 

@@ -411,9 +411,7 @@ def _of_equals(texts: mates.Texts, weights: np.ndarray | None) -> np.ndarray | N
     """Weights in which equal pairs have the sum of theirs, since only one of them is learned from."""
     if weights is None:
         return None
-    numbers: dict = {}
-    keys = zip(*(map(tuple, side) for side in (texts.left, texts.right)), strict=True)
-    number = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
+    number = graded.numbered(*(map(tuple, side) for side in (texts.left, texts.right)))
     return np.bincount(number, weights)[number]
 
 

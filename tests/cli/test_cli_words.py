@@ -29,11 +29,22 @@ def mine(tmp_path, monkeypatch):
     return tmp_path
 
 
+def test_that_few_opposites_train_no_s2net_is_said(tmp_path, capsys):
+    rows = [{"head": "tall", "synonyms": ["high"], "antonyms": ["short", "low"]},
+            {"head": "hot", "synonyms": ["warm"], "antonyms": ["cold"]}]  # fmt: skip
+    (tmp_path / "few.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    command = ["thesaurus", "--file", str(tmp_path / "few.jsonl"), "--out", str(tmp_path / "words"), "--dim", "2"]
+    for more, said in (([], True), (["--no-refine"], False)):
+        assert cli.main([*command, *more]) == 0
+        told = "without S2Net: it is trained on 10 pairs of opposites or more, and there are 3 pairs"
+        assert (told in capsys.readouterr().err) == said
+
+
 def test_a_thesaurus_becomes_a_model_that_names_opposites(mine, capsys):
     assert cli.main(["thesaurus", "--file", "mine.jsonl", "--antonyms", "pairs.txt", "--out", "words", "--dim", "4",
                      "--json"]) == 0  # fmt: skip
     out, err = capsys.readouterr()
-    assert "mine: 9 entries; left out: 1 own antonyms, 1 empty" in err
+    assert "mine: 9 entries; left out: 1 own antonyms, 1 empty" in err and "without S2Net" not in err
     facts = json.loads(out)
     assert (facts["method"], facts["words"], facts["entries"], facts["dim"]) == ("s2net-antonym", 13, 11, 4)
     result = json.loads(run(capsys, "words", "--model", "words", "--opposite-of", "HOT", "--k", 2, "--json"))

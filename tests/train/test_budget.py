@@ -128,6 +128,15 @@ def test_ssi_and_random_numbers_are_tried_after_s2net(corpus, monkeypatch):
     _, tried = searched(corpus, 1000, settings=given, free=("method", "start"), clock=clock, say=messages.append)
     assert "ssi" not in {one["method"] for one in tried}
     assert "the budget ended before these were tried: method ssi; start random" in messages
+    def refused(*given, **named):
+        if given[2].method == "ssi":
+            raise ValueError("pairs: expected right texts that differ, got all alike")
+        return fit(*given, **named)
+
+    monkeypatch.setattr(training, "fit", refused)
+    _, tried = searched(corpus, 1e12, settings=given, free=("method", "start"), say=messages.append)
+    assert {one["method"] for one in tried} == {"opca", "lsa", "s2net"} and any(
+        message.startswith("ssi cannot learn from these pairs: pairs: expected") for message in messages)
     _, tried = searched(corpus, 1e12, settings=replace(given, subwords=0.5), free=("method",), clock=Clock())
     assert {one["method"] for one in tried} == {"opca", "lsa", "s2net"}  # SSI has no n-grams
     best, tried = searched(corpus, 1e12, settings=replace(given, distill=0.3), free=("method",), clock=Clock())

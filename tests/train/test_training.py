@@ -82,6 +82,14 @@ def test_random_numbers_are_a_start_too(corpus):
         train(corpus, replace(given, start="cca"))
 
 
+@pytest.mark.parametrize(("start", "most"), [("opca", 100), ("random", 300)])
+def test_random_numbers_have_more_iterations(corpus, monkeypatch, start, most):
+    seen = []
+    monkeypatch.setattr(s2net.s2net, "fit", lambda *_, init, max_iter, **__: seen.append(max_iter) or closed_form(init))
+    train(corpus.take(range(60)), replace(EXACT, start=start, max_iter=None), dev=0.4)
+    assert seen == [most]
+
+
 @pytest.mark.programs
 def test_two_matrices_start_as_copies_of_opca_and_then_part(corpus):
     start = train(corpus, Settings(method="opca", dim=20), dev=0.2)

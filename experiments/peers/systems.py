@@ -121,7 +121,7 @@ def dense(ranking: Ranking, left: np.ndarray, right: np.ndarray) -> tuple[np.nda
 def ours(data: Data, sizes: Sizes, **settings) -> tuple[Model, System]:
     """A model of `training.train`; the curve is that of its optimiser, evaluation of dev included."""
     begun = time.perf_counter()
-    model = training.train(data.train, Settings(dim=sizes.k, **settings), dev=data.dev_pairs)
+    model = training.train(data.train, Settings(dim=sizes.k, **{"subwords": 0.0, **settings}), dev=data.dev_pairs)
     seconds = time.perf_counter() - begun
     steps = model.training.get("history", {})
     curve, told = [], {}

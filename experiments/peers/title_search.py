@@ -11,14 +11,15 @@ article asks for those that it links to, itself left out; no link is seen in tra
 evenly spaced, are the queries).
 
 Rows: `bm25` (stems, no stop words), `tfidf` and `lsa` of scikit-learn with its stop words, `opca` (the dimension that
-held-out titles choose, cosine alone), `opca-r` (all dimensions weighed by their agreement, cosine alone), and
-`opca-search`, what `jaxsim train --method opca --dim 600 --subwords 0.5 --min-df 1` and `jaxsim search` give, and
-`tuned-search`: `jaxsim train --tune --budget 5m`, whose choice depends on the speed of the machine. `static-embedding`
+held-out titles choose, cosine alone), `opca-r` (all dimensions weighed by their agreement, cosine alone),
+`opca-search`, what `jaxsim train --method opca --dim 600 --min-df 1` and `jaxsim search` give (words learn with their
+n-grams; `opca-words` is the same with `--subwords 0`), and `tuned-search`: `jaxsim train --tune --budget 5m`, whose
+choice depends on the speed of the machine. `static-embedding`
 is StaticEmbedding of sentence-transformers, trained on the same pairs in the loop of `experiments.peers.static`, its
 settings chosen by the same held-out titles (needs `pip install -e '.[peers]'`). Which titles are held out, and so the
-agreement, depends on a seed: `opca-r` and `opca-search` have five. Expected: `opca-search` and `tuned-search` above
-each of `bm25`, `tfidf`, `lsa` and, where its record is there already, `static-embedding`, in MAP by a paired t test:
-the lower end of the difference's 95 % interval is at least 0.
+agreement, depends on a seed: `opca-r`, `opca-search` and `opca-words` have five. Expected: `opca-search` above
+`opca-words`, and it and `tuned-search` above each of `bm25`, `tfidf`, `lsa` and, where its record is there already,
+`static-embedding`, in MAP by a paired t test: the lower end of the difference's 95 % interval is at least 0.
 `opca-best-k` takes the dimension that **the judged queries themselves** like best: no rival, but what choosing without
 judgements (`opca-r`) is to be measured by; expected within .01 of it.
 
@@ -213,10 +214,10 @@ def _unit(rows: np.ndarray) -> np.ndarray:
     return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-30)
 
 
-def learned(table: kit.Table, seed: int) -> Model:
+def learned(table: kit.Table, seed: int, subwords: float | None = None) -> Model:
     """OPCA of the pairs as `jaxsim train` learns it; a tenth of the pairs, by the seed, is held out."""
-    settings = TrainSettings(method="opca", dim=table.settings.dim, subwords=table.settings.subwords, min_df=1,
-                             seed=seed)  # fmt: skip
+    share = table.settings.subwords if subwords is None else subwords
+    settings = TrainSettings(method="opca", dim=table.settings.dim, subwords=share, min_df=1, seed=seed)
     return training.train(table.data.pairs, settings)
 
 
@@ -336,6 +337,21 @@ def _mean(every: Sequence[dict], name: str) -> float:
     return float(np.mean([one[name] for one in every]))
 
 
+def by_words(table: kit.Table) -> kit.Row:
+    """The search by default, but without n-grams of words. No setting."""
+    made = (learned(table, seed, subwords=0.0) for seed in table.settings.seeds)
+    every, values = zip(*((one.training, measured(table.data, searched(table, one))) for one in made), strict=True)
+    both = [[one["opca-search"]["map"] for one in of_seeds(table)], [one["map"] for one in values]]
+    test = judge.paired(*(np.mean(one, axis=0) for one in both), metric="map",
+                        seeds=[[float(of_seed.mean()) for of_seed in one] for one in both])
+    limit = {"name": f"MAP of opca-search less this: {test['difference']:+.4f} (paired t, p = {test['p']:.1g}), the "
+                     "lower end of the 95 % interval", "value": test["interval"][0], "at_least": 0.0}
+    spent = {"name": "training from raw texts", "value": _mean(every, "seconds"), "unit": "s"}
+    config = {"k": table.settings.dim, "power": 1.0, "terms": ranker.TERMS, "subwords": 0.0}
+    return kit.Row(config, values, methods=[opca], seeds=table.settings.seeds, measurements=[spent], limits=[limit],
+                   dev={"mrr": _mean([one["dev"] for one in every], "mrr")})
+
+
 def by_tuned(table: kit.Table) -> kit.Row:
     """The search by default, of a model whose method and settings held-out titles choose within a budget of time."""
     settings, tried = budget.search(table.data.pairs, seconds=table.settings.seconds)
@@ -372,12 +388,14 @@ def recorded(table: kit.Table, row: str) -> dict[str, np.ndarray]:
 
 
 ROWS: dict[str, Callable] = {"bm25": by_bm25, "tfidf": by_tfidf, "lsa": by_lsa, "opca": by_opca,
-                             "opca-r": by_agreement, "opca-search": by_both, "opca-best-k": by_best,
+                             "opca-r": by_agreement, "opca-search": by_both, "opca-words": by_words,
+                             "opca-best-k": by_best,
                              "tuned-search": by_tuned, "static-embedding": by_static}
-READ = tuple(one.name for one in fields(Settings) if one.name != "seeds")  # by all rows but two
+SEEDED = {"opca-r", "opca-search", "opca-words"}
+READ = tuple(one.name for one in fields(Settings) if one.name != "seeds")  # by all rows but the seeded ones
 TABLES = {name: kit.Plan(ROWS, {"quick": QUICK, "full": FULL}, on_request=("quick",) * (name != "cranfield"),
                          rows_on_request=("tuned-search", "static-embedding"),
-                         reads=dict.fromkeys(set(ROWS) - {"opca-r", "opca-search"}, READ))
+                         reads=dict.fromkeys(set(ROWS) - SEEDED, READ))
           for name in (*classic.COLLECTIONS, "nfcorpus", *LINKED)}
 EXPERIMENT = kit.Experiment("title_search", __doc__, load, TABLES)
 

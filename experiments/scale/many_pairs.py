@@ -1,9 +1,10 @@
-"""Many pairs of one's own: time, memory and quality of ``jaxsim train`` at its defaults, from 1,000 to 100,000 pairs.
+"""Many pairs of one's own: time, memory and quality of ``jaxsim train``, from 1,000 to 100,000 pairs.
 
 Sentences of the European Parliament, English and Italian: trained on 1996-99, stopped by 2001, tested on 2000. Every
 size is one process of the command line, from a file of pairs to a model folder, so that its peak memory is its own.
 Up to 8,000 pairs S2Net trains on all negatives, above that on those of a batch. Expected: 100,000 pairs within fifteen
-minutes on two cores and within 4 GB. Rows `…-subwords` are the same with ``--subwords 0.5``.
+minutes on two cores and within 4 GB. Rows `…-subwords` have n-grams of words, ``--subwords 0.5``, which fewer than
+20,000 pairs have by default; the others have none. All other options have their defaults.
 
     JAXSIM_DATA=/path/to/corpora python -m experiments.scale.many_pairs --preset full
     JAXSIM_DATA=/path/to/corpora python -m experiments.scale.many_pairs --preset full --rows 1000-pairs

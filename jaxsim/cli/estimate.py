@@ -27,6 +27,9 @@ def estimate(
     words: Annotated[float | None, typer.Option(
         help="Mean number of distinct known terms in a text; 96 (or all "
                                                  "terms, if there are fewer) unless given.")] = None,  # fmt: skip
+    ngrams: Annotated[int | None, typer.Option(
+        min=0, help="N-grams of words that learn too: two for each term (100,000 at most) with fewer than 20,000 "
+                    "pairs, and none with more, unless given.")] = None,  # fmt: skip
     max_iter: Annotated[int, typer.Option(min=1, help="Iterations on all negatives.")] = 100,
     epochs: Annotated[int, typer.Option(min=1, help="Epochs on batches.")] = 40,
     batch_size: Annotated[int, typer.Option(min=2, help="Pairs in a batch.")] = 256,
@@ -43,11 +46,14 @@ def estimate(
     take. A round is an iteration on all negatives, or an epoch on batches. Only a development set can say which of the
     two is worth its time.
     """
-    from jaxsim.checks import counted
+    from jaxsim import checks
     from jaxsim.train import estimate as room
 
     words = min(96, terms) if words is None else words
-    common = {"pairs": pairs, "terms": terms, "dim": dim, "words": words, "precision": precision and str(precision),
+    checks.expect(0 < words <= terms, "--words", f"a number above 0, at most {terms} (terms)", words)
+    ngrams = room.grams(pairs, terms) if ngrams is None else ngrams
+    common = {"pairs": pairs, "terms": terms + ngrams, "dim": dim, "words": words,
+              "ngrams": min(room.GRAMS_A_WORD * words, ngrams), "precision": precision and str(precision),
               "matrices": 2 if method == Estimated.S2NET_2 else 1}
     # Both are checked before anything is measured.
     trainings = {
@@ -62,7 +68,7 @@ def estimate(
     shown = {name: {"GB": row["bytes"] / 1e9, **({"peak GB": row["peak bytes"] / 1e9} if "peak bytes" in row else {}),
                     "s a round": row["seconds a round"], "minutes": row["seconds"] / 60}
              for name, row in result.items()}  # fmt: skip
-    rounds = f"{counted(max_iter, 'iteration')}, or {counted(epochs, 'epoch')}"
+    rounds = f"{checks.counted(max_iter, 'iteration')}, or {checks.counted(epochs, 'epoch')}"
     show_result({f"{pairs:,} pairs": shown, "sooner": f"{sooner} ({rounds})"})
 
 

@@ -153,7 +153,7 @@ def mates(table: Table) -> Pairs:
     return pairs
 
 
-def one_stdin(**sources: str | Path | None) -> None:
+def one_stdin(**sources: str | Path | list[str] | None) -> None:
     """Refuses standard input for two options at once.
 
     Args:
@@ -161,5 +161,7 @@ def one_stdin(**sources: str | Path | None) -> None:
     """
     from jaxsim import checks
 
-    used = [name for name, source in sources.items() if str(source) == "-"]
-    checks.expect(len(used) < 2, ", ".join(f"--{name}" for name in used), "standard input (-) once", "twice")
+    used = [name for name, source in sources.items()
+            for one in (source if isinstance(source, list) else [source]) if str(one) == "-"]  # fmt: skip
+    checks.expect(len(used) < 2, ", ".join(f"--{name}" for name in dict.fromkeys(used)), "standard input (-) once",
+                  "twice")

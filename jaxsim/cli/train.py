@@ -57,9 +57,12 @@ def train(
                                                               "grade 0; 30 unless given. With --pairs: mined from "
                                                               "--documents; 5 unless given.",
                                                   show_default=False)] = None,
-    dev: Annotated[str, typer.Option(metavar="SHARE|FILE", help="Share of the pairs to hold out, "
-                                     "or a file of pairs: training stops by their score, and they measure the "
-                                     "model. 0 holds out none; so do fewer than 20 pairs.")] = "0.1",
+    dev: Annotated[list[str] | None, typer.Option(metavar="SHARE|FILE", help="Share of the pairs to hold out, 0.1 "
+                                                  "unless given, or a file of pairs: training stops by their score, "
+                                                  "and they measure the model. 0 holds out none; so do fewer than 20 "
+                                                  "pairs. Given several times, such as for pairs of several domains: "
+                                                  "the mean of the sets' scores counts.",
+                                                  show_default=False)] = None,
     format: options.FormatOption = None,
     left: options.LeftOption = None,
     right: options.RightOption = None,
@@ -118,6 +121,7 @@ def train(
     from jaxsim import checks
 
     train_options.expect_used(context, settings.method)
+    dev = dev or ["0.1"]
     mined = pairs is not None and documents is not None
     judged = {"--queries": queries, "--documents": None if mined else documents, "--qrels": qrels}
     _expect_mined(mined, pairs is not None, negatives, settings.method, grid, tune)
@@ -134,7 +138,8 @@ def train(
     with naming(out):
         io.check_place(out)
     log_of_steps = _log(log, out)
-    share = share_of(dev)
+    shares = _shares(dev, settings.method)
+    share = shares[0]
     names = train_choice.names(context, share, seconds is not None) if tune else []
     graded = settings.method in GRADED
     checks.expect(label is not None or not graded or pairs is None, "--label",
@@ -144,7 +149,7 @@ def train(
     drawn = 30 if negatives is None else negatives
     data = _judged(*judged.values(), drawn, settings.seed, columns[0]) if pairs is None else read(
         pairs, "--pairs", columns, graded, weighted=label_weights)
-    held_out = read(dev, "--dev", columns, graded) if share is None else Data(share, None)
+    held_out = _held_out(dev, shares, columns, graded)
     values = _grid(grid, tune=tune, resume=resume, log=log, share=share)
     judged_dev = None if dev_queries is None else _collection(
         *searched.values(), str(dev_score), dev_exclude_self)
@@ -176,9 +181,9 @@ def _grid(texts: list[str] | None, *, tune: bool, resume: bool, log: Path | None
 
 
 class Data(NamedTuple):
-    """Pairs to train on or to hold out, or the share to hold out, and their grades or weights."""
+    """Pairs to train on or to hold out, the share to hold out, or several sets of both, and grades or weights."""
 
-    pairs: Pairs | float
+    pairs: Pairs | float | list
     grades: np.ndarray | None
     weights: np.ndarray | None = None
 
@@ -200,6 +205,24 @@ def read(source: str, option: str, columns: tuple, graded: bool, *, weighted: bo
     if graded:
         return Data(table.pairs, table.labels)
     return Data(options.mates(table), None, table.labels[table.labels > 0] if weighted else None)
+
+
+def _shares(dev: list[str], method: str) -> list[float | None]:
+    """The shares of what is to be held out, None for files; refuses what cannot stand together."""
+    from jaxsim import checks
+
+    shares, got = [share_of(one) for one in dev], " and ".join(dev)
+    checks.expect(len(dev) == 1 or method not in GRADED, "--dev", f"one share or file, for {method}", got)
+    checks.expect(len(dev) - shares.count(None) < 2, "--dev", "one share at most", got)
+    checks.expect(len(dev) == 1 or 0 not in shares, "--dev", "no share of 0 beside files", got)
+    return shares
+
+
+def _held_out(dev: list[str], shares: list[float | None], columns: tuple, graded: bool) -> Data:
+    """Pairs to hold out, or the share of them; or several sets, one after the other."""
+    sets = [Data(share, None) if share is not None else read(one, "--dev", columns, graded)
+            for one, share in zip(dev, shares, strict=True)]
+    return sets[0] if len(sets) == 1 else Data([one.pairs for one in sets], None)
 
 
 def _expect_weights(wanted: bool, label: str | None, tune: bool) -> None:
@@ -473,13 +496,19 @@ def _shown(model: Model, out: Path) -> dict:
     rows = {}
     if dev:
         names = [name for name in dev if not name.startswith(("untrained_", "bm25_"))]
-        rows[f"dev ({pairs['dev']:,} pairs)"] = {
-            model.method: {name: dev[name] for name in names},
-            **({"undistilled": {name: record["distilled"][f"undistilled_{name}"] for name in names}}
-               if "distilled" in record else {}),
-            **{other: {name: dev[f"{other}_{name}"] for name in names} for other in ("untrained", "bm25")
-               if f"{other}_{names[0]}" in dev},
-        }
+
+        def table(found: dict, more: dict) -> dict:
+            return {model.method: {name: found[name] for name in names}, **more,
+                    **{other: {name: found[f"{other}_{name}"] for name in names} for other in ("untrained", "bm25")
+                       if f"{other}_{names[0]}" in found}}  # fmt: skip
+
+        sets = record.get("dev_sets", [])
+        whole = f"dev, mean of {len(sets)} sets" if sets else f"dev ({pairs['dev']:,} pairs)"
+        before = {"undistilled": {name: record["distilled"][f"undistilled_{name}"] for name in names}
+                  } if "distilled" in record else {}  # fmt: skip
+        rows[whole] = table(dev, before)
+        rows |= {f"dev {number}: {one['name']} ({one['pairs']:,} pairs)": table(one, {})
+                 for number, one in enumerate(sets, 1)}  # fmt: skip
     else:
         rows["dev"] = "no pairs held out"
     if "search" in record:

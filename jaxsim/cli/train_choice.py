@@ -140,11 +140,12 @@ def chosen(checkpoint: Path | None, pairs, settings, dev, choice: Choice) -> tup
       ValueError: where a choice is kept that was made for something else; or as `tuning.tune`.
     """
     from jaxsim import checks
-    from jaxsim.train import budget, tuning
+    from jaxsim.train import budget, held_out, tuning
 
     names = choice.names
     asked = {name: getattr(settings, name) for name in _ASKED}
-    asked |= {"names": names, "pairs": pairs.sha256, "dev": getattr(dev, "sha256", dev)}
+    asked |= {"names": names, "pairs": pairs.sha256,
+              "dev": [getattr(one, "sha256", one) for one in held_out.listed(dev)]}  # fmt: skip
     asked |= {"seconds": choice.seconds, "judged": None if choice.judged is None else choice.judged.sha256}
     result = {} if checkpoint is None else _kept(checkpoint)
     if result:

@@ -20,7 +20,8 @@ from jaxsim.evaluate import mates
 from jaxsim.methods.projections import truncate
 from jaxsim.model import parts
 from jaxsim.optim import closed_form
-from jaxsim.train import linked, training, tuning
+from jaxsim.train import held_out, linked, training, tuning
+from jaxsim.train.held_out import Dev
 from jaxsim.train.judged import Judged
 from jaxsim.train.problem import Learned
 from jaxsim.train.settings import DISTILLED, S2NET, SSI, STARTS, TUNED, Settings, fields
@@ -50,7 +51,7 @@ def search(
     settings: Settings | None = None,
     *,
     seconds: float,
-    dev: float | Pairs = 0.1,
+    dev: Dev = 0.1,
     free: Sequence[str] = FREE,
     judged: Judged | None = None,
     clock: Callable[[], float] = time.monotonic,
@@ -101,6 +102,7 @@ def search(
     if len(held.dev) < 2:
         say("no setting is chosen: no pairs are held out to choose by")
         return settings, []
+    settings = tuning.without_default(settings, free)
     result = _Search(texts, held, settings, free, judged, begun, seconds, clock, say)
     best = result.run()
     if result.untried:
@@ -295,7 +297,7 @@ class _Search:
     def refine(self, settings: Settings) -> float:
         """The score of S2Net, as far as it comes in time."""
         weighted, kept = self.weighted(settings), []
-        score = mates.validator(weighted.dev)
+        score = held_out.averaged(mates.validator, weighted.dev, self.held.sizes)
 
         def watched(params) -> float:
             value = score(params)
@@ -342,7 +344,7 @@ class _Search:
         learned = Learned(closed_form(params))
         if self.judged is None:
             validator = linked.validator if settings.method in SSI else mates.validator
-            score = float(validator(weighted.dev)(params))
+            score = float(held_out.averaged(validator, weighted.dev, self.held.sizes)(params))
         else:
             score = self.judged.best(training.assemble(weighted, learned, settings, self.held)).score
         self.scores.append((score, settings))

@@ -14,6 +14,7 @@ from jaxsim.linalg.row_space import distinct_rows
 from jaxsim.methods import distillation, projections
 from jaxsim.optim import Fit, checkpoints
 from jaxsim.sparse import Terms
+from jaxsim.train import held_out
 from jaxsim.train.problem import Learned, Problem
 
 MOST = 4_096
@@ -61,8 +62,9 @@ def distilled(fit: Fit, problem: Problem) -> Learned:
             "seconds": round(time.perf_counter() - begun, 1)}  # fmt: skip
     if problem.validate is not None:
         before, after = (float(problem.validate(params)) for params in (fit.params, student.params))
-        sides = (projections.encode(fit.params, side) for side in problem.dev)
-        note |= {f"undistilled_{name}": round(value, 4) for name, value in mates.scores(*sides).items()}
+        scores = held_out.mean([mates.scores(*(projections.encode(fit.params, side) for side in sides))
+                                for sides in held_out.of_sets(problem.dev, problem.sets)])  # fmt: skip
+        note |= {f"undistilled_{name}": round(value, 4) for name, value in scores.items()}
         verdict = "" if after > before else ": no better, so the model stays as it was before"
         problem.say(f"mrr of held-out pairs {before:.4f} before, {after:.4f} distilled{verdict}")
         note["kept"] = after > before

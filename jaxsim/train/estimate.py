@@ -27,11 +27,17 @@ from jaxsim.methods import s2net_sgd
 from jaxsim.methods.projections import Projection
 from jaxsim.optim import lbfgs
 from jaxsim.sparse.precision import checked
+from jaxsim.text import subwords
 from jaxsim.train.s2net import START_PAIRS
+from jaxsim.train.settings import FEW
 
-__all__ = ["METHODS", "Rates", "Training", "block_seconds", "measure", "memory", "process", "seconds"]
+__all__ = ["GRAMS_A_WORD", "METHODS", "Rates", "Training", "block_seconds", "grams", "measure", "memory", "process",
+           "seconds"]  # fmt: skip
 
 METHODS = ("s2net", "s2net_sgd")
+GRAMS_A_WORD = 9
+"""Distinct n-grams of a text for each of its distinct words, as docstrings have them."""
+_GRAMS_A_TERM = 2  # of a vocabulary
 _MOST = 2**31 - 2  # of pairs and of terms: documents keep 32-bit numbers of both
 _PROBED_PAIRS = 65_536  # columns of the probe of the loss, at most
 _PROBED_SCORES = 4_000_000  # scores that the probe takes, about
@@ -65,9 +71,9 @@ class Training:
 
     Attributes:
       pairs: ``m``.
-      terms: ``V``, size of the vocabulary.
+      terms: ``V``, size of the vocabulary, n-grams included.
       dim: ``k``.
-      words: distinct known terms a text, mean; both sides have ``2 * pairs * words`` weights.
+      words: distinct known words a text, mean; both sides have ``2 * pairs * (words + ngrams)`` weights.
       method: name in `METHODS`: all negatives by L-BFGS, or those of a batch by Adam.
       matrices: 1 for both sides, or 2, one a side.
       max_iter: iterations, or epochs.
@@ -77,6 +83,7 @@ class Training:
       history_size: pairs of vectors that L-BFGS keeps.
       precision: of the loss's products, as for `precision.matmul`.
       block_size: rows a tile of the loss, or rows and columns, as for `s2net.fit`.
+      ngrams: distinct known n-grams a text, mean.
 
     Example:
       >>> Training(pairs=1000, terms=5000, dim=100, words=40).nnz
@@ -96,6 +103,7 @@ class Training:
     history_size: int = 10
     precision: str | None = None
     block_size: int | tuple[int, int] | None = None
+    ngrams: float = 0.0
 
     def __post_init__(self) -> None:
         """Checks the sizes.
@@ -112,6 +120,8 @@ class Training:
                           f"{getattr(self, name):,}")  # fmt: skip
         checks.expect(0 < self.words <= self.terms, "words", f"a number above 0, at most {self.terms} (terms)",
                       self.words)
+        checks.expect(0 <= self.ngrams <= self.terms - self.words, "ngrams", "a number of at least 0, with the words "
+                      f"at most {self.terms} (terms)", self.ngrams)
         checks.expect(self.method == "s2net" or self.devices == 1, "devices", f"1, with {self.method}", self.devices)
         checks.expect(self.devices <= self.pairs, "devices", f"at most {self.pairs} (pairs to train on)", self.devices)
         checked(self.precision)
@@ -120,12 +130,34 @@ class Training:
     @property
     def nnz(self) -> int:
         """Weights of one side."""
-        return round(self.pairs * self.words)
+        return round(self.pairs * self.slots)
+
+    @property
+    def slots(self) -> float:
+        """Weights of a text, mean."""
+        return self.words + self.ngrams
 
     @property
     def parameters(self) -> int:
         """Numbers of the projection, or of both."""
         return self.matrices * self.terms * self.dim
+
+
+def grams(pairs: int, terms: int) -> int:
+    """N-grams that about as many words have, where pairs are so few that ``jaxsim train`` learns with them by default.
+
+    Args:
+      pairs: to train on.
+      terms: words of the vocabulary.
+
+    Returns:
+      Their number; 0 with more pairs.
+
+    Example:
+      >>> grams(5_000, 15_000), grams(50_000, 15_000)
+      (30000, 0)
+    """
+    return min(_GRAMS_A_TERM * terms, subwords.MOST) if pairs < FEW else 0
 
 
 class Rates(NamedTuple):
@@ -170,7 +202,7 @@ def memory(training: Training) -> dict[str, int]:
     projection = _FLOAT * t.parameters
     if t.method == "s2net_sgd":
         rows = min(t.batch_size, t.pairs)
-        weights = round(rows * t.words)
+        weights = round(rows * t.slots)
         result = {"documents": 2 * _FLOAT * (6 * t.nnz + t.terms + t.pairs),  # on the device, and rows on the host
                   "projection": 6 * projection,  # start, current, two moments, gradient, update
                   "history": 0, "loss": _loss_bytes(rows, t.dim, weights, 1, t.block_size)}
@@ -210,8 +242,8 @@ def process(training: Training) -> dict[str, int]:
     """
     t = training
     saved = _FLOAT * t.parameters * (_SAVED[t.method] + 2 * t.history_size * (t.method == "s2net"))
-    result = {"loaded": _LOADED, "texts": 2 * t.nnz * _WORD, "start": _start_bytes(t), "training": memory(t)["total"],
-              "checkpoint": saved, "programs": _PROGRAMS[t.method]}  # fmt: skip
+    result = {"loaded": _LOADED, "texts": round(2 * t.pairs * t.words) * _WORD, "start": _start_bytes(t),
+              "training": memory(t)["total"], "checkpoint": saved, "programs": _PROGRAMS[t.method]}  # fmt: skip
     alone = result["loaded"] + result["texts"] + result["start"] + _START_PROGRAMS
     return {**result, "peak": sum(result.values()), "opca_peak": alone}
 
@@ -219,7 +251,7 @@ def process(training: Training) -> dict[str, int]:
 def _start_bytes(t: Training) -> int:
     """Arrays of OPCA, by the algorithm that it takes: dense, or a factor of the smaller side and a Krylov basis."""
     m = min(t.pairs, START_PAIRS)
-    slots, size, span = round(2 * m * t.words), t.terms, 0
+    slots, size, span = round(2 * m * t.slots), t.terms, 0
     if t.dim < 2 * m <= row_space.most_rows(t.terms):  # in the span of the documents
         size, span = 2 * m, _SPANS * (2 * m) ** 2
     factor, shape = min(m, size), linalg.basis_shape(t.dim)
@@ -275,7 +307,7 @@ def seconds(training: Training, rates: Rates) -> dict[str, float]:
         "products": times * 6.0 * rows**2 * t.dim / rates.product / t.devices,
         "scores": times * rates.score * rows**2 / t.devices,
         # Forward and back on two sides, and some passes over the embeddings; the gradient, on every device.
-        "documents": times * ((4.0 * rows * t.words * t.dim * rates.weight + 24 * _FLOAT * rows * t.dim * rates.byte)
+        "documents": times * ((4.0 * rows * t.slots * t.dim * rates.weight + 24 * _FLOAT * rows * t.dim * rates.byte)
                               / t.devices + gradient),
         "bookkeeping": times * bookkeeping,
     }
@@ -340,7 +372,7 @@ def _scale() -> int:
 def _probe(training: Training) -> tuple[scipy.sparse.csr_matrix, int]:
     """Documents of the training's length over its vocabulary, and as many dimensions as the probe may hold."""
     rng = np.random.default_rng(0)
-    words = max(1, round(training.words))
+    words = max(1, round(training.slots))
     docs = max(1, min(_PROBED_DOCS * _scale(), training.pairs, _PROBED_WORDS // words))
     # Terms by Zipf's law, as texts have them: whether weights are found in a cache depends on it. `from_scipy` sums
     # what is drawn twice.
@@ -403,7 +435,7 @@ def measure(training: Training) -> Rates:
       True
     """
     terms_, dim = min(training.terms, _PROBED_WEIGHTS), min(training.dim, _PROBED_DIM)
-    training = dataclasses.replace(training, terms=terms_, dim=dim, words=min(training.words, terms_))
+    training = dataclasses.replace(training, terms=terms_, dim=dim, words=min(training.slots, terms_), ngrams=0.0)
     pairs = training.pairs if training.method == "s2net" else min(training.batch_size, training.pairs)
     some = max(2, min(pairs, _PROBED_PAIRS, _PROBED_VECTORS // training.dim))
     rows_at_once = min(tiles.tile(training.block_size, some)[0], some)

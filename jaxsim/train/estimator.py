@@ -42,7 +42,8 @@ class TextProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
       drop_top: most frequent terms left out.
       max_terms: terms kept at most.
       min_df: documents a term must occur in.
-      subwords: share of a word that its character n-grams are, so that unseen words have vectors; none for CL-LSI.
+      subwords: share of a word that its character n-grams are, so that unseen words have vectors; none for CL-LSI. .5
+        unless given, with fewer than 20,000 pairs and no ``drop_top``.
       distill: share of the bare terms in the scores that the vectors then learn to give; for S2Net, OPCA and LSA.
       noise: of OPCA, also as S2Net's start; the ridge of CCA.
       gamma: scale of S2Net's loss.
@@ -76,7 +77,7 @@ class TextProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         drop_top: int = Settings.drop_top,
         max_terms: int = Settings.max_terms,
         min_df: int = Settings.min_df,
-        subwords: float = Settings.subwords,
+        subwords: float | None = Settings.subwords,
         distill: float = Settings.distill,
         noise: float = Settings.noise,
         gamma: float = Settings.gamma,

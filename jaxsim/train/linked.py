@@ -30,7 +30,7 @@ from jaxsim.methods.ssi.products import Products
 from jaxsim.optim import Fit
 from jaxsim.sparse import Terms
 from jaxsim.sparse.precision import EVALUATION
-from jaxsim.train import s2net
+from jaxsim.train import held_out, s2net
 from jaxsim.train.problem import Learned, Problem
 
 IDENTITIES = (3.0, 10.0, 30.0)
@@ -190,7 +190,7 @@ def fit(problem: Problem, *, symmetric: bool = False) -> Learned:
     fits = identity is None or 0 <= identity <= MOST_IDENTITY
     checks.expect(fits, "identity", f"a number from 0 to {MOST_IDENTITY:g}", identity)
     result = links_of(*problem.train, None if settings.all_negatives else problem.groups)
-    validate = None if problem.dev is None else validator(problem.dev)
+    validate = None if problem.dev is None else held_out.averaged(validator, problem.dev, problem.sets)
     number = int(np.clip(_TRIPLES * len(result.links), _FEWEST, _MOST))
     products = Products(result.queries, result.documents, 1.0)
     epochs = (_EPOCHS if validate else _EPOCHS_ALONE) if settings.max_iter is None else settings.max_iter

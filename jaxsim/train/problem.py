@@ -38,6 +38,7 @@ class Problem:
       answers: for each training pair, rows of these documents that are right for its left text.
       negatives: how many are mined for each left text.
       weights: ``[m]``, how often each training pair counts; None: all the same.
+      sets: pairs of each held-out set, one after the other in ``dev``, where they are several.
       say: is given progress messages.
       callback: function of the name of what is fitted and of an entry of its history, or None; see `logged`.
     """
@@ -60,6 +61,7 @@ class Problem:
     answers: Sequence[Collection[int]] = ()
     negatives: int = 0
     weights: np.ndarray | None = None
+    sets: tuple[int, ...] = ()
     say: Callable[[str], None] = lambda message: None
     callback: Callable[[str, dict], None] | None = None
 

@@ -7,6 +7,7 @@ the checkpoints.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from jaxsim.model import ACTIVATIONS
 from jaxsim.optim import checkpoints
 from jaxsim.parallel import sharding, term_shards
 from jaxsim.sparse import Terms, Vectors
+from jaxsim.train import held_out
 from jaxsim.train.problem import Learned, Problem
 from jaxsim.train.resume import START
 
@@ -98,7 +100,8 @@ def fit(problem: Problem, *, matrices: int = 1) -> Learned:
         checks.expect(settings.beta == 0, "beta", "0, with batches", settings.beta)
         return _blended(Learned(s2net_sgd.fit(*problem.train, key=key, batch_size=batch_size, **common)), problem, init)
     if settings.shard_terms and problem.validate:
-        common["validate"] = shared_validator(problem.dev, mesh, activation=activation)
+        shared = functools.partial(shared_validator, mesh=mesh, activation=activation)
+        common["validate"] = held_out.averaged(shared, problem.dev, problem.sets)
     result = s2net.fit(*problem.train, mesh=mesh, shard_terms=settings.shard_terms, beta=settings.beta, **common)
     return _blended(Learned(result, notes), problem, init)
 

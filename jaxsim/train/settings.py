@@ -34,6 +34,10 @@ TUNED = tuple(method for method in WITH_SUBWORDS if method not in GRADED)
 DISTILLED = ("s2net", "opca", "lsa")
 """Methods of one linear projection for both sides, which can be distilled."""
 
+FEW = 20_000
+"""With fewer training pairs words learn with their n-grams, unless ``subwords`` is given."""
+SHARE = 0.5
+"""The share of a word that its n-grams have then."""
 WEIGHTINGS = ("log_tf_idf", "tf_idf", "tf")
 STARTS = ("opca", "random")
 ACTIVATIONS = ("none", "tanh", "sigmoid")
@@ -80,9 +84,11 @@ class Settings:
     max_terms: int = _setting(50_000, "Largest number of terms in the vocabulary.", least=1)
     min_df: int = _setting(
         2, "Smallest number of texts that a term must occur in (1 with fewer than 100 training pairs).", least=1)
-    subwords: float = _setting(
-        0.0, "Share of a word's weight that goes to its character n-grams: words with similar spelling learn together, "
-        "and unseen words get vectors. Try 0.5. Training takes longer.", WITH_SUBWORDS, least=0.0, most=0.99)
+    subwords: float | None = _setting(
+        None, "Share of a word's weight that goes to its character n-grams: words with similar spelling learn "
+        "together, and unseen words get vectors; 0 for none. Unless given, 0.5 with fewer than 20,000 pairs to train "
+        "on, which makes training two to three times as long, and 0 with more, with --drop-top, --tune or "
+        "--shard-terms, or for grades.", WITH_SUBWORDS, least=0.0, most=0.99)
     distill: float = _setting(
         0.0, "After training, teach the vectors to reproduce a score that also counts the bare terms, so that they "
              "tell more words apart: the share of the terms in that score, such as 0.5. If the score of held-out pairs "
@@ -196,6 +202,8 @@ def check(settings: Settings) -> None:
     checks.expect(-(2**63) <= settings.seed < 2**63, "seed", "a whole number of 64 bits", settings.seed)
     for name in ("subwords", "distill"):
         share = getattr(settings, name)
+        if name == "subwords" and share is None:  # by the number of pairs
+            continue
         checks.expect(isinstance(share, numbers.Real) and 0 <= share < 1, name, "a share in [0, 1)", share)
     if settings.subwords:
         checks.expect(settings.method in WITH_SUBWORDS, "subwords", f"0, for {settings.method} (n-grams are for "

@@ -10,6 +10,7 @@ from jaxsim import sparse
 from jaxsim.evaluate import mates, retrieval
 from jaxsim.methods import cplsa, jplsa, plsa, topics
 from jaxsim.methods.projections import Projection
+from jaxsim.train import held_out
 from jaxsim.train.problem import Learned, Problem
 
 _EACH = {"cplsa": 5}  # iterations between two scores of held-out pairs
@@ -36,7 +37,7 @@ def fit(problem: Problem) -> Learned:
     options = {"start": "soft", "key": jax.random.key(settings.seed), "each": each, "max_iter": -(-length // each),
                "checkpoint": problem.checkpoint, "progress": problem.progress, "callback": problem.logged()}
     if problem.dev:
-        options |= {"validate": _validator(problem.dev),
+        options |= {"validate": held_out.averaged(_validator, problem.dev, problem.sets),
                     "patience": -(-(30 if settings.patience is None else settings.patience) // each)}
     if method == "plsa":
         both = sparse.from_scipy(sp.vstack(problem.counts, format="csr"))

@@ -29,10 +29,11 @@ from jaxsim.model import WEIGHTINGS, Model, bm25, parts, rounding
 from jaxsim.optim import history
 from jaxsim.sparse import Terms, Vectors
 from jaxsim.text.subwords import Subwords, slots
-from jaxsim.train import distilled, graded, linked, resume, s2net
+from jaxsim.train import distilled, graded, held_out, linked, resume, s2net
 from jaxsim.train.fits import FITS
+from jaxsim.train.held_out import Dev
 from jaxsim.train.problem import Learned, Problem
-from jaxsim.train.settings import BARE, CLOSED, GRADED, S2NET, SSI, TOPICS, Settings, check
+from jaxsim.train.settings import BARE, CLOSED, FEW, GRADED, S2NET, SHARE, SSI, TOPICS, TUNED, Settings, check
 
 RARE_COUNT = 100
 """With fewer training pairs every word is learned, whatever ``min_df`` is."""
@@ -47,7 +48,7 @@ def train(
     pairs: Pairs,
     settings: Settings | None = None,
     *,
-    dev: float | Pairs = 0.1,
+    dev: Dev = 0.1,
     grades=None,
     dev_grades=None,
     pair_weights=None,
@@ -67,7 +68,8 @@ def train(
       pairs: left texts are queries, right texts the documents that belong to them.
       settings: how; `Settings()` unless given.
       dev: share of the pairs to stop and to measure by, near-duplicates kept together; or pairs of your own. 0: none.
-        With fewer than 20 pairs, or where nearly all are near-duplicates of each other, none are held out.
+        With fewer than 20 pairs, or where nearly all are near-duplicates of each other, none are held out. Or a list
+        of these, a set each, with one share at most: training stops by the mean of their scores.
       grades: one number a pair, the larger the more alike its texts are, for ``s2net-mse`` and ``s2net-pref`` and no
         other method; scaled as `train.graded` says. Equal pairs count once, with the mean of their grades.
       dev_grades: the same of ``dev``, where it is pairs.
@@ -118,9 +120,12 @@ def train(
 
     texts = mates.read(pairs)
     held = split(texts, dev, settings, given, say)._replace(weights=_of_equals(texts, times))
-    settings = effective(settings, held)
+    asked, settings = settings, effective(settings, held)
     several = _several(texts, held, settings, say)
     weighted = weigh(texts, held, settings, say, unpaired=unpaired, documents=documents)
+    if asked.subwords is None and weighted.subwords is not None and len(weighted.subwords):
+        say(f"{counted(len(weighted.subwords), 'n-gram')} of the words learn too, as with fewer than {FEW:,} pairs: a "
+            "longer training and a larger model (subwords 0 leaves them out)")
     mining = None
     if len(documents):
         mining = Mining(weighted.documents, _right_among(texts.words(held.rows), documents, pairs.languages), negatives)
@@ -147,7 +152,7 @@ def train(
         **({} if weighted.subwords is None else {"ngrams": len(weighted.subwords)}),
         **({} if learned is None else learned.notes), **crossed,
         "settings": asdict(settings), "data": {"name": pairs.name, "sha256": pairs.sha256},
-        "dev": _dev_scores(model, held), **_course(learned), "seconds": round(time.perf_counter() - begun, 1),
+        **_dev_scores(model, held), **_course(learned), "seconds": round(time.perf_counter() - begun, 1),
     })  # fmt: skip
 
 
@@ -167,6 +172,7 @@ class Split(NamedTuple):
       dev: held-out pairs, perhaps none.
       grades: grades of all pairs and of the held-out ones; equal pairs have the mean of theirs.
       weights: how often each of all pairs counts, equal pairs with the sum of theirs; None: all the same.
+      sets: name and number of pairs of the sets that ``dev`` consists of, where they are several.
     """
 
     rows: np.ndarray
@@ -174,9 +180,17 @@ class Split(NamedTuple):
     dev: Pairs
     grades: Grades
     weights: np.ndarray | None = None
+    sets: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Pairs of each set, where they are several."""
+        return tuple(number for _, number in self.sets)
 
 
-def split(texts: mates.Texts, dev: float | Pairs, settings: Settings, grades: Grades, say: Callable) -> Split:
+def split(
+    texts: mates.Texts, dev: Dev, settings: Settings, grades: Grades, say: Callable
+) -> Split:
     """Holds pairs out to stop and to measure by.
 
     Args:
@@ -198,12 +212,18 @@ def split(texts: mates.Texts, dev: float | Pairs, settings: Settings, grades: Gr
     everything = np.flatnonzero(texts.keep)
     if settings.method == "s2net-pref":  # candidates of a query stay together, also where queries share candidates
         texts = texts._replace(groups=texts.twins[:, 0])
-    if isinstance(dev, Pairs):
-        _check_dev(texts.pairs, dev, say)
-        rows, held, of_dev = everything, dev, grades.dev
-    else:
-        rows, dev_rows = _share_held_out(texts, dev, settings.seed, say) or (everything, everything[:0])
-        held, of_dev = texts.pairs.take(dev_rows), None
+    rows, dev_rows, of_dev, parts = everything, everything[:0], grades.dev, []
+    given = held_out.listed(dev)
+    for one in given:
+        if isinstance(one, Pairs):
+            _check_dev(texts.pairs, one, say)
+            parts.append(one)
+        else:
+            rows, dev_rows = _share_held_out(texts, one, settings.seed, say) or (everything, everything[:0])
+            parts += [texts.pairs.take(dev_rows)] * (len(dev_rows) > 0 or len(given) == 1)
+            of_dev = None
+    held = held_out.together(parts)
+    sets = tuple((part.name if part in given else "held out", len(part)) for part in parts) if len(parts) > 1 else ()
     if grades.all is not None:
         averages = graded.averaged(*(map(tuple, side) for side in (texts.left, texts.right)), grades.all)
         if of_dev is None:
@@ -212,7 +232,7 @@ def split(texts: mates.Texts, dev: float | Pairs, settings: Settings, grades: Gr
                 say("no pairs held out: those chosen all have one grade; give dev pairs of your own to stop by")
                 rows, held = everything, texts.pairs.take([])
         grades = Grades(averages, of_dev)
-    return Split(rows, texts.twins[rows], held, grades)
+    return Split(rows, texts.twins[rows], held, grades, sets=sets)
 
 
 class Mining(NamedTuple):
@@ -348,10 +368,11 @@ def fit(
     k = _dimension(weighted, settings, say)
     say(f"training {settings.method} …")
     if validate is None and weighted.dev is not None:
-        validate = mates.validator(weighted.dev, activation=s2net.activation_of(settings.activation))
+        validator = functools.partial(mates.validator, activation=s2net.activation_of(settings.activation))
+        validate = held_out.averaged(validator, weighted.dev, held.sizes)
     problem = Problem(weighted.counts, weighted.train, held.groups, validate, k, settings, checkpoint, progress,
                       weighted.dev, slots=weighted.slots, spread=weighted.spread, unpaired=weighted.unpaired,
-                      say=say, callback=callback)  # fmt: skip
+                      say=say, callback=callback, sets=held.sizes)  # fmt: skip
     if mining is not None:
         problem = replace(problem, documents=mining.documents, answers=mining.answers, negatives=mining.negatives)
     notes: dict[str, Any] = {}
@@ -383,7 +404,10 @@ def _grades(method: str, pairs: Pairs, grades, dev, dev_grades) -> Grades:
             expected = f"none, for {method} ({' and '.join(GRADED)} learn from grades)"
             checks.expect(values is None, name, expected, "some")
         return Grades(None, None)
-    if isinstance(dev, Pairs):
+    given = held_out.listed(dev)
+    checks.expect(len(given) == 1, "dev", f"one share or set of pairs, for {method}", len(given))
+    if isinstance(given[0], Pairs):
+        dev = given[0]
         dev_grades = graded.checked(dev_grades, len(dev), "dev_grades")
     else:
         checks.expect(dev_grades is None, "dev_grades", "none, without dev pairs", "some")
@@ -427,7 +451,6 @@ def _check_dev(pairs: Pairs, dev: Pairs, say: Callable) -> None:
 
 def _share_held_out(texts: mates.Texts, share: float, seed: int, say: Callable) -> tuple | None:
     """Rows of the training and of the dev pairs; None where no pairs are held out."""
-    checks.expect(isinstance(share, int | float) and 0 <= share < 1, "dev", "pairs, or a share in [0, 1)", share)
     if share == 0:
         return None
     if len(texts.pairs) < _FEWEST:
@@ -491,7 +514,11 @@ def effective(settings: Settings, held: Split) -> Settings:
         settings = replace(settings, weighting="tf_idf")
     if settings.method in TOPICS:
         settings = replace(settings, weighting="tf")
-    return replace(settings, subwords=float(settings.subwords))
+    share = settings.subwords
+    if share is None:
+        fit = settings.method in TUNED and not settings.drop_top and not settings.shard_terms
+        share = SHARE if fit and len(held.rows) < FEW else 0.0
+    return replace(settings, subwords=float(share))
 
 
 def _without_words(counts: tuple, say: Callable) -> int:
@@ -531,7 +558,7 @@ def assemble(weighted: Weighted, learned: Learned | None, settings: Settings, he
       `Model`.
     """
     model = _model(weighted, learned, settings, held.dev.languages)
-    return replace(model, agreement=_agreement(model, held.dev))
+    return replace(model, agreement=_agreement(model, held))
 
 
 def _model(weighted: Weighted, learned: Learned | None, settings: Settings, languages: tuple[str, str]) -> Model:
@@ -555,11 +582,16 @@ def _can_be_weighed(model: Model) -> bool:
     return not (model.params is None or model.bilinear or model.topical)
 
 
-def _agreement(model: Model, dev: Pairs) -> np.ndarray | None:
-    """Weights of the dimensions for search, by the held-out pairs; None for few pairs, and without a projection."""
-    if not _can_be_weighed(model) or len(dev) < FEWEST:
+def _agreement(model: Model, held: Split) -> np.ndarray | None:
+    """Weights of the dimensions for search, by the held-out pairs; None for few pairs, and without a projection.
+
+    Of several sets it is the mean: what differs between them is no agreement of mates.
+    """
+    every = [rows for rows in held_out.spans(held.sizes or (len(held.dev),)) if len(rows) >= FEWEST]
+    if not _can_be_weighed(model) or not every:
         return None
-    return agreement(model.encode_query(dev.left), model.encode_document(dev.right))
+    sides = model.encode_query(held.dev.left), model.encode_document(held.dev.right)
+    return np.mean([agreement(*(side[rows] for side in sides)) for rows in every], axis=0)
 
 
 def _cross_fitted(
@@ -595,7 +627,17 @@ def _cross_fitted(
     return np.pad(found, (0, dim - len(found)), mode="edge")  # fewer pairs may support fewer dimensions
 
 
-def _dev_scores(model: Model, held: Split) -> dict[str, float]:
+def _dev_scores(model: Model, held: Split) -> dict[str, Any]:
+    """``dev``, the scores of the held-out pairs; of several sets their means, and ``dev_sets``, those of each set."""
+    if not held.sets:
+        return {"dev": _scores(model, held)}
+    every = [_scores(model, held._replace(dev=held.dev.take(rows))) for rows in held_out.spans(held.sizes)]
+    means = {name: round(value, 4) for name, value in held_out.mean(every).items()}
+    return {"dev": means, "dev_sets": [{"name": name, "pairs": number, **scores}
+                                       for (name, number), scores in zip(held.sets, every, strict=True)]}  # fmt: skip
+
+
+def _scores(model: Model, held: Split) -> dict[str, float]:
     """Scores of the held-out pairs, of mates or correlations with grades, and those of bare term weights and BM25."""
     untrained = Model(model.vocabulary, None, model.weighting, languages=model.languages, method=model.method)
     scores: dict[str, float] = {}

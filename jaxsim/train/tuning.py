@@ -11,7 +11,8 @@ import numpy as np
 
 from jaxsim import checks
 from jaxsim.data.pairs import Pairs
-from jaxsim.train import training
+from jaxsim.train import held_out, training
+from jaxsim.train.held_out import Dev
 from jaxsim.train.settings import S2NET, TUNED, Settings
 
 CHOICES: dict[str, tuple] = {"min_df": (1,), "subwords": (0.5, 0.75)}
@@ -26,7 +27,7 @@ def tune(
     pairs: Pairs,
     settings: Settings | None = None,
     *,
-    dev: float | Pairs = 0.1,
+    dev: Dev = 0.1,
     names: Sequence[str] = tuple(CHOICES),
     say: Callable[[str], None] = lambda message: None,
 ) -> tuple[Settings, list[dict[str, Any]]]:
@@ -62,6 +63,7 @@ def tune(
     """
     settings = Settings() if settings is None else settings
     names = _checked_names(pairs, settings, dev, names)
+    asked, settings = settings, without_default(settings, names)
     few = some(pairs, settings.seed, dev, say)
     closed = "opca" if settings.method in S2NET else settings.method
     say(f"choosing {' and '.join(names)} by trainings of {closed} …")
@@ -84,7 +86,7 @@ def tune(
     first = score(settings)
     if "mrr" not in first:
         say("no setting is chosen: no pairs are held out to choose by")
-        return settings, []
+        return asked, []
     top = first["mrr"]
     for name in names:
         begin = settings
@@ -100,7 +102,7 @@ def tune(
     return settings, tried
 
 
-def _checked_names(pairs: Pairs, settings: Settings, dev: float | Pairs, names: Sequence[str]) -> list[str]:
+def _checked_names(pairs: Pairs, settings: Settings, dev: Dev, names: Sequence[str]) -> list[str]:
     """The settings to choose, in the order of `CHOICES`; refuses arguments of which none can be chosen."""
     for argument, name, kind in ((pairs, "pairs", Pairs), (settings, "settings", Settings)):
         checks.kind(argument, name, kind)
@@ -108,14 +110,26 @@ def _checked_names(pairs: Pairs, settings: Settings, dev: float | Pairs, names: 
     checks.expect(settings.method in TUNED, "method", f"one of {', '.join(TUNED)}, to tune", settings.method)
     for name in names:
         checks.expect(name in CHOICES, "names", f"some of {', '.join(CHOICES)}", name)
-    share = not isinstance(dev, bool) and isinstance(dev, int | float) and 0 < dev < 1
-    checks.expect(share or isinstance(dev, Pairs), "dev", "pairs to choose by, or a share above 0 and below 1", dev)
+    checks.expect(held_out.listed(dev) != [0], "dev", "pairs to choose by, or a share above 0 and below 1", dev)
     wanted = [name for name in CHOICES if name in names and not (name == "subwords" and settings.drop_top)]
     checks.expect(len(wanted) > 0, "names", f"some of {', '.join(CHOICES)} (no subwords with drop_top)", "none left")
     return wanted
 
 
-def some(pairs: Pairs, seed: int, dev: float | Pairs, say: Callable[[str], None]) -> Pairs:
+def without_default(settings: Settings, names: Sequence[str]) -> Settings:
+    """Settings to begin with: without n-grams, where it is to be chosen whether there are any.
+
+    Args:
+      settings: as they are given.
+      names: what is to be chosen.
+
+    Returns:
+      The same, but for ``subwords``.
+    """
+    return replace(settings, subwords=0.0) if "subwords" in names and settings.subwords is None else settings
+
+
+def some(pairs: Pairs, seed: int, dev: Dev, say: Callable[[str], None]) -> Pairs:
     """As many pairs as leave `MOST_PAIRS` to train on, in their order.
 
     Args:
@@ -127,7 +141,7 @@ def some(pairs: Pairs, seed: int, dev: float | Pairs, say: Callable[[str], None]
     Returns:
       Pairs, all of them where there are no more.
     """
-    most = MOST_PAIRS if isinstance(dev, Pairs) else int(np.ceil(MOST_PAIRS / (1 - dev)))
+    most = int(np.ceil(MOST_PAIRS / (1 - held_out.share(dev))))
     if len(pairs) <= most:
         return pairs
     say(f"settings are chosen on {most:,} of {len(pairs):,} pairs")

@@ -106,7 +106,7 @@ def test_errors_of_the_library_name_the_option(error, message, folder, capsys, m
 
 
 def test_two_matrices_are_trained_and_used_as_those_of_cca(folder, capsys):
-    words = [*TRAIN, "--method", "s2net-2", "--dim", "4", "--max-iter", "3", "--dev", "0.2"]
+    words = [*TRAIN, "--method", "s2net-2", "--dim", "4", "--max-iter", "3", "--dev", "0.2", "--subwords", "0"]
     shown = run(capsys, *words).splitlines()
     assert [line.split()[0] for line in shown[1:3]] == ["s2net-2", "untrained"]
     model = Model.load("model")

@@ -17,7 +17,7 @@ from jaxsim.train import Settings, budget, linked, training
 from jaxsim.train import judged as judging
 from jaxsim.train.judged import Judged
 
-GIVEN = Settings(method="opca", dim=20, min_df=1)
+GIVEN = Settings(method="opca", dim=20, min_df=1, subwords=0.0)
 QUERIES = {"a": "the cats", "b": "dogs", "none": "rivers"}
 DOCUMENTS = {"1": "a cat sat", "2": "the dog ran", "3": "cat and dog and bird", "4": "fish"}
 QRELS = {"a": {"1": 1, "2": 0}, "b": {"2": 2, "gone": 1}, "unknown": {"1": 1}}

@@ -1,0 +1,158 @@
+"""Held-out pairs: a share of the pairs, pairs of one's own, or several such sets, whose scores are averaged.
+
+The texts of a set are compared among themselves alone: each set is a search of its own, and counts as much as any other
+however many pairs it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from jaxsim import checks, sparse
+from jaxsim.data.pairs import Pairs, make
+
+if TYPE_CHECKING:
+    from jaxsim.sparse import Terms
+
+Dev = float | Pairs | Sequence[float | Pairs]
+"""A share of the pairs, pairs of one's own, or several sets."""
+
+
+def listed(dev: Dev) -> list[float | Pairs]:
+    """What is to be held out, one entry a set.
+
+    Args:
+      dev: a share of the pairs in [0, 1), pairs of one's own, or a list of these with one share at most.
+
+    Returns:
+      The entries, at least one; a share of 0 alone holds out none.
+
+    Raises:
+      ValueError: for anything else.
+
+    Example:
+      >>> listed(0.1), listed([0.1])
+      ([0.1], [0.1])
+    """
+    found = list(dev) if isinstance(dev, list | tuple) else [dev]
+    checks.expect(len(found) > 0, "dev", "pairs, or a share in [0, 1)", "none")
+    shares = [one for one in found if not isinstance(one, Pairs)]
+    for one in shares:
+        sound = not isinstance(one, bool) and isinstance(one, int | float) and 0 <= one < 1
+        checks.expect(sound, "dev", "pairs, or a share in [0, 1)", one)
+    checks.expect(len(shares) <= 1, "dev", "one share at most", shares)
+    checks.expect(len(found) == 1 or 0 not in shares, "dev", "no share of 0 beside pairs", found)
+    return found
+
+
+def share(dev: Dev) -> float:
+    """The share of the pairs that is held out.
+
+    Args:
+      dev: as for `listed`.
+
+    Returns:
+      The share; 0 where pairs of one's own are given alone.
+
+    Example:
+      >>> share([0.2]), share(make("own", ["1"], ["one"], ["uno"], languages=("en", "es")))
+      (0.2, 0.0)
+    """
+    return next((float(one) for one in listed(dev) if not isinstance(one, Pairs)), 0.0)
+
+
+def together(parts: Sequence[Pairs]) -> Pairs:
+    """Held-out sets, one after the other.
+
+    Args:
+      parts: at least one set, all in the same two languages.
+
+    Returns:
+      The one there is; or all pairs, with identifiers of their own.
+
+    Example:
+      >>> one = make("own", ["1"], ["one"], ["uno"], languages=("en", "es"))
+      >>> together([one, one]).left
+      ('one', 'one')
+    """
+    if len(parts) == 1:
+        return parts[0]
+    left, right, sources = ([value for part in parts for value in getattr(part, side)]
+                            for side in ("left", "right", "sources"))  # fmt: skip
+    return make(" and ".join(part.name for part in parts), map(str, range(len(left))), left, right, sources=sources,
+                languages=parts[0].languages)
+
+
+def spans(sizes: Sequence[int]) -> list[np.ndarray]:
+    """Row numbers of sets that stand one after the other.
+
+    Args:
+      sizes: pairs of each set.
+
+    Returns:
+      An array for each.
+
+    Example:
+      >>> [rows.tolist() for rows in spans([2, 1])]
+      [[0, 1], [2]]
+    """
+    return np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])
+
+
+def of_sets(sides: tuple[Terms, Terms], sizes: Sequence[int]) -> Iterator[tuple[Terms, Terms]]:
+    """The texts of each set.
+
+    Args:
+      sides: all held-out texts, left and right.
+      sizes: pairs of each set; of one, or of none, it is all of them.
+
+    Yields:
+      Left and right texts.
+    """
+    if len(sizes) < 2:
+        yield sides
+        return
+    for rows in spans(sizes):
+        left, right = (sparse.take(side, rows) for side in sides)
+        yield left, right
+
+
+def averaged(make: Callable, sides: tuple[Terms, Terms], sizes: Sequence[int]) -> Callable[[object], float]:
+    """The mean of a validation score over the sets.
+
+    Args:
+      make: function of the texts of a set, left and right, that gives a score of params, such as `mates.validator`.
+      sides: as for `of_sets`.
+      sizes: as for `of_sets`.
+
+    Returns:
+      Function of params.
+
+    Example:
+      >>> import scipy.sparse
+      >>> texts = sparse.from_scipy(scipy.sparse.identity(3, format="csr"))
+      >>> averaged(lambda sides: lambda params: params * sides[0].num_docs, (texts, texts), [2, 1])(2.0)
+      3.0
+    """
+    scores = [make(one) for one in of_sets(sides, sizes)]
+    return scores[0] if len(scores) == 1 else lambda params: float(np.mean([score(params) for score in scores]))
+
+
+def mean(found: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The means of scores that all sets have.
+
+    Args:
+      found: name -> score, of each set.
+
+    Returns:
+      Name -> mean.
+
+    Example:
+      >>> mean([{"mrr": 0.5, "map": 1.0}, {"mrr": 1.0}])
+      {'mrr': 0.75}
+    """
+    names = [name for name in found[0] if all(name in one for one in found)]
+    return {name: float(np.mean([one[name] for one in found])) for name in names}

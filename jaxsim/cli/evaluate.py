@@ -87,7 +87,7 @@ def evaluate(
     if pairs is not None:
         pictures.check_place(figures, "--figures")
         trained = _load(model)
-        table = options.read_table(pairs, "--pairs", trained.languages, format, left, right, label)
+        table = pictures.read(trained, pairs, format, left, right, label)
         result = _pairs(trained, table)
         if figures is not None:
             drawn = pictures.draw(trained, table, figures, examples)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from jaxsim.cli import options
 from jaxsim.cli.output import keeping, naming, nothing_written, say
 
 if TYPE_CHECKING:
@@ -31,6 +32,23 @@ def check_place(folder: Path | None, option: str) -> None:
 
     free = folder is None or folder.is_dir() or not folder.exists()
     checks.expect(free, option, "a folder, new or old", f"a file ({folder})")
+
+
+def read(model: Model, source: str, *columns) -> Table:
+    """A table of pairs to measure a model by; says so where it is the one that the model was trained on.
+
+    Args:
+      model: the model.
+      source: a path, or ``"-"``.
+      *columns: format and columns, as for `options.read_table`.
+
+    Returns:
+      `Table`.
+    """
+    table = options.read_table(source, "--pairs", model.languages, *columns)
+    if model.training.get("data", {}).get("sha256") == table.pairs.sha256:
+        say(f"{table.pairs.name}: the model was trained on these pairs, so the figures are not those of new ones")
+    return table
 
 
 def draw(model: Model, table: Table, folder: Path, examples: int | None) -> dict[str, str]:

@@ -52,7 +52,7 @@ def report(
 
     pictures.check_place(out, "--out")
     trained = Model.load(model)
-    table = options.read_table(pairs, "--pairs", trained.languages, format, left, right, label)
+    table = pictures.read(trained, pairs, format, left, right, label)
     if html:
         return show(pictures.page(trained, table, out, examples))
     for path in pictures.draw(trained, table, out, examples).values():

@@ -48,7 +48,8 @@ def fingerprint(*trees) -> str:
     for leaf in jax.tree.leaves(trees):
         array = leaf if gathering.spans(leaf) else np.ascontiguousarray(leaf)
         digest.update(f"{array.dtype}{array.shape}".encode())
-        digest.update(gathering.bytes_of(array))
+        for some in gathering.bytes_of(array):
+            digest.update(some)
     if not gathering.spans(trees):
         return digest.hexdigest()
     return hashlib.blake2b(b"".join(gathering.all_of(digest.digest())), digest_size=16).hexdigest()
@@ -152,7 +153,7 @@ def save(folder: Path, state, meta: dict, *, shared: bool = False) -> None:
       ...     load(Path(place), [np.zeros(2)], fingerprint="a")[0][0].tolist()
       [1.0, 1.0]
     """
-    leaves = {f"leaf.{i}": gathering.whole(leaf) for i, leaf in enumerate(jax.tree.leaves(state))}
+    leaves = {f"leaf.{i}": gathering.whole(leaf, copy=False) for i, leaf in enumerate(jax.tree.leaves(state))}
     if not shared:
         _write(folder, leaves, meta)
     else:

@@ -7,7 +7,7 @@ the same order, or none.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import jax
 import numpy as np
@@ -32,41 +32,43 @@ def spans(tree) -> bool:
     return any(isinstance(leaf, jax.Array) and not leaf.is_fully_addressable for leaf in jax.tree.leaves(tree))
 
 
-def whole(array) -> np.ndarray:
+def whole(array, *, copy: bool = True) -> np.ndarray:
     """All values of an array in host memory, wherever its parts are.
 
     Args:
       array: array of any shape and type, or a number.
+      copy: False: a view where the values are in this process's memory already, to be let go of soon.
 
     Returns:
-      A copy, of the same shape and type.
+      An array of the same shape and type.
 
     Example:
       >>> whole(jax.numpy.arange(3)).tolist()
       [0, 1, 2]
     """
     if not spans(array) or array.is_fully_replicated:
-        return np.array(array)
+        return np.array(array, copy=True if copy else None)
     return np.array(multihost_utils.process_allgather(array, tiled=True))
 
 
-def bytes_of(array) -> bytes:
-    """The values of an array that this process holds, each part once, in the order of its devices.
+def bytes_of(array) -> Iterator[memoryview]:
+    """The values of an array that this process holds, each part once, in the order of its devices, without a copy.
 
     Args:
       array: array, or a number.
 
-    Returns:
-      Their bytes; of an array without other processes' parts, those of the whole.
+    Yields:
+      Bytes of each part; of an array without other processes' parts, those of the whole.
 
     Example:
-      >>> bytes_of(np.ones(1, np.float32)).hex()
+      >>> b"".join(bytes_of(np.ones(1, np.float32))).hex()
       '0000803f'
     """
-    if not spans(array) or array.is_fully_replicated:
-        return np.ascontiguousarray(array).tobytes()
-    parts = sorted(array.addressable_shards, key=lambda part: part.device.id)
-    return b"".join(np.ascontiguousarray(part.data).tobytes() for part in parts)
+    parts = [array]
+    if spans(array) and not array.is_fully_replicated:
+        parts = [part.data for part in sorted(array.addressable_shards, key=lambda part: part.device.id)]
+    for part in parts:
+        yield memoryview(np.ascontiguousarray(part).reshape(-1).view(np.uint8))
 
 
 def all_of(value: bytes) -> list[bytes]:

@@ -38,6 +38,8 @@ METHODS = ("s2net", "s2net_sgd")
 GRAMS_A_WORD = 9
 """Distinct n-grams of a text for each of its distinct words, as docstrings have them."""
 _GRAMS_A_TERM = 2  # of a vocabulary
+_UNKNOWN = 0.26  # n-grams of words outside the vocabulary in a text, for each known word
+_SPREAD = 6  # n-grams in words, for each word and n-gram of the vocabulary
 _MOST = 2**31 - 2  # of pairs and of terms: documents keep 32-bit numbers of both
 _PROBED_PAIRS = 65_536  # columns of the probe of the loss, at most
 _PROBED_SCORES = 4_000_000  # scores that the probe takes, about
@@ -134,8 +136,18 @@ class Training:
 
     @property
     def slots(self) -> float:
-        """Weights of a text, mean."""
+        """Weights of a text with its n-grams, mean."""
         return self.words + self.ngrams
+
+    @property
+    def multiplied(self) -> float:
+        """Weights of a text in the products with the projection: on all negatives, words become n-grams after them."""
+        return self.slots if self.method != "s2net" or not self.ngrams else (1 + _UNKNOWN) * self.words
+
+    @property
+    def spread(self) -> int:
+        """Weights of the n-grams in words, where these are multiplied once for all texts."""
+        return _SPREAD * self.terms if self.method == "s2net" and self.ngrams else 0
 
     @property
     def parameters(self) -> int:
@@ -212,7 +224,9 @@ def memory(training: Training) -> dict[str, int]:
         # A device has all terms of its own documents, or its own terms of all documents.
         pointers = -(-t.terms // held) + (t.pairs if t.shard_terms else m)
         result = {
-            "documents": 2 * _FLOAT * (4 * -(-t.nnz // t.devices) + pointers),
+            # With n-grams: as the start learns from them, and as the iterations multiply them.
+            "documents": 2 * _FLOAT * (4 * -(-t.nnz // t.devices) + pointers) + 4 * _FLOAT * (
+                2 * round(t.pairs * t.multiplied) * (t.spread > 0) + t.spread),
             # Start, current and next, their gradients, direction, and one for the search.
             "projection": 7 * projection, "history": 2 * t.history_size * projection,
             "loss": _loss_bytes(m, t.dim, -(-t.nnz // t.devices), t.devices, t.block_size),
@@ -307,8 +321,8 @@ def seconds(training: Training, rates: Rates) -> dict[str, float]:
         "products": times * 6.0 * rows**2 * t.dim / rates.product / t.devices,
         "scores": times * rates.score * rows**2 / t.devices,
         # Forward and back on two sides, and some passes over the embeddings; the gradient, on every device.
-        "documents": times * ((4.0 * rows * t.slots * t.dim * rates.weight + 24 * _FLOAT * rows * t.dim * rates.byte)
-                              / t.devices + gradient),
+        "documents": times * (((4.0 * rows * t.multiplied + 2.0 * t.spread) * t.dim * rates.weight
+                               + 24 * _FLOAT * rows * t.dim * rates.byte) / t.devices + gradient),
         "bookkeeping": times * bookkeeping,
     }
     iteration = sum(result.values())
@@ -372,7 +386,7 @@ def _scale() -> int:
 def _probe(training: Training) -> tuple[scipy.sparse.csr_matrix, int]:
     """Documents of the training's length over its vocabulary, and as many dimensions as the probe may hold."""
     rng = np.random.default_rng(0)
-    words = max(1, round(training.slots))
+    words = max(1, round(training.multiplied))
     docs = max(1, min(_PROBED_DOCS * _scale(), training.pairs, _PROBED_WORDS // words))
     # Terms by Zipf's law, as texts have them: whether weights are found in a cache depends on it. `from_scipy` sums
     # what is drawn twice.
@@ -435,7 +449,7 @@ def measure(training: Training) -> Rates:
       True
     """
     terms_, dim = min(training.terms, _PROBED_WEIGHTS), min(training.dim, _PROBED_DIM)
-    training = dataclasses.replace(training, terms=terms_, dim=dim, words=min(training.slots, terms_), ngrams=0.0)
+    training = dataclasses.replace(training, terms=terms_, dim=dim, words=min(training.multiplied, terms_), ngrams=0.0)
     pairs = training.pairs if training.method == "s2net" else min(training.batch_size, training.pairs)
     some = max(2, min(pairs, _PROBED_PAIRS, _PROBED_VECTORS // training.dim))
     rows_at_once = min(tiles.tile(training.block_size, some)[0], some)

@@ -31,7 +31,8 @@ class Problem:
       dev: weighted vectors of the held-out pairs, left and right, of unit length; None without any.
       grades: ``[m]`` grades of the training pairs in [0, 1], for methods that learn from grades.
       dev_grades: grades of the held-out pairs.
-      slots: weighted training texts of both sides before n-grams are added (`subwords.slots`); None without n-grams.
+      slots: weighted training texts of both sides before n-grams are added (`subwords.slots`), at unit length once they
+        are; None without n-grams.
       spread: the n-grams that words are made of (`Subwords.spread`); None without n-grams.
       unpaired: weighted vectors of texts without a mate, of unit length; None without any.
       documents: weighted vectors of documents to mine negatives from, of unit length; None without any.

@@ -102,7 +102,11 @@ def fit(problem: Problem, *, matrices: int = 1) -> Learned:
     if settings.shard_terms and problem.validate:
         shared = functools.partial(shared_validator, mesh=mesh, activation=activation)
         common["validate"] = held_out.averaged(shared, problem.dev, problem.sets)
-    result = s2net.fit(*problem.train, mesh=mesh, shard_terms=settings.shard_terms, beta=settings.beta, **common)
+    sides = problem.train
+    if problem.spread is not None and mesh is None and problem.documents is None:
+        sides = tuple(map(sparse.from_scipy, problem.slots))
+        common["spread"] = sparse.from_scipy(problem.spread)
+    result = s2net.fit(*sides, mesh=mesh, shard_terms=settings.shard_terms, beta=settings.beta, **common)
     return _blended(Learned(result, notes), problem, init)
 
 

@@ -263,7 +263,8 @@ class Weighted(NamedTuple):
       subwords: n-grams of their words, or None.
       spread: the n-grams that words are made of (`Subwords.spread`), or None.
       counts: counts of the training pairs, left and right.
-      slots: their weighted words, and n-grams of unknown words (`subwords.slots`); None without n-grams.
+      slots: their weighted words, and n-grams of unknown words (`subwords.slots`), at unit length once the n-grams of
+        known words are added; None without n-grams.
       train: the training pairs at unit length.
       dev: the held-out pairs at unit length; None without any.
       unpaired: texts without a mate at unit length; None without any.
@@ -327,10 +328,17 @@ def weigh(
         spread = subwords.spread(vocabulary)
         in_slots = tuple(map(slots_of, words))
         train, dev, rest, mined = ([side @ spread for side in sides] for sides in (in_slots, dev, rest, mined))
+        in_slots = tuple(_as_long(*both) for both in zip(in_slots, train, strict=True))
     return Weighted(vocabulary, subwords, spread, counts, in_slots, tuple(map(mates.unit_terms, train)),
                     tuple(map(mates.unit_terms, dev)) if len(held.dev) else None,
                     mates.unit_terms(rest[0]) if rest else None,
                     mates.unit_terms(mined[0]) if mined else None)  # fmt: skip
+
+
+def _as_long(slots: sp.csr_matrix, made: sp.csr_matrix) -> sp.csr_matrix:
+    """Texts before n-grams are added, of unit length once they are."""
+    length = np.sqrt(np.asarray(made.multiply(made).sum(axis=1)).ravel())
+    return sp.csr_matrix(sp.diags(1 / np.where(length > 0, length, 1)) @ slots, dtype=slots.dtype)
 
 
 def fit(

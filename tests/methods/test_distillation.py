@@ -203,7 +203,7 @@ def test_words_that_no_pair_shares_are_kept_apart_by_a_few_dimensions(method, di
     named = pairs.make("named", map(str, range(100)), left, right, languages=("en", "en"))
     result = []
     for share in (0.0, 0.5):
-        model = train(named, Settings(method=method, dim=dim, min_df=1, distill=share), dev=0)
+        model = train(named, Settings(method=method, dim=dim, min_df=1, distill=share, subwords=0), dev=0)
         scores = model.similarity([f"name{i}" for i in range(100)], right)
         result.append(float(metrics.reciprocal_rank(scores, np.arange(100)).mean()))
     assert result[0] < 0.3 and result[1] > 0.9

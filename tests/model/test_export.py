@@ -57,7 +57,7 @@ def pairs():
 
 @pytest.fixture(scope="module")
 def trained(pairs):
-    return train(pairs.take(range(600)), Settings(method="opca", dim=30, weighting="tf_idf"))
+    return train(pairs.take(range(600)), Settings(method="opca", dim=30, weighting="tf_idf", subwords=0))
 
 
 @pytest.fixture(scope="module")
@@ -259,7 +259,7 @@ def test_other_formats_and_a_missing_package_are_refused(polyglot, tmp_path, mon
 
 def test_how_far_an_average_is_from_log_tf_idf(pairs):
     """The figures of docs/export.md: run with ``-s`` to see them."""
-    model = train(pairs.take(range(600)), Settings(method="opca", dim=30, weighting="log_tf_idf"))
+    model = train(pairs.take(range(600)), Settings(method="opca", dim=30, weighting="log_tf_idf", subwords=0))
     test = pairs.take(range(600, 1200))
 
     def bags(texts):

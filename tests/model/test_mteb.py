@@ -120,7 +120,7 @@ def test_some_documents_alone_are_ordered_and_refusals_name_what_is_wrong(model)
         Search(model, beta=1)
     with pytest.raises(ValueError, match="model: expected one with a projection"):
         Encoder(Model(model.vocabulary, None))
-    batches = [{"text": ["sort an array"]}, {"text": ["a file", "unheard"]}]
+    batches = [{"text": ["sort an array"]}, {"text": ["a file", "§"]}]
     vectors = Encoder(model).encode(batches, prompt_type="query")
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), [1, 1, 0], atol=1e-6)
     np.testing.assert_allclose(Encoder(model).similarity_pairwise(vectors, vectors), [1, 1, 0], atol=1e-6)

@@ -38,7 +38,7 @@ the negative gradient does not."""
 
 @functools.partial(
     jax.tree_util.register_dataclass,
-    data_fields=["left", "right", "gamma", "beta", "start", "groups", "mined", "weights"],
+    data_fields=["left", "right", "gamma", "beta", "start", "groups", "mined", "weights", "spread"],
     meta_fields=["activation", "block_size", "precision"],
 )
 @dataclasses.dataclass(frozen=True)
@@ -57,6 +57,7 @@ class Data:
       precision: of the matrix products of the loss, as for `precision.matmul`, or None.
       mined: `Mined` negatives beside those of the pairs, or None.
       weights: ``[m]``, how often each pair counts, or None.
+      spread: rows of a linear map that comes before the projection, or None.
     """
 
     left: Terms | Shards | TermShards
@@ -70,6 +71,7 @@ class Data:
     precision: str | None = None
     mined: Mined | None = None
     weights: jax.Array | None = None
+    spread: Terms | None = None
 
 
 def sides(params: Sides) -> tuple[Projection, Projection]:
@@ -117,7 +119,7 @@ def objective(params: Sides, data: Data) -> jax.Array:
     Returns:
       Scalar, in nats; log 2 (plus the penalty) for a collapsed model.
     """
-    first, second = sides(params)
+    first, second = sides(params if data.spread is None else through(data.spread, params))
     left = encode(first, data.left, activation=data.activation).dense
     right = encode(second, data.right, activation=data.activation).dense
     loss = all_pairs_logistic(left, right, data.left, gamma=data.gamma, groups=data.groups, weights=data.weights,
@@ -127,6 +129,25 @@ def objective(params: Sides, data: Data) -> jax.Array:
         loss += data.mined.weight * mined_loss(left, right, documents, data.mined.rows, gamma=data.gamma,
                                                weights=data.weights)
     return loss + data.beta * distance_penalty(params, data.start)
+
+
+def through(spread: Terms, params: Sides) -> Sides:
+    """Projections of documents that a linear map comes before: ``x M A`` is ``x`` by the projection ``M A``.
+
+    Args:
+      spread: rows of ``M``, ``[num_terms, n]``.
+      params: one `Projection` with weights ``[n, k]``, or a pair.
+
+    Returns:
+      The same with weights ``[num_terms, k]``.
+
+    Example:
+      >>> import scipy.sparse
+      >>> twice = sparse.from_scipy(scipy.sparse.csr_matrix(2 * np.eye(3)))
+      >>> float(through(twice, Projection(jnp.ones((3, 1)))).weights[0, 0])
+      2.0
+    """
+    return jax.tree.map(lambda weights: sparse.project(spread, weights), params)
 
 
 def random_init(num_terms: int, k: int, *, key: jax.Array) -> Projection:
@@ -147,7 +168,9 @@ def random_init(num_terms: int, k: int, *, key: jax.Array) -> Projection:
     return Projection(jax.random.normal(key, (num_terms, k)) / jnp.sqrt(float(k)))
 
 
-def checked_start(init, left: Terms, right: Terms, *, activation: Callable | None) -> Sides:
+def checked_start(
+    init, left: Terms, right: Terms, *, activation: Callable | None, spread: Terms | None = None
+) -> Sides:
     """Checks a start against the documents and gives it their floating type.
 
     Args:
@@ -155,6 +178,7 @@ def checked_start(init, left: Terms, right: Terms, *, activation: Callable | Non
       left: left documents.
       right: right documents.
       activation: elementwise function of the outputs, or None. A nonlinear one sees outputs of root mean square 1.
+      spread: as for `fit`.
 
     Returns:
       The start as `Projection` or a pair.
@@ -173,9 +197,8 @@ def checked_start(init, left: Terms, right: Terms, *, activation: Callable | Non
     both = sides(init)
     checks.expect(len(both) == 2, "init", "one projection or a pair", len(both))
     for name, one, documents in zip(("left", "right"), both, (left, right), strict=True):
-        shape = one.weights.shape
-        checks.expect(len(shape) == 2 and shape[0] == documents.num_terms, f"init ({name})",
-                      f"weights of shape ({documents.num_terms}, k)", shape)
+        shape, rows = one.weights.shape, documents.num_terms if spread is None else spread.num_terms
+        checks.expect(len(shape) == 2 and shape[0] == rows, f"init ({name})", f"weights of shape ({rows}, k)", shape)
         checks.expect(bool(jnp.isfinite(one.weights).all()), f"init ({name})", "finite weights", "NaN or infinity")
         checks.expect(bool(jnp.any(one.weights != 0)), f"init ({name})", "a start that is not zero everywhere", "zeros")
     checks.expect(both[0].weights.shape[1] == both[1].weights.shape[1], "init (right)",
@@ -185,7 +208,8 @@ def checked_start(init, left: Terms, right: Terms, *, activation: Callable | Non
     # Divided by the largest weight and the largest output first: neither may overflow, nor their squares vanish.
     largest = max(jnp.max(jnp.abs(weights)) for weights in jax.tree.leaves(init))
     small = jax.tree.map(lambda weights: weights / largest, init)
-    outputs = [sparse.project(d, p.weights) for d, p in zip((left, right), sides(small), strict=True)]
+    made = small if spread is None else through(spread, small)
+    outputs = [sparse.project(d, p.weights) for d, p in zip((left, right), sides(made), strict=True)]
     peak = max(jnp.max(jnp.abs(output)) for output in outputs)
     checks.expect(bool(jnp.isfinite(peak)), "left, right", "documents whose outputs are finite", float(peak))
     if peak == 0:
@@ -230,6 +254,7 @@ def fit(
     precision: str | None = None,
     mined: Mined | None = None,
     weights=None,
+    spread: Terms | None = None,
     run: Run | None = None,
     **options,
 ) -> Fit:
@@ -262,6 +287,9 @@ def fit(
       weights: ``[m]`` finite numbers of at least 0, on any scale, or None; on one device. A pair of weight 3 counts
         three times, as a positive and as a negative of others (`losses.all_pairs_logistic`), and so do its mined
         negatives. The paper has none.
+      spread: rows of a linear map ``M``, ``[num_terms, n]``, or None; on one device and without ``mined``. The
+        projection then has ``n`` rows, and documents ``x`` become ``x M A``: what words are made of, say
+        (`Subwords.spread`). That is the fit of documents ``x M``, which have far more terms, in much less time.
       run: how the fit runs, `RUN` where it says nothing. Its ``tol`` is for ``‖∇‖ ‖A₀‖``, which no scale of ``A``
         changes.
       **options: fields of `optim.Run`, in place of those of ``run``.
@@ -293,8 +321,12 @@ def fit(
     checked(precision)
     checks.expect(mesh is not None or not shard_terms, "shard_terms", "a mesh to share the terms over", mesh)
     _check_mined(mined, left, mesh)
+    if spread is not None:
+        checks.expect(mesh is None and mined is None, "spread", "none, with a mesh or mined negatives", "some")
+        checks.expect(spread.num_docs == left.num_terms, "spread", f"{left.num_terms} rows (terms of left)",
+                      spread.num_docs)  # fmt: skip
     with term_shards.on_host() if shard_terms else contextlib.nullcontext():
-        start = checked_start(init, left, right, activation=activation)
+        start = checked_start(init, left, right, activation=activation, spread=spread)
     dtype = left.values.dtype
     groups = None if groups is None else checked_groups(groups, left.num_docs)
     checks.expect(mesh is None or weights is None, "weights", "none, with a mesh", "some")
@@ -308,7 +340,7 @@ def fit(
         documents = shard(left, mesh, groups=groups), shard(right, mesh)
         start, groups = place(start, mesh), None
     data = Data(*documents, jnp.asarray(gamma, dtype), jnp.asarray(beta, dtype), start, activation, block_size, groups,
-                precision, mined, weights)
+                precision, mined, weights, spread)
     run = dataclasses.replace(run, tol=run.tol / start_norm(start))
     result = run.run(optim.minimize_lbfgs, local, objective, start, data, label="S2Net")
     return collapse.learnable(result, left, right, collapsed=[math.log(2)])

@@ -64,7 +64,6 @@ _WORD = 120  # of a distinct word of a text, while its texts are read
 # Of OPCA: matrices as large as its Cholesky factor and its Krylov basis, or as those that it solves densely, and of
 # the documents' span.
 _FACTORS, _BASES, _DENSE, _SPANS = 3, 6, 3, 2
-_SAVED = {"s2net": 4, "s2net_sgd": 8}  # arrays of the projection's size that a checkpoint copies, without history
 
 
 @dataclasses.dataclass(frozen=True)
@@ -245,7 +244,7 @@ def process(training: Training) -> dict[str, int]:
 
     Returns:
       ``loaded`` (Python and libraries), ``texts`` (words of the pairs while they are read), ``start`` (arrays of OPCA),
-      ``training`` (those of `memory`), ``checkpoint`` (what is copied to be written), ``programs`` (compiled), and two
+      ``training`` (those of `memory`), ``programs`` (compiled), and two
       peaks: ``peak`` of the whole training, their sum, and ``opca_peak`` of one by OPCA alone. What the start frees is
       in the first too: of arrays below 32 MB the system gets little back.
 
@@ -255,9 +254,8 @@ def process(training: Training) -> dict[str, int]:
       True
     """
     t = training
-    saved = _FLOAT * t.parameters * (_SAVED[t.method] + 2 * t.history_size * (t.method == "s2net"))
     result = {"loaded": _LOADED, "texts": round(2 * t.pairs * t.words) * _WORD, "start": _start_bytes(t),
-              "training": memory(t)["total"], "checkpoint": saved, "programs": _PROGRAMS[t.method]}  # fmt: skip
+              "training": memory(t)["total"], "programs": _PROGRAMS[t.method]}  # fmt: skip
     alone = result["loaded"] + result["texts"] + result["start"] + _START_PROGRAMS
     return {**result, "peak": sum(result.values()), "opca_peak": alone}
 

@@ -18,6 +18,7 @@ from light import as_users_have_it
 from jaxsim import cli
 from jaxsim.methods import s2net
 from jaxsim.methods.projections import Projection
+from jaxsim.model import Model
 from jaxsim.optim import lbfgs
 from jaxsim.sparse import Terms
 from jaxsim.train import estimate
@@ -66,14 +67,12 @@ def test_memory_of_the_history_is_what_the_optimiser_keeps():
 
 
 @pytest.mark.parametrize("method", estimate.METHODS)
-def test_a_process_holds_libraries_texts_start_arrays_programs_and_what_is_saved(method):
+def test_a_process_holds_libraries_texts_start_arrays_and_programs(method):
     training = estimate.Training(pairs=20_000, terms=20_000, dim=100, words=50, method=method)
     found = estimate.process(training)
-    parts = ("loaded", "texts", "start", "training", "checkpoint", "programs")
+    parts = ("loaded", "texts", "start", "training", "programs")
     assert set(found) == {*parts, "peak", "opca_peak"} and found["peak"] == sum(found[name] for name in parts)
     assert found["training"] == estimate.memory(training)["total"]
-    projection = 4 * 20_000 * 100
-    assert found["checkpoint"] == (24 if method == "s2net" else 8) * projection
     more = estimate.process(dataclasses.replace(training, pairs=30_000))
     assert more["start"] == found["start"] and more["texts"] == 1.5 * found["texts"]  # of 8,000 pairs at most
     assert found["start"] < found["opca_peak"] < found["peak"]
@@ -102,7 +101,8 @@ def zipf_pairs(path, pairs, words, rng):
 @pytest.mark.programs
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="measured on Linux")
 @pytest.mark.parametrize(("method", "key", "options"), [
-    ("s2net", "peak", ["--batch-size", "0", "--max-iter", "12"]), ("opca", "opca_peak", [])])
+    ("s2net", "peak", ["--batch-size", "0", "--max-iter", "12", "--subwords", "0"]),
+    ("s2net", "peak", ["--batch-size", "0", "--max-iter", "12"]), ("opca", "opca_peak", ["--subwords", "0"])])
 def test_the_peak_of_a_process_is_within_30_percent_of_the_true_one(method, key, options, rng, tmp_path):
     terms, words = zipf_pairs(tmp_path / "pairs.tsv", 1_500, 40, rng)
     # By a small process between, since the peak of a child starts at that of the process that it was forked from.
@@ -113,8 +113,26 @@ def test_the_peak_of_a_process_is_within_30_percent_of_the_true_one(method, key,
         [sys.executable, "-c", between, sys.executable, "-m", "jaxsim", "train", "--pairs", "pairs.tsv", "--out",
          "model", "--method", method, "--dim", "100", *options], cwd=tmp_path, check=True, capture_output=True,
         env={**as_users_have_it(), "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)})  # fmt: skip
-    found = estimate.process(estimate.Training(pairs=1_350, terms=terms, dim=100, words=words))
+    grams = 0 if "--subwords" in options else len(Model.load(tmp_path / "model").subwords)
+    sizes = {"pairs": 1_350, "terms": terms + grams, "dim": 100, "words": words}
+    found = estimate.process(estimate.Training(**sizes, ngrams=min(estimate.GRAMS_A_WORD * words, grams)))
     assert found[key] == pytest.approx(1024 * int(done.stdout), rel=0.3)
+
+
+def test_ngrams_of_few_pairs_count_as_terms_and_on_all_negatives_are_multiplied_once():
+    assert estimate.grams(19_999, 10_000) == 20_000 and estimate.grams(20_000, 10_000) == 0
+    assert estimate.grams(100, 90_000) == 100_000
+    plain = {"pairs": 4_000, "terms": 30_000, "dim": 100, "words": 50.0}
+    rates = estimate.Rates(1e11, 0, 2e-10, 0, 0, 0, 0)
+    for method in estimate.METHODS:
+        made = estimate.Training(**plain, method=method, ngrams=450.0)
+        bare = estimate.Training(**plain, method=method)
+        assert made.nnz == 10 * bare.nnz == 4_000 * 500
+        more = estimate.memory(made)["documents"] / estimate.memory(bare)["documents"]
+        slower = estimate.seconds(made, rates)["documents"] / estimate.seconds(bare, rates)["documents"]
+        assert more > 5 and (slower < 3 if method == "s2net" else slower == pytest.approx(10))
+    with pytest.raises(ValueError, match="ngrams: expected a number of at least 0, with the words at most 30000"):
+        estimate.Training(**plain, ngrams=29_951)
 
 
 def test_time_is_quadratic_in_pairs_for_all_of_them_and_linear_for_batches():

@@ -27,7 +27,7 @@ from jaxsim.optim import Fit, Run
 from jaxsim.parallel import sharding, term_shards
 from jaxsim.parallel.sharding import Shards, all_pairs_logistic
 from jaxsim.parallel.term_shards import TermShards
-from jaxsim.sparse import Terms
+from jaxsim.sparse import Filled, Terms, dense
 from jaxsim.sparse.precision import checked
 
 Sides = Projection | tuple[Projection, Projection]
@@ -46,7 +46,7 @@ class Data:
     """Constants of `objective`.
 
     Attributes:
-      left: `Terms` (or `Slices`, or `Shards` or `TermShards` over a mesh) of ``m`` documents.
+      left: `Terms` (or `Filled`, `Slices`, or `Shards` or `TermShards` over a mesh) of ``m`` documents.
       right: their mates, row for row.
       gamma: scalar, the scale of Eq. (2).
       beta: scalar, weight of the distance from the start.
@@ -60,8 +60,8 @@ class Data:
       spread: rows of a linear map that comes before the projection, or None.
     """
 
-    left: Terms | Shards | TermShards
-    right: Terms | Shards | TermShards
+    left: Terms | Filled | Shards | TermShards
+    right: Terms | Filled | Shards | TermShards
     gamma: jax.Array
     beta: jax.Array
     start: Sides
@@ -332,6 +332,8 @@ def fit(
     checks.expect(mesh is None or weights is None, "weights", "none, with a mesh", "some")
     weights = checked_weights(weights, left.num_docs, dtype)
     documents, local = (left, right), _same
+    if mesh is None and dense.fits(left, right):
+        documents = tuple(map(dense.filled, documents))
     if mesh is not None:
         shard, place, local = sharding.shard, sharding.replicate, sharding.local
         if shard_terms:

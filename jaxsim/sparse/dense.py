@@ -1,0 +1,94 @@
+"""Documents as a dense matrix on an accelerator, where products with a projection are plain matrix products.
+
+A CPU has a native kernel for sparse rows. GPUs and TPUs gather a row of the projection for every stored weight, and
+add up the gradient by scattering; but they multiply matrices fast. Zeros are multiplied too, so documents are held so
+only where they fit: `fits` says when.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+
+from jaxsim.sparse.precision import EVALUATION
+from jaxsim.sparse.terms import Terms, expect_weights, project
+
+SHARE = 0.25
+"""Of the device's memory, that documents may fill."""
+
+
+@functools.partial(jax.tree_util.register_dataclass, data_fields=["matrix"], meta_fields=[])
+@dataclasses.dataclass(frozen=True)
+class Filled:
+    """Documents with all their zeros. Build with `filled`.
+
+    Attributes:
+      matrix: ``[num_docs, num_terms]`` floating.
+    """
+
+    matrix: jax.Array
+
+    @property
+    def num_docs(self) -> int:
+        """Number of documents."""
+        return self.matrix.shape[0]
+
+    @property
+    def num_terms(self) -> int:
+        """Size of the vocabulary."""
+        return self.matrix.shape[1]
+
+
+@jax.jit
+def filled(terms: Terms) -> Filled:
+    """Sparse documents as a dense matrix, made on the device.
+
+    Args:
+      terms: `Terms`.
+
+    Returns:
+      `Filled`, the same documents.
+
+    Example:
+      >>> import scipy.sparse
+      >>> from jaxsim import sparse
+      >>> filled(sparse.from_scipy(scipy.sparse.csr_matrix([[1.0, 0.0], [0.0, 2.0]]))).matrix.tolist()
+      [[1.0, 0.0], [0.0, 2.0]]
+
+    Relations: `project` of both is the same.
+    """
+    slots = jnp.arange(terms.nnz, dtype=jnp.int32)
+    row = jnp.searchsorted(terms.indptr, slots, side="right") - 1
+    row = jnp.where(slots < terms.indptr[-1], row, terms.num_docs)  # padding is dropped
+    zeros = jnp.zeros((terms.num_docs, terms.num_terms), terms.values.dtype)
+    return Filled(zeros.at[row, terms.indices].add(terms.values, mode="drop"))
+
+
+@project.register(Filled)
+def _(documents, weights):
+    expect_weights(weights, documents.num_terms)
+    return jnp.matmul(documents.matrix, weights, precision=EVALUATION)
+
+
+def fits(*documents: Terms) -> bool:
+    """Whether documents may be held as dense matrices on the default device: never on a CPU.
+
+    Args:
+      *documents: all that are to be held at once.
+
+    Returns:
+      Whether they take `SHARE` of an accelerator's memory at most; False where its memory is not known.
+
+    Example:
+      >>> import scipy.sparse
+      >>> from jaxsim import sparse
+      >>> fits(sparse.from_scipy(scipy.sparse.identity(3, format="csr"))) and jax.default_backend() == "cpu"
+      False
+    """
+    if jax.default_backend() == "cpu":
+        return False
+    memory = (jax.local_devices()[0].memory_stats() or {}).get("bytes_limit", 0)
+    return sum(one.num_docs * one.num_terms * one.values.dtype.itemsize for one in documents) <= SHARE * memory

@@ -1,12 +1,12 @@
 """The all-pairs loss on an accelerator: its share of the measured rate of matrix products, and the paper's size.
 
-No paper. Value and gradient of the loss in both directions take three products of 2 m² k operations. Their rate is set
-beside that of one square product in the same precision and run, for the panels that `tiles.tile` chooses from the
+No paper. Value and gradient of the loss in both directions take three products of 2 m² k operations. Their rate is
+set beside that of one square product in the same precision and run, for the panels that `tiles.tile` chooses from the
 device's memory. The paper's size is an evaluation of S2Net: 43,380 pairs of 96 of 20,000 terms in 300 dimensions,
-documents as sparse rows and as dense matrices; the faster is expected within 1 s. Expected of the loss: 53 % of the rate by panels, and 70 % by the kernel that keeps the scores of a
-tile on chip (`losses.tile_kernel`). The kernel takes four products, so that 75 % is the most it can reach. It is
-compared with float64 first (by `peers`), and timed in turns with the panels; what the device's compiler refuses is "not
-measured".
+documents as sparse rows and as dense matrices; the faster is expected within 1 s. Expected of the loss: 53 % of the
+rate by panels, and 70 % by the kernel that keeps the scores of a tile on chip (`losses.tile_kernel`). The kernel
+takes four products, so that 75 % is the most it can reach. It is compared with float64 first (by `peers`), and timed
+in turns with the panels; what the device's compiler refuses is "not measured".
 
 The quick preset takes forced host devices, on one and on two of them, and compares their losses; its shares mean
 nothing, and the kernel is interpreted. The full preset takes the accelerator that JAX finds, and says "not run" where

@@ -68,10 +68,11 @@ def complete(
     checks.expect(model is not None, "--model", "a folder (or --texts and --out, to train)", "nothing")
     asked = _asked(question, choices, questions)
     results = _answers(model, asked)
-    known = [(row["best"], list(one.choices[one.answer])) for row, one in zip(results, asked.questions, strict=True)
+    known = [(row["tied"], list(one.choices[one.answer])) for row, one in zip(results, asked.questions, strict=True)
              if one.answer is not None]  # fmt: skip
-    if known:
-        say(f"right: {sum(best == answer for best, answer in known)} of {len(known)} with an answer")
+    if known:  # of n choices that tie, the right one counts 1 / n
+        right = sum((answer in tied) / len(tied) for tied, answer in known)
+        say(f"right: {round(right, 1):g} of {len(known)} with an answer")
     if json:
         show_json(results)
         return
@@ -407,6 +408,9 @@ def _answers(folder: Path, asked: Questions) -> list[dict[str, Any]]:
                                                        for column, name in enumerate(models)},
                                                     "combination": float(combined[at, row])}}
                 for row, choice in enumerate(one.choices)]  # fmt: skip
-        results.append({"question": "_____".join(one.parts), "choices": rows,
-                        "best": rows[int(np.where(last, -np.inf, combined[at]).argmax())]["choice"]})  # fmt: skip
+        first = np.where(last, -np.inf, combined[at])
+        tied = [row["choice"] for row, score in zip(rows, first, strict=True) if score == first.max()]
+        if len(tied) > 1:
+            say(f"question {one.name or at + 1}: {len(tied)} choices tie, and the first of them is given as the best")
+        results.append({"question": "_____".join(one.parts), "choices": rows, "best": tied[0], "tied": tied})
     return results

@@ -55,6 +55,18 @@ def test_the_word_of_the_topic_is_chosen(place, capsys):
     assert "best: tea" in capsys.readouterr().out
 
 
+def test_choices_that_tie_are_said_and_the_right_one_counts_a_share(place, tmp_path, capsys):
+    row = {"question": "The zork of _____ .", "choices": ["quux", "blip"], "answer": "blip"}
+    (tmp_path / "q.jsonl").write_text(json.dumps(row))
+    asked = ["--questions", str(tmp_path / "q.jsonl"), "--json"]
+    assert cli.main(["complete", "--model", str(place / "model"), *asked]) == 0
+    out, err = capsys.readouterr()
+    one = json.loads(out)[0]
+    assert one["best"] == ["quux"] and one["tied"] == [["quux"], ["blip"]]
+    assert "question 1: 2 choices tie, and the first of them is given as the best\n" in err
+    assert "right: 0.5 of 1 with an answer\n" in err
+
+
 def test_folders_of_earlier_formats_have_fewer_models_and_answer_as_they_did(place, tmp_path, capsys):
     command = ["--questions", str(place / "q.jsonl"), "--json"]
     assert cli.main(["complete", "--model", str(place / "model"), *command]) == 0

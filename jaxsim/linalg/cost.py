@@ -14,13 +14,15 @@ NARROW = 0.9e11
 """The same where one of them has the 48 columns of a block."""
 SPARSE = 1.5e10
 """The same of sparse documents times a block: two operations a slot and column."""
-BLOCKED = 2.4
+BLOCKED = 1.7
 """Time a column of a block takes over one of all columns at once, in passes over sparse documents."""
+SOLVE = 3.8
+"""Time of the two triangular solves of a block of 48 columns over that of as many operations in a product."""
 _TRIDIAGONAL, _BACK = 5e-11, 8e-11  # seconds of LAPACK's eigenproblem: times n³, and n² k
 _ORTHOGONAL, _EIGH = 2, 8e-11  # passes over the basis; seconds of all eigenpairs of a small matrix, times m³
 # A basis for k vectors is filled 1 + _FLAT / k times until the last are solutions: it holds fewer powers for few.
 _FLAT = 200
-_START = 32  # columns that a product with a block takes as long as, whatever its width
+_START = 100  # columns that a product with a block takes as long as, whatever its width
 _FRESH = 0.37  # share of the basis that is new after the first filling
 _MOST_BYTES = 8e9
 
@@ -123,7 +125,7 @@ def factor_seconds(size: int, made: float, columns: int) -> float:
     """
     if 3 * 4.0 * size**2 > _MOST_BYTES:
         return math.inf
-    return made / SPARSE + size**3 / 3 / SQUARE + columns * 2.0 * size**2 / NARROW
+    return made / SPARSE + size**3 / 3 / SQUARE + columns * SOLVE * 2.0 * size**2 / NARROW
 
 
 def conjugate_gradients_steps(largest: float, ridge: float, tolerance: float) -> float:

@@ -190,7 +190,8 @@ class Ridge:
         self.steps = self._expected_steps() if columns is not None and solver != "cholesky" else None
         self.iterated = solver == "iterated" or solver is None and self._is_cheaper_iterated(columns, passes)
         self.work = passes
-        self.solve_work = (self.steps or _GUESS) * passes if self.iterated else 2.0 * self.size**2 + self.dual * passes
+        self.solve_work = (self.steps or _GUESS) * passes if self.iterated else (
+            cost.SOLVE / cost.BLOCKED * 2.0 * self.size**2 + self.dual * passes)
 
     @functools.cached_property
     def cholesky(self) -> jax.Array | None:

@@ -152,6 +152,7 @@ class _Search:
         self.texts, self.held, self.judged, self.clock, self.say = texts, held, judged, clock, say
         self.settings, self.free = training.effective(replace(settings, distill=0.0), held), free
         self.distilled = settings.distill > 0  # what is chosen, after the search
+        self.spelt = bool(settings.subwords)  # asked for, and not by default
         self.last = begun + seconds
         iterated = settings.method in S2NET or "method" in free
         self.end = begun + seconds * (_CLOSED if iterated else 1.0)
@@ -184,7 +185,7 @@ class _Search:
             elif method in S2NET:
                 self.untried.setdefault("method", []).append(method)
         # SSI has no n-grams and nothing to distil.
-        if "method" in self.free and not several and not given.subwords and not self.distilled:
+        if "method" in self.free and not several and not self.spelt and not self.distilled:
             methods += (_LINKS,)
             self.linked()
         self.random()

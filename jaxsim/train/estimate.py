@@ -268,8 +268,8 @@ def _start_bytes(t: Training) -> int:
         size, span = 2 * m, _SPANS * (2 * m) ** 2
     factor, shape = min(m, size), linalg.basis_shape(t.dim)
     passes = 2 * linalg.cost.sparse(slots)
-    dense = math.prod(shape) >= size or linalg.cost.cheapest(
-        size, t.dim, shape, 2 * passes, 2.0 * factor**2 + passes) == "dense"  # fmt: skip
+    solve = linalg.cost.SOLVE / linalg.cost.BLOCKED * 2.0 * factor**2 + passes
+    dense = math.prod(shape) >= size or linalg.cost.cheapest(size, t.dim, shape, 2 * passes, solve) == "dense"
     arrays = _DENSE * size**2 if dense else _FACTORS * factor**2 + _BASES * size * math.prod(shape)
     return _FLOAT * (span + arrays)
 

@@ -79,7 +79,7 @@ def test_a_training_that_shares_its_terms_says_so_to_the_fit_and_gives_its_resul
         *sides, **options))
     ids = tuple(map(str, range(len(LEFT))))
     pairs = Pairs("pairs", ids, tuple(LEFT), tuple(RIGHT), ("here",) * len(ids), ("en", "en"), "0" * 64)
-    settings = training.Settings(dim=3, max_iter=3, min_df=1)
+    settings = training.Settings(dim=3, max_iter=3, min_df=1, subwords=0.0)
     some, dev = pairs.take(range(30)), pairs.take(range(30, 40))
     alone = training.train(some, settings, dev=dev)
     monkeypatch.setattr(sharding, "local_mesh", lambda num_docs, *, devices=None: jax.make_mesh((1,), ("pairs",)))
@@ -111,7 +111,7 @@ from jaxsim.optim import checkpoints
 from jaxsim import cli
 from jaxsim.model import Model
 words = ["train", "--pairs", "pairs.tsv", "--dim", "4", "--max-iter", "6", "--dev", "0.2", *sys.argv[1:], "--out"]
-assert cli.main([*words, "alone", "--devices", "1"]) == 0
+assert cli.main([*words, "alone", "--devices", "1", "--subwords", "0"]) == 0
 assert cli.main([*words, "shared", "--shard-terms"]) == 0
 save, saved = checkpoints.save, []
 def stop(*state, **options):

@@ -125,7 +125,7 @@ def train(
     weighted = weigh(texts, held, settings, say, unpaired=unpaired, documents=documents)
     if asked.subwords is None and weighted.subwords is not None and len(weighted.subwords):
         say(f"{counted(len(weighted.subwords), 'n-gram')} of the words learn too, as with fewer than {FEW:,} pairs: a "
-            "longer training and a larger model (subwords 0 leaves them out)")
+            "longer training and a larger model (--subwords 0 leaves them out)")
     mining = None
     if len(documents):
         mining = Mining(weighted.documents, _right_among(texts.words(held.rows), documents, pairs.languages), negatives)

@@ -28,7 +28,7 @@ def test_few_pairs_learn_with_ngrams(few, changes, share):
     model = train(few, replace(OPCA_OF_FEW, **changes), dev=0, say=messages.append)
     assert model.training["settings"]["subwords"] == share
     assert (model.subwords.share if share else model.subwords) == (share or None)
-    told = [line for line in messages if line.endswith("(subwords 0 leaves them out)")]
+    told = [line for line in messages if line.endswith("(--subwords 0 leaves them out)")]
     assert len(told) == ("subwords" not in changes and share > 0)
     if told:
         assert told[0].startswith(f"{len(model.subwords):,} n-grams of the words learn too, as with fewer than 20,000")

@@ -253,9 +253,10 @@ data on the host). ``axes`` is None where the single function lifts itself."""
 
 OTHERS = {
     "sparse": {
-        "types": {"Document", "Slices", "Terms", "Vectors"},
+        "types": {"Document", "Filled", "Slices", "Terms", "Vectors"},
         "on the host": {"documents", "from_scipy", "host", "narrow", "nonzero", "size_class", "slices", "take",
                         "to_scipy"},
+        "another storage": {"filled"},
         "in the table under another name": {"precision"},
     },
     "losses": {"in the table under another name": {"negatives"}},

@@ -30,7 +30,7 @@ def place(tmp_path_factory):
     (folder / "english.txt").write_text("".join(f"{a}\n" for a in ENGLISH))
     (folder / "spanish.txt").write_text("".join(f"{b}\n" for b in SPANISH))
     words = ["train", "--pairs", str(folder / "pairs.tsv"), "--out", str(folder / "cca"), "--dev", "0", "--dim", "8"]
-    assert cli.main([*words, "--method", "cca", "--languages", "en,es"]) == 0
+    assert cli.main([*words, "--method", "cca", "--languages", "en,es", "--subwords", "0"]) == 0
     return folder
 
 

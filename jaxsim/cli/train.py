@@ -220,8 +220,14 @@ def _shares(dev: list[str], method: str) -> list[float | None]:
 
 def _held_out(dev: list[str], shares: list[float | None], columns: tuple, graded: bool) -> Data:
     """Pairs to hold out, or the share of them; or several sets, one after the other."""
+    from jaxsim import checks
+
     sets = [Data(share, None) if share is not None else read(one, "--dev", columns, graded)
             for one, share in zip(dev, shares, strict=True)]
+    for path, one in zip(dev, sets, strict=True):  # before anything is deleted
+        few = not isinstance(one.pairs, float) and len(one.pairs) < 2
+        checks.expect(not few, "--dev", f"at least two pairs in {path} (one alone always finds its mate)",
+                      None if isinstance(one.pairs, float) else len(one.pairs))
     return sets[0] if len(sets) == 1 else Data([one.pairs for one in sets], None)
 
 

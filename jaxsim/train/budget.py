@@ -102,7 +102,6 @@ def search(
     if len(held.dev) < 2:
         say("no setting is chosen: no pairs are held out to choose by")
         return settings, []
-    settings = tuning.without_default(settings, free)
     result = _Search(texts, held, settings, free, judged, begun, seconds, clock, say)
     best = result.run()
     if result.untried:
@@ -174,7 +173,7 @@ class _Search:
         for method in dict.fromkeys(closed):
             if not self.scores or self.allows(self.cost(given), method=method):
                 self.closed(replace(given, method=method, dim=self.first(given)))
-        for values in ({"subwords": (0.5,), "min_df": (1, 2)}, {"subwords": (0.75, 0.25)}):
+        for values in ({"subwords": (0.0, 0.5), "min_df": (1, 2)}, {"subwords": (0.75, 0.25)}):
             self.features(values)
         self.climb("noise")
         self.larger()
@@ -196,7 +195,8 @@ class _Search:
     def cost(self, settings: Settings) -> float:
         """Seconds that a training in closed form should take."""
         grams = settings.subwords > 0
-        return self.costs.get(grams, self.costs.get(False, 0.0) * (_DEARER["subwords"] if grams else 1.0))
+        other = self.costs.get(not grams, 0.0)  # words alone take no longer
+        return self.costs.get(grams, other * (_DEARER["subwords"] if grams else 1.0))
 
     def allows(self, seconds: float, **candidate) -> bool:
         """Whether so many seconds are left to try a value of a setting; where not, that is noted."""

@@ -87,8 +87,8 @@ class Settings:
     subwords: float | None = _setting(
         None, "Share of a word's weight that goes to its character n-grams: words with similar spelling learn "
         "together, and unseen words get vectors; 0 for none. Unless given, 0.5 with fewer than 20,000 pairs to train "
-        "on, which makes training two to five times as long, and 0 with more, with --drop-top, --tune or "
-        "--shard-terms, or for grades.", WITH_SUBWORDS, least=0.0, most=0.99)
+        "on, which can make training up to five times as long, and 0 with more, with --drop-top or --shard-terms, "
+        "or for grades; --tune chooses.", WITH_SUBWORDS, least=0.0, most=0.99)
     distill: float = _setting(
         0.0, "After training, teach the vectors to reproduce a score that also counts the bare terms, so that they "
              "tell more words apart: the share of the terms in that score, such as 0.5. If the score of held-out pairs "

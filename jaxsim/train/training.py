@@ -139,6 +139,7 @@ def train(
         if found is None:
             few = settings.method in CLOSED and cross_fit and not settings.distill and len(held.rows) < FOLDS * FEWEST
             say(f"search weights all dimensions equally: fewer than {FEWEST} pairs are held out to weigh them by"
+                + " in each set" * (len(held.sets) > 0)
                 + f", and fewer than {FOLDS * FEWEST} are trained on, too few for {FOLDS} more fits" * few)
         else:
             model, crossed = replace(model, agreement=found), {"cross_fitted": FOLDS}

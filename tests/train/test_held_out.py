@@ -143,6 +143,7 @@ def test_command_line(sets, tmp_path, monkeypatch, capsys):
         lines = ["\t".join(" ".join(text.split()) for text in pair)
                  for pair in zip(one.left, one.right, strict=True)]  # fmt: skip
         (tmp_path / f"{one.name}.tsv").write_text("\n".join(lines), encoding="utf-8")
+    (tmp_path / "one.tsv").write_text("some words\tsome more words\n")
     options = ["train", "--pairs", "train.tsv", "--out", "model"]
     graded = [*options, "--method", "s2net-mse", "--label", "2"]
     options += ["--method", "opca", "--dim", "20", "--max-terms", "400"]
@@ -160,6 +161,7 @@ def test_command_line(sets, tmp_path, monkeypatch, capsys):
         (options, ("0.1", "0.2"), "--dev: expected one share at most"),
         (options, ("0", "large.tsv"), "--dev: expected no share of 0 beside files"),
         (options, ("-", "-"), "--dev: expected standard input (-) once"),
+        (options, ("large.tsv", "one.tsv"), "--dev: expected at least two pairs in one.tsv (one alone always finds"),
         (graded, ("0.1", "large.tsv"), "--dev: expected one share or file, for s2net-mse"),
     ):
         assert told in refused(capsys, *words, *(word for one in given for word in ("--dev", one)))

@@ -51,7 +51,9 @@ def test_a_choice_begins_with_words_alone(few):
     _, tried = tuning.tune(few, OPCA_OF_FEW, dev=0.3, names=("subwords",))
     assert [one["subwords"] for one in tried] == [0.0, 0.5, 0.75]
     _, tried = budget.search(few, OPCA_OF_FEW, seconds=1e-9, dev=0.3, free=("subwords", "noise"))
-    assert {one["subwords"] for one in tried} == {0.0}
+    assert {one["subwords"] for one in tried} == {0.5}  # what would be learned without a choice comes first
+    _, tried = budget.search(few, OPCA_OF_FEW, seconds=1e9, dev=0.3, free=("subwords",))
+    assert {one["subwords"] for one in tried} == {0.0, 0.25, 0.5, 0.75}
     _, tried = tuning.tune(few, replace(OPCA_OF_FEW, subwords=0.25), dev=0.3, names=("subwords",))
     assert tried[0]["subwords"] == 0.25
     model, _ = grid.sweep(few, {"dim": (3, 5)}, OPCA_OF_FEW, dev=0.3)  # nothing is chosen here but the dimension

@@ -18,6 +18,7 @@ _MAIN = _thread.get_ident()
 _TERMINATED = 143
 """Exit status after SIGTERM, 128 + 15."""
 _terminated = False
+_interrupted = False
 
 
 def _later() -> None:
@@ -28,10 +29,13 @@ def _later() -> None:
 
 
 def _dropped(unraisable) -> None:
-    """Sends Ctrl-C once more where Python had to drop it: in a callback of the garbage collector, as JAX has one."""
+    """Sends Ctrl-C once more where Python had to drop it: in a callback of the garbage collector, as JAX has one.
+
+    After Ctrl-C, errors of objects that it left half made (by a compiler, say) tell the user nothing.
+    """
     if unraisable.exc_type is KeyboardInterrupt:
         _later()
-    else:
+    elif not _interrupted:
         sys.__unraisablehook__(unraisable)
 
 
@@ -46,8 +50,9 @@ def _loading(frame) -> bool:
 
 def _interrupt(number, frame) -> None:
     """Raises Ctrl-C, for SIGTERM too; while a module is loaded, a moment later."""
-    global _terminated
+    global _terminated, _interrupted
     _terminated |= number == _signal.SIGTERM
+    _interrupted = True
     if _loading(frame):
         _later()
     else:

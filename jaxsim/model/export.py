@@ -162,6 +162,8 @@ def _exportable(model: Model, to: str) -> tuple[str, ...]:
                   model.method)
     checks.expect(to == "onnx" or model.activation == "none", "model.activation", "none (a table of word vectors has "
                   "no function after the average; onnx has)", model.activation)
+    checks.expect(model.activation == "none" or model.subwords is None, "model", "an activation or n-grams of words, "
+                  "not both (no graph holds the length of a text with its n-grams)", "both")
     for language in model.languages:
         checks.expect(text.tokenizer(language) is text.words, "model",
                       "languages whose words are runs of letters (this one's are cut otherwise)", language)
@@ -200,7 +202,9 @@ def _onnx(words: tuple[str, ...], table: tuple[np.ndarray, np.ndarray | None], m
     """A folder of a graph and the tokenizer of its input."""
     rows, scale = table
     scale = None if scale is None else np.append(scale, np.float32(0))
-    graph = onnx.graph(_with_unknown(rows), weighting=model.weighting, activation=model.activation, scale=scale)
+    once = None if model.activation == "none" else np.append(_weights(model), np.float32(0))
+    graph = onnx.graph(_with_unknown(rows), weighting=model.weighting, activation=model.activation, scale=scale,
+                       once=once)  # fmt: skip
     return {"model.onnx": graph, "tokenizer.json": _tokenizer(words)}
 
 

@@ -30,8 +30,9 @@ WEIGHTINGS: dict[str, Callable[..., sp.csr_matrix]] = {
     "tf": lambda counts, df, num_docs: counts,
 }
 ACTIVATIONS: dict[str, Callable | None] = {"none": None, "tanh": jnp.tanh, "sigmoid": jax.nn.sigmoid}
+"""Functions of a model's vectors that are learned of texts of length 1, so that others are scaled first."""
 OUTPUTS = ACTIVATIONS | {"shares": functools.partial(topics.shares, empty=0.0)}
-"""Functions of a model's vectors; ``shares``, of topic models, scales them to sum to 1 instead of to length 1."""
+"""All functions of a model's vectors; ``shares``, of topic models, scales them to sum to 1 instead of to length 1."""
 _BATCH = 1024
 
 
@@ -188,8 +189,34 @@ class Model:
             if self.bilinear:
                 rows, whole = parts.rows_seen(params, rows, self.strongest)
                 sparse.append(whole)
-            result[start : start + batch_size] = parts.project(params.weights, rows, OUTPUTS[self.activation])
+            result[start : start + batch_size] = self.project(params, rows)
         return result, sp.vstack(sparse, format="csr") if sparse else None
+
+    def project(self, side: Projection | Bilinear, rows: sp.csr_matrix) -> np.ndarray:
+        """Weighted texts through a projection of the model, and its activation.
+
+        Args:
+          side: of `params`.
+          rows: ``[n, num_terms]`` float32, with the n-grams of `subwords` after the terms. For `ACTIVATIONS` other than
+            none, they are scaled to the length one that texts have in training; the cosine of others needs no length.
+
+        Returns:
+          ``[n, dim]`` float32.
+
+        Example:
+          >>> words = text.Vocabulary(("cat",), np.array([1]), 2)
+          >>> model = Model(words, Projection(jnp.ones((1, 1))), activation="tanh")
+          >>> model.project(model.params, sp.csr_matrix([[0.5], [2.0]])).round(3).tolist()
+          [[0.762], [0.762]]
+        """
+        if ACTIVATIONS.get(self.activation) is not None:
+            rows = text.unit_rows(rows, rows if self._spread is None else rows @ self._spread)
+        return parts.project(side.weights, rows, OUTPUTS[self.activation])
+
+    @functools.cached_property
+    def _spread(self) -> sp.csr_matrix | None:
+        """The map from slots to the texts that were learned of."""
+        return None if self.subwords is None else self.subwords.spread(self.vocabulary)
 
     def encode(self, texts: str | Iterable[str], *, normalize: bool = False, batch_size: int = _BATCH) -> np.ndarray:
         """Vectors of texts.

@@ -1,7 +1,8 @@
 """The ONNX graph of one side of a model: numbers of words in, vectors of length one out.
 
-The graph holds the term weights, the projection, the activation and the scaling to length one. Turning a text into
-numbers is left to the ``tokenizer.json`` that `export.export` writes beside it.
+The graph holds the term weights, the projection, the activation and the scaling to length one: of the vector, and
+before an activation of the weighted text too. Turning a text into numbers
+is left to the ``tokenizer.json`` that `export.export` writes beside it.
 """
 
 from __future__ import annotations
@@ -23,11 +24,14 @@ OUTPUT = "sentence_embedding"
 
 _OPSET, _IR = 18, 8  # of ONNX 1.13; runtimes since then read it
 _MOST = 2**31 - 2**20  # bytes of a protocol buffer, and some room for the rest of the graph
-_ACTIVATIONS = {"none": [], "tanh": [("Tanh", ["sum"], "active", {})], "sigmoid": [("Sigmoid", ["sum"], "active", {})]}
+_Nodes = list[tuple[str, list[str], str, dict[str, Any]]]  # operator, inputs, output, attributes
+_ACTIVATIONS: dict[str, _Nodes] = {"none": [], "tanh": [("Tanh", ["sum"], "active", {})],
+                                  "sigmoid": [("Sigmoid", ["sum"], "active", {})]}
 
 
 def graph(
-    table: np.ndarray, *, weighting: str, activation: str = "none", scale: np.ndarray | None = None
+    table: np.ndarray, *, weighting: str, activation: str = "none", scale: np.ndarray | None = None,
+    once: np.ndarray | None = None,
 ) -> bytes:
     """Writes the graph.
 
@@ -35,8 +39,10 @@ def graph(
       table: ``[num_terms + 1, dim]`` float32, as `export.rows` gives it, then the row of unknown words, which is zero;
         with ``scale`` also float16 or int8, whose rows are widened when they are looked up.
       weighting: ``"tf"``, ``"tf_idf"`` or ``"log_tf_idf"``; the idf is in the rows, or the scales, already.
-      activation: ``"none"``, ``"tanh"`` or ``"sigmoid"``, of the sum.
+      activation: ``"none"``, or ``"tanh"`` or ``"sigmoid"`` of the sum, for which the text is scaled to length one.
       scale: ``[num_terms + 1]`` float32, by which the rows of a table are multiplied; or None.
+      once: ``[num_terms + 1]`` float32, the weight of each term at a count of one, and 0 for unknown words; of an
+        activation alone.
 
     Returns:
       A serialised ``ModelProto``.
@@ -59,6 +65,10 @@ def graph(
     }  # fmt: skip
     looked_up = [("Gather", ["table", "input_ids"], "vectors", {"axis": 0}),
                  ("Unsqueeze", ["weight", "axis"], "row", {})]  # fmt: skip
+    bent = activation != "none"
+    if bent:
+        checks.expect(once is not None, "once", "the weights of the terms, for an activation", "None")
+        constants["once"] = np.ascontiguousarray(once, np.float32)
     if scale is not None:
         constants["scale"] = np.ascontiguousarray(scale, np.float32)
         looked_up = [
@@ -70,7 +80,9 @@ def graph(
         ]
     nodes = [
         ("Cast", ["attention_mask"], "mask", {"to": kinds.FLOAT}),
-        *(_logarithm() if weighting == "log_tf_idf" else [("Identity", ["mask"], "weight", {})]),
+        *(_counts() if weighting == "log_tf_idf" or bent else []),
+        *(_logarithm() if weighting == "log_tf_idf" else [("Identity", ["mask"], "as_counted", {})]),
+        *(_unit() if bent else [("Identity", ["as_counted"], "weight", {})]),
         *looked_up,
         ("MatMul", ["row", "vectors"], "row_sum", {}),
         ("Squeeze", ["row_sum", "axis"], "sum", {}),
@@ -95,20 +107,40 @@ def graph(
     return model.SerializeToString()
 
 
-def _logarithm() -> list[tuple[str, list[str], str, dict[str, Any]]]:
-    """Each occurrence of a word gets log2(tf + 1) / tf, so that all of them together get log2(tf + 1)."""
+def _counts() -> _Nodes:
+    """How often the word of each occurrence occurs."""
     return [
         ("Shape", ["input_ids"], "number", {"start": 0, "end": 1}),
         ("Concat", ["number", "terms"], "shape", {"axis": 0}),
         ("ConstantOfShape", ["shape"], "zeros", {}),
         ("ScatterElements", ["zeros", "input_ids", "mask"], "counts", {"axis": 1, "reduction": "add"}),
         ("GatherElements", ["counts", "input_ids"], "tf", {"axis": 1}),
+        ("Max", ["tf", "one"], "occurrences", {}),  # padding may have none
+    ]
+
+
+def _logarithm() -> _Nodes:
+    """Each occurrence of a word gets log2(tf + 1) / tf, so that all of them together get log2(tf + 1)."""
+    return [
         ("Add", ["tf", "one"], "more", {}),
         ("Log", ["more"], "nats", {}),
         ("Mul", ["nats", "bits"], "log_tf", {}),
-        ("Max", ["tf", "one"], "occurrences", {}),  # padding may have none
         ("Div", ["log_tf", "occurrences"], "share", {}),
-        ("Mul", ["share", "mask"], "weight", {}),
+        ("Mul", ["share", "mask"], "as_counted", {}),
+    ]
+
+
+def _unit() -> _Nodes:
+    """Weights over the length of the text: the squares of a word's weight are shared by its occurrences."""
+    return [
+        ("Gather", ["once", "input_ids"], "term_weight", {"axis": 0}),
+        ("Mul", ["as_counted", "term_weight"], "occurrence", {}),
+        ("Mul", ["occurrence", "occurrence"], "square", {}),
+        ("Mul", ["square", "occurrences"], "part", {}),
+        ("ReduceSum", ["part", "axis"], "squares", {"keepdims": 1}),
+        ("Sqrt", ["squares"], "text_norm", {}),
+        ("Max", ["text_norm", "tiny"], "text_length", {}),  # an empty text stays empty
+        ("Div", ["as_counted", "text_length"], "weight", {}),
     ]
 
 

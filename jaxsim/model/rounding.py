@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from jaxsim import checks
 from jaxsim.model import parts
-from jaxsim.model.model import OUTPUTS, WEIGHTINGS, Model
+from jaxsim.model.model import WEIGHTINGS, Model
 from jaxsim.sparse import narrow
 
 KINDS = narrow.KINDS
@@ -112,7 +112,7 @@ def _scores(model: Model, rows: sp.csr_matrix) -> np.ndarray:
                           strict=True):  # fmt: skip
         if model.bilinear:
             some, _ = parts.rows_seen(side, some, model.strongest)
-        found = parts.project(side.weights, some, OUTPUTS[model.activation]).astype(np.float64)
+        found = model.project(side, some).astype(np.float64)
         sides.append(found if model.bilinear or model.topical else parts.unit_dense(found))
     return compare(sides[0], sides[1].T)
 

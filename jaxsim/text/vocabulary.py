@@ -155,19 +155,21 @@ def strings(texts: Sequence[str]) -> Sequence[str]:
     return texts
 
 
-def unit_rows(matrix: sp.csr_matrix) -> sp.csr_matrix:
+def unit_rows(matrix: sp.csr_matrix, made: sp.csr_matrix | None = None) -> sp.csr_matrix:
     """Rows scaled to length one; empty rows stay empty.
 
     Args:
       matrix: ``[num_docs, num_terms]``.
+      made: ``[num_docs, n]``, what becomes of ``matrix``: its rows get length one then, instead of those of ``matrix``.
 
     Returns:
-      The same shape and type.
+      ``matrix`` with other lengths, of the same shape and type.
 
     Example:
       >>> unit_rows(sp.csr_matrix([[3.0, 4.0], [0.0, 0.0]])).toarray().tolist()
       [[0.6, 0.8], [0.0, 0.0]]
     """
-    length = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel())
+    made = matrix if made is None else made
+    length = np.sqrt(np.asarray(made.multiply(made).sum(axis=1)).ravel())
     scale = 1 / np.where(length > 0, length, 1)
     return sp.csr_matrix(sp.diags(scale) @ matrix, dtype=matrix.dtype)

@@ -329,17 +329,11 @@ def weigh(
         spread = subwords.spread(vocabulary)
         in_slots = tuple(map(slots_of, words))
         train, dev, rest, mined = ([side @ spread for side in sides] for sides in (in_slots, dev, rest, mined))
-        in_slots = tuple(_as_long(*both) for both in zip(in_slots, train, strict=True))
+        in_slots = tuple(text.unit_rows(*both) for both in zip(in_slots, train, strict=True))
     return Weighted(vocabulary, subwords, spread, counts, in_slots, tuple(map(mates.unit_terms, train)),
                     tuple(map(mates.unit_terms, dev)) if len(held.dev) else None,
                     mates.unit_terms(rest[0]) if rest else None,
                     mates.unit_terms(mined[0]) if mined else None)  # fmt: skip
-
-
-def _as_long(slots: sp.csr_matrix, made: sp.csr_matrix) -> sp.csr_matrix:
-    """Texts before n-grams are added, of unit length once they are."""
-    length = np.sqrt(np.asarray(made.multiply(made).sum(axis=1)).ravel())
-    return sp.csr_matrix(sp.diags(1 / np.where(length > 0, length, 1)) @ slots, dtype=slots.dtype)
 
 
 def fit(

@@ -22,6 +22,7 @@ from jaxsim.evaluate import mates
 from jaxsim.methods.projections import Projection
 from jaxsim.model import Model, export
 from jaxsim.sparse import Vectors
+from jaxsim.text.subwords import Subwords
 from jaxsim.train import Settings, train
 
 CHARS = [chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000]
@@ -244,6 +245,15 @@ def test_what_no_table_can_hold_is_refused(changes, message, tmp_path):
     given["vocabulary"] = text.Vocabulary(given["vocabulary"], np.array([1, 1]), 2)
     with pytest.raises(ValueError, match=message):
         export.export(Model(**given), "word2vec", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_activation_with_ngrams_is_in_no_graph(tmp_path):
+    grams = Subwords(("abc",), np.ones(1), 0.5)
+    model = Model(text.Vocabulary(("a", "b"), np.array([1, 1]), 2), Projection(jnp.ones((3, 1))), activation="tanh",
+                  subwords=grams)  # fmt: skip
+    with pytest.raises(ValueError, match=r"model: expected an activation or n-grams .*, not both .*, got both"):
+        export.export(model, "onnx", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 

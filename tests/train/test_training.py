@@ -116,6 +116,23 @@ def test_a_stopped_training_keeps_its_start_and_goes_on_bit_for_bit(corpus, tmp_
         train(corpus.take(range(60)), EXACT, dev=0.2, checkpoint=tmp_path / "checkpoint")
 
 
+@pytest.mark.parametrize("subwords", [0.0, 0.2])
+@pytest.mark.parametrize("activation", ["none", "tanh", "sigmoid"])
+def test_a_model_finds_mates_as_well_as_its_training_said(corpus, activation, subwords, monkeypatch):
+    """The lengths of the texts matter where a function comes after the projection."""
+    scores, validator = [], mates.validator
+
+    def noted(*args, **given):
+        score = validator(*args, **given)
+        return lambda params: scores.append(score(params)) or scores[-1]
+
+    monkeypatch.setattr(mates, "validator", noted)
+    rows, dev = corpus.take(range(100)), corpus.take(range(300, 400))
+    model = train(rows, Settings(dim=10, max_iter=4, activation=activation, subwords=subwords), dev=dev)
+    left, right = model.vectors(dev.left, side="query"), model.vectors(dev.right)
+    assert mates.scores(left, right)["mrr"] == pytest.approx(max(scores), abs=1e-6)
+
+
 def test_dev_pairs_of_ones_own_and_none(corpus):
     rows = corpus.take(range(60)), corpus.take(range(300, 400))
     assert train(rows[0], Settings(method="opca", dim=5), dev=rows[1]).training["pairs"]["dev"] == 100

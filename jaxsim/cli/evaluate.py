@@ -41,6 +41,7 @@ def evaluate(
     terms: options.TermsOption = None,
     words: options.WordsOption = options.Words.BM25,
     power: options.PowerOption = None,
+    feedback: options.FeedbackOption = 0,
     exclude_self: Annotated[bool, typer.Option("--exclude-self", help="With --queries: leave out the query itself, a "
                                                "document of its identifier or its text.")] = False,
     exclude: Annotated[str | None, options.file("With --queries: documents to leave out, lines query<TAB>document, "
@@ -74,6 +75,7 @@ def evaluate(
         ("--qrels", qrels, pairs is None, pairs is not None), ("--label", label, False, pairs is None),
         ("--run-out", run_out, False, not collection), ("--figures", figures, False, pairs is None),
         ("--terms", terms, False, not collection), ("--power", power, False, not collection),
+        ("--feedback", feedback or None, False, not collection),
         ("--exclude", exclude, False, not collection), ("--exclude-self", exclude_self or None, False, not collection),
         ("--csls", csls, False, not collection),
     )  # fmt: skip
@@ -94,7 +96,7 @@ def evaluate(
     else:
         judged = trec.read_qrels(qrels)
         if run is None:
-            way = {"terms": terms, "words": str(words), "power": power}
+            way = {"terms": terms, "words": str(words), "power": power, "feedback": feedback}
             like = None if csls is None else [line for _, line in streams.texts(csls)]
             results, judged = _search(_load(model), queries, documents, judged, way, exclude, exclude_self, like)
             if run_out is not None:

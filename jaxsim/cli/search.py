@@ -42,6 +42,7 @@ def search(
     terms: options.TermsOption = None,
     words: options.WordsOption = options.Words.BM25,
     power: options.PowerOption = None,
+    feedback: options.FeedbackOption = 0,
     exclude_self: Annotated[bool, typer.Option("--exclude-self", help="Leave out documents that are equal to the "
                                                "query.")] = False,
     exclude: Annotated[str | None, options.file("Documents to leave out, lines query<TAB>document: the number of the "
@@ -94,7 +95,7 @@ def search(
     number = len(result.texts)
     left_out = _left_out(wanted, result, exclude_self, exclude)
     scores, rows = ranker.rank(trained, result, wanted, k=min(k, number), terms=terms, words=str(words), power=power,
-                               exclude=left_out)  # fmt: skip
+                               exclude=left_out, feedback=feedback)  # fmt: skip
     for i, text in enumerate(wanted):
         kept = np.isfinite(scores[i])  # the others are left out
         if not scores[i][kept].any():

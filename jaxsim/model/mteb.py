@@ -121,7 +121,7 @@ class Search(Encoder):
     """A model as mteb's `SearchProtocol` too: tasks of retrieval are searched as `jaxsim search` does.
 
     Attributes:
-      options: of `ranker.rank`: ``terms``, ``words``, ``power``.
+      options: of `ranker.rank`: ``terms``, ``words``, ``power``, ``feedback``.
 
     Example:
       >>> from jaxsim import text
@@ -140,10 +140,11 @@ class Search(Encoder):
           revision: as for `Encoder`.
           name: as for `Encoder`.
           device: as for `Encoder`.
-          **options: ``terms``, ``words`` and ``power`` of `ranker.rank`.
+          **options: ``terms``, ``words``, ``power`` and ``feedback`` of `ranker.rank`.
         """
-        unknown = sorted(set(options) - {"terms", "words", "power"})
-        checks.expect(not unknown, "options", "some of terms, words, power", ", ".join(unknown))
+        known = ("terms", "words", "power", "feedback")
+        unknown = sorted(set(options) - set(known))
+        checks.expect(not unknown, "options", f"some of {', '.join(known)}", ", ".join(unknown))
         super().__init__(model, revision, name=name, device=device)
         self.options, self._documents, self._ids = options, None, []
 

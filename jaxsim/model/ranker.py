@@ -1,11 +1,18 @@
-"""Search by meaning and by words: a model's vectors, weighed for search, beside BM25 of the searched documents."""
+"""Search by meaning and by words: a model's vectors, weighed for search, beside BM25 of the searched documents.
+
+A second search may follow that is also after the best documents of the first (pseudo-relevance feedback: Rocchio's for
+vectors, as in the relevance models of Lavrenko and Croft for words).
+"""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+import jax
 import numpy as np
+import scipy.sparse as sp
 
 from jaxsim import checks
 from jaxsim.evaluate import retrieval
@@ -14,12 +21,17 @@ from jaxsim.model import parts
 from jaxsim.model.bm25 import weigh
 from jaxsim.model.index import Index
 from jaxsim.model.model import Model
+from jaxsim.sparse import Vectors
 
 WORDS = ("bm25", "cosine")
 """How words count: by BM25 over stems of the searched documents, or by the cosine of the model's own weighted terms."""
 TERMS = 0.5
 """Weight of BM25 beside a projection; settled on Cranfield and CACM."""
+SHARE, STRONGEST = 0.5, 100
+"""With feedback: the share of the second query that is of documents, and how many of their words it takes; settled on
+Cranfield and CACM, where three documents are best."""
 _BLOCK = 256
+Found = tuple[np.ndarray, np.ndarray]  # scores and rows
 
 
 def default_terms(model: Model) -> float:
@@ -47,7 +59,8 @@ def rank(
     words: str = "bm25",
     power: float | None = None,
     exclude: Sequence[Sequence[int]] | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
+    feedback: int = 0,
+) -> Found:
     r"""The best documents of every query.
 
     The score is :math:`(1 - w)\,c / \max c + w\,b / \max b` with the cosine c of the vectors, BM25 b and the weight w;
@@ -64,6 +77,9 @@ def rank(
       power: of the model's `agreement`, by which dimensions are multiplied; `Model.search_power` unless given. See
         `Model.vectors`.
       exclude: rows of documents that are no answer to each query; none unless given.
+      feedback: how many of the best documents a second search is also after; none unless given. Half of the second
+        query is the first: of its vector, scaled to length one, and of its words. The other half is the mean of these
+        documents' vectors and of their `STRONGEST` words by BM25, by their scores in the first search.
 
     Returns:
       ``(scores, rows)``, ``[q, k]`` float32 and int64, the best first; ties go to the lower row. Documents that are
@@ -73,7 +89,8 @@ def rank(
 
     Raises:
       ValueError: for arguments out of range, documents that were encoded without what is asked for, or with hubs of
-        another power; and for hubs with ``words="cosine"`` and a weight between 0 and 1.
+        another power; for hubs with ``words="cosine"`` and a weight between 0 and 1; and for feedback where the score
+        is neither a cosine of a projection's vectors nor BM25.
 
     Example:
       >>> from jaxsim import text
@@ -92,10 +109,16 @@ def rank(
         checks.expect(words == "bm25" or terms == 0, "words", "bm25, or terms of 0 or 1, with csls", words)
     checks.expect(exclude is None or len(exclude) == len(queries), "exclude", f"{len(queries)} lists (as queries)",
                   None if exclude is None else len(exclude))  # fmt: skip
-    scores_of = _by_bm25 if words == "bm25" and terms > 0 else _by_cosine
-    score = scores_of(model, documents, list(queries), terms, power)
     checks.positive_int(k, "k")
     checks.expect(k <= number, "k", f"at most {number} (documents)", k)
+    checks.whole(feedback, "feedback", 0)
+    fed = None
+    if feedback:
+        _expect_directions(model, terms, words)
+        fed = rank(model, documents, queries, k=min(feedback, number), terms=terms, words=words, power=power,
+                   exclude=exclude)  # fmt: skip
+    scores_of = _by_bm25 if words == "bm25" and terms > 0 else _by_cosine
+    score = scores_of(model, documents, list(queries), terms, power, fed)
     scores, rows = np.empty((len(queries), k), np.float32), np.empty((len(queries), k), np.int64)
     for start in range(0, len(queries), _BLOCK):
         block = np.arange(start, min(start + _BLOCK, len(queries)))
@@ -104,6 +127,14 @@ def rank(
             result[place, list(exclude[row])] = -np.inf
         scores[block], rows[block] = _best(result, k)
     return scores, rows
+
+
+def _expect_directions(model: Model, terms: float, words: str) -> None:
+    """Refuses scores in which a document cannot stand beside a query."""
+    plain = terms == 1 or not (model.params is None or model.bilinear or model.topical)
+    checks.expect(plain and (words == "bm25" or terms == 0), "feedback",
+                  "0, unless vectors of a projection are compared by their cosine, with BM25 for words",
+                  f"{model.method}, words={words}, terms={terms:g}")  # fmt: skip
 
 
 def _best(scores: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -117,22 +148,27 @@ def _best(scores: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     return np.take_along_axis(scores, rows, axis=1), rows
 
 
-def _by_cosine(model: Model, documents: Index, queries: list[str], terms: float, power: float) -> Callable:
+def _by_cosine(
+    model: Model, documents: Index, queries: list[str], terms: float, power: float, fed: Found | None
+) -> Callable:
     """Scores of vectors and of the model's own terms, as one cosine."""
+    if terms == 0:
+        return by_vectors(model, documents, queries, power, fed)
     asked = indexes.encode(model, queries, side="query", weights=[terms])
     sides = [_weighed(side, model, power).mixed(terms) for side in (asked, documents)]
-    if terms == 0:
-        return _lessened(model.scorer(*sides), documents)
     dot = sides[0].dense is not None and sides[0].sparse is not None
     return (retrieval.dot if dot else retrieval.cosine)(*sides)
 
 
-def _by_bm25(model: Model, documents: Index, queries: list[str], terms: float, power: float) -> Callable:
+def _by_bm25(
+    model: Model, documents: Index, queries: list[str], terms: float, power: float, fed: Found | None
+) -> Callable:
     """Scores of vectors and BM25, each divided by the largest of its query."""
     bm25 = documents.bm25 or weigh(documents.texts, language=model.languages[1])
     # Words that two languages share are names: those of the queries are cut as those of the documents, whatever theirs.
     counts = bm25.counts(queries, language=model.languages[1])
-    learned = by_vectors(model, documents, queries, power) if terms < 1 else None
+    counts = counts if fed is None else _with_words(counts, bm25.weights, fed)
+    learned = by_vectors(model, documents, queries, power, fed) if terms < 1 else None
 
     def score(rows: np.ndarray) -> np.ndarray:
         scores = terms * _relative(np.asarray((counts[rows] @ bm25.weights.T).todense(), np.float32))
@@ -143,7 +179,9 @@ def _by_bm25(model: Model, documents: Index, queries: list[str], terms: float, p
     return score
 
 
-def by_vectors(model: Model, documents: Index, queries: Sequence[str], power: float) -> Callable:
+def by_vectors(
+    model: Model, documents: Index, queries: Sequence[str], power: float, fed: Found | None = None
+) -> Callable:
     """Scores of vectors alone, before they are divided by the largest of a query.
 
     Args:
@@ -151,6 +189,7 @@ def by_vectors(model: Model, documents: Index, queries: Sequence[str], power: fl
       documents: ``n`` documents with their vectors.
       queries: ``q`` strings.
       power: of the model's `agreement`.
+      fed: scores and rows of documents, ``[q, m]`` each, that queries are moved towards; None: as they are.
 
     Returns:
       Function from numbers of queries ``[r]`` to scores ``[r, n]``, lessened by the documents' hubs where they have
@@ -163,8 +202,42 @@ def by_vectors(model: Model, documents: Index, queries: Sequence[str], power: fl
       >>> np.asarray(score(np.array([0]))).tolist()
       [[1.0, 0.0]]
     """
-    vectors = model.vectors(queries, side="query", power=power)
-    return _lessened(model.scorer(vectors, _weighed(documents, model, power).vectors), documents)
+    vectors, others = model.vectors(queries, side="query", power=power), _weighed(documents, model, power).vectors
+    vectors = vectors if fed is None else _towards(vectors, others, fed)
+    return _lessened(model.scorer(vectors, others), documents)
+
+
+def _shares(scores: np.ndarray) -> np.ndarray:
+    """What each document counts in the feedback: its score; those that are excluded, or not alike, count nothing."""
+    scores = np.where(np.isfinite(scores), np.maximum(scores, 0), 0)
+    total = scores.sum(axis=1, keepdims=True)
+    return np.divide(scores, total, out=np.zeros_like(scores), where=total > 0)
+
+
+def _towards(queries: Vectors, documents: Vectors, fed: Found) -> Vectors:
+    """Vectors of queries and of the documents that they have found, in equal parts."""
+    shares, every = _shares(fed[0]), np.asarray(documents.dense)
+    found = sum(shares[:, [place]] * parts.unit_dense(every[rows]) for place, rows in enumerate(fed[1].T))
+    both = (1 - SHARE) * parts.unit_dense(np.asarray(queries.dense)) + SHARE * parts.unit_dense(found)
+    return Vectors(jax.device_put(both.astype(every.dtype)))
+
+
+def _with_words(counts: sp.csr_matrix, weights: sp.csr_matrix, fed: Found) -> sp.csr_matrix:
+    """Words of queries and the strongest of the documents that they have found, in equal parts."""
+    q, m = fed[1].shape
+    picked = sp.csr_matrix((_shares(fed[0]).ravel(), fed[1].ravel(), np.arange(0, q * m + 1, m)),
+                           shape=(q, weights.shape[0]))  # fmt: skip
+    found = sp.csr_matrix(picked @ weights)
+    for start, stop in itertools.pairwise(found.indptr):
+        row = found.data[start:stop]
+        if len(row) > STRONGEST:
+            row[np.argsort(-row, kind="stable")[STRONGEST:]] = 0
+    return sp.csr_matrix((1 - SHARE) * _summing_to_one(counts) + SHARE * _summing_to_one(found), dtype=np.float32)
+
+
+def _summing_to_one(rows: sp.csr_matrix) -> sp.csr_matrix:
+    total = np.asarray(rows.sum(axis=1), np.float32).ravel()
+    return sp.diags_array(np.divide(1, total, out=np.zeros_like(total), where=total > 0)) @ rows
 
 
 def _lessened(scores: Callable, documents: Index) -> Callable:

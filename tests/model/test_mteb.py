@@ -116,7 +116,7 @@ def test_some_documents_alone_are_ordered_and_refusals_name_what_is_wrong(model)
     assert set(search.search([{"id": "q", "text": "array"}], top_k=1)["q"]) == {"1"}
     with pytest.raises(ValueError, match="queries: expected texts"):
         search.search([{"id": "q", "text": [{"role": "user"}]}], top_k=1)
-    with pytest.raises(ValueError, match="options: expected some of terms, words, power, got beta"):
+    with pytest.raises(ValueError, match="options: expected some of terms, words, power, feedback, got beta"):
         Search(model, beta=1)
     with pytest.raises(ValueError, match="model: expected one with a projection"):
         Encoder(Model(model.vocabulary, None))

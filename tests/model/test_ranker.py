@@ -92,6 +92,51 @@ def test_documents_are_left_out(model):
         np.testing.assert_array_equal(result[~out], ranked(model, made, **how)[~out])
 
 
+@pytest.mark.parametrize(("terms", "number"), [(0.0, 2), (0.4, 1), (0.4, 3), (0.4, 9), (1.0, 2)])
+def test_a_second_search_is_also_after_what_the_first_has_found(model, terms, number):
+    made, out = index.encode(model, TEXTS, bm25=True), [[], [], [3], []]
+    how = {"terms": terms, "power": 1.0, "exclude": out}
+    first = ranked(model, made, **how).astype(np.float64)
+    share = np.where(np.isfinite(first), np.maximum(first, 0), 0)
+    for row in share:
+        row[np.argsort(-row, kind="stable")[number:]] = 0
+    share /= np.maximum(share.sum(axis=1, keepdims=True), 1e-30)
+    queries, documents = (np.asarray(model.encode(texts, normalize=True), np.float64) * model.agreement
+                          for texts in (QUERIES, TEXTS))  # fmt: skip
+    unit = [side / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-30) for side in (queries, documents)]
+    found = share @ unit[1]
+    found /= np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-30)
+    weights, counts = made.bm25.weights.toarray(), made.bm25.counts(QUERIES).toarray()
+    words = share @ weights
+    parts = [side / np.maximum(side.sum(axis=1, keepdims=True), 1e-30) for side in (counts, words)]
+    near, bm25 = cosines(unit[0] + found, unit[1]), (parts[0] + parts[1]) @ weights.T
+    expected = near if terms == 0 else (1 - terms) * relative(near) + terms * relative(bm25)
+    expected[2, 3] = -np.inf
+    np.testing.assert_allclose(ranked(model, made, feedback=number, **how), expected, atol=2e-6)
+
+
+def test_a_second_search_takes_few_words_of_long_documents(model, monkeypatch):
+    monkeypatch.setattr(ranker, "STRONGEST", 1)
+    texts = ["cat fish", "fish fish fish dog", "dog"]
+    result = ranker.rank(model, index.encode(model, texts, bm25=True), ["cat"], k=3, terms=1.0, feedback=1)
+    assert result[1].tolist() == [[0, 1, 2]] and result[0][0, 1] == 0  # cat is stronger there than fish
+
+
+@pytest.mark.parametrize("how", [{"terms": 0.5, "words": "cosine"}, {"terms": 1.0, "words": "cosine"}])
+def test_feedback_needs_directions(how, model):
+    made = index.encode(model, TEXTS)
+    with pytest.raises(ValueError, match="feedback: expected 0, unless vectors of a projection are compared"):
+        ranker.rank(model, made, QUERIES, k=2, feedback=1, **how)
+    bare = Model(WORDS, None)
+    with pytest.raises(ValueError, match="feedback: expected 0, unless vectors"):
+        ranker.rank(bare, index.encode(bare, TEXTS), QUERIES, k=2, feedback=1)
+    topics = Model(WORDS, Projection(jnp.ones((6, 2))), "tf", "shares")
+    with pytest.raises(ValueError, match="feedback: expected 0, unless vectors"):
+        ranker.rank(topics, index.encode(topics, TEXTS), QUERIES, k=2, terms=0.5, feedback=1)
+    with pytest.raises(ValueError, match="feedback: expected a whole number"):
+        ranker.rank(model, made, QUERIES, k=2, feedback=-1)
+
+
 def test_what_a_search_takes_by_default(model):
     one = Projection(jnp.ones((6, 1)))
     assert ranker.default_terms(model) == ranker.TERMS

@@ -23,14 +23,16 @@ from jaxsim.sparse.precision import EVALUATION
 
 # Jitted, because every operation outside jit is a program to compile of its own.
 @jax.jit
-def _down(documents: Terms, mean, scale, x):
-    return scale * (sparse.project(documents, x) - mean.T @ x)
+def _down(documents: Terms, spread: Terms | None, mean, scale, x):
+    made = x if spread is None else sparse.project(spread, x)
+    return scale * (sparse.project(documents, made) - mean.T @ x)
 
 
 @jax.jit
-def _up(documents: Terms, mean, scale, y):
-    total = jnp.sum(y, axis=0, keepdims=True)
-    return scale * (sparse.project_transpose(documents, y) - mean * total)
+def _up(documents: Terms, spread: Terms | None, mean, scale, y):
+    total, found = jnp.sum(y, axis=0, keepdims=True), sparse.project_transpose(documents, y)
+    found = found if spread is None else sparse.project_transpose(spread, found)
+    return scale * (found - mean * total)
 
 
 ROUGH = 1e-4
@@ -77,7 +79,7 @@ def _with_squares(total, block):
 
 
 class Factor:
-    """Rows ``F = s (D - 1 μᵀ)`` of which a covariance is made.
+    """Rows ``F = s (D - 1 μᵀ)`` of which a covariance is made, or of ``D M`` in place of ``D``.
 
     Attributes:
       num_docs: ``n``.
@@ -90,13 +92,27 @@ class Factor:
       [[2.0]]
     """
 
-    def __init__(self, documents: Terms, *, centred: bool, scale: float):
-        """Takes documents ``D`` of any weighting; ``μ`` is their mean if ``centred``, else 0."""
+    def __init__(self, documents: Terms, *, centred: bool, scale: float, spread: Terms | None = None):
+        """Takes documents ``D`` of any weighting; ``μ`` is their mean if ``centred``, else 0.
+
+        With ``spread``, rows of ``M``, documents are those of ``D M``, and products are taken one after the other: they
+        read the slots of both, which may be much fewer than those of ``D M``.
+        """
         # A NumPy scalar would turn float32 into float64 where 64-bit types are on.
-        self.documents, self.scale = documents, float(scale)
-        self.num_docs, self.num_terms = documents.num_docs, documents.num_terms
-        self.mean = eigen.means(documents)[:, None] if centred else jnp.zeros((self.num_terms, 1))
+        self.documents, self.scale, self.spread = documents, float(scale), spread
+        self.num_docs, self.num_terms = documents.num_docs, (documents if spread is None else spread).num_terms
+        self.mean = jnp.zeros((self.num_terms, 1))
+        if centred:
+            mean = eigen.means(documents)[:, None]
+            self.mean = mean if spread is None else sparse.project_transpose(spread, mean)
         self.mean = self.mean.astype(documents.values.dtype)
+
+    @functools.cached_property
+    def made(self) -> Terms:
+        """The documents ``D``, or ``D M``."""
+        if self.spread is None:
+            return self.documents
+        return sparse.from_scipy((sparse.to_scipy(self.documents) @ sparse.to_scipy(self.spread)).tocsr())
 
     @property
     def dual_is_cheaper(self) -> bool:
@@ -106,21 +122,21 @@ class Factor:
     @property
     def slots(self) -> int:
         """Entries of the documents that a product reads."""
-        return self.documents.values.shape[0]
+        return self.documents.values.shape[0] + (0 if self.spread is None else self.spread.values.shape[0])
 
     def gram_operations(self) -> float:
         """Of the smaller of ``Fᵀ F`` and ``F Fᵀ``: two for every pair of slots of a row, or of a column."""
-        rows = sparse.to_scipy(self.documents)
+        rows = sparse.to_scipy(self.made)
         along = np.bincount(rows.indices) if self.dual_is_cheaper else np.diff(rows.indptr)
         return 2.0 * float(np.sum(along.astype(np.float64) ** 2))
 
     def down(self, x: jax.Array) -> jax.Array:
         """``F x``, ``[num_docs, b]``."""
-        return _down(self.documents, self.mean, self.scale, x)
+        return _down(self.documents, self.spread, self.mean, self.scale, x)
 
     def up(self, y: jax.Array) -> jax.Array:
         """``Fᵀ y``, ``[num_terms, b]``."""
-        return _up(self.documents, self.mean, self.scale, y)
+        return _up(self.documents, self.spread, self.mean, self.scale, y)
 
     def covariance(self, x: jax.Array) -> jax.Array:
         """``Fᵀ F x``, ``[num_terms, b]``."""
@@ -128,7 +144,7 @@ class Factor:
 
     def diagonal(self) -> jax.Array:
         """Diagonal of ``Fᵀ F``, ``[num_terms]``."""
-        rows = sparse.to_scipy(self.documents).astype(np.float64)
+        rows = sparse.to_scipy(self.made).astype(np.float64)
         squares = np.asarray(rows.multiply(rows).sum(axis=0)).ravel()
         squares -= self.num_docs * np.asarray(self.mean, np.float64)[:, 0] ** 2
         with np.errstate(over="ignore"):  # beyond the precision it is infinite, and a solve is then refused
@@ -136,12 +152,12 @@ class Factor:
 
     def primal(self) -> jax.Array:
         """``Fᵀ F`` as a dense ``[num_terms, num_terms]`` matrix."""
-        return _centred(gram(self.documents), self.mean, self.num_docs, self.scale)
+        return _centred(gram(self.made), self.mean, self.num_docs, self.scale)
 
     def dual(self) -> jax.Array:
         """``F Fᵀ`` as a dense ``[num_docs, num_docs]`` matrix."""
-        across = sparse.from_scipy(sparse.to_scipy(self.documents).T.tocsr())
-        along = sparse.project(self.documents, self.mean)
+        across = sparse.from_scipy(sparse.to_scipy(self.made).T.tocsr())
+        along = sparse.project(self.made, self.mean)
         return _centred_rows(gram(across), along, jnp.sum(self.mean**2), self.scale)
 
 
@@ -243,8 +259,8 @@ class Ridge:
         """
         if self.cholesky is None:
             factor = self.factor
-            solution, residual = _conjugate_gradients(factor.documents, factor.mean, factor.scale, self.ridge,
-                                                      self.diagonal, x, self.tolerance, _STEPS)
+            solution, residual = _conjugate_gradients(factor.documents, factor.spread, factor.mean, factor.scale,
+                                                      self.ridge, self.diagonal, x, self.tolerance, _STEPS)
             checks.expect(bool(residual <= self.tolerance), self.argument,
                           f"a value with which {_STEPS:,} steps of conjugate gradients suffice", "one too small")
             return solution
@@ -255,7 +271,9 @@ class Ridge:
 
 
 @functools.partial(jax.jit, static_argnames="most")
-def _conjugate_gradients(documents: Terms, mean, scale, ridge, diagonal, right, tolerance, most: int):
+def _conjugate_gradients(
+    documents: Terms, spread: Terms | None, mean, scale, ridge, diagonal, right, tolerance, most: int
+):
     """``(x, residual)`` for all columns at once, scaled by the diagonal; the largest residual left, of its column."""
     lengths = jnp.linalg.norm(right, axis=0)
 
@@ -268,7 +286,8 @@ def _conjugate_gradients(documents: Terms, mean, scale, ridge, diagonal, right, 
 
     def step(state):
         count, x, residual, direction, size = state
-        image = _up(documents, mean, scale, _down(documents, mean, scale, direction)) + ridge * direction
+        along = _down(documents, spread, mean, scale, direction)
+        image = _up(documents, spread, mean, scale, along) + ridge * direction
         length = quotient(size, jnp.sum(direction * image, axis=0))
         x, residual = x + length * direction, residual - length * image
         scaled = residual / diagonal

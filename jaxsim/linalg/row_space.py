@@ -104,17 +104,18 @@ class RowSpace:
         return self.rows.num_docs
 
     @classmethod
-    def of(cls, views: Sequence[Terms], *, k: int) -> RowSpace | None:
+    def of(cls, views: Sequence[Terms], *, k: int, spread: Terms | None = None) -> RowSpace | None:
         """The span, or None where it has too many dimensions to be worth it.
 
         Args:
           views: of as many documents over the same terms.
           k: dimensions that are looked for; fewer than there are distinct documents.
+          spread: rows of ``M``, where documents are ``x M``.
 
         Returns:
           `RowSpace` or None.
         """
-        most, n = most_rows(views[0].num_terms), views[0].num_docs
+        most, n = most_rows((views[0] if spread is None else spread).num_terms), views[0].num_docs
         if n * len(views) > 4 * most:  # to save the comparison
             return None
         every = scipy.sparse.vstack([sparse.to_scipy(view) for view in views], format="csr")
@@ -122,7 +123,7 @@ class RowSpace:
         r = len(first)
         if not k < r <= most:
             return None
-        rows = every[first]
+        rows = every[first] if spread is None else (every[first] @ sparse.to_scipy(spread)).tocsr()
         gram = covariance.gram(sparse.from_scipy(rows.T.tocsr()))
         triangle = _triangle(gram)
         if not bool(jnp.isfinite(jnp.sum(jnp.diagonal(triangle)))):

@@ -264,6 +264,8 @@ def _start_bytes(t: Training) -> int:
     """Arrays of OPCA, by the algorithm that it takes: dense, or a factor of the smaller side and a Krylov basis."""
     m = min(t.pairs, START_PAIRS)
     slots, size, span = round(2 * m * t.slots), t.terms, 0
+    if t.ngrams:  # products with words, and of words with their n-grams
+        slots = round(2 * m * (1 + _UNKNOWN) * t.words) + _SPREAD * t.terms
     if t.dim < 2 * m <= row_space.most_rows(t.terms):  # in the span of the documents
         size, span = 2 * m, _SPANS * (2 * m) ** 2
     factor, shape = min(m, size), linalg.basis_shape(t.dim)

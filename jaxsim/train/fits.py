@@ -15,7 +15,8 @@ from jaxsim.train.problem import Learned, Problem
 
 
 def _opca(problem: Problem) -> Learned:
-    return Learned(opca.fit(problem.train, k=problem.k, noise=problem.settings.noise))
+    views, spread = s2net.slots_of(problem)
+    return Learned(opca.fit(views, k=problem.k, noise=problem.settings.noise, spread=spread))
 
 
 def _cca(problem: Problem) -> Learned:

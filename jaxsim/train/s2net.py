@@ -104,10 +104,24 @@ def fit(problem: Problem, *, matrices: int = 1) -> Learned:
         common["validate"] = held_out.averaged(shared, problem.dev, problem.sets)
     sides = problem.train
     if problem.spread is not None and mesh is None and problem.documents is None:
-        sides = tuple(map(sparse.from_scipy, problem.slots))
-        common["spread"] = sparse.from_scipy(problem.spread)
+        sides, common["spread"] = slots_of(problem)
     result = s2net.fit(*sides, mesh=mesh, shard_terms=settings.shard_terms, beta=settings.beta, **common)
     return _blended(Learned(result, notes), problem, init)
+
+
+def slots_of(problem: Problem) -> tuple[tuple[Terms, Terms], Terms | None]:
+    """Training texts in words, and the map from words to n-grams (`Subwords.spread`); without n-grams as they are.
+
+    Args:
+      problem: with training pairs.
+
+    Returns:
+      Both sides, and the map or None.
+    """
+    if problem.spread is None:
+        return problem.train, None
+    left, right = map(sparse.from_scipy, problem.slots)
+    return (left, right), sparse.from_scipy(problem.spread)
 
 
 def _drawn(problem: Problem) -> Projection:
@@ -224,13 +238,14 @@ def start(problem: Problem, *, needed: bool = True) -> Projection | None:
       FloatingPointError: as `opca.fit`.
     """
     m, views = problem.train[0].num_docs, problem.train
+    slots, spread = slots_of(problem)
     if m > START_PAIRS:
         chosen = np.sort(np.asarray(jax.random.permutation(jax.random.key(problem.settings.seed), m))[:START_PAIRS])
-        views = tuple(sparse.take(side, chosen) for side in views)
+        views, slots = (tuple(sparse.take(side, chosen) for side in sides) for sides in (views, slots))
 
     def fit() -> Projection | None:
         try:
-            return opca.fit(views, k=problem.k, noise=problem.settings.noise).params
+            return opca.fit(slots, k=problem.k, noise=problem.settings.noise, spread=spread).params
         except (ValueError, FloatingPointError):
             if needed:
                 raise

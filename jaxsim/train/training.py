@@ -615,10 +615,13 @@ def _cross_fitted(
         f"fewer than {FEWEST} pairs are held out, which would weigh them without another fit")
 
     def fit(rows: np.ndarray) -> Callable:
-        part = weighted._replace(counts=tuple(side[some[rows]] for side in weighted.counts),
-                                 train=tuple(sparse.take(side, some[rows]) for side in weighted.train))
+        chosen = some[rows]
+        part = weighted._replace(counts=tuple(side[chosen] for side in weighted.counts),
+                                 train=tuple(sparse.take(side, chosen) for side in weighted.train),
+                                 slots=weighted.slots and tuple(side[chosen] for side in weighted.slots))
         k = min(dim, _dimension(part, settings, lambda message: None))
-        problem = Problem(part.counts, part.train, held.groups[some[rows]], None, k, settings, unpaired=part.unpaired)
+        problem = Problem(part.counts, part.train, held.groups[chosen], None, k, settings, unpaired=part.unpaired,
+                          slots=part.slots, spread=part.spread)  # fmt: skip
         params = FITS[settings.method](problem).fit.params
         return lambda rest: tuple(np.asarray(side.dense) for side in mates.encode(
             params, tuple(sparse.take(side, some[rest]) for side in weighted.train)))  # fmt: skip

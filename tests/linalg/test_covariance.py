@@ -37,12 +37,16 @@ def test_gram_of_nothing(shape):
     assert result.shape == (shape[1], shape[1]) and not np.any(result)
 
 
+@pytest.mark.parametrize("spread", [False, True])
 @pytest.mark.parametrize("centred", [False, True])
-def test_every_product_is_the_dense_one(rng, centred):
+def test_every_product_is_the_dense_one(rng, centred, spread):
     dense, bare = documents(rng, (5, 8))
-    rows = 0.7 * (dense - centred * dense.mean(axis=0))
-    factor = Factor(bare, centred=centred, scale=np.float64(0.7))
-    x, y = rng.normal(size=(8, 2)), rng.normal(size=(5, 2))
+    map_, sparse_map = documents(rng, (8, 6))
+    made = dense @ map_ if spread else dense
+    rows = 0.7 * (made - centred * made.mean(axis=0))
+    factor = Factor(bare, centred=centred, scale=np.float64(0.7), spread=sparse_map if spread else None)
+    x, y = rng.normal(size=(rows.shape[1], 2)), rng.normal(size=(5, 2))
+    np.testing.assert_allclose(factor.diagonal(), np.diagonal(rows.T @ rows), atol=1e-12)
     np.testing.assert_allclose(factor.down(x), rows @ x, atol=1e-12)
     np.testing.assert_allclose(factor.up(y), rows.T @ y, atol=1e-12)
     np.testing.assert_allclose(factor.covariance(x), rows.T @ rows @ x, atol=1e-12)

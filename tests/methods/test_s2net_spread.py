@@ -12,7 +12,8 @@ import scipy.sparse as sp
 
 from jaxsim import sparse
 from jaxsim.data import docstrings
-from jaxsim.methods import s2net
+from jaxsim.linalg import row_space
+from jaxsim.methods import opca, s2net
 from jaxsim.methods.projections import Projection
 from jaxsim.text.vocabulary import unit_rows
 from jaxsim.train import Settings, fits, train
@@ -88,3 +89,23 @@ def test_a_training_with_ngrams_takes_words_and_learns_the_same(method, monkeypa
     assert "spread" not in plain and sum(side.values.size for side in sides) < sum(s.values.size for s in expanded)
     np.testing.assert_allclose(model.training["history"]["loss"], other.training["history"]["loss"], rtol=1e-4)
     assert model.training["dev"]["mrr"] == pytest.approx(other.training["dev"]["mrr"], abs=0.02)
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["over the terms", "inside the span of the documents"])
+@pytest.mark.parametrize("parts", [PARTS, 400], ids=["dense", "iterated"])
+def test_opca_is_that_of_documents_that_the_map_was_applied_to(rng, monkeypatch, parts, inside):
+    monkeypatch.setattr(row_space, "_TERMS", 1 if inside else 10**6)
+    spread = sp.random(WORDS, parts, 0.2, "csr", np.float64, random_state=0)
+    words = [sp.random(M, WORDS, 0.3, "csr", np.float64, random_state=seed) for seed in (1, 2)]
+    made = [sparse.from_scipy((side @ spread).tocsr()) for side in words]
+    expected = opca.fit(made, k=K, noise=0.1).params.weights
+    found = opca.fit(list(map(sparse.from_scipy, words)), k=K, noise=0.1, spread=sparse.from_scipy(spread)).params
+    np.testing.assert_allclose(found.weights, expected, atol=1e-5 * float(jnp.abs(expected).max()))
+
+
+def test_opca_refuses_a_map_that_does_not_fit(problem):
+    words, _, spread, _ = problem
+    with pytest.raises(ValueError, match="spread: expected 30 rows"):
+        opca.fit(words, k=2, spread=sparse.from_scipy(sp.identity(7, np.float32, "csr")))
+    with pytest.raises(ValueError, match="spread: expected Terms, got csr_matrix"):
+        opca.fit(words, k=2, spread=sp.identity(WORDS, np.float32, "csr"))

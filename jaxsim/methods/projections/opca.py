@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 
 import jax
@@ -33,7 +34,7 @@ def _differences(matrices: Sequence[scipy.sparse.csr_matrix]):
 
 
 @linalg.precise
-def fit(views: Sequence[Terms], *, k: int, noise: float = 0.1) -> Fit:
+def fit(views: Sequence[Terms], *, k: int, noise: float = 0.1, spread: Terms | None = None) -> Fit:
     r"""Projects on the ``k`` leading solutions of :math:`S v = \lambda N v` (002 Eq. 7, 9-11).
 
     .. math:: S = \sum_m D_m^\top D_m / n - \mu_m \mu_m^\top, \qquad
@@ -43,14 +44,16 @@ def fit(views: Sequence[Terms], *, k: int, noise: float = 0.1) -> Fit:
       views: two or more `Terms` of weighted documents, row i comparable in all of them, over shared vocabulary slots.
       k: target dimension, at most ``num_terms``.
       noise: ``γ``, positive, in squared units of the weights; 0.1 suits `log_tfidf` (002 §2.2).
+      spread: rows of a linear map ``M``, ``[num_terms, n]``, or None. The fit is then that of documents ``x M``, of
+        ``n`` terms (`Subwords.spread`, say), in less time where these have many more terms.
 
     Returns:
       `Fit` of `Projection` with ``vᵀ N v = 1``, in descending order of ``λ``, so that the first ``j`` dimensions are
       the fit at ``k = j``.
 
     Raises:
-      ValueError: if the views do not agree, ``k`` is out of range, or ``noise`` is not positive,
-        or so large that the documents are lost beside it.
+      ValueError: if the views do not agree, ``k`` is out of range, ``noise`` is not positive,
+        or so large that the documents are lost beside it, or ``spread`` does not fit the views.
 
     Example:
       >>> import scipy.sparse
@@ -67,13 +70,17 @@ def fit(views: Sequence[Terms], *, k: int, noise: float = 0.1) -> Fit:
     `s2net` starts from it.
     """
     views = statistics.checked_views(views)
-    v = views[0].num_terms
+    if spread is not None:
+        checks.kind(spread, "spread", Terms)
+        checks.expect(spread.num_docs == views[0].num_terms, "spread", f"{views[0].num_terms} rows (terms of views)",
+                      spread.num_docs)  # fmt: skip
+    v = views[0].num_terms if spread is None else spread.num_terms
     checks.between(k, "k", v, "terms")
     checks.expect(0 < noise < np.inf, "noise", "a positive number", noise)
     statistics.expect_seen_beside(views, noise, "noise")
-    space = RowSpace.of(views, k=k)
+    space = RowSpace.of(views, k=k, spread=spread)
     if space is None:
-        return closed_form(Projection(_solutions(views, Factor, v, k, noise)))
+        return closed_form(Projection(_solutions(views, functools.partial(Factor, spread=spread), v, k, noise)))
     weights = space.combined(_solutions(space.picks, space.inside, space.size, k, noise))
     # The orthonormal basis was rounded; what was found in it is made exact.
     signal, spread = _covariances(space.picks, space.exact)

@@ -6,6 +6,8 @@ however many pairs it has.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -84,6 +86,26 @@ def together(parts: Sequence[Pairs]) -> Pairs:
                             for side in ("left", "right", "sources"))  # fmt: skip
     return make(" and ".join(part.name for part in parts), map(str, range(len(left))), left, right, sources=sources,
                 languages=parts[0].languages)
+
+
+def digest(dev: Pairs, sizes: Sequence[int] = (), grades: np.ndarray | None = None) -> str:
+    """What tells held-out sets from others: their texts and grades, and where one set ends.
+
+    Args:
+      dev: all held-out pairs, as `together` gives them.
+      sizes: pairs of each set, where they are several.
+      grades: ``[len(dev)]`` grades, or None.
+
+    Returns:
+      64 hexadecimal digits.
+
+    Example:
+      >>> one = make("own", ["1"], ["one"], ["uno"], languages=("en", "es"))
+      >>> digest(one) == digest(one), digest(one) == digest(one, grades=np.ones(1))
+      (True, False)
+    """
+    graded = None if grades is None else np.asarray(grades, np.float64).tolist()
+    return hashlib.sha256(json.dumps([dev.texts_sha256, list(sizes), graded]).encode()).hexdigest()
 
 
 def spans(sizes: Sequence[int]) -> list[np.ndarray]:

@@ -96,7 +96,8 @@ def train(
 
     Raises:
       ValueError: for bad settings, no pairs, texts without words, grades that are missing, all equal or not asked
-        for, weights that are none or not asked for, or a checkpoint of another method or ``identity``.
+        for, weights that are none or not asked for, or a checkpoint of another method or ``identity``, or that was
+        stopped by other held-out pairs.
 
     Example:
       >>> from jaxsim.data import docstrings
@@ -396,7 +397,8 @@ def fit(
         notes["pair_weights"] = {"lowest": float(some.min()), "highest": float(some.max())}
         problem = replace(problem, weights=some)
     if checkpoint is not None:
-        resume.keep_choice(checkpoint, settings)
+        dev = held_out.digest(held.dev, held.sizes, held.grades.dev)
+        resume.keep_choice(checkpoint, settings, dev)
     learned = FITS[settings.method](problem)
     notes |= learned.notes
     if settings.distill:

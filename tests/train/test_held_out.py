@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 from command_line import refused, run
 
+from jaxsim import cli
 from jaxsim.data import docstrings
 from jaxsim.data import pairs as data_pairs
 from jaxsim.methods.projections.agreement import FEWEST, agreement
 from jaxsim.model import Model
+from jaxsim.optim import checkpoints
 from jaxsim.train import Settings, budget, held_out, train, tuning
 
 PLAIN = Settings(method="opca", dim=20, max_terms=400, subwords=0.0)
@@ -137,12 +139,56 @@ def test_equal_sets_and_equal_identifiers_are_no_trouble(sets):
     assert held_out.together([large, large]).left == large.left * 2
 
 
-def test_command_line(sets, tmp_path, monkeypatch, capsys):
+def test_a_training_goes_on_with_the_sets_that_it_began_with(sets, tmp_path):
+    given, large, small = sets
+    settings = Settings(method="s2net", dim=10, max_iter=2, max_terms=300)
+    first = train(given, settings, dev=[large, small], checkpoint=tmp_path / "c")
+    renamed = [replace(one, name="moved", ids=tuple(f"_{number}" for number in one.ids)) for one in (large, small)]
+    again = train(given, settings, dev=renamed, checkpoint=tmp_path / "c")
+    np.testing.assert_array_equal(again.params.weights, first.params.weights)
+    whole = held_out.together([large, small])
+    for dev in ([large], [small, large], whole, [large, small.take(range(17))], 0):
+        with pytest.raises(ValueError, match="checkpoint: expected one of a training with these held-out pairs, got"):
+            train(given, settings, dev=dev, checkpoint=tmp_path / "c")
+    choice = tmp_path / "c" / "checkpoint.settings.json"
+    kept = json.loads(choice.read_text())
+    choice.write_text(json.dumps({name: kept[name] for name in kept if name != "dev"}))
+    train(given, settings, dev=large, checkpoint=tmp_path / "c")  # of an earlier version, which kept no held-out sets
+
+
+def test_resume_with_another_file_of_held_out_pairs_is_refused(sets, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    written(sets, tmp_path)
+    words = ["train", "--pairs", "train.tsv", "--out", "model", "--dim", "5", "--max-iter", "12", "--max-terms", "300"]
+    save, saved = checkpoints.save, []
+
+    def stop(*state, **options):
+        save(*state, **options)
+        saved.append(1)
+        if len(saved) == 2:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoints, "save", stop)
+        assert cli.main([*words, "--dev", "small.tsv"]) == cli.INTERRUPTED
+    told = refused(capsys, *words, "--dev", "large.tsv", "--resume")
+    assert told == ("checkpoint: expected one of a training with these held-out pairs, got one with others in "
+                    "model.checkpoint (give the pairs and the --dev of before, or begin anew: without --resume, or in "
+                    "another folder)")  # fmt: skip
+    run(capsys, *words, "--dev", "small.tsv", "--resume")
+
+
+def written(sets, folder):
+    """A file of each set."""
     for one in sets:
         lines = ["\t".join(" ".join(text.split()) for text in pair)
                  for pair in zip(one.left, one.right, strict=True)]  # fmt: skip
-        (tmp_path / f"{one.name}.tsv").write_text("\n".join(lines), encoding="utf-8")
+        (folder / f"{one.name}.tsv").write_text("\n".join(lines), encoding="utf-8")
+
+
+def test_command_line(sets, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    written(sets, tmp_path)
     (tmp_path / "one.tsv").write_text("some words\tsome more words\n")
     options = ["train", "--pairs", "train.tsv", "--out", "model"]
     graded = [*options, "--method", "s2net-mse", "--label", "2"]

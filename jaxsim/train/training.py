@@ -153,7 +153,8 @@ def train(
         **several, "terms": len(weighted.vocabulary),
         **({} if weighted.subwords is None else {"ngrams": len(weighted.subwords)}),
         **({} if learned is None else learned.notes), **crossed,
-        "settings": asdict(settings), "data": {"name": pairs.name, "sha256": pairs.sha256},
+        "settings": asdict(settings), "data": {"name": pairs.name, "sha256": pairs.sha256,
+                                                "texts_sha256": [pairs.texts_sha256]},
         **_dev_scores(model, held), **_course(learned), "seconds": round(time.perf_counter() - begun, 1),
     })  # fmt: skip
 

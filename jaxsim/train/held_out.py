@@ -66,6 +66,28 @@ def share(dev: Dev) -> float:
     return next((float(one) for one in listed(dev) if not isinstance(one, Pairs)), 0.0)
 
 
+def called(dev: Dev, number: int) -> str:
+    """What messages call a set.
+
+    Args:
+      dev: as for `listed`.
+      number: of the set, from 0.
+
+    Returns:
+      "dev" where it is the only one; else its number, from 1, and the name of its pairs.
+
+    Example:
+      >>> own = make("own.tsv", ["1"], ["one"], ["uno"], languages=("en", "es"))
+      >>> called(own, 0), called([0.1, own], 0), called([0.1, own], 1)
+      ('dev', 'dev 1 (a share of 0.1)', 'dev 2 (own.tsv)')
+    """
+    given = listed(dev)
+    one = given[number]
+    if len(given) == 1:
+        return "dev"
+    return f"dev {number + 1} ({one.name if isinstance(one, Pairs) else f'a share of {one:g}'})"
+
+
 def together(parts: Sequence[Pairs]) -> Pairs:
     """Held-out sets, one after the other.
 

@@ -217,12 +217,14 @@ def split(
         texts = texts._replace(groups=texts.twins[:, 0])
     rows, dev_rows, of_dev, parts = everything, everything[:0], grades.dev, []
     given = held_out.listed(dev)
-    for one in given:
+    for number, one in enumerate(given):
+        name = held_out.called(dev, number)
         if isinstance(one, Pairs):
-            _check_dev(texts.pairs, one, say)
+            _check_dev(texts.pairs, one, name, say)
             parts.append(one)
         else:
-            rows, dev_rows = _share_held_out(texts, one, settings.seed, say) or (everything, everything[:0])
+            found = _share_held_out(texts, one, settings.seed, name, say)
+            rows, dev_rows = found or (everything, everything[:0])
             parts += [texts.pairs.take(dev_rows)] * (len(dev_rows) > 0 or len(given) == 1)
             of_dev = None
     held = held_out.together(parts)
@@ -451,22 +453,25 @@ def _of_equals(texts: mates.Texts, weights: np.ndarray | None) -> np.ndarray | N
     return np.bincount(number, weights)[number]
 
 
-def _check_dev(pairs: Pairs, dev: Pairs, say: Callable) -> None:
+def _check_dev(pairs: Pairs, dev: Pairs, name: str, say: Callable) -> None:
     """Refuses dev pairs that cannot measure, and counts those that are trained on."""
-    checks.expect(dev.languages == pairs.languages, "dev", f"languages {pairs.languages} (as pairs)", dev.languages)
-    checks.expect(len(dev) >= 2, "dev", "at least two pairs (one alone always finds its mate)", len(dev))
+    checks.expect(dev.languages == pairs.languages, name, f"languages {pairs.languages} (as pairs)", dev.languages)
+    checks.expect(len(dev) >= 2, name, "at least two pairs (one alone always finds its mate)", len(dev))
     known = set(zip(pairs.left, pairs.right, strict=True))
     both = sum(pair in known for pair in zip(dev.left, dev.right, strict=True))
     if both:
-        say(f"{both:,} of the {len(dev):,} dev pairs are training pairs too: the dev score is not that of new pairs")
+        which, score = ("dev pairs", "the dev score") if name == "dev" else (f"pairs of {name}", "its score")
+        say(f"{both:,} of the {len(dev):,} {which} are training pairs too: {score} is not that of new pairs")
 
 
-def _share_held_out(texts: mates.Texts, share: float, seed: int, say: Callable) -> tuple | None:
+def _share_held_out(texts: mates.Texts, share: float, seed: int, name: str, say: Callable) -> tuple | None:
     """Rows of the training and of the dev pairs; None where no pairs are held out."""
     if share == 0:
         return None
+    alone = name == "dev"
+    none = "no pairs held out" if alone else f"{name}: no pairs held out beside those of the other sets"
     if len(texts.pairs) < _FEWEST:
-        say(f"no pairs held out: there are fewer than {_FEWEST}")
+        say(f"{none}: there are fewer than {_FEWEST}")
         return None
     number, salt = int(np.count_nonzero(texts.keep)), "" if seed == 0 else str(seed)
     rows = mates.split(texts, shares=(1 - share, share, 0.0), salt=salt)
@@ -481,8 +486,8 @@ def _share_held_out(texts: mates.Texts, share: float, seed: int, say: Callable) 
             say(f"{len(rows['dev']) / number:.1%} of the pairs held out, for a share of {share:g}: near-duplicates are "
                 "kept together")
     if not len(rows["train"]) or len(rows["dev"]) < 2:
-        say(f"no pairs held out: a share of {share:g}, near-duplicates kept together, leaves none to train on or fewer "
-            "than two to measure by; give another share, or dev pairs of your own")
+        say(f"{none}: a share of {share:g}, near-duplicates kept together, leaves none to train on or fewer than two "
+            "to measure by; give another share" + ", or dev pairs of your own" * alone)
         return None
     return rows["train"], rows["dev"]
 

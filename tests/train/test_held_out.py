@@ -124,12 +124,34 @@ def test_bad_sets_are_refused(sets, dev, told):
 def test_a_set_that_cannot_be_used_is_named(sets):
     given, large, small = sets
     spanish = data_pairs.make("other", ["1", "2"], ["a", "b"], ["c", "d"], languages=("en", "es"))
-    with pytest.raises(ValueError, match="dev: expected languages"):
+    with pytest.raises(ValueError, match=r"dev 2 \(other\): expected languages"):
         train(given, PLAIN, dev=[large, spanish])
-    with pytest.raises(ValueError, match="dev: expected at least two pairs"):
+    with pytest.raises(ValueError, match="dev: expected languages"):
+        train(given, PLAIN, dev=[spanish])
+    with pytest.raises(ValueError, match=r"dev 2 \(small\): expected at least two pairs"):
         train(given, PLAIN, dev=[large, small.take([0])])
     with pytest.raises(ValueError, match="dev: expected one share or set of pairs, for s2net-mse, got 2"):
         train(given, Settings(method="s2net-mse"), dev=[large, small], grades=np.ones(len(given)))
+
+
+def test_what_is_said_of_a_set_names_it(sets):
+    given, large, small = sets
+    few, messages = given.take(range(19)), []
+    train(few, replace(PLAIN, dim=5), dev=[0.2, large, few.take(range(3))], say=messages.append)
+    assert ("dev 1 (a share of 0.2): no pairs held out beside those of the other sets: there are fewer than 20"
+            in messages)  # fmt: skip
+    assert ("3 of the 3 pairs of dev 3 (train) are training pairs too: its score is not that of new pairs"
+            in messages)  # fmt: skip
+    texts = [f"one and the same long text about gardens number {number}" for number in range(30)]
+    alike = data_pairs.make("alike", map(str, range(30)), texts, texts, languages=("en", "en"))
+    for dev, told in (([0.2, small], "dev 1 (a share of 0.2): no pairs held out beside those of the other sets: a "
+                       "share of 0.2, near-duplicates kept together, leaves none to train on or fewer than two to "
+                       "measure by; give another share"),
+                      (0.2, "no pairs held out: a share of 0.2, near-duplicates kept together, leaves none to train on "
+                       "or fewer than two to measure by; give another share, or dev pairs of your own")):
+        messages.clear()
+        train(alike, replace(PLAIN, dim=5), dev=dev, say=messages.append)
+        assert told in messages, messages
 
 
 def test_equal_sets_and_equal_identifiers_are_no_trouble(sets):

@@ -334,10 +334,24 @@ def weigh(
         in_slots = tuple(map(slots_of, words))
         train, dev, rest, mined = ([side @ spread for side in sides] for sides in (in_slots, dev, rest, mined))
         in_slots = tuple(_as_long(*both) for both in zip(in_slots, train, strict=True))
+    _tell_unknown(dev, held, say)
     return Weighted(vocabulary, subwords, spread, counts, in_slots, tuple(map(mates.unit_terms, train)),
                     tuple(map(mates.unit_terms, dev)) if len(held.dev) else None,
                     mates.unit_terms(rest[0]) if rest else None,
                     mates.unit_terms(mined[0]) if mined else None)  # fmt: skip
+
+
+def _tell_unknown(dev: Sequence[sp.csr_matrix], held: Split, say: Callable) -> None:
+    """Says which held-out sets measure hardly anything: most of their pairs have a text of unknown words."""
+    lost = np.logical_or(*(np.asarray(abs(side).sum(axis=1)).ravel() == 0 for side in dev))
+    for number, rows in enumerate(held_out.spans(held.sizes or (len(held.dev),))):
+        bare = int(np.count_nonzero(lost[rows]))
+        if 2 * bare > len(rows):
+            which, score = "dev pairs", "the dev score says little of the model"
+            if held.sets:
+                which = f"pairs of dev {number + 1} ({held.sets[number][0]})"
+                score = "its score says little of the model, but counts in the mean as any other"
+            say(f"{bare:,} of the {len(rows):,} {which} have a text without known words, similar to none: {score}")
 
 
 def _as_long(slots: sp.csr_matrix, made: sp.csr_matrix) -> sp.csr_matrix:

@@ -154,6 +154,25 @@ def test_what_is_said_of_a_set_names_it(sets):
         assert told in messages, messages
 
 
+@pytest.mark.parametrize("subwords", [0.0, 0.5])
+def test_a_set_of_unknown_words_is_named_and_counts_in_the_mean(sets, subwords):
+    given, large, small = sets
+    settings, messages = replace(PLAIN, subwords=subwords), []
+    left, right = [f"{letter}\u0416\u0429" for letter in "abcd"], [f"{letter}\u042e\u042f" for letter in "abcd"]
+    unknown = data_pairs.make("unknown", "1234", left, right, languages=("en", "en"))
+    half = data_pairs.make("half", "1234", [*left[:2], *small.left[:2]], [*right[:2], *small.right[:2]],
+                           languages=("en", "en"))
+    found = train(given, settings, dev=[small, unknown, half], say=messages.append).training
+    assert [line for line in messages if "known words" in line] == [
+        "4 of the 4 pairs of dev 2 (unknown) have a text without known words, similar to none: its score says little "
+        "of the model, but counts in the mean as any other"]  # fmt: skip
+    scores = [one["mrr"] for one in found["dev_sets"]]
+    assert scores[1] == 0.25 and found["dev"]["mrr"] == pytest.approx(np.mean(scores), abs=1e-4)  # the last of four
+    train(given, settings, dev=unknown, say=messages.append)
+    assert ("4 of the 4 dev pairs have a text without known words, similar to none: the dev score says little of the "
+            "model" in messages)  # fmt: skip
+
+
 def test_equal_sets_and_equal_identifiers_are_no_trouble(sets):
     given, large, _ = sets
     twice = train(given, PLAIN, dev=[large, large]).training

@@ -28,7 +28,7 @@ from jaxsim.methods.projections.agreement import FEWEST, agreement, cross_fitted
 from jaxsim.model import WEIGHTINGS, Model, bm25, parts, rounding
 from jaxsim.optim import history
 from jaxsim.sparse import Terms, Vectors
-from jaxsim.text.subwords import Subwords, slots
+from jaxsim.text.subwords import SIZES, Subwords, slots
 from jaxsim.train import distilled, graded, held_out, linked, resume, s2net
 from jaxsim.train.fits import FITS
 from jaxsim.train.held_out import Dev
@@ -329,7 +329,8 @@ def weigh(
         train = [weighting(side, vocabulary.df, vocabulary.num_docs) for side in counts]
     else:
         if not len(subwords):
-            say("no n-gram is in two words: subwords change nothing")
+            say(f"no two words share {SIZES[0]} to {SIZES[-1]} letters in a row that tell texts apart: words are "
+                "learned without n-grams, as with --subwords 0, and words that are new to the model are ignored")
         spread = subwords.spread(vocabulary)
         in_slots = tuple(map(slots_of, words))
         train, dev, rest, mined = ([side @ spread for side in sides] for sides in (in_slots, dev, rest, mined))

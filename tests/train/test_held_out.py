@@ -239,6 +239,8 @@ def test_command_line(sets, tmp_path, monkeypatch, capsys):
     for name in ("dev, mean of 3 sets", "dev 1: large.tsv (80 pairs)", "dev 2: small.tsv (18 pairs)",
                  "dev 3: held out ("):  # fmt: skip
         assert any(line.startswith(name) for line in lines), output
+    card = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
+    assert "- dev, mean of 3 sets: accuracy 0." in card and "- dev_sets: name large.tsv, pairs 80, accuracy 0." in card
     told = Model.load("model").training
     assert told["command"].count("--dev") == 3 and "--dev large.tsv" in told["command"]
     output = run(capsys, *options, "--dev", "large.tsv", "--dev", "small.tsv", "--json")

@@ -397,10 +397,11 @@ def _answers(folder: Path, asked: Questions) -> list[dict[str, Any]]:
                 else (centred / np.where(spread > 0, spread, 1)).sum(axis=-1))  # fmt: skip
     results = []
     for at, one in enumerate(asked.questions):
+        place = one.where or f"question {at + 1}"
         unknown = [sorted({word for part in choice for word in sentences.words(part) if word not in text.numbers})
                    for choice in one.choices]  # fmt: skip
         if any(unknown):
-            say(f"question {one.name or at + 1}: not in the training text: "
+            say(f"{place}: not in the training text: "
                 f"{', '.join(sorted(set(chain.from_iterable(unknown))))}")  # fmt: skip
         # To such a word n-grams give the probability of all unknown words together: others come first.
         last = np.array([bool(words) and not all(unknown) for words in unknown])
@@ -411,6 +412,6 @@ def _answers(folder: Path, asked: Questions) -> list[dict[str, Any]]:
         first = np.where(last, -np.inf, combined[at])
         tied = [row["choice"] for row, score in zip(rows, first, strict=True) if score == first.max()]
         if len(tied) > 1:
-            say(f"question {one.name or at + 1}: {len(tied)} choices tie, and the first of them is given as the best")
+            say(f"{place}: {len(tied)} choices tie, and the first of them is given as the best")
         results.append({"question": "_____".join(one.parts), "choices": rows, "best": tied[0], "tied": tied})
     return results

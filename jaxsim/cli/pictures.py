@@ -46,9 +46,19 @@ def read(model: Model, source: str, *columns) -> Table:
       `Table`.
     """
     table = options.read_table(source, "--pairs", model.languages, *columns)
-    if model.training.get("data", {}).get("sha256") == table.pairs.sha256:
+    if _trained_on(model, table):
         say(f"{table.pairs.name}: the model was trained on these pairs, so the figures are not those of new ones")
     return table
+
+
+def _trained_on(model: Model, table: Table) -> bool:
+    """Whether a table is the one that a model was trained on, whichever of its rows either of them takes."""
+    from jaxsim.data import tables
+
+    data = model.training.get("data", {})
+    known = (data.get("sha256"), *data.get("texts_sha256", ()))  # earlier versions have the first alone
+    return any(digest in known for pairs in (table.pairs, tables.mates(table)[0])
+               for digest in (pairs.sha256, pairs.texts_sha256))  # fmt: skip
 
 
 def draw(model: Model, table: Table, folder: Path, examples: int | None) -> dict[str, str]:

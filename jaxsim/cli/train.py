@@ -181,11 +181,19 @@ def _grid(texts: list[str] | None, *, tune: bool, resume: bool, log: Path | None
 
 
 class Data(NamedTuple):
-    """Pairs to train on or to hold out, the share to hold out, or several sets of both, and grades or weights."""
+    """Pairs to train on or to hold out, or the share to hold out.
+
+    Attributes:
+      pairs: the pairs, a share, or several sets of both.
+      grades: of the pairs, or None.
+      weights: of the pairs, or None.
+      table: digest of the texts of the whole file, where pairs that do not belong together are left out; else None.
+    """
 
     pairs: Pairs | float | list
     grades: np.ndarray | None
     weights: np.ndarray | None = None
+    table: str | None = None
 
 
 def read(source: str, option: str, columns: tuple, graded: bool, *, weighted: bool = False) -> Data:
@@ -204,7 +212,9 @@ def read(source: str, option: str, columns: tuple, graded: bool, *, weighted: bo
     table = options.read_table(source, option, *columns)
     if graded:
         return Data(table.pairs, table.labels)
-    return Data(options.mates(table), None, table.labels[table.labels > 0] if weighted else None)
+    pairs = options.mates(table)
+    whole = None if pairs is table.pairs else table.pairs.texts_sha256
+    return Data(pairs, None, table.labels[table.labels > 0] if weighted else None, whole)
 
 
 def _shares(dev: list[str], method: str) -> list[float | None]:
@@ -430,6 +440,9 @@ def trained(
             if choice.judged is not None:
                 model, searched = _searched(model, choice.judged)
                 notes = {**notes, "search": searched}
+            if data.table is not None:  # by which other commands know the file, whether they are told of labels or not
+                facts = model.training["data"]
+                notes = {**notes, "data": {**facts, "texts_sha256": [*facts["texts_sha256"], data.table]}}
             model = replace(model, training={**model.training, "command": command, **notes})
             with naming(out):
                 model.save(out)

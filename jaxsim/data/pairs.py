@@ -42,6 +42,17 @@ class Pairs:
         """Number of pairs."""
         return len(self.ids)
 
+    @property
+    def texts_sha256(self) -> str:
+        """Digest of languages and texts alone, whatever file they come from and however they are numbered.
+
+        Example:
+          >>> one, two = (make(name, name, ["one"], ["uno"], languages=("en", "es")) for name in "ab")
+          >>> one.texts_sha256 == two.texts_sha256, one.sha256 == two.sha256
+          (True, False)
+        """
+        return _digest("", self.languages, self.left, self.right)
+
     def take(self, rows: Sequence[int] | np.ndarray) -> Pairs:
         """The pairs of some rows, in the order asked for.
 

@@ -421,7 +421,9 @@ def card(model: Any) -> str:
     """
     long = ("history", "irregular")  # as long as the training, and thousands of forms of words
     shown = {name: value for name, value in model.training.items() if name not in long}
-    told = "\n".join(f"- {name}: {_words(value)}" for name, value in shown.items()) or "- not recorded"
+    several = {"dev": f"dev, mean of {len(shown['dev_sets'])} sets"} if "dev_sets" in shown else {}
+    told = "\n".join(f"- {several.get(name, name)}: {_words(value)}" for name, value in shown.items())
+    told = told or "- not recorded"
     call = 'model.encode(["a text", "another"])'
     if model.two_sided:
         call = 'model.encode_query(["a text"])  # and encode_document for the other side'

@@ -68,7 +68,8 @@ def search(
       pairs: as for `training.train`; of more than `tuning.MOST_PAIRS` training pairs, as many of them.
       settings: where it begins, and what is not free; `Settings()` unless given.
       seconds: the budget. The training with what was chosen comes after it.
-      dev: share of the pairs to choose by, near-duplicates kept together; or pairs of your own.
+      dev: share of the pairs to choose by, near-duplicates kept together; or pairs of your own. Or a list of these, a
+        set each, with one share at most: the mean of their scores chooses.
       free: what to choose, of `FREE`.
       judged: queries with judgements to choose by; held-out pairs then stop S2Net and weigh dimensions for search.
       clock: seconds, from any moment on.

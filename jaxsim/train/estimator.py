@@ -50,7 +50,8 @@ class TextProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
       max_iter: iterations (or epochs) of S2Net at most; by the number of pairs unless given.
       batch_size: pairs a batch of S2Net; 0 for all at once, by the number of pairs unless given.
       random_state: seed of whatever is random, and of the split off dev pairs; an integer, None or a ``RandomState``.
-      dev: share of the pairs that S2Net stops by, or pairs of your own. They are kept from the fit.
+      dev: share of the pairs that S2Net stops by, or pairs of your own. They are kept from the fit. Or a list of these,
+        a set each, with one share at most: S2Net stops by the mean of their scores.
       languages: language codes of ``X`` and ``y``, which choose the word splitters.
 
     Attributes:

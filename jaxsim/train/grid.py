@@ -124,7 +124,7 @@ def sweep(
       values: name of a setting -> values that are tried.
       settings: the other settings; `Settings()` unless given.
       judged: queries with judgements to choose by, in place of the held-out pairs.
-      say: told the score of each training.
+      say: told the score of each training, and of what the trainings say each line once.
       **options: more of `training.train`, such as ``dev`` and ``grades``, for every training alike.
 
     Returns:
@@ -142,10 +142,17 @@ def sweep(
       (True, [['dim', 'mrr', 'seconds'], ['dim', 'mrr', 'seconds']])
     """
     tried: list[tuple[float, dict[str, Any]]] = []
-    best = None
+    best, said = None, set()
+
+    def once(message: str) -> None:
+        """What an earlier training said too is not said again."""
+        if message not in said:
+            said.add(message)
+            say(message)
+
     for one in combinations(Settings() if settings is None else settings, values):
         begun = time.perf_counter()
-        model = training.train(pairs, one, say=_silent if tried else say, **options)
+        model = training.train(pairs, one, say=once, **options)
         metric, score = _score(model, judged)
         facts = {name: getattr(one, name) for name in values if _uses(one.method, name)}
         if best is None or score > max(result for result, _ in tried):
@@ -167,7 +174,3 @@ def _score(model: Model, judged: Judged | None) -> tuple[str, float]:
 
 def _uses(method: str, name: str) -> bool:
     return any(field.name == name and (name == "method" or method in field.option.methods) for field in fields())
-
-
-def _silent(message: str) -> None:
-    """Says nothing."""

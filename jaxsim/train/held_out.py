@@ -6,6 +6,8 @@ however many pairs it has.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -64,6 +66,28 @@ def share(dev: Dev) -> float:
     return next((float(one) for one in listed(dev) if not isinstance(one, Pairs)), 0.0)
 
 
+def called(dev: Dev, number: int) -> str:
+    """What messages call a set.
+
+    Args:
+      dev: as for `listed`.
+      number: of the set, from 0.
+
+    Returns:
+      "dev" where it is the only one; else its number, from 1, and the name of its pairs.
+
+    Example:
+      >>> own = make("own.tsv", ["1"], ["one"], ["uno"], languages=("en", "es"))
+      >>> called(own, 0), called([0.1, own], 0), called([0.1, own], 1)
+      ('dev', 'dev 1 (a share of 0.1)', 'dev 2 (own.tsv)')
+    """
+    given = listed(dev)
+    one = given[number]
+    if len(given) == 1:
+        return "dev"
+    return f"dev {number + 1} ({one.name if isinstance(one, Pairs) else f'a share of {one:g}'})"
+
+
 def together(parts: Sequence[Pairs]) -> Pairs:
     """Held-out sets, one after the other.
 
@@ -84,6 +108,26 @@ def together(parts: Sequence[Pairs]) -> Pairs:
                             for side in ("left", "right", "sources"))  # fmt: skip
     return make(" and ".join(part.name for part in parts), map(str, range(len(left))), left, right, sources=sources,
                 languages=parts[0].languages)
+
+
+def digest(dev: Pairs, sizes: Sequence[int] = (), grades: np.ndarray | None = None) -> str:
+    """What tells held-out sets from others: their texts and grades, and where one set ends.
+
+    Args:
+      dev: all held-out pairs, as `together` gives them.
+      sizes: pairs of each set, where they are several.
+      grades: ``[len(dev)]`` grades, or None.
+
+    Returns:
+      64 hexadecimal digits.
+
+    Example:
+      >>> one = make("own", ["1"], ["one"], ["uno"], languages=("en", "es"))
+      >>> digest(one) == digest(one), digest(one) == digest(one, grades=np.ones(1))
+      (True, False)
+    """
+    graded = None if grades is None else np.asarray(grades, np.float64).tolist()
+    return hashlib.sha256(json.dumps([dev.texts_sha256, list(sizes), graded]).encode()).hexdigest()
 
 
 def spans(sizes: Sequence[int]) -> list[np.ndarray]:

@@ -13,7 +13,8 @@ from jaxsim.train.settings import Settings
 START = "checkpoint.start"
 """Folder, among a training's checkpoints, of its closed-form start."""
 CHOICE = "checkpoint.settings.json"
-"""File, among a training's checkpoints, of the settings that decide which they are."""
+"""File, among a training's checkpoints, of the settings that decide which they are, and of what they stopped by."""
+_DEV = "dev"  # digest of the held-out pairs, in that file
 _FINISHED = ("checkpoint.safetensors", "checkpoint.identity-*/checkpoint.safetensors")  # SSI: one for each b
 
 
@@ -40,20 +41,26 @@ def kept_choice(folder) -> dict[str, Any] | None:
       folder: that of the training; it may be missing.
 
     Returns:
-      What `keep_choice` wrote; empty if nothing did, and None where no iteration is finished.
+      What `keep_choice` wrote of the settings; empty if nothing did, and None where no iteration is finished.
 
     Example:
       >>> kept_choice("no such folder") is None
       True
     """
+    kept = _kept(folder)
+    return None if kept is None else {name: value for name, value in kept.items() if name != _DEV}
+
+
+def _kept(folder) -> dict[str, Any] | None:
+    """All that `keep_choice` wrote; empty if nothing did, and None where no iteration is finished."""
     folder = Path(folder)
     if not any(any(folder.glob(pattern)) for pattern in _FINISHED):
         return None
     try:
-        choice = json.loads((folder / CHOICE).read_text(encoding="utf-8"))
+        kept = json.loads((folder / CHOICE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return choice if isinstance(choice, dict) else {}
+    return kept if isinstance(kept, dict) else {}
 
 
 def kept_start(folder) -> bool:
@@ -72,25 +79,34 @@ def kept_start(folder) -> bool:
     return any(Path(folder).glob(f"{START}/checkpoint.safetensors"))
 
 
-def keep_choice(folder, settings: Settings) -> None:
-    """Writes what `choice_of` says of the settings beside the checkpoints.
+def keep_choice(folder, settings: Settings, dev: str) -> None:
+    """Writes what `choice_of` says of the settings beside the checkpoints, and which pairs are held out.
+
+    The checkpoints themselves hold the best parameters by the held-out pairs, but not these.
 
     Args:
       folder: that of the training; made if it is missing.
       settings: of the training.
+      dev: digest of its held-out pairs (`held_out.digest`).
 
     Raises:
-      ValueError: if the checkpoints there are of another method or identity, or nothing can be written there.
+      ValueError: if the checkpoints there are of another method or identity or stopped by other held-out pairs, or
+        nothing can be written there.
       OSError: if there is no space left.
     """
-    choice, kept = choice_of(settings), kept_choice(folder)
+    choice, kept = choice_of(settings), _kept(folder)
+    before = dict(kept or {})
+    dev_before = before.pop(_DEV, dev)  # earlier versions kept none
     expected, got = (" and ".join(f"{name} {value}" for name, value in settings.items())
-                     for settings in (choice, kept or choice))
+                     for settings in (choice, before or choice))
     checks.expect(expected == got, "checkpoint", f"one of {expected}", f"one of {got} in {folder}")
-    if kept == choice:
+    checks.expect(dev_before == dev, "checkpoint", "one of a training with these held-out pairs",
+                  f"one with others in {folder} (give the pairs and the --dev of before, or begin anew: without "
+                  "--resume, or in another folder)")  # fmt: skip
+    if before == choice:
         return  # what is written is never at risk
     place = checkpoints.prepare(folder)
     try:
-        (place / CHOICE).write_text(json.dumps(choice), encoding="utf-8")
+        (place / CHOICE).write_text(json.dumps({**choice, _DEV: dev}), encoding="utf-8")
     except OSError as error:
         raise OSError(f"{folder}: expected a place for a checkpoint, got {error}") from error

@@ -28,7 +28,7 @@ from jaxsim.methods.projections.agreement import FEWEST, agreement, cross_fitted
 from jaxsim.model import WEIGHTINGS, Model, bm25, parts, rounding
 from jaxsim.optim import history
 from jaxsim.sparse import Terms, Vectors
-from jaxsim.text.subwords import Subwords, slots
+from jaxsim.text.subwords import SIZES, Subwords, slots
 from jaxsim.train import distilled, graded, held_out, linked, resume, s2net
 from jaxsim.train.fits import FITS
 from jaxsim.train.held_out import Dev
@@ -96,7 +96,8 @@ def train(
 
     Raises:
       ValueError: for bad settings, no pairs, texts without words, grades that are missing, all equal or not asked
-        for, weights that are none or not asked for, or a checkpoint of another method or ``identity``.
+        for, weights that are none or not asked for, or a checkpoint of another method or ``identity``, or that was
+        stopped by other held-out pairs.
 
     Example:
       >>> from jaxsim.data import docstrings
@@ -152,7 +153,8 @@ def train(
         **several, "terms": len(weighted.vocabulary),
         **({} if weighted.subwords is None else {"ngrams": len(weighted.subwords)}),
         **({} if learned is None else learned.notes), **crossed,
-        "settings": asdict(settings), "data": {"name": pairs.name, "sha256": pairs.sha256},
+        "settings": asdict(settings), "data": {"name": pairs.name, "sha256": pairs.sha256,
+                                                "texts_sha256": [pairs.texts_sha256]},
         **_dev_scores(model, held), **_course(learned), "seconds": round(time.perf_counter() - begun, 1),
     })  # fmt: skip
 
@@ -215,12 +217,14 @@ def split(
         texts = texts._replace(groups=texts.twins[:, 0])
     rows, dev_rows, of_dev, parts = everything, everything[:0], grades.dev, []
     given = held_out.listed(dev)
-    for one in given:
+    for number, one in enumerate(given):
+        name = held_out.called(dev, number)
         if isinstance(one, Pairs):
-            _check_dev(texts.pairs, one, say)
+            _check_dev(texts.pairs, one, name, say)
             parts.append(one)
         else:
-            rows, dev_rows = _share_held_out(texts, one, settings.seed, say) or (everything, everything[:0])
+            found = _share_held_out(texts, one, settings.seed, name, say)
+            rows, dev_rows = found or (everything, everything[:0])
             parts += [texts.pairs.take(dev_rows)] * (len(dev_rows) > 0 or len(given) == 1)
             of_dev = None
     held = held_out.together(parts)
@@ -325,15 +329,30 @@ def weigh(
         train = [weighting(side, vocabulary.df, vocabulary.num_docs) for side in counts]
     else:
         if not len(subwords):
-            say("no n-gram is in two words: subwords change nothing")
+            say(f"no two words share {SIZES[0]} to {SIZES[-1]} letters in a row that tell texts apart: words are "
+                "learned without n-grams, as with --subwords 0, and words that are new to the model are ignored")
         spread = subwords.spread(vocabulary)
         in_slots = tuple(map(slots_of, words))
         train, dev, rest, mined = ([side @ spread for side in sides] for sides in (in_slots, dev, rest, mined))
         in_slots = tuple(text.unit_rows(*both) for both in zip(in_slots, train, strict=True))
+    _tell_unknown(dev, held, say)
     return Weighted(vocabulary, subwords, spread, counts, in_slots, tuple(map(mates.unit_terms, train)),
                     tuple(map(mates.unit_terms, dev)) if len(held.dev) else None,
                     mates.unit_terms(rest[0]) if rest else None,
                     mates.unit_terms(mined[0]) if mined else None)  # fmt: skip
+
+
+def _tell_unknown(dev: Sequence[sp.csr_matrix], held: Split, say: Callable) -> None:
+    """Says which held-out sets measure hardly anything: most of their pairs have a text of unknown words."""
+    lost = np.logical_or(*(np.asarray(abs(side).sum(axis=1)).ravel() == 0 for side in dev))
+    for number, rows in enumerate(held_out.spans(held.sizes or (len(held.dev),))):
+        bare = int(np.count_nonzero(lost[rows]))
+        if 2 * bare > len(rows):
+            which, score = "dev pairs", "the dev score says little of the model"
+            if held.sets:
+                which = f"pairs of dev {number + 1} ({held.sets[number][0]})"
+                score = "its score says little of the model, but counts in the mean as any other"
+            say(f"{bare:,} of the {len(rows):,} {which} have a text without known words, similar to none: {score}")
 
 
 def fit(
@@ -390,7 +409,8 @@ def fit(
         notes["pair_weights"] = {"lowest": float(some.min()), "highest": float(some.max())}
         problem = replace(problem, weights=some)
     if checkpoint is not None:
-        resume.keep_choice(checkpoint, settings)
+        dev = held_out.digest(held.dev, held.sizes, held.grades.dev)
+        resume.keep_choice(checkpoint, settings, dev)
     learned = FITS[settings.method](problem)
     notes |= learned.notes
     if settings.distill:
@@ -442,22 +462,25 @@ def _of_equals(texts: mates.Texts, weights: np.ndarray | None) -> np.ndarray | N
     return np.bincount(number, weights)[number]
 
 
-def _check_dev(pairs: Pairs, dev: Pairs, say: Callable) -> None:
+def _check_dev(pairs: Pairs, dev: Pairs, name: str, say: Callable) -> None:
     """Refuses dev pairs that cannot measure, and counts those that are trained on."""
-    checks.expect(dev.languages == pairs.languages, "dev", f"languages {pairs.languages} (as pairs)", dev.languages)
-    checks.expect(len(dev) >= 2, "dev", "at least two pairs (one alone always finds its mate)", len(dev))
+    checks.expect(dev.languages == pairs.languages, name, f"languages {pairs.languages} (as pairs)", dev.languages)
+    checks.expect(len(dev) >= 2, name, "at least two pairs (one alone always finds its mate)", len(dev))
     known = set(zip(pairs.left, pairs.right, strict=True))
     both = sum(pair in known for pair in zip(dev.left, dev.right, strict=True))
     if both:
-        say(f"{both:,} of the {len(dev):,} dev pairs are training pairs too: the dev score is not that of new pairs")
+        which, score = ("dev pairs", "the dev score") if name == "dev" else (f"pairs of {name}", "its score")
+        say(f"{both:,} of the {len(dev):,} {which} are training pairs too: {score} is not that of new pairs")
 
 
-def _share_held_out(texts: mates.Texts, share: float, seed: int, say: Callable) -> tuple | None:
+def _share_held_out(texts: mates.Texts, share: float, seed: int, name: str, say: Callable) -> tuple | None:
     """Rows of the training and of the dev pairs; None where no pairs are held out."""
     if share == 0:
         return None
+    alone = name == "dev"
+    none = "no pairs held out" if alone else f"{name}: no pairs held out beside those of the other sets"
     if len(texts.pairs) < _FEWEST:
-        say(f"no pairs held out: there are fewer than {_FEWEST}")
+        say(f"{none}: there are fewer than {_FEWEST}")
         return None
     number, salt = int(np.count_nonzero(texts.keep)), "" if seed == 0 else str(seed)
     rows = mates.split(texts, shares=(1 - share, share, 0.0), salt=salt)
@@ -472,8 +495,8 @@ def _share_held_out(texts: mates.Texts, share: float, seed: int, say: Callable) 
             say(f"{len(rows['dev']) / number:.1%} of the pairs held out, for a share of {share:g}: near-duplicates are "
                 "kept together")
     if not len(rows["train"]) or len(rows["dev"]) < 2:
-        say(f"no pairs held out: a share of {share:g}, near-duplicates kept together, leaves none to train on or fewer "
-            "than two to measure by; give another share, or dev pairs of your own")
+        say(f"{none}: a share of {share:g}, near-duplicates kept together, leaves none to train on or fewer than two "
+            "to measure by; give another share" + ", or dev pairs of your own" * alone)
         return None
     return rows["train"], rows["dev"]
 

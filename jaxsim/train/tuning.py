@@ -40,7 +40,8 @@ def tune(
     Args:
       pairs: as for `training.train`; of more than `MOST_PAIRS` training pairs, as many of them, at random by the seed.
       settings: those that are kept, and where it begins; `Settings()` unless given.
-      dev: share of the pairs to choose by, near-duplicates kept together; or pairs of your own.
+      dev: share of the pairs to choose by, near-duplicates kept together; or pairs of your own. Or a list of these, a
+        set each, with one share at most: the mean of their scores chooses.
       names: what to choose, of `CHOICES`. ``subwords`` is left as it is where ``drop_top`` is above 0, and ``min_df``
         where there are fewer than `training.RARE_COUNT` training pairs.
       say: told the score of each candidate.
@@ -135,7 +136,7 @@ def some(pairs: Pairs, seed: int, dev: Dev, say: Callable[[str], None]) -> Pairs
     Args:
       pairs: all.
       seed: of the draw.
-      dev: share of the pairs that is held out, or held-out pairs.
+      dev: share of the pairs that is held out, held-out pairs, or several sets.
       say: told where some are left out.
 
     Returns:

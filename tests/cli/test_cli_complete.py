@@ -57,13 +57,14 @@ def test_the_word_of_the_topic_is_chosen(place, capsys):
 
 def test_choices_that_tie_are_said_and_the_right_one_counts_a_share(place, tmp_path, capsys):
     row = {"question": "The zork of _____ .", "choices": ["quux", "blip"], "answer": "blip"}
-    (tmp_path / "q.jsonl").write_text(json.dumps(row))
+    (tmp_path / "q.jsonl").write_text("\n" + json.dumps(row))
     asked = ["--questions", str(tmp_path / "q.jsonl"), "--json"]
     assert cli.main(["complete", "--model", str(place / "model"), *asked]) == 0
     out, err = capsys.readouterr()
     one = json.loads(out)[0]
     assert one["best"] == ["quux"] and one["tied"] == [["quux"], ["blip"]]
-    assert "question 1: 2 choices tie, and the first of them is given as the best\n" in err
+    assert f"{tmp_path / 'q.jsonl'}, line 2: 2 choices tie, and the first of them is given as the best\n" in err
+    assert f"{tmp_path / 'q.jsonl'}, line 2: not in the training text: blip, quux" in err
     assert "right: 0.5 of 1 with an answer\n" in err
 
 

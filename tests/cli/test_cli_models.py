@@ -119,6 +119,34 @@ def test_evaluate_tells_of_pairs_with_a_text_of_unknown_words(trained, folder, c
     assert "was trained on" not in told
 
 
+WARNED = "the model was trained on these pairs, so the figures are not those of new ones"
+
+
+@pytest.mark.parametrize(("options", "method"), [
+    ([], "opca"), (["--label", "3"], "opca"), (["--id", "4"], "opca"), (["--label", "3", "--label-weights"], "s2net"),
+    (["--label", "3"], "s2net-mse")])  # fmt: skip
+def test_evaluate_knows_the_file_of_the_training_with_and_without_labels(folder, capsys, options, method):
+    (folder / "labelled.tsv").write_text("".join(
+        f"{a}\t{b}\t{number % 3}\tid{number}\n" for number, (a, b) in enumerate(zip(LEFT, RIGHT, strict=True))))
+    (folder / "others.tsv").write_text("".join(f"{a}\t{b}\t{number % 2}\tid\n" for number, (a, b) in
+                                               enumerate(zip(LEFT[:20], RIGHT[:20], strict=True))))  # fmt: skip
+    (folder / "moved.tsv").write_bytes((folder / "labelled.tsv").read_bytes())
+    words = ["train", "--pairs", "labelled.tsv", "--out", "model", "--dim", "3", "--dev", "0", "--method", method]
+    run(capsys, *words, *options, *(["--max-iter", "1"] if method.startswith("s2net") else []))
+    for file in ("labelled.tsv", "moved.tsv", "others.tsv"):
+        for label in ([], ["--label", "3"]):
+            assert cli.main(["evaluate", "--model", "model", "--pairs", file, *label]) == 0
+            assert (f"{file}: {WARNED}\n" in capsys.readouterr().err) == (file != "others.tsv"), (file, label)
+
+
+def test_evaluate_knows_the_file_of_a_model_of_an_earlier_version(trained, folder, capsys):
+    model = Model.load(trained)
+    data = {name: model.training["data"][name] for name in ("name", "sha256")}
+    dataclasses.replace(model, training={**model.training, "data": data}).save(folder / "model")
+    assert cli.main(["evaluate", "--model", "model", "--pairs", "pairs.tsv"]) == 0
+    assert f"pairs.tsv: {WARNED}\n" in capsys.readouterr().err
+
+
 @pytest.mark.programs
 def test_evaluate_draws_figures(trained, folder, capsys):
     words = ["evaluate", "--model", trained, "--pairs", "pairs.tsv"]

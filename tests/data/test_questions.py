@@ -24,7 +24,7 @@ def test_questions_of_a_file_are_read(tmp_path):
     found = questions.read(path)
     assert [one.answer for one in found.questions] == [1, 0, None] and found.num_blanks.tolist() == [1, 1, 2]
     assert found.questions[2].parts == ("A ", " and ", ".") and found.num_choices == 2
-    with pytest.raises(ValueError, match="question 3: expected an answer"):
+    with pytest.raises(ValueError, match=r"q\.jsonl, line 3: expected an answer"):
         found.answers  # noqa: B018
 
 
@@ -41,13 +41,18 @@ def test_every_choice_is_filled_in():
 
 @pytest.mark.parametrize(("content", "message"), [
     ("", "q.jsonl: expected at least one question"),
-    (line(question="He drank."), r"q\.jsonl: question 1: expected a blank"),
+    (line(question="He drank."), r"q\.jsonl, line 1: expected a blank"),
     (line(question="_____ drank _____."), "each blank in every choice .2 blanks in the sentence., got 'tea'"),
     (line(choices=["tea"]), "at least 2 choices, got 1"),
     (line(choices=["tea", "tea "]), "different choices, got 'tea' twice"),
     (line(choices=["tea", ""]), "choices with words, got ''"),
     (line(choices=["tea", 5]), "choices with words, got 5"),
-    (line() + line(choices=["a", "b", "c"]), r"q\.jsonl: question 2: expected 2 choices .*, got 3"),
+    (line() + line(choices=["a", "b", "c"]), r"q\.jsonl, line 2: expected 2 choices .*, got 3"),
+    (line() + "\n \n" + line(question="He drank."), r"q\.jsonl, line 4: expected a blank"),
+    ("\n" + line() + "\n" + line(choices=["a", "b", "c"]), r"q\.jsonl, line 4: expected 2 choices .*, got 3"),
+    ("\n" + line() + "\n" + line(answer=2), r"q\.jsonl, line 4: answer: expected a number from 0 to 1"),
+    (f"[\n{line()},\n{line(question='He drank.')}]", r"q\.jsonl, object 2: expected a blank"),
+    (f"[\n{line()},\n{line(choices='tea')}]", r'q\.jsonl, object 2: expected a list "choices", got a str'),
     (line(answer=2), "answer: expected a number from 0 to 1, or none, got 2"),
     (line(answer="coffee"), "line 1: answer: expected one of the choices, or its index"),
     (line(choices="tea"), 'line 1: expected a list "choices", got a str'),

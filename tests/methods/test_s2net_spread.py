@@ -68,6 +68,9 @@ def test_a_map_that_does_not_fit_is_refused(problem):
     words, parts, spread, start = problem
     with pytest.raises(ValueError, match=rf"spread: expected {PARTS} rows \(terms of left\), got {WORDS}"):
         s2net.fit(*parts, init=start, spread=spread)
+    for other in (sparse.to_scipy(spread), sparse.to_scipy(spread).toarray()):
+        with pytest.raises(ValueError, match=f"spread: expected Terms, got {type(other).__name__}"):
+            s2net.fit(*words, init=start, spread=other)
     with pytest.raises(ValueError, match=rf"init \(left\): expected weights of shape \({PARTS}, k\)"):
         s2net.fit(*words, init=start.weights[:-1], spread=spread)
     with pytest.raises(ValueError, match="spread: expected none, with a mesh or mined negatives"):

@@ -47,6 +47,13 @@ def test_it_is_the_model_that_train_makes(pairs, fitted):
     assert fitted.get_feature_names_out().tolist() == [f"textprojection{i}" for i in range(12)]
 
 
+def test_several_held_out_sets_are_a_list(pairs):
+    sets = [0.2, make("own", "123", pairs.left[:3], pairs.right[:3], languages=("en", "en"))]
+    projection = clone(TextProjection("opca", 12, max_terms=400, dev=sets))
+    result = projection.fit(pairs.left, pairs.right).model_.training["dev_sets"]
+    assert [(one["name"], one["pairs"] > 0) for one in result] == [("held out", True), ("own", True)]
+
+
 def test_the_settings_reach_the_training():
     given = {"dim": 7, "weighting": "tf_idf", "drop_top": 3, "max_terms": 99, "min_df": 4, "noise": 1e-3, "gamma": 5.0,
              "max_iter": 2, "batch_size": 16, "random_state": 11, "dev": 0.2}  # fmt: skip

@@ -60,6 +60,21 @@ def test_the_best_is_what_a_training_of_its_own_gives(corpus):
         grid.sweep(corpus, {"dim": (3,)}, GIVEN, dev=0)
 
 
+def test_what_trainings_say_is_said_where_it_differs(corpus):
+    messages = []
+    values = {"method": ("cl-lsi", "opca"), "subwords": (0.0, None), "max_terms": (100, 200)}
+    _, tried = grid.sweep(corpus, values, replace(GIVEN, dim=3), dev=0.2, say=messages.append)
+    assert len(tried) == 6 and len(set(messages)) == len(messages)
+    told = [line for line in messages if "n-grams of the words learn too" in line]
+    assert len(told) == 2  # one for each vocabulary: the first trainings have none
+    for line, most in zip(told, (100, 200), strict=True):
+        alone = training.train(corpus, replace(GIVEN, dim=3, max_terms=most, subwords=None), dev=0.2)
+        assert line.startswith(f"{alone.training['ngrams']} n-grams of the words learn too")
+        score = f"method opca, subwords None, max_terms {most}, mrr {alone.training['dev']['mrr']}"
+        after = messages[messages.index(line) + 1 :]
+        assert next(one for one in after if one.startswith("method ")).startswith(score)
+
+
 def test_the_command_prints_one_table_and_the_report_draws_it(corpus, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     lines = ["\t".join(" ".join(side.split()) for side in pair) for pair in zip(corpus.left, corpus.right, strict=True)]

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 from command_line import refused, run
 
+from jaxsim import cli
 from jaxsim.data import docstrings
 from jaxsim.data import pairs as data_pairs
 from jaxsim.methods.projections.agreement import FEWEST, agreement
 from jaxsim.model import Model
+from jaxsim.optim import checkpoints
 from jaxsim.train import Settings, budget, held_out, train, tuning
 
 PLAIN = Settings(method="opca", dim=20, max_terms=400, subwords=0.0)
@@ -122,12 +124,53 @@ def test_bad_sets_are_refused(sets, dev, told):
 def test_a_set_that_cannot_be_used_is_named(sets):
     given, large, small = sets
     spanish = data_pairs.make("other", ["1", "2"], ["a", "b"], ["c", "d"], languages=("en", "es"))
-    with pytest.raises(ValueError, match="dev: expected languages"):
+    with pytest.raises(ValueError, match=r"dev 2 \(other\): expected languages"):
         train(given, PLAIN, dev=[large, spanish])
-    with pytest.raises(ValueError, match="dev: expected at least two pairs"):
+    with pytest.raises(ValueError, match="dev: expected languages"):
+        train(given, PLAIN, dev=[spanish])
+    with pytest.raises(ValueError, match=r"dev 2 \(small\): expected at least two pairs"):
         train(given, PLAIN, dev=[large, small.take([0])])
     with pytest.raises(ValueError, match="dev: expected one share or set of pairs, for s2net-mse, got 2"):
         train(given, Settings(method="s2net-mse"), dev=[large, small], grades=np.ones(len(given)))
+
+
+def test_what_is_said_of_a_set_names_it(sets):
+    given, large, small = sets
+    few, messages = given.take(range(19)), []
+    train(few, replace(PLAIN, dim=5), dev=[0.2, large, few.take(range(3))], say=messages.append)
+    assert ("dev 1 (a share of 0.2): no pairs held out beside those of the other sets: there are fewer than 20"
+            in messages)  # fmt: skip
+    assert ("3 of the 3 pairs of dev 3 (train) are training pairs too: its score is not that of new pairs"
+            in messages)  # fmt: skip
+    texts = [f"one and the same long text about gardens number {number}" for number in range(30)]
+    alike = data_pairs.make("alike", map(str, range(30)), texts, texts, languages=("en", "en"))
+    for dev, told in (([0.2, small], "dev 1 (a share of 0.2): no pairs held out beside those of the other sets: a "
+                       "share of 0.2, near-duplicates kept together, leaves none to train on or fewer than two to "
+                       "measure by; give another share"),
+                      (0.2, "no pairs held out: a share of 0.2, near-duplicates kept together, leaves none to train on "
+                       "or fewer than two to measure by; give another share, or dev pairs of your own")):
+        messages.clear()
+        train(alike, replace(PLAIN, dim=5), dev=dev, say=messages.append)
+        assert told in messages, messages
+
+
+@pytest.mark.parametrize("subwords", [0.0, 0.5])
+def test_a_set_of_unknown_words_is_named_and_counts_in_the_mean(sets, subwords):
+    given, large, small = sets
+    settings, messages = replace(PLAIN, subwords=subwords), []
+    left, right = [f"{letter}\u0416\u0429" for letter in "abcd"], [f"{letter}\u042e\u042f" for letter in "abcd"]
+    unknown = data_pairs.make("unknown", "1234", left, right, languages=("en", "en"))
+    half = data_pairs.make("half", "1234", [*left[:2], *small.left[:2]], [*right[:2], *small.right[:2]],
+                           languages=("en", "en"))
+    found = train(given, settings, dev=[small, unknown, half], say=messages.append).training
+    assert [line for line in messages if "known words" in line] == [
+        "4 of the 4 pairs of dev 2 (unknown) have a text without known words, similar to none: its score says little "
+        "of the model, but counts in the mean as any other"]  # fmt: skip
+    scores = [one["mrr"] for one in found["dev_sets"]]
+    assert scores[1] == 0.25 and found["dev"]["mrr"] == pytest.approx(np.mean(scores), abs=1e-4)  # the last of four
+    train(given, settings, dev=unknown, say=messages.append)
+    assert ("4 of the 4 dev pairs have a text without known words, similar to none: the dev score says little of the "
+            "model" in messages)  # fmt: skip
 
 
 def test_equal_sets_and_equal_identifiers_are_no_trouble(sets):
@@ -137,12 +180,56 @@ def test_equal_sets_and_equal_identifiers_are_no_trouble(sets):
     assert held_out.together([large, large]).left == large.left * 2
 
 
-def test_command_line(sets, tmp_path, monkeypatch, capsys):
+def test_a_training_goes_on_with_the_sets_that_it_began_with(sets, tmp_path):
+    given, large, small = sets
+    settings = Settings(method="s2net", dim=10, max_iter=2, max_terms=300)
+    first = train(given, settings, dev=[large, small], checkpoint=tmp_path / "c")
+    renamed = [replace(one, name="moved", ids=tuple(f"_{number}" for number in one.ids)) for one in (large, small)]
+    again = train(given, settings, dev=renamed, checkpoint=tmp_path / "c")
+    np.testing.assert_array_equal(again.params.weights, first.params.weights)
+    whole = held_out.together([large, small])
+    for dev in ([large], [small, large], whole, [large, small.take(range(17))], 0):
+        with pytest.raises(ValueError, match="checkpoint: expected one of a training with these held-out pairs, got"):
+            train(given, settings, dev=dev, checkpoint=tmp_path / "c")
+    choice = tmp_path / "c" / "checkpoint.settings.json"
+    kept = json.loads(choice.read_text())
+    choice.write_text(json.dumps({name: kept[name] for name in kept if name != "dev"}))
+    train(given, settings, dev=large, checkpoint=tmp_path / "c")  # of an earlier version, which kept no held-out sets
+
+
+def test_resume_with_another_file_of_held_out_pairs_is_refused(sets, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    written(sets, tmp_path)
+    words = ["train", "--pairs", "train.tsv", "--out", "model", "--dim", "5", "--max-iter", "12", "--max-terms", "300"]
+    save, saved = checkpoints.save, []
+
+    def stop(*state, **options):
+        save(*state, **options)
+        saved.append(1)
+        if len(saved) == 2:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoints, "save", stop)
+        assert cli.main([*words, "--dev", "small.tsv"]) == cli.INTERRUPTED
+    told = refused(capsys, *words, "--dev", "large.tsv", "--resume")
+    assert told == ("checkpoint: expected one of a training with these held-out pairs, got one with others in "
+                    "model.checkpoint (give the pairs and the --dev of before, or begin anew: without --resume, or in "
+                    "another folder)")  # fmt: skip
+    run(capsys, *words, "--dev", "small.tsv", "--resume")
+
+
+def written(sets, folder):
+    """A file of each set."""
     for one in sets:
         lines = ["\t".join(" ".join(text.split()) for text in pair)
                  for pair in zip(one.left, one.right, strict=True)]  # fmt: skip
-        (tmp_path / f"{one.name}.tsv").write_text("\n".join(lines), encoding="utf-8")
+        (folder / f"{one.name}.tsv").write_text("\n".join(lines), encoding="utf-8")
+
+
+def test_command_line(sets, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    written(sets, tmp_path)
     (tmp_path / "one.tsv").write_text("some words\tsome more words\n")
     options = ["train", "--pairs", "train.tsv", "--out", "model"]
     graded = [*options, "--method", "s2net-mse", "--label", "2"]
@@ -152,6 +239,8 @@ def test_command_line(sets, tmp_path, monkeypatch, capsys):
     for name in ("dev, mean of 3 sets", "dev 1: large.tsv (80 pairs)", "dev 2: small.tsv (18 pairs)",
                  "dev 3: held out ("):  # fmt: skip
         assert any(line.startswith(name) for line in lines), output
+    card = (tmp_path / "model" / "README.md").read_text(encoding="utf-8")
+    assert "- dev, mean of 3 sets: accuracy 0." in card and "- dev_sets: name large.tsv, pairs 80, accuracy 0." in card
     told = Model.load("model").training
     assert told["command"].count("--dev") == 3 and "--dev large.tsv" in told["command"]
     output = run(capsys, *options, "--dev", "large.tsv", "--dev", "small.tsv", "--json")

@@ -87,13 +87,17 @@ def test_equal_pairs_count_once_with_the_mean_of_their_grades(monkeypatch):
 
 
 def test_a_stopped_training_goes_on_bit_for_bit(tmp_path):
-    given, grades = made_up(80)
+    (given, grades), (dev, others) = made_up(80), made_up(30, seed=1)
     whole = train(given, Settings(**MSE), dev=0.3, grades=grades)
     train(given, Settings(**MSE | {"max_iter": 4}), dev=0.3, grades=grades, checkpoint=tmp_path / "c")
     again = train(given, Settings(**MSE), dev=0.3, grades=grades, checkpoint=tmp_path / "c")
     np.testing.assert_array_equal(again.params.weights, whole.params.weights)
+    held = {"dev": dev, "dev_grades": others}
+    train(given, Settings(**MSE), grades=grades, checkpoint=tmp_path / "own", **held)
     with pytest.raises(ValueError, match="checkpoint: expected a checkpoint of the same data"):
-        train(given, Settings(**MSE), dev=0.3, grades=grades[::-1], checkpoint=tmp_path / "c")
+        train(given, Settings(**MSE), grades=grades[::-1], checkpoint=tmp_path / "own", **held)
+    with pytest.raises(ValueError, match="checkpoint: expected one of a training with these held-out pairs, got one"):
+        train(given, Settings(**MSE), grades=grades, checkpoint=tmp_path / "own", dev=dev, dev_grades=others[::-1])
 
 
 def test_dev_pairs_of_ones_own_and_held_out_ones_of_one_grade():

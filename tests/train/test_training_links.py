@@ -144,18 +144,23 @@ def test_checkpoints_of_another_choice_are_not_gone_on_from(corpus, tmp_path, fi
 
 def test_a_choice_before_the_first_iteration_binds_nobody(tmp_path):
     folder = tmp_path / "c"
-    resume.keep_choice(folder, Settings(method="ssi", identity=5.0))
+    resume.keep_choice(folder, Settings(method="ssi", identity=5.0), "a")
     assert resume.kept_choice(folder) is None
-    resume.keep_choice(folder, Settings(method="ssi"))
+    resume.keep_choice(folder, Settings(method="ssi"), "b")
     (folder / "checkpoint.identity-3").mkdir()
     (folder / "checkpoint.identity-3" / "checkpoint.safetensors").write_bytes(b"")
     assert resume.kept_choice(folder) == {"method": "ssi", "identity": None, "dim": 300}
+    resume.keep_choice(folder, Settings(method="ssi"), "b")
+    with pytest.raises(ValueError, match="checkpoint: expected one of a training with these held-out pairs, got one"):
+        resume.keep_choice(folder, Settings(method="ssi"), "a")
+    (folder / "checkpoint.settings.json").write_text('{"method": "ssi", "identity": null, "dim": 300}')
+    resume.keep_choice(folder, Settings(method="ssi"), "a")  # as of an earlier version, which kept no held-out pairs
     for written in ("", "[1]"):
         (folder / "checkpoint.settings.json").write_text(written)
         assert resume.kept_choice(folder) == {}  # as of an earlier version
     (tmp_path / "file").write_text("")
     with pytest.raises(ValueError, match="checkpoint: expected a folder that can be written to"):
-        resume.keep_choice(tmp_path / "file", Settings())
+        resume.keep_choice(tmp_path / "file", Settings(), "a")
 
 
 @pytest.mark.parametrize("method", METHODS)

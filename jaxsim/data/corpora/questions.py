@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxsim import checks
-from jaxsim.data import catalogue, files
+from jaxsim.data import catalogue, files, streams
 from jaxsim.data.corpora import sentences
 
 __all__ = ["BLANK", "Filled", "Question", "Questions", "collect", "encode", "load_holmes", "load_sat", "question",
@@ -40,17 +40,24 @@ class Question:
       parts: the text before, between and after the blanks; one more than blanks.
       choices: for each choice a text for every blank.
       answer: index of the right choice; None where it is not known.
+      where: file and line that it was read from; empty for others.
     """
 
     name: str
     parts: tuple[str, ...]
     choices: tuple[tuple[str, ...], ...]
     answer: int | None = None
+    where: str = ""
 
     @property
     def num_blanks(self) -> int:
         """How many holes the sentence has."""
         return len(self.parts) - 1
+
+    @property
+    def title(self) -> str:
+        """What messages call it: file and line, or else its number or name."""
+        return self.where or f"question {self.name}".rstrip()
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -84,7 +91,7 @@ class Questions:
           ValueError: a question without an answer.
         """
         for one in self.questions:
-            checks.expect(one.answer is not None, f"question {one.name}", "an answer", "none")
+            checks.expect(one.answer is not None, one.title, "an answer", "none")
         return np.array([one.answer for one in self.questions])
 
     @property
@@ -112,7 +119,7 @@ class Filled(NamedTuple):
 
 
 def question(
-    text: str, choices: Sequence[str | Sequence[str]], *, answer: int | None = None, name: str = ""
+    text: str, choices: Sequence[str | Sequence[str]], *, answer: int | None = None, name: str = "", where: str = ""
 ) -> Question:
     """A question from its text, after its parts were checked.
 
@@ -121,6 +128,7 @@ def question(
       choices: at least two different ones: a text, or with several blanks a text for each.
       answer: index of the right one; None where it is not known.
       name: for messages.
+      where: file and line, for messages in place of the name.
 
     Returns:
       `Question`.
@@ -136,26 +144,26 @@ def question(
       ...
       ValueError: question: expected a blank (_____) in the sentence, got 'He drank.'
     """
-    where = f"question {name}".rstrip()
-    checks.expect(isinstance(text, str), where, "a sentence", checks.a_kind(text))
+    title = where or f"question {name}".rstrip()
+    checks.expect(isinstance(text, str), title, "a sentence", checks.a_kind(text))
     parts = tuple(re.split("_{3,}", text))
-    checks.expect(len(parts) > 1, where, f"a blank ({BLANK}) in the sentence", repr(text[:80]))
+    checks.expect(len(parts) > 1, title, f"a blank ({BLANK}) in the sentence", repr(text[:80]))
     listed = not isinstance(choices, str) and isinstance(choices, Sequence)
-    checks.expect(listed and len(choices) >= 2, where, "at least 2 choices", len(choices) if listed else choices)
+    checks.expect(listed and len(choices) >= 2, title, "at least 2 choices", len(choices) if listed else choices)
     rows = []
     for choice in choices:
         row = (choice,) if isinstance(choice, str) else tuple(choice) if isinstance(choice, Sequence) else (choice,)
-        checks.expect(all(isinstance(one, str) and sentences.words(one) for one in row), where, "choices with words",
+        checks.expect(all(isinstance(one, str) and sentences.words(one) for one in row), title, "choices with words",
                       repr(choice))  # fmt: skip
         blanks = checks.counted(len(parts) - 1, "blank")
-        checks.expect(len(row) == len(parts) - 1, where,
+        checks.expect(len(row) == len(parts) - 1, title,
                       f"a text for each blank in every choice ({blanks} in the sentence)", repr(choice))  # fmt: skip
         rows.append(tuple(" ".join(one.split()) for one in row))
     twice = [row for at, row in enumerate(rows) if row in rows[:at]]
-    checks.expect(not twice, where, "different choices", f"{' / '.join(twice[0])!r} twice" if twice else "")
+    checks.expect(not twice, title, "different choices", f"{' / '.join(twice[0])!r} twice" if twice else "")
     known = answer is None or (isinstance(answer, int) and 0 <= answer < len(rows))
-    checks.expect(known, f"{where}: answer", f"a number from 0 to {len(rows) - 1}, or none", answer)
-    return Question(name, parts, tuple(rows), answer)
+    checks.expect(known, f"{title}: answer", f"a number from 0 to {len(rows) - 1}, or none", answer)
+    return Question(name, parts, tuple(rows), answer, where)
 
 
 def collect(rows: Sequence[Question]) -> Questions:
@@ -172,7 +180,7 @@ def collect(rows: Sequence[Question]) -> Questions:
     """
     checks.expect(len(rows) > 0, "questions", "at least one", "none")
     for one in rows:
-        checks.expect(len(one.choices) == len(rows[0].choices), f"question {one.name}",
+        checks.expect(len(one.choices) == len(rows[0].choices), one.title,
                       f"{len(rows[0].choices)} choices (as the first question)", len(one.choices))  # fmt: skip
     digest = hashlib.sha256(json.dumps([[one.parts, one.choices, one.answer] for one in rows]).encode()).hexdigest()
     counts = {"questions": len(rows), "choices": len(rows[0].choices),
@@ -244,23 +252,17 @@ def read(path: str | os.PathLike) -> Questions:
       ValueError: a damaged file or line (named), or questions as `question` and `collect` refuse them.
     """
     rows = []
-    for number, record in files.read_jsonl(path, ("question",)):
-        where = f"{path}, line {number}"
+    for number, where, record in streams.objects(files.read_lines(path), str(path)):
+        text = streams.string(record, "question", where)
         choices = record.get("choices")
         checks.expect(isinstance(choices, list), where, 'a list "choices"', checks.a_kind(choices))
         answer: Any = record.get("answer")
         if isinstance(answer, str):
             checks.expect(answer in choices, f"{where}: answer", "one of the choices, or its index", repr(answer))
             answer = choices.index(answer)
-        try:
-            rows.append(question(record["question"], choices, answer=answer, name=str(number)))
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from error
+        rows.append(question(text, choices, answer=answer, name=str(number), where=where))
     checks.expect(bool(rows), str(path), "at least one question", "none")
-    try:
-        return collect(rows)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
+    return collect(rows)
 
 
 def encode(questions: Questions, numbers: Mapping[str, int]) -> Filled:

@@ -322,6 +322,7 @@ def fit(
     checks.expect(mesh is not None or not shard_terms, "shard_terms", "a mesh to share the terms over", mesh)
     _check_mined(mined, left, mesh)
     if spread is not None:
+        checks.kind(spread, "spread", Terms)
         checks.expect(mesh is None and mined is None, "spread", "none, with a mesh or mined negatives", "some")
         checks.expect(spread.num_docs == left.num_terms, "spread", f"{left.num_terms} rows (terms of left)",
                       spread.num_docs)  # fmt: skip

@@ -41,7 +41,7 @@ def evaluate(
     terms: options.TermsOption = None,
     words: options.WordsOption = options.Words.BM25,
     power: options.PowerOption = None,
-    feedback: options.FeedbackOption = 0,
+    feedback: options.FeedbackOption = None,
     exclude_self: Annotated[bool, typer.Option("--exclude-self", help="With --queries: leave out the query itself, a "
                                                "document of its identifier or its text.")] = False,
     exclude: Annotated[str | None, options.file("With --queries: documents to leave out, lines query<TAB>document, "
@@ -75,7 +75,7 @@ def evaluate(
         ("--qrels", qrels, pairs is None, pairs is not None), ("--label", label, False, pairs is None),
         ("--run-out", run_out, False, not collection), ("--figures", figures, False, pairs is None),
         ("--terms", terms, False, not collection), ("--power", power, False, not collection),
-        ("--feedback", feedback or None, False, not collection),
+        ("--feedback", feedback, False, not collection),
         ("--exclude", exclude, False, not collection), ("--exclude-self", exclude_self or None, False, not collection),
         ("--csls", csls, False, not collection),
     )  # fmt: skip

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from jaxsim.cli import options
-from jaxsim.cli.output import expect_other, naming, replacing, show, show_json
+from jaxsim.cli.output import expect_other, naming, replacing, say, show, show_json
 from jaxsim.cli.program import app
 from jaxsim.cli.search import documents_of, one_line
 from jaxsim.cli.use import load, rounded
@@ -50,6 +50,7 @@ def explain(
     what each adds by BM25. Both parts sum to the score.
     """
     from jaxsim.model import explain as explaining
+    from jaxsim.model import ranker
 
     _check(document, documents, column, line, terms)
     expect_other("--figure", figure, documents=documents)
@@ -59,6 +60,8 @@ def explain(
         facts = {"score": rounded(result.score), "pairs": _pairs(result, pairs)}
         drawn = _drawn(figure, (result.contributions, result.query, result.document), f"{result.score:.3f}")
         return show_json(facts | drawn) if json else _show([(result.score, "score"), *_lines(result, pairs)])
+    if ranker.default_feedback(trained, ranker.default_terms(trained) if terms is None else terms):
+        say("this is the score of the first search alone (`search --feedback 0`); the model searches twice")
     found, place = _found(trained, query, document, documents, column, line, terms, power)
     drawn = _drawn(figure, found.cells(), f"{found.score:.3f} ({found.vectors.score:.3f} by vectors, "
                                           f"{found.of_words:.3f} by words)")  # fmt: skip

@@ -68,9 +68,10 @@ PowerOption = Annotated[float | None, typer.Option(
     min=0.0, max=4.0, help="How strongly dimensions are weighted by the agreement of held-out pairs in them: 1 "
                            "to find documents about the same thing, 0 to find mates. 1, or what judged queries chose, "
                            "unless given.", show_default=False)]
-FeedbackOption = Annotated[int, typer.Option(
-    min=0, help="Search twice: the second time also for what the best documents of the first, this many, have in "
-                "common with the query. 3 finds more of the relevant documents, in twice the time.")]
+FeedbackOption = Annotated[int | None, typer.Option(
+    min=0, help="Search twice: the second time also for what the best documents of the first, this many, hold. 3 finds "
+                "more of the relevant documents, in twice the time. 0, or what judged queries chose, unless given.",
+    show_default=False)]
 CslsOption = Annotated[str | None, file(
     "Texts like the queries, one a line, such as the left texts of the training pairs: documents that are near to "
     "all of them are ranked lower (CSLS). For search across languages.")]

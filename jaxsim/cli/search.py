@@ -42,7 +42,7 @@ def search(
     terms: options.TermsOption = None,
     words: options.WordsOption = options.Words.BM25,
     power: options.PowerOption = None,
-    feedback: options.FeedbackOption = 0,
+    feedback: options.FeedbackOption = None,
     exclude_self: Annotated[bool, typer.Option("--exclude-self", help="Leave out documents that are equal to the "
                                                "query.")] = False,
     exclude: Annotated[str | None, options.file("Documents to leave out, lines query<TAB>document: the number of the "

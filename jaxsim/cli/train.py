@@ -338,16 +338,20 @@ def _collection(queries: str, documents: str, qrels: str, metric: str, itself: b
 
 
 def _searched(model: Model, judged: Judged) -> tuple[Model, dict]:
-    """The model with the weight of words and the power that judged queries choose, and their scores."""
+    """The model with the weight of words, the power and the feedback that judged queries choose, and their scores."""
     from jaxsim.checks import counted
 
-    score, weight, power = judged.best(model)
+    _, weight, power = judged.best(model)
+    model = replace(model, terms_weight=weight, agreement_power=power)
+    feedback, score = judged.feedback(model)
     at = "" if power is None else f" and a power of {power:g} for the agreement of dimensions"
+    again = "" if feedback is None else f" and a second search with {counted(feedback, 'document')} of the first"
     say(f"{counted(len(judged.qrels), 'judged query', 'judged queries')}: {judged.metric} {score:.4f} with a weight of "
-        f"{weight:g} for words{at}, which `jaxsim search` uses from now on")
+        f"{weight:g} for words{at}{again}, which `jaxsim search` uses from now on")
     words = judged.score(model, terms=1.0)
-    return replace(model, terms_weight=weight, agreement_power=power), {
+    return replace(model, feedback=feedback), {
         judged.metric: round(score, 4), "terms": weight, **({} if power is None else {"power": power}),
+        **({} if feedback is None else {"feedback": feedback}),
         f"{judged.metric} of bm25": round(words, 4)}  # fmt: skip
 
 

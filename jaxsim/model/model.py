@@ -56,6 +56,8 @@ class Model:
         (`projections.agreement`); or None.
       terms_weight: weight in [0, 1] of words beside the vectors in search, where judged queries chose one; or None.
       agreement_power: power in [0, 4] of `agreement` in search, where judged queries chose one; or None.
+      feedback: how many of the best documents a second search is also after (`ranker.rank`), where judged queries chose
+        some; or None: there is no second search.
     """
 
     vocabulary: text.Vocabulary
@@ -70,6 +72,7 @@ class Model:
     agreement: np.ndarray | None = None
     terms_weight: float | None = None
     agreement_power: float | None = None
+    feedback: int | None = None
 
     def __post_init__(self):
         """Checks that the parts fit each other."""
@@ -86,6 +89,7 @@ class Model:
         checks.expect(share, "terms_weight", "None, or a number in [0, 1]", self.terms_weight)
         fits = self.agreement_power is None or 0 <= self.agreement_power <= 4
         checks.expect(fits, "agreement_power", "None, or a number in [0, 4]", self.agreement_power)
+        checks.whole(self.feedback, "feedback", 1, or_none=True)
 
     def __repr__(self) -> str:
         """A short form, since the vocabulary and the weights are long."""
@@ -355,6 +359,8 @@ class Model:
             config["terms_weight"] = self.terms_weight
         if self.agreement_power is not None:
             config["agreement_power"] = self.agreement_power
+        if self.feedback is not None:
+            config["feedback"] = self.feedback
         if self.subwords is not None:
             layout, words, config["subwords"] = 3, words + self.subwords.grams, self.subwords.share
             tensors["gram_idf"] = np.asarray(self.subwords.idf)
@@ -387,7 +393,8 @@ class Model:
             grams = None if share is None else Subwords(tuple(words[number:]), tensors["gram_idf"], share)
             return cls(vocabulary, parts.from_tensors(tensors), config["weighting"], config["activation"],
                        tuple(config["languages"]), config["method"], config["training"], config.get("strongest"), grams,
-                       tensors.get("agreement"), config.get("terms_weight"), config.get("agreement_power"))
+                       tensors.get("agreement"), config.get("terms_weight"), config.get("agreement_power"),
+                       config.get("feedback"))
 
     def card(self) -> str:
         """The model card: what it is, what it was trained on, how to use it.

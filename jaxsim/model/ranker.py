@@ -59,7 +59,7 @@ def rank(
     words: str = "bm25",
     power: float | None = None,
     exclude: Sequence[Sequence[int]] | None = None,
-    feedback: int = 0,
+    feedback: int | None = None,
 ) -> Found:
     r"""The best documents of every query.
 
@@ -77,7 +77,8 @@ def rank(
       power: of the model's `agreement`, by which dimensions are multiplied; `Model.search_power` unless given. See
         `Model.vectors`.
       exclude: rows of documents that are no answer to each query; none unless given.
-      feedback: how many of the best documents a second search is also after; none unless given. Half of the second
+      feedback: how many of the best documents a second search is also after, 0 for none; `default_feedback` unless
+        given. Half of the second
         query is the first: of its vector, scaled to length one, and of its words. The other half is the mean of these
         documents' vectors and of their `STRONGEST` words by BM25, by their scores in the first search.
 
@@ -111,12 +112,15 @@ def rank(
                   None if exclude is None else len(exclude))  # fmt: skip
     checks.positive_int(k, "k")
     checks.expect(k <= number, "k", f"at most {number} (documents)", k)
+    feedback = default_feedback(model, terms, words) if feedback is None else feedback
     checks.whole(feedback, "feedback", 0)
+    checks.expect(not feedback or _has_directions(model, terms, words), "feedback",
+                  "0, unless vectors of a projection are compared by their cosine, with BM25 for words",
+                  f"{feedback}, for {model.method} with words={words}, terms={terms:g}")  # fmt: skip
     fed = None
     if feedback:
-        _expect_directions(model, terms, words)
         fed = rank(model, documents, queries, k=min(feedback, number), terms=terms, words=words, power=power,
-                   exclude=exclude)  # fmt: skip
+                   exclude=exclude, feedback=0)  # fmt: skip
     scores_of = _by_bm25 if words == "bm25" and terms > 0 else _by_cosine
     score = scores_of(model, documents, list(queries), terms, power, fed)
     scores, rows = np.empty((len(queries), k), np.float32), np.empty((len(queries), k), np.int64)
@@ -129,12 +133,24 @@ def rank(
     return scores, rows
 
 
-def _expect_directions(model: Model, terms: float, words: str) -> None:
-    """Refuses scores in which a document cannot stand beside a query."""
+def default_feedback(model: Model, terms: float, words: str = "bm25") -> int:
+    """How many documents a second search is after unless it is given.
+
+    Args:
+      model: the model.
+      terms: weight of words.
+      words: of `WORDS`.
+
+    Returns:
+      What judged queries chose, where this score takes a second search; else 0.
+    """
+    return (model.feedback or 0) if _has_directions(model, terms, words) else 0
+
+
+def _has_directions(model: Model, terms: float, words: str) -> bool:
+    """Whether a document can stand beside a query in this score."""
     plain = terms == 1 or not (model.params is None or model.bilinear or model.topical)
-    checks.expect(plain and (words == "bm25" or terms == 0), "feedback",
-                  "0, unless vectors of a projection are compared by their cosine, with BM25 for words",
-                  f"{model.method}, words={words}, terms={terms:g}")  # fmt: skip
+    return plain and (words == "bm25" or terms == 0)
 
 
 def _best(scores: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -6,7 +6,7 @@ import functools
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +21,8 @@ WEIGHTS = tuple(step / 10 for step in range(11))
 """Weights of BM25 beside the vectors that are tried."""
 POWERS = (0.0, 0.5, 1.0)
 """Powers of the model's agreement that are tried."""
+FEEDBACKS = (0, 1, 3, 5, 10)
+"""Numbers of documents that are tried for a second search."""
 
 
 class Best(NamedTuple):
@@ -83,25 +85,28 @@ class Judged:
         whole = [dict(self.queries), dict(self.documents), qrels, self.metric, *["exclude_self"] * self.exclude_self]
         return hashlib.sha256(json.dumps(whole, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
 
-    def score(self, model: Model, *, terms: float | None = None, power: float | None = None) -> float:
+    def score(
+        self, model: Model, *, terms: float | None = None, power: float | None = None, feedback: int | None = None
+    ) -> float:
         """The mean of the metric over queries with a relevant document.
 
         Args:
           model: what searches.
           terms: weight of BM25; the model's own unless given.
           power: of the model's agreement; the model's own unless given.
+          feedback: documents of a second search; the model's own number unless given.
 
         Returns:
           A number in [0, 1].
         """
         return self._scorer(model)(ranker.default_terms(model) if terms is None else terms,
-                                   model.search_power if power is None else power)  # fmt: skip
+                                   model.search_power if power is None else power, feedback)  # fmt: skip
 
     def best(self, model: Model) -> Best:
         """The best weight of BM25 and the best power of the agreement; of equals those nearest to the model's own.
 
         The weight is chosen at the model's own power, then the power at this weight, and where that is another one,
-        the weight once more.
+        the weight once more; all of them without a second search.
 
         Args:
           model: what searches.
@@ -114,6 +119,7 @@ class Judged:
         def nearest(values: Sequence[float], own: float, scores: Callable[[float], float]) -> float:
             return max(sorted(values, key=lambda value: abs(value - own)), key=lambda value: round(scores(value), 6))
 
+        model = replace(model, feedback=None)
         own, power = ranker.default_terms(model), model.search_power
         terms = nearest(WEIGHTS, own, lambda one: score(one, power))
         if model.agreement is None:
@@ -122,6 +128,22 @@ class Judged:
         if found != power:
             terms = nearest(WEIGHTS, terms, lambda one: score(one, found))
         return Best(score(terms, found), terms, found)
+
+    def feedback(self, model: Model) -> tuple[int | None, float]:
+        """The best number of documents of a second search, of `FEEDBACKS`; of equals the smallest.
+
+        Args:
+          model: what searches, with its own weight of BM25 and power.
+
+        Returns:
+          The number, None where no second search is better, and its score.
+        """
+        terms, power, score = ranker.default_terms(model), model.search_power, self._scorer(model)
+        most = max(FEEDBACKS)
+        takes = ranker.default_feedback(replace(model, feedback=most), terms) == most
+        scores = {number: round(score(terms, power, number), 6) for number in (FEEDBACKS if takes else FEEDBACKS[:1])}
+        number = max(scores, key=lambda one: (scores[one], -one))
+        return number or None, scores[number]
 
     @functools.cached_property
     def _bm25(self) -> dict[str, Bm25]:
@@ -134,8 +156,8 @@ class Judged:
             return None
         return trec.same(self.queries, self.documents)
 
-    def _scorer(self, model: Model) -> Callable[[float, float], float]:
-        """The score with a weight of BM25 and a power of the agreement."""
+    def _scorer(self, model: Model) -> Callable[..., float]:
+        """The score with a weight of BM25, a power of the agreement, and documents of a second search."""
         language = model.languages[1]
         if language not in self._bm25:  # of the documents alone: the same for all models
             self._bm25[language] = weigh(list(self.documents.values()), language=language)
@@ -143,9 +165,9 @@ class Judged:
         encoded = index.encode(model, texts)
         documents = index.Index(encoded.texts, encoded.lines, encoded.vectors, encoded.words, self._bm25[language])
 
-        def score(terms: float, power: float) -> float:
+        def score(terms: float, power: float, feedback: int | None = None) -> float:
             found = ranker.rank(model, documents, list(self.queries.values()), terms=terms, power=power,
-                                k=min(trec.DEPTH, len(names)), exclude=self._left_out)  # fmt: skip
+                                k=min(trec.DEPTH, len(names)), exclude=self._left_out, feedback=feedback)  # fmt: skip
             run = {}
             for query, scores, rows in zip(self.queries, *found, strict=True):
                 kept = np.isfinite(scores)  # the others are left out

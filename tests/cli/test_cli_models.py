@@ -333,6 +333,13 @@ def test_the_power_that_judged_queries_chose_is_taken_unless_another_is_given(tr
         return run(capsys, "search", "--model", name, "--documents", "texts.txt", "--query", LEFT[3], *more)
 
     assert found("chosen") == found("plain", "--power", 0) != found("plain") == found("chosen", "--power", 1)
+    dataclasses.replace(model, feedback=2).save("twice")
+    assert found("twice") == found("plain", "--feedback", 2) != found("plain") == found("twice", "--feedback", 0)
+    assert found("twice", "--words", "cosine") == found("plain", "--words", "cosine")
+    words = ["explain", "--documents", "texts.txt", LEFT[3], "--line", "1", "--model"]
+    assert cli.main([*words, "twice"]) == 0
+    assert "the score of the first search alone" in capsys.readouterr().err
+    assert cli.main([*words, "plain"]) == 0 and "first search" not in capsys.readouterr().err
     found("chosen", "--index", "kept")
     assert found("chosen", "--index", "kept") == found("chosen")
     (folder / "docs").write_text("".join(f"d{i}\t{text}\n" for i, text in enumerate(RIGHT)))

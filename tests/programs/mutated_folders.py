@@ -175,7 +175,7 @@ def _make_grams(folder: Path) -> None:
     weights = jnp.asarray(np.linspace(-1, 1, 18, dtype=np.float32).reshape(6, 3))
     grams = Subwords((" un", "rd "), np.array([1.5, 0.5], np.float32), 0.5)
     Model(_words(), Projection(weights), subwords=grams, agreement=np.array([1, 0.5, 0.25], np.float32),
-          terms_weight=0.25, agreement_power=0.5).save(folder)  # fmt: skip
+          terms_weight=0.25, agreement_power=0.5, feedback=3).save(folder)  # fmt: skip
 
 
 def _read_searched(folder: Path) -> list:

@@ -214,6 +214,22 @@ def test_judged_queries_choose_the_power_too(query, agreement, power, monkeypatc
     assert judged.score(other) == 0.5 and other.search_power == 1 - power
 
 
+def test_judged_queries_choose_whether_to_search_twice():
+    """The second relevant document has no word of the query, but those of the first; or there is none."""
+    words = text.Vocabulary(("cat", "dog", "bird", "fish"), np.array([1, 1, 1, 1]), 4)
+    model = Model(words, Projection(np.eye(4)), terms_weight=0.0)
+    documents = {"1": "cat dog", "2": "dog dog fish", "3": "bird"}  # of equal scores the later name comes first
+    judged = Judged({"q": "cat"}, documents, {"q": {"1": 1, "2": 1}})
+    assert judged.feedback(model) == (1, 1.0) and judged.score(model, feedback=0) < 1
+    chosen = replace(model, feedback=1)
+    assert judged.score(chosen) == 1 == judged.score(model, feedback=1) and judged.best(chosen).score < 1
+    assert Judged({"q": "cat"}, documents, {"q": {"1": 1}}).feedback(model) == (None, 1.0)
+    assert judged.feedback(Model(words, None)) == (None, judged.score(Model(words, None)))
+    bare = Model(words, None, feedback=3)
+    assert ranker.default_feedback(bare, 0.0) == 0 and ranker.default_feedback(bare, 1.0) == 3
+    assert judged.score(bare) == judged.score(bare, feedback=0)
+
+
 def test_the_query_itself_is_no_answer_where_it_is_left_out():
     documents = {**DOCUMENTS, "a": "a cat again", "5": "the cats"}  # "a" by its identifier, "5" by its text
     qrels = {"a": {"a": 1, "5": 1, "1": 1}, "b": {"2": 1}}
@@ -225,9 +241,12 @@ def test_the_query_itself_is_no_answer_where_it_is_left_out():
 
 
 def test_the_chosen_weight_is_kept_in_the_folder_and_taken_by_searches(tmp_path):
-    model = replace(plain(), terms_weight=0.7, agreement_power=0.5)
+    model = replace(plain(), terms_weight=0.7, agreement_power=0.5, feedback=3)
     model.save(tmp_path / "m")
     read = Model.load(tmp_path / "m")
+    assert read.feedback == 3 and plain().feedback is None
+    with pytest.raises(ValueError, match="feedback: expected a whole number of at least 1, or None, got 0"):
+        replace(plain(), feedback=0)
     assert ranker.default_terms(read) == 0.7 and read.search_power == 0.5 and plain().search_power == 1
     with pytest.raises(ValueError, match="agreement_power: expected None, or a number"):
         replace(plain(), agreement_power=-1)
@@ -247,6 +266,7 @@ def test_the_command_line_searches_and_measures_by_judged_queries(folder, capsys
     assert result["search"]["map"] == 1 and result["tuned"][0]["map"] == 1 and result["settings"]["dim"] == 5
     assert Model.load("model").terms_weight == result["search"]["terms"]
     assert Model.load("model").agreement_power == result["search"].get("power")
+    assert Model.load("model").feedback == result["search"].get("feedback")
     assert refused(capsys, *words, "--budget", "2s", "--dev-exclude-self").startswith(
         "--dev-qrels: expected a relevant document")  # fmt: skip
     alone = refused(capsys, *words[:7], "--dev-exclude-self")

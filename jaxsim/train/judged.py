@@ -114,12 +114,12 @@ class Judged:
         Returns:
           `Best`.
         """
+        model = replace(model, feedback=None)
         score = functools.cache(self._scorer(model))
 
         def nearest(values: Sequence[float], own: float, scores: Callable[[float], float]) -> float:
             return max(sorted(values, key=lambda value: abs(value - own)), key=lambda value: round(scores(value), 6))
 
-        model = replace(model, feedback=None)
         own, power = ranker.default_terms(model), model.search_power
         terms = nearest(WEIGHTS, own, lambda one: score(one, power))
         if model.agreement is None:

@@ -460,14 +460,15 @@ def test_what_the_readme_says_of_titles_holds_in_the_records():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     names, *lines = [[cell.strip() for cell in line.strip("|").split("|")]
                      for line in re.search(r"^\| MAP .*?(?=\n\n)", text, re.MULTILINE | re.DOTALL)[0].splitlines()]
-    tables, rows = records("title_search"), {name: values for name, *values in lines}
-    assert len(names) == 6
-    for place, name in enumerate(names[1:]):
+    tables, bm25, rows = records("title_search"), lines[1], {"opca-search": lines[2:4], "opca-feedback": lines[4:]}
+    assert len(names) == 6 and bm25[0] == "BM25 of stems"
+    for place, name in enumerate(names[1:], start=1):
         result = tables[name.lower()]
-        for row, line in (("bm25", "BM25 of stems"), ("opca-search", "these commands")):
-            assert f"{result[row]['metrics']['map']['mean']:.3f}"[1:] == rows[line][place]
-        facts = next(limit["name"] for limit in result["opca-search"]["limits"] if "bm25" in limit["name"])
-        assert float(re.search(r"p = (\S+)\)", facts)[1]) == float(rows["p"][place])
+        assert f"{result['bm25']['metrics']['map']['mean']:.3f}"[1:] == bm25[place]
+        for row, (values, chances) in rows.items():
+            assert f"{result[row]['metrics']['map']['mean']:.3f}"[1:] == values[place] and chances[0] == "p"
+            facts = next(limit["name"] for limit in result[row]["limits"] if "bm25" in limit["name"])
+            assert float(re.search(r"p = (\S+)\)", facts)[1]) == float(chances[place])
 
 
 def test_what_is_said_of_searches_with_ngrams_holds_in_the_records():

@@ -78,9 +78,9 @@ def rank(
         `Model.vectors`.
       exclude: rows of documents that are no answer to each query; none unless given.
       feedback: how many of the best documents a second search is also after, 0 for none; `default_feedback` unless
-        given. Half of the second
-        query is the first: of its vector, scaled to length one, and of its words. The other half is the mean of these
-        documents' vectors and of their `STRONGEST` words by BM25, by their scores in the first search.
+        given. Half of the second query is the first: of its vector at length one, and of its words, which count 1 in
+        all. The other half is the mean of these documents, weighted by their scores in the first search: of their
+        vectors (the mean at length one), and of their words by BM25, the `STRONGEST` alone (which count 1 in all).
 
     Returns:
       ``(scores, rows)``, ``[q, k]`` float32 and int64, the best first; ties go to the lower row. Documents that are

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 Score = train_options.choice("score", ("map", "ndcg@10", "mrr", "mrr@10"))
 """What judged queries are measured by."""
+TuneFor = train_options.choice("tune_for", ("mates", "search"))
+"""What held-out pairs choose settings for."""
 _FILES = ("pairs", "dev", "queries", "documents", "qrels", "dev_queries", "dev_documents", "dev_qrels",
           "texts")
 
@@ -89,6 +91,9 @@ def train(
     dev_documents: Annotated[str | None, options.file("Documents with identifiers, with --dev-queries.")] = None,
     dev_qrels: Annotated[str | None, options.file("Judgements: lines `query 0 document grade`.")] = None,
     dev_score: Annotated[Score, typer.Option(help="Score by which judged queries choose.")] = Score.MAP,
+    tune_for: Annotated[TuneFor, typer.Option(help="What --tune --budget chooses for, without judged queries: `mates` "
+                                              "are found by held-out texts; for `search` they are so without the words "
+                                              "that both texts share.")] = TuneFor.MATES,
     dev_exclude_self: Annotated[bool, typer.Option("--dev-exclude-self", help="With --dev-queries: leave out the "
                                                    "query itself, a document of its identifier or text.")] = False,
     weights: Annotated[options.Weights | None, typer.Option(help="Round the finished model's weights to 16 or 8 "
@@ -135,6 +140,9 @@ def train(
     checks.expect(dev_queries is None or settings.method not in GRADED, "--dev-queries",
                   "a method that learns from pairs, not from grades", f"--method {settings.method}")
     seconds = train_choice.seconds(budget, tune)
+    of_pairs = seconds is not None and dev_queries is None
+    checks.expect(of_pairs or tune_for == TuneFor.MATES, "--tune-for", "--budget as well, and no --dev-queries",
+                  "no --budget" if seconds is None else "both")  # fmt: skip
     with naming(out):
         io.check_place(out)
     log_of_steps = _log(log, out)
@@ -153,7 +161,8 @@ def train(
     values = _grid(grid, tune=tune, resume=resume, log=log, share=share)
     judged_dev = None if dev_queries is None else _collection(
         *searched.values(), str(dev_score), dev_exclude_self)
-    choice = train_choice.Choice(names, seconds, judged_dev, values)
+    by = "apart" if tune_for == TuneFor.SEARCH else "mrr"
+    choice = train_choice.Choice(names, seconds, judged_dev, values, by)
     more = {"unpaired": _unpaired(texts, columns[0]), "weights": None if weights is None else str(weights)}
     if label_weights:
         more["pair_weights"] = data.weights

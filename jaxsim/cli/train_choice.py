@@ -34,12 +34,14 @@ class Choice(NamedTuple):
       seconds: the budget; None for the few trainings of `tuning.tune`.
       judged: queries to choose by, or None.
       grid: settings with the values of a sweep, or None.
+      by: what held-out pairs choose by within a budget, of `budget.SCORES`.
     """
 
     names: list[str]
     seconds: float | None = None
     judged: Judged | None = None
     grid: dict[str, tuple] | None = None
+    by: str = "mrr"
 
 
 def seconds(text: str | None, tune: bool) -> float | None:
@@ -147,6 +149,7 @@ def chosen(checkpoint: Path | None, pairs, settings, dev, choice: Choice) -> tup
     asked |= {"names": names, "pairs": pairs.sha256,
               "dev": [getattr(one, "sha256", one) for one in held_out.listed(dev)]}  # fmt: skip
     asked |= {"seconds": choice.seconds, "judged": None if choice.judged is None else choice.judged.sha256}
+    asked |= {"by": choice.by} if choice.by != "mrr" else {}  # earlier versions have none
     result = {} if checkpoint is None else _kept(checkpoint)
     if result:
         checks.expect(result["asked"] == asked, str(checkpoint), "settings chosen for these pairs and options",
@@ -158,7 +161,7 @@ def chosen(checkpoint: Path | None, pairs, settings, dev, choice: Choice) -> tup
         tuned, tried = tuning.tune(pairs, settings, dev=dev, names=names, say=say)
     else:
         tuned, tried = budget.search(pairs, settings, seconds=choice.seconds, dev=dev, free=names, say=say,
-                                     judged=choice.judged)  # fmt: skip
+                                     judged=choice.judged, by=choice.by)  # fmt: skip
         for line in budget.table(tried) if tried else ():
             say(line)
     facts = {"tuned": tried, "tuning_seconds": round(time.perf_counter() - begun, 1)}

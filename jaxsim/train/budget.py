@@ -20,7 +20,7 @@ from jaxsim.evaluate import mates
 from jaxsim.methods.projections import truncate
 from jaxsim.model import parts
 from jaxsim.optim import closed_form
-from jaxsim.train import held_out, linked, training, tuning
+from jaxsim.train import apart, held_out, linked, training, tuning
 from jaxsim.train.held_out import Dev
 from jaxsim.train.judged import Judged
 from jaxsim.train.problem import Learned
@@ -34,6 +34,8 @@ DIMENSIONS = (25, 50, 100, 200, 300, 500, 750, 1000)
 FIRST = 300
 """The largest dimension of the first trainings; larger ones are tried where it is the best of theirs."""
 LADDERS = {"noise": (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0), "gamma": (1.25, 2.5, 5.0, 10.0, 20.0, 40.0, 80.0)}
+SCORES = ("mrr", apart.METRIC)
+"""What held-out pairs can choose by."""
 _LINKS = "ssi"  # which is tried beside `METHODS`
 _NAMES = tuple(field.name for field in fields())
 _CLOSED = 0.6
@@ -54,6 +56,7 @@ def search(
     dev: Dev = 0.1,
     free: Sequence[str] = FREE,
     judged: Judged | None = None,
+    by: str = "mrr",
     clock: Callable[[], float] = time.monotonic,
     say: Callable[[str], None] = lambda message: None,
 ) -> tuple[Settings, list[dict[str, Any]]]:
@@ -72,6 +75,8 @@ def search(
         set each, with one share at most: the mean of their scores chooses.
       free: what to choose, of `FREE`.
       judged: queries with judgements to choose by; held-out pairs then stop S2Net and weigh dimensions for search.
+      by: of `SCORES`, without judged queries: how held-out texts find their mates, ``"mrr"``; or, for search,
+        ``"apart"``, how they do without the words that both share (`apart`).
       clock: seconds, from any moment on.
       say: told the score of each training, and what there was no time to try.
 
@@ -93,6 +98,8 @@ def search(
     checks.kind(pairs, "pairs", Pairs)
     checks.kind(settings, "settings", Settings)
     checks.expect(seconds > 0, "seconds", "a positive budget", seconds)
+    checks.expect(by in SCORES, "by", f"one of {', '.join(SCORES)}", by)
+    checks.expect(by == SCORES[0] or judged is None, "by", f"{SCORES[0]}, with judged queries", by)
     checks.expect(settings.method in TUNED, "method", f"one of {', '.join(TUNED)}, to tune", settings.method)
     free = [name for name in FREE if name in free and not (name == "subwords" and settings.drop_top)]
     checks.expect(len(free) > 0, "free", f"some of {', '.join(FREE)}", "none")
@@ -103,7 +110,7 @@ def search(
     if len(held.dev) < 2:
         say("no setting is chosen: no pairs are held out to choose by")
         return settings, []
-    result = _Search(texts, held, settings, free, judged, begun, seconds, clock, say)
+    result = _Search(texts, held, settings, free, judged, by, begun, seconds, clock, say)
     best = result.run()
     if result.untried:
         left = [f"{name} {', '.join(map(str, values))}" for name, values in result.untried.items()]
@@ -148,15 +155,18 @@ def _cell(name: str, value) -> str:
 class _Search:
     """The candidates that were tried, and the time that is left."""
 
-    def __init__(self, texts, held, settings, free, judged, begun, seconds, clock, say):
-        self.texts, self.held, self.judged, self.clock, self.say = texts, held, judged, clock, say
+    def __init__(self, texts, held, settings, free, judged, by, begun, seconds, clock, say):
+        self.texts, self.held, self.clock, self.say = texts, held, clock, say
         self.settings, self.free = training.effective(replace(settings, distill=0.0), held), free
         self.distilled = settings.distill > 0  # what is chosen, after the search
         self.spelt = bool(settings.subwords)  # asked for, and not by default
         self.last = begun + seconds
         iterated = settings.method in S2NET or "method" in free
         self.end = begun + seconds * (_CLOSED if iterated else 1.0)
-        self.metric = "mrr" if judged is None else judged.metric
+        self.metric = by if judged is None else judged.metric
+        self.score = None if judged is None else lambda model: judged.best(model).score
+        if by == apart.METRIC:
+            self.score = apart.validator(held.dev, held.sizes)
         self.tried: list[dict[str, Any]] = []
         self.scores: list[tuple[float, Settings]] = []
         self.costs: dict[bool, float] = {}  # seconds of the fastest training in closed form, without and with n-grams
@@ -344,11 +354,11 @@ class _Search:
     def record(self, settings: Settings, params, weighted) -> float:
         """The score of a candidate."""
         learned = Learned(closed_form(params))
-        if self.judged is None:
+        if self.score is None:
             validator = linked.validator if settings.method in SSI else mates.validator
             score = float(held_out.averaged(validator, weighted.dev, self.held.sizes)(params))
         else:
-            score = self.judged.best(training.assemble(weighted, learned, settings, self.held)).score
+            score = self.score(training.assemble(weighted, learned, settings, self.held))
         self.scores.append((score, settings))
         used = {field.name for field in fields() if settings.method in field.option.methods}
         entry = {name: getattr(settings, name) for name in FREE if name in used}

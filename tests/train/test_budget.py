@@ -10,10 +10,10 @@ import pytest
 from command_line import refused, run
 
 from jaxsim import text
-from jaxsim.data import docstrings
+from jaxsim.data import docstrings, pairs
 from jaxsim.methods.projections import Projection
 from jaxsim.model import Model, ranker
-from jaxsim.train import Settings, budget, linked, training
+from jaxsim.train import Settings, apart, budget, linked, training
 from jaxsim.train import judged as judging
 from jaxsim.train.judged import Judged
 
@@ -276,3 +276,53 @@ def test_the_command_line_searches_and_measures_by_judged_queries(folder, capsys
         assert refused(capsys, *words, "--budget", wrong).startswith("--budget: expected a time such as 90s")
     words.remove("--tune")
     assert refused(capsys, *words, "--budget", "5m") == "--budget: expected --tune as well, got none"
+
+
+def own(left, right):
+    return pairs.make("own", map(str, range(len(left))), left, right, languages=("en", "en"))
+
+
+def test_without_the_words_that_both_texts_share():
+    given = own(["The cats sat", "dogs", "of the", "running fish", ""], ["a cat", "one dog", "the", "run", "x"])
+    assert apart.without_shared(given) == ["the sat", "", "of", "fish", ""]
+    spanish = pairs.make("es", "12", ["los gatos grandes", "perro"], ["the gatos", "dog"], languages=("es", "en"))
+    assert apart.without_shared(spanish)[1] == "perro"
+
+
+def test_what_is_left_of_a_text_finds_its_mate(rng):
+    """Ranks of the definition: only texts of which something is left count, and each set by itself."""
+    given = own(["cat fish", "dog bird", "bird", "fish dog", "cat"], ["cat", "dog fish", "bird", "bird", "dog"])
+    model = Model(text.Vocabulary(("cat", "dog", "bird", "fish"), np.ones(4, np.int64), 4),
+                  Projection(np.asarray(rng.normal(size=(4, 3)), np.float32)),
+                  agreement=np.array([1, 0.5, 0.1], np.float32))  # fmt: skip
+    sides = [model.encode(texts) * model.agreement for texts in (apart.without_shared(given), list(given.right))]
+    left, right = (side / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-30) for side in sides)
+
+    def slow(rows):
+        scores = left[rows] @ right[rows].T
+        found = [1 / (1 + np.count_nonzero(np.delete(one, place) >= one[place] - 1e-6))
+                 for place, one in enumerate(scores) if apart.without_shared(given)[rows[place]]]  # fmt: skip
+        return float(np.mean(found))
+
+    assert apart.validator(given)(model) == pytest.approx(slow(np.arange(5)))
+    both = (slow(np.arange(2)) + slow(np.arange(2, 5))) / 2
+    assert apart.validator(given, (2, 3))(model) == pytest.approx(both)
+    assert apart.validator(own(["cat", "dog"], ["cat", "dog"]))(model) == 0
+
+
+def test_pairs_choose_for_search_too(corpus):
+    by, mates = (searched(corpus, 1, by=one, settings=replace(GIVEN, subwords=0.0)) for one in budget.SCORES[::-1])
+    assert {one["dim"] for one in by[1]} == {5, 10, 20} and all(0 < one["apart"] < 1 for one in by[1])
+    assert [one["apart"] for one in by[1]] == sorted((one["apart"] for one in by[1]), reverse=True)
+    assert max(one["apart"] for one in by[1]) < min(one["mrr"] for one in mates[1])  # it is the harder task
+    with pytest.raises(ValueError, match="by: expected one of mrr, apart, got map"):
+        searched(corpus, 1, by="map")
+    with pytest.raises(ValueError, match="by: expected mrr, with judged queries, got apart"):
+        searched(corpus, 1, by="apart", judged=Judged(QUERIES, DOCUMENTS, QRELS))
+
+
+def test_the_command_line_chooses_for_search(folder, capsys):
+    words = ["train", "--pairs", "pairs.tsv", "--out", "model", "--method", "opca", "--dim", "5", "--dev", "0.3"]
+    result = json.loads(run(capsys, *words, "--tune", "--budget", "1s", "--tune-for", "search", "--json"))
+    assert "apart" in result["tuned"][0] and "mrr" not in result["tuned"][0]
+    assert refused(capsys, *words, "--tune", "--tune-for", "search").startswith("--tune-for: expected --budget as well")

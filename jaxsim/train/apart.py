@@ -1,0 +1,81 @@
+"""Held-out pairs without the words that both texts share: how well a model finds what is about the same thing.
+
+A text finds its mate by the rare words that both have, and whatever takes these words best wins. A search is after
+documents that are relevant for other reasons. Without the shared words only what was learned can find the mate, and of
+several models the one that finds most of them this way is the better search, as far as Cranfield and CACM tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from jaxsim import text
+from jaxsim.data.pairs import Pairs
+from jaxsim.evaluate import retrieval
+from jaxsim.model import Model
+from jaxsim.sparse import take
+from jaxsim.train import held_out
+
+METRIC = "apart"
+"""What the score is called."""
+
+
+def without_shared(pairs: Pairs) -> list[str]:
+    """Left texts without the words whose stem is one of the right text.
+
+    Args:
+      pairs: ``n`` pairs.
+
+    Returns:
+      ``n`` texts; empty where all words are shared, or are stop words.
+
+    Example:
+      >>> from jaxsim.data import pairs
+      >>> own = pairs.make("own", ["1"], ["Flows around wings"], ["a wing in the wind"], languages=("en", "en"))
+      >>> without_shared(own)
+      ['flows around']
+    """
+    split, cuts = text.tokenizer(pairs.languages[0]), [text.stems(language) for language in pairs.languages]
+
+    def rest(left: str, right: str) -> str:
+        shared = set(cuts[1](right))
+        return " ".join(word for word in split(left) if shared.isdisjoint(cuts[0](word)))
+
+    return [rest(*both) for both in zip(pairs.left, pairs.right, strict=True)]
+
+
+def validator(pairs: Pairs, sizes: Sequence[int] = ()) -> Callable[[Model], float]:
+    """The score of models: the mean of 1 / the rank of a left text's mate, without the words that both share.
+
+    Args:
+      pairs: held out, ``n`` of them.
+      sizes: pairs of each set, where they are several; their mean counts.
+
+    Returns:
+      Function of a model, whose dimensions are weighed as in search. Left texts of which nothing is left do not count;
+      where none is left, the score is 0.
+
+    Example:
+      >>> from jaxsim.data import pairs
+      >>> from jaxsim.methods.projections import Projection
+      >>> words = text.Vocabulary(("cat", "dog", "pet"), np.array([1, 1, 1]), 3)
+      >>> model = Model(words, Projection(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.1]])))
+      >>> own = pairs.make("own", "12", ["dog pet", "dog"], ["dog cat", "dog"], languages=("en", "en"))
+      >>> validator(own)(model)
+      1.0
+    """
+    left = without_shared(pairs)
+    counted = np.array([bool(one) for one in left])
+
+    def score(model: Model) -> float:
+        sides = (model.vectors(left, side="query", power=1.0), model.vectors(pairs.right, power=1.0))
+        found = []
+        for rows in held_out.spans(sizes or [len(pairs)]):
+            ranks = retrieval.mate_ranks(*(take(side, rows) for side in sides), similarity=model.scorer)[0]
+            kept = ranks[counted[rows]]
+            found.append(float(np.mean(1 / kept)) if len(kept) else 0.0)
+        return float(np.mean(found))
+
+    return score

@@ -380,6 +380,10 @@ def test_what_is_said_of_feedback_holds_in_the_records():
         assert rows["opca-feedback"]["config"]["feedback"] == 3
         chance[table] = rows["opca-feedback"]["limits"][0]["value"] < 0
     assert [table for table, no in chance.items() if no] == ["cacm", "cisi"]
+    worse = [tables["wikispeedia"][row] for row in ("opca-feedback", "opca-search")]
+    assert worse[0]["limits"][0]["at_least"] > worse[0]["limits"][0]["value"]
+    said = "MAP {} in place of {}".format(*(f"{one['metrics']['map']['mean']:.3f}"[1:] for one in worse))
+    assert said == "MAP .232 in place of .255" and said in facts
     for table, said in (("cacm", "from .759 to .725 on CACM"), ("cisi", "from .657 to .626 on CISI")):
         rows = [tables[table][row]["metrics"]["mrr"]["mean"] for row in ("opca-search", "opca-feedback")]
         assert said in facts and "from {} to {} on".format(*(f"{one:.3f}"[1:] for one in rows)) in said

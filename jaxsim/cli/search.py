@@ -98,7 +98,11 @@ def search(
                                exclude=left_out, feedback=feedback)  # fmt: skip
     for i, text in enumerate(wanted):
         kept = np.isfinite(scores[i])  # the others are left out
-        if not scores[i][kept].any():
+        if not kept.any():
+            say(f"query {i + 1}: all documents are left out")
+        elif not scores[i][kept].any() and left_out is not None and len(left_out[i]):
+            say(f"query {i + 1}: all scores are 0 but perhaps those of the documents that are left out")
+        elif not scores[i][kept].any():
             where = f" among left texts ({trained.languages[0]})" * trained.two_sided
             say(f"query {i + 1}: no word of it is known{where}, or in the documents; all scores are 0")
         best = zip(scores[i][kept], rows[i][kept], strict=True)

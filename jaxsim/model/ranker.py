@@ -244,6 +244,7 @@ def _with_words(counts: sp.csr_matrix, weights: sp.csr_matrix, fed: Found) -> sp
     picked = sp.csr_matrix((_shares(fed[0]).ravel(), fed[1].ravel(), np.arange(0, q * m + 1, m)),
                            shape=(q, weights.shape[0]))  # fmt: skip
     found = sp.csr_matrix(picked @ weights)
+    found.sort_indices()  # of equally strong words, those that stand first in the documents are kept
     for start, stop in itertools.pairwise(found.indptr):
         row = found.data[start:stop]
         if len(row) > STRONGEST:

@@ -101,8 +101,8 @@ def keep_choice(folder, settings: Settings, dev: str) -> None:
                      for settings in (choice, before or choice))
     checks.expect(expected == got, "checkpoint", f"one of {expected}", f"one of {got} in {folder}")
     checks.expect(dev_before == dev, "checkpoint", "one of a training with these held-out pairs",
-                  f"one with others in {folder} (give the pairs and the --dev of before, or begin anew: without "
-                  "--resume, or in another folder)")  # fmt: skip
+                  f"one with others in {folder} (give the pairs and the --dev of before, in the same order, or begin "
+                  "anew: without --resume, or in another folder)")  # fmt: skip
     if before == choice:
         return  # what is written is never at risk
     place = checkpoints.prepare(folder)

@@ -317,6 +317,12 @@ def test_search_leaves_out_what_is_known(trained, folder, capsys):
     assert lines("--exclude", "known.tsv", "--exclude-self")[1] == [line for line in both[1] if line not in (5, 10)]
     assert cli.main([str(word) for word in words] + ["--exclude", "known.tsv"]) == 0
     assert "known.tsv: 1 line with a number that no document has, and nothing to leave out" in capsys.readouterr().err
+    (folder / "all.tsv").write_text("".join(f"1\t{line}\n2\t{line}\n" for line in range(1, 41)))
+    (folder / "most.tsv").write_text("".join(f"1\t{line}\n" for line in range(1, 41) if line != 20))
+    for name, said in (("all.tsv", "1: all documents are left out"), ("most.tsv", "1: all scores are 0 but")):
+        assert cli.main([str(word) for word in words] + ["--exclude", name, "--terms", "1"]) == 0
+        err = capsys.readouterr().err
+        assert said in err and "no word of it is known" not in err
     for wrong in ("q\t4", "0\t4", "3\t1", "1\tx"):  # there are two queries
         (folder / "known.tsv").write_text(f"1\t2\n{wrong}\n")
         message = refused(capsys, *words, "--exclude", "known.tsv")

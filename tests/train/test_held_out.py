@@ -214,8 +214,8 @@ def test_resume_with_another_file_of_held_out_pairs_is_refused(sets, tmp_path, m
         assert cli.main([*words, "--dev", "small.tsv"]) == cli.INTERRUPTED
     told = refused(capsys, *words, "--dev", "large.tsv", "--resume")
     assert told == ("checkpoint: expected one of a training with these held-out pairs, got one with others in "
-                    "model.checkpoint (give the pairs and the --dev of before, or begin anew: without --resume, or in "
-                    "another folder)")  # fmt: skip
+                    "model.checkpoint (give the pairs and the --dev of before, in the same order, or begin "
+                    "anew: without --resume, or in another folder)")  # fmt: skip
     run(capsys, *words, "--dev", "small.tsv", "--resume")
 
 

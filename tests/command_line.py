@@ -8,6 +8,7 @@ import sys
 from concurrent.futures import ProcessPoolExecutor
 
 from jaxsim import cli
+from jaxsim.optim import checkpoints
 
 TOPICS = ("sparse matrix row", "random seed draw", "plot axis colour", "file path folder", "date month leap")
 LEFT = [f"{TOPICS[i % 5]} item{i} {'alpha' if i % 2 else 'beta'}" for i in range(40)]
@@ -33,6 +34,19 @@ def refused(capsys, *words) -> str:
 
 def feed(monkeypatch, text: str):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(text.encode()))))
+
+
+def interrupting(monkeypatch, states: int) -> None:
+    """From now on a training is interrupted, as by Ctrl-C, once it has saved so many states."""
+    save, saved = checkpoints.save, []
+
+    def stop(*state, **options):
+        save(*state, **options)
+        saved.append(1)
+        if len(saved) == states:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(checkpoints, "save", stop)
 
 
 def waiting_pool(handed):

@@ -70,7 +70,7 @@ PowerOption = Annotated[float | None, typer.Option(
                            "unless given.", show_default=False)]
 FeedbackOption = Annotated[int | None, typer.Option(
     min=0, help="Search twice: the second time also for what the best documents of the first, this many, hold. 3 finds "
-                "more of the relevant documents, in twice the time. 0, or what judged queries chose, unless given.",
+                "more of the relevant documents, but takes longer. 0, or what judged queries chose, unless given.",
     show_default=False)]
 CslsOption = Annotated[str | None, file(
     "Texts like the queries, one a line, such as the left texts of the training pairs: documents that are near to "

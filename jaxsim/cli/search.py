@@ -100,7 +100,7 @@ def search(
         kept = np.isfinite(scores[i])  # the others are left out
         if not kept.any():
             say(f"query {i + 1}: all documents are left out")
-        elif not scores[i][kept].any() and left_out is not None and len(left_out[i]):
+        elif not scores[i][kept].any() and left_out and left_out[i]:
             say(f"query {i + 1}: all scores are 0 but perhaps those of the documents that are left out")
         elif not scores[i][kept].any():
             where = f" among left texts ({trained.languages[0]})" * trained.two_sided

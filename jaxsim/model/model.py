@@ -214,7 +214,7 @@ class Model:
           [[0.762], [0.762]]
         """
         if ACTIVATIONS.get(self.activation) is not None:
-            rows = text.unit_rows(rows, rows if self._spread is None else rows @ self._spread)
+            rows = text.unit_rows(rows, None if self._spread is None else rows @ self._spread)
         return parts.project(side.weights, rows, OUTPUTS[self.activation])
 
     @functools.cached_property

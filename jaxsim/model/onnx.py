@@ -1,8 +1,8 @@
 """The ONNX graph of one side of a model: numbers of words in, vectors of length one out.
 
 The graph holds the term weights, the projection, the activation and the scaling to length one: of the vector, and
-before an activation of the weighted text too. Turning a text into numbers
-is left to the ``tokenizer.json`` that `export.export` writes beside it.
+before an activation of the weighted text too. Turning a text into numbers is left to the ``tokenizer.json``
+that `export.export` writes beside it.
 """
 
 from __future__ import annotations

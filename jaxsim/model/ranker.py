@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -114,18 +115,25 @@ def rank(
     checks.expect(k <= number, "k", f"at most {number} (documents)", k)
     feedback = default_feedback(model, terms, words) if feedback is None else feedback
     checks.whole(feedback, "feedback", 0)
-    checks.expect(not feedback or _has_directions(model, terms, words), "feedback",
+    checks.expect(not feedback or takes_feedback(model, terms, words), "feedback",
                   "0, unless vectors of a projection are compared by their cosine, with BM25 for words",
                   f"{feedback}, for {model.method} with words={words}, terms={terms:g}")  # fmt: skip
-    fed = None
+    if words == "cosine" and terms > 0:
+        return _found(_by_cosine(model, documents, list(queries), terms, power), len(queries), k, exclude)
+    asked, weights = _asked(model, documents, list(queries), terms, power)
+    others = _weighed(documents, model, power)
+    score = _by_parts(model, others, asked, weights, terms)
     if feedback:
-        fed = rank(model, documents, queries, k=min(feedback, number), terms=terms, words=words, power=power,
-                   exclude=exclude, feedback=0)  # fmt: skip
-    scores_of = _by_bm25 if words == "bm25" and terms > 0 else _by_cosine
-    score = scores_of(model, documents, list(queries), terms, power, fed)
-    scores, rows = np.empty((len(queries), k), np.float32), np.empty((len(queries), k), np.int64)
-    for start in range(0, len(queries), _BLOCK):
-        block = np.arange(start, min(start + _BLOCK, len(queries)))
+        fed = _found(score, len(queries), min(feedback, number), exclude)
+        score = _by_parts(model, others, _nearer(asked, others, weights, fed), weights, terms)
+    return _found(score, len(queries), k, exclude)
+
+
+def _found(score: Callable, number: int, k: int, exclude: Sequence[Sequence[int]] | None) -> Found:
+    """The k best documents of every query by a function of numbers of queries."""
+    scores, rows = np.empty((number, k), np.float32), np.empty((number, k), np.int64)
+    for start in range(0, number, _BLOCK):
+        block = np.arange(start, min(start + _BLOCK, number))
         result = np.array(score(block), np.float32)
         for place, row in enumerate(block) if exclude is not None else ():
             result[place, list(exclude[row])] = -np.inf
@@ -143,12 +151,33 @@ def default_feedback(model: Model, terms: float, words: str = "bm25") -> int:
 
     Returns:
       What judged queries chose, where this score takes a second search; else 0.
+
+    Example:
+      >>> from jaxsim import text
+      >>> model = Model(text.Vocabulary(("cat", "dog"), np.array([1, 1]), 2), None, feedback=3)
+      >>> default_feedback(model, 1.0), default_feedback(model, 0.0)
+      (3, 0)
     """
-    return (model.feedback or 0) if _has_directions(model, terms, words) else 0
+    return (model.feedback or 0) if takes_feedback(model, terms, words) else 0
 
 
-def _has_directions(model: Model, terms: float, words: str) -> bool:
-    """Whether a document can stand beside a query in this score."""
+def takes_feedback(model: Model, terms: float, words: str = "bm25") -> bool:
+    """Whether a document can stand beside a query, so that a second search can be after both.
+
+    Args:
+      model: the model.
+      terms: weight of words.
+      words: of `WORDS`.
+
+    Returns:
+      True for BM25, and for cosines of a projection's vectors.
+
+    Example:
+      >>> from jaxsim import text
+      >>> model = Model(text.Vocabulary(("cat", "dog"), np.array([1, 1]), 2), None)
+      >>> takes_feedback(model, 1.0), takes_feedback(model, 0.5)
+      (True, False)
+    """
     plain = terms == 1 or not (model.params is None or model.bilinear or model.topical)
     return plain and (words == "bm25" or terms == 0)
 
@@ -164,30 +193,43 @@ def _best(scores: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     return np.take_along_axis(scores, rows, axis=1), rows
 
 
-def _by_cosine(
-    model: Model, documents: Index, queries: list[str], terms: float, power: float, fed: Found | None
-) -> Callable:
+def _by_cosine(model: Model, documents: Index, queries: list[str], terms: float, power: float) -> Callable:
     """Scores of vectors and of the model's own terms, as one cosine."""
-    if terms == 0:
-        return by_vectors(model, documents, queries, power, fed)
     asked = indexes.encode(model, queries, side="query", weights=[terms])
     sides = [_weighed(side, model, power).mixed(terms) for side in (asked, documents)]
     dot = sides[0].dense is not None and sides[0].sparse is not None
     return (retrieval.dot if dot else retrieval.cosine)(*sides)
 
 
-def _by_bm25(
-    model: Model, documents: Index, queries: list[str], terms: float, power: float, fed: Found | None
-) -> Callable:
-    """Scores of vectors and BM25, each divided by the largest of its query."""
-    bm25 = documents.bm25 or weigh(documents.texts, language=model.languages[1])
+class _Asked(NamedTuple):
+    """Queries as they are compared: their vectors, and how often they have each stem of the documents; or None."""
+
+    vectors: Vectors | None
+    counts: sp.csr_matrix | None
+
+
+def _asked(
+    model: Model, documents: Index, queries: list[str], terms: float, power: float
+) -> tuple[_Asked, sp.csr_matrix | None]:
+    """Queries, and the BM25 weights of the documents; what has no weight in the score is None."""
+    vectors = model.vectors(queries, side="query", power=power) if terms < 1 else None
+    if terms == 0:
+        return _Asked(vectors, None), None
     # Words that two languages share are names: those of the queries are cut as those of the documents, whatever theirs.
-    counts = bm25.counts(queries, language=model.languages[1])
-    counts = counts if fed is None else _with_words(counts, bm25.weights, fed)
-    learned = by_vectors(model, documents, queries, power, fed) if terms < 1 else None
+    bm25 = documents.bm25 or weigh(documents.texts, language=model.languages[1])
+    return _Asked(vectors, bm25.counts(queries, language=model.languages[1])), bm25.weights
+
+
+def _by_parts(
+    model: Model, documents: Index, asked: _Asked, weights: sp.csr_matrix | None, terms: float
+) -> Callable:
+    """Scores of vectors and BM25, each divided by the largest of its query; of vectors alone as they are."""
+    learned = None if asked.vectors is None else _lessened(model.scorer(asked.vectors, documents.vectors), documents)
+    if asked.counts is None:
+        return learned
 
     def score(rows: np.ndarray) -> np.ndarray:
-        scores = terms * _relative(np.asarray((counts[rows] @ bm25.weights.T).todense(), np.float32))
+        scores = terms * _relative(np.asarray((asked.counts[rows] @ weights.T).todense(), np.float32))
         if learned is None:
             return scores
         return scores + np.float32(1 - terms) * _relative(np.asarray(learned(rows), np.float32))
@@ -195,9 +237,7 @@ def _by_bm25(
     return score
 
 
-def by_vectors(
-    model: Model, documents: Index, queries: Sequence[str], power: float, fed: Found | None = None
-) -> Callable:
+def by_vectors(model: Model, documents: Index, queries: Sequence[str], power: float) -> Callable:
     """Scores of vectors alone, before they are divided by the largest of a query.
 
     Args:
@@ -205,7 +245,6 @@ def by_vectors(
       documents: ``n`` documents with their vectors.
       queries: ``q`` strings.
       power: of the model's `agreement`.
-      fed: scores and rows of documents, ``[q, m]`` each, that queries are moved towards; None: as they are.
 
     Returns:
       Function from numbers of queries ``[r]`` to scores ``[r, n]``, lessened by the documents' hubs where they have
@@ -218,32 +257,34 @@ def by_vectors(
       >>> np.asarray(score(np.array([0]))).tolist()
       [[1.0, 0.0]]
     """
-    vectors, others = model.vectors(queries, side="query", power=power), _weighed(documents, model, power).vectors
-    vectors = vectors if fed is None else _towards(vectors, others, fed)
-    return _lessened(model.scorer(vectors, others), documents)
+    asked, _ = _asked(model, documents, list(queries), 0.0, power)
+    return _by_parts(model, _weighed(documents, model, power), asked, None, 0.0)
 
 
-def _shares(scores: np.ndarray) -> np.ndarray:
-    """What each document counts in the feedback: its score; those that are excluded, or not alike, count nothing."""
+def _nearer(asked: _Asked, documents: Index, weights: sp.csr_matrix | None, fed: Found) -> _Asked:
+    """Queries moved towards the documents that they have found."""
+    scores, rows = fed
+    # Documents count by their scores; those that are excluded, or not alike, count nothing.
     scores = np.where(np.isfinite(scores), np.maximum(scores, 0), 0)
-    total = scores.sum(axis=1, keepdims=True)
-    return np.divide(scores, total, out=np.zeros_like(scores), where=total > 0)
+    (q, m), number = rows.shape, len(documents.texts)
+    picked = sp.csr_matrix((scores.ravel(), rows.ravel(), np.arange(0, q * m + 1, m)), shape=(q, number))
+    shares = _summing_to_one(picked)
+    vectors = None if asked.vectors is None else _towards(asked.vectors, documents.vectors, shares)
+    return _Asked(vectors, None if asked.counts is None else _with_words(asked.counts, weights, shares))
 
 
-def _towards(queries: Vectors, documents: Vectors, fed: Found) -> Vectors:
-    """Vectors of queries and of the documents that they have found, in equal parts."""
-    shares, every = _shares(fed[0]), np.asarray(documents.dense)
-    found = sum(shares[:, [place]] * parts.unit_dense(every[rows]) for place, rows in enumerate(fed[1].T))
+def _towards(queries: Vectors, documents: Vectors, shares: sp.csr_matrix) -> Vectors:
+    """Vectors of queries and the mean of the documents that they have found."""
+    used = np.unique(shares.indices)
+    every = np.asarray(documents.dense)
+    found = shares[:, used] @ parts.unit_dense(every[used])
     both = (1 - SHARE) * parts.unit_dense(np.asarray(queries.dense)) + SHARE * parts.unit_dense(found)
     return Vectors(jax.device_put(both.astype(every.dtype)))
 
 
-def _with_words(counts: sp.csr_matrix, weights: sp.csr_matrix, fed: Found) -> sp.csr_matrix:
-    """Words of queries and the strongest of the documents that they have found, in equal parts."""
-    q, m = fed[1].shape
-    picked = sp.csr_matrix((_shares(fed[0]).ravel(), fed[1].ravel(), np.arange(0, q * m + 1, m)),
-                           shape=(q, weights.shape[0]))  # fmt: skip
-    found = sp.csr_matrix(picked @ weights)
+def _with_words(counts: sp.csr_matrix, weights: sp.csr_matrix, shares: sp.csr_matrix) -> sp.csr_matrix:
+    """Words of queries and the strongest of the documents that they have found."""
+    found = sp.csr_matrix(shares @ weights)
     found.sort_indices()  # of equally strong words, those that stand first in the documents are kept
     for start, stop in itertools.pairwise(found.indptr):
         row = found.data[start:stop]
@@ -253,8 +294,9 @@ def _with_words(counts: sp.csr_matrix, weights: sp.csr_matrix, fed: Found) -> sp
 
 
 def _summing_to_one(rows: sp.csr_matrix) -> sp.csr_matrix:
+    """Rows that sum to 1; empty ones stay empty."""
     total = np.asarray(rows.sum(axis=1), np.float32).ravel()
-    return sp.diags_array(np.divide(1, total, out=np.zeros_like(total), where=total > 0)) @ rows
+    return sp.csr_matrix(sp.diags_array(np.divide(1, total, out=np.zeros_like(total), where=total > 0)) @ rows)
 
 
 def _lessened(scores: Callable, documents: Index) -> Callable:

@@ -15,8 +15,8 @@ from jaxsim.train.problem import Learned, Problem
 
 
 def _opca(problem: Problem) -> Learned:
-    views, spread = s2net.slots_of(problem)
-    return Learned(opca.fit(views, k=problem.k, noise=problem.settings.noise, spread=spread))
+    texts, spread = problem.factors
+    return Learned(opca.fit(texts, k=problem.k, noise=problem.settings.noise, spread=spread))
 
 
 def _cca(problem: Problem) -> Learned:

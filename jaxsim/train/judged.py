@@ -139,9 +139,8 @@ class Judged:
           The number, None where no second search is better, and its score.
         """
         terms, power, score = ranker.default_terms(model), model.search_power, self._scorer(model)
-        most = max(FEEDBACKS)
-        takes = ranker.default_feedback(replace(model, feedback=most), terms) == most
-        scores = {number: round(score(terms, power, number), 6) for number in (FEEDBACKS if takes else FEEDBACKS[:1])}
+        tried = FEEDBACKS if ranker.takes_feedback(model, terms) else (0,)
+        scores = {number: round(score(terms, power, number), 6) for number in tried}
         number = max(scores, key=lambda one: (scores[one], -one))
         return number or None, scores[number]
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from jaxsim import sparse
 from jaxsim.optim import Fit
 from jaxsim.sparse import Terms
 from jaxsim.train.settings import Settings
@@ -65,6 +66,14 @@ class Problem:
     sets: tuple[int, ...] = ()
     say: Callable[[str], None] = lambda message: None
     callback: Callable[[str, dict], None] | None = None
+
+    @functools.cached_property
+    def factors(self) -> tuple[tuple[Terms, Terms], Terms | None]:
+        """Both sides in words, and the n-grams of each word, whose product is ``train``; without n-grams ``train``."""
+        if self.spread is None:
+            return self.train, None
+        left, right = map(sparse.from_scipy, self.slots)
+        return (left, right), sparse.from_scipy(self.spread)
 
     def logged(self, run: str | None = None) -> Callable[[dict], None] | None:
         """What a fit calls after each step (`optim.Run.callback`).

@@ -104,24 +104,9 @@ def fit(problem: Problem, *, matrices: int = 1) -> Learned:
         common["validate"] = held_out.averaged(shared, problem.dev, problem.sets)
     sides = problem.train
     if problem.spread is not None and mesh is None and problem.documents is None:
-        sides, common["spread"] = slots_of(problem)
+        sides, common["spread"] = problem.factors
     result = s2net.fit(*sides, mesh=mesh, shard_terms=settings.shard_terms, beta=settings.beta, **common)
     return _blended(Learned(result, notes), problem, init)
-
-
-def slots_of(problem: Problem) -> tuple[tuple[Terms, Terms], Terms | None]:
-    """Training texts in words, and the map from words to n-grams (`Subwords.spread`); without n-grams as they are.
-
-    Args:
-      problem: with training pairs.
-
-    Returns:
-      Both sides, and the map or None.
-    """
-    if problem.spread is None:
-        return problem.train, None
-    left, right = map(sparse.from_scipy, problem.slots)
-    return (left, right), sparse.from_scipy(problem.spread)
 
 
 def _drawn(problem: Problem) -> Projection:
@@ -238,14 +223,16 @@ def start(problem: Problem, *, needed: bool = True) -> Projection | None:
       FloatingPointError: as `opca.fit`.
     """
     m, views = problem.train[0].num_docs, problem.train
-    slots, spread = slots_of(problem)
+    chosen = None
     if m > START_PAIRS:
         chosen = np.sort(np.asarray(jax.random.permutation(jax.random.key(problem.settings.seed), m))[:START_PAIRS])
-        views, slots = (tuple(sparse.take(side, chosen) for side in sides) for sides in (views, slots))
+        views = tuple(sparse.take(side, chosen) for side in views)
 
     def fit() -> Projection | None:
+        texts, spread = problem.factors
+        texts = texts if chosen is None else tuple(sparse.take(side, chosen) for side in texts)
         try:
-            return opca.fit(slots, k=problem.k, noise=problem.settings.noise, spread=spread).params
+            return opca.fit(texts, k=problem.k, noise=problem.settings.noise, spread=spread).params
         except (ValueError, FloatingPointError):
             if needed:
                 raise

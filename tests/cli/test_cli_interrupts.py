@@ -11,7 +11,7 @@ import time
 
 import filelock
 import pytest
-from command_line import OPCA, refused, run
+from command_line import OPCA, interrupting, refused, run
 
 import jaxsim
 from jaxsim import cli
@@ -132,15 +132,7 @@ def test_kill_9_costs_no_bit_of_a_model_with_two_sides(method, most, folder, cap
 
 
 def test_ctrl_c_says_how_to_go_on_and_without_resume_training_starts_anew(folder, capsys, monkeypatch):
-    save, saved = checkpoints.save, []
-
-    def stop(*state, **options):
-        save(*state, **options)
-        saved.append(1)
-        if len(saved) == 2:  # the start, then the first checkpoint
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(checkpoints, "save", stop)
+    interrupting(monkeypatch, 2)  # at the first checkpoint after the start
     assert cli.main(S2NET) == cli.INTERRUPTED
     err = capsys.readouterr().err
     assert "model.checkpoint: stopped here; the same command with --resume goes on" in err

@@ -7,12 +7,11 @@ import os
 
 import numpy as np
 import pytest
-from command_line import LEFT, OPCA, RIGHT, refused, run
+from command_line import LEFT, OPCA, RIGHT, interrupting, refused, run
 
 from jaxsim import cli
 from jaxsim.evaluate import mates
 from jaxsim.model import Model
-from jaxsim.optim import checkpoints
 from jaxsim.train import linked
 
 SSI = ["train", "--pairs", "pairs.tsv", "--out", "model", "--method", "ssi", "--dim", "4", "--max-iter", "3"]
@@ -97,16 +96,8 @@ def test_ssi_goes_on_after_ctrl_c(folder, capsys, monkeypatch):
     words = [*SSI, "--dev", "0.2", "--identity", "5", "--learning-rate", "0.1"]
     whole = json.loads(run(capsys, *words, "--json"))
     expected = (folder / "model" / "model.safetensors").read_bytes()
-    save, saved = checkpoints.save, []
-
-    def stop(*state, **options):
-        save(*state, **options)
-        saved.append(1)
-        if len(saved) == 2:
-            raise KeyboardInterrupt
-
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoints, "save", stop)
+        interrupting(patch, 2)
         assert cli.main(words) == cli.INTERRUPTED
     assert "model.checkpoint: stopped here; the same command with --resume goes on" in capsys.readouterr().err
     kept = "got one of --method ssi --dim 4 --identity 5 (without --resume it is deleted)"
@@ -133,16 +124,8 @@ def test_one_matrix_for_both_sides_is_trained_resumed_and_used(folder, capsys, m
     facts = json.loads(run(capsys, *words, "--json"))
     assert f"{facts['identity']:g}" in facts["identities"] and {"3", "10", "30"} <= set(facts["identities"])
     expected = (folder / "model" / "model.safetensors").read_bytes()
-    save, saved = checkpoints.save, []
-
-    def stop(*state, **options):
-        save(*state, **options)
-        saved.append(1)
-        if len(saved) == 4:
-            raise KeyboardInterrupt
-
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoints, "save", stop)
+        interrupting(patch, 4)
         assert cli.main(words) == cli.INTERRUPTED
     assert cli.main([*words, "--resume"]) == 0
     assert (folder / "model" / "model.safetensors").read_bytes() == expected

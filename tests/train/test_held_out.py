@@ -7,14 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from command_line import refused, run
+from command_line import interrupting, refused, run
 
 from jaxsim import cli
 from jaxsim.data import docstrings
 from jaxsim.data import pairs as data_pairs
 from jaxsim.methods.projections.agreement import FEWEST, agreement
 from jaxsim.model import Model
-from jaxsim.optim import checkpoints
 from jaxsim.train import Settings, budget, held_out, train, tuning
 
 PLAIN = Settings(method="opca", dim=20, max_terms=400, subwords=0.0)
@@ -201,16 +200,8 @@ def test_resume_with_another_file_of_held_out_pairs_is_refused(sets, tmp_path, m
     monkeypatch.chdir(tmp_path)
     written(sets, tmp_path)
     words = ["train", "--pairs", "train.tsv", "--out", "model", "--dim", "5", "--max-iter", "12", "--max-terms", "300"]
-    save, saved = checkpoints.save, []
-
-    def stop(*state, **options):
-        save(*state, **options)
-        saved.append(1)
-        if len(saved) == 2:
-            raise KeyboardInterrupt
-
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoints, "save", stop)
+        interrupting(patch, 2)
         assert cli.main([*words, "--dev", "small.tsv"]) == cli.INTERRUPTED
     told = refused(capsys, *words, "--dev", "large.tsv", "--resume")
     assert told == ("checkpoint: expected one of a training with these held-out pairs, got one with others in "

@@ -9,12 +9,13 @@ import jax
 import numpy as np
 import pytest
 import scipy.sparse
+from command_line import interrupting
 
 from jaxsim import sparse
 from jaxsim.data import docstrings, pairs
 from jaxsim.methods import ssi
 from jaxsim.methods.ssi import triples
-from jaxsim.optim import checkpoints, closed_form
+from jaxsim.optim import closed_form
 from jaxsim.train import linked, resume, settings, train
 from jaxsim.train.settings import SSI as METHODS
 
@@ -282,16 +283,8 @@ def test_a_stopped_training_goes_on_bit_for_bit(corpus, tmp_path, monkeypatch, m
     some = corpus.take(range(120))
     settings = Settings(**SSI | {"method": method, "max_iter": 5}, patience=patience)
     whole = train(some, settings, dev=0.2)
-    save, saved = checkpoints.save, []
-
-    def stop(*state, **options):
-        save(*state, **options)
-        saved.append(1)
-        if len(saved) == last:
-            raise KeyboardInterrupt
-
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(checkpoints, "save", stop)
+        interrupting(patch, last)
         train(some, settings, dev=0.2, checkpoint=tmp_path / "c")
     again = train(some, settings, dev=0.2, checkpoint=tmp_path / "c")
     for one, other in zip(jax.tree.leaves(again.params), jax.tree.leaves(whole.params), strict=True):

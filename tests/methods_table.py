@@ -265,7 +265,7 @@ METHODS = {
     "s2net from opca": iterative(lambda d, k: learned(d, k, init="opca", beta=1e-3), encode=by_projection),
     "s2net, two matrices": iterative(lambda d, k: learned(d, k, two=True), encode=by_projection),
     "s2net, sigmoid": iterative(functools.partial(learned, activation=jax.nn.sigmoid),
-                                encode=bent(activation=jax.nn.sigmoid), at_zero=0.5),
+                                encode=bent(activation=jax.nn.sigmoid)),
     "s2net, tanh": iterative(functools.partial(learned, activation=jnp.tanh), encode=bent(activation=jnp.tanh)),
     # A cosine of 1/2 for every pair, half of which are mates: ½ · ¼.
     "s2net_mse": Method(lambda d, k: s2net_mse.fit(*d.weighted, d.pairs, init=start(k, d.weighted[0].values.dtype),

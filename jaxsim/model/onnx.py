@@ -25,8 +25,15 @@ OUTPUT = "sentence_embedding"
 _OPSET, _IR = 18, 8  # of ONNX 1.13; runtimes since then read it
 _MOST = 2**31 - 2**20  # bytes of a protocol buffer, and some room for the rest of the graph
 _Nodes = list[tuple[str, list[str], str, dict[str, Any]]]  # operator, inputs, output, attributes
+_SIGMOID: _Nodes = [
+    ("Sigmoid", ["sum"], "bent", {}),
+    ("Abs", ["sum"], "sizes", {}),
+    ("ReduceMax", ["sizes", "axis"], "largest", {"keepdims": 1}),
+    ("Sign", ["largest"], "known", {}),  # 0 for a text without known words, whose vector is zero
+    ("Mul", ["bent", "known"], "active", {}),
+]
 _ACTIVATIONS: dict[str, _Nodes] = {"none": [], "tanh": [("Tanh", ["sum"], "active", {})],
-                                  "sigmoid": [("Sigmoid", ["sum"], "active", {})]}
+                                  "sigmoid": _SIGMOID}
 
 
 def graph(

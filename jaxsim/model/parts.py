@@ -218,7 +218,7 @@ def project(weights: jax.Array | ScaledRows, rows: sp.csr_matrix, activation: Ca
     Args:
       weights: ``[num_terms, k]``; of float16 and of `ScaledRows` the sums are float32, on the host.
       rows: ``[n, num_terms]`` weighted texts.
-      activation: function of the result, row by row, or None.
+      activation: function of the result, row by row, or None; rows of zeros stay zero.
 
     Returns:
       ``[n, k]``.
@@ -229,7 +229,7 @@ def project(weights: jax.Array | ScaledRows, rows: sp.csr_matrix, activation: Ca
     """
     if narrow.is_narrow(weights):
         found = narrow.rows_product(rows, weights)
-        return found if activation is None or not len(found) else np.asarray(activation(jnp.asarray(found)))
+        return found if activation is None else np.asarray(sparse.activated(jnp.asarray(found), activation))
     if activation is None and host.compiled() is not None:
         return host.rows_product(rows, np.asarray(weights))
     documents = sparse.from_scipy(rows, pad_docs=sparse.size_class(rows.shape[0], DOCUMENTS),
@@ -241,8 +241,7 @@ def project(weights: jax.Array | ScaledRows, rows: sp.csr_matrix, activation: Ca
 
 @functools.partial(jax.jit, static_argnames="activation")
 def _project(params: Projection, documents: sparse.Terms, activation: Callable | None) -> jax.Array:
-    dense = projections.encode(params, documents).dense
-    return dense if activation is None else activation(dense)
+    return projections.encode(params, documents, activation=activation).dense
 
 
 def unit_dense(dense: np.ndarray) -> np.ndarray:

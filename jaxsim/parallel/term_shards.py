@@ -225,7 +225,7 @@ def encode(weights, documents: Terms, mesh: Mesh, *, activation=None) -> np.ndar
       weights: ``[num_terms, k]`` floating, in host memory (a `Projection`'s ``weights``), or as `split` deals them.
       documents: `Terms` of ``m`` documents.
       mesh: of one axis.
-      activation: elementwise function of the outputs, or None.
+      activation: as for `sparse.activated`.
 
     Returns:
       ``[m, k]`` NumPy array: what `models.projection.encode` gives.
@@ -245,4 +245,4 @@ def encode(weights, documents: Terms, mesh: Mesh, *, activation=None) -> np.ndar
         checks.expect(fits, "weights", f"shape ({documents.num_terms}, k)", np.shape(weights))
         weights = split(weights, mesh)
     found = gathering.whole(_compiled(shards, weights))[: documents.num_docs]
-    return found if activation is None else np.asarray(activation(found))
+    return np.asarray(sparse.activated(found, activation))

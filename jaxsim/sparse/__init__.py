@@ -22,8 +22,8 @@ from jaxsim.sparse.terms import (
     weigh,
     with_values,
 )
-from jaxsim.sparse.vectors import Vectors, cosine, dot, jensen_shannon, l1, nonzero, take, unit
+from jaxsim.sparse.vectors import Vectors, activated, cosine, dot, jensen_shannon, l1, nonzero, take, unit
 
-__all__ = ["Document", "Filled", "Slices", "Terms", "Vectors", "cosine", "documents", "dot", "filled", "from_scipy",
-           "host", "inner_products", "jensen_shannon", "l1", "narrow", "nonzero", "precision", "project",
+__all__ = ["Document", "Filled", "Slices", "Terms", "Vectors", "activated", "cosine", "documents", "dot", "filled",
+           "from_scipy", "host", "inner_products", "jensen_shannon", "l1", "narrow", "nonzero", "precision", "project",
            "project_transpose", "size_class", "slices", "take", "to_scipy", "unit", "weigh", "with_values"]

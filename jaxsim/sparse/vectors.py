@@ -6,6 +6,7 @@ exactly 0.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -118,6 +119,25 @@ def unit(a) -> jax.Array:
     square = jnp.sum(a * a, axis=-1, keepdims=True)
     some = square != 0  # NaN stays NaN, so that whoever looks at a loss sees it
     return jnp.where(some, a / jnp.sqrt(jnp.where(some, square, 1)), 0)
+
+
+def activated(dense: jax.Array, activation: Callable | None) -> jax.Array:
+    """A function of concept vectors that leaves zeros at zero: no document without known terms is like another.
+
+    Args:
+      dense: ``[n, k]`` floating.
+      activation: elementwise function of the outputs, such as ``jnp.tanh``; None for the identity.
+
+    Returns:
+      ``[n, k]``; a row of zeros is a row of zeros, also where ``activation(0)`` is not 0 (a sigmoid's is ½).
+
+    Example:
+      >>> activated(jnp.array([[0.0, 9.0], [0.0, 0.0]]), jax.nn.sigmoid).round(2).tolist()
+      [[0.5, 1.0], [0.0, 0.0]]
+    """
+    if activation is None:
+        return dense
+    return jnp.where(jnp.any(dense != 0, axis=-1, keepdims=True), activation(dense), jnp.zeros((), dense.dtype))
 
 
 def dot(a, b) -> jax.Array:

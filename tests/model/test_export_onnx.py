@@ -56,8 +56,7 @@ def test_vectors_are_those_of_the_model(weighting, activation, words, ran, tmp_p
     result = ran(tmp_path / "out")
     assert result.dtype == np.float32 and result.shape == (len(TEXTS), 5)
     np.testing.assert_allclose(result, expected, atol=1e-5)
-    if activation == "none":
-        assert not result[3:5].any() and expected[:3].any(axis=1).all()
+    assert not result[3:5].any() and expected[:3].any(axis=1).all()
 
 
 def test_neither_padding_nor_the_other_texts_change_a_vector(words, ran, tmp_path):

@@ -27,10 +27,10 @@ def encode(params: Projection, terms: Terms, *, activation: Callable | None = No
     Args:
       params: `Projection`.
       terms: documents over ``num_terms`` terms, in any storage that `sparse.project` takes.
-      activation: elementwise function of the outputs, such as ``jnp.tanh``; the identity unless given.
+      activation: as for `sparse.activated`.
 
     Returns:
-      `Vectors` with a dense part ``[num_docs, k]``; zero for an empty document (before ``activation``).
+      `Vectors` with a dense part ``[num_docs, k]``; zero for an empty document.
 
     Raises:
       ValueError: if ``terms`` has another vocabulary size than ``params``.
@@ -43,7 +43,7 @@ def encode(params: Projection, terms: Terms, *, activation: Callable | None = No
     """
     checks.kind(params, "params", Projection)
     dense = sparse.project(terms, params.weights)
-    return Vectors(dense=dense if activation is None else activation(dense))
+    return Vectors(dense=sparse.activated(dense, activation))
 
 
 def truncate(params: Projection, k: int) -> Projection:

@@ -194,6 +194,9 @@ TABLE = {
         lambda rng: rng.normal(size=(3, N, K)), ()),
     "sparse.unit": Row(lambda a, scale: sparse.unit(scale * a), lambda a, scale: sparse.unit(scale * a), (0,),
                        lambda rng: (dense(rng, N, K),), scales),
+    "sparse.activated": Row(lambda a, scale: sparse.activated(scale * a, jax.nn.sigmoid),
+                            lambda a, scale: sparse.activated(scale * a, jax.nn.sigmoid), (0,),
+                            lambda rng: (dense(rng, N, K),), scales),
     **{f"sparse.{name}": of_vectors(getattr(sparse, name)) for name in ("cosine", "dot", "l1")},
     "sparse.jensen_shannon": Row(
         lambda a, b, share: sparse.jensen_shannon(share * a + (1 - share) * b, b),
@@ -256,7 +259,7 @@ OTHERS = {
         "types": {"Document", "Filled", "Slices", "Terms", "Vectors"},
         "on the host": {"documents", "from_scipy", "host", "narrow", "nonzero", "size_class", "slices", "take",
                         "to_scipy"},
-        "another storage": {"filled"},
+        "another storage": {"filled", "held"},
         "in the table under another name": {"precision"},
     },
     "losses": {"in the table under another name": {"negatives"}},

@@ -413,4 +413,5 @@ def validator(sides: tuple[Terms, Terms], *, activation: Callable | None = None)
     Returns:
       Function of params.
     """
-    return lambda params: scores(*encode(params, sides, activation=activation))["mrr"]
+    held = sparse.held(*sides)
+    return lambda params: scores(*encode(params, held, activation=activation))["mrr"]

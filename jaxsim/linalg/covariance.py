@@ -17,19 +17,19 @@ import numpy as np
 
 from jaxsim import checks, sparse
 from jaxsim.linalg import cost, eigen
-from jaxsim.sparse import Terms
+from jaxsim.sparse import Filled, Terms
 from jaxsim.sparse.precision import EVALUATION
 
 
 # Jitted, because every operation outside jit is a program to compile of its own.
 @jax.jit
-def _down(documents: Terms, spread: Terms | None, mean, scale, x):
+def _down(documents: Terms | Filled, spread: Terms | Filled | None, mean, scale, x):
     made = x if spread is None else sparse.project(spread, x)
     return scale * (sparse.project(documents, made) - mean.T @ x)
 
 
 @jax.jit
-def _up(documents: Terms, spread: Terms | None, mean, scale, y):
+def _up(documents: Terms | Filled, spread: Terms | Filled | None, mean, scale, y):
     total, found = jnp.sum(y, axis=0, keepdims=True), sparse.project_transpose(documents, y)
     found = found if spread is None else sparse.project_transpose(spread, found)
     return scale * (found - mean * total)
@@ -62,14 +62,14 @@ def gram(documents: Terms) -> jax.Array:
     """
     rows = sparse.to_scipy(documents)
     long = _DENSE * np.diff(rows.indptr.astype(np.int64)) > documents.num_terms
-    short, dense = rows[~long], rows[long]
+    short, rest = rows[~long], rows[long]
     across = short.T.tocsr()
     total = np.empty((documents.num_terms, documents.num_terms), rows.dtype)
     for start in range(0, documents.num_terms, _BLOCK):
         (across[start : start + _BLOCK] @ short).toarray(out=total[start : start + _BLOCK])
     total = jnp.asarray(total)
-    for start in range(0, dense.shape[0], _BLOCK):
-        total = _with_squares(total, jnp.asarray(dense[start : start + _BLOCK].toarray()))
+    for start in range(0, rest.shape[0], _BLOCK):
+        total = _with_squares(total, jnp.asarray(rest[start : start + _BLOCK].toarray()))
     return total
 
 
@@ -108,6 +108,11 @@ class Factor:
         self.mean = self.mean.astype(documents.values.dtype)
 
     @functools.cached_property
+    def multiplied(self) -> tuple[Terms | Filled, Terms | Filled | None]:
+        """``D`` and ``M`` as products are taken of them."""
+        return sparse.held(self.documents, self.spread)
+
+    @functools.cached_property
     def made(self) -> Terms:
         """The documents ``D``, or ``D M``."""
         if self.spread is None:
@@ -132,11 +137,11 @@ class Factor:
 
     def down(self, x: jax.Array) -> jax.Array:
         """``F x``, ``[num_docs, b]``."""
-        return _down(self.documents, self.spread, self.mean, self.scale, x)
+        return _down(*self.multiplied, self.mean, self.scale, x)
 
     def up(self, y: jax.Array) -> jax.Array:
         """``Fᵀ y``, ``[num_terms, b]``."""
-        return _up(self.documents, self.spread, self.mean, self.scale, y)
+        return _up(*self.multiplied, self.mean, self.scale, y)
 
     def covariance(self, x: jax.Array) -> jax.Array:
         """``Fᵀ F x``, ``[num_terms, b]``."""
@@ -259,8 +264,8 @@ class Ridge:
         """
         if self.cholesky is None:
             factor = self.factor
-            solution, residual = _conjugate_gradients(factor.documents, factor.spread, factor.mean, factor.scale,
-                                                      self.ridge, self.diagonal, x, self.tolerance, _STEPS)
+            solution, residual = _conjugate_gradients(*factor.multiplied, factor.mean, factor.scale, self.ridge,
+                                                      self.diagonal, x, self.tolerance, _STEPS)
             checks.expect(bool(residual <= self.tolerance), self.argument,
                           f"a value with which {_STEPS:,} steps of conjugate gradients suffice", "one too small")
             return solution
@@ -272,7 +277,7 @@ class Ridge:
 
 @functools.partial(jax.jit, static_argnames="most")
 def _conjugate_gradients(
-    documents: Terms, spread: Terms | None, mean, scale, ridge, diagonal, right, tolerance, most: int
+    documents: Terms | Filled, spread: Terms | Filled | None, mean, scale, ridge, diagonal, right, tolerance, most: int
 ):
     """``(x, residual)`` for all columns at once, scaled by the diagonal; the largest residual left, of its column."""
     lengths = jnp.linalg.norm(right, axis=0)

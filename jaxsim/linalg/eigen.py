@@ -376,7 +376,8 @@ def truncated_svd(documents: Terms, k: int, *, key: jax.Array, basis_factor: flo
     checks.between(k, "k", min(n, v), "the largest possible rank")
     dtype = documents.values.dtype
     documents, scale = moderate(documents)
-    down, up = functools.partial(_down, documents), functools.partial(_up, documents)
+    (held,) = sparse.held(documents)
+    down, up = functools.partial(_down, held), functools.partial(_up, held)
     small_side = (lambda x: up(down(x))) if v <= n else (lambda x: down(up(x)))
     squares, vectors = top_eigh(small_side, min(n, v), k, key=key, dtype=dtype, basis_factor=basis_factor,
                                 tolerance=tolerance, work=2 * cost.sparse(documents.values.shape[0]))

@@ -50,6 +50,7 @@ def randomised_svd(
     width = min(*sizes, k + max(10, int(oversampling * k)))
     of_terms = sizes[1] < sizes[0]  # the basis is of the shorter side, where its products cost less
     start = jax.random.normal(key, (max(sizes), width), documents.values.dtype)
+    (documents,) = sparse.held(documents)
     block = _basis(documents, start, of_terms, first=True, passes=2)
     for left in reversed(range(iterations)):
         block = _basis(documents, block, of_terms, passes=1 if left else 2)  # on the way, independent columns will do

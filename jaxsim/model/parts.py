@@ -235,7 +235,7 @@ def project(weights: jax.Array | ScaledRows, rows: sp.csr_matrix, activation: Ca
     documents = sparse.from_scipy(rows, pad_docs=sparse.size_class(rows.shape[0], DOCUMENTS),
                                   pad_nnz=sparse.size_class(rows.nnz, SLOTS))  # fmt: skip
     with jax.default_matmul_precision(EVALUATION):
-        found = _project(Projection(weights), documents, activation)
+        found = _project(Projection(weights), *sparse.held(documents), activation)
     return np.asarray(found)[: rows.shape[0]]
 
 

@@ -18,7 +18,7 @@ from jax.sharding import PartitionSpec as P
 
 from jaxsim import checks, losses, sparse
 from jaxsim.losses import negatives, tiles
-from jaxsim.sparse import Terms, unit
+from jaxsim.sparse import Filled, Terms, dense, unit
 from jaxsim.sparse.precision import checked
 from jaxsim.sparse.terms import expect_weights
 
@@ -33,7 +33,8 @@ class Shards:
     """Sparse documents over the devices of a mesh. Build with `shard`.
 
     Attributes:
-      terms: `Terms` whose leaves have a first axis of devices; a device holds ``n`` documents, some of them padding.
+      terms: `Terms` or `Filled` whose leaves have a first axis of devices; a device holds ``n`` documents, some of them
+        padding.
       ids: ``[num_devices * n]`` int32 number of each document; -1 for padding.
       groups: ``[num_devices * n, c]`` int32, or None.
       num_negatives: scalar, ordered pairs of documents that differ in every column of ``groups``.
@@ -41,7 +42,7 @@ class Shards:
       mesh: of one axis.
     """
 
-    terms: Terms
+    terms: Terms | Filled
     ids: jax.Array
     groups: jax.Array | None
     num_negatives: jax.Array
@@ -139,6 +140,9 @@ def shard(documents: Terms, mesh: Mesh, *, groups: np.ndarray | None = None) -> 
         return jax.device_put(array, along)
 
     stacked = jax.tree.map(lambda *leaves: placed(np.stack([np.asarray(leaf) for leaf in leaves])), *held)
+    if dense.fits(held[0], held[0]):  # of two sides
+        over = P(mesh.axis_names[0])
+        stacked = jax.jit(_spread(_filled, mesh, over, over))(stacked)
     ids = np.full(each * devices, -1, np.int32)
     ids[:m] = np.arange(m)
     count = jnp.asarray(m * (m - 1.0), jnp.float32)
@@ -181,8 +185,12 @@ def _spread(function, mesh: Mesh, in_specs, out_specs):
     return jax.shard_map(function, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False)
 
 
-def _own(terms: Terms) -> Terms:
+def _own(terms: Terms | Filled) -> Terms | Filled:
     return jax.tree.map(lambda leaf: leaf[0], terms)
+
+
+def _filled(terms: Terms) -> Filled:
+    return jax.tree.map(lambda leaf: leaf[None], dense.filled(_own(terms)))
 
 
 @jax.custom_vjp

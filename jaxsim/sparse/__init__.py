@@ -8,7 +8,7 @@ representations of documents: a dense part, a sparse part, or both. `precision` 
 """
 
 from jaxsim.sparse import host, narrow, precision
-from jaxsim.sparse.dense import Filled, filled
+from jaxsim.sparse.dense import Filled, filled, held
 from jaxsim.sparse.document import Document, documents
 from jaxsim.sparse.padded import Slices, slices
 from jaxsim.sparse.sizes import size_class
@@ -25,5 +25,5 @@ from jaxsim.sparse.terms import (
 from jaxsim.sparse.vectors import Vectors, activated, cosine, dot, jensen_shannon, l1, nonzero, take, unit
 
 __all__ = ["Document", "Filled", "Slices", "Terms", "Vectors", "activated", "cosine", "documents", "dot", "filled",
-           "from_scipy", "host", "inner_products", "jensen_shannon", "l1", "narrow", "nonzero", "precision", "project",
-           "project_transpose", "size_class", "slices", "take", "to_scipy", "unit", "weigh", "with_values"]
+           "from_scipy", "held", "host", "inner_products", "jensen_shannon", "l1", "narrow", "nonzero", "precision",
+           "project", "project_transpose", "size_class", "slices", "take", "to_scipy", "unit", "weigh", "with_values"]

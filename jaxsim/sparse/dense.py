@@ -2,7 +2,7 @@
 
 A CPU has a native kernel for sparse rows. GPUs and TPUs gather a row of the projection for every stored weight, and
 add up the gradient by scattering; but they multiply matrices fast. Zeros are multiplied too, so documents are held so
-only where they fit: `fits` says when.
+only where they fit: `fits` says when, and `held` does it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxsim.sparse.precision import EVALUATION
-from jaxsim.sparse.terms import Terms, expect_weights, project
+from jaxsim.sparse.terms import Terms, expect_dense, expect_weights, project, project_transpose
 
 SHARE = 0.25
 """Of the device's memory, that documents may fill."""
@@ -26,7 +26,7 @@ class Filled:
     """Documents with all their zeros. Build with `filled`.
 
     Attributes:
-      matrix: ``[num_docs, num_terms]`` floating.
+      matrix: ``[num_docs, num_terms]`` floating; over a mesh, ``[num_devices, n, num_terms]``.
     """
 
     matrix: jax.Array
@@ -34,12 +34,12 @@ class Filled:
     @property
     def num_docs(self) -> int:
         """Number of documents."""
-        return self.matrix.shape[0]
+        return self.matrix.shape[-2]
 
     @property
     def num_terms(self) -> int:
         """Size of the vocabulary."""
-        return self.matrix.shape[1]
+        return self.matrix.shape[-1]
 
 
 @jax.jit
@@ -73,6 +73,12 @@ def _(documents, weights):
     return jnp.matmul(documents.matrix, weights, precision=EVALUATION)
 
 
+@project_transpose.register(Filled)
+def _(documents, dense):
+    expect_dense(dense, documents.num_docs)
+    return jnp.matmul(documents.matrix.T, dense, precision=EVALUATION)
+
+
 def fits(*documents: Terms) -> bool:
     """Whether documents may be held as dense matrices on the default device: never on a CPU.
 
@@ -92,3 +98,24 @@ def fits(*documents: Terms) -> bool:
         return False
     memory = (jax.local_devices()[0].memory_stats() or {}).get("bytes_limit", 0)
     return sum(one.num_docs * one.num_terms * one.values.dtype.itemsize for one in documents) <= SHARE * memory
+
+
+def held(*documents: Terms | None) -> tuple[Terms | Filled | None, ...]:
+    """Documents in the storage whose products are fastest on the default device.
+
+    Args:
+      *documents: all that are to be held at once; None for none.
+
+    Returns:
+      As many: `Filled` where `fits` says so, else as they came.
+
+    Example:
+      >>> import scipy.sparse
+      >>> from jaxsim import sparse
+      >>> one = sparse.from_scipy(scipy.sparse.identity(3, format="csr"))
+      >>> [sparse.project(some, jnp.ones((3, 1))).sum().item() for some in held(one, None) if some is not None]
+      [3.0]
+    """
+    if not fits(*(one for one in documents if one is not None)):
+        return documents
+    return tuple(None if one is None else filled(one) for one in documents)

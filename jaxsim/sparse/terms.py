@@ -345,11 +345,12 @@ def expect_weights(weights, rows: int) -> None:
     checks.expect(weights.ndim == 2 and weights.shape[0] == rows, "weights", f"shape ({rows}, k)", weights.shape)
 
 
-def project_transpose(terms: Terms, dense: jax.Array) -> jax.Array:
+@functools.singledispatch
+def project_transpose(terms, dense: jax.Array) -> jax.Array:
     """``Fᵀ G``: what the gradient of `project` computes, and half of every covariance product.
 
     Args:
-      terms: `Terms` of ``num_docs`` documents over ``num_terms`` terms.
+      terms: ``num_docs`` documents over ``num_terms`` terms: `Terms`, or `Filled`.
       dense: ``[num_docs, k]`` floating.
 
     Returns:
@@ -363,9 +364,18 @@ def project_transpose(terms: Terms, dense: jax.Array) -> jax.Array:
       >>> project_transpose(terms, jnp.array([[1.0], [1.0]])).tolist()
       [[1.0], [5.0]]
     """
-    fits = dense.ndim == 2 and dense.shape[0] == terms.num_docs
-    checks.expect(fits, "dense", f"shape ({terms.num_docs}, k)", dense.shape)
+    raise ValueError(f"terms: expected documents (Terms or Filled), got {checks.a_kind(terms)}")
+
+
+@project_transpose.register(Terms)
+def _(terms, dense):
+    expect_dense(dense, terms.num_docs)
     if terms.num_docs == 0 or terms.num_terms == 0:
         return jnp.zeros((terms.num_terms, dense.shape[1]), dense.dtype)
     dtype = jnp.result_type(terms.values, dense)
     return _transposed(terms.values.astype(dtype), terms, dense.astype(dtype))
+
+
+def expect_dense(dense, rows: int) -> None:
+    """Refuses what is not ``[rows, k]``, a row for each document."""
+    checks.expect(dense.ndim == 2 and dense.shape[0] == rows, "dense", f"shape ({rows}, k)", dense.shape)

@@ -24,11 +24,11 @@ STRICT = [f"-W{filter}" for filter in ("error::UserWarning", *half_written_progr
 
 
 @pytest.mark.programs
-@pytest.mark.parametrize("devices", [3, 8])
-def test_loss_gradient_and_fit_do_not_depend_on_the_number_of_devices(devices):
+@pytest.mark.parametrize(("devices", "storage"), [(3, "sparse"), (8, "sparse"), (3, "filled")])
+def test_loss_gradient_and_fit_do_not_depend_on_the_number_of_devices(devices, storage):
     environment = {**os.environ, "XLA_FLAGS": with_devices(devices),
                    "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)}  # fmt: skip
-    done = subprocess.run([sys.executable, *STRICT, ROOT / "tests" / "programs" / "mesh_parity.py"],
+    done = subprocess.run([sys.executable, *STRICT, ROOT / "tests" / "programs" / "mesh_parity.py", storage],
                           env=environment, capture_output=True, text=True, timeout=900)  # fmt: skip
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)

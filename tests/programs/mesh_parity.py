@@ -1,4 +1,7 @@
-"""Run with several forced host devices: the same loss, gradient and fit as on one. Prints one JSON object."""
+"""Run with several forced host devices: the same loss, gradient and fit as on one. Prints one JSON object.
+
+With ``filled`` documents are held with their zeros, as on accelerators.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from jaxsim import losses, sparse
 from jaxsim.methods import s2net
 from jaxsim.methods.projections import Projection
 from jaxsim.parallel import sharding
+from jaxsim.sparse import dense
 
 V, K = 40, 6
 
@@ -45,6 +49,8 @@ def counter(validate):
 
 
 def main() -> None:
+    if "filled" in sys.argv:
+        dense.fits = lambda *documents: True
     mesh = jax.make_mesh((jax.device_count(),), ("pairs",))
     weights = jnp.asarray(np.random.default_rng(0).normal(size=(V, K)), jnp.float32)
     result = {"devices": jax.device_count()}

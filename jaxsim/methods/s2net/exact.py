@@ -27,7 +27,7 @@ from jaxsim.optim import Fit, Run
 from jaxsim.parallel import sharding, term_shards
 from jaxsim.parallel.sharding import Shards, all_pairs_logistic
 from jaxsim.parallel.term_shards import TermShards
-from jaxsim.sparse import Filled, Terms, dense
+from jaxsim.sparse import Filled, Terms
 from jaxsim.sparse.precision import checked
 
 Sides = Projection | tuple[Projection, Projection]
@@ -71,7 +71,7 @@ class Data:
     precision: str | None = None
     mined: Mined | None = None
     weights: jax.Array | None = None
-    spread: Terms | None = None
+    spread: Terms | Filled | None = None
 
 
 def sides(params: Sides) -> tuple[Projection, Projection]:
@@ -333,8 +333,9 @@ def fit(
     checks.expect(mesh is None or weights is None, "weights", "none, with a mesh", "some")
     weights = checked_weights(weights, left.num_docs, dtype)
     documents, local = (left, right), _same
-    if mesh is None and dense.fits(left, right):
-        documents = tuple(map(dense.filled, documents))
+    if mesh is None:
+        *documents, spread, negatives = sparse.held(left, right, spread, None if mined is None else mined.documents)
+        mined = None if mined is None else mined._replace(documents=negatives)
     if mesh is not None:
         shard, place, local = sharding.shard, sharding.replicate, sharding.local
         if shard_terms:

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim import checks, losses, sparse
-from jaxsim.sparse import Terms
+from jaxsim.sparse import Filled, Terms
 
 SHARE = 0.95
 """Documents nearer than this share of the mate's cosine are taken as right, not as negatives."""
@@ -28,12 +28,12 @@ class Mined(NamedTuple):
     """Negatives of the left documents.
 
     Attributes:
-      documents: `Terms` of ``n`` documents.
+      documents: ``n`` of them, `Terms` or `Filled`.
       rows: ``[m, c]`` int32 rows of ``documents``, the hardest first; -1 where a left document has fewer.
       weight: scalar, of their mean loss beside that of all pairs.
     """
 
-    documents: Terms
+    documents: Terms | Filled
     rows: jax.Array
     weight: jax.Array
 

@@ -76,7 +76,7 @@ class Settings:
     seconds: float = 300.0
     tried: tuple[int, ...] = (10, 25, 50, 75, 100, 150, 200, 300, 400, 500, 600)
     asked: int = 1000
-    rates: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1, 0.3)
+    rates: tuple[float, ...] = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
     epochs: int = 40
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
 
@@ -423,10 +423,17 @@ ROWS: dict[str, Callable] = {"bm25": by_bm25, "tfidf": by_tfidf, "lsa": by_lsa, 
                              "tuned-search": by_tuned, "tuned-for-search": by_tuned_for_search,
                              "static-embedding": by_static}
 SEEDED = {"opca-r", "opca-search", "opca-words", "opca-feedback"}
-READ = tuple(one.name for one in fields(Settings) if one.name != "seeds")  # by all rows but the seeded ones
+
+
+def read(row: str) -> set[str]:
+    """The settings that a row reads."""
+    apart = (set() if row in SEEDED else {"seeds"}) | (set() if row == "static-embedding" else {"rates", "epochs"})
+    return {one.name for one in fields(Settings)} - apart
+
+
 TABLES = {name: kit.Plan(ROWS, {"quick": QUICK, "full": FULL}, on_request=("quick",) * (name != "cranfield"),
                          rows_on_request=("tuned-search", "tuned-for-search", "static-embedding"),
-                         reads=dict.fromkeys(set(ROWS) - SEEDED, READ))
+                         reads={row: read(row) for row in ROWS})
           for name in (*classic.COLLECTIONS, "nfcorpus", *LINKED)}
 EXPERIMENT = kit.Experiment("title_search", __doc__, load, TABLES)
 

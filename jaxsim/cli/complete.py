@@ -26,6 +26,7 @@ MODELS = ("n-gram, Good-Turing", "n-gram, Kneser-Ney", "pmi-window", "lsa-totsim
 _SPACE, _WEIGHTS = "space.npz", "weights.npz"
 _WORDS, _DIMENSIONS = 8000, 300  # the most frequent words have vectors in the space, and those of --questions
 _OPTIONS, _AROUND = 2000, 5000  # words whose gaps teach weights of mutual information, and words around them
+_ROUNDING, _TIE = 1e-6, 1e-5  # of a question's scores, as a share of the largest, and of combinations
 _FEW = 50  # options that are rare; with fewer, frequent ones teach too
 _SMOOTHINGS = {"n-gram, Good-Turing": "good-turing", "n-gram, Kneser-Ney": "kneser-ney"}
 
@@ -348,10 +349,16 @@ def _scores(folder: Path, text: Sentences, asked: Questions, models: Sequence[st
 
 
 def _standard(scores: np.ndarray) -> np.ndarray:
-    """Scores as deviations from a question's mean, so that questions of different lengths compare."""
+    """Scores as deviations from a question's mean, so that questions of different lengths compare.
+
+    Choices that a model finds equal but for the rounding of float32 have 0.
+    """
     import numpy as np
 
-    return np.maximum(scores, -1e4) - np.maximum(scores, -1e4).mean(axis=1, keepdims=True)
+    bounded = np.maximum(scores, -1e4)
+    centred = bounded - bounded.mean(axis=1, keepdims=True)
+    largest = np.abs(bounded).max(axis=1, keepdims=True)
+    return np.where(np.abs(centred).max(axis=1, keepdims=True) > _ROUNDING * largest, centred, 0.0)
 
 
 def _opened(folder: Path) -> dict[str, Any]:
@@ -410,7 +417,7 @@ def _answers(folder: Path, asked: Questions) -> list[dict[str, Any]]:
                                                     "combination": float(combined[at, row])}}
                 for row, choice in enumerate(one.choices)]  # fmt: skip
         first = np.where(last, -np.inf, combined[at])
-        tied = [row["choice"] for row, score in zip(rows, first, strict=True) if score == first.max()]
+        tied = [row["choice"] for row, score in zip(rows, first, strict=True) if score >= first.max() - _TIE]
         if len(tied) > 1:
             say(f"{place}: {len(tied)} choices tie, and the first of them is given as the best")
         results.append({"question": "_____".join(one.parts), "choices": rows, "best": tied[0], "tied": tied})

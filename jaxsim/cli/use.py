@@ -159,7 +159,7 @@ def similarity(
 
     It is 0 where a text has no known words.
     """
-    from jaxsim import checks
+    from jaxsim import checks, sparse
 
     texts = texts or []
     given = len(texts) == 2 if pairs is None else not texts
@@ -168,6 +168,9 @@ def similarity(
     trained = load(model)
     if pairs is None:
         value = rounded(trained.pair_similarity(texts[:1], texts[1:])[0])
+        for one, side in zip(texts, ("query", "document"), strict=True):
+            if not sparse.nonzero(trained.vectors([one], side=side)).any():
+                say(f"{one!r}: no word of it is known; the similarity is 0")
         return show_json({"similarity": value}) if json else show(f"{value:.6f}")
     table = options.read_table(pairs, "--pairs", trained.languages, format, left, right)
     values = []

@@ -50,6 +50,11 @@ def thesaurus(
                             max_iter=epochs, checkpoint=resume, progress=True)
     with naming(out), keeping(nothing_written(out)):
         words.save(out)
+    lost = words.without_vector()
+    if lost:
+        some = ", ".join(lost[:5]) + ", …" * (len(lost) > 5)
+        say(f"{checks.counted(len(lost), 'word')} without a vector: {some} (what is in every entry tells nothing about "
+            "any; more entries help)")
     if refine and words.model.method == "pilsa":
         pairs = checks.counted(words.model.training["antonym_pairs"], "pair", "pairs")
         say(f"without S2Net: it is trained on {opposites.LEAST} pairs of opposites or more, and there are {pairs}")
@@ -93,6 +98,7 @@ def words(
     if match.how != "as written":
         say(f"{word}: not in the thesauri; by its {match.how}, as {', '.join(match.words[:5])}"
             + ", …" * (len(match.words) > 5))  # fmt: skip
+    checks.expect(some.similarity(word, word) != 0, option, "a word with a vector", f"{word!r}, whose vector is zero")
     if among is not None:
         return _chosen(some, word, [one.strip() for one in among.split(",") if one.strip()], json=json)
     lists = {} if opposite_of is None else {"opposites": some.opposites(word, k=k, in_entries=in_entries)}
@@ -118,6 +124,9 @@ def _chosen(some, word: str, choices: list[str], *, json: bool) -> None:
     answer = some.closest_opposite(word, choices)
     checks.expect(answer is not None, "--among", "at least one word that the thesauri have", ", ".join(choices))
     cosines = {choice: some.similarity(word, choice) for choice in choices}
+    tied = sum(cosine == cosines[answer] for cosine in cosines.values())
+    if tied > 1:
+        say(f"{tied} choices tie, and the first of them is given as the answer")
     if json:
         return show_json({"word": word, "answer": answer, "cosines": cosines})
     for choice, cosine in cosines.items():

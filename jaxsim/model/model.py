@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from jaxsim import checks, sparse, text
+from jaxsim.data.corpora import thesauri
 from jaxsim.evaluate import retrieval
 from jaxsim.methods import topics
 from jaxsim.methods.projections import Projection
@@ -33,6 +34,8 @@ ACTIVATIONS: dict[str, Callable | None] = {"none": None, "tanh": jnp.tanh, "sigm
 """Functions of a model's vectors that are learned of texts of length 1, so that others are scaled first."""
 OUTPUTS = ACTIVATIONS | {"shares": functools.partial(topics.shares, empty=0.0)}
 """All functions of a model's vectors; ``shares``, of topic models, scales them to sum to 1 instead of to length 1."""
+WORDS = "words"
+"""What ``training["kind"]`` says of a model whose texts are single words (`words.Words`)."""
 _BATCH = 1024
 
 
@@ -154,6 +157,8 @@ class Model:
         checks.expect(side in ("query", "document"), "side", "'query' or 'document'", side)
         split = text.tokenizer(self.languages[side == "document"])
         split = text.pieces if split is text.words else split  # equal words need not be one string here
+        if self.training.get("kind") == WORDS:
+            split = functools.partial(_whole_or_cut, self.vocabulary, split)
         return slots(map(split, text.strings(texts)), self.vocabulary, subwords, WEIGHTINGS[self.weighting])
 
     def vectors(
@@ -403,3 +408,9 @@ class Model:
           Markdown.
         """
         return parts.card(self)
+
+
+def _whole_or_cut(vocabulary: text.Vocabulary, split: Callable[[str], list[str]], words: str) -> list[str]:
+    """A word of several parts is one word where a thesaurus has it; every other text is cut."""
+    whole = thesauri.normal(words)
+    return [whole] if whole in vocabulary.index else split(words)

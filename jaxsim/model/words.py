@@ -21,11 +21,9 @@ from jaxsim.evaluate import questions
 from jaxsim.methods.projections import Projection
 from jaxsim.methods.thesaurus import Lexicon, Space
 from jaxsim.methods.thesaurus.lexicon import Match
-from jaxsim.model.model import Model
+from jaxsim.model.model import WORDS, Model
 from jaxsim.sparse import narrow
 
-KIND = "words"
-"""What ``training["kind"]`` says of such a model."""
 IN_ENTRIES = 5
 """Entries that a word has to be in to be named as a neighbour; rarer ones are often noise."""
 FEW = 1000
@@ -56,7 +54,7 @@ class Words:
 
     def __post_init__(self):
         """Refuses models of other kinds."""
-        right = self.model.training.get("kind") == KIND
+        right = self.model.training.get("kind") == WORDS
         checks.expect(right, "model", "one of words (`jaxsim thesaurus` makes it)",
                       f"one of texts ({self.model.method})")
         checks.expect(isinstance(self.model.params, Projection), "model", "one projection", "another model")
@@ -85,7 +83,7 @@ class Words:
         """
         vocabulary = text.Vocabulary(tuple(words), np.asarray(entries, np.int64), int(num_entries))
         return cls(Model(vocabulary, Projection(jnp.asarray(vectors, jnp.float32)), weighting="tf", method=method,
-                         training={"kind": KIND, **training}))
+                         training={"kind": WORDS, **training}))
 
     @functools.cached_property
     def space(self) -> Space:
@@ -148,6 +146,11 @@ class Words:
         """
         cosine = float(self.space.cosines([left], [right])[0])
         return None if np.isnan(cosine) else cosine
+
+    def without_vector(self) -> list[str]:
+        """Words whose vector is zero, such as those that are in every entry."""
+        zero = ~np.any(self.space.vectors, axis=1)
+        return [self.model.vocabulary.terms[row] for row in np.flatnonzero(zero)]
 
     def closest_opposite(self, word: str, choices: Sequence[str]) -> str | None:
         """The choice that is most opposite to a word, as the questions of the GRE ask.

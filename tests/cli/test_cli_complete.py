@@ -286,3 +286,10 @@ def test_no_vector_of_a_word_reaches_a_product_unchecked_whoever_wrote_the_diges
     assert cli.main(["complete", "--model", str(tmp_path / "model"), "--questions", str(place / "q.jsonl")]) == 2
     error = capsys.readouterr().err.strip()
     assert f"space.npz: {message}" in error and len(error.splitlines()) == 1, error
+
+
+def test_scores_that_differ_by_rounding_are_equal():
+    rounding = np.array([[[-17.09048819541931, -17.4431], [-17.09048843383789, -17.5462]]])
+    assert complete._standard(rounding)[0, :, 0].tolist() == [0, 0]
+    np.testing.assert_allclose(complete._standard(rounding)[0, :, 1], [0.05155, -0.05155])
+    assert complete._standard(np.array([[[-np.inf], [-np.inf]]])).tolist() == [[[0], [0]]]

@@ -240,6 +240,8 @@ def test_similarity_of_two_texts_and_of_pairs(trained, folder, capsys):
     one = run(capsys, "similarity", "--model", trained, LEFT[0], RIGHT[0])
     assert float(one) == pytest.approx(float(model.similarity(LEFT[0], RIGHT[0])), abs=2e-6)
     assert json.loads(run(capsys, "similarity", "--model", trained, "--json", "a", "b")) == {"similarity": 0.0}
+    assert cli.main(["similarity", "--model", str(trained), LEFT[0], "unheard"]) == 0
+    assert capsys.readouterr().err == "'unheard': no word of it is known; the similarity is 0\n"
     many = run(capsys, "similarity", "--model", trained, "--pairs", "pairs.tsv").split()
     np.testing.assert_allclose(np.array(many, float), np.diag(model.similarity(LEFT, RIGHT)), atol=2e-6)
     told = json.loads(run(capsys, "similarity", "--model", trained, "--pairs", "pairs.tsv", "--json"))

@@ -60,6 +60,8 @@ def test_a_thesaurus_becomes_a_model_that_names_opposites(mine, capsys):
     # The folder is a model like any other: one word is one text.
     cosine = float(run(capsys, "similarity", "--model", "words", "hot", "icy"))
     assert cosine == pytest.approx(Words.load("words").similarity("hot", "icy"), abs=1e-5)
+    cosine = float(run(capsys, "similarity", "--model", "words", "Open handed", "generous"))
+    assert cosine == pytest.approx(Words.load("words").similarity("open-handed", "generous"), abs=1e-5) != 0
 
 
 def test_how_a_word_was_found_is_said_and_an_unknown_one_is_refused(mine, capsys):
@@ -72,6 +74,20 @@ def test_how_a_word_was_found_is_said_and_an_unknown_one_is_refused(mine, capsys
     assert refused(capsys, "words", "--model", "words") == "--opposite-of, --like: expected one of them, got neither"
     assert "--among: expected at least one word that the thesauri have, got xyzzy" in refused(
         capsys, "words", "--model", "words", "--opposite-of", "hot", "--among", "xyzzy")
+
+
+def test_words_of_every_entry_have_no_vector_and_it_is_said(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rows = [{"head": "hot", "synonyms": ["warm"], "antonyms": ["cold"]},
+            {"head": "hot", "synonyms": ["heated"], "antonyms": ["cold", "icy"]}]  # fmt: skip
+    Path("few.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    assert cli.main(["thesaurus", "--file", "few.jsonl", "--out", "words"]) == 0
+    assert "2 words without a vector: hot, cold (" in capsys.readouterr().err
+    assert Words.load("words").without_vector() == ["hot", "cold"]
+    assert refused(capsys, "words", "--model", "words", "--opposite-of", "hot", "--among", "icy,cold") == (
+        "--opposite-of: expected a word with a vector, got 'hot', whose vector is zero")
+    assert cli.main(["words", "--model", "words", "--opposite-of", "icy", "--among", "cold,hot"]) == 0
+    assert "2 choices tie, and the first of them is given as the answer" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("words", "message"), [

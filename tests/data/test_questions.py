@@ -54,6 +54,7 @@ def test_every_choice_is_filled_in():
     (f"[\n{line()},\n{line(question='He drank.')}]", r"q\.jsonl, object 2: expected a blank"),
     (f"[\n{line()},\n{line(choices='tea')}]", r'q\.jsonl, object 2: expected a list "choices", got a str'),
     (line(answer=2), "answer: expected a number from 0 to 1, or none, got 2"),
+    (line(answer=True), "answer: expected a number from 0 to 1, or none, got True"),
     (line(answer="coffee"), "line 1: answer: expected one of the choices, or its index"),
     (line(choices="tea"), 'line 1: expected a list "choices", got a str'),
     ("{", "line 1"),

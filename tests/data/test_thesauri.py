@@ -31,12 +31,21 @@ def test_a_thesaurus_of_ones_own_says_what_it_left_out(tmp_path):
         (("hot", "warm"), ("cold", "ice-cold"), "hot"), (("hot",), ("cool",), "hot")]
     assert mine.name == "mine" and mine.dropped == {"own_antonyms": 3, "empty": 2}
     assert mine.counts["antonym_pairs"] == 3 and mine.counts["terms"] == 5
+    path = _jsonl(path, {"head": "hot", "synonyms": ["warm"], "antonym": ["cold"], "id": 3}, {"head": "alone", "id": 4})
+    assert thesauri.read(path).dropped == {
+        "own_antonyms": 0, "empty": 1, "under the key 'antonym'": 1, "under the key 'id'": 2}
+
+
+def test_letters_with_marks_are_one_word_in_either_form(tmp_path):
+    path = _jsonl(tmp_path / "mine.jsonl", {"head": "caf\u00e9", "synonyms": ["bistro", "cafe\u0301"]})
+    assert thesauri.read(path).entries[0].positive == ("caf\u00e9", "bistro")
 
 
 @pytest.mark.parametrize(("content", "message"), [
     (b'{"head": "hot", "antonyms": "cold"}\n', r"mine\.jsonl, line 1: antonyms: expected a list of strings, got str"),
     (b'{"synonyms": ["warm"]}\n', r"line 1: expected the column 'head'"),
     (b'{"head": "hot"}\n', r"mine\.jsonl: expected at least one entry of two words, got none"),
+    (b'{"head": "hot", "antonym": ["cold"]}\n', r"two words, got none; other keys are not read \(antonym\)"),
     (b'\n{"head": "h\xff"}\n', r"line 2: expected UTF-8 text"),
     (b'{"head": "' + b"h" * 10_000_000 + b'"}\n', r"line 1: expected an entry of at most 1,000,000 characters"),
 ])  # fmt: skip

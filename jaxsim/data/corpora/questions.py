@@ -161,7 +161,8 @@ def question(
         rows.append(tuple(" ".join(one.split()) for one in row))
     twice = [row for at, row in enumerate(rows) if row in rows[:at]]
     checks.expect(not twice, title, "different choices", f"{' / '.join(twice[0])!r} twice" if twice else "")
-    known = answer is None or (isinstance(answer, int) and 0 <= answer < len(rows))
+    number = isinstance(answer, int) and not isinstance(answer, bool)
+    known = answer is None or (number and 0 <= answer < len(rows))
     checks.expect(known, f"{title}: answer", f"a number from 0 to {len(rows) - 1}, or none", answer)
     return Question(name, parts, tuple(rows), answer, where)
 

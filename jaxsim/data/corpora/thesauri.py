@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import re
+import unicodedata
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -62,6 +64,8 @@ class Thesaurus:
 def normal(word: str) -> str:
     """One spelling of a word or phrase: lower case, parts joined by hyphens, as the questions and the paper write them.
 
+    Letters with marks are single characters (Unicode's NFC), as in texts.
+
     Args:
       word: as a source writes it.
 
@@ -72,7 +76,7 @@ def normal(word: str) -> str:
       >>> normal(" Self indulgent"), normal("depart_from")
       ('self-indulgent', 'depart-from')
     """
-    return _JOINTS.sub("-", word.strip().lower()).strip("-.,;:'\"")
+    return _JOINTS.sub("-", unicodedata.normalize("NFC", word.strip().lower())).strip("-.,;:'\"")
 
 
 def entry(head: str, synonyms: Iterable[str] = (), antonyms: Iterable[str] = ()) -> tuple[Entry, int]:
@@ -163,16 +167,17 @@ def read(path: str | os.PathLike, *, name: str | None = None) -> Thesaurus:
       name: what to call it; the file's name unless given.
 
     Returns:
-      `Thesaurus`; what it left out is in ``dropped``.
+      `Thesaurus`; what it left out is in ``dropped``, values of other keys too.
 
     Raises:
       ValueError: a line that is no such object, is not UTF-8, or is longer than `LONGEST`; names file and line. Also a
         file without any usable entry.
     """
-    path = Path(path)
+    path, others = Path(path), Counter[str]()
 
     def senses():
         for _, where, record in streams.objects(_short(path), str(path)):
+            others.update(record.keys() - {"head", "synonyms", "antonyms"})
             head = streams.string(record, "head", where)
             lists = []
             for key in ("synonyms", "antonyms"):
@@ -183,7 +188,9 @@ def read(path: str | os.PathLike, *, name: str | None = None) -> Thesaurus:
             yield head, *lists
 
     result = thesaurus(name or path.name.split(".")[0], senses(), sha256=files.sha256(path))
-    checks.expect(bool(result.entries), str(path), "at least one entry of two words", "none")
+    told = f"none; other keys are not read ({', '.join(sorted(others))})" if others else "none"
+    checks.expect(bool(result.entries), str(path), "at least one entry of two words", told)
+    result.dropped.update({f"under the key {key!r}": number for key, number in sorted(others.items())})
     return result
 
 

@@ -328,7 +328,7 @@ def weigh(
         spread = in_slots = None
         train = [weighting(side, vocabulary.df, vocabulary.num_docs) for side in counts]
     else:
-        if not len(subwords):
+        if not len(subwords) and len(held.rows) > 1:  # one pair is refused later
             say(f"no two words share {SIZES[0]} to {SIZES[-1]} letters in a row that tell texts apart: words are "
                 "learned without n-grams, as with --subwords 0, and words that are new to the model are ignored")
         spread = subwords.spread(vocabulary)

@@ -49,7 +49,7 @@ def test_it_is_the_model_that_train_makes(pairs, fitted):
 
 def test_several_held_out_sets_are_a_list(pairs):
     sets = [0.2, make("own", "123", pairs.left[:3], pairs.right[:3], languages=("en", "en"))]
-    projection = clone(TextProjection("opca", 12, max_terms=400, dev=sets))
+    projection = clone(TextProjection("opca", 12, max_terms=400, subwords=0.0, dev=sets))
     result = projection.fit(pairs.left, pairs.right).model_.training["dev_sets"]
     assert [(one["name"], one["pairs"] > 0) for one in result] == [("held out", True), ("own", True)]
 

@@ -32,7 +32,7 @@ WEIGHTINGS: dict[str, Callable[..., sp.csr_matrix]] = {
 }
 ACTIVATIONS: dict[str, Callable | None] = {"none": None, "tanh": jnp.tanh, "sigmoid": jax.nn.sigmoid}
 """Functions of a model's vectors that are learned of texts of length 1, so that others are scaled first."""
-OUTPUTS = ACTIVATIONS | {"shares": functools.partial(topics.shares, empty=0.0)}
+OUTPUTS = ACTIVATIONS | {"shares": topics.shares}
 """All functions of a model's vectors; ``shares``, of topic models, scales them to sum to 1 instead of to length 1."""
 WORDS = "words"
 """What ``training["kind"]`` says of a model whose texts are single words (`words.Words`)."""

@@ -23,6 +23,8 @@ POWERS = (0.0, 0.5, 1.0)
 """Powers of the model's agreement that are tried."""
 FEEDBACKS = (0, 1, 3, 5, 10)
 """Numbers of documents that are tried for a second search."""
+WORTH = 0.005
+"""What a second search must add to the score, because it takes longer."""
 
 
 class Best(NamedTuple):
@@ -132,16 +134,20 @@ class Judged:
     def feedback(self, model: Model) -> tuple[int | None, float]:
         """The best number of documents of a second search, of `FEEDBACKS`; of equals the smallest.
 
+        None where the best adds less than `WORTH` to the score of one search.
+
         Args:
           model: what searches, with its own weight of BM25 and power.
 
         Returns:
-          The number, None where no second search is better, and its score.
+          The number, None where no second search is worth it, and its score.
         """
         terms, power, score = ranker.default_terms(model), model.search_power, self._scorer(model)
         tried = FEEDBACKS if ranker.takes_feedback(model, terms) else (0,)
         scores = {number: round(score(terms, power, number), 6) for number in tried}
         number = max(scores, key=lambda one: (scores[one], -one))
+        if scores[number] < scores[0] + WORTH:
+            number = 0
         return number or None, scores[number]
 
     @functools.cached_property

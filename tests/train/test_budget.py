@@ -214,7 +214,7 @@ def test_judged_queries_choose_the_power_too(query, agreement, power, monkeypatc
     assert judged.score(other) == 0.5 and other.search_power == 1 - power
 
 
-def test_judged_queries_choose_whether_to_search_twice():
+def test_judged_queries_choose_whether_to_search_twice(monkeypatch):
     """The second relevant document has no word of the query, but those of the first; or there is none."""
     words = text.Vocabulary(("cat", "dog", "bird", "fish"), np.array([1, 1, 1, 1]), 4)
     model = Model(words, Projection(np.eye(4)), terms_weight=0.0)
@@ -224,6 +224,8 @@ def test_judged_queries_choose_whether_to_search_twice():
     chosen = replace(model, feedback=1)
     assert judged.score(chosen) == 1 == judged.score(model, feedback=1) and judged.best(chosen).score < 1
     assert Judged({"q": "cat"}, documents, {"q": {"1": 1}}).feedback(model) == (None, 1.0)
+    monkeypatch.setattr(judging, "WORTH", 1.0)  # more than it adds
+    assert judged.feedback(model) == (None, judged.score(model, feedback=0))
     assert judged.feedback(Model(words, None))[0] is None
     bare = Model(words, None, feedback=3)
     assert ranker.default_feedback(bare, 0.0) == 0 and ranker.default_feedback(bare, 1.0) == 3

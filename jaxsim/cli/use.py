@@ -168,7 +168,7 @@ def similarity(
     trained = load(model)
     if pairs is None:
         value = rounded(trained.pair_similarity(texts[:1], texts[1:])[0])
-        for one, side in zip(texts, ("query", "document"), strict=True):
+        for one, side in zip(texts, ("query", "document"), strict=True) if value == 0 else ():
             if not sparse.nonzero(trained.vectors([one], side=side)).any():
                 say(f"{one!r}: no word of it is known; the similarity is 0")
         return show_json({"similarity": value}) if json else show(f"{value:.6f}")

@@ -149,7 +149,7 @@ class Words:
 
     def without_vector(self) -> list[str]:
         """Words whose vector is zero, such as those that are in every entry."""
-        zero = ~np.any(self.space.vectors, axis=1)
+        zero = ~np.any(narrow.full(self.model.params.weights), axis=1)
         return [self.model.vocabulary.terms[row] for row in np.flatnonzero(zero)]
 
     def closest_opposite(self, word: str, choices: Sequence[str]) -> str | None:

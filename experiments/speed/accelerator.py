@@ -4,9 +4,10 @@ No paper. Value and gradient of the loss in both directions take three products 
 set beside that of one square product in the same precision and run, for the panels that `tiles.tile` chooses from the
 device's memory. The paper's size is an evaluation of S2Net: 43,380 pairs of 96 of 20,000 terms in 300 dimensions,
 documents as sparse rows and as dense matrices; the faster is expected within 1 s. Expected of the loss: 53 % of the
-rate by panels, and 70 % by the kernel that keeps the scores of a tile on chip (`losses.tile_kernel`). The kernel
-takes four products, so that 75 % is the most it can reach. It is compared with float64 first (by `peers`), and timed
-in turns with the panels; what the device's compiler refuses is "not measured".
+rate by panels, and 70 % by the kernel that keeps scores on chip: on a GPU `losses.weight_kernel`, in bfloat16 alone; on
+a TPU `losses.tile_kernel`, which takes four products, so that 75 % is the most it can reach. The kernel is compared
+with float64 first (by `peers`), and timed in turns with the panels; what the device's compiler refuses is "not
+measured".
 
 The quick preset takes forced host devices, on one and on two of them, and compares their losses; its shares mean
 nothing, and the kernel is interpreted. The full preset takes the accelerator that JAX finds, and says "not run" where
@@ -28,6 +29,7 @@ import time
 from experiments.kit.places import RESULTS, add_out, records_folder
 
 GAMMA, SHARE, SHARE_ON_CHIP, SECONDS = 10.0, 0.53, 0.70, 1.0
+WITHIN = {"float32": 1e-4, "bfloat16": 1e-2}
 PRECISIONS = ("float32", "tf32", "bfloat16")
 PRESETS = {
     "quick": {"pairs": (256,), "dimensions": (16,), "side": 256, "paper": (200, 500, 16, 12), "repeats": 2},
@@ -43,6 +45,11 @@ def _compiled(sheet, name: str, function, *args):
     except Exception as error:  # compilers of kernels raise types of their own
         sheet.missing(name, f"{type(error).__name__}: {str(error).partition(chr(10))[0]}")
         return None
+
+
+def _on_chip(backend: str) -> tuple[str, ...]:
+    """Precisions of the kernel that keeps scores on chip, the most exact first."""
+    return ("bfloat16",) if backend == "gpu" else PRECISIONS
 
 
 def _value_and_grads(policy: str, on_chip: bool):
@@ -63,38 +70,46 @@ def _normal(m: int, k: int):
 
 
 def kernel_parity(sheet, settings: dict) -> None:
-    """The kernel in float32 beside float64, before it is timed."""
+    """The kernel in its most exact precision beside float64, before it is timed."""
+    import jax
     import numpy as np
 
     from experiments.speed import peers
 
     sides = _normal(min(settings["pairs"][0], 700), settings["dimensions"][0])
-    program = _compiled(sheet, "parity, on chip", _value_and_grads("float32", True), *sides)
+    policy = _on_chip(jax.default_backend())[0]
+    program = _compiled(sheet, "parity, on chip", _value_and_grads(policy, True), *sides)
     if program is None:
         return
     value, grads = program(*sides)
     expected = peers.all_pairs_numpy(*(np.asarray(side, np.float64) for side in sides), GAMMA, both=True)
     for what, ours, right in zip(("value", "gradient left", "gradient right"), (value, *grads), expected, strict=True):
-        sheet.parity(f"on chip, {what}", ours, right, within=1e-4)
+        sheet.parity(f"on chip, {policy}, {what}", ours, right, within=WITHIN[policy])
 
 
 def loss_cells(sheet, settings: dict) -> None:
     """Value and gradient of the loss at every size and precision, by panels and on chip, beside the square product."""
     import jax
     import jax.numpy as jnp
+    from tqdm import tqdm
 
     from experiments.kit.measure import race
-    from jaxsim.losses import tile_kernel, tiles
+    from jaxsim.losses import tiles
     from jaxsim.sparse.precision import matmul
 
-    side = settings["side"]
+    side, sizes = settings["side"], list(itertools.product(settings["pairs"], settings["dimensions"]))
+    progress = tqdm(total=len(PRECISIONS) * len(sizes), disable=None, desc="sizes")
     square = jax.random.normal(jax.random.key(0), (side, side), jnp.float32)
     for policy in PRECISIONS:
-        product = jax.jit(functools.partial(matmul, policy=policy))
-        rate = 2.0 * side**3 / min(race({"square": lambda p=product: p(square, square)})["square"].seconds)
+        # Rounded beforehand: the rate is that of the product alone.
+        matrix = square.astype(jnp.bfloat16) if policy == "bfloat16" else square
+        product = functools.partial(jax.jit(functools.partial(matmul, policy=policy)), matrix, matrix)
+        rate = 2.0 * side**3 / min(race({"square": product})["square"].seconds)
         sheet.add(f"square product, {policy}", rate / 1e12, "TFLOP/s", note=f"{side:,} a side")
-        losses = {"all pairs": _value_and_grads(policy, False), "all pairs on chip": _value_and_grads(policy, True)}
-        for m, k in itertools.product(settings["pairs"], settings["dimensions"]):
+        losses = {"all pairs": _value_and_grads(policy, False)}
+        if policy in _on_chip(jax.default_backend()):
+            losses["all pairs on chip"] = _value_and_grads(policy, True)
+        for m, k in sizes:
             sides, size = _normal(m, k), f"{policy}, m = {m:,}, k = {k:,}"
             programs = {name: _compiled(sheet, f"{name}, {size}", loss, *sides) for name, loss in losses.items()}
             programs = {name: program for name, program in programs.items() if program is not None}
@@ -104,13 +119,15 @@ def loss_cells(sheet, settings: dict) -> None:
                 share = 6.0 * m**2 * k / min(times[name].seconds) / rate
                 temporary = program.memory_analysis().temp_size_in_bytes
                 panels = name == "all pairs"
-                tile = tiles.tile(None, m) if panels else tile_kernel.tile(None, k)
                 against = () if panels or len(times) == 1 else (times["all pairs"], "by panels")
                 sheet.time(f"{name}, {size}", times[name], *against,
-                           note=f"{share:.1%} of the square product's rate; {temporary / 1e9:.3g} GB; tile {tile}")
+                           note=f"{share:.1%} of the square product's rate; {temporary / 1e9:.3g} GB"
+                                + (f"; tile {tiles.tile(None, m)}" if panels else ""))
                 if m == max(settings["pairs"]):
                     sheet.expect(f"share of the rate, {name}, {size}", share, SHARE if panels else SHARE_ON_CHIP,
                                  at_least=True)
+            progress.update()
+    progress.close()
 
 
 def paper_size(sheet, settings: dict, devices: int) -> None:
@@ -175,9 +192,9 @@ def main() -> int:
         parser.error("expected a committed tree, got uncommitted changes (or give --out another folder)")
     begun, settings = time.perf_counter(), PRESETS[given.preset]
     sheet = Sheet("all-pairs", 1, full, synthetic("normal embeddings", pairs=max(settings["pairs"])), {"gamma": GAMMA})
+    paper_size(sheet, settings, len(jax.devices()))
     kernel_parity(sheet, settings)
     loss_cells(sheet, settings)
-    paper_size(sheet, settings, len(jax.devices()))
     record = records.new(experiment="speed", paper="none", table="accelerator", row=sheet.row,
                          config={"preset": given.preset, **sheet.config}, dataset=sheet.dataset, metrics={},
                          environment=environment, **sheet.fields(), seconds={"evaluate": time.perf_counter() - begun})

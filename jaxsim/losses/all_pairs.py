@@ -125,10 +125,16 @@ def _sweep(block_size, shape, dtype, on_chip, weights):
     """What sums over the pairs, and its tile."""
     if not on_chip:
         return tiles.sweep, tiles.tile(block_size, shape[0])
-    from jaxsim.losses import tile_kernel  # Pallas takes a while to import, and is rarely wanted
-
     checks.expect(weights is None, "on_chip", "False, with weights", True)
     checks.expect(dtype == jnp.float32, "on_chip", "embeddings of float32 or less", dtype)
+    # Pallas takes a while to import, and is rarely wanted.
+    if jax.default_backend() == "gpu":
+        from jaxsim.losses import weight_kernel
+
+        weight_kernel.supported()
+        return weight_kernel.sweep, block_size
+    from jaxsim.losses import tile_kernel
+
     return tile_kernel.sweep, tile_kernel.tile(block_size, shape[1])
 
 
@@ -161,16 +167,17 @@ def all_pairs_logistic(left, right, *, gamma=10.0, groups=None, weights=None,
         Constants, no gradient flows into them.
       block_size: rows of a tile, or rows and columns, as for `tiles.tile`; it need not divide ``m``.
       precision: of the matrix products, as for `precision.matmul`; JAX's default for the device unless given.
-      on_chip: whether a Pallas kernel computes the loss, which never writes a tile's scores to the device's memory and
-        computes them twice. Not the default: its speed has not been measured. A CPU interprets it, slowly.
+      on_chip: whether a Pallas kernel computes the loss, which never writes scores to the device's memory: on GPUs of
+        NVIDIA's Hopper generation with a ``precision`` of "bfloat16" (`weight_kernel`; JAX 0.11 or newer), and on TPUs
+        (`tile_kernel`, which a CPU interprets, slowly). Not the default: no record of its speed exists yet.
 
     Returns:
       Scalar, in nats: log 2 for a collapsed model, 0 where there are no negatives (``m`` of 0 or 1, or one group).
 
     Raises:
       ValueError: if the shapes differ, are not two-dimensional, ``block_size`` is below 1, or ``groups`` are not
-        ``m`` integers, or ``weights`` not ``m`` such numbers; with ``on_chip``, also for weights, for float64, and for
-        a ``block_size`` that is not of powers of two from 16.
+        ``m`` integers, or ``weights`` not ``m`` such numbers; with ``on_chip``, also for weights, for float64, for
+        other GPUs and precisions, and for a ``block_size`` that its kernel does not take.
 
     Example:
       >>> pairs = jnp.eye(3)

@@ -127,20 +127,54 @@ def sweep(rows: Side, columns: Side, gamma, block_size: int | tuple[int, int] | 
       >>> round(float(sweep(side, side, 1.0, with_grad=False).total), 4)
       1.253
     """
-    sizes = tile(block_size, columns.vectors.shape[0])
-
     def run(elementwise):
-        return lambda r, c, g: _sweep(r, c, g, sizes, elementwise, with_grad, padded, precision)
+        return by_tiles(elementwise, block_size, with_grad=with_grad, padded=padded, precision=precision)
 
     return by_scale(run, rows, columns, gamma)
+
+
+def by_tiles(elementwise: Callable, block_size: int | tuple[int, int] | None = None, *, with_grad: bool,
+             padded: bool = False, precision: str | None = None) -> Callable:
+    """`sweep` with one form of the loss, as a function of rows, columns and scale: what `by_scale` runs.
+
+    Args:
+      elementwise: `short` or `careful`.
+      block_size: as for `tile`.
+      with_grad: whether to sum the gradients too.
+      padded: whether rows and columns may be padding.
+      precision: of the matrix products, as for `precision.matmul`.
+
+    Returns:
+      A function of two `Side` and a scale, which returns `Swept`.
+    """
+    def run(rows, columns, gamma):
+        k, more = rows.vectors.shape[1], _spare(rows.vectors.shape[1], precision)
+        if more:
+            rows, columns = (side._replace(vectors=jnp.pad(side.vectors, ((0, 0), (0, more))))
+                             for side in (rows, columns))
+        found = _sweep(rows, columns, gamma, tile(block_size, columns.vectors.shape[0]), elementwise, with_grad, padded,
+                       precision)
+        if more and with_grad:
+            return found._replace(d_rows=found.d_rows[:, :k], d_columns=found.d_columns[:, :k])
+        return found
+
+    return run
+
+
+def _spare(k: int, precision: str | None) -> int:
+    """Dimensions of zeros that make rows of bfloat16 begin where an accelerator reads fast."""
+    if precision != "bfloat16" or jax.default_backend() == "cpu":
+        return 0
+    return -k % (64 if k > 64 else 8)
 
 
 def by_scale(run: Callable, rows: Side, columns: Side, gamma) -> Swept:
     """``run(elementwise)(rows, columns, gamma)`` with the cheapest form of the loss that is exact at this scale.
 
     Args:
-      run: makes a function of rows, columns and scale. It gets a function of scores ``[n, m]``, own cosines ``[n, 1]``
-        and ``[1, m]``, scale, and the mask of what is compared, which returns losses and both slopes, ``[n, m]`` each.
+      run: makes a function of rows, columns and scale. It gets `short` or `careful`: a function of scores ``[n, m]``,
+        own cosines ``[n, 1]`` and ``[1, m]``, scale, and the mask of what is compared, which returns losses and both
+        slopes, ``[n, m]`` each.
       rows: ``n`` rows.
       columns: ``m`` columns.
       gamma: scalar scale.
@@ -148,7 +182,7 @@ def by_scale(run: Callable, rows: Side, columns: Side, gamma) -> Swept:
     Returns:
       What the function returns.
     """
-    return jax.lax.cond(gamma <= _SHORT_GAMMA, run(_short), run(_careful), rows, columns, gamma)
+    return jax.lax.cond(gamma <= _SHORT_GAMMA, run(short), run(careful), rows, columns, gamma)
 
 
 def finished(swept: Swept, left: jax.Array, right: jax.Array):
@@ -169,7 +203,8 @@ def finished(swept: Swept, left: jax.Array, right: jax.Array):
     return swept.total, swept.d_rows + d_own * right, swept.d_columns + d_own * left
 
 
-def _short(scores, own_row, own_column, gamma, keep):
+def short(scores, own_row, own_column, gamma, keep):
+    """Losses and both slopes, for scales whose exponentials are finite."""
     # One exponential a score: x, y = exp(gamma (c_ij - c_ii)), exp(gamma (c_ij - c_jj)) share it. One division too:
     # x / (1 + x) = (x + xy) / (1 + x)(1 + y).
     shared = jnp.where(keep, jnp.exp(gamma * scores), 0)
@@ -181,10 +216,28 @@ def _short(scores, own_row, own_column, gamma, keep):
     return jnp.log1p(odds), (x + both) * share, (y + both) * share
 
 
-def _careful(scores, own_row, own_column, gamma, keep):
+def careful(scores, own_row, own_column, gamma, keep):
+    """Losses and both slopes, for any scale."""
     row, column = gamma * (scores - own_row), gamma * (scores - own_column)
     loss = jnp.where(keep, jax.nn.softplus(row) + jax.nn.softplus(column), 0)
     return loss, jnp.where(keep, jax.nn.sigmoid(row), 0), jnp.where(keep, jax.nn.sigmoid(column), 0)
+
+
+def numbered(rows: Side, columns: Side) -> tuple[Side, Side]:
+    """The same with groups of 32 bits, which are equal where those given are: an accelerator has no 64.
+
+    Args:
+      rows: ``n`` rows.
+      columns: ``m`` columns.
+
+    Returns:
+      ``(rows, columns)``.
+    """
+    if rows.groups is None or rows.groups.dtype == jnp.int32:
+        return rows, columns
+    known = jnp.sort(jnp.concatenate([rows.groups, columns.groups]), axis=0)
+    places = jax.vmap(jnp.searchsorted, in_axes=1, out_axes=1)
+    return tuple(side._replace(groups=places(known, side.groups).astype(jnp.int32)) for side in (rows, columns))
 
 
 def _apart(some, groups):

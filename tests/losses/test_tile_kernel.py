@@ -1,4 +1,4 @@
-"""The kernel that keeps scores on chip, interpreted in both layouts: exact against float64 and the tiled loss."""
+"""The kernel that keeps scores on a TPU's chip, interpreted: exact against float64 and the tiled loss."""
 
 from __future__ import annotations
 
@@ -14,26 +14,25 @@ import reference_models as reference
 from jaxsim import losses
 from jaxsim.losses import tile_kernel, tiles
 
-M, K, TILE = 37, 70, (16, 16)  # neither divides the other; 70 dimensions are padded to 96 = 64 + 32, or to 128
+M, K, TILE = 37, 70, (16, 16)  # neither divides the other; 70 dimensions are padded to 128
 
 
 @functools.cache
-def programs(kind):
-    """Value, and value with gradients, compiled once a layout and shape; ``kind`` is that of a device, or "tiles"."""
+def programs(kernel):
+    """Value, and value with gradients, compiled once a shape, of the kernel or of tiles."""
 
     def loss(left, right, gamma, groups=None, block_size=TILE, precision=None):
         return losses.all_pairs_logistic(left, right, gamma=gamma, groups=groups, block_size=block_size,
-                                         precision=precision, on_chip=kind != "tiles")
+                                         precision=precision, on_chip=kernel)
 
     options = {"static_argnames": ("block_size", "precision")}
     return jax.jit(loss, **options), jax.jit(jax.value_and_grad(loss, argnums=(0, 1)), **options)
 
 
-@pytest.fixture(params=["gpu", "tpu"])
-def on_chip(request, monkeypatch):
-    """Both programs in the layout of this kind of device, interpreted."""
-    monkeypatch.setattr(tile_kernel, "layout", lambda: tile_kernel.LAYOUTS[request.param]._replace(interpret=True))
-    return programs(request.param)
+@pytest.fixture
+def on_chip():
+    """Both programs of the kernel, interpreted."""
+    return programs(True)
 
 
 @pytest.fixture
@@ -67,12 +66,12 @@ def test_value_and_gradients_are_those_of_float64(on_chip, sides, rng, columns):
 @pytest.mark.parametrize("precision", ["float32", pytest.param("tf32", marks=pytest.mark.programs),
                                        pytest.param("bfloat16", marks=pytest.mark.programs)])  # fmt: skip
 def test_a_precision_means_what_it_means_in_tiles(on_chip, sides, precision):
-    expected = programs("tiles")[1](*sides, np.float32(10), precision=precision)
+    expected = programs(False)[1](*sides, np.float32(10), precision=precision)
     found = on_chip[1](*sides, np.float32(10), precision=precision)
     # Sums in another order; where a weight falls between two numbers of 7 bits, it may be rounded the other way.
     close(found, expected, {"float32": 1e-5, "tf32": 1e-4, "bfloat16": 1e-3}[precision])
     if precision != "float32":
-        rounded = programs("tiles")[1](*sides, np.float32(10))
+        rounded = programs(False)[1](*sides, np.float32(10))
         assert abs(float(found[0]) / float(rounded[0]) - 1) > 1e-7  # it does round
 
 
@@ -88,7 +87,7 @@ def test_embeddings_in_bfloat16_lose_nothing_more(on_chip, sides):
 def test_the_largest_scales_do_not_overflow(on_chip, sides, gamma):
     left, right = sides[0].copy(), sides[1].copy()
     right[:8], right[8] = left[:8], -left[8]
-    expected = programs("tiles")[1](left.astype(np.float64), right.astype(np.float64), gamma)
+    expected = programs(False)[1](left.astype(np.float64), right.astype(np.float64), gamma)
     found = on_chip[1](left, right, np.float32(gamma))
     assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(found))
     close(found, expected, 1e-5 if gamma < 100 else 1e-3)  # gamma times the rounding of a cosine
@@ -119,8 +118,7 @@ def test_one_loss_a_scale_where_scales_are_an_axis(on_chip, sides):
         close(jax.tree.map(lambda leaf, at=number: leaf[at], found), on_chip[1](*sides, gamma), 1e-6)
 
 
-@pytest.mark.parametrize("kind", ["gpu", "tpu"])
-def test_few_rows_against_many_columns_of_which_some_are_padding(rng, kind):
+def test_few_rows_against_many_columns_of_which_some_are_padding(rng):
     vectors = rng.normal(size=(21 + M, K)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     own, groups = rng.normal(size=21 + M).astype(np.float32) / 9, rng.integers(0, 9, (21 + M, 1)).astype(np.int32)
@@ -129,19 +127,15 @@ def test_few_rows_against_many_columns_of_which_some_are_padding(rng, kind):
     rows, columns = (tiles.Side(*(jnp.asarray(array[at]) for array in (vectors, own, ids, groups)))
                      for at in (slice(21), slice(21, None)))
     expected = tiles.sweep(rows, columns, np.float32(10), with_grad=True, padded=True)
-    plan = tile_kernel.LAYOUTS[kind]._replace(interpret=True)
-    found = tile_kernel.sweep(rows, columns, np.float32(10), TILE, with_grad=True, plan=plan)
+    found = tile_kernel.sweep(rows, columns, np.float32(10), TILE, with_grad=True)
     close(found, expected, 1e-5)
 
 
 @pytest.mark.parametrize("precision", [None, *(pytest.param(one, marks=pytest.mark.programs)
                                                for one in ("float32", "tf32", "bfloat16"))])  # fmt: skip
-@pytest.mark.parametrize(("kind", "platform", "kernel"), [
-    ("gpu", "cuda", "triton"), ("tpu", "tpu", "tpu_custom_call")])
-def test_it_is_lowered_for_an_accelerator_and_holds_no_scores(monkeypatch, without_64_bits, kind, platform, kernel,
-                                                              precision):
+def test_it_is_lowered_for_a_tpu_and_holds_no_scores(monkeypatch, without_64_bits, precision):
     m = 1_000
-    monkeypatch.setattr(tile_kernel, "layout", lambda: tile_kernel.LAYOUTS[kind])
+    monkeypatch.setattr(tile_kernel, "layout", lambda: tile_kernel.TPU)
 
     def loss(left, right, gamma, groups):
         return losses.all_pairs_logistic(left, right, gamma=gamma, groups=groups, precision=precision, on_chip=True)
@@ -150,8 +144,8 @@ def test_it_is_lowered_for_an_accelerator_and_holds_no_scores(monkeypatch, witho
         side, scale = jax.ShapeDtypeStruct((m, 300), jnp.float32), jax.ShapeDtypeStruct((), jnp.float32)
         traced = jax.jit(jax.value_and_grad(loss, argnums=(0, 1))).trace(
             side, side, scale, jax.ShapeDtypeStruct((m, 2), jnp.int32))
-        text = traced.lower(lowering_platforms=(platform,)).as_text()
-    assert text.count(kernel) >= 4  # both ways, in both forms of the loss
+        text = traced.lower(lowering_platforms=("tpu",)).as_text()
+    assert text.count("tpu_custom_call") >= 4  # both ways, in both forms of the loss
     assert f"{m}x{m}x" not in text and "1024x1024x" not in text
 
 
@@ -165,13 +159,11 @@ def test_only_who_asks_gets_it(monkeypatch, sides):
         losses.all_pairs_logistic(*sides, on_chip=True)
 
 
-@pytest.mark.parametrize(("kind", "k", "sizes"), [
-    ("gpu", 300, (64, 32)), ("gpu", 1_000, (16, 16)), ("tpu", 300, (512, 512)), ("tpu", 1_000, (256, 256)),
-    ("gpu", 100_000, (16, 16))])
-def test_tiles_fit_on_the_chip(kind, k, sizes):
-    plan = tile_kernel.LAYOUTS[kind]
-    assert tile_kernel.tile(None, k, plan) == sizes
-    assert tile_kernel.tile(32, k, plan) == (32, sizes[1]) and tile_kernel.tile((16, 256), k, plan) == (16, 256)
+@pytest.mark.parametrize(("k", "size"), [(300, 512), (1_000, 256)])
+def test_tiles_fit_on_the_chip(k, size):
+    plan = tile_kernel.TPU
+    assert tile_kernel.tile(None, k, plan) == (size, size)
+    assert tile_kernel.tile(32, k, plan) == (32, size) and tile_kernel.tile((16, 256), k, plan) == (16, 256)
 
 
 @pytest.mark.parametrize(("dtype", "block_size", "message"), [
@@ -186,7 +178,7 @@ def test_what_it_cannot_do_is_refused(dtype, block_size, message):
 
 def test_columns_of_a_tpu_come_by_the_128():
     with pytest.raises(ValueError, match="block_size: expected powers of two, at least 128, .* got 64"):
-        tile_kernel.tile((64, 64), 300, tile_kernel.LAYOUTS["tpu"])
+        tile_kernel.tile((64, 64), 300, tile_kernel.TPU)
 
 
 def test_vectors_in_double_precision_are_refused():

@@ -270,11 +270,10 @@ def _sweep(rows: Side, columns: Side, gamma, sizes, elementwise, with_grad, padd
     (cut_rows, rows_padded), (cut_columns, pad) = _cut(rows, sizes[0]), _cut(columns, sizes[1])
     # A shard may bring padding of its own among its rows, as among its columns.
     rows_padded, padded = padded or rows_padded > 0, padded or pad > 0
-    zero = jnp.zeros((), rows.vectors.dtype)
 
     def meet(carry, both, block):
         """One tile: adds to the sums of its rows, and to those of its columns."""
-        total, d_block, row_slopes = carry
+        losses, d_block, row_slopes = carry
         visited, sums = both
         keep = block.ids[:, None] != visited.ids[None, :]
         if rows.groups is not None:
@@ -288,21 +287,23 @@ def _sweep(rows: Side, columns: Side, gamma, sizes, elementwise, with_grad, padd
         if rows.weights is not None:
             times = block.weights[:, None] * visited.weights[None, :]
             loss, slope_row, slope_column = times * loss, times * slope_row, times * slope_column
-        total = total + jnp.sum(loss)
+        # Along the rows, as the slopes: a device then goes over the scores once for both.
+        losses = losses + jnp.sum(loss, axis=1)
         if not with_grad:
-            return (total, None, None), None
+            return (losses, None, None), None
         weight = slope_row + slope_column
-        carry = (total, d_block + matmul(weight, visited.vectors, precision), row_slopes + jnp.sum(slope_row, axis=1))
+        carry = (losses, d_block + matmul(weight, visited.vectors, precision), row_slopes + jnp.sum(slope_row, axis=1))
         return carry, (sums[0] + matmul(weight.T, block.vectors, precision), sums[1] + jnp.sum(slope_column, axis=0))
 
-    def step(carry, block):
-        total, sums = carry
-        start = (total, jnp.zeros_like(block.vectors), jnp.zeros_like(block.own)) if with_grad else (total, None, None)
-        (total, *found), sums = jax.lax.scan(lambda c, x: meet(c, x, block), start, (cut_columns, sums))
-        return (total, sums), tuple(found)
+    def step(sums, block):
+        zeros = jnp.zeros_like(block.own)
+        start = (zeros, jnp.zeros_like(block.vectors), zeros) if with_grad else (zeros, None, None)
+        found, sums = jax.lax.scan(lambda c, x: meet(c, x, block), start, (cut_columns, sums))
+        return sums, found
 
     start = (jnp.zeros_like(cut_columns.vectors), jnp.zeros_like(cut_columns.own)) if with_grad else None
-    (total, sums), found = jax.lax.scan(step, (zero, start), cut_rows)
+    sums, (losses, *found) = jax.lax.scan(step, start, cut_rows)
+    total = jnp.sum(losses)
     if not with_grad:
         return Swept(total, None, None, None, None)
     (d_rows, row_slopes), (d_columns, column_slopes) = found, sums

@@ -6,8 +6,7 @@ device's memory. The paper's size is an evaluation of S2Net: 43,380 pairs of 96 
 documents as sparse rows and as dense matrices; the faster is expected within 1 s. Expected of the loss: 53 % of the
 rate by panels, and 70 % by the kernel that keeps scores on chip: on a GPU `losses.weight_kernel`, in bfloat16 alone; on
 a TPU `losses.tile_kernel`, which takes four products, so that 75 % is the most it can reach. The kernel is compared
-with float64 first (by `peers`), and timed in turns with the panels; what the device's compiler refuses is "not
-measured".
+with float64 first (by `peers`), and timed in turns with the panels; what the device refuses is "not measured".
 
 The quick preset takes forced host devices, on one and on two of them, and compares their losses; its shares mean
 nothing, and the kernel is interpreted. The full preset takes the accelerator that JAX finds, and says "not run" where
@@ -39,10 +38,14 @@ PRESETS = {
 
 
 def _compiled(sheet, name: str, function, *args):
-    """A compiled program; None where the device's compiler refuses it, which the sheet says."""
+    """A compiled program that has run once; None where the device refuses it, which the sheet says."""
+    import jax
+
     try:
-        return function.lower(*args).compile()
-    except Exception as error:  # compilers of kernels raise types of their own
+        program = function.lower(*args).compile()
+        jax.block_until_ready(program(*args))
+        return program
+    except Exception as error:  # compilers of kernels, and devices without room, raise types of their own
         sheet.missing(name, f"{type(error).__name__}: {str(error).partition(chr(10))[0]}")
         return None
 

@@ -138,6 +138,9 @@ def _pairs(model: Model, table: Table) -> dict[str, Any]:
         for name in ("auc", "max_f1") if both else ():
             results[name] = _statistic(getattr(metrics, name), scores, positive, strata=positive)
         return results | ({"spearman": _statistic(metrics.spearman, scores, table.labels)} if graded else {})
+    equal = len(pairs) - len(pairs := mates.once(pairs))
+    if equal:
+        say(f"{pairs.name}: left out {checks.counted(equal, 'pair')}, equal to an earlier one")
     checks.expect(len(pairs) > 1, pairs.name, "at least two pairs", len(pairs))
     sides = model.vectors(pairs.left, side="query"), model.vectors(pairs.right, side="document")
     lost = int(np.count_nonzero(~(sparse.nonzero(sides[0]) & sparse.nonzero(sides[1]))))

@@ -109,6 +109,27 @@ def read(pairs: Pairs) -> Texts:
     return Texts(pairs, *sides, np.stack(twins, axis=1), splits.merge(*twins), keep)
 
 
+def once(pairs: Pairs) -> Pairs:
+    """The pairs without those that have the words of an earlier one, on both sides.
+
+    A copy of the right text would tie with it, and a tie is an error.
+
+    Args:
+      pairs: any number.
+
+    Returns:
+      ``pairs`` itself where no two are equal.
+
+    Example:
+      >>> from jaxsim.data import pairs
+      >>> made = pairs.make("p", ["1", "2", "3"], ["a b", "A b", "c"], ["x", "x", "y"], languages=("en", "en"))
+      >>> once(made).ids
+      ('1', '3')
+    """
+    keep = splits.first_of_equals(*tokenize(pairs), [f"{row:020}" for row in range(len(pairs))])
+    return pairs if keep.all() else pairs.take(np.flatnonzero(keep))
+
+
 def split(texts: Texts, *, shares=(0.6, 0.2, 0.2), salt: str = "", naive: bool = False) -> dict[str, np.ndarray]:
     """Divides pairs into training, dev and test; near-duplicates go together, and equal pairs count once.
 

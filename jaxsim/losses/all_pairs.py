@@ -93,7 +93,11 @@ def _checked_groups(groups, m: int) -> jax.Array | None:
     fits = groups.ndim in (1, 2) and groups.shape[:1] == (m,) and 0 not in groups.shape[1:]
     checks.expect(fits and jnp.issubdtype(groups.dtype, jnp.integer), "groups",
                   f"{m} integers (one a pair), or as many rows of them", f"{groups.dtype} of shape {groups.shape}")
-    return jnp.asarray(groups).reshape(groups.shape[0], -1)
+    groups = groups.reshape(groups.shape[0], -1)
+    if isinstance(groups, np.ndarray):  # numbered anew: JAX would cut integers of 64 bits
+        columns = [np.unique(column, return_inverse=True)[1] for column in groups.T]
+        groups = np.stack(columns, axis=1).astype(np.int32)
+    return jnp.asarray(groups)
 
 
 def _checked_weights(weights, m: int, dtype) -> jax.Array | None:
@@ -107,6 +111,8 @@ def _checked_weights(weights, m: int, dtype) -> jax.Array | None:
     if not isinstance(weights, jax.core.Tracer):
         checks.expect(bool(np.all(np.isfinite(weights) & (weights >= 0))), "weights", "finite numbers of at least 0",
                       "others")
+    if isinstance(weights, np.ndarray) and weights.size and weights.max() > 0:  # before numbers of 64 bits are cut
+        weights = np.asarray(weights, np.float64) / weights.max()
     weights = jax.lax.stop_gradient(jnp.asarray(weights, dtype))
     largest = jnp.max(weights, initial=0)
     return weights / jnp.where(largest > 0, largest, 1)

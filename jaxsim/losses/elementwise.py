@@ -86,7 +86,7 @@ def log(labels, scores, *, bound: float = 1e-6) -> jax.Array:
       bound: distance kept from 0 and 1.
 
     Returns:
-      The broadcast shape, in nats.
+      The broadcast shape, in nats, float32 or more.
 
     Example:
       >>> round(float(log(1.0, 0.5)), 4)
@@ -94,6 +94,7 @@ def log(labels, scores, *, bound: float = 1e-6) -> jax.Array:
 
     Differs from the paper: a cosine may be 0 or negative, where the printed loss is undefined; the clip bounds it.
     """
-    labels = jnp.asarray(labels)
-    scores = jnp.clip(jnp.asarray(scores), bound, 1 - bound)
+    labels, scores = jnp.asarray(labels), jnp.asarray(scores)
+    # In 16 bits ``1 - bound`` is 1.
+    scores = jnp.clip(scores.astype(jnp.promote_types(scores.dtype, jnp.float32)), bound, 1 - bound)
     return -(labels * jnp.log(scores) + (1 - labels) * jnp.log1p(-scores))

@@ -85,12 +85,14 @@ def tile(block_size: int | tuple[int, int] | None, num_columns: int) -> tuple[in
       >>> tile(7, 100) in ((7, 1024), (7, 100))
       True
     """
+    if isinstance(block_size, tuple):
+        checks.expect(len(block_size) == 2, "block_size", "rows, or rows and columns", f"{len(block_size)} numbers")
     rows, columns = block_size if isinstance(block_size, tuple) else (block_size, None)
     cpu = jax.default_backend() == "cpu"
     rows = (_CPU_TILE[0] if cpu else _panel(num_columns)) if rows is None else rows
     columns = (_CPU_TILE[1] if cpu else max(num_columns, 1)) if columns is None else columns
     for size in (rows, columns):
-        checks.expect(size >= 1, "block_size", "at least 1", size)
+        checks.expect(isinstance(size, int | np.integer) and size >= 1, "block_size", "at least 1", size)
     return rows, columns
 
 

@@ -314,6 +314,8 @@ class Model:
         Returns:
           ``[n]`` float32.
         """
+        for name, some in (("queries", queries), ("documents", documents)):
+            checks.expect(not isinstance(some, str), name, "a list of texts", "one text (similarity takes one)")
         checks.expect(len(queries) == len(documents), "documents", f"{len(queries)} (as queries)", len(documents))
         left, right = (self._parts(list(texts), side, _BATCH)
                        for texts, side in ((queries, "query"), (documents, "document")))  # fmt: skip

@@ -44,6 +44,7 @@ _MOST = 2**31 - 2  # of pairs and of terms: documents keep 32-bit numbers of bot
 _PROBED_PAIRS = 65_536  # columns of the probe of the loss, at most
 _PROBED_SCORES = 4_000_000  # scores that the probe takes, about
 _PROBED_ROWS = 1_024  # of them, at least
+_PROBED_TIMES = 100  # how often the same few are taken, at most: a sweep of any size takes some microseconds
 _THIN = 8
 _PROBED_WEIGHTS = 50_000_000  # numbers of the projection that are probed, at most: more than any cache holds
 _PROBED_HISTORY = 500_000_000  # numbers, at most
@@ -366,7 +367,7 @@ def block_seconds(pairs: int, dim: int, *, precision: str | None = None,
     vectors = jnp.full((pairs, dim), 1 / np.sqrt(dim), jnp.float32)
     columns = tiles.Side(vectors, jnp.ones(pairs, jnp.float32), jnp.arange(pairs, dtype=jnp.int32), None)
     # A few scores are too soon done to be timed: the same rows several times, one after the other.
-    times = max(1, int(_PROBED_SCORES / (blocks * rows * pairs)))
+    times = min(max(1, int(_PROBED_SCORES / (blocks * rows * pairs))), _PROBED_TIMES)
     some = jax.tree.map(lambda leaf: jnp.repeat(leaf[None, : blocks * rows], times, axis=0), columns)
 
     @jax.jit

@@ -215,20 +215,22 @@ def split(
     everything = np.flatnonzero(texts.keep)
     if settings.method == "s2net-pref":  # candidates of a query stay together, also where queries share candidates
         texts = texts._replace(groups=texts.twins[:, 0])
-    rows, dev_rows, of_dev, parts = everything, everything[:0], grades.dev, []
+    rows, dev_rows, of_dev, parts, names = everything, everything[:0], grades.dev, [], []
     given = held_out.listed(dev)
     for number, one in enumerate(given):
         name = held_out.called(dev, number)
         if isinstance(one, Pairs):
             _check_dev(texts.pairs, one, name, say)
-            parts.append(one)
+            parts.append(one if grades.dev is not None else _once(one, name, say))
+            names.append(one.name)
         else:
             found = _share_held_out(texts, one, settings.seed, name, say)
             rows, dev_rows = found or (everything, everything[:0])
             parts += [texts.pairs.take(dev_rows)] * (len(dev_rows) > 0 or len(given) == 1)
+            names += ["held out"] * (len(parts) - len(names))
             of_dev = None
     held = held_out.together(parts)
-    sets = tuple((part.name if part in given else "held out", len(part)) for part in parts) if len(parts) > 1 else ()
+    sets = tuple((name, len(part)) for name, part in zip(names, parts, strict=True)) if len(parts) > 1 else ()
     if grades.all is not None:
         averages = graded.averaged(*(map(tuple, side) for side in (texts.left, texts.right)), grades.all)
         if of_dev is None:
@@ -238,6 +240,14 @@ def split(
                 rows, held = everything, texts.pairs.take([])
         grades = Grades(averages, of_dev)
     return Split(rows, texts.twins[rows], held, grades, sets=sets)
+
+
+def _once(dev: Pairs, name: str, say: Callable) -> Pairs:
+    """Held-out pairs without equal ones."""
+    found = mates.once(dev)
+    if len(found) < len(dev):
+        say(f"{name}: left out {counted(len(dev) - len(found), 'pair')}, equal to an earlier one")
+    return found
 
 
 class Mining(NamedTuple):

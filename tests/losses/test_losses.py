@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import functools
 import math
 
 import jax
@@ -274,10 +275,28 @@ def test_an_accelerator_compares_a_panel_of_rows_with_all_columns(monkeypatch, b
     (jnp.ones((3, 2)), jnp.ones((4, 2)), {}, r"right: expected shape \(3, 2\) \(as left\), got \(4, 2\)"),
     (jnp.ones((3, 2)), jnp.ones((3, 2)), {"block_size": 0}, "block_size: expected at least 1, got 0"),
     (jnp.ones((3, 2)), jnp.ones((3, 2)), {"block_size": (2, 0)}, "block_size: expected at least 1, got 0"),
+    (jnp.ones((3, 2)), jnp.ones((3, 2)), {"block_size": 2.5}, "block_size: expected at least 1, got 2.5"),
+    (jnp.ones((3, 2)), jnp.ones((3, 2)), {"block_size": (2,)}, "block_size: expected rows, or rows and columns, got 1"),
 ])
 def test_bad_shapes_are_refused(left, right, options, message):
     with pytest.raises(ValueError, match=message):
         losses.all_pairs_logistic(left, right, **options)
+
+
+def test_groups_and_weights_of_64_bits_are_not_cut(rng, without_64_bits):
+    left, right = rng.normal(size=(2, 4, 3)).astype(np.float32)
+    weights, large = np.array([1.0, 2, 4, 0]), np.array([2**32, 0, 2**33, 2**33], np.int64)
+    with without_64_bits():
+        loss = functools.partial(losses.all_pairs_logistic, left, right)
+        expected = loss(groups=jnp.array([0, 1, 2, 2]))
+        assert loss(groups=large) == loss(groups=large.astype(np.uint64) + 2**63) == expected
+        assert all(loss(weights=weights * scale) == loss(weights=weights) for scale in (2.0**-200, 2.0**600))
+
+
+@pytest.mark.parametrize("dtype", [jnp.bfloat16, jnp.float16])
+def test_a_log_loss_of_16_bits_is_bounded(dtype):
+    one, zero = jnp.ones((), dtype), jnp.zeros((), dtype)
+    assert 0 <= losses.log(one, one) < 1e-5 and 13 < losses.log(zero, one) < 14 and 13 < losses.log(one, zero) < 14
 
 
 def test_nan_embeddings_give_a_nan_loss():

@@ -218,3 +218,16 @@ def test_products_of_all_terms_leave_the_low_rank_part_to_some(sides, key):
         u, v, _ = reference.ssi_sgd(u, v, np.zeros(6), [triple], *narrow, 1.0 - apart, 0.1)
     for side, weights in zip(fit.params, (u, v), strict=True):
         np.testing.assert_allclose(side.weights, weights, atol=1e-12)
+
+
+@pytest.mark.parametrize(("columns", "values", "message"), [
+    (np.full((V, 2), V), np.ones((V, 2)), r"init.columns: expected integers from 0 to \d+, got others"),
+    (np.full((V, 2), -1), np.ones((V, 2)), r"init.columns: expected integers from 0 to \d+, got others"),
+    (np.zeros((V, 2)), np.ones((V, 2)), r"init.columns: expected integers from 0 to \d+, got float"),
+    (np.zeros((V, 3), int), np.ones((V, 2)), r"init.values: expected shape \(\d+, 3\)"),
+    (np.zeros((V + 1, 2), int), np.ones((V + 1, 2)), r"init: expected \d+ rows"),
+])  # fmt: skip
+def test_a_start_of_other_columns_is_refused(sides, key, columns, values, message):
+    init = ssi_sparse.Sparse(columns, values, np.float64(1))
+    with pytest.raises(ValueError, match=message):
+        ssi_sparse.fit(*map(documents, sides), LINKS, init=init, key=key, known=OWN, max_iter=1)

@@ -82,6 +82,8 @@ def test_what_the_strongest_terms_leave_out_counts():
 def test_no_texts_and_no_known_words(model):
     assert model.vectors([]).num_docs == 0 and model.similarity([], TEXTS).shape == (0, 7)
     assert not model.similarity(["", "unheard"], TEXTS).any() and model.pair_similarity([], []).shape == (0,)
+    with pytest.raises(ValueError, match=r"queries: expected a list of texts, got one text \(similarity takes one\)"):
+        model.pair_similarity("ab", ["a", "b"])
     assert model.similarity("cat", "dog").shape == ()
 
 

@@ -105,3 +105,7 @@ def test_train_and_evaluate_show_them(folder, capsys):
     assert cli.main(["evaluate", "--model", "model", "--pairs", "single.tsv", "--json"]) == 0
     out, err = capsys.readouterr()
     assert set(json.loads(out)) == {"pairs", "accuracy", "mrr"} and "several" not in err
+    (folder / "twice.tsv").write_text(2 * (folder / "single.tsv").read_text())  # a copy of a mate would tie with it
+    assert cli.main(["evaluate", "--model", "model", "--pairs", "twice.tsv", "--json"]) == 0
+    again, err = capsys.readouterr()
+    assert again == out and err.endswith("left out 7 pairs, equal to an earlier one\n")

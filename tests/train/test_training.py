@@ -295,6 +295,16 @@ def test_dev_pairs_that_are_trained_on_are_counted(corpus):
     assert any(line.startswith("3 of the 3 dev pairs are training pairs too") for line in messages), messages
 
 
+def test_equal_dev_pairs_count_once(corpus):
+    messages = []
+    twice = corpus.take([*range(30), *range(30)])
+    twice = twice._replace(ids=tuple(map(str, range(60)))) if hasattr(twice, "_replace") else twice
+    held = training.split(mates.read(corpus), [twice, corpus.take([40, 41])], Settings(),
+                          training.Grades(None, None), messages.append)  # fmt: skip
+    assert [size for _, size in held.sets] == [30, 2] and held.sizes == (30, 2)
+    assert any(line.endswith("left out 30 pairs, equal to an earlier one") for line in messages)
+
+
 def test_one_dev_pair_is_refused(corpus):
     with pytest.raises(ValueError, match="dev: expected at least two pairs .*, got 1"):
         train(corpus, Settings(method="opca", dim=5), dev=corpus.take([0]))

@@ -205,7 +205,13 @@ def fit(
     checks.kind(init, "init", Sparse)
     problem = prepare(left, right, links, identity=float(init.identity), known=known, margin=margin,
                       training=Run.of(run, options))
-    checks.expect(init.columns.shape[0] == left.num_terms, "init", f"{left.num_terms} rows", init.columns.shape[0])
+    columns, values = np.asarray(init.columns), np.asarray(init.values)
+    checks.expect(columns.shape[:1] == (left.num_terms,), "init", f"{left.num_terms} rows", len(columns))
+    checks.expect(columns.ndim == 2 and values.shape == columns.shape, "init.values",
+                  f"shape {columns.shape} (as columns), of two dimensions", values.shape)
+    whole = np.issubdtype(columns.dtype, np.integer)
+    checks.expect(whole and bool(((columns >= 0) & (columns < left.num_terms)).all()), "init.columns",
+                  f"integers from 0 to {left.num_terms - 1}", "others" if whole else columns.dtype)
     checks.expect(0 <= l1 < float("inf"), "l1", "a number of at least 0", l1)
     checks.expect(0 < learning_rate < float("inf"), "learning_rate", "a positive number", learning_rate)
     dtype = problem.margin.dtype

@@ -114,12 +114,12 @@ QUICK = Settings(ks=(20, 50), variant_ks=(20,), grid_k=20, max_iter=8, patience=
 FULL = Settings()
 UP_TO_500 = replace(FULL, ks=(50, 100, 200, 300, 500))  # large tables, and variants of other tables
 HALVES = replace(FULL, ks=(50, 100, 200, 300, 500, 1000, 1500, 2000), trained_ks=(100, 300, 500, 1000, 2000),
-                 variant_ks=(100, 300, 500, 1000), random_ks=(100, 300, 500), grid_k=300,
+                 variant_ks=(100, 300, 500, 1000), random_ks=(100, 300, 500, 1000, 1500, 2000), grid_k=300,
                  noises=(3e-5, 1e-4, 3e-4, 1e-3), ridges=(1e-4, 1e-3, 1e-2, 0.03, 0.1), max_iter=300,
                  sizes=(250, 500, 1000))
-UP_TO_1000 = replace(HALVES, ks=(50, 100, 200, 300, 500, 1000), trained_ks=(100, 300, 500, 1000),
-                     variant_ks=(100, 300, 500), random_ks=(100, 300))
-ALL_SOURCES = replace(UP_TO_1000, trained_ks=(100, 300, 500), variant_ks=(100, 300), sizes=(1000, 2000, 4000))
+FIRST_20 = replace(HALVES, variant_ks=(100, 300, 500, 1000, 2000))
+ALL_SOURCES = replace(HALVES, ks=(50, 100, 200, 300, 500, 1000), trained_ks=(100, 300, 500), variant_ks=(100, 300),
+                      random_ks=(100, 300), sizes=(1000, 2000, 4000))
 DOCSTRINGS = replace(FULL, ridges=(1e-6, 1e-5, 1e-4, 1e-3))
 
 
@@ -470,8 +470,8 @@ ROWS = {"log-tfidf": log_tf_idf, "cl-lsi": fit_cl_lsi, "opca": fit_opca, "cca": 
 SETTINGS = {
     "en-es-halves": HALVES,
     "en-fr-halves": replace(HALVES, variant_ks=(100, 300, 500), random_ks=()),
-    "en-ja-halves": HALVES,
-    "en-es-first20": UP_TO_1000,
+    "en-ja-halves": replace(HALVES, random_ks=(100, 300, 500)),
+    "en-es-first20": FIRST_20,
     "en-es-halves-all": ALL_SOURCES,
     "docstrings": DOCSTRINGS,
     "en-es-human": FULL,

@@ -63,11 +63,11 @@ class Settings:
       limit: English pages; None for all.
     """
 
-    ks: tuple[int, ...] = (50, 100, 200, 300)
+    ks: tuple[int, ...] = (50, 100, 200, 300, 500, 700, 1000)
     k: int = 100
     rates: tuple[float, ...] = (0.1, 0.3, 1.0)
-    boosts: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
-    noises: tuple[float, ...] = (0.1, 0.01)
+    boosts: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+    noises: tuple[float, ...] = (1e-4, 1e-3, 0.01, 0.1)
     triples: int = 30_000
     max_iter: int = 12
     grid_iter: int = 2
@@ -579,11 +579,20 @@ ROWS_OF = {
     "figure2-ja": FIGURE_2,
     **dict.fromkeys(("mates-ja", "mates-es"), {row: ROWS[row] for row in ("tfidf", "cl-lsi", "opca", "ssi")}),
 }
+OF_DATA = ("limit", "num_terms")
+OF_SSI = (*OF_DATA, "k", "rates", "triples", "max_iter", "grid_iter", "patience", "validated", "seeds")
+READS = {  # row -> settings that its record depends on
+    **dict.fromkeys(("tfidf", "tfidf-translated", "tfidf-words"), OF_DATA), "popularity": (*OF_DATA, "boosts"),
+    **dict.fromkeys(("cl-lsi", "lsa-translated"), (*OF_DATA, "ks")), "opca": (*OF_DATA, "ks", "noises"),
+    **dict.fromkeys(("cl-lsi+tfidf", "lsi+tfidf-translated", "cl-lsi+tfidf-translated"), (*OF_DATA, "ks", "boosts")),
+    **dict.fromkeys(("ssi", "ssi-multitask", "ssi-translated", *FIGURE_2), OF_SSI),
+    **dict.fromkeys(("ssi+tfidf", "ssi+tfidf-translated", "ssi+ssi-translated"), (*OF_SSI, "boosts")),
+}
 ONE_CURVE = {"figure2-ja": {"seeds": (0,), "rates": (0.3,)}}
 TABLES = {name: kit.Plan(rows, {preset: replace(settings, **ONE_CURVE.get(name, {}))
                                 for preset, settings in (("quick", QUICK), ("full", FULL))},
                          on_request=("quick",) * (name not in ("es", "mates-es")),
-                         rows_on_request=(*TRANSLATED, "tfidf-words")) for name, rows in ROWS_OF.items()}
+                         rows_on_request=(*TRANSLATED, "tfidf-words"), reads=READS) for name, rows in ROWS_OF.items()}
 
 
 TOO_SHORT = "training ends at its cap of 12 epochs, where development MAP still rises; two seeds"

@@ -104,7 +104,7 @@ class Settings:
     limit: int | None = None
     lsi_ks: tuple[int, ...] = ()
     cr5_ridges: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0, 3.0)
-    slacks: tuple[float, ...] = (1.0, 1e-4, 1e-3, 1e-2, 0.1, 10.0)
+    slacks: tuple[float, ...] = (1.0, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 10.0)
     sizes: tuple[int, ...] = ()
     trained_ks: tuple[int, ...] = ()
     random_ks: tuple[int, ...] = ()

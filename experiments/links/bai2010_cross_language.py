@@ -24,7 +24,7 @@ Japanese needs the extra `ja`.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import jax
@@ -48,7 +48,8 @@ class Settings:
     """What a preset fixes.
 
     Attributes:
-      ks: Dimensions of CL-LSI and OPCA, chosen from by dev MAP.
+      ks: Dimensions of OPCA, chosen from by dev MAP.
+      lsi_ks: Dimensions of CL-LSI and of LSI in English, where they are others than `ks`.
       k: Rank of UᵀV.
       rates: Learning rates, chosen from by training loss.
       boosts: Grid of the weight of what is added to TFIDF, chosen from by dev MAP.
@@ -67,7 +68,7 @@ class Settings:
     k: int = 100
     rates: tuple[float, ...] = (0.1, 0.3, 1.0)
     boosts: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
-    noises: tuple[float, ...] = (1e-4, 1e-3, 0.01, 0.1)
+    noises: tuple[float, ...] = (1e-6, 1e-5, 1e-4, 1e-3, 0.01)
     triples: int = 30_000
     max_iter: int = 12
     grid_iter: int = 2
@@ -76,9 +77,10 @@ class Settings:
     seeds: tuple[int, ...] = (0, 1)
     num_terms: int = 30_000
     limit: int | None = None
+    lsi_ks: tuple[int, ...] = ()
 
 
-FULL = Settings()
+FULL = Settings(lsi_ks=(50, 100, 200, 300, 500, 700, 1000, 1400, 2000))
 QUICK = Settings(ks=(5, 10), k=10, rates=(0.3,), boosts=(0.1, 1.0), noises=(0.1,), triples=1000,
                  max_iter=2, grid_iter=1, patience=2, validated=50, num_terms=2000, limit=120)
 LINES = 40_000
@@ -234,23 +236,25 @@ def projected(table: kit.Table, params, k: int, part: Part) -> np.ndarray:
     return queries @ documents.T
 
 
-def largest(table: kit.Table) -> int:
-    """The largest dimension that the training mates allow."""
-    return min(max(table.settings.ks), len(table.data.mates), len(table.data.vocabulary))
+def allowed(table: kit.Table, ks: Sequence[int]) -> list[int]:
+    """Those of some dimensions that the training mates allow; at least one, the largest that is possible."""
+    most = min(max(ks), len(table.data.mates), len(table.data.vocabulary))
+    return [k for k in ks if k <= most] or [most]
 
 
-def best_dimension(table: kit.Table, params, most: int, **shown) -> kit.Choice:
+def best_dimension(table: kit.Table, params, ks: Sequence[int], **shown) -> kit.Choice:
     """The dimension that dev prefers, of one fit with all of them."""
     dev = table.data.parts["dev"]
-    return kit.choose([{"k": k} for k in table.settings.ks if k <= most],
-                      lambda k: {**shown, **dev.means(projected(table, params, k, dev))}, by="map", split="dev")
+    return kit.choose([{"k": k} for k in ks], lambda k: {**shown, **dev.means(projected(table, params, k, dev))},
+                      by="map", split="dev")
 
 
 def choose_cl_lsi(table: kit.Table):
     """CL-LSI of the training mates' counts, and its dimension."""
     counts = [sparse.from_scipy(side[rows]) for side, rows in zip(table.data.joint, table.data.mates.T, strict=True)]
-    fit = table.fit(cl_lsi)(counts, k=largest(table), unit_length=True)
-    return fit, best_dimension(table, fit.params, largest(table))
+    ks = allowed(table, table.settings.lsi_ks or table.settings.ks)
+    fit = table.fit(cl_lsi)(counts, k=max(ks), unit_length=True)
+    return fit, best_dimension(table, fit.params, ks)
 
 
 def fit_cl_lsi(table: kit.Table) -> kit.Row:
@@ -271,8 +275,9 @@ def fit_opca(table: kit.Table) -> kit.Row:
     """Oriented PCA of the training mates, compared by cosine; noise and dimension by dev MAP."""
     test = table.data.parts["test"]
     views = [sparse.from_scipy(side[rows]) for side, rows in zip(table.data.views, table.data.mates.T, strict=True)]
-    fits = {noise: table.fit(opca)(views, k=largest(table), noise=noise) for noise in table.settings.noises}
-    choices = {noise: best_dimension(table, fit.params, largest(table), noise=noise) for noise, fit in fits.items()}
+    ks = allowed(table, table.settings.ks)
+    fits = {noise: table.fit(opca)(views, k=max(ks), noise=noise) for noise in table.settings.noises}
+    choices = {noise: best_dimension(table, fit.params, ks, noise=noise) for noise, fit in fits.items()}
     noise = max(choices, key=lambda noise: choices[noise].score)
     k = choices[noise].best["k"]
     return kit.Row({"k": k, "noise": noise}, test.per_query(projected(table, fits[noise].params, k, test)),
@@ -470,7 +475,8 @@ def tfidf_translated(table: kit.Table) -> kit.Row:
 
 def english_lsi(table: kit.Table):
     """LSI of the English pages: a function of a part and a dimension that scores its translated queries."""
-    k = min(max(table.settings.ks), table.data.right.num_docs, table.data.right.num_terms)
+    ks = table.settings.lsi_ks or table.settings.ks
+    k = min(max(ks), table.data.right.num_docs, table.data.right.num_terms)
     fit = table.fit(lsa)(table.data.right, k=k)
 
     def scores(part: Part, k: int) -> np.ndarray:
@@ -480,7 +486,7 @@ def english_lsi(table: kit.Table):
         return queries @ documents.T
 
     dev = table.data.parts["dev"]
-    choice = kit.choose([{"k": one} for one in table.settings.ks if one <= k],
+    choice = kit.choose([{"k": one} for one in ks if one <= k],
                         lambda k: dev.means(scores(dev, k)), by="map", split="dev")
     return scores, choice
 
@@ -583,8 +589,9 @@ OF_DATA = ("limit", "num_terms")
 OF_SSI = (*OF_DATA, "k", "rates", "triples", "max_iter", "grid_iter", "patience", "validated", "seeds")
 READS = {  # row -> settings that its record depends on
     **dict.fromkeys(("tfidf", "tfidf-translated", "tfidf-words"), OF_DATA), "popularity": (*OF_DATA, "boosts"),
-    **dict.fromkeys(("cl-lsi", "lsa-translated"), (*OF_DATA, "ks")), "opca": (*OF_DATA, "ks", "noises"),
-    **dict.fromkeys(("cl-lsi+tfidf", "lsi+tfidf-translated", "cl-lsi+tfidf-translated"), (*OF_DATA, "ks", "boosts")),
+    **dict.fromkeys(("cl-lsi", "lsa-translated"), (*OF_DATA, "ks", "lsi_ks")), "opca": (*OF_DATA, "ks", "noises"),
+    **dict.fromkeys(("cl-lsi+tfidf", "lsi+tfidf-translated", "cl-lsi+tfidf-translated"),
+                    (*OF_DATA, "ks", "lsi_ks", "boosts")),
     **dict.fromkeys(("ssi", "ssi-multitask", "ssi-translated", *FIGURE_2), OF_SSI),
     **dict.fromkeys(("ssi+tfidf", "ssi+tfidf-translated", "ssi+ssi-translated"), (*OF_SSI, "boosts")),
 }

@@ -121,9 +121,7 @@ HALVES = replace(FULL, ks=(50, 100, 200, 300, 500, 1000, 1500, 2000), trained_ks
 FIRST_20 = replace(HALVES, variant_ks=(100, 300, 500, 1000, 2000))
 ALL_SOURCES = replace(HALVES, ks=(50, 100, 200, 300, 500, 1000), trained_ks=(100, 300, 500), variant_ks=(100, 300),
                       random_ks=(100, 300), sizes=(1000, 2000, 4000))
-DOCSTRINGS = replace(FULL, ks=(50, 100, 200, 300, 500, 1000, 1500, 2000, 3000), trained_ks=(100, 300, 500, 1000, 2000),
-                     variant_ks=(100, 300, 500, 1000, 2000), noises=(1e-6, 1e-5, 3e-5, 1e-4, 1e-3),
-                     ridges=(1e-6, 1e-5, 1e-4, 1e-3))
+DOCSTRINGS = replace(FULL, ridges=(1e-6, 1e-5, 1e-4, 1e-3))
 
 
 IN_PLACE_OF_WIKIPEDIA = ("en-es-halves", "en-es-halves-all", "en-es", "en-es-human")

@@ -44,12 +44,23 @@ from jaxsim.sparse import unit
 
 
 @dataclass(frozen=True)
+class Direct:
+    """How `ssi` is trained to its end, and what its mixtures take of it: as in `Settings`."""
+
+    rates: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0)
+    max_iter: int = 60
+    patience: int = 10
+    seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
+
+
+@dataclass(frozen=True)
 class Settings:
     """What a preset fixes.
 
     Attributes:
       ks: Dimensions of OPCA, chosen from by dev MAP.
       lsi_ks: Dimensions of CL-LSI and of LSI in English, where they are others than `ks`.
+      direct: Rates, epochs, patience and seeds of `ssi` and its mixtures, where they are others.
       k: Rank of UᵀV.
       rates: Learning rates, chosen from by training loss.
       boosts: Grid of the weight of what is added to TFIDF, chosen from by dev MAP.
@@ -78,6 +89,7 @@ class Settings:
     num_terms: int = 30_000
     limit: int | None = None
     lsi_ks: tuple[int, ...] = ()
+    direct: Direct | None = None
 
 
 FULL = Settings(lsi_ks=(50, 100, 200, 300, 500, 700, 1000, 1400, 2000))
@@ -321,6 +333,11 @@ def share_of_links(table: kit.Table, percent: int) -> tuple[np.ndarray, np.ndarr
     return table.data.links[np.sort(order[:size])], table.data.links[np.sort(order[size:])]
 
 
+def directly(table: kit.Table, variant: Variant) -> Settings | Direct:
+    """Where a variant's rates, epochs, patience and seeds stand: `ssi` alone may have its own."""
+    return table.settings.direct if table.settings.direct and variant == Variant() else table.settings
+
+
 def fit_ssi(table: kit.Table, variant: Variant, *, seed: int = 0, validate: bool = True, **options):
     """UᵀV from random training triples; the epoch with the best dev score is kept."""
     data, settings = table.data, table.settings
@@ -332,7 +349,8 @@ def fit_ssi(table: kit.Table, variant: Variant, *, seed: int = 0, validate: bool
 
     options = {"k": variant.k or settings.k, "key": jax.random.key(seed), "triples": settings.triples,
                "known": np.concatenate([data.own, others]), "validate": score if validate else None,
-               "patience": settings.patience if validate and variant.metric == "map" else None, **options}
+               "patience": directly(table, variant).patience if validate and variant.metric == "map" else None,
+               **options}
     reads = (part, variant.metric)
     if not variant.multitask:
         return table.fit(ssi, reads=reads)(data.left, data.right, links, identity=None, **options)
@@ -343,9 +361,9 @@ def fit_ssi(table: kit.Table, variant: Variant, *, seed: int = 0, validate: bool
 
 def choose_ssi(table: kit.Table, variant: Variant) -> tuple[dict, list[dict]]:
     """The rate with the lowest training loss; the second task's form with the best dev score; all that was tried."""
-    settings = table.settings
+    settings, rates = table.settings, directly(table, variant).rates
     forms = [True, False] if variant.multitask and variant.percent == 100 else []
-    best, tried = {"learning_rate": settings.rates[0]}, []
+    best, tried = {"learning_rate": rates[0]}, []
 
     def loss(learning_rate):
         try:
@@ -358,8 +376,8 @@ def choose_ssi(table: kit.Table, variant: Variant) -> tuple[dict, list[dict]]:
         fit = fit_ssi(table, variant, max_iter=settings.grid_iter, symmetric=symmetric, **best)
         return variant.sign * max(entry["validation"] for entry in fit.history)
 
-    if len(settings.rates) > 1:
-        choice = kit.choose([{"learning_rate": rate} for rate in settings.rates], loss, by="loss", lowest=True)
+    if len(rates) > 1:
+        choice = kit.choose([{"learning_rate": rate} for rate in rates], loss, by="loss", lowest=True)
         best, tried = choice.best, choice.tried
     if forms:
         choice = kit.choose([{"symmetric": form} for form in forms], dev_score, by=variant.metric,
@@ -376,25 +394,23 @@ def low_rank(variant: Variant):
 
     def row(table: kit.Table) -> kit.Row:
         settings, test = table.settings, table.data.parts["test"]
+        training = directly(table, variant)
         best, tried = choose_ssi(table, variant)
-        fits = [fit_ssi(table, variant, seed=seed, max_iter=settings.max_iter, **best) for seed in settings.seeds]
+        fits = [fit_ssi(table, variant, seed=seed, max_iter=training.max_iter, **best) for seed in training.seeds]
         dev = [variant.sign * max(entry["validation"] for entry in fit.history) for fit in fits]
         config = {**best, "k": variant.k or settings.k, "links": len(share_of_links(table, variant.percent)[0]),
-                  "triples": settings.triples, "max_iter": settings.max_iter, "patience": settings.patience,
+                  "triples": settings.triples, "max_iter": training.max_iter, "patience": training.patience,
                   "max_terms": MAX_TERMS}
         return kit.Row(config, [test.per_query(ssi_scores(table, fit.params, test)) for fit in fits],
                        dev={variant.metric: float(np.mean(dev)), "per_seed": dev}, curve=tried, fit=fits[0],
-                       seeds=settings.seeds)
+                       seeds=training.seeds)
 
     return row
 
 
 def ssi_tfidf(table: kit.Table) -> kit.Row:
     """TFIDF + c · the first seed of `ssi`. Chosen: c, by dev MAP."""
-    variant, settings = Variant(), table.settings
-    best, _ = choose_ssi(table, variant)
-    params = fit_ssi(table, variant, seed=settings.seeds[0], max_iter=settings.max_iter, **best).params
-    return added_to_tfidf(table, lambda part: ssi_scores(table, params, part))
+    return added_to_tfidf(table, direct(table))
 
 
 # Queries translated word by word.
@@ -514,8 +530,8 @@ def cl_lsi_tfidf_translated(table: kit.Table) -> kit.Row:
 
 def direct(table: kit.Table) -> Callable[[Part], np.ndarray]:
     """Scores of the first seed of `ssi`."""
-    best, _ = choose_ssi(table, Variant())
-    params = fit_ssi(table, Variant(), seed=table.settings.seeds[0], max_iter=table.settings.max_iter, **best).params
+    best, training = choose_ssi(table, Variant())[0], directly(table, Variant())
+    params = fit_ssi(table, Variant(), seed=training.seeds[0], max_iter=training.max_iter, **best).params
     return lambda part: ssi_scores(table, params, part)
 
 
@@ -592,12 +608,13 @@ READS = {  # row -> settings that its record depends on
     **dict.fromkeys(("cl-lsi", "lsa-translated"), (*OF_DATA, "ks", "lsi_ks")), "opca": (*OF_DATA, "ks", "noises"),
     **dict.fromkeys(("cl-lsi+tfidf", "lsi+tfidf-translated", "cl-lsi+tfidf-translated"),
                     (*OF_DATA, "ks", "lsi_ks", "boosts")),
-    **dict.fromkeys(("ssi", "ssi-multitask", "ssi-translated", *FIGURE_2), OF_SSI),
-    **dict.fromkeys(("ssi+tfidf", "ssi+tfidf-translated", "ssi+ssi-translated"), (*OF_SSI, "boosts")),
+    **dict.fromkeys(("ssi-multitask", "ssi-translated", *FIGURE_2), OF_SSI), "ssi": (*OF_SSI, "direct"),
+    **dict.fromkeys(("ssi+tfidf", "ssi+tfidf-translated", "ssi+ssi-translated"), (*OF_SSI, "direct", "boosts")),
 }
+FULL_OF = dict.fromkeys(("ja", "es", "fr"), replace(FULL, direct=Direct()))
 ONE_CURVE = {"figure2-ja": {"seeds": (0,), "rates": (0.3,)}}
 TABLES = {name: kit.Plan(rows, {preset: replace(settings, **ONE_CURVE.get(name, {}))
-                                for preset, settings in (("quick", QUICK), ("full", FULL))},
+                                for preset, settings in (("quick", QUICK), ("full", FULL_OF.get(name, FULL)))},
                          on_request=("quick",) * (name not in ("es", "mates-es")),
                          rows_on_request=(*TRANSLATED, "tfidf-words"), reads=READS) for name, rows in ROWS_OF.items()}
 

@@ -48,8 +48,8 @@ class Direct:
     """How `ssi` is trained to its end, and what its mixtures take of it: as in `Settings`."""
 
     rates: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0)
-    max_iter: int = 60
-    patience: int = 10
+    max_iter: int = 200
+    patience: int = 20
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
 
 

@@ -45,7 +45,7 @@ from jaxsim.sparse import unit
 
 @dataclass(frozen=True)
 class Direct:
-    """How `ssi` is trained to its end, and what its mixtures take of it: as in `Settings`."""
+    """How `ssi` and, once its b is chosen, `ssi-translated` are trained to their end: as in `Settings`."""
 
     rates: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0)
     max_iter: int = 200
@@ -60,7 +60,7 @@ class Settings:
     Attributes:
       ks: Dimensions of OPCA, chosen from by dev MAP.
       lsi_ks: Dimensions of CL-LSI and of LSI in English, where they are others than `ks`.
-      direct: Rates, epochs, patience and seeds of `ssi` and its mixtures, where they are others.
+      direct: Rates, epochs, patience and seeds of `ssi`, where they are others; `ssi-translated` takes its epochs.
       k: Rank of UᵀV.
       rates: Learning rates, chosen from by training loss.
       boosts: Grid of the weight of what is added to TFIDF, chosen from by dev MAP.
@@ -541,8 +541,12 @@ def ssi_tfidf_translated(table: kit.Table) -> kit.Row:
 
 
 def english_ssi(table: kit.Table):
-    """UᵀV + b·I learned from links between English pages; its scores of translated queries, and how b was chosen."""
+    """UᵀV + b·I learned from links between English pages; its scores of translated queries, and how b was chosen.
+
+    With the chosen b it is trained as long as `ssi`.
+    """
     data, settings, dev = table.data, table.settings, table.data.parts["dev"]
+    longest = settings.direct or settings
     same = np.repeat(np.arange(data.right.num_docs), 2).reshape(-1, 2)
     seen = table.once("translated, cut", lambda: corpora.cut(translated(table)))
 
@@ -551,26 +555,28 @@ def english_ssi(table: kit.Table):
         low = (seen[part.truth.queries] @ query) @ (data.cut @ document).T
         return identity * exact(table, part) + low
 
-    def fitted(identity: float):
+    def fitted(identity: float, training: Settings | Direct = settings):
         return table.fit(ssi, reads=(seen, dev))(
             data.right, data.right, data.same_links, identity=identity, k=settings.k, known=same,
             key=jax.random.key(settings.seeds[0]), triples=settings.triples, learning_rate=settings.rates[0],
-            max_iter=settings.max_iter, patience=settings.patience,
+            max_iter=training.max_iter, patience=training.patience,
             validate=lambda params: dev.means(scored(params, identity, dev))["map"])
 
     choice = kit.choose([{"identity": identity} for identity in IDENTITIES],
                         lambda identity: max(entry["validation"] for entry in fitted(identity).history), by="map",
                         split="dev")
-    fit = fitted(**choice.best)
+    fit = fitted(**choice.best, training=longest)
     return (lambda part: scored(fit.params, choice.best["identity"], part)), choice, fit
 
 
 def ssi_translated(table: kit.Table) -> kit.Row:
     """SSI learned from English links, queries translated; one seed. Chosen: the weight of the identity, by dev MAP."""
     scores, choice, fit = english_ssi(table)
-    return kit.Row({**choice.best, "k": table.settings.k}, [table.data.parts["test"].per_query(
-        scores(table.data.parts["test"]))], dev={"map": choice.score, "grid": choice.tried}, fit=fit,
-        seeds=table.settings.seeds[:1])  # fmt: skip
+    test, longest = table.data.parts["test"], table.settings.direct or table.settings
+    best = max(entry["validation"] for entry in fit.history)
+    config = {**choice.best, "k": table.settings.k, "max_iter": longest.max_iter, "patience": longest.patience}
+    return kit.Row(config, [test.per_query(scores(test))], dev={"map": best, "grid": choice.tried}, fit=fit,
+                   seeds=table.settings.seeds[:1])
 
 
 def ssi_ssi_translated(table: kit.Table) -> kit.Row:
@@ -608,7 +614,8 @@ READS = {  # row -> settings that its record depends on
     **dict.fromkeys(("cl-lsi", "lsa-translated"), (*OF_DATA, "ks", "lsi_ks")), "opca": (*OF_DATA, "ks", "noises"),
     **dict.fromkeys(("cl-lsi+tfidf", "lsi+tfidf-translated", "cl-lsi+tfidf-translated"),
                     (*OF_DATA, "ks", "lsi_ks", "boosts")),
-    **dict.fromkeys(("ssi-multitask", "ssi-translated", *FIGURE_2), OF_SSI), "ssi": (*OF_SSI, "direct"),
+    **dict.fromkeys(("ssi-multitask", *FIGURE_2), OF_SSI),
+    **dict.fromkeys(("ssi", "ssi-translated"), (*OF_SSI, "direct")),
     **dict.fromkeys(("ssi+tfidf", "ssi+tfidf-translated", "ssi+ssi-translated"), (*OF_SSI, "direct", "boosts")),
 }
 FULL_OF = dict.fromkeys(("ja", "es", "fr", "ja-all-words"), replace(FULL, direct=Direct()))

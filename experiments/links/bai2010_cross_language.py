@@ -618,7 +618,7 @@ READS = {  # row -> settings that its record depends on
     **dict.fromkeys(("ssi", "ssi-translated"), (*OF_SSI, "direct")),
     **dict.fromkeys(("ssi+tfidf", "ssi+tfidf-translated", "ssi+ssi-translated"), (*OF_SSI, "direct", "boosts")),
 }
-FULL_OF = dict.fromkeys(("ja", "es", "fr", "ja-all-words", "mates-ja", "mates-es"), replace(FULL, direct=Direct()))
+FULL_OF = dict.fromkeys(("ja", "es", "fr", "ja-all-words"), replace(FULL, direct=Direct()))
 ONE_CURVE = {"figure2-ja": {"seeds": (0,), "rates": (0.3,)}}
 TABLES = {name: kit.Plan(rows, {preset: replace(settings, **ONE_CURVE.get(name, {}))
                                 for preset, settings in (("quick", QUICK), ("full", FULL_OF.get(name, FULL)))},

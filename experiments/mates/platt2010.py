@@ -105,8 +105,7 @@ FULL = Settings()
 UP_TO_500 = replace(FULL, ks=(50, 100, 200, 300, 500))  # large tables, and variants of other tables
 HALVES = replace(FULL, ks=(50, 100, 200, 300, 500, 1000, 1500, 2000), grid_k=300, noises=(3e-5, 1e-4, 3e-4, 1e-3),
                  ridges=(1e-4, 1e-3, 1e-2, 0.03, 0.1), cr5_ks=(100, 300, 500), sizes=(250, 500, 1000))
-UP_TO_1000 = replace(HALVES, ks=(50, 100, 200, 300, 500, 1000))
-ALL_SOURCES = replace(UP_TO_1000, sizes=(1000, 2000, 4000))
+ALL_SOURCES = replace(HALVES, ks=(50, 100, 200, 300, 500, 1000), sizes=(1000, 2000, 4000))
 DOCSTRINGS = replace(FULL, ridges=(1e-6, 1e-5, 1e-4, 1e-3))
 
 
@@ -463,8 +462,7 @@ WORD_BY_WORD = {"wbw": translate_hmm, "wbw-lsa": translate_lsa, "wbw-best": tran
 ROWS = {"tf": raw_counts, "log-tfidf": log_tf_idf, "cl-lsi": fit_cl_lsi, "opca": fit_opca, "cca": fit_cca,
         "cr5": fit_cr5, "dda": fit_dda, "lsa": fit_lsa, "pca": fit_pca, **TOPIC_MODELS, **WORD_BY_WORD}
 SETTINGS = {
-    **dict.fromkeys(("en-es-halves", "en-fr-halves", "en-ja-halves"), HALVES),
-    "en-es-first20": UP_TO_1000,
+    **dict.fromkeys(("en-es-halves", "en-fr-halves", "en-ja-halves", "en-es-first20"), HALVES),
     "en-es-halves-all": ALL_SOURCES,
     "docstrings": DOCSTRINGS,
     "en-es-human": FULL,

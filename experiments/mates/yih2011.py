@@ -73,7 +73,8 @@ class Settings:
       ks: Dimensions of the closed forms and of `s2net`.
       trained_ks: Those of `s2net`, where they are others than `ks`.
       variant_ks: Dimensions of the variants of S2Net and of Cr5.
-      random_ks: Those of `s2net-random`, which every seed trains, where they are others than `variant_ks`.
+      random_ks: Those of `s2net-random`, which every seed trains, where they are others than `variant_ks`. At 4,000 a
+        training needs 12 GB.
       grid_k: Dimension at which noise, ridge and the kind of negatives are chosen, and that of the learning curves.
       hdlr_k: Dimension of HDLR, at most.
       noises: OPCA's, for documents of unit length.
@@ -86,7 +87,7 @@ class Settings:
       limit: Pairs of the corpus, an even sample; None for all.
       lsi_ks: Dimensions of CL-LSI, LSA and PCA, where they are others than `ks`.
       cr5_ridges: Cr5's, for documents of unit length.
-      slacks: HDLR's.
+      slacks: HDLR's, first its default, which stays where none is better.
       sizes: Training pairs of the learning curves, beside all of them; no curve where there are none.
     """
 
@@ -103,7 +104,7 @@ class Settings:
     limit: int | None = None
     lsi_ks: tuple[int, ...] = ()
     cr5_ridges: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0, 3.0)
-    slacks: tuple[float, ...] = (0.1, 1.0, 10.0)
+    slacks: tuple[float, ...] = (1.0, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 10.0)
     sizes: tuple[int, ...] = ()
     trained_ks: tuple[int, ...] = ()
     random_ks: tuple[int, ...] = ()
@@ -117,9 +118,9 @@ HALVES = replace(FULL, ks=(50, 100, 200, 300, 500, 1000, 1500, 2000), trained_ks
                  variant_ks=(100, 300, 500, 1000), random_ks=(100, 300, 500), grid_k=300,
                  noises=(3e-5, 1e-4, 3e-4, 1e-3), ridges=(1e-4, 1e-3, 1e-2, 0.03, 0.1), max_iter=300,
                  sizes=(250, 500, 1000))
-UP_TO_1000 = replace(HALVES, ks=(50, 100, 200, 300, 500, 1000), trained_ks=(100, 300, 500, 1000),
-                     variant_ks=(100, 300, 500), random_ks=(100, 300))
-ALL_SOURCES = replace(UP_TO_1000, trained_ks=(100, 300, 500), variant_ks=(100, 300), sizes=(1000, 2000, 4000))
+FIRST_20 = replace(HALVES, variant_ks=(100, 300, 500, 1000, 2000))
+ALL_SOURCES = replace(HALVES, ks=(50, 100, 200, 300, 500, 1000), trained_ks=(100, 300, 500), variant_ks=(100, 300),
+                      random_ks=(100, 300), sizes=(1000, 2000, 4000))
 DOCSTRINGS = replace(FULL, ridges=(1e-6, 1e-5, 1e-4, 1e-3))
 
 
@@ -346,10 +347,11 @@ def choose_negatives(table: kit.Table) -> kit.Choice:
 
 
 def trained(table: kit.Table, ks, start, *extra, unit_length: bool = True, seeds=(), tried=(), method=s2net,
-            **options) -> kit.Row:
+            bounded: bool = True, **options) -> kit.Row:
     """One training for each k; that with the best development MRR is tested, and repeated for the other seeds.
 
-    ``start`` is a function of k and seed. ``tried`` are the options of an earlier choice, for the record.
+    ``start`` is a function of k and seed. Where it is ``bounded``, k stays below the number of training pairs.
+    ``tried`` are the options of an earlier choice, for the record.
     """
     fits = {}
 
@@ -359,7 +361,7 @@ def trained(table: kit.Table, ks, start, *extra, unit_length: bool = True, seeds
                 "evaluations": fit.evaluations, "start": fit.history[0]["validation"],
                 "seconds": fit.history[-1]["seconds"]}
 
-    size = kit.choose([{"k": k} for k in dimensions(table, ks)], score, by="mrr", split="dev")
+    size = kit.choose([{"k": k} for k in (dimensions(table, ks) if bounded else ks)], score, by="mrr", split="dev")
     k = size.best["k"]
     chosen = [fits[k], *(train(table, start(k, seed), *extra, method=method, unit_length=unit_length, **options)
                          for seed in seeds[1:])]
@@ -458,7 +460,7 @@ def fit_random(table: kit.Table) -> kit.Row:
     size = len(table.data.task.vocabulary)
     return trained(table, table.settings.random_ks or table.settings.variant_ks,
                    lambda k, seed: s2net.random_init(size, k, key=jax.random.key(seed)), seeds=table.settings.seeds,
-                   negatives=choose_negatives(table).best["negatives"])
+                   bounded=False, negatives=choose_negatives(table).best["negatives"])
 
 
 TOPIC_MODELS = {"plsa": fit_plsa, "jplsa": fit_jplsa, "cplsa": fit_cplsa, "jplsa-best": fit_jplsa_best,
@@ -468,10 +470,9 @@ ROWS = {"log-tfidf": log_tf_idf, "cl-lsi": fit_cl_lsi, "opca": fit_opca, "cca": 
         "s2net-2": fit_two, "s2net-mse": fit_mse, "s2net-tanh": fit_tanh, "s2net-random": fit_random, "hdlr": fit_hdlr,
         "s2net-opca+random": fit_mixed, "cr5": fit_cr5, "lsa": fit_lsa, "pca": fit_pca, **TOPIC_MODELS}
 SETTINGS = {
-    "en-es-halves": HALVES,
-    "en-fr-halves": replace(HALVES, variant_ks=(100, 300, 500), random_ks=()),
-    "en-ja-halves": HALVES,
-    "en-es-first20": UP_TO_1000,
+    "en-es-halves": replace(HALVES, random_ks=(100, 300, 500, 1000, 2000, 3000, 4000)),
+    **dict.fromkeys(("en-fr-halves", "en-ja-halves"), HALVES),
+    "en-es-first20": FIRST_20,
     "en-es-halves-all": ALL_SOURCES,
     "docstrings": DOCSTRINGS,
     "en-es-human": FULL,
@@ -503,7 +504,8 @@ TABLES = {name: kit.Plan(ROWS, {"quick": QUICK, "full": settings}, on_request=("
           for name, settings in SETTINGS.items()}
 TABLES["en-es-halves" + AT_1000] = kit.Plan(
     OF_1000, {"full": replace(HALVES, trained_ks=(1000,), variant_ks=(1000,), sizes=())},
-    split=corpora.RULES["en-es-halves"])
+    split=corpora.RULES["en-es-halves"], reads={"opca-1000": (*OPCA, "trained_ks"), "s2net-1000": READS["s2net"],
+                                                "s2net-cl-lsi-1000": READS["s2net-cl-lsi"]})
 
 ALL = ("en-es-halves", "en-es-halves-all", "en-fr-halves", "en-ja-halves", "en-es-first20", "en-es-human", "en-es",
        "en-fr", "en-ja", "en-es-unseen", "en-it-speeches", "en-it-lines", "docstrings")
@@ -527,13 +529,19 @@ def compactness(rows) -> tuple[bool, str]:
 
 
 def hdlr_gains_nothing(rows) -> tuple[bool, str]:
-    """Whether no cycle of HDLR is above its start, OPCA's projection, on development pairs."""
+    """Whether no cycle of HDLR is above its start, OPCA's projection, on development pairs.
+
+    A gain below that of one query whose mate rises from the second place to the first is none.
+    """
     course = [value for value in rows["hdlr"]["fit"]["history"]["validation"] if value is not None]
-    return max(course) <= course[0], f"dev MRR {course[0]:.4f} at the start, {max(course):.4f} at best"
+    one = 0.5 / (2 * rows["hdlr"]["dataset"]["counts"]["split"]["dev"])
+    return max(course) - course[0] < one, f"dev MRR {course[0]:.4f} at the start, {max(course):.4f} at best"
 
 
 FROM_CL_LSI = "not known; at equal dimension too, S2Net from CL-LSI ends higher on development pairs"
 TOO_FEW = ("the difference is in the paper's direction, but below what as many test pairs can show; on development "
+           "pairs S2Net from CL-LSI is above OPCA at every dimension that both have")
+FEW = ("the difference is in the paper's direction, but below what as many test pairs can show; on development "
            "pairs S2Net from CL-LSI is above OPCA at every dimension that both have")
 RANDOM = ("few pairs: development MRR still rises at the most dimensions that are tried from random numbers, and falls "
           "after 14 to 18 iterations there while the training loss goes to 1.5e-4")
@@ -554,6 +562,9 @@ WHY = {
         "en-es-halves": "not known; at 300 to 1,000 dimensions S2Net from CL-LSI ends higher on development pairs, by "
                         ".001 to .006. From OPCA the training loss is near 0 before the first iteration (3e-4), from "
                         "CL-LSI it is 12 times that",
+        "en-es-halves" + AT_1000: "not known; on development pairs too they are level (.702 and .703). From OPCA the "
+                                  "training loss is near 0 before the first iteration (2e-4), from CL-LSI it is 12 "
+                                  "times that",
         "en-ja-halves": "not known; up to 500 dimensions S2Net from CL-LSI ends higher on development pairs",
         "en-it-lines": FROM_CL_LSI, "docstrings": FROM_CL_LSI, "en-es-first20": FROM_CL_LSI,
         "en-fr-halves": "not known; at 300 and at 500 dimensions, too, S2Net from CL-LSI ends higher on development "
@@ -565,9 +576,14 @@ WHY = {
     ("s2net", "s2net-random"): {"docstrings": "not known; at 100 and at 300 dimensions random starts end higher on "
                                               "development pairs"},
     ("s2net-random", "opca"): {
-        "en-es-halves": FEW.format(19) + " (.59 to .50)", "en-ja-halves": FEW.format(24) + " (.72 to .69)",
-        "en-fr-halves": RANDOM + " (.71 to .67)", "en-es-first20": RANDOM + " (.33 to .25)",
+        "en-es-halves": "few pairs: from random numbers development MRR rises with the dimension, ever more slowly, "
+                        "and is below OPCA's still at 4,000 (.595 at 500, .664 at 2,000, .671 at 3,000, .675 at 4,000; "
+                        "OPCA .692). It falls after 28 iterations while the training loss goes to 5e-5",
+        "en-ja-halves": FEW.format(24) + " (.72 to .69)",
+        "en-fr-halves": FEW.format(18) + " (.71 to .67)", "en-es-first20": FEW.format(16) + " (.36 to .30)",
         "en-it-lines": "not known"},
+    "hdlr": {"docstrings": "with the best of nine slacks two cycles gain .0009 of development MRR; at 300 dimensions "
+                           "HDLR stays far below OPCA at 1,000"},
     "compact": {
         "en-es-human": "the median factor is 1.8, just below two; scores of .99 leave little to tell",
         "en-it-lines": "100 and 300 dimensions alone were tried, so that one point can be compared",
@@ -602,8 +618,16 @@ CLAIMS = [
     above("s2net", "s2net-random", "from random numbers S2Net ends lower than from OPCA", "000 footnote 2",
           test="none"),
     above("s2net-random", "opca", "from random numbers S2Net still ends above OPCA", "000 footnote 2", test="none"),
+    *(kit.Claim(f"000-{better}-{worse}-1000", sentence=f"at 1,000 dimensions {sentence}", place="000 footnote 2",
+                tables=("en-es-halves" + AT_1000,), better=f"{better}-1000", worse=f"{worse}-1000", metric="mrr",
+                printed={f"{better}-1000": printed[0], f"{worse}-1000": printed[1]}, test="none",
+                why=WHY.get((better, worse), {}))
+      for better, worse, sentence, *printed in (
+          ("s2net", "opca", "S2Net ends above its OPCA start", 0.7855, 0.7660),
+          ("s2net", "s2net-cl-lsi", "S2Net ends lower from CL-LSI than from OPCA", 0.7855, 0.7745),
+          ("s2net-cl-lsi", "opca", "S2Net from CL-LSI still ends above OPCA", 0.7745, 0.7660))),
     kit.Claim("000-hdlr", sentence="HDLR does not improve on its OPCA start", place="000 §4.1", tables=ALL,
-              better="opca", worse="hdlr", metric="mrr", holds=hdlr_gains_nothing),
+              better="opca", worse="hdlr", metric="mrr", holds=hdlr_gains_nothing, why=WHY["hdlr"]),
     kit.Claim("000-compact", sentence="OPCA needs two to five times the dimension of S2Net for the same MRR",
               place="000 §4.1.2, Figure 2", tables=ALL, better="s2net", worse="opca", metric="mrr", holds=compactness,
               why=WHY["compact"]),

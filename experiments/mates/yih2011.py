@@ -529,13 +529,9 @@ def compactness(rows) -> tuple[bool, str]:
 
 
 def hdlr_gains_nothing(rows) -> tuple[bool, str]:
-    """Whether no cycle of HDLR is above its start, OPCA's projection, on development pairs.
-
-    A gain below that of one query whose mate rises from the second place to the first is none.
-    """
+    """Whether no cycle of HDLR is above its start, OPCA's projection, on development pairs."""
     course = [value for value in rows["hdlr"]["fit"]["history"]["validation"] if value is not None]
-    one = 0.5 / (2 * rows["hdlr"]["dataset"]["counts"]["split"]["dev"])
-    return max(course) - course[0] < one, f"dev MRR {course[0]:.4f} at the start, {max(course):.4f} at best"
+    return max(course) <= course[0], f"dev MRR {course[0]:.4f} at the start, {max(course):.4f} at best"
 
 
 FROM_CL_LSI = "not known; at equal dimension too, S2Net from CL-LSI ends higher on development pairs"
@@ -582,7 +578,9 @@ WHY = {
         "en-ja-halves": FEW.format(24) + " (.72 to .69)",
         "en-fr-halves": FEW.format(18) + " (.71 to .67)", "en-es-first20": FEW.format(16) + " (.36 to .30)",
         "en-it-lines": "not known"},
-    "hdlr": {"docstrings": "with the best of nine slacks two cycles gain .0009 of development MRR; at 300 dimensions "
+    "hdlr": {"en-es-halves": "its gain of .0003 is less than that of one query whose mate rises from the second place "
+                             "to the first (.5 of 1,478 queries)",
+             "docstrings": "with the best of nine slacks two cycles gain .0009 of development MRR; at 300 dimensions "
                            "HDLR stays far below OPCA at 1,000"},
     "compact": {
         "en-es-human": "the median factor is 1.8, just below two; scores of .99 leave little to tell",

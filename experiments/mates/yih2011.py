@@ -537,10 +537,6 @@ def hdlr_gains_nothing(rows) -> tuple[bool, str]:
 FROM_CL_LSI = "not known; at equal dimension too, S2Net from CL-LSI ends higher on development pairs"
 TOO_FEW = ("the difference is in the paper's direction, but below what as many test pairs can show; on development "
            "pairs S2Net from CL-LSI is above OPCA at every dimension that both have")
-FEW = ("the difference is in the paper's direction, but below what as many test pairs can show; on development "
-           "pairs S2Net from CL-LSI is above OPCA at every dimension that both have")
-RANDOM = ("few pairs: development MRR still rises at the most dimensions that are tried from random numbers, and falls "
-          "after 14 to 18 iterations there while the training loss goes to 1.5e-4")
 FEW = ("few pairs: development MRR still rises at the most dimensions that are tried from random numbers, and falls "
        "after {} iterations there while the training loss goes to 6e-5")
 WHY = {

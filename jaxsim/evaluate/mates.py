@@ -112,7 +112,7 @@ def read(pairs: Pairs) -> Texts:
 def once(pairs: Pairs) -> Pairs:
     """The pairs without those that have the words of an earlier one, on both sides.
 
-    A copy of the right text would tie with it, and a tie is an error.
+    A copy of the right text would tie with it, and a tie is an error. Texts without words are equal to no other.
 
     Args:
       pairs: any number.
@@ -126,7 +126,9 @@ def once(pairs: Pairs) -> Pairs:
       >>> once(made).ids
       ('1', '3')
     """
-    keep = splits.first_of_equals(*tokenize(pairs), [f"{row:020}" for row in range(len(pairs))])
+    sides = tokenize(pairs)
+    keep = splits.first_of_equals(*sides, [f"{row:020}" for row in range(len(pairs))])
+    keep |= np.array([not (left and right) for left, right in zip(*sides, strict=True)], bool)
     return pairs if keep.all() else pairs.take(np.flatnonzero(keep))
 
 

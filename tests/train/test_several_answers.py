@@ -109,3 +109,4 @@ def test_train_and_evaluate_show_them(folder, capsys):
     assert cli.main(["evaluate", "--model", "model", "--pairs", "twice.tsv", "--json"]) == 0
     again, err = capsys.readouterr()
     assert again == out and err.endswith("left out 7 pairs, equal to an earlier one\n")
+    assert len(mates.once(pairs.make("p", "12", ["…", "!"], ["?", "?"], languages=("en", "en")))) == 2  # no words

@@ -125,9 +125,7 @@ def sweep(rows: Side, columns: Side, gamma, block_size: int | tuple[int, int] | 
       >>> round(float(sweep(side, side, 1.0, with_grad=False).total), 4)
       1.253
     """
-    for name, side in (("rows", rows), ("columns", columns)):
-        checks.expect(side.vectors.dtype == jnp.float32, name, "float32 vectors", side.vectors.dtype)
-        checks.expect(side.weights is None, name, "no weights", "some")
+    tiles.expect_plain(rows, columns)
     plan, policy = layout() if plan is None else plan, checked(precision)
     sizes = tile(block_size, rows.vectors.shape[1], plan)
     rows, columns = tiles.numbered(rows, columns)

@@ -225,6 +225,21 @@ def careful(scores, own_row, own_column, gamma, keep):
     return loss, jnp.where(keep, jax.nn.sigmoid(row), 0), jnp.where(keep, jax.nn.sigmoid(column), 0)
 
 
+def expect_plain(rows: Side, columns: Side) -> None:
+    """Refuses what the kernels on chip do not take.
+
+    Args:
+      rows: ``n`` rows.
+      columns: ``m`` columns.
+
+    Raises:
+      ValueError: for vectors that are not float32, or weights.
+    """
+    for name, side in (("rows", rows), ("columns", columns)):
+        checks.expect(side.vectors.dtype == jnp.float32, name, "float32 vectors", side.vectors.dtype)
+        checks.expect(side.weights is None, name, "no weights", "some")
+
+
 def numbered(rows: Side, columns: Side) -> tuple[Side, Side]:
     """The same with groups of 32 bits, which are equal where those given are: an accelerator has no 64.
 

@@ -79,9 +79,7 @@ def sweep(rows: Side, columns: Side, gamma, block_size: int | None = None, *, wi
       >>> round(float(sweep(side, side, 1.0, with_grad=False).total), 4)
       1.253
     """
-    for name, side in (("rows", rows), ("columns", columns)):
-        checks.expect(side.vectors.dtype == jnp.float32, name, "float32 vectors", side.vectors.dtype)
-        checks.expect(side.weights is None, name, "no weights", "some")
+    tiles.expect_plain(rows, columns)
     checks.expect(precision == "bfloat16", "precision", "bfloat16 with on_chip on a GPU", precision)
     checks.expect(not isinstance(block_size, tuple), "block_size", "rows alone with on_chip on a GPU", block_size)
     size, _ = tiles.tile(block_size, columns.ids.shape[0])
@@ -292,7 +290,7 @@ def _compute(place: _Place, here: _Memory, scale, own, own_columns, labels, labe
         halves = [pl.ds((place.first + tile) * ROWS + at, _HALF) for at in range(0, ROWS, _HALF)]
         shares = [_of_rows(own.at[at]) for at in halves]
         names = [[_of_rows(labels.at[label, at]) for label in range(num_labels)] for at in halves]
-        found = [[], []]  # for each half, sums of losses and of slopes of some columns
+        found = [[] for _ in halves]  # for each, sums of losses and of slopes of some columns
         for number in range(COLUMNS // _SOME):
             some = pl.ds(number * _SOME, _SOME)
             share = _tall(_of_columns(here.shares.at[place.group, some]))

@@ -38,6 +38,11 @@ class Static:
     seconds: float
     curve: list[tuple[float, float]]
 
+    def embed(self, rows: Sequence[np.ndarray]) -> np.ndarray:
+        """``[n, k]`` float32 of texts that are tokens already (`Tokens.of`)."""
+        with torch.no_grad():
+            return self.model(_bag(rows))["sentence_embedding"].numpy()
+
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """``[n, k]`` float32."""
         return self.model.encode(list(texts), batch_size=1024, show_progress_bar=False, convert_to_numpy=True)
@@ -45,6 +50,41 @@ class Static:
     def save(self, path: Path) -> None:
         """Writes the folder."""
         self.model.save(str(path), create_model_card=False)
+
+
+@dataclass(eq=False)
+class Tokens:
+    """Training texts as tokens, for trainings that differ in their settings alone.
+
+    Attributes:
+      tokenizer: WordPiece, trained on these texts.
+      sides: tokens of the left and of the right texts.
+      seconds: that this took.
+    """
+
+    tokenizer: Tokenizer
+    sides: tuple[list[np.ndarray], list[np.ndarray]]
+    seconds: float
+
+    def of(self, texts: Sequence[str]) -> list[np.ndarray]:
+        """Tokens of other texts."""
+        return _tokens(self.tokenizer, texts)
+
+
+def tokens(left: Sequence[str], right: Sequence[str]) -> Tokens:
+    """Trains the tokenizer and takes the texts apart.
+
+    Args:
+      left: ``m`` queries.
+      right: their documents.
+
+    Returns:
+      `Tokens`.
+    """
+    begun = time.perf_counter()
+    tokenizer = _tokenizer([*left, *right])
+    sides = _tokens(tokenizer, left), _tokens(tokenizer, right)
+    return Tokens(tokenizer, sides, time.perf_counter() - begun)
 
 
 def _tokenizer(texts: Sequence[str]) -> Tokenizer:
@@ -57,20 +97,23 @@ def _tokenizer(texts: Sequence[str]) -> Tokenizer:
     return tokenizer
 
 
-def _bag(rows: Sequence[list[int]]) -> dict[str, torch.Tensor]:
+def _tokens(tokenizer: Tokenizer, texts: Sequence[str]) -> list[np.ndarray]:
+    return [np.array(one.ids, np.int64) for one in tokenizer.encode_batch(list(texts), add_special_tokens=False)]
+
+
+def _bag(rows: Sequence[np.ndarray]) -> dict[str, torch.Tensor]:
     """Features of a batch, as StaticEmbedding takes them."""
     ends = np.cumsum([0, *map(len, rows)])[:-1]
-    return {"input_ids": torch.tensor([token for row in rows for token in row], dtype=torch.long),
+    return {"input_ids": torch.from_numpy(np.concatenate([np.zeros(0, np.int64), *rows])),
             "offsets": torch.from_numpy(ends)}
 
 
-def train(left: Sequence[str], right: Sequence[str], *, k: int, rate: float, batch_size: int, epochs: int,
+def train(given: Tokens, *, k: int, rate: float, batch_size: int, epochs: int,
           patience: int, both_ways: bool, validate: Callable[[Static], float]) -> Static:
     """Trains by Adam with linear warm-up over a tenth of the steps, and keeps the epoch that dev likes best.
 
     Args:
-      left: ``m`` queries.
-      right: their documents.
+      given: ``m`` pairs.
       k: dimension.
       rate: learning rate.
       batch_size: pairs a batch; a last, smaller one is left out, as it has fewer negatives.
@@ -84,30 +127,28 @@ def train(left: Sequence[str], right: Sequence[str], *, k: int, rate: float, bat
     """
     torch.manual_seed(0)
     begun = time.perf_counter()
-    tokenizer = _tokenizer([*left, *right])
-    model = SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_dim=k)], device="cpu")
+    model = SentenceTransformer(modules=[StaticEmbedding(given.tokenizer, embedding_dim=k)], device="cpu")
     ways = {}
     if both_ways and "directions" in inspect.signature(MultipleNegativesRankingLoss).parameters:
         ways = {"directions": ("query_to_doc", "doc_to_query"), "partition_mode": "per_direction"}
     loss = MultipleNegativesRankingLoss(model, **ways)
-    sides = [[one.ids for one in tokenizer.encode_batch(list(texts), add_special_tokens=False)]
-             for texts in (left, right)]
     optimizer = torch.optim.Adam(model.parameters(), lr=rate)
-    batch_size = min(batch_size, len(left))
-    warm = max(1, epochs * (len(left) // batch_size) // 10)
+    number = len(given.sides[0])
+    batch_size = min(batch_size, number)
+    warm = max(1, epochs * (number // batch_size) // 10)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1.0, (step + 1) / warm))
     order = np.random.default_rng(0)
-    found = Static(model, tokenizer.get_vocab_size(), 0.0, [])
+    found = Static(model, given.tokenizer.get_vocab_size(), 0.0, [])
     best, kept, since = -1.0, None, 0
-    seconds = time.perf_counter() - begun
+    seconds = given.seconds + time.perf_counter() - begun
     for _ in range(epochs):
         begun = time.perf_counter()
-        rows = order.permutation(len(left))
+        rows = order.permutation(number)
         model.train()
         for start in range(0, len(rows) - batch_size + 1, batch_size):
             chosen = rows[start : start + batch_size]
             optimizer.zero_grad()
-            loss([_bag([side[i] for i in chosen]) for side in sides], None).backward()
+            loss([_bag([side[i] for i in chosen]) for side in given.sides], None).backward()
             optimizer.step()
             schedule.step()
         model.eval()

@@ -209,9 +209,11 @@ def static_embedding(data: Data, sizes: Sizes) -> System:
     def scores(system: peers_static.Static) -> Scores:
         return lambda ranking: dense(ranking, system.encode(ranking.left), system.encode(ranking.right))
 
+    given = peers_static.tokens(data.train.left, data.train.right)
+
     def make(rate: float, batch_size: int) -> System:
         system = peers_static.train(
-            data.train.left, data.train.right, k=sizes.k, rate=rate, batch_size=batch_size, epochs=sizes.epochs,
+            given, k=sizes.k, rate=rate, batch_size=batch_size, epochs=sizes.epochs,
             patience=sizes.patience, both_ways=data.dev.grades is None,
             validate=lambda system: dev_score(data, scores(system)),
         )

@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxsim import checks, text
 from jaxsim.model import parts, ranker
-from jaxsim.model.bm25 import weigh
+from jaxsim.model.bm25 import Bm25, weigh
 from jaxsim.model.index import Index
 from jaxsim.model.model import WEIGHTINGS, Model
 from jaxsim.sparse import narrow
@@ -158,11 +158,10 @@ def explain(model: Model, query: str, document: str, *, power: float = 0.0) -> E
 def explain_search(
     model: Model, query: str, documents: Index, row: int, *, terms: float | None = None, power: float | None = None
 ) -> SearchExplanation:
-    r"""Takes a score of a search apart, exactly.
+    """Takes a score of a search apart, exactly.
 
-    With the weight w of the words, a search's score is :math:`(1 - w)\,c / \max c + w\,b / \max b` (see
-    `ranker.rank`). The cosine c is a sum over pairs of words, BM25 b one over words that query and document share. The
-    maxima are over all documents for this query.
+    A search's score is a multiple of the cosine c and one of BM25 b (`ranker.scales`, over all documents for this
+    query). The cosine is a sum over pairs of words, BM25 one over words that query and document share.
 
     Args:
       model: as for `explain`; with ``terms=1`` any.
@@ -182,8 +181,8 @@ def explain_search(
       >>> from jaxsim.model import index
       >>> model = Model(text.Vocabulary(("cat", "dog"), np.array([1, 1]), 2), None)
       >>> found = explain_search(model, "cats", index.encode(model, ["a dog", "a cat"]), 1, terms=0.5)
-      >>> found.score, found.vectors.score, found.words
-      (0.5, 0.0, (Shared(query='cats', document=('cat',), contribution=0.5),))
+      >>> round(found.score, 6), found.vectors.score, [(one.query, one.document) for one in found.words]
+      (1.0, 0.0, [('cats', ('cat',))])
     """
     terms = ranker.default_terms(model) if terms is None else terms
     power = model.search_power if power is None else power
@@ -195,32 +194,32 @@ def explain_search(
     vectors = Explanation(0.0, (), (), np.zeros((0, 0)))
     if terms < 1:
         vectors = explain(model, query, documents.texts[row], power=power)
-    if 0 < terms < 1:
-        highest = float(np.asarray(ranker.by_vectors(model, documents, [query], power)(np.arange(1))).max(initial=0))
-        scale = (1 - terms) / highest if highest > 0 else 0.0
-        vectors = replace(vectors, score=scale * vectors.score, contributions=scale * vectors.contributions)
-    words = _shared(model, query, documents, row, terms) if terms > 0 else ()
-    score = vectors.score + float(sum(one.contribution for one in words))
-    return SearchExplanation(score, vectors, words, float(terms), float(power))
+    bm25 = None
+    scale = 0.0
+    if terms > 0:
+        bm25 = documents.bm25 or weigh(documents.texts, language=model.languages[1])
+        words = (bm25.counts([query], language=model.languages[1]) @ bm25.weights.T).toarray()  # as `ranker.rank` cuts
+        cosines = None if terms == 1 else np.asarray(ranker.by_vectors(model, documents, [query], power)(np.arange(1)))
+        learned, scale = (float(one[0, 0]) for one in ranker.scales(cosines, words, terms))
+        vectors = replace(vectors, score=learned * vectors.score, contributions=learned * vectors.contributions)
+    shared = () if bm25 is None else _shared(model, query, documents.texts[row], bm25, row, scale)
+    score = vectors.score + float(sum(one.contribution for one in shared))
+    return SearchExplanation(score, vectors, shared, float(terms), float(power))
 
 
-def _shared(model: Model, query: str, documents: Index, row: int, terms: float) -> tuple[Shared, ...]:
+def _shared(model: Model, query: str, document: str, bm25: Bm25, row: int, scale: float) -> tuple[Shared, ...]:
     """What every word that query and document share adds to the score by BM25."""
-    language = model.languages[1]  # as `ranker.rank` cuts queries
-    bm25 = documents.bm25 or weigh(documents.texts, language=language)
-    highest = float((bm25.counts([query], language=language) @ bm25.weights.T).toarray().max(initial=0))
-    if highest <= 0:
-        return ()
+    language = model.languages[1]
     columns = {stem: column for column, stem in enumerate(bm25.stems)}
     weights = np.asarray(bm25.weights[row].todense(), np.float64).ravel()
     known: dict[str, list[str]] = {}
-    for word, stem in text.with_stems(documents.texts[row], language):
+    for word, stem in text.with_stems(document, language):
         known.setdefault(stem, []).append(word)
     shares: dict[str, float] = {}
     stems = {}
     for word, stem in text.with_stems(query, language):  # a word that stands there twice counts twice
         if stem in known:
-            shares[word] = shares.get(word, 0.0) + terms / highest * weights[columns[stem]]
+            shares[word] = shares.get(word, 0.0) + scale * weights[columns[stem]]
             stems[word] = stem
     found = [Shared(word, tuple(dict.fromkeys(known[stems[word]])), float(value)) for word, value in shares.items()]
     return tuple(sorted(found, key=lambda one: -one.contribution))

@@ -28,11 +28,15 @@ WORDS = ("bm25", "cosine")
 """How words count: by BM25 over stems of the searched documents, or by the cosine of the model's own weighted terms."""
 TERMS = 0.5
 """Weight of BM25 beside a projection; settled on Cranfield and CACM."""
+BEST = 20
+"""By the mean of how many of its best documents each part of a score is measured; settled on Cranfield and CACM, where
+10 to 50 are much alike, and better than the best one alone."""
 SHARE, STRONGEST = 0.5, 100
 """With feedback: the share of the second query that is of documents, and how many of their words it takes; settled on
 Cranfield and CACM, where three documents are best."""
 _BLOCK = 256
 Found = tuple[np.ndarray, np.ndarray]  # scores and rows
+Exclude = Sequence[Sequence[int]] | None  # rows of documents, for each query
 
 
 def default_terms(model: Model) -> float:
@@ -59,14 +63,16 @@ def rank(
     terms: float | None = None,
     words: str = "bm25",
     power: float | None = None,
-    exclude: Sequence[Sequence[int]] | None = None,
+    exclude: Exclude = None,
     feedback: int | None = None,
 ) -> Found:
     r"""The best documents of every query.
 
-    The score is :math:`(1 - w)\,c / \max c + w\,b / \max b` with the cosine c of the vectors, BM25 b and the weight w;
-    each maximum is over the documents of one query, and a part whose maximum is not above 0 counts nothing. With
-    ``words="cosine"``, and where one part has all the weight and is no BM25, scores are the cosines themselves.
+    With the cosine c of the vectors, BM25 b and the weight w, documents are ordered by
+    :math:`(1 - w)\,c / \bar c + w\,b / \bar b`: each part is divided by its mean over the `BEST` documents it likes
+    best, so that a part whose best ones stand out counts more. The score is that sum divided by the same sum of both
+    parts' largest values: 1 for a document that both like best. Negative values count as 0 in the means; a part without
+    a positive value counts nothing. With ``words="cosine"``, and with w = 0, scores are the cosines themselves.
 
     Args:
       model: the model.
@@ -77,7 +83,8 @@ def rank(
       words: of `WORDS`.
       power: of the model's `agreement`, by which dimensions are multiplied; `Model.search_power` unless given. See
         `Model.vectors`.
-      exclude: rows of documents that are no answer to each query; none unless given.
+      exclude: rows of documents that are no answer to each query; none unless given. They take no part in what the
+        others are measured by.
       feedback: how many of the best documents a second search is also after, 0 for none; `default_feedback` unless
         given. Half of the second query is the first: of its vector at length one, and of its words, which count 1 in
         all. The other half is the mean of these documents, weighted by their scores in the first search: of their
@@ -122,23 +129,28 @@ def rank(
         return _found(_by_cosine(model, documents, list(queries), terms, power), len(queries), k, exclude)
     asked, weights = _asked(model, documents, list(queries), terms, power)
     others = _weighed(documents, model, power)
-    score = _by_parts(model, others, asked, weights, terms)
+    score = _by_parts(model, others, asked, weights, terms, exclude)
     if feedback:
         fed = _found(score, len(queries), min(feedback, number), exclude)
-        score = _by_parts(model, others, _nearer(asked, others, weights, fed), weights, terms)
+        score = _by_parts(model, others, _nearer(asked, others, weights, fed), weights, terms, exclude)
     return _found(score, len(queries), k, exclude)
 
 
-def _found(score: Callable, number: int, k: int, exclude: Sequence[Sequence[int]] | None) -> Found:
+def _found(score: Callable, number: int, k: int, exclude: Exclude) -> Found:
     """The k best documents of every query by a function of numbers of queries."""
     scores, rows = np.empty((number, k), np.float32), np.empty((number, k), np.int64)
     for start in range(0, number, _BLOCK):
         block = np.arange(start, min(start + _BLOCK, number))
-        result = np.array(score(block), np.float32)
-        for place, row in enumerate(block) if exclude is not None else ():
-            result[place, list(exclude[row])] = -np.inf
-        scores[block], rows[block] = _best(result, k)
+        scores[block], rows[block] = _best(_without(score(block), block, exclude, -np.inf), k)
     return scores, rows
+
+
+def _without(scores, queries: np.ndarray, exclude: Exclude, value: float) -> np.ndarray:
+    """A copy of the scores of some queries, with a value in place of what is excluded."""
+    result = np.array(scores, np.float32)
+    for place, query in enumerate(queries) if exclude is not None else ():
+        result[place, list(exclude[query])] = value
+    return result
 
 
 def default_feedback(model: Model, terms: float, words: str = "bm25") -> int:
@@ -221,24 +233,61 @@ def _asked(
 
 
 def _by_parts(
-    model: Model, documents: Index, asked: _Asked, weights: sp.csr_matrix | None, terms: float
+    model: Model, documents: Index, asked: _Asked, weights: sp.csr_matrix | None, terms: float, exclude: Exclude
 ) -> Callable:
-    """Scores of vectors and BM25, each divided by the largest of its query; of vectors alone as they are."""
+    """Scores of vectors and BM25 together; of vectors alone as they are."""
     learned = None if asked.vectors is None else _lessened(model.scorer(asked.vectors, documents.vectors), documents)
     if asked.counts is None:
         return learned
 
     def score(rows: np.ndarray) -> np.ndarray:
-        scores = terms * _relative(np.asarray((asked.counts[rows] @ weights.T).todense(), np.float32))
-        if learned is None:
-            return scores
-        return scores + np.float32(1 - terms) * _relative(np.asarray(learned(rows), np.float32))
+        words = np.asarray((asked.counts[rows] @ weights.T).todense(), np.float32)
+        vectors = None if learned is None else np.asarray(learned(rows), np.float32)
+        answers = (None if one is None else _without(one, rows, exclude, 0.0) for one in (vectors, words))
+        factors = [one.astype(np.float32) for one in scales(*answers, terms)]
+        return factors[1] * words + (0 if vectors is None else factors[0] * vectors)
 
     return score
 
 
+def scales(vectors: np.ndarray | None, words: np.ndarray, terms: float) -> tuple[np.ndarray, np.ndarray]:
+    """What cosines and BM25 are multiplied with, so that their sum is the score of `rank`.
+
+    Args:
+      vectors: ``[q, n]`` cosines; None for BM25 alone.
+      words: ``[q, n]`` BM25.
+      terms: weight of BM25 in [0, 1].
+
+    Returns:
+      ``(of the cosines, of BM25)``, each ``[q, 1]`` float64; 0 for a part without a positive value.
+
+    Example:
+      >>> cosines, bm25 = np.array([[0.5, 0.4, 0.1]]), np.array([[0.0, 3.0, 0.0]])
+      >>> [round(float(one[0, 0]), 3) for one in scales(cosines, bm25, 0.5)]
+      [0.667, 0.222]
+    """
+    sides = (np.zeros_like(words) if vectors is None else vectors, words)
+    (top, mean), (top_words, mean_words) = map(_height, sides)
+    factor, factor_words = _over(1 - terms, mean), _over(terms, mean_words)
+    total = factor * top + factor_words * top_words
+    return _over(factor, total), _over(factor_words, total)
+
+
+def _height(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The largest score of each query, and the mean of its `BEST` largest; negative ones count as 0."""
+    n = scores.shape[1]
+    best = np.partition(scores, n - min(BEST, n), axis=1)[:, -BEST:] if n else np.zeros((len(scores), 1))
+    best = np.maximum(best, 0).astype(np.float64)
+    return best.max(axis=1, keepdims=True), best.mean(axis=1, keepdims=True)
+
+
+def _over(value: np.ndarray | float, by: np.ndarray) -> np.ndarray:
+    """A quotient; 0 where it is divided by 0."""
+    return np.divide(value, by, out=np.zeros_like(by), where=by > 0)
+
+
 def by_vectors(model: Model, documents: Index, queries: Sequence[str], power: float) -> Callable:
-    """Scores of vectors alone, before they are divided by the largest of a query.
+    """Scores of vectors alone, before they are joined with those of words.
 
     Args:
       model: the model.
@@ -258,7 +307,7 @@ def by_vectors(model: Model, documents: Index, queries: Sequence[str], power: fl
       [[1.0, 0.0]]
     """
     asked, _ = _asked(model, documents, list(queries), 0.0, power)
-    return _by_parts(model, _weighed(documents, model, power), asked, None, 0.0)
+    return _by_parts(model, _weighed(documents, model, power), asked, None, 0.0, None)
 
 
 def _nearer(asked: _Asked, documents: Index, weights: sp.csr_matrix | None, fed: Found) -> _Asked:
@@ -312,9 +361,3 @@ def _weighed(side: Index, model: Model, power: float) -> Index:
         return side
     dense = parts.weighed(side.vectors.dense, model.agreement, power)
     return replace(side, vectors=side.vectors._replace(dense=dense))
-
-
-def _relative(scores: np.ndarray) -> np.ndarray:
-    """Scores divided by the largest of each query; 0 where that is not above 0."""
-    highest = scores.max(axis=1, keepdims=True, initial=0)
-    return np.divide(scores, highest, out=np.zeros_like(scores), where=highest > 0)

@@ -53,7 +53,10 @@ def test_scores_are_twice_the_cosine_less_the_nearness(model, terms):
                                           model.vectors(TEXTS, power=1.0))(np.arange(1)))[0]
         lessened = 2 * cosines - near.hubs.nearness
         words = (plain.bm25.counts([query]) @ plain.bm25.weights.T).toarray()[0]
-        wanted = lessened if terms == 0 else terms * words / words.max() + (1 - terms) * lessened / lessened.max()
+        by = [max(one.max(), 0) / max(np.maximum(one, 0).mean(), 1e-30) for one in (lessened, words)]  # 6 documents
+        by = [(1 - terms) * by[0], terms * by[1]]
+        wanted = lessened if terms == 0 else sum(
+            share / sum(by) * one / one.max() for share, one in zip(by, (lessened, words), strict=True))  # fmt: skip
         np.testing.assert_allclose([both[place][row] for row in range(6)], wanted, atol=1e-5)
 
 

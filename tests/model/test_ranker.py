@@ -25,9 +25,17 @@ def model(rng):
     return Model(WORDS, Projection(weights), agreement=np.array([1.0, 0.5, 0.0], np.float32))
 
 
-def relative(scores):
-    highest = scores.max(axis=1, keepdims=True)
-    return np.where(highest > 0, scores / np.where(highest > 0, highest, 1), 0)
+def joined(cosines, bm25, w, left_out=()):
+    """The score from its definition, one query after the other."""
+    result = np.zeros(cosines.shape)
+    for i, (c, b) in enumerate(zip(cosines, bm25, strict=True)):
+        out = set(left_out[i]) if len(left_out) else set()
+        answers = [[max(one, 0) for j, one in enumerate(part) if j not in out] + [0] * len(out) for part in (c, b)]
+        best = [sorted(part, reverse=True)[: ranker.BEST] for part in answers]
+        measures = [share / np.mean(part) if part[0] > 0 else 0 for share, part in zip((1 - w, w), best, strict=True)]
+        highest = sum(one * part[0] for one, part in zip(measures, best, strict=True))
+        result[i] = (measures[0] * c + measures[1] * b) / (highest or 1)
+    return result
 
 
 def cosines(left, right):
@@ -58,12 +66,14 @@ def ranked(model, documents, **how):
     return result
 
 
+@pytest.mark.parametrize("best", [2, 20])
 @pytest.mark.parametrize("power", [0.0, 1.0, 2.0])
 @pytest.mark.parametrize("terms", [0.3, 1.0])
-def test_scores_are_those_of_the_definition(model, terms, power):
+def test_scores_are_those_of_the_definition(model, terms, power, best, monkeypatch):
+    monkeypatch.setattr(ranker, "BEST", best)
     queries, documents = (np.asarray(model.encode(texts), np.float64) * model.agreement**power
                           for texts in (QUERIES, TEXTS))  # fmt: skip
-    expected = (1 - terms) * relative(cosines(queries, documents)) + terms * relative(slow_bm25())
+    expected = joined(cosines(queries, documents), slow_bm25(), terms)
     made = index.encode(model, TEXTS, bm25=True)
     np.testing.assert_allclose(ranked(model, made, terms=terms, power=power), expected, atol=2e-6)
     without = index.encode(model, TEXTS)  # weighs the words when they are asked for
@@ -83,13 +93,17 @@ def test_vectors_alone_and_the_models_own_words(model):
 
 
 def test_documents_are_left_out(model):
-    made = index.encode(model, TEXTS, bm25=True)
+    made, left_out = index.encode(model, TEXTS, bm25=True), [[0, 3], [], [2], range(6)]
     for how in ({}, {"terms": 0.0}, {"terms": 0.5, "words": "cosine"}):
-        result = ranked(model, made, exclude=[[0, 3], [], [2], range(6)], **how)
+        result = ranked(model, made, exclude=left_out, **how)
         out = np.isneginf(result)
         assert out.tolist() == [[True, False, False, True, False, False], [False] * 6,
                                 [False, False, True, False, False, False], [True] * 6]  # fmt: skip
-        np.testing.assert_array_equal(result[~out], ranked(model, made, **how)[~out])
+        if how:
+            np.testing.assert_array_equal(result[~out], ranked(model, made, **how)[~out])
+        else:  # what is left out does not measure the others either
+            near = ranked(model, made, terms=0.0)
+            np.testing.assert_allclose(result[~out], joined(near, slow_bm25(), 0.5, left_out)[~out], atol=2e-6)
 
 
 @pytest.mark.parametrize(("terms", "number"), [(0.0, 2), (0.4, 1), (0.4, 3), (0.4, 9), (1.0, 2)])
@@ -110,7 +124,7 @@ def test_a_second_search_is_also_after_what_the_first_has_found(model, terms, nu
     words = share @ weights
     parts = [side / np.maximum(side.sum(axis=1, keepdims=True), 1e-30) for side in (counts, words)]
     near, bm25 = cosines(unit[0] + found, unit[1]), (parts[0] + parts[1]) @ weights.T
-    expected = near if terms == 0 else (1 - terms) * relative(near) + terms * relative(bm25)
+    expected = near if terms == 0 else joined(near, bm25, terms, out)
     expected[2, 3] = -np.inf
     np.testing.assert_allclose(ranked(model, made, feedback=number, **how), expected, atol=2e-6)
 

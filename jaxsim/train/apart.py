@@ -66,16 +66,72 @@ def validator(pairs: Pairs, sizes: Sequence[int] = ()) -> Callable[[Model], floa
       >>> validator(own)(model)
       1.0
     """
+    found = values(pairs, sizes)
+    return lambda model: mean(found(model))
+
+
+def values(pairs: Pairs, sizes: Sequence[int] = ()) -> Callable[[Model], list[np.ndarray]]:
+    """What `validator` takes the mean of.
+
+    Args:
+      pairs: held out, ``n`` of them.
+      sizes: pairs of each set, where they are several.
+
+    Returns:
+      Function of a model, to an array of 1 / rank for each set. Left texts of which nothing is left are not in it.
+
+    Example:
+      >>> from jaxsim.data import pairs
+      >>> from jaxsim.methods.projections import Projection
+      >>> words = text.Vocabulary(("cat", "dog", "pet"), np.array([1, 1, 1]), 3)
+      >>> model = Model(words, Projection(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.1]])))
+      >>> own = pairs.make("own", "12", ["dog pet", "dog"], ["dog cat", "dog"], languages=("en", "en"))
+      >>> [one.tolist() for one in values(own)(model)]
+      [[1.0]]
+    """
     left = without_shared(pairs)
     counted = np.array([bool(one) for one in left])
 
-    def score(model: Model) -> float:
+    def ranks(model: Model) -> list[np.ndarray]:
         sides = (model.vectors(left, side="query", power=1.0), model.vectors(pairs.right, power=1.0))
-        found = []
-        for rows in held_out.spans(sizes or [len(pairs)]):
-            ranks = retrieval.mate_ranks(*(take(side, rows) for side in sides), similarity=model.scorer)[0]
-            kept = ranks[counted[rows]]
-            found.append(float(np.mean(1 / kept)) if len(kept) else 0.0)
-        return float(np.mean(found))
+        return [1 / retrieval.mate_ranks(*(take(side, rows) for side in sides), similarity=model.scorer)[0][
+            counted[rows]] for rows in held_out.spans(sizes or [len(pairs)])]  # fmt: skip
 
-    return score
+    return ranks
+
+
+def mean(found: Sequence[np.ndarray]) -> float:
+    """The score of what `values` gives.
+
+    Args:
+      found: arrays of 1 / rank, one for each set.
+
+    Returns:
+      The mean of their means; that of an empty one is 0.
+
+    Example:
+      >>> mean([np.array([1.0, 0.5]), np.zeros(0)])
+      0.375
+    """
+    return float(np.mean([one.mean() if len(one) else 0.0 for one in found]))
+
+
+def gain(one: Sequence[np.ndarray], other: Sequence[np.ndarray]) -> tuple[float, float]:
+    """How much better a model is than another, and how much of that may be chance.
+
+    Args:
+      one: of `values`.
+      other: of `values` of the other model, on the same pairs.
+
+    Returns:
+      The difference of their scores, and its standard error; infinite where there are fewer than two texts in a set.
+
+    Example:
+      >>> gain([np.array([1.0, 0.5, 0.5])], [np.array([0.5, 0.5, 0.5])])  # doctest: +NUMBER
+      (0.1667, 0.1667)
+    """
+    apart = [ours - theirs for ours, theirs in zip(one, other, strict=True)]
+    if any(len(each) < 2 for each in apart):
+        return 0.0, np.inf
+    error = np.sqrt(sum(each.var(ddof=1) / len(each) for each in apart)) / len(apart)
+    return float(np.mean([each.mean() for each in apart])), float(error)

@@ -33,6 +33,11 @@ METHODS = ("opca", "lsa", "s2net")
 DIMENSIONS = (25, 50, 100, 200, 300, 500, 750, 1000)
 FIRST = 300
 """The largest dimension of the first trainings; larger ones are tried where it is the best of theirs."""
+SEARCH = {"dim": 600, "min_df": 1}
+"""Where a search begins that chooses for a search: OPCA with these settings, if they are free, stays unless another
+candidate is better by more than `CHANCE` standard errors of the difference. The row ``opca-search`` of
+``experiments.peers.title_search`` is a search with them alone."""
+CHANCE = 2.0
 LADDERS = {"noise": (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0), "gamma": (1.25, 2.5, 5.0, 10.0, 20.0, 40.0, 80.0)}
 SCORES = ("mrr", apart.METRIC)
 """What held-out pairs can choose by."""
@@ -76,12 +81,13 @@ def search(
       free: what to choose, of `FREE`.
       judged: queries with judgements to choose by; held-out pairs then stop S2Net and weigh dimensions for search.
       by: of `SCORES`, without judged queries: how held-out texts find their mates, ``"mrr"``; or, for search,
-        ``"apart"``, how they do without the words that both share (`apart`).
+        ``"apart"``, how they do without the words that both share (`apart`). The latter says less of a search than
+        many judged queries would, so what it begins with (`SEARCH`) stays unless something is clearly better.
       clock: seconds, from any moment on.
       say: told the score of each training, and what there was no time to try.
 
     Returns:
-      ``(settings, tried)``: the best, the first of equals; and every candidate with its score, the best first. Where no
+      ``(settings, tried)``: the best, the first of equals (see ``by``); and every candidate with its score, the best first. Where no
       pairs can be held out, the settings as they were, and nothing tried.
 
     Raises:
@@ -165,8 +171,9 @@ class _Search:
         self.end = begun + seconds * (_CLOSED if iterated else 1.0)
         self.metric = by if judged is None else judged.metric
         self.score = None if judged is None else lambda model: judged.best(model).score
-        if by == apart.METRIC:
-            self.score = apart.validator(held.dev, held.sizes)
+        self.ranks = apart.values(held.dev, held.sizes) if by == apart.METRIC else None
+        self.found: dict[Settings, list[np.ndarray]] = {}  # what `ranks` has given
+        self.beginning: Settings | None = None
         self.tried: list[dict[str, Any]] = []
         self.scores: list[tuple[float, Settings]] = []
         self.costs: dict[bool, float] = {}  # seconds of the fastest training in closed form, without and with n-grams
@@ -176,6 +183,8 @@ class _Search:
     def run(self) -> Settings:
         """The best settings."""
         given = self.settings
+        if self.ranks is not None:
+            given = replace(given, **{name: value for name, value in SEARCH.items() if name in self.free})
         several = len(set(self.texts.pairs.languages)) > 1
         methods = tuple("cca" if several and method == "lsa" else method for method in METHODS)
         methods = tuple(method for method in methods if method in DISTILLED or not self.distilled)
@@ -184,6 +193,7 @@ class _Search:
         for method in dict.fromkeys(closed):
             if not self.scores or self.allows(self.cost(given), method=method):
                 self.closed(replace(given, method=method, dim=self.first(given)))
+                self.beginning = self.beginning or self.scores[-1][1]  # at its largest dimension
         for values in ({"subwords": (0.0, 0.5), "min_df": (1, 2)}, {"subwords": (0.75, 0.25)}):
             self.features(values)
         self.climb("noise")
@@ -201,7 +211,19 @@ class _Search:
         self.random()
         allowed = [entry for entry in self.scores if entry[1].method in methods]
         best = max(allowed or self.scores, key=lambda entry: round(entry[0], 4))[1]  # as they are shown
+        best = self.clearly(best) if allowed else best
         return best if allowed else replace(best, method=given.method)
+
+    def clearly(self, best: Settings) -> Settings:
+        """The best, or what a choice for a search has begun with, where it may be as good."""
+        if self.ranks is None or best == self.beginning:
+            return best
+        difference, error = apart.gain(self.found[best], self.found[self.beginning])
+        if difference > CHANCE * error:
+            return best
+        self.say(f"kept is what was tried first: what is better by {difference:.4f} may be so by chance (standard error "
+                 f"{error:.4f})")
+        return self.beginning
 
     def cost(self, settings: Settings) -> float:
         """Seconds that a training in closed form should take."""
@@ -227,7 +249,8 @@ class _Search:
 
     def first(self, given: Settings) -> int:
         """The dimension of the first trainings."""
-        return FIRST if "dim" in self.free else given.dim
+        largest = FIRST if self.ranks is None else SEARCH["dim"]
+        return largest if "dim" in self.free else given.dim
 
     def features(self, values: dict[str, tuple]) -> None:
         """N-grams and rare words, one after the other."""
@@ -268,8 +291,8 @@ class _Search:
     def larger(self) -> None:
         """Dimensions above the first ones, where the largest of those was the best."""
         best = self.best()
-        if "dim" in self.free and best.dim >= FIRST and self.allows(_DEARER["dim"] * self.cost(best),
-                                                                          dim=DIMENSIONS[-1]):
+        if "dim" in self.free and best.dim >= self.first(best) and self.allows(_DEARER["dim"] * self.cost(best),
+                                                                               dim=DIMENSIONS[-1]):
             self.closed(replace(best, dim=DIMENSIONS[-1]))
 
     def weighted(self, settings: Settings):
@@ -293,7 +316,7 @@ class _Search:
         result = [self.record(replace(settings, dim=dim), truncate(params, dim), weighted)
                   for dim in (*smaller, width) if replace(settings, dim=dim) not in known]
         spent, grams = self.clock() - begun, settings.subwords > 0
-        if settings.dim <= FIRST:
+        if settings.dim <= self.first(settings):
             self.costs[grams] = min(self.costs.get(grams, spent), spent)
         return max(result, default=-np.inf)
 
@@ -354,7 +377,10 @@ class _Search:
     def record(self, settings: Settings, params, weighted) -> float:
         """The score of a candidate."""
         learned = Learned(closed_form(params))
-        if self.score is None:
+        if self.ranks is not None:
+            self.found[settings] = self.ranks(training.assemble(weighted, learned, settings, self.held))
+            score = apart.mean(self.found[settings])
+        elif self.score is None:
             validator = linked.validator if settings.method in SSI else mates.validator
             score = float(held_out.averaged(validator, weighted.dev, self.held.sizes)(params))
         else:

@@ -42,6 +42,7 @@ def corpus():
 def small(monkeypatch):
     monkeypatch.setattr(budget, "DIMENSIONS", (5, 10, 20, 40))
     monkeypatch.setattr(budget, "FIRST", 20)
+    monkeypatch.setattr(budget, "SEARCH", {"dim": 20, "min_df": 1})
 
 
 def searched(corpus, seconds, **changes):
@@ -321,6 +322,29 @@ def test_pairs_choose_for_search_too(corpus):
         searched(corpus, 1, by="map")
     with pytest.raises(ValueError, match="by: expected mrr, with judged queries, got apart"):
         searched(corpus, 1, by="apart", judged=Judged(QUERIES, DOCUMENTS, QRELS))
+
+
+def test_a_choice_for_search_stays_with_what_it_begins_with_unless_something_is_clearly_better(corpus, monkeypatch):
+    given, said = replace(GIVEN, subwords=0.0), []
+    chosen, tried = searched(corpus, 1, by="apart", settings=given, free=("dim", "noise"), say=said.append)
+    scores = {(one["dim"], one["noise"]): one["apart"] for one in tried}
+    assert scores[5, given.noise] != scores[20, given.noise] and chosen.dim == 20 and chosen.min_df == given.min_df
+    best = max(tried, key=lambda one: one["apart"])
+    kept = chosen == replace(given, dim=20)
+    assert kept == (any("kept is what was tried first" in one for one in said) or best["dim"] == 20)
+    monkeypatch.setattr(budget, "CHANCE", -np.inf)
+    chosen, again = searched(corpus, 1, by="apart", settings=given, free=("dim", "noise"))
+    assert again == tried and {name: getattr(chosen, name) for name in ("dim", "noise")} == {
+        name: again[0][name] for name in ("dim", "noise")}  # fmt: skip
+
+
+def test_the_gain_of_a_model_and_its_error(rng):
+    one, other = rng.random((2, 30)), rng.random((2, 30))
+    difference, error = apart.gain(list(one), list(other))
+    apart_by = one - other
+    assert difference == pytest.approx(np.mean(apart_by))
+    assert error == pytest.approx(np.sqrt(sum(np.var(each, ddof=1) / 30 for each in apart_by)) / 2)
+    assert apart.gain([np.zeros(1)], [np.ones(1)]) == (0.0, np.inf)
 
 
 def test_the_command_line_chooses_for_search(folder, capsys):

@@ -73,8 +73,7 @@ class Settings:
       ks: Dimensions of the closed forms and of `s2net`.
       trained_ks: Those of `s2net`, where they are others than `ks`.
       variant_ks: Dimensions of the variants of S2Net and of Cr5.
-      random_ks: Those of `s2net-random`, which every seed trains, where they are others than `variant_ks`. At 4,000 a
-        training needs 12 GB.
+      random_ks: Those of `s2net-random`, which every seed trains, where they are others than `variant_ks`.
       grid_k: Dimension at which noise, ridge and the kind of negatives are chosen, and that of the learning curves.
       hdlr_k: Dimension of HDLR, at most.
       noises: OPCA's, for documents of unit length.

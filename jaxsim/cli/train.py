@@ -145,6 +145,7 @@ def train(
                   "no --budget" if seconds is None else "both")  # fmt: skip
     with naming(out):
         io.check_place(out)
+    _devices(settings)
     log_of_steps = _log(log, out)
     shares = _shares(dev, settings.method)
     share = shares[0]
@@ -158,7 +159,7 @@ def train(
     data = _judged(*judged.values(), drawn, settings.seed, columns[0]) if pairs is None else read(
         pairs, "--pairs", columns, graded, weighted=label_weights)
     held_out = _held_out(dev, shares, columns, graded)
-    values = _grid(grid, tune=tune, resume=resume, log=log, share=share)
+    values = _grid(grid, settings, tune=tune, resume=resume, log=log, share=share)
     judged_dev = None if dev_queries is None else _collection(
         *searched.values(), str(dev_score), dev_exclude_self)
     by = "apart" if tune_for == TuneFor.SEARCH else "mrr"
@@ -176,7 +177,9 @@ def train(
         show_result(_shown(model, out))
 
 
-def _grid(texts: list[str] | None, *, tune: bool, resume: bool, log: Path | None, share: float | None):
+def _grid(
+    texts: list[str] | None, settings: Settings, *, tune: bool, resume: bool, log: Path | None, share: float | None
+):
     """The values of a sweep, or None."""
     from jaxsim import checks
     from jaxsim.train import grid
@@ -186,7 +189,20 @@ def _grid(texts: list[str] | None, *, tune: bool, resume: bool, log: Path | None
     for name, given in (("--tune", tune), ("--resume", resume), ("--log", log is not None)):
         checks.expect(not given, name, "no --grid beside it", "both")
     checks.expect(share != 0, "--dev", "pairs to choose by, with --grid", "0")
-    return grid.parsed(texts)
+    values = grid.parsed(texts)
+    try:
+        grid.combinations(settings, values)
+    except ValueError as error:
+        raise ValueError(str(error).replace("values", "--grid", 1)) from None
+    return values
+
+
+def _devices(settings: Settings) -> None:
+    """Refuses more devices than there are before anything is deleted."""
+    from jaxsim.parallel import sharding
+
+    if settings.devices is not None:
+        sharding.local_mesh(settings.devices, devices=settings.devices)
 
 
 class Data(NamedTuple):

@@ -164,6 +164,9 @@ def chosen(checkpoint: Path | None, pairs, settings, dev, choice: Choice) -> tup
                                      judged=choice.judged, by=choice.by)  # fmt: skip
         for line in budget.table(tried) if tried else ():
             say(line)
+        if tried and choice.judged is None and choice.by == "mrr":
+            say("chosen to find the mates of texts; to search, choose with --tune-for search, or by judged queries "
+                "(--dev-queries)")
     facts = {"tuned": tried, "tuning_seconds": round(time.perf_counter() - begun, 1)}
     if checkpoint is not None:
         kept_now = {"asked": asked, "chosen": {name: getattr(tuned, name) for name in names}, "told": facts}

@@ -157,7 +157,7 @@ def begin(folder: Path, resume: bool, settings: Settings, out: Path) -> None:
 def _options(choice: dict) -> str:
     """The options that decide which checkpoints a training has."""
     if not choice:
-        return "an earlier version"
+        return "an earlier version, or with a damaged file of settings"
     method, identity = choice.get("method"), choice.get("identity")
     weight = f" --identity {identity:g}" if identity is not None else " without --identity" * (method in SSI)
     return f"--method {method} --dim {choice.get('dim')}{weight}"

@@ -149,7 +149,8 @@ def make(
       The collection.
 
     Raises:
-      ValueError: columns of different lengths, an identifier that occurs twice, or languages that are not two codes.
+      ValueError: columns of different lengths, entries that are not strings, an identifier that occurs twice, or
+        languages that are not two codes.
 
     Example:
       >>> make("toy", ["a"], ["one"], ["uno"], languages=("en", "es")).counts
@@ -157,8 +158,10 @@ def make(
     """
     ids, left, right, languages = tuple(ids), tuple(left), tuple(right), two_languages(languages)
     sources = (name,) * len(ids) if sources is None else tuple(sources)
-    for column, values in (("left", left), ("right", right), ("sources", sources)):
+    for column, values in (("ids", ids), ("left", left), ("right", right), ("sources", sources)):
         checks.expect(len(values) == len(ids), column, f"{len(ids)} entries, one an id", len(values))
+        bad = next((value for value in values if not isinstance(value, str)), "")
+        checks.expect(isinstance(bad, str), column, "strings", checks.a_kind(bad))
     twice = [key for key, number in Counter(ids).items() if number > 1]
     checks.expect(not twice, "ids", "unique identifiers", f"{twice[:1]} more than once")
     digest = _digest(name, languages, ids, left, right)

@@ -24,6 +24,8 @@ from jaxsim import checks
 __all__ = ["accuracy_at_1", "auc", "average_precision", "exponential_gain", "linear_gain", "max_f1", "ndcg",
            "precision_at", "rank_loss", "reciprocal_rank", "roc_curve", "spearman", "tpr_at_fpr"]
 
+_MOST_GAIN = 1e300  # of which a list of any length has a finite sum
+
 
 def auc(scores, labels):
     r"""Area under the ROC curve, the Wilcoxon–Mann–Whitney statistic.
@@ -230,7 +232,7 @@ def ndcg(scores, labels, *, k: int, gain: Callable[[np.ndarray], np.ndarray] = l
       A float, or ``[num_queries]`` float64, in [0, 1]; 0 without a relevant document.
 
     Raises:
-      ValueError: On unequal shapes, NaN, negative labels, an empty list, or k below 1.
+      ValueError: On unequal shapes, NaN, negative labels, gains above 1e300, an empty list, or k below 1.
 
     Example:
       >>> round(float(ndcg([0.9, 0.5, 0.1], [0, 1, 1], k=2)), 4)
@@ -240,9 +242,11 @@ def ndcg(scores, labels, *, k: int, gain: Callable[[np.ndarray], np.ndarray] = l
     scores, labels = checks.score_lists(scores, labels)
     worst = labels.min() if labels.min() < 0 else labels.max()
     checks.expect(0 <= worst < np.inf, "labels", "finite grades of at least 0", worst)
-    gains = np.asarray(gain(labels), dtype=np.float64)
+    with np.errstate(over="ignore"):
+        gains = np.asarray(gain(labels), dtype=np.float64)
     checks.expect(gains.shape == labels.shape, "gain", f"a function that keeps shape {labels.shape}", gains.shape)
     discount = 1.0 / np.log2(np.arange(2, min(k, labels.shape[-1]) + 2))
+    checks.expect(gains.max() <= _MOST_GAIN, "gain", f"at most {_MOST_GAIN:g} (smaller grades have less)", gains.max())
     result = np.sum(_ordered(scores, gains)[..., :k] * discount, axis=-1)
     ideal = np.sum(-np.sort(-gains, axis=-1)[..., :k] * discount, axis=-1)
     return result / np.where(ideal > 0, ideal, 1.0)

@@ -87,8 +87,8 @@ def search(
       say: told the score of each training, and what there was no time to try.
 
     Returns:
-      ``(settings, tried)``: the best, the first of equals (see ``by``); and every candidate with its score, the best first. Where no
-      pairs can be held out, the settings as they were, and nothing tried.
+      ``(settings, tried)``: the best, the first of equals (see ``by``); and every candidate with its score, the best
+      first. Where no pairs can be held out, the settings as they were, and nothing tried.
 
     Raises:
       ValueError: for a budget that is not positive, a method that is not tuned, nothing free, or as `training.train`.
@@ -221,8 +221,8 @@ class _Search:
         difference, error = apart.gain(self.found[best], self.found[self.beginning])
         if difference > CHANCE * error:
             return best
-        self.say(f"kept is what was tried first: what is better by {difference:.4f} may be so by chance (standard error "
-                 f"{error:.4f})")
+        self.say("kept is what was tried first: the best is better by no more than chance may give "
+                 f"({difference:.4f}, standard error {error:.4f})")
         return self.beginning
 
     def cost(self, settings: Settings) -> float:

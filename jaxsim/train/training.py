@@ -415,7 +415,9 @@ def fit(
         problem = replace(problem, grades=scaled, dev_grades=held.grades.dev)
     if held.weights is not None:
         some = held.weights[held.rows]
-        checks.expect(bool(some.any()), "pair_weights", "a training pair with a weight above 0", "none")
+        above = int(np.count_nonzero(some))
+        checks.expect(above >= min(len(some), 2), "pair_weights", "two training pairs with weights above 0",
+                      above or "none")  # fmt: skip
         notes["pair_weights"] = {"lowest": float(some.min()), "highest": float(some.max())}
         problem = replace(problem, weights=some)
     if checkpoint is not None:

@@ -168,6 +168,8 @@ def test_pairs_refuse_what_does_not_fit():
         make("one", ["a"], ["x"], ["u", "v"], languages=("en", "es"))
     with pytest.raises(ValueError, match=r"ids: expected unique identifiers, got \['a'\] more than once"):
         make("one", ["a", "a"], ["x", "y"], ["u", "v"], languages=("en", "es"))
+    with pytest.raises(ValueError, match="left: expected strings, got a float"):
+        make("one", ["a"], [float("nan")], ["u"], languages=("en", "es"))
     with pytest.raises(ValueError, match=r"rows: expected row numbers in \[0, 1\), got \[-1\]"):
         one.take([-1])
     with pytest.raises(ValueError, match=r"rows: expected row numbers in \[0, 1\), got \[1\]"):

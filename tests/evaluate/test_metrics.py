@@ -102,6 +102,8 @@ def test_gains_differ_on_grades_only():
     binary = [float(metrics.ndcg(scores, [1, 1, 0], k=3, gain=gain)) for gain in kinds]
     np.testing.assert_allclose(graded[1], (1 / math.log2(3) + 3 / 2) / (3 + 1 / math.log2(3)), rtol=1e-15)
     assert graded[0] != graded[1] and binary[0] == binary[1]
+    with pytest.raises(ValueError, match="gain: expected at most 1e.300"):
+        metrics.ndcg(scores, [2, 1, 2000], k=3, gain=metrics.exponential_gain)
 
 
 def test_agrees_with_scikit_learn_where_definitions_coincide(rng):

@@ -82,7 +82,8 @@ def test_a_batch_of_all_pairs_has_the_same_loss_and_weights_are_of_the_pairs_dra
 @pytest.mark.parametrize(("weights", "message"), [
     (WEIGHTS[:3], r"weights: expected 5 numbers, one a pair, got \(3,\)"),
     (-WEIGHTS, "weights: expected finite numbers of at least 0"),
-    (np.zeros(5), "weights: expected a number above 0, got none"),
+    (np.zeros(5), "weights: expected 2 numbers above 0 at least, got none"),
+    (np.eye(5)[0], "weights: expected 2 numbers above 0 at least, got 1"),
     (np.full(5, np.inf), "weights: expected finite numbers of at least 0"),
 ])
 def test_weights_that_are_none_are_refused(matrices, start, fit, weights, message):

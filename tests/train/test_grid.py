@@ -88,6 +88,7 @@ def test_the_command_prints_one_table_and_the_report_draws_it(corpus, tmp_path, 
     assert figures.digest(drawn) is not None and re.search(rb">noise<.*>min_df<.*>mrr<", drawn, re.DOTALL)
     assert report.settings(Model.load("model")) == drawn
     assert refused(capsys, *words, "--grid", "dim=x") == "--grid: expected whole numbers for dim, got 'x'"
+    assert refused(capsys, *words, "--grid", "gamma=1,2") == "--grid: --gamma: expected none, for opca, got some"
     assert refused(capsys, *words, "--grid", "dim=3", "--tune") == "--tune: expected no --grid beside it, got both"
     words[words.index("0.2")] = "0"
     assert refused(capsys, *words, "--grid", "dim=3").startswith("--dev: expected pairs to choose by")

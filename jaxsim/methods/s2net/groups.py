@@ -42,7 +42,7 @@ def checked_weights(weights, num_pairs: int, dtype) -> jax.Array | None:
     """Weights of pairs with a mean of 1.
 
     Args:
-      weights: ``[m]`` finite numbers of at least 0, not all 0; or None.
+      weights: ``[m]`` finite numbers of at least 0, two of them (if ``m`` is not 1) above 0; or None.
       num_pairs: ``m``.
       dtype: of the result.
 
@@ -50,7 +50,7 @@ def checked_weights(weights, num_pairs: int, dtype) -> jax.Array | None:
       ``[m]``; None for None.
 
     Raises:
-      ValueError: for another shape, numbers that are negative or not finite, or nothing but 0.
+      ValueError: for another shape, numbers that are negative or not finite, or fewer than two above 0.
 
     Example:
       >>> checked_weights([1, 2, 3], 3, jnp.float32).tolist()
@@ -62,6 +62,8 @@ def checked_weights(weights, num_pairs: int, dtype) -> jax.Array | None:
     checks.expect(found.shape == (num_pairs,), "weights", f"{checks.counted(num_pairs, 'number')}, one a pair",
                   found.shape)
     checks.expect(bool(np.all(np.isfinite(found) & (found >= 0))), "weights", "finite numbers of at least 0", "others")
-    checks.expect(bool(found.any()), "weights", "a number above 0", "none")
+    some = int(np.count_nonzero(found))
+    least = min(num_pairs, 2)  # one pair has no others to be told apart from
+    checks.expect(some >= least, "weights", f"{checks.counted(least, 'number')} above 0 at least", some or "none")
     found = found / found.max()  # no sum overflows
     return jnp.asarray(found / found.mean(), dtype)

@@ -1,7 +1,8 @@
 """sentence-transformers' StaticEmbedding trained from scratch, in the plainest loop that its parts allow.
 
 The tokenizer is trained on the training texts too (WordPiece, as BERT's), texts are tokenised once and not once an
-epoch, and the dev score is not counted in the seconds: each makes the peer faster than its own trainer would be.
+epoch, a token that stands in a text several times is looked up once, and the dev score is not counted in the seconds:
+each makes the peer faster than its own trainer would be.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from sentence_transformers.models import StaticEmbedding
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 _WORDS = 30_000
+Text = tuple[np.ndarray, np.ndarray]  # of Tokens
 
 
 @dataclass(eq=False)
@@ -38,7 +40,7 @@ class Static:
     seconds: float
     curve: list[tuple[float, float]]
 
-    def embed(self, rows: Sequence[np.ndarray]) -> np.ndarray:
+    def embed(self, rows: Sequence[Text]) -> np.ndarray:
         """``[n, k]`` float32 of texts that are tokens already (`Tokens.of`)."""
         with torch.no_grad():
             return self.model(_bag(rows))["sentence_embedding"].numpy()
@@ -58,15 +60,15 @@ class Tokens:
 
     Attributes:
       tokenizer: WordPiece, trained on these texts.
-      sides: tokens of the left and of the right texts.
+      sides: the left and the right texts: numbers of their tokens, each once, and the share of the text that each is.
       seconds: that this took.
     """
 
     tokenizer: Tokenizer
-    sides: tuple[list[np.ndarray], list[np.ndarray]]
+    sides: tuple[list[Text], list[Text]]
     seconds: float
 
-    def of(self, texts: Sequence[str]) -> list[np.ndarray]:
+    def of(self, texts: Sequence[str]) -> list[Text]:
         """Tokens of other texts."""
         return _tokens(self.tokenizer, texts)
 
@@ -97,15 +99,34 @@ def _tokenizer(texts: Sequence[str]) -> Tokenizer:
     return tokenizer
 
 
-def _tokens(tokenizer: Tokenizer, texts: Sequence[str]) -> list[np.ndarray]:
-    return [np.array(one.ids, np.int64) for one in tokenizer.encode_batch(list(texts), add_special_tokens=False)]
+def _tokens(tokenizer: Tokenizer, texts: Sequence[str]) -> list[Text]:
+    every = tokenizer.encode_batch(list(texts), add_special_tokens=False)
+    counted = (np.unique(np.array(one.ids, np.int64), return_counts=True) for one in every)
+    return [(ids, (counts / max(counts.sum(), 1)).astype(np.float32)) for ids, counts in counted]
 
 
-def _bag(rows: Sequence[np.ndarray]) -> dict[str, torch.Tensor]:
-    """Features of a batch, as StaticEmbedding takes them."""
-    ends = np.cumsum([0, *map(len, rows)])[:-1]
-    return {"input_ids": torch.from_numpy(np.concatenate([np.zeros(0, np.int64), *rows])),
-            "offsets": torch.from_numpy(ends)}
+def _bag(rows: Sequence[Text]) -> dict[str, torch.Tensor]:
+    """Features of a batch, for `_mean_of_tokens`."""
+    ids, shares = ([np.zeros(0, kind), *part] for kind, part in
+                   zip((np.int64, np.float32), zip(*rows, strict=True), strict=True))
+    ends = np.cumsum([0, *map(len, ids[1:])])[:-1]
+    return {"input_ids": torch.from_numpy(np.concatenate(ids)), "offsets": torch.from_numpy(ends),
+            "shares": torch.from_numpy(np.concatenate(shares))}
+
+
+def _mean_of_tokens(static: StaticEmbedding) -> None:
+    """Lets it take features of `_bag` too, where a token stands once, with its share of the text."""
+    of_tokens = static.forward
+
+    def forward(features: dict, **named):
+        if "shares" not in features:
+            return of_tokens(features, **named)
+        features["sentence_embedding"] = torch.nn.functional.embedding_bag(
+            features["input_ids"], static.embedding.weight, features["offsets"], mode="sum",
+            per_sample_weights=features["shares"])
+        return features
+
+    static.forward = forward
 
 
 def train(given: Tokens, *, k: int, rate: float, batch_size: int, epochs: int,
@@ -128,6 +149,7 @@ def train(given: Tokens, *, k: int, rate: float, batch_size: int, epochs: int,
     torch.manual_seed(0)
     begun = time.perf_counter()
     model = SentenceTransformer(modules=[StaticEmbedding(given.tokenizer, embedding_dim=k)], device="cpu")
+    _mean_of_tokens(model[0])
     ways = {}
     if both_ways and "directions" in inspect.signature(MultipleNegativesRankingLoss).parameters:
         ways = {"directions": ("query_to_doc", "doc_to_query"), "partition_mode": "per_direction"}

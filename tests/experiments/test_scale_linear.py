@@ -69,6 +69,7 @@ def test_the_full_row_has_limits_of_its_memory(linear, monkeypatch):
     assert beside["ratio"] == 1.0 and "sum to 1.000000 of jaxsim's" in beside["note"]
 
 
+@pytest.mark.programs
 def test_a_process_that_fails_is_no_point():
     from experiments.scale import points as scale_points
 

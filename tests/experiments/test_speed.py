@@ -53,6 +53,7 @@ def test_a_row_agrees_with_float64_and_makes_a_record(rows, name):
         assert any("not measured" in line.get("note", "") for line in sheet.lines)
 
 
+@pytest.mark.programs
 def test_the_lbfgs_row_counts_evaluations(rows, monkeypatch):
     from experiments.speed import fits as speed_fits
 

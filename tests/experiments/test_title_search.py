@@ -39,6 +39,7 @@ def against(record):
     return {limit["name"].split()[4].rstrip(":"): limit for limit in record["limits"]}
 
 
+@pytest.mark.programs
 def test_rows_that_depend_on_what_is_held_out_have_a_value_a_seed(table):
     made = table(seeds=(0, 1, 2))
     weighed, whole = (records.read(made.fill(row, title_search.ROWS[row])) for row in ("opca-r", "opca-search"))

@@ -34,7 +34,7 @@ BEST = 20
 SHARE, STRONGEST = 0.5, 100
 """With feedback: the share of the second query that is of documents, and how many of their words it takes; settled on
 Cranfield and CACM, where three documents are best."""
-_BLOCK = 256
+_BLOCK, _LEAST = 256, 1e-30
 Found = tuple[np.ndarray, np.ndarray]  # scores and rows
 Exclude = Sequence[Sequence[int]] | None  # rows of documents, for each query
 
@@ -146,9 +146,11 @@ def _found(score: Callable, number: int, k: int, exclude: Exclude) -> Found:
 
 
 def _without(scores, queries: np.ndarray, exclude: Exclude, value: float) -> np.ndarray:
-    """A copy of the scores of some queries, with a value in place of what is excluded."""
+    """The scores of some queries, with a value in place of what is excluded."""
+    if exclude is None:
+        return np.asarray(scores, np.float32)
     result = np.array(scores, np.float32)
-    for place, query in enumerate(queries) if exclude is not None else ():
+    for place, query in enumerate(queries):
         result[place, list(exclude[query])] = value
     return result
 
@@ -282,8 +284,8 @@ def _height(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _over(value: np.ndarray | float, by: np.ndarray) -> np.ndarray:
-    """A quotient; 0 where it is divided by 0."""
-    return np.divide(value, by, out=np.zeros_like(by), where=by > 0)
+    """A quotient; 0 where it is divided by 0, or by next to nothing, which float32 could not hold."""
+    return np.divide(value, by, out=np.zeros_like(by), where=by > _LEAST)
 
 
 def by_vectors(model: Model, documents: Index, queries: Sequence[str], power: float) -> Callable:

@@ -10,6 +10,8 @@ from experiments.kit import records
 from experiments.mates import hubs
 from jaxsim.methods.projections.agreement import agreement
 
+pytestmark = pytest.mark.programs
+
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory):
@@ -19,7 +21,6 @@ def table(tmp_path_factory):
                      kit.Fits(place / "cache", say=lambda line: None))  # fmt: skip
 
 
-@pytest.mark.programs
 def test_s2net_has_rows_beside_opca_and_says_by_how_much_they_differ(table):
     found = {row: records.read(table.fill(row, hubs.UNSEEN[row])) for row in hubs.UNSEEN if row.startswith("s2net")}
     mrr = {row: record["metrics"]["mrr"]["mean"] for row, record in found.items()}

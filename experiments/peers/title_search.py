@@ -34,6 +34,7 @@ Time: quick half a minute on two cores; full about forty minutes on one, and sev
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 
@@ -64,7 +65,7 @@ class Settings:
       seconds: Budget of `tuned-search`.
       tried: Dimensions of `opca-best-k`.
       asked: Queries of collections of links, at most.
-      rates: Learning rates of `static-embedding`.
+      rates: Learning rates of `static-embedding`: the middle ones first, then others until the best is between others.
       epochs: Epochs of `static-embedding`, at most.
       seeds: Of the titles that are held out, for `opca-r` and the rows of searches.
     """
@@ -309,21 +310,43 @@ def by_static(table: kit.Table) -> kit.Row:
         own = np.diag(cosines)
         return float(np.mean([1.0 / (way >= own[:, None]).sum(axis=1) for way in (cosines, cosines.T)]))
 
-    made = {}
+    best: list[tuple[float, static.Static]] = []  # not all of them: one has some 40 MB
 
+    @functools.cache
     def score(rate: float, batch_size: int) -> float:
         system = static.train(given, k=300, rate=rate, batch_size=batch_size, epochs=table.settings.epochs, patience=10,
                               both_ways=True, validate=mrr)
-        made[rate, batch_size] = system
-        return mrr(system)
+        found = mrr(system)
+        if not best or found > best[0][0]:
+            best[:] = [(found, system)]
+        return found
 
-    options = [{"rate": rate, "batch_size": size} for rate in table.settings.rates for size in (128, 512)]
-    choice = kit.choose(options, score, by="mrr", split="dev")
-    system = made[choice.best["rate"], choice.best["batch_size"]]
+    choice = kit.choose(outward(table.settings.rates, score), score, by="mrr", split="dev")
+    system = best[0][1]
     scores = _unit(system.encode(table.data.queries)) @ _unit(system.encode(table.data.documents)).T
     spent = {"name": "training from raw texts", "value": system.seconds, "unit": "s"}
     return kit.Row({"k": 300, **choice.best}, measured(table.data, scores), curve=choice.tried, measurements=[spent],
                    dev={"mrr": choice.score})
+
+
+def outward(rates: Sequence[float], score: Callable[..., float]) -> list[dict]:
+    """Rates and sizes of batches, from the middle rates on until the best is between others, beyond the last if need be.
+
+    A single rate is all that there is.
+    """
+    known, sizes = sorted(rates), (128, 512)
+    first = max(len(known) // 2 - 1, 0)
+    tried = known[first : first + 3]
+
+    def top(rate: float) -> float:
+        return max(score(rate=rate, batch_size=size) for size in sizes)
+
+    while len(known) > 1 and (edge := max(tried, key=top)) in (tried[0], tried[-1]):
+        up = edge == tried[-1]
+        further = [rate for rate in known if (rate > edge if up else rate < edge)]
+        beyond = edge * (known[-1] / known[-2] if up else known[0] / known[1])
+        tried = sorted([*tried, *(further[:1] if up else further[-1:])] if further else [*tried, beyond])
+    return [{"rate": rate, "batch_size": size} for rate in tried for size in sizes]
 
 
 def by_agreement(table: kit.Table) -> kit.Row:

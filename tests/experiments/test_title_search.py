@@ -74,3 +74,20 @@ def test_what_needs_another_library_is_compared_with_where_its_record_is_there(t
     assert "+0.2500" in limit["name"] and limit["value"] > 0.15
     other = dataclasses.replace(made, preset="full")
     assert not title_search.recorded(other, "static-embedding")
+
+
+@pytest.mark.parametrize(("best", "expected"), [
+    (0.3, [0.1, 0.3, 1.0]), (0.03, [0.01, 0.03, 0.1, 0.3, 1.0]), (3.0, [0.1, 0.3, 1.0, 3.0, 9.0]),
+    (0.003, [0.01 / 9, 0.01 / 3, 0.01, 0.03, 0.1, 0.3, 1.0]),
+])
+def test_rates_go_on_until_the_best_is_between_others(best, expected):
+    seen = []
+
+    def score(rate, batch_size):
+        seen.append(rate)
+        return -abs(np.log10(rate / best)) - (batch_size == 128)
+
+    options = title_search.outward(title_search.FULL.rates, score)
+    assert [one["rate"] for one in options if one["batch_size"] == 128] == pytest.approx(expected)
+    assert {one["batch_size"] for one in options} == {128, 512} and set(seen) == {one["rate"] for one in options}
+    assert title_search.outward((0.03,), score) == [{"rate": 0.03, "batch_size": size} for size in (128, 512)]

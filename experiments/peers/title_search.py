@@ -330,7 +330,7 @@ def by_static(table: kit.Table) -> kit.Row:
 
 
 def outward(rates: Sequence[float], score: Callable[..., float]) -> list[dict]:
-    """Rates and sizes of batches, from the middle rates on until the best is between others, beyond the last if need be.
+    """Rates and sizes of batches: from the middle rates on until the best is between others, beyond the last if needed.
 
     A single rate is all that there is.
     """

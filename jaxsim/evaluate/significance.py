@@ -7,6 +7,7 @@ table. A record or caption names the test and the number of queries.
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ __all__ = ["Comparison", "bonferroni", "bootstrap_interval", "false_discovery_ra
            "smallest_best_set", "standard_error", "unpaired_t"]
 
 _DRAWS = 2**20  # at once
+_ROUNDING = 1e-13  # of a value: differences that come of another order of sums, and mean nothing
 
 
 class Comparison(NamedTuple):
@@ -79,10 +81,13 @@ def unpaired_t(a, b, *, equal_variances: bool = True) -> Comparison:
       1.0
     """
     a, b = _sample(a, "a"), _sample(b, "b")
-    n = a.size + b.size
+    n, scale = a.size + b.size, max(np.abs(a).max(), np.abs(b).max())
+    a, b = _level(a, scale), _level(b, scale)
     if np.ptp(a) == 0 and np.ptp(b) == 0:
-        return _certain(float(a[0] - b[0]), n)
-    statistic, pvalue = stats.ttest_ind(a, b, equal_var=equal_variances)
+        return _certain(float(_level(np.array([a[0], b[0]]), scale) @ [1, -1]), n)
+    with warnings.catch_warnings():  # SciPy warns of a sample without spread, whose variance is 0 all the same
+        warnings.filterwarnings("ignore", "Precision loss", RuntimeWarning)
+        statistic, pvalue = stats.ttest_ind(a, b, equal_var=equal_variances)
     return Comparison(float(statistic), float(pvalue), n)
 
 
@@ -133,6 +138,7 @@ def standard_error(values) -> float:
       1.0
     """
     values = _sample(values, "values")
+    values = _level(values, np.abs(values).max())
     return 0.0 if np.ptp(values) == 0 else float(stats.sem(values))
 
 
@@ -306,7 +312,14 @@ def _sample(values, argument: str) -> np.ndarray:
 def _differences(a, b) -> np.ndarray:
     a, b = _sample(a, "a"), _sample(b, "b")
     checks.expect(a.shape == b.shape, "b", f"shape {a.shape} (as a, query by query)", b.shape)
-    return a - b
+    difference, scale = a - b, max(np.abs(a).max(), np.abs(b).max())
+    difference[np.abs(difference) <= _ROUNDING * scale] = 0
+    return _level(difference, scale)
+
+
+def _level(values: np.ndarray, scale: float) -> np.ndarray:
+    """The values; all equal to the first where they differ by rounding alone."""
+    return np.full_like(values, values[0]) if np.ptp(values) <= _ROUNDING * scale else values
 
 
 def _certain(difference: float, n: int) -> Comparison:

@@ -393,7 +393,7 @@ def test_what_is_said_of_feedback_holds_in_the_records():
 def test_what_is_said_of_tuning_for_search_holds_in_the_records():
     facts, tables = " ".join(page("train-on-your-pairs").split()), records("title_search")
     names = {"cacm": "CACM", "cranfield": "Cranfield", "cisi": "CISI", "nfcorpus": "NFCorpus", "npl": "NPL",
-             "mdn": "MDN"}  # fmt: skip
+             "mdn": "MDN", "wikispeedia": "Wikispeedia"}  # fmt: skip
     found = {table: tables[table]["tuned-for-search"] for table in names}
     *most, last = (f"{found[table]['metrics']['map']['mean']:.3f} on {name}"[1:] for table, name in names.items())
     assert f"the search has a MAP of {', '.join(most)} and {last}:" in facts

@@ -46,39 +46,16 @@ def without_shared(pairs: Pairs) -> list[str]:
     return [rest(*both) for both in zip(pairs.left, pairs.right, strict=True)]
 
 
-def validator(pairs: Pairs, sizes: Sequence[int] = ()) -> Callable[[Model], float]:
-    """The score of models: the mean of 1 / the rank of a left text's mate, without the words that both share.
-
-    Args:
-      pairs: held out, ``n`` of them.
-      sizes: pairs of each set, where they are several; their mean counts.
-
-    Returns:
-      Function of a model, whose dimensions are weighed as in search. Left texts of which nothing is left do not count;
-      where none is left, the score is 0.
-
-    Example:
-      >>> from jaxsim.data import pairs
-      >>> from jaxsim.methods.projections import Projection
-      >>> words = text.Vocabulary(("cat", "dog", "pet"), np.array([1, 1, 1]), 3)
-      >>> model = Model(words, Projection(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.1]])))
-      >>> own = pairs.make("own", "12", ["dog pet", "dog"], ["dog cat", "dog"], languages=("en", "en"))
-      >>> validator(own)(model)
-      1.0
-    """
-    found = values(pairs, sizes)
-    return lambda model: mean(found(model))
-
-
 def values(pairs: Pairs, sizes: Sequence[int] = ()) -> Callable[[Model], list[np.ndarray]]:
-    """What `validator` takes the mean of.
+    """How models rank the mates of left texts, without the words that both share.
 
     Args:
       pairs: held out, ``n`` of them.
       sizes: pairs of each set, where they are several.
 
     Returns:
-      Function of a model, to an array of 1 / rank for each set. Left texts of which nothing is left are not in it.
+      Function of a model, whose dimensions are weighed as in search, to an array of 1 / rank of the mates for each set.
+      Left texts of which nothing is left are not in it.
 
     Example:
       >>> from jaxsim.data import pairs
@@ -101,10 +78,10 @@ def values(pairs: Pairs, sizes: Sequence[int] = ()) -> Callable[[Model], list[np
 
 
 def mean(found: Sequence[np.ndarray]) -> float:
-    """The score of what `values` gives.
+    """The score of a model.
 
     Args:
-      found: arrays of 1 / rank, one for each set.
+      found: of `values`: arrays of 1 / rank, one for each set.
 
     Returns:
       The mean of their means; that of an empty one is 0.

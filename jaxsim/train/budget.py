@@ -211,7 +211,8 @@ class _Search:
         self.random()
         allowed = [entry for entry in self.scores if entry[1].method in methods]
         best = max(allowed or self.scores, key=lambda entry: round(entry[0], 4))[1]  # as they are shown
-        best = self.clearly(best) if allowed else best
+        if self.beginning in [settings for _, settings in allowed]:
+            best = self.clearly(best)
         return best if allowed else replace(best, method=given.method)
 
     def clearly(self, best: Settings) -> Settings:

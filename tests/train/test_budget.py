@@ -307,10 +307,10 @@ def test_what_is_left_of_a_text_finds_its_mate(rng):
                  for place, one in enumerate(scores) if apart.without_shared(given)[rows[place]]]  # fmt: skip
         return float(np.mean(found))
 
-    assert apart.validator(given)(model) == pytest.approx(slow(np.arange(5)))
+    assert apart.mean(apart.values(given)(model)) == pytest.approx(slow(np.arange(5)))
     both = (slow(np.arange(2)) + slow(np.arange(2, 5))) / 2
-    assert apart.validator(given, (2, 3))(model) == pytest.approx(both)
-    assert apart.validator(own(["cat", "dog"], ["cat", "dog"]))(model) == 0
+    assert apart.mean(apart.values(given, (2, 3))(model)) == pytest.approx(both)
+    assert apart.mean(apart.values(own(["cat", "dog"], ["cat", "dog"]))(model)) == 0
 
 
 def test_pairs_choose_for_search_too(corpus):
@@ -336,6 +336,12 @@ def test_a_choice_for_search_stays_with_what_it_begins_with_unless_something_is_
     chosen, again = searched(corpus, 1, by="apart", settings=given, free=("dim", "noise"))
     assert again == tried and {name: getattr(chosen, name) for name in ("dim", "noise")} == {
         name: again[0][name] for name in ("dim", "noise")}  # fmt: skip
+
+
+def test_a_method_that_is_given_is_not_changed(corpus):
+    given = replace(GIVEN, method="s2net", max_iter=2)
+    chosen, tried = searched(corpus, 1e9, by="apart", settings=given, free=("dim",))
+    assert chosen.method == "s2net" and {one["method"] for one in tried} == {"opca", "s2net"}
 
 
 def test_the_gain_of_a_model_and_its_error(rng):

@@ -25,7 +25,7 @@ jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
 
-MOST_MAPS = 45_000
+MOST_MAPS = 20_000
 
 
 def pytest_configure(config) -> None:

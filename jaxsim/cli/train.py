@@ -201,7 +201,7 @@ def _devices(settings: Settings) -> None:
     """Refuses more devices than there are before anything is deleted."""
     from jaxsim.parallel import sharding
 
-    if settings.devices is not None:
+    if settings.devices is not None and settings.batch_size is None:  # with batches there is another refusal
         sharding.local_mesh(settings.devices, devices=settings.devices)
 
 

@@ -511,15 +511,11 @@ def test_what_is_said_of_searches_with_ngrams_holds_in_the_records():
     for name in ("cisi", "cranfield", "cacm", "wikispeedia"):
         rows = {row: tables[name][row]["metrics"]["map"]["mean"] for row in ("opca-search", "opca-words")}
         found[name] = [f"{rows[row]:.3f}"[1:] for row in ("opca-search", "opca-words")]
-    told = ("a MAP of {} on CISI ({} without), {} on Cranfield ({}), {} on CACM ({}, which may be chance), but of {} "
-            "on Wikispeedia ({})")
+    told = ("a MAP of {} on CISI ({} without), {} on Cranfield ({}), {} on CACM ({}), but of {} on Wikispeedia ({})")
     assert told.format(*(value for both in found.values() for value in both)) in facts
     p = {name: float(re.search(r"p = (\S+)\)", tables[name]["opca-words"]["limits"][0]["name"])[1])
          for name in found}  # fmt: skip
-    assert p["cacm"] > 0.05 > max(p["cisi"], p["cranfield"], p["wikispeedia"])
-    seconds = {row: next(one["value"] for one in tables["wikispeedia"][row]["measurements"] if one["unit"] == "s")
-               for row in ("opca-search", "opca-words")}
-    assert 2.5 < seconds["opca-search"] / seconds["opca-words"] < 3.5
+    assert max(p.values()) < 0.05
 
 
 def test_what_is_said_of_hubs_holds_in_the_records():

@@ -160,8 +160,7 @@ def make(
     sources = (name,) * len(ids) if sources is None else tuple(sources)
     for column, values in (("ids", ids), ("left", left), ("right", right), ("sources", sources)):
         checks.expect(len(values) == len(ids), column, f"{len(ids)} entries, one an id", len(values))
-        bad = next((value for value in values if not isinstance(value, str)), "")
-        checks.expect(isinstance(bad, str), column, "strings", checks.a_kind(bad))
+        text.strings(values, column)
     twice = [key for key, number in Counter(ids).items() if number > 1]
     checks.expect(not twice, "ids", "unique identifiers", f"{twice[:1]} more than once")
     digest = _digest(name, languages, ids, left, right)

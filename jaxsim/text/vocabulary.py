@@ -134,11 +134,12 @@ def _measured(token_lists: Iterable[Sequence[str]], ends: list[int]) -> Iterable
         yield tokens
 
 
-def strings(texts: Sequence[str]) -> Sequence[str]:
+def strings(texts: Sequence[str], argument: str = "texts") -> Sequence[str]:
     """Texts, checked.
 
     Args:
       texts: what should be strings.
+      argument: what an error calls them.
 
     Returns:
       The same.
@@ -151,7 +152,7 @@ def strings(texts: Sequence[str]) -> Sequence[str]:
       ['a text', '']
     """
     wrong = next((one for one in texts if not isinstance(one, str)), "")
-    checks.expect(isinstance(wrong, str), "texts", "strings", checks.a_kind(wrong))
+    checks.expect(isinstance(wrong, str), argument, "strings", checks.a_kind(wrong))
     return texts
 
 

@@ -11,7 +11,7 @@ from experiments.kit import judge, papers, report_tables
 from jaxsim.pictures import figures
 
 _SCORES = {"mrr": "MRR", "ndcg@10": "nDCG@10"}
-_METRICS = {"mrr": "MRR", "map": "MAP", "auc": "AUC", "accuracy@all": "accuracy, all questions"}
+_METRICS = {"mrr": "MRR", "map": "MAP", "auc": "AUC", "accuracy@all": "accuracy, all questions", "f1": "F1"}
 _SIZES = {"k": ("", "dimension", "dimension k"), "pairs": ("-pairs", "training pairs", "training pairs of pairs"),
           "links": ("-links", "training links", "training links"),
           "tokens": ("-tokens", "training text", "tokens of training text"),
@@ -32,7 +32,7 @@ def against_sizes(title: str, rows: Mapping[str, dict[str, Any]], paper: str) ->
     Returns:
       Suffix of the figure's file -> what it shows, and the SVG file (None where no record has such a curve). Points of
       the test set are drawn where a row has any. The score is the first of MRR, MAP,
-      AUC and accuracy that any curve has.
+      AUC, accuracy and F1 that any curve has.
 
     Raises:
       ValueError: for two points of one row at one size.

@@ -78,7 +78,7 @@ def trained(table: kit.Table, beta: float = 0.0) -> Projection:
     """S2Net from there; near-duplicates are no negatives of each other."""
     task, settings = table.data.task, table.settings
     dev = task.weighted("dev")
-    return table.fit(s2net, reads=dev)(
+    return table.fit(s2net, reads=dev, checkpoint=True)(
         *task.weighted("train"), init=start(table), groups=task.group_ids["train"], beta=beta,
         max_iter=settings.max_iter, patience=settings.patience, validate=mates.validator(dev)).params  # fmt: skip
 

@@ -24,8 +24,6 @@ from jaxsim.optim import Fit
 from jaxsim.sparse import Terms
 
 ROUNDS = 5
-ROUNDING = 1e-6
-"""Length of a projected word, as a share of its own, below which it is what rounding to float32 leaves."""
 
 
 def _scaled(matrix: sp.csr_matrix, power: float) -> tuple[sp.csr_matrix, sp.csr_matrix]:
@@ -57,29 +55,11 @@ def retrofitted(space: Space, signed: Signed, strength: float, rounds: int = ROU
     return Space(space.lexicon, vectors)
 
 
-def without_rounding(vectors: np.ndarray, signed: Signed) -> np.ndarray:
-    """Projected words, 0 where they have no part in the dimensions.
-
-    Entries that share no word, by however many steps, with those of the leading dimensions have no part in them. What
-    rounding leaves there is a random projection of a word's signed vector, and its cosines are nearly those of signed
-    TFIDF.
-
-    Args:
-      vectors: ``[num_words, k]``, not scaled.
-      signed: the entries.
-
-    Returns:
-      ``[num_words, k]``.
-    """
-    own = np.sqrt(np.asarray(signed.columns.multiply(signed.columns).sum(axis=1)))
-    return np.where(np.linalg.norm(vectors, axis=1, keepdims=True) > ROUNDING * own, vectors, 0)
-
-
 def or_signed(space: Space, plain: Space, some: Sequence[Question]) -> np.ndarray:
     """Cosines; of a target that has no part in ``space``, those of the signed vectors.
 
     Args:
-      space: of vectors `without_rounding`.
+      space: of vectors `pilsa.without_rest`.
       plain: of the signed vectors themselves.
       some: the questions.
 

@@ -21,10 +21,10 @@ def thesaurus(
                                          "soule, roget, commas between them.")] = "",
     file: Annotated[list[str] | None, options.file("A thesaurus of your own, JSON Lines; may be repeated.")] = None,
     antonyms: Annotated[list[str] | None, options.file("Pairs of antonyms, two words a line; may be repeated.")] = None,
-    dim: Annotated[int, typer.Option(min=1, help="Dimension.")] = 200,
+    dim: Annotated[int, typer.Option(min=1, help="Dimension.")] = 300,
     refine: Annotated[bool, typer.Option("--refine/--no-refine", help="After PILSA, train S2Net on the "
                                                                       "antonyms.")] = True,
-    epochs: Annotated[int, typer.Option(min=1, help="Largest number of epochs of S2Net.")] = 40,
+    epochs: Annotated[int, typer.Option(min=1, help="Largest number of epochs of S2Net.")] = 300,
     resume: Annotated[Path | None, options.folder("Folder of S2Net's checkpoints; training continues from a state "
                                                        "found there.")] = None,
     root: Annotated[Path | None, options.folder("The data folder; JAXSIM_DATA unless given.")] = None,
@@ -54,7 +54,8 @@ def thesaurus(
     if lost:
         some = ", ".join(lost[:5]) + ", …" * (len(lost) > 5)
         say(f"{checks.counted(len(lost), 'word')} without a vector: {some} (what is in every entry tells nothing about "
-            "any; more entries help)")
+            "any, and words that share no entries with most others are beyond the leading dimensions; more entries, or "
+            "a larger --dim, help)")
     if refine and words.model.method == "pilsa":
         pairs = checks.counted(words.model.training["antonym_pairs"], "pair", "pairs")
         say(f"without S2Net: it is trained on {opposites.LEAST} pairs of opposites or more, and there are {pairs}")
@@ -95,12 +96,10 @@ def words(
     match = some.match(word)
     option = "--like" if opposite_of is None else "--opposite-of"
     checks.expect(match.how != "unknown", option, "a word that the thesauri have, or a form of one", repr(word))
-    if match.how != "as written":
-        say(f"{word}: not in the thesauri; by its {match.how}, as {', '.join(match.words[:5])}"
-            + ", …" * (len(match.words) > 5))  # fmt: skip
+    _say_how(word, match)
     checks.expect(some.similarity(word, word) != 0, option, "a word with a vector", f"{word!r}, whose vector is zero")
     if among is not None:
-        return _chosen(some, word, [one.strip() for one in among.split(",") if one.strip()], json=json)
+        return _chosen(some, word, match, [one.strip() for one in among.split(",") if one.strip()], json=json)
     lists = {} if opposite_of is None else {"opposites": some.opposites(word, k=k, in_entries=in_entries)}
     lists["nearest"] = some.nearest(word, k=k, in_entries=in_entries)
     for name, result in lists.items():
@@ -116,7 +115,14 @@ def words(
             show(f"{name}\t{rank}\t{one.cosine:.4f}\t{one.word}")
 
 
-def _chosen(some, word: str, choices: list[str], *, json: bool) -> None:
+def _say_how(word: str, match) -> None:
+    """Says by which rule a word was found, unless it stands in the thesauri as it is."""
+    if match.how not in ("as written", "unknown"):
+        say(f"{word}: not in the thesauri; by its {match.how}, as {', '.join(match.words[:5])}"
+            + ", …" * (len(match.words) > 5))  # fmt: skip
+
+
+def _chosen(some, word: str, match, choices: list[str], *, json: bool) -> None:
     """Prints the cosines of choices, and which is the opposite."""
     from jaxsim import checks
 
@@ -127,7 +133,12 @@ def _chosen(some, word: str, choices: list[str], *, json: bool) -> None:
     tied = sum(cosine == cosines[answer] for cosine in cosines.values())
     if tied > 1:
         say(f"{tied} choices tie, and the first of them is given as the answer")
+    found = {choice: some.match(choice) for choice in choices}
+    for choice, its in found.items():
+        _say_how(choice, its)
     if json:
-        return show_json({"word": word, "answer": answer, "cosines": cosines})
+        shown = {choice: {"how": its.how, "as": list(its.words)} for choice, its in found.items()}
+        return show_json({"word": word, "how": match.how, "as": list(match.words), "answer": answer, "cosines": cosines,
+                          "choices": shown})
     for choice, cosine in cosines.items():
         show(f"{'*' if choice == answer else ' '}\t{'unknown' if cosine is None else f'{cosine:.4f}'}\t{choice}")

@@ -57,6 +57,13 @@ def test_a_thesaurus_becomes_a_model_that_names_opposites(mine, capsys):
     assert len(lines) == 1 and lines[0].split("\t")[:2] == ["nearest", "1"]
     chosen = run(capsys, "words", "--model", "words", "--opposite-of", "generous", "--among", "big,stingy,xyzzy")
     assert chosen.splitlines()[1].startswith("*\t-") and chosen.splitlines()[2] == " \tunknown\txyzzy"
+    command = ["words", "--model", "words", "--opposite-of", "HOT", "--among", "warmed,icy,xyzzy"]
+    result = json.loads(run(capsys, *command, "--json"))
+    assert result["answer"] == "icy" and (result["how"], result["as"]) == ("as written", ["hot"])
+    assert result["choices"]["warmed"] == {"how": "base form", "as": ["warm"]}
+    assert result["choices"]["xyzzy"] == {"how": "unknown", "as": []} and result["cosines"]["xyzzy"] is None
+    assert cli.main(command) == 0
+    assert capsys.readouterr().err == "warmed: not in the thesauri; by its base form, as warm\n"
     # The folder is a model like any other: one word is one text.
     cosine = float(run(capsys, "similarity", "--model", "words", "hot", "icy"))
     assert cosine == pytest.approx(Words.load("words").similarity("hot", "icy"), abs=1e-5)
@@ -88,6 +95,20 @@ def test_words_of_every_entry_have_no_vector_and_it_is_said(tmp_path, monkeypatc
         "--opposite-of: expected a word with a vector, got 'hot', whose vector is zero")
     assert cli.main(["words", "--model", "words", "--opposite-of", "icy", "--among", "cold,hot"]) == 0
     assert "2 choices tie, and the first of them is given as the answer" in capsys.readouterr().err
+
+
+def test_what_has_no_part_in_the_dimensions_has_no_vector_instead_of_rounding(tmp_path, monkeypatch, capsys):
+    """Contradictory entries, which share no word with the others, and are beyond the leading dimensions."""
+    monkeypatch.chdir(tmp_path)
+    rows = [{"head": f"a{i}", "synonyms": [f"a{(i + step) % 20}" for step in range(1, 10)], "antonyms": [f"b{i}"]}
+            for i in range(20)]  # fmt: skip
+    rows += [{"head": "fast", "synonyms": [same], "antonyms": [other]} for same, other in
+             (("quick", "slow"), ("slow", "quick"))]  # fmt: skip
+    Path("mine.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    assert cli.main(["thesaurus", "--file", "mine.jsonl", "--out", "words", "--dim", "3", "--epochs", "3"]) == 0
+    assert "3 words without a vector: fast, quick, slow (" in capsys.readouterr().err
+    assert refused(capsys, "words", "--model", "words", "--opposite-of", "fast") == (
+        "--opposite-of: expected a word with a vector, got 'fast', whose vector is zero")
 
 
 @pytest.mark.parametrize(("words", "message"), [

@@ -11,6 +11,7 @@ import pytest
 
 from jaxsim import data
 from jaxsim.data import antsynnet, gre, thesauri, thesaurus_books, word_similarity, wordnet
+from jaxsim.methods.thesaurus import signed
 
 real = pytest.mark.skipif(not os.path.isdir(os.path.join(os.environ.get("JAXSIM_DATA", ""), "thesauri")),
                           reason="JAXSIM_DATA has no thesauri")
@@ -135,13 +136,16 @@ def test_wordnet_entries_oppose_a_satellite_to_what_is_around_the_antonym_of_its
     assert database.exceptions["noun"] == {"oxen": ("ox",)}
     assert database.antonyms() == [("hot", "cold"), ("cold", "hot")]
     assert wordnet.entries(database).counts["antonym_pairs"] == 1
+    both = signed.documents([wordnet.entries(database)])
+    assert {frozenset(both.words[at] for at in pair) for pair in both.pairs()} == {frozenset(("hot", "cold"))}
     faithful = {entry.positive[0]: entry for entry in wordnet.entries(database).entries}
     assert faithful["fiery"] == (("fiery", "red-hot", "hot"), ("cold", "icy"), "")
     assert faithful["hot"].positive == ("hot", "fiery", "red-hot")  # what is similar to a head
     assert "ice" not in faithful["icy"].positive
     rich = {entry.positive[0]: entry for entry in wordnet.entries(database, rich=True).entries}
     assert rich["icy"].positive == ("icy", "cold", "ice")
-    assert rich["hot"].positive == ("hot",)
+    assert rich["hot"].positive == ("hot", "fiery", "red-hot")
+    assert rich["fiery"].negative == ("cold",) and rich["hot"].negative == ("cold", "icy")
     _wordnet(tmp_path, lambda text: text.replace("00000002 00 a", "00000002 00 x"))
     with pytest.raises(ValueError, match=r"data\.adj, line 3: expected an offset, a file number and a part of speech"):
         wordnet.load(root=tmp_path, verify=False)

@@ -86,9 +86,9 @@ def test_words_outside_the_dimensions_are_ties_or_are_compared_by_their_signed_v
     senses = [("hot", ["warm", "fiery"], ["cold", "icy"]), ("big", [], ["small"])]
     entries = corpora.signed.documents([thesauri.thesaurus("two parts", senses)])
     words = entries.terms()
-    exact = np.asarray(sparse.project(words, pilsa.fit(words, k=1).params.weights))
-    noise = 1e-9 * np.random.default_rng(0).normal(size=exact.shape)
-    vectors = further.without_rounding(exact + noise, entries)
+    exact = pilsa.fit(words, k=1).params.weights
+    noise = 1e-3 * np.random.default_rng(0).normal(size=exact.shape)  # as a search that ends too soon leaves it
+    vectors = np.asarray(sparse.project(words, pilsa.without_rest(Projection(exact + noise), entries).weights))
     assert [word for word, row in zip(entries.words, vectors, strict=True) if not row.any()] == ["big", "small"]
     lexicon = corpora.Lexicon(entries.words)
     made, plain = Space(lexicon, vectors), Space(lexicon, entries.columns)

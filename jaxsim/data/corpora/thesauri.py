@@ -48,6 +48,7 @@ class Thesaurus:
       counts: raw and parsed sizes.
       dropped: what was wrong with the source and left out: ``own_antonyms`` (words on both sides of an entry) and
         ``empty`` (entries of fewer than two words).
+      antonyms: pairs of words that the source calls opposites of each other, where its entries have no heads.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Thesaurus:
     sha256: str | None = None
     counts: dict[str, Any] = field(default_factory=dict)
     dropped: dict[str, int] = field(default_factory=dict)
+    antonyms: tuple[tuple[str, str], ...] = ()
 
     def __repr__(self) -> str:
         """In short: the entries are long."""
@@ -108,6 +110,7 @@ def thesaurus(
     *,
     sha256: str | None = None,
     counts: dict[str, Any] | None = None,
+    antonyms: Iterable[tuple[str, str]] = (),
 ) -> Thesaurus:
     """A thesaurus of senses as they were read; those of fewer than two words are dropped and counted.
 
@@ -116,6 +119,7 @@ def thesaurus(
       senses: heads, synonyms, antonyms.
       sha256: digest of the files.
       counts: raw sizes, to which those of the entries are added; of one name, the raw one stays.
+      antonyms: pairs as `normal` writes them; see `Thesaurus`.
 
     Returns:
       `Thesaurus`.
@@ -126,15 +130,15 @@ def thesaurus(
       (1, {'own_antonyms': 0, 'empty': 1})
     """
     entries, contradictions, empty = [], 0, 0
-    for head, synonyms, antonyms in senses:
-        sense, both = entry(head, synonyms, antonyms)
+    for one in senses:
+        sense, both = entry(*one)
         contradictions += both
         if len(sense.positive) + len(sense.negative) < 2 or not sense.positive:
             empty += 1
         else:
             entries.append(sense)
     return Thesaurus(name, tuple(entries), sha256, {**sizes(entries), **(counts or {})},
-                     {"own_antonyms": contradictions, "empty": empty})
+                     {"own_antonyms": contradictions, "empty": empty}, tuple(antonyms))
 
 
 def sizes(entries: Iterable[Entry]) -> dict[str, int]:

@@ -9,9 +9,14 @@ entries, and `s2net_antonym` can start from them. Cosines of words are near 1 fo
 from __future__ import annotations
 
 import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse import csgraph
 
 from jaxsim import checks, linalg
-from jaxsim.methods.projections.projection import Projection
+from jaxsim.methods.projections.projection import Projection, encode
+from jaxsim.methods.thesaurus.signed import Signed
 from jaxsim.optim import Fit, closed_form
 from jaxsim.sparse import Terms
 
@@ -26,7 +31,7 @@ def fit(words: Terms, *, k: int, iterations: int = 4) -> Fit:
       k: dimension, at most ``min(num_words, num_entries)``.
       iterations: of the randomised SVD; more make the last dimensions more accurate. Words that share no entry, by
         however many steps, with those of the leading dimensions have no part in these: their vectors are what rounding
-        leaves.
+        leaves (see `without_rest`).
 
     Returns:
       `Fit` of `Projection`, ``[num_entries, k]``; the first ``j`` columns are the fit at ``k = j``. ``encode`` of
@@ -53,3 +58,37 @@ def fit(words: Terms, *, k: int, iterations: int = 4) -> Fit:
     # The random start is fixed: the singular vectors hardly depend on it.
     _, right = linalg.randomised_svd(words, k, key=jax.random.key(0), iterations=iterations)
     return closed_form(Projection(right))
+
+
+def without_rest(params: Projection, entries: Signed) -> Projection:
+    """The projection, 0 for entries that have no part in its dimensions.
+
+    Entries that share no word, by however many steps, with those of the leading dimensions have none. What rounding,
+    and a search that ends after some iterations, leave there is a random projection of a word's signed vector: its
+    cosines are those of signed TFIDF with errors of about one over the root of ``k``. With this, such words have the
+    zero vector, here and after `s2net_antonym`.
+
+    Args:
+      params: of `fit`.
+      entries: that it was fitted on.
+
+    Returns:
+      `Projection`, ``[num_entries, k]``.
+
+    Example:
+      >>> from jaxsim.data.corpora import thesauri
+      >>> from jaxsim.methods.thesaurus.signed import documents
+      >>> mine = thesauri.thesaurus("mine", [("hot", ["warm"], ["cold", "icy"]), ("big", ["large"], [])])
+      >>> entries = documents([mine])
+      >>> words = entries.terms()
+      >>> vectors = encode(without_rest(fit(words, k=1).params, entries), words).dense
+      >>> dict(zip(entries.words, np.any(vectors, axis=1).tolist()))
+      {'hot': True, 'warm': True, 'cold': True, 'icy': True, 'big': False, 'large': False}
+    """
+    number = entries.tf.shape[0]
+    _, group = csgraph.connected_components(sp.block_array([[None, entries.tf], [entries.tf.T, None]]), directed=False)
+    squares = np.square(np.asarray(encode(params, entries.terms()).dense, np.float64))
+    # A group that has a part in the dimensions has one of their singular values at least, and the others have nearly 0.
+    part = np.bincount(group[number:], weights=squares.sum(axis=1), minlength=group.max() + 1)
+    kept = part > squares.sum(axis=0).min() / 2
+    return Projection(jnp.where(kept[group[:number], None], params.weights, 0))

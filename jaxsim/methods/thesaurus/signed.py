@@ -29,6 +29,7 @@ class Signed:
       idf: ``[num_words]`` float32: log(N / df), 0 for a word of every entry.
       heads: ``[num_entries]`` column of the word that an entry is about; -1 for none.
       sources: names of the thesauri, with their weights.
+      antonyms: ``[n, 2]`` columns of words that a source without heads calls opposites of each other.
     """
 
     words: tuple[str, ...]
@@ -36,6 +37,7 @@ class Signed:
     idf: np.ndarray
     heads: np.ndarray
     sources: dict[str, float]
+    antonyms: np.ndarray
 
     def __repr__(self) -> str:
         """In short: the matrix is large."""
@@ -68,20 +70,16 @@ class Signed:
         """
         return sparse.from_scipy(abs(self.columns) if unsigned else self.columns)
 
-    def pairs(self, entries: slice = slice(None)) -> np.ndarray:
-        """Columns of antonyms: the head of every entry that has one, with its negative words.
-
-        Args:
-          entries: rows of ``tf`` that count.
+    def pairs(self) -> np.ndarray:
+        """Columns of antonyms: the head of every entry that has one, with its negative words; then ``antonyms``.
 
         Returns:
           ``[num_pairs, 2]`` int64, distinct as unordered pairs, in the order of the entries.
         """
-        matrix, heads = self.tf[entries], self.heads[entries]
-        entry = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-        negative = matrix.data < 0
-        found = np.stack([heads[entry[negative]], matrix.indices[negative]], axis=1).astype(np.int64)
-        return distinct(found[found[:, 0] >= 0])
+        entry = np.repeat(np.arange(self.tf.shape[0]), np.diff(self.tf.indptr))
+        negative = self.tf.data < 0
+        found = np.stack([self.heads[entry[negative]], self.tf.indices[negative]], axis=1).astype(np.int64)
+        return distinct(np.concatenate([found[found[:, 0] >= 0], self.antonyms]))
 
 
 def distinct(pairs: np.ndarray) -> np.ndarray:
@@ -144,7 +142,9 @@ def documents(sources: Sequence[Thesaurus], *, weights: Sequence[float] | None =
     df = np.maximum(np.bincount(matrix.indices, minlength=len(index)), 1)
     factor = np.log(number / df).astype(np.float32) if idf else np.ones(len(index), np.float32)
     names = {source.name: float(weight) for source, weight in zip(sources, weights, strict=True)}
-    return Signed(tuple(index), matrix, factor, np.array(heads, np.int64), names)
+    opposed = [(index[a], index[b]) for source in sources for a, b in source.antonyms if a in index and b in index]
+    return Signed(tuple(index), matrix, factor, np.array(heads, np.int64), names,
+                  np.array(opposed, np.int64).reshape(-1, 2))
 
 
 def unit_rows(vectors: np.ndarray | sp.csr_matrix) -> np.ndarray | sp.csr_matrix:

@@ -52,9 +52,9 @@ def search(
 ) -> None:
     """Find the documents nearest to queries. Prints lines of rank, score, line number and text, tabs between them.
 
-    The score of a document has two parts, each divided by its largest value for the query: the cosine of its vector,
-    whose dimensions are weighted by held-out pairs, and BM25 of its words. It only ranks the documents of one query;
-    --terms 0 --power 0 prints cosines.
+    The score of a document has two parts, each divided by its mean over the 20 documents that it likes best: the cosine
+    of its vector, whose dimensions are weighted by held-out pairs, and BM25 of its words. A document that both like
+    best has a score of 1. It only ranks the documents of one query; --terms 0 --power 0 prints cosines.
 
     With --queries, a line with `query`, the query's number and its text precedes the results of each query. With
     --json, every query gives one line.

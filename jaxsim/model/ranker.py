@@ -71,8 +71,9 @@ def rank(
     With the cosine c of the vectors, BM25 b and the weight w, documents are ordered by
     :math:`(1 - w)\,c / \bar c + w\,b / \bar b`: each part is divided by its mean over the `BEST` documents it likes
     best, so that a part whose best ones stand out counts more. The score is that sum divided by the same sum of both
-    parts' largest values: 1 for a document that both like best. Negative values count as 0 in the means; a part without
-    a positive value counts nothing. With ``words="cosine"``, and with w = 0, scores are the cosines themselves.
+    parts' largest values: 1 for a document that both like best. Negative values count as 0 in the means. Where none of
+    a part is positive, the mean magnitude of all its values stands for its mean and its largest value, so that it
+    orders the documents still. With ``words="cosine"``, and with w = 0, scores are the cosines themselves.
 
     Args:
       model: the model.
@@ -245,7 +246,7 @@ def _by_parts(
     def score(rows: np.ndarray) -> np.ndarray:
         words = np.asarray((asked.counts[rows] @ weights.T).todense(), np.float32)
         vectors = None if learned is None else np.asarray(learned(rows), np.float32)
-        answers = (None if one is None else _without(one, rows, exclude, 0.0) for one in (vectors, words))
+        answers = (None if one is None else _without(one, rows, exclude, -np.inf) for one in (vectors, words))
         factors = [one.astype(np.float32) for one in scales(*answers, terms)]
         return factors[1] * words + (0 if vectors is None else factors[0] * vectors)
 
@@ -256,12 +257,12 @@ def scales(vectors: np.ndarray | None, words: np.ndarray, terms: float) -> tuple
     """What cosines and BM25 are multiplied with, so that their sum is the score of `rank`.
 
     Args:
-      vectors: ``[q, n]`` cosines; None for BM25 alone.
-      words: ``[q, n]`` BM25.
+      vectors: ``[q, n]`` cosines; None for BM25 alone. Minus infinity for what is excluded.
+      words: ``[q, n]`` BM25, likewise.
       terms: weight of BM25 in [0, 1].
 
     Returns:
-      ``(of the cosines, of BM25)``, each ``[q, 1]`` float64; 0 for a part without a positive value.
+      ``(of the cosines, of BM25)``, each ``[q, 1]`` float64; 0 for a part that is 0 everywhere.
 
     Example:
       >>> cosines, bm25 = np.array([[0.5, 0.4, 0.1]]), np.array([[0.0, 3.0, 0.0]])
@@ -276,11 +277,18 @@ def scales(vectors: np.ndarray | None, words: np.ndarray, terms: float) -> tuple
 
 
 def _height(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The largest score of each query, and the mean of its `BEST` largest; negative ones count as 0."""
+    """The largest score of each query, and the mean of its `BEST` largest; negative ones count as 0.
+
+    Where none is positive, both are the mean magnitude of all, which keeps their order.
+    """
     n = scores.shape[1]
     best = np.partition(scores, n - min(BEST, n), axis=1)[:, -BEST:] if n else np.zeros((len(scores), 1))
     best = np.maximum(best, 0).astype(np.float64)
-    return best.max(axis=1, keepdims=True), best.mean(axis=1, keepdims=True)
+    top, mean = best.max(axis=1, keepdims=True), best.mean(axis=1, keepdims=True)
+    for row in np.flatnonzero(top == 0):
+        answers = scores[row][np.isfinite(scores[row])]
+        top[row] = mean[row] = np.abs(answers).mean(dtype=np.float64) if answers.size else 0
+    return top, mean
 
 
 def _over(value: np.ndarray | float, by: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ import pytest
 from jaxsim import text
 from jaxsim.methods.projections import Projection
 from jaxsim.methods.projections.agreement import agreement, cross_fitted
-from jaxsim.model import Model, index, ranker
+from jaxsim.model import Model, explain, index, ranker
 from jaxsim.model.bm25 import weigh
 
 TEXTS = ["cats and dogs", "", "the fish swims", "dog dogs doggy", "fish cat", "of the"]
@@ -30,7 +30,9 @@ def joined(cosines, bm25, w, left_out=()):
     result = np.zeros(cosines.shape)
     for i, (c, b) in enumerate(zip(cosines, bm25, strict=True)):
         out = set(left_out[i]) if len(left_out) else set()
-        answers = [[max(one, 0) for j, one in enumerate(part) if j not in out] + [0] * len(out) for part in (c, b)]
+        answers = [[one for j, one in enumerate(part) if j not in out] for part in (c, b)]
+        answers = [([abs(np.mean(part))] if part and max(part) <= 0 else [max(one, 0) for one in part] + [0] * len(out))
+                   for part in answers]  # fmt: skip
         best = [sorted(part, reverse=True)[: ranker.BEST] for part in answers]
         measures = [share / np.mean(part) if part[0] > 0 else 0 for share, part in zip((1 - w, w), best, strict=True)]
         highest = sum(one * part[0] for one, part in zip(measures, best, strict=True))
@@ -79,6 +81,22 @@ def test_scores_are_those_of_the_definition(model, terms, power, best, monkeypat
     without = index.encode(model, TEXTS)  # weighs the words when they are asked for
     np.testing.assert_array_equal(ranked(model, without, terms=terms, power=power),
                                   ranked(model, made, terms=terms, power=power))
+
+
+def test_vectors_order_documents_where_all_are_more_unlike_than_like():
+    """The best is the one that is least opposite to the query, whether or not words add to it."""
+    weights = jnp.array([[-1.0, 0.0], [-1.0, 0.0], [1.0, 0.1], [1.0, 0.2], [1.0, 0.9], [1.0, 3.0]])
+    model, documents = Model(WORDS, Projection(weights)), ["dog", "fish swims", "the swims", "fish"]
+    made = index.encode(model, documents, bm25=True)
+    plain, rows = ranker.rank(model, made, ["cat", "cat fish"], k=4, terms=0.0)
+    assert np.all(plain[0] < 0) and rows[0].tolist() == [2, 1, 3, 0]
+    scores, rows = ranker.rank(model, made, ["cat", "xyzzy"], k=4, terms=0.2)
+    assert rows[0].tolist() == [2, 1, 3, 0] and np.all(np.diff(scores[0]) < 0) and scores[0].mean() == pytest.approx(-1)
+    assert not scores[1].any() and rows[1].tolist() == [0, 1, 2, 3]  # no word of it is known
+    found = explain.explain_search(model, "cat", made, 2, terms=0.2)
+    assert found.score == pytest.approx(scores[0, 0], abs=1e-6)
+    scores, rows = ranker.rank(model, made, ["cat"], k=4, terms=0.2, exclude=[[2]])
+    assert rows[0].tolist() == [1, 3, 0, 2] and np.isneginf(scores[0, 3])
 
 
 def test_vectors_alone_and_the_models_own_words(model):

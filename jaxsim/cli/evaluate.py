@@ -142,6 +142,10 @@ def _pairs(model: Model, table: Table) -> dict[str, Any]:
     if equal:
         say(f"{pairs.name}: left out {checks.counted(equal, 'pair')}, equal to an earlier one")
     checks.expect(len(pairs) > 1, pairs.name, "at least two pairs", len(pairs))
+    rivals = mates.own_rivals(pairs)
+    if 20 * rivals >= len(pairs):  # few of them change little
+        say(f"{pairs.name}: {checks.counted(rivals, 'pair')} with a text that another pair has on the other side: it "
+            "is nearest to itself, an error each. Judged queries (--queries and --exclude-self) leave it out")
     sides = model.vectors(pairs.left, side="query"), model.vectors(pairs.right, side="document")
     lost = int(np.count_nonzero(~(sparse.nonzero(sides[0]) & sparse.nonzero(sides[1]))))
     if lost:

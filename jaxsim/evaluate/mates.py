@@ -132,6 +132,28 @@ def once(pairs: Pairs) -> Pairs:
     return pairs if keep.all() else pairs.take(np.flatnonzero(keep))
 
 
+def own_rivals(pairs: Pairs) -> int:
+    """How many pairs have a text that is on the other side too, in another pair.
+
+    Such a text is nearest to itself, so that its mate is not found: articles that link to each other are such pairs.
+
+    Args:
+      pairs: any number.
+
+    Returns:
+      The number of pairs.
+
+    Example:
+      >>> from jaxsim.data import pairs
+      >>> made = pairs.make("p", ["1", "2", "3"], ["a", "b", "c"], ["b", "a", "c"], languages=("en", "en"))
+      >>> own_rivals(made)
+      2
+    """
+    sides = set(pairs.left), set(pairs.right)
+    return sum(left != right and (left in sides[1] or right in sides[0])
+               for left, right in zip(pairs.left, pairs.right, strict=True))
+
+
 def split(texts: Texts, *, shares=(0.6, 0.2, 0.2), salt: str = "", naive: bool = False) -> dict[str, np.ndarray]:
     """Divides pairs into training, dev and test; near-duplicates go together, and equal pairs count once.
 

@@ -247,6 +247,11 @@ def _once(dev: Pairs, name: str, say: Callable) -> Pairs:
     found = mates.once(dev)
     if len(found) < len(dev):
         say(f"{name}: left out {counted(len(dev) - len(found), 'pair')}, equal to an earlier one")
+    rivals = mates.own_rivals(found)
+    if rivals and 20 * rivals >= len(found):  # few of them change little
+        say(f"{name}: {counted(rivals, 'pair')} with a text that another pair has on the other side: it is nearest to "
+            "itself, an error each, so the scores of mates tell little. Judged queries tell more (--dev-queries and "
+            "--dev-exclude-self)")
     return found
 
 

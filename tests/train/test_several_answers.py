@@ -109,4 +109,7 @@ def test_train_and_evaluate_show_them(folder, capsys):
     assert cli.main(["evaluate", "--model", "model", "--pairs", "twice.tsv", "--json"]) == 0
     again, err = capsys.readouterr()
     assert again == out and err.endswith("left out 7 pairs, equal to an earlier one\n")
+    (folder / "links.tsv").write_text("".join(f"{QUESTIONS[i]}\t{QUESTIONS[(i + 1) % 7]}\n" for i in range(7)))
+    assert cli.main(["evaluate", "--model", "model", "--pairs", "links.tsv", "--json"]) == 0
+    assert "links.tsv: 7 pairs with a text that another pair has on the other side" in capsys.readouterr().err
     assert len(mates.once(pairs.make("p", "12", ["…", "!"], ["?", "?"], languages=("en", "en")))) == 2  # no words

@@ -304,6 +304,18 @@ def test_equal_dev_pairs_count_once(corpus):
     assert any(line.endswith("left out 30 pairs, equal to an earlier one") for line in messages)
 
 
+@pytest.mark.parametrize(("linked", "said"), [(12, True), (1, False), (0, False)])
+def test_texts_that_are_on_both_sides_are_counted(corpus, linked, said):
+    """Articles that link to each other: every one is nearest to itself. A few change little."""
+    some, messages = corpus.take(range(60)), []
+    right = [*some.left[1 : linked + 1], *some.right[linked:]]
+    links = pairs.make("links", some.ids, some.left, right, languages=("en", "en"))
+    assert mates.own_rivals(links) == linked + (linked > 0)
+    training.split(mates.read(corpus), [links], Settings(), training.Grades(None, None), messages.append)
+    told = f"{linked + 1} pairs with a text that another pair has on the other side"
+    assert any(told in line for line in messages) == said, messages
+
+
 def test_one_dev_pair_is_refused(corpus):
     with pytest.raises(ValueError, match="dev: expected at least two pairs .*, got 1"):
         train(corpus, Settings(method="opca", dim=5), dev=corpus.take([0]))

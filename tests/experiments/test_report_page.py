@@ -66,7 +66,7 @@ def test_the_page_sorts_and_filters_in_a_browser(tmp_path):
         assert figures() == ["0.8000", "0.6000", "0.2500", "0.1250"]
         page.get_by_role("button", name="printed").click()  # what has none comes last
         assert set(figures()[2:]) == {"0.2500", "0.1250"}
-        page.get_by_label("table").select_option("other")
+        page.get_by_role("combobox", name="table", exact=True).select_option("other")
         assert page.locator("#told").inner_text() == "2 of 4 figures" and len(figures()) == 2
         page.get_by_label("row holds").fill("tf")
         assert figures() == ["0.1250"]

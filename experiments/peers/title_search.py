@@ -27,10 +27,14 @@ has the difference to `static-embedding`). `opca-best-k` takes the dimension
 that **the judged queries themselves** like best: no rival, but what choosing without judgements (`opca-r`) is to be
 measured by; expected within .01 of it.
 
+`tuned-search`, and `opca-words` of NFCorpus and NPL, were recorded when each half of the score was divided by its
+largest value, not by its mean over the best 20 documents.
+
     JAXSIM_DATA=/path/to/corpora python -m experiments.peers.title_search --preset full
     python -m experiments.peers.title_search --preset quick --out /tmp/quick
 
-Time: quick half a minute on two cores; full about forty minutes on one, and seven a table for `tuned-search`.
+Time: quick half a minute on two cores; full some hours on one, of which `opca-search` and `opca-words` take 2 to 15
+minutes a table (Wikispeedia 65), each `tuned` row 5 to 20, and `static-embedding` up to an hour and more.
 """
 
 from __future__ import annotations

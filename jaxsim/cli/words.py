@@ -39,6 +39,7 @@ def thesaurus(
 
     names = [name.strip() for name in sources.split(",") if name.strip()]
     checks.expect(bool(names or file or antonyms), "--sources, --file, --antonyms", "at least one of them", "none")
+    checks.expect(refine or resume is None, "--resume", "no --no-refine beside it (S2Net is what goes on)", "both")
     with naming(out):
         io.check_place(out, argument="--out")
     result, irregular = opposites.read(names, files=file or (), antonyms=antonyms or (), root=root)

@@ -78,6 +78,8 @@ def test_how_a_word_was_found_is_said_and_an_unknown_one_is_refused(mine, capsys
     assert "warmed: not in the thesauri; by its base form, as warm" in capsys.readouterr().err
     unknown = refused(capsys, "words", "--model", "words", "--opposite-of", "xyzzy")
     assert unknown == "--opposite-of: expected a word that the thesauri have, or a form of one, got 'xyzzy'"
+    assert "--like: expected a word that the thesauri have" in refused(
+        capsys, "words", "--model", "words", "--like", "warm\udcff")
     assert refused(capsys, "words", "--model", "words") == "--opposite-of, --like: expected one of them, got neither"
     assert "--among: expected at least one word that the thesauri have, got xyzzy" in refused(
         capsys, "words", "--model", "words", "--opposite-of", "hot", "--among", "xyzzy")
@@ -116,6 +118,8 @@ def test_what_has_no_part_in_the_dimensions_has_no_vector_instead_of_rounding(tm
     (["--sources", "moby", "--out", "words"], "--sources: expected some of wordnet, wordnet-rich, fallows"),
     (["--sources", "soule,soule", "--out", "words"], "--sources: expected each source once"),
     (["--file", "none.jsonl", "--out", "words"], "none.jsonl: No such file or directory"),
+    (["--file", "mine.jsonl", "--out", "words", "--no-refine", "--resume", "state"],
+     "--resume: expected no --no-refine beside it"),
     (["--file", "mine.jsonl", "--out", "mine.jsonl"], "--out: expected a new folder"),
 ])  # fmt: skip
 def test_bad_input_is_one_line(mine, capsys, words, message):

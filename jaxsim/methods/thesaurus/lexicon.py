@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -16,6 +17,8 @@ _SUFFIXES = (
     ("es", "e"), ("es", ""), ("ied", "y"), ("ed", "e"), ("ed", ""), ("ing", "e"), ("ing", ""), ("er", ""), ("est", ""),
     ("er", "e"), ("est", "e"), ("ier", "y"), ("iest", "y"),
 )  # fmt: skip
+_NO_TEXT = re.compile("[\ud800-\udfff]")
+"""Halves of surrogate pairs, which a stemmer cannot be given."""
 _DOUBLED = ("ed", "ing", "er", "est")
 _SHORTEST = 4
 """Letters of the shortest word that may be found as a part of a compound."""
@@ -89,8 +92,10 @@ class Lexicon:
           Match(words=(), how='unknown')
         """
         word = normal(word)
-        if not word or word in self.known:
-            return Match((word,), "as written") if word else Match((), "unknown")
+        if word in self.known:
+            return Match((word,), "as written")
+        if not word or _NO_TEXT.search(word):
+            return Match((), "unknown")
         rules = (("base form", lambda: self._bases(word)[:1]),
                  ("stem", lambda: self._stems.get(self._stemmer.stemWord(word), ())),
                  ("hyphens", lambda: self._without_hyphens(word)),

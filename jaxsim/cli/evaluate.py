@@ -15,12 +15,17 @@ from jaxsim.cli.program import app
 if TYPE_CHECKING:
     import numpy as np
 
+    from jaxsim.data.pairs import Pairs
     from jaxsim.data.tables import Table
     from jaxsim.evaluate.trec import Qrels, Run
     from jaxsim.model import Model
 
 
+_BLOCK = 256  # queries at a time
+
+
 @app.command(epilog="\b\nExample:\n  jaxsim evaluate --model model --pairs test.tsv\n"
+                    "  jaxsim evaluate --model model --pairs links.tsv --terms 0.5 --exclude-self\n"
                     "  jaxsim evaluate --model model --pairs test.tsv --figures figures\n"
                     "  jaxsim evaluate --model model --queries queries.tsv --documents docs.tsv --qrels qrels.txt "
                     "--run-out run.txt\n  jaxsim evaluate --run run.txt --qrels qrels.txt")
@@ -42,8 +47,9 @@ def evaluate(
     words: options.WordsOption = options.Words.BM25,
     power: options.PowerOption = None,
     feedback: options.FeedbackOption = None,
-    exclude_self: Annotated[bool, typer.Option("--exclude-self", help="With --queries: leave out the query itself, a "
-                                               "document of its identifier or its text.")] = False,
+    exclude_self: Annotated[bool, typer.Option("--exclude-self", help="Leave out the query itself: with "
+                                               "--queries a document of its identifier or its text, with --pairs a "
+                                               "right text that is equal to it.")] = False,
     exclude: Annotated[str | None, options.file("With --queries: documents to leave out, lines query<TAB>document, "
                                                 "such as links that are known.")] = None,
     csls: options.CslsOption = None,
@@ -53,7 +59,9 @@ def evaluate(
 
     Pairs: how often a text's mate is the nearest of all (accuracy, ties are errors) and the mean of 1 / its rank (MRR),
     both directions averaged. If a left text is in several pairs, two more figures take all its right texts as correct:
-    the mean of 1 / the rank of the first of them (mrr_any), and the mean of their average precision (map). With
+    the mean of 1 / the rank of the first of them (mrr_any), and the mean of their average precision (map). These two
+    and the accuracy of the first place are printed for left texts that search the right ones as `jaxsim search` does,
+    if one of its options is given: --terms, --power, --feedback, --csls or --exclude-self. With
     --label: the area under the ROC curve (AUC) and the largest F1 of the similarity (a cosine; for SSI its own score);
     with three or more different labels (grades) also Spearman's correlation.
 
@@ -70,34 +78,36 @@ def evaluate(
     given = [name for name, value in ways.items() if value is not None]
     checks.expect(len(given) == 1, ", ".join(ways), "one of them", " and ".join(given) or "none")
     collection = given == ["--queries"]
+    of_search = {"--terms": terms, "--power": power, "--feedback": feedback, "--csls": csls,
+                 "--exclude-self": exclude_self or None}  # fmt: skip
     rules = (
         ("--model", model, run is None, run is not None), ("--documents", documents, collection, not collection),
         ("--qrels", qrels, pairs is None, pairs is not None), ("--label", label, False, pairs is None),
         ("--run-out", run_out, False, not collection), ("--figures", figures, False, pairs is None),
-        ("--terms", terms, False, not collection), ("--power", power, False, not collection),
-        ("--feedback", feedback, False, not collection),
-        ("--exclude", exclude, False, not collection), ("--exclude-self", exclude_self or None, False, not collection),
-        ("--csls", csls, False, not collection),
+        ("--exclude", exclude, False, not collection),
+        *((name, value, False, run is not None) for name, value in of_search.items()),
     )  # fmt: skip
     for name, value, needed, excluded in rules:
         checks.expect(not (needed and value is None), name, f"a value, with {given[0]}", "none")
         checks.expect(not (excluded and value is not None), name, f"no {given[0]} beside it", "both")
     checks.expect(examples is None or figures is not None, "--examples", "--figures as well", "none")
+    searching = [name for name, value in of_search.items() if value is not None]
+    checks.expect(label is None or not searching, ", ".join(searching), "no --label beside it", "both")
     expect_other("--run-out", run_out, queries=queries, documents=documents, qrels=qrels)
     options.one_stdin(pairs=pairs, queries=queries, documents=documents, qrels=qrels, run=run)
     drawn: dict[str, str] = {}
+    way = {"terms": terms, "words": str(words), "power": power, "feedback": feedback}
+    like = None if csls is None else [line for _, line in streams.texts(csls)]
     if pairs is not None:
         pictures.check_place(figures, "--figures")
         trained = _load(model)
         table = pictures.read(trained, pairs, format, left, right, label)
-        result = _pairs(trained, table)
+        result = _found(trained, table.pairs, way, exclude_self, like) if searching else _pairs(trained, table)
         if figures is not None:
             drawn = pictures.draw(trained, table, figures, examples)
     else:
         judged = trec.read_qrels(qrels)
         if run is None:
-            way = {"terms": terms, "words": str(words), "power": power, "feedback": feedback}
-            like = None if csls is None else [line for _, line in streams.texts(csls)]
             results, judged = _search(_load(model), queries, documents, judged, way, exclude, exclude_self, like)
             if run_out is not None:
                 with replacing(run_out) as file:
@@ -145,7 +155,7 @@ def _pairs(model: Model, table: Table) -> dict[str, Any]:
     rivals = mates.own_rivals(pairs)
     if 20 * rivals >= len(pairs):  # few of them change little
         say(f"{pairs.name}: {checks.counted(rivals, 'pair')} with a text that another pair has on the other side: it "
-            "is nearest to itself, an error each. Judged queries (--queries and --exclude-self) leave it out")
+            "is nearest to itself, an error each. With --exclude-self left texts search the right ones without it")
     sides = model.vectors(pairs.left, side="query"), model.vectors(pairs.right, side="document")
     lost = int(np.count_nonzero(~(sparse.nonzero(sides[0]) & sparse.nonzero(sides[1]))))
     if lost:
@@ -158,6 +168,33 @@ def _pairs(model: Model, table: Table) -> dict[str, Any]:
             "right ones: accuracy and mrr count only the one of the pair as right, mrr_any and map count all of them")
         result |= _means(mates.per_left(*sides, answers, similarity=model.scorer), "queries")
     return result
+
+
+def _found(model: Model, pairs: Pairs, way: dict[str, Any], itself: bool, like: list[str] | None) -> dict[str, Any]:
+    """Left texts as queries of a search among the right texts, each text once."""
+    import numpy as np
+
+    from jaxsim import checks
+    from jaxsim.evaluate import mates
+    from jaxsim.model import index, ranker
+
+    checks.expect(len(pairs) > 1, pairs.name, "at least two pairs", len(pairs))
+    found = mates.answers(pairs.left, pairs.right)
+    asked, texts = [pairs.left[row] for row in found.queries], [pairs.right[row] for row in found.documents]
+    rows = {text: row for row, text in enumerate(texts)}
+    both = index.encode(model, texts, bm25=way["words"] == "bm25", csls=like, power=way["power"])
+    values: dict[str, list] = {"accuracy": [], "mrr_any": [], "map": []}
+    for start in range(0, len(asked), _BLOCK):
+        some, belong = asked[start : start + _BLOCK], found.right[start : start + _BLOCK].toarray()
+        own = [rows.get(text) if itself else None for text in some]
+        left_out = [[] if row is None or right[row] else [row] for row, right in zip(own, belong, strict=True)]
+        scores, order = ranker.rank(model, both, some, k=len(texts), exclude=left_out, **way)
+        placed = np.empty_like(scores)
+        np.put_along_axis(placed, order, scores, axis=1)
+        part = mates.answered(placed, belong)
+        for name, column in {"accuracy": (part["mrr_any"] == 1).astype(np.float64), **part}.items():
+            values[name].append(column)
+    return _means({name: np.concatenate(columns) for name, columns in values.items()}, "queries")
 
 
 def _statistic(statistic: Callable, *values: np.ndarray, strata: np.ndarray | None = None) -> dict[str, float]:

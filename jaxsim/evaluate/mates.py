@@ -418,12 +418,30 @@ def per_left(
     values: dict[str, list] = {"mrr_any": [], "map": []}
     for start in range(0, len(found.queries), block):
         rows = np.arange(start, min(start + block, len(found.queries)))
-        scores, belong = np.asarray(scorer(rows)), found.right[rows].toarray()
-        ordered = np.take_along_axis(belong, np.lexsort((belong, -scores), axis=-1), axis=-1)
-        values["mrr_any"].append(1 / (1 + np.argmax(ordered, axis=-1)))
-        places = np.broadcast_to(-np.arange(ordered.shape[1]), ordered.shape)
-        values["map"].append(metrics.average_precision(places, ordered.astype(np.int64)))
+        for name, part in answered(np.asarray(scorer(rows)), found.right[rows].toarray()).items():
+            values[name].append(part)
     return {name: np.concatenate(parts) for name, parts in values.items()}
+
+
+def answered(scores: np.ndarray, belong: np.ndarray) -> dict[str, np.ndarray]:
+    """How well scores put the right answers first, ties as errors.
+
+    Args:
+      scores: ``[q, d]``; minus infinity for what is left out.
+      belong: ``[q, d]`` booleans, at least one in a row: the right answers.
+
+    Returns:
+      ``mrr_any`` and ``map``, each ``[q]``; see `per_left`.
+
+    Example:
+      >>> values = answered(np.array([[0.9, 0.9, 0.1]]), np.array([[True, False, True]]))
+      >>> {name: column.round(3).tolist() for name, column in values.items()}
+      {'mrr_any': [0.5], 'map': [0.583]}
+    """
+    ordered = np.take_along_axis(belong, np.lexsort((belong, -scores), axis=-1), axis=-1)
+    places = np.broadcast_to(-np.arange(ordered.shape[1]), ordered.shape)
+    return {"mrr_any": 1 / (1 + np.argmax(ordered, axis=-1)),
+            "map": np.asarray(metrics.average_precision(places, ordered.astype(np.int64)))}
 
 
 def by_source(

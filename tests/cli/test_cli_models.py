@@ -16,7 +16,7 @@ from command_line import LEFT, OPCA, RIGHT, feed, refused, run, waiting_pool
 import jaxsim
 from jaxsim import cli
 from jaxsim.evaluate import metrics
-from jaxsim.model import Model
+from jaxsim.model import Model, index, ranker
 
 
 def test_train_prints_dev_scores_beside_untrained_ones_and_the_folder(folder, capsys):
@@ -109,6 +109,34 @@ def test_train_encode_search_evaluate(trained, folder, capsys):
     table = run(capsys, "evaluate", "--model", trained, "--pairs", "pairs.tsv").splitlines()
     assert table[1].split() == ["metric", "mean", "low", "high"]
     assert table[3].split()[:2] == ["mrr", f"{shown['mrr']['mean']:.4f}"]
+
+
+def test_left_texts_search_the_right_ones_as_search_does(trained, folder, capsys):
+    """Each text once, several right answers, ties as errors; a text that searches leaves itself out if asked."""
+    links = [(LEFT[i], LEFT[i + 1]) for i in range(6)] + [(LEFT[0], LEFT[3])]
+    (folder / "links.tsv").write_text("".join(f"{left}\t{right}\n" for left, right in links))
+    command = ["evaluate", "--model", trained, "--pairs", "links.tsv", "--json"]
+    model, documents = Model.load(trained), [*LEFT[1:7]]
+    both = index.encode(model, documents, bm25=True)
+    for words, terms in (("bm25", 0.4), ("cosine", 0.4)):
+        for itself in (False, True):
+            shown = json.loads(run(capsys, *command, "--terms", terms, "--words", words,
+                                   *["--exclude-self"] * itself))  # fmt: skip
+            expected = []
+            for i in range(6):
+                out = [[documents.index(LEFT[i])] if itself and i else []]
+                scores, rows = ranker.rank(model, both, [LEFT[i]], k=6, terms=terms, words=words, exclude=out)
+                placed = dict(zip(rows[0].tolist(), scores[0].tolist(), strict=True))
+                right = [documents.index(to) for come, to in links if come == LEFT[i]]
+                wrong = [one for row, one in placed.items() if row not in right]
+                expected.append(1 / (1 + sum(one >= max(placed[row] for row in right) for one in wrong)))
+            assert shown["queries"] == 6 and set(shown) == {"queries", "accuracy", "mrr_any", "map"}
+            assert shown["mrr_any"]["mean"] == pytest.approx(np.mean(expected))
+            assert shown["accuracy"]["mean"] == pytest.approx(np.mean(np.array(expected) == 1))
+    assert shown["mrr_any"]["mean"] > 1 / 6  # of the last, --exclude-self
+    run(capsys, *command, "--csls", "texts.txt")
+    assert "--power: expected no --label beside it, got both" in refused(
+        capsys, "evaluate", "--model", trained, "--pairs", "pairs.tsv", "--label", 2, "--power", 1)
 
 
 def test_evaluate_tells_of_pairs_with_a_text_of_unknown_words(trained, folder, capsys):
@@ -294,8 +322,8 @@ def test_evaluate_searches_a_collection_without_what_is_excluded(trained, folder
     assert both["d3"][0] == "d3" and both["q"][0] == "twin" and ranked("--terms", 1)["q"][1] == "d4"
     assert cli.main([*map(str, words), "--exclude", "known.tsv"]) == 0
     assert "known.tsv: 2 lines with a query or a document that is not there" in capsys.readouterr().err
-    assert refused(capsys, "evaluate", "--model", trained, "--pairs", "pairs.tsv", "--power", 1) == (
-        "--power: expected no --pairs beside it, got both")
+    assert refused(capsys, "evaluate", "--run", "run.txt", "--qrels", "qrels.txt", "--power", 1) == (
+        "--power: expected no --run beside it, got both")
     (folder / "known.tsv").write_text("q d9\n")
     assert "known.tsv, line 1: expected query<TAB>document" in refused(capsys, *words, "--exclude", "known.tsv")
     out = run(capsys, "search", "--model", trained, "--documents", "texts.txt", "--query", RIGHT[5], "--k", 40,

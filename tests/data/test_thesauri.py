@@ -144,8 +144,7 @@ def test_wordnet_entries_oppose_a_satellite_to_what_is_around_the_antonym_of_its
     assert "ice" not in faithful["icy"].positive
     rich = {entry.positive[0]: entry for entry in wordnet.entries(database, rich=True).entries}
     assert rich["icy"].positive == ("icy", "cold", "ice")
-    assert rich["hot"].positive == ("hot", "fiery", "red-hot")
-    assert rich["fiery"].negative == ("cold",) and rich["hot"].negative == ("cold", "icy")
+    assert rich["hot"].positive == ("hot",)
     _wordnet(tmp_path, lambda text: text.replace("00000002 00 a", "00000002 00 x"))
     with pytest.raises(ValueError, match=r"data\.adj, line 3: expected an offset, a file number and a part of speech"):
         wordnet.load(root=tmp_path, verify=False)

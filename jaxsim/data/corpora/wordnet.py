@@ -175,10 +175,9 @@ def entries(wordnet: WordNet, *, rich: bool = False) -> Thesaurus:
       wordnet: the database.
       rich: whether entries also have words of other parts of speech and of looser relations. Without, an entry has the
         synset's words and those of all that it is similar to, and against them the words of the antonyms of itself and
-        of its head, and of what is similar to these (so the 162 development questions of the GRE prefer it). With, a
-        satellite leaves out what is similar to the antonym of its head, and entries have besides: words that their
-        words are derived from or pertain to, and their antonyms; "see also"; verb groups; and the antonyms of sibling
-        satellites (so 6,000 pairs of antonyms of Fallows and Fernald prefer it).
+        of its head, and of what is similar to these. With, a head leaves out what is similar to it, and entries have
+        besides: words that their words are derived from or pertain to, and their antonyms; "see also"; verb groups; and
+        the antonyms of sibling satellites. (Both as the 162 development questions of the GRE prefer them.)
 
     Returns:
       `Thesaurus` ``"wordnet"`` or ``"wordnet-rich"``.
@@ -222,9 +221,9 @@ def _senses(wordnet: WordNet, related: _Relations, rich: bool) -> Iterator[tuple
         same = [at, *heads]
         opposite = [other for one in same for other in related.targets(one, ANTONYM)]
         # Both directions: what is similar to an antonym, and the head of an antonym that is a satellite.
-        around = [near for other in opposite for near in
-                  (*(() if rich and heads else related.satellites(other)), *related.heads(other))]  # fmt: skip
-        positive, negative = related.words([*same, *related.satellites(at)]), related.words([*opposite, *around])
+        around = [near for other in opposite for near in (*related.satellites(other), *related.heads(other))]
+        similar = [] if rich else related.satellites(at)
+        positive, negative = related.words([*same, *similar]), related.words([*opposite, *around])
         if rich:
             more = _rich(related, at, heads)
             positive, negative = positive + more[0], negative + more[1]

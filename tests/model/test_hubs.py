@@ -100,5 +100,6 @@ def test_the_command_line_searches_and_measures_with_hubs(trained, folder, capsy
     files = ["--queries", "q.tsv", "--documents", "d.tsv", "--qrels", "qrels.txt"]
     facts = json.loads(run(capsys, "evaluate", "--model", trained, *files, "--csls", "like.txt", "--json"))
     assert facts["map"]["mean"] > 0
-    assert refused(capsys, "evaluate", "--model", trained, "--pairs", "pairs.tsv", "--csls", "like.txt").startswith(
-        "--csls: expected no --pairs beside it")  # fmt: skip
+    words = ["evaluate", "--model", trained, "--pairs", "pairs.tsv", "--json"]
+    facts = json.loads(run(capsys, *words, "--csls", "like.txt"))
+    assert set(facts) == {"queries", "accuracy", "mrr_any", "map"} and facts["queries"] == len(LEFT)

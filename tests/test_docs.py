@@ -93,13 +93,13 @@ def test_train_on_your_pairs(shell):
     small = "head -n 60 all.tsv > pairs.tsv; tail -n 20 pairs.tsv > test.tsv; cp test.tsv all.tsv"
     judging = next(line for line in rest[-1].splitlines() if line.startswith("awk"))  # whose files are named before
     shown = [shell(block.replace("5m", "5s")) for block in (f"{first}\nwc -l < pairs.tsv\n{small}\n{judging}", *rest)]
-    (pairs, trained, spelt, distilled, tuned, by_judgements, swept, mined, measured, ranked, indexed, explained,
+    (pairs, trained, spelt, distilled, tuned, by_judgements, swept, mined, measured, found, ranked, indexed, explained,
      encoded, resumed, logged, drawn, paged, ssi, graded, ordered, judged) = shown  # fmt: skip
     assert int(pairs) > 100 and trained.startswith("dev (") and "untrained" in trained
     assert "spelt" in spelt and -1 <= float(spelt.splitlines()[-1]) <= 1 and "accuracy" in measured
     assert distilled.startswith("dev (") and "50 dimensions" in distilled
     assert "chosen: --" in tuned and "chosen: --" in by_judgements and "chosen: --dim" in swept
-    assert "s2net" in mined
+    assert "s2net" in mined and "mrr_any" in found and "mrr_any" not in measured
     assert [line.split("\t")[0] for line in ranked.splitlines()] == ["1", "2", "3"] * 2
     assert indexed == ranked and (work / "documents.index" / "index.json").is_file()
     assert np.load(work / "documents.npy").shape[0] == 20 and -1 <= float(encoded) <= 1

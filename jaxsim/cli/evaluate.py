@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from jaxsim.model import Model
 
 
-_BLOCK = 256  # queries at a time
+_BLOCK = 1024  # queries at a time: the documents are made ready for each
 
 
 @app.command(epilog="\b\nExample:\n  jaxsim evaluate --model model --pairs test.tsv\n"
@@ -94,7 +94,7 @@ def evaluate(
     searching = [name for name, value in of_search.items() if value is not None]
     checks.expect(label is None or not searching, ", ".join(searching), "no --label beside it", "both")
     expect_other("--run-out", run_out, queries=queries, documents=documents, qrels=qrels)
-    options.one_stdin(pairs=pairs, queries=queries, documents=documents, qrels=qrels, run=run)
+    options.one_stdin(pairs=pairs, queries=queries, documents=documents, qrels=qrels, run=run, csls=csls)
     drawn: dict[str, str] = {}
     way = {"terms": terms, "words": str(words), "power": power, "feedback": feedback}
     like = None if csls is None else [line for _, line in streams.texts(csls)]

@@ -269,8 +269,8 @@ def scales(vectors: np.ndarray | None, words: np.ndarray, terms: float) -> tuple
       >>> [round(float(one[0, 0]), 3) for one in scales(cosines, bm25, 0.5)]
       [0.667, 0.222]
     """
-    sides = (np.zeros_like(words) if vectors is None else vectors, words)
-    (top, mean), (top_words, mean_words) = map(_height, sides)
+    none = np.zeros((len(words), 1))
+    (top, mean), (top_words, mean_words) = (none, none) if vectors is None else _height(vectors), _height(words)
     factor, factor_words = _over(1 - terms, mean), _over(terms, mean_words)
     total = factor * top + factor_words * top_words
     return _over(factor, total), _over(factor_words, total)

@@ -98,6 +98,9 @@ def train(
                                                    "query itself, a document of its identifier or text.")] = False,
     weights: Annotated[options.Weights | None, typer.Option(help="Round the finished model's weights to 16 or 8 "
                                                             "bits, and print how far that changes scores.")] = None,
+    cross_fit: Annotated[bool, typer.Option("--cross-fit/--no-cross-fit", help="Where fewer than 20 pairs are held "
+                                            "out, opca, cca, lsa, cl-lsi and S2Net weigh their dimensions for search "
+                                            "by three more fits, without a third of the pairs each.")] = True,
     resume: Annotated[bool, typer.Option("--resume/--no-resume", help="Continue from OUT.checkpoint; without this "
                                                                       "option it is deleted.")] = False,
     log: Annotated[Path | None, options.folder("Write step, loss and score after every iteration to DIR/log.csv and, "
@@ -164,7 +167,8 @@ def train(
         *searched.values(), str(dev_score), dev_exclude_self)
     by = "apart" if tune_for == TuneFor.SEARCH else "mrr"
     choice = train_choice.Choice(names, seconds, judged_dev, values, by)
-    more = {"unpaired": _unpaired(texts, columns[0]), "weights": None if weights is None else str(weights)}
+    more = {"unpaired": _unpaired(texts, columns[0]), "weights": None if weights is None else str(weights),
+            "cross_fit": cross_fit}  # fmt: skip
     if label_weights:
         more["pair_weights"] = data.weights
     if mined:
@@ -440,7 +444,7 @@ def trained(
       out: folder of the model.
       resume: whether to go on from the checkpoints.
       command: for the model's record.
-      more: texts without a mate, or documents to mine from, as `training.train` takes them.
+      more: texts without a mate, documents to mine from, or whether to cross-fit, as `training.train` takes them.
       log: of its steps, or None.
 
     Returns:

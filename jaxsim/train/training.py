@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -88,8 +89,8 @@ def train(
       say: is given progress messages.
       callback: function of the name of what is fitted and of an entry of its history (`optim.Run.callback`), called
         after every step of a method in iterations; a `logs.Log`, say.
-      cross_fit: whether closed forms weigh their dimensions for search by `FOLDS` more fits, where too few pairs are
-        held out for that.
+      cross_fit: whether closed forms and S2Net weigh their dimensions for search by `FOLDS` more fits, where too few
+        pairs are held out for that. Those of S2Net take as many iterations as its own best one.
 
     Returns:
       `Model`; ``model.training`` holds counts, settings, dev scores, seconds and the history of S2Net or SSI.
@@ -136,9 +137,16 @@ def train(
     model = assemble(weighted, learned, settings, held)
     crossed: dict[str, Any] = {}
     if model.agreement is None and _can_be_weighed(model):
-        found = _cross_fitted(weighted, settings, held, pairs.ids, model.dim, say) if cross_fit else None
+        again = _again(settings, learned) if cross_fit else None
+        problem = again and Problem(weighted.counts, weighted.train, held.groups, None, model.dim, again,
+                                    checkpoint=checkpoint, progress=progress, slots=weighted.slots,
+                                    spread=weighted.spread, unpaired=weighted.unpaired,
+                                    weights=held.weights if held.weights is None else held.weights[held.rows])
+        if problem and mining is not None:
+            problem = replace(problem, documents=mining.documents, answers=mining.answers, negatives=mining.negatives)
+        found = problem and _cross_fitted(problem, weighted, [pairs.ids[row] for row in held.rows], say)
         if found is None:
-            few = settings.method in CLOSED and cross_fit and not settings.distill and len(held.rows) < FOLDS * FEWEST
+            few = again is not None and len(held.rows) < FOLDS * FEWEST
             say(f"search weights all dimensions equally: fewer than {FEWEST} pairs are held out to weigh them by"
                 + " in each set" * (len(held.sets) > 0)
                 + f", and fewer than {FOLDS * FEWEST} are trained on, too few for {FOLDS} more fits" * few)
@@ -637,40 +645,61 @@ def _agreement(model: Model, held: Split) -> np.ndarray | None:
     return np.mean([agreement(*(side[rows] for side in sides)) for rows in every], axis=0)
 
 
-def _cross_fitted(
-    weighted: Weighted, settings: Settings, held: Split, ids: Sequence[str], dim: int, say: Callable
-) -> np.ndarray | None:
-    """The same of a closed form, by fits that each leave out a part of the training pairs; None where they are few."""
-    some = np.flatnonzero(np.logical_and(*(np.diff(side.indptr) > 0 for side in weighted.counts)))
-    if settings.method not in CLOSED or settings.distill or len(some) < FOLDS * FEWEST:
+def _again(settings: Settings, learned: Learned | None) -> Settings | None:
+    """Settings of the fits that leave out a part of the pairs; None for methods that are not fitted again.
+
+    S2Net takes as many iterations as the model had when its dev score was best: there is nothing to stop these by.
+    """
+    if settings.distill or settings.blend or settings.shard_terms or settings.method not in (*CLOSED, *S2NET):
         return None
-    groups, names = splits.merge(*held.groups.T)[some], [ids[row] for row in held.rows[some]]
+    if settings.method in CLOSED:
+        return settings
+    if learned is None or not learned.fit.history:
+        return None
+    scored = [entry for entry in learned.fit.history if entry.get("validation") is not None]
+    best = max(scored, key=lambda entry: entry["validation"])["step"] if scored else learned.fit.steps
+    if not best:  # the start is the model
+        return replace(settings, method="opca") if settings.start == "opca" else None
+    return replace(settings, max_iter=int(best))
+
+
+def _cross_fitted(problem: Problem, weighted: Weighted, ids: Sequence[str], say: Callable) -> np.ndarray | None:
+    """Agreement of the dimensions by fits that each leave out a part of the training pairs; None where they are few."""
+    some = np.flatnonzero(np.logical_and(*(np.diff(side.indptr) > 0 for side in problem.counts)))
+    if len(some) < FOLDS * FEWEST:
+        return None
+    groups, names = splits.merge(*problem.groups.T)[some], [ids[row] for row in some]
     dealt = splits.split(groups, names, shares=dict.fromkeys(map(str, range(FOLDS)), 1 / FOLDS))
     folds = np.zeros(len(some), int)
     for number, rows in enumerate(dealt.values()):
         if len(rows) < FEWEST:  # near-duplicates tie the others together
             return None
         folds[rows] = number
+    settings = problem.settings
     say(f"weighing the dimensions for search by {FOLDS} more fits, each of the training pairs without a part of them: "
-        f"fewer than {FEWEST} pairs are held out, which would weigh them without another fit")
+        f"fewer than {FEWEST} pairs are held out, which would weigh them without another fit"
+        + " (--no-cross-fit leaves this out)" * (settings.method in S2NET))
+    activation = s2net.activation_of(settings.activation) if settings.method in S2NET else None
 
     def fit(rows: np.ndarray) -> Callable:
-        chosen = some[rows]
-        part = weighted._replace(counts=tuple(side[chosen] for side in weighted.counts),
-                                 train=tuple(sparse.take(side, chosen) for side in weighted.train),
-                                 slots=weighted.slots and tuple(side[chosen] for side in weighted.slots))
-        k = min(dim, _dimension(part, settings, lambda message: None))
-        problem = Problem(part.counts, part.train, held.groups[chosen], None, k, settings, unpaired=part.unpaired,
-                          slots=part.slots, spread=part.spread)  # fmt: skip
-        params = FITS[settings.method](problem).fit.params
+        chosen, left_out = some[rows], int(folds[np.setdiff1d(np.arange(len(some)), rows)[0]])
+        slots = problem.slots and tuple(side[chosen] for side in problem.slots)
+        part = weighted._replace(counts=tuple(side[chosen] for side in problem.counts))
+        params = FITS[settings.method](replace(
+            problem, counts=part.counts, train=tuple(sparse.take(side, chosen) for side in problem.train), slots=slots,
+            groups=problem.groups[chosen], k=min(problem.k, _dimension(part, settings, lambda message: None)),
+            checkpoint=problem.checkpoint and Path(problem.checkpoint) / f"checkpoint.without-{left_out}",
+            answers=[problem.answers[row] for row in chosen] if problem.answers else (),
+            weights=None if problem.weights is None else problem.weights[chosen],
+        )).fit.params  # fmt: skip
         return lambda rest: tuple(np.asarray(side.dense) for side in mates.encode(
-            params, tuple(sparse.take(side, some[rest]) for side in weighted.train)))  # fmt: skip
+            params, tuple(sparse.take(side, some[rest]) for side in problem.train), activation=activation))  # fmt: skip
 
     try:
         found = cross_fitted(fit, folds)
     except (ValueError, FloatingPointError):  # what is left is too much alike for a fit of its own
         return None
-    return np.pad(found, (0, dim - len(found)), mode="edge")  # fewer pairs may support fewer dimensions
+    return np.pad(found, (0, problem.k - len(found)), mode="edge")  # fewer pairs may support fewer dimensions
 
 
 def _dev_scores(model: Model, held: Split) -> dict[str, Any]:

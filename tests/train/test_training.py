@@ -14,8 +14,9 @@ from jaxsim.data import docstrings, pairs
 from jaxsim.evaluate import mates
 from jaxsim.methods.projections.agreement import agreement
 from jaxsim.model import bm25
-from jaxsim.optim import closed_form
+from jaxsim.optim import Fit, closed_form
 from jaxsim.train import s2net, settings, train, training
+from jaxsim.train.problem import Learned
 from jaxsim.train.settings import BARE, GRADED, METHODS, S2NET, SSI, TOPICS
 
 # Few words, since eigenvalues of thousands of them would take most of the time.
@@ -94,7 +95,8 @@ def test_random_numbers_have_more_iterations(corpus, monkeypatch, start, most):
 def test_two_matrices_start_as_copies_of_opca_and_then_part(corpus):
     start = train(corpus, Settings(method="opca", dim=20), dev=0.2)
     for size in (0, 64):
-        result = train(corpus, Settings(method="s2net-2", dim=20, batch_size=size, max_iter=3), dev=0)
+        result = train(corpus, Settings(method="s2net-2", dim=20, batch_size=size, max_iter=3), dev=0,
+                       cross_fit=False)
         left, right = (np.asarray(side.weights) for side in result.params)
         assert result.two_sided and result.method == "s2net-2" and not np.allclose(left, right)
     alike = train(corpus, Settings(method="s2net-2", dim=20, batch_size=0, max_iter=0), dev=0.2)
@@ -343,7 +345,7 @@ def test_beta_keeps_a_model_near_its_start(corpus):
     start = train(corpus, Settings(method="opca", dim=20), dev=0)
     far = []
     for beta in (0.0, 100.0):
-        model = train(corpus, Settings(dim=20, max_iter=10, batch_size=0, beta=beta), dev=0)
+        model = train(corpus, Settings(dim=20, max_iter=10, batch_size=0, beta=beta), dev=0, cross_fit=False)
         far.append(np.linalg.norm(np.asarray(model.params.weights) - np.asarray(start.params.weights)))
     assert far[1] < 0.1 * far[0]
 
@@ -380,9 +382,48 @@ def test_near_duplicates_are_left_out_of_a_fit_together(corpus, monkeypatch):
     assert model.agreement.shape == (model.dim,) and len(set(model.agreement[-20:].tolist())) == 1
 
 
-@pytest.mark.parametrize(("rows", "changes"), [(50, {}), (100, {"method": "s2net", "max_iter": 1})])
-def test_dimensions_are_not_weighed_by_few_pairs_or_long_fits(corpus, rows, changes):
+@pytest.mark.programs
+def test_more_fits_weigh_the_dimensions_of_s2net(corpus, tmp_path, monkeypatch):
+    """They take as many iterations as the model, and an interrupted one goes on to the same weights."""
+    settings = Settings(method="s2net", dim=6, max_terms=300, max_iter=2, activation="tanh")
+    taken, fit = [], training.FITS["s2net"]
+
+    def watched(problem):
+        taken.append(problem)
+        if len(taken) == stop:
+            raise KeyboardInterrupt
+        return fit(problem)
+
+    monkeypatch.setitem(training.FITS, "s2net", watched)
+    stop, some = 0, corpus.take(range(100))
+    whole = train(some, settings, dev=0)
+    sizes = [one.train[0].num_docs for one in taken]
+    assert sizes[0] == 100 and sum(100 - size for size in sizes[1:]) == 100 and len(sizes) == 4
+    assert [one.settings.max_iter for one in taken] == [2] * 4
+    assert whole.training["cross_fitted"] == 3 and (whole.agreement > 0).all()
+
+    stop = len(taken) + 3
+    with pytest.raises(KeyboardInterrupt):
+        train(some, settings, dev=0, checkpoint=tmp_path)
+    stop = 0
+    again = train(some, settings, dev=0, checkpoint=tmp_path)
+    np.testing.assert_array_equal(again.agreement, whole.agreement)
+
+
+@pytest.mark.parametrize(("method", "rows", "cross_fit"), [("opca", 50, True), ("s2net", 100, False)])
+def test_dimensions_are_not_weighed_by_few_pairs_or_unwanted_fits(corpus, method, rows, cross_fit):
     messages = []
-    settings = Settings(**{"method": "opca", "dim": 5, "max_terms": 300, **changes})
-    model = train(corpus.take(range(rows)), settings, dev=0, say=messages.append)
+    settings = Settings(method=method, dim=5, max_terms=300, max_iter=1)
+    model = train(corpus.take(range(rows)), settings, dev=0, say=messages.append, cross_fit=cross_fit)
     assert model.agreement is None and any("search weights all dimensions equally" in line for line in messages)
+
+
+def test_more_fits_of_s2net_stop_where_its_score_was_best():
+    history = [{"step": step, "validation": score} for step, score in enumerate((0.3, 0.5, 0.4))]
+    fit = Fit(None, 0.0, 0.0, False, 2, 3, history)
+    assert training._again(Settings(), Learned(fit)).max_iter == 1
+    assert training._again(Settings(), Learned(fit._replace(history=[{"step": 0}, {"step": 1}], steps=1))).max_iter == 1
+    start = fit._replace(history=history[:1])
+    assert training._again(Settings(), Learned(start)).method == "opca"
+    assert training._again(Settings(start="random"), Learned(start)) is None
+    assert training._again(Settings(blend=True), Learned(fit)) is None

@@ -18,7 +18,7 @@ from jaxsim.data.corpora.gre import Question
 from jaxsim.methods import s2net_antonym
 from jaxsim.methods.projections import Projection
 from jaxsim.methods.projections.projection import encode
-from jaxsim.methods.thesaurus import Signed, Space
+from jaxsim.methods.thesaurus import Senses, Signed, Space
 from jaxsim.methods.thesaurus.signed import unit_rows
 from jaxsim.optim import Fit
 from jaxsim.sparse import Terms
@@ -84,37 +84,18 @@ def spectral(signed: Signed) -> Terms:
 
 
 def by_senses(space: Space, signed: Signed, share: float, some: Sequence[Question]) -> np.ndarray:
-    """The lowest cosine of two senses of target and choice, a sense an entry that has the word.
+    """The lowest cosine of two senses of target and choice (`Senses.lowest`).
 
     Args:
       space: of the words of ``signed``.
       signed: the entries.
-      share: of the word's own vector in its senses' vectors, the rest is the entry's signed mean; 1 for no senses.
+      share: of the word's own vector in its senses' vectors; 1 for no senses.
       some: the questions.
 
     Returns:
       ``[n, c]``; NaN where a word is unknown.
     """
-    targets, choices = corpora.pairs_of(some)
-    asked = {word: space.lexicon.match(word).words for word in dict.fromkeys((*targets, *choices))}
-    columns, signs = signed.tf.T.tocsr(), signed.tf.sign()
-    places = {word: np.array([signed.index[one] for one in found], int) for word, found in asked.items()}
-    used = np.unique(columns[np.unique(np.concatenate(list(places.values())))].indices)
-    entries = dict(zip(used.tolist(), unit_rows(signs[used] @ space.vectors), strict=True))
-
-    def senses(word: str) -> np.ndarray:
-        found = []
-        for at in places[word]:
-            row = columns[at]
-            mine = np.sign(row.data)[:, None] * np.stack([entries[entry] for entry in row.indices.tolist()])
-            mixed = share * space.vectors[at] + (1 - share) * mine
-            found.append(mixed / np.maximum(np.linalg.norm(mixed, axis=1, keepdims=True), 1e-12))
-        return np.concatenate(found)
-
-    made = {word: senses(word) for word, found in asked.items() if found}
-    lowest = [float((made[a] @ made[b].T).min()) if a in made and b in made else np.nan
-              for a, b in zip(targets, choices, strict=True)]  # fmt: skip
-    return np.array(lowest).reshape(len(some), -1)
+    return Senses(space, signed.tf, share).lowest(*corpora.pairs_of(some)).reshape(len(some), -1)
 
 
 def objective(rows: tuple[jax.Array, jax.Array], batch: s2net_antonym.Batch, gamma: jax.Array) -> jax.Array:

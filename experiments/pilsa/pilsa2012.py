@@ -9,9 +9,11 @@ development precision by dimension.
 PILSA is LSA of signed documents: each entry of a thesaurus is a document, synonyms with a plus and antonyms with a
 minus; `lsa` is the same without signs. S2Net on antonyms goes on from there. A row's name may end in its sources,
 otherwise the table's: `-rich`, WordNet with looser relations; `-fallows` alone; `-books`, Fallows, Fernald and Soule;
-`-roget`, Roget's opposites. What else was tried stands in `further`, a function each: retrofitting (`retrofit`), senses
-(`senses`, and `mixture-senses`, `mixture-all-senses`), a signed spectral embedding (`spectral`), a projection a side
-(`two-sided`), and words without a part in the leading dimensions (`pilsa-ties`, `pilsa-or-signed`).
+`-roget`, Roget's opposites. A vector for every sense of a word, and the most opposite senses of target and choice, are
+in `pilsa-senses`, in `senses` (of S2Net) and, of S2Net and PILSA, in `mixture-senses`, `mixture-all-senses` and
+`mixture-pilsa-senses`. What else was tried stands in `further`, a function each: retrofitting (`retrofit`), a signed
+spectral embedding (`spectral`), a projection a side (`two-sided`), and words without a part in the leading dimensions
+(`pilsa-ties`, `pilsa-or-signed`).
 
 160 of the 162 questions for development are among the 950. F1 is therefore given on the 950, as papers do, and on the
 790 without them (`f1@790`): for whatever was chosen on the development questions (dimensions, weights of mixtures) the
@@ -61,6 +63,8 @@ WORDS = ("admirable", "considered", "mourning")
 SHOWN, IN_ENTRIES = 10, 5
 SHARES = [{"share": one} for one in (0.25, 0.5, 0.75, 0.9, 1.0)]
 """Shares of a word's own vector in the vectors of its senses; questions for development choose one."""
+WIDER = [{"share": one} for one in (0.0, 0.1)] + SHARES
+"""With PILSA, whose own vectors count for less."""
 
 
 @dataclass(frozen=True)
@@ -235,6 +239,20 @@ def without_rest(*, signed: bool) -> Callable[[kit.Table], kit.Row]:
     return row
 
 
+def with_senses(table: kit.Table) -> kit.Row:
+    """PILSA with a vector for every sense of a word, by the best pair of senses; the dimension is that of `pilsa`.
+
+    Chosen: the share of the word's own vector, by F1 on the questions for development.
+    """
+    name = TABLE6[table.name]
+    size, entries = chosen_dimension(table, name)[0].best, table.data.signed(name)
+    answers = functools.partial(sense_answers, pilsa_space(table, name, size["k"]), entries)
+    choice = dev_choice(table, WIDER, answers)
+    return kit.Row({"sources": corpora.SETS[name], **size, **choice.best},
+                   **tested(table, functools.partial(answers, **choice.best)),
+                   dev={"f1": choice.score, "grid": choice.tried}, methods=[pilsa])
+
+
 def antonym_pairs(table: kit.Table, name: str) -> np.ndarray:
     """Pairs of antonyms of a set: heads with their antonyms, and what WordNet's pointers call antonyms."""
     return table.data.signed(name).pairs()
@@ -395,30 +413,35 @@ MIXED = ("union", "public", "wordnet-rich", "roget")
 """The sets of the mixture's spaces."""
 
 
-def mixed_spaces(table: kit.Table, seed: int) -> list[Space]:
-    """The four spaces of the mixture: S2Net on the union and on Fallows and Fernald, PILSA on WordNet and on Roget."""
-    return [*(refined_space(table, name, seed) for name in MIXED[:2]),
-            *(table.once(("chosen space", name), lambda name=name: pilsa_space(
-                table, name, chosen_dimension(table, name)[0].best["k"])) for name in MIXED[2:])]  # fmt: skip
+def mixed_spaces(table: kit.Table, seed: int | None) -> list[Space]:
+    """The four spaces of the mixture: S2Net on the union and on Fallows and Fernald, PILSA on WordNet and on Roget.
+
+    Without a seed, all four are PILSA's.
+    """
+    return [refined_space(table, name, seed) if seed is not None and name in MIXED[:2] else
+            table.once(("chosen space", name), lambda name=name: pilsa_space(
+                table, name, chosen_dimension(table, name)[0].best["k"])) for name in MIXED]  # fmt: skip
 
 
-def mixed(senses: Sequence[str] = ()) -> Callable[[kit.Table], kit.Row]:
+def mixed(senses: Sequence[str] = (), *, refined: bool = True) -> Callable[[kit.Table], kit.Row]:
     """A weighted sum of the cosines of four spaces; the weights maximise the likelihood of the dev questions' answers.
 
     In the sets of ``senses``, a cosine of two words is the lowest between a sense of one and a sense of the other. The
-    share of each such set (`SHARES`) is chosen by F1 on the dev questions, with the first seed.
+    share of each such set (`SHARES`; `WIDER` without S2Net) is chosen by F1 on the dev questions, with the first seed.
+    Where not ``refined``, no space is S2Net's, and nothing is random.
     """
 
     def row(table: kit.Table) -> kit.Row:
         dev, functions, weights, scores, choices = table.data.questions["dev"], [], [], [], {}
-        for seed in table.settings.seeds:
+        for seed in table.settings.seeds if refined else (None,):
             answers = []
             for name, one in zip(MIXED, mixed_spaces(table, seed), strict=True):
                 answer = functools.partial(corpora.cosines, one)
                 if name in senses:
                     signed = table.data.signed(name)
                     if name not in choices:
-                        choices[name] = dev_choice(table, SHARES, functools.partial(sense_answers, one, signed))
+                        choices[name] = dev_choice(table, SHARES if refined else WIDER,
+                                                   functools.partial(sense_answers, one, signed))  # fmt: skip
                     answer = functools.partial(sense_answers, one, signed, **choices[name].best)
                 answers.append(answer)
             fit = table.fit(mixture)(np.stack([one(dev) for one in answers]), np.array([one.answer for one in dev]))
@@ -427,13 +450,14 @@ def mixed(senses: Sequence[str] = ()) -> Callable[[kit.Table], kit.Row]:
                 np.stack([one(some) for one in answers]), weight))
             weights.append(np.round(weight, 3).tolist())
             scores.append(corpora.f1(functions[-1](dev), dev))
-        names = ["union S2Net", "public S2Net", "wordnet-rich PILSA", "roget PILSA"]
+        names = [f"{name} {'S2Net' if refined and name in MIXED[:2] else 'PILSA'}" for name in MIXED]
         shares = {"shares": {name: choice.best["share"] for name, choice in choices.items()}} if senses else {}
         grid = [{"set": name, **tried} for name, choice in choices.items() for tried in choice.tried]
-        return kit.Row({"spaces": names, "weights": weights[0], **shares}, **tested(table, functions),
-                       seeds=table.settings.seeds, fit=fit,
+        return kit.Row({"spaces": names, "weights": weights[0], **shares},
+                       **tested(table, functions if refined else functions[0]), fit=fit,
                        dev={"f1": float(np.mean(scores)), "weights of the seeds": weights,
-                            **({"grid": grid} if senses else {})})  # fmt: skip
+                            **({"grid": grid} if senses else {})},
+                       **({"seeds": table.settings.seeds} if refined else {}))  # fmt: skip
 
     return row
 
@@ -675,14 +699,16 @@ def precision_at(k: int, name: str) -> Callable[[kit.Table], kit.Row]:
 COMMON = {"lookup": listed, "signed-tfidf": signed_tfidf, "lsa": projected(unsigned=True), "pilsa": projected()}
 ROWS = {
     "table6-wordnet": {**COMMON, "pilsa-ties": without_rest(signed=False),
-                       "pilsa-or-signed": without_rest(signed=True), "pilsa-rich": projected("wordnet-rich"),
+                       "pilsa-or-signed": without_rest(signed=True), "pilsa-senses": with_senses,
+                       "pilsa-rich": projected("wordnet-rich"),
                        "s2net-antonym": refined(),
                        "s2net-antonym-rich": refined("wordnet-rich")},
     "table6-public": {**COMMON, "pilsa-fallows": projected("fallows"), "pilsa-books": projected("books"),
-                      "pilsa-roget": projected("roget"), "s2net-antonym": refined(), "s2net-printed": printed,
-                      "s2net-antonym-books": refined("books"), "oov-embed": beyond},
-    "table6-union": {**COMMON, "s2net-antonym": refined(), "s2net-no-leak": refined(leak_free=True), "mixture": mixed(),
-                     "mixture-senses": mixed(("union",)), "mixture-all-senses": mixed(MIXED),
+                      "pilsa-roget": projected("roget"), "pilsa-senses": with_senses, "s2net-antonym": refined(),
+                      "s2net-printed": printed, "s2net-antonym-books": refined("books"), "oov-embed": beyond},
+    "table6-union": {**COMMON, "pilsa-senses": with_senses, "s2net-antonym": refined(),
+                     "s2net-no-leak": refined(leak_free=True), "mixture": mixed(), "mixture-senses": mixed(("union",)),
+                     "mixture-all-senses": mixed(MIXED), "mixture-pilsa-senses": mixed(MIXED, refined=False),
                      "retrofit": from_refined([{"strength": one} for one in (0.0, 0.1, 0.3, 1.0)], retrofit_answers),
                      "senses": from_refined(SHARES, sense_answers),
                      "spectral": spectral, "two-sided": two_sided},

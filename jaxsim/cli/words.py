@@ -83,6 +83,8 @@ def words(
 ) -> None:
     """Print words that mean the opposite of a word, or the same, with their cosines.
 
+    With --among the cosines are those of the two most opposite senses: a word has one for every entry that lists it.
+
     A word that the thesauri lack is looked up by its base form, its stem, without hyphens or as a part of compounds;
     stderr says how.
     """
@@ -98,7 +100,9 @@ def words(
     option = "--like" if opposite_of is None else "--opposite-of"
     checks.expect(match.how != "unknown", option, "a word that the thesauri have, or a form of one", repr(word))
     _say_how(word, match)
-    checks.expect(some.similarity(word, word) != 0, option, "a word with a vector", f"{word!r}, whose vector is zero")
+    of_senses = among is not None and some.senses is not None and some.senses.of(word).any()
+    checks.expect(of_senses or some.similarity(word, word) != 0, option, "a word with a vector",
+                  f"{word!r}, whose vector is zero")  # fmt: skip
     if among is not None:
         return _chosen(some, word, match, [one.strip() for one in among.split(",") if one.strip()], json=json)
     lists = {} if opposite_of is None else {"opposites": some.opposites(word, k=k, in_entries=in_entries)}
@@ -124,13 +128,13 @@ def _say_how(word: str, match) -> None:
 
 
 def _chosen(some, word: str, match, choices: list[str], *, json: bool) -> None:
-    """Prints the cosines of choices, and which is the opposite."""
+    """Prints the cosines of choices, of the most opposite senses, and which is the opposite."""
     from jaxsim import checks
 
     checks.expect(bool(choices), "--among", "words, commas between them", "none")
     answer = some.closest_opposite(word, choices)
     checks.expect(answer is not None, "--among", "at least one word that the thesauri have", ", ".join(choices))
-    cosines = {choice: some.similarity(word, choice) for choice in choices}
+    cosines = dict(zip(choices, some.opposition(word, choices), strict=True))
     tied = sum(cosine == cosines[answer] for cosine in cosines.values())
     if tied > 1:
         say(f"{tied} choices tie, and the first of them is given as the answer")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -354,6 +354,17 @@ class Model:
           ValueError: if something else is there, or for weights that are not finite.
           OSError: if it cannot be written; what was there is as it was.
         """
+        return folders.save(path, **self.contents())
+
+    def contents(self) -> dict[str, Any]:
+        """What a folder of the model holds.
+
+        Returns:
+          Arguments of `folders.save`.
+
+        Raises:
+          ValueError: for weights that are not finite.
+        """
         tensors = parts.to_tensors(self.params) | {"df": np.asarray(self.vocabulary.df, np.int64)}
         for name, array in tensors.items():
             checks.expect(bool(np.isfinite(array).all()), f"model.{name}", "finite weights", "NaN or infinity")
@@ -375,7 +386,7 @@ class Model:
             tensors["agreement"] = np.asarray(self.agreement, np.float32)
         if any(array.dtype == np.int8 for array in tensors.values()):
             layout = 4
-        return folders.save(path, tensors=tensors, config=config, vocabulary=words, card=self.card(), layout=layout)
+        return {"tensors": tensors, "config": config, "vocabulary": words, "card": self.card(), "layout": layout}
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> Model:
@@ -392,16 +403,33 @@ class Model:
           ValueError: if a file was altered, or was written by another program or a newer version; and if an array is
             not of the type and shape of a model's, or has NaN in it, whoever wrote it.
         """
-        tensors, config, words = folders.load(path)
+        contents = folders.load(path)
         with checks.within(str(path)):
-            parts.check_folder(tensors, config, words)
-            number, share = len(tensors["df"]), config.get("subwords")
-            vocabulary = text.Vocabulary(tuple(words[:number]), tensors["df"], config["num_docs"])
-            grams = None if share is None else Subwords(tuple(words[number:]), tensors["gram_idf"], share)
-            return cls(vocabulary, parts.from_tensors(tensors), config["weighting"], config["activation"],
-                       tuple(config["languages"]), config["method"], config["training"], config.get("strongest"), grams,
-                       tensors.get("agreement"), config.get("terms_weight"), config.get("agreement_power"),
-                       config.get("feedback"))
+            return cls.of_contents(*contents)
+
+    @classmethod
+    def of_contents(cls, tensors: Mapping[str, np.ndarray], config: Mapping[str, Any], words: Sequence[str]) -> Model:
+        """The model of a folder that was read.
+
+        Args:
+          tensors: as `folders.load` returns them.
+          config: likewise.
+          words: likewise.
+
+        Returns:
+          The model.
+
+        Raises:
+          ValueError: as `load`, naming the part.
+        """
+        parts.check_folder(tensors, config, words)
+        number, share = len(tensors["df"]), config.get("subwords")
+        vocabulary = text.Vocabulary(tuple(words[:number]), tensors["df"], config["num_docs"])
+        grams = None if share is None else Subwords(tuple(words[number:]), tensors["gram_idf"], share)
+        return cls(vocabulary, parts.from_tensors(tensors), config["weighting"], config["activation"],
+                   tuple(config["languages"]), config["method"], config["training"], config.get("strongest"), grams,
+                   tensors.get("agreement"), config.get("terms_weight"), config.get("agreement_power"),
+                   config.get("feedback"))
 
     def card(self) -> str:
         """The model card: what it is, what it was trained on, how to use it.

@@ -125,4 +125,4 @@ def build(
         "irregular": {form: list(bases) for form, bases in sorted((irregular or {}).items()) if known & set(bases)},
     }  # fmt: skip
     return Words.of(entries.words, vectors, np.diff(entries.columns.indptr), entries.tf.shape[0],
-                    method="pilsa" if fit is None else "s2net-antonym", training=facts)
+                    method="pilsa" if fit is None else "s2net-antonym", training=facts, signs=entries.tf)

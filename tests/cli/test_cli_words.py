@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from command_line import refused, run
 
 from jaxsim import cli
-from jaxsim.model import Model
+from jaxsim.model import Model, folders
 from jaxsim.model.words import Words
+from jaxsim.optim import checkpoints
 from jaxsim.train import opposites
 
 
@@ -93,8 +99,12 @@ def test_words_of_every_entry_have_no_vector_and_it_is_said(tmp_path, monkeypatc
     assert cli.main(["thesaurus", "--file", "few.jsonl", "--out", "words"]) == 0
     assert "2 words without a vector: hot, cold (" in capsys.readouterr().err
     assert Words.load("words").without_vector() == ["hot", "cold"]
-    assert refused(capsys, "words", "--model", "words", "--opposite-of", "hot", "--among", "icy,cold") == (
-        "--opposite-of: expected a word with a vector, got 'hot', whose vector is zero")
+    asked = ["words", "--model", "words", "--opposite-of", "hot", "--among", "icy,heated"]
+    assert cli.main(asked) == 0  # the senses of *hot* have vectors, those of its entries
+    assert capsys.readouterr().out.startswith("*\t-")
+    plain = replace(Words.load("words"), entries=None)
+    plain.save("words")
+    assert refused(capsys, *asked) == "--opposite-of: expected a word with a vector, got 'hot', whose vector is zero"
     assert cli.main(["words", "--model", "words", "--opposite-of", "icy", "--among", "cold,hot"]) == 0
     assert "2 choices tie, and the first of them is given as the answer" in capsys.readouterr().err
 
@@ -126,11 +136,67 @@ def test_bad_input_is_one_line(mine, capsys, words, message):
     assert refused(capsys, "thesaurus", *words).startswith(message)
 
 
+@pytest.mark.parametrize(("changes", "message"), [
+    ({"entry_words": np.array([1, 0, -2], np.int32)}, "entry_words: expected numbers of words, from 1 to 2"),
+    ({"entry_words": np.array([1, 3, -2], np.int32)}, "entry_words: expected numbers of words, from 1 to 2"),
+    ({"entry_words": np.array([1, 2, -(2**31)], np.int32)}, "entry_words: expected numbers of words, from 1 to 2"),
+    ({"entry_words": np.array([1.0, 2.0, -2.0])}, "entry_words: expected"),
+    ({"entry_ends": np.array([2, 1], np.int64)}, "entry_ends: expected numbers that rise to 3"),
+    ({"entry_ends": np.array([2, 4], np.int64)}, "entry_ends: expected numbers that rise to 3"),
+    ({"entry_ends": np.array([3], np.int64)}, r"entries: expected shape \(2, 2\) \(entries, words\), got \(1, 2\)"),
+    ({"entry_ends": None}, "model.safetensors: expected a model with 'entry_ends', got one without"),
+])  # fmt: skip
+def test_damaged_entries_are_refused(tmp_path, changes, message):
+    some = Words.of(["hot", "cold"], np.eye(2), [2, 1], 2, method="pilsa", training={},
+                    signs=sp.csr_matrix([[1, -1], [1, 0]]))  # fmt: skip
+    contents = some.model.contents()
+    given = {"entry_words": np.array([1, -2, 1], np.int32), "entry_ends": np.array([2, 3], np.int64)}
+    contents["tensors"] |= {name: array for name, array in (given | changes).items() if array is not None}
+    folders.save(tmp_path / "words", **contents)
+    with pytest.raises(ValueError, match=message):
+        Words.load(tmp_path / "words")
+
+
+KILLED = """
+import os, signal, sys
+from jaxsim import cli
+from jaxsim.optim import checkpoints
+save, saved = checkpoints.save, []
+def stop(*state, **options):
+    save(*state, **options)
+    saved.append(1)
+    if len(saved) == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+checkpoints.save = stop
+cli.main(sys.argv[1:])
+"""
+
+
+@pytest.mark.programs
+def test_after_kill_9_resume_goes_on_to_the_same_words(mine, monkeypatch):
+    command = ["thesaurus", "--file", "mine.jsonl", "--antonyms", "pairs.txt", "--dim", "4", "--epochs", "5"]
+    environment = {**os.environ, "JAX_ENABLE_X64": "1"}  # as in this process
+    killed = [*command, "--out", "killed", "--resume", "state"]
+    assert subprocess.run([sys.executable, "-c", KILLED, *killed], env=environment).returncode == -9
+    assert not Path("killed").exists()
+    load, found = checkpoints.load, []
+    monkeypatch.setattr(checkpoints, "load", lambda *given, **options: found.append(load(*given, **options)) or found[-1])
+    assert cli.main(killed) == 0 and any(state is not None for state in found)
+    assert cli.main([*command, "--out", "whole"]) == 0
+    again, whole = Words.load("killed"), Words.load("whole")
+    np.testing.assert_array_equal(again.model.params.weights, whole.model.params.weights)
+    assert again.model.training == whole.model.training
+
+
 def test_words_are_saved_and_exported(mine, capsys):
     sources, irregular = opposites.read(files=["mine.jsonl"], antonyms=["pairs.txt"])
     words = opposites.build(sources, key=jax.random.key(0), k=3, refine=False, irregular=irregular)
     words.save("words")
-    np.testing.assert_array_equal(Words.load("words").model.params.weights, words.model.params.weights)
+    again = Words.load("words")
+    np.testing.assert_array_equal(again.model.params.weights, words.model.params.weights)
+    np.testing.assert_array_equal(again.entries.toarray(), words.entries.toarray())
+    assert again.opposition("hot", ["icy", "zyx"]) == words.opposition("hot", ["icy", "zyx"])
+    assert replace(again, entries=None).opposition("hot", ["cool"]) == [again.similarity("hot", "cool")]
     assert words.closest_opposite("hot", ["warm", "icy"]) == "icy" and words.closest_opposite("zyx", ["hot"]) is None
     run(capsys, "export", "--model", "words", "--to", "word2vec", "--out", "vectors")
     vectors = {line.split()[0]: np.array(line.split()[1:], float)

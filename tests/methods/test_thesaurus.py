@@ -13,7 +13,7 @@ from jaxsim.data import thesauri
 from jaxsim.evaluate import questions
 from jaxsim.methods import pilsa, s2net_antonym
 from jaxsim.methods.projections import Projection
-from jaxsim.methods.thesaurus import Lexicon, Space, encode, lookup, mixture, oov, signed
+from jaxsim.methods.thesaurus import Lexicon, Senses, Space, encode, lookup, mixture, oov, signed
 
 WORDS = ["hot", "warm", "fiery", "cold", "icy", "cool", "big", "large", "small", "tiny"]
 
@@ -228,3 +228,37 @@ def test_weights_of_a_mixture_have_the_largest_likelihood(rng):
     for step in (0.05 * np.eye(2)).tolist():
         assert mixture.objective(jnp.asarray(weights), data) < mixture.objective(jnp.asarray(weights + step), data)
         assert mixture.objective(jnp.asarray(weights), data) < mixture.objective(jnp.asarray(weights - step), data)
+
+
+def test_senses_are_of_entries_and_the_most_opposite_ones_count(rng):
+    words = ["light", "dark", "heavy", "alone"]
+    vectors = rng.normal(size=(4, 5)).astype(np.float32)
+    signs = np.array([[1, -1, 0, 0], [2, 0, -2, 0], [-1, 0, 1, 0]])
+    space = Space(Lexicon(words), vectors)
+    made = Senses(space, sp.csr_matrix(signs), 0.3)
+    unit = np.float64(vectors) / np.linalg.norm(np.float64(vectors), axis=1, keepdims=True)
+
+    def sense(word, entry):
+        mean = np.sign(signs[entry]) @ unit
+        found = 0.3 * unit[word] + 0.7 * np.sign(signs[entry, word]) * mean / np.linalg.norm(mean)
+        return found / np.linalg.norm(found)
+
+    light, heavy = [sense(0, entry) for entry in range(3)], [sense(2, entry) for entry in (1, 2)]
+    np.testing.assert_allclose(made.of("Light"), light, atol=1e-6)
+    np.testing.assert_allclose(made.of("alone"), unit[3:], atol=1e-6)  # no entry has it: its own vector
+    assert made.of("xyzzy").shape == (0, 5)
+    found = made.lowest(["light", "heavy", "xyzzy"], ["heavy", "light", "light"])
+    lowest = min(a @ b for a in light for b in heavy)
+    np.testing.assert_allclose(found[:2], lowest, atol=1e-6)
+    assert np.isnan(found[2])
+    plain = Senses(space, sp.csr_matrix(signs), 1.0).lowest(["light"], ["dark"])
+    np.testing.assert_allclose(plain, space.cosines(["light"], ["dark"]), atol=1e-6)
+
+
+@pytest.mark.parametrize(("entries", "share", "message"), [
+    (np.eye(3), 0.5, "entries: expected 2 columns"), (np.eye(2), 1.5, "share: expected a number in"),
+    (np.eye(2), float("nan"), "share: expected a number in"),
+])  # fmt: skip
+def test_senses_refuse_entries_of_other_words(entries, share, message):
+    with pytest.raises(ValueError, match=message):
+        Senses(Space(Lexicon(["a", "b"]), np.eye(2)), sp.csr_matrix(entries), share)

@@ -190,18 +190,22 @@ _OPPOSITES = ["hot", "warm", "cold", "ice-cold", "cool", "zwölf"]
 
 
 def _make_words(folder: Path) -> None:
+    import scipy.sparse as sp
+
     from jaxsim.model.words import Words
 
+    signs = sp.csr_matrix(np.array([[1, 1, -1, 0, 0, 0], [0, -1, 1, 1, 1, 0], *[[0, 0, 0, 0, 0, 1]] * 7]))
     vectors = np.array([[1, 0.1], [0.9, 0.3], [-1, 0], [-1, -0.2], [-0.8, 0.1], [0.1, 1]])
     Words.of(_OPPOSITES, vectors, [5, 4, 6, 1, 2, 3], 9, method="pilsa",
-             training={"irregular": {"hotter": ["hot"]}}).save(folder)  # fmt: skip
+             training={"irregular": {"hotter": ["hot"]}}, signs=signs).save(folder)  # fmt: skip
 
 
 def _read_words(folder: Path) -> list:
     from jaxsim.model.words import Words
 
     result = Words.load(folder)
-    seen = [result.model.card(), result.closest_opposite("hot", ["warm", "cold"]), result.similarity("hot", "cool")]
+    seen = [result.model.card(), result.closest_opposite("hot", ["warm", "cold"]), result.similarity("hot", "cool"),
+            result.opposition("warm", _OPPOSITES)]  # fmt: skip
     for word in (*_OPPOSITES, "hotter", "ice"):
         seen += [result.nearest(word, k=4, in_entries=1), result.opposites(word, in_entries=2), result.match(word)]
     return seen

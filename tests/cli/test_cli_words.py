@@ -180,7 +180,7 @@ def test_after_kill_9_resume_goes_on_to_the_same_words(mine, monkeypatch):
     assert subprocess.run([sys.executable, "-c", KILLED, *killed], env=environment).returncode == -9
     assert not Path("killed").exists()
     load, found = checkpoints.load, []
-    monkeypatch.setattr(checkpoints, "load", lambda *given, **options: found.append(load(*given, **options)) or found[-1])
+    monkeypatch.setattr(checkpoints, "load", lambda *some, **more: found.append(load(*some, **more)) or found[-1])
     assert cli.main(killed) == 0 and any(state is not None for state in found)
     assert cli.main([*command, "--out", "whole"]) == 0
     again, whole = Words.load("killed"), Words.load("whole")

@@ -188,7 +188,7 @@ def _render(
         page, pictures = _page(experiment, scripts, mine, codes, results, figures)
         drawn |= {pages / f"{experiment}.md": page.encode(), **pictures}
         text.append(f"\n## {experiment}\n\n{_citations(experiment, by_path)}[Details]({details}/{experiment}.md).\n")
-        shown = _closest(mine)
+        shown = _closest(mine).union(scripts[experiment].shown if experiment in scripts else ())
         text += [_compact(experiment, table, rows, codes, results) for table, rows in mine.items() if table in shown]
         rest = [table for table in mine if table not in shown]
         if rest:

@@ -64,6 +64,7 @@ class Experiment:
       tables: Table -> `Plan`.
       claims: What the paper claims.
       options: Name of an option of the command line -> its help; the value is text, or None.
+      shown: Tables that `BENCHMARKS.md` has whole, beside the first of those that stand beside a table of the paper.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Experiment:
     tables: Mapping[str, Plan]
     claims: Sequence[Claim] = ()
     options: Mapping[str, str] = field(default_factory=dict)
+    shown: Sequence[str] = ()
 
 
 def run(experiment: Experiment, arguments: Sequence[str] | None = None) -> Path:

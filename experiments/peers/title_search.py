@@ -490,7 +490,7 @@ TABLES = {name: kit.Plan(ROWS, {"quick": QUICK, "full": FULL}, on_request=("quic
                          rows_on_request=("tuned-search", "tuned-for-search", "static-embedding"),
                          reads={row: read(row) for row in ROWS})
           for name in (*classic.COLLECTIONS, "nfcorpus", *LINKED)}
-EXPERIMENT = kit.Experiment("title_search", __doc__, load, TABLES)
+EXPERIMENT = kit.Experiment("title_search", __doc__, load, TABLES, shown=tuple(TABLES))
 
 if __name__ == "__main__":
     kit.run(EXPERIMENT)

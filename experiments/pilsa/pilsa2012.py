@@ -793,7 +793,7 @@ CLAIMS = [
                 printed={row: figure, "mohammad-2008": MOHAMMAD}, holds=above_mohammad(row), alpha=0.01)
       for row, figure in (("pilsa", 0.74), ("s2net-antonym", 0.77))),
 ]  # fmt: skip
-EXPERIMENT = kit.Experiment("pilsa2012", __doc__, load, TABLES, CLAIMS)
+EXPERIMENT = kit.Experiment("pilsa2012", __doc__, load, TABLES, CLAIMS, shown=("table6-union",))
 
 if __name__ == "__main__":
     kit.run(EXPERIMENT)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from jaxsim.model import Model
 
 
+_SCORES = 10**10  # of labelled pairs, at most: what is asked of them first needs one score a pair
 _BLOCK = 1024  # queries at a time: the documents are made ready for each
 
 
@@ -63,7 +64,8 @@ def evaluate(
     and the accuracy of the first place are printed for left texts that search the right ones as `jaxsim search` does,
     if one of its options is given: --terms, --power, --feedback, --csls or --exclude-self. With
     --label: the area under the ROC curve (AUC) and the largest F1 of the similarity (a cosine; for SSI its own score);
-    with three or more different labels (grades) also Spearman's correlation.
+    with three or more different labels (grades) also Spearman's correlation; and if a left text is in several pairs,
+    mrr_any and map, where the right texts of labels above 0 are correct, and all others are not.
 
     Test collections: MAP, MRR, precision and NDCG of the first 10, over queries that have a relevant document. They are
     searched as `jaxsim search` does, by vectors and words together.
@@ -147,7 +149,10 @@ def _pairs(model: Model, table: Table) -> dict[str, Any]:
         results: dict[str, Any] = {"pairs": len(pairs), "positive": int(positive.sum())}
         for name in ("auc", "max_f1") if both else ():
             results[name] = _statistic(getattr(metrics, name), scores, positive, strata=positive)
-        return results | ({"spearman": _statistic(metrics.spearman, scores, table.labels)} if graded else {})
+        results |= {"spearman": _statistic(metrics.spearman, scores, table.labels)} if graded else {}
+        if both and len(set(pairs.left)) < len(pairs):
+            results |= _several(model, pairs, positive)
+        return results
     equal = len(pairs) - len(pairs := mates.once(pairs))
     if equal:
         say(f"{pairs.name}: left out {checks.counted(equal, 'pair')}, equal to an earlier one")
@@ -168,6 +173,22 @@ def _pairs(model: Model, table: Table) -> dict[str, Any]:
             "right ones: accuracy and mrr count only the one of the pair as right, mrr_any and map count all of them")
         result |= _means(mates.per_left(*sides, answers, similarity=model.scorer), "queries")
     return result
+
+
+def _several(model: Model, pairs: Pairs, positive: np.ndarray) -> dict[str, Any]:
+    """Left texts of labelled pairs as queries among all right texts; right are those of labels above 0."""
+    from jaxsim import checks
+    from jaxsim.evaluate import mates
+
+    answers = mates.answers(pairs.left, pairs.right, positive)
+    if len(answers.queries) * len(answers.documents) > _SCORES:
+        say(f"{pairs.name}: no mrr_any and map, which take more than {_SCORES:,} scores here; fewer pairs have them")
+        return {}
+    say(f"{pairs.name}: {checks.counted(len(answers.queries), 'left text')} with a right text of a label above 0 "
+        f"({answers.several:,} with several): mrr_any and map are theirs, among all right texts")
+    sides = model.vectors(pairs.left, side="query"), model.vectors(pairs.right, side="document")
+    found = _means(mates.per_left(*sides, answers, similarity=model.scorer), "queries")
+    return {name: {"value": one.pop("mean"), **one} if isinstance(one, dict) else one for name, one in found.items()}
 
 
 def _found(model: Model, pairs: Pairs, way: dict[str, Any], itself: bool, like: list[str] | None) -> dict[str, Any]:

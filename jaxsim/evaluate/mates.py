@@ -365,15 +365,17 @@ class Answers(NamedTuple):
         return int(np.dot(left, right))
 
 
-def answers(left: Sequence[Hashable], right: Sequence[Hashable]) -> Answers:
+def answers(left: Sequence[Hashable], right: Sequence[Hashable], belong: np.ndarray | None = None) -> Answers:
     """The right answers of every left text.
 
     Args:
       left: ``n`` texts, or lists of words as tuples.
       right: their mates. A pair may occur twice, and counts once.
+      belong: ``[n]`` booleans, False for pairs whose texts do not belong together: of these the right text is a wrong
+        answer, unless another pair has both. All belong together unless given.
 
     Returns:
-      `Answers`.
+      `Answers`, of the left texts that have a right answer.
 
     Example:
       >>> found = answers(["a", "b", "a", "a"], ["x", "x", "y", "x"])
@@ -381,6 +383,8 @@ def answers(left: Sequence[Hashable], right: Sequence[Hashable]) -> Answers:
       ([0, 1], [0, 2], [[1, 1], [1, 0]])
       >>> found.several, found.shared
       (1, 1)
+      >>> answers(["a", "b", "a"], ["x", "x", "y"], np.array([True, False, False])).right.astype(int).toarray().tolist()
+      [[1, 0]]
     """
     places = []
     for side in (left, right):
@@ -388,7 +392,12 @@ def answers(left: Sequence[Hashable], right: Sequence[Hashable]) -> Answers:
         of_row = np.array([numbers.setdefault(text, len(numbers)) for text in side], np.int64)
         places.append((np.unique(of_row, return_index=True)[1], of_row))
     (queries, rows), (documents, columns) = places
+    some = slice(None) if belong is None else np.flatnonzero(belong)
+    rows, columns = rows[some], columns[some]
     result = scipy.sparse.csr_matrix((np.ones(len(rows), bool), (rows, columns)), (len(queries), len(documents)))
+    if belong is not None:
+        answered = np.diff(result.indptr) > 0
+        queries, result = queries[answered], result[answered]
     return Answers(queries, documents, result)
 
 

@@ -15,6 +15,7 @@ from command_line import LEFT, OPCA, RIGHT, feed, refused, run, waiting_pool
 
 import jaxsim
 from jaxsim import cli
+from jaxsim.cli import evaluate
 from jaxsim.evaluate import metrics
 from jaxsim.model import Model, index, ranker
 
@@ -46,7 +47,7 @@ def test_train_json_dev_file_labels_and_settings(folder, capsys, monkeypatch):
     assert "--dev dev.jsonl" in told["command"] and told["data"]["name"] == "standard input"
 
 
-def test_pairs_that_are_no_mates_are_left_out_and_counted(folder, capsys):
+def test_pairs_that_are_no_mates_are_left_out_and_counted(folder, capsys, monkeypatch):
     (folder / "graded.csv").write_text("".join(f'"{a}","{b}",{i % 3}\n' for i, (a, b) in
                                                enumerate(zip(LEFT, RIGHT, strict=True))))  # fmt: skip
     assert cli.main(["train", "--pairs", "graded.csv", "--label", "3", "--out", "model", "--dev", "0", *OPCA]) == 0
@@ -64,6 +65,24 @@ def test_pairs_that_are_no_mates_are_left_out_and_counted(folder, capsys):
     assert scores["spearman"]["low"] < scores["spearman"]["high"]
     table = run(capsys, "evaluate", "--model", "model", "--pairs", "graded.csv", "--label", 3).splitlines()
     assert table[2].split() == ["metric", "value", "low", "high"]
+    (folder / "several.csv").write_text("".join(f'"{LEFT[i - i % 4]}","{RIGHT[i]}",{i % 4 % 3}\n' for i in range(40)))
+    command = ["evaluate", "--model", "model", "--pairs", "several.csv", "--label", "3", "--json"]
+    assert cli.main(command) == 0
+    out, err = capsys.readouterr()
+    assert "10 left texts with a right text of a label above 0 (10 with several)" in err
+    cosines = Model.load("model").similarity([LEFT[i] for i in range(0, 40, 4)], RIGHT)
+    precision = []
+    for row in range(10):  # two right ones of four; ties are errors
+        right = np.isin(np.arange(40), [4 * row + 1, 4 * row + 2])
+        places = np.flatnonzero(right[np.lexsort((right, -cosines[row]))])
+        precision.append(np.mean(np.arange(1, 3) / (1 + places)))
+    scores = json.loads(out)
+    assert scores["queries"] == 10 and scores["map"]["value"] == pytest.approx(np.mean(precision))
+    monkeypatch.setattr(evaluate, "_SCORES", 399)
+    assert cli.main(command) == 0
+    out, err = capsys.readouterr()
+    assert "several.csv: no mrr_any and map, which take more than 399 scores here" in err
+    assert "map" not in json.loads(out)
     (folder / "none.csv").write_text("a,b,0\nc,d,-1\n")
     assert "none.csv: expected a pair with a label above 0" in refused(
         capsys, "train", "--pairs", "none.csv", "--label", 3, "--out", "m")

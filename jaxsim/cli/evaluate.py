@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from jaxsim.model import Model
 
 
-_SCORES = 10**10  # of labelled pairs, at most: what is asked of them first needs one score a pair
+_SCORES = 2 * 10**9  # of labelled pairs, at most: what is asked of them first needs one score a pair
 _BLOCK = 1024  # queries at a time: the documents are made ready for each
 
 
@@ -64,8 +64,8 @@ def evaluate(
     and the accuracy of the first place are printed for left texts that search the right ones as `jaxsim search` does,
     if one of its options is given: --terms, --power, --feedback, --csls or --exclude-self. With
     --label: the area under the ROC curve (AUC) and the largest F1 of the similarity (a cosine; for SSI its own score);
-    with three or more different labels (grades) also Spearman's correlation; and if a left text is in several pairs,
-    mrr_any and map, where the right texts of labels above 0 are correct, and all others are not.
+    with three or more different labels (grades) also Spearman's correlation; and if a left text has several right
+    ones, mrr_any and map, where those of labels above 0 are correct, and all others of the file are not.
 
     Test collections: MAP, MRR, precision and NDCG of the first 10, over queries that have a relevant document. They are
     searched as `jaxsim search` does, by vectors and words together.
@@ -150,9 +150,7 @@ def _pairs(model: Model, table: Table) -> dict[str, Any]:
         for name in ("auc", "max_f1") if both else ():
             results[name] = _statistic(getattr(metrics, name), scores, positive, strata=positive)
         results |= {"spearman": _statistic(metrics.spearman, scores, table.labels)} if graded else {}
-        if both and len(set(pairs.left)) < len(pairs):
-            results |= _several(model, pairs, positive)
-        return results
+        return results | (_several(model, pairs, positive) if both else {})
     equal = len(pairs) - len(pairs := mates.once(pairs))
     if equal:
         say(f"{pairs.name}: left out {checks.counted(equal, 'pair')}, equal to an earlier one")
@@ -176,10 +174,15 @@ def _pairs(model: Model, table: Table) -> dict[str, Any]:
 
 
 def _several(model: Model, pairs: Pairs, positive: np.ndarray) -> dict[str, Any]:
-    """Left texts of labelled pairs as queries among all right texts; right are those of labels above 0."""
+    """Left texts of labelled pairs as queries among all right texts, where one has several candidates.
+
+    Right are those of labels above 0.
+    """
     from jaxsim import checks
     from jaxsim.evaluate import mates
 
+    if not mates.answers(pairs.left, pairs.right).several:
+        return {}
     answers = mates.answers(pairs.left, pairs.right, positive)
     if len(answers.queries) * len(answers.documents) > _SCORES:
         say(f"{pairs.name}: no mrr_any and map, which take more than {_SCORES:,} scores here; fewer pairs have them")

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from jaxsim.model import Model
+    from jaxsim.model.words import Words
 
 _TARGETS = ("sentence-transformers", "model2vec", "word2vec", "onnx", "jaxsim")
 Target = StrEnum("Target", {name.upper().replace("-", "_"): name for name in _TARGETS})
@@ -242,7 +243,7 @@ def export(
         checks.expect(weights is not None, "--weights", "float16 or int8, with --to jaxsim", "none")
         checks.expect(not out.exists(), "--out", "a folder that is not there yet, with --to jaxsim", out)
         with naming(out), keeping(nothing_written(out)):
-            told = {"folder": str(trained.save(out)), "format": "jaxsim", "weights": str(weights)}
+            told = {"folder": str(_kept(model, trained).save(out)), "format": "jaxsim", "weights": str(weights)}
         return show_json(told | lost) if json else show_result(told | _lost(trained, lost))
     if trained.training.get("kind") == "words":
         from jaxsim.model.words import Words
@@ -256,6 +257,14 @@ def export(
         return show_json(facts | lost)
     paths = {f"path ({side})": path for side, path in facts.pop("paths", {}).items()}
     show_result({**facts, **paths} | _lost(trained, lost))
+
+
+def _kept(folder: Path, rounded: Model) -> Model | Words:
+    """A rounded model with what a folder of words has beside one."""
+    from jaxsim.model.words import Words
+
+    words = rounded.training.get("kind") == "words"
+    return Words(rounded, Words.load(folder).entries) if words else rounded
 
 
 def _lost(model: Model, lost: dict) -> dict:

@@ -83,7 +83,8 @@ def words(
 ) -> None:
     """Print words that mean the opposite of a word, or the same, with their cosines.
 
-    With --among the cosines are those of the two most opposite senses: a word has one for every entry that lists it.
+    With --among the cosines are those of the two most opposite senses, where the folder has the entries: a word has one
+    for every entry that lists it.
 
     A word that the thesauri lack is looked up by its base form, its stem, without hyphens or as a part of compounds;
     stderr says how.
@@ -132,6 +133,9 @@ def _chosen(some, word: str, match, choices: list[str], *, json: bool) -> None:
     from jaxsim import checks
 
     checks.expect(bool(choices), "--among", "words, commas between them", "none")
+    if some.entries is None:
+        say("compared by one vector a word: the folder has no entries, by which senses are told apart (`jaxsim "
+            "thesaurus` writes them now)")
     answer = some.closest_opposite(word, choices)
     checks.expect(answer is not None, "--among", "at least one word that the thesauri have", ", ".join(choices))
     cosines = dict(zip(choices, some.opposition(word, choices), strict=True))
@@ -146,4 +150,5 @@ def _chosen(some, word: str, match, choices: list[str], *, json: bool) -> None:
         return show_json({"word": word, "how": match.how, "as": list(match.words), "answer": answer, "cosines": cosines,
                           "choices": shown})
     for choice, cosine in cosines.items():
-        show(f"{'*' if choice == answer else ' '}\t{'unknown' if cosine is None else f'{cosine:.4f}'}\t{choice}")
+        told = "unknown" if cosine is None else f"{round(cosine, 4) + 0.0:.4f}"  # no -0.0000
+        show(f"{'*' if choice == answer else ' '}\t{told}\t{choice}")

@@ -18,7 +18,7 @@ import scipy.sparse
 from jaxsim import checks, sparse, text
 from jaxsim.data import splits
 from jaxsim.data.pairs import Pairs, tokenize
-from jaxsim.evaluate import metrics, retrieval
+from jaxsim.evaluate import retrieval
 from jaxsim.methods import projections
 from jaxsim.methods.projections import Projection
 from jaxsim.sparse import Terms, Vectors, take
@@ -447,10 +447,13 @@ def answered(scores: np.ndarray, belong: np.ndarray) -> dict[str, np.ndarray]:
       >>> {name: column.round(3).tolist() for name, column in values.items()}
       {'mrr_any': [0.5], 'map': [0.583]}
     """
-    ordered = np.take_along_axis(belong, np.lexsort((belong, -scores), axis=-1), axis=-1)
-    places = np.broadcast_to(-np.arange(ordered.shape[1]), ordered.shape)
-    return {"mrr_any": 1 / (1 + np.argmax(ordered, axis=-1)),
-            "map": np.asarray(metrics.average_precision(places, ordered.astype(np.int64)))}
+    values = np.zeros((2, len(scores)))
+    for row, (given, right) in enumerate(zip(scores, belong, strict=True)):
+        found = np.sort(given[right])[::-1]
+        ahead = np.array([np.count_nonzero(given >= score) - np.count_nonzero(found >= score) for score in found])
+        place = np.arange(1, len(found) + 1)  # of the right ones alone; all wrong ones that tie come before
+        values[:, row] = 1 / (1 + ahead[0]), np.mean(place / (place + ahead))
+    return dict(zip(("mrr_any", "map"), values, strict=True))
 
 
 def by_source(

@@ -250,9 +250,10 @@ class Words:
 
 def _entries(tensors: dict[str, np.ndarray], num_words: int) -> sp.csr_matrix | None:
     """The entries of a folder: numbers of words from 1, with a minus where an entry opposes the word."""
-    if _WORDS not in tensors:
+    if not {_WORDS, _ENDS} & set(tensors):
         return None
-    checks.expect(_ENDS in tensors, "model.safetensors", f"a model with '{_ENDS}'", "one without")
+    for name in (_WORDS, _ENDS):
+        checks.expect(name in tensors, "model.safetensors", f"a model with '{name}'", "one without")
     placed, ends = tensors[_WORDS], tensors[_ENDS]
     checks.array(placed, _WORDS, "int32", (None,))
     checks.array(ends, _ENDS, "int64", (None,))

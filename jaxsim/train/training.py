@@ -137,19 +137,23 @@ def train(
     model = assemble(weighted, learned, settings, held)
     crossed: dict[str, Any] = {}
     if model.agreement is None and _can_be_weighed(model):
-        again = _again(settings, learned) if cross_fit else None
-        problem = again and Problem(weighted.counts, weighted.train, held.groups, None, model.dim, again,
-                                    checkpoint=checkpoint, progress=progress, slots=weighted.slots,
-                                    spread=weighted.spread, unpaired=weighted.unpaired,
-                                    weights=held.weights if held.weights is None else held.weights[held.rows])
-        if problem and mining is not None:
-            problem = replace(problem, documents=mining.documents, answers=mining.answers, negatives=mining.negatives)
-        found = problem and _cross_fitted(problem, weighted, [pairs.ids[row] for row in held.rows], say)
+        found, reason = None, "three more fits, which would weigh them, are left out"
+        again = _again(settings, learned)
+        if cross_fit and again is None:
+            reason = f"this training of {settings.method} is not repeated without parts of the pairs"
+        elif cross_fit:
+            of_rows = None if held.weights is None else held.weights[held.rows]
+            problem = Problem(weighted.counts, weighted.train, held.groups, None, model.dim, again, checkpoint,
+                              progress, weights=of_rows, slots=weighted.slots, spread=weighted.spread,
+                              unpaired=weighted.unpaired)  # fmt: skip
+            if mining is not None:
+                problem = replace(problem, documents=mining.documents, answers=mining.answers,
+                                  negatives=mining.negatives)  # fmt: skip
+            found, reason = _cross_fitted(problem, weighted, model.activation, [pairs.ids[row] for row in held.rows],
+                                          say)  # fmt: skip
         if found is None:
-            few = again is not None and len(held.rows) < FOLDS * FEWEST
             say(f"search weights all dimensions equally: fewer than {FEWEST} pairs are held out to weigh them by"
-                + " in each set" * (len(held.sets) > 0)
-                + f", and fewer than {FOLDS * FEWEST} are trained on, too few for {FOLDS} more fits" * few)
+                + " in each set" * (len(held.sets) > 0) + f", and {reason}")
         else:
             model, crossed = replace(model, agreement=found), {"cross_fitted": FOLDS}
     if weights is not None:
@@ -663,23 +667,26 @@ def _again(settings: Settings, learned: Learned | None) -> Settings | None:
     return replace(settings, max_iter=int(best))
 
 
-def _cross_fitted(problem: Problem, weighted: Weighted, ids: Sequence[str], say: Callable) -> np.ndarray | None:
-    """Agreement of the dimensions by fits that each leave out a part of the training pairs; None where they are few."""
+def _cross_fitted(
+    problem: Problem, weighted: Weighted, activation: str, ids: Sequence[str], say: Callable
+) -> tuple[np.ndarray | None, str]:
+    """Agreement of the dimensions by fits that each leave out a part of the training pairs; or None, and why."""
     some = np.flatnonzero(np.logical_and(*(np.diff(side.indptr) > 0 for side in problem.counts)))
     if len(some) < FOLDS * FEWEST:
-        return None
+        return None, f"too few are trained on for {FOLDS} more fits ({counted(len(some), 'pair')} with known words)"
     groups, names = splits.merge(*problem.groups.T)[some], [ids[row] for row in some]
     dealt = splits.split(groups, names, shares=dict.fromkeys(map(str, range(FOLDS)), 1 / FOLDS))
+    least = min(map(len, dealt.values()))
+    if least < FEWEST:
+        return None, (f"the least of {FOLDS} parts of the training pairs, near-duplicates kept together, has "
+                      f"{counted(least, 'pair')}, too few to weigh them by")  # fmt: skip
     folds = np.zeros(len(some), int)
     for number, rows in enumerate(dealt.values()):
-        if len(rows) < FEWEST:  # near-duplicates tie the others together
-            return None
         folds[rows] = number
     settings = problem.settings
     say(f"weighing the dimensions for search by {FOLDS} more fits, each of the training pairs without a part of them: "
         f"fewer than {FEWEST} pairs are held out, which would weigh them without another fit"
         + " (--no-cross-fit leaves this out)" * (settings.method in S2NET))
-    activation = s2net.activation_of(settings.activation) if settings.method in S2NET else None
 
     def fit(rows: np.ndarray) -> Callable:
         chosen, left_out = some[rows], int(folds[np.setdiff1d(np.arange(len(some)), rows)[0]])
@@ -693,13 +700,16 @@ def _cross_fitted(problem: Problem, weighted: Weighted, ids: Sequence[str], say:
             weights=None if problem.weights is None else problem.weights[chosen],
         )).fit.params  # fmt: skip
         return lambda rest: tuple(np.asarray(side.dense) for side in mates.encode(
-            params, tuple(sparse.take(side, some[rest]) for side in problem.train), activation=activation))  # fmt: skip
+            params, tuple(sparse.take(side, some[rest]) for side in problem.train),
+            activation=s2net.activation_of(activation)))  # fmt: skip
 
     try:
         found = cross_fitted(fit, folds)
-    except (ValueError, FloatingPointError):  # what is left is too much alike for a fit of its own
-        return None
-    return np.pad(found, (0, problem.k - len(found)), mode="edge")  # fewer pairs may support fewer dimensions
+    except (ValueError, FloatingPointError) as error:  # what is left may be too much alike for a fit of its own
+        if str(error).startswith("checkpoint"):
+            raise
+        return None, f"a fit without a part of the pairs failed ({error})"
+    return np.pad(found, (0, problem.k - len(found)), mode="edge"), ""  # fewer pairs may support fewer dimensions
 
 
 def _dev_scores(model: Model, held: Split) -> dict[str, Any]:

@@ -72,7 +72,7 @@ def tune(
 
     def score(candidate: Settings) -> dict[str, Any]:
         """A training's dev scores, kept and told, and its pairs."""
-        model = training.train(few, replace(candidate, method=closed, distill=0.0), dev=dev,
+        model = training.train(few, replace(candidate, method=closed, distill=0.0), dev=dev, cross_fit=False,
                                say=lambda message: say(message) if candidate is given else None)  # once is enough
         result, numbers = model.training["dev"], model.training["pairs"]
         if "min_df" in names and numbers["train"] < training.RARE_COUNT:

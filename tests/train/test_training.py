@@ -410,12 +410,40 @@ def test_more_fits_weigh_the_dimensions_of_s2net(corpus, tmp_path, monkeypatch):
     np.testing.assert_array_equal(again.agreement, whole.agreement)
 
 
-@pytest.mark.parametrize(("method", "rows", "cross_fit"), [("opca", 50, True), ("s2net", 100, False)])
-def test_dimensions_are_not_weighed_by_few_pairs_or_unwanted_fits(corpus, method, rows, cross_fit):
+@pytest.mark.parametrize(("method", "rows", "options", "reason"), [
+    ("opca", 50, {}, "too few are trained on for 3 more fits (50 pairs with known words)"),
+    ("opca", 62, {}, "the least of 3 parts of the training pairs, near-duplicates kept together, has "),
+    ("opca", 100, {"cross_fit": False}, "three more fits, which would weigh them, are left out"),
+    ("s2net-mse", 100, {"grades": np.arange(100) % 3}, "this training of s2net-mse is not repeated without parts"),
+])  # fmt: skip
+def test_why_dimensions_are_not_weighed_is_said(corpus, method, rows, options, reason):
     messages = []
     settings = Settings(method=method, dim=5, max_terms=300, max_iter=1)
-    model = train(corpus.take(range(rows)), settings, dev=0, say=messages.append, cross_fit=cross_fit)
-    assert model.agreement is None and any("search weights all dimensions equally" in line for line in messages)
+    model = train(corpus.take(range(rows)), settings, dev=0, say=messages.append, **options)
+    (told,) = (line for line in messages if line.startswith("search weights all dimensions equally: fewer than 20"))
+    assert model.agreement is None and f", and {reason}" in told
+
+
+def test_a_damaged_checkpoint_of_more_fits_is_refused_and_other_failures_are_told(corpus, monkeypatch):
+    fit, messages = training.FITS["opca"], []
+    for error in ("checkpoint: expected a whole checkpoint, got a damaged file", "views: expected other texts"):
+        calls = []
+
+        def failing(problem, error=error, calls=calls):
+            calls.append(1)
+            if len(calls) > 1:
+                raise ValueError(error)
+            return fit(problem)
+
+        monkeypatch.setitem(training.FITS, "opca", failing)
+        given = corpus.take(range(120)), Settings(method="opca", dim=5, max_terms=300)
+        if error.startswith("checkpoint"):
+            with pytest.raises(ValueError, match="damaged file"):
+                train(*given, dev=0)
+        else:
+            assert train(*given, dev=0, say=messages.append).agreement is None
+    assert any(line.endswith("a fit without a part of the pairs failed (views: expected other texts)")
+               for line in messages)
 
 
 def test_more_fits_of_s2net_stop_where_its_score_was_best():

@@ -67,15 +67,17 @@ class Senses:
           word: in any spelling; one that is not among the words has those of what stands for it (`Lexicon.match`).
 
         Returns:
-          ``[n, k]`` float32 of unit length (zero where the vectors are), one a sense; one that no entry has, but the
-          space embeds, has one sense; an unknown word none.
+          ``[n, k]`` float32 of unit length, one a sense; one that no entry has, but the space embeds, has one sense; an
+          unknown word none. A word whose senses are all zero, as its vectors are, has one of zeros.
         """
         if word not in self._kept:
             (vector,), (match,) = self.space.embed([word])
             rows = [self.space.index[one] for one in match.words]
             found = [self._senses(row) for row in rows if self._of_words.indptr[row + 1] > self._of_words.indptr[row]]
-            own = np.zeros((0, len(vector)), np.float32) if match.how == "unknown" else vector[None]
-            self._kept[word] = np.concatenate(found) if found else own
+            every = np.concatenate(found) if found else vector[None]
+            some = every[every.any(axis=1)]
+            none = every[:0] if match.how == "unknown" else np.zeros_like(every[:1])
+            self._kept[word] = some if len(some) else none
         return self._kept[word]
 
     def _senses(self, row: int) -> np.ndarray:
@@ -92,7 +94,8 @@ class Senses:
           right: ``n`` words.
 
         Returns:
-          ``[n]`` float32; NaN where either word is unknown.
+          ``[n]`` float32 in [-1, 1]; 0 where a word has no vector, NaN where either is unknown.
         """
         pairs = ((self.of(a), self.of(b)) for a, b in zip(left, right, strict=True))
-        return np.array([float((a @ b.T).min()) if len(a) and len(b) else np.nan for a, b in pairs], np.float32)
+        found = [float((a @ b.T).min()) if len(a) and len(b) else np.nan for a, b in pairs]
+        return np.clip(np.array(found, np.float32), -1, 1)

@@ -27,9 +27,6 @@ has the difference to `static-embedding`). `opca-best-k` takes the dimension
 that **the judged queries themselves** like best: no rival, but what choosing without judgements (`opca-r`) is to be
 measured by; expected within .01 of it.
 
-`tuned-search`, and `opca-words` of NFCorpus and NPL, were recorded when each half of the score was divided by its
-largest value, not by its mean over the best 20 documents.
-
     JAXSIM_DATA=/path/to/corpora python -m experiments.peers.title_search --preset full
     python -m experiments.peers.title_search --preset quick --out /tmp/quick
 

@@ -52,7 +52,7 @@ function show() {
   told.textContent = shown + " of " + rows.length + " figures";
 }
 fields.forEach(field => field.addEventListener("input", show));
-document.querySelector("form").addEventListener("reset", () => setTimeout(show));
+document.querySelector("#all").addEventListener("click", () => { document.querySelector("form").reset(); show(); });
 document.querySelectorAll("th button").forEach((button, column) => button.addEventListener("click", () => {
   const head = button.parentElement;
   const down = head.getAttribute("aria-sort") === "ascending";
@@ -144,7 +144,7 @@ script-src 'sha256-{digest}'">
 seeds. The papers' data are not ours: compare the order of rows, not the figures.</p>
 <form hidden>
 {chr(10).join(fields)}
-<button type="reset">all</button>
+<button type="button" id="all">all</button>
 </form>
 <p id="told" role="status">{len(made)} figures</p>
 <div class="wide"><table>

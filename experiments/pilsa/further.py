@@ -1,4 +1,4 @@
-"""What else was tried on questions of opposites: retrofitting, a signed spectral embedding, two projections, senses.
+"""What else was tried on questions of opposites: retrofitting, a signed spectral embedding, two projections.
 
 Also what becomes of words that have no part in the leading dimensions.
 """
@@ -18,7 +18,7 @@ from jaxsim.data.corpora.gre import Question
 from jaxsim.methods import s2net_antonym
 from jaxsim.methods.projections import Projection
 from jaxsim.methods.projections.projection import encode
-from jaxsim.methods.thesaurus import Senses, Signed, Space
+from jaxsim.methods.thesaurus import Signed, Space
 from jaxsim.methods.thesaurus.signed import unit_rows
 from jaxsim.optim import Fit
 from jaxsim.sparse import Terms
@@ -81,21 +81,6 @@ def spectral(signed: Signed) -> Terms:
     """
     by_entry, by_word = _scaled(signed.tf, -0.5)
     return sparse.from_scipy((by_word @ signed.tf.T @ by_entry).tocsr())
-
-
-def by_senses(space: Space, signed: Signed, share: float, some: Sequence[Question]) -> np.ndarray:
-    """The lowest cosine of two senses of target and choice (`Senses.lowest`).
-
-    Args:
-      space: of the words of ``signed``.
-      signed: the entries.
-      share: of the word's own vector in its senses' vectors; 1 for no senses.
-      some: the questions.
-
-    Returns:
-      ``[n, c]``; NaN where a word is unknown.
-    """
-    return Senses(space, signed.tf, share).lowest(*corpora.pairs_of(some)).reshape(len(some), -1)
 
 
 def objective(rows: tuple[jax.Array, jax.Array], batch: s2net_antonym.Batch, gamma: jax.Array) -> jax.Array:

@@ -54,7 +54,7 @@ from jaxsim.data import antsynnet, word_similarity
 from jaxsim.evaluate import questions
 from jaxsim.methods import pilsa, s2net, s2net_antonym
 from jaxsim.methods.projections import Projection, truncate
-from jaxsim.methods.thesaurus import Space, mixture, oov
+from jaxsim.methods.thesaurus import Senses, Space, mixture, oov
 from jaxsim.optim import Fit
 
 TABLE6 = {"table6-wordnet": "wordnet", "table6-public": "public", "table6-union": "union"}
@@ -493,7 +493,7 @@ def retrofit_answers(made: Space, signed: corpora.Signed, some: list, *, strengt
 
 def sense_answers(made: Space, signed: corpora.Signed, some: list, *, share: float) -> np.ndarray:
     """The lowest cosine of two senses of target and choice; a sense is an entry that has the word."""
-    return further.by_senses(made, signed, share, some)
+    return Senses(made, signed.tf, share).lowest(*corpora.pairs_of(some)).reshape(len(some), -1)
 
 
 def spectral(table: kit.Table) -> kit.Row:

@@ -181,7 +181,7 @@ def _several(model: Model, pairs: Pairs, positive: np.ndarray) -> dict[str, Any]
     from jaxsim import checks
     from jaxsim.evaluate import mates
 
-    if not mates.answers(pairs.left, pairs.right).several:
+    if len(set(zip(pairs.left, pairs.right, strict=True))) == len(set(pairs.left)):
         return {}
     answers = mates.answers(pairs.left, pairs.right, positive)
     if len(answers.queries) * len(answers.documents) > _SCORES:

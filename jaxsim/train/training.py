@@ -142,13 +142,7 @@ def train(
         if cross_fit and again is None:
             reason = f"this training of {settings.method} is not repeated without parts of the pairs"
         elif cross_fit:
-            of_rows = None if held.weights is None else held.weights[held.rows]
-            problem = Problem(weighted.counts, weighted.train, held.groups, None, model.dim, again, checkpoint,
-                              progress, weights=of_rows, slots=weighted.slots, spread=weighted.spread,
-                              unpaired=weighted.unpaired)  # fmt: skip
-            if mining is not None:
-                problem = replace(problem, documents=mining.documents, answers=mining.answers,
-                                  negatives=mining.negatives)  # fmt: skip
+            problem = _problem(weighted, held, again, model.dim, mining, checkpoint=checkpoint, progress=progress)
             found, reason = _cross_fitted(problem, weighted, model.activation, [pairs.ids[row] for row in held.rows],
                                           say)  # fmt: skip
         if found is None:
@@ -419,24 +413,20 @@ def fit(
     if validate is None and weighted.dev is not None:
         validator = functools.partial(mates.validator, activation=s2net.activation_of(settings.activation))
         validate = held_out.averaged(validator, weighted.dev, held.sizes)
-    problem = Problem(weighted.counts, weighted.train, held.groups, validate, k, settings, checkpoint, progress,
-                      weighted.dev, slots=weighted.slots, spread=weighted.spread, unpaired=weighted.unpaired,
-                      say=say, callback=callback, sets=held.sizes)  # fmt: skip
-    if mining is not None:
-        problem = replace(problem, documents=mining.documents, answers=mining.answers, negatives=mining.negatives)
+    problem = _problem(weighted, held, settings, k, mining, validate=validate, checkpoint=checkpoint, progress=progress,
+                       dev=weighted.dev, say=say, callback=callback, sets=held.sizes)  # fmt: skip
     notes: dict[str, Any] = {}
     if held.grades.all is not None:
         low, high = graded.scale(graded.checked(held.grades.all, len(held.grades.all)))  # means of equal pairs
         notes["grades"] = {"lowest": low, "highest": high}
         scaled = (held.grades.all[held.rows] - low) / (high - low)
         problem = replace(problem, grades=scaled, dev_grades=held.grades.dev)
-    if held.weights is not None:
-        some = held.weights[held.rows]
+    if problem.weights is not None:
+        some = problem.weights
         above = int(np.count_nonzero(some))
         checks.expect(above >= min(len(some), 2), "pair_weights", "two training pairs with weights above 0",
                       above or "none")  # fmt: skip
         notes["pair_weights"] = {"lowest": float(some.min()), "highest": float(some.max())}
-        problem = replace(problem, weights=some)
     if checkpoint is not None:
         dev = held_out.digest(held.dev, held.sizes, held.grades.dev)
         resume.keep_choice(checkpoint, settings, dev)
@@ -447,6 +437,18 @@ def fit(
         learned = distilled.distilled(learned.fit, problem)
         notes |= learned.notes
     return Learned(learned.fit, notes)
+
+
+def _problem(
+    weighted: Weighted, held: Split, settings: Settings, k: int, mining: Mining | None, *,
+    validate: Callable | None = None, **options,
+) -> Problem:
+    """What a method is fitted on, with the weights of the training pairs and the documents to mine from, if any."""
+    mined = {} if mining is None else {"documents": mining.documents, "answers": mining.answers,
+                                       "negatives": mining.negatives}  # fmt: skip
+    return Problem(weighted.counts, weighted.train, held.groups, validate, k, settings, slots=weighted.slots,
+                   spread=weighted.spread, unpaired=weighted.unpaired,
+                   weights=None if held.weights is None else held.weights[held.rows], **mined, **options)  # fmt: skip
 
 
 def _grades(method: str, pairs: Pairs, grades, dev, dev_grades) -> Grades:

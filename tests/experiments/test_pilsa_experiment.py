@@ -104,7 +104,7 @@ def test_what_else_was_tried_starts_from_the_cosines_and_follows_the_entries():
     start = pilsa.fit(words, k=20).params
     space = Space.of(signed, collection.lexicon("union"), start)
     cosines = corpora.cosines(space, some)
-    np.testing.assert_allclose(further.by_senses(space, signed, 1.0, some), cosines, atol=1e-5)
+    np.testing.assert_allclose(pilsa2012.sense_answers(space, signed, some, share=1.0), cosines, atol=1e-5)
     np.testing.assert_allclose(further.across(space, space, some), cosines, atol=1e-5)
     listed = signed.tf[0].indices[np.argsort(signed.tf[0].data)][[0, -1]]  # on the two sides of an entry
     before, after = (one.vectors[listed[0]] @ one.vectors[listed[1]]

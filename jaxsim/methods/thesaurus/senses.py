@@ -54,7 +54,6 @@ class Senses:
         checks.expect(0 <= share <= 1, "share", "a number in [0, 1]", share)
         self.space, self.share = space, float(share)
         self._signs = entries.sign().tocsr()
-        self._kept: dict[str, np.ndarray] = {}
 
     @functools.cached_property
     def _of_words(self) -> sp.csr_matrix:
@@ -70,15 +69,13 @@ class Senses:
           ``[n, k]`` float32 of unit length, one a sense; one that no entry has, but the space embeds, has one sense; an
           unknown word none. A word whose senses are all zero, as its vectors are, has one of zeros.
         """
-        if word not in self._kept:
-            (vector,), (match,) = self.space.embed([word])
-            rows = [self.space.index[one] for one in match.words]
-            found = [self._senses(row) for row in rows if self._of_words.indptr[row + 1] > self._of_words.indptr[row]]
-            every = np.concatenate(found) if found else vector[None]
-            some = every[every.any(axis=1)]
-            none = every[:0] if match.how == "unknown" else np.zeros_like(every[:1])
-            self._kept[word] = some if len(some) else none
-        return self._kept[word]
+        (vector,), (match,) = self.space.embed([word])
+        rows = [self.space.index[one] for one in match.words]
+        found = [self._senses(row) for row in rows if self._of_words.indptr[row + 1] > self._of_words.indptr[row]]
+        every = np.concatenate(found) if found else vector[None]
+        some = every[every.any(axis=1)]
+        none = every[:0] if match.how == "unknown" else np.zeros_like(every[:1])
+        return some if len(some) else none
 
     def _senses(self, row: int) -> np.ndarray:
         """Those of a word of the space."""
@@ -96,6 +93,7 @@ class Senses:
         Returns:
           ``[n]`` float32 in [-1, 1]; 0 where a word has no vector, NaN where either is unknown.
         """
-        pairs = ((self.of(a), self.of(b)) for a, b in zip(left, right, strict=True))
+        of = {word: self.of(word) for word in dict.fromkeys((*left, *right))}
+        pairs = ((of[a], of[b]) for a, b in zip(left, right, strict=True))
         found = [float((a @ b.T).min()) if len(a) and len(b) else np.nan for a, b in pairs]
         return np.clip(np.array(found, np.float32), -1, 1)

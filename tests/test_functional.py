@@ -256,8 +256,8 @@ data on the host). ``axes`` is None where the single function lifts itself."""
 
 OTHERS = {
     "sparse": {
-        "types": {"Document", "Filled", "Slices", "Terms", "Vectors"},
-        "on the host": {"documents", "from_scipy", "host", "narrow", "nonzero", "size_class", "slices", "take",
+        "types": {"Document", "Filled", "Gathered", "Held", "Slices", "Terms", "Vectors"},
+        "on the host": {"documents", "from_scipy", "gathered", "host", "narrow", "nonzero", "size_class", "slices", "take",
                         "to_scipy"},
         "another storage": {"filled", "held"},
         "in the table under another name": {"precision"},

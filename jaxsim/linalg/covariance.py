@@ -17,19 +17,19 @@ import numpy as np
 
 from jaxsim import checks, sparse
 from jaxsim.linalg import cost, eigen
-from jaxsim.sparse import Filled, Terms
+from jaxsim.sparse import Held, Terms
 from jaxsim.sparse.precision import EVALUATION
 
 
 # Jitted, because every operation outside jit is a program to compile of its own.
 @jax.jit
-def _down(documents: Terms | Filled, spread: Terms | Filled | None, mean, scale, x):
+def _down(documents: Held, spread: Held | None, mean, scale, x):
     made = x if spread is None else sparse.project(spread, x)
     return scale * (sparse.project(documents, made) - mean.T @ x)
 
 
 @jax.jit
-def _up(documents: Terms | Filled, spread: Terms | Filled | None, mean, scale, y):
+def _up(documents: Held, spread: Held | None, mean, scale, y):
     total, found = jnp.sum(y, axis=0, keepdims=True), sparse.project_transpose(documents, y)
     found = found if spread is None else sparse.project_transpose(spread, found)
     return scale * (found - mean * total)
@@ -108,7 +108,7 @@ class Factor:
         self.mean = self.mean.astype(documents.values.dtype)
 
     @functools.cached_property
-    def multiplied(self) -> tuple[Terms | Filled, Terms | Filled | None]:
+    def multiplied(self) -> tuple[Held, Held | None]:
         """``D`` and ``M`` as products are taken of them."""
         return sparse.held(self.documents, self.spread)
 
@@ -277,7 +277,7 @@ class Ridge:
 
 @functools.partial(jax.jit, static_argnames="most")
 def _conjugate_gradients(
-    documents: Terms | Filled, spread: Terms | Filled | None, mean, scale, ridge, diagonal, right, tolerance, most: int
+    documents: Held, spread: Held | None, mean, scale, ridge, diagonal, right, tolerance, most: int
 ):
     """``(x, residual)`` for all columns at once, scaled by the diagonal; the largest residual left, of its column."""
     lengths = jnp.linalg.norm(right, axis=0)

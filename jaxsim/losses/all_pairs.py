@@ -127,26 +127,45 @@ def _count(m: int, groups, weights, dtype):
     return 2.0 * m * (m - 1.0) if groups is None else jnp.maximum(2 * negatives(groups, dtype), 1)
 
 
-def _sweep(block_size, shape, dtype, on_chip, weights):
-    """What sums over the pairs, and its tile."""
+def _sweep(block_size, shape, dtype, on_chip, weights, precision):
+    """What sums over the pairs, its tile, and the precision of its products."""
+    if on_chip is None:
+        on_chip = weights is None and dtype == jnp.float32 and _faster_on_chip(block_size, precision)
     if not on_chip:
-        return tiles.sweep, tiles.tile(block_size, shape[0])
+        return tiles.sweep, tiles.tile(block_size, shape[0]), precision
     checks.expect(weights is None, "on_chip", "False, with weights", True)
     checks.expect(dtype == jnp.float32, "on_chip", "embeddings of float32 or less", dtype)
     # Pallas takes a while to import, and is rarely wanted.
     if jax.default_backend() == "gpu":
         from jaxsim.losses import weight_kernel
 
-        weight_kernel.supported()
-        return weight_kernel.sweep, block_size
+        wrong = weight_kernel.lacking()
+        checks.expect(wrong is None, "on_chip", *(wrong or ("", "")))
+        return weight_kernel.sweep, block_size, _on_gpu(precision)
     from jaxsim.losses import tile_kernel
 
-    return tile_kernel.sweep, tile_kernel.tile(block_size, shape[1])
+    return tile_kernel.sweep, tile_kernel.tile(block_size, shape[1]), precision
+
+
+def _on_gpu(precision: str | None) -> str | None:
+    """A policy's name; that of JAX's default on GPUs with such units, unless a setting of JAX names another."""
+    if precision is None and jax.config.jax_default_matmul_precision in (None, "default", "tensorfloat32"):
+        return "tf32"
+    return precision
+
+
+def _faster_on_chip(block_size, precision) -> bool:
+    """Whether the default device has a kernel for this that was measured to be faster."""
+    if jax.default_backend() != "gpu" or isinstance(block_size, tuple):
+        return False
+    from jaxsim.losses import weight_kernel
+
+    return _on_gpu(precision) in weight_kernel.PRECISIONS and weight_kernel.lacking() is None
 
 
 def all_pairs_logistic(left, right, *, gamma=10.0, groups=None, weights=None,
                        block_size: int | tuple[int, int] | None = None, precision: str | None = None,
-                       on_chip: bool = False) -> jax.Array:
+                       on_chip: bool | None = None) -> jax.Array:
     r"""Mean logistic loss over **all** negatives of a batch of pairs, in both directions, exactly (000 §4.1.1, Eq. 2).
 
     With :math:`c_{ij} = \cos(p_i, q_j)`,
@@ -174,8 +193,9 @@ def all_pairs_logistic(left, right, *, gamma=10.0, groups=None, weights=None,
       block_size: rows of a tile, or rows and columns, as for `tiles.tile`; it need not divide ``m``.
       precision: of the matrix products, as for `precision.matmul`; JAX's default for the device unless given.
       on_chip: whether a Pallas kernel computes the loss, which never writes scores to the device's memory: on GPUs of
-        NVIDIA's Hopper generation with a ``precision`` of "bfloat16" (`weight_kernel`; JAX 0.11 or newer), and on TPUs
-        (`tile_kernel`, which a CPU interprets, slowly). Not the default: no record of its speed exists yet.
+        NVIDIA's Hopper generation with a ``precision`` of "bfloat16" or "tf32" (`weight_kernel`; JAX 0.11 or newer),
+        and on TPUs (`tile_kernel`, which a CPU interprets, slowly). None: where a record shows that it is faster, which
+        is on such GPUs, without weights of pairs.
 
     Returns:
       Scalar, in nats: log 2 for a collapsed model, 0 where there are no negatives (``m`` of 0 or 1, or one group).
@@ -202,7 +222,7 @@ def all_pairs_logistic(left, right, *, gamma=10.0, groups=None, weights=None,
     checks.expect(left.ndim == 2 and left.shape[1] > 0, "left", "shape [m, k], k at least 1", left.shape)
     checks.expect(right.shape == left.shape, "right", f"shape {left.shape} (as left)", right.shape)
     dtype = jnp.result_type(left, right, jnp.float32)
-    sweep, tile = _sweep(block_size, left.shape, dtype, on_chip, weights)
+    sweep, tile, products = _sweep(block_size, left.shape, dtype, on_chip, weights, checked(precision))
     if not isinstance(gamma, jax.core.Tracer):
         checks.positive(gamma, "gamma")
     m = left.shape[0]
@@ -210,5 +230,5 @@ def all_pairs_logistic(left, right, *, gamma=10.0, groups=None, weights=None,
     left, right = unit(left.astype(dtype)), unit(right.astype(dtype))
     if m < 2:
         return 0 * (jnp.sum(left) + jnp.sum(right))
-    total = _all_pairs(left, right, jnp.asarray(gamma, dtype), groups, weights, sweep, tile, checked(precision))
+    total = _all_pairs(left, right, jnp.asarray(gamma, dtype), groups, weights, sweep, tile, products)
     return total / _count(m, groups, weights, dtype)

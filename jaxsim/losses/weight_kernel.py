@@ -3,13 +3,12 @@
 Where a panel's scores are written to the device's memory, they are read again for the loss, for the sums of rows and
 columns, and for the weights of the two products of the gradient: with 300 dimensions that takes longer than the
 products. Here they never leave the chip. The kernel multiplies a tile of rows and columns, takes loss and slopes of
-its scores, adds them up, and writes the weights alone, in bfloat16, which XLA then multiplies.
+its scores, adds them up, and writes the weights alone, in the precision of the products, which XLA then multiplies.
 
 A program has 256 columns, one half for each of two groups of warps, and goes over some tiles of 128 rows; a third
 group fetches the vectors meanwhile. No two programs add to one sum, so the same input gives the same bits.
 
-`all_pairs_logistic` takes it with ``on_chip=True``, and nothing does by default: no record of its speed stands in the
-repository yet. ``experiments.speed.accelerator`` measures it.
+`all_pairs_logistic` takes it by default where it runs; ``experiments.speed.accelerator`` measures it beside the tiles.
 """
 
 from __future__ import annotations
@@ -27,34 +26,44 @@ from jax.experimental.pallas import mosaic_gpu as plgpu
 from jaxsim import checks
 from jaxsim.losses import tiles
 from jaxsim.losses.tiles import Side, Swept
+from jaxsim.sparse.precision import rounded
 
 ROWS, COLUMNS = 128, 128  # of a tile: a group of warps multiplies as many
 _GROUPS = 2  # of warps, which share rows
-_DEPTH, _SLOTS = 64, 4  # dimensions that are fetched at a time, and how often ahead
+_BYTES = 128  # of a vector that are fetched at a time
+_SLOTS = {2: 4, 4: 3}  # how often ahead, by the bytes of a number: as often as there is memory for
 _SOME = 32  # columns that are turned into weights at a time: more need more registers than there are
 _HALF = 64  # rows of a product of these units
 _TILES, _PROGRAMS = 32, 264  # most tiles of a program, unless that leaves fewer programs: two for each processor
 _FAR = -1e30  # a score of padding, whose exponential is 0
 _SMALL = 2.0**-7  # up to here three terms of log(1 + x) are exact
+_TYPES = {"bfloat16": jnp.bfloat16, "tf32": jnp.float32}
+_CUT = 2.0**13 + 1  # a number of 24 bits times this, less what exceeds the number, has the 11 bits of TF32
 _LOG2E, _LN2 = 1 / math.log(2), math.log(2)
 
 
-def supported() -> None:
-    """Refuses to go on where the kernel does not run.
+PRECISIONS = tuple(_TYPES)
+"""Of matrix products, that the kernel has."""
 
-    Raises:
-      ValueError: for an older JAX, or if the default device is not a GPU of this generation.
+
+def lacking() -> tuple[str, str] | None:
+    """What the kernel needs and what is there instead, where it does not run: another JAX, or default device.
+
+    Returns:
+      ``(needed, found)``, or None where it runs.
     """
-    checks.expect(jax.__version_info__ >= (0, 11), "on_chip", "JAX 0.11 or newer, on a GPU", jax.__version__)
+    if jax.__version_info__ < (0, 11):
+        return "JAX 0.11 or newer, on a GPU", jax.__version__
     device = jax.local_devices()[0]
     found = getattr(device, "compute_capability", None)
-    checks.expect(found == "9.0", "on_chip", "a GPU of compute capability 9.0 (H100, H200), or a TPU",
-                  f"{device.device_kind} of {found}")
+    if found != "9.0":
+        return "a GPU of compute capability 9.0 (H100, H200), or a TPU", f"{device.device_kind} of {found}"
+    return None
 
 
 def sweep(rows: Side, columns: Side, gamma, block_size: int | None = None, *, with_grad: bool,
           precision: str | None = "bfloat16", interpret: Any = None) -> Swept:
-    """Compares every row with every column of another pair, in both directions, as `tiles.sweep` does in bfloat16.
+    """Compares every row with every column of another pair, in both directions, as `tiles.sweep` does.
 
     The value alone, and scales whose exponentials would overflow, are computed by `tiles.sweep`.
 
@@ -62,9 +71,9 @@ def sweep(rows: Side, columns: Side, gamma, block_size: int | None = None, *, wi
       rows: ``n`` rows, float32, none of them padding.
       columns: ``m`` columns, as ``rows``.
       gamma: scalar scale.
-      block_size: rows of a panel, whose ``[rows, m]`` weights are held in bfloat16; None for what `tiles.tile` gives.
+      block_size: rows of a panel, whose ``[rows, m]`` weights are held; None for what `tiles.tile` gives.
       with_grad: whether to sum the gradients too.
-      precision: of the matrix products: "bfloat16".
+      precision: of the matrix products, and of the weights: "bfloat16" or "tf32".
       interpret: what `plgpu.kernel` takes to interpret the kernel on a CPU; None to run it.
 
     Returns:
@@ -80,7 +89,7 @@ def sweep(rows: Side, columns: Side, gamma, block_size: int | None = None, *, wi
       1.253
     """
     tiles.expect_plain(rows, columns)
-    checks.expect(precision == "bfloat16", "precision", "bfloat16 with on_chip on a GPU", precision)
+    checks.expect(precision in _TYPES, "precision", "bfloat16 or tf32 with on_chip on a GPU", precision)
     checks.expect(not isinstance(block_size, tuple), "block_size", "rows alone with on_chip on a GPU", block_size)
     size, _ = tiles.tile(block_size, columns.ids.shape[0])
     if not with_grad:
@@ -90,28 +99,31 @@ def sweep(rows: Side, columns: Side, gamma, block_size: int | None = None, *, wi
     def run(elementwise):
         if elementwise is not tiles.short:
             return tiles.by_tiles(elementwise, block_size, with_grad=True, precision=precision)
-        return functools.partial(_panels, size=size, interpret=interpret)
+        return functools.partial(_panels, size=size, precision=precision, interpret=interpret)
 
     return tiles.by_scale(run, rows, columns, jnp.asarray(gamma, jnp.float32))
 
 
-def _panels(rows: Side, columns: Side, gamma, *, size: int, interpret) -> Swept:
+def _panels(rows: Side, columns: Side, gamma, *, size: int, precision: str, interpret) -> Swept:
     """One panel of rows after the other against all columns."""
     (n, k), m = rows.vectors.shape, columns.ids.shape[0]
     num_panels = -(-n // size)
     size = -(-n // (num_panels * ROWS)) * ROWS
     more = num_panels * size - n, -m % (_GROUPS * COLUMNS)
-    width = -(-(k + 2 * (sum(more) > 0)) // _DEPTH) * _DEPTH
+    depth = _depth(_TYPES[precision])
+    width = -(-(k + 2 * (sum(more) > 0)) // depth) * depth
     # Padding: of the two added dimensions, a row has 1 in the first and a column in the second.
-    left = _padded(rows, more[0], width, one=k, far=k + 1)
-    right = _padded(columns, more[1], width, one=k + 1, far=k)
+    left = _padded(rows, more[0], width, precision, one=k, far=k + 1)
+    right = _padded(columns, more[1], width, precision, one=k + 1, far=k)
     shares = jnp.exp(-gamma * right.own)
+    # Of several fits of one program (`vmap`), one after the other: together they would hold several panels.
+    turned = jax.custom_batching.sequential_vmap(functools.partial(_weights, interpret=interpret))
 
     def panel(carry, block):
         d_columns, *sums = carry
         vectors, own, labels = block
-        weights, loss, row_slopes, column_slopes = _weights(
-            vectors, right.vectors, jnp.exp(-gamma * own), shares, labels.T, right.groups.T, gamma, interpret)
+        weights, loss, row_slopes, column_slopes = turned(
+            vectors, right.vectors, jnp.exp(-gamma * own), shares, labels.T, right.groups.T, gamma)
         sums = [a + b for a, b in zip(sums, (loss, column_slopes), strict=True)]
         return (d_columns + _product(weights.T, vectors), *sums), (_product(weights, right.vectors), row_slopes)
 
@@ -122,10 +134,15 @@ def _panels(rows: Side, columns: Side, gamma, *, size: int, interpret) -> Swept:
                  column_slopes[:m])
 
 
-def _padded(side: Side, more: int, width: int, *, one: int, far: int) -> Side:
-    """So many more vectors, in bfloat16, of ``width`` dimensions; the first of the groups are the ids."""
+def _depth(dtype) -> int:
+    """Dimensions that are fetched at a time."""
+    return _BYTES // jnp.dtype(dtype).itemsize
+
+
+def _padded(side: Side, more: int, width: int, precision: str, *, one: int, far: int) -> Side:
+    """So many more vectors, in a precision and of ``width`` dimensions; the first of the groups are the ids."""
     n, k = side.vectors.shape
-    vectors = jnp.pad(side.vectors.astype(jnp.bfloat16), ((0, more), (0, width - k)))
+    vectors = jnp.pad(rounded(side.vectors, precision), ((0, more), (0, width - k)))
     if far < width:
         vectors = vectors.at[:, one].set(1).at[n:, far].set(_FAR)
     groups = jnp.concatenate([side.ids[:, None], *([] if side.groups is None else [side.groups])], axis=1)
@@ -134,11 +151,12 @@ def _padded(side: Side, more: int, width: int, *, one: int, far: int) -> Side:
 
 
 def _product(a, b):
-    """In float32, of two matrices of bfloat16."""
-    return jnp.matmul(a, b, preferred_element_type=jnp.float32)
+    """In float32, of two matrices of bfloat16, or of numbers that have no more bits than TF32 has."""
+    return jnp.matmul(a, b, precision="tensorfloat32" if a.dtype == jnp.float32 else None,
+                      preferred_element_type=jnp.float32)
 
 
-def _weights(left, right, own, own_columns, labels, labels_columns, gamma, interpret):
+def _weights(left, right, own, own_columns, labels, labels_columns, gamma, *, interpret):
     """Weights ``[n, m]``, and of rows, rows and columns the sums of losses and of both slopes."""
     n, m = left.shape[0], right.shape[0]
     columns, reps = m // (_GROUPS * COLUMNS), _TILES
@@ -148,7 +166,7 @@ def _weights(left, right, own, own_columns, labels, labels_columns, gamma, inter
     of_rows, of_columns = ((_GROUPS * columns, n), (chunks, _HALF, m))
     weights, losses, row_slopes, column_slopes = plgpu.kernel(
         functools.partial(_kernel, reps=reps),
-        out_type=[jax.ShapeDtypeStruct((n, m), jnp.bfloat16),
+        out_type=[jax.ShapeDtypeStruct((n, m), left.dtype),
                   *(jax.ShapeDtypeStruct(shape, jnp.float32) for shape in (of_rows, of_rows, of_columns))],
         grid=(chunks, columns), grid_names=("chunks", "columns"), num_threads=_GROUPS + 1, thread_name="warps",
         compiler_params=plgpu.CompilerParams(approx_math=True), interpret=interpret,
@@ -157,10 +175,10 @@ def _weights(left, right, own, own_columns, labels, labels_columns, gamma, inter
 
 
 class _Memory(NamedTuple):
-    """What the groups of warps of a program share; the last dimension of vectors is a step of 64."""
+    """What the groups of warps of a program share; the last dimension of vectors is a step of 64, or of 32 in TF32."""
 
-    rows: Any  # [slots, 128, 64]
-    columns: Any  # [slots, 256, 64]
+    rows: Any  # [slots, 128, step]
+    columns: Any  # [slots, 256, step]
     shares: Any  # [groups, 128] exponentials of the columns' own scores
     labels: Any  # [groups, labels, 128] of the columns
     weights: Any  # [groups, 2, 64, 32], on their way out
@@ -169,18 +187,25 @@ class _Memory(NamedTuple):
     free: Any
     start: Any  # a barrier for each group
 
+    def slot(self, step):
+        """Where the vectors of a step are."""
+        return jax.lax.rem(step, self.rows.shape[0])
+
     @classmethod
-    def scratch(cls, num_labels: int) -> _Memory:
+    def scratch(cls, dtype, num_labels: int) -> _Memory:
         """What to allocate."""
-        tiled, out = ((plgpu.TilingTransform((8, size)), plgpu.SwizzleTransform(2 * size)) for size in (_DEPTH, _SOME))
+        depth, size = _depth(dtype), jnp.dtype(dtype).itemsize
+        slots = _SLOTS[size]
+        tiled, out = ((plgpu.TilingTransform((8, number)), plgpu.SwizzleTransform(size * number))
+                      for number in (depth, _SOME))
         return cls(
-            plgpu.SMEM((_SLOTS, ROWS, _DEPTH), jnp.bfloat16, transforms=tiled),
-            plgpu.SMEM((_SLOTS, _GROUPS * COLUMNS, _DEPTH), jnp.bfloat16, transforms=tiled),
+            plgpu.SMEM((slots, ROWS, depth), dtype, transforms=tiled),
+            plgpu.SMEM((slots, _GROUPS * COLUMNS, depth), dtype, transforms=tiled),
             plgpu.SMEM((_GROUPS, COLUMNS), jnp.float32),
             plgpu.SMEM((_GROUPS, num_labels, COLUMNS), jnp.int32),
-            plgpu.SMEM((_GROUPS, 2, _HALF, _SOME), jnp.bfloat16, transforms=out),
-            plgpu.Barrier(num_barriers=_SLOTS), plgpu.Barrier(num_barriers=_SLOTS),
-            plgpu.Barrier(num_arrivals=_GROUPS, num_barriers=_SLOTS),
+            plgpu.SMEM((_GROUPS, 2, _HALF, _SOME), dtype, transforms=out),
+            plgpu.Barrier(num_barriers=slots), plgpu.Barrier(num_barriers=slots),
+            plgpu.Barrier(num_arrivals=_GROUPS, num_barriers=slots),
             plgpu.Barrier(num_arrivals=1 + num_labels, num_barriers=_GROUPS))
 
 
@@ -205,7 +230,7 @@ def _kernel(scale, left, right, own, own_columns, labels, labels_columns, weight
     """One program: some tiles of rows against 256 columns."""
     chunk, column, group = (jax.lax.axis_index(name) for name in ("chunks", "columns", "warps"))
     count = jnp.minimum(reps, left.shape[0] // ROWS - chunk * reps)
-    place = _Place(group, column, chunk, chunk * reps, count, left.shape[1] // _DEPTH)
+    place = _Place(group, column, chunk, chunk * reps, count, left.shape[1] // _depth(left.dtype))
 
     def scoped(*refs):
         here = _Memory(*refs)
@@ -221,22 +246,17 @@ def _kernel(scale, left, right, own, own_columns, labels, labels_columns, weight
             plgpu.set_max_registers(40, action="decrease")
             _fetch(place, here, left, right)
 
-    pl.run_scoped(scoped, *_Memory.scratch(labels.shape[0]), collective_axes="warps")
-
-
-def _slot(step):
-    """Where the vectors of a step are."""
-    return jax.lax.rem(step, _SLOTS)
+    pl.run_scoped(scoped, *_Memory.scratch(left.dtype, labels.shape[0]), collective_axes="warps")
 
 
 def _fetch(place: _Place, here: _Memory, left, right) -> None:
     """Copies the vectors of every step into its slot as soon as that is free."""
-    columns = pl.ds(place.column * _GROUPS * COLUMNS, _GROUPS * COLUMNS)
+    columns, depth = pl.ds(place.column * _GROUPS * COLUMNS, _GROUPS * COLUMNS), _depth(left.dtype)
 
     def copy(step, _):
-        slot, at = _slot(step), pl.ds(jax.lax.rem(step, place.depth) * _DEPTH, _DEPTH)
+        slot, at = here.slot(step), pl.ds(jax.lax.rem(step, place.depth) * depth, depth)
 
-        @pl.when(step >= _SLOTS)
+        @pl.when(step >= slots)
         def _():
             plgpu.barrier_wait(here.free.at[slot])
 
@@ -246,12 +266,12 @@ def _fetch(place: _Place, here: _Memory, left, right) -> None:
         return ()
 
     def wait(step, _):
-        plgpu.barrier_wait(here.free.at[_slot(step)])
+        plgpu.barrier_wait(here.free.at[here.slot(step)])
         return ()
 
-    steps = place.count * place.depth
+    steps, slots = place.count * place.depth, here.rows.shape[0]
     jax.lax.fori_loop(0, steps, copy, ())
-    jax.lax.fori_loop(jnp.maximum(steps - _SLOTS, 0), steps, wait, ())  # no barrier ends with somebody behind
+    jax.lax.fori_loop(jnp.maximum(steps - slots, 0), steps, wait, ())  # no barrier ends with somebody behind
 
 
 def _scores(place: _Place, here: _Memory, tile):
@@ -261,15 +281,15 @@ def _scores(place: _Place, here: _Memory, tile):
     def multiply(scores):
         for number in range(place.depth):
             step = tile * place.depth + number
-            slot = _slot(step)
+            slot = here.slot(step)
             plgpu.barrier_wait(here.rows_ready.at[slot])
             plgpu.barrier_wait(here.columns_ready.at[slot])
             plgpu.wgmma(scores, here.rows.at[slot], here.columns.at[slot, columns].transpose((1, 0)))
             if number:
                 plgpu.wgmma_wait(1)
-                plgpu.barrier_arrive(here.free.at[_slot(step - 1)])
+                plgpu.barrier_arrive(here.free.at[here.slot(step - 1)])
         plgpu.wgmma_wait(0)
-        plgpu.barrier_arrive(here.free.at[_slot((tile + 1) * place.depth - 1)])
+        plgpu.barrier_arrive(here.free.at[here.slot((tile + 1) * place.depth - 1)])
         return scores[...]
 
     return pl.run_scoped(multiply, plgpu.ACC((ROWS, COLUMNS), jnp.float32))
@@ -302,7 +322,7 @@ def _compute(place: _Place, here: _Memory, scale, own, own_columns, labels, labe
                                             functools.reduce(jnp.logical_and, apart))
                 out = here.weights.at[place.group, turn % 2]
                 plgpu.wait_smem_to_gmem(1, wait_read_only=True)
-                out[...] = (slope + other).astype(jnp.bfloat16)
+                out[...] = _stored(slope + other, weights.dtype)
                 plgpu.commit_smem()
                 plgpu.copy_smem_to_gmem(out, weights.at[rows, pl.ds(place.base + number * _SOME, _SOME)])
                 turn += 1
@@ -339,6 +359,14 @@ def _wide(row):
 def _tall(column):
     """Numbers of columns, for every row."""
     return jax.lax.broadcast_in_dim(column, (_HALF, _SOME), (1,))
+
+
+def _stored(weight, dtype):
+    """A weight in the type of the products; in float32, with the bits of TF32 alone, to which units of it would cut."""
+    if dtype != jnp.float32:
+        return weight.astype(dtype)
+    large = weight * _CUT
+    return large - (large - weight)
 
 
 def _short(exponents, own_row, own_column, keep):

@@ -16,7 +16,7 @@ from jaxsim.methods import projections
 from jaxsim.methods.projections import Projection
 from jaxsim.methods.ssi import bilinear
 from jaxsim.methods.ssi.bilinear import Bilinear
-from jaxsim.sparse import host, narrow
+from jaxsim.sparse import dense, host, narrow
 from jaxsim.sparse.narrow import ScaledRows
 from jaxsim.sparse.precision import EVALUATION
 from jaxsim.sparse.sizes import DOCUMENTS, SLOTS
@@ -234,8 +234,10 @@ def project(weights: jax.Array | ScaledRows, rows: sp.csr_matrix, activation: Ca
         return host.rows_product(rows, np.asarray(weights))
     documents = sparse.from_scipy(rows, pad_docs=sparse.size_class(rows.shape[0], DOCUMENTS),
                                   pad_nnz=sparse.size_class(rows.nnz, SLOTS))  # fmt: skip
+    if dense.fits(documents):  # one product: not worth cutting documents for
+        documents = sparse.filled(documents)
     with jax.default_matmul_precision(EVALUATION):
-        found = _project(Projection(weights), *sparse.held(documents), activation)
+        found = _project(Projection(weights), documents, activation)
     return np.asarray(found)[: rows.shape[0]]
 
 

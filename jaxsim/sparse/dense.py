@@ -1,8 +1,11 @@
 """Documents as a dense matrix on an accelerator, where products with a projection are plain matrix products.
 
 A CPU has a native kernel for sparse rows. GPUs and TPUs gather a row of the projection for every stored weight, and
-add up the gradient by scattering; but they multiply matrices fast. Zeros are multiplied too, so documents are held so
-only where they fit: `fits` says when, and `held` does it.
+add up by scattering, in no fixed order; but they multiply matrices fast. Zeros are multiplied too, so documents are
+held so only where they fit, as `fits` says.
+
+`held` chooses how an accelerator holds documents of many products: a TPU so; a GPU as `gathered`, whose products take
+a tenth of the time there.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import functools
 import jax
 import jax.numpy as jnp
 
+from jaxsim.sparse.gathered import Gathered, gathered
 from jaxsim.sparse.precision import EVALUATION
 from jaxsim.sparse.terms import Terms, expect_dense, expect_weights, project, project_transpose
 
@@ -100,14 +104,18 @@ def fits(*documents: Terms) -> bool:
     return sum(one.num_docs * one.num_terms * one.values.dtype.itemsize for one in documents) <= SHARE * memory
 
 
-def held(*documents: Terms | None) -> tuple[Terms | Filled | None, ...]:
-    """Documents in the storage whose products are fastest on the default device.
+Held = Terms | Filled | Gathered
+"""Documents of one device, as `held` gives them."""
+
+
+def held(*documents: Terms | None) -> tuple[Held | None, ...]:
+    """Documents in the storage whose products are fastest on the default device; for many products.
 
     Args:
       *documents: all that are to be held at once; None for none.
 
     Returns:
-      As many: `Filled` where `fits` says so, else as they came.
+      As many: on a GPU `Gathered`; on a TPU `Filled` where `fits` says so; else as they came.
 
     Example:
       >>> import scipy.sparse
@@ -116,6 +124,10 @@ def held(*documents: Terms | None) -> tuple[Terms | Filled | None, ...]:
       >>> [sparse.project(some, jnp.ones((3, 1))).sum().item() for some in held(one, None) if some is not None]
       [3.0]
     """
-    if not fits(*(one for one in documents if one is not None)):
+    if jax.default_backend() == "gpu":
+        store = gathered
+    elif fits(*(one for one in documents if one is not None)):
+        store = filled
+    else:
         return documents
-    return tuple(None if one is None else filled(one) for one in documents)
+    return tuple(None if one is None else store(one) for one in documents)

@@ -50,6 +50,28 @@ def checked(policy: str | None, argument: str = "precision") -> str | None:
     return policy
 
 
+def rounded(a: jax.Array, policy: str) -> jax.Array:
+    """A matrix with as many bits as a policy multiplies.
+
+    Args:
+      a: floating.
+      policy: "tf32" or "bfloat16".
+
+    Returns:
+      float32 numbers of 10 bits of fraction, or bfloat16.
+
+    Raises:
+      ValueError: for another policy.
+
+    Example:
+      >>> f"{rounded(jnp.float32(1 / 3), 'tf32').item():.6f}"
+      '0.333252'
+    """
+    checks.expect(policy in ("tf32", "bfloat16"), "policy", "tf32 or bfloat16", policy)
+    return a.astype(jnp.bfloat16) if policy == "bfloat16" else jax.lax.reduce_precision(
+        a.astype(jnp.float32), 8, _TF32_BITS)
+
+
 def matmul(a: jax.Array, b: jax.Array, policy: str | None = None) -> jax.Array:
     r"""The product of two matrices under a policy; sums are always in float32.
 
@@ -78,7 +100,5 @@ def matmul(a: jax.Array, b: jax.Array, policy: str | None = None) -> jax.Array:
     if policy == "float32":
         return jnp.matmul(a, b, precision=EVALUATION)
     if policy == "tf32":
-        cut = [jax.lax.reduce_precision(x.astype(jnp.float32), 8, _TF32_BITS) for x in (a, b)]
-        return jnp.matmul(*cut, precision="tensorfloat32").astype(a.dtype)
-    rounded = a.astype(jnp.bfloat16), b.astype(jnp.bfloat16)
-    return jnp.matmul(*rounded, preferred_element_type=jnp.float32).astype(a.dtype)
+        return jnp.matmul(rounded(a, policy), rounded(b, policy), precision="tensorfloat32").astype(a.dtype)
+    return jnp.matmul(rounded(a, policy), rounded(b, policy), preferred_element_type=jnp.float32).astype(a.dtype)

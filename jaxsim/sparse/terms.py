@@ -350,7 +350,7 @@ def project_transpose(terms, dense: jax.Array) -> jax.Array:
     """``Fᵀ G``: what the gradient of `project` computes, and half of every covariance product.
 
     Args:
-      terms: ``num_docs`` documents over ``num_terms`` terms: `Terms`, or `Filled`.
+      terms: ``num_docs`` documents over ``num_terms`` terms: `Terms`, `Filled` or `Gathered`.
       dense: ``[num_docs, k]`` floating.
 
     Returns:

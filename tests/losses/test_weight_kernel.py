@@ -28,23 +28,26 @@ def sides(rng, n, m, k, num_groups, first=0):
 
 
 @needs_jax
-@pytest.mark.parametrize(("n", "m", "k", "num_groups", "reps"), [
-    (200, 300, 70, 2, 1),  # rows, columns and dimensions are padded
-    pytest.param(128, 256, 64, 0, 32, marks=pytest.mark.programs),  # nothing is
-    pytest.param(700, 300, 63, 1, 4, marks=pytest.mark.programs),  # the last program has fewer tiles; two steps
+@pytest.mark.parametrize(("precision", "n", "m", "k", "num_groups", "reps"), [
+    ("bfloat16", 200, 300, 70, 2, 1),  # rows, columns and dimensions are padded
+    pytest.param("bfloat16", 128, 256, 64, 0, 32, marks=pytest.mark.programs),  # nothing is
+    # The last program has fewer tiles; two steps.
+    pytest.param("bfloat16", 700, 300, 63, 1, 4, marks=pytest.mark.programs),
+    pytest.param("tf32", 200, 300, 70, 2, 1, marks=pytest.mark.programs),
+    pytest.param("tf32", 128, 256, 128, 0, 32, marks=pytest.mark.programs),  # more steps than slots
 ])  # fmt: skip
-def test_sums_are_those_of_tiles(monkeypatch, rng, without_64_bits, n, m, k, num_groups, reps):
+def test_sums_are_those_of_tiles(monkeypatch, rng, without_64_bits, precision, n, m, k, num_groups, reps):
     monkeypatch.setattr(weight_kernel, "_TILES", reps)
     monkeypatch.setattr(weight_kernel, "_PROGRAMS", 1)
     rows, columns = sides(rng, n, m, k, num_groups, first=100)
     with without_64_bits():
-        expected = tiles.sweep(rows, columns, jnp.float32(10), with_grad=True, precision="bfloat16")
-        sweep = functools.partial(weight_kernel.sweep, block_size=384, with_grad=True,
+        expected = tiles.sweep(rows, columns, jnp.float32(10), with_grad=True, precision=precision)
+        sweep = functools.partial(weight_kernel.sweep, block_size=384, with_grad=True, precision=precision,
                                   interpret=plgpu.InterpretGPUParams())
         found = jax.jit(sweep)(rows, columns, jnp.float32(10))
     for name, one, other in zip(found._fields, found, expected, strict=True):
         other = np.asarray(other, np.float64)
-        # Where a weight falls between two numbers of 8 bits, it may be rounded the other way.
+        # Where a weight falls between two numbers of few bits, it may be rounded the other way.
         within = 1e-3 if name.startswith("d_") else 1e-6
         np.testing.assert_allclose(np.asarray(one, np.float64), other, rtol=0, atol=within * np.abs(other).max())
 
@@ -64,7 +67,7 @@ def test_it_is_lowered_for_a_gpu_and_writes_weights_alone(without_64_bits, k):
 
 
 @pytest.mark.parametrize(("options", "message"), [
-    ({"precision": "tf32"}, "precision: expected bfloat16 with on_chip on a GPU, got tf32"),
+    ({"precision": "float32"}, "precision: expected bfloat16 or tf32 with on_chip on a GPU, got float32"),
     ({"block_size": (256, 256)}, "block_size: expected rows alone with on_chip on a GPU"),
 ])
 def test_what_it_cannot_do_is_refused(rng, options, message):

@@ -27,7 +27,7 @@ from jaxsim.optim import Fit, Run
 from jaxsim.parallel import sharding, term_shards
 from jaxsim.parallel.sharding import Shards, all_pairs_logistic
 from jaxsim.parallel.term_shards import TermShards
-from jaxsim.sparse import Filled, Terms
+from jaxsim.sparse import Held, Terms
 from jaxsim.sparse.precision import checked
 
 Sides = Projection | tuple[Projection, Projection]
@@ -46,7 +46,7 @@ class Data:
     """Constants of `objective`.
 
     Attributes:
-      left: `Terms` (or `Filled`, `Slices`, or `Shards` or `TermShards` over a mesh) of ``m`` documents.
+      left: `Terms` (or `Filled`, `Gathered`, `Slices`, or `Shards` or `TermShards` over a mesh) of ``m`` documents.
       right: their mates, row for row.
       gamma: scalar, the scale of Eq. (2).
       beta: scalar, weight of the distance from the start.
@@ -60,8 +60,8 @@ class Data:
       spread: rows of a linear map that comes before the projection, or None.
     """
 
-    left: Terms | Filled | Shards | TermShards
-    right: Terms | Filled | Shards | TermShards
+    left: Held | Shards | TermShards
+    right: Held | Shards | TermShards
     gamma: jax.Array
     beta: jax.Array
     start: Sides
@@ -71,7 +71,7 @@ class Data:
     precision: str | None = None
     mined: Mined | None = None
     weights: jax.Array | None = None
-    spread: Terms | Filled | None = None
+    spread: Held | None = None
 
 
 def sides(params: Sides) -> tuple[Projection, Projection]:

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim import checks, losses, sparse
-from jaxsim.sparse import Filled, Terms
+from jaxsim.sparse import Held, Terms
 
 SHARE = 0.95
 """Documents nearer than this share of the mate's cosine are taken as right, not as negatives."""
@@ -28,12 +28,12 @@ class Mined(NamedTuple):
     """Negatives of the left documents.
 
     Attributes:
-      documents: ``n`` of them, `Terms` or `Filled`.
+      documents: ``n`` of them, `Terms`, `Filled` or `Gathered`.
       rows: ``[m, c]`` int32 rows of ``documents``, the hardest first; -1 where a left document has fewer.
       weight: scalar, of their mean loss beside that of all pairs.
     """
 
-    documents: Terms | Filled
+    documents: Held
     rows: jax.Array
     weight: jax.Array
 

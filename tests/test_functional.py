@@ -257,8 +257,8 @@ data on the host). ``axes`` is None where the single function lifts itself."""
 OTHERS = {
     "sparse": {
         "types": {"Document", "Filled", "Gathered", "Held", "Slices", "Terms", "Vectors"},
-        "on the host": {"documents", "from_scipy", "gathered", "host", "narrow", "nonzero", "size_class", "slices", "take",
-                        "to_scipy"},
+        "on the host": {"documents", "from_scipy", "gathered", "host", "narrow", "nonzero", "size_class", "slices",
+                        "take", "to_scipy"},
         "another storage": {"filled", "held"},
         "in the table under another name": {"precision"},
     },

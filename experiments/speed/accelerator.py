@@ -1,11 +1,11 @@
 """What S2Net costs on an accelerator: the all-pairs loss, as a share of the rate of matrix products, and documents.
 
 No paper. Rows `all-pairs-…`: value and gradient of the loss in both directions take three products of 2 m² k
-operations, in float32, TF32 or bfloat16. Their rate is set beside that of one square product in the same precision and run, for the panels that `tiles.tile`
-chooses from the device's memory. Expected: 53 % of the rate by panels, and 70 % by the kernel that keeps scores on
-chip: on a GPU `losses.weight_kernel`, in TF32 and bfloat16; on a TPU `losses.tile_kernel`, which takes four products,
-so that 75 % is the most it can reach. The kernel is compared with float64 first (by `peers`), and timed in turns with
-the panels; what the device refuses is "not measured".
+operations, in float32, TF32 or bfloat16. Their rate is set beside that of one square product in the same precision and
+run, for the panels that `tiles.tile` chooses from the device's memory. Expected: 53 % of the rate by panels, and 70 %
+by the kernel that keeps scores on chip: on a GPU `losses.weight_kernel`, in TF32 and bfloat16; on a TPU
+`losses.tile_kernel`, which takes four products, so that 75 % is the most it can reach. The kernel is compared with
+float64 first (by `peers`), and timed in turns with the panels; what the device refuses is "not measured".
 
 Row `documents`: an evaluation of S2Net at the paper's size, 43,380 pairs of 96 of 20,000 terms, in 300 and 1,000
 dimensions, expected within 1 s; and the products of its documents in every storage (`sparse.held` chooses one), beside

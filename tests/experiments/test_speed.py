@@ -132,7 +132,7 @@ def test_the_history_of_lbfgs_is_not_copied():
 
 @pytest.mark.programs
 @pytest.mark.parametrize(("script", "record"), [("closed_forms", "closed-forms/opca-300"),
-                                                ("accelerator", "accelerator/all-pairs")])
+                                                ("accelerator", "accelerator/all-pairs-tf32")])
 def test_the_quick_preset_writes_a_record(tmp_path, script, record):
     subprocess.run([sys.executable, "-m", f"experiments.speed.{script}", "--out", str(tmp_path)], check=True,
                    cwd=Path(__file__).parents[2], env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})

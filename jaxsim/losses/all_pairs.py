@@ -14,6 +14,9 @@ from jaxsim.losses import tiles
 from jaxsim.sparse import unit
 from jaxsim.sparse.precision import checked
 
+_MEASURED = 8_192
+"""Pairs from which on a kernel was measured."""
+
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(5, 6, 7))
 def _all_pairs(left, right, gamma, groups, weights, sweep, tile, precision):
@@ -130,7 +133,7 @@ def _count(m: int, groups, weights, dtype):
 def _sweep(block_size, shape, dtype, on_chip, weights, precision):
     """What sums over the pairs, its tile, and the precision of its products."""
     if on_chip is None:
-        on_chip = weights is None and dtype == jnp.float32 and _faster_on_chip(block_size, precision)
+        on_chip = weights is None and dtype == jnp.float32 and _faster_on_chip(block_size, shape[0], precision)
     if not on_chip:
         return tiles.sweep, tiles.tile(block_size, shape[0]), precision
     checks.expect(weights is None, "on_chip", "False, with weights", True)
@@ -154,9 +157,9 @@ def _on_gpu(precision: str | None) -> str | None:
     return precision
 
 
-def _faster_on_chip(block_size, precision) -> bool:
+def _faster_on_chip(block_size, m: int, precision) -> bool:
     """Whether the default device has a kernel for this that was measured to be faster."""
-    if jax.default_backend() != "gpu" or isinstance(block_size, tuple):
+    if jax.default_backend() != "gpu" or isinstance(block_size, tuple) or m < _MEASURED:
         return False
     from jaxsim.losses import weight_kernel
 
@@ -194,8 +197,8 @@ def all_pairs_logistic(left, right, *, gamma=10.0, groups=None, weights=None,
       precision: of the matrix products, as for `precision.matmul`; JAX's default for the device unless given.
       on_chip: whether a Pallas kernel computes the loss, which never writes scores to the device's memory: on GPUs of
         NVIDIA's Hopper generation with a ``precision`` of "bfloat16" or "tf32" (`weight_kernel`; JAX 0.11 or newer),
-        and on TPUs (`tile_kernel`, which a CPU interprets, slowly). None: where a record shows that it is faster, which
-        is on such GPUs, without weights of pairs.
+        and on TPUs (`tile_kernel`, which a CPU interprets, slowly). None: where it was measured to be faster, which is
+        on such GPUs, from 8,192 pairs on, without weights of pairs.
 
     Returns:
       Scalar, in nats: log 2 for a collapsed model, 0 where there are no negatives (``m`` of 0 or 1, or one group).

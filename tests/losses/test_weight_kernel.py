@@ -11,7 +11,7 @@ import pytest
 from jax.experimental.pallas import mosaic_gpu as plgpu
 
 from jaxsim import losses
-from jaxsim.losses import tiles, weight_kernel
+from jaxsim.losses import all_pairs, tiles, weight_kernel
 
 needs_jax = pytest.mark.skipif(jax.__version_info__ < (0, 11), reason="the kernel needs JAX 0.11 or newer")
 
@@ -53,6 +53,20 @@ def test_sums_are_those_of_tiles(monkeypatch, rng, without_64_bits, precision, n
 
 
 @needs_jax
+def test_several_scales_take_their_turns(monkeypatch, rng, without_64_bits):
+    monkeypatch.setattr(weight_kernel, "_PROGRAMS", 1)
+    rows, columns = (side._replace(groups=None) for side in sides(rng, 128, 256, 64, 0))
+    with without_64_bits():
+        scales = jnp.float32([5, 10])
+        # Not the whole of `sweep`: what JAX interprets may not stand under `vmap` of a condition.
+        run = functools.partial(weight_kernel._panels, rows, columns, size=128, precision="bfloat16",
+                                interpret=plgpu.InterpretGPUParams())
+        found, alone = jax.vmap(run)(scales), run(scales[1])
+    for one, other in zip(found, alone, strict=True):
+        np.testing.assert_allclose(one[1], other, rtol=1e-6, atol=1e-5)
+
+
+@needs_jax
 @pytest.mark.parametrize("k", [300, pytest.param(1_000, marks=pytest.mark.programs)])
 def test_it_is_lowered_for_a_gpu_and_writes_weights_alone(without_64_bits, k):
     device = jax.sharding.AbstractDevice(device_kind="NVIDIA H200", num_cores=132, platform="gpu")
@@ -62,6 +76,10 @@ def test_it_is_lowered_for_a_gpu_and_writes_weights_alone(without_64_bits, k):
         traced = jax.jit(functools.partial(weight_kernel.sweep, with_grad=True, block_size=2_048)).trace(
             side, side, jax.ShapeDtypeStruct((), jnp.float32))
         text = traced.lower(lowering_platforms=("cuda",)).as_text()
+        several = jax.jit(jax.vmap(functools.partial(weight_kernel.sweep, with_grad=True, block_size=2_048),
+                                   in_axes=(None, None, 0)))
+        scales = jax.ShapeDtypeStruct((2,), jnp.float32)
+        assert "mosaic_gpu" in several.trace(side, side, scales).lower(lowering_platforms=("cuda",)).as_text()
     assert "mosaic_gpu" in text
     assert "1536x3072xbf16" in text and "1536x3072xf32" not in text  # two panels; scores would be of float32
 
@@ -93,6 +111,39 @@ def test_a_gpu_of_another_kind_is_refused(monkeypatch):
     monkeypatch.setattr(jax, "__version_info__", (0, 10, 2))
     with pytest.raises(ValueError, match="on_chip: expected JAX 0.11 or newer, on a GPU, got"):
         losses.all_pairs_logistic(eye, eye, on_chip=True)
+
+
+@pytest.mark.parametrize(("changed", "sweep", "products"), [
+    ({}, weight_kernel.sweep, "tf32"),  # JAX's default on such a GPU
+    ({"precision": "tf32"}, weight_kernel.sweep, "tf32"),
+    ({"precision": "bfloat16"}, weight_kernel.sweep, "bfloat16"),
+    ({"precision": "float32"}, tiles.sweep, "float32"),
+    ({"m": 8_191}, tiles.sweep, None),
+    ({"block_size": (256, 256)}, tiles.sweep, None),
+    ({"weights": np.ones(8_192)}, tiles.sweep, None),
+    ({"dtype": jnp.float64}, tiles.sweep, None),
+    ({"capability": "8.0"}, tiles.sweep, None),
+    ({"version": (0, 10, 2)}, tiles.sweep, None),
+    ({"setting": "highest"}, tiles.sweep, None),
+    ({"on_chip": False}, tiles.sweep, None),
+])
+def test_it_is_the_default_where_it_was_measured(monkeypatch, changed, sweep, products):
+    asked = {"m": 8_192, "block_size": None, "dtype": jnp.float32, "on_chip": None, "weights": None, "precision": None,
+             "capability": "9.0", "version": (0, 11, 2), "setting": None} | changed
+
+    class Device:
+        device_kind, compute_capability = "NVIDIA H200", asked["capability"]
+
+        def memory_stats(self):
+            return {"bytes_limit": 2**37}
+
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    monkeypatch.setattr(jax, "local_devices", lambda: [Device()])
+    monkeypatch.setattr(jax, "__version_info__", asked["version"])
+    with jax.default_matmul_precision(asked["setting"]):
+        found = all_pairs._sweep(asked["block_size"], (asked["m"], 300), asked["dtype"], asked["on_chip"],
+                                 asked["weights"], asked["precision"])
+    assert (found[0], found[2]) == (sweep, products)
 
 
 def test_rows_of_bfloat16_begin_where_an_accelerator_reads_fast(monkeypatch, rng):

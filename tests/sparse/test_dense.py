@@ -11,8 +11,8 @@ from jax import export
 
 from jaxsim import sparse
 from jaxsim.linalg import covariance
-from jaxsim.methods import lsa, opca, projections, s2net
-from jaxsim.methods.s2net import exact
+from jaxsim.methods import lsa, opca, projections, s2net, s2net_sgd
+from jaxsim.methods.s2net import exact, sgd
 from jaxsim.model import parts
 from jaxsim.parallel import sharding
 from jaxsim.sparse import dense
@@ -87,6 +87,15 @@ def test_a_fit_of_them_is_that_of_sparse_rows(sides, spread, spreads, monkeypatc
     assert seen == [(*sides, spread) if spreads else sides]
     losses = ([entry["loss"] for entry in one.history] for one in (found, plain))
     np.testing.assert_allclose(*losses, rtol=1e-4)
+
+
+def test_batches_of_them_learn_what_batches_of_sparse_rows_do(sides, key, monkeypatch):
+    start = s2net.random_init(20, 4, key=key)
+    options = {"init": start, "key": key, "batch_size": 4, "max_iter": 3}
+    plain = s2net_sgd.fit(*sides, **options)
+    monkeypatch.setattr(dense, "fits", lambda *documents: True)
+    assert isinstance(sgd.documents_of(sparse.to_scipy(sides[0])[:4], 30), sparse.Filled)
+    np.testing.assert_allclose(s2net_sgd.fit(*sides, **options).params.weights, plain.params.weights, atol=1e-5)
 
 
 CLOSED = {

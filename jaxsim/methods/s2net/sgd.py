@@ -21,7 +21,7 @@ from jaxsim.methods.projections import Projection, encode
 from jaxsim.methods.s2net.exact import Sides, checked_start, sides
 from jaxsim.methods.s2net.groups import checked_groups, checked_weights
 from jaxsim.optim import Fit, Run
-from jaxsim.sparse import Slices, Terms
+from jaxsim.sparse import Filled, Slices, Terms, dense
 from jaxsim.sparse.precision import checked
 from jaxsim.text.corpus import Documents
 
@@ -38,8 +38,8 @@ class Batch:
     """One minibatch, padded to constant shapes.
 
     Attributes:
-      left: `Terms` (or `Slices`) of ``batch_size`` documents; or, where both sides share one projection, of all left
-        ones and then all right ones.
+      left: `Terms` (`Slices`, `Filled`) of ``batch_size`` documents; or, where both sides share one projection, of all
+        left ones and then all right ones.
       right: their mates, row for row; or None, where the left has them already.
       gamma: scalar, the scale of Eq. (2).
       groups: ``[batch_size, c]`` int32: pairs that are equal in any column are no negatives of each other.
@@ -48,8 +48,8 @@ class Batch:
       weights: ``[batch_size]``, how often each pair counts, or None.
     """
 
-    left: Terms | Slices
-    right: Terms | Slices | None
+    left: Terms | Slices | Filled
+    right: Terms | Slices | Filled | None
     gamma: jax.Array
     groups: jax.Array
     activation: Callable | None = None
@@ -78,7 +78,7 @@ def objective(params: Sides, batch: Batch) -> jax.Array:
                                      precision=batch.precision)
 
 
-def documents_of(rows: scipy.sparse.csr_matrix, slots: int) -> Terms | Slices:
+def documents_of(rows: scipy.sparse.csr_matrix, slots: int) -> Terms | Slices | Filled:
     """One side of a batch as the device likes it best.
 
     Args:
@@ -86,12 +86,14 @@ def documents_of(rows: scipy.sparse.csr_matrix, slots: int) -> Terms | Slices:
       slots: room, the same for all batches: `largest_batch`.
 
     Returns:
-      `Terms`, or `Slices` on a TPU.
+      `Terms`; on a TPU `Slices`; on a GPU `Filled` where they fit.
     """
-    # Compressed rows are several times faster on CPU and GPU; a TPU has no kernel for them.
+    # Compressed rows are several times faster on a CPU; a TPU has no kernel for them.
     if jax.default_backend() == "tpu":
         return sparse.slices(rows, pad_slices=slots)
-    return sparse.from_scipy(rows, pad_nnz=slots)
+    terms = sparse.from_scipy(rows, pad_nnz=slots)
+    # A GPU would add up the gradient in another order in every run. It is as large as the projection; so is a batch.
+    return sparse.filled(terms) if dense.fits(terms) else terms
 
 
 def largest_batch(counts: np.ndarray, batch_size: int) -> int:

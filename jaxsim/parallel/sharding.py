@@ -18,7 +18,8 @@ from jax.sharding import PartitionSpec as P
 
 from jaxsim import checks, losses, sparse
 from jaxsim.losses import negatives, tiles
-from jaxsim.sparse import Filled, Terms, dense, unit
+from jaxsim.sparse import Filled, Held, Terms, dense, unit
+from jaxsim.sparse.gather import gathered_alike
 from jaxsim.sparse.precision import checked
 from jaxsim.sparse.terms import expect_weights
 
@@ -33,7 +34,7 @@ class Shards:
     """Sparse documents over the devices of a mesh. Build with `shard`.
 
     Attributes:
-      terms: `Terms` or `Filled` whose leaves have a first axis of devices; a device holds ``n`` documents, some of them
+      terms: `Terms`, `Filled` or `Gathered` whose leaves have a first axis of devices; a device holds ``n`` documents, some of them
         padding.
       ids: ``[num_devices * n]`` int32 number of each document; -1 for padding.
       groups: ``[num_devices * n, c]`` int32, or None.
@@ -42,7 +43,7 @@ class Shards:
       mesh: of one axis.
     """
 
-    terms: Terms | Filled
+    terms: Held
     ids: jax.Array
     groups: jax.Array | None
     num_negatives: jax.Array
@@ -139,8 +140,10 @@ def shard(documents: Terms, mesh: Mesh, *, groups: np.ndarray | None = None) -> 
     def placed(array: np.ndarray) -> jax.Array:
         return jax.device_put(array, along)
 
+    storage = dense.storage(held[0], held[0])  # of two sides
+    held = gathered_alike(held) if storage == "gathered" else held
     stacked = jax.tree.map(lambda *leaves: placed(np.stack([np.asarray(leaf) for leaf in leaves])), *held)
-    if dense.fits(held[0], held[0]):  # of two sides
+    if storage == "filled":
         over = P(mesh.axis_names[0])
         stacked = jax.jit(_spread(_filled, mesh, over, over))(stacked)
     ids = np.full(each * devices, -1, np.int32)
@@ -185,7 +188,7 @@ def _spread(function, mesh: Mesh, in_specs, out_specs):
     return jax.shard_map(function, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=False)
 
 
-def _own(terms: Terms | Filled) -> Terms | Filled:
+def _own(terms: Held) -> Held:
     return jax.tree.map(lambda leaf: leaf[0], terms)
 
 

@@ -11,7 +11,7 @@ representations of documents: a dense part, a sparse part, or both. `precision` 
 from jaxsim.sparse import host, narrow, precision
 from jaxsim.sparse.dense import Filled, Held, filled, held
 from jaxsim.sparse.document import Document, documents
-from jaxsim.sparse.gathered import Gathered, gathered
+from jaxsim.sparse.gather import Gathered, gathered
 from jaxsim.sparse.padded import Slices, slices
 from jaxsim.sparse.sizes import size_class
 from jaxsim.sparse.terms import (

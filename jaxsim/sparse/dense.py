@@ -4,19 +4,20 @@ A CPU has a native kernel for sparse rows. GPUs and TPUs gather a row of the pro
 add up by scattering, in no fixed order; but they multiply matrices fast. Zeros are multiplied too, so documents are
 held so only where they fit, as `fits` says.
 
-`held` chooses how an accelerator holds documents of many products: a TPU so; a GPU as `gathered`, whose products take
-a tenth of the time there.
+`storage` and `held` choose how an accelerator holds documents of many products: a TPU so; a GPU as `gathered`, whose
+products take a tenth of the time there.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
 
-from jaxsim.sparse.gathered import Gathered, gathered
+from jaxsim.sparse.gather import Gathered, gathered
 from jaxsim.sparse.precision import EVALUATION
 from jaxsim.sparse.terms import Terms, expect_dense, expect_weights, project, project_transpose
 
@@ -104,6 +105,24 @@ def fits(*documents: Terms) -> bool:
     return sum(one.num_docs * one.num_terms * one.values.dtype.itemsize for one in documents) <= SHARE * memory
 
 
+def storage(*documents: Terms) -> Literal["rows", "filled", "gathered"]:
+    """The storage whose products are fastest on the default device, where many are taken.
+
+    Args:
+      *documents: all that are to be held at once.
+
+    Returns:
+      On a GPU "gathered"; on a TPU "filled" where `fits` says so; else "rows".
+
+    Example:
+      >>> storage() == "rows" or jax.default_backend() != "cpu"
+      True
+    """
+    if jax.default_backend() == "gpu":
+        return "gathered"
+    return "filled" if fits(*documents) else "rows"
+
+
 Held = Terms | Filled | Gathered
 """Documents of one device, as `held` gives them."""
 
@@ -115,7 +134,7 @@ def held(*documents: Terms | None) -> tuple[Held | None, ...]:
       *documents: all that are to be held at once; None for none.
 
     Returns:
-      As many: on a GPU `Gathered`; on a TPU `Filled` where `fits` says so; else as they came.
+      As many, as `storage` says.
 
     Example:
       >>> import scipy.sparse
@@ -124,10 +143,6 @@ def held(*documents: Terms | None) -> tuple[Held | None, ...]:
       >>> [sparse.project(some, jnp.ones((3, 1))).sum().item() for some in held(one, None) if some is not None]
       [3.0]
     """
-    if jax.default_backend() == "gpu":
-        store = gathered
-    elif fits(*(one for one in documents if one is not None)):
-        store = filled
-    else:
-        return documents
+    store = {"rows": lambda terms: terms, "filled": filled, "gathered": gathered}[
+        storage(*(one for one in documents if one is not None))]
     return tuple(None if one is None else store(one) for one in documents)

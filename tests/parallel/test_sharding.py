@@ -24,7 +24,7 @@ STRICT = [f"-W{filter}" for filter in ("error::UserWarning", *half_written_progr
 
 
 @pytest.mark.programs
-@pytest.mark.parametrize(("devices", "storage"), [(3, "sparse"), (8, "sparse"), (3, "filled")])
+@pytest.mark.parametrize(("devices", "storage"), [(3, "sparse"), (8, "sparse"), (3, "filled"), (3, "gathered")])
 def test_loss_gradient_and_fit_do_not_depend_on_the_number_of_devices(devices, storage):
     environment = {**os.environ, "XLA_FLAGS": with_devices(devices),
                    "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)}  # fmt: skip

@@ -1,6 +1,6 @@
 """Run with several forced host devices: the same loss, gradient and fit as on one. Prints one JSON object.
 
-With ``filled`` documents are held with their zeros, as on accelerators.
+With ``filled`` or ``gathered`` documents are held so, as on accelerators.
 """
 
 from __future__ import annotations
@@ -49,8 +49,9 @@ def counter(validate):
 
 
 def main() -> None:
-    if "filled" in sys.argv:
-        dense.fits = lambda *documents: True
+    storage = {"filled", "gathered"} & set(sys.argv)
+    if storage:
+        dense.storage = lambda *documents: [*storage][0]
     mesh = jax.make_mesh((jax.device_count(),), ("pairs",))
     weights = jnp.asarray(np.random.default_rng(0).normal(size=(V, K)), jnp.float32)
     result = {"devices": jax.device_count()}

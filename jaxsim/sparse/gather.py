@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
@@ -81,6 +82,57 @@ def gathered(terms: Terms, *, width: int = WIDTH) -> Gathered:
     Relations: `project` of both is the same, but for the order of sums.
     """
     checks.expect(width >= 2, "width", "at least 2", width)
+    return jax.device_put(_on_host(terms, width))
+
+
+def gathered_alike(parts: Sequence[Terms], *, width: int = WIDTH) -> tuple[Gathered, ...]:
+    """Several collections in arrays of equal shapes, which can be stacked, for the devices of a mesh.
+
+    Args:
+      parts: at least one, of as many documents and terms each.
+      width: as for `gathered`.
+
+    Returns:
+      As many, of NumPy arrays.
+
+    Raises:
+      ValueError: for a width below 2.
+
+    Example:
+      >>> import scipy.sparse
+      >>> from jaxsim import sparse
+      >>> parts = [sparse.from_scipy(scipy.sparse.csr_matrix(row)) for row in ([[1.0, 1.0, 1.0]], [[0.0, 2.0, 0.0]])]
+      >>> one, other = gathered_alike(parts, width=2)
+      >>> [level.indices.shape for level in one.levels] == [level.indices.shape for level in other.levels]
+      True
+      >>> [float(sparse.project(part, jnp.ones((3, 1)))[0, 0]) for part in (one, other)]
+      [3.0, 2.0]
+    """
+    checks.expect(width >= 2, "width", "at least 2", width)
+    cut = [_on_host(part, width) for part in parts]
+    return tuple(Gathered(levels, t_levels, part.num_terms) for levels, t_levels, part in zip(
+        _alike([one.levels for one in cut]), _alike([one.t_levels for one in cut]), parts, strict=True))
+
+
+def _alike(chains: list[tuple[Level, ...]]) -> list[tuple[Level, ...]]:
+    """Levels of several collections, as many of one shape for each."""
+    depth, found = max(map(len, chains)), []
+    for chain in chains:
+        rows = np.arange(chain[-1].indices.shape[0], dtype=np.int32)[:, None]
+        same = Level(np.ones(rows.shape, chain[0].values.dtype), rows)
+        found.append(chain + (same,) * (depth - len(chain)))
+    shapes = [np.max([level.indices.shape for level in levels], axis=0) for levels in zip(*found, strict=True)]
+    return [tuple(_padded(level, shape) for level, shape in zip(chain, shapes, strict=True)) for chain in found]
+
+
+def _padded(level: Level, shape: np.ndarray) -> Level:
+    """A level with more sums, of nothing, and more rows in each, none."""
+    more = [(0, int(size) - has) for size, has in zip(shape, level.indices.shape, strict=True)]
+    return Level(np.pad(level.values, more), np.pad(level.indices, more, constant_values=-1))
+
+
+def _on_host(terms: Terms, width: int) -> Gathered:
+    """The levels of documents, as NumPy arrays."""
     values, indices, indptr, t_order, t_indices, t_indptr = (np.asarray(leaf) for leaf in (
         terms.values, terms.indices, terms.indptr, terms.t_order, terms.t_indices, terms.t_indptr))
     slots = int(indptr[-1])
@@ -107,7 +159,7 @@ def _cut(values: np.ndarray, indices: np.ndarray, counts: np.ndarray, slices: np
     shape = int(slices.sum()), width
     level = Level(np.zeros(shape, values.dtype), np.full(shape, -1, np.int32))
     level.values[place], level.indices[place] = values, indices
-    return Level(*jax.device_put(tuple(level)))
+    return level
 
 
 def _walk(levels: tuple[Level, ...], dense: jax.Array) -> jax.Array:

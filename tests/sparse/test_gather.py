@@ -12,6 +12,7 @@ from jax import export
 from jaxsim import sparse
 from jaxsim.methods import lsa, opca, s2net
 from jaxsim.methods.s2net import exact
+from jaxsim.sparse.gather import gathered_alike
 
 
 def made(rng, docs, terms, density=0.3):
@@ -44,6 +45,18 @@ def test_a_weight_that_is_not_finite_stays_in_its_own_documents(rng):
     weights = np.array([[np.nan], [np.inf], [3]], np.float32)
     found = sparse.project(sparse.gathered(sparse.from_scipy(csr)), weights)
     assert found.tolist() == [[np.inf], [3], [0]]
+
+
+def test_parts_of_equal_shapes_are_the_same_documents(rng):
+    parts = [made(rng, 30, 20), sp.csr_matrix((30, 20), dtype=np.float32), made(rng, 30, 20, 0.02)]
+    parts = [sparse.from_scipy(part) for part in parts]
+    alike, weights, dense = gathered_alike(parts, width=3), jnp.ones((20, 2)), jnp.ones((30, 2))
+    shapes = [jax.tree.map(np.shape, one) for one in alike]
+    assert shapes[0] == shapes[1] == shapes[2]
+    for one, part in zip(alike, parts, strict=True):
+        np.testing.assert_allclose(sparse.project(one, weights), sparse.project(part, weights), rtol=1e-5)
+        np.testing.assert_allclose(sparse.project_transpose(one, dense), sparse.project_transpose(part, dense),
+                                   rtol=1e-5)
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0), (2, 3)])

@@ -34,8 +34,8 @@ class Shards:
     """Sparse documents over the devices of a mesh. Build with `shard`.
 
     Attributes:
-      terms: `Terms`, `Filled` or `Gathered` whose leaves have a first axis of devices; a device holds ``n`` documents, some of them
-        padding.
+      terms: `Terms`, `Filled` or `Gathered` whose leaves have a first axis of devices; a device holds ``n`` documents,
+        some of them padding.
       ids: ``[num_devices * n]`` int32 number of each document; -1 for padding.
       groups: ``[num_devices * n, c]`` int32, or None.
       num_negatives: scalar, ordered pairs of documents that differ in every column of ``groups``.

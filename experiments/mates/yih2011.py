@@ -73,7 +73,8 @@ class Settings:
       ks: Dimensions of the closed forms and of `s2net`.
       trained_ks: Those of `s2net`, where they are others than `ks`.
       variant_ks: Dimensions of the variants of S2Net and of Cr5.
-      random_ks: Those of `s2net-random`, which every seed trains, where they are others than `variant_ks`.
+      random_ks: Those of `s2net-random` and `s2net-opca+random`, which every seed trains, where they are others than
+        `variant_ks`.
       grid_k: Dimension at which noise, ridge and the kind of negatives are chosen, and that of the learning curves.
       hdlr_k: Dimension of HDLR, at most.
       noises: OPCA's, for documents of unit length.
@@ -121,7 +122,7 @@ FIRST_20 = replace(HALVES, variant_ks=(100, 300, 500, 1000, 2000))
 ALL_SOURCES = replace(HALVES, ks=(50, 100, 200, 300, 500, 1000), trained_ks=(100, 300, 500, 1000),
                       variant_ks=(100, 300), random_ks=(100, 300), sizes=(1000, 2000, 4000))
 DOCSTRINGS = replace(FULL, ks=(50, 100, 200, 300, 500, 1000, 2000, 3000), variant_ks=(100, 300, 500, 1000, 2000, 3000),
-                     noises=(1e-6, 1e-5, 1e-4, 1e-3), ridges=(1e-6, 1e-5, 1e-4, 1e-3))
+                     random_ks=(100, 300, 500, 1000), noises=(1e-6, 1e-5, 1e-4, 1e-3), ridges=(1e-6, 1e-5, 1e-4, 1e-3))
 
 
 IN_PLACE_OF_WIKIPEDIA = ("en-es-halves", "en-es-halves-all", "en-es", "en-es-human")
@@ -451,7 +452,8 @@ def fit_mixed(table: kit.Table) -> kit.Row:
         other = s2net.random_init(len(table.data.task.vocabulary), k, key=jax.random.key(seed))
         return projections.Projection(sum(one.weights / size(one.weights) for one in (start(k), other)))
 
-    return trained(table, table.settings.variant_ks, mixed, unit_length=unit_length, seeds=table.settings.seeds,
+    return trained(table, table.settings.random_ks or table.settings.variant_ks, mixed, unit_length=unit_length,
+                   seeds=table.settings.seeds,
                    negatives=choose_negatives(table).best["negatives"])
 
 
@@ -491,7 +493,7 @@ READS = {  # row -> settings that its record depends on; topic models have their
     "cca": (*CLOSED, "ridges", "paper_ridge"), "cr5": (*CLOSED, "cr5_ridges", "variant_ks"),
     "hdlr": (*OPCA, "hdlr_k", "slacks", "seeds"), "s2net": (*TRAINED, "trained_ks", "sizes"),
     "s2net-random": (*TRAINED, "variant_ks", "random_ks", "seeds"),
-    "s2net-opca+random": (*TRAINED, "variant_ks", "seeds"),
+    "s2net-opca+random": (*TRAINED, "variant_ks", "random_ks", "seeds"),
     **dict.fromkeys(("s2net-all-negatives", "s2net-gamma1", "s2net-cl-lsi", "s2net-2", "s2net-mse", "s2net-tanh"),
                     (*TRAINED, "variant_ks")),
 }

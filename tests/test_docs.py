@@ -450,19 +450,19 @@ def test_what_is_said_of_s2net_holds_in_the_records():
              and rows["s2net"]["config"]["k"] == rows["s2net-all-negatives"]["config"]["k"]}  # fmt: skip
     assert equal == {"en-it-lines"}
     assert abs(mrr(lines["s2net"]) - mrr(lines["s2net-all-negatives"])) < 0.0005
-    assert [rows["s2net"]["config"]["negatives"] for rows in tables.values()].count("other groups") == 6
+    assert [rows["s2net"]["config"]["negatives"] for rows in tables.values()].count("other groups") == 7
     assert [name for name, rows in tables.items() if "s2net-mse" in rows] == ["docstrings", "en-it-speeches"]
     assert all(mrr(rows["s2net-mse"]) < mrr(rows["s2net"]) for rows in (docstrings, tables["en-it-speeches"]))
     named = {row for rows in (*tables.values(), *records("platt2010_mates").values()) for row in rows}
     assert not named & {"s2net_sgd", "s2net-sgd", "bm25"}
-    said = {"lsa": ".51", "pca": ".51", "cr5": ".49", "opca": ".61"}
+    said = {"lsa": ".53", "pca": ".55", "cr5": ".51", "opca": ".62"}
     assert {row: f"{mrr(docstrings[row]):.2f}"[1:] for row in said} == said
-    starts = {"s2net-opca+random": (".619", 300), "s2net-random": (".620", 300), "s2net": (".618", 1000)}
+    starts = {"s2net-opca+random": (".636", 1000), "s2net-random": (".635", 1000), "s2net": (".628", 3000)}
     assert {row: (f"{mrr(docstrings[row]):.3f}"[1:], docstrings[row]["config"]["k"]) for row in starts} == starts
     folder = ROOT / "experiments" / "results"
     paired = [judge.compare(rows["s2net"], rows["opca"], "mrr", folder)["p"] < 0.01 for rows in tables.values()]
     values = [[judge.per_query(rows[row], "accuracy", folder) for row in ("s2net", "opca")] for rows in tables.values()]
-    assert (sum(paired), len(tables)) == (8, 12)
+    assert (sum(paired), len(tables)) == (8, 13)
     assert not any(significance.unpaired_t(*pair).pvalue < 0.01 for pair in values)
     assert all(record["device"].startswith("cpu") for rows in tables.values() for record in rows.values())
 

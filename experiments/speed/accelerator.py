@@ -214,12 +214,17 @@ def _stores() -> dict:
     return {"sparse rows": lambda terms: terms, "with their zeros": sparse.filled, "gathered": sparse.gathered}
 
 
-def _documents(settings: dict):
-    """Both sides of made-up pairs, as SciPy matrices."""
+@functools.cache
+def _made(pairs: int, terms: int, per_doc: int):
     from experiments.corpora.synthetic import documents
 
+    return documents(pairs, terms, per_doc, seed=0, shared=per_doc // 2, views=2)
+
+
+def _documents(settings: dict):
+    """Both sides of made-up pairs, as SciPy matrices."""
     pairs, terms, _, per_doc = settings["paper"]
-    return functools.cache(documents)(pairs, terms, per_doc, seed=0, shared=per_doc // 2, views=2)
+    return _made(pairs, terms, per_doc)
 
 
 def main() -> int:

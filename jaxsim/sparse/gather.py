@@ -36,7 +36,7 @@ class Level(NamedTuple):
     indices: jax.Array
 
 
-@functools.partial(jax.tree_util.register_dataclass, data_fields=["levels", "t_levels"], meta_fields=["num_terms"])
+@functools.partial(jax.tree_util.register_dataclass, data_fields=["levels", "t_levels"], meta_fields=[])
 @dataclasses.dataclass(frozen=True)
 class Gathered:
     """Sparse documents as sums of a few rows at a time. Build with `gathered`.
@@ -46,17 +46,20 @@ class Gathered:
     Attributes:
       levels: from terms to documents; the last has a row for each document.
       t_levels: from documents to terms, likewise.
-      num_terms: size of the vocabulary.
     """
 
     levels: tuple[Level, ...]
     t_levels: tuple[Level, ...]
-    num_terms: int
 
     @property
     def num_docs(self) -> int:
         """Number of documents."""
-        return self.levels[-1].indices.shape[0]
+        return self.levels[-1].indices.shape[-2]
+
+    @property
+    def num_terms(self) -> int:
+        """Size of the vocabulary."""
+        return self.t_levels[-1].indices.shape[-2]
 
 
 def gathered(terms: Terms, *, width: int = WIDTH) -> Gathered:
@@ -110,8 +113,7 @@ def gathered_alike(parts: Sequence[Terms], *, width: int = WIDTH) -> tuple[Gathe
     """
     checks.expect(width >= 2, "width", "at least 2", width)
     cut = [_on_host(part, width) for part in parts]
-    return tuple(Gathered(levels, t_levels, part.num_terms) for levels, t_levels, part in zip(
-        _alike([one.levels for one in cut]), _alike([one.t_levels for one in cut]), parts, strict=True))
+    return tuple(map(Gathered, _alike([one.levels for one in cut]), _alike([one.t_levels for one in cut])))
 
 
 def _alike(chains: list[tuple[Level, ...]]) -> list[tuple[Level, ...]]:
@@ -137,7 +139,7 @@ def _on_host(terms: Terms, width: int) -> Gathered:
         terms.values, terms.indices, terms.indptr, terms.t_order, terms.t_indices, terms.t_indptr))
     slots = int(indptr[-1])
     return Gathered(_levels(values[:slots], indices[:slots], indptr, width),
-                    _levels(values[t_order[:slots]], t_indices[:slots], t_indptr, width), terms.num_terms)
+                    _levels(values[t_order[:slots]], t_indices[:slots], t_indptr, width))
 
 
 def _levels(values: np.ndarray, indices: np.ndarray, indptr: np.ndarray, width: int) -> tuple[Level, ...]:
@@ -154,12 +156,30 @@ def _levels(values: np.ndarray, indices: np.ndarray, indptr: np.ndarray, width: 
 
 def _cut(values: np.ndarray, indices: np.ndarray, counts: np.ndarray, slices: np.ndarray, width: int) -> Level:
     """Rows of so many slots as so many slices each."""
-    offset = np.arange(indices.size) - np.repeat(np.cumsum(counts) - counts, counts)
-    place = np.repeat(np.cumsum(slices) - slices, counts) + offset // width, offset % width
+    place = places(counts, slices, width)
     shape = int(slices.sum()), width
     level = Level(np.zeros(shape, values.dtype), np.full(shape, -1, np.int32))
     level.values[place], level.indices[place] = values, indices
     return level
+
+
+def places(counts: np.ndarray, slices: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where the slots of rows go when each row is cut into slices of one width.
+
+    Args:
+      counts: ``[rows]`` slots of each row.
+      slices: ``[rows]`` slices of each row, enough for its slots.
+      width: slots of a slice.
+
+    Returns:
+      ``(slice, place in it)`` of every slot, in order.
+
+    Example:
+      >>> [found.tolist() for found in places(np.array([3, 1]), np.array([2, 1]), 2)]
+      [[0, 0, 1, 2], [0, 1, 0, 0]]
+    """
+    offset = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    return np.repeat(np.cumsum(slices) - slices, counts) + offset // width, offset % width
 
 
 def _walk(levels: tuple[Level, ...], dense: jax.Array) -> jax.Array:
@@ -186,19 +206,21 @@ def _summed_backward(saved, grad):
 _summed.defvjp(lambda levels, t_levels, dense: (_walk(levels, dense), (levels, t_levels)), _summed_backward)
 
 
+def _product(levels, t_levels, dense):
+    """Of rows, as levels, and a matrix with a row for each of their columns."""
+    dtype, rows = jnp.result_type(levels[0].values, dense), levels[-1].indices.shape[0]
+    if 0 in (rows, dense.shape[0]):
+        return jnp.zeros((rows, dense.shape[1]), dtype)
+    return _summed(levels, t_levels, jnp.asarray(dense, dtype))
+
+
 @project.register(Gathered)
 def _(documents, weights):
     expect_weights(weights, documents.num_terms)
-    dtype = jnp.result_type(documents.levels[0].values, weights)
-    if documents.num_terms == 0 or documents.num_docs == 0:
-        return jnp.zeros((documents.num_docs, weights.shape[1]), dtype)
-    return _summed(documents.levels, documents.t_levels, jnp.asarray(weights, dtype))
+    return _product(documents.levels, documents.t_levels, weights)
 
 
 @project_transpose.register(Gathered)
 def _(documents, dense):
     expect_dense(dense, documents.num_docs)
-    dtype = jnp.result_type(documents.levels[0].values, dense)
-    if documents.num_terms == 0 or documents.num_docs == 0:
-        return jnp.zeros((documents.num_terms, dense.shape[1]), dtype)
-    return _summed(documents.t_levels, documents.levels, jnp.asarray(dense, dtype))
+    return _product(documents.t_levels, documents.levels, dense)

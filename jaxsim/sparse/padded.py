@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim import checks
+from jaxsim.sparse.gather import places
 from jaxsim.sparse.terms import checked, expect_weights, project
 
 
@@ -67,12 +68,10 @@ def slices(csr, *, width: int = 32, pad_slices: int | None = None) -> Slices:
     total = max(total, 1)
     document = np.full(total, matrix.shape[0], np.int32)
     document[:used] = np.repeat(np.arange(matrix.shape[0]), per_doc)
-    first = np.repeat(np.cumsum(per_doc) - per_doc, lengths)
-    offset = np.arange(matrix.nnz) - np.repeat(matrix.indptr[:-1], lengths)
     values = np.zeros((total, width), matrix.dtype)
     indices = np.zeros((total, width), np.int32)
-    values[first + offset // width, offset % width] = matrix.data
-    indices[first + offset // width, offset % width] = matrix.indices
+    place = places(lengths, per_doc, width)
+    values[place], indices[place] = matrix.data, matrix.indices
     return Slices(jnp.asarray(values), jnp.asarray(indices), jnp.asarray(document), *map(int, matrix.shape))
 
 

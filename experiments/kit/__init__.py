@@ -8,7 +8,7 @@ In the order in which a script meets them:
 
 - `Data`: what ``load(table, settings)`` returns: anything the rows need, and what the record says of the data.
 - `Table`: what a row function gets: ``table.data``, ``table.settings``, ``table.fit(method)(...)``, ``table.once``.
-- `choose`: the best of a grid on development data, with everything that was tried.
+- `choose`: the best of a grid on development data, with everything that was tried; `climb`: the best of its neighbours.
 - `Row`: what a row function returns: test values and the configuration that development data chose.
 - `Claim`: a sentence of the paper as data, judged from the records by the report.
 - `Plan`, `Experiment`, `run`: the tables with their presets, and the command line.
@@ -18,13 +18,13 @@ In the order in which a script meets them:
 
 import lazy_loader
 
-from experiments.kit.choose import Choice, choose
+from experiments.kit.choose import Choice, choose, climb
 from experiments.kit.fits import Fits
 from experiments.kit.judge import Claim
 from experiments.kit.run import RESULTS, Experiment, Plan, run
 from experiments.kit.table import Data, Row, Table, say
 
 _MODULES = ["compare", "environment", "papers", "record_schema", "records", "report"]
-__all__ = ["RESULTS", "Choice", "Claim", "Data", "Experiment", "Fits", "Plan", "Row", "Table", "choose", "run", "say",
-           *_MODULES]
+__all__ = ["RESULTS", "Choice", "Claim", "Data", "Experiment", "Fits", "Plan", "Row", "Table", "choose", "climb", "run",
+           "say", *_MODULES]
 __getattr__, __dir__, _ = lazy_loader.attach(__name__, submodules=_MODULES)

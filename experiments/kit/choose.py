@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["Choice", "at_edge", "choose"]
+__all__ = ["Choice", "at_edge", "choose", "climb"]
 
 
 class Choice(NamedTuple):
@@ -64,6 +64,77 @@ def choose(
         raise ValueError(f"options: expected at least one with a score, got {len(tried)} options without")
     entry, best = (min if lowest else max)(scored, key=lambda pair: pair[0][by])
     return Choice(best, entry[by], tried, at_edge(tried, best))
+
+
+def climb(
+    ladders: Mapping[str, Sequence[float]],
+    score: Callable[..., float | Mapping[str, float] | None],
+    *,
+    by: str,
+    beyond: int = 3,
+    **said: Any,
+) -> Choice:
+    """Settings that are better than their neighbours, found one step at a time from the middle of every ladder.
+
+    Each setting in turn moves to the better of its two neighbours, the others being as they are, until no step of any
+    setting is better. A ladder goes on past its ends, by the ratio of its last two values. A full grid of two settings
+    costs many more fits, and its best value may be at an end.
+
+    Args:
+      ladders: Setting -> its values, in rising order, positive; one value alone stays as it is, and may be anything.
+      score: As for `choose`; every option is scored once.
+      by: As for `choose`.
+      beyond: Values past each end of a ladder, at most.
+      **said: As for `choose`.
+
+    Returns:
+      `Choice` of the last option and all that were scored, in order; of equal scores the earlier option is best.
+
+    Raises:
+      ValueError: the options of the first setting have no score.
+
+    Example:
+      >>> choice = climb({"b": (1.0, 10.0), "rate": (0.1, 0.3)}, lambda b, rate: -abs(b - 100) - rate, by="map")
+      >>> choice.best, choice.at_edge, len(choice.tried)
+      ({'b': 100.0, 'rate': 0.003}, ('rate',), 10)
+    """
+    longer = {name: _longer(ladder, beyond) for name, ladder in ladders.items()}
+    places = {name: longer[name].index(ladder[len(ladder) // 2]) for name, ladder in ladders.items()}
+    scored: dict[tuple[int, ...], tuple[float, dict, dict]] = {}
+
+    def value(places: Mapping[str, int]) -> float:
+        at = tuple(places.values())
+        if at not in scored:
+            option = {name: longer[name][place] for name, place in places.items()}
+            scores = score(**option)
+            entry = {**option, **(scores if isinstance(scores, Mapping) else {by: scores}), **said}
+            scored[at] = entry[by] if _number(entry[by]) else -math.inf, option, entry
+        return scored[at][0]
+
+    moved = True
+    while moved:
+        moved = False
+        for name, ladder in longer.items():
+            for step in (1, -1):
+                while 0 <= places[name] + step < len(ladder) and value(
+                    next_places := {**places, name: places[name] + step}
+                ) > value(places):
+                    places, moved = next_places, True
+    best = value(places)
+    if best == -math.inf:
+        raise ValueError(f"ladders: expected an option with a score, got {len(scored)} options without")
+    tried = [entry for _, _, entry in scored.values()]
+    option = scored[tuple(places.values())][1]
+    return Choice(option, best, tried, at_edge(tried, option))
+
+
+def _longer(ladder: Sequence[float], beyond: int) -> list[float]:
+    """A ladder with ``beyond`` values more at each end, of one significant digit."""
+    values = list(ladder)
+    if len(values) > 1:
+        for _ in range(beyond):
+            values = [float(f"{values[0] ** 2 / values[1]:.1g}"), *values, float(f"{values[-1] ** 2 / values[-2]:.1g}")]
+    return values
 
 
 def at_edge(tried: Iterable[Mapping[str, Any]], best: Mapping[str, Any]) -> tuple[str, ...]:

@@ -8,8 +8,9 @@ a wrong document by the margin ranking loss: W = UᵀV + b·I, UᵀU + b·I, a d
 documents (60 / 10 / 30%, near-duplicates together, only links inside a part). `table4` varies the dimension and
 `table2` has all words; both are split as `table1`. `training-links`: some rows of `table1`, trained on 5,000, 20,000
 and all training links. `mdn` and `cacm`: the main rows of `table1` on MDN's English pages and on citations. Settings
-are chosen by dev MAP. Learning rates are chosen by training loss, but by dev MAP for D, UᵀV + D, and the full and the
-sparse W. LSI's share and query expansion are chosen by the ranking loss of random training triples.
+are chosen by dev MAP: b and the learning rate of the low-rank and the diagonal W one step at a time, until neither
+neighbour of either is better (003 §2.3 chooses rates by training loss, which hash kernels keep). LSI's share and query
+expansion are chosen by the ranking loss of random training triples.
 
 Expected (003, Table 1, MAP): UᵀV + I .517, UᵀU + I .506, D .355, αLSI + (1 − α)TFIDF .346, TFIDF .329.
 
@@ -25,7 +26,7 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import jax
@@ -55,9 +56,9 @@ class Settings:
       ks: Dimensions of LSI; dev MAP chooses one.
       k: Rank of UᵀV.
       identities: Grid of b; dev MAP chooses. b = 1, the paper's, has rows of its own (`-b1`).
-      rates: Learning rates of low rank; the training loss chooses.
-      starts: Values that the diagonal starts at; dev MAP chooses among all pairs of a start and a rate.
-      diag_rates: Learning rates of the diagonal, chosen together with its start.
+      rates: Learning rates of low rank; dev MAP chooses.
+      starts: Values that the diagonal starts at; dev MAP chooses one, at the rate that it has chosen before.
+      diag_rates: Learning rates of the diagonal; dev MAP chooses one, at the start in the middle of its grid.
       boosts: Weights of popularity; dev MAP chooses.
       triples: Triples per epoch.
       max_iter: Epochs of low rank, at most.
@@ -91,19 +92,19 @@ class Settings:
       limit: Number of articles, those with most links; None for all.
     """
 
-    ks: tuple[int, ...] = (50, 100, 200, 300, 500)
+    ks: tuple[int, ...] = (50, 100, 200, 300, 500, 1000, 2000)
     k: int = 100
-    identities: tuple[float, ...] = (3.0, 10.0, 30.0, 100.0)
-    rates: tuple[float, ...] = (0.03, 0.1)
-    starts: tuple[float, ...] = (1.0, 10.0, 30.0)
-    diag_rates: tuple[float, ...] = (100.0, 300.0)
+    identities: tuple[float, ...] = (1.0, 3.0, 10.0, 30.0, 100.0)
+    rates: tuple[float, ...] = (0.01, 0.03, 0.1, 0.3)
+    starts: tuple[float, ...] = (10.0, 30.0, 100.0, 300.0)
+    diag_rates: tuple[float, ...] = (100.0, 300.0, 1000.0, 3000.0)
     boosts: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1, 0.3)
     triples: int = 100_000
-    max_iter: int = 15
-    diag_iter: int = 6
+    max_iter: int = 100
+    diag_iter: int = 100
     patience: int = 3
     pairs: int = 100_000
-    seeds: tuple[int, ...] = (0, 1, 2)
+    seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
     num_terms: int = 30_000
     full_rates: tuple[float, ...] = (0.3, 1.0, 3.0)
     full_identities: tuple[float, ...] = (3.0, 10.0, 30.0)
@@ -123,9 +124,9 @@ class Settings:
     bigrams: int = 200_000
     sizes: tuple[int, ...] = (5_000, 20_000)
     adagrad: float = 1e-3
-    adagrad_rates: tuple[float, ...] = (0.01, 0.03)
+    adagrad_rates: tuple[float, ...] = (0.01, 0.03, 0.1)
     batch: int = 32
-    batch_rates: tuple[float, ...] = (1.0, 3.0)
+    batch_rates: tuple[float, ...] = (1.0, 3.0, 10.0)
     sgd_rates: tuple[float, ...] = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
     limit: int | None = None
 
@@ -139,11 +140,10 @@ QUICK = Settings(ks=(10, 20), k=10, identities=(1.0, 10.0), rates=(0.03,), start
                  hash_rates=(0.3,), tops={"10k": 1000, "30k": 2000, "60k": 4000, "100k": 6000},
                  hashes={"1m": 10_007, "3m": 30_011, "6m": 60_013}, hash_triples=500, hash_iter=1, bigrams=2000,
                  sizes=(300, 900), adagrad_rates=(0.03,), batch=8, batch_rates=(0.3,), sgd_rates=(0.3,))
-# MDN has 2.5 times the documents, so one seed; CACM 3,308 training links. Documents are shorter: D has lower rates.
-FULL_OF = {"mdn": replace(FULL, seeds=(0,), max_iter=10, starts=(10.0, 30.0), diag_rates=(3.0, 10.0, 30.0),
-                          diag_iter=4),
-           "cacm": replace(FULL, triples=20_000, starts=(10.0, 30.0, 100.0), diag_rates=(1.0, 3.0, 10.0),
-                           pairs=20_000)}
+# CACM has 3,308 training links. Documents are shorter than those of Wikispeedia: D has lower rates.
+FULL_OF = {"mdn": replace(FULL, diag_rates=(3.0, 10.0, 30.0)),
+           "cacm": replace(FULL, triples=20_000, diag_rates=(1.0, 3.0, 10.0), pairs=20_000),
+           "table2": replace(FULL, max_iter=15)}
 BY_DOCUMENTS = {"train": 0.6, "dev": 0.1, "test": 0.3}
 SPARSE = (1000, 100, 10)  # p of Algorithm 2, which prunes one to the next
 DIFFERS = {
@@ -510,39 +510,45 @@ def lowest_loss(rates: tuple[float, ...], fit: Callable[[float], Fit]) -> tuple[
     return choice.best["learning_rate"], choice.tried
 
 
-def learned_row(table: kit.Table, fit: Callable[..., Fit], options: list[dict], config: dict, *, seeds=None,
-                tried: Iterable[dict] = ()) -> kit.Row:
-    """The options with the best dev MAP on the first seed, then every seed, tested."""
+def climbed(fit: Callable[..., Fit], ladders: dict[str, tuple]) -> kit.Choice:
+    """Settings by dev MAP of the first seed, one step at a time; training that diverges has no score."""
     def score(**option):
-        result = fit(seed=0, **option)
+        try:
+            result = fit(seed=0, **option)
+        except FloatingPointError as error:
+            kit.say(f"{option}: {error}")
+            return {"map": None, "loss": DIVERGED, "triples": 0}
         last = result.history[-1]
         return {"map": best_dev(result), "loss": last["loss"], "triples": int(last["evaluations"])}
 
-    seeds = table.settings.seeds if seeds is None else seeds
-    choice = kit.choose(options, score, by="map", split="dev")
+    return kit.climb(ladders, score, by="map", split="dev")
+
+
+def learned_row(table: kit.Table, fit: Callable[..., Fit], ladders: dict[str, tuple], config: dict) -> kit.Row:
+    """The settings that `climbed` chooses, then every seed, tested."""
+    seeds = table.settings.seeds
+    choice = climbed(fit, ladders)
     fits = [fit(seed=seed, **choice.best) for seed in seeds]
     scores = [best_dev(fit) for fit in fits]
     return kit.Row({**choice.best, **config, "triples": table.settings.triples},
                    [per_query(table, "test", bilinear_model(table, fit.params)) for fit in fits],
-                   dev={"map": float(np.mean(scores)), "per_seed": scores}, curve=[*tried, *choice.tried], fit=fits[0],
+                   dev={"map": float(np.mean(scores)), "per_seed": scores}, curve=choice.tried, fit=fits[0],
                    seeds=seeds)
 
 
 def low_rank(*, symmetric: bool = False, identities=None):
     """The row W = UᵀV + b·I, or UᵀU + b·I (``symmetric``), every seed.
 
-    Chosen for the first seed: the rate, by training loss at the b in the middle of the grid; then b, by dev MAP. The
-    grid is ``identities``, or else the preset's; a b of None is W without the identity.
+    Chosen: b and the rate, by dev MAP. The values of b are ``identities``, or else the preset's; a b of None is W
+    without the identity.
     """
     def row(table: kit.Table) -> kit.Row:
         settings = table.settings
-        grid = settings.identities if identities is None else identities
+        ladders = {"learning_rate": settings.rates,
+                   "identity": settings.identities if identities is None else identities}
         config = {"k": settings.k, "symmetric": symmetric, "max_iter": settings.max_iter}
-        fit = functools.partial(fit_links, table, ssi, **config)
-        rate, tried = lowest_loss(settings.rates, lambda value: fit(identity=grid[(len(grid) - 1) // 2],
-                                                                    learning_rate=value))
-        return learned_row(table, functools.partial(fit, learning_rate=rate), [{"identity": b} for b in grid],
-                           {**config, "learning_rate": rate, "max_terms": MAX_TERMS}, tried=tried)
+        return learned_row(table, functools.partial(fit_links, table, ssi, **config), ladders,
+                           {**config, "max_terms": MAX_TERMS})
 
     return row
 
@@ -550,8 +556,8 @@ def low_rank(*, symmetric: bool = False, identities=None):
 def partitioned_links(table: kit.Table) -> kit.Row:
     """UᵀV + b·I where links alone are held out: documents of dev and test are seen in training, with other links.
 
-    Queries and candidates are those of the other rows of `table3`. The rate is that of `ssi-asym`; one seed. Chosen: b,
-    by dev MAP.
+    Queries and candidates are those of the other rows of `table3`. The rate is that of `ssi-asym`. Chosen: b, by dev
+    MAP.
     """
     whole, links = table.data.partitioned
     wide = copy.copy(table)
@@ -562,13 +568,12 @@ def partitioned_links(table: kit.Table) -> kit.Row:
     config = {"k": settings.k, "max_iter": settings.max_iter,
               "learning_rate": chosen_in(table, "ssi-asym", "table3")["learning_rate"]}
     return learned_row(wide, functools.partial(fit_links, wide, ssi, **config),
-                       [{"identity": b} for b in settings.identities],
-                       {**config, "links": len(links), "max_terms": MAX_TERMS}, seeds=(0,))
+                       {"identity": settings.identities}, {**config, "links": len(links), "max_terms": MAX_TERMS})
 
 
-def diagonals(table: kit.Table) -> list[dict]:
-    """Starts and rates of the diagonal."""
-    return [{"identity": b, "learning_rate": rate} for b in table.settings.starts for rate in table.settings.diag_rates]
+def diagonals(table: kit.Table) -> dict[str, tuple]:
+    """Rates and starts of the diagonal."""
+    return {"learning_rate": table.settings.diag_rates, "identity": table.settings.starts}
 
 
 def fit_diagonal(table: kit.Table, **options) -> Fit:
@@ -577,7 +582,7 @@ def fit_diagonal(table: kit.Table, **options) -> Fit:
 
 
 def diagonal(table: kit.Table) -> kit.Row:
-    """W = D: a weight for every word. Chosen: start and rate, by dev MAP."""
+    """W = D: a weight for every word. Chosen: rate and start, by dev MAP."""
     return learned_row(table, functools.partial(fit_diagonal, table), diagonals(table),
                        {"max_iter": table.settings.diag_iter})
 
@@ -585,10 +590,11 @@ def diagonal(table: kit.Table) -> kit.Row:
 def low_rank_diagonal(table: kit.Table) -> kit.Row:
     """W = UᵀV + D, D learned first (the best of `ssi-diag` on dev) and then kept. Chosen: the rate, by dev MAP."""
     settings = table.settings
-    scale = max((fit_diagonal(table, **option) for option in diagonals(table)), key=best_dev).params[0].scale
+    fit = functools.partial(fit_diagonal, table)
+    scale = fit(seed=0, **climbed(fit, diagonals(table)).best).params[0].scale
     config = {"k": settings.k, "max_iter": settings.max_iter}
     return learned_row(table, functools.partial(fit_links, table, ssi, identity=scale, **config),
-                       [{"learning_rate": rate} for rate in settings.rates],
+                       {"learning_rate": settings.rates},
                        {**config, "identity": "the diagonal of ssi-diag", "max_terms": MAX_TERMS})
 
 
@@ -600,30 +606,29 @@ def chosen_in(table: kit.Table, row: str, name: str = "table1") -> dict:
 
 
 def variant(method, rates: str, *names: str):
-    """`ssi-asym` trained in another way, at the b of its row in the same table; one seed.
+    """`ssi-asym` trained in another way, at the b of its row in the same table.
 
     `ssi` with Adagrad; `ssi_batch`: batches of links, each link's document a negative of the others; `ssi_sgd`: optax's
     plain SGD on minibatches of triples, whose loss is ``jax.vmap`` of the margin loss of one triple.
 
     Args:
       method: Module of the method.
-      rates: Setting with its learning rates, chosen from by training loss.
+      rates: Setting with its learning rates, chosen from by dev MAP.
       names: Settings that it gets as they are.
     """
     def row(table: kit.Table) -> kit.Row:
         settings = table.settings
         config = {"k": settings.k, "max_iter": settings.max_iter, **{name: getattr(settings, name) for name in names}}
         b = chosen_in(table, "ssi-asym", table.name)["identity"]
-        fit = functools.partial(fit_links, table, method, **config)
-        rate, tried = lowest_loss(getattr(settings, rates), lambda value: fit(identity=b, learning_rate=value))
-        return learned_row(table, functools.partial(fit, learning_rate=rate), [{"identity": b}],
-                           {**config, "learning_rate": rate, "max_terms": MAX_TERMS}, seeds=(0,), tried=tried)
+        return learned_row(table, functools.partial(fit_links, table, method, **config),
+                           {"learning_rate": getattr(settings, rates), "identity": (b,)},
+                           {**config, "max_terms": MAX_TERMS})
 
     return row
 
 
 def dimension(k: int, symmetric: bool):
-    """A row of Table 4: UᵀV + b·I or UᵀU + b·I of rank ``k``, at the b and the rate of `table1`; one seed.
+    """A row of Table 4: UᵀV + b·I or UᵀU + b·I of rank ``k``, at the b and the rate of `table1`.
 
     Nothing is chosen but the epoch, by dev MAP.
     """
@@ -632,7 +637,7 @@ def dimension(k: int, symmetric: bool):
         config = {"k": k, "symmetric": symmetric, "max_iter": table.settings.max_iter,
                   "learning_rate": chosen["learning_rate"]}
         return learned_row(table, functools.partial(fit_links, table, ssi, **config),
-                           [{"identity": chosen["identity"]}], {**config, "max_terms": MAX_TERMS}, seeds=(0,))
+                           {"identity": (chosen["identity"],)}, {**config, "max_terms": MAX_TERMS})
 
     return row
 
@@ -954,7 +959,8 @@ def popularity_of_some(table: kit.Table, every: bool):
 def diagonal_of_some(table: kit.Table, every: bool):
     """W = D, from the start and at the rate that `table1` has chosen."""
     path = table.out / table.experiment / "table1" / "ssi-diag.json"
-    config = kit.records.read(path)["config"] if path.exists() else diagonals(table)[-1]
+    middle = {name: values[len(values) // 2] for name, values in diagonals(table).items()}
+    config = kit.records.read(path)["config"] if path.exists() else middle
     config = {name: config[name] for name in ("identity", "learning_rate")}
     fit = fit_diagonal(table, **config)
     return bilinear_model(table, fit.params), config, fit
@@ -1010,11 +1016,31 @@ MAIN = {row: ROWS[row] for row in ("tfidf", "lsa", "lsi+tfidf", "popularity", "s
 TABLE_3 = {**{row: ROWS[row] for row in ROWS if row != "popularity"}, "ssi-asym-links": partitioned_links}
 ROWS_OF = {"table1": TABLE_1, "table3": TABLE_3, "table4": DIMENSIONS, "table2": ALL_WORDS, "training-links": CURVES,
            "mdn": MAIN, "cacm": MAIN | {"ssi-asym-sgd": TABLE_1["ssi-asym-sgd"]}}
-# Settings that all rows but `ssi-asym-sgd` depend on; that row depends on `sgd_rates` too.
-READ = tuple(one.name for one in fields(Settings) if one.name != "sgd_rates")
+DATA, TRAINED = ("num_terms", "limit"), ("k", "triples", "max_iter", "patience", "seeds")
+LEARNED = (*DATA, *TRAINED, "rates", "identities")
+WHOLE = (*DATA, "patience", "validated", "full_rates", "full_identities", "full_triples", "full_grid", "full_iter")
+PRUNED = (*WHOLE, "sparse_rates", "sparse_triples", "sparse_iter")
+ONE = (*DATA, "k", "triples", "max_iter", "patience")
+HASHED = (*DATA, "hashes", "hash_rates", "hash_triples", "hash_iter")
+READS = {  # row -> settings that its record depends on
+    **dict.fromkeys(("tfidf", "log-tfidf", "title-overlap"), DATA), "lsa": (*DATA, "ks"),
+    "lsi+tfidf": (*DATA, "ks", "pairs"), "popularity": (*DATA, "boosts"), "qe": (*DATA, "pairs"),
+    "ssi-diag": (*DATA, "triples", "diag_iter", "patience", "seeds", "starts", "diag_rates"),
+    **dict.fromkeys(("ssi-sym", "ssi-asym", "ssi-sym-b1", "ssi-asym-b1", "ssi-asym-no-i", "ssi-asym-links"), LEARNED),
+    "ssi-asym-d": (*LEARNED, "diag_iter", "starts", "diag_rates"),
+    "ssi-full": WHOLE, "ssi-full-nodiag": WHOLE, **{f"ssi-sparse-{p}": PRUNED for p in SPARSE},
+    "ssi-l1": (*PRUNED, "penalties"), "ssi-asym-adagrad": (*DATA, *TRAINED, "adagrad", "adagrad_rates"),
+    "ssi-asym-in-batch": (*DATA, *TRAINED, "batch", "batch_rates"),
+    "ssi-asym-sgd": (*DATA, *TRAINED, "batch", "sgd_rates"), **dict.fromkeys(DIMENSIONS, (*DATA, *TRAINED)),
+    "ssi-all": ONE, **{f"ssi-top-{name}": (*ONE, "tops") for name in ("10k", "30k", "60k", "100k")},
+    **dict.fromkeys(("two-seeds", "cfh-1"), (*ONE, "tops")),
+    **dict.fromkeys(("cfh-2", "cfh-1+2"), (*ONE, "tops", "bigrams")),
+    **{row: HASHED for row in ALL_WORDS if row.startswith("hash-")},
+}
+OF_SIZES = {row: (*reads, "sizes") for row, reads in READS.items()}
 TABLES = {name: kit.Plan(rows, {"quick": QUICK, "full": FULL_OF.get(name, FULL)},
                          on_request=("quick",) * (name not in ("table1", "table3")),
-                         reads=dict.fromkeys(set(rows) - {"ssi-asym-sgd"}, READ))
+                         reads=OF_SIZES if name == "training-links" else READS)
           for name, rows in ROWS_OF.items()}
 
 EVERYWHERE = ("table1", "table3", "mdn", "cacm")

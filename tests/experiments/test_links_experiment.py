@@ -155,9 +155,10 @@ def test_rows_become_records(table, data, name):
     results = fill(made, *rows, *["popularity"] * (name == "table1"))
     assert {len(record["seeds"]) for row, record in results.items() if row.startswith("ssi")} == {2}
     assert results["ssi-asym"]["metrics"]["map"]["mean"] > results["title-overlap"]["metrics"]["map"]["mean"]
-    assert results["ssi-asym"]["config"]["identity"] in made.settings.identities
+    assert results["ssi-asym"]["config"]["identity"] in [point["identity"] for point in results["ssi-asym"]["curve"]]
     assert results["ssi-diag"]["method_version"] == {"ssi.diagonal": 1}
-    settings, whole, option = made.settings, made.data.parts["train"], script.diagonals(made)[0]
+    settings, whole = made.settings, made.data.parts["train"]
+    option = {name: values[0] for name, values in script.diagonals(made).items()}
     kept = script.fit_diagonal(made, **option)
     direct = ssi_diag.fit(whole.tfidf, whole.tfidf, made.data.links, key=jax.random.key(0), known=whole.own,
                           triples=300, max_iter=settings.diag_iter, patience=settings.patience, **option,

@@ -46,7 +46,7 @@ from jaxsim.sparse import unit
 
 @dataclass(frozen=True)
 class Direct:
-    """How `ssi` and, once its b is chosen, `ssi-translated` are trained to their end: as in `Settings`."""
+    """How SSI across languages and, once its b is chosen, `ssi-translated` are trained: as in `Settings`."""
 
     rates: tuple[float, ...] = (0.03, 0.1, 0.3, 1.0)
     max_iter: int = 200
@@ -61,7 +61,8 @@ class Settings:
     Attributes:
       ks: Dimensions of OPCA, chosen from by dev MAP.
       lsi_ks: Dimensions of CL-LSI and of LSI in English, where they are others than `ks`.
-      direct: Rates, epochs, patience and seeds of `ssi`, where they are others; `ssi-translated` takes its epochs.
+      direct: Rates, epochs, patience and seeds of SSI across languages, where they are others; `ssi-translated` takes
+        its epochs, patience and seeds.
       k: Rank of UᵀV.
       rates: Learning rates, chosen from by training loss.
       boosts: Grid of the weight of what is added to TFIDF, chosen from by dev MAP.
@@ -334,9 +335,9 @@ def share_of_links(table: kit.Table, percent: int) -> tuple[np.ndarray, np.ndarr
     return table.data.links[np.sort(order[:size])], table.data.links[np.sort(order[size:])]
 
 
-def directly(table: kit.Table, variant: Variant) -> Settings | Direct:
-    """Where a variant's rates, epochs, patience and seeds stand: `ssi` alone may have its own."""
-    return table.settings.direct if table.settings.direct and variant == Variant() else table.settings
+def directly(table: kit.Table) -> Settings | Direct:
+    """Where the rates, epochs, patience and seeds of SSI across languages stand."""
+    return table.settings.direct or table.settings
 
 
 def fit_ssi(table: kit.Table, variant: Variant, *, seed: int = 0, validate: bool = True, **options):
@@ -350,7 +351,7 @@ def fit_ssi(table: kit.Table, variant: Variant, *, seed: int = 0, validate: bool
 
     options = {"k": variant.k or settings.k, "key": jax.random.key(seed), "triples": settings.triples,
                "known": np.concatenate([data.own, others]), "validate": score if validate else None,
-               "patience": directly(table, variant).patience if validate and variant.metric == "map" else None,
+               "patience": directly(table).patience if validate else None,
                **options}
     reads = (part, variant.metric)
     if not variant.multitask:
@@ -362,7 +363,7 @@ def fit_ssi(table: kit.Table, variant: Variant, *, seed: int = 0, validate: bool
 
 def choose_ssi(table: kit.Table, variant: Variant) -> tuple[dict, list[dict]]:
     """The rate with the lowest training loss; the second task's form with the best dev score; all that was tried."""
-    settings, rates = table.settings, directly(table, variant).rates
+    settings, rates = table.settings, directly(table).rates
     forms = [True, False] if variant.multitask and variant.percent == 100 else []
     best, tried = {"learning_rate": rates[0]}, []
 
@@ -395,7 +396,7 @@ def low_rank(variant: Variant):
 
     def row(table: kit.Table) -> kit.Row:
         settings, test = table.settings, table.data.parts["test"]
-        training = directly(table, variant)
+        training = directly(table)
         best, tried = choose_ssi(table, variant)
         fits = [fit_ssi(table, variant, seed=seed, max_iter=training.max_iter, **best) for seed in training.seeds]
         dev = [variant.sign * max(entry["validation"] for entry in fit.history) for fit in fits]
@@ -531,7 +532,7 @@ def cl_lsi_tfidf_translated(table: kit.Table) -> kit.Row:
 
 def direct(table: kit.Table) -> Callable[[Part], np.ndarray]:
     """Scores of the first seed of `ssi`."""
-    best, training = choose_ssi(table, Variant())[0], directly(table, Variant())
+    best, training = choose_ssi(table, Variant())[0], directly(table)
     params = fit_ssi(table, Variant(), seed=training.seeds[0], max_iter=training.max_iter, **best).params
     return lambda part: ssi_scores(table, params, part)
 
@@ -542,12 +543,12 @@ def ssi_tfidf_translated(table: kit.Table) -> kit.Row:
 
 
 def english_ssi(table: kit.Table):
-    """UᵀV + b·I learned from links between English pages; its scores of translated queries, and how b was chosen.
+    """UᵀV + b·I learned from links between English pages: its scores of translated queries, every seed's fit, and b.
 
-    With the chosen b it is trained as long as `ssi`.
+    b is chosen for the first seed; with it SSI is trained as long as `ssi`.
     """
     data, settings, dev = table.data, table.settings, table.data.parts["dev"]
-    longest = settings.direct or settings
+    longest = directly(table)
     same = np.repeat(np.arange(data.right.num_docs), 2).reshape(-1, 2)
     seen = table.once("translated, cut", lambda: corpora.cut(translated(table)))
 
@@ -556,33 +557,38 @@ def english_ssi(table: kit.Table):
         low = (seen[part.truth.queries] @ query) @ (data.cut @ document).T
         return identity * exact(table, part) + low
 
-    def fitted(identity: float, training: Settings | Direct = settings):
+    def fitted(identity: float, training: Settings | Direct = settings, seed: int = longest.seeds[0]):
         return table.fit(ssi, reads=(seen, dev))(
             data.right, data.right, data.same_links, identity=identity, k=settings.k, known=same,
-            key=jax.random.key(settings.seeds[0]), triples=settings.triples, learning_rate=settings.rates[0],
+            key=jax.random.key(seed), triples=settings.triples, learning_rate=settings.rates[0],
             max_iter=training.max_iter, patience=training.patience,
             validate=lambda params: dev.means(scored(params, identity, dev))["map"])
 
     choice = kit.choose([{"identity": identity} for identity in IDENTITIES],
                         lambda identity: max(entry["validation"] for entry in fitted(identity).history), by="map",
                         split="dev")
-    fit = fitted(**choice.best, training=longest)
-    return (lambda part: scored(fit.params, choice.best["identity"], part)), choice, fit
+
+    def fits(seeds):
+        return [fitted(**choice.best, training=longest, seed=seed) for seed in seeds]
+
+    return (lambda fit, part: scored(fit.params, choice.best["identity"], part)), fits, choice
 
 
 def ssi_translated(table: kit.Table) -> kit.Row:
-    """SSI learned from English links, queries translated; one seed. Chosen: the weight of the identity, by dev MAP."""
-    scores, choice, fit = english_ssi(table)
-    test, longest = table.data.parts["test"], table.settings.direct or table.settings
-    best = max(entry["validation"] for entry in fit.history)
+    """SSI learned from English links, queries translated. Chosen: the weight of the identity, by dev MAP."""
+    (scores, fits, choice), test, longest = english_ssi(table), table.data.parts["test"], directly(table)
+    every = fits(longest.seeds)
+    dev = [max(entry["validation"] for entry in fit.history) for fit in every]
     config = {**choice.best, "k": table.settings.k, "max_iter": longest.max_iter, "patience": longest.patience}
-    return kit.Row(config, [test.per_query(scores(test))], dev={"map": best, "grid": choice.tried}, fit=fit,
-                   seeds=table.settings.seeds[:1])
+    return kit.Row(config, [test.per_query(scores(fit, test)) for fit in every], fit=every[0], seeds=longest.seeds,
+                   dev={"map": float(np.mean(dev)), "per_seed": dev, "grid": choice.tried})
 
 
 def ssi_ssi_translated(table: kit.Table) -> kit.Row:
-    """SSI learned in English on translated queries + c · the first seed of `ssi`. Chosen: c, by dev MAP."""
-    return added(table, english_ssi(table)[0], direct(table))
+    """The first seed of SSI learned in English, on translated queries, + c · that of `ssi`. Chosen: c, by dev MAP."""
+    scores, fits, _ = english_ssi(table)
+    fit, = fits(directly(table).seeds[:1])
+    return added(table, lambda part: scores(fit, part), direct(table))
 
 
 TRANSLATED = {"tfidf-translated": tfidf_translated, "lsa-translated": lsa_translated,
@@ -615,14 +621,13 @@ READS = {  # row -> settings that its record depends on
     **dict.fromkeys(("cl-lsi", "lsa-translated"), (*OF_DATA, "ks", "lsi_ks")), "opca": (*OF_DATA, "ks", "noises"),
     **dict.fromkeys(("cl-lsi+tfidf", "lsi+tfidf-translated", "cl-lsi+tfidf-translated"),
                     (*OF_DATA, "ks", "lsi_ks", "boosts")),
-    **dict.fromkeys(("ssi-multitask", *FIGURE_2), OF_SSI),
-    **dict.fromkeys(("ssi", "ssi-translated"), (*OF_SSI, "direct")),
+    **dict.fromkeys(("ssi", "ssi-multitask", "ssi-translated", *FIGURE_2), (*OF_SSI, "direct")),
     **dict.fromkeys(("ssi+tfidf", "ssi+tfidf-translated", "ssi+ssi-translated"), (*OF_SSI, "direct", "boosts")),
 }
-FULL_OF = dict.fromkeys(("ja", "es", "fr", "ja-all-words"), replace(FULL, direct=Direct()))
-ONE_CURVE = {"figure2-ja": {"seeds": (0,), "rates": (0.3,)}}
-TABLES = {name: kit.Plan(rows, {preset: replace(settings, **ONE_CURVE.get(name, {}))
-                                for preset, settings in (("quick", QUICK), ("full", FULL_OF.get(name, FULL)))},
+TO_THE_END = replace(FULL, direct=Direct())
+FULL_OF = {"figure2-ja": replace(FULL, direct=Direct(rates=(0.3,), patience=10))}
+QUICK_OF = {"figure2-ja": replace(QUICK, seeds=(0,))}
+TABLES = {name: kit.Plan(rows, {"quick": QUICK_OF.get(name, QUICK), "full": FULL_OF.get(name, TO_THE_END)},
                          on_request=("quick",) * (name not in ("es", "mates-es")),
                          rows_on_request=(*TRANSLATED, "tfidf-words"), reads=READS) for name, rows in ROWS_OF.items()}
 

@@ -4,9 +4,10 @@ Tables `k5`, `k10`, `k20`: a query is k random words of a Wikispeedia article, r
 30,000 words. SSI scores a query q and a document d by qᵀWd, W = UᵀV + b·I or UᵀU + b·I, and learns U and V from random
 triples of a query, a right and a wrong document by the margin ranking loss. `k10-all-words`: the same with every word
 (the paper's Table 6). Links are split as in `bai2010_links` (65 / 5 / 30%), and an article has other words in training,
-dev and test. `nfcorpus`: titles as queries, graded abstracts, its own split. b is chosen by dev MAP, the rate by
-training loss, LSI's dimension and share by training ranking loss. In the rows with b1 the weight b of the identity is
-1, as in the paper. BM25 and popularity (TFIDF + c · log(1 + times right in training)) are rows that the paper lacks.
+dev and test. `nfcorpus`: titles as queries, graded abstracts, its own split. b and the learning rate are chosen by dev
+MAP, one step at a time, until neither neighbour of either is better; LSI's dimension and share by training ranking
+loss. In the rows with b1 the weight b of the identity is 1, as in the paper. BM25 and popularity (TFIDF + c · log(1 +
+times right in training)) are rows that the paper lacks.
 
 Expected (003, Table 5, k = 10, MAP): UᵀV + I .229, UᵀU + I .214, αLSI + (1 − α)TFIDF .089, TFIDF .083.
 
@@ -45,15 +46,14 @@ class Settings:
     Attributes:
       ks: LSI's dimensions, chosen from by training ranking loss.
       k: Rank of UᵀV.
-      identities: Grid of b, chosen from by dev MAP.
-      rates: Learning rates, chosen from by training loss.
+      identities: Values of b, and
+      rates: learning rates: dev MAP chooses, one step at a time.
       boosts: Grid of the weight of popularity, chosen from by dev MAP.
       shares: LSI's shares α, chosen from by training ranking loss.
       mixtures: Shares of the hashed model, chosen from by dev MAP.
       draws: Training queries that are drawn of every article.
       triples: Triples an epoch.
-      max_iter: Epochs.
-      grid_iter: Epochs of the fits that b and the rate are chosen by.
+      max_iter: Epochs, at most.
       patience: Epochs without a better dev score before training stops.
       validated: Dev queries that are scored during training; None for all.
       pairs: Triples that LSI's settings are chosen by.
@@ -62,28 +62,28 @@ class Settings:
       limit: Articles, or queries a split of NFCorpus; None for all.
     """
 
-    ks: tuple[int, ...] = (50, 100, 200)
+    ks: tuple[int, ...] = (5, 10, 20, 50, 100, 200)
     k: int = 100
-    identities: tuple[float, ...] = (3.0, 10.0, 30.0)
+    identities: tuple[float, ...] = (1.0, 3.0, 10.0)
     rates: tuple[float, ...] = (0.03, 0.1, 0.3)
     boosts: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1, 0.3)
     shares: tuple[float, ...] = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
     mixtures: tuple[float, ...] = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 1.0)
     draws: int = 8
     triples: int = 40_000
-    max_iter: int = 10
-    grid_iter: int = 2
-    patience: int = 3
+    max_iter: int = 100
+    patience: int = 5
     validated: int | None = 500
     pairs: int = 30_000
-    seeds: tuple[int, ...] = (0, 1)
+    seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
     num_terms: int = 30_000
     limit: int | None = None
 
 
 FULL = Settings()
 QUICK = Settings(ks=(10,), k=10, identities=(10.0,), rates=(0.1,), boosts=(0.01, 0.1), shares=(0.0, 0.1), draws=2,
-                 triples=1000, max_iter=2, grid_iter=1, patience=2, validated=50, pairs=1000, num_terms=3000, limit=120)
+                 triples=1000, max_iter=2, patience=2, validated=50, pairs=1000, seeds=(0, 1), num_terms=3000,
+                 limit=120)
 WORDS = {"k5": 5, "k10": 10, "k20": 20, "k10-all-words": 10}
 PAPERS = {"k5": "003 Table 5, k = 5", "k10": "003 Table 5, k = 10", "k20": "003 Table 5, k = 20",
           "k10-all-words": "003 Table 6"}
@@ -285,64 +285,50 @@ def ssi_scores(params, part: Part, documents: scipy.sparse.csr_matrix) -> np.nda
     return scores + float(query.scale[0]) * part.exact
 
 
-def fit_ssi(table: kit.Table, *, seed: int = 0, validate: bool = True, **options):
+def fit_ssi(table: kit.Table, *, seed: int = 0, **options):
     """UᵀV + b·I, or UᵀU + b·I, from random training triples; the epoch with the best dev MAP is kept."""
     data, settings = table.data, table.settings
     part = data.parts["dev"].sample(settings.validated)
     products = table.once("products", lambda: ssi.products.Products(data.left, data.right, 1.0, table=2**28))
-
-    def score(params) -> float:
-        return part.means(ssi_scores(params, part, data.cut))["map"]
-
     return table.fit(ssi, reads=part, ignore=("products",))(
         data.left, data.right, data.links, k=settings.k, key=jax.random.key(seed), known=data.known,
-        triples=settings.triples, products=products, validate=score if validate else None,
-        patience=settings.patience if validate else None, **options)
+        triples=settings.triples, products=products, max_iter=settings.max_iter, patience=settings.patience,
+        validate=lambda params: part.means(ssi_scores(params, part, data.cut))["map"], **options)
 
 
-def choose_ssi(table: kit.Table, identities, symmetric: bool) -> tuple[dict, list[dict]]:
-    """The rate with the lowest training loss, the b with the best dev MAP, and all that was tried."""
-    settings = table.settings
-    best, tried = {"identity": identities[0], "learning_rate": settings.rates[0]}, []
+def best_dev(fit) -> float:
+    """The dev MAP of what a fit returned."""
+    return max(entry["validation"] for entry in fit.history)
 
-    def loss(learning_rate):
+
+def choose_ssi(table: kit.Table, identities, symmetric: bool) -> kit.Choice:
+    """The rate and b, by dev MAP of the first seed, one step at a time."""
+    def dev_map(**option):
         try:
-            return fit_ssi(table, validate=False, max_iter=settings.grid_iter, learning_rate=learning_rate,
-                           identity=identities[len(identities) // 2], symmetric=symmetric).history[-1]["loss"]
+            return best_dev(fit_ssi(table, symmetric=symmetric, **option))
         except FloatingPointError:  # a rate this high diverges
             return None
 
-    def dev_map(identity):
-        fit = fit_ssi(table, max_iter=settings.grid_iter, learning_rate=best["learning_rate"], identity=identity,
-                      symmetric=symmetric)
-        return max(entry["validation"] for entry in fit.history)
-
-    if len(settings.rates) > 1:
-        choice = kit.choose([{"learning_rate": rate} for rate in settings.rates], loss, by="loss", lowest=True)
-        best, tried = {**best, **choice.best}, choice.tried
-    if len(identities) > 1:
-        choice = kit.choose([{"identity": b} for b in identities], dev_map, by="map", split="dev")
-        best, tried = {**best, **choice.best}, tried + choice.tried
-    return best, tried
+    ladders = {"learning_rate": table.settings.rates, "identity": identities}
+    return kit.climb(ladders, dev_map, by="map", split="dev")
 
 
 def low_rank(*, symmetric: bool = False, identities=None):
     """The row W = UᵀV + b·I, or UᵀU + b·I (``symmetric``), every seed.
 
-    Chosen: the rate, by training loss, then b of ``identities`` (the preset's grid unless given), by dev MAP.
+    Chosen: the rate and b of ``identities`` (the preset's unless given), by dev MAP.
     """
 
     def row(table: kit.Table) -> kit.Row:
         settings, test = table.settings, table.data.parts["test"]
-        best, tried = choose_ssi(table, identities or settings.identities, symmetric)
-        fits = [fit_ssi(table, seed=seed, max_iter=settings.max_iter, symmetric=symmetric, **best)
-                for seed in settings.seeds]
-        dev = [max(entry["validation"] for entry in fit.history) for fit in fits]
-        config = {**best, "k": settings.k, "symmetric": symmetric, "draws": settings.draws,
+        choice = choose_ssi(table, identities or settings.identities, symmetric)
+        fits = [fit_ssi(table, seed=seed, symmetric=symmetric, **choice.best) for seed in settings.seeds]
+        dev = [best_dev(fit) for fit in fits]
+        config = {**choice.best, "k": settings.k, "symmetric": symmetric, "draws": settings.draws,
                   "triples": settings.triples, "max_iter": settings.max_iter, "patience": settings.patience,
                   "max_terms": MAX_TERMS}
         return kit.Row(config, [test.per_query(ssi_scores(fit.params, test, table.data.cut)) for fit in fits],
-                       dev={"map": float(np.mean(dev)), "per_seed": dev}, curve=tried, fit=fits[0],
+                       dev={"map": float(np.mean(dev)), "per_seed": dev}, curve=choice.tried, fit=fits[0],
                        seeds=settings.seeds)
 
     return row
@@ -359,7 +345,7 @@ def hashed_words(closest: scipy.sparse.csr_matrix, matrix: scipy.sparse.csr_matr
     return text.unit_rows(correlated.hashed(matrix[:, closest.shape[1]:], closest))
 
 
-def fit_words(table: kit.Table, of_words, options: dict):
+def fit_words(table: kit.Table, of_words, options: dict, seed: int):
     """UᵀV of texts in other terms + b times TFIDF of all words, and a function of a part that gives its scores."""
     data, settings, b = table.data, table.settings, options["identity"]
     left, right = (corpora.cut(of_words(sparse.to_scipy(side))) for side in (data.left, data.right))
@@ -371,7 +357,7 @@ def fit_words(table: kit.Table, of_words, options: dict):
 
     dev = data.parts["dev"].sample(settings.validated)
     fit = table.fit(ssi, reads=dev, ignore=("products",))(
-        sparse.from_scipy(left), sparse.from_scipy(right), data.links, k=settings.k, key=jax.random.key(0),
+        sparse.from_scipy(left), sparse.from_scipy(right), data.links, k=settings.k, key=jax.random.key(seed),
         known=data.known, triples=settings.triples, products=products, max_iter=settings.max_iter, max_terms=None,
         patience=settings.patience, validate=lambda params: dev.means(scores(params, dev))["map"], **options)
     return fit, functools.partial(scores, fit.params)
@@ -380,20 +366,27 @@ def fit_words(table: kit.Table, of_words, options: dict):
 def feature_hashing(table: kit.Table) -> kit.Row:
     """(UᵀV)_30k + b·I mixed with the same on the other words, hashed by DICE; at the b and the rate of `ssi-asym`.
 
-    Each other word counts as the five of the 30,000 that share most documents with it. Chosen: the mixture, by dev MAP.
+    Each other word counts as the five of the 30,000 that share most documents with it. Chosen: the mixture, by dev MAP
+    of the first seed.
     """
     data, settings = table.data, table.settings
     number, dev, test = settings.num_terms, data.parts["dev"], data.parts["test"]
-    best, tried = choose_ssi(table, settings.identities, symmetric=False)
-    _, first = fit_words(table, lambda matrix: matrix[:, :number], best)
-    fit, second = fit_words(table, functools.partial(hashed_words, closest_words(data, number)), best)
-    sides = first(dev), second(dev)
+    chosen = choose_ssi(table, settings.identities, symmetric=False)
+    hashed = functools.partial(hashed_words, closest_words(data, number))
+    firsts = [fit_words(table, lambda matrix: matrix[:, :number], chosen.best, seed)[1] for seed in settings.seeds]
+    seconds = [fit_words(table, hashed, chosen.best, seed) for seed in settings.seeds]
+
+    def mixed(alpha: float, at: int, part: Part) -> np.ndarray:
+        return (1 - alpha) * firsts[at](part) + alpha * seconds[at][1](part)
+
+    sides = firsts[0](dev), seconds[0][1](dev)
     choice = kit.choose([{"alpha": alpha} for alpha in settings.mixtures],
                         lambda alpha: dev.means((1 - alpha) * sides[0] + alpha * sides[1]), by="map", split="dev")
-    alpha = choice.best["alpha"]
-    return kit.Row({**best, **choice.best, "k": settings.k, "F": number, "max_terms": MAX_TERMS},
-                   test.per_query((1 - alpha) * first(test) + alpha * second(test)), fit=fit, seeds=(0,),
-                   curve=tried, dev={"grid": choice.tried, "map": choice.score})
+    values = [test.per_query(mixed(**choice.best, at=at, part=test)) for at in range(len(settings.seeds))]
+    config = {**chosen.best, **choice.best, "k": settings.k, "F": number, "max_iter": settings.max_iter,
+              "max_terms": MAX_TERMS}
+    return kit.Row(config, values, fit=seconds[0][0], seeds=settings.seeds, curve=chosen.tried,
+                   dev={"grid": choice.tried, "map": choice.score})
 
 
 ROWS = {"tfidf": tfidf, "bm25": okapi, "lsi+tfidf": lsi_tfidf, "popularity": popularity,

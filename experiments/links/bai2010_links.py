@@ -70,7 +70,7 @@ class Settings:
       full_rates: Learning rates of the full W; dev MAP chooses the rate first, and then b.
       full_identities: Grid of b of the full W; the sparse W keeps the chosen b.
       full_triples: Triples per epoch of the full W.
-      validated: Number of dev queries, evenly spaced, that the full and the sparse W are scored on; None for all.
+      validated: Number of dev queries, evenly spaced, that training is scored on; None for all.
       full_grid: Epochs of the short fits by which rate and b of the full W are chosen.
       full_iter: Epochs, at most, of the full W with what was chosen.
       sparse_rates: Learning rates of the sparse W; dev MAP chooses, for each p.
@@ -432,25 +432,23 @@ def expansion(table: kit.Table) -> kit.Row:
 
 
 def weighted_products(table: kit.Table, part: str, scale: np.ndarray) -> np.ndarray:
-    """qᵀDd of a part's queries and its documents; computed once for each D, since U and V change and D does not."""
+    """qᵀDd of a part's queries and its documents."""
     documents = table.data.parts[part].tfidf
-
-    def make():
-        weighted = Vectors(sparse=sparse.weigh(documents, jnp.asarray(scale)))
-        score, size = products_of(table, part, weighted, Vectors(sparse=documents)), table.data.queries(part).size
-        return np.concatenate([np.asarray(score(rows)) for rows in np.array_split(np.arange(size), -(-size // 256))])
-
-    return table.once((part, kit.fits.digest(scale)), make)
+    weighted = Vectors(sparse=sparse.weigh(documents, jnp.asarray(scale)))
+    score, size = products_of(table, part, weighted, Vectors(sparse=documents)), table.data.queries(part).size
+    return np.concatenate([np.asarray(score(rows)) for rows in np.array_split(np.arange(size), -(-size // 256))])
 
 
 def bilinear_model(table: kit.Table, params) -> Model:
-    """qᵀ(UᵀV + D)d; either part may be missing."""
+    """qᵀ(UᵀV + D)d; either part may be missing. Products with a D that does not change, beside U and V, are kept."""
     query, document = params
 
     def unlearned(part):
         scale = np.asarray(query.scale)
         weight, scale = (scale[0], np.ones_like(scale)) if np.ptp(scale) == 0 else (np.float32(1), scale)
-        products = weighted_products(table, part, scale)
+        make = functools.partial(weighted_products, table, part, scale)
+        lasting = weight != 1 or query.weights is not None
+        products = table.once((part, kit.fits.digest(scale)), make) if lasting else make()
         return lambda rows: weight * products[rows]
 
     def learned(part):
@@ -464,6 +462,19 @@ def bilinear_model(table: kit.Table, params) -> Model:
     return unlearned if query.weights is None else learned if query.scale is None else both
 
 
+def of_few_queries(table: kit.Table) -> kit.Table:
+    """A table with an even sample of the dev queries, by which training ends: all take longer than an epoch."""
+    truth, most = table.data.truth["dev"], table.settings.validated
+    if most is None or truth.queries.size <= most:
+        return table
+    rows = np.linspace(0, truth.queries.size - 1, most).astype(int)
+    few = copy.copy(table)
+    few._made = table.once("of few queries", dict)  # what is made of fewer queries
+    few.loaded = replace(table.loaded, content=replace(table.data, truth={
+        **table.data.truth, "dev": Judged(*(field[rows] for field in truth))}))
+    return few
+
+
 def fit_links(table: kit.Table, method, *, seed: int = 0, documents: Terms | None = None, validate=None,
               **options) -> Fit:
     """A method trained on the training links from random triples; the epoch with the best dev MAP is kept.
@@ -471,6 +482,7 @@ def fit_links(table: kit.Table, method, *, seed: int = 0, documents: Terms | Non
     ``documents`` are in other terms than TFIDF's; ``validate`` is a function of parameters, where these are not
     bilinear ones.
     """
+    table = of_few_queries(table)
     data, settings = table.data, table.settings
     whole = data.parts["train"]
     seen = whole.tfidf if documents is None else documents
@@ -674,22 +686,10 @@ def whole_model(table: kit.Table, params) -> Model:
     return model
 
 
-def of_few_queries(table: kit.Table) -> kit.Table:
-    """A table with an even sample of the dev queries: a W of all pairs of words is slow to score."""
-    truth, most = table.data.truth["dev"], table.settings.validated
-    if most is None or truth.queries.size <= most:
-        return table
-    rows = np.linspace(0, truth.queries.size - 1, most).astype(int)
-    few = copy.copy(table)
-    few.loaded = replace(table.loaded, content=replace(table.data, truth={
-        **table.data.truth, "dev": Judged(*(field[rows] for field in truth))}))
-    return few
-
-
 def fit_whole(table: kit.Table, method, **options) -> Fit:
     """A full or a sparse W."""
     few = of_few_queries(table)
-    return fit_links(few, method, validate=lambda params: dev(few, whole_model(few, params))["map"], **options)
+    return fit_links(table, method, validate=lambda params: dev(few, whole_model(few, params))["map"], **options)
 
 
 def fit_full(table: kit.Table, **options) -> tuple[Fit, dict, list[dict]]:
@@ -1016,7 +1016,8 @@ MAIN = {row: ROWS[row] for row in ("tfidf", "lsa", "lsi+tfidf", "popularity", "s
 TABLE_3 = {**{row: ROWS[row] for row in ROWS if row != "popularity"}, "ssi-asym-links": partitioned_links}
 ROWS_OF = {"table1": TABLE_1, "table3": TABLE_3, "table4": DIMENSIONS, "table2": ALL_WORDS, "training-links": CURVES,
            "mdn": MAIN, "cacm": MAIN | {"ssi-asym-sgd": TABLE_1["ssi-asym-sgd"]}}
-DATA, TRAINED = ("num_terms", "limit"), ("k", "triples", "max_iter", "patience", "seeds")
+DATA = ("num_terms", "limit")
+TRAINED = ("k", "triples", "max_iter", "patience", "validated", "seeds")
 LEARNED = (*DATA, *TRAINED, "rates", "identities")
 WHOLE = (*DATA, "patience", "validated", "full_rates", "full_identities", "full_triples", "full_grid", "full_iter")
 PRUNED = (*WHOLE, "sparse_rates", "sparse_triples", "sparse_iter")

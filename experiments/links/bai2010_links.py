@@ -9,8 +9,8 @@ documents (60 / 10 / 30%, near-duplicates together, only links inside a part). `
 `table2` has all words; both are split as `table1`. `training-links`: some rows of `table1`, trained on 5,000, 20,000
 and all training links. `mdn` and `cacm`: the main rows of `table1` on MDN's English pages and on citations. Settings
 are chosen by dev MAP: b and the learning rate of the low-rank and the diagonal W one step at a time, until neither
-neighbour of either is better (003 §2.3 chooses rates by training loss, which hash kernels keep). LSI's share and query
-expansion are chosen by the ranking loss of random training triples.
+neighbour of either is better. 003 chooses rates, LSI's share and query expansion by training loss instead, which hash
+kernels keep.
 
 Expected (003, Table 1, MAP): UᵀV + I .517, UᵀU + I .506, D .355, αLSI + (1 − α)TFIDF .346, TFIDF .329.
 
@@ -40,7 +40,7 @@ from experiments.corpora.links import MAX_TERMS
 from jaxsim import sparse, text
 from jaxsim.data import links as linked
 from jaxsim.data import splits
-from jaxsim.evaluate import metrics, ranking, retrieval
+from jaxsim.evaluate import ranking, retrieval
 from jaxsim.evaluate.ranking import Judged
 from jaxsim.methods import lsa, projections, ssi, ssi_batch, ssi_diag, ssi_full, ssi_hash, ssi_sgd, ssi_sparse
 from jaxsim.methods.ssi import bilinear, correlated
@@ -64,7 +64,6 @@ class Settings:
       max_iter: Epochs of low rank, at most.
       diag_iter: Epochs of the diagonal, at most.
       patience: Epochs without a better dev MAP before training stops.
-      pairs: Number of training triples whose ranking loss chooses LSI's share and query expansion.
       seeds: Seeds of the starting values and of the triples.
       num_terms: Words of the dictionary, the most frequent ones; `table2` has all.
       full_rates: Learning rates of the full W; dev MAP chooses the rate first, and then b.
@@ -103,7 +102,6 @@ class Settings:
     max_iter: int = 100
     diag_iter: int = 100
     patience: int = 3
-    pairs: int = 100_000
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
     num_terms: int = 30_000
     full_rates: tuple[float, ...] = (0.3, 1.0, 3.0)
@@ -133,7 +131,7 @@ class Settings:
 
 FULL = Settings()
 QUICK = Settings(ks=(10, 20), k=10, identities=(1.0, 10.0), rates=(0.03,), starts=(1.0, 10.0), diag_rates=(100.0,),
-                 boosts=(0.01, 0.1), triples=1000, max_iter=2, diag_iter=2, patience=2, pairs=5000, seeds=(0, 1),
+                 boosts=(0.01, 0.1), triples=1000, max_iter=2, diag_iter=2, patience=2, seeds=(0, 1),
                  num_terms=5000, limit=250, full_rates=(0.3,),
                  full_identities=(10.0,), full_triples=1000, full_grid=1, full_iter=2, sparse_rates=(0.3,),
                  sparse_triples=dict.fromkeys((1000, 100, 10), 500), sparse_iter=2, penalties=(1e-6,),
@@ -142,10 +140,12 @@ QUICK = Settings(ks=(10, 20), k=10, identities=(1.0, 10.0), rates=(0.03,), start
                  sizes=(300, 900), adagrad_rates=(0.03,), batch=8, batch_rates=(0.3,), sgd_rates=(0.3,))
 # CACM has 3,308 training links. Documents are shorter than those of Wikispeedia: D has lower rates.
 FULL_OF = {"mdn": replace(FULL, diag_rates=(3.0, 10.0, 30.0)),
-           "cacm": replace(FULL, triples=20_000, diag_rates=(1.0, 3.0, 10.0), pairs=20_000),
+           "cacm": replace(FULL, triples=20_000, diag_rates=(1.0, 3.0, 10.0)),
            "table2": replace(FULL, max_iter=15)}
 BY_DOCUMENTS = {"train": 0.6, "dev": 0.1, "test": 0.3}
 SPARSE = (1000, 100, 10)  # p of Algorithm 2, which prunes one to the next
+SHARES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
+"""Shares of LSI beside TFIDF."""
 DIFFERS = {
     "table1": "substitute: 4,598 articles of Wikipedia for Schools in place of 1.8 million, 119,769 links in place of "
     "25 million; every query against the whole collection, not a sample; exact rank loss over all pairs",
@@ -348,38 +348,23 @@ def lsi(table: kit.Table) -> kit.Row:
     return kit.Row(choice.best, per_query(table, "test", model), dev={"map": choice.score}, curve=choice.tried, fit=fit)
 
 
-def training_triples(table: kit.Table) -> list[np.ndarray]:
-    """Random queries, right and wrong documents of training, by which 003 tunes its baselines."""
-    whole = table.data.parts["train"]
-    size = whole.counts.shape[0]
-    known = ssi.triples.table(table.data.links, size, size, known=whole.own)
-    return [np.asarray(rows) for rows in ssi.triples.draw(jax.random.key(0), known, table.settings.pairs)]
-
-
 def lsi_tfidf(table: kit.Table) -> kit.Row:
-    """α LSI + (1 − α) TFIDF, with LSI as in the row `lsa`. Chosen: α, by ranking loss on random training triples."""
-    fit, size = fit_lsa(table)
-    params, whole = projections.truncate(fit.params, size.best["k"]), table.data.parts["train"]
-    query, *pair = training_triples(table)
-    dense = np.asarray(latent(params, whole.tfidf))
-    exact = [whole.cosines[query, rows] for rows in pair]
-    near = [np.sum(dense[query] * dense[rows], axis=1) for rows in pair]
+    """α LSI + (1 − α) TFIDF. Chosen: the dimension of LSI and α, by dev MAP."""
+    fit, _ = fit_lsa(table)
 
-    def loss(alpha):
-        return float(metrics.rank_loss(*((1 - alpha) * one + alpha * other
-                                         for one, other in zip(exact, near, strict=True))))
+    def model(k, alpha):
+        def scores(part):
+            documents = table.data.parts[part].tfidf
+            dense = latent(projections.truncate(fit.params, k), documents)
+            rest = sparse.weigh(documents, jnp.full(documents.num_terms, 1 - alpha, dense.dtype))
+            return products_of(table, part, Vectors(alpha * dense, rest), Vectors(dense, documents))
 
-    choice = kit.choose([{"alpha": alpha} for alpha in (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)], loss,
-                        by="train_rank_loss", lowest=True)
-    alpha = choice.best["alpha"]
+        return scores
 
-    def model(part):
-        documents = table.data.parts[part].tfidf
-        dense = latent(params, documents)
-        rest = sparse.weigh(documents, jnp.full(documents.num_terms, 1 - alpha, dense.dtype))
-        return products_of(table, part, Vectors(alpha * dense, rest), Vectors(dense, documents))
-
-    return closed_row(table, {**size.best, **choice.best}, model, grid=choice.tried, fit=fit)
+    choice = kit.choose([{"k": k, "alpha": alpha} for k in table.settings.ks for alpha in SHARES],
+                        lambda **option: dev(table, model(**option))["map"], by="map", split="dev")
+    return kit.Row(choice.best, per_query(table, "test", model(**choice.best)), dev={"map": choice.score},
+                   curve=choice.tried, fit=fit)
 
 
 def popularity_model(table: kit.Table, c: float) -> Model:
@@ -412,23 +397,23 @@ def titles(table: kit.Table) -> kit.Row:
 
 
 def expansion(table: kit.Table) -> kit.Row:
-    """TFIDF with β times the E best documents added to the query. Chosen: E and β, by training ranking loss."""
-    query, better, worse = training_triples(table)
+    """TFIDF with β times the E best documents added to the query. Chosen: E and β, by dev MAP."""
+    def model(E, beta):
+        def scores(part):
+            cosines, rows = table.data.parts[part].cosines, table.data.queries(part)
+            among = cosines[rows].copy()
+            among[np.arange(rows.size), rows] = -np.inf
+            best = np.argpartition(-among, E - 1, axis=1)[:, :E]
+            return cosines[rows] + np.float32(beta) * sum(cosines[best[:, i]] for i in range(E))
 
-    def scores(part, number, beta):
-        cosines, rows = table.data.parts[part].cosines, table.data.queries(part)
-        among = cosines[rows].copy()
-        among[np.arange(rows.size), rows] = -np.inf
-        best = np.argpartition(-among, number - 1, axis=1)[:, :number]
-        return cosines[rows] + np.float32(beta) * sum(cosines[best[:, i]] for i in range(number))
+        return scores
 
-    def loss(E, beta):
-        matrix = scores("train", E, beta)
-        return float(metrics.rank_loss(matrix[query, better], matrix[query, worse]))
-
-    choice = kit.choose([{"E": number, "beta": beta} for number in (1, 3, 10) for beta in (0.03, 0.1, 0.3)], loss,
-                        by="train_rank_loss", lowest=True)
-    return closed_row(table, choice.best, lambda part: scores(part, *choice.best.values()), grid=choice.tried)
+    most = min(part.counts.shape[0] for part in table.data.parts.values()) - 1
+    choice = kit.choose([{"E": number, "beta": beta} for number in (1, 3, 10, 30) if number <= most
+                         for beta in (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)],
+                        lambda **option: dev(table, model(**option))["map"], by="map", split="dev")
+    return kit.Row(choice.best, per_query(table, "test", model(**choice.best)), dev={"map": choice.score},
+                   curve=choice.tried)
 
 
 def weighted_products(table: kit.Table, part: str, scale: np.ndarray) -> np.ndarray:
@@ -1025,7 +1010,7 @@ ONE = (*DATA, "k", "triples", "max_iter", "patience")
 HASHED = (*DATA, "hashes", "hash_rates", "hash_triples", "hash_iter")
 READS = {  # row -> settings that its record depends on
     **dict.fromkeys(("tfidf", "log-tfidf", "title-overlap"), DATA), "lsa": (*DATA, "ks"),
-    "lsi+tfidf": (*DATA, "ks", "pairs"), "popularity": (*DATA, "boosts"), "qe": (*DATA, "pairs"),
+    "lsi+tfidf": (*DATA, "ks"), "popularity": (*DATA, "boosts"), "qe": DATA,
     "ssi-diag": (*DATA, "triples", "diag_iter", "patience", "seeds", "starts", "diag_rates"),
     **dict.fromkeys(("ssi-sym", "ssi-asym", "ssi-sym-b1", "ssi-asym-b1", "ssi-asym-no-i", "ssi-asym-links"), LEARNED),
     "ssi-asym-d": (*LEARNED, "diag_iter", "starts", "diag_rates"),

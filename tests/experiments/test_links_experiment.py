@@ -56,7 +56,7 @@ def table(monkeypatch, tmp_path):
     """Makes a table of made-up articles."""
     def make(name, data, **changes):
         monkeypatch.setattr(corpora, "articles", lambda source, limit=None: data)
-        settings = dataclasses.replace(script.QUICK, **{"ks": (2, 5), "k": 4, "triples": 300, "pairs": 200,
+        settings = dataclasses.replace(script.QUICK, **{"ks": (2, 5), "k": 4, "triples": 300,
                                                         "starts": (1.0,), "num_terms": 150, **changes})
         return kit.Table(script.EXPERIMENT.name, name, settings, "quick", script.load(name, settings), tmp_path,
                          kit.Fits(tmp_path / "cache", say=lambda line: None))

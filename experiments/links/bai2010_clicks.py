@@ -67,7 +67,7 @@ class Settings:
     max_iter: int = 10
     grid_iter: int = 3
     patience: int = 3
-    seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
+    seeds: tuple[int, ...] = (0, 1, 2)
     num_terms: int = 30_000
     hashes: dict = field(default_factory=lambda: {"1m": 1_000_003, "10m": 10_000_019})
     hash_identities: tuple[float, ...] = (1.0, 3.0, 10.0, 30.0)
@@ -281,12 +281,12 @@ def hash_scores(table: kit.Table, params, part: Part) -> np.ndarray:
     return ssi_hash.scores(params, sparse.take(seen, part.truth.queries), seen)
 
 
-def fit_hash(table: kit.Table, size: int, *, seed: int = 0, **options):
+def fit_hash(table: kit.Table, size: int, **options):
     """Hash kernels from the same triples; the epoch with the best dev score is kept."""
     data, settings, part = table.data, table.settings, table.data.parts["dev"]
     documents = sparse.from_scipy(data.documents)
     return table.fit(ssi_hash, reads=part)(
-        documents, documents, data.preferred, rejected=data.rejected, size=size, key=jax.random.key(seed),
+        documents, documents, data.preferred, rejected=data.rejected, size=size, key=jax.random.key(0),
         max_terms=settings.hash_terms, triples=settings.triples, patience=settings.patience,
         validate=lambda params: -part.means(hash_scores(table, params, part))["rank_loss"], **options)
 
@@ -311,17 +311,16 @@ def choose_hash(table: kit.Table) -> tuple[dict, list[dict]]:
 
 
 def hashed(name: str):
-    """The row of hash kernels of a size; the settings of the smallest serve all."""
+    """The row of hash kernels of a size; the settings of the smallest serve all; one seed."""
 
     def row(table: kit.Table) -> kit.Row:
         settings, test, size = table.settings, table.data.parts["test"], table.settings.hashes[name]
         best, tried = choose_hash(table)
-        fits = [fit_hash(table, size, seed=seed, max_iter=settings.max_iter, **best) for seed in settings.seeds]
-        dev = [best_dev(fit) for fit in fits]
+        fit = fit_hash(table, size, max_iter=settings.max_iter, **best)
         config = {**best, "H": size, "triples": settings.triples, "max_iter": settings.max_iter,
                   "patience": settings.patience, "max_terms": settings.hash_terms}
-        return kit.Row(config, [test.per_query(hash_scores(table, fit.params, test)) for fit in fits], fit=fits[0],
-                       seeds=settings.seeds, curve=tried, dev={"rank_loss": float(np.mean(dev)), "per_seed": dev})
+        return kit.Row(config, test.per_query(hash_scores(table, fit.params, test)), seeds=(0,), fit=fit, curve=tried,
+                       dev={"rank_loss": best_dev(fit)})
 
     return row
 
@@ -353,8 +352,8 @@ CLAIMS += [
     kit.Claim(f"003-clicks-{better}-{worse}", sentence=sentence, place="003 §4.4, Table 11", tables=("clicks",),
               better=better, worse=worse, metric="rank_loss", lower=True,
               printed=dict(zip((better, worse), printed, strict=True)),
-              why={"clicks": "not known; ten million weights, the most that are tried, rank better than a million"}
-              if worse == "ssi-asym-10k" else {})
+              why={"clicks": "not known; ten million weights, the most that are tried, rank better than a million; "
+                             "one seed"} if worse == "ssi-asym-10k" else {})
     for better, worse, printed, sentence in (
         ("ssi-hash-1m", "tfidf", (0.2615, 0.4560), "hash kernels of a million weights strongly outperform TFIDF"),
         ("ssi-hash-10m", "tfidf", (0.2556, 0.4560), "hash kernels of ten million weights strongly outperform TFIDF"),

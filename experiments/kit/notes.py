@@ -108,7 +108,9 @@ def _edges(record: Mapping[str, Any]) -> tuple[str, ...]:
     edges: list[str] = []
     for tried in sets:
         entries = [{name: entry[name] for name in config if name in entry} for entry in tried]
-        constant = {name for name in config if len({entry.get(name) for entry in entries}) < 2}
+        values = {name: {entry.get(name) for entry in entries} for name in config}
+        # What was tried at one value alone, or at others than the row's, is no setting of the grid.
+        constant = {name for name in config if len(values[name]) < 2 or config[name] not in values[name]}
         best = {name: value for name, value in config.items() if name not in constant}
         edges += at_edge(entries, best) if best else ()
     return tuple(dict.fromkeys(edges))

@@ -1064,7 +1064,7 @@ WHY = {
     ("ssi-asym", "ssi-sym"): {"cacm": "not known; the paper's difference is smaller than what these articles show"},
     ("ssi-asym", "ssi-full"): {"table1": "in the paper's direction, by .006, which five seeds of UᵀV, that differ by "
                                          "up to .015 of MAP, and one of the unconstrained W do not show"},
-    ("ssi-sym", "ssi-full"): {"table1": "not known; one seed of the unconstrained W. Both are trained until development "
+    ("ssi-sym", "ssi-full"): {"table1": "not known; one seed of the unconstrained W. Both are trained until dev "
                                         "MAP no longer rises, 2.4 million triples, and there too W is above (.161 and "
                                         ".155)"},
     ("ssi-diag", "tfidf"): dict.fromkeys(

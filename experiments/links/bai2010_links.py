@@ -354,22 +354,23 @@ def lsi(table: kit.Table) -> kit.Row:
 
 
 def lsi_tfidf(table: kit.Table) -> kit.Row:
-    """α LSI + (1 − α) TFIDF. Chosen: the dimension of LSI and α, by dev MAP."""
-    fit, _ = fit_lsa(table)
+    """α LSI + (1 − α) TFIDF, with LSI as in the row `lsa`. Chosen: α, by dev MAP."""
+    fit, size = fit_lsa(table)
+    params = projections.truncate(fit.params, size.best["k"])
 
-    def model(k, alpha):
+    def model(alpha):
         def scores(part):
             documents = table.data.parts[part].tfidf
-            dense = latent(projections.truncate(fit.params, k), documents)
+            dense = latent(params, documents)
             rest = sparse.weigh(documents, jnp.full(documents.num_terms, 1 - alpha, dense.dtype))
             return products_of(table, part, Vectors(alpha * dense, rest), Vectors(dense, documents))
 
         return scores
 
-    choice = kit.choose([{"k": k, "alpha": alpha} for k in table.settings.ks for alpha in SHARES],
-                        lambda **option: dev(table, model(**option))["map"], by="map", split="dev")
-    return kit.Row(choice.best, per_query(table, "test", model(**choice.best)), dev={"map": choice.score},
-                   curve=choice.tried, fit=fit)
+    choice = kit.choose([{"alpha": alpha} for alpha in SHARES], lambda alpha: dev(table, model(alpha))["map"], by="map",
+                        split="dev")
+    return kit.Row({**size.best, **choice.best}, per_query(table, "test", model(**choice.best)), fit=fit,
+                   dev={"map": choice.score, "grid": choice.tried})
 
 
 def popularity_model(table: kit.Table, c: float) -> Model:

@@ -76,9 +76,9 @@ def climb(
 ) -> Choice:
     """Settings that are better than their neighbours, found one step at a time from the middle of every ladder.
 
-    Each setting in turn moves to the better of its two neighbours, the others being as they are, until no step of any
-    setting is better. A ladder goes on past its ends, by the ratio of its last two values. A full grid of two settings
-    costs many more fits, and its best value may be at an end.
+    Each setting in turn moves up, and then down, as long as that is better, the others being as they are, until no step
+    of any setting is better. A ladder goes on past its ends, by the ratio of its last two values. A full grid of two
+    settings costs many more fits, and its best value may be at an end.
 
     Args:
       ladders: Setting -> its values, in rising order, positive; one value alone stays as it is, and may be anything.
@@ -91,7 +91,7 @@ def climb(
       `Choice` of the last option and all that were scored, in order; of equal scores the earlier option is best.
 
     Raises:
-      ValueError: the options of the first setting have no score.
+      ValueError: neither the first option nor a neighbour of it has a score.
 
     Example:
       >>> choice = climb({"b": (1.0, 10.0), "rate": (0.1, 0.3)}, lambda b, rate: -abs(b - 100) - rate, by="map")

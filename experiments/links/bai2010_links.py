@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -299,10 +299,9 @@ def dev(table: kit.Table, model: Model) -> dict[str, float]:
     return corpora.means(per_query(table, "dev", model))
 
 
-def closed_row(table: kit.Table, config: dict, model: Model, *, grid: Iterable[dict] = (), **more) -> kit.Row:
-    """A row without seeds: test values beside dev values and what was tried."""
-    shown = {"grid": list(grid)} if grid else {}
-    return kit.Row(config, per_query(table, "test", model), dev={**shown, **dev(table, model)}, **more)
+def closed_row(table: kit.Table, config: dict, model: Model, **more) -> kit.Row:
+    """A row of which nothing is chosen here: test values beside dev values."""
+    return kit.Row(config, per_query(table, "test", model), dev=dev(table, model), **more)
 
 
 def products_of(table: kit.Table, part: str, left: Vectors, right: Vectors) -> Callable:
@@ -436,10 +435,11 @@ def bilinear_model(table: kit.Table, params) -> Model:
 
     def unlearned(part):
         scale = np.asarray(query.scale)
-        weight, scale = (scale[0], np.ones_like(scale)) if np.ptp(scale) == 0 else (np.float32(1), scale)
+        constant = np.ptp(scale) == 0
+        weight, scale = (scale[0], np.ones_like(scale)) if constant else (np.float32(1), scale)
         make = functools.partial(weighted_products, table, part, scale)
-        lasting = weight != 1 or query.weights is not None
-        products = table.once((part, kit.fits.digest(scale)), make) if lasting else make()
+        kept = constant or query.weights is not None
+        products = table.once((part, kit.fits.digest(scale)), make) if kept else make()
         return lambda rows: weight * products[rows]
 
     def learned(part):

@@ -73,6 +73,24 @@ def test_scores_that_are_no_numbers_are_never_best():
     assert several.best == {"k": 1} and several.tried[1] == {"k": 2, "map": 2, "p@10": -2}
 
 
+def test_a_climb_ends_where_neither_neighbour_is_better():
+    scores = {(rate, b): -abs(np.log10(rate) + 3) - abs(np.log10(b) - 1) for rate in (1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0)
+              for b in (1.0, 10.0, 100.0)}
+    asked = []
+
+    def score(rate, b, form):
+        asked.append((rate, b))
+        return None if rate == 1e-4 else scores.get((rate, b))
+
+    choice = kit.climb({"rate": (0.01, 0.1), "b": (1.0, 10.0, 100.0), "form": (None,)}, score, by="map", split="dev")
+    assert choice.best == {"rate": 1e-3, "b": 10.0, "form": None} and choice.score == max(scores.values())
+    assert len(asked) == len(set(asked)) == len(choice.tried) and choice.at_edge == ()
+    assert all(entry["split"] == "dev" for entry in choice.tried) and choice.tried[-1]["map"] < choice.score
+    with pytest.raises(ValueError, match="expected an option with a score"):
+        kit.climb({"rate": (0.1, 1.0)}, lambda rate: None, by="map")
+
+
+
 def test_a_fit_is_made_once_and_read_back_equal(cache):
     first = cache.fit(halves)(np.arange(4.0), k=2)
     again = kit.Fits(cache.folder).fit(halves)(np.arange(4.0), k=2)

@@ -10,6 +10,7 @@ from experiments.corpora.synthetic import documents, synthetic
 from experiments.kit.measure import Sheet, Times, installed, race
 from jaxsim import sparse
 from jaxsim.methods import ssi as method
+from jaxsim.methods.ssi import host
 from jaxsim.methods.ssi import shared as ssi_shared
 from jaxsim.methods.ssi import triples as triples_room
 from jaxsim.methods.ssi.products import Products
@@ -36,16 +37,18 @@ class Problem:
         rng = np.random.default_rng(1)
         self.start = [rng.normal(scale=0.1, size=(num_terms, size["k"])).astype(np.float32) for _ in range(2)]
 
-    def run(self, tables, chunk):
-        """The loop over a chunk; the tables are donated."""
-        return scan_chunk(method.objective, method.rows, tables, self.data, chunk, jnp.float32(RATE))
+    def run(self, tables, chunk, *, steps=None):
+        """The steps of a chunk by the loop of the host, or by the scan; tables are changed, or donated."""
+        if steps is None:
+            return scan_chunk(method.objective, method.rows, tables, self.data, chunk, jnp.float32(RATE))
+        return tables, steps(tables, chunk, RATE)
 
-    def ours(self):
+    def ours(self, *, steps=None):
         """A function of nothing that goes on training."""
-        state = [tuple(map(jnp.array, self.start))]
+        state = [tuple(map(jnp.array if steps is None else np.array, self.start))]
 
         def go():
-            state[0], losses = self.run(state[0], self.chunk)
+            state[0], losses = self.run(state[0], self.chunk, steps=steps)
             return losses
 
         return go
@@ -97,12 +100,20 @@ def ssi(sizes, cores: int, full: bool) -> Sheet:
                   {"k": size["k"], "triples": size["triples"], "learning_rate": RATE})
     problems = {num_terms: Problem(num_terms, size) for num_terms in size["terms"]}
     first = jax.tree.map(lambda column: column[:32], problems[few].chunk)
-    tables, _ = problems[few].run(tuple(map(jnp.array, problems[few].start)), first)
-    for name, found, expected, begun in zip("UV", tables, problems[few].plain(32, RATE), problems[few].start,
-                                            strict=True):
-        sheet.parity(f"steps of {name}", np.asarray(found, np.float64) - begun, expected - begun, within=1e-2)
+    loops = {num_terms: host.steps(problem.data) for num_terms, problem in problems.items()}
+    ways = {"steps": loops[few]} if loops[few] is None else {"steps": loops[few], "steps by XLA": None}
+    for way, steps in ways.items():
+        begin = jnp.array if steps is None else np.array
+        tables, _ = problems[few].run(tuple(map(begin, problems[few].start)), first, steps=steps)
+        for name, found, expected, begun in zip("UV", tables, problems[few].plain(32, RATE), problems[few].start,
+                                                strict=True):
+            sheet.parity(f"{way} of {name}", np.asarray(found, np.float64) - begun, expected - begun, within=1e-2)
     torch = installed("torch")
-    contestants = {f"jaxsim, {num_terms:,} terms": problem.ours() for num_terms, problem in problems.items()}
+    contestants = {f"jaxsim, {num_terms:,} terms": problem.ours(steps=loops[num_terms])
+                   for num_terms, problem in problems.items()}
+    if loops[few] is not None:
+        contestants[f"jaxsim without numba, {few:,} terms"] = problems[few].ours()
+    mine = tuple(contestants)
     counts = dict.fromkeys(contestants, size["triples"])
     if torch is not None:
         torch.set_num_threads(cores)
@@ -127,11 +138,11 @@ def ssi(sizes, cores: int, full: bool) -> Sheet:
     if torch is None:
         sheet.missing("PyTorch, sparse gradients", "torch is not installed")
     else:
-        fastest = min(times[name].median for name in others[1:])
+        fastest = min(measured.median for name, measured in times.items() if name not in mine)
         sheet.expect("times as fast as PyTorch", fastest / times[ours].median, 5.0, at_least=True)
     temporary = [_temporary(problem) for problem in problems.values()]
     for num_terms, used in zip(size["terms"], temporary, strict=True):
-        sheet.add(f"temporary memory of the program, {num_terms:,} terms", used / 1e6, "MB",
+        sheet.add(f"temporary memory of XLA's program, {num_terms:,} terms", used / 1e6, "MB",
                   ratio=used / (4 * num_terms * size["k"]), of="one table")
     return sheet
 

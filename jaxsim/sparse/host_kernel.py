@@ -1,4 +1,4 @@
-"""The loop of `host.rows_product`, compiled by numba; nothing else imports numba.
+"""The loop of `host.rows_product`, compiled by numba.
 
 A document's row of sums is held in vector registers while its terms go by: each number of the matrix is read once and
 each sum is written once. The next rows are prefetched, because they may be anywhere in memory.
@@ -106,7 +106,7 @@ def _write_loop(context, builder, types, arrays, count, begin, end, slots, colum
     here, there = row(slot), row(later)
     summed = []
     for one, place in zip(held, within, strict=True):
-        _ask(builder, builder.gep(matrix, [builder.add(there, place)]))
+        ask(builder, builder.gep(matrix, [builder.add(there, place)]))
         numbers = builder.gep(matrix, [builder.add(here, place)])
         numbers = _widened(builder, numbers, types[2].dtype.bitwidth // 8, vector)
         summed.append(builder.call(fused, [weight, numbers, one]))
@@ -132,8 +132,8 @@ def _repeated(builder, number, vector: ir.VectorType):
                                   ir.Constant(ir.VectorType(ir.IntType(32), vector.count), [0] * vector.count))
 
 
-def _ask(builder, place) -> None:
-    """Asks for what is stored at a place: to be read, kept near, data."""
+def ask(builder: ir.IRBuilder, place: ir.Value) -> None:
+    """Writes the instruction that asks for what is stored at a place: to be read, kept near, data."""
     byte, int32 = ir.IntType(8).as_pointer(), ir.IntType(32)
     ask = cgutils.get_or_insert_function(
         builder.module, ir.FunctionType(ir.VoidType(), [byte, int32, int32, int32]), "llvm.prefetch.p0i8")

@@ -11,7 +11,7 @@ import scipy.sparse
 
 from jaxsim import sparse
 from jaxsim.methods import ssi_diag
-from jaxsim.methods.ssi import bilinear, products, triples
+from jaxsim.methods.ssi import bilinear, host, products, triples
 from jaxsim.methods.ssi import low_rank as ssi
 from jaxsim.methods.ssi import shared as ssi_shared
 from jaxsim.optim.rows import scan_chunk
@@ -54,6 +54,15 @@ def test_triples_are_uniform_links_with_uniform_documents_that_are_not_linked(ke
         assert np.all(np.abs(counts - expected) < 5 * np.sqrt(expected))
 
 
+@pytest.fixture(params=["host", "scan"])
+def loop(request, monkeypatch):
+    """Steps by the loop of the host, or by the scan that takes its place without numba and on accelerators."""
+    if request.param == "scan":
+        monkeypatch.setattr(host, "compiled", lambda: None)
+    elif host.compiled() is None:
+        pytest.skip("numba is not installed, or JAX has an accelerator")
+
+
 @pytest.mark.parametrize("symmetric", [False, True])
 def test_a_start_that_is_given_is_where_training_begins(rng, key, symmetric):
     """Step 0 of its course; the same triples as from random numbers, and the arrays that were given stay."""
@@ -89,6 +98,7 @@ def test_every_document_but_the_known_ones_is_reached_wherever_they_stand(key):
     ("asymmetric", 10.0, None), ("asymmetric", "diagonal", 5), ("asymmetric", None, None), ("symmetric", 1.0, 5),
     ("symmetric", None, None),
 ])
+@pytest.mark.usefixtures("loop")
 def test_a_fit_is_the_plain_loop_over_its_triples(rng, key, monkeypatch, kind, identity, max_terms):
     monkeypatch.setattr(ssi, "CHUNK", 64)  # several chunks an epoch
     left, right = dense(rng), dense(rng)
@@ -217,6 +227,7 @@ def test_resuming_is_bit_identical_and_other_problems_are_refused(tmp_path, key)
             run(checkpoint=tmp_path, validate=None, **change)
 
 
+@pytest.mark.usefixtures("loop")
 def test_a_diverging_fit_names_the_triple(rng, key):
     with pytest.raises(FloatingPointError, match=r"SSI: expected a finite loss, got \S+ at step \d+ \(epoch \d+\)"):
         fits(rng, key, learning_rate=1e30, identity=None, max_iter=3)

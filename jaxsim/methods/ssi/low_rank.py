@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim import checks, losses, optim
-from jaxsim.methods.ssi import bilinear
+from jaxsim.methods.ssi import bilinear, host
 from jaxsim.methods.ssi.products import Products
 from jaxsim.methods.ssi.shared import CHUNK, Documents, drawn, prepare, start_tables
 from jaxsim.methods.ssi.triples import Triples
@@ -178,6 +178,6 @@ def fit(
     return problem.training.run(
         optim.minimize_rows, lambda learned: bilinear.sides(learned[0], learned[-1], problem.diagonal),
         objective, tables, chunks, rows=symmetric_rows if symmetric else rows, data=data, key=draw_key,
-        learning_rate=learning_rate, adagrad=adagrad, label="SSI",
+        learning_rate=learning_rate, adagrad=adagrad, host=host.steps(data) if adagrad is None else None, label="SSI",
         depends=(problem.links, problem.diagonal, left, right, triples),
     )

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse
 
 from jaxsim import checks, optim, sparse
-from jaxsim.methods.ssi import bilinear, low_rank
+from jaxsim.methods.ssi import bilinear, host, low_rank
 from jaxsim.methods.ssi import triples as triples_room
 from jaxsim.methods.ssi.bilinear import Bilinear
 from jaxsim.methods.ssi.shared import CHUNK, Documents, padded, pieces, prepare, start_tables
@@ -108,8 +108,8 @@ def fit(
     return problem.training.run(
         optim.minimize_rows, whole, low_rank.objective, tables, chunks,
         rows=low_rank.symmetric_rows if symmetric else low_rank.rows,
-        data=data, key=draw_key, learning_rate=learning_rate, depends=(both, left, right, same_left, triples),
-        label="SSI, two tasks",
+        data=data, key=draw_key, learning_rate=learning_rate, host=host.steps(data),
+        depends=(both, left, right, same_left, triples), label="SSI, two tasks",
     )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse
 
 from jaxsim import checks, optim, sparse
-from jaxsim.methods.ssi import bilinear, low_rank
+from jaxsim.methods.ssi import bilinear, host, low_rank
 from jaxsim.methods.ssi.shared import CHUNK, Documents, padded, pieces, prepare, start_tables
 from jaxsim.methods.ssi.triples import Triples, expect_integer_pairs
 from jaxsim.optim import Fit, Run
@@ -214,6 +214,6 @@ def fit(
 
     return problem.training.run(
         optim.minimize_rows, lambda learned: bilinear.sides(*learned, diagonal), low_rank.objective, tables, chunks,
-        rows=low_rank.rows, data=data, key=draw_key, learning_rate=learning_rate,
+        rows=low_rank.rows, data=data, key=draw_key, learning_rate=learning_rate, host=host.steps(data),
         depends=(preferences, diagonal, left, right, some, triples), label="SSI, preferences",
     )

@@ -1,0 +1,77 @@
+"""The loop of `host.steps`, compiled by numba."""
+
+from __future__ import annotations
+
+import numba
+from numba.extending import intrinsic
+
+from jaxsim.sparse.host_kernel import ask
+
+_AHEAD = 4
+"""Terms between a row and the one that is asked for."""
+_LINE = 64
+"""Bytes of memory that come at once."""
+_FAST = {"contract", "reassoc", "nsz"}
+"""What the sum of a product may do; NaN and infinity keep their meaning."""
+
+
+@intrinsic
+def _ask(context, table, place):
+    """Asks for the number of a table at a place, counted through its rows."""
+
+    def compiled(context, builder, signature, given):
+        numbers = context.make_array(signature.args[0])(context, builder, given[0]).data
+        ask(builder, builder.gep(numbers, [given[1]]))
+        return context.get_dummy_value()
+
+    return numba.void(table, place), compiled
+
+
+@numba.njit(inline="always")
+def _add_rows(out, table, terms, values):  # pragma: no cover - compiled
+    """Adds rows of a table times values."""
+    for slot in range(len(terms)):
+        if slot + _AHEAD < len(terms):
+            begin = numba.int64(terms[slot + _AHEAD]) * len(out)
+            for place in range(begin, begin + len(out), _LINE // table.itemsize):
+                _ask(table, place)
+        row, value = table[terms[slot]], values[slot]
+        for i in range(len(out)):
+            out[i] += value * row[i]
+
+
+@numba.njit(inline="always")
+def _move_rows(table, terms, values, step, along):  # pragma: no cover - compiled
+    """Adds one vector, times step and value, to each row."""
+    for slot in range(len(terms)):
+        row, value = table[terms[slot]], step * values[slot]
+        for i in range(len(along)):
+            row[i] += value * along[i]
+
+
+# An example's vectors are added up before a row of it changes, as in the scan: both tables may be one.
+@numba.njit(fastmath=_FAST, nogil=True, cache=True)
+def low_rank(queries, table, query_terms, query_values, query_sizes, terms, values, sizes, triples, apart, margin,
+             rate, left, right, losses):  # pragma: no cover - compiled
+    """Steps of plain SGD on ``max(0, margin - apart - left · right)``; ``left`` and ``right`` are room for the sums."""
+    for n in range(len(apart)):
+        query, better, worse = triples[0][n], triples[1][n], triples[2][n]
+        of_query = query_terms[query, : query_sizes[query]], query_values[query, : query_sizes[query]]
+        of_better = terms[better, : sizes[better]], values[better, : sizes[better]]
+        of_worse = terms[worse, : sizes[worse]], values[worse, : sizes[worse]]
+        left[:] = 0
+        right[:] = 0
+        _add_rows(left, queries, of_query[0], of_query[1])
+        _add_rows(right, table, of_worse[0], of_worse[1])
+        for i in range(len(right)):
+            right[i] = -right[i]
+        _add_rows(right, table, of_better[0], of_better[1])
+        score = apart[n]
+        for i in range(len(left)):
+            score += left[i] * right[i]
+        loss = margin - score
+        losses[n] = 0 if loss <= 0 else loss
+        if loss > 0:
+            _move_rows(queries, of_query[0], of_query[1], rate, right)
+            _move_rows(table, of_better[0], of_better[1], rate, left)
+            _move_rows(table, of_worse[0], of_worse[1], -rate, left)

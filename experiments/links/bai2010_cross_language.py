@@ -4,14 +4,14 @@ Tables `ja`, `es`, `fr`: a translated page of MDN is the query, right are the En
 to, and the mate itself is out of the list (Table 9, 30,000 words a language). SSI scores a query q and a document d by
 qᵀUᵀVd and learns U and V from random triples of a query, a right and a wrong document by the margin ranking loss.
 `ja-all-words`: every word (Table 10). `figure2-ja`: shares of the training links in percent, with and without the
-second task (Eq. 10), at N = 50 too for the smallest; the curves over training stand in the records. `mates-ja`, `mates-
-es`: the mate is the right answer, so MAP is MRR. There is no machine translation here; the baselines are untranslated
-TFIDF, CL-LSI and OPCA. `tfidf-words` translates Spanish queries by Wiktionary's lists of words. In rows that end in
-``-translated`` queries are translated word by word in place of the paper's machine translator, by a table that a hidden
-Markov model learns from the lines of the training mates. Table 10 cannot differ from Table 9 here: both languages have
-fewer than 30,000 words, so its rows with translated queries are not run a second time. Dimensions and mixtures are
-chosen by dev MAP, rates by training loss, in `figure2-ja` by dev rank loss. `ssi` is trained until the dev score has
-not risen for 20 epochs (10 in `figure2-ja`), with five seeds.
+second task (Eq. 10), at N = 50 too for the smallest; the curves over training stand in the records. `mates-ja`,
+`mates-es`: the mate is the right answer, so MAP is MRR. There is no machine translation here; the baselines are
+untranslated TFIDF, CL-LSI and OPCA. `tfidf-words` translates Spanish queries by Wiktionary's lists of words. In rows
+that end in ``-translated`` queries are translated word by word in place of the paper's machine translator, by a table
+that a hidden Markov model learns from the lines of the training mates. Table 10 cannot differ from Table 9 here: both
+languages have fewer than 30,000 words, so its rows with translated queries are not run a second time. Dimensions and
+mixtures are chosen by dev MAP, rates by training loss, in `figure2-ja` by dev rank loss. `ssi` is trained until the dev
+score has not risen for 20 epochs (10 in `figure2-ja`), with five seeds.
 
 Expected (003, Table 9, Japanese, MAP): SSI .438, CL-LSI .190, TFIDF of translated queries .319, SSI + TFIDF .493.
 

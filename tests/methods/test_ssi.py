@@ -227,6 +227,12 @@ def test_resuming_is_bit_identical_and_other_problems_are_refused(tmp_path, key)
             run(checkpoint=tmp_path, validate=None, **change)
 
 
+def test_the_loop_of_the_host_leaves_numbers_that_numba_lacks_to_the_scan():
+    data = ssi_shared.Documents(*[jnp.zeros((1, 1), dtype) for dtype in (jnp.int32, jnp.bfloat16)] * 2,
+                                jnp.ones((), jnp.bfloat16))
+    assert host.steps(data) is None
+
+
 @pytest.mark.usefixtures("loop")
 def test_a_diverging_fit_names_the_triple(rng, key):
     with pytest.raises(FloatingPointError, match=r"SSI: expected a finite loss, got \S+ at step \d+ \(epoch \d+\)"):

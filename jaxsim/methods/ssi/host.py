@@ -40,7 +40,8 @@ def steps(data: Documents) -> Callable | None:
 
     Returns:
       Function of tables (``(Uᵀ, Vᵀ)``, or ``(Uᵀ,)`` where V = U; NumPy, written in place), a chunk of
-      `low_rank.Example` and a learning rate, giving the losses ``[n]``. None where `compiled` is.
+      `low_rank.Example` and a learning rate, giving the losses ``[n]``. None where `compiled` is, and for numbers that
+      are neither float32 nor float64.
 
     Example:
       >>> one, table = np.ones((1, 1), np.float32), np.ones((1, 2), np.float32)
@@ -49,7 +50,7 @@ def steps(data: Documents) -> Callable | None:
       >>> take is None or take((table,), ((zero, zero, zero), np.zeros(1, np.float32)), 0.5).tolist() == [1.0]
       True
     """
-    if compiled() is None:
+    if compiled() is None or data.margin.dtype not in (np.float32, np.float64):
         return None
     query_terms, query_values, terms, values, margin = (np.asarray(part) for part in data)
     sides = query_terms, query_values, _sizes(query_values), terms, values, _sizes(values)

@@ -351,16 +351,11 @@ def train(table: kit.Table, start: str, gamma: float, k: int) -> Fit:
         validate=lambda params: auc(table, params))  # fmt: skip
 
 
-def best_auc(fit: Fit) -> float:
-    """The best AUC on development pairs."""
-    return max(entry["validation"] for entry in fit.history)
-
-
 def choose_start(table: kit.Table) -> kit.Choice:
     """The start and γ of S2Net at `grid_k`."""
     small = min(table.settings.grid_k, max(dimensions(table)))
     grid = [{"start": start, "gamma": gamma, "k": small} for start in starts(table) for gamma in table.settings.gammas]
-    return table.once("start", lambda: kit.choose(grid, lambda **option: best_auc(train(table, **option)), by="auc"))
+    return table.once("start", lambda: kit.choose(grid, lambda **option: train(table, **option).best_score, by="auc"))
 
 
 def fit_s2net(table: kit.Table) -> kit.Row:
@@ -370,7 +365,7 @@ def fit_s2net(table: kit.Table) -> kit.Row:
 
     def score(k: int) -> dict[str, float]:
         fit = fits[k] = train(table, **chosen, k=k)
-        return {"auc": best_auc(fit), "loss": fit.loss, "steps": fit.steps, "start_auc": fit.history[0]["validation"]}
+        return {"auc": fit.best_score, "loss": fit.loss, "steps": fit.steps, "start_auc": fit.history[0]["validation"]}
 
     ks = [k for k in dimensions(table) if k <= size_of(starts(table)[chosen["start"]])]
     size = kit.choose([{"k": k} for k in ks], score, by="auc", split="dev")
@@ -394,7 +389,7 @@ def s2net_of_dimension(table: kit.Table, k: int) -> kit.Row | None:
         return None
     fit = train(table, **chosen, k=k)
     return kit.Row({**chosen, "k": k, "max_iter": table.settings.max_iter, "patience": table.settings.patience},
-                   **tested(table, [fit.params]), fit=fit, dev={"auc": best_auc(fit), "grid": choice.tried})
+                   **tested(table, [fit.params]), fit=fit, dev={"auc": fit.best_score, "grid": choice.tried})
 
 
 def fit_hdlr(table: kit.Table) -> kit.Row:
@@ -449,9 +444,9 @@ def topic_model(table: kit.Table, method) -> kit.Row:
 
     ks = [k for k in dimensions(table, TOPIC_KS) if k <= max(table.settings.ks)] or [max(dimensions(table))]
     grid = [{"k": min(ks), **option} for option in ([{}] if method is plsa else [{"merged": False}, {"merged": True}])]
-    choice = kit.choose(grid, lambda **option: best_auc(fitted(**option)), by="auc")
+    choice = kit.choose(grid, lambda **option: fitted(**option).best_score, by="auc")
     chosen = {name: value for name, value in choice.best.items() if name != "k"}
-    size = kit.choose([{"k": k} for k in ks], lambda k: best_auc(fitted(k, **chosen)), by="auc", split="dev")
+    size = kit.choose([{"k": k} for k in ks], lambda k: fitted(k, **chosen).best_score, by="auc", split="dev")
     fit = fitted(**size.best, **chosen)
     return kit.Row({**size.best, **chosen, "start": "hard", "fold_in": 10, "similarity": "jensen_shannon"},
                    **tested(table, [fit.params]), curve=size.tried, fit=fit,

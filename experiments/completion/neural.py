@@ -196,7 +196,7 @@ def two_networks(table: kit.Table, tested: Callable) -> kit.Row:
                "accuracy@all": float(completion.correct(of_step[0][at] + of_step[1][at],
                                                         table.data.questions.answers).mean())}
               for at in sorted(set(of_step[0]) & set(of_step[1]))]
-    dev = {f"perplexity_{name}": -max(entry["validation"] for entry in fit.history)
+    dev = {f"perplexity_{name}": -fit.best_score
            for name, fit in zip(("backward", "forward"), fits, strict=True)}
     return kit.Row(config, **tested(table, last_scores(fits[0]) + last_scores(fits[1])), curve=points,
                    fit=fits[0]._replace(history=[], params=None), dev=dev, methods=(rnn_lm,))

@@ -242,7 +242,7 @@ def choose_ssi(table: kit.Table, num_terms: int | None, identities) -> tuple[dic
     def rank_loss(identity):
         fit = fit_ssi(table, num_terms, max_iter=settings.grid_iter, learning_rate=best["learning_rate"],
                       identity=identity)
-        return -max(entry["validation"] for entry in fit.history)
+        return -fit.best_score
 
     if len(settings.rates) > 1:
         choice = kit.choose([{"learning_rate": rate} for rate in settings.rates], loss, by="loss", lowest=True)
@@ -264,7 +264,7 @@ def low_rank(*, num_terms: int | None = None, identities=None):
         settings, test = table.settings, table.data.parts["test"]
         best, tried = choose_ssi(table, num_terms, identities or settings.identities)
         fits = [fit_ssi(table, num_terms, seed=seed, max_iter=settings.max_iter, **best) for seed in settings.seeds]
-        dev = [-max(entry["validation"] for entry in fit.history) for fit in fits]
+        dev = [-fit.best_score for fit in fits]
         config = {**best, "k": settings.k, "num_terms": num_terms or settings.num_terms, "triples": settings.triples,
                   "max_iter": settings.max_iter, "patience": settings.patience, "max_terms": MAX_TERMS}
         tested = [test.per_query(ssi_scores(fit.params, test, shown(table, num_terms))) for fit in fits]
@@ -291,21 +291,19 @@ def fit_hash(table: kit.Table, size: int, **options):
         validate=lambda params: -part.means(hash_scores(table, params, part))["rank_loss"], **options)
 
 
-def best_dev(fit) -> float:
-    """The lowest dev rank loss of a fit."""
-    return -max(entry["validation"] for entry in fit.history)
-
-
 def choose_hash(table: kit.Table) -> tuple[dict, list[dict]]:
     """The rate and then the start of the smallest table with the lowest dev rank loss, and all that was tried."""
     settings, size = table.settings, min(table.settings.hashes.values())
     grid = settings.hash_identities
+
+    def rank_loss(**option):
+        return -fit_hash(table, size, max_iter=settings.hash_grid, **option).best_score
+
     best, tried = {"identity": grid[len(grid) // 2], "learning_rate": settings.hash_rates[0]}, []
     for name, values in (("learning_rate", settings.hash_rates), ("identity", grid)):
         if len(values) > 1:
-            choice = kit.choose([{**best, name: value} for value in values],
-                                lambda **option: best_dev(fit_hash(table, size, max_iter=settings.hash_grid, **option)),
-                                by="rank_loss", lowest=True, split="dev")
+            choice = kit.choose([{**best, name: value} for value in values], rank_loss, by="rank_loss", lowest=True,
+                                split="dev")
             best, tried = choice.best, tried + choice.tried
     return best, tried
 
@@ -320,7 +318,7 @@ def hashed(name: str):
         config = {**best, "H": size, "triples": settings.triples, "max_iter": settings.max_iter,
                   "patience": settings.patience, "max_terms": settings.hash_terms}
         return kit.Row(config, test.per_query(hash_scores(table, fit.params, test)), seeds=(0,), fit=fit, curve=tried,
-                       dev={"rank_loss": best_dev(fit)})
+                       dev={"rank_loss": -fit.best_score})
 
     return row
 

@@ -373,7 +373,7 @@ def climb_ssi(table: kit.Table, variant: Variant) -> tuple[dict, list[dict]]:
         except FloatingPointError as error:  # a rate this high diverges
             kit.say(f"learning rate {learning_rate:g}: {error}")
             return {"score": None, "steps": 0}
-        best = max(entry["validation"] for entry in fit.history)
+        best = fit.best_score
         return {"score": best, variant.metric: variant.sign * best, "steps": fit.steps}
 
     choice = kit.climb({"learning_rate": training.rates}, score, by="score", split="dev")
@@ -397,7 +397,7 @@ def choose_ssi(table: kit.Table, variant: Variant) -> tuple[dict, list[dict]]:
 
     def dev_score(symmetric):
         fit = fit_ssi(table, variant, max_iter=settings.grid_iter, symmetric=symmetric, **best)
-        return variant.sign * max(entry["validation"] for entry in fit.history)
+        return variant.sign * fit.best_score
 
     if len(rates) > 1:
         choice = kit.choose([{"learning_rate": rate} for rate in rates], loss, by="loss", lowest=True)
@@ -421,7 +421,7 @@ def low_rank(variant: Variant):
         training = directly(table)
         best, tried = choose_ssi(table, variant)
         fits = [fit_ssi(table, variant, seed=seed, max_iter=training.max_iter, **best) for seed in training.seeds]
-        dev = [variant.sign * max(entry["validation"] for entry in fit.history) for fit in fits]
+        dev = [variant.sign * fit.best_score for fit in fits]
         config = {**best, "k": variant.k or settings.k, "links": len(share_of_links(table, variant.percent)[0]),
                   "triples": settings.triples, "max_iter": training.max_iter, "patience": training.patience,
                   "max_terms": MAX_TERMS}
@@ -587,7 +587,7 @@ def english_ssi(table: kit.Table):
             validate=lambda params: dev.means(scored(params, identity, dev))["map"])
 
     choice = kit.choose([{"identity": identity} for identity in IDENTITIES],
-                        lambda identity: max(entry["validation"] for entry in fitted(identity).history), by="map",
+                        lambda identity: fitted(identity).best_score, by="map",
                         split="dev")
 
     def fits(seeds):
@@ -600,7 +600,7 @@ def ssi_translated(table: kit.Table) -> kit.Row:
     """SSI learned from English links, queries translated. Chosen: the weight of the identity, by dev MAP."""
     (scores, fits, choice), test, longest = english_ssi(table), table.data.parts["test"], directly(table)
     every = fits(longest.seeds)
-    dev = [max(entry["validation"] for entry in fit.history) for fit in every]
+    dev = [fit.best_score for fit in every]
     config = {**choice.best, "k": table.settings.k, "max_iter": longest.max_iter, "patience": longest.patience}
     return kit.Row(config, [test.per_query(scores(fit, test)) for fit in every], fit=every[0], seeds=longest.seeds,
                    dev={"map": float(np.mean(dev)), "per_seed": dev, "grid": choice.tried})

@@ -484,11 +484,6 @@ def fit_links(table: kit.Table, method, *, seed: int = 0, documents: Terms | Non
                      checkpoint=True)(seen, seen, data.links, key=jax.random.key(seed), known=whole.own, **options)
 
 
-def best_dev(fit: Fit) -> float:
-    """The dev MAP of what a fit returned."""
-    return max(entry["validation"] for entry in fit.history)
-
-
 DIVERGED = float(np.finfo(np.float32).max)  # the loss of a training that has none
 
 
@@ -520,7 +515,7 @@ def climbed(fit: Callable[..., Fit], ladders: dict[str, tuple]) -> kit.Choice:
             kit.say(f"{option}: {error}")
             return {"map": None, "loss": DIVERGED, "evaluations": 0}
         last = result.history[-1]
-        return {"map": best_dev(result), "loss": last["loss"], "evaluations": int(last["evaluations"])}
+        return {"map": result.best_score, "loss": last["loss"], "evaluations": int(last["evaluations"])}
 
     return kit.climb(ladders, score, by="map", split="dev")
 
@@ -530,7 +525,7 @@ def learned_row(table: kit.Table, fit: Callable[..., Fit], ladders: dict[str, tu
     seeds = table.settings.seeds
     choice = climbed(fit, ladders)
     fits = [fit(seed=seed, **choice.best) for seed in seeds]
-    scores = [best_dev(fit) for fit in fits]
+    scores = [fit.best_score for fit in fits]
     return kit.Row({**choice.best, **config, "triples": table.settings.triples},
                    [per_query(table, "test", bilinear_model(table, fit.params)) for fit in fits],
                    dev={"map": float(np.mean(scores)), "per_seed": scores}, curve=choice.tried, fit=fits[0],
@@ -693,7 +688,7 @@ def fit_full(table: kit.Table, **options) -> tuple[Fit, dict, list[dict]]:
     for name, values in (("learning_rate", settings.full_rates), ("identity", grid if fixed is None else ())):
         if len(values) > 1:
             choice = kit.choose([{**best, name: value} for value in values],
-                                lambda **option: best_dev(fit(max_iter=settings.full_grid, **option)), by="map",
+                                lambda **option: fit(max_iter=settings.full_grid, **option).best_score, by="map",
                                 split="dev")
             best, tried = choice.best, tried + choice.tried
         elif values:
@@ -705,7 +700,7 @@ def whole_row(table: kit.Table, fit: Fit, config: dict, model: Model | None = No
     """The row of a fit of one seed."""
     model = whole_model(table, fit.params) if model is None else model
     return kit.Row({**config, "triples": int(fit.evaluations), "max_terms": MAX_TERMS},
-                   per_query(table, "test", model), dev={"map": best_dev(fit)}, fit=fit, seeds=(0,), **more)
+                   per_query(table, "test", model), dev={"map": fit.best_score}, fit=fit, seeds=(0,), **more)
 
 
 def full(table: kit.Table) -> kit.Row:
@@ -732,7 +727,7 @@ def trained_entries(table: kit.Table, init, options: list[dict], p: int) -> tupl
     settings = table.settings
     fit = functools.partial(fit_whole, table, ssi_sparse, init=init, triples=settings.sparse_triples[p],
                             max_iter=settings.sparse_iter)
-    choice = kit.choose(options, lambda **option: best_dev(fit(**option)), by="map", split="dev")
+    choice = kit.choose(options, lambda **option: fit(**option).best_score, by="map", split="dev")
     return fit(**choice.best), choice
 
 
@@ -966,7 +961,7 @@ def low_rank_of_some(row: str, identity: float | None = None):
         fit = functools.partial(fit_links, table, ssi, k=table.settings.k, max_iter=table.settings.max_iter,
                                 learning_rate=chosen["learning_rate"])
         choice = kit.choose([{"identity": b} for b in (grid if identity is None else (identity,))],
-                            lambda identity: best_dev(fit(identity=identity)), by="map")
+                            lambda identity: fit(identity=identity).best_score, by="map")
         best = fit(**choice.best)
         return bilinear_model(table, best.params), {**choice.best, "learning_rate": chosen["learning_rate"]}, best
 

@@ -281,16 +281,11 @@ def fit_ssi(table: kit.Table, *, seed: int = 0, **options):
         validate=lambda params: part.means(ssi_scores(params, part, data.cut))["map"], **options)
 
 
-def best_dev(fit) -> float:
-    """The dev MAP of what a fit returned."""
-    return max(entry["validation"] for entry in fit.history)
-
-
 def choose_ssi(table: kit.Table, identities, symmetric: bool) -> kit.Choice:
     """The rate and b, by dev MAP of the first seed, one step at a time."""
     def dev_map(**option):
         try:
-            return best_dev(fit_ssi(table, symmetric=symmetric, **option))
+            return fit_ssi(table, symmetric=symmetric, **option).best_score
         except FloatingPointError:  # a rate this high diverges
             return None
 
@@ -308,7 +303,7 @@ def low_rank(*, symmetric: bool = False, identities=None):
         settings, test = table.settings, table.data.parts["test"]
         choice = choose_ssi(table, identities or settings.identities, symmetric)
         fits = [fit_ssi(table, seed=seed, symmetric=symmetric, **choice.best) for seed in settings.seeds]
-        dev = [best_dev(fit) for fit in fits]
+        dev = [fit.best_score for fit in fits]
         config = {**choice.best, "k": settings.k, "symmetric": symmetric, "draws": settings.draws,
                   "triples": settings.triples, "max_iter": settings.max_iter, "patience": settings.patience,
                   "max_terms": MAX_TERMS}

@@ -273,7 +273,7 @@ def fit_hdlr(table: kit.Table) -> kit.Row:
                                           validate=mates.validator(dev))
 
     def score(slack):
-        return max(entry["validation"] for entry in fit(slack).history)
+        return fit(slack).best_score
 
     choice = kit.choose([{"slack": slack} for slack in table.settings.slacks], score, by="dev")
     fits = [fit(choice.best["slack"], seed) for seed in table.settings.seeds]
@@ -341,7 +341,7 @@ def choose_negatives(table: kit.Table) -> kit.Choice:
 
     def score(negatives, k):
         fit = train(table, start(k), unit_length=unit_length, negatives=negatives)
-        return max(entry["validation"] for entry in fit.history)
+        return fit.best_score
 
     grid = [{"negatives": negatives, "k": grid_k(table)} for negatives in ("all", "other groups")]
     return table.once("negatives", lambda: kit.choose(grid, score, by="dev"))
@@ -358,7 +358,7 @@ def trained(table: kit.Table, ks, start, *extra, unit_length: bool = True, seeds
 
     def score(k):
         fit = fits[k] = train(table, start(k, 0), *extra, method=method, unit_length=unit_length, **options)
-        return {"mrr": max(entry["validation"] for entry in fit.history), "loss": fit.loss, "steps": fit.steps,
+        return {"mrr": fit.best_score, "loss": fit.loss, "steps": fit.steps,
                 "evaluations": fit.evaluations, "start": fit.history[0]["validation"],
                 "seconds": fit.history[-1]["seconds"]}
 

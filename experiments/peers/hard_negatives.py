@@ -130,11 +130,6 @@ def fitted(table: kit.Table, seed: int, share: float | None, weight: float):
                max_iter=table.settings.max_iter, patience=15, **more)
 
 
-def dev_of(fit) -> float:
-    """The best development MRR on the way."""
-    return max(entry["validation"] for entry in fit.history)
-
-
 def values(table: kit.Table, seed: int, params) -> dict[str, np.ndarray]:
     """Scores of the test queries."""
     left, right = (np.asarray(side.dense, np.float64) for side in mates.encode(params, drawn(table, seed).test))
@@ -153,7 +148,7 @@ def by_s2net(table: kit.Table) -> kit.Row:
     """S2Net on the pairs alone."""
     fits = [fitted(table, seed, None, 0.0) for seed in table.settings.seeds]
     return kit.Row({"k": table.settings.k, "pairs": table.settings.pairs}, plain(table), fit=fits[0],
-                   seeds=table.settings.seeds, dev={"mrr": float(np.mean([dev_of(fit) for fit in fits]))})
+                   seeds=table.settings.seeds, dev={"mrr": float(np.mean([fit.best_score for fit in fits]))})
 
 
 def by_mined(table: kit.Table, share: float) -> kit.Row:
@@ -161,7 +156,7 @@ def by_mined(table: kit.Table, share: float) -> kit.Row:
     settings = table.settings
 
     def mrr(weight: float) -> float:
-        return float(np.mean([dev_of(fitted(table, seed, share, weight)) for seed in settings.seeds]))
+        return float(np.mean([fitted(table, seed, share, weight).best_score for seed in settings.seeds]))
 
     choice = kit.choose([{"weight": weight} for weight in settings.weights], mrr, by="mrr", split="dev")
     fits = [fitted(table, seed, share, choice.best["weight"]) for seed in settings.seeds]

@@ -664,7 +664,7 @@ def fit_s2net(table: kit.Table, sample: Sample, validate: Callable, reads: list,
     starts = [table.fit(opca)((left, right), k=k, noise=noise).params for noise in table.settings.noises]
     fits = [table.fit(s2net, reads=reads)(left, right, init=start, groups=topics, max_iter=table.settings.max_iter,
                                           patience=table.settings.patience, validate=validate) for start in starts]
-    return max(fits, key=lambda fit: max(entry["validation"] for entry in fit.history))
+    return max(fits, key=lambda fit: fit.best_score)
 
 
 def opca_k(table: kit.Table) -> kit.Row:

@@ -117,7 +117,7 @@ def run(out: Path, *, k: int = 300, max_iter: int = 40, seed: int = 0, num_pairs
         "config": {"k": k, "max_iter": max_iter, "gamma": 10.0, "noise": _NOISE, "salt": seed, "min_df": 2},
         "dataset": {"name": pairs.name, "sha256": pairs.sha256, "counts": {**pairs.counts, **sizes},
                     "groups": task.groups},
-        "dev": {"mrr": max(entry["validation"] for entry in fit.history)},
+        "dev": {"mrr": fit.best_score},
         "metrics": table["s2net"], "baselines": {name: row for name, row in table.items() if name != "s2net"},
         "fit": {name: getattr(fit, name) for name in ("loss", "grad_norm", "converged", "steps", "evaluations")},
         "seconds": {"load": loaded - begun, "fit": fitted - loaded, "evaluate": time.perf_counter() - fitted},

@@ -39,6 +39,18 @@ class Fit(NamedTuple):
     evaluations: int
     history: list[dict]
 
+    @property
+    def best_score(self) -> float | None:
+        """The best validation score, which ``params`` has; None where nothing was validated.
+
+        Example:
+          >>> entries = [{"validation": score} for score in (0.1, 0.3, 0.2)]
+          >>> Fit(None, 0.0, 0.0, True, 2, 3, entries).best_score
+          0.3
+        """
+        scores = (entry.get("validation") for entry in self.history)
+        return max((score for score in scores if score is not None), default=None)
+
 
 def closed_form(params) -> Fit:
     """The `Fit` of a method without an iterative objective.

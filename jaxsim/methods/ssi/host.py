@@ -50,7 +50,8 @@ def steps(data: Documents) -> Callable | None:
       >>> take is None or take((table,), ((zero, zero, zero), np.zeros(1, np.float32)), 0.5).tolist() == [1.0]
       True
     """
-    if compiled() is None or data.margin.dtype not in (np.float32, np.float64):
+    kernel = compiled()
+    if kernel is None or data.margin.dtype not in (np.float32, np.float64):
         return None
     query_terms, query_values, terms, values, margin = (np.asarray(part) for part in data)
     sides = query_terms, query_values, _sizes(query_values), terms, values, _sizes(values)
@@ -60,8 +61,8 @@ def steps(data: Documents) -> Callable | None:
         triples, apart = chunk
         left, right = np.empty((2, tables[0].shape[1]), tables[0].dtype)
         losses = np.empty(len(apart), tables[0].dtype)
-        compiled().low_rank(tables[0], tables[-1], *sides, tuple(map(np.asarray, triples)), np.asarray(apart), margin,
-                            tables[0].dtype.type(rate), left, right, losses)
+        kernel.low_rank(tables[0], tables[-1], *sides, tuple(map(np.asarray, triples)), np.asarray(apart), margin,
+                        tables[0].dtype.type(rate), left, right, losses)
         return losses
 
     return take

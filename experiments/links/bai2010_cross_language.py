@@ -5,13 +5,15 @@ to, and the mate itself is out of the list (Table 9, 30,000 words a language). S
 qᵀUᵀVd and learns U and V from random triples of a query, a right and a wrong document by the margin ranking loss.
 `ja-all-words`: every word (Table 10). `figure2-ja`: shares of the training links in percent, with and without the
 second task (Eq. 10), at N = 50 too for the smallest; the curves over training stand in the records. `mates-ja`,
-`mates-es`: the mate is the right answer, so MAP is MRR. There is no machine translation here; the baselines are
-untranslated TFIDF, CL-LSI and OPCA. `tfidf-words` translates Spanish queries by Wiktionary's lists of words. In rows
-that end in ``-translated`` queries are translated word by word in place of the paper's machine translator, by a table
-that a hidden Markov model learns from the lines of the training mates. Table 10 cannot differ from Table 9 here: both
-languages have fewer than 30,000 words, so its rows with translated queries are not run a second time. Dimensions and
-mixtures are chosen by dev MAP, rates by training loss, in `figure2-ja` by dev rank loss and in `mates-*` by dev MAP.
-`ssi` is trained until the dev score has not risen for 20 epochs (10 in `figure2-ja`), with five seeds.
+`mates-es`: the mate is the right answer, so MAP is MRR. In `mates-es`, `ssi-cosine` scores by the cosine of Uq and Vd,
+`cl-lsi-products` by inner products, as SSI does, and `ssi-from-cl-lsi` starts from CL-LSI. There is no machine
+translation here; the baselines are untranslated TFIDF, CL-LSI and OPCA. `tfidf-words` translates Spanish queries by
+Wiktionary's lists of words. In rows that end in ``-translated`` queries are translated word by word in place of the
+paper's machine translator, by a table that a hidden Markov model learns from the lines of the training mates. Table 10
+cannot differ from Table 9 here: both languages have fewer than 30,000 words, so its rows with translated queries are
+not run a second time. Dimensions and mixtures are chosen by dev MAP, rates by training loss, in `figure2-ja` by dev
+rank loss and in `mates-es` by dev MAP. `ssi` is trained until the dev score has not risen for 20 epochs (10 in
+`figure2-ja`), with five seeds.
 
 Expected (003, Table 9, Japanese, MAP): SSI .438, CL-LSI .190, TFIDF of translated queries .319, SSI + TFIDF .493.
 
@@ -242,10 +244,10 @@ def popularity(table: kit.Table) -> kit.Row:
     return added_to_tfidf(table, lambda part: np.log1p(times).astype(np.float32))
 
 
-def projected(table: kit.Table, params, k: int, part: Part) -> np.ndarray:
-    """Cosines of k dimensions of a projection."""
+def projected(table: kit.Table, params, k: int, part: Part, *, lengths: bool = False) -> np.ndarray:
+    """Cosines of k dimensions of a projection, or inner products (``lengths``)."""
     weights = np.asarray(projections.truncate(params, k).weights)
-    queries, documents = (np.asarray(unit(view @ weights))
+    queries, documents = (view @ weights if lengths else np.asarray(unit(view @ weights))
                           for view in (table.data.views[0][part.truth.queries], table.data.views[1]))
     return queries @ documents.T
 
@@ -256,27 +258,31 @@ def allowed(table: kit.Table, ks: Sequence[int]) -> list[int]:
     return [k for k in ks if k <= most] or [most]
 
 
-def best_dimension(table: kit.Table, params, ks: Sequence[int], **shown) -> kit.Choice:
+def best_dimension(table: kit.Table, params, ks: Sequence[int], *, lengths: bool = False, **shown) -> kit.Choice:
     """The dimension that dev prefers, of one fit with all of them."""
     dev = table.data.parts["dev"]
-    return kit.choose([{"k": k} for k in ks], lambda k: {**shown, **dev.means(projected(table, params, k, dev))},
+    return kit.choose([{"k": k} for k in ks],
+                      lambda k: {**shown, **dev.means(projected(table, params, k, dev, lengths=lengths))},
                       by="map", split="dev")
 
 
-def choose_cl_lsi(table: kit.Table):
+def choose_cl_lsi(table: kit.Table, *, lengths: bool = False):
     """CL-LSI of the training mates' counts, and its dimension."""
     counts = [sparse.from_scipy(side[rows]) for side, rows in zip(table.data.joint, table.data.mates.T, strict=True)]
     ks = allowed(table, table.settings.lsi_ks or table.settings.ks)
     fit = table.fit(cl_lsi)(counts, k=max(ks), unit_length=True)
-    return fit, best_dimension(table, fit.params, ks)
+    return fit, best_dimension(table, fit.params, ks, lengths=lengths)
 
 
-def fit_cl_lsi(table: kit.Table) -> kit.Row:
-    """CL-LSI: LSI of the sums of the training mates' counts, compared by cosine. Chosen: the dimension, by dev MAP."""
+def fit_cl_lsi(table: kit.Table, *, lengths: bool = False) -> kit.Row:
+    """CL-LSI: LSI of the sums of the training mates' counts, compared by cosine. Chosen: the dimension, by dev MAP.
+
+    ``lengths``: by inner product, as SSI scores.
+    """
     test = table.data.parts["test"]
-    fit, choice = choose_cl_lsi(table)
-    return kit.Row(choice.best, test.per_query(projected(table, fit.params, choice.best["k"], test)), fit=fit,
-                   dev={"map": choice.score, "grid": choice.tried}, curve=choice.tried)
+    fit, choice = choose_cl_lsi(table, lengths=lengths)
+    values = test.per_query(projected(table, fit.params, choice.best["k"], test, lengths=lengths))
+    return kit.Row(choice.best, values, fit=fit, dev={"map": choice.score, "grid": choice.tried}, curve=choice.tried)
 
 
 def cl_lsi_tfidf(table: kit.Table) -> kit.Row:
@@ -300,10 +306,11 @@ def fit_opca(table: kit.Table) -> kit.Row:
                         "grid": [entry for choice in choices.values() for entry in choice.tried]})
 
 
-def ssi_scores(table: kit.Table, params, part: Part) -> np.ndarray:
-    """qᵀUᵀVd of a part's queries and all English pages."""
-    query, document = params
-    return (part.queries @ np.asarray(query.weights)) @ (table.data.cut @ np.asarray(document.weights)).T
+def ssi_scores(table: kit.Table, params, part: Part, *, cosine: bool = False) -> np.ndarray:
+    """qᵀUᵀVd of a part's queries and all English pages, or the cosines of Uq and Vd."""
+    query, document = (texts @ np.asarray(side.weights)
+                       for texts, side in zip((part.queries, table.data.cut), params, strict=True))
+    return np.asarray(unit(query)) @ np.asarray(unit(document)).T if cosine else query @ document.T
 
 
 @dataclass(frozen=True)
@@ -316,6 +323,9 @@ class Variant:
       k: Rank; that of the preset where it is None.
       metric: By which dev judges; `rank_loss` for Figure 2.
       climbs: Whether the rate is chosen by dev scores of whole trainings, not by the training loss of short ones.
+      cosine: Whether pages are scored by the cosine of Uq and Vd; training is as without.
+      start: None for random numbers, or what the projections of LSI of the training mates, side by side, are multiplied
+        by to start from.
     """
 
     multitask: bool = False
@@ -323,6 +333,8 @@ class Variant:
     k: int | None = None
     metric: str = "map"
     climbs: bool = False
+    cosine: bool = False
+    start: float | None = None
 
     @property
     def sign(self) -> int:
@@ -349,18 +361,29 @@ def fit_ssi(table: kit.Table, variant: Variant, *, seed: int = 0, validate: bool
     links, others = share_of_links(table, variant.percent)
 
     def score(params) -> float:
-        return variant.sign * part.means(ssi_scores(table, params, part))[variant.metric]
+        return variant.sign * part.means(ssi_scores(table, params, part, cosine=variant.cosine))[variant.metric]
 
     options = {"k": variant.k or settings.k, "key": jax.random.key(seed), "triples": settings.triples,
                "known": np.concatenate([data.own, others]), "validate": score if validate else None,
                "patience": directly(table).patience if validate else None,
                **options}
-    reads = (part, variant.metric)
+    reads = (part, variant.metric, *([variant.cosine] if variant.cosine else ()))
+    if variant.start is not None:
+        options["init"] = tuple(np.float32(variant.start) * side for side in lsi_of_mates(table, options["k"]))
     if not variant.multitask:
         return table.fit(ssi, reads=reads)(data.left, data.right, links, identity=None, **options)
     same = np.repeat(np.arange(data.right.num_docs), 2).reshape(-1, 2)
     return table.fit(ssi_multitask, reads=reads)(data.left, data.right, links, data.right, data.same_links,
                                                  same_known=same, **options)
+
+
+def lsi_of_mates(table: kit.Table, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """CL-LSI over the words that SSI sees: LSI of the training mates, side by side, cut where the other side begins."""
+    sides = [sparse.to_scipy(side)[rows]
+             for side, rows in zip((table.data.left, table.data.right), table.data.mates.T, strict=True)]
+    fit = table.fit(lsa)(sparse.from_scipy(scipy.sparse.hstack(sides, format="csr")), k=k)
+    first = sides[0].shape[1]
+    return np.asarray(fit.params.weights[:first]), np.asarray(fit.params.weights[first:])
 
 
 def climb_ssi(table: kit.Table, variant: Variant) -> tuple[dict, list[dict]]:
@@ -424,8 +447,9 @@ def low_rank(variant: Variant):
         dev = [variant.sign * fit.best_score for fit in fits]
         config = {**best, "k": variant.k or settings.k, "links": len(share_of_links(table, variant.percent)[0]),
                   "triples": settings.triples, "max_iter": training.max_iter, "patience": training.patience,
-                  "max_terms": MAX_TERMS}
-        return kit.Row(config, [test.per_query(ssi_scores(table, fit.params, test)) for fit in fits],
+                  "max_terms": MAX_TERMS, **({} if variant.start is None else {"start": variant.start})}
+        return kit.Row(config, [test.per_query(ssi_scores(table, fit.params, test, cosine=variant.cosine))
+                                for fit in fits],
                        dev={variant.metric: float(np.mean(dev)), "per_seed": dev}, curve=tried, fit=fits[0],
                        seeds=training.seeds)
 
@@ -635,17 +659,22 @@ ROWS_OF = {
     "fr": {row: ROWS[row] for row in ROWS if row != "ssi-multitask"},
     "ja-all-words": {row: ROWS[row] for row in ROWS if row not in ("opca", "ssi-multitask", *TRANSLATED)},
     "figure2-ja": FIGURE_2,
-    **dict.fromkeys(("mates-ja", "mates-es"), {**{row: ROWS[row] for row in ("tfidf", "cl-lsi", "opca")},
-                                               "ssi": low_rank(Variant(climbs=True))}),
+    "mates-ja": {row: ROWS[row] for row in ("tfidf", "cl-lsi", "opca", "ssi")},
+    "mates-es": {**{row: ROWS[row] for row in ("tfidf", "cl-lsi", "opca")},
+                 "cl-lsi-products": functools.partial(fit_cl_lsi, lengths=True),
+                 "ssi": low_rank(Variant(climbs=True)), "ssi-cosine": low_rank(Variant(climbs=True, cosine=True)),
+                 "ssi-from-cl-lsi": low_rank(Variant(climbs=True, cosine=True, start=3.0))},
 }
 OF_DATA = ("limit", "num_terms")
 OF_SSI = (*OF_DATA, "k", "rates", "triples", "max_iter", "grid_iter", "patience", "validated", "seeds")
 READS = {  # row -> settings that its record depends on
     **dict.fromkeys(("tfidf", "tfidf-translated", "tfidf-words"), OF_DATA), "popularity": (*OF_DATA, "boosts"),
-    **dict.fromkeys(("cl-lsi", "lsa-translated"), (*OF_DATA, "ks", "lsi_ks")), "opca": (*OF_DATA, "ks", "noises"),
+    **dict.fromkeys(("cl-lsi", "cl-lsi-products", "lsa-translated"), (*OF_DATA, "ks", "lsi_ks")),
+    "opca": (*OF_DATA, "ks", "noises"),
     **dict.fromkeys(("cl-lsi+tfidf", "lsi+tfidf-translated", "cl-lsi+tfidf-translated"),
                     (*OF_DATA, "ks", "lsi_ks", "boosts")),
-    **dict.fromkeys(("ssi", "ssi-multitask", "ssi-translated", *FIGURE_2), (*OF_SSI, "direct")),
+    **dict.fromkeys(("ssi", "ssi-multitask", "ssi-translated", "ssi-cosine", "ssi-from-cl-lsi", *FIGURE_2),
+                    (*OF_SSI, "direct")),
     **dict.fromkeys(("ssi+tfidf", "ssi+tfidf-translated", "ssi+ssi-translated"), (*OF_SSI, "direct", "boosts")),
 }
 TO_THE_END = replace(FULL, direct=Direct())

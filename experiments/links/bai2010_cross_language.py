@@ -697,10 +697,10 @@ WHY = {
     "mixture-ssi": {"es": f"{FEW.format('.011')}: they differ by up to .046 of MAP, and the mixture takes the first, "
                           "which is the second lowest"},
     "mates": {"mates-ja": PARALLEL,
-              "mates-es": f"{PARALLEL}. SSI's score counts the lengths of Uq and Vd: by cosine the same training gives MAP "
-                          ".35 in place of .18, and CL-LSI by inner products .53 in place of .81. Nor is it the start: "
-                          "from CL-LSI at 100 dimensions (.695 on development queries, by cosine) one epoch leads to "
-                          ".448, and the training loss goes to nearly 0 on 1,438 pairs"},
+              "mates-es": f"{PARALLEL}. SSI's score counts the lengths of Uq and Vd: by cosine the same training gives "
+                          "MAP .35 in place of .18, and CL-LSI by inner products .53 in place of .81. Nor is it the "
+                          "start: from CL-LSI at 100 dimensions (.695 on development queries, by cosine) one epoch "
+                          "leads to .448, and the training loss goes to nearly 0 on 1,438 pairs"},
     **dict.fromkeys(("n50-3", "n50-10"), {"figure2-ja": "not known; five seeds, trained to their end: 50 dimensions "
                                                         "learn these few links as well as 100"}),
 }

@@ -399,7 +399,7 @@ def climb_ssi(table: kit.Table, variant: Variant) -> tuple[dict, list[dict]]:
         best = fit.best_score
         return {"score": best, variant.metric: variant.sign * best, "steps": fit.steps}
 
-    # Two steps below the ladder, training of both tasks with all links gains .0004 and ends at the cap.
+    # Slower rates end at the cap where both tasks have all links.
     choice = kit.climb({"learning_rate": training.rates}, score, by="score", beyond=1, split="dev")
     return choice.best, choice.tried
 

@@ -54,15 +54,6 @@ def test_triples_are_uniform_links_with_uniform_documents_that_are_not_linked(ke
         assert np.all(np.abs(counts - expected) < 5 * np.sqrt(expected))
 
 
-@pytest.fixture(params=["host", "scan"])
-def loop(request, monkeypatch):
-    """Steps by the loop of the host, or by the scan that takes its place without numba and on accelerators."""
-    if request.param == "scan":
-        monkeypatch.setattr(host, "compiled", lambda: None)
-    elif host.compiled() is None:
-        pytest.skip("numba is not installed, or JAX has an accelerator")
-
-
 @pytest.mark.parametrize("symmetric", [False, True])
 def test_a_start_that_is_given_is_where_training_begins(rng, key, symmetric):
     """Step 0 of its course; the same triples as from random numbers, and the arrays that were given stay."""

@@ -41,6 +41,7 @@ def score(weights, query, document):
 REJECTED = np.array([[0, 2], [0, 3], [2, 0], [2, 7], [5, 1], [6, 0], [7, 7]])
 
 
+@pytest.mark.usefixtures("loop")
 @pytest.mark.parametrize(("max_terms", "rejected"), [(None, None), (2, None), (2, REJECTED)])
 def test_a_fit_is_the_plain_loop_over_pairs_of_words(rng, key, max_terms, rejected):
     left, right = dense(rng), dense(rng)
@@ -71,6 +72,24 @@ def test_a_fit_is_the_plain_loop_over_pairs_of_words(rng, key, max_terms, reject
     result = ssi_hash.scores(fit.params, documents(left), documents(right), max_terms=max_terms)
     expected = [[score(weights, q, d) for d in seen[1]] for q in seen[0]]
     np.testing.assert_allclose(result, expected, atol=1e-12)
+
+
+@pytest.mark.usefixtures("loop")
+def test_fewer_weights_than_words_are_shared_too(rng, key):
+    """H = 4 for nine words: the number of a term may be above H, more than once."""
+    side = dense(rng)
+    fit = ssi_hash.fit(documents(side), documents(side), LINKS, size=4, key=key, identity=0.5, known=OWN,
+                       learning_rate=0.2, max_terms=None, triples=20, max_iter=1)  # fmt: skip
+    weights = np.zeros(4)
+    weights[[(s * ssi_hash.PRIME + s) % 4 for s in range(V)]] = 0.5
+    (some,) = ssi_shared.drawn(jax.random.fold_in(key, 0), triples.table(LINKS, N, N, known=OWN), 20, chunk=20)
+    for query, better, worse in np.stack(some, axis=1):
+        slope = np.zeros(4)
+        for s in range(V):
+            for t in range(V):
+                slope[(s * ssi_hash.PRIME + t) % 4] += side[query][s] * (side[better][t] - side[worse][t])
+        weights += 0.2 * slope * (1 - weights @ slope > 0)
+    np.testing.assert_allclose(fit.params.weights, weights, atol=1e-12)
 
 
 def test_no_product_leaves_31_bits():

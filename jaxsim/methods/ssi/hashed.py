@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim import checks, losses, optim, sparse
-from jaxsim.methods.ssi import bilinear, preferred
+from jaxsim.methods.ssi import bilinear, host, preferred
 from jaxsim.methods.ssi.shared import Documents, drawn, pieces, prepare
 from jaxsim.methods.ssi.triples import Triples
 from jaxsim.optim import Fit, Run
@@ -162,7 +162,7 @@ def fit(
     checks.expect(np.ndim(identity) == 0 and identity is not None, "identity", "one number", identity)
     checks.expect(rejected is None or known is None, "known", "None (with rejected)", "pairs")
     pairs = problem.links if rejected is None else preferred.table(links, rejected, left.num_docs, right.num_docs)
-    first = jnp.asarray(first_of(left.num_terms, size))
+    first, documents = jnp.asarray(first_of(left.num_terms, size)), problem.documents(max_terms)
     own = (np.asarray(first) + np.arange(left.num_terms)) % size
     dtype = problem.margin.dtype
     weights = jnp.zeros(size, dtype).at[own].set(jnp.asarray(identity, dtype))
@@ -174,9 +174,8 @@ def fit(
 
     return problem.training.run(
         optim.minimize_rows, lambda weights: Hashed(weights, first), objective, weights,
-        chunks, rows=rows, key=key,
-        data=Data(problem.documents(max_terms), first, jnp.int32(size)), learning_rate=learning_rate,
-        depends=(pairs, left, right, triples), label="SSI, hashed",
+        chunks, rows=rows, key=key, data=Data(documents, first, jnp.int32(size)), learning_rate=learning_rate,
+        host=host.hashed_steps(documents, first, size), depends=(pairs, left, right, triples), label="SSI, hashed",
     )
 
 

@@ -1,6 +1,6 @@
-"""Steps of `low_rank` on the host: a loop that reads and writes the rows a triple has, and nothing of the padding.
+"""Steps of SSI on the host: loops that read and write the weights a triple has, and nothing of the padding.
 
-XLA's gather and scatter on a CPU go over every padded row, and copy it. The compiled loop comes with the extra ``fast``
+XLA's gather and scatter on a CPU go over every padded row, and copy it. The compiled loops come with the extra ``fast``
 (numba). Without it, or on an accelerator, `optim.minimize_rows` takes the same steps by a scan; the results differ by
 rounding.
 """
@@ -19,7 +19,7 @@ from jaxsim.sparse import host
 
 @functools.cache
 def compiled() -> ModuleType | None:
-    """The module of the loop, or None where `sparse.host.compiled` is.
+    """The module of the loops, or None where `sparse.host.compiled` is.
 
     Example:
       >>> compiled() is None or compiled().__name__
@@ -50,22 +50,67 @@ def steps(data: Documents) -> Callable | None:
       >>> take is None or take((table,), ((zero, zero, zero), np.zeros(1, np.float32)), 0.5).tolist() == [1.0]
       True
     """
-    kernel = compiled()
-    if kernel is None or data.margin.dtype not in (np.float32, np.float64):
+    if not _takes(data):
         return None
-    query_terms, query_values, terms, values, margin = (np.asarray(part) for part in data)
-    sides = query_terms, query_values, _sizes(query_values), terms, values, _sizes(values)
-    margin = margin[()]
+    sides, margin = _arrays(data)
 
     def take(tables: tuple[np.ndarray, ...], chunk, rate) -> np.ndarray:
         triples, apart = chunk
         left, right = np.empty((2, tables[0].shape[1]), tables[0].dtype)
         losses = np.empty(len(apart), tables[0].dtype)
-        kernel.low_rank(tables[0], tables[-1], *sides, tuple(map(np.asarray, triples)), np.asarray(apart), margin,
-                        tables[0].dtype.type(rate), left, right, losses)
+        compiled().low_rank(tables[0], tables[-1], *sides, tuple(map(np.asarray, triples)), np.asarray(apart), margin,
+                            tables[0].dtype.type(rate), left, right, losses)
         return losses
 
     return take
+
+
+def hashed_steps(data: Documents, first: np.ndarray, size: int) -> Callable | None:
+    """The steps of `hashed.objective` by plain SGD, for ``host`` of `optim.minimize_rows`.
+
+    Args:
+      data: the documents.
+      first: ``[num_terms]`` int32, where the weights of each word of a query begin, as `hashed.first_of` gives them.
+      size: number of weights, H.
+
+    Returns:
+      Function of the weights ``[H]`` (NumPy, written in place), a chunk of `triples.Triples` and a learning rate,
+      giving the losses ``[n]``. None where `steps` gives None.
+
+    Example:
+      >>> one, weights = np.ones((1, 1), np.float32), np.zeros(3, np.float32)
+      >>> query, terms = one.astype(int) * 0, np.array([[1], [2]])
+      >>> take = hashed_steps(Documents(query, one, terms, terms / np.float32([[1], [2]]), np.float32(1)),
+      ...                     np.array([2], np.int32), 3)
+      >>> zero = np.zeros(1, np.int32)
+      >>> take is None or (take(weights, (zero, zero, zero + 1), 0.5).tolist(), weights.tolist()) == (
+      ...     [1.0], [0.5, -0.5, 0.0])
+      True
+    """
+    if not _takes(data):
+        return None
+    (*of_queries, terms, values, sizes), margin = _arrays(data)
+    sides = *of_queries, terms % size, values, sizes
+    first = np.asarray(first)
+
+    def take(weights: np.ndarray, chunk, rate) -> np.ndarray:
+        losses = np.empty(len(chunk[0]), weights.dtype)
+        triples = tuple(map(np.asarray, chunk))
+        compiled().hashed(weights, first, *sides, triples, margin, weights.dtype.type(rate), losses)
+        return losses
+
+    return take
+
+
+def _takes(data: Documents) -> bool:
+    """Whether there are loops for documents of this type."""
+    return compiled() is not None and data.margin.dtype in (np.float32, np.float64)
+
+
+def _arrays(data: Documents) -> tuple[tuple[np.ndarray, ...], np.number]:
+    """Terms, values and sizes of both sides, and the margin."""
+    query_terms, query_values, terms, values, margin = (np.asarray(part) for part in data)
+    return (query_terms, query_values, _sizes(query_values), terms, values, _sizes(values)), margin[()]
 
 
 def _sizes(values: np.ndarray) -> np.ndarray:

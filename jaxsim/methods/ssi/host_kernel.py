@@ -1,4 +1,4 @@
-"""The loop of `host.steps`, compiled by numba."""
+"""The loops of `host`, compiled by numba."""
 
 from __future__ import annotations
 
@@ -75,3 +75,43 @@ def low_rank(queries, table, query_terms, query_values, query_sizes, terms, valu
             _move_rows(queries, of_query[0], of_query[1], rate, right)
             _move_rows(table, of_better[0], of_better[1], rate, left)
             _move_rows(table, of_worse[0], of_worse[1], -rate, left)
+
+
+@numba.njit(inline="always")
+def _met(weights, begin, terms, values):  # pragma: no cover - compiled
+    """The sum of the weights that a word of a query has with a document's words, times the values of these."""
+    total = weights.dtype.type(0)
+    for slot in range(len(terms)):
+        place = begin + terms[slot]
+        total += values[slot] * weights[place if place < len(weights) else place - len(weights)]
+    return total
+
+
+@numba.njit(inline="always")
+def _move_met(weights, begin, terms, values, step):  # pragma: no cover - compiled
+    """Adds the values, times a step, to the same weights."""
+    for slot in range(len(terms)):
+        place = begin + terms[slot]
+        weights[place if place < len(weights) else place - len(weights)] += step * values[slot]
+
+
+@numba.njit(fastmath=_FAST, nogil=True, cache=True)
+def hashed(weights, first, query_terms, query_values, query_sizes, terms, values, sizes, triples, margin, rate,
+           losses):  # pragma: no cover - compiled
+    """Steps of plain SGD on ``max(0, margin - f(q, d+) + f(q, d-))``; terms of documents are given modulo H."""
+    for n in range(len(losses)):
+        query, better, worse = triples[0][n], triples[1][n], triples[2][n]
+        of_query = query_terms[query, : query_sizes[query]], query_values[query, : query_sizes[query]]
+        of_better = terms[better, : sizes[better]], values[better, : sizes[better]]
+        of_worse = terms[worse, : sizes[worse]], values[worse, : sizes[worse]]
+        loss = margin
+        for slot in range(len(of_query[0])):
+            begin = first[of_query[0][slot]]
+            loss -= of_query[1][slot] * (_met(weights, begin, of_better[0], of_better[1])
+                                         - _met(weights, begin, of_worse[0], of_worse[1]))
+        losses[n] = 0 if loss <= 0 else loss
+        if loss > 0:
+            for slot in range(len(of_query[0])):
+                begin, step = first[of_query[0][slot]], rate * of_query[1][slot]
+                _move_met(weights, begin, of_better[0], of_better[1], step)
+                _move_met(weights, begin, of_worse[0], of_worse[1], -step)

@@ -9,9 +9,7 @@ documents (60 / 10 / 30%, near-duplicates together, only links inside a part). `
 `table2` has all words; both are split as `table1`. `training-links`: some rows of `table1`, trained on 5,000, 20,000
 and all training links. `mdn` and `cacm`: the main rows of `table1` on MDN's English pages and on citations. Settings
 are chosen by dev MAP: b and the learning rate of the low-rank and the diagonal W one step at a time, until neither
-neighbour of either is better. 003 chooses rates, LSI's share and query expansion by training loss instead, which hash
-kernels keep; so do the records of `table2`, `table4`, `training-links` and `mdn`, which have fewer seeds and a cap on
-training that may bind.
+neighbour of either is better. 003 chooses rates, LSI's share and query expansion by training loss instead.
 
 Expected (003, Table 1, MAP): UᵀV + I .517, UᵀU + I .506, D .355, αLSI + (1 − α)TFIDF .346, TFIDF .329.
 
@@ -29,6 +27,7 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -68,6 +67,7 @@ class Settings:
       seeds: Seeds of the starting values and of the triples.
       num_terms: Words of the dictionary, the most frequent ones; `table2` has all.
       full_rates: Learning rates of the full W; dev MAP chooses the rate first, and then b.
+      nodiag_rates: Learning rates of the full W whose diagonal stays 0; dev MAP chooses.
       full_identities: Grid of b of the full W; the sparse W keeps the chosen b.
       full_triples: Triples per epoch of the full W.
       validated: Number of dev queries, evenly spaced, that training is scored on; None for all.
@@ -77,18 +77,19 @@ class Settings:
       sparse_triples: p, the entries per row -> triples per epoch; fewer for 1,000, whose steps cost more.
       sparse_iter: Epochs of the sparse W, at most.
       penalties: Weights γ of the L1 penalty; dev MAP chooses.
-      hash_rates: Learning rates of hash kernels; the training loss chooses.
+      hash_rates: Learning rates of hash kernels; dev MAP chooses.
       tops: Name -> how many of the most frequent words the low-rank part sees.
       hashes: Name -> size of the hash table.
-      hash_triples: Triples per epoch of hash kernels; few, because a step has 80,000 pairs of words.
-      hash_iter: Epochs of hash kernels.
+      hash_triples: Triples per epoch of hash kernels.
+      hash_grid: Epochs of the short fits by which the rate of hash kernels is chosen.
+      hash_iter: Epochs of hash kernels, at most; a step has 80,000 pairs of words.
       bigrams: Number of 2-grams that are hashed.
       sizes: Numbers of training links on the learning curve, whose last point has all links.
       adagrad: Value that Adagrad's sums of squares start at.
-      adagrad_rates: Learning rates with Adagrad; the training loss chooses.
+      adagrad_rates: Learning rates with Adagrad; dev MAP chooses.
       batch: Links, or triples, per batch.
-      batch_rates: Learning rates where links are each other's negatives; the training loss chooses.
-      sgd_rates: Learning rates of minibatches of triples; the training loss chooses.
+      batch_rates: Learning rates where links are each other's negatives; dev MAP chooses.
+      sgd_rates: Learning rates of minibatches of triples; dev MAP chooses.
       limit: Number of articles, those with most links; None for all.
     """
 
@@ -106,6 +107,7 @@ class Settings:
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
     num_terms: int = 30_000
     full_rates: tuple[float, ...] = (0.3, 1.0, 3.0)
+    nodiag_rates: tuple[float, ...] = (1.0, 3.0, 10.0, 30.0)
     full_identities: tuple[float, ...] = (3.0, 10.0, 30.0)
     full_triples: int = 300_000
     validated: int | None = 700
@@ -115,11 +117,12 @@ class Settings:
     sparse_triples: dict = field(default_factory=lambda: {1000: 30_000, 100: 50_000, 10: 50_000})
     sparse_iter: int = 20
     penalties: tuple[float, ...] = (1e-8, 1e-7, 1e-6)
-    hash_rates: tuple[float, ...] = (0.1, 0.3)
+    hash_rates: tuple[float, ...] = (0.1, 0.3, 1.0, 3.0)
     tops: dict = field(default_factory=lambda: {"10k": 10_000, "30k": 30_000, "60k": 60_000, "100k": 100_000})
     hashes: dict = field(default_factory=lambda: {"1m": 1_000_003, "3m": 3_000_017, "6m": 6_000_011})
-    hash_triples: int = 20_000
-    hash_iter: int = 5
+    hash_triples: int = 100_000
+    hash_grid: int = 2
+    hash_iter: int = 100
     bigrams: int = 200_000
     sizes: tuple[int, ...] = (5_000, 20_000)
     adagrad: float = 1e-3
@@ -133,18 +136,15 @@ class Settings:
 FULL = Settings()
 QUICK = Settings(ks=(10, 20), k=10, identities=(1.0, 10.0), rates=(0.03,), starts=(1.0, 10.0), diag_rates=(100.0,),
                  boosts=(0.01, 0.1), triples=1000, max_iter=2, diag_iter=2, patience=2, seeds=(0, 1),
-                 num_terms=5000, limit=250, full_rates=(0.3,),
+                 num_terms=5000, limit=250, full_rates=(0.3,), nodiag_rates=(0.3,),
                  full_identities=(10.0,), full_triples=1000, full_grid=1, full_iter=2, sparse_rates=(0.3,),
                  sparse_triples=dict.fromkeys((1000, 100, 10), 500), sparse_iter=2, penalties=(1e-6,),
                  hash_rates=(0.3,), tops={"10k": 1000, "30k": 2000, "60k": 4000, "100k": 6000},
-                 hashes={"1m": 10_007, "3m": 30_011, "6m": 60_013}, hash_triples=500, hash_iter=1, bigrams=2000,
-                 sizes=(300, 900), adagrad_rates=(0.03,), batch=8, batch_rates=(0.3,), sgd_rates=(0.3,))
+                 hashes={"1m": 10_007, "3m": 30_011, "6m": 60_013}, hash_triples=500, hash_grid=1, hash_iter=1,
+                 bigrams=2000, sizes=(300, 900), adagrad_rates=(0.03,), batch=8, batch_rates=(0.3,), sgd_rates=(0.3,))
 # CACM has 3,308 training links. Documents are shorter than those of Wikispeedia: D has lower rates.
-# Of this table the records end at a cap, and have fewer seeds.
-CAPPED = replace(FULL, ks=(50, 100, 200, 300, 500), identities=(3.0, 10.0, 30.0, 100.0), rates=(0.03, 0.1),
-                 starts=(1.0, 10.0, 30.0), diag_rates=(100.0, 300.0), max_iter=15, diag_iter=6, seeds=(0, 1, 2))
 FULL_OF = {"cacm": replace(FULL, triples=20_000, diag_rates=(1.0, 3.0, 10.0)),
-           "table2": CAPPED, "mdn": replace(FULL, diag_rates=(3.0, 10.0, 30.0))}
+           "mdn": replace(FULL, diag_rates=(3.0, 10.0, 30.0))}
 BY_DOCUMENTS = {"train": 0.6, "dev": 0.1, "test": 0.3}
 SPARSE = (1000, 100, 10)  # p of Algorithm 2, which prunes one to the next
 SHARES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
@@ -160,7 +160,7 @@ DIFFERS = {
 DIFFERS |= {"table2": DIFFERS["table1"] + "; all words of two training documents or more, not 2.5 million words",
             "table4": DIFFERS["table1"],
             "training-links": DIFFERS["table1"] + "; trained on some of the training links, none of which is in a "
-            "list; the curve has test values of one seed"}
+            "list"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -487,25 +487,6 @@ def fit_links(table: kit.Table, method, *, seed: int = 0, documents: Terms | Non
 DIVERGED = float(np.finfo(np.float32).max)  # the loss of a training that has none
 
 
-def lowest_loss(rates: tuple[float, ...], fit: Callable[[float], Fit]) -> tuple[float, list[dict]]:
-    """The learning rate with the lowest training loss at the end, as 003 §2.3 chooses it, and all that were tried.
-
-    A rate at which training diverges has the largest loss that a record can hold.
-    """
-    if len(rates) == 1:
-        return rates[0], []
-
-    def loss(learning_rate: float) -> float:
-        try:
-            return fit(learning_rate).history[-1]["loss"]
-        except FloatingPointError as error:
-            kit.say(f"learning rate {learning_rate:g}: {error}")
-            return DIVERGED
-
-    choice = kit.choose([{"learning_rate": rate} for rate in rates], loss, by="loss", lowest=True)
-    return choice.best["learning_rate"], choice.tried
-
-
 def climbed(fit: Callable[..., Fit], ladders: dict[str, tuple]) -> kit.Choice:
     """Settings by dev MAP of the first seed, one step at a time; training that diverges has no score."""
     def score(**option):
@@ -522,14 +503,18 @@ def climbed(fit: Callable[..., Fit], ladders: dict[str, tuple]) -> kit.Choice:
 
 def learned_row(table: kit.Table, fit: Callable[..., Fit], ladders: dict[str, tuple], config: dict) -> kit.Row:
     """The settings that `climbed` chooses, then every seed, tested."""
-    seeds = table.settings.seeds
     choice = climbed(fit, ladders)
-    fits = [fit(seed=seed, **choice.best) for seed in seeds]
+    fits = [fit(seed=seed, **choice.best) for seed in table.settings.seeds]
+    return trained_row(table, fits, {**choice.best, **config, "triples": table.settings.triples}, bilinear_model,
+                       curve=choice.tried)
+
+
+def trained_row(table: kit.Table, fits: list[Fit], config: dict, model: Callable[..., Model], **more) -> kit.Row:
+    """The row of fits, one of each of the first seeds; ``model`` makes one of the table and a fit's parameters."""
     scores = [fit.best_score for fit in fits]
-    return kit.Row({**choice.best, **config, "triples": table.settings.triples},
-                   [per_query(table, "test", bilinear_model(table, fit.params)) for fit in fits],
-                   dev={"map": float(np.mean(scores)), "per_seed": scores}, curve=choice.tried, fit=fits[0],
-                   seeds=seeds)
+    return kit.Row(config, [per_query(table, "test", model(table, fit.params)) for fit in fits],
+                   dev={"map": float(np.mean(scores)), "per_seed": scores}, fit=fits[0],
+                   seeds=table.settings.seeds[:len(fits)], **more)
 
 
 def low_rank(*, symmetric: bool = False, identities=None):
@@ -676,16 +661,17 @@ def fit_whole(table: kit.Table, method, **options) -> Fit:
     return fit_links(table, method, validate=lambda params: dev(few, whole_model(few, params))["map"], **options)
 
 
-def fit_full(table: kit.Table, **options) -> tuple[Fit, dict, list[dict]]:
-    """W without constraint, from W = b·I unless told otherwise: the fit, its settings, and all that were tried.
+def fit_full(table: kit.Table, seeds: tuple[int, ...] = (0,), *, rates: tuple[float, ...] | None = None,
+             **options) -> tuple[list[Fit], dict, list[dict]]:
+    """W without constraint, from W = b·I unless told otherwise: a fit a seed, their settings, and all that were tried.
 
-    Chosen by dev MAP of short fits: the rate, at the b in the middle of its grid; then b.
+    Chosen by dev MAP of short fits with seed 0: the rate, at the b in the middle of its grid; then b.
     """
     settings = table.settings
     fit = functools.partial(fit_whole, table, ssi_full, triples=settings.full_triples, **options)
     fixed, grid = options.get("identity"), settings.full_identities
     best, tried = {"identity": grid[len(grid) // 2]} if fixed is None else {}, []
-    for name, values in (("learning_rate", settings.full_rates), ("identity", grid if fixed is None else ())):
+    for name, values in (("learning_rate", rates or settings.full_rates), ("identity", grid if fixed is None else ())):
         if len(values) > 1:
             choice = kit.choose([{**best, name: value} for value in values],
                                 lambda **option: fit(max_iter=settings.full_grid, **option).best_score, by="map",
@@ -693,33 +679,33 @@ def fit_full(table: kit.Table, **options) -> tuple[Fit, dict, list[dict]]:
             best, tried = choice.best, tried + choice.tried
         elif values:
             best = {**best, name: values[0]}
-    return fit(max_iter=settings.full_iter, **best), {"identity": fixed, **best}, tried
+    fits = [fit(max_iter=settings.full_iter, seed=seed, **best) for seed in seeds]
+    return fits, {"identity": fixed, **best}, tried
 
 
-def whole_row(table: kit.Table, fit: Fit, config: dict, model: Model | None = None, **more) -> kit.Row:
-    """The row of a fit of one seed."""
-    model = whole_model(table, fit.params) if model is None else model
-    return kit.Row({**config, "triples": int(fit.evaluations), "max_terms": MAX_TERMS},
-                   per_query(table, "test", model), dev={"map": fit.best_score}, fit=fit, seeds=(0,), **more)
+def whole_row(table: kit.Table, fits: list[Fit], config: dict, **more) -> kit.Row:
+    """The row of fits of a full or a sparse W."""
+    config = {**config, "triples": int(fits[0].evaluations), "max_terms": MAX_TERMS}
+    return trained_row(table, fits, config, whole_model, **more)
 
 
 def full(table: kit.Table) -> kit.Row:
-    """W without constraint, from W = b·I; one seed. Chosen: rate, then b (`fit_full`)."""
-    fit, config, tried = fit_full(table)
-    return whole_row(table, fit, config, curve=tried)
+    """W without constraint, from W = b·I, every seed. Chosen: rate, then b (`fit_full`)."""
+    fits, config, tried = fit_full(table, table.settings.seeds)
+    return whole_row(table, fits, config, curve=tried)
 
 
 def full_without_diagonal(table: kit.Table) -> kit.Row:
-    """W without constraint, but its diagonal stays 0: no word is matched with itself (§4.1); one seed. Chosen: rate."""
-    fit, config, tried = fit_full(table, identity=0.0, diagonal=False, max_terms=None,
-                                  documents=table.data.parts["train"].cut)
-    return whole_row(table, fit, config, curve=tried)
+    """W without constraint, but its diagonal stays 0: no word is matched with itself (§4.1). Chosen: rate."""
+    fits, config, tried = fit_full(table, table.settings.seeds, rates=table.settings.nodiag_rates, identity=0.0,
+                                   diagonal=False, max_terms=None, documents=table.data.parts["train"].cut)
+    return whole_row(table, fits, config, curve=tried)
 
 
 def strongest_entries(table: kit.Table, p: int):
     """The first sparse W of Algorithm 2: the ``p`` strongest entries of each row of the full W."""
     size = table.data.parts["train"].df.size  # fewer words than entries where the collection is small
-    return table.once(("strongest", p), lambda: ssi_sparse.strongest(fit_full(table)[0].params, min(p, size)))
+    return table.once(("strongest", p), lambda: ssi_sparse.strongest(fit_full(table)[0][0].params, min(p, size)))
 
 
 def trained_entries(table: kit.Table, init, options: list[dict], p: int) -> tuple[Fit, kit.Choice]:
@@ -742,7 +728,7 @@ def sparse_row(p: int):
     """A sparse W of at most ``p`` learned entries a row, by `fit_sparse`; one seed. Chosen: the rate, by dev MAP."""
     def row(table: kit.Table) -> kit.Row:
         fit, choice = fit_sparse(table, p)
-        return whole_row(table, fit, {"identity": float(fit.params.identity), **choice.best, "p": p},
+        return whole_row(table, [fit], {"identity": float(fit.params.identity), **choice.best, "p": p},
                          curve=choice.tried)
 
     return row
@@ -757,26 +743,36 @@ def l1(table: kit.Table) -> kit.Row:
     fit, choice = trained_entries(table, strongest_entries(table, 100),
                                   [{"l1": penalty, "learning_rate": rate} for penalty in table.settings.penalties], 100)
     kept = ssi_sparse.matrix(fit.params).nnz / fit.params.values.shape[0]
-    return whole_row(table, fit, {"identity": float(fit.params.identity), **choice.best, "p": 100,
-                                  "entries_a_row": round(kept, 2)}, curve=choice.tried)
+    return whole_row(table, [fit], {"identity": float(fit.params.identity), **choice.best, "p": 100,
+                                    "entries_a_row": round(kept, 2)}, curve=choice.tried)
 
 
-def fit_other_terms(table: kit.Table, documents: Terms, *, seed: int = 0) -> tuple[Fit, Model, dict]:
-    """UᵀV over other terms, plus b times TFIDF of all words, at the b and the rate of `ssi-asym` in `table1`."""
+class Other(NamedTuple):
+    """UᵀV over other terms, plus b times TFIDF of all words: a fit and a model for each seed, and what they share."""
+
+    fits: list[Fit]
+    models: list[Model]
+    config: dict
+
+
+def fit_other_terms(table: kit.Table, documents: Terms, *, seeds: tuple[int, ...] | None = None) -> Other:
+    """Trains at the b and the rate of `ssi-asym` in `table1`, every seed of the preset unless others are given."""
     options = chosen_in(table, "ssi-asym")
     low = bilinear.strongest(documents, MAX_TERMS)
 
-    def model_of(params):
+    def model_of(table, params):
         def model(part):
             query, document = (np.asarray(sparse.project(low, side.weights)) for side in params)
-            rows = table.data.queries(part)
-            return query[rows] @ document.T + np.float32(options["identity"]) * table.data.exact(part)
+            learned = query[table.data.queries(part)] @ document.T
+            return learned + np.float32(options["identity"]) * table.data.exact(part)
 
         return model
 
-    fit = fit_links(table, ssi, documents=documents, max_iter=table.settings.max_iter, k=table.settings.k,
-                    seed=seed, validate=lambda params: dev(table, model_of(params))["map"], **options)
-    return fit, model_of(fit.params), {**options, "k": table.settings.k}
+    few = of_few_queries(table)
+    fits = [fit_links(table, ssi, documents=documents, max_iter=table.settings.max_iter, k=table.settings.k, seed=seed,
+                      validate=lambda params: dev(few, model_of(few, params))["map"], **options)
+            for seed in (table.settings.seeds if seeds is None else seeds)]
+    return Other(fits, [model_of(table, fit.params) for fit in fits], {**options, "k": table.settings.k})
 
 
 def first_words(table: kit.Table, number: int | None) -> Terms:
@@ -786,56 +782,81 @@ def first_words(table: kit.Table, number: int | None) -> Terms:
 
 
 def top(name: str | None):
-    """(UᵀV)_n + I: the low-rank part sees the n most frequent words alone; one seed.
+    """(UᵀV)_n + I: the low-rank part sees the n most frequent words alone.
 
     ``name`` is a key of `Settings.tops`; None for all words. Nothing is chosen but the epoch, by dev MAP.
     """
     def row(table: kit.Table) -> kit.Row:
         number = None if name is None else table.settings.tops[name]
-        fit, model, config = fit_other_terms(table, first_words(table, number))
-        size = number or table.data.parts["train"].df.size
-        return whole_row(table, fit, {**config, "num_terms": size}, model)
+        trained = fit_other_terms(table, first_words(table, number))
+        scores = [fit.best_score for fit in trained.fits]
+        config = {**trained.config, "num_terms": number or table.data.parts["train"].df.size,
+                  "triples": table.settings.triples, "max_iter": table.settings.max_iter, "max_terms": MAX_TERMS}
+        return kit.Row(config, [per_query(table, "test", model) for model in trained.models], fit=trained.fits[0],
+                       dev={"map": float(np.mean(scores)), "per_seed": scores}, seeds=table.settings.seeds)
 
     return row
 
 
-def mixed(table: kit.Table, first: Model, second: Model) -> tuple[Model, kit.Choice]:
-    """(1 − α) of one model and α of the other, scaled to the same standard deviation on dev. Chosen: α, by dev MAP."""
-    scales = [float(np.std(model("dev"))) or 1.0 for model in (first, second)]
+def mixed(table: kit.Table, pairs: list[tuple[Model, Model]]) -> tuple[list[Model], kit.Choice]:
+    """(1 − α) of one model and α of the other, scaled to the same standard deviation on dev: one a pair.
 
-    def mixture(alpha):
+    Chosen: α, by the mean of the pairs' dev MAP.
+    """
+    scales = [[float(np.std(model("dev"))) or 1.0 for model in models] for models in pairs]
+
+    def mixture(alpha, models, scales):
         weights = (1 - alpha) / scales[0], alpha / scales[1]
-        return lambda part: weights[0] * first(part) + weights[1] * second(part)
+        return lambda part: weights[0] * models[0](part) + weights[1] * models[1](part)
+
+    def mixtures(alpha):
+        return [mixture(alpha, models, of_dev) for models, of_dev in zip(pairs, scales, strict=True)]
 
     shares = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 1.0)
-    choice = kit.choose([{"alpha": share} for share in shares], lambda alpha: dev(table, mixture(alpha)), by="map")
-    return mixture(choice.best["alpha"]), choice
+    choice = kit.choose([{"alpha": share} for share in shares],
+                        lambda alpha: float(np.mean([dev(table, model)["map"] for model in mixtures(alpha)])), by="map")
+    return mixtures(choice.best["alpha"]), choice
+
+
+def mixed_row(table: kit.Table, pairs: list[tuple[Model, Model]], config: dict, fit: Fit, **more) -> kit.Row:
+    """The row of mixtures, one a pair of models of one seed."""
+    models, choice = mixed(table, pairs)
+    return kit.Row({**config, **choice.best}, [per_query(table, "test", model) for model in models], fit=fit,
+                   dev={"grid": choice.tried, "map": choice.score}, seeds=table.settings.seeds[:len(pairs)], **more)
 
 
 def hashed(name: str, *, identity: bool):
     """Hash kernels, a W whose entries share a hash table, alone or (``identity``) mixed with TFIDF; one seed.
 
-    Chosen: the rate, by training loss with the smallest table, for all sizes; α of the mixture, by dev MAP.
+    Chosen: the rate, by dev MAP of short fits with the smallest table, for all sizes; α of the mixture, by dev MAP.
     """
     def row(table: kit.Table) -> kit.Row:
         settings, documents = table.settings, table.data.parts["train"].tfidf
+        few = of_few_queries(table)
 
-        def fit(size, rate):
-            return table.fit(ssi_hash, checkpoint=True)(
+        def fit(size, rate, max_iter):
+            return table.fit(ssi_hash, reads=(few.data.truth["dev"], few.data.parts["dev"].tfidf), checkpoint=True)(
                 documents, documents, table.data.links, size=size, key=jax.random.key(0),
-                known=table.data.parts["train"].own, triples=settings.hash_triples, max_iter=settings.hash_iter,
-                learning_rate=rate, max_terms=MAX_TERMS)
+                known=table.data.parts["train"].own, triples=settings.hash_triples, max_iter=max_iter,
+                patience=settings.patience, learning_rate=rate, max_terms=MAX_TERMS,
+                validate=lambda params: dev(few, whole_model(few, params))["map"])
 
-        smallest, size = settings.hashes["1m"], settings.hashes[name]
-        rate, tried = lowest_loss(settings.hash_rates, functools.partial(fit, smallest))
-        result = fit(size, rate)
-        config = {"H": size, "learning_rate": rate, "triples": int(result.evaluations), "max_terms": MAX_TERMS}
-        scores = functools.cache(whole_model(table, result.params))
+        def score(learning_rate):
+            try:
+                return fit(settings.hashes["1m"], learning_rate, settings.hash_grid).best_score
+            except FloatingPointError as error:
+                kit.say(f"learning rate {learning_rate:g}: {error}")
+                return None
+
+        choice = kit.choose([{"learning_rate": rate} for rate in settings.hash_rates], score, by="map", split="dev")
+        size = settings.hashes[name]
+        result = fit(size, choice.best["learning_rate"], settings.hash_iter)
+        config = {"H": size, **choice.best, "triples": int(result.evaluations), "max_terms": MAX_TERMS}
+        model = whole_model(table, result.params)
         if not identity:
-            return closed_row(table, config, scores, fit=result, seeds=(0,), curve=tried)
-        mixture, choice = mixed(table, scores, table.data.exact)
-        return kit.Row({**config, **choice.best}, per_query(table, "test", mixture), dev={"grid": choice.tried},
-                       fit=result, seeds=(0,), curve=tried)
+            return kit.Row(config, [per_query(table, "test", model)], dev={"map": result.best_score}, fit=result,
+                           seeds=settings.seeds[:1], curve=choice.tried)
+        return mixed_row(table, [(functools.cache(model), table.data.exact)], config, result, curve=choice.tried)
 
     return row
 
@@ -847,11 +868,10 @@ def bigrams(tokens: list[list[str]]) -> list[list[str]]:
 
 def two_seeds(table: kit.Table) -> kit.Row:
     """(UᵀV)_30k + I mixed with another seed of itself: what mixing alone gains. Chosen: α, by dev MAP."""
-    documents = first_words(table, table.settings.tops["30k"])
-    (_, base, _), (fit, model, config) = (fit_other_terms(table, documents, seed=seed) for seed in (0, 1))
-    mixture, choice = mixed(table, base, model)
-    return kit.Row({**config, **choice.best}, per_query(table, "test", mixture), fit=fit, seeds=(0,),
-                   dev={"grid": choice.tried, "map": choice.score})
+    documents, seeds = first_words(table, table.settings.tops["30k"]), table.settings.seeds
+    base = fit_other_terms(table, documents)
+    other = fit_other_terms(table, documents, seeds=tuple(max(seeds) + 1 + seed for seed in seeds))
+    return mixed_row(table, list(zip(base.models, other.models, strict=True)), base.config, base.fits[0])
 
 
 def other_words(table: kit.Table, number: int):
@@ -868,23 +888,21 @@ def frequent_bigrams(table: kit.Table, _number: int):
 
 
 def cfh(*features):
-    """(UᵀV)_30k + I mixed with the same model on other features, hashed to the F most frequent words; one seed.
+    """(UᵀV)_30k + I mixed with the same model on other features, hashed to the F most frequent words.
 
     Each feature counts as the five of these words (k = 5) with the largest Dice coefficient of their documents. Chosen:
     the mixture, by dev MAP.
     """
     def row(table: kit.Table) -> kit.Row:
         number, whole = table.settings.tops["30k"], table.data.parts["train"]
-        _, base, _ = fit_other_terms(table, first_words(table, number))
+        base = fit_other_terms(table, first_words(table, number))
         counts, df = zip(*(make(table, number) for make in features), strict=True)
         counts, df = scipy.sparse.hstack(counts, format="csr"), np.concatenate(df)
         closest = correlated.dice(counts, whole.counts[:, :number], k=5)
         hashes = correlated.hashed(text.tf_idf(counts, df, whole.num_docs), closest)
-        fit, model, config = fit_other_terms(table, of_unit_length(scipy.sparse.csr_matrix(hashes)))
-        mixture, choice = mixed(table, base, model)
-        return kit.Row({**config, "F": number, **choice.best, "features": int(counts.shape[1])},
-                       per_query(table, "test", mixture), fit=fit, seeds=(0,),
-                       dev={"grid": choice.tried, "map": choice.score})
+        other = fit_other_terms(table, of_unit_length(scipy.sparse.csr_matrix(hashes)))
+        return mixed_row(table, list(zip(base.models, other.models, strict=True)),
+                         {**other.config, "F": number, "features": int(counts.shape[1])}, other.fits[0])
 
     return row
 
@@ -910,60 +928,78 @@ def fewer(table: kit.Table, number: int) -> kit.Table:
     return narrow
 
 
-def curved(make: Callable[[kit.Table, bool], tuple[Model, dict, Fit | None]]):
-    """A row of `training-links`: ``make`` gives model, configuration and fit for each number of training links.
+class Some(NamedTuple):
+    """What was made of some of the training links: a model a seed, what was chosen, and the fit of the first seed."""
+
+    models: list[Model]
+    config: dict
+    fit: Fit | None = None
+
+
+def curved(make: Callable[[kit.Table, bool], Some]):
+    """A row of `training-links`: ``make`` gives models and what was chosen for each number of training links.
 
     The row's own figures are those with all links.
     """
     def row(table: kit.Table) -> kit.Row:
         curve, arrays, every = [], {}, len(table.data.links)
         for number in sizes(table):
-            model, config, fit = make(fewer(table, number), number == every)
-            values, dev_map = per_query(table, "test", model), dev(table, model)["map"]
-            curve.append({"links": number, **config, "dev_map": dev_map, "split": "test", **corpora.means(values)})
-            arrays |= {} if number == every else {f"map@{number}": values["map"]}
-        return kit.Row(config, values, dev={"map": dev_map}, curve=curve, fit=fit, seeds=() if fit is None else (0,),
-                       arrays=arrays)
+            made = make(fewer(table, number), number == every)
+            values = [per_query(table, "test", model) for model in made.models]
+            dev_map = float(np.mean([dev(table, model)["map"] for model in made.models]))
+            mean = {name: np.mean([of_seed[name] for of_seed in values], axis=0) for name in values[0]}
+            curve.append({"links": number, **made.config, "dev_map": dev_map, "split": "test", **corpora.means(mean)})
+            arrays |= {} if number == every else {f"map@{number}": mean["map"]}
+        if made.fit is None:
+            return kit.Row(made.config, values[0], dev={"map": dev_map}, curve=curve, arrays=arrays)
+        return kit.Row(made.config, values, dev={"map": dev_map}, curve=curve, fit=made.fit, arrays=arrays,
+                       seeds=table.settings.seeds)
 
     return row
 
 
-def tfidf_of_some(table: kit.Table, every: bool):
+def tfidf_of_some(table: kit.Table, every: bool) -> Some:
     """TFIDF, whatever the links."""
-    return table.data.exact, {}, None
+    return Some([table.data.exact], {})
 
 
-def popularity_of_some(table: kit.Table, every: bool):
+def popularity_of_some(table: kit.Table, every: bool) -> Some:
     """TFIDF + c · log(1 + training links to the target), c by dev MAP."""
     choice = kit.choose([{"c": c} for c in table.settings.boosts],
                         lambda c: dev(table, popularity_model(table, c)), by="map")
-    return popularity_model(table, **choice.best), choice.best, None
+    return Some([popularity_model(table, **choice.best)], choice.best)
 
 
-def diagonal_of_some(table: kit.Table, every: bool):
+def trained_on_some(table: kit.Table, fit: Callable[..., Fit], config: dict) -> Some:
+    """Every seed of a fit."""
+    fits = [fit(seed=seed, **config) for seed in table.settings.seeds]
+    return Some([bilinear_model(table, fit.params) for fit in fits], config, fits[0])
+
+
+def diagonal_of_some(table: kit.Table, every: bool) -> Some:
     """W = D, from the start and at the rate that `table1` has chosen."""
     path = table.out / table.experiment / "table1" / "ssi-diag.json"
     middle = {name: values[len(values) // 2] for name, values in diagonals(table).items()}
     config = kit.records.read(path)["config"] if path.exists() else middle
-    config = {name: config[name] for name in ("identity", "learning_rate")}
-    fit = fit_diagonal(table, **config)
-    return bilinear_model(table, fit.params), config, fit
+    return trained_on_some(table, functools.partial(fit_diagonal, table),
+                           {name: config[name] for name in ("identity", "learning_rate")})
 
 
 def low_rank_of_some(row: str, identity: float | None = None):
-    """W = UᵀV + b·I at the rate of ``row`` in `table1`. Chosen: b, by dev MAP, unless it is given.
+    """W = UᵀV + b·I at the rate of ``row`` in `table1`. Chosen: b, by dev MAP of the first seed, unless it is given.
 
     With all links, b is that of `table1` too.
     """
-    def make(table: kit.Table, every: bool):
+    def make(table: kit.Table, every: bool) -> Some:
         chosen = chosen_in(table, row)
-        grid = (chosen["identity"],) if every else table.settings.identities
         fit = functools.partial(fit_links, table, ssi, k=table.settings.k, max_iter=table.settings.max_iter,
                                 learning_rate=chosen["learning_rate"])
-        choice = kit.choose([{"identity": b} for b in (grid if identity is None else (identity,))],
-                            lambda identity: fit(identity=identity).best_score, by="map")
-        best = fit(**choice.best)
-        return bilinear_model(table, best.params), {**choice.best, "learning_rate": chosen["learning_rate"]}, best
+        best = {"identity": chosen["identity"] if every else identity}
+        if best["identity"] is None:
+            best = kit.choose([{"identity": b} for b in table.settings.identities],
+                              lambda identity: fit(identity=identity).best_score, by="map").best
+        made = trained_on_some(table, fit, best)
+        return made._replace(config={**best, "learning_rate": chosen["learning_rate"]})
 
     return make
 
@@ -1005,8 +1041,7 @@ TRAINED = ("k", "triples", "max_iter", "patience", "validated", "seeds")
 LEARNED = (*DATA, *TRAINED, "rates")
 WHOLE = (*DATA, "patience", "validated", "full_rates", "full_identities", "full_triples", "full_grid", "full_iter")
 PRUNED = (*WHOLE, "sparse_rates", "sparse_triples", "sparse_iter")
-ONE = (*DATA, "k", "triples", "max_iter", "patience")
-HASHED = (*DATA, "hashes", "hash_rates", "hash_triples", "hash_iter")
+HASHED = (*DATA, "patience", "validated", "hashes", "hash_rates", "hash_triples", "hash_grid", "hash_iter")
 READS = {  # row -> settings that its record depends on
     **dict.fromkeys(("tfidf", "log-tfidf", "title-overlap"), DATA), "lsa": (*DATA, "ks"),
     "lsi+tfidf": (*DATA, "ks"), "popularity": (*DATA, "boosts"), "qe": DATA,
@@ -1014,13 +1049,16 @@ READS = {  # row -> settings that its record depends on
     **dict.fromkeys(("ssi-sym", "ssi-asym", "ssi-asym-links"), (*LEARNED, "identities")),
     **dict.fromkeys(("ssi-sym-b1", "ssi-asym-b1", "ssi-asym-no-i"), LEARNED),
     "ssi-asym-d": (*LEARNED, "diag_iter", "starts", "diag_rates"),
-    "ssi-full": WHOLE, "ssi-full-nodiag": WHOLE, **{f"ssi-sparse-{p}": PRUNED for p in SPARSE},
+    "ssi-full": (*WHOLE, "seeds"),
+    "ssi-full-nodiag": (*(name for name in WHOLE if name not in ("full_rates", "full_identities")), "nodiag_rates",
+                        "seeds"), **{f"ssi-sparse-{p}": PRUNED for p in SPARSE},
     "ssi-l1": (*PRUNED, "penalties"), "ssi-asym-adagrad": (*DATA, *TRAINED, "adagrad", "adagrad_rates"),
     "ssi-asym-in-batch": (*DATA, *TRAINED, "batch", "batch_rates"),
     "ssi-asym-sgd": (*DATA, *TRAINED, "batch", "sgd_rates"), **dict.fromkeys(DIMENSIONS, (*DATA, *TRAINED)),
-    "ssi-all": ONE, **{f"ssi-top-{name}": (*ONE, "tops") for name in ("10k", "30k", "60k", "100k")},
-    **dict.fromkeys(("two-seeds", "cfh-1"), (*ONE, "tops")),
-    **dict.fromkeys(("cfh-2", "cfh-1+2"), (*ONE, "tops", "bigrams")),
+    "ssi-all": (*DATA, *TRAINED),
+    **{f"ssi-top-{name}": (*DATA, *TRAINED, "tops") for name in ("10k", "30k", "60k", "100k")},
+    **dict.fromkeys(("two-seeds", "cfh-1"), (*DATA, *TRAINED, "tops")),
+    **dict.fromkeys(("cfh-2", "cfh-1+2"), (*DATA, *TRAINED, "tops", "bigrams")),
     **{row: HASHED for row in ALL_WORDS if row.startswith("hash-")},
 }
 OF_SIZES = {row: (*reads, "sizes") for row, reads in READS.items()}

@@ -509,6 +509,11 @@ def tfidf_words(table: kit.Table) -> kit.Row:
 
 
 def translated(table: kit.Table) -> scipy.sparse.csr_matrix:
+    """TFIDF of all translations in English words, made once."""
+    return table.once("translated", lambda: translate(table))
+
+
+def translate(table: kit.Table) -> scipy.sparse.csr_matrix:
     """TFIDF of all translations in English words: counts are translated, and weighted after."""
     data, dev = table.data, table.data.parts["dev"]
     terms, english = (vocabulary.terms for vocabulary in data.words)
@@ -523,12 +528,13 @@ def translated(table: kit.Table) -> scipy.sparse.csr_matrix:
     reads = (data.counts, dev)
     fit = table.fit(hmm, reads=reads)(data.lines(LINES), symmetrize="geometric", max_iter=20, patience=4,
                                       validate=score)
-    return table.once("translated", lambda: weighted(fit.params))
+    return weighted(fit.params)
 
 
 def exact(table: kit.Table, part: Part) -> np.ndarray:
     """TFIDF of translated queries with all English pages."""
-    return corpora.product(translated(table)[part.truth.queries], sparse.to_scipy(table.data.right))
+    return table.once(("translated", part), lambda: corpora.product(translated(table)[part.truth.queries],
+                                                                    sparse.to_scipy(table.data.right)))
 
 
 def tfidf_translated(table: kit.Table) -> kit.Row:

@@ -3,8 +3,9 @@
 A page and one of its links that a player clicked stand for the paper's page and clicked advert; worse are the links of
 the same page that nobody clicked. Pages are split 60 / 10 / 30% (near-duplicates together); test pages are unseen,
 their targets are not. Only the links of a page are scored: rank loss over its clicked and unclicked ones. b and the
-rate are chosen by dev rank loss; n in ssi-asym-n is how many of the most frequent words the low-rank part sees. SSI scores a page q and a link's target d by qᵀWd, W = UᵀV + b·I, and learns U and V from triples of a page, a
-clicked and an unclicked link by the margin ranking loss; hash kernels learn a W whose entries share a table of a size.
+rate are chosen by dev rank loss; n in ssi-asym-n is how many of the most frequent words the low-rank part sees. SSI
+scores a page q and a link's target d by qᵀWd, W = UᵀV + b·I, and learns U and V from triples of a page, a clicked and
+an unclicked link by the margin ranking loss; hash kernels learn a W whose entries share a table of a size.
 Popularity, a target's clicks on training pages, is a row that the paper lacks, alone and added to the others.
 
 Expected (003, rank loss): TFIDF 45.6%, hash kernels 25.6%, UᵀV + I 25.8% to 27.0%; half of its pairs are positive.
@@ -244,8 +245,9 @@ def low_rank(*, num_terms: int | None = None, identities=None):
         choice = choose_ssi(table, num_terms, identities or settings.identities)
         fits = [fit_ssi(table, num_terms, seed=seed, **choice.best) for seed in settings.seeds]
         dev = [-fit.best_score for fit in fits]
-        config = {**choice.best, "k": settings.k, "num_terms": num_terms or settings.num_terms, "triples": settings.triples,
-                  "max_iter": settings.max_iter, "patience": settings.patience, "max_terms": MAX_TERMS}
+        config = {**choice.best, "k": settings.k, "num_terms": num_terms or settings.num_terms,
+                  "triples": settings.triples, "max_iter": settings.max_iter, "patience": settings.patience,
+                  "max_terms": MAX_TERMS}
         tested = [test.per_query(ssi_scores(fit.params, test, shown(table, num_terms))) for fit in fits]
         return kit.Row(config, tested, dev={"rank_loss": float(np.mean(dev)), "per_seed": dev},
                        curve=choice.tried, fit=fits[0], seeds=settings.seeds)

@@ -16,7 +16,7 @@ class Choice(NamedTuple):
       best: The option with the best score.
       score: Its score.
       tried: One dict an option, in their order: its settings, its score, and what `choose` was given in ``said``.
-      at_edge: Settings whose best value is the smallest or the largest that was tried.
+      at_edge: Settings whose best value is the smallest or the largest that was tried, as `at_edge` says.
     """
 
     best: dict[str, Any]
@@ -140,6 +140,8 @@ def _longer(ladder: Sequence[float], beyond: int) -> list[float]:
 def at_edge(tried: Iterable[Mapping[str, Any]], best: Mapping[str, Any]) -> tuple[str, ...]:
     """Numeric settings whose best value is the smallest or the largest that was tried, the other settings being equal.
 
+    A smallest value of 0 is no edge: no weight, share or number is below it, so no grid is wider.
+
     Args:
       tried: The entries of a grid, or the points of a sweep.
       best: The settings that were chosen; those that no entry has are passed over. An entry that lacks one, as where
@@ -151,6 +153,8 @@ def at_edge(tried: Iterable[Mapping[str, Any]], best: Mapping[str, Any]) -> tupl
     Example:
       >>> at_edge([{"k": 1, "auc": 0.5}, {"k": 2, "auc": 0.6}], {"k": 2})
       ('k',)
+      >>> at_edge([{"share": 0.0, "auc": 0.6}, {"share": 0.1, "auc": 0.5}], {"share": 0.0})
+      ()
     """
     tried = list(tried)
     names = [name for name in best if any(name in entry for entry in tried)]
@@ -161,7 +165,7 @@ def at_edge(tried: Iterable[Mapping[str, Any]], best: Mapping[str, Any]) -> tupl
                   if name in entry
                   and all(entry.get(other, best[other]) == best[other] for other in others)}  # fmt: skip
         numbers = [value for value in values if _number(value)]
-        if len(numbers) > 1 and best[name] in (min(numbers), max(numbers)):
+        if len(numbers) > 1 and (best[name] == max(numbers) or best[name] == min(numbers) != 0):
             edges.append(name)
     return tuple(edges)
 

@@ -3,7 +3,7 @@
 Where choices are made fold by fold, a code says in how many folds.
 
 - `start-unchanged`: training returned what it started from, since nothing was better on development data.
-- `edge-of-grid (…)`: the best value of a setting is the smallest or the largest that was tried.
+- `edge-of-grid (…)`: the best value of a setting is the smallest or the largest that was tried; 0 is no edge.
 - `cap-reached`: training stopped at its last allowed iteration or epoch.
 - `fewer-than-five-seeds`: something is random, and there are fewer than five seeds.
 - `not-chosen-on-dev`: settings with no development value behind them, or chosen by a training value.

@@ -406,14 +406,14 @@ def expansion(table: kit.Table) -> kit.Row:
             cosines, rows = table.data.parts[part].cosines, table.data.queries(part)
             among = cosines[rows].copy()
             among[np.arange(rows.size), rows] = -np.inf
-            best = np.argpartition(-among, E - 1, axis=1)[:, :E]
+            best = np.argpartition(-among, max(E - 1, 0), axis=1)[:, :E]
             return cosines[rows] + np.float32(beta) * sum(cosines[best[:, i]] for i in range(E))
 
         return scores
 
     most = min(part.counts.shape[0] for part in table.data.parts.values()) - 1
-    choice = kit.choose([{"E": number, "beta": beta} for number in (1, 3, 10, 30) if number <= most
-                         for beta in (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)],
+    choice = kit.choose([{"E": 0, "beta": 0.0}, *({"E": number, "beta": beta} for number in (1, 3, 10, 30)
+                                                  if number <= most for beta in (0.003, 0.01, 0.03, 0.1, 0.3, 1.0))],
                         lambda **option: dev(table, model(**option))["map"], by="map", split="dev")
     return kit.Row(choice.best, per_query(table, "test", model(**choice.best)), dev={"map": choice.score},
                    curve=choice.tried)

@@ -188,7 +188,8 @@ def test_expanded_queries_are_the_loop_over_the_best_documents(table, data):
                 "cfh-1+2")),
 ])
 def test_more_rows_become_records_with_the_scores_of_their_models(table, data, name, rows):
-    made = table(name, data, tops={"10k": 60, "30k": 90}, bigrams=300, seeds=(0,), validated=20)
+    seeds = (0, 1) if name == "table2" else (0,)
+    made = table(name, data, tops={"10k": 60, "30k": 90}, bigrams=300, seeds=seeds, validated=20)
     few, truth = script.of_few_queries(made).data.truth["dev"], made.data.truth["dev"]
     assert few.queries.size == 20 < truth.queries.size and pairs(few) < pairs(truth)
     results = fill(made, *rows)
@@ -197,13 +198,16 @@ def test_more_rows_become_records_with_the_scores_of_their_models(table, data, n
         if row.startswith("ssi"):  # by which a start that is returned unchanged is seen
             history = record["fit"]["history"]
             assert history["step"][0] == 0 and all(score is not None for score in history["validation"]), row
-            assert record["dev"]["map"] == pytest.approx(max(history["validation"]), rel=1e-5), row
+            assert record["dev"]["per_seed"][0] == pytest.approx(max(history["validation"]), rel=1e-5), row
+            assert len(record["dev"]["per_seed"]) == len(record["seeds"]) and record["seeds"] == list(seeds)
     if name == "table2":
         assert results["hash-1m+i"]["dev"]["grid"][0]["alpha"] == 0.0
         assert results["hash-1m+i"]["fit"]["evaluations"] == results["hash-1m"]["fit"]["evaluations"]
         features = {row: results[row]["config"]["features"] for row in ("cfh-1", "cfh-2", "cfh-1+2")}
         terms = made.data.parts["train"].df.size
         assert features["cfh-1"] == terms - 90 and features["cfh-1+2"] == features["cfh-1"] + features["cfh-2"]
+        assert {row: len(record["seeds"]) for row, record in results.items()} == {
+            row: 0 if row == "tfidf" else 1 if row.startswith("hash") else 2 for row in rows}
         best = max(point["map"] for point in results["cfh-1"]["dev"]["grid"])
         assert results["cfh-1"]["dev"]["map"] == pytest.approx(best)
 
@@ -228,6 +232,7 @@ def of_table1(table, config):
 
 def test_a_curve_is_one_record_with_the_queries_of_every_size(ring_table):
     made = ring_table("training-links")
+    made.settings = dataclasses.replace(made.settings, seeds=(0, 1))
     of_table1(made, {"identity": 1.0, "learning_rate": 0.3})
     results = fill(made, "tfidf", "popularity", "ssi-asym")
     for row, record in results.items():
@@ -239,7 +244,7 @@ def test_a_curve_is_one_record_with_the_queries_of_every_size(ring_table):
     assert len({point["map"] for point in results["tfidf"]["curve"]}) == 1
     asym, tfidf = results["ssi-asym"], results["tfidf"]["metrics"]["map"]["mean"]
     assert asym["curve"][0]["map"] < asym["curve"][-1]["map"] and asym["metrics"]["map"]["mean"] > 2 * tfidf
-    assert asym["seeds"] == [0] and results["popularity"]["seeds"] == [] and asym["curve"][0]["identity"] == 1.0
+    assert asym["seeds"] == [0, 1] and results["popularity"]["seeds"] == [] and asym["curve"][0]["identity"] == 1.0
 
 
 def test_rows_beyond_the_paper_learn_at_the_b_of_table_1(ring_table):

@@ -151,7 +151,10 @@ def minimize_rows(
     """
     run = Run.of(run, options)
     checks.expect(0 < learning_rate < float("inf"), "learning_rate", "a positive number", learning_rate)
-    rate = jnp.asarray(learning_rate, jnp.result_type(float))
+    dtype = jnp.dtype(jnp.result_type(float))
+    checks.expect(learning_rate <= float(jnp.finfo(dtype).max), "learning_rate", f"a number that {dtype} holds",
+                  learning_rate)
+    rate = jnp.asarray(learning_rate, dtype)
     start = (params,)
     checks.expect(host is None or adagrad is None, "host", "None with adagrad", "both")
     if adagrad is not None:

@@ -8,6 +8,7 @@ accelerator, `sparse.project` does the same.
 from __future__ import annotations
 
 import functools
+import importlib
 import os
 from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
@@ -24,19 +25,29 @@ _WORK = 2_000_000
 
 @functools.cache
 def compiled() -> ModuleType | None:
-    """The module of the loop, or None where numba is not installed, or numbers are on an accelerator.
+    """The module of the loop, or None where there is none.
+
+    That is without numba, on an accelerator, and where numba has no place for what it compiles (an installation that
+    cannot be written to, and a user without a home; ``NUMBA_CACHE_DIR`` names another place).
 
     Example:
       >>> compiled() is None or compiled().__name__
       'jaxsim.sparse.host_kernel'
     """
-    if jax.default_backend() != "cpu":
-        return None
+    return None if jax.default_backend() != "cpu" else imported("jaxsim.sparse.host_kernel")
+
+
+def imported(name: str) -> ModuleType | None:
+    """A module of compiled loops, or None without numba or a place for what it compiles.
+
+    Example:
+      >>> imported("jaxsim.sparse.no_such_kernel") is None
+      True
+    """
     try:
-        from jaxsim.sparse import host_kernel
-    except ImportError:
+        return importlib.import_module(name)
+    except (ImportError, RuntimeError):  # RuntimeError: "cannot cache function"
         return None
-    return host_kernel
 
 
 def rows_product(rows: scipy.sparse.csr_matrix, dense: np.ndarray, *, threads: int | None = None) -> np.ndarray:

@@ -247,7 +247,7 @@ def test_a_diverging_fit_names_the_triple(rng, key):
     ({"learning_rate": 0.0}, LINKS, "learning_rate: expected a positive number, got 0.0"),
     ({"identity": [1.0, 2.0]}, LINKS, r"identity: expected a number or shape \(30,\), got \(2,\)"),
     ({"identity": float("nan")}, LINKS, "identity: expected finite numbers, got NaN"),
-    ({"max_terms": 0}, LINKS, "most: expected a whole number of at least 1, got 0"),
+    ({"max_terms": 0}, LINKS, "max_terms: expected a whole number of at least 1, got 0"),
     ({"triples": 0}, LINKS, "triples: expected a whole number of at least 1, got 0"),
 ])
 def test_bad_input_is_refused(rng, key, options, links, message):

@@ -56,10 +56,12 @@ def test_the_first_loss_that_is_not_finite_is_named(key):
         run([(0, 1, 1.0), (0, 1, 0.5), (2, 3, float("nan"))], key)
 
 
-def test_an_epoch_without_examples_and_bad_rates_are_refused(key):
+def test_an_epoch_without_examples_and_bad_rates_are_refused(key, without_64_bits):
     with pytest.raises(ValueError, match="chunks: expected at least one example an epoch, got 0"):
         optim.minimize_rows(hinge, {"a": jnp.zeros((1, 1))}, lambda key: [], rows=named, data=1.0, key=key,
                             learning_rate=0.1)
     for rate in (0.0, -1.0, float("nan"), float("inf")):
         with pytest.raises(ValueError, match="learning_rate: expected a positive number"):
             run([(0, 1, 1.0)], key, rate=rate)
+    with without_64_bits(), pytest.raises(ValueError, match="learning_rate: expected a number that float32 holds"):
+        run([(0, 1, 1.0)], key, rate=1e39)

@@ -69,3 +69,12 @@ def test_a_model_encodes_alike_with_and_without_the_loop(rng, monkeypatch):
 def test_a_matrix_of_other_terms_is_refused(rng):
     with pytest.raises(ValueError, match=r"dense: expected shape \(40, k\), got \(39, 2\)"):
         host.rows_product(documents(rng, [3]), np.ones((39, 2)))
+
+
+@pytest.mark.parametrize("error", [ImportError("no numba"), RuntimeError("cannot cache function")])
+def test_without_numba_or_a_place_for_what_it_compiles_there_is_no_loop(monkeypatch, error):
+    def failing(name):
+        raise error
+
+    monkeypatch.setattr(host.importlib, "import_module", failing)
+    assert host.compiled.__wrapped__() is None

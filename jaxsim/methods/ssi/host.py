@@ -19,17 +19,13 @@ from jaxsim.sparse import host
 
 @functools.cache
 def compiled() -> ModuleType | None:
-    """The module of the loops, or None where `sparse.host.compiled` is.
+    """The module of the loops, or None where there are none, as in `sparse.host.compiled`.
 
     Example:
       >>> compiled() is None or compiled().__name__
       'jaxsim.methods.ssi.host_kernel'
     """
-    if host.compiled() is None:
-        return None
-    from jaxsim.methods.ssi import host_kernel
-
-    return host_kernel
+    return None if host.compiled() is None else host.imported("jaxsim.methods.ssi.host_kernel")
 
 
 def steps(data: Documents) -> Callable | None:

@@ -227,6 +227,8 @@ def padded(documents: Terms, max_terms: int | None) -> tuple[jax.Array, jax.Arra
     Raises:
       ValueError: if ``max_terms`` is neither None nor a whole number of at least 1.
     """
+    if max_terms is not None:
+        checks.positive_int(max_terms, "max_terms")
     cut = documents if max_terms is None else bilinear.strongest(documents, max_terms)
     return tuple(map(jnp.asarray, rectangular(sparse.to_scipy(cut))))
 

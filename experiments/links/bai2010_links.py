@@ -1084,7 +1084,7 @@ PRINTED = {  # MAP
 
 
 MORE_WORDS = ("this collection has 104,005 words, that of the paper 2.5 million: more words in the low-rank part cost "
-              "little; one seed")
+              "little")
 WHY = {
     ("lsi+tfidf", "tfidf"): {
         "table1": "development queries gain .001 of MAP from LSI, test queries nothing",
@@ -1092,11 +1092,9 @@ WHY = {
         "mdn": "development queries gain .002 of MAP from LSI, test queries nothing",
         "cacm": "development queries gain .003 of MAP from LSI, test queries nothing"},
     ("ssi-asym", "ssi-sym"): {"cacm": "not known; the paper's difference is smaller than what these articles show"},
-    ("ssi-asym", "ssi-full"): {"table1": "in the paper's direction, by .006, which five seeds of UᵀV, that differ by "
-                                         "up to .015 of MAP, and one of the unconstrained W do not show"},
-    ("ssi-sym", "ssi-full"): {"table1": "not known; one seed of the unconstrained W. Both are trained until dev "
-                                        "MAP no longer rises, 2.4 million triples, and there too W is above (.161 and "
-                                        ".155)"},
+    ("ssi-asym", "ssi-full"): {"table1": "in the paper's direction, by .006; seeds of UᵀV differ by up to .015 of MAP"},
+    ("ssi-sym", "ssi-full"): {"table1": "not known. Both are trained until dev MAP no longer rises, and there too W is "
+                                        "above (.158 and .155)"},
     ("ssi-diag", "tfidf"): {
         "mdn": "not known; the setting is chosen with one seed, and its five seeds differ by .0035 of development MAP, "
                "the best two settings by .0002",
@@ -1104,14 +1102,14 @@ WHY = {
     ("tfidf", "lsa"): {"cacm": "half of the articles are titles alone; MAP of LSA still rises at 2,000 dimensions, the "
                                "most that are tried of 3,204 articles"},
     ("cfh-1", "cfh-2"): {"table2": "74,005 words are left to hash beside the 30,000, against 200,000 2-grams; the "
-                                   "paper has 2.5 million words; one seed"},
+                                   "paper has 2.5 million words"},
     **dict.fromkeys((("ssi-top-30k", "ssi-all"), ("ssi-top-30k", "ssi-top-60k"), ("ssi-top-60k", "ssi-top-100k")),
                     {"table2": MORE_WORDS}),
     ("ssi-sym", "lsi+tfidf"): {"table3": "dev chooses the largest b that is tried, 3,000, with which W is nearly b·I: "
                                          "its development MAP is .4033, that of TFIDF .4032. What UᵀU learns does not "
                                          "carry over to articles that are not trained on, at any rate that is tried"},
-    **dict.fromkeys((("cfh-1", "ssi-top-30k"), ("cfh-2", "ssi-top-30k")), {
-        "table2": "about half of the gain is that of mixing two models: `two-seeds` mixes two of `ssi-top-30k`"}),
+    ("cfh-1", "ssi-top-30k"): {"table2": "`two-seeds`, which mixes two models of `ssi-top-30k`, gains as much: the "
+                                         "74,005 other words add no more than that"},
 }
 
 

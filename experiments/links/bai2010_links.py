@@ -1110,6 +1110,8 @@ WHY = {
                                          "carry over to articles that are not trained on, at any rate that is tried"},
     ("cfh-1", "ssi-top-30k"): {"table2": "`two-seeds`, which mixes two models of `ssi-top-30k`, gains as much: the "
                                          "74,005 other words add no more than that"},
+    ("cfh-2", "ssi-top-30k"): {"table2": "half of the gain is that of mixing two models: `two-seeds` mixes two of "
+                                         "`ssi-top-30k`"},
 }
 
 

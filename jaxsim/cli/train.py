@@ -502,6 +502,11 @@ def _log(folder: Path | None, out: Path) -> Log | None:
         return logs.Log(folder, say=say)
 
 
+START_OF_SSI = {(True, True): "OPCA beside the words", (False, True): "which knows no more than the words",
+                (True, False): "OPCA", (False, False): "random numbers"}  # fmt: skip
+"""Whether SSI starts from OPCA, and whether words count in its score -> what its start is called."""
+
+
 def _compare(model: Model) -> None:
     """Says so where the training, or the model, is no better than what it started from."""
     record = model.training
@@ -510,8 +515,7 @@ def _compare(model: Model) -> None:
         kept = "what is distilled" if "distilled" in record else "the model"
         start, step = "OPCA" if record["settings"].get("start") != "random" else "random numbers", "iteration"
         if model.method in SSI:
-            start, step = ("OPCA beside the words" if record["start"] == "opca" else
-                           "which knows no more than the words"), "epoch"  # fmt: skip
+            start, step = START_OF_SSI[record["start"] == "opca", record["identity"] > 0], "epoch"
         say(f"no {step} has a better score on held-out pairs than the start: {kept} is that start, {start}")
     dev, graded = record["dev"], model.method in GRADED
     score = next(iter(dev), "mrr")  # the first is what a training stops by

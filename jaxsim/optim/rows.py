@@ -123,7 +123,8 @@ def minimize_rows(
       adagrad: None for plain SGD; or a number above 0, at which the sum of squared gradients of every entry starts, by
         whose root its steps are divided. A row that an example names twice counts with both gradients, squared apart.
       host: function of tables (NumPy, which it changes in place), a chunk and the rate giving the losses of its
-        examples, which takes the steps of plain SGD in place of the compiled loop; rounding may differ.
+        examples, which takes the steps in place of the compiled loop; rounding may differ. With ``adagrad`` the sums of
+        squares, which it changes too, come after the tables.
       depends: pytree of arrays that the chunks depend on, for the fingerprint of checkpoints.
       label: name on the bar.
       run: how long it runs, by what score, and where it is kept; 10 epochs and a checkpoint after each by default.
@@ -156,7 +157,6 @@ def minimize_rows(
                   learning_rate)
     rate = jnp.asarray(learning_rate, dtype)
     start = (params,)
-    checks.expect(host is None or adagrad is None, "host", "None with adagrad", "both")
     if adagrad is not None:
         checks.expect(0 < adagrad < float("inf"), "adagrad", "a positive number", adagrad)
         start, depends = (params, jax.tree.map(lambda table: jnp.full_like(table, adagrad), params)), (depends, adagrad)
@@ -164,17 +164,17 @@ def minimize_rows(
     def epoch(state, number):
         losses = []
         # The host changes copies, so that an interrupt leaves the state as it was.
-        copies = None if host is None else jax.tree.map(np.array, state[0])
+        copies = None if host is None else jax.tree.map(np.array, state)
         for chunk in chunks(jax.random.fold_in(key, number)):
             if host is not None:
-                values = host(copies, chunk, rate)
+                values = host(*copies, chunk, rate)
             elif adagrad is None:
                 tables, values = scan_chunk(objective, rows, state[0], data, chunk, rate)
                 state = (tables,)
             else:
                 state, values = scan_adagrad(objective, rows, state, data, chunk, rate)
             losses.append(values)
-        state = state if host is None else (jax.tree.map(jnp.asarray, copies),)
+        state = state if host is None else jax.tree.map(jnp.asarray, copies)
         losses = np.concatenate([np.zeros(0), *map(np.asarray, losses)])
         checks.expect(losses.size > 0, "chunks", "at least one example an epoch", 0)
         return state, losses, float(np.mean(losses)), float("nan")

@@ -56,9 +56,10 @@ def test_ssi_is_trained_shown_and_used(learned, folder, capsys):
     assert facts["mrr"]["mean"] == pytest.approx(mates.scores(*sides, similarity=model.scorer)["mrr"])
 
 
-@pytest.mark.parametrize(("method", "start"), [("ssi", "OPCA beside the words"),
-                                               ("ssi-sym", "which knows no more than the words")])  # fmt: skip
-def test_it_is_said_that_the_model_is_its_start(method, start, folder, capsys, monkeypatch):
+@pytest.mark.parametrize(("method", "identity", "rate", "start"), [
+    ("ssi", 10, 0.01, "OPCA beside the words"), ("ssi-sym", 10, 0.01, "which knows no more than the words"),
+    ("ssi", 0, 1000, "OPCA")])  # fmt: skip
+def test_it_is_said_that_the_model_is_its_start(method, identity, rate, start, folder, capsys, monkeypatch):
     """Where words find every mate, nothing is better."""
     def fail(*_, **__):
         raise FloatingPointError("params: expected finite parameters")
@@ -68,7 +69,7 @@ def test_it_is_said_that_the_model_is_its_start(method, start, folder, capsys, m
     texts = [f"one{i % 8} two{i // 8}" for i in range(40)]
     (folder / "same.tsv").write_text("".join(f"{one}\t{one} more\n" for one in texts))
     assert cli.main(["train", "--pairs", "same.tsv", "--out", "same", "--method", method, "--dim", "4", "--dev", "0.2",
-                     "--identity", "10", "--learning-rate", "0.01", "--max-iter", "2"]) == 0  # fmt: skip
+                     "--identity", str(identity), "--learning-rate", str(rate), "--max-iter", "2"]) == 0  # fmt: skip
     told = f"no epoch has a better score on held-out pairs than the start: the model is that start, {start}\n"
     assert told in capsys.readouterr().err
 

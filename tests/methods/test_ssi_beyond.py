@@ -81,11 +81,14 @@ def test_a_batch_of_one_query_alone_teaches_nothing(rng, key):
     assert fit.loss == 0
 
 
-def test_adagrad_divides_by_the_root_of_the_squares_so_far(rng, key):
+@pytest.mark.usefixtures("loop")
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_adagrad_divides_by_the_root_of_the_squares_so_far(rng, key, symmetric):
     left, right = dense(rng), dense(rng)
-    fit = ssi.fit(documents(left), documents(right), LINKS, k=K, key=key, identity=2.0, known=OWN, learning_rate=0.1,
-                  adagrad=0.01, triples=30, max_iter=1)
     u, v, draw_key = start_of(key)
+    v = u if symmetric else v
+    fit = ssi.fit(documents(left), documents(right), LINKS, k=K, key=key, identity=2.0, known=OWN, learning_rate=0.1,
+                  adagrad=0.01, triples=30, max_iter=1, init=(u,) if symmetric else (u, v), symmetric=symmetric)
     sums = [np.full((V, K), 0.01), np.full((V, K), 0.01)]
     table = triples.table(LINKS, N, N, known=OWN)
     (drawn,) = ssi_shared.drawn(jax.random.fold_in(draw_key, 0), table, 30, chunk=ssi.CHUNK)
@@ -96,8 +99,11 @@ def test_adagrad_divides_by_the_root_of_the_squares_so_far(rng, key):
         of_u = np.outer(q, apart @ v)
         # The rows of V of a word in both documents count twice, once for each.
         of_v = [np.outer(sign * side, q @ u) for sign, side in ((1, right[better]), (-1, right[worse]))]
-        sums = [sums[0] + of_u**2, sums[1] + of_v[0] ** 2 + of_v[1] ** 2]
-        u, v = u + 0.1 * of_u / np.sqrt(sums[0]), v + 0.1 * sum(of_v) / np.sqrt(sums[1])
+        squares, moves = [of_u**2, of_v[0] ** 2 + of_v[1] ** 2], [of_u, sum(of_v)]
+        if symmetric:  # both are of one matrix
+            squares, moves = [sum(squares)] * 2, [sum(moves)] * 2
+        sums = [total + more for total, more in zip(sums, squares, strict=True)]
+        u, v = (side + 0.1 * move / np.sqrt(total) for side, move, total in zip((u, v), moves, sums, strict=True))
     np.testing.assert_allclose(fit.params[0].weights, u, atol=1e-10)
     np.testing.assert_allclose(fit.params[1].weights, v, atol=1e-10)
     with pytest.raises(ValueError, match="adagrad: expected a positive number, got 0"):

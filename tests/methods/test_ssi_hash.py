@@ -119,6 +119,7 @@ def test_resuming_is_bit_identical(rng, key, tmp_path):
     ({"size": 0}, LINKS, "size: expected a whole number of at least 1, got 0"),
     ({"identity": None}, LINKS, "identity: expected one number, got None"),
     ({"rejected": [[0, 2]]}, LINKS, r"known: expected None \(with rejected\), got pairs"),
+    ({"rejected": [[0, 1]], "known": None}, LINKS, r"rejected: expected none of the pairs in links, got \[\[0, 1\]\]"),
     ({}, [[0, 8]], r"links: expected documents in \[0, 8\), got \[\[0, 8\]\]"),
     ({}, [[0, d] for d in range(1, N)], r"links: expected a document left as a negative"),
 ])

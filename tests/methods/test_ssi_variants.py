@@ -148,7 +148,9 @@ def test_preferences_that_do_not_fit_are_refused(rng, key, change, message):
 @pytest.mark.parametrize(("change", "message"), [
     ({"same_left": "other"}, r"same_left: expected 14 terms \(as right\), got 9"),
     ({"same_left": "matrix"}, "same_left: expected"),
-    ({"links": []}, "links: expected at least one link"), ({"same_links": [[0, 10]]}, "documents in"),
+    ({"links": []}, "links: expected at least one link"),
+    ({"same_links": [[0, 10]]}, "same_links: expected documents in"),
+    ({"same_known": [SAME[0]]}, "same_links: expected none of the pairs in same_known"),
     ({"k": 0}, "k: expected"), ({"triples": 0}, "triples: expected"), ({"init_scale": -1.0}, "init_scale: expected"),
 ])
 def test_two_tasks_that_do_not_fit_are_refused(rng, key, change, message):

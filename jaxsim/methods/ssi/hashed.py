@@ -161,7 +161,8 @@ def fit(
                       training=Run.of(run, options))
     checks.expect(np.ndim(identity) == 0 and identity is not None, "identity", "one number", identity)
     checks.expect(rejected is None or known is None, "known", "None (with rejected)", "pairs")
-    pairs = problem.links if rejected is None else preferred.table(links, rejected, left.num_docs, right.num_docs)
+    pairs = problem.links if rejected is None else preferred.table(links, rejected, left.num_docs, right.num_docs,
+                                                                   names=("links", "rejected"))  # fmt: skip
     first, documents = jnp.asarray(first_of(left.num_terms, size)), problem.documents(max_terms)
     own = (np.asarray(first) + np.arange(left.num_terms)) % size
     dtype = problem.margin.dtype

@@ -29,15 +29,15 @@ def compiled() -> ModuleType | None:
 
 
 def steps(data: Documents) -> Callable | None:
-    """The steps of `low_rank.objective` by plain SGD, for ``host`` of `optim.minimize_rows`.
+    """The steps of `low_rank.objective`, for ``host`` of `optim.minimize_rows`.
 
     Args:
       data: the documents.
 
     Returns:
-      Function of tables (``(Uᵀ, Vᵀ)``, or ``(Uᵀ,)`` where V = U; NumPy, written in place), a chunk of
-      `low_rank.Example` and a learning rate, giving the losses ``[n]``. None where `compiled` is, and for numbers that
-      are neither float32 nor float64.
+      Function of tables (``(Uᵀ, Vᵀ)``, or ``(Uᵀ,)`` where V = U; NumPy, written in place), with Adagrad their sums of
+      squares too, then a chunk of `low_rank.Example` and a learning rate, giving the losses ``[n]``. None where
+      `compiled` is, and for numbers that are neither float32 nor float64.
 
     Example:
       >>> one, table = np.ones((1, 1), np.float32), np.ones((1, 2), np.float32)
@@ -50,12 +50,14 @@ def steps(data: Documents) -> Callable | None:
         return None
     sides, margin = _arrays(data)
 
-    def take(tables: tuple[np.ndarray, ...], chunk, rate) -> np.ndarray:
-        triples, apart = chunk
+    def take(tables: tuple[np.ndarray, ...], *rest) -> np.ndarray:
+        *sums, (triples, apart), rate = rest
         left, right = np.empty((2, tables[0].shape[1]), tables[0].dtype)
         losses = np.empty(len(apart), tables[0].dtype)
-        compiled().low_rank(tables[0], tables[-1], *sides, tuple(map(np.asarray, triples)), np.asarray(apart), margin,
-                            tables[0].dtype.type(rate), left, right, losses)
+        loop = compiled().low_rank_adagrad if sums else compiled().low_rank
+        both = (table for tables in (tables, *sums) for table in (tables[0], tables[-1]))
+        loop(*both, *sides, tuple(map(np.asarray, triples)), np.asarray(apart), margin, losses.dtype.type(rate), left,
+             right, losses)  # fmt: skip
         return losses
 
     return take

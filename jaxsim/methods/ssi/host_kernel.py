@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numba
 from numba.extending import intrinsic
 
@@ -28,13 +30,19 @@ def _ask(context, table, place):
 
 
 @numba.njit(inline="always")
+def _ask_row(table, row):  # pragma: no cover - compiled
+    """Asks for a row of a table."""
+    begin = numba.int64(row) * table.shape[1]
+    for place in range(begin, begin + table.shape[1], _LINE // table.itemsize):
+        _ask(table, place)
+
+
+@numba.njit(inline="always")
 def _add_rows(out, table, terms, values):  # pragma: no cover - compiled
     """Adds rows of a table times values."""
     for slot in range(len(terms)):
         if slot + _AHEAD < len(terms):
-            begin = numba.int64(terms[slot + _AHEAD]) * len(out)
-            for place in range(begin, begin + len(out), _LINE // table.itemsize):
-                _ask(table, place)
+            _ask_row(table, terms[slot + _AHEAD])
         row, value = table[terms[slot]], values[slot]
         for i in range(len(out)):
             out[i] += value * row[i]
@@ -49,7 +57,43 @@ def _move_rows(table, terms, values, step, along):  # pragma: no cover - compile
             row[i] += value * along[i]
 
 
+@numba.njit(inline="always")
+def _add_squares(sums, terms, values, along):  # pragma: no cover - compiled
+    """Adds the squares of a vector, times each value, to each row."""
+    for slot in range(len(terms)):
+        if slot + _AHEAD < len(terms):
+            _ask_row(sums, terms[slot + _AHEAD])
+        row, value = sums[terms[slot]], values[slot]
+        for i in range(len(along)):
+            row[i] += (value * along[i]) * (value * along[i])
+
+
+@numba.njit(inline="always")
+def _move_divided(table, sums, terms, values, step, along):  # pragma: no cover - compiled
+    """As `_move_rows`, each number divided by the root of its sum."""
+    for slot in range(len(terms)):
+        row, total, value = table[terms[slot]], sums[terms[slot]], step * values[slot]
+        for i in range(len(along)):
+            row[i] += value * along[i] / math.sqrt(total[i])
+
+
 # An example's vectors are added up before a row of it changes, as in the scan: both tables may be one.
+@numba.njit(inline="always")
+def _apart(queries, table, of_query, of_better, of_worse, left, right):  # pragma: no cover - compiled
+    """The learned part of a difference of scores: the product of what is left in ``left`` and ``right``."""
+    left[:] = 0
+    right[:] = 0
+    _add_rows(left, queries, of_query[0], of_query[1])
+    _add_rows(right, table, of_worse[0], of_worse[1])
+    for i in range(len(right)):
+        right[i] = -right[i]
+    _add_rows(right, table, of_better[0], of_better[1])
+    score = left.dtype.type(0)
+    for i in range(len(left)):
+        score += left[i] * right[i]
+    return score
+
+
 @numba.njit(fastmath=_FAST, nogil=True, cache=True)
 def low_rank(queries, table, query_terms, query_values, query_sizes, terms, values, sizes, triples, apart, margin,
              rate, left, right, losses):  # pragma: no cover - compiled
@@ -59,22 +103,33 @@ def low_rank(queries, table, query_terms, query_values, query_sizes, terms, valu
         of_query = query_terms[query, : query_sizes[query]], query_values[query, : query_sizes[query]]
         of_better = terms[better, : sizes[better]], values[better, : sizes[better]]
         of_worse = terms[worse, : sizes[worse]], values[worse, : sizes[worse]]
-        left[:] = 0
-        right[:] = 0
-        _add_rows(left, queries, of_query[0], of_query[1])
-        _add_rows(right, table, of_worse[0], of_worse[1])
-        for i in range(len(right)):
-            right[i] = -right[i]
-        _add_rows(right, table, of_better[0], of_better[1])
-        score = apart[n]
-        for i in range(len(left)):
-            score += left[i] * right[i]
-        loss = margin - score
+        loss = margin - (apart[n] + _apart(queries, table, of_query, of_better, of_worse, left, right))
         losses[n] = 0 if loss <= 0 else loss
         if loss > 0:
             _move_rows(queries, of_query[0], of_query[1], rate, right)
             _move_rows(table, of_better[0], of_better[1], rate, left)
             _move_rows(table, of_worse[0], of_worse[1], -rate, left)
+
+
+# All squares of an example are added before a row of it moves, as in the scan.
+@numba.njit(fastmath=_FAST, nogil=True, cache=True)
+def low_rank_adagrad(queries, table, query_sums, sums, query_terms, query_values, query_sizes, terms, values, sizes,
+                     triples, apart, margin, rate, left, right, losses):  # pragma: no cover - compiled
+    """As `low_rank`, by Adagrad."""
+    for n in range(len(apart)):
+        query, better, worse = triples[0][n], triples[1][n], triples[2][n]
+        of_query = query_terms[query, : query_sizes[query]], query_values[query, : query_sizes[query]]
+        of_better = terms[better, : sizes[better]], values[better, : sizes[better]]
+        of_worse = terms[worse, : sizes[worse]], values[worse, : sizes[worse]]
+        loss = margin - (apart[n] + _apart(queries, table, of_query, of_better, of_worse, left, right))
+        losses[n] = 0 if loss <= 0 else loss
+        if loss > 0:
+            _add_squares(query_sums, of_query[0], of_query[1], right)
+            _add_squares(sums, of_better[0], of_better[1], left)
+            _add_squares(sums, of_worse[0], of_worse[1], left)
+            _move_divided(queries, query_sums, of_query[0], of_query[1], rate, right)
+            _move_divided(table, sums, of_better[0], of_better[1], rate, left)
+            _move_divided(table, sums, of_worse[0], of_worse[1], -rate, left)
 
 
 @numba.njit(inline="always")

@@ -178,6 +178,6 @@ def fit(
     return problem.training.run(
         optim.minimize_rows, lambda learned: bilinear.sides(learned[0], learned[-1], problem.diagonal),
         objective, tables, chunks, rows=symmetric_rows if symmetric else rows, data=data, key=draw_key,
-        learning_rate=learning_rate, adagrad=adagrad, host=host.steps(data) if adagrad is None else None, label="SSI",
+        learning_rate=learning_rate, adagrad=adagrad, host=host.steps(data), label="SSI",
         depends=(problem.links, problem.diagonal, left, right, triples),
     )

@@ -88,7 +88,8 @@ def fit(
     checks.kind(same_left, "same_left", Terms)
     expected = f"{right.num_terms} terms (as right)"
     checks.expect(same_left.num_terms == right.num_terms, "same_left", expected, same_left.num_terms)
-    both = problem.links, triples_room.table(same_links, same_left.num_docs, right.num_docs, known=same_known)
+    both = problem.links, triples_room.table(same_links, same_left.num_docs, right.num_docs, known=same_known,
+                                             names=("same_links", "same_known"))  # fmt: skip
     # Terms of the other language come first, those of the documents after them.
     first, dtype = left.num_terms, problem.margin.dtype
     queries = scipy.sparse.block_diag([sparse.to_scipy(left), sparse.to_scipy(same_left)], format="csr")

@@ -40,7 +40,7 @@ class Preferences(NamedTuple):
     start: jax.Array
 
 
-def table(preferred, rejected, num_queries: int, num_documents: int) -> Preferences:
+def table(preferred, rejected, num_queries: int, num_documents: int, *, names=("preferred", "rejected")) -> Preferences:
     """Checks preferences and lays them out for `draw`.
 
     Args:
@@ -49,6 +49,7 @@ def table(preferred, rejected, num_queries: int, num_documents: int) -> Preferen
       rejected: ``[m, 2]`` likewise.
       num_queries: rows of queries.
       num_documents: rows of documents.
+      names: what the caller calls the pairs, for errors.
 
     Returns:
       `Preferences`.
@@ -63,13 +64,13 @@ def table(preferred, rejected, num_queries: int, num_documents: int) -> Preferen
       ([0], [0, 2], [0, 2, 2])
     """
     better, worse = (_pairs(pairs, name, num_queries, num_documents)
-                     for pairs, name in ((preferred, "preferred"), (rejected, "rejected")))
+                     for pairs, name in zip((preferred, rejected), names, strict=True))
     size = np.array([num_documents, 1], np.int64)
     both = np.isin(better @ size, worse @ size)
-    checks.expect(not both.any(), "rejected", "none of the pairs in preferred", better[both][:1].tolist())
+    checks.expect(not both.any(), names[1], f"none of the pairs in {names[0]}", better[both][:1].tolist())
     number = np.bincount(worse[:, 0], minlength=num_queries)
     better = better[number[better[:, 0]] > 0]
-    checks.expect(len(better) > 0, "preferred", "a query that prefers and rejects", "none")
+    checks.expect(len(better) > 0, names[0], "a query that prefers and rejects", "none")
     start = np.concatenate([[0], np.cumsum(number)])
     return Preferences(*(jnp.asarray(part, jnp.int32) for part in (*better.T, worse[:, 1], start)))
 

@@ -44,7 +44,7 @@ class LinkTable(NamedTuple):
     num_documents: jax.Array
 
 
-def table(links, num_queries: int, num_documents: int, *, known=None) -> LinkTable:
+def table(links, num_queries: int, num_documents: int, *, known=None, names=("links", "known")) -> LinkTable:
     """Checks links and lays them out for `draw`.
 
     Args:
@@ -52,6 +52,7 @@ def table(links, num_queries: int, num_documents: int, *, known=None) -> LinkTab
       num_queries: rows of queries.
       num_documents: rows of documents.
       known: ``[m, 2]`` pairs, besides the links, that are no negatives: a document and itself, say. None for none.
+      names: what the caller calls links and known, for errors.
 
     Returns:
       `LinkTable`.
@@ -64,16 +65,17 @@ def table(links, num_queries: int, num_documents: int, *, known=None) -> LinkTab
       >>> table([[0, 1], [0, 1]], 1, 3).known.tolist()
       [1]
     """
-    links = _rows(links, "links", num_queries, num_documents)
-    checks.expect(len(links) > 0, "links", "at least one link", "none")
-    extra = np.zeros((0, 2), np.int64) if known is None else _rows(known, "known", num_queries, num_documents)
+    argument, of_known = names
+    links = _rows(links, argument, num_queries, num_documents)
+    checks.expect(len(links) > 0, argument, "at least one link", "none")
+    extra = np.zeros((0, 2), np.int64) if known is None else _rows(known, of_known, num_queries, num_documents)
     size = np.int64(num_documents)
     both = np.isin(links @ [size, 1], extra @ [size, 1])
-    checks.expect(not both.any(), "links", "none of the pairs in known", links[both][:1].tolist())
+    checks.expect(not both.any(), argument, f"none of the pairs in {of_known}", links[both][:1].tolist())
     every = np.unique(np.concatenate([links, extra]), axis=0)
     number = np.bincount(every[:, 0], minlength=num_queries)
     full = np.flatnonzero((number >= num_documents) & (np.bincount(links[:, 0], minlength=num_queries) > 0))
-    checks.expect(not full.size, "links", "a document left as a negative of every query",
+    checks.expect(not full.size, argument, "a document left as a negative of every query",
                   f"none for query {full[:1].tolist()}")
     start = np.concatenate([[0], np.cumsum(number)])
     return LinkTable(*(jnp.asarray(part, jnp.int32) for part in (*links.T, every[:, 1], start, num_documents)))

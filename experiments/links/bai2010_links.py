@@ -950,10 +950,9 @@ def curved(make: Callable[[kit.Table, bool], Some]):
             mean = {name: np.mean([of_seed[name] for of_seed in values], axis=0) for name in values[0]}
             curve.append({"links": number, **made.config, "dev_map": dev_map, "split": "test", **corpora.means(mean)})
             arrays |= {} if number == every else {f"map@{number}": mean["map"]}
-        if made.fit is None:
-            return kit.Row(made.config, values[0], dev={"map": dev_map}, curve=curve, arrays=arrays)
-        return kit.Row(made.config, values, dev={"map": dev_map}, curve=curve, fit=made.fit, arrays=arrays,
-                       seeds=table.settings.seeds)
+        random = made.fit is not None
+        return kit.Row(made.config, values if random else values[0], dev={"map": dev_map}, curve=curve, fit=made.fit,
+                       arrays=arrays, seeds=table.settings.seeds if random else ())
 
     return row
 

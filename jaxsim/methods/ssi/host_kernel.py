@@ -77,7 +77,12 @@ def _move_divided(table, sums, terms, values, step, along):  # pragma: no cover 
             row[i] += value * along[i] / math.sqrt(total[i])
 
 
-# An example's vectors are added up before a row of it changes, as in the scan: both tables may be one.
+@numba.njit(inline="always")
+def _of(terms, values, sizes, row):  # pragma: no cover - compiled
+    """Terms and values of a document, without the padding."""
+    return terms[row, : sizes[row]], values[row, : sizes[row]]
+
+
 @numba.njit(inline="always")
 def _apart(queries, table, of_query, of_better, of_worse, left, right):  # pragma: no cover - compiled
     """The learned part of a difference of scores: the product of what is left in ``left`` and ``right``."""
@@ -94,15 +99,15 @@ def _apart(queries, table, of_query, of_better, of_worse, left, right):  # pragm
     return score
 
 
+# An example's vectors are added up before a row of it changes, as in the scan: both tables may be one.
 @numba.njit(fastmath=_FAST, nogil=True, cache=True)
 def low_rank(queries, table, query_terms, query_values, query_sizes, terms, values, sizes, triples, apart, margin,
              rate, left, right, losses):  # pragma: no cover - compiled
     """Steps of plain SGD on ``max(0, margin - apart - left · right)``; ``left`` and ``right`` are room for the sums."""
     for n in range(len(apart)):
         query, better, worse = triples[0][n], triples[1][n], triples[2][n]
-        of_query = query_terms[query, : query_sizes[query]], query_values[query, : query_sizes[query]]
-        of_better = terms[better, : sizes[better]], values[better, : sizes[better]]
-        of_worse = terms[worse, : sizes[worse]], values[worse, : sizes[worse]]
+        of_query = _of(query_terms, query_values, query_sizes, query)
+        of_better, of_worse = _of(terms, values, sizes, better), _of(terms, values, sizes, worse)
         loss = margin - (apart[n] + _apart(queries, table, of_query, of_better, of_worse, left, right))
         losses[n] = 0 if loss <= 0 else loss
         if loss > 0:
@@ -118,9 +123,8 @@ def low_rank_adagrad(queries, table, query_sums, sums, query_terms, query_values
     """As `low_rank`, by Adagrad."""
     for n in range(len(apart)):
         query, better, worse = triples[0][n], triples[1][n], triples[2][n]
-        of_query = query_terms[query, : query_sizes[query]], query_values[query, : query_sizes[query]]
-        of_better = terms[better, : sizes[better]], values[better, : sizes[better]]
-        of_worse = terms[worse, : sizes[worse]], values[worse, : sizes[worse]]
+        of_query = _of(query_terms, query_values, query_sizes, query)
+        of_better, of_worse = _of(terms, values, sizes, better), _of(terms, values, sizes, worse)
         loss = margin - (apart[n] + _apart(queries, table, of_query, of_better, of_worse, left, right))
         losses[n] = 0 if loss <= 0 else loss
         if loss > 0:
@@ -156,9 +160,8 @@ def hashed(weights, first, query_terms, query_values, query_sizes, terms, values
     """Steps of plain SGD on ``max(0, margin - f(q, d+) + f(q, d-))``; terms of documents are given modulo H."""
     for n in range(len(losses)):
         query, better, worse = triples[0][n], triples[1][n], triples[2][n]
-        of_query = query_terms[query, : query_sizes[query]], query_values[query, : query_sizes[query]]
-        of_better = terms[better, : sizes[better]], values[better, : sizes[better]]
-        of_worse = terms[worse, : sizes[worse]], values[worse, : sizes[worse]]
+        of_query = _of(query_terms, query_values, query_sizes, query)
+        of_better, of_worse = _of(terms, values, sizes, better), _of(terms, values, sizes, worse)
         loss = margin
         for slot in range(len(of_query[0])):
             begin = first[of_query[0][slot]]

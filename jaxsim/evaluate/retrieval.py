@@ -21,6 +21,7 @@ import scipy.sparse
 
 from jaxsim import checks, sparse
 from jaxsim.sparse import Vectors
+from jaxsim.sparse.compilation import seldom
 from jaxsim.sparse.precision import EVALUATION
 
 __all__ = ["Distances", "Scorer", "cosine", "dot", "jensen_shannon", "l1", "mate_ranks", "pair_scores", "ranks",
@@ -432,13 +433,13 @@ def top_k(
     return np.concatenate(scores), np.concatenate(indices)
 
 
-@functools.partial(jax.jit, static_argnames="pair")
+@seldom(static_argnames="pair")
 def _diagonal(left, right, extra, pair):
     """Scores of the mates in one square."""
     return jnp.diagonal(pair(left, right, extra))
 
 
-@functools.partial(jax.jit, static_argnames="pair")
+@seldom(static_argnames="pair")
 def _not_below(left, right, extra, own_rows, own_columns, places, pair):
     """How many others score at least as much as the mate, for each row and each column of one square."""
     scores = pair(left, right, extra)
@@ -450,7 +451,7 @@ def _not_below(left, right, extra, own_rows, own_columns, places, pair):
     return by_row, jnp.sum(others & (scores >= own_columns[None, :]), axis=0)
 
 
-@functools.partial(jax.jit, static_argnames=("k", "pair"))
+@seldom(static_argnames=("k", "pair"))
 def _best(left, right, extra, num_candidates, k: int, pair: Callable):
     """The k best of each row of scores, ties to the lower index, and whether any score was NaN.
 

@@ -18,6 +18,7 @@ import numpy as np
 from jaxsim import checks, sparse
 from jaxsim.linalg import cost, eigen
 from jaxsim.sparse import Held, Terms
+from jaxsim.sparse.compilation import seldom
 from jaxsim.sparse.precision import EVALUATION
 
 
@@ -73,7 +74,7 @@ def gram(documents: Terms) -> jax.Array:
     return total
 
 
-@functools.partial(jax.jit, donate_argnums=0)
+@seldom(donate_argnums=0)
 def _with_squares(total, block):
     return total + jnp.matmul(block.T, block, precision=EVALUATION)
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 
+from jaxsim.sparse.compilation import seldom
 from jaxsim.sparse.precision import EVALUATION
 
 _BLOCKS = 8
@@ -104,7 +105,7 @@ def orthogonal(block: jax.Array, basis: Sequence[jax.Array]) -> jax.Array:
     return block
 
 
-@jax.jit
+@seldom
 def _without(block, part):
     with jax.default_matmul_precision(EVALUATION):
         along = part.T @ block
@@ -116,7 +117,7 @@ def _orthonormal(block):
     return jnp.linalg.qr(block)[0]
 
 
-@jax.jit
+@seldom
 def ritz(basis: jax.Array, images: jax.Array) -> tuple[jax.Array, jax.Array]:
     """All Ritz pairs of a symmetric operator in an orthonormal basis, largest first.
 
@@ -138,7 +139,7 @@ def ritz(basis: jax.Array, images: jax.Array) -> tuple[jax.Array, jax.Array]:
         return values[::-1], rotation[:, ::-1]
 
 
-@jax.jit
+@seldom
 def ritz_generalised(basis, images, noise_images) -> tuple[jax.Array, jax.Array]:
     """All Ritz pairs of ``S v = λ N v``, for ``N`` positive definite, largest first.
 
@@ -165,7 +166,7 @@ def ritz_generalised(basis, images, noise_images) -> tuple[jax.Array, jax.Array]
         return values[::-1], jax.scipy.linalg.solve_triangular(factor.T, rotation[:, ::-1], lower=False)
 
 
-@jax.jit
+@seldom
 def apart(block: jax.Array, basis: jax.Array, noise_images: jax.Array, rotation: jax.Array) -> jax.Array:
     """A block without its part in a basis, orthogonal to it in the inner product of ``N``.
 
@@ -189,7 +190,7 @@ def apart(block: jax.Array, basis: jax.Array, noise_images: jax.Array, rotation:
         return block / jnp.where(length > 0, length, 1)
 
 
-@jax.jit
+@seldom
 def times(columns: jax.Array, rotation: jax.Array) -> jax.Array:
     """Columns times a small matrix.
 

@@ -7,14 +7,13 @@ The last dimensions are approximate.
 
 from __future__ import annotations
 
-import functools
-
 import jax
 import jax.numpy as jnp
 
 from jaxsim import checks, sparse
 from jaxsim.linalg.eigen import fix_signs, precise
 from jaxsim.sparse import Terms
+from jaxsim.sparse.compilation import seldom
 
 
 @precise
@@ -62,7 +61,7 @@ def _images(documents, block, of_terms):
     return sparse.project_transpose(documents, block) if of_terms else sparse.project(documents, block)
 
 
-@functools.partial(jax.jit, static_argnames=("of_terms", "first", "passes"))
+@seldom(static_argnames=("of_terms", "first", "passes"))
 def _basis(documents, block, of_terms, first=False, passes=2):
     """A basis of the images, orthonormal after two passes: of a start of the longer side, or of ``D Dᵀ`` of a basis."""
     source = block if first else _images(documents, block, not of_terms)
@@ -87,7 +86,7 @@ def _orthonormal(block, passes):
     return block
 
 
-@functools.partial(jax.jit, static_argnames=("k", "of_terms"))
+@seldom(static_argnames=("k", "of_terms"))
 def _triples(documents, basis, k, of_terms):
     """The Rayleigh-Ritz step in a basis of terms or of documents."""
     images = _images(documents, basis, not of_terms)

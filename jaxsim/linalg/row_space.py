@@ -19,6 +19,7 @@ from jaxsim import checks, sparse
 from jaxsim.linalg import cost, covariance, eigen
 from jaxsim.linalg.covariance import Factor
 from jaxsim.sparse import Terms
+from jaxsim.sparse.compilation import seldom
 from jaxsim.sparse.precision import EVALUATION
 
 _TERMS = 7
@@ -194,7 +195,7 @@ def distinct_rows(documents: Terms | scipy.sparse.csr_matrix) -> tuple[np.ndarra
     return np.asarray(first, np.int64), number
 
 
-@jax.jit
+@seldom
 def _times(matrix, x):
     return jnp.matmul(matrix, x, precision=EVALUATION)
 

@@ -182,6 +182,7 @@ def places(counts: np.ndarray, slices: np.ndarray, width: int) -> tuple[np.ndarr
     return np.repeat(np.cumsum(slices) - slices, counts) + offset // width, offset % width
 
 
+@jax.jit  # as one program also where nothing around it is compiled
 def _walk(levels: tuple[Level, ...], dense: jax.Array) -> jax.Array:
     for values, indices in levels:
         total = jnp.zeros((indices.shape[0], dense.shape[1]), dense.dtype)

@@ -1,0 +1,48 @@
+"""Compilation of programs that run a few times only, as those of closed forms and of evaluation do.
+
+For a GPU, XLA tries several ways to compute each matrix product of a program, which takes seconds for every new shape.
+A training, which runs one program often, gains from it; closed forms, whose programs are many, do not.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import jax
+
+_UNTUNED = {"gpu": {"xla_gpu_autotune_level": 0}}
+"""Options of the compiler, by JAX's name of the backend."""
+
+
+def seldom(function: Callable | None = None, **options):
+    """``jax.jit`` that takes the compiler's first choice for every matrix product on a GPU.
+
+    Inside of another compiled function, which is compiled as a whole, it is the function itself.
+
+    Args:
+      function: any function of arrays; without one, what takes it is returned.
+      options: as for ``jax.jit``.
+
+    Returns:
+      The compiled function.
+
+    Example:
+      >>> import jax.numpy as jnp
+      >>> twice = seldom(lambda x, times: times * x, static_argnames="times")
+      >>> twice(jnp.ones(2), times=2).tolist(), jax.jit(lambda x: twice(x, times=3))(jnp.ones(1)).tolist()
+      ([2.0, 2.0], [3.0])
+    """
+    if function is None:
+        return functools.partial(seldom, **options)
+
+    @functools.cache
+    def compiled(backend: str | None):
+        return jax.jit(function, compiler_options=_UNTUNED.get(backend), **options)
+
+    @functools.wraps(function)
+    def wrapped(*args, **kwargs):
+        traced = any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((args, kwargs)))
+        return compiled(None if traced else jax.default_backend())(*args, **kwargs)
+
+    return wrapped

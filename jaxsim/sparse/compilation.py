@@ -25,7 +25,7 @@ def seldom(function: Callable | None = None, **options):
       options: as for ``jax.jit``.
 
     Returns:
-      The compiled function.
+      The compiled function. Its ``compiled(backend)`` is what ``jax.jit`` gave for JAX's name of a backend.
 
     Example:
       >>> import jax.numpy as jnp
@@ -45,4 +45,5 @@ def seldom(function: Callable | None = None, **options):
         traced = any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((args, kwargs)))
         return compiled(None if traced else jax.default_backend())(*args, **kwargs)
 
+    wrapped.compiled = compiled
     return wrapped

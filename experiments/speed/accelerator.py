@@ -9,7 +9,8 @@ float64 first (by `peers`), and timed in turns with the panels; what the device 
 
 Row `documents`: an evaluation of S2Net at the paper's size, 43,380 pairs of 96 of 20,000 terms, in 300 and 1,000
 dimensions, expected within 1 s; and the products of its documents in every storage (`sparse.held` chooses one), beside
-cuSPARSE through JAX.
+cuSPARSE through JAX. Row `compilation`: two programs of a closed form compiled as `sparse.compilation` has them, by
+XLA's first choice of every product, and with XLA's trials; expected in no more than 1.5 times their time to run.
 
 The quick preset takes forced host devices, on one and on two of them, and compares their losses; its shares mean
 nothing, and the kernel is interpreted. The full preset takes the accelerator that JAX finds, and says "not run" where
@@ -38,8 +39,8 @@ PRESETS = {
     "full": {"pairs": (8_192, 32_768, 131_072), "dimensions": (300, 1_000), "side": 8_192,
              "paper": (43_380, 20_000, (300, 1_000), 96), "repeats": 5},
 }
-ROWS = {"documents": None, **{f"all-pairs-{policy}": policy for policy in PRECISIONS}}
-"""Row -> the precision of its products; None for that of documents, which has JAX's default."""
+ROWS = {"documents": None, "compilation": None, **{f"all-pairs-{policy}": policy for policy in PRECISIONS}}
+"""Row -> the precision of its products; None for those that have JAX's default, or the highest."""
 
 
 def _compiled(sheet, name: str, function, *args):
@@ -207,6 +208,37 @@ def products(sheet, settings: dict) -> None:
     jax.config.update("jax_bcoo_cusparse_lowering", False)
 
 
+def compilations(sheet, settings: dict) -> None:
+    """Seconds to compile and to run programs of a closed form, by XLA's first choice of every product and its best."""
+    import jax
+    import jax.numpy as jnp
+
+    from experiments.kit.measure import race
+    from jaxsim.linalg import krylov
+    from jaxsim.sparse import compilation
+
+    _, terms, dimensions, _ = settings["paper"]
+    k = max(dimensions)
+    basis, block, rotation = (jax.random.normal(jax.random.key(seed), shape, jnp.float32)
+                              for seed, shape in enumerate(((terms, k), (terms, k // 6), (k, k))))
+    ways = {"first choice": compilation.UNTUNED.get(jax.default_backend()), "trials": None}
+    for what, function, args in (("a block without its part in a basis", krylov.without.__wrapped__, (block, basis)),
+                                 ("a basis times a rotation", krylov.times.__wrapped__, (basis, rotation))):
+        programs, seconds = {}, {}
+        for name, options in ways.items():
+            lowered = jax.jit(functools.partial(function), compiler_options=options).lower(*args)
+            begun = time.perf_counter()
+            programs[name] = lowered.compile()
+            seconds[name] = time.perf_counter() - begun
+            sheet.add(f"compilation, {what}, k = {k:,}, {name}", seconds[name], "s")
+        found = race({name: functools.partial(program, *args) for name, program in programs.items()},
+                     repeats=settings["repeats"])
+        for name, times in found.items():
+            sheet.time(f"{what}, k = {k:,}, {name}", times, *(() if name == "trials" else (found["trials"], "trials")))
+        sheet.expect(f"{what}: time to run, of that with trials", found["first choice"].median / found["trials"].median,
+                     1.5)
+
+
 def _stores() -> dict:
     """How one device can hold documents."""
     from jaxsim import sparse
@@ -254,10 +286,12 @@ def main() -> int:
     settings = PRESETS[given.preset]
     for row in given.only or ROWS:
         begun, policy = time.perf_counter(), ROWS[row]
-        made, sizes = ("normal embeddings", settings["pairs"]) if policy else (
-            "pairs of documents by Zipf's law", settings["paper"][:1])
+        made, sizes = ("pairs of documents by Zipf's law", settings["paper"][:1]) if row == "documents" else (
+            "normal embeddings", settings["pairs"])
         sheet = Sheet(row, 1, full, synthetic(made, pairs=max(sizes)), {"gamma": GAMMA, "products": policy})
-        if policy is None:
+        if row == "compilation":
+            compilations(sheet, settings)
+        elif policy is None:
             evaluations(sheet, settings, len(jax.devices()))
             products(sheet, settings)
         else:

@@ -97,7 +97,7 @@ def orthogonal(block: jax.Array, basis: Sequence[jax.Array]) -> jax.Array:
     for passes in range(3):
         leaning = jnp.zeros((), block.dtype)
         for part in basis:
-            block, along = _without(block, part)
+            block, along = without(block, part)
             leaning = jnp.maximum(leaning, along)
         block = _orthonormal(block)
         if passes == 1 and float(leaning) < _LEANING:
@@ -106,7 +106,21 @@ def orthogonal(block: jax.Array, basis: Sequence[jax.Array]) -> jax.Array:
 
 
 @seldom
-def _without(block, part):
+def without(block: jax.Array, part: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """A block without its part along other columns, once; rounding leaves some of it.
+
+    Args:
+      block: ``[dim, b]``.
+      part: ``[dim, w]``, orthonormal but for columns of zeros.
+
+    Returns:
+      ``(block, leaning)``: ``[dim, b]``, and the largest of the products that were taken away.
+
+    Example:
+      >>> block, leaning = without(jnp.array([[3.0], [0.5]]), jnp.array([[1.0], [0.0]]))
+      >>> block.tolist(), float(leaning)
+      ([[0.0], [0.5]], 3.0)
+    """
     with jax.default_matmul_precision(EVALUATION):
         along = part.T @ block
         return block - part @ along, jnp.max(jnp.abs(along))

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import jax
 
-_UNTUNED = {"gpu": {"xla_gpu_autotune_level": 0}}
+UNTUNED = {"gpu": {"xla_gpu_autotune_level": 0}}
 """Options of the compiler, by JAX's name of the backend."""
 
 
@@ -38,7 +38,7 @@ def seldom(function: Callable | None = None, **options):
 
     @functools.cache
     def compiled(backend: str | None):
-        return jax.jit(function, compiler_options=_UNTUNED.get(backend), **options)
+        return jax.jit(function, compiler_options=UNTUNED.get(backend), **options)
 
     @functools.wraps(function)
     def wrapped(*args, **kwargs):

@@ -18,7 +18,7 @@ def compiled(monkeypatch):
         calls.append(options)
         return jit(function, **options)
 
-    monkeypatch.setitem(compilation._UNTUNED, jax.default_backend(), compilation._UNTUNED["gpu"])
+    monkeypatch.setitem(compilation.UNTUNED, jax.default_backend(), compilation.UNTUNED["gpu"])
     monkeypatch.setattr(jax, "jit", watched)
     return calls
 

@@ -9,8 +9,8 @@ float64 first (by `peers`), and timed in turns with the panels; what the device 
 
 Row `documents`: an evaluation of S2Net at the paper's size, 43,380 pairs of 96 of 20,000 terms, in 300 and 1,000
 dimensions, expected within 1 s; and the products of its documents in every storage (`sparse.held` chooses one), beside
-cuSPARSE through JAX. Row `compilation`: two programs of a closed form compiled as `sparse.compilation` has them, by
-XLA's first choice of every product, and with XLA's trials; expected in no more than 1.5 times their time to run.
+cuSPARSE through JAX. Row `compilation`: two programs of a closed form compiled as `sparse.compilation` has them, with
+cuBLAS, and with XLA's trials of its own kernels; expected in no more than 1.2 times their time to run.
 
 The quick preset takes forced host devices, on one and on two of them, and compares their losses; its shares mean
 nothing, and the kernel is interpreted. The full preset takes the accelerator that JAX finds, and says "not run" where
@@ -209,7 +209,7 @@ def products(sheet, settings: dict) -> None:
 
 
 def compilations(sheet, settings: dict) -> None:
-    """Seconds to compile and to run programs of a closed form, by XLA's first choice of every product and its best."""
+    """Seconds to compile and to run programs of a closed form, with cuBLAS, and with the kernels that XLA tries."""
     import jax
     import jax.numpy as jnp
 
@@ -221,7 +221,7 @@ def compilations(sheet, settings: dict) -> None:
     k = max(dimensions)
     basis, block, rotation = (jax.random.normal(jax.random.key(seed), shape, jnp.float32)
                               for seed, shape in enumerate(((terms, k), (terms, k // 6), (k, k))))
-    ways = {"first choice": compilation.UNTUNED.get(jax.default_backend()), "trials": None}
+    ways = {"cuBLAS": compilation.OPTIONS.get(jax.default_backend()), "trials": None}
     for what, function, args in (("a block without its part in a basis", krylov.without.__wrapped__, (block, basis)),
                                  ("a basis times a rotation", krylov.times.__wrapped__, (basis, rotation))):
         programs, seconds = {}, {}
@@ -235,8 +235,8 @@ def compilations(sheet, settings: dict) -> None:
                      repeats=settings["repeats"])
         for name, times in found.items():
             sheet.time(f"{what}, k = {k:,}, {name}", times, *(() if name == "trials" else (found["trials"], "trials")))
-        sheet.expect(f"{what}: time to run, of that with trials", found["first choice"].median / found["trials"].median,
-                     1.5)
+        sheet.expect(f"{what}: time to run, of that with trials", found["cuBLAS"].median / found["trials"].median,
+                     1.2)
 
 
 def _stores() -> dict:

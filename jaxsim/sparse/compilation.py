@@ -1,7 +1,8 @@
 """Compilation of programs that run a few times only, as those of closed forms and of evaluation do.
 
-For a GPU, XLA tries several ways to compute each matrix product of a program, which takes seconds for every new shape.
-A training, which runs one program often, gains from it; closed forms, whose programs are many, do not.
+For a GPU, XLA compiles dozens of kernels of its own for each matrix product of a program and takes the fastest of these
+and of those of cuBLAS: seconds for every new shape. A training, which runs one program often, may gain from it. Closed
+forms have many programs, and take cuBLAS, which was as fast on an H200 for products of 32-bit numbers.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from collections.abc import Callable
 
 import jax
 
-UNTUNED = {"gpu": {"xla_gpu_autotune_level": 0}}
+OPTIONS = {"gpu": {"xla_gpu_enable_triton_gemm": False}}
 """Options of the compiler, by JAX's name of the backend."""
 
 
 def seldom(function: Callable | None = None, **options):
-    """``jax.jit`` that takes the compiler's first choice for every matrix product on a GPU.
+    """``jax.jit`` that takes cuBLAS for every matrix product on a GPU.
 
     Inside of another compiled function, which is compiled as a whole, it is the function itself.
 
@@ -38,7 +39,7 @@ def seldom(function: Callable | None = None, **options):
 
     @functools.cache
     def compiled(backend: str | None):
-        return jax.jit(function, compiler_options=UNTUNED.get(backend), **options)
+        return jax.jit(function, compiler_options=OPTIONS.get(backend), **options)
 
     @functools.wraps(function)
     def wrapped(*args, **kwargs):

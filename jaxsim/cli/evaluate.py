@@ -104,13 +104,16 @@ def evaluate(
         pictures.check_place(figures, "--figures")
         trained = _load(model)
         table = pictures.read(trained, pairs, format, left, right, label)
+        options.tell_idle(power, trained)
         result = _found(trained, table.pairs, way, exclude_self, like) if searching else _pairs(trained, table)
         if figures is not None:
             drawn = pictures.draw(trained, table, figures, examples)
     else:
         judged = trec.read_qrels(qrels)
         if run is None:
-            results, judged = _search(_load(model), queries, documents, judged, way, exclude, exclude_self, like)
+            trained = _load(model)
+            options.tell_idle(power, trained)
+            results, judged = _search(trained, queries, documents, judged, way, exclude, exclude_self, like)
             if run_out is not None:
                 with replacing(run_out) as file:
                     file.writelines(line.encode() for line in trec.run_lines(results))

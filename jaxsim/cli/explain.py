@@ -55,6 +55,7 @@ def explain(
     _check(document, documents, column, line, terms)
     expect_other("--figure", figure, documents=documents)
     trained = load(model)
+    options.tell_idle(power, trained)
     if documents is None:
         result = explaining.explain(trained, query, document, power=0.0 if power is None else power)
         facts = {"score": rounded(result.score), "pairs": _pairs(result, pairs)}

@@ -14,6 +14,7 @@ from jaxsim.cli.output import say
 if TYPE_CHECKING:
     from jaxsim.data.pairs import Pairs
     from jaxsim.data.tables import Table
+    from jaxsim.model import Model
 
 Format = StrEnum("Format", {name.upper(): name for name in ("tsv", "csv", "jsonl", "parquet")})
 Weights = StrEnum("Weights", {name.upper(): name for name in ("float16", "int8")})
@@ -155,6 +156,17 @@ def mates(table: Table) -> Pairs:
         say(f"{table.pairs.name}: left out {some}, whose label is not above 0")
     checks.expect(len(pairs) > 0, table.pairs.name, "a pair with a label above 0", "none")
     return pairs
+
+
+def tell_idle(power: float | None, model: Model) -> None:
+    """Says that ``--power`` changes nothing with a model whose dimensions have no weights.
+
+    Args:
+      power: as given; None and 0 ask for nothing.
+      model: what searches.
+    """
+    if power and model.agreement is None:
+        say("--power changes nothing: this model has no weights of its dimensions")
 
 
 def one_stdin(**sources: str | Path | list[str] | None) -> None:

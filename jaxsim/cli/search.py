@@ -82,6 +82,7 @@ def search(
     checks.expect(len(wanted) > 0, "--queries", "at least one query", f"an empty file ({queries})")
     trained = load(model)
     terms = ranker.default_terms(trained) if terms is None else terms
+    options.tell_idle(power, trained)
     power = trained.search_power if power is None else power
     apart = not trained.bilinear or terms in (0, 1) or words == options.Words.BM25
     checks.expect(apart, "--terms", "0 or 1 (the score of this model has the words in it)", terms)

@@ -136,7 +136,7 @@ def _decoded(line: bytes, where: str, position: int) -> str:
     try:
         result = line.decode("utf-8")
     except UnicodeDecodeError as error:
-        reason = wide if zeros or head[:2] in (b"\xff\xfe", b"\xfe\xff") else error.reason
+        reason = wide if zeros or head[:2] in (b"\xff\xfe", b"\xfe\xff") else f"{error.reason}; save it as UTF-8"
         raise ValueError(
             f"{where}: expected UTF-8 text, got the byte 0x{line[error.start]:02x} at byte {position + error.start} of "
             f"the file ({reason})"

@@ -269,7 +269,7 @@ def tokenizer(language: str) -> Callable[[str], list[str]]:
       ['hola', 'mundo']
     """
     code = language.partition("-")[0]
-    meant = _MEANT.get(code, "a code in lower case, such as en, es or pt-BR")
+    meant = _MEANT.get(code, "a code of ISO 639 in lower case, such as en, es or pt-BR")
     known = _CODE.fullmatch(language) and code not in _MEANT and (len(code) == 3 or code in _TWO_LETTERS)
     checks.expect(known, "language", meant, repr(language))
     return words_ja if code == "ja" else words_unspaced(code) if code in _UNSPACED else words

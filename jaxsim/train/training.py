@@ -217,7 +217,9 @@ def split(
     """
     duplicates = int(np.count_nonzero(~texts.keep))
     if duplicates:
-        say(f"left out {counted(duplicates, 'pair')}, equal to an earlier one")
+        bare = sum(not texts.left[row] and not texts.right[row] for row in np.flatnonzero(~texts.keep))
+        words = f" ({counted(bare, 'of these has', 'of these have')} no words)" if bare else ""
+        say(f"left out {counted(duplicates, 'pair')}, equal to an earlier one{words}")
     everything = np.flatnonzero(texts.keep)
     if settings.method == "s2net-pref":  # candidates of a query stay together, also where queries share candidates
         texts = texts._replace(groups=texts.twins[:, 0])

@@ -410,6 +410,18 @@ def test_the_power_that_judged_queries_chose_is_taken_unless_another_is_given(tr
     assert ranked("chosen") == ranked("plain", "--power", 0) != ranked("plain")
 
 
+@pytest.mark.parametrize(("power", "told"), [("2", True), ("0", False), (None, False)])
+def test_a_power_that_changes_nothing_is_told(trained, folder, capsys, power, told):
+    dataclasses.replace(Model.load(trained), agreement=None).save("without")
+    given = () if power is None else ("--power", power)
+    for words in (("search", "--documents", "texts.txt", "--query", LEFT[3]),
+                  ("explain", "--documents", "texts.txt", LEFT[3], "--line", "1"),
+                  ("evaluate", "--pairs", "pairs.tsv", "--terms", "0.5")):
+        capsys.readouterr()
+        assert cli.main([words[0], "--model", "without", *words[1:], *given]) == 0
+        assert ("--power changes nothing: this model has no weights of" in capsys.readouterr().err) == told
+
+
 def _bare(model):
     return Model(model.vocabulary, None, model.weighting)
 

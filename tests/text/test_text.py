@@ -82,7 +82,7 @@ def test_a_document_has_a_term_however_often_it_occurs_there():
 
 @pytest.mark.parametrize("wrong", ["english", "", "EN", "e", "en es", "zz", "xx-DE"])
 def test_what_is_no_language_code_is_refused(wrong):
-    expected = f"language: expected a code in lower case, such as en, es or pt-BR, got '{wrong}'"
+    expected = f"language: expected a code of ISO 639 in lower case, such as en, es or pt-BR, got '{wrong}'"
     with pytest.raises(ValueError, match=expected):
         text.tokenizer(wrong)
     for code, meant in (("jp", "ja"), ("cn", "zh"), ("zho-Hans", "zh")):  # would be cut at spaces in silence

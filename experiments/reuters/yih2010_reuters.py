@@ -545,6 +545,17 @@ def learn_vl_ext(table: kit.Table, options: Options | None = None, *, combine: C
                    paired_in=paired, **({"regulariser": "length"} if literal else {}))
 
 
+def setting_of_vl_ext(table: kit.Table) -> dict:
+    """γ and the weight of the regulariser that development documents chose for the row `vl-ext`."""
+    def choose() -> dict:
+        settings, inputs = table.settings, table.data.featured
+        options = {"gamma": settings.extension_gammas, "beta": settings.extension_betas}
+        train = functools.partial(fit_vl_ext, table, PAIRED[0], np.add)
+        return best_of(table, settings.seeds[0], settings.pairs, options, inputs, term_extension.encode, train)[0].best
+
+    return table.once("setting of vl-ext", choose)
+
+
 def described_extensions(table: kit.Table, fits: list[Fit]) -> dict:
     """The strongest extensions, averaged over the seeds that all have them, and the weights in ten test documents."""
     terms, weights = table.data.vocabulary.terms, {}
@@ -578,40 +589,43 @@ def described_documents(table: kit.Table, params: term_extension.TermExtension) 
 
 
 def learn_vl_ext_more(table: kit.Table) -> kit.Row:
-    """VL-Ext with more pairs of documents; γ and the regulariser are chosen."""
-    return learn_vl_ext(table, num=table.settings.more_pairs // 4)
+    """VL-Ext with more pairs of documents, at the setting of `vl-ext`; nothing is chosen but the iteration."""
+    return learn_vl_ext(table, [setting_of_vl_ext(table)], num=table.settings.more_pairs // 4)
 
 
 def vl_ext_gamma1(table: kit.Table) -> kit.Row:
-    """VL-Ext with γ = 1, as printed; the regulariser is chosen."""
-    return learn_vl_ext(table, {"gamma": (1.0,), "beta": table.settings.extension_betas})
+    """VL-Ext with γ = 1, as printed, and no regulariser; nothing is chosen but the iteration."""
+    return learn_vl_ext(table, [{"gamma": 1.0, "beta": 0.0}])
 
 
 def vl_ext_literal(table: kit.Table) -> kit.Row:
-    """VL-Ext with the printed regularisers, which draw the weights and the coefficients to 0; γ and both are chosen."""
-    settings = table.settings
-    return learn_vl_ext(table, {"gamma": settings.extension_gammas, "alpha": settings.literal,
-                                "beta": settings.extension_betas}, literal=True)
+    """VL-Ext with the printed regularisers, which draw the weights and the coefficients to 0; α is chosen.
+
+    γ and the weight β of the coefficients' regulariser are those of `vl-ext`, whose coefficients are drawn to 0 too.
+    """
+    setting = setting_of_vl_ext(table)
+    return learn_vl_ext(table, {"gamma": [setting["gamma"]], "alpha": table.settings.literal,
+                                "beta": [setting["beta"]]}, literal=True)
 
 
 def vl_ext_similar(table: kit.Table) -> kit.Row:
-    """VL-Ext with terms paired only in similar documents; γ and the regulariser are chosen."""
-    return learn_vl_ext(table, paired="similar drawn pairs")
+    """VL-Ext with terms paired only in similar documents, at the setting of `vl-ext`."""
+    return learn_vl_ext(table, [setting_of_vl_ext(table)], paired="similar drawn pairs")
 
 
 def vl_ext_maximum(table: kit.Table) -> kit.Row:
-    """VL-Ext with terms ranked by their largest product, not by the sum; γ and the regulariser are chosen."""
-    return learn_vl_ext(table, combine=np.maximum)
+    """VL-Ext with terms ranked by their largest product, not by the sum, at the setting of `vl-ext`."""
+    return learn_vl_ext(table, [setting_of_vl_ext(table)], combine=np.maximum)
 
 
 def vl_ext_every(table: kit.Table) -> kit.Row:
-    """VL-Ext with terms paired in every two training documents; γ and the regulariser are chosen."""
-    return learn_vl_ext(table, paired="every two training documents")
+    """VL-Ext with terms paired in every two training documents, at the setting of `vl-ext`."""
+    return learn_vl_ext(table, [setting_of_vl_ext(table)], paired="every two training documents")
 
 
 def vl_ext_wordnet(table: kit.Table) -> kit.Row:
-    """VL-Ext with terms that are alike in WordNet (Lin 1998), as footnote 1; γ and the regulariser are chosen."""
-    return learn_vl_ext(table, paired="WordNet")
+    """VL-Ext with terms that are alike in WordNet (Lin 1998), as footnote 1, at the setting of `vl-ext`."""
+    return learn_vl_ext(table, [setting_of_vl_ext(table)], paired="WordNet")
 
 
 # --- Table 3: concept vectors ----------------------------------------------------------------------------------------

@@ -853,11 +853,12 @@ def printed(name: str, *rows: str) -> dict[str, float]:
     return {row: PRINTED[row][METRICS.index(name)] for row in rows}
 
 
-HDILR_RANK = ("development documents choose rank 50, the larger of the two that are tried; at rank 5 HDILR stays below "
-              "TWEAK on them. The paper does not print its rank")
-HDLR_BUDGET = ("the paper trains on all pairs, in up to 100 iterations; here the cap of 20 cycles over a sample of the "
-               "pairs is reached for most seeds. Settings are chosen by AUC, which does rise, while P@5, P@10 and MAP "
-               "fall")
+HDILR_RANK = ("development documents choose rank 200, the largest that is tried: every higher rank is better on them. "
+              "At rank 5 with the percentiles of ITML's authors (`hdilr-5`) no cycle is better than the start. The "
+              "paper does not print its rank")
+HDLR_SPACE = ("HDLR learns a metric of LSA's five dimensions. The one that VL-CV's loss fits there (`metric-vl-cv`) "
+              "has a P@5 of .735 too, LSA .740: they do not bear the printed .841, nor does training longer. With 20 "
+              "dimensions (`hdlr-20`) HDLR has .840, and is above LSA (`lsa-20`) by all five metrics")
 
 
 def above(better: str, worse: str, place: str, why: str = "") -> list[kit.Claim]:
@@ -933,15 +934,15 @@ CLAIMS = [
                              "largest product come nearest. It is far lower on documents of other topics than earn "
                              "and acq"}),
     *above("vl-cv", "lsa", "001 §4.3.2, Table 3"),
-    *above("hdlr", "lsa", "001 §4.3.2, Table 3", HDLR_BUDGET),
+    *above("hdlr", "lsa", "001 §4.3.2, Table 3", HDLR_SPACE),
     kit.Claim("001-concepts-all", sentence="VL-CV and HDLR perform better than LSA across various metrics",
               place="001 §4.3.2, Table 3", tables=("table3",), better="vl-cv", worse="lsa", metric="map",
               printed=printed("map", "vl-cv", "hdlr", "lsa"), holds=concepts_in_all,
-              why={"table3": HDLR_BUDGET}),
+              why={"table3": HDLR_SPACE}),
     kit.Claim("001-vl-cv-hdlr", sentence="VL-CV has higher AUC and Max-F1, HDLR higher precision@k and MAP",
               place="001 §4.3.2, Table 3", tables=("table3",), better="vl-cv", worse="hdlr", metric="auc",
               printed=printed("auc", "vl-cv", "hdlr"), holds=hdlr_at_the_top,
-              why={"table3": HDLR_BUDGET}),
+              why={"table3": HDLR_SPACE}),
 ]
 EXPERIMENT = kit.Experiment("yih2010_reuters", __doc__, load, TABLES, CLAIMS)
 

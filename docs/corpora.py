@@ -28,7 +28,7 @@ USED = {
     "gre_antonyms": "pilsa.pilsa2012",
     "word_similarity": "pilsa.pilsa2012",
     "thesauri": "pilsa.pilsa2012",
-    "wordnet": "pilsa.pilsa2012",
+    "wordnet": "pilsa.pilsa2012, reuters.yih2010_reuters",
     "sentence_completion": "completion.completion2012",
     "sat_questions": "completion.completion2012",
     "dictionary_en_es": "mates.platt2010, links.bai2010_cross_language",

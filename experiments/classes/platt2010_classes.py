@@ -40,8 +40,10 @@ from jaxsim.methods.projections import Projection
 from jaxsim.methods.translation import table as translation
 from jaxsim.sparse import Vectors
 
-TOPIC_KS = (20, 50, 100)
+TOPIC_KS = (20, 50, 100, 200, 300)
 """Numbers of topics; development pages choose one."""
+TOPIC_SEEDS = (0, 1, 2, 3, 4)
+"""Of the random starts of topic models; the first one chooses."""
 SECTIONS = ("web/api", "web/javascript", "web/css", "web/html", "web/http", "glossary", "learn")
 
 
@@ -320,7 +322,7 @@ def fit_s2net(table: kit.Table) -> kit.Row:
 def topic_model(method) -> Callable[[kit.Table], kit.Row]:
     """JPLSA or CPLSA of the training pages and their translations, folded in once, compared by the L1 distance.
 
-    Chosen: the number of topics. Stopped by development MRR.
+    Chosen: the number of topics, with the first seed. Stopped by development MRR.
     """
     def row(table: kit.Table) -> kit.Row:
         def counts(part: str) -> tuple:
@@ -334,21 +336,21 @@ def topic_model(method) -> Callable[[kit.Table], kit.Row]:
             encode = encoder(params)
             return mates.scores(encode("dev", 0), encode("dev", 1), similarity=retrieval.l1)["mrr"]
 
-        fits = {}
+        def fitted(k: int, seed: int = 0):
+            return table.fit(method, reads=counts("dev"))(
+                counts("train"), k=k, start="hard", key=jax.random.key(seed), each=10, max_iter=100, patience=3,
+                validate=stopped_by)
 
         def score(k: int) -> dict[str, float]:
-            fits[k] = table.fit(method, reads=counts("dev"))(
-                counts("train"), k=k, start="hard", key=jax.random.key(0), each=10, max_iter=30, patience=3,
-                validate=stopped_by)
-            return dev_accuracy(table, encoder(fits[k].params), retrieval.l1)
+            return dev_accuracy(table, encoder(fitted(k).params), retrieval.l1)
 
         most = min(table.data.sizes["train"], len(table.data.task.vocabulary))
         ks = [k for k in TOPIC_KS if k < most and k <= max(table.settings.ks)]
         size = kit.choose([{"k": k} for k in ks], score, by="both", split="dev")
-        fit = fits[size.best["k"]]
-        return kit.Row({**size.best, "start": "hard", "fold_in": 1, "similarity": "l1"},
-                       tested(table, encoder(fit.params), retrieval.l1), curve=size.tried, fit=fit,
-                       dev={"both": size.score}, seeds=(0,))
+        fits = [fitted(**size.best, seed=seed) for seed in TOPIC_SEEDS]
+        return kit.Row({**size.best, "start": "hard", "fold_in": 1, "similarity": "l1", "max_iter": 100, "patience": 3},
+                       [tested(table, encoder(fit.params), retrieval.l1) for fit in fits], curve=size.tried,
+                       fit=fits[0], dev={"both": size.score}, seeds=TOPIC_SEEDS)
 
     return row
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 
+from experiments.corpora import wordnet_terms
 from jaxsim import sparse, text
-from jaxsim.data import labelled_pairs, reuters21578, splits, word_frequency
+from jaxsim.data import labelled_pairs, reuters21578, splits, word_frequency, wordnet
 from jaxsim.data.labelled_pairs import LabelledPairs
 from jaxsim.evaluate import all_pairs
 from jaxsim.text import features
@@ -51,6 +53,7 @@ class Reuters:
       counts: Part -> ``[num_docs, num_terms]`` counts.
       featured: Part -> documents with features of their terms (001 Table 1 without parts of speech; web frequencies in
         place of a query log), scaled by those of training.
+      capitals: Of each term the share of its training documents that write it with a capital.
       labels: Part -> ``[num_docs, num_topics]`` which document has which topic; two are similar if they share one.
     """
 
@@ -61,6 +64,7 @@ class Reuters:
     every_term: text.Vocabulary
     counts: dict[str, scipy.sparse.csr_matrix]
     featured: dict[str, Featured]
+    capitals: np.ndarray
     labels: dict[str, scipy.sparse.csr_matrix]
 
     @property
@@ -81,6 +85,24 @@ class Reuters:
         return {"no near-duplicate in training": np.flatnonzero(~np.isin(groups[size:], groups[:size])),
                 "neither earn nor acq": np.array([row for row, story in enumerate(self.stories["test"])
                                                   if not {"earn", "acq"} & set(story.topics)], int)}
+
+    @cached_property
+    def tagged(self) -> dict[str, Featured]:
+        """``featured`` and one column more for each part of speech, 1 for the terms that have it (`wordnet_terms`)."""
+        tags = wordnet_terms.tags(wordnet.load(), self.vocabulary.terms, self.capitals)
+        names, result = tuple(f"pos {tag}" for tag in wordnet_terms.TAGS), {}
+        for part, documents in self.featured.items():
+            used = np.arange(documents.terms.nnz) < int(documents.terms.indptr[-1])
+            own = tags[np.asarray(documents.terms.indices)][:, None] == np.arange(len(names))
+            columns = (own & used[:, None]).astype(np.asarray(documents.columns).dtype)
+            result[part] = replace(documents, names=documents.names + names,
+                                   columns=jnp.concatenate([documents.columns, columns], axis=1))
+        return result
+
+    def similar(self, rows: np.ndarray) -> np.ndarray:
+        """Which of some training documents share a topic, ``[rows, rows]`` booleans."""
+        labels = self.labels["train"][rows]
+        return (labels @ labels.T).toarray() > 0
 
     def sample(self, seed: int, num: int) -> Sample:
         """Development documents of a seed, and ``num`` similar and ``num`` other pairs of the remaining documents."""
@@ -125,9 +147,13 @@ def load(min_characters: int = 80, limit: tuple[int, int] | None = None) -> Reut
     query_frequency = word_frequency.of_terms(frequency, vocabulary.terms)
     extracted = {part: features.extract(of, vocabulary, query_frequency=query_frequency) for part, of in tokens.items()}
     scale = features.scale_of(extracted["train"])
+    counted = sparse.to_scipy(extracted["train"].terms)
+    capital = np.asarray(extracted["train"].columns)[: counted.nnz, extracted["train"].names.index("cap")]
+    written = np.bincount(counted.indices, weights=capital, minlength=len(vocabulary))
     return Reuters(
         collection, stories, folded, vocabulary, every_term,
         counts={part: sparse.to_scipy(documents.terms) for part, documents in extracted.items()},
         featured={part: features.scaled(documents, scale) for part, documents in extracted.items()},
+        capitals=written / np.maximum(np.bincount(counted.indices, minlength=len(vocabulary)), 1),
         labels={part: all_pairs.incidence([story.topics for story in of]) for part, of in stories.items()},
     )

@@ -106,6 +106,38 @@ def test_relations_come_back_as_given(rng):
     assert sorted(zip(*result, strict=True)) == sorted(triples(weights))
 
 
+def test_among_all_documents_similar_and_other_pairs_count_the_same(rng, monkeypatch):
+    monkeypatch.setattr(related_terms, "_TERMS", 3)  # too few at first, so that it has to look at more
+    documents = (rng.random((12, 9)) + 0.2) * (rng.random((12, 9)) < 0.5)
+    documents[3] = 0
+    topics = rng.integers(0, 3, 12)
+    similar = topics[:, None] == topics[None, :]
+    put = sparse.from_scipy(scipy.sparse.csr_matrix(documents))
+    sources, targets = related_terms.choose_among_all(put, similar, num=7, heaviest=4)
+    pairs = [(i, j) for i in range(12) for j in range(12) if i < j]
+    alike, others = ([pair for pair in pairs if similar[pair] == wanted] for wanted in (True, False))
+    # the four heaviest terms of a document alone, of its own length
+    heaviest = np.where(documents >= np.sort(documents, axis=1)[:, -4:-3], documents, 0)
+    length = np.linalg.norm(documents, axis=1, keepdims=True)
+    unit = heaviest / np.where(length > 0, length, 1)
+    expected = {}
+    for some in (alike, others):
+        for i, j in some:
+            product = np.outer(unit[i], unit[j]) / len(some)
+            for a in range(9):
+                for b in range(a + 1, 9):
+                    expected[a, b] = expected.get((a, b), 0) + product[a, b] + product[b, a]
+    best = sorted(expected, key=expected.get, reverse=True)[:7]
+    assert [tuple(sorted(pair)) for pair in zip(sources[::2].tolist(), targets[::2].tolist(), strict=True)] == best
+    assert np.array_equal(sources[::2], targets[1::2]) and np.array_equal(sources[1::2], targets[::2])
+    every = related_terms.choose_among_all(put, similar, num=1000, heaviest=4)[0]
+    assert len(every) == 2 * sum(value > 0 for value in expected.values())
+    with pytest.raises(ValueError, match="similar: expected some pairs of documents and not all, got 0"):
+        related_terms.choose_among_all(put, np.eye(12, dtype=bool))
+    with pytest.raises(ValueError, match=r"similar: expected shape \(12, 12\)"):
+        related_terms.choose_among_all(put, similar[:5])
+
+
 @pytest.mark.parametrize("combine", [np.add, np.maximum])
 def test_related_terms_have_the_largest_products(rng, combine, monkeypatch):
     monkeypatch.setattr(related_terms, "_PAIRS", 3)

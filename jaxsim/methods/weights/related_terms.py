@@ -1,17 +1,20 @@
 """Which terms may lend weight to which (001 §4.3.1): pairs with the largest products of weights in paired documents.
 
-Only the heaviest terms of a document are paired, so that no matrix of all pairs of terms is made.
+Only the heaviest terms of a document are paired, so that no matrix of all pairs of terms is made. `choose` is given the
+pairs of documents, `choose_among_all` takes every two documents.
 """
 
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse
 
 from jaxsim import checks, sparse
 from jaxsim.methods import statistics
 from jaxsim.sparse import Terms
 
 _PAIRS = 4096
+_TERMS = 2048
 
 
 def choose(
@@ -80,6 +83,69 @@ def choose(
     checks.expect(codes.size > 0, "pairs", "documents with different terms of positive weight", "none")
     best = np.argsort(-products, kind="stable")[:num]
     low, high = codes[best] // left.num_terms, codes[best] % left.num_terms
+    return np.stack([low, high], axis=1).ravel(), np.stack([high, low], axis=1).ravel()
+
+
+def choose_among_all(
+    documents: Terms, similar, *, num: int = 30_000, heaviest: int = 20
+) -> tuple[np.ndarray, np.ndarray]:
+    """`choose` over every two documents, sums of products, similar and other pairs of documents counting the same.
+
+    The paper draws as many other pairs as there are similar ones; here every pair is used, and the products of the
+    others are weighed so that they are as many. Only terms that can be among the best are looked at, which changes
+    nothing: a sum is at most the product of the two terms' weights over all documents.
+
+    Args:
+      documents: weighted documents, such as TWEAK's.
+      similar: ``[num_docs, num_docs]`` booleans, symmetric: which documents are similar. The diagonal is not read.
+      num: pairs of terms kept; fewer if there are fewer.
+      heaviest: terms of a document, by weight, that are paired.
+
+    Returns:
+      ``(sources, targets)`` as `choose`. About 4 bytes times the square of the number of documents are held.
+
+    Raises:
+      ValueError: for an array of another shape, no similar documents or no others, or if no two different terms with
+        positive weight meet.
+
+    Example:
+      >>> import scipy.sparse
+      >>> documents = sparse.from_scipy(scipy.sparse.csr_matrix([[3.0, 4.0, 0.0], [0.0, 1.0, 0.0], [1.0, 0.0, 1.0]]))
+      >>> alike = np.array([[0, 1, 0], [1, 0, 0], [0, 0, 0]], bool)
+      >>> [part.tolist() for part in choose_among_all(documents, alike, num=1)]
+      [[0, 1], [1, 0]]
+    """
+    checks.kind(documents, "documents", Terms)
+    checks.positive_int(num, "num")
+    checks.positive_int(heaviest, "heaviest")
+    size = documents.num_docs
+    pairs = np.array(similar, np.float32)
+    checks.expect(pairs.shape == (size, size), "similar", f"shape {(size, size)} (documents)", pairs.shape)
+    np.fill_diagonal(pairs, 0)
+    count = float(pairs.sum(dtype=np.float64))
+    checks.expect(0 < count < size * (size - 1), "similar", "some pairs of documents and not all", f"{count:.0f}")
+    share = count / (size * (size - 1) - count)
+    terms, weights = _heaviest(documents, heaviest)
+    rows = np.repeat(np.arange(size), terms.shape[1])
+    table = scipy.sparse.csr_matrix((weights.ravel(), (rows, terms.ravel())), (size, documents.num_terms))
+    total = np.asarray(table.sum(axis=0), np.float64).ravel()
+    order = np.argsort(-total, kind="stable")
+    most = min(_TERMS, int(np.count_nonzero(total)))
+    while True:
+        kept = order[:most]
+        part = table[:, kept]
+        alike = np.asarray(part.T @ (pairs @ part.toarray()), np.float64)
+        sums = (1 - share) * alike + share * (np.outer(total[kept], total[kept]) - (part.T @ part).toarray())
+        low, high = np.triu_indices(most, 1)
+        best = np.argsort(-sums[low, high], kind="stable")[:num]
+        least = sums[low[best[-1]], high[best[-1]]] if len(best) == num else 0.0
+        if most == np.count_nonzero(total) or max(1, share) * total[order[0]] * total[order[most]] < least:
+            break
+        most = min(2 * most, int(np.count_nonzero(total)))
+    best = best[sums[low[best], high[best]] > 0]
+    checks.expect(best.size > 0, "documents", "documents with different terms of positive weight", "none")
+    ends = kept[low[best]], kept[high[best]]
+    low, high = np.minimum(*ends), np.maximum(*ends)
     return np.stack([low, high], axis=1).ravel(), np.stack([high, low], axis=1).ravel()
 
 

@@ -46,6 +46,10 @@ FULL = Settings()
 QUICK = Settings(folds=3, preferences=2000, gammas=(10.0,), alphas=(0.01, 1.0), max_iter=8, patience=4, limit=40)
 
 
+FALSE_POSITIVES = np.linspace(0, 0.2, 101)
+"""Rates at which an ROC curve is kept."""
+
+
 class Parts(NamedTuple):
     """Rows of the pairs of one fold: to fit, to choose by, to test."""
 
@@ -117,23 +121,27 @@ class Folds:
           names: Of the metrics.
 
         Returns:
-          ``seeds, metrics, by_group, notes`` of a row: the values of a fold stand where those of a seed do elsewhere.
+          ``seeds, metrics, by_group, arrays, notes`` of a row: the values of a fold stand where those of a seed do
+          elsewhere; ``arrays`` has the ROC curve, the mean of the folds' (004 Figure 2).
 
         Raises:
           ValueError: a fold whose test pairs are of one class.
         """
-        folds, groups, losses = [], [], []
+        folds, groups, losses, rates = [], [], [], []
         for number in range(self.num):
             rows = np.flatnonzero(self.fold == number)
             expect_both(self.positive[rows], f"fold {number}, test")
             folds.append(measure(scores[rows], self.positive[rows], self.query[rows]))
             losses.append(rank_losses(scores[rows], self.positive[rows]))
+            curve = metrics.roc_curve(scores[rows], self.positive[rows].astype(np.float64))
+            rates.append(np.interp(FALSE_POSITIVES, *curve[:2]))
             kinds = {kind: rows[chosen[rows]] for kind, chosen in self.kinds.items()}
             values = {kind: measure(scores[at], self.positive[at], self.query[at]) for kind, at in kinds.items()}
             groups.append({kind: {name: value[name] for name in names} for kind, value in values.items()})
         error, half = np.mean(losses, axis=0)
         note = f"rank loss (1 - AUC): {error:.4f} with ties as errors, {half:.4f} with ties as half an error"
         return {"seeds": range(self.num), "metrics": {name: [fold[name] for fold in folds] for name in names},
+                "arrays": {"roc_fpr": FALSE_POSITIVES, "roc_tpr": np.mean(rates, axis=0)},
                 "by_group": groups if self.kinds else (), "notes": [note] if error - half >= 5e-5 else []}
 
 
@@ -258,19 +266,21 @@ def cosines(weighted: sp.csr_matrix, left, right, *, block: int = 20_000) -> np.
 
 
 def choose_in_turn(
-    fitted: Callable[..., Fit], starts: Iterable[str], *, gammas: Sequence[float], alphas: Sequence[float]
+    fitted: Callable[..., Fit], starts: Iterable[str], *, gammas: Sequence[float], alphas: Sequence[float],
+    by: str = "auc"
 ) -> tuple[dict[str, Any], Fit]:
     """The start, then γ, then α whose fit has the best development score; the others meanwhile stay as they are.
 
     Args:
-      fitted: Function of ``start``, ``gamma`` and ``alpha`` whose fit's history has a ``validation`` AUC a step.
+      fitted: Function of ``start``, ``gamma`` and ``alpha`` whose fit's history has a ``validation`` score a step.
       starts: Names of the starts.
       gammas: Grid of γ.
       alphas: Grid of α.
+      by: What the score is called.
 
     Returns:
-      The best option, with its ``auc``, ``auc_at_start`` and ``steps``, and as ``edges`` the settings whose best value
-      is at the edge of its grid: what `experiments.kit.notes` reads of a fold; and its fit.
+      The best option, with its ``auc``, ``auc_at_start`` (or as ``by`` says) and ``steps``, and as ``edges`` the
+      settings whose best value is at the edge of its grid: what `experiments.kit.notes` reads of a fold; and its fit.
 
     Example:
       >>> from types import SimpleNamespace
@@ -284,13 +294,13 @@ def choose_in_turn(
     def score(**option: Any) -> dict[str, Any]:
         key = tuple(option.items())
         fit = fits[key] = fits[key] if key in fits else fitted(**option)
-        return {"auc": max(step["validation"] for step in fit.history), "steps": fit.steps,
-                "auc_at_start": fit.history[0]["validation"]}
+        return {by: max(step["validation"] for step in fit.history), "steps": fit.steps,
+                f"{by}_at_start": fit.history[0]["validation"]}
 
     options = [{"start": start, "gamma": gammas[0], "alpha": alphas[0]} for start in starts]
-    choice, edges = choose(options, score, by="auc"), []
+    choice, edges = choose(options, score, by=by), []
     for name, values in (("gamma", gammas[1:]), ("alpha", alphas[1:])):
-        choice = choose([choice.best, *({**choice.best, name: value} for value in values)], score, by="auc")
+        choice = choose([choice.best, *({**choice.best, name: value} for value in values)], score, by=by)
         edges += choice.at_edge
     entry = next(entry for entry in choice.tried if entry.items() >= choice.best.items())
     return {**entry, "edges": edges}, fits[tuple(choice.best.items())]

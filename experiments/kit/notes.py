@@ -76,7 +76,8 @@ def _codes_of_folds(record: Mapping[str, Any]) -> list[str]:
     """The codes of choices that were made fold by fold, with the number of folds."""
     folds, cap = _folds(record), _cap(record)
     edges = sorted({name for fold in folds for name in fold.get("edges", ())})
-    counts = {"start-unchanged": [fold.get("auc", 0) == fold.get("auc_at_start") for fold in folds],
+    counts = {"start-unchanged": [any(value == fold.get(name.removesuffix("_at_start")) for name, value in fold.items()
+                                      if name.endswith("_at_start")) for fold in folds],
               **{f"edge-of-grid ({name})": [name in fold.get("edges", ()) for fold in folds] for name in edges},
               "cap-reached": [cap is not None and fold.get("steps", 0) >= cap for fold in folds]}  # fmt: skip
     return [f"{code} in {sum(hits)} of {len(folds)} folds" for code, hits in counts.items() if any(hits)]

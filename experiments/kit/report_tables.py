@@ -231,20 +231,20 @@ def naive(paper: str, rows: Rows) -> str:
 
 
 def by_group(rows: Rows, paper: str) -> str:
-    """MRR (or the first metric there is) of every method inside each group of the test data."""
+    """MRR, or AUC and MAP, or the first metric there is, of every method inside each group of the test data."""
     records = [record for _, record in ordered(rows, paper) if record.get("metrics_by_group")]
-    if not records:
-        return ""
     keys = {key for record in records for metrics in record["metrics_by_group"].values() for key in metrics}
-    key = "mrr" if "mrr" in keys else min(keys)
+    shown = ["mrr"] if "mrr" in keys else sorted(keys & {"auc", "map"}) or sorted(keys)[:1]
     groups = sorted({group for record in records for group in record["metrics_by_group"]})
-    lines = []
-    for group in groups:
-        cells = [record["metrics_by_group"].get(group, {}).get(key) for record in records]
-        lines.append((group, *[f"{cell['mean']:.4f}" if cell else DASH for cell in cells]))
-    return f"\n{metric_name(key)} inside each group:\n\n" + markdown(
-        ("group", *[record["row"] for record in records]), lines
-    )
+    tables = []
+    for key in shown:
+        lines = []
+        for group in groups:
+            cells = [record["metrics_by_group"].get(group, {}).get(key) for record in records]
+            lines.append((group, *[f"{cell['mean']:.4f}" if cell else DASH for cell in cells]))
+        tables.append(f"\n{metric_name(key)} inside each group:\n\n" + markdown(
+            ("group", *(record["row"] for record in records)), lines))
+    return "".join(tables)
 
 
 def data(rows: Rows) -> str:

@@ -12,21 +12,21 @@ from jaxsim.data import catalogue, fetching
 PAGE = Path(__file__).parent / "data.md"
 USED = {
     "docstrings": "mates.platt2010, mates.yih2011, mates.hubs, peers.peers, scale.many_pairs, speed.speed",
-    "doc_pairs": "mates.platt2010, mates.yih2011, mates.hubs, peers.peers, completion.completion2012",
+    "doc_pairs": "mates.platt2010, mates.yih2011, mates.hubs, peers.peers, completion.completion2012, "
+                 "tweak.tweak2009_phrases",
     "mdn": "mates.platt2010, mates.yih2011, mates.hubs, peers.peers, peers.title_search, classes.platt2010_classes, "
-           "links.bai2010_links, links.bai2010_cross_language, completion.completion2012",
+           "links.bai2010_links, links.bai2010_cross_language, completion.completion2012, tweak.tweak2009_phrases",
     "europarl_en_it": "mates.platt2010, mates.yih2011, scale.many_pairs, completion.completion2012",
     "nfcorpus": "peers.peers, peers.title_search, peers.hard_negatives, links.bai2010_queries, ads.yih2011_ads, "
-                "tweak.verbose_queries",
-    "reuters21578": "reuters.yih2010_reuters, completion.completion2012",
-    "word_frequency": "reuters.yih2010_reuters, tweak.tweak2009_html, tweak.tweak2009_phrases, tweak.tweak2009_search, "
-                      "tweak.verbose_queries",
+                "tweak.tweak2009_phrases, tweak.verbose_queries",
+    "reuters21578": "reuters.yih2010_reuters, completion.completion2012, tweak.tweak2009_phrases",
+    "word_frequency": "reuters.yih2010_reuters, tweak.tweak2009_html, tweak.tweak2009_search, tweak.verbose_queries",
     "us_patent_phrases": "tweak.tweak2009_phrases, ads.yih2011_ads",
-    "crowdflower_search": "tweak.tweak2009_search, ads.yih2011_ads",
-    "httpd_html": "tweak.tweak2009_html",
+    "crowdflower_search": "tweak.tweak2009_search, ads.yih2011_ads, tweak.tweak2009_phrases",
+    "httpd_html": "tweak.tweak2009_html, tweak.tweak2009_phrases",
     "wikispeedia": "peers.title_search, links.bai2010_links, links.bai2010_queries, links.bai2010_clicks, "
                    "tweak.tweak2009_phrases, pilsa.pilsa2012, completion.completion2012",
-    "classic_ir": "peers.title_search, links.bai2010_links, tweak.verbose_queries",
+    "classic_ir": "peers.title_search, links.bai2010_links, tweak.tweak2009_phrases, tweak.verbose_queries",
     "gre_antonyms": "pilsa.pilsa2012",
     "word_similarity": "pilsa.pilsa2012",
     "thesauri": "pilsa.pilsa2012",

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn import metrics as sklearn_metrics
 
 from experiments import kit
-from experiments.corpora import folds, passages
+from experiments.corpora import folds, passages, snippets
 from experiments.corpora.folds import Folds
 from experiments.kit import notes, papers
 from experiments.tweak import tweak2009_html, tweak2009_phrases, tweak2009_search
@@ -100,16 +100,32 @@ def toy(rng, num=60):
     return documents, left, right, topic[left] == topic[right], (counts > 0).sum(0)
 
 
+def searched(rng, numbers=(2, 6), terms=20):
+    """Phrases of two words, searched for in passages of words that go with them; the longer the list, the noisier."""
+    words = [f"w{at}" for at in range(40)]
+    tokens = [[words[at] for at in rng.choice(8, 5) + 8 * topic] + [words[at] for at in 32 + rng.choice(8, 3)]
+              for topic in rng.integers(0, 4, 300)]
+    index = passages.index(tokens, min_df=1)
+    topic = rng.integers(0, 4, 120)
+    phrases = [[words[at] for at in rng.choice(8, 2, replace=False) + 8 * one] for one in topic]
+    found = passages.search(index, phrases, k=max(numbers))
+    own = tweak2009_phrases.tf_idf(features.extract(phrases, index.vocabulary, names=features.TF_DF), index.vocabulary)
+    made = {num: snippets.extract(index, snippets.numbered(index), found, own, num=num, terms=terms) for num in numbers}
+    left, right = np.repeat(np.arange(60), 8), 60 + rng.integers(0, 60, 8 * 60)
+    left, right = np.unique(np.stack([left, right]), axis=1)
+    grades = np.where(topic[left] == topic[right], 0.75, 0.25) + 0.25 * rng.integers(-1, 2, len(left))
+    return index, phrases, found, own, made, left, right, grades
+
+
 @pytest.fixture
 def table(tmp_path, rng):
-    """The table of phrases, of judged pairs of toy documents in three folds."""
-    documents, left, right, positive, df = toy(rng)
+    """The table of phrases, of judged pairs of toy phrases in three folds."""
+    _, _, _, own, made, left, right, grades = searched(rng)
     settings = tweak2009_phrases.Settings(folds=3, dev=0.2, preferences=300, gammas=(10.0,), alphas=(0.01, 1.0),
-                                          max_iter=10, patience=5)
-    vocabulary = text.Vocabulary(tuple(map(str, range(12))), df, 120)
-    pairs = Folds(left, right, positive, left, np.arange(60) // 2, num=3, dev=0.2, kinds={"some": left < 30})
-    flat = tweak2009_phrases.tf_idf(documents, text.Vocabulary(vocabulary.terms, np.ones(12, int), 2))
-    content = tweak2009_phrases.Phrases(flat, tweak2009_phrases.tf_idf(documents, vocabulary), documents, pairs)
+                                          max_iter=10, patience=5, snippets=(2, 6), terms=20)
+    pairs = Folds(left, right, grades >= 0.75, left, np.arange(60) // 2, num=3, dev=0.2, kinds={"some": left < 30})
+    content = tweak2009_phrases.Phrases(own, {num: weighted for num, (_, weighted) in made.items()},
+                                        {num: documents for num, (documents, _) in made.items()}, grades, pairs)
     data = kit.Data(content, name="toy", sha256=None, differs="synthetic", counts={"pairs": len(left)})
     return kit.Table("toy", "toy", settings, "quick", data, tmp_path, kit.Fits(tmp_path / "cache", lambda line: None))
 
@@ -151,7 +167,7 @@ def test_rank_loss_counts_ties_both_ways(table, rng):
 
 
 def test_rows_are_learned_chosen_and_tested_fold_by_fold(table, monkeypatch):
-    plain = tweak2009_phrases.bare(table)  # raw counts: the noise wins
+    plain = tweak2009_phrases.bare(table)  # few phrases of a topic share a word
     calls, original = [], tweak_pairs.fit_preferences
 
     def spy(forms, better, worse, **settings):
@@ -171,7 +187,7 @@ def test_rows_are_learned_chosen_and_tested_fold_by_fold(table, monkeypatch):
     assert len(learned.metrics["auc"]) == len(learned.dev["folds"]) == len(learned.seeds) == 3
     assert np.mean([fold["some"]["auc"] for fold in learned.by_group]) > 0.6
     assert all(fold["auc"] >= fold["auc_at_start"] for fold in learned.dev["folds"])
-    assert [fold["edges"] for fold in learned.dev["folds"]] == [["alpha"]] * 3
+    assert all(fold["edges"] == ["snippets", "alpha"] for fold in learned.dev["folds"])
     table.fill("tweak-pref", lambda table: learned)
     assert "edge-of-grid (alpha) in 3 of 3 folds" in notes.codes(kit.records.read(table.path("tweak-pref")))
 
@@ -193,9 +209,10 @@ def test_labelled_pairs_are_fitted_on_as_many_in_every_fold(table, monkeypatch):
         assert np.array_equal(labels, pairs.positive[rows]) and loss is losses.log and alpha in (0.01 / size, 1 / size)
 
 
-def test_one_start_is_tf_idf_and_the_other_has_no_negative_weights(table):
-    documents, weighted = table.data.documents, table.data.weighted
-    weights = tweak2009_phrases.starts(table.data)
+def test_one_start_is_tf_idf_and_the_other_has_no_negative_weights(rng):
+    documents, *_, df = toy(rng)
+    weighted = tweak2009_phrases.tf_idf(documents, text.Vocabulary(tuple(map(str, range(12))), df, 120))
+    weights = tweak2009_phrases.starts(documents, weighted)
     others = tweak2009_search.starts(documents, weighted)
     slots = weighted.nnz
     assert list(weights) == list(others) == ["tf·idf", "idf + 2 log(tf + 1)"]
@@ -205,6 +222,109 @@ def test_one_start_is_tf_idf_and_the_other_has_no_negative_weights(table):
     tf, columns = np.asarray(documents.terms.values)[:slots], np.asarray(documents.columns, float)[:slots]
     nearest = np.linalg.lstsq(columns, weighted.data / tf + 2 * np.log1p(tf), rcond=None)[0]
     np.testing.assert_allclose(weights["idf + 2 log(tf + 1)"].weights, nearest, rtol=1e-3, atol=1e-3)
+
+
+def test_with_a_column_of_tf_idf_the_start_is_tf_idf_exactly(table):
+    pairs = table.data.folds
+    for number in range(3):
+        num = tweak2009_phrases.number_of_snippets(table, number)["snippets"]
+        forms, weights = tweak2009_phrases.planned(table, number, tweak2009_phrases.MORE)
+        assert list(weights) == ["tf·idf"]
+        assert weights["tf·idf"].weights.tolist() == [float(name == "tfidf") for name in tweak2009_phrases.MORE]
+        wanted = folds.cosines(table.data.weighted[num], pairs.left, pairs.right)
+        assert wanted.std() > 0.1
+        np.testing.assert_allclose(quadratic_forms.cosines(weights["tf·idf"].weights, forms), wanted, atol=2e-5)
+    entry = tweak2009_phrases.preferences_graded(table).dev["folds"][0]
+    rows = pairs.parts(0).dev
+    kernel = tweak2009_phrases.web_kernels(table)[entry["snippets"]][rows]
+    assert entry["auc_at_start"] == pytest.approx(folds.measure(kernel, pairs.positive[rows], pairs.query[rows])["auc"],
+                                                  abs=1e-3)
+
+
+def test_pseudo_documents_have_the_features_that_extract_reads_and_those_of_their_search(rng):
+    index = passages.index([["Tea", "is", "hot"], ["tea", "cup", "Tea"], ["cup", "of", "milk"], ["milk", "TEA"]],
+                           min_df=2)
+    found = [np.array([1, 0, 3]), np.zeros(0, int), np.array([2, 1])]
+    own = text.counts([["cup"], ["tea"], ["milk"]], index.vocabulary)
+    words = snippets.numbered(index)
+    documents, weighted = snippets.extract(index, words, found, own, num=2, terms=9)
+    frequency = np.arange(1.0, 1 + len(index.vocabulary))
+    documents = snippets.with_query_frequency(documents, frequency)
+    cut = passages.pseudo_documents(index, [one[:2] for one in found])
+    plain = features.extract(cut, index.vocabulary, names=features.PLAIN_TEXT, query_frequency=frequency)
+    np.testing.assert_allclose(features.choose(documents, features.PLAIN_TEXT).columns, plain.columns, rtol=1e-6)
+    assert np.array_equal(documents.terms.indices, plain.terms.indices)
+    assert np.array_equal(documents.terms.values, plain.terms.values)
+    np.testing.assert_allclose(weighted.toarray(), tweak2009_phrases.tf_idf(plain, index.vocabulary).toarray())
+    names = [(row, index.vocabulary.terms[at]) for row, at in zip(*weighted.nonzero(), strict=True)]
+    read = dict(zip(names, features.choose(documents, ("phrase", "share", "rank")).columns.tolist(), strict=True))
+    assert read == {(0, "tea"): [0, 1, 1], (0, "cup"): [1, 0.5, 1], (2, "tea"): [0, 0.5, 0.5], (2, "cup"): [0, 1, 1],
+                    (2, "milk"): [1, 0.5, 1]}
+    few, _ = snippets.extract(index, words, found, own, num=2, terms=1)
+    kept = sparse.to_scipy(few.terms).toarray()
+    assert [index.vocabulary.terms[at] for at in kept.nonzero()[1]] == ["cup", "milk"]  # the phrases' own
+    index, phrases, found, own, made, *_ = searched(rng)
+    for num, (_, weighted) in made.items():
+        cut = passages.pseudo_documents(index, [one[:num] for one in found])
+        plain = features.extract(cut, index.vocabulary, names=features.TF_DF)
+        whole = tweak2009_phrases.tf_idf(plain, index.vocabulary).toarray()
+        for row, phrase in enumerate(phrases):
+            mine = np.isin(index.vocabulary.terms, phrase)
+            order = np.lexsort((-whole[row], ~mine))[:20]
+            assert set(np.flatnonzero(weighted.toarray()[row])) == set(order[whole[row][order] > 0])
+
+
+def test_query_frequency_counts_phrases_of_the_training_folds_alone(table):
+    data = table.data
+    for number in range(3):
+        outside = np.flatnonzero(data.folds.fold != number)
+        seen = {*data.folds.left[outside].tolist(), *data.folds.right[outside].tolist()}
+        wanted = sum((data.own[one].toarray()[0] > 0).astype(float) for one in sorted(seen))
+        counted = tweak2009_phrases.query_frequency(data, number)
+        assert np.array_equal(counted, wanted) and counted.sum() < (data.own > 0).sum()
+        num = tweak2009_phrases.number_of_snippets(table, number)["snippets"]
+        made = tweak2009_phrases.prepared(data, number, num, features.PLAIN_TEXT)
+        csr = sparse.to_scipy(made.terms)
+        column = np.asarray(made.columns)[: csr.nnz, made.names.index("log_qf")]
+        raw = np.log1p(counted[csr.indices])
+        np.testing.assert_allclose(column, (raw - raw.mean()) / raw.std(), atol=1e-4)
+
+
+def test_graded_preferences_stay_within_an_anchor_and_go_by_grade(table):
+    data = table.data
+    parts = data.folds.parts(1)
+    better, worse = tweak2009_phrases.draw_graded(parts, data, 100, np.random.default_rng(0))
+    assert len(better) == len(worse) == 100 and {*better, *worse} <= set(parts.fit)
+    assert np.array_equal(data.folds.query[better], data.folds.query[worse])
+    assert (data.grades[better] > data.grades[worse]).all()
+    assert (data.folds.positive[better] == data.folds.positive[worse]).any()  # grades of one class as well
+    assert len({*zip(better.tolist(), worse.tolist(), strict=True)}) == 100
+    assert len(tweak2009_phrases.draw_graded(parts, data, 10**4, np.random.default_rng(0))[0]) == 10**4
+
+
+def test_the_number_of_snippets_is_chosen_without_test_pairs(table):
+    data, chosen = table.data, [tweak2009_phrases.number_of_snippets(table, number) for number in range(3)]
+    row = tweak2009_phrases.web_kernel(table)
+    assert [fold["snippets"] for fold in row.dev["folds"]] == [one["snippets"] for one in chosen]
+    for number in range(3):
+        parts = data.folds.parts(number)
+        for num in (2, 6):
+            kernel = folds.cosines(data.weighted[num], data.folds.left, data.folds.right)
+            value = metrics_of(kernel, data.folds, parts.dev)
+            assert {"snippets": num, "auc": pytest.approx(value)} in chosen[number]["tried"]
+        best = folds.cosines(data.weighted[chosen[number]["snippets"]], data.folds.left, data.folds.right)
+        assert row.metrics["auc"][number] == pytest.approx(metrics_of(best, data.folds, parts.test))
+        flipped = data.folds.positive.copy()
+        flipped[parts.test] = ~flipped[parts.test]
+        other = dataclasses.replace(table.loaded, content=dataclasses.replace(
+            data, folds=dataclasses.replace(data.folds, positive=flipped)))
+        assert tweak2009_phrases.number_of_snippets(dataclasses.replace(table, loaded=other), number) == chosen[number]
+    table.fill("tfidf", lambda table: row)
+    assert "not-chosen-on-dev" not in notes.codes(kit.records.read(table.path("tfidf")))
+
+
+def metrics_of(scores, pairs, rows):
+    return folds.measure(scores[rows], pairs.positive[rows], pairs.query[rows])["auc"]
 
 
 @pytest.mark.parametrize("loss", [losses.squared, losses.log, None])

@@ -1,8 +1,8 @@
 """A task where term weighting should pay: queries of whole sentences, with query-side weights in the spirit of 004.
 
-Five test collections: CISI, CACM, NPL and Cranfield, whose queries are sentences or paragraphs, and NFCorpus, whose
-queries are titles (all three parts together). Documents have a fixed weighting: BM25 with idf, or tf·idf of unit
-length. The weight of a term in the query is learned, as in 004 (Yih 2009): a linear function of features of the term,
+Five test collections: CISI, CACM and Cranfield, whose queries are sentences or paragraphs, NPL, with long phrases, and
+NFCorpus, with short titles (all three parts together). Documents have a fixed weighting: BM25 with idf, or tf·idf
+of unit length. The weight of a term in the query is learned, as in 004 (Yih 2009): a linear function of features of it,
 w(t, q) = λ·φ(t, q). A score Σ_t w(t, q) · doc(t, d) is then linear in λ. Features: bias, tf, and logarithms of tf, of
 document, collection and web frequency, of the query's length and of how many training queries have the term; whether
 it is capitalised; its first place in the query; and all of these times idf. 004 weighs both sides by one function, and

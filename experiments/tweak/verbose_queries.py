@@ -70,8 +70,8 @@ class Settings:
     dev: int = 500
     preferences: int = 20_000
     top: int = 200
-    gammas: tuple[float, ...] = (3.0, 10.0, 30.0, 100.0)
-    alphas: tuple[float, ...] = (0.0001, 0.001, 0.01, 0.1)
+    gammas: tuple[float, ...] = (1.0, 3.0, 10.0, 30.0, 100.0)
+    alphas: tuple[float, ...] = (0.00001, 0.0001, 0.001, 0.01, 0.1)
     max_iter: int = 300
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
     limit: int | None = None

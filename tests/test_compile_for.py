@@ -17,12 +17,17 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess:
                           text=True, timeout=300, env={**os.environ, "PYTHONPATH": str(ROOT), **environment})
 
 
+def training(folder: Path) -> tuple[str, ...]:
+    """A short command, and the pairs that it reads."""
+    pairs = folder / "pairs.tsv"
+    pairs.write_text("".join(f"one{i % 7} two{i % 5} three{i}\tone{i % 7} two{i % 5} four{i}\n" for i in range(40)))
+    return ("train", "--pairs", str(pairs), "--method", "lsa", "--dim", "4", "--subwords", "0", "--out",
+            str(folder / "model"))
+
+
 @pytest.mark.programs
 def test_programs_of_a_training_are_compiled(tmp_path):
-    pairs = tmp_path / "pairs.tsv"
-    pairs.write_text("".join(f"one{i % 7} two{i % 5} three{i}\tone{i % 7} two{i % 5} four{i}\n" for i in range(40)))
-    done = run("cpu", "-", "train", "--pairs", str(pairs), "--method", "lsa", "--dim", "4", "--subwords", "0",
-               "--out", str(tmp_path / "model"))
+    done = run("cpu", "-", *training(tmp_path))
     assert done.returncode == 0, done.stderr
     made = done.stderr.partition("compile_for: ")[2]
     assert int(made.split()[0]) >= 5 and made.endswith("programs compiled, 0 refused\n")
@@ -39,7 +44,7 @@ def refuse(self, *args, **options):
 
 jax.stages.Lowered.compile = refuse
 """)
-    done = run("cpu", "-", "demo", PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}")
+    done = run("cpu", "-", *training(tmp_path), PYTHONPATH=f"{tmp_path}{os.pathsep}{ROOT}")
     assert done.returncode == 1
     assert "refused: ValueError: no such type on this chip" in done.stderr
     assert "0 programs compiled, " in done.stderr

@@ -417,20 +417,29 @@ OURS = {"tweak-sse-more": "squared error with our columns", "tweak-log-more": "l
         "tweak-pref-graded": "preference learning from grades, with our columns"}
 
 
+LACKING = ("the paper's features lack tf·idf itself: with it and four columns more (`-more`) the same loss is above "
+           "TFIDF by AUC (.700 to .710 against .689)")
+LEVEL = "not known; the three losses differ by less than their folds do"
+"""Why verdicts are against the paper, as far as the records tell."""
+
+
 def above(better: str, worse: str, metric: str) -> kit.Claim:
     """That one row is above another by a metric; the paper's test is a paired t test over the ten folds."""
     column = METRICS.index(metric)
     return kit.Claim(f"004-{better}-{worse}-{metric}", place="004 §4.1.3, Table 1", tables=("patent-phrases",),
                      sentence=f"{NAMES[better]} has a higher {metric.upper()} than {NAMES[worse]}",
                      better=better, worse=worse, metric=metric,
-                     printed={row: PRINTED[row][column] for row in (better, worse)}, test="paired t", alpha=0.05)
+                     printed={row: PRINTED[row][column] for row in (better, worse)}, test="paired t", alpha=0.05,
+                     why={"patent-phrases": LACKING if worse == "tfidf" else LEVEL})
 
 
 def above_with_ours(better: str, metric: str) -> kit.Claim:
     """That a row with our columns is above tf·idf by a metric; the paper has no such row and prints no figure."""
     return kit.Claim(f"004-{better}-tfidf-{metric}", place="004, our features", tables=("patent-phrases",),
                      sentence=f"{OURS[better]} has a higher {metric.upper()} than {NAMES['tfidf']}",
-                     better=better, worse="tfidf", metric=metric, test="paired t", alpha=0.05)
+                     better=better, worse="tfidf", metric=metric, test="paired t", alpha=0.05,
+                     why={"patent-phrases": "not known; settings and the moment to stop are chosen by AUC, by which "
+                                            "the row is above"})
 
 
 def only_preferences_at_three(rows: Mapping[str, Mapping]) -> tuple[bool, str]:
@@ -446,7 +455,7 @@ CLAIMS = [
     kit.Claim("004-p@3", sentence="by precision at 3 only preference learning is above the TFIDF scheme",
               place="004 §4.1.3, Table 1", tables=("patent-phrases",), better="tweak-pref", worse="tfidf", metric="p@3",
               printed={row: figures[2] for row, figures in PRINTED.items()}, test="paired t",
-              holds=only_preferences_at_three),
+              holds=only_preferences_at_three, why={"patent-phrases": "all three losses are above it here"}),
     *(above_with_ours(row, metric) for row in OURS for metric in ("auc", "map")),
 ]
 EXPERIMENT = kit.Experiment("tweak2009_phrases", __doc__, load, TABLES, CLAIMS)

@@ -933,8 +933,8 @@ CLAIMS = [
               holds=vl_ext_auc,
               why={"table2": "the paper does not say how the products of two terms in several pairs of documents "
                              "are combined. Ranked by the largest one (`vl-ext-maximum`) the AUC is near the printed "
-                             "one (.967), P@5 and MAP below (.822, .725); by their sum, as here, AUC, Max-F1 and MAP are "
-                             "above the printed ones and precision a little below"}),
+                             "one (.967), P@5 and MAP below (.822, .725); by their sum, as here, AUC, Max-F1 and MAP "
+                             "are above the printed ones and precision a little below"}),
     *above("vl-cv", "lsa", "001 §4.3.2, Table 3"),
     *above("hdlr", "lsa", "001 §4.3.2, Table 3", HDLR_SPACE),
     kit.Claim("001-concepts-all", sentence="VL-CV and HDLR perform better than LSA across various metrics",

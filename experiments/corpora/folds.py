@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sp
 
@@ -15,6 +16,7 @@ from experiments.kit import choose
 from jaxsim import checks
 from jaxsim.evaluate import metrics
 from jaxsim.optim import Fit
+from jaxsim.text.features import Featured
 
 
 @dataclass(frozen=True)
@@ -263,6 +265,13 @@ def cosines(weighted: sp.csr_matrix, left, right, *, block: int = 20_000) -> np.
     parts = [np.asarray(unit[left[at : at + block]].multiply(unit[right[at : at + block]]).sum(axis=1)).ravel()
              for at in range(0, len(left), block)]
     return np.concatenate([np.zeros(0), *parts])
+
+
+def with_tfidf(documents: Featured, weighted: sp.csr_matrix) -> Featured:
+    """Documents with one column more, ``tfidf``; ``weighted`` has a value for every slot."""
+    own = np.pad(weighted.data, (0, documents.columns.shape[0] - weighted.nnz)).astype(np.float32)
+    return replace(documents, names=(*documents.names, "tfidf"),
+                   columns=jnp.concatenate([documents.columns, jnp.asarray(own)[:, None]], axis=1))
 
 
 def choose_in_turn(

@@ -9,6 +9,10 @@ from typing import Any, NamedTuple
 __all__ = ["Choice", "at_edge", "choose", "climb"]
 
 
+_LAST = {"min_df": 1, "terms": 1.0}
+"""Settings -> the value past which there is none."""
+
+
 class Choice(NamedTuple):
     """What development data chose.
 
@@ -72,6 +76,7 @@ def climb(
     *,
     by: str,
     beyond: int = 3,
+    start: Mapping[str, Any] | None = None,
     **said: Any,
 ) -> Choice:
     """Settings that are better than their neighbours, found one step at a time from the middle of every ladder.
@@ -85,6 +90,7 @@ def climb(
       score: As for `choose`; every option is scored once.
       by: As for `choose`.
       beyond: Values past each end of a ladder, at most.
+      start: Where to begin instead, for the settings that it names; values of their ladders.
       **said: As for `choose`.
 
     Returns:
@@ -99,7 +105,8 @@ def climb(
       ({'b': 100.0, 'rate': 0.003}, ('rate',), 10)
     """
     longer = {name: _longer(ladder, beyond) for name, ladder in ladders.items()}
-    places = {name: longer[name].index(ladder[len(ladder) // 2]) for name, ladder in ladders.items()}
+    start = {name: ladder[len(ladder) // 2] for name, ladder in ladders.items()} | dict(start or {})
+    places = {name: longer[name].index(start[name]) for name in ladders}
     scored: dict[tuple[int, ...], tuple[float, dict, dict]] = {}
 
     def value(places: Mapping[str, int]) -> float:
@@ -140,7 +147,8 @@ def _longer(ladder: Sequence[float], beyond: int) -> list[float]:
 def at_edge(tried: Iterable[Mapping[str, Any]], best: Mapping[str, Any]) -> tuple[str, ...]:
     """Numeric settings whose best value is the smallest or the largest that was tried, the other settings being equal.
 
-    A smallest value of 0 is no edge: no weight, share or number is below it, so no grid is wider.
+    A smallest value of 0 is no edge: no weight, share or number is below it, so no grid is wider; nor is a `min_df` of
+    1, with which every word counts, or the whole of a share of `terms`.
 
     Args:
       tried: The entries of a grid, or the points of a sweep.
@@ -165,7 +173,8 @@ def at_edge(tried: Iterable[Mapping[str, Any]], best: Mapping[str, Any]) -> tupl
                   if name in entry
                   and all(entry.get(other, best[other]) == best[other] for other in others)}  # fmt: skip
         numbers = [value for value in values if _number(value)]
-        if len(numbers) > 1 and (best[name] == max(numbers) or best[name] == min(numbers) != 0):
+        if len(numbers) > 1 and best[name] != _LAST.get(name) and (
+                best[name] == max(numbers) or best[name] == min(numbers) != 0):  # fmt: skip
             edges.append(name)
     return tuple(edges)
 

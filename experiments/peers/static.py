@@ -130,8 +130,9 @@ def _mean_of_tokens(static: StaticEmbedding) -> None:
 
 
 def train(given: Tokens, *, k: int, rate: float, batch_size: int, epochs: int,
-          patience: int, both_ways: bool, validate: Callable[[Static], float]) -> Static:
-    """Trains by Adam with linear warm-up over a tenth of the steps, and keeps the epoch that dev likes best.
+          patience: int, both_ways: bool, validate: Callable[[Static], float], scale: float = 20.0,
+          warm_up: float | None = None, seed: int = 0) -> Static:
+    """Trains by Adam with a rate that rises linearly at first, and keeps the epoch that dev likes best.
 
     Args:
       given: ``m`` pairs.
@@ -142,24 +143,27 @@ def train(given: Tokens, *, k: int, rate: float, batch_size: int, epochs: int,
       patience: epochs without a better dev score.
       both_ways: whether documents choose among queries too.
       validate: dev score.
+      scale: of the cosines in the loss.
+      warm_up: epochs until the rate is reached; a tenth of ``epochs`` unless given.
+      seed: of the first vectors and of the order of the pairs.
 
     Returns:
       `Static`.
     """
-    torch.manual_seed(0)
+    torch.manual_seed(seed)
     begun = time.perf_counter()
     model = SentenceTransformer(modules=[StaticEmbedding(given.tokenizer, embedding_dim=k)], device="cpu")
     _mean_of_tokens(model[0])
     ways = {}
     if both_ways and "directions" in inspect.signature(MultipleNegativesRankingLoss).parameters:
         ways = {"directions": ("query_to_doc", "doc_to_query"), "partition_mode": "per_direction"}
-    loss = MultipleNegativesRankingLoss(model, **ways)
+    loss = MultipleNegativesRankingLoss(model, scale=scale, **ways)
     optimizer = torch.optim.Adam(model.parameters(), lr=rate)
     number = len(given.sides[0])
     batch_size = min(batch_size, number)
-    warm = max(1, epochs * (number // batch_size) // 10)
+    warm = max(1, round((epochs / 10 if warm_up is None else warm_up) * (number // batch_size)))
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1.0, (step + 1) / warm))
-    order = np.random.default_rng(0)
+    order = np.random.default_rng(seed)
     found = Static(model, given.tokenizer.get_vocab_size(), 0.0, [])
     best, kept, since = -1.0, None, 0
     seconds = given.seconds + time.perf_counter() - begun

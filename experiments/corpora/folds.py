@@ -12,11 +12,17 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sp
 
-from experiments.kit import choose
-from jaxsim import checks
+from experiments.kit import choose, climb
+from experiments.kit.table import Table
+from jaxsim import checks, sparse
 from jaxsim.evaluate import metrics
+from jaxsim.methods import tweak
+from jaxsim.methods.weights import tweak_pairs
+from jaxsim.methods.weights.quadratic_forms import Forms
+from jaxsim.methods.weights.term_weights import TermWeights
 from jaxsim.optim import Fit
 from jaxsim.text.features import Featured
+from jaxsim.text.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
@@ -27,8 +33,8 @@ class Settings:
       folds: Of the queries; each is the test set once.
       dev: Share of the other pairs that choices are made on, whole queries of them.
       preferences: Pairs of pairs drawn in each fold.
-      gammas: Scales of a difference of cosines; the paper has 1.
-      alphas: Weights of the regulariser, of a sum over all examples as in the paper.
+      gammas: Scales of a difference of cosines; the paper has 1. A ladder, climbed from its middle.
+      alphas: Weights of the regulariser, of a sum over all examples as in the paper. A ladder likewise.
       max_iter: L-BFGS iterations at most.
       patience: Iterations without a better AUC on the development pairs before stopping.
       limit: Of the queries, an even sample; None for all.
@@ -37,9 +43,9 @@ class Settings:
     folds: int = 10
     dev: float = 0.1
     preferences: int = 40_000
-    gammas: tuple[float, ...] = (1.0, 10.0, 30.0)
-    alphas: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
-    max_iter: int = 60
+    gammas: tuple[float, ...] = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
+    alphas: tuple[float, ...] = (0.0, 3e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+    max_iter: int = 300
     patience: int = 15
     limit: int | None = None
 
@@ -73,6 +79,7 @@ class Folds:
       num: Number of folds; each is the test set once.
       dev: Share of the other pairs that choices are made on, whole queries of them.
       sampled: Rows of the pairs that may be fitted on and chosen by, rising; None for all.
+      dev_whole: Whether choices are made on all pairs of the development queries, sampled or not.
       kinds: Kind of query -> ``[n]`` booleans: measured apart as well.
     """
 
@@ -84,6 +91,7 @@ class Folds:
     num: int
     dev: float
     sampled: np.ndarray | None = None
+    dev_whole: bool = False
     kinds: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @cached_property
@@ -99,7 +107,7 @@ class Folds:
     def parts(self, number: int) -> Parts:
         """Rows of a fold. Development queries are whole groups, in the order of a hash, until they have their share.
 
-        ``fit`` and ``dev`` are sampled pairs, ``test`` has all.
+        ``fit`` and ``dev`` are sampled pairs (``dev`` all of its queries with ``dev_whole``), ``test`` has all.
 
         Raises:
           ValueError: a part with pairs of one class alone.
@@ -109,8 +117,10 @@ class Folds:
         names, sizes = np.unique(group[others], return_counts=True)
         order = sorted(range(len(names)), key=lambda at: hashlib.blake2b(f"{number}\0{names[at]}".encode()).digest())
         cut = int(np.searchsorted(np.cumsum(sizes[order]), self.dev * len(others))) + 1
-        held = np.isin(group[others], names[order[: min(cut, len(names) - 1)]])
-        parts = Parts(others[~held], others[held], np.flatnonzero(self.fold == number))
+        chosen = names[order[: min(cut, len(names) - 1)]]
+        held = np.isin(group[others], chosen)
+        dev = np.flatnonzero(np.isin(group, chosen)) if self.dev_whole else others[held]
+        parts = Parts(others[~held], dev, np.flatnonzero(self.fold == number))
         for name, rows in parts._asdict().items():
             expect_both(self.positive[rows], f"fold {number}, {name}")
         return parts
@@ -274,42 +284,88 @@ def with_tfidf(documents: Featured, weighted: sp.csr_matrix) -> Featured:
                    columns=jnp.concatenate([documents.columns, jnp.asarray(own)[:, None]], axis=1))
 
 
-def choose_in_turn(
+def tf_idf(documents: Featured, vocabulary: Vocabulary) -> sp.csr_matrix:
+    """Weights tf · log(N / df) in float64 with a value for every slot, zeros included."""
+    counts = sparse.to_scipy(documents.terms).astype(np.float64)
+    counts.data *= np.log(vocabulary.num_docs / np.asarray(vocabulary.df, np.float64))[counts.indices]
+    return counts
+
+
+def starts(documents: Featured, weighted: sp.csr_matrix) -> dict[str, TermWeights]:
+    """The two starts: the linear term weights nearest to each of two weightings. Neither reads a label.
+
+    A linear function of the features comes near tf·idf only if frequent words get negative weights; it equals
+    idf + 2 log(tf + 1) exactly, with none.
+    """
+    tf = sparse.to_scipy(documents.terms).data.astype(np.float64)
+    weights = {"tf·idf": weighted.data, "idf + 2 log(tf + 1)": weighted.data / tf + 2 * np.log1p(tf)}
+    slots = documents.columns.shape[0]  # some are padding, with features of 0
+    return {name: tweak.least_squares(documents, np.pad(values, (0, slots - tf.size)))
+            for name, values in weights.items()}
+
+
+def fit_preferences(
+    table: Table, forms: Forms, sides: tuple[np.ndarray, np.ndarray], init: Mapping[str, TermWeights],
+    *, validate: Callable[[TermWeights], float], reads: Sequence[Any], by: str
+) -> tuple[dict[str, Any], Fit]:
+    """The best fit of a fold from preferences: start, γ and α as `choose_fit` takes them.
+
+    Args:
+      table: That is filled.
+      forms: Quadratic forms of the pairs.
+      sides: Rows of ``forms``: ``[m]`` better and ``[m]`` worse pairs.
+      init: The starts.
+      validate: Development score.
+      reads: What ``validate`` reads.
+      by: What the score is called.
+
+    Returns:
+      As `choose_fit`.
+    """
+    settings = table.settings
+
+    def fitted(start: str, gamma: float, alpha: float) -> Fit:
+        return table.fit(tweak_pairs.fit_preferences, reads=reads)(
+            forms, *sides, init=init[start], gamma=gamma, alpha=alpha / settings.preferences,
+            max_iter=settings.max_iter, patience=settings.patience, validate=validate)
+
+    return choose_fit(fitted, init, gammas=settings.gammas, alphas=settings.alphas, by=by)
+
+
+def choose_fit(
     fitted: Callable[..., Fit], starts: Iterable[str], *, gammas: Sequence[float], alphas: Sequence[float],
     by: str = "auc"
 ) -> tuple[dict[str, Any], Fit]:
-    """The start, then γ, then α whose fit has the best development score; the others meanwhile stay as they are.
+    """The best start with the middle γ and α, and then the γ and α that no step makes better.
 
     Args:
       fitted: Function of ``start``, ``gamma`` and ``alpha`` whose fit's history has a ``validation`` score a step.
       starts: Names of the starts.
-      gammas: Grid of γ.
-      alphas: Grid of α.
+      gammas: Ladder of γ.
+      alphas: Ladder of α.
       by: What the score is called.
 
     Returns:
       The best option, with its ``auc``, ``auc_at_start`` (or as ``by`` says) and ``steps``, and as ``edges`` the
-      settings whose best value is at the edge of its grid: what `experiments.kit.notes` reads of a fold; and its fit.
+      settings whose best value is at the edge of its ladder: what `experiments.kit.notes` reads of a fold; and its fit.
 
     Example:
       >>> from types import SimpleNamespace
       >>> def fitted(start, gamma, alpha):
       ...     return SimpleNamespace(steps=1, history=[{"validation": 0.5}, {"validation": gamma / 10}])
-      >>> choose_in_turn(fitted, ["plain"], gammas=(1.0, 8.0), alphas=(0.1,))[0]["edges"]
+      >>> choose_fit(fitted, ["plain"], gammas=(1.0, 8.0), alphas=(0.1,))[0]["edges"]
       ['gamma']
     """
     fits: dict[tuple, Fit] = {}
 
     def score(**option: Any) -> dict[str, Any]:
-        key = tuple(option.items())
+        key = tuple(option[name] for name in ("start", "gamma", "alpha"))
         fit = fits[key] = fits[key] if key in fits else fitted(**option)
         return {by: max(step["validation"] for step in fit.history), "steps": fit.steps,
                 f"{by}_at_start": fit.history[0]["validation"]}
 
-    options = [{"start": start, "gamma": gammas[0], "alpha": alphas[0]} for start in starts]
-    choice, edges = choose(options, score, by=by), []
-    for name, values in (("gamma", gammas[1:]), ("alpha", alphas[1:])):
-        choice = choose([choice.best, *({**choice.best, name: value} for value in values)], score, by=by)
-        edges += choice.at_edge
+    middle = {"gamma": gammas[len(gammas) // 2], "alpha": alphas[len(alphas) // 2]}
+    start = choose([{"start": start, **middle} for start in starts], score, by=by).best["start"]
+    choice = climb({"start": (start,), "gamma": gammas, "alpha": alphas}, score, by=by, beyond=0)
     entry = next(entry for entry in choice.tried if entry.items() >= choice.best.items())
-    return {**entry, "edges": edges}, fits[tuple(choice.best.items())]
+    return {**entry, "edges": list(choice.at_edge)}, fits[tuple(choice.best.values())]

@@ -8,9 +8,9 @@ which the manual has none). Ours beside: in a heading, and in the text of a link
 made for each fold of the queries anew, without the links whose text is a query of that fold, in training as in testing.
 Queries are not expanded: the search would be one in the candidates themselves. They are far shorter than pages, so that
 one more column, 1 for queries, keeps the weights of their words from being those of a page of two words. Ten folds of
-the queries: in each, the start, the scale γ, the regulariser α and the moment to stop are chosen by the MAP on a tenth
-of the training queries, with pages drawn for each as in training. Figures are means over the folds; ties count one half
-in AUC, and both ways in the rank loss beside it. Bare rows: tf·idf, BM25, and the share of query words in the title.
+the queries: in each, the start, the scale γ, the regulariser α and the moment to stop are chosen by the MAP of a tenth
+of the training queries among all pages. Figures are means over the folds; ties count one half in AUC, and both ways in
+the rank loss beside it. Bare rows: tf·idf, BM25, and the share of query words in the title.
 
 MAP decides here: the words of a query tell most pages from the right ones, so that AUC is near 1 for every row. Beside
 the kinds of queries, figures stand among the twenty pages that BM25 puts first, where the words tell little. In
@@ -37,8 +37,8 @@ from experiments.corpora import folds
 from experiments.corpora.folds import FULL, QUICK, Folds, Settings
 from jaxsim import sparse, text
 from jaxsim.data import httpd_html, splits, word_frequency
-from jaxsim.methods import tweak
-from jaxsim.methods.weights import quadratic_forms, term_weights, tweak_pairs
+from jaxsim.evaluate import metrics
+from jaxsim.methods.weights import quadratic_forms, term_weights
 from jaxsim.methods.weights.quadratic_forms import Forms
 from jaxsim.methods.weights.term_weights import TermWeights
 from jaxsim.optim import Fit
@@ -46,9 +46,9 @@ from jaxsim.text import features, html
 from jaxsim.text.features import Featured
 
 # The presets are those of all three tables of 004 (`corpora.folds.Settings`). In `full` there are ten folds, 40,000
-# preferences a fold, γ of 1, 10 and 30, α of .003 to 1, and 60 iterations at most. `Folds.parts(number)` are the rows
-# of a fold that are fitted on, chosen by (`dev`) and tested; `Folds.tested(scores, names)` measures every fold;
-# `folds.choose_in_turn` takes the start, then γ, then α with the best development MAP.
+# preferences a fold, and ladders of γ and α. `Folds.parts(number)` are the rows of a fold that are fitted on, chosen by
+# (`dev`) and tested; `Folds.tested(scores, names)` measures every fold; `folds.starts` are the starts, of which
+# `folds.fit_preferences` takes the best, and then γ and α, by development MAP.
 
 METRICS = ("map", "auc", "tpr@0.1", "tpr@0.2")
 FIRST = 20
@@ -138,13 +138,6 @@ def stacked(queries: Featured, pages: Featured) -> Featured:
     return Featured(sparse.from_scipy(sp.vstack(sides, format="csr")), jnp.asarray(columns), pages.names)
 
 
-def tf_idf(documents: Featured, vocabulary: text.Vocabulary) -> sp.csr_matrix:
-    """Weights tf · log(N / df) in float64 with a value for every slot, zeros included."""
-    counts = sparse.to_scipy(documents.terms).astype(np.float64)
-    counts.data *= np.log(vocabulary.num_docs / np.asarray(vocabulary.df, np.float64))[counts.indices]
-    return counts
-
-
 def bm25_scores(queries: list[list[str]], pages: list[list[str]], vocabulary: text.Vocabulary) -> np.ndarray:
     """BM25 of every query's words in every page, ``[num_queries, num_pages]``."""
     counts = text.counts([[word.lower() for word in page] for page in pages], vocabulary)
@@ -186,7 +179,7 @@ def load(name: str, settings: Settings) -> kit.Data:
     query = np.repeat(np.arange(len(anchors)), len(parts))
     page = np.tile(np.arange(len(parts)), len(anchors))
     pairs = Folds(query, len(anchors) + fold[query] * len(parts) + page, positive.ravel(), query, groups,
-                  num=settings.folds, dev=settings.dev, sampled=some(positive),
+                  num=settings.folds, dev=settings.dev, sampled=some(positive), dev_whole=True,
                   kinds={"one word": single[query], "several words": ~single[query],
                          f"BM25's first {FIRST}": first.ravel()})
 
@@ -206,7 +199,7 @@ def load(name: str, settings: Settings) -> kit.Data:
     none: list[list[str]] = [[]] * pages.num_docs
     documents = html.in_fields(stacked(asked, pages), vocabulary, {"query": [*queries, *none]})
 
-    weighted = tf_idf(documents, vocabulary)
+    weighted = folds.tf_idf(documents, vocabulary)
     content = Manual(queries, words, [set(text.words(part.title)) for part in parts], vocabulary,
                      folds.with_tfidf(documents, weighted), weighted, pairs)
     counts = {**manual.counts, "queries": len(relevant), "queries_used": len(anchors),
@@ -254,23 +247,10 @@ def title_overlap(table: kit.Table) -> kit.Row:
     return kit.Row(common(table), **data.folds.tested(scores, METRICS))
 
 
-def starts(documents: Featured, weighted: sp.csr_matrix) -> dict[str, TermWeights]:
-    """The two starts: the linear term weights nearest to each of two weightings. Neither reads a label.
-
-    A linear function of the features comes near tf·idf only if frequent words get negative weights; it equals
-    idf + 2 log(tf + 1) exactly, with none.
-    """
-    tf = sparse.to_scipy(documents.terms).data.astype(np.float64)
-    weights = {"tf·idf": weighted.data, "idf + 2 log(tf + 1)": weighted.data / tf + 2 * np.log1p(tf)}
-    slots = documents.columns.shape[0]  # some are padding, with features of 0
-    return {name: tweak.least_squares(documents, np.pad(values, (0, slots - tf.size)))
-            for name, values in weights.items()}
-
-
 def best_of_fold(
-    table: kit.Table, number: int, forms: Forms, weights: dict[str, TermWeights]
+    table: kit.Table, number: int, documents: Featured, forms: Forms, init: dict[str, TermWeights]
 ) -> tuple[dict, Fit]:
-    """The best fit of a fold by the MAP on its development pairs: the start is chosen first, then γ, then α.
+    """The best fit of a fold by the MAP of its development queries among all pages.
 
     Forms are those of the pairs that may be fitted on.
     """
@@ -278,20 +258,27 @@ def best_of_fold(
     parts = judgements.parts(number)
     size = min(len(judgements.parts(other).fit) for other in range(settings.folds))
     rng, positive = np.random.default_rng([number, size]), judgements.positive[parts.fit]
-    fit, dev = (np.searchsorted(judgements.drawn, rows) for rows in (parts.fit, parts.dev))  # rows of the forms
+    fit = np.searchsorted(judgements.drawn, parts.fit)  # rows of the forms
     better, worse = (rng.choice(fit[positive == side], settings.preferences) for side in (True, False))
-    held, labels, queries = tweak_pairs.take(forms, dev), judgements.positive[parts.dev], judgements.query[parts.dev]
+    scored = parts.dev[share_a_word(documents, judgements.left[parts.dev], judgements.right[parts.dev])]
+    held = quadratic_forms.plan(documents, documents, judgements.left[scored], judgements.right[scored])
+    cells, shape = np.searchsorted(parts.dev, scored), (-1, len(table.data.words))
+    relevant = judgements.positive[parts.dev].reshape(shape)
 
     def validate(params: TermWeights) -> float:
-        return folds.measure(quadratic_forms.cosines(params.weights, held), labels, queries)["map"]
+        scores = np.zeros(len(parts.dev))
+        scores[cells] = quadratic_forms.cosines(params.weights, held)
+        return float(np.mean(metrics.average_precision(scores.reshape(shape), relevant)))
 
-    def fitted(start: str, gamma: float, alpha: float) -> Fit:
-        return table.fit(tweak_pairs.fit_preferences, reads=[parts.dev, labels, queries])(
-            forms, better, worse, init=weights[start], gamma=gamma, alpha=alpha / settings.preferences,
-            max_iter=settings.max_iter, patience=settings.patience, validate=validate)
-
-    entry, fit = folds.choose_in_turn(fitted, weights, gammas=settings.gammas, alphas=settings.alphas, by="map")
+    entry, fit = folds.fit_preferences(table, forms, (better, worse), init, validate=validate,
+                                       reads=[parts.dev, relevant], by="map")
     return {"fold": number, **entry}, fit
+
+
+def share_a_word(documents: Featured, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Whether two documents share a word; the cosines of others are 0."""
+    has = (sparse.to_scipy(documents.terms) != 0).astype(np.float32)
+    return np.asarray(has[left].multiply(has[right]).sum(axis=1)).ravel() > 0
 
 
 def learn(table: kit.Table, names: tuple[str, ...]) -> kit.Row:
@@ -301,9 +288,10 @@ def learn(table: kit.Table, names: tuple[str, ...]) -> kit.Row:
     documents = features.scaled(documents, features.scale_of(documents))
     drawn = data.folds.drawn
     forms = quadratic_forms.plan(documents, documents, data.folds.left[drawn], data.folds.right[drawn])
+    init = folds.starts(documents, data.weighted)
     scores, chosen, fits = np.zeros(len(data.folds.left)), [], []
     for number in range(settings.folds):
-        entry, fit = best_of_fold(table, number, forms, starts(documents, data.weighted))
+        entry, fit = best_of_fold(table, number, documents, forms, init)
         rows = data.folds.parts(number).test
         weighted = sparse.to_scipy(term_weights.encode(fit.params, documents).sparse)
         scores[rows] = cosines(data, weighted.astype(np.float64))[rows]

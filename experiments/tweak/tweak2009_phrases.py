@@ -51,7 +51,6 @@ from experiments.corpora.folds import Folds
 from jaxsim import losses, sparse, text
 from jaxsim.data import judged, splits, wikispeedia
 from jaxsim.evaluate import metrics
-from jaxsim.methods import tweak
 from jaxsim.methods.weights import quadratic_forms, tweak_pairs
 from jaxsim.methods.weights.quadratic_forms import Forms
 from jaxsim.methods.weights.term_weights import TermWeights
@@ -60,10 +59,9 @@ from jaxsim.text import features
 from jaxsim.text.features import Featured
 
 # The presets are those of all three tables of 004 (`corpora.folds.Settings`), with the numbers of snippets beside. In
-# `full` there are ten folds, 40,000 preferences a fold, γ of 1, 10 and 30, α of .003 to 1, and 60 iterations at most.
-# `Folds.parts(number)` are the rows of a fold that are fitted on, chosen by (`dev`) and tested;
-# `Folds.tested(scores, names)` measures every fold; `folds.choose_in_turn` takes the start, then γ, then α with the
-# best development AUC.
+# `full` there are ten folds, 40,000 preferences a fold, and ladders of γ and α. `Folds.parts(number)` are the rows of a
+# fold that are fitted on, chosen by (`dev`) and tested; `Folds.tested(scores, names)` measures every fold;
+# `folds.choose_fit` takes the best start, and then γ and α, by development AUC.
 
 METRICS = ("auc", "map", "p@3")
 WORDS, POSITIVE = 50, 0.75
@@ -107,13 +105,6 @@ class Phrases:
     folds: Folds
 
 
-def tf_idf(documents: Featured, vocabulary: text.Vocabulary) -> sp.csr_matrix:
-    """Weights tf · log(N / df) in float64 with a value for every slot, zeros included."""
-    counts = sparse.to_scipy(documents.terms).astype(np.float64)
-    counts.data *= np.log(vocabulary.num_docs / np.asarray(vocabulary.df, np.float64))[counts.indices]
-    return counts
-
-
 def searched(settings: Settings) -> tuple[list[list[str]], dict[str, int], str]:
     """Passages, how many of each collection, and a digest of the collections; a preset with a limit has some articles.
 
@@ -151,8 +142,8 @@ def load(name: str, settings: Settings) -> kit.Data:
     index = passages.index(tokens)
     vocabulary, words = index.vocabulary, snippets.numbered(index)
     results = passages.search(index, [text.words(phrase) for phrase in phrases], k=max(settings.snippets))
-    own = tf_idf(features.extract([text.words(phrase) for phrase in phrases], vocabulary, names=features.TF_DF),
-                 vocabulary)
+    own = folds.tf_idf(features.extract([text.words(phrase) for phrase in phrases], vocabulary, names=features.TF_DF),
+                       vocabulary)
     made = {num: snippets.extract(index, words, results, own, num=num, terms=settings.terms)
             for num in settings.snippets}
 
@@ -251,20 +242,11 @@ def prepared(data: Phrases, number: int, num: int, names: tuple[str, ...]) -> Fe
 
 
 def starts(documents: Featured, weighted: sp.csr_matrix) -> dict[str, TermWeights]:
-    """The starts. None reads a label.
-
-    With a column of tf·idf there is one, tf·idf itself. Without, there are two, the linear term weights nearest to each
-    of two weightings: a linear function of the paper's features comes near tf·idf only if frequent words get negative
-    weights; it equals idf + 2 log(tf + 1) exactly, with none.
-    """
-    if "tfidf" in documents.names:
-        one = np.array([name == "tfidf" for name in documents.names])
-        return {"tf·idf": TermWeights(jnp.asarray(one, documents.columns.dtype))}
-    tf = sparse.to_scipy(documents.terms).data.astype(np.float64)
-    weights = {"tf·idf": weighted.data, "idf + 2 log(tf + 1)": weighted.data / tf + 2 * np.log1p(tf)}
-    slots = documents.columns.shape[0]  # some are padding, with features of 0
-    return {name: tweak.least_squares(documents, np.pad(values, (0, slots - tf.size)))
-            for name, values in weights.items()}
+    """The starts, of which none reads a label: with a column of tf·idf, that alone; otherwise `folds.starts`."""
+    if "tfidf" not in documents.names:
+        return folds.starts(documents, weighted)
+    one = np.array([name == "tfidf" for name in documents.names])
+    return {"tf·idf": TermWeights(jnp.asarray(one, documents.columns.dtype))}
 
 
 def anchors_alone(documents: Featured, num: int) -> Featured:
@@ -318,7 +300,7 @@ def draw_graded(parts: folds.Parts, data: Phrases, size: int, rng: np.random.Gen
 def best_of_fold(
     table: kit.Table, number: int, size: int, names: tuple[str, ...], loss: Callable | None, draw: Callable
 ) -> tuple[dict, Fit]:
-    """The best fit of a fold by the AUC on its development pairs: the start is chosen first, then γ, then α.
+    """The best fit of a fold by the AUC on its development pairs.
 
     γ is a setting of preferences alone (``loss`` None), which ``draw`` draws. ``size`` labelled pairs are drawn, as
     many in every fold, so that one compiled program serves all folds. Returns the chosen settings, among them which lie
@@ -336,17 +318,16 @@ def best_of_fold(
     def validate(params: TermWeights) -> float:
         return float(metrics.auc(np.asarray(quadratic_forms.cosines(params.weights, held), np.float64), labels))
 
-    def fitted(start: str, gamma: float, alpha: float) -> Fit:
-        run = {"max_iter": settings.max_iter, "patience": settings.patience, "validate": validate}
-        reads = [parts.dev, labels]
-        if loss is None:
-            return table.fit(tweak_pairs.fit_preferences, reads=reads)(
-                forms, better, worse, init=weights[start], gamma=gamma, alpha=alpha / settings.preferences, **run)
-        return table.fit(tweak_pairs, reads=reads)(forms, rows, judgements.positive[rows], init=weights[start],
-                                                   loss=loss, alpha=alpha / size, **run)
+    if loss is None:
+        entry, fit = folds.fit_preferences(table, forms, (better, worse), weights, validate=validate,
+                                           reads=[parts.dev, labels], by="auc")
+    else:
+        def fitted(start: str, gamma: float, alpha: float) -> Fit:
+            return table.fit(tweak_pairs, reads=[parts.dev, labels])(
+                forms, rows, judgements.positive[rows], init=weights[start], loss=loss, alpha=alpha / size,
+                max_iter=settings.max_iter, patience=settings.patience, validate=validate)
 
-    gammas = settings.gammas if loss is None else (1.0,)
-    entry, fit = folds.choose_in_turn(fitted, weights, gammas=gammas, alphas=settings.alphas)
+        entry, fit = folds.choose_fit(fitted, weights, gammas=(1.0,), alphas=settings.alphas)
     search = number_of_snippets(table, number)
     edges = [*search["edges"], *entry["edges"]]
     return {"fold": number, "snippets": search["snippets"], **entry, "edges": edges}, fit

@@ -32,10 +32,9 @@ from experiments import kit
 from experiments.corpora import folds, passages
 from experiments.corpora.folds import FULL, QUICK, Folds, Settings
 from experiments.corpora.passages import Passages
-from jaxsim import sparse, text
+from jaxsim import text
 from jaxsim.data import judged, splits, word_frequency
 from jaxsim.evaluate import metrics
-from jaxsim.methods import tweak
 from jaxsim.methods.weights import quadratic_forms, tweak_pairs
 from jaxsim.methods.weights.quadratic_forms import Forms
 from jaxsim.methods.weights.term_weights import TermWeights
@@ -44,9 +43,9 @@ from jaxsim.text import features, html
 from jaxsim.text.features import Featured
 
 # The presets are those of all three tables of 004 (`corpora.folds.Settings`). In `full` there are ten folds, 40,000
-# preferences a fold, γ of 1, 10 and 30, α of .003 to 1, and 60 iterations at most. `Folds.parts(number)` are the rows
-# of a fold that are fitted on, chosen by (`dev`) and tested; `Folds.tested(scores, names)` measures every fold;
-# `folds.choose_in_turn` takes the start, then γ, then α with the best development AUC.
+# preferences a fold, and ladders of γ and α. `Folds.parts(number)` are the rows of a fold that are fitted on, chosen by
+# (`dev`) and tested; `Folds.tested(scores, names)` measures every fold; `folds.starts` are the starts, of which
+# `folds.fit_preferences` takes the best, and then γ and α, by development AUC.
 
 METRICS = ("auc", "tpr@0.1", "tpr@0.2")
 PAGES, POSITIVE = 20, 4.0
@@ -116,13 +115,6 @@ def expanded(data: Products, expansion: str) -> list[np.ndarray]:
     return [pages[data.owner[pages] != query][:PAGES] for query, pages in enumerate(results)]
 
 
-def tf_idf(documents: Featured, vocabulary: text.Vocabulary) -> sp.csr_matrix:
-    """Weights tf · log(N / df) in float64 with a value for every slot, zeros included."""
-    counts = sparse.to_scipy(documents.terms).astype(np.float64)
-    counts.data *= np.log(vocabulary.num_docs / np.asarray(vocabulary.df, np.float64))[counts.indices]
-    return counts
-
-
 def collection(table: kit.Table, expansion: str) -> tuple[Featured, sp.csr_matrix]:
     """Queries and then pages: with all features (not scaled), and their tf·idf."""
 
@@ -138,7 +130,7 @@ def collection(table: kit.Table, expansion: str) -> tuple[Featured, sp.csr_matri
         if bare:  # far shorter than pages: their words have a weight of their own
             fields["query"] = [*queries, *[[]] * len(pages)]
         documents = html.in_fields(documents, vocabulary, fields)
-        weighted = tf_idf(documents, vocabulary)
+        weighted = folds.tf_idf(documents, vocabulary)
         return folds.with_tfidf(documents, weighted), weighted
 
     return table.once(expansion, make)
@@ -156,23 +148,8 @@ def cosines(table: kit.Table, expansion: str) -> kit.Row:
     return kit.Row(common(table, expansion), **judgements.tested(scores, METRICS))
 
 
-def starts(documents: Featured, weighted: sp.csr_matrix) -> dict[str, TermWeights]:
-    """The two starts: the linear term weights nearest to each of two weightings. Neither reads a label.
-
-    A linear function of the features comes near tf·idf only if frequent words get negative weights; it equals
-    idf + 2 log(tf + 1) exactly, with none.
-    """
-    tf = sparse.to_scipy(documents.terms).data.astype(np.float64)
-    weights = {"tf·idf": weighted.data, "idf + 2 log(tf + 1)": weighted.data / tf + 2 * np.log1p(tf)}
-    slots = documents.columns.shape[0]  # some are padding, with features of 0
-    return {name: tweak.least_squares(documents, np.pad(values, (0, slots - tf.size)))
-            for name, values in weights.items()}
-
-
-def best_of_fold(
-    table: kit.Table, number: int, forms: Forms, weights: dict[str, TermWeights]
-) -> tuple[dict, Fit]:
-    """The best fit of a fold by the AUC on its development pairs: the start is chosen first, then γ, then α."""
+def best_of_fold(table: kit.Table, number: int, forms: Forms, init: dict[str, TermWeights]) -> tuple[dict, Fit]:
+    """The best fit of a fold by the AUC on its development pairs."""
     settings, judgements = table.settings, table.data.folds
     parts = judgements.parts(number)
     size = min(len(judgements.parts(other).fit) for other in range(settings.folds))
@@ -183,12 +160,8 @@ def best_of_fold(
     def validate(params: TermWeights) -> float:
         return float(metrics.auc(np.asarray(quadratic_forms.cosines(params.weights, held), np.float64), labels))
 
-    def fitted(start: str, gamma: float, alpha: float) -> Fit:
-        return table.fit(tweak_pairs.fit_preferences, reads=[parts.dev, labels])(
-            forms, better, worse, init=weights[start], gamma=gamma, alpha=alpha / settings.preferences,
-            max_iter=settings.max_iter, patience=settings.patience, validate=validate)
-
-    entry, fit = folds.choose_in_turn(fitted, weights, gammas=settings.gammas, alphas=settings.alphas)
+    entry, fit = folds.fit_preferences(table, forms, (better, worse), init, validate=validate,
+                                       reads=[parts.dev, labels], by="auc")
     return {"fold": number, **entry}, fit
 
 
@@ -199,9 +172,10 @@ def learn(table: kit.Table, names: tuple[str, ...], expansion: str = "bare") -> 
     documents = features.choose(documents, (*names, *(["query"] if expansion == "bare" else [])))
     documents = features.scaled(documents, features.scale_of(documents))
     forms = quadratic_forms.plan(documents, documents, judgements.left, judgements.right)
+    init = folds.starts(documents, weighted)
     scores, chosen, fits = np.zeros(len(judgements.left)), [], []
     for number in range(settings.folds):
-        entry, fit = best_of_fold(table, number, forms, starts(documents, weighted))
+        entry, fit = best_of_fold(table, number, forms, init)
         rows = judgements.parts(number).test
         scores[rows] = np.asarray(quadratic_forms.cosines(fit.params.weights, forms), np.float64)[rows]
         chosen, fits = [*chosen, entry], [*fits, fit]

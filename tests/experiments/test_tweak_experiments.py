@@ -41,7 +41,7 @@ def test_a_phrase_without_hits_has_an_empty_pseudo_document_and_cosine_0():
     documents = passages.pseudo_documents(collection, result)
     assert documents[:3] == [["Green", "tea", "tea", "cup"], [], []]
     counted = features.extract(documents, collection.vocabulary, names=features.TF_DF)
-    weighted = tweak2009_phrases.tf_idf(counted, collection.vocabulary)
+    weighted = folds.tf_idf(counted, collection.vocabulary)
     facts = folds.cosines(weighted, [0, 0, 1, 1], [3, 1, 2, 1])
     assert facts[0] > 0.5 and facts[1:].tolist() == [0, 0, 0]
     forms = quadratic_forms.plan(counted, counted, [0, 1], [3, 2])
@@ -109,7 +109,7 @@ def searched(rng, numbers=(2, 6), terms=20):
     topic = rng.integers(0, 4, 120)
     phrases = [[words[at] for at in rng.choice(8, 2, replace=False) + 8 * one] for one in topic]
     found = passages.search(index, phrases, k=max(numbers))
-    own = tweak2009_phrases.tf_idf(features.extract(phrases, index.vocabulary, names=features.TF_DF), index.vocabulary)
+    own = folds.tf_idf(features.extract(phrases, index.vocabulary, names=features.TF_DF), index.vocabulary)
     made = {num: snippets.extract(index, snippets.numbered(index), found, own, num=num, terms=terms) for num in numbers}
     left, right = np.repeat(np.arange(60), 8), 60 + rng.integers(0, 60, 8 * 60)
     left, right = np.unique(np.stack([left, right]), axis=1)
@@ -182,7 +182,7 @@ def test_rows_are_learned_chosen_and_tested_fold_by_fold(table, monkeypatch):
     for place, (better, worse, alpha) in enumerate(calls):
         allowed = pairs.parts(place // 3).fit
         assert better <= set(allowed[pairs.positive[allowed]]) and worse <= set(allowed[~pairs.positive[allowed]])
-        assert alpha == (1.0 if place % 3 == 2 else 0.01) / 300
+        assert alpha == (0.01 if place % 3 == 2 else 1.0) / 300
     assert np.mean(learned.metrics["auc"]) > np.mean(plain.metrics["auc"]) + 0.1
     assert len(learned.metrics["auc"]) == len(learned.dev["folds"]) == len(learned.seeds) == 3
     assert np.mean([fold["some"]["auc"] for fold in learned.by_group]) > 0.6
@@ -211,9 +211,9 @@ def test_labelled_pairs_are_fitted_on_as_many_in_every_fold(table, monkeypatch):
 
 def test_one_start_is_tf_idf_and_the_other_has_no_negative_weights(rng):
     documents, *_, df = toy(rng)
-    weighted = tweak2009_phrases.tf_idf(documents, text.Vocabulary(tuple(map(str, range(12))), df, 120))
+    weighted = folds.tf_idf(documents, text.Vocabulary(tuple(map(str, range(12))), df, 120))
     weights = tweak2009_phrases.starts(documents, weighted)
-    others = tweak2009_search.starts(documents, weighted)
+    others = folds.starts(documents, weighted)
     slots = weighted.nnz
     assert list(weights) == list(others) == ["tf·idf", "idf + 2 log(tf + 1)"]
     assert all(np.array_equal(weights[name].weights, others[name].weights) for name in weights)
@@ -255,7 +255,7 @@ def test_pseudo_documents_have_the_features_that_extract_reads_and_those_of_thei
     np.testing.assert_allclose(features.choose(documents, features.PLAIN_TEXT).columns, plain.columns, rtol=1e-6)
     assert np.array_equal(documents.terms.indices, plain.terms.indices)
     assert np.array_equal(documents.terms.values, plain.terms.values)
-    np.testing.assert_allclose(weighted.toarray(), tweak2009_phrases.tf_idf(plain, index.vocabulary).toarray())
+    np.testing.assert_allclose(weighted.toarray(), folds.tf_idf(plain, index.vocabulary).toarray())
     names = [(row, index.vocabulary.terms[at]) for row, at in zip(*weighted.nonzero(), strict=True)]
     read = dict(zip(names, features.choose(documents, ("phrase", "share", "rank")).columns.tolist(), strict=True))
     assert read == {(0, "tea"): [0, 1, 1], (0, "cup"): [1, 0.5, 1], (2, "tea"): [0, 0.5, 0.5], (2, "cup"): [0, 1, 1],
@@ -267,7 +267,7 @@ def test_pseudo_documents_have_the_features_that_extract_reads_and_those_of_thei
     for num, (_, weighted) in made.items():
         cut = passages.pseudo_documents(index, [one[:num] for one in found])
         plain = features.extract(cut, index.vocabulary, names=features.TF_DF)
-        whole = tweak2009_phrases.tf_idf(plain, index.vocabulary).toarray()
+        whole = folds.tf_idf(plain, index.vocabulary).toarray()
         for row, phrase in enumerate(phrases):
             mine = np.isin(index.vocabulary.terms, phrase)
             order = np.lexsort((-whole[row], ~mine))[:20]

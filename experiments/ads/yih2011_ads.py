@@ -27,7 +27,7 @@ Time: quick under a minute; of full each record has its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import jax
@@ -59,14 +59,15 @@ class Settings:
     """What a preset fixes. Where a field has several values, development pairs choose one.
 
     Attributes:
-      ks: Dimensions (Table 3).
+      ks: Dimensions of S2Net (Table 3).
+      closed_ks: Dimensions of closed forms.
       hdlr_ks: Dimensions of HDLR, whose time grows with their square.
       closed_k: Dimension of OPCA and CCA at most.
       grid_k: Dimension at which noise, ridge and the start of S2Net are chosen.
-      noises: Values of OPCA's noise.
-      ridges: Values of CCA's ridge.
-      gammas: Values of S2Net's γ.
-      slacks: Values of HDLR's slack.
+      noises: OPCA's noise; a ladder, climbed from its middle.
+      ridges: CCA's ridge; a ladder likewise.
+      gammas: S2Net's γ; a ladder likewise.
+      slacks: HDLR's slack; a ladder likewise.
       pairs: Relevant pairs that OPCA and CCA see, at most.
       hdlr_pairs: Pairs that HDLR sees.
       per_grade: Documents of each grade that are kept for a query of `nfcorpus`, at most.
@@ -77,13 +78,14 @@ class Settings:
     """
 
     ks: tuple[int, ...] = (100, 300, 500, 750, 1000)
-    hdlr_ks: tuple[int, ...] = (50, 100, 200)
-    closed_k: int = 500
+    closed_ks: tuple[int, ...] = (5, 10, 20, 50, 100, 200, 300, 500, 750, 1000, 1500, 2000)
+    hdlr_ks: tuple[int, ...] = (5, 10, 20, 50, 100, 200, 400)
+    closed_k: int = 1000
     grid_k: int = 100
-    noises: tuple[float, ...] = (1e-4, 1e-3, 1e-2)
-    ridges: tuple[float, ...] = (1e-4, 1e-3, 1e-2, 1e-1)
-    gammas: tuple[float, ...] = (3.0, 10.0, 30.0)
-    slacks: tuple[float, ...] = (0.01, 0.1, 1.0)
+    noises: tuple[float, ...] = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0)
+    ridges: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0)
+    gammas: tuple[float, ...] = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+    slacks: tuple[float, ...] = (1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0, 100.0)
     pairs: int = 10_000
     hdlr_pairs: int = 5000
     per_grade: int = 10
@@ -94,9 +96,8 @@ class Settings:
 
 
 FULL = Settings()
-SHORT = replace(FULL, closed_k=1000, gammas=(1.0, 3.0, 10.0, 30.0))  # phrases, which cost little at any dimension
-QUICK = Settings(ks=(10, 20), hdlr_ks=(10,), grid_k=10, noises=(1e-3,), ridges=(1e-2,), gammas=(10.0,), slacks=(0.1,),
-                 pairs=500, hdlr_pairs=200, max_iter=8, patience=4, limit=60)
+QUICK = Settings(ks=(10, 20), closed_ks=(10, 20), hdlr_ks=(10,), grid_k=10, noises=(1e-3,), ridges=(1e-2,),
+                 gammas=(10.0,), slacks=(0.1,), pairs=500, hdlr_pairs=200, max_iter=8, patience=4, limit=60)
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,7 +280,7 @@ def dimensions(table: kit.Table, ks=None) -> list[int]:
 
 def best_dimension(table: kit.Table, params) -> kit.Choice:
     """The dimension with the best development AUC, all from one fit of the largest."""
-    return kit.choose([{"k": k} for k in dimensions(table) if k <= size_of(params)],
+    return kit.choose([{"k": k} for k in dimensions(table, table.settings.closed_ks) if k <= size_of(params)],
                       lambda k: auc(table, projections.truncate(params, k)), by="auc", split="dev")
 
 
@@ -312,18 +313,19 @@ def bare(table: kit.Table) -> kit.Row:
 
 def largest(table: kit.Table, name: str) -> tuple[Fit, list[dict]]:
     """The fit of a closed form at the largest dimension, and what was tried for its setting."""
-    k, small = max(dimensions(table)), min(table.settings.grid_k, max(dimensions(table)))
+    settings, most = table.settings, max(dimensions(table, table.settings.closed_ks))
+    k, small = min(most, settings.closed_k), min(settings.grid_k, most)
     if name in ("pca", "lsa"):
-        return table.fit({"pca": pca, "lsa": lsa}[name])(everything(table), k=k), []
+        return table.fit({"pca": pca, "lsa": lsa}[name])(everything(table), k=most), []
     sides = parallel(table)
     if name == "opca":
-        choice = kit.choose([{"noise": noise} for noise in table.settings.noises],
-                            lambda noise: auc(table, table.fit(opca)(sides, k=small, noise=noise).params), by="auc")
-        return table.fit(opca)(sides, k=min(k, table.settings.closed_k), **choice.best), choice.tried
-    choice = kit.choose([{"ridge": ridge} for ridge in table.settings.ridges],
-                        lambda ridge: auc(table, table.fit(cca)(*sides, k=small, ridge=ridge).params), by="auc")
+        choice = kit.climb({"noise": settings.noises}, lambda noise: auc(table, table.fit(opca)(
+            sides, k=small, noise=noise).params), by="auc", beyond=0)
+        return table.fit(opca)(sides, k=k, **choice.best), choice.tried
+    choice = kit.climb({"ridge": settings.ridges}, lambda ridge: auc(table, table.fit(cca)(
+        *sides, k=small, ridge=ridge).params), by="auc", beyond=0)
     used = min(int(np.unique(sparse.to_scipy(side).indices).size) for side in sides)  # bounds the rank
-    return table.fit(cca)(*sides, k=min(k, table.settings.closed_k, used), **choice.best), choice.tried
+    return table.fit(cca)(*sides, k=min(k, used), **choice.best), choice.tried
 
 
 def closed_form(table: kit.Table, name: str) -> kit.Row:
@@ -354,10 +356,19 @@ def train(table: kit.Table, start: str, gamma: float, k: int) -> Fit:
 
 
 def choose_start(table: kit.Table) -> kit.Choice:
-    """The start and γ of S2Net at `grid_k`."""
-    small = min(table.settings.grid_k, max(dimensions(table)))
-    grid = [{"start": start, "gamma": gamma, "k": small} for start in starts(table) for gamma in table.settings.gammas]
-    return table.once("start", lambda: kit.choose(grid, lambda **option: train(table, **option).best_score, by="auc"))
+    """The start of S2Net with the middle γ at `grid_k`, and then γ, which no step makes better."""
+    small, gammas = min(table.settings.grid_k, max(dimensions(table))), table.settings.gammas
+
+    def score(**option) -> float:
+        return train(table, **option).best_score
+
+    def choose() -> kit.Choice:
+        grid = [{"start": start, "gamma": gammas[len(gammas) // 2], "k": small} for start in starts(table)]
+        first = kit.choose(grid, score, by="auc")
+        choice = kit.climb({"start": (first.best["start"],), "gamma": gammas, "k": (small,)}, score, by="auc", beyond=0)
+        return choice._replace(tried=[*first.tried, *(entry for entry in choice.tried if entry not in first.tried)])
+
+    return table.once("start", choose)
 
 
 def fit_s2net(table: kit.Table) -> kit.Row:
@@ -395,7 +406,7 @@ def s2net_of_dimension(table: kit.Table, k: int) -> kit.Row | None:
 
 
 def fit_hdlr(table: kit.Table) -> kit.Row:
-    """HDLR from PCA, 5,000 random training pairs. Chosen by AUC: slack at the smallest dimension, then dimension.
+    """HDLR from PCA, 5,000 random training pairs. Chosen by AUC: slack at 50 dimensions, then the dimension.
 
     Development AUC also says when to stop.
     """
@@ -412,8 +423,9 @@ def fit_hdlr(table: kit.Table) -> kit.Row:
                                           validate=lambda params: auc(table, params))  # fmt: skip
 
     ks = dimensions(table, table.settings.hdlr_ks)
-    choice = kit.choose([{"slack": slack, "k": min(ks)} for slack in table.settings.slacks],
-                        lambda **option: auc(table, train(**option).params), by="auc")
+    middle = min((k for k in ks if k >= 50), default=max(ks))
+    choice = kit.climb({"slack": table.settings.slacks, "k": (middle,)},
+                       lambda **option: auc(table, train(**option).params), by="auc", beyond=0)
     slack = choice.best["slack"]
     size = kit.choose([{"k": k} for k in ks], lambda k: auc(table, train(slack, k).params), by="auc", split="dev")
     fit = train(slack, size.best["k"])
@@ -470,13 +482,13 @@ ROWS = {"random": random, "tfidf": bare,
         **{name: partial(topic_model, method=method)
            for name, method in (("plsa", plsa), ("jplsa", jplsa), ("cplsa", cplsa))}}
 ORDER = ("nfcorpus", "patent-phrases", "product-search")
-TABLES = {name: kit.Plan(ROWS, {"quick": QUICK, "full": SHORT if name == "patent-phrases" else FULL},
+TABLES = {name: kit.Plan(ROWS, {"quick": QUICK, "full": FULL},
                          on_request=("quick",) * (name != "patent-phrases"),
                          rows_on_request=("cca", "hdlr", "plsa", "jplsa", "cplsa"))
           for name in ORDER}
 DIMENSIONS = "dimensions"
 TABLES[DIMENSIONS] = kit.Plan({f"s2net-pref-{k}": partial(s2net_of_dimension, k=k) for k in FULL.ks},
-                              {"quick": QUICK, "full": SHORT}, on_request=("quick",))
+                              {"quick": QUICK, "full": FULL}, on_request=("quick",))
 
 
 WEAK_TERMS = ("bare terms are weak here, with an AUC of .62 (printed: .86), so that every closed form is above them; "

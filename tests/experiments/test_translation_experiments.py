@@ -79,7 +79,8 @@ def test_links_of_eflomal_make_a_table_as_good_as_ours(table):
     pytest.importorskip("eflomal")
     row = platt2010.ROWS["wbw-eflomal"](table)
     ours = platt2010.ROWS["wbw"](table)
-    assert row.config["aligner"] == "eflomal" and row.per_query["mrr"].mean() > ours.per_query["mrr"].mean() - 0.05
+    theirs = np.mean([seed["mrr"].mean() for seed in row.per_query])
+    assert row.config["aligner"] == "eflomal" and theirs > ours.per_query["mrr"].mean() - 0.05
 
 
 def test_without_eflomal_there_is_no_such_row(table, monkeypatch):

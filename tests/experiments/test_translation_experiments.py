@@ -77,10 +77,9 @@ def test_development_pages_choose_the_lines_that_classes_are_translated_by(tmp_p
 
 def test_links_of_eflomal_make_a_table_as_good_as_ours(table):
     pytest.importorskip("eflomal")
-    row = platt2010.ROWS["wbw-eflomal"](table)
-    ours = platt2010.ROWS["wbw"](table)
-    theirs = np.mean([seed["mrr"].mean() for seed in row.per_query])
-    assert row.config["aligner"] == "eflomal" and theirs > ours.per_query["mrr"].mean() - 0.05
+    row, ours = (platt2010.ROWS[name](table) for name in ("wbw-eflomal", "wbw"))
+    means = [np.mean([seed["mrr"].mean() for seed in np.atleast_1d(one.per_query)]) for one in (row, ours)]
+    assert row.config["aligner"] == "eflomal" and means[0] > means[1] - 0.05
 
 
 def test_without_eflomal_there_is_no_such_row(table, monkeypatch):

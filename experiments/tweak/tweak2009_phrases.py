@@ -3,10 +3,10 @@
 A judged pair is an anchor phrase and a target phrase with a similarity of 0 to 1; it is positive from .75 on, and a
 phrase paired with itself does not count. Every phrase is searched for by BM25 in passages of 50 words of local
 collections: the 2007 Wikipedia for Schools, Reuters-21578, abstracts (NFCorpus, CACM, CISI, Cranfield, NPL), the manual
-of the Apache HTTP Server, English pages of MDN and of other technical sites, and descriptions of products. The best 10,
-50, 100 or 200 passages, each below its title where it has one, are the phrase's pseudo-document. Of its words it keeps
-those of the phrase, and of the others those with the highest tf·idf, 200 in all. A phrase whose words are in no passage
-has an empty one, whose cosines are 0.
+of the Apache HTTP Server, English pages of MDN and of other technical sites, and descriptions of products. The best 5,
+10, 20, 50, 100, 200 or 400 passages, each below its title where it has one, are the phrase's pseudo-document. Of its
+words it keeps those of the phrase, and of the others those with the highest tf·idf, 200 in all. A phrase whose words
+are in no passage has an empty one, whose cosines are 0.
 
 All pairs of an anchor are in one of ten folds. In each fold, a tenth of the training anchors is for choices. The number
 of passages is the one whose tf·idf cosines have the best AUC on the pairs of these anchors; all rows of the fold have
@@ -78,7 +78,7 @@ class Settings(folds.Settings):
       terms: Terms of a pseudo-document at most.
     """
 
-    snippets: tuple[int, ...] = (10, 50, 100, 200)
+    snippets: tuple[int, ...] = (5, 10, 20, 50, 100, 200, 400)
     terms: int = 200
 
 

@@ -1,8 +1,9 @@
 """sentence-transformers' StaticEmbedding trained from scratch, in the plainest loop that its parts allow.
 
 The tokenizer is trained on the training texts too (WordPiece, as BERT's), texts are tokenised once and not once an
-epoch, a token that stands in a text several times is looked up once, and the dev score is not counted in the seconds:
-each makes the peer faster than its own trainer would be.
+epoch, a token that stands in a text several times is looked up once, Adam's step is PyTorch's fused one, which is
+several times as fast on large tables of tokens, and the dev score is not counted in the seconds: each makes the peer
+faster than its own trainer would be.
 """
 
 from __future__ import annotations
@@ -158,7 +159,7 @@ def train(given: Tokens, *, k: int, rate: float, batch_size: int, epochs: int,
     if both_ways and "directions" in inspect.signature(MultipleNegativesRankingLoss).parameters:
         ways = {"directions": ("query_to_doc", "doc_to_query"), "partition_mode": "per_direction"}
     loss = MultipleNegativesRankingLoss(model, scale=scale, **ways)
-    optimizer = torch.optim.Adam(model.parameters(), lr=rate)
+    optimizer = torch.optim.Adam(model.parameters(), lr=rate, fused=True)
     number = len(given.sides[0])
     batch_size = min(batch_size, number)
     warm = max(1, round((epochs / 10 if warm_up is None else warm_up) * (number // batch_size)))

@@ -86,7 +86,7 @@ _WORDS: Ladders = {"min_df": (1, 2, 3)}  # texts that a word must occur in
 _OPCA: Ladders = {"noise": (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0), **_WORDS,
                   "subwords": (0.0, 0.25, 0.5, 0.75, 0.9)}  # the share of a word that its n-grams are
 _S2NET: Ladders = {"gamma": (1.0, 2.0, 5.0, 10.0, 20.0, 40.0, 80.0), "noise": _OPCA["noise"]}
-_STATIC: Ladders = {"rate": (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0),
+_STATIC: Ladders = {"rate": (3e-4, 1e-3, 0.003, 0.01, 0.03, 0.1, 0.3),
                     "batch_size": (16, 32, 64, 128, 256, 512, 1024), "scale": (2.5, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0)}
 
 
@@ -304,12 +304,15 @@ def static_embedding(bench: Bench) -> Tuned:
         return lambda ranking: dense(ranking, system.encode(ranking.left), system.encode(ranking.right))
 
     given = peers_static.tokens(data.train.left, data.train.right)
+    dev = [given.of(side) for side in (data.dev.left, data.dev.right)]  # tokens once, not once an epoch
+
+    def validate(system: peers_static.Static) -> float:
+        return dev_score(data, lambda ranking: dense(ranking, *map(system.embed, dev)))
 
     def make(seed: int = 0, **settings) -> System:
         system = peers_static.train(
             given, k=sizes.k, epochs=sizes.epochs, patience=sizes.patience, warm_up=4,
-            both_ways=data.dev.grades is None, validate=lambda system: dev_score(data, scores(system)), seed=seed,
-            **settings)
+            both_ways=data.dev.grades is None, validate=validate, seed=seed, **settings)
         curve = [{"seconds": seconds, data.metric: score, "split": "dev"} for seconds, score in system.curve]
         config = {"k": sizes.k, **settings, "vocabulary": system.vocabulary}
         return System(scores(system), system.seconds, config, curve=curve, encode=system.encode, save=system.save,

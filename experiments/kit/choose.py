@@ -82,11 +82,11 @@ def climb(
     """Settings that are better than their neighbours, found one step at a time from the middle of every ladder.
 
     Each setting in turn moves up, and then down, as long as that is better, the others being as they are, until no step
-    of any setting is better. A ladder goes on past its ends, by the ratio of its last two values. A full grid of two
-    settings costs many more fits, and its best value may be at an end.
+    of any setting is better. A ladder goes on past its ends, by the ratio of its last two values, but not below 0. A
+    full grid of two settings costs many more fits, and its best value may be at an end.
 
     Args:
-      ladders: Setting -> its values, in rising order, positive; one value alone stays as it is, and may be anything.
+      ladders: Setting -> its values, in rising order, from 0; one value alone stays as it is, and may be anything.
       score: As for `choose`; every option is scored once.
       by: As for `choose`.
       beyond: Values past each end of a ladder, at most.
@@ -136,11 +136,11 @@ def climb(
 
 
 def _longer(ladder: Sequence[float], beyond: int) -> list[float]:
-    """A ladder with ``beyond`` values more at each end, of one significant digit."""
+    """A ladder with ``beyond`` values more at each end, of one significant digit; none below 0."""
     values = list(ladder)
-    if len(values) > 1:
-        for _ in range(beyond):
-            values = [float(f"{values[0] ** 2 / values[1]:.1g}"), *values, float(f"{values[-1] ** 2 / values[-2]:.1g}")]
+    for _ in range(beyond if len(values) > 1 else 0):
+        lower = [float(f"{values[0] ** 2 / values[1]:.1g}")] if values[0] > 0 else []
+        values = [*lower, *values, float(f"{values[-1] ** 2 / values[-2]:.1g}")]
     return values
 
 

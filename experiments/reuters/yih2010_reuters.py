@@ -71,10 +71,10 @@ class Settings:
       max_iter: L-BFGS iterations at most.
       patience: Iterations without a better development AUC before stopping.
       seeds: Seeds that draw the development documents and the training pairs.
-      tweak_gammas: Grid of γ of TWEAK's preferences.
-      concept_gammas: Grid of γ of VL-CV.
-      concept_betas: Grid of the weight of VL-CV's regulariser.
-      alphas: Grid of the weight of TWEAK's regulariser.
+      tweak_gammas: γ of TWEAK's preferences; this and the next three are ladders, climbed from their middle.
+      concept_gammas: γ of VL-CV.
+      concept_betas: Weight of VL-CV's regulariser.
+      alphas: Weight of TWEAK's regulariser.
       extension_gammas: Values of γ of VL-Ext, and
       extension_betas: of the weight of its regulariser: development documents choose one step at a time.
       literal: Values of the weight of a regulariser that draws to 0, chosen one step at a time.
@@ -97,10 +97,10 @@ class Settings:
     max_iter: int = 200
     patience: int = 15
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
-    tweak_gammas: tuple[float, ...] = (1.0, 10.0, 30.0, 100.0)
-    concept_gammas: tuple[float, ...] = (1.0, 5.0, 10.0)
-    concept_betas: tuple[float, ...] = (0.0, 1e-5, 1e-4, 1e-3)
-    alphas: tuple[float, ...] = (0.0, 1e-4, 1e-3, 1e-2)
+    tweak_gammas: tuple[float, ...] = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
+    concept_gammas: tuple[float, ...] = (1.0, 2.0, 5.0, 10.0, 20.0)
+    concept_betas: tuple[float, ...] = (0.0, 1e-5, 1e-4, 1e-3, 1e-2, 0.1)
+    alphas: tuple[float, ...] = (0.0, 1e-5, 1e-4, 1e-3, 1e-2, 0.1)
     extension_gammas: tuple[float, ...] = (3.0, 10.0, 30.0)
     extension_betas: tuple[float, ...] = (1e-6, 1e-5, 1e-4)
     literal: tuple[float, ...] = (1e-6, 1e-5, 1e-4)
@@ -108,7 +108,7 @@ class Settings:
     slacks: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0, 100.0)
     percentiles: tuple[tuple[float, float], ...] = ((5.0, 95.0), (25.0, 75.0))
     cycles: int = 300
-    metric_ks: tuple[int, ...] = (5, 20, 50, 100, 200)
+    metric_ks: tuple[int, ...] = (5, 20, 50, 100, 200, 400, 800)
     curve_ks: tuple[int, ...] = (2, 5, 10, 20, 50, 100, 300, 1000)
     mates: int = 5_000
     noises: tuple[float, ...] = (0.1, 10.0)
@@ -386,26 +386,24 @@ def learn_tweak(table: kit.Table, options: Options, num: int | None = None, **ho
 
 def tweak_sse(table: kit.Table) -> kit.Row:
     """TWEAK by squared errors of labelled pairs (004 Eq. 4); α is chosen. No claim."""
-    return learn_tweak(table, [{"alpha": alpha} for alpha in table.settings.alphas], loss=losses.squared)
+    return learn_tweak(table, {"alpha": table.settings.alphas}, loss=losses.squared)
 
 
 def tweak_log(table: kit.Table) -> kit.Row:
     """TWEAK by the log loss of labelled pairs (004 Eq. 5); α is chosen. No claim."""
-    return learn_tweak(table, [{"alpha": alpha} for alpha in table.settings.alphas], loss=losses.log)
+    return learn_tweak(table, {"alpha": table.settings.alphas}, loss=losses.log)
 
 
 def tweak_pref(table: kit.Table) -> kit.Row:
     """TWEAK by preferences (Eq. 4), the paper's row; γ and α are chosen."""
     settings = table.settings
-    return learn_tweak(table, [{"gamma": gamma, "alpha": alpha} for gamma in settings.tweak_gammas
-                               for alpha in settings.alphas])
+    return learn_tweak(table, {"gamma": settings.tweak_gammas, "alpha": settings.alphas})
 
 
 def tweak_pos(table: kit.Table) -> kit.Row:
     """TWEAK by preferences with nine parts of speech as features more; γ and α are chosen."""
     settings = table.settings
-    return learn_tweak(table, [{"gamma": gamma, "alpha": alpha} for gamma in settings.tweak_gammas
-                               for alpha in settings.alphas], tagged=True)
+    return learn_tweak(table, {"gamma": settings.tweak_gammas, "alpha": settings.alphas}, tagged=True)
 
 
 def tweak_literal(table: kit.Table) -> kit.Row:
@@ -416,7 +414,7 @@ def tweak_literal(table: kit.Table) -> kit.Row:
 def tweak_pref_more(table: kit.Table) -> kit.Row:
     """TWEAK by preferences with more pairs and no regulariser; γ is chosen."""
     settings = table.settings
-    return learn_tweak(table, [{"gamma": gamma, "alpha": 0.0} for gamma in settings.tweak_gammas],
+    return learn_tweak(table, {"gamma": settings.tweak_gammas, "alpha": (0.0,)},
                        num=settings.more_pairs // 2)
 
 
@@ -669,8 +667,7 @@ def fit_vl_cv(table: kit.Table, sample: Sample, validate: Callable, reads: list,
 
 def learn_vl_cv(table: kit.Table, num: int | None = None) -> kit.Row:
     """VL-CV with tf·idf as the only feature, the paper's row; γ and β are chosen."""
-    options = [{"gamma": gamma, "beta": beta} for gamma in table.settings.concept_gammas
-               for beta in table.settings.concept_betas]
+    options = {"gamma": table.settings.concept_gammas, "beta": table.settings.concept_betas}
     return learned(table, functools.partial(fit_vl_cv, table), concepts.encode, single_feature(table), options, num=num,
                    k=K)
 
@@ -682,7 +679,7 @@ def vl_cv_more(table: kit.Table) -> kit.Row:
 
 def vl_cv_features(table: kit.Table) -> kit.Row:
     """VL-CV with the weights of all features learned jointly; γ is chosen."""
-    options = [{"gamma": gamma, "beta": 0.0} for gamma in table.settings.concept_gammas]
+    options = {"gamma": table.settings.concept_gammas, "beta": (0.0,)}
     return learned(table, functools.partial(fit_vl_cv, table, joint=True), concepts.encode, table.data.featured,
                    options, k=K)
 
@@ -714,15 +711,16 @@ def fit_metric_by_loss(table: kit.Table, sample: Sample, validate: Callable, rea
 
 def metric_by_loss(table: kit.Table, k: int) -> kit.Row:
     """The metric that VL-CV's loss fits in HDLR's space, k × k numbers, as a bound of what HDLR can do; γ is chosen."""
-    options = [{"gamma": gamma} for gamma in table.settings.concept_gammas]
+    options = {"gamma": table.settings.concept_gammas}
     return learned(table, functools.partial(fit_metric_by_loss, table, k=k),
                    lambda params, documents: projections.encode(params, documents.terms), single_feature(table),
                    options, k=k)
 
 
 def middle_gamma(table: kit.Table) -> float:
-    """VL-CV's γ on its curves: the second value of the grid (the only one of the preset `quick`)."""
-    return table.settings.concept_gammas[:2][-1]
+    """VL-CV's γ on its curves: the middle of its ladder."""
+    gammas = table.settings.concept_gammas
+    return gammas[len(gammas) // 2]
 
 
 def vl_cv_k(table: kit.Table) -> kit.Row:

@@ -3,7 +3,9 @@
 Where choices are made fold by fold, a code says in how many folds.
 
 - `start-unchanged`: training returned what it started from, since nothing was better on development data.
-- `edge-of-grid (…)`: the best value of a setting is the smallest or the largest that was tried; 0 is no edge.
+- `edge-of-grid (…)`: the best value of a setting is the smallest or the largest that was tried; 0 is no edge. Behind
+  the setting stands by how much the development score is above that of the value before, where that is known: where it
+  is little, a wider grid would hardly change the row.
 - `cap-reached`: training stopped at its last allowed iteration or epoch.
 - `fewer-than-five-seeds`: something is random, and there are fewer than five seeds.
 - `not-chosen-on-dev`: settings with no development value behind them, or chosen by a training value.
@@ -26,6 +28,8 @@ __all__ = ["CODES", "EXCEPTIONS", "codes", "excepted", "stale"]
 
 CODES = ("start-unchanged", "edge-of-grid", "cap-reached", "fewer-than-five-seeds", "not-chosen-on-dev", "stale")
 SEEDS = 5
+_SCORES = ("dev", "mrr", "auc", "both", "map", "accuracy", "dev_documents_auc")
+"""What entries of a grid, or points of a curve, call the score that chooses."""
 _TASK = ("folds", "pages", "negatives", "min_df", "min_characters", "max_terms", "max_iter", "patience")
 """Sizes of the task and of the budget, which nobody chooses by a score."""
 _IN_CONFIG = ("limit", "patience")
@@ -58,7 +62,7 @@ def codes(record: Mapping[str, Any], *, is_stale: bool = False) -> list[str]:
     edges = _edges(record)
     return _codes_of_folds(record) + [
         *["start-unchanged"] * _start_unchanged(record),
-        *([f"edge-of-grid ({', '.join(edges)})"] if edges else []),
+        *([f"edge-of-grid ({', '.join(name + gain for name, gain in edges.items())})"] if edges else []),
         *["cap-reached"] * _cap_reached(record),
         *["fewer-than-five-seeds"] * (0 < len(record["seeds"]) < SEEDS),
         *["not-chosen-on-dev"] * _not_chosen_on_dev(record),
@@ -102,19 +106,35 @@ def _start_unchanged(record: Mapping[str, Any]) -> bool:
     return fit["loss"] is None and fit.get("evaluations", 0) > fit["steps"]
 
 
-def _edges(record: Mapping[str, Any]) -> tuple[str, ...]:
-    """Settings at the edge of the grid on development data, or of the dev points of the curve."""
+def _edges(record: Mapping[str, Any]) -> dict[str, str]:
+    """Settings at the edge of the grid on development data, or of the dev points of the curve -> what it gained."""
     config = {name: value for name, value in record["config"].items() if isinstance(value, str | int | float | None)}
     sets = [_grid(record), [point for point in record["curve"] if point.get("split", "dev") == "dev"]]
-    edges: list[str] = []
+    edges: dict[str, str] = {}
     for tried in sets:
         entries = [{name: entry[name] for name in config if name in entry} for entry in tried]
         values = {name: {entry.get(name) for entry in entries} for name in config}
         # What was tried at one value alone, or at others than the row's, is no setting of the grid.
         constant = {name for name in config if len(values[name]) < 2 or config[name] not in values[name]}
         best = {name: value for name, value in config.items() if name not in constant}
-        edges += at_edge(entries, best) if best else ()
-    return tuple(dict.fromkeys(edges))
+        at = at_edge(entries, best) if best else ()
+        edges = {name: _gain(tried, best, name) for name in at} | edges
+    return edges
+
+
+def _gain(tried: Iterable[Mapping[str, Any]], best: Mapping[str, Any], name: str) -> str:
+    """How far the best value of a setting is above its neighbour, such as `` +.0021``; empty where that is unknown."""
+    scores: dict[float, float] = {}
+    for entry in tried:
+        score = next((entry[key] for key in _SCORES if isinstance(entry.get(key), int | float)), None)
+        others = all(entry.get(other, best[other]) == best[other] for other in best if other != name)
+        if score is not None and others and isinstance(entry.get(name), int | float):
+            scores.setdefault(entry[name], score)  # the first of several seeds chooses
+    values = sorted(scores)
+    if len(values) < 2 or best[name] not in scores:
+        return ""
+    gain = scores[best[name]] - scores[values[-2] if best[name] == values[-1] else values[1]]
+    return f" +{gain:.4f}".replace("+0.", "+.") if gain > 0 else ""
 
 
 def _cap(record: Mapping[str, Any]) -> int | None:

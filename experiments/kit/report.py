@@ -46,8 +46,9 @@ which rows are compared), seeds in brackets. Ties count as errors, both directio
 near-duplicates never cross a split. **Bold**: rows that do not differ from the best one (paired test, p ≥ .05).
 
 **notes**, computed from the record: `start-unchanged` (training returned its start), `edge-of-grid` (the best value is
-the last one tried), `cap-reached` (of iterations or epochs), `fewer-than-five-seeds`, `not-chosen-on-dev`, `stale` (not
-the settings, or not the split, of the script today).{unchecked}
+the last one tried, and its development score is that much above the one before), `cap-reached` (of iterations or
+epochs), `fewer-than-five-seeds`, `not-chosen-on-dev`, `stale` (not the settings, or not the split, of the script
+today).{unchecked}
 """
 
 _TABLES = {

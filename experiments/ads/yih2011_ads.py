@@ -50,6 +50,8 @@ TOPIC_KS = (5, 10, 25, 50, 100, 200, 500)
 """Numbers of topics; development pairs choose one."""
 TOPIC_SEEDS = (0, 1, 2, 3, 4)
 """Of the random starts of topic models; the first one chooses."""
+CYCLES = 300
+"""Of HDLR at most."""
 SUBSETS = 50
 """Random parts of the test pairs, over whose AUC the paper pairs its t test (footnote 4)."""
 
@@ -419,7 +421,7 @@ def fit_hdlr(table: kit.Table) -> kit.Row:
 
     def train(slack: float, k: int) -> Fit:
         return table.fit(itml, reads=dev)(data.left, data.right, chosen, init=projections.truncate(start, k),
-                                          slack=slack, max_iter=20, patience=3,
+                                          slack=slack, max_iter=CYCLES, patience=10,
                                           validate=lambda params: auc(table, params))  # fmt: skip
 
     ks = dimensions(table, table.settings.hdlr_ks)
@@ -429,7 +431,8 @@ def fit_hdlr(table: kit.Table) -> kit.Row:
     slack = choice.best["slack"]
     size = kit.choose([{"k": k} for k in ks], lambda k: auc(table, train(slack, k).params), by="auc", split="dev")
     fit = train(slack, size.best["k"])
-    return kit.Row({"slack": slack, **size.best, "pairs": len(rows)}, **tested(table, [fit.params]), curve=size.tried,
+    config = {"slack": slack, **size.best, "pairs": len(rows), "max_iter": CYCLES, "patience": 10}
+    return kit.Row(config, **tested(table, [fit.params]), curve=size.tried, fit=fit,
                    dev={"auc": size.score, "grid": choice.tried})
 
 

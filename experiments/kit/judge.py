@@ -125,8 +125,27 @@ def ledger(
             if test is None and not entry["why"]:
                 entry["why"] = "no test is possible: each row is one value, without its queries or seeds"
         if entry["verdict"] == "not supported":
-            entry["why"] = entry["why"] or UNWRITTEN
+            entry["why"] = _reason(entry["why"], _undecided(entry))
     return [_rounded(entry) for entry in entries]
+
+
+def _undecided(entry: Mapping[str, Any]) -> str:
+    """That a table cannot tell: no difference and the paper's own are both in the interval; empty otherwise."""
+    test, printed = entry["tests"].get("paired"), [entry["printed"].get(entry[side]) for side in ("better", "worse")]
+    if test is None or None in printed:
+        return ""
+    apart = abs(printed[0] - printed[1])
+    low, high = test["interval"]
+    if not low <= 0 <= apart <= high:
+        return ""
+    return f"this table cannot tell: no difference and the printed one, {apart:.4g}, are both within the interval"
+
+
+def _reason(written: str | None, computed: str) -> str:
+    """Why a verdict is against the paper: what the test says, and what the script does."""
+    if not computed:
+        return written or UNWRITTEN
+    return "; ".join([computed, *([written.removeprefix("not known; ")] if written else [])])
 
 
 def _entry(

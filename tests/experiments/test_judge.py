@@ -110,6 +110,22 @@ def test_a_table_too_easy_one_not_run_and_a_written_reason(tables, rng):
     assert only(tables, claim(tables=("easy",), ceiling=0.97))[0]["verdict"] == "not supported"
 
 
+def test_a_table_that_cannot_tell_says_so_before_the_written_reason(tables):
+    noise = np.tile([0.1, -0.1], 100)
+    tables[1]("b", np.full(200, 0.5))
+    tables[1]("a", 0.501 + noise)  # an interval of .001 ± .014
+    cannot = "this table cannot tell: no difference and the printed one, 0.01, are both within the interval"
+    for printed, written, expected in (
+        ({"a": 0.71, "b": 0.7}, {}, cannot),
+        ({"a": 0.71, "b": 0.7}, {"en-es": "not known; few queries"}, f"{cannot}; few queries"),
+        ({"a": 0.8, "b": 0.7}, {}, judge.UNWRITTEN),  # as much as is printed is ruled out
+        ({"a": 0.8, "b": 0.7}, {"en-es": "not known; few queries"}, "not known; few queries"),
+        ({}, {}, judge.UNWRITTEN),
+    ):
+        entry, = only(tables, claim(printed=printed, why=written))
+        assert entry["verdict"] == "not supported" and entry["why"] == expected
+
+
 def test_rows_of_different_splits_are_not_compared(tables):
     for row, test in (("a", 30), ("b", 20)):
         counts = {"split": {"train": 9, "test": test}}

@@ -166,6 +166,20 @@ def test_opca_and_dda_of_documents_without_any_words():
         assert np.all(np.isfinite(fit((nothing, nothing), k=K).params.weights))
 
 
+@pytest.mark.parametrize("terms", [9, 400], ids=["more documents", "more terms"])
+@pytest.mark.parametrize("spread", [False, True], ids=["words", "n-grams"])
+def test_terms_that_no_document_has_get_no_weight_from_rounding_in_opca(rng, terms, spread):
+    rows = [rng.integers(0, 3, (40, terms)).astype(np.float32) for _ in range(2)]
+    unseen = np.zeros(terms, bool)
+    unseen[[2, 7]] = True
+    for side in rows:
+        side[:, unseen] = 0
+    views = tuple(sparse.from_scipy(scipy.sparse.csr_matrix(side)) for side in rows)
+    identity = sparse.from_scipy(scipy.sparse.identity(terms, format="csr", dtype=np.float32))
+    weights = opca.fit(views, k=min(terms, 60), noise=1e-4, spread=identity if spread else None).params.weights
+    assert np.array_equal(np.any(np.asarray(weights) != 0, axis=1), ~unseen)
+
+
 def test_one_pair_has_no_negatives_and_nothing_to_learn():
     one = sparse.from_scipy(scipy.sparse.csr_matrix(np.ones((1, 3))))
     fit = s2net.fit(one, one, init=jnp.ones((3, 2)))

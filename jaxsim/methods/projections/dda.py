@@ -59,7 +59,9 @@ def fit(views: Sequence[Terms], *, k: int, noise: float = 0.1, num_blocks: int =
     stages, outputs = [], [[] for _ in views]
     for block in blocks:
         parts = [sparse.from_scipy(matrix[:, block]) for matrix in matrices]
-        stages.append(opca.fit(parts, k=min(wanted, block.size), noise=noise).params.weights)
+        checked = statistics.checked_views(parts)
+        statistics.expect_seen_beside(checked, noise, "noise")
+        stages.append(opca.directions(checked, k=min(wanted, block.size), noise=noise))
         for output, part in zip(outputs, parts, strict=True):
             output.append(sparse.project(part, stages[-1]))
     second = _second_stage([jnp.concatenate(output, axis=1) for output in outputs], stages, k=k, noise=noise)
@@ -68,7 +70,7 @@ def fit(views: Sequence[Terms], *, k: int, noise: float = 0.1, num_blocks: int =
     for block, stage in zip(blocks, stages, strict=True):
         weights = weights.at[block].set(stage @ second[row : row + stage.shape[1]])
         row += stage.shape[1]
-    return closed_form(Projection(linalg.fix_signs(weights)))
+    return closed_form(Projection(jnp.where(opca.seen(views), linalg.fix_signs(weights), 0)))
 
 
 def _second_stage(outputs: list, stages: list, *, k: int, noise: float):

@@ -64,7 +64,8 @@ def fit(views: Sequence[Terms], *, k: int, noise: float = 0.1, spread: Terms | N
       >>> [round(float(w), 4) for w in weights]
       [1.4142, 0.0]
 
-    Few documents over many terms are solved inside their span (`row_space`), which changes no more than rounding.
+    Few documents over many terms are solved inside their span (`row_space`), which changes no more than rounding. A
+    term that no document has gets a row of zeros.
 
     Relations: `pca` is the same with ``N = I``; `dda` solves it in two stages where ``num_terms`` is too large;
     `s2net` starts from it.
@@ -78,16 +79,39 @@ def fit(views: Sequence[Terms], *, k: int, noise: float = 0.1, spread: Terms | N
     checks.between(k, "k", v, "terms")
     checks.expect(0 < noise < np.inf, "noise", "a positive number", noise)
     statistics.expect_seen_beside(views, noise, "noise")
+    weights = directions(views, k=k, noise=noise, spread=spread)
+    return closed_form(Projection(jnp.where(seen(views, spread), weights, 0)))
+
+
+@linalg.precise
+def directions(views: Sequence[Terms], *, k: int, noise: float, spread: Terms | None = None) -> jax.Array:
+    """The weights of `fit`, unchecked; those of terms that no document has are rounding."""
+    v = views[0].num_terms if spread is None else spread.num_terms
     space = RowSpace.of(views, k=k, spread=spread)
     if space is None:
-        return closed_form(Projection(_solutions(views, functools.partial(Factor, spread=spread), v, k, noise)))
+        return _solutions(views, functools.partial(Factor, spread=spread), v, k, noise)
     weights = space.combined(_solutions(space.picks, space.inside, space.size, k, noise))
     # The orthonormal basis was rounded; what was found in it is made exact.
     signal, spread = _covariances(space.picks, space.exact)
     little = noise * (space.gram @ weights)
     apart = spread.covariance(weights)
     rotation = krylov.ritz_generalised(weights, signal(weights) + apart, apart + little)[1]
-    return closed_form(Projection(linalg.fix_signs(space.unfolded(krylov.times(weights, rotation)))))
+    return linalg.fix_signs(space.unfolded(krylov.times(weights, rotation)))
+
+
+def seen(views: Sequence[Terms], spread: Terms | None = None) -> np.ndarray:
+    """``[n, 1]``: terms of any document; others have no part in a solution, and rounding must not give them one.
+
+    Whoever normalises the vector of a document of such terms alone would otherwise divide rounding by rounding.
+    """
+    found = np.zeros(views[0].num_terms, bool)
+    for view in views:
+        found[sparse.to_scipy(view).indices] = True
+    if spread is not None:
+        rows = sparse.to_scipy(spread)[found]
+        found = np.zeros(spread.num_terms, bool)
+        found[rows.indices] = True
+    return found[:, None]
 
 
 def _covariances(views: Sequence[Terms], factor: Callable[..., Factor]) -> tuple[Callable, Factor]:

@@ -126,6 +126,8 @@ def ledger(
                 entry["why"] = "no test is possible: each row is one value, without its queries or seeds"
         if entry["verdict"] == "not supported":
             entry["why"] = _reason(entry["why"], _undecided(entry))
+        elif entry["verdict"] == "supported":
+            entry["why"] = None
     return [_rounded(entry) for entry in entries]
 
 

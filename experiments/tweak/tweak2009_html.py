@@ -336,13 +336,14 @@ TABLES = {"httpd-html": kit.Plan(ROWS, {"quick": QUICK, "full": FULL},
 
 PRINTED = {"tfidf": 0.794, "tweak-tf-df": 0.806, "tweak-plain": 0.832, "tweak-html": 0.855}  # AUC
 NAMES = {"tfidf": "TFIDF", "tweak-tf-df": "TF&DF", "tweak-plain": "Plain-text", "tweak-html": "HTML"}
-CLOSE = ("not known; settings are chosen among the right pages and twenty others of each query, where MAP is near .97 "
-         "for every row and hardly differs")
+CLOSE = "not known; the order is the paper's, but the ten folds differ by as much as the rows"
+ACROSS = ("settings and the moment to stop are chosen by MAP, by which the row is above; AUC compares pairs of other "
+          "queries too, whose scores nothing makes comparable, and is .986 for tf·idf, which leaves little room")
 CLAIMS = [kit.Claim(f"004-{better}-{worse}-manual{'' if metric == 'auc' else '-map'}", place="004 §4.2.3, Table 2",
                     tables=("httpd-html",), better=better, worse=worse, metric=metric, test="paired t", alpha=0.01,
                     sentence=f"{NAMES[better]} has a higher {metric.upper()} than {NAMES[worse]}, on the manual",
                     printed={row: PRINTED[row] for row in (better, worse)} if metric == "auc" else {},
-                    why={"httpd-html": CLOSE} if metric == "map" else {})
+                    why={"httpd-html": CLOSE if metric == "map" else ACROSS})
           for metric in ("auc", "map") for better in PRINTED for worse in PRINTED if PRINTED[better] > PRINTED[worse]]
 """The order that the paper has by AUC, by AUC and by MAP."""
 EXPERIMENT = kit.Experiment("tweak2009_html", __doc__, load, TABLES, CLAIMS)

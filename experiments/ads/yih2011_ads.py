@@ -484,14 +484,25 @@ ROWS = {"random": random, "tfidf": bare,
         "s2net-pref": fit_s2net, "hdlr": fit_hdlr,
         **{name: partial(topic_model, method=method)
            for name, method in (("plsa", plsa), ("jplsa", jplsa), ("cplsa", cplsa))}}
+LOADED = ("limit", "per_grade", "negatives")
+CLOSED = (*LOADED, "closed_ks", "closed_k", "grid_k", "pairs")
+TRAINED = (*CLOSED, "noises", "ks", "gammas", "max_iter", "patience")
+READS = {
+    **dict.fromkeys(("random", "tfidf"), LOADED), **dict.fromkeys(("pca", "lsa"), (*LOADED, "closed_ks")),
+    "opca": (*CLOSED, "noises"), "cca": (*CLOSED, "ridges"), "s2net-pref": TRAINED,
+    **dict.fromkeys((f"s2net-pref-{k}" for k in FULL.ks), TRAINED),
+    "hdlr": (*LOADED, "closed_ks", "hdlr_ks", "slacks", "hdlr_pairs"),
+    **dict.fromkeys(("plsa", "jplsa", "cplsa"), (*LOADED, "ks", "pairs")),
+}
+"""Row -> the settings that it reads: a change of others leaves its record."""
 ORDER = ("nfcorpus", "patent-phrases", "product-search")
 TABLES = {name: kit.Plan(ROWS, {"quick": QUICK, "full": FULL},
                          on_request=("quick",) * (name != "patent-phrases"),
-                         rows_on_request=("cca", "hdlr", "plsa", "jplsa", "cplsa"))
+                         rows_on_request=("cca", "hdlr", "plsa", "jplsa", "cplsa"), reads=READS)
           for name in ORDER}
 DIMENSIONS = "dimensions"
 TABLES[DIMENSIONS] = kit.Plan({f"s2net-pref-{k}": partial(s2net_of_dimension, k=k) for k in FULL.ks},
-                              {"quick": QUICK, "full": FULL}, on_request=("quick",))
+                              {"quick": QUICK, "full": FULL}, on_request=("quick",), reads=READS)
 
 
 WEAK_TERMS = ("bare terms are weak here, with an AUC of .62 (printed: .86), so that every closed form is above them; "

@@ -829,9 +829,33 @@ SLOW = ("tweak-pref-more", "tweak-pos", "tweak-literal", "vl-cv-more", "vl-cv-li
         "vl-ext-literal", "vl-ext-similar", "vl-ext-maximum", "vl-ext-every", "vl-ext-wordnet", "hdilr", "hdilr-5",
         "tweak-curve", "vl-cv-curve", "vl-cv-k", "opca-k", "cca-k", "s2net-k", "lsa-10", "lsa-20", "hdlr-10", "hdlr-20",
         "metric-vl-cv-10", "metric-vl-cv-20")
+DOCUMENTS_READ = ("min_characters", "limit")
+PAIRS_READ = (*DOCUMENTS_READ, "pairs", "seeds", "max_iter", "patience")
+METRIC_READ = (*PAIRS_READ, "cycles", "slacks", "percentiles")
+EXTENSION_READ = (*PAIRS_READ, "relations", "extension_gammas", "extension_betas")
+MATES_READ = (*PAIRS_READ, "curve_ks", "mates")
+READS = {
+    **dict.fromkeys(("log-tfidf", "tfidf", "tfidf-min-df1", "bm25", "tfidf-title-twice"), DOCUMENTS_READ),
+    **dict.fromkeys(("tweak-sse", "tweak-log"), (*PAIRS_READ, "alphas")),
+    **dict.fromkeys(("tweak-pref", "tweak-pos"), (*PAIRS_READ, "alphas", "tweak_gammas")),
+    "tweak-literal": (*PAIRS_READ, "literal"), "tweak-pref-more": (*PAIRS_READ, "more_pairs", "tweak_gammas"),
+    "tweak-curve": (*PAIRS_READ, "curve_pairs"), "hdilr": (*METRIC_READ, "metric_ks"),
+    **dict.fromkeys(("hdilr-5", "hdlr", *(f"hdlr-{k}" for k in HIGHER)), METRIC_READ),
+    **dict.fromkeys((row for row in TABLE_2 if row.startswith("vl-ext")), EXTENSION_READ),
+    "vl-ext-literal": (*EXTENSION_READ, "literal"), "vl-ext-more": (*EXTENSION_READ, "more_pairs"),
+    **dict.fromkeys(("lsa", *(f"lsa-{k}" for k in HIGHER)), (*PAIRS_READ, "ks")),
+    **dict.fromkeys((row for row in TABLE_3 if "vl-cv" in row), (*PAIRS_READ, "concept_gammas")),
+    "vl-cv": (*PAIRS_READ, "concept_gammas", "concept_betas"),
+    "vl-cv-more": (*PAIRS_READ, "concept_gammas", "concept_betas", "more_pairs"),
+    "vl-cv-literal": (*PAIRS_READ, "concept_gammas", "literal"),
+    "vl-cv-k": (*PAIRS_READ, "concept_gammas", "curve_ks"),
+    "vl-cv-curve": (*PAIRS_READ, "concept_gammas", "curve_pairs"),
+    "opca-k": MATES_READ, "cca-k": MATES_READ, "s2net-k": (*MATES_READ, "noises"),
+}
+"""Row -> the settings that it reads: a change of others leaves its record."""
 PRESETS = {"quick": QUICK, "full": FULL}
-TABLES = {"table2": kit.Plan(TABLE_2, PRESETS, rows_on_request=SLOW),
-          "table3": kit.Plan(TABLE_3, PRESETS, rows_on_request=SLOW)}
+TABLES = {"table2": kit.Plan(TABLE_2, PRESETS, rows_on_request=SLOW, reads=READS),
+          "table3": kit.Plan(TABLE_3, PRESETS, rows_on_request=SLOW, reads=READS)}
 
 # --- claims ----------------------------------------------------------------------------------------------------------
 

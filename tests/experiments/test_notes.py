@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from dataclasses import dataclass
 
@@ -147,6 +148,17 @@ def test_an_old_record_keeps_every_figure_and_loses_its_status(tmp_path, capsys,
     assert "0 records" in capsys.readouterr().out
     migrate.main([str(tmp_path), "--moved", "ab" * 20, "--experiments", "made_up"])
     assert records.read(path)["commits"] == [ENVIRONMENT["commit"], "ab" * 20]
+
+
+def test_what_rows_read_are_settings_of_their_tables():
+    declared = 0
+    for experiment in collect().values():
+        for plan in experiment.tables.values():
+            fields = {field.name for preset in plan.presets.values() for field in dataclasses.fields(preset)}
+            for row, read in plan.reads.items():
+                assert set(read) <= fields, f"{experiment.name}: {row}"
+                declared += row in plan.rows
+    assert declared > 100
 
 
 def test_committed_records_agree_with_their_scripts():

@@ -365,7 +365,7 @@ TABLES = {name: kit.Plan(ROWS, {"quick": QUICK, "full": FULL}, on_request=("quic
 
 
 WHY = ("not known; sections of MDN are easier to tell than categories of news (about .9 for the rows compared, .51 to "
-       ".65 in the paper), and 20 to 50 dimensions are best here, 50 to 150 there")
+       ".65 in the paper), and 15 to 100 dimensions are best here, 50 to 150 there")
 """Of verdicts against the paper, as far as the records tell."""
 
 

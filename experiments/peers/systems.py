@@ -254,7 +254,7 @@ def s2net(bench: Bench) -> Tuned:
     runs = bench.train(make, choice.best, random=True)
     if choice.best["distill"]:
         runs[0].curve = [*make(**plain.best).curve, *runs[0].curve]  # the same steps come before distillation
-    return Tuned(runs, [*plain.tried, *choice.tried[1:]])
+    return Tuned(runs, [*plain.tried, *(entry for entry in choice.tried if entry not in plain.tried)])
 
 
 def letter_trigrams(texts: Sequence[str]) -> list[str]:

@@ -3,7 +3,8 @@
 The tokenizer is trained on the training texts too (WordPiece, as BERT's), texts are tokenised once and not once an
 epoch, a token that stands in a text several times is looked up once, Adam's step is PyTorch's fused one, which is
 several times as fast on large tables of tokens, and the dev score is not counted in the seconds: each makes the peer
-faster than its own trainer would be.
+faster than its own trainer would be. The tokenizer's training breaks ties by chance: two processes differ by some
+thousandths.
 """
 
 from __future__ import annotations

@@ -18,14 +18,14 @@ search for what the three best documents of the first have in common with the qu
 --tune --budget 5m`, whose choice depends on the speed of the machine (`tuned-for-search`: with `--tune-for search`:
 held-out titles lose the words that are in their texts too; the idea was tried on Cranfield and CACM, with their queries
 in view). `static-embedding` is StaticEmbedding of sentence-transformers, trained on the same pairs in the loop of
-`experiments.peers.static`, its settings chosen by the same held-out titles (needs `pip install -e '.[peers]'`). Which
-titles are held out, and so the agreement, depends on a seed: `opca-r`, `opca-search`, `opca-words` and `opca-feedback`
-have five. Expected: `opca-search` above `opca-words` and below `opca-feedback`, and it, `tuned-search` and
-`tuned-for-search` above each of `bm25`, `tfidf`, `lsa` and, where its record is there already, `static-embedding`, in
-MAP by a paired t test: the lower end of the difference's 95 % interval is at least 0 (of two records, the later one
-has the difference to `static-embedding`). `opca-best-k` takes the dimension
-that **the judged queries themselves** like best: no rival, but what choosing without judgements (`opca-r`) is to be
-measured by; expected within .01 of it.
+`experiments.peers.static`, its rate and batch chosen by the same held-out titles, the scale of its loss as the library
+has it, 20, though a smaller one may be better for it (needs `pip install -e '.[peers]'`). Which titles are held out,
+and so the agreement, depends on a seed: `opca-r`, `opca-search`, `opca-words` and `opca-feedback` have five. Expected:
+`opca-search` above `opca-words` and below `opca-feedback`, and it, `tuned-search` and `tuned-for-search` above each of
+`bm25`, `tfidf`, `lsa` and, where its record is there already, `static-embedding`, in MAP by a paired t test: the lower
+end of the difference's 95 % interval is at least 0 (of two records, the later one has the difference to
+`static-embedding`). `opca-best-k` takes the dimension that **the judged queries themselves** like best: no rival, but
+what choosing without judgements (`opca-r`) is to be measured by; expected within .01 of it.
 
     JAXSIM_DATA=/path/to/corpora python -m experiments.peers.title_search --preset full
     python -m experiments.peers.title_search --preset quick --out /tmp/quick

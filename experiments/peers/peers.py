@@ -4,11 +4,11 @@ jaxsim (`s2net`, `opca`, bare `log-tfidf`, and `s2net-terms`, the words beside t
 sentence-transformers trained from scratch by MultipleNegativesRankingLoss, TruncatedSVD of scikit-learn, LsiModel of
 gensim and bm25s: quality on test, seconds of training from raw texts, texts encoded a second from raw text, bytes of
 the saved model, and the dev score against seconds. Every system's settings are chosen on dev, one step at a time until
-no step is better; what is random is trained with five seeds, and its seconds are their median (programs are compiled
-by then: the first training of a process takes some seconds more). Vectors have one
-dimension, 300, or 1,024 in the tables that say so. Mates are asked both ways; a table beside it has each way, since
-BM25 is made for short queries. Expected: S2Net's quality above that of the trained StaticEmbedding,
-whose best it reaches sooner, and at least twice its texts a second.
+no step is better; what is random is trained with five seeds, and its seconds are their median (programs are compiled by
+then: the first training of a process takes some seconds more). Vectors have one dimension, 300, or 1,024 in the tables
+that say so. Mates are asked both ways; a table beside it has each way, since BM25 is made for short queries. Expected:
+S2Net's quality above that of the trained StaticEmbedding, whose best it reaches sooner, and at least twice its texts a
+second.
 
 Tables: `docstrings`, summaries and bodies of Python docstrings; `en-es-human`, pages and their human translations;
 `nfcorpus`, titles of health pages and abstracts with grades, trained on direct links; `nfcorpus-1024`, the same with
@@ -112,10 +112,10 @@ def sheet(row: str, systems: dict[str, Tuned], rates: dict[str, float], tested: 
     if row == "s2net" and peer is not None:
         for one in dict.fromkeys((metric, "mrr")):
             both = [tested[row], tested["static-embedding"]]
-            test = judge.paired(*(each.values[one] for each in both), metric=one,
-                                seeds=[each.means[one] for each in both])
-            told.expect(f"test {one} less static-embedding's (paired t, p = {test['p']:.1g})", test["difference"], 0.0,
-                        at_least=True)
+            apart = judge.paired(*(each.values[one] for each in both), metric=one,
+                                 seeds=[each.means[one] for each in both])
+            told.expect(f"test {one} less static-embedding's (paired t, p = {apart['p']:.1g})", apart["difference"],
+                        0.0, at_least=True)
         told.expect("texts/s encoded, of static-embedding's", rates[row] / rates["static-embedding"], 2.0,
                     at_least=True)
         when = sooner(system, peer.first, metric)

@@ -18,6 +18,7 @@ from jaxsim.methods import statistics
 from jaxsim.methods.projections.projection import Projection
 from jaxsim.optim import Fit, closed_form
 from jaxsim.sparse import Terms
+from jaxsim.text import weightings
 
 VERSION = 2
 """Eigenvectors are iterated until their residuals are small."""
@@ -104,13 +105,9 @@ def seen(views: Sequence[Terms], spread: Terms | None = None) -> np.ndarray:
 
     Whoever normalises the vector of a document of such terms alone would otherwise divide rounding by rounding.
     """
-    found = np.zeros(views[0].num_terms, bool)
-    for view in views:
-        found[sparse.to_scipy(view).indices] = True
+    found = sum(weightings.document_frequency(sparse.to_scipy(view)) for view in views) > 0
     if spread is not None:
-        rows = sparse.to_scipy(spread)[found]
-        found = np.zeros(spread.num_terms, bool)
-        found[rows.indices] = True
+        found = weightings.document_frequency(sparse.to_scipy(spread)[found]) > 0
     return found[:, None]
 
 

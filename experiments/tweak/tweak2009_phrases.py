@@ -4,7 +4,7 @@ A judged pair is an anchor phrase and a target phrase with a similarity of 0 to 
 phrase paired with itself does not count. Every phrase is searched for by BM25 in passages of 50 words of local
 collections: the 2007 Wikipedia for Schools, Reuters-21578, abstracts (NFCorpus, CACM, CISI, Cranfield, NPL), the manual
 of the Apache HTTP Server, English pages of MDN and of other technical sites, and descriptions of products. The best 5,
-10, 20, 50, 100, 200 or 400 passages, each below its title where it has one, are the phrase's pseudo-document. Of its
+10, 20, 50, 100, 200, 400 or 800 passages, each below its title where it has one, are the phrase's pseudo-document. Of its
 words it keeps those of the phrase, and of the others those with the highest tf·idf, 200 in all. A phrase whose words
 are in no passage has an empty one, whose cosines are 0.
 
@@ -78,7 +78,7 @@ class Settings(folds.Settings):
       terms: Terms of a pseudo-document at most.
     """
 
-    snippets: tuple[int, ...] = (5, 10, 20, 50, 100, 200, 400)
+    snippets: tuple[int, ...] = (5, 10, 20, 50, 100, 200, 400, 800)
     terms: int = 200
 
 

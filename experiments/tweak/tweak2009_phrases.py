@@ -4,9 +4,9 @@ A judged pair is an anchor phrase and a target phrase with a similarity of 0 to 
 phrase paired with itself does not count. Every phrase is searched for by BM25 in passages of 50 words of local
 collections: the 2007 Wikipedia for Schools, Reuters-21578, abstracts (NFCorpus, CACM, CISI, Cranfield, NPL), the manual
 of the Apache HTTP Server, English pages of MDN and of other technical sites, and descriptions of products. The best 5,
-10, 20, 50, 100, 200, 400 or 800 passages, each below its title where it has one, are the phrase's pseudo-document. Of its
-words it keeps those of the phrase, and of the others those with the highest tf·idf, 200 in all. A phrase whose words
-are in no passage has an empty one, whose cosines are 0.
+10, 20, 50, 100, 200, 400 or 800 passages, each below its title where it has one, are the phrase's pseudo-document. Of
+its words it keeps those of the phrase, and of the others those with the highest tf·idf, 200 in all. A phrase whose
+words are in no passage has an empty one, whose cosines are 0.
 
 All pairs of an anchor are in one of ten folds. In each fold, a tenth of the training anchors is for choices. The number
 of passages is the one whose tf·idf cosines have the best AUC on the pairs of these anchors; all rows of the fold have

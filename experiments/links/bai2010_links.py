@@ -93,7 +93,7 @@ class Settings:
       limit: Number of articles, those with most links; None for all.
     """
 
-    ks: tuple[int, ...] = (50, 100, 200, 300, 500, 1000, 2000)
+    ks: tuple[int, ...] = (50, 100, 200, 300, 500, 1000, 1500, 2000, 2500, 3000, 4000)
     k: int = 100
     identities: tuple[float, ...] = (1.0, 3.0, 10.0, 30.0, 100.0)
     rates: tuple[float, ...] = (0.01, 0.03, 0.1, 0.3)
@@ -142,12 +142,14 @@ QUICK = Settings(ks=(10, 20), k=10, identities=(1.0, 10.0), rates=(0.03,), start
                  hash_rates=(0.3,), tops={"10k": 1000, "30k": 2000, "60k": 4000, "100k": 6000},
                  hashes={"1m": 10_007, "3m": 30_011, "6m": 60_013}, hash_triples=500, hash_grid=1, hash_iter=1,
                  bigrams=2000, sizes=(300, 900), adagrad_rates=(0.03,), batch=8, batch_rates=(0.3,), sgd_rates=(0.3,))
-# CACM has 3,308 training links. Documents are shorter than those of Wikispeedia: D has lower rates.
+# CACM has 3,308 training links. Documents are shorter than those of Wikispeedia: D has lower rates. Where documents are
+# new, b is large.
 FULL_OF = {"cacm": replace(FULL, triples=20_000, diag_rates=(1.0, 3.0, 10.0)),
-           "mdn": replace(FULL, diag_rates=(3.0, 10.0, 30.0))}
+           "mdn": replace(FULL, diag_rates=(3.0, 10.0, 30.0)),
+           "table3": replace(FULL, identities=(100.0, 300.0, 1000.0, 3000.0, 10_000.0, 30_000.0, 100_000.0))}
 BY_DOCUMENTS = {"train": 0.6, "dev": 0.1, "test": 0.3}
 SPARSE = (1000, 100, 10)  # p of Algorithm 2, which prunes one to the next
-SHARES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
+SHARES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 0.95, 1.0)
 """Shares of LSI beside TFIDF."""
 DIFFERS = {
     "table1": "substitute: 4,598 articles of Wikipedia for Schools in place of 1.8 million, 119,769 links in place of "
@@ -327,12 +329,14 @@ def latent(params, documents: Terms) -> jax.Array:
 
 def fit_lsa(table: kit.Table) -> tuple[Fit, kit.Choice]:
     """LSI of the training documents, and the dimension that dev prefers."""
-    fit = table.fit(lsa)(table.data.parts["train"].tfidf, k=max(table.settings.ks))
+    documents = table.data.parts["train"].tfidf
+    ks = [k for k in table.settings.ks if k < documents.num_docs]
+    fit = table.fit(lsa)(documents, k=max(ks))
 
     def score(k):
         return dev(table, lsi_model(table, projections.truncate(fit.params, k)))
 
-    return fit, kit.choose([{"k": k} for k in table.settings.ks], score, by="map", split="dev")
+    return fit, kit.choose([{"k": k} for k in ks], score, by="map", split="dev")
 
 
 def lsi_model(table: kit.Table, params) -> Model:
@@ -826,7 +830,7 @@ def mixed_row(table: kit.Table, pairs: list[tuple[Model, Model]], config: dict, 
 
 
 def hashed(name: str, *, identity: bool):
-    """Hash kernels, a W whose entries share a hash table, alone or (``identity``) mixed with TFIDF; one seed.
+    """Hash kernels, a W whose entries share a hash table, alone or (``identity``) mixed with TFIDF; every seed.
 
     Chosen: the rate, by dev MAP of short fits with the smallest table, for all sizes; α of the mixture, by dev MAP.
     """
@@ -834,9 +838,9 @@ def hashed(name: str, *, identity: bool):
         settings, documents = table.settings, table.data.parts["train"].tfidf
         few = of_few_queries(table)
 
-        def fit(size, rate, max_iter):
+        def fit(size, rate, max_iter, seed=0):
             return table.fit(ssi_hash, reads=(few.data.truth["dev"], few.data.parts["dev"].tfidf), checkpoint=True)(
-                documents, documents, table.data.links, size=size, key=jax.random.key(0),
+                documents, documents, table.data.links, size=size, key=jax.random.key(seed),
                 known=table.data.parts["train"].own, triples=settings.hash_triples, max_iter=max_iter,
                 patience=settings.patience, learning_rate=rate, max_terms=MAX_TERMS,
                 validate=lambda params: dev(few, whole_model(few, params))["map"])
@@ -849,14 +853,14 @@ def hashed(name: str, *, identity: bool):
                 return None
 
         choice = kit.choose([{"learning_rate": rate} for rate in settings.hash_rates], score, by="map", split="dev")
-        size = settings.hashes[name]
-        result = fit(size, choice.best["learning_rate"], settings.hash_iter)
-        config = {"H": size, **choice.best, "triples": int(result.evaluations), "max_terms": MAX_TERMS}
-        model = whole_model(table, result.params)
+        fits = [fit(settings.hashes[name], choice.best["learning_rate"], settings.hash_iter, seed)
+                for seed in settings.seeds]
+        config = {"H": settings.hashes[name], **choice.best, "triples": int(fits[0].evaluations),
+                  "max_terms": MAX_TERMS}
         if not identity:
-            return kit.Row(config, [per_query(table, "test", model)], dev={"map": result.best_score}, fit=result,
-                           seeds=settings.seeds[:1], curve=choice.tried)
-        return mixed_row(table, [(functools.cache(model), table.data.exact)], config, result, curve=choice.tried)
+            return trained_row(table, fits, config, whole_model, curve=choice.tried)
+        models = [functools.cache(whole_model(table, one.params)) for one in fits]
+        return mixed_row(table, [(model, table.data.exact) for model in models], config, fits[0], curve=choice.tried)
 
     return row
 
@@ -1040,7 +1044,7 @@ TRAINED = ("k", "triples", "max_iter", "patience", "validated", "seeds")
 LEARNED = (*DATA, *TRAINED, "rates")
 WHOLE = (*DATA, "patience", "validated", "full_rates", "full_identities", "full_triples", "full_grid", "full_iter")
 PRUNED = (*WHOLE, "sparse_rates", "sparse_triples", "sparse_iter")
-HASHED = (*DATA, "patience", "validated", "hashes", "hash_rates", "hash_triples", "hash_grid", "hash_iter")
+HASHED = (*DATA, "patience", "validated", "seeds", "hashes", "hash_rates", "hash_triples", "hash_grid", "hash_iter")
 READS = {  # row -> settings that its record depends on
     **dict.fromkeys(("tfidf", "log-tfidf", "title-overlap"), DATA), "lsa": (*DATA, "ks"),
     "lsi+tfidf": (*DATA, "ks"), "popularity": (*DATA, "boosts"), "qe": DATA,

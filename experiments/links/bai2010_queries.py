@@ -20,7 +20,7 @@ Time: quick a quarter of a minute on two cores (k10 and nfcorpus); full: its rec
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import jax
 import numpy as np
@@ -61,7 +61,7 @@ class Settings:
       limit: Articles, or queries a split of NFCorpus; None for all.
     """
 
-    ks: tuple[int, ...] = (10, 20, 50, 100, 200, 500, 1000)
+    ks: tuple[int, ...] = (10, 20, 50, 100, 200, 500, 1000, 1500, 2000, 3000)
     k: int = 100
     identities: tuple[float, ...] = (1.0, 3.0, 10.0)
     rates: tuple[float, ...] = (0.03, 0.1, 0.3)
@@ -375,8 +375,10 @@ ROWS = {"tfidf": tfidf, "bm25": okapi, "lsi+tfidf": lsi_tfidf, "popularity": pop
         "ssi-sym": low_rank(symmetric=True), "ssi-asym": low_rank()}
 LITERAL = {"ssi-sym-b1": low_rank(symmetric=True, identities=(1.0,)), "ssi-asym-b1": low_rank(identities=(1.0,))}
 MORE = {"k10": LITERAL, "k10-all-words": {"ssi-cfh": feature_hashing}}
+WITHOUT_LSI = tuple(field.name for field in fields(Settings) if field.name not in ("ks", "shares"))
 TABLES = {name: kit.Plan({**ROWS, **MORE.get(name, {})}, {"quick": QUICK, "full": FULL},
-                         on_request=("quick",) * (name not in ("k10", "nfcorpus")))
+                         on_request=("quick",) * (name not in ("k10", "nfcorpus")),
+                         reads={row: WITHOUT_LSI for row in (*ROWS, *MORE.get(name, {})) if row != "lsi+tfidf"})
           for name in (*WORDS, "nfcorpus")}
 
 PRINTED = {  # MAP

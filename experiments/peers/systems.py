@@ -82,7 +82,7 @@ class Tuned(NamedTuple):
         return self.runs[0]
 
 
-_WORDS: Ladders = {"min_df": (1, 2, 3, 5, 10)}  # texts that a word must occur in
+_WORDS: Ladders = {"min_df": (1, 2, 3, 5, 10, 20, 50)}  # texts that a word must occur in
 _OPCA: Ladders = {"noise": (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0), **_WORDS,
                   "subwords": (0.0, 0.25, 0.5, 0.75, 0.9)}  # the share of a word that its n-grams are
 _S2NET: Ladders = {"gamma": (1.0, 2.0, 5.0, 10.0, 20.0, 40.0, 80.0), "noise": _OPCA["noise"]}

@@ -27,7 +27,7 @@ Time: quick under a minute; of full each record has its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import jax
@@ -46,8 +46,6 @@ from jaxsim.optim import Fit
 
 METRICS = ("ndcg@1", "ndcg@3", "ndcg@5")
 PARTS = ("train", "dev", "test")
-TOPIC_KS = (5, 10, 25, 50, 100, 200, 500)
-"""Numbers of topics; development pairs choose one."""
 TOPIC_SEEDS = (0, 1, 2, 3, 4)
 """Of the random starts of topic models; the first one chooses."""
 CYCLES = 300
@@ -64,6 +62,7 @@ class Settings:
       ks: Dimensions of S2Net (Table 3).
       closed_ks: Dimensions of closed forms.
       hdlr_ks: Dimensions of HDLR, whose time grows with their square.
+      topic_ks: Numbers of topics.
       closed_k: Dimension of OPCA and CCA at most.
       grid_k: Dimension at which noise, ridge and the start of S2Net are chosen.
       noises: OPCA's noise; a ladder, climbed from its middle.
@@ -82,6 +81,7 @@ class Settings:
     ks: tuple[int, ...] = (100, 300, 500, 750, 1000)
     closed_ks: tuple[int, ...] = (5, 10, 20, 50, 100, 200, 300, 500, 750, 1000, 1500, 2000)
     hdlr_ks: tuple[int, ...] = (5, 10, 20, 50, 100, 200, 400)
+    topic_ks: tuple[int, ...] = (5, 10, 25, 50, 100, 200, 500)
     closed_k: int = 1000
     grid_k: int = 100
     noises: tuple[float, ...] = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0)
@@ -98,8 +98,9 @@ class Settings:
 
 
 FULL = Settings()
-QUICK = Settings(ks=(10, 20), closed_ks=(10, 20), hdlr_ks=(10,), grid_k=10, noises=(1e-3,), ridges=(1e-2,),
-                 gammas=(10.0,), slacks=(0.1,), pairs=500, hdlr_pairs=200, max_iter=8, patience=4, limit=60)
+QUICK = Settings(ks=(10, 20), closed_ks=(10, 20), hdlr_ks=(10,), topic_ks=(5, 10), grid_k=10, noises=(1e-3,),
+                 ridges=(1e-2,), gammas=(10.0,), slacks=(0.1,), pairs=500, hdlr_pairs=200, max_iter=8, patience=4,
+                 limit=60)
 
 
 @dataclass(frozen=True, eq=False)
@@ -459,7 +460,7 @@ def topic_model(table: kit.Table, method) -> kit.Row:
             views, k=k, start="hard", key=jax.random.key(seed), each=10, max_iter=100, patience=3,
             validate=lambda params: auc(table, params), **option)
 
-    ks = [k for k in dimensions(table, TOPIC_KS) if k <= max(table.settings.ks)] or [max(dimensions(table))]
+    ks = dimensions(table, table.settings.topic_ks)
     few = min((k for k in ks if k >= 50), default=min(ks))
     merged = [{}] if method is plsa else [{"merged": False}, {"merged": True}]
     grid = [{"k": few, **option} for option in merged]
@@ -492,11 +493,15 @@ READS = {
     "opca": (*CLOSED, "noises"), "cca": (*CLOSED, "ridges"), "s2net-pref": TRAINED,
     **dict.fromkeys((f"s2net-pref-{k}" for k in FULL.ks), TRAINED),
     "hdlr": (*LOADED, "closed_ks", "hdlr_ks", "slacks", "hdlr_pairs"),
-    **dict.fromkeys(("plsa", "jplsa", "cplsa"), (*LOADED, "ks", "pairs")),
+    **dict.fromkeys(("plsa", "jplsa", "cplsa"), (*LOADED, "topic_ks", "pairs")),
 }
 """Row -> the settings that it reads: a change of others leaves its record."""
 ORDER = ("nfcorpus", "patent-phrases", "product-search")
-TABLES = {name: kit.Plan(ROWS, {"quick": QUICK, "full": FULL},
+# The more dimensions the better, up to the rank of the texts.
+FULL_OF = {"product-search": replace(FULL, ks=(*FULL.ks, 1500, 2000, 3000), closed_k=3000,
+                                     closed_ks=(*FULL.closed_ks, 2500, 3000),
+                                     hdlr_ks=(*FULL.hdlr_ks, 800, 1500, 2500))}
+TABLES = {name: kit.Plan(ROWS, {"quick": QUICK, "full": FULL_OF.get(name, FULL)},
                          on_request=("quick",) * (name != "patent-phrases"),
                          rows_on_request=("cca", "hdlr", "plsa", "jplsa", "cplsa"), reads=READS)
           for name in ORDER}

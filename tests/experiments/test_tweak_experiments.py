@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import doctest
+from types import SimpleNamespace
 
 import jax.numpy as jnp
 import numpy as np
@@ -434,3 +435,12 @@ def test_claims_on_single_rows_name_all_figures():
         False, "tfidf 0.556, tweak-sse 0.553, tweak-log 0.560, tweak-pref 0.570")
     assert tweak2009_search.html_alone_at_a_tenth(rows(tweak2009_search, "tpr@0.1"))[0]
     assert not tweak2009_search.html_alone_at_a_tenth(rows(tweak2009_search, "tpr@0.1", **{"tweak-html": 0.5}))[0]
+
+
+def test_the_lowest_scale_is_an_edge_only_where_the_loss_bends():
+    def fitted(start, gamma, alpha):
+        return SimpleNamespace(steps=1, history=[{"validation": 0.5}, {"validation": 0.9 - gamma - abs(alpha - 0.1)}])
+
+    edges = {gammas[0]: folds.choose_fit(fitted, ["plain"], gammas=gammas, alphas=(0.0, 0.1, 0.2))[0]["edges"]
+             for gammas in ((0.1, 0.3), (0.001, 0.1))}
+    assert edges == {0.1: ["gamma"], 0.001: []}

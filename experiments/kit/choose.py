@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 __all__ = ["Choice", "at_edge", "choose", "climb"]
 
 
-_LAST = {"min_df": 1, "terms": 1.0}
+_LAST = {"min_df": 1, "terms": 1.0, "b": 1.0}
 """Settings -> the value past which there is none."""
 
 
@@ -148,7 +148,7 @@ def at_edge(tried: Iterable[Mapping[str, Any]], best: Mapping[str, Any]) -> tupl
     """Numeric settings whose best value is the smallest or the largest that was tried, the other settings being equal.
 
     A smallest value of 0 is no edge: no weight, share or number is below it, so no grid is wider; nor is a `min_df` of
-    1, with which every word counts, or the whole of a share of `terms`.
+    1, with which every word counts, the whole of a share of `terms`, or a `b` of 1, BM25's for whole lengths.
 
     Args:
       tried: The entries of a grid, or the points of a sweep.

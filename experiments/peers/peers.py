@@ -23,9 +23,9 @@ built; `s2net-terms`, S2Net's scores mixed with those of `log-tfidf`.
     JAXSIM_DATA=/path/to/corpora python -m experiments.peers.peers --preset full
     python -m experiments.peers.peers --preset quick --out /tmp/quick
 
-**Records of 23 November 2026 are older than this**: full grids, one training, and for StaticEmbedding the library's
-scale of the loss, 20, and rates and batches at an edge; it is better than they show. BM25 had neither stems nor stop
-words.
+**Records of 23 November 2026 are older than this** (all tables but `docstrings`): full grids, one training, and for
+StaticEmbedding the library's scale of the loss, 20, and rates and batches at an edge; it is better than they show. BM25
+had neither stems nor stop words.
 
 Peers that are not installed are left out and said to be. Time: quick under a minute on two cores; full half an hour to
 some hours a table on one core, most of it for the settings of StaticEmbedding and of S2Net; with `--cache` a run that

@@ -87,7 +87,8 @@ _OPCA: Ladders = {"noise": (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0), **_WORDS,
                   "subwords": (0.0, 0.25, 0.5, 0.75, 0.9)}  # the share of a word that its n-grams are
 _S2NET: Ladders = {"gamma": (1.0, 2.0, 5.0, 10.0, 20.0, 40.0, 80.0), "noise": _OPCA["noise"]}
 _STATIC: Ladders = {"rate": (3e-4, 1e-3, 0.003, 0.01, 0.03, 0.1, 0.3),
-                    "batch_size": (16, 32, 64, 128, 256, 512, 1024), "scale": (2.5, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0)}
+                    "batch_size": (16, 32, 64, 128, 256, 512, 1024, 2048, 4096),
+                    "scale": (2.5, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0)}
 
 
 @dataclass(frozen=True)

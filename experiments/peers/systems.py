@@ -315,7 +315,9 @@ def static_embedding(bench: Bench) -> Tuned:
             given, k=sizes.k, epochs=sizes.epochs, patience=sizes.patience, warm_up=4,
             both_ways=data.dev.grades is None, validate=validate, seed=seed, **settings)
         curve = [{"seconds": seconds, data.metric: score, "split": "dev"} for seconds, score in system.curve]
-        config = {"k": sizes.k, **settings, "vocabulary": system.vocabulary}
+        # A batch of all pairs, beyond which there is none, has their number, which is none of the ladder's.
+        batch_size = min(settings["batch_size"], len(data.train.left))
+        config = {"k": sizes.k, **settings, "batch_size": batch_size, "vocabulary": system.vocabulary}
         return System(scores(system), system.seconds, config, curve=curve, encode=system.encode, save=system.save,
                       told={"epochs": len(curve), "most_epochs": sizes.epochs})
 

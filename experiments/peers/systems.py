@@ -247,7 +247,8 @@ def s2net(bench: Bench) -> Tuned:
 
     words = bench.found["opca"].first.config
     fixed = {"min_df": (words["min_df"],), "subwords": (words["subwords"],), "distill": (0.0,)}
-    plain = bench.climb("s2net", make, {**bench.sizes.s2net, **fixed})
+    # From OPCA's noise: it is OPCA's projection that training starts from.
+    plain = bench.climb("s2net", make, {**bench.sizes.s2net, **fixed}, start={"noise": words["noise"]})
     if len(set(bench.data.train.languages)) > 1:  # two languages share few terms
         return Tuned(bench.train(make, plain.best, random=True), plain.tried)
     ladders = {name: (value,) for name, value in plain.best.items()}

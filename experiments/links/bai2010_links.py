@@ -327,16 +327,11 @@ def latent(params, documents: Terms) -> jax.Array:
     return unit(projections.encode(params, documents).dense)
 
 
-def fit_lsa(table: kit.Table) -> tuple[Fit, kit.Choice]:
-    """LSI of the training documents, and the dimension that dev prefers."""
+def fit_lsa(table: kit.Table) -> tuple[Fit, list[int]]:
+    """LSI of the training documents, and the dimensions that it has."""
     documents = table.data.parts["train"].tfidf
     ks = [k for k in table.settings.ks if k < documents.num_docs]
-    fit = table.fit(lsa)(documents, k=max(ks))
-
-    def score(k):
-        return dev(table, lsi_model(table, projections.truncate(fit.params, k)))
-
-    return fit, kit.choose([{"k": k} for k in ks], score, by="map", split="dev")
+    return table.fit(lsa)(documents, k=max(ks)), ks
 
 
 def lsi_model(table: kit.Table, params) -> Model:
@@ -349,28 +344,31 @@ def lsi_model(table: kit.Table, params) -> Model:
 
 def lsi(table: kit.Table) -> kit.Row:
     """LSI of the training documents, compared by cosine. Chosen: the dimension, by dev MAP."""
-    fit, choice = fit_lsa(table)
-    model = lsi_model(table, projections.truncate(fit.params, choice.best["k"]))
-    return kit.Row(choice.best, per_query(table, "test", model), dev={"map": choice.score}, curve=choice.tried, fit=fit)
+    fit, ks = fit_lsa(table)
+
+    def model(k):
+        return lsi_model(table, projections.truncate(fit.params, k))
+
+    choice = kit.choose([{"k": k} for k in ks], lambda k: dev(table, model(k)), by="map", split="dev")
+    return kit.Row(choice.best, per_query(table, "test", model(**choice.best)), dev={"map": choice.score},
+                   curve=choice.tried, fit=fit)
 
 
 def lsi_tfidf(table: kit.Table) -> kit.Row:
-    """α LSI + (1 − α) TFIDF, with LSI as in the row `lsa`. Chosen: α, by dev MAP."""
-    fit, size = fit_lsa(table)
-    params = projections.truncate(fit.params, size.best["k"])
+    """α LSI + (1 − α) TFIDF. Chosen: the dimension and α, one step at a time, by dev MAP."""
+    fit, ks = fit_lsa(table)
 
-    def model(alpha):
-        def scores(part):
-            documents = table.data.parts[part].tfidf
-            dense = latent(params, documents)
-            rest = sparse.weigh(documents, jnp.full(documents.num_terms, 1 - alpha, dense.dtype))
-            return products_of(table, part, Vectors(alpha * dense, rest), Vectors(dense, documents))
+    @functools.cache
+    def near(k, part):
+        scores, size = lsi_model(table, projections.truncate(fit.params, k))(part), table.data.queries(part).size
+        return np.concatenate([np.asarray(scores(rows)) for rows in np.array_split(np.arange(size), -(-size // 256))])
 
-        return scores
+    def model(k, alpha):
+        return lambda part: np.float32(1 - alpha) * table.data.exact(part) + np.float32(alpha) * near(k, part)
 
-    choice = kit.choose([{"alpha": alpha} for alpha in SHARES], lambda alpha: dev(table, model(alpha))["map"], by="map",
-                        split="dev")
-    return kit.Row({**size.best, **choice.best}, per_query(table, "test", model(**choice.best)), fit=fit,
+    choice = kit.climb({"k": ks, "alpha": SHARES}, lambda **option: dev(table, model(**option))["map"], by="map",
+                       beyond=0, split="dev")
+    return kit.Row(choice.best, per_query(table, "test", model(**choice.best)), fit=fit,
                    dev={"map": choice.score, "grid": choice.tried})
 
 

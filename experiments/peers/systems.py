@@ -151,19 +151,23 @@ class Bench:
     def climb(self, row: str, make: Callable[..., System], ladders: Mapping[str, Sequence], *,
               start: Mapping[str, Any] | None = None) -> kit.Choice:
         """The settings that no step along their ladders makes better on dev."""
-        def score(**option) -> dict:
-            name = json.dumps([row, option], sort_keys=True)
-            if name not in self._scores:
-                system = make(**option)
-                self._scores[name] = {"dev": dev_score(self.data, system.scores), **system.told}
-                self._say(f"{row}: {option} dev {self._scores[name]['dev']:.4f}, {system.seconds:.1f} s")
-                if self._path is not None:
-                    self._path.parent.mkdir(parents=True, exist_ok=True)
-                    kept = {"made_by": self._made_by, "scores": self._scores}
-                    io.write_bytes(self._path, json.dumps(kept).encode())
-            return self._scores[name]
+        return kit.climb(ladders, functools.partial(self._score, row, make), by="dev", beyond=0, start=start)
 
-        return kit.climb(ladders, score, by="dev", beyond=0, start=start)
+    def choose(self, row: str, make: Callable[..., System], options: Sequence[Mapping[str, Any]]) -> kit.Choice:
+        """The best of some settings on dev, where a step may change nothing and several steps much."""
+        return kit.choose(options, functools.partial(self._score, row, make), by="dev")
+
+    def _score(self, row: str, make: Callable[..., System], **option) -> dict:
+        name = json.dumps([row, option], sort_keys=True)
+        if name not in self._scores:
+            system = make(**option)
+            self._scores[name] = {"dev": dev_score(self.data, system.scores), **system.told}
+            self._say(f"{row}: {option} dev {self._scores[name]['dev']:.4f}, {system.seconds:.1f} s")
+            if self._path is not None:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                kept = {"made_by": self._made_by, "scores": self._scores}
+                io.write_bytes(self._path, json.dumps(kept).encode())
+        return self._scores[name]
 
     def tune(self, row: str, make: Callable[..., System], ladders: Mapping[str, Sequence], *, random: bool) -> Tuned:
         """The system with the settings that dev chooses, trained with every seed where training is random."""
@@ -251,8 +255,8 @@ def s2net(bench: Bench) -> Tuned:
     plain = bench.climb("s2net", make, {**bench.sizes.s2net, **fixed}, start={"noise": words["noise"]})
     if len(set(bench.data.train.languages)) > 1:  # two languages share few terms
         return Tuned(bench.train(make, plain.best, random=True), plain.tried)
-    ladders = {name: (value,) for name, value in plain.best.items()}
-    choice = bench.climb("s2net", make, {**ladders, "distill": bench.sizes.distill}, start={"distill": 0.0})
+    # A small share often changes nothing, since a model that distillation does not improve stays as it was.
+    choice = bench.choose("s2net", make, [{**plain.best, "distill": share} for share in bench.sizes.distill])
     runs = bench.train(make, choice.best, random=True)
     if choice.best["distill"]:
         runs[0].curve = [*make(**plain.best).curve, *runs[0].curve]  # the same steps come before distillation

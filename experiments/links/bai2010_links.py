@@ -355,7 +355,7 @@ def lsi(table: kit.Table) -> kit.Row:
 
 
 def lsi_tfidf(table: kit.Table) -> kit.Row:
-    """α LSI + (1 − α) TFIDF. Chosen: the dimension and α, one step at a time, by dev MAP."""
+    """α LSI + (1 − α) TFIDF. Chosen: the dimension and α together, by dev MAP."""
     fit, ks = fit_lsa(table)
 
     @functools.cache
@@ -366,8 +366,8 @@ def lsi_tfidf(table: kit.Table) -> kit.Row:
     def model(k, alpha):
         return lambda part: np.float32(1 - alpha) * table.data.exact(part) + np.float32(alpha) * near(k, part)
 
-    choice = kit.climb({"k": ks, "alpha": SHARES}, lambda **option: dev(table, model(**option))["map"], by="map",
-                       beyond=0, split="dev")
+    choice = kit.choose([{"k": k, "alpha": alpha} for k in ks for alpha in SHARES],
+                        lambda **option: dev(table, model(**option))["map"], by="map", split="dev")
     config = choice.best if choice.best["alpha"] else {"alpha": 0.0}  # without LSI, whatever its dimension
     return kit.Row(config, per_query(table, "test", model(**choice.best)), fit=fit,
                    dev={"map": choice.score, "grid": choice.tried})

@@ -343,15 +343,23 @@ def test_what_is_said_of_closed_forms_holds_in_the_records():
         parts = "halves" in name or "first20" in name
         scores = {row: mrr(record) for row, record in rows.items() if record["metrics"].get("mrr")}
         above = {row for row in learned if row in scores and scores[row] > scores["log-tfidf"]}
-        assert above == ({"opca"} if name == "docstrings" else scores.keys() & set(learned)), name
+        if name == "docstrings":
+            assert scores["opca"] > scores["log-tfidf"] + 0.05 and abs(scores["cl-lsi"] - scores["log-tfidf"]) < 0.002
+            assert not above & {"cca", "dda"}
+        else:
+            assert above == scores.keys() & set(learned), name
         assert scores["opca"] > max(scores["cl-lsi"], scores.get("dda", 0)), name
         apart = scores["opca"] - scores["cca"]
         near = abs(apart) < 0.001 if name == equal else apart > 0.02 if parts else 0 < apart < 0.005
         assert apart > 0.05 if name == "docstrings" else near, name
         curve = dev(rows["opca"])
         best, most = max(curve, key=curve.get), max(curve)
-        inside = best in (300, 500) if "halves" in name else best == 1000
-        assert (inside and most == 2000) if parts else (best == most <= 1000), name
+        inside = best in (300, 500) if "halves" in name else best == (1000 if parts else 1500)
+        assert (inside and most == 2000) if parts or name == "en-it-lines" else (best == most <= 3000), name
+    behind = [scores["dda"] < scores["cl-lsi"] for scores in
+              ({row: mrr(record) for row, record in rows.items()} for rows in tables.values()) if "dda" in scores]
+    facts = " ".join(page("choose-a-method").split())
+    assert (sum(behind), len(behind)) == (6, 7) and "worse than CL-LSI in six of the seven tables" in facts
 
 
 def test_what_is_said_of_ngrams_holds_in_the_records():

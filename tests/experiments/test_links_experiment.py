@@ -207,7 +207,7 @@ def test_more_rows_become_records_with_the_scores_of_their_models(table, data, n
         terms = made.data.parts["train"].df.size
         assert features["cfh-1"] == terms - 90 and features["cfh-1+2"] == features["cfh-1"] + features["cfh-2"]
         assert {row: len(record["seeds"]) for row, record in results.items()} == {
-            row: 0 if row == "tfidf" else 1 if row.startswith("hash") else 2 for row in rows}
+            row: 0 if row == "tfidf" else 2 for row in rows}
         best = max(point["map"] for point in results["cfh-1"]["dev"]["grid"])
         assert results["cfh-1"]["dev"]["map"] == pytest.approx(best)
 

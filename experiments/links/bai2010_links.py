@@ -165,6 +165,11 @@ DIFFERS |= {"table2": DIFFERS["table1"] + "; all words of two training documents
             "list"}
 
 
+def of_all(scores: Callable, size: int) -> np.ndarray:
+    """The scores of all of ``size`` rows, of a function of some of them."""
+    return np.concatenate([np.asarray(scores(rows)) for rows in np.array_split(np.arange(size), -(-size // 256))])
+
+
 @dataclass(frozen=True, eq=False)
 class Collection:
     """Documents that are queries and candidates at once; weights are over the training documents' df."""
@@ -192,8 +197,7 @@ class Collection:
     @functools.cached_property
     def cosines(self) -> np.ndarray:
         """TFIDF of all pairs, ``[num_documents, num_documents]``."""
-        score, size = retrieval.dot(*[Vectors(sparse=self.tfidf)] * 2), self.counts.shape[0]
-        return np.concatenate([np.asarray(score(rows)) for rows in np.array_split(np.arange(size), -(-size // 256))])
+        return of_all(retrieval.dot(*[Vectors(sparse=self.tfidf)] * 2), self.counts.shape[0])
 
     @property
     def own(self) -> np.ndarray:
@@ -360,8 +364,7 @@ def lsi_tfidf(table: kit.Table) -> kit.Row:
 
     @functools.cache
     def near(k, part):
-        scores, size = lsi_model(table, projections.truncate(fit.params, k))(part), table.data.queries(part).size
-        return np.concatenate([np.asarray(scores(rows)) for rows in np.array_split(np.arange(size), -(-size // 256))])
+        return of_all(lsi_model(table, projections.truncate(fit.params, k))(part), table.data.queries(part).size)
 
     def model(k, alpha):
         return lambda part: np.float32(1 - alpha) * table.data.exact(part) + np.float32(alpha) * near(k, part)
@@ -426,8 +429,7 @@ def weighted_products(table: kit.Table, part: str, scale: np.ndarray) -> np.ndar
     """qᵀDd of a part's queries and its documents."""
     documents = table.data.parts[part].tfidf
     weighted = Vectors(sparse=sparse.weigh(documents, jnp.asarray(scale)))
-    score, size = products_of(table, part, weighted, Vectors(sparse=documents)), table.data.queries(part).size
-    return np.concatenate([np.asarray(score(rows)) for rows in np.array_split(np.arange(size), -(-size // 256))])
+    return of_all(products_of(table, part, weighted, Vectors(sparse=documents)), table.data.queries(part).size)
 
 
 def bilinear_model(table: kit.Table, params) -> Model:

@@ -123,6 +123,10 @@ ALL_SOURCES = replace(HALVES, ks=(50, 100, 200, 300, 500, 1000), trained_ks=(100
                       variant_ks=(100, 300), random_ks=(100, 300), sizes=(1000, 2000, 4000))
 DOCSTRINGS = replace(FULL, ks=(50, 100, 200, 300, 500, 1000, 2000, 3000), variant_ks=(100, 300, 500, 1000, 2000, 3000),
                      random_ks=(100, 300, 500, 1000), noises=(1e-6, 1e-5, 1e-4, 1e-3), ridges=(1e-6, 1e-5, 1e-4, 1e-3))
+LINES = replace(FULL, ks=(100, 300, 500, 1000, 1500, 2000), trained_ks=(300, 1000, 1500, 2000),
+                variant_ks=(300, 1000, 1500), random_ks=(100, 300), noises=(1e-7, 1e-6, 1e-5, 1e-4, 1e-3),
+                ridges=(1e-7, 1e-6, 1e-5, 1e-4, 1e-3), lsi_ks=(100, 300, 500, 1000, 1500, 2000, 3000, 4000),
+                max_iter=300)
 
 
 IN_PLACE_OF_WIKIPEDIA = ("en-es-halves", "en-es-halves-all", "en-es", "en-es-human")
@@ -479,7 +483,7 @@ SETTINGS = {
     "docstrings": DOCSTRINGS,
     "en-es-human": FULL,
     "en-it-speeches": UP_TO_500,
-    "en-it-lines": replace(FULL, ks=(100, 300)),
+    "en-it-lines": LINES,
     "en-fr": UP_TO_500,
     "en-ja": UP_TO_500,
     "en-es": replace(UP_TO_500, variant_ks=(50, 100), grid_k=100),

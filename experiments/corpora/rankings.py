@@ -11,6 +11,7 @@ from experiments.corpora.mates import cut, human_pairs
 from jaxsim.data import docstrings, nfcorpus, pairs, splits
 from jaxsim.data.pairs import Pairs
 from jaxsim.evaluate import metrics
+from jaxsim.train.judged import Judged
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +61,8 @@ class Data:
       dev: to choose settings and to stop by.
       test: to score the choice.
       metric: what dev chooses by.
-      dev_pairs: pairs that jaxsim stops by.
+      dev_pairs: pairs that jaxsim holds out.
+      judged: the queries of ``dev``, which then stop its trainings in place of these pairs; None for mates.
       groups: of near-duplicates, told in the record.
       differs: from a paper's data, as records say it.
     """
@@ -70,6 +72,7 @@ class Data:
     dev: Ranking
     test: Ranking
     dev_pairs: Pairs
+    judged: Judged | None = None
     metric: str = "mrr"
     groups: dict | None = None
     differs: str = ""
@@ -125,8 +128,12 @@ def _nfcorpus(limit: int | None) -> Data:
         return pairs.make(f"nfcorpus {part}", ids, left, right, languages=("en", "en"),
                           differs="substitute: no paper's data, a public collection of queries and abstracts")
 
-    train, dev_pairs = linked("train"), linked("dev")
-    return Data(train, train, ranking("dev"), ranking("test"), dev_pairs, differs=train.differs)
+    train, dev_pairs, dev = linked("train"), linked("dev"), ranking("dev")
+    asked = dict(zip(map(str, range(len(dev.left))), dev.left, strict=True))
+    qrels = {query: {names[place]: int(row[place]) for place in np.flatnonzero(row)}
+             for query, row in zip(asked, dev.grades, strict=True)}
+    judged = Judged(asked, dict(zip(names, documents, strict=True)), qrels, "mrr")
+    return Data(train, train, dev, ranking("test"), dev_pairs, judged, differs=train.differs)
 
 
 TABLES: dict[str, Callable[[int | None], Data]] = {

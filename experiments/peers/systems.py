@@ -83,7 +83,7 @@ class Tuned(NamedTuple):
 
 
 _WORDS: Ladders = {"min_df": (1, 2, 3, 5, 10, 20, 50)}  # texts that a word must occur in
-_OPCA: Ladders = {"noise": (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0), **_WORDS,
+_OPCA: Ladders = {"noise": (1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0), **_WORDS,
                   "subwords": (0.0, 0.25, 0.5, 0.75, 0.9)}  # the share of a word that its n-grams are
 _S2NET: Ladders = {"gamma": (1.0, 2.0, 5.0, 10.0, 20.0, 40.0, 80.0), "noise": _OPCA["noise"]}
 _STATIC: Ladders = {"rate": (3e-4, 1e-3, 0.003, 0.01, 0.03, 0.1, 0.3),
@@ -196,7 +196,12 @@ def ours(bench: Bench, *, seed: int = 0, spell: Callable[[Sequence[str]], list[s
     data = bench.data
     begun = time.perf_counter()
     train, dev = (_spelled(part, spell) for part in (data.train, data.dev_pairs))
-    model = training.train(train, Settings(dim=bench.sizes.k, seed=seed, **{"subwords": 0.0, **settings}), dev=dev)
+    chosen, judged = Settings(dim=bench.sizes.k, seed=seed, **{"subwords": 0.0, **settings}), None
+    if data.judged is not None and chosen.method in training.STOPPED:
+        spelled = {name: dict(zip(texts, spell(list(texts.values())), strict=True)) for name, texts in
+                   (("queries", data.judged.queries), ("documents", data.judged.documents))}
+        judged = replace(data.judged, **spelled)
+    model = training.train(train, chosen, dev=dev, stop_by=judged)
     seconds = time.perf_counter() - begun
     steps = model.training.get("history", {})
     curve, told = [], {}
@@ -213,8 +218,6 @@ def ours(bench: Bench, *, seed: int = 0, spell: Callable[[Sequence[str]], list[s
         # What comes before the first step, from reading words to the closed-form start, counts in the curve too.
         points = [(seconds - steps["seconds"][-1] + after, score)
                   for after, score in zip(steps["seconds"], found, strict=True)]
-        if data.dev.grades is not None:  # it stops by another score than the one shown, which is known of its best step
-            points = [(points[best_step][0], dev_score(data, scores))]
         curve = [{"seconds": after, "mrr": score, "split": "dev"} for after, score in points]
     encode = None if model.params is None else lambda texts: model.encode_document(spell(texts))
     return System(scores, seconds, {"k": bench.sizes.k if encode else None, **settings}, curve=curve, encode=encode,
@@ -244,15 +247,15 @@ def opca(bench: Bench) -> Tuned:
 def s2net(bench: Bench) -> Tuned:
     """S2Net, the default of ``jaxsim train``.
 
-    Over the vocabulary, and with the share of n-grams, that dev prefers for OPCA; then distilled, where dev likes that.
+    Over the vocabulary, and with the share of n-grams, that dev prefers for OPCA; from OPCA or from random numbers, and
+    then distilled, where dev likes that.
     """
     def make(**settings) -> System:
         return ours(bench, method="s2net", **settings)
 
     words = bench.found["opca"].first.config
     fixed = {"min_df": (words["min_df"],), "subwords": (words["subwords"],), "distill": (0.0,)}
-    # From OPCA's noise: it is OPCA's projection that training starts from.
-    plain = bench.climb("s2net", make, {**bench.sizes.s2net, **fixed}, start={"noise": words["noise"]})
+    plain = _best_start(bench, "s2net", make, fixed, words["noise"])
     if len(set(bench.data.train.languages)) > 1:  # two languages share few terms
         return Tuned(bench.train(make, plain.best, random=True), plain.tried)
     # A small share often changes nothing, since a model that distillation does not improve stays as it was.
@@ -261,6 +264,17 @@ def s2net(bench: Bench) -> Tuned:
     if choice.best["distill"]:
         runs[0].curve = [*make(**plain.best).curve, *runs[0].curve]  # the same steps come before distillation
     return Tuned(runs, [*plain.tried, *(entry for entry in choice.tried if entry not in plain.tried)])
+
+
+def _best_start(bench: Bench, row: str, make: Callable[..., System], fixed: Ladders, noise: float | None) -> kit.Choice:
+    """S2Net from OPCA, its noise and γ chosen from this noise on, or from random numbers with another γ."""
+    ladders = bench.sizes.s2net
+    begin = {} if noise is None else {"noise": noise}  # it is OPCA's projection that training starts from
+    starts = [bench.climb(row, make, {**ladders, **fixed, "start": ("opca",)}, start=begin)]
+    same = {"noise": (starts[0].best["noise"],)}  # without effect
+    starts.append(bench.climb(row, make, {**ladders, **same, **fixed, "start": ("random",)}))
+    best = max(starts, key=lambda choice: choice.score)
+    return best._replace(tried=[entry for choice in starts for entry in choice.tried])
 
 
 def letter_trigrams(texts: Sequence[str]) -> list[str]:
@@ -279,7 +293,8 @@ def s2net_trigrams(bench: Bench) -> Tuned:
     def make(**settings) -> System:
         return ours(bench, method="s2net", spell=letter_trigrams, **settings)
 
-    return bench.tune("s2net-trigrams", make, {**bench.sizes.s2net, "min_df": (1,)}, random=True)
+    choice = _best_start(bench, "s2net-trigrams", make, {"min_df": (1,)}, None)
+    return Tuned(bench.train(make, choice.best, random=True), choice.tried)
 
 
 def s2net_terms(bench: Bench) -> Tuned:

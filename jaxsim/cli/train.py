@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 Score = train_options.choice("score", ("map", "ndcg@10", "mrr", "mrr@10"))
 """What judged queries are measured by."""
+StopBy = train_options.choice("stop_by", ("pairs", "queries"))
+"""What a training stops by."""
 TuneFor = train_options.choice("tune_for", ("mates", "search"))
 """What held-out pairs choose settings for."""
 _FILES = ("pairs", "dev", "queries", "documents", "qrels", "dev_queries", "dev_documents", "dev_qrels",
@@ -94,6 +96,9 @@ def train(
     tune_for: Annotated[TuneFor, typer.Option(help="What --tune --budget chooses for, without judged queries: `mates` "
                                               "are found by held-out texts; for `search` they are so without the words "
                                               "that both texts share.")] = TuneFor.MATES,
+    stop_by: Annotated[StopBy, typer.Option(help="What S2Net and SSI stop by: the score of held-out `pairs`, or "
+                                            "that of the judged `queries` (--dev-queries), for which all documents are "
+                                            "ranked after every iteration, by the vectors alone.")] = StopBy.PAIRS,
     dev_exclude_self: Annotated[bool, typer.Option("--dev-exclude-self", help="With --dev-queries: leave out the "
                                                    "query itself, a document of its identifier or text.")] = False,
     weights: Annotated[options.Weights | None, typer.Option(help="Round the finished model's weights to 16 or 8 "
@@ -142,6 +147,8 @@ def train(
                   "none")
     checks.expect(dev_queries is None or settings.method not in GRADED, "--dev-queries",
                   "a method that learns from pairs, not from grades", f"--method {settings.method}")
+    checks.expect(dev_queries is not None or stop_by == StopBy.PAIRS, "--stop-by", "--dev-queries as well, to stop by "
+                  "queries", "none")
     seconds = train_choice.seconds(budget, tune)
     of_pairs = seconds is not None and dev_queries is None
     checks.expect(of_pairs or tune_for == TuneFor.MATES, "--tune-for", "--budget as well, and no --dev-queries",
@@ -166,7 +173,7 @@ def train(
     judged_dev = None if dev_queries is None else _collection(
         *searched.values(), str(dev_score), dev_exclude_self)
     by = "apart" if tune_for == TuneFor.SEARCH else "mrr"
-    choice = train_choice.Choice(names, seconds, judged_dev, values, by)
+    choice = train_choice.Choice(names, seconds, judged_dev, values, by, stop_by == StopBy.QUERIES)
     more = {"unpaired": _unpaired(texts, columns[0]), "weights": None if weights is None else str(weights),
             "cross_fit": cross_fit}  # fmt: skip
     if label_weights:
@@ -464,6 +471,8 @@ def trained(
                 checkpoint = folder if settings.method in ITERATED else None
             given = {"dev": held_out.pairs, "grades": data.grades, "dev_grades": held_out.grades,
                      "progress": True, **(more or {})}  # fmt: skip
+            if choice.grid is not None or settings.method in training.STOPPED:  # --budget may choose a closed form
+                given["stop_by"] = choice.stop_by
             if choice.grid is not None:
                 model, notes = train_choice.swept(data.pairs, settings, choice, **given)
             else:
@@ -516,7 +525,8 @@ def _compare(model: Model) -> None:
         start, step = "OPCA" if record["settings"].get("start") != "random" else "random numbers", "iteration"
         if model.method in SSI:
             start, step = START_OF_SSI[record["start"] == "opca", record["identity"] > 0], "epoch"
-        say(f"no {step} has a better score on held-out pairs than the start: {kept} is that start, {start}")
+        judges = "judged queries" if "stop_by" in record else "held-out pairs"
+        say(f"no {step} has a better score on {judges} than the start: {kept} is that start, {start}")
     dev, graded = record["dev"], model.method in GRADED
     score = next(iter(dev), "mrr")  # the first is what a training stops by
     score = "mrr" if "mrr" in dev else score

@@ -35,6 +35,7 @@ class Choice(NamedTuple):
       judged: queries to choose by, or None.
       grid: settings with the values of a sweep, or None.
       by: what held-out pairs choose by within a budget, of `budget.SCORES`.
+      stops: whether ``judged`` also stop trainings.
     """
 
     names: list[str]
@@ -42,6 +43,12 @@ class Choice(NamedTuple):
     judged: Judged | None = None
     grid: dict[str, tuple] | None = None
     by: str = "mrr"
+    stops: bool = False
+
+    @property
+    def stop_by(self) -> Judged | None:
+        """The queries that trainings stop by."""
+        return self.judged if self.stops else None
 
 
 def seconds(text: str | None, tune: bool) -> float | None:
@@ -150,6 +157,7 @@ def chosen(checkpoint: Path | None, pairs, settings, dev, choice: Choice) -> tup
               "dev": [getattr(one, "sha256", one) for one in held_out.listed(dev)]}  # fmt: skip
     asked |= {"seconds": choice.seconds, "judged": None if choice.judged is None else choice.judged.sha256}
     asked |= {"by": choice.by} if choice.by != "mrr" else {}  # earlier versions have none
+    asked |= {"stops": True} if choice.stops else {}
     result = {} if checkpoint is None else _kept(checkpoint)
     if result:
         checks.expect(result["asked"] == asked, str(checkpoint), "settings chosen for these pairs and options",
@@ -161,7 +169,7 @@ def chosen(checkpoint: Path | None, pairs, settings, dev, choice: Choice) -> tup
         tuned, tried = tuning.tune(pairs, settings, dev=dev, names=names, say=say)
     else:
         tuned, tried = budget.search(pairs, settings, seconds=choice.seconds, dev=dev, free=names, say=say,
-                                     judged=choice.judged, by=choice.by)  # fmt: skip
+                                     judged=choice.judged, stop_by=choice.stop_by, by=choice.by)  # fmt: skip
         for line in budget.table(tried) if tried else ():
             say(line)
         if tried and choice.judged is None and choice.by == "mrr":

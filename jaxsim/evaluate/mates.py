@@ -478,15 +478,36 @@ def by_source(
     return result
 
 
-def validator(sides: tuple[Terms, Terms], *, activation: Callable | None = None) -> Callable[[object], float]:
+def mrr(left: Vectors, right: Vectors, *, similarity: Callable = retrieval.cosine) -> float:
+    """How well mates find each other: the mean reciprocal rank of `scores`.
+
+    Args:
+      left: documents of one side.
+      right: their mates.
+      similarity: as for `scores`.
+
+    Returns:
+      A number in [0, 1].
+
+    Example:
+      >>> mrr(Vectors(np.eye(2)), Vectors(np.eye(2)))
+      1.0
+    """
+    return scores(left, right, similarity=similarity)["mrr"]
+
+
+def validator(
+    sides: tuple[Terms, Terms], *, activation: Callable | None = None, score: Callable = mrr
+) -> Callable[[object], float]:
     """The validation score of early stopping: mean reciprocal rank of a projection on held-out mates.
 
     Args:
       sides: held-out documents of both sides.
       activation: as for `projections.encode`.
+      score: function of the `Vectors` of both sides, where it is another.
 
     Returns:
       Function of params.
     """
     held = sparse.held(*sides)
-    return lambda params: scores(*encode(params, held, activation=activation))["mrr"]
+    return lambda params: score(*encode(params, held, activation=activation))

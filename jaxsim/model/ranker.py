@@ -127,18 +127,32 @@ def rank(
                   "0, unless vectors of a projection are compared by their cosine, with BM25 for words",
                   f"{feedback}, for {model.method} with words={words}, terms={terms:g}")  # fmt: skip
     if words == "cosine" and terms > 0:
-        return _found(_by_cosine(model, documents, list(queries), terms, power), len(queries), k, exclude)
+        return found(_by_cosine(model, documents, list(queries), terms, power), len(queries), k, exclude)
     asked, weights = _asked(model, documents, list(queries), terms, power)
     others = _weighed(documents, model, power)
     score = _by_parts(model, others, asked, weights, terms, exclude)
     if feedback:
-        fed = _found(score, len(queries), min(feedback, number), exclude)
+        fed = found(score, len(queries), min(feedback, number), exclude)
         score = _by_parts(model, others, _nearer(asked, others, weights, fed), weights, terms, exclude)
-    return _found(score, len(queries), k, exclude)
+    return found(score, len(queries), k, exclude)
 
 
-def _found(score: Callable, number: int, k: int, exclude: Exclude) -> Found:
-    """The k best documents of every query by a function of numbers of queries."""
+def found(score: Callable, number: int, k: int, exclude: Exclude = None) -> Found:
+    """The best documents of every query by a block scorer (`retrieval`), in the order of `rank`.
+
+    Args:
+      score: block scorer of queries and documents.
+      number: queries.
+      k: documents a query.
+      exclude: as for `rank`.
+
+    Returns:
+      As `rank`.
+
+    Example:
+      >>> found(lambda rows: np.array([[0.5, 0.25, 1.0]])[rows], 1, 2, [[2]])[1].tolist()
+      [[0, 1]]
+    """
     scores, rows = np.empty((number, k), np.float32), np.empty((number, k), np.int64)
     for start in range(0, number, _BLOCK):
         block = np.arange(start, min(start + _BLOCK, number))

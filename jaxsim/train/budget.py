@@ -61,6 +61,7 @@ def search(
     dev: Dev = 0.1,
     free: Sequence[str] = FREE,
     judged: Judged | None = None,
+    stop_by: Judged | None = None,
     by: str = "mrr",
     clock: Callable[[], float] = time.monotonic,
     say: Callable[[str], None] = lambda message: None,
@@ -79,7 +80,8 @@ def search(
       dev: share of the pairs to choose by, near-duplicates kept together; or pairs of your own. Or a list of these, a
         set each, with one share at most: the mean of their scores chooses.
       free: what to choose, of `FREE`.
-      judged: queries with judgements to choose by; held-out pairs then stop S2Net and weigh dimensions for search.
+      judged: queries with judgements to choose by; held-out pairs then weigh dimensions for search, and stop S2Net.
+      stop_by: queries with judgements that stop S2Net and SSI, as for `training.train`.
       by: of `SCORES`, without judged queries: how held-out texts find their mates, ``"mrr"``; or, for search,
         ``"apart"``, how they do without the words that both share (`apart`). The latter says less of a search than
         many judged queries would, so what it begins with (`SEARCH`) stays unless something is clearly better.
@@ -116,7 +118,7 @@ def search(
     if len(held.dev) < 2:
         say("no setting is chosen: no pairs are held out to choose by")
         return settings, []
-    result = _Search(texts, held, settings, free, judged, by, begun, seconds, clock, say)
+    result = _Search(texts, held, settings, free, judged, stop_by, by, begun, seconds, clock, say)
     best = result.run()
     if result.untried:
         left = [f"{name} {', '.join(map(str, values))}" for name, values in result.untried.items()]
@@ -161,7 +163,7 @@ def _cell(name: str, value) -> str:
 class _Search:
     """The candidates that were tried, and the time that is left."""
 
-    def __init__(self, texts, held, settings, free, judged, by, begun, seconds, clock, say):
+    def __init__(self, texts, held, settings, free, judged, stop_by, by, begun, seconds, clock, say):
         self.texts, self.held, self.clock, self.say = texts, held, clock, say
         self.settings, self.free = training.effective(replace(settings, distill=0.0), held), free
         self.distilled = settings.distill > 0  # what is chosen, after the search
@@ -171,6 +173,7 @@ class _Search:
         self.end = begun + seconds * (_CLOSED if iterated else 1.0)
         self.metric = by if judged is None else judged.metric
         self.score = None if judged is None else lambda model: judged.best(model).score
+        self.stop_by = stop_by
         self.ranks = apart.values(held.dev, held.sizes) if by == apart.METRIC else None
         self.found: dict[Settings, list[np.ndarray]] = {}  # what `ranks` has given
         self.beginning: Settings | None = None
@@ -302,7 +305,7 @@ class _Search:
         if not self._weighted or self._weighted[0] != wanted:
             self._weighted = ()  # two of them may not fit
             quiet = self.say if not self.scores else _silent
-            self._weighted = (wanted, training.weigh(self.texts, self.held, settings, quiet))
+            self._weighted = (wanted, training.weigh(self.texts, self.held, settings, quiet, judged=self.stop_by))
         return self._weighted[1]
 
     def closed(self, settings: Settings) -> float:
@@ -333,7 +336,7 @@ class _Search:
     def refine(self, settings: Settings) -> float:
         """The score of S2Net, as far as it comes in time."""
         weighted, kept = self.weighted(settings), []
-        score = held_out.averaged(mates.validator, weighted.dev, self.held.sizes)
+        score = training.validator(weighted, self.held, settings)
 
         def watched(params) -> float:
             value = score(params)

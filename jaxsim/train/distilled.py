@@ -22,7 +22,7 @@ MOST = 4_096
 
 
 def distilled(fit: Fit, problem: Problem) -> Learned:
-    """A projection that is distilled from what was fitted and the bare terms, unless held-out pairs find it worse.
+    """A projection that is distilled from what was fitted and the bare terms, unless its score to stop by is worse.
 
     Args:
       fit: of one `Projection`.
@@ -30,7 +30,8 @@ def distilled(fit: Fit, problem: Problem) -> Learned:
 
     Returns:
       ``fit`` with other parameters, and a note ``distilled``: the loss in the first epoch and in the last, and the
-      held-out pairs' scores before. Where these are better, ``fit`` as it was, with ``kept`` False in the note.
+      scores before, of held-out pairs and of judged queries. Where the score to stop by was better before, ``fit`` as
+      it was, with ``kept`` False in the note.
 
     Raises:
       ValueError: for a damaged checkpoint.
@@ -62,11 +63,15 @@ def distilled(fit: Fit, problem: Problem) -> Learned:
             "seconds": round(time.perf_counter() - begun, 1)}  # fmt: skip
     if problem.validate is not None:
         before, after = (float(problem.validate(params)) for params in (fit.params, student.params))
-        scores = held_out.mean([mates.scores(*(projections.encode(fit.params, side) for side in sides))
-                                for sides in held_out.of_sets(problem.dev, problem.sets)])  # fmt: skip
+        scores = {} if problem.dev is None else held_out.mean(
+            [mates.scores(*(projections.encode(fit.params, side) for side in sides))
+             for sides in held_out.of_sets(problem.dev, problem.sets)])  # fmt: skip
         note |= {f"undistilled_{name}": round(value, 4) for name, value in scores.items()}
+        metric, judges = problem.told
+        if problem.searched is not None:
+            note["judged"] = {"metric": metric, "undistilled": round(before, 4), "distilled": round(after, 4)}
         verdict = "" if after > before else ": no better, so the model stays as it was before"
-        problem.say(f"mrr of held-out pairs {before:.4f} before, {after:.4f} distilled{verdict}")
+        problem.say(f"{metric} of {judges} {before:.4f} before, {after:.4f} distilled{verdict}")
         note["kept"] = after > before
     else:
         problem.say("no pairs are held out to say whether distillation helps: compare searches of your own")

@@ -125,7 +125,8 @@ def sweep(
       settings: the other settings; `Settings()` unless given.
       judged: queries with judgements to choose by, in place of the held-out pairs.
       say: told the score of each training, and of what the trainings say each line once.
-      **options: more of `training.train`, such as ``dev`` and ``grades``, for every training alike.
+      **options: more of `training.train`, such as ``dev`` and ``grades``, for every training alike; ``stop_by`` for
+        those of `training.STOPPED`.
 
     Returns:
       ``(model, tried)``: the best model, the first of equals; and for every combination its values, its score (MRR, or
@@ -152,7 +153,8 @@ def sweep(
 
     for one in combinations(Settings() if settings is None else settings, values):
         begun = time.perf_counter()
-        model = training.train(pairs, one, say=once, **options)
+        used = {name: value for name, value in options.items() if name != "stop_by" or one.method in training.STOPPED}
+        model = training.train(pairs, one, say=once, **used)
         metric, score = _score(model, judged)
         facts = {name: getattr(one, name) for name in values if _uses(one.method, name)}
         if best is None or score > max(result for result, _ in tried):

@@ -12,9 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsim import checks
-from jaxsim.evaluate import trec
+from jaxsim.evaluate import retrieval, trec
 from jaxsim.model import Model, index, ranker
 from jaxsim.model.bm25 import Bm25, weigh
+from jaxsim.sparse import Vectors
 
 METRICS = ("map", "ndcg@10", "mrr", "mrr@10")
 WEIGHTS = tuple(step / 10 for step in range(11))
@@ -104,6 +105,25 @@ class Judged:
         return self._scorer(model)(ranker.default_terms(model) if terms is None else terms,
                                    model.search_power if power is None else power, feedback)  # fmt: skip
 
+    def search(self, queries: Vectors, documents: Vectors, *, similarity: Callable = retrieval.cosine) -> float:
+        """The mean of the metric where vectors alone are compared: what a training can stop by.
+
+        Args:
+          queries: vectors of all queries, in their order.
+          documents: those of all documents.
+          similarity: `retrieval.cosine`, or another function of both that gives a block scorer.
+
+        Returns:
+          A number in [0, 1].
+
+        Example:
+          >>> judged = Judged({"q": "a cat"}, {"a": "the dog", "b": "cats"}, {"q": {"b": 1}})
+          >>> judged.search(Vectors(np.ones((1, 2))), Vectors(np.eye(2)))  # of equals the later identifier comes first
+          1.0
+        """
+        found = ranker.found(similarity(queries, documents), len(self.queries), self._depth, self._left_out)
+        return self._mean(*found)
+
     def best(self, model: Model) -> Best:
         """The best weight of BM25 and the best power of the agreement; of equals those nearest to the model's own.
 
@@ -166,22 +186,30 @@ class Judged:
         language = model.languages[1]
         if language not in self._bm25:  # of the documents alone: the same for all models
             self._bm25[language] = weigh(list(self.documents.values()), language=language)
-        names, texts = list(self.documents), list(self.documents.values())
-        encoded = index.encode(model, texts)
+        encoded = index.encode(model, list(self.documents.values()))
         documents = index.Index(encoded.texts, encoded.lines, encoded.vectors, encoded.words, self._bm25[language])
 
         def score(terms: float, power: float, feedback: int | None = None) -> float:
             found = ranker.rank(model, documents, list(self.queries.values()), terms=terms, power=power,
-                                k=min(trec.DEPTH, len(names)), exclude=self._left_out, feedback=feedback)  # fmt: skip
-            run = {}
-            for query, scores, rows in zip(self.queries, *found, strict=True):
-                kept = np.isfinite(scores)  # the others are left out
-                if scores[kept].any():
-                    run[query] = trec.ranked({names[row]: float(one) for one, row in
-                                              zip(scores[kept], rows[kept], strict=True)})  # fmt: skip
-            values = trec.scores(run, self.qrels)[{"mrr@10": "mrr"}.get(self.metric, self.metric)]
-            if self.metric == "mrr@10":
-                values = np.where(values >= 0.1, values, 0)
-            return float(values.mean())
+                                k=self._depth, exclude=self._left_out, feedback=feedback)  # fmt: skip
+            return self._mean(*found)
 
         return score
+
+    @property
+    def _depth(self) -> int:
+        """Documents that a query is given."""
+        return min(trec.DEPTH, len(self.documents))
+
+    def _mean(self, scores: np.ndarray, rows: np.ndarray) -> float:
+        """The mean of the metric where these documents, by their rows, were found for the queries."""
+        names, run = list(self.documents), {}
+        for query, of_query, where in zip(self.queries, scores, rows, strict=True):
+            kept = np.isfinite(of_query)  # the others are left out
+            if of_query[kept].any():
+                run[query] = trec.ranked({names[row]: float(one) for one, row in
+                                          zip(of_query[kept], where[kept], strict=True)})  # fmt: skip
+        values = trec.scores(run, self.qrels)[{"mrr@10": "mrr"}.get(self.metric, self.metric)]
+        if self.metric == "mrr@10":
+            values = np.where(values >= 0.1, values, 0)
+        return float(values.mean())

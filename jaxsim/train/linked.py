@@ -30,7 +30,7 @@ from jaxsim.methods.ssi.products import Products
 from jaxsim.optim import Fit
 from jaxsim.sparse import Terms
 from jaxsim.sparse.precision import EVALUATION
-from jaxsim.train import held_out, s2net
+from jaxsim.train import s2net
 from jaxsim.train.problem import Learned, Problem
 
 IDENTITIES = (3.0, 10.0, 30.0)
@@ -145,25 +145,28 @@ def _near(of_left: np.ndarray, of_right: np.ndarray, groups: np.ndarray, size: i
     return np.unique(np.concatenate(result))
 
 
-def validator(sides: tuple[Terms, Terms], strongest: int = STRONGEST) -> Callable[[tuple], float]:
+def validator(
+    sides: tuple[Terms, Terms], strongest: int = STRONGEST, *, score: Callable = mates.mrr
+) -> Callable[[tuple], float]:
     """The validation score of early stopping: mean reciprocal rank of held-out mates by inner product.
 
     Args:
       sides: held-out texts, left and right, of unit length.
       strongest: terms that the low-rank part sees of a text.
+      score: as for `mates.validator`, with a ``similarity``, here the inner product.
 
     Returns:
       Function of a pair of `Bilinear`.
     """
     cut = [bilinear.strongest(side, strongest) for side in sides]
 
-    def score(params) -> float:
+    def validate(params) -> float:
         with jax.default_matmul_precision(EVALUATION):
             result = [bilinear.encode(one, whole, low_rank=few) for one, whole, few in
                       zip(params, sides, cut, strict=True)]  # fmt: skip
-        return mates.scores(*result, similarity=retrieval.dot)["mrr"]
+        return score(*result, similarity=retrieval.dot)
 
-    return score
+    return validate
 
 
 def fit(problem: Problem, *, symmetric: bool = False) -> Learned:
@@ -190,7 +193,7 @@ def fit(problem: Problem, *, symmetric: bool = False) -> Learned:
     fits = identity is None or 0 <= identity <= MOST_IDENTITY
     checks.expect(fits, "identity", f"a number from 0 to {MOST_IDENTITY:g}", identity)
     result = links_of(*problem.train, None if settings.all_negatives else problem.groups)
-    validate = None if problem.dev is None else held_out.averaged(validator, problem.dev, problem.sets)
+    validate = problem.stops_by(validator)
     number = int(np.clip(_TRIPLES * len(result.links), _FEWEST, _MOST))
     products = Products(result.queries, result.documents, 1.0)
     epochs = (_EPOCHS if validate else _EPOCHS_ALONE) if settings.max_iter is None else settings.max_iter

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,7 +13,43 @@ import scipy.sparse as sp
 from jaxsim import sparse
 from jaxsim.optim import Fit
 from jaxsim.sparse import Terms
+from jaxsim.train import held_out
 from jaxsim.train.settings import Settings
+
+if TYPE_CHECKING:
+    from jaxsim.train.judged import Judged
+
+
+class Searched(NamedTuple):
+    """Judged queries that a training stops by.
+
+    Attributes:
+      judged: the queries, and how a search is scored.
+      sides: weighted vectors of all queries and of all documents, of unit length.
+    """
+
+    judged: Judged
+    sides: tuple[Terms, Terms]
+
+
+def stopped_by(
+    make: Callable, dev: tuple[Terms, Terms] | None, sizes: Sequence[int], searched: Searched | None
+) -> Callable | None:
+    """The score to stop by: of judged queries where there are any, else of the held-out pairs.
+
+    Args:
+      make: function of texts, left and right, and of a ``score`` of their `Vectors`, that gives a function of params,
+        such as `mates.validator`. Held-out pairs have the score that it has by default.
+      dev: held-out texts, left and right, or None.
+      sizes: pairs of each held-out set, where they are several.
+      searched: judged queries, or None.
+
+    Returns:
+      Function of params; None where there is nothing to stop by.
+    """
+    if searched is not None:
+        return make(searched.sides, score=searched.judged.search)
+    return None if dev is None else held_out.averaged(make, dev, sizes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +60,7 @@ class Problem:
       counts: raw counts of the training pairs, left and right, CSR.
       train: their weighted vectors, of unit length.
       groups: ``[m, 2]`` group numbers of near-duplicates among the left and among the right texts.
-      validate: dev score of projections, or None without dev pairs.
+      validate: score of projections to stop by, or None without anything to stop by.
       k: dimension.
       settings: the rest.
       checkpoint: folder for checkpoints, or None.
@@ -41,6 +77,7 @@ class Problem:
       negatives: how many are mined for each left text.
       weights: ``[m]``, how often each training pair counts; None: all the same.
       sets: pairs of each held-out set, one after the other in ``dev``, where they are several.
+      searched: judged queries to stop by in place of the held-out pairs, or None.
       say: is given progress messages.
       callback: function of the name of what is fitted and of an entry of its history, or None; see `logged`.
     """
@@ -64,6 +101,7 @@ class Problem:
     negatives: int = 0
     weights: np.ndarray | None = None
     sets: tuple[int, ...] = ()
+    searched: Searched | None = None
     say: Callable[[str], None] = lambda message: None
     callback: Callable[[str, dict], None] | None = None
 
@@ -74,6 +112,22 @@ class Problem:
             return self.train, None
         left, right = map(sparse.from_scipy, self.slots)
         return (left, right), sparse.from_scipy(self.spread)
+
+    def stops_by(self, make: Callable) -> Callable | None:
+        """The score to stop by.
+
+        Args:
+          make: as for `stopped_by`.
+
+        Returns:
+          As `stopped_by`.
+        """
+        return stopped_by(make, self.dev, self.sets, self.searched)
+
+    @property
+    def told(self) -> tuple[str, str]:
+        """What the score to stop by is called, and what it is a score of."""
+        return ("mrr", "held-out pairs") if self.searched is None else (self.searched.judged.metric, "judged queries")
 
     def logged(self, run: str | None = None) -> Callable[[dict], None] | None:
         """What a fit calls after each step (`optim.Run.callback`).

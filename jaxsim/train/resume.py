@@ -87,7 +87,7 @@ def keep_choice(folder, settings: Settings, dev: str) -> None:
     Args:
       folder: that of the training; made if it is missing.
       settings: of the training.
-      dev: digest of its held-out pairs (`held_out.digest`).
+      dev: digest of its held-out pairs (`held_out.digest`), and of the queries that it stops by.
 
     Raises:
       ValueError: if the checkpoints there are of another method or identity or stopped by other held-out pairs, or

@@ -25,7 +25,6 @@ from jaxsim.model import ACTIVATIONS
 from jaxsim.optim import checkpoints
 from jaxsim.parallel import sharding, term_shards
 from jaxsim.sparse import Terms, Vectors
-from jaxsim.train import held_out
 from jaxsim.train.problem import Learned, Problem
 from jaxsim.train.resume import START
 
@@ -100,8 +99,7 @@ def fit(problem: Problem, *, matrices: int = 1) -> Learned:
         checks.expect(settings.beta == 0, "beta", "0, with batches", settings.beta)
         return _blended(Learned(s2net_sgd.fit(*problem.train, key=key, batch_size=batch_size, **common)), problem, init)
     if settings.shard_terms and problem.validate:
-        shared = functools.partial(shared_validator, mesh=mesh, activation=activation)
-        common["validate"] = held_out.averaged(shared, problem.dev, problem.sets)
+        common["validate"] = problem.stops_by(functools.partial(shared_validator, mesh=mesh, activation=activation))
     sides = problem.train
     if problem.spread is not None and mesh is None and problem.documents is None:
         sides, common["spread"] = problem.factors
@@ -117,13 +115,14 @@ def _drawn(problem: Problem) -> Projection:
 
 
 def _blended(learned: Learned, problem: Problem, init: Projection) -> Learned:
-    """The mean of start and end that the held-out pairs like best, each at length one; the end where none is better.
+    """The mean of start and end that scores best, each at length one; the end where none is better.
 
     WiSE-FT (arXiv 2109.01903), with the start in place of a model that was trained on other data.
     """
     if not problem.settings.blend:
         return learned
-    checks.expect(problem.validate is not None, "blend", "held-out pairs to choose by", "none")
+    checks.expect(problem.validate is not None, "blend", "held-out pairs or judged queries to choose by",
+                  "none")  # fmt: skip
     checks.expect(problem.settings.activation == "none", "blend", "False, with an activation", True)
     checks.expect(not problem.settings.shard_terms, "blend", "False, with shard_terms", True)
 
@@ -139,9 +138,10 @@ def _blended(learned: Learned, problem: Problem, init: Projection) -> Learned:
         params = jax.tree.map(lambda a, b, share=share: (1 - share) * a + share * b, start, last)
         tried[share] = (problem.validate(params), params)
     best = max(tried, key=lambda share: tried[share][0])  # the end comes first
-    problem.say(f"{best:g} of the end and {1 - best:g} of the start score best on held-out pairs")
+    metric, judges = problem.told
+    problem.say(f"{best:g} of the end and {1 - best:g} of the start score best on {judges}")
     scores = {f"{share:g}": round(float(score), 4) for share, (score, _) in tried.items()}
-    notes = {**learned.notes, "blend": {"end": best, "mrr": scores}}
+    notes = {**learned.notes, "blend": {"end": best, metric: scores}}
     return Learned(learned.fit._replace(params=tried[best][1]), notes)
 
 
@@ -180,13 +180,16 @@ def _mesh(problem: Problem, batch_size: int):
     return mesh
 
 
-def shared_validator(sides: tuple[Terms, Terms], mesh, *, activation: Callable | None = None) -> Callable:
+def shared_validator(
+    sides: tuple[Terms, Terms], mesh, *, activation: Callable | None = None, score: Callable = mates.mrr
+) -> Callable:
     """As `mates.validator`, for projections that are too large for one device.
 
     Args:
       sides: held-out documents of both sides.
       mesh: `jax.sharding.Mesh` of one axis, whose devices share the rows of the projection.
       activation: elementwise function of the outputs, or None.
+      score: as for `mates.validator`.
 
     Returns:
       Function of a `Projection`, or of a pair, in host memory.
@@ -194,16 +197,16 @@ def shared_validator(sides: tuple[Terms, Terms], mesh, *, activation: Callable |
     Example:
       >>> import scipy.sparse
       >>> documents = sparse.from_scipy(scipy.sparse.identity(3, format="csr"))
-      >>> score = shared_validator((documents, documents), jax.make_mesh((1,), ("pairs",)))
-      >>> score(Projection(np.eye(3)))
+      >>> validate = shared_validator((documents, documents), jax.make_mesh((1,), ("pairs",)))
+      >>> validate(Projection(np.eye(3)))
       1.0
     """
-    def score(params) -> float:
+    def validate(params) -> float:
         result = (term_shards.encode(one.weights, side, mesh, activation=activation)
                   for one, side in zip(s2net.sides(params), sides, strict=True))
-        return mates.scores(*(Vectors(jnp.asarray(dense)) for dense in result))["mrr"]
+        return score(*(Vectors(jnp.asarray(dense)) for dense in result))
 
-    return score
+    return validate
 
 
 def start(problem: Problem, *, needed: bool = True) -> Projection | None:

@@ -33,11 +33,14 @@ from jaxsim.text.subwords import SIZES, Subwords, slots
 from jaxsim.train import distilled, graded, held_out, linked, resume, s2net
 from jaxsim.train.fits import FITS
 from jaxsim.train.held_out import Dev
-from jaxsim.train.problem import Learned, Problem
+from jaxsim.train.judged import Judged
+from jaxsim.train.problem import Learned, Problem, Searched, stopped_by
 from jaxsim.train.settings import BARE, CLOSED, FEW, GRADED, S2NET, SHARE, SSI, TOPICS, TUNED, Settings, check
 
 RARE_COUNT = 100
 """With fewer training pairs every word is learned, whatever ``min_df`` is."""
+STOPPED = (*S2NET, *SSI)
+"""Methods that judged queries can stop."""
 NEGATIVES = 5
 """Documents that are mined as negatives of each left text, unless given."""
 FOLDS = 3
@@ -52,6 +55,7 @@ def train(
     dev: Dev = 0.1,
     grades=None,
     dev_grades=None,
+    stop_by: Judged | None = None,
     pair_weights=None,
     unpaired: Sequence[str] = (),
     documents: Sequence[str] = (),
@@ -74,6 +78,10 @@ def train(
       grades: one number a pair, the larger the more alike its texts are, for ``s2net-mse`` and ``s2net-pref`` and no
         other method; scaled as `train.graded` says. Equal pairs count once, with the mean of their grades.
       dev_grades: the same of ``dev``, where it is pairs.
+      stop_by: queries with judgements that a training of S2Net or SSI stops by, in place of the held-out pairs: by how
+        well the vectors alone find relevant documents (`Judged.search`). Whatever else is chosen while it trains, such
+        as SSI's rate or whether a distilled model is kept, they choose too. The held-out pairs then measure the model
+        and weigh its dimensions for search.
       pair_weights: one number of at least 0 a pair, on any scale, for ``s2net`` and ``s2net-2``: in the loss, a pair of
         weight 3 counts three times (`s2net.fit`). Weights of equal pairs add up. The start and the dev scores take all
         pairs alike.
@@ -97,8 +105,8 @@ def train(
 
     Raises:
       ValueError: for bad settings, no pairs, texts without words, grades that are missing, all equal or not asked
-        for, weights that are none or not asked for, or a checkpoint of another method or ``identity``, or that was
-        stopped by other held-out pairs.
+        for, weights that are none or not asked for, queries to stop a method by that has no steps, or a checkpoint of
+        another method or ``identity``, or that was stopped by other held-out pairs or queries.
 
     Example:
       >>> from jaxsim.data import docstrings
@@ -112,6 +120,8 @@ def train(
     checks.expect(len(pairs) > 0, "pairs", "at least one pair", "none")
     checks.expect(not len(documents) or settings.method in S2NET, "documents", f"none, for {settings.method} (they are "
                   f"for {' and '.join(S2NET)})", "some")  # fmt: skip
+    checks.expect(stop_by is None or settings.method in STOPPED, "stop_by", f"None, for {settings.method} (it is for "
+                  f"{', '.join(STOPPED)})", "queries")  # fmt: skip
     checks.positive_int(negatives, "negatives")
     kinds = (None, *rounding.KINDS)
     checks.expect(weights in kinds, "weights", f"one of {', '.join(map(str, kinds))}", weights)
@@ -124,7 +134,7 @@ def train(
     held = split(texts, dev, settings, given, say)._replace(weights=_of_equals(texts, times))
     asked, settings = settings, effective(settings, held)
     several = _several(texts, held, settings, say)
-    weighted = weigh(texts, held, settings, say, unpaired=unpaired, documents=documents)
+    weighted = weigh(texts, held, settings, say, unpaired=unpaired, documents=documents, judged=stop_by)
     if asked.subwords is None and weighted.subwords is not None and len(weighted.subwords):
         say(f"{counted(len(weighted.subwords), 'n-gram')} of the words learn too, as with fewer than {FEW:,} pairs: a "
             "longer training and a larger model (--subwords 0 leaves them out)")
@@ -158,6 +168,8 @@ def train(
         **({"unpaired": len(unpaired)} if len(unpaired) else {}),
         **several, "terms": len(weighted.vocabulary),
         **({} if weighted.subwords is None else {"ngrams": len(weighted.subwords)}),
+        **({} if stop_by is None else {"stop_by": {"metric": stop_by.metric, "queries": len(stop_by.qrels),
+                                                   "sha256": stop_by.sha256}}),
         **({} if learned is None else learned.notes), **crossed,
         "settings": asdict(settings), "data": {"name": pairs.name, "sha256": pairs.sha256,
                                                 "texts_sha256": [pairs.texts_sha256]},
@@ -297,6 +309,7 @@ class Weighted(NamedTuple):
       dev: the held-out pairs at unit length; None without any.
       unpaired: texts without a mate at unit length; None without any.
       documents: documents to mine negatives from, at unit length; None without any.
+      searched: judged queries to stop by; None without any.
     """
 
     vocabulary: text.Vocabulary
@@ -308,11 +321,12 @@ class Weighted(NamedTuple):
     dev: tuple[Terms, Terms] | None
     unpaired: Terms | None = None
     documents: Terms | None = None
+    searched: Searched | None = None
 
 
 def weigh(
     texts: mates.Texts, held: Split, settings: Settings, say: Callable, *, unpaired: Sequence[str] = (),
-    documents: Sequence[str] = (),
+    documents: Sequence[str] = (), judged: Judged | None = None,
 ) -> Weighted:
     """Counts the words of the training pairs, and weighs those of all.
 
@@ -323,6 +337,7 @@ def weigh(
       say: is given progress messages.
       unpaired: as for `train`.
       documents: as for `train`; the vocabulary is that of the pairs.
+      judged: queries to stop by, and the documents that are searched; the vocabulary is that of the pairs.
 
     Returns:
       `Weighted`.
@@ -347,6 +362,9 @@ def weigh(
            zip(texts.pairs.languages, (held.dev.left, held.dev.right), strict=True)]  # fmt: skip
     rest = [slots_of(more)] if more else []
     mined = [slots_of(map(text.tokenizer(languages[1]), text.strings(documents)))] if len(documents) else []
+    asked = [] if judged is None else [
+        slots_of(map(text.tokenizer(language), text.strings(list(texts.values()))))
+        for language, texts in zip(languages, (judged.queries, judged.documents), strict=True)]  # fmt: skip
     if subwords is None:
         spread = in_slots = None
         train = [weighting(side, vocabulary.df, vocabulary.num_docs) for side in counts]
@@ -356,13 +374,15 @@ def weigh(
                 "learned without n-grams, as with --subwords 0, and words that are new to the model are ignored")
         spread = subwords.spread(vocabulary)
         in_slots = tuple(map(slots_of, words))
-        train, dev, rest, mined = ([side @ spread for side in sides] for sides in (in_slots, dev, rest, mined))
+        train, dev, rest, mined, asked = ([side @ spread for side in sides]
+                                          for sides in (in_slots, dev, rest, mined, asked))  # fmt: skip
         in_slots = tuple(text.unit_rows(*both) for both in zip(in_slots, train, strict=True))
     _tell_unknown(dev, held, say)
     return Weighted(vocabulary, subwords, spread, counts, in_slots, tuple(map(mates.unit_terms, train)),
                     tuple(map(mates.unit_terms, dev)) if len(held.dev) else None,
                     mates.unit_terms(rest[0]) if rest else None,
-                    mates.unit_terms(mined[0]) if mined else None)  # fmt: skip
+                    mates.unit_terms(mined[0]) if mined else None,
+                    Searched(judged, tuple(map(mates.unit_terms, asked))) if asked else None)  # fmt: skip
 
 
 def _tell_unknown(dev: Sequence[sp.csr_matrix], held: Split, say: Callable) -> None:
@@ -393,7 +413,7 @@ def fit(
       checkpoint: as for `train`.
       progress: as for `train`.
       say: is given progress messages.
-      validate: what to stop by, a function of parameters; how held-out pairs find each other unless given.
+      validate: what to stop by, a function of parameters; `validator` unless given.
       callback: as for `train`.
       mining: documents to mine negatives from, or None.
 
@@ -412,11 +432,10 @@ def fit(
     checks.expect(bare < m or settings.method == "lsa", "pairs", "a pair with known words on both sides", "none")
     k = _dimension(weighted, settings, say)
     say(f"training {settings.method} …")
-    if validate is None and weighted.dev is not None:
-        validator = functools.partial(mates.validator, activation=s2net.activation_of(settings.activation))
-        validate = held_out.averaged(validator, weighted.dev, held.sizes)
+    validate = validator(weighted, held, settings) if validate is None else validate
     problem = _problem(weighted, held, settings, k, mining, validate=validate, checkpoint=checkpoint, progress=progress,
-                       dev=weighted.dev, say=say, callback=callback, sets=held.sizes)  # fmt: skip
+                       dev=weighted.dev, say=say, callback=callback, sets=held.sizes,
+                       searched=weighted.searched)  # fmt: skip
     notes: dict[str, Any] = {}
     if held.grades.all is not None:
         low, high = graded.scale(graded.checked(held.grades.all, len(held.grades.all)))  # means of equal pairs
@@ -431,7 +450,8 @@ def fit(
         notes["pair_weights"] = {"lowest": float(some.min()), "highest": float(some.max())}
     if checkpoint is not None:
         dev = held_out.digest(held.dev, held.sizes, held.grades.dev)
-        resume.keep_choice(checkpoint, settings, dev)
+        judges = "" if weighted.searched is None else weighted.searched.judged.sha256
+        resume.keep_choice(checkpoint, settings, dev + judges)
     learned = FITS[settings.method](problem)
     notes |= learned.notes
     if settings.distill:
@@ -439,6 +459,21 @@ def fit(
         learned = distilled.distilled(learned.fit, problem)
         notes |= learned.notes
     return Learned(learned.fit, notes)
+
+
+def validator(weighted: Weighted, held: Split, settings: Settings) -> Callable | None:
+    """What projections are stopped by.
+
+    Args:
+      weighted: texts.
+      held: the held-out pairs.
+      settings: of the training.
+
+    Returns:
+      As `problem.stopped_by`.
+    """
+    make = functools.partial(mates.validator, activation=s2net.activation_of(settings.activation))
+    return stopped_by(make, weighted.dev, held.sizes, weighted.searched)
 
 
 def _problem(

@@ -1,0 +1,120 @@
+"""Trainings that stop by judged queries: what is scored, what is kept, and what the record says."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from command_line import refused, run
+
+from jaxsim.data import docstrings
+from jaxsim.sparse import Vectors
+from jaxsim.train import Settings, budget, grid, training
+from jaxsim.train.judged import METRICS, Judged
+
+SMALL = Settings(method="s2net", dim=10, subwords=0.0, max_iter=6, patience=2)
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return docstrings.load().take(range(200))
+
+
+@pytest.fixture(scope="module")
+def judged(corpus):
+    """The first forty pairs' left texts, each with its own right text among all of them."""
+    queries = {f"q{row}": corpus.left[row] for row in range(40)}
+    documents = {f"d{row}": text for row, text in enumerate(corpus.right)}
+    return Judged(queries, documents, {f"q{row}": {f"d{row}": 1} for row in range(40)}, "mrr")
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("itself", [False, True])
+def test_vectors_alone_score_as_a_search_by_them_does(corpus, judged, metric, itself):
+    """Also where a query is no answer to itself: here each is a document too, and would be the first."""
+    some = {**judged.documents, **judged.queries}
+    one = replace(judged, documents=some, metric=metric, exclude_self=itself)
+    model = training.train(corpus, replace(SMALL, method="opca", dim=2), dev=0)
+    found = one.search(model.vectors(list(one.queries.values()), side="query"),
+                       model.vectors(list(some.values()), side="document"))  # fmt: skip
+    assert found == pytest.approx(one.score(model, terms=0.0, power=0.0), abs=1e-9)
+    assert 0 < found < 1
+
+
+def test_a_query_of_unknown_words_has_no_score():
+    one = Judged({"a": "x", "b": "y"}, {"1": "x", "2": "y"}, {"a": {"1": 1}, "b": {"2": 1}}, "mrr")
+    assert one.search(Vectors(np.array([[1.0, 0], [0, 0]])), Vectors(np.eye(2))) == 0.5
+
+
+@pytest.mark.parametrize(("method", "subwords"), [("s2net", 0.5), ("s2net-2", 0.0), ("ssi", 0.0)])
+def test_the_model_is_the_best_step_by_the_judged_queries(corpus, judged, method, subwords):
+    model = training.train(corpus, replace(SMALL, method=method, subwords=subwords), stop_by=judged, cross_fit=False)
+    scores = model.training["history"]["validation"]
+    assert judged.score(model, terms=0.0, power=0.0) == pytest.approx(max(scores), abs=1e-4)
+    assert max(scores) != pytest.approx(model.training["dev"]["mrr"], abs=1e-4)
+    told = model.training["stop_by"]
+    assert told == {"metric": "mrr", "queries": 40, "sha256": judged.sha256}
+
+
+def test_without_held_out_pairs_judged_queries_still_stop(corpus, judged):
+    model = training.train(corpus, SMALL, dev=0, stop_by=judged, cross_fit=False)
+    assert model.training["dev"] == {} and len(model.training["history"]["validation"]) > 1
+
+
+def test_judged_queries_decide_about_blends_and_distillation(corpus, judged):
+    said = []
+    model = training.train(corpus, replace(SMALL, blend=True), stop_by=judged, say=said.append)
+    tried = model.training["blend"]["mrr"]
+    assert judged.score(model, terms=0.0, power=0.0) == pytest.approx(max(tried.values()), abs=1e-4)
+    assert any(line.endswith("of the start score best on judged queries") for line in said)
+
+    said.clear()
+    model = training.train(corpus, replace(SMALL, distill=0.5), dev=0, stop_by=judged, say=said.append)
+    note = model.training["distilled"]
+    kept = note["judged"]["distilled" if note["kept"] else "undistilled"]
+    assert note["kept"] == (note["judged"]["distilled"] > note["judged"]["undistilled"])
+    assert judged.score(model, terms=0.0, power=0.0) == pytest.approx(kept, abs=1e-4)
+    assert any(line.startswith("mrr of judged queries") for line in said)
+
+
+def test_what_has_no_steps_is_refused(corpus, judged):
+    with pytest.raises(ValueError, match="stop_by: expected None, for opca"):
+        training.train(corpus, replace(SMALL, method="opca"), stop_by=judged)
+
+
+def test_sweeps_and_budgets_stop_by_them_too(corpus, judged):
+    options = {"stop_by": judged, "cross_fit": False}
+    _, tried = grid.sweep(corpus, {"method": ("opca", "s2net")}, SMALL, judged=judged, **options)
+    assert len(tried) == 2 and {"method", "mrr", "seconds"} == set(tried[0])
+    found = {one["method"]: one["mrr"] for one in tried}
+    # The score of the only S2Net that a budget tries is that of the same training.
+    tick = iter(range(10**6))
+    given = {"free": ("method",), "seconds": 10**6, "clock": lambda: next(tick)}
+    _, tried = budget.search(corpus, SMALL, judged=judged, stop_by=judged, **given)
+    mrr = next(one["mrr"] for one in tried if one["method"] == "s2net")
+    assert mrr == pytest.approx(found["s2net"], abs=2e-4)
+
+
+def test_a_checkpoint_that_other_queries_stopped_is_refused(corpus, judged, tmp_path):
+    first = training.train(corpus, SMALL, stop_by=judged, checkpoint=tmp_path, cross_fit=False)
+    again = training.train(corpus, SMALL, stop_by=judged, checkpoint=tmp_path, cross_fit=False)
+    assert np.array_equal(first.params.weights, again.params.weights)
+    for other in (None, replace(judged, metric="map")):
+        with pytest.raises(ValueError, match="checkpoint: expected one of a training with these held-out pairs"):
+            training.train(corpus, SMALL, stop_by=other, checkpoint=tmp_path, cross_fit=False)
+
+
+@pytest.mark.programs
+def test_the_command_line_stops_by_judged_queries(folder, capsys):
+    lines = (folder / "texts.txt").read_text().splitlines()
+    (folder / "q.tsv").write_text(f"1\t{lines[0]}\n2\t{lines[1]}\n")
+    (folder / "d.tsv").write_text("".join(f"{number}\t{line}\n" for number, line in enumerate(lines, start=1)))
+    (folder / "qrels.txt").write_text("1 0 2 1\n2 0 1 1\n")
+    files = ["--dev-queries", "q.tsv", "--dev-documents", "d.tsv", "--dev-qrels", "qrels.txt"]
+    words = ["train", "--pairs", "pairs.tsv", "--out", "model", "--dev", "0.3", "--dim", "5", "--stop-by", "queries"]
+    result = json.loads(run(capsys, *words, *files, "--json"))
+    assert result["stop_by"]["queries"] == 2 and result["stop_by"]["metric"] == "map"
+    assert refused(capsys, *words) == "--stop-by: expected --dev-queries as well, to stop by queries, got none"
+    assert refused(capsys, *words, *files, "--method", "opca").startswith("--stop-by: expected a method that uses it")

@@ -18,9 +18,11 @@ search for what the three best documents of the first have in common with the qu
 --tune --budget 5m`, whose choice depends on the speed of the machine (`tuned-for-search`: with `--tune-for search`:
 held-out titles lose the words that are in their texts too; the idea was tried on Cranfield and CACM, with their queries
 in view). `static-embedding` is StaticEmbedding of sentence-transformers, trained on the same pairs in the loop of
-`experiments.peers.static`, its rate and batch chosen by the same held-out titles, the scale of its loss as the library
-has it, 20, though a smaller one may be better for it (needs `pip install -e '.[peers]'`). Which titles are held out,
-and so the agreement, depends on a seed: `opca-r`, `opca-search`, `opca-words` and `opca-feedback` have five. Expected:
+`experiments.peers.static`, its rate, its batch and the scale of its loss chosen by the same held-out titles, one step
+at a time until no step is better, with five seeds (needs `pip install -e '.[peers]'`; the records of Wikispeedia and
+MDN are older: the scale as the library has it, 20, though a smaller one may be better for it, and one seed). Which
+titles are held out, and so the agreement, depends on a seed: `opca-r`, `opca-search`, `opca-words` and `opca-feedback`
+have five. Expected:
 `opca-search` above `opca-words` and below `opca-feedback`, and it, `tuned-search` and `tuned-for-search` above each of
 `bm25`, `tfidf`, `lsa` and, where its record is there already, `static-embedding`, in MAP by a paired t test: the lower
 end of the difference's 95 % interval is at least 0 (of two records, the later one has the difference to
@@ -36,7 +38,6 @@ minutes a table (Wikispeedia 65), each `tuned` row 5 to 20, and `static-embeddin
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
@@ -68,9 +69,11 @@ class Settings:
       seconds: Budget of `tuned-search`.
       tried: Dimensions of `opca-best-k`.
       asked: Queries of collections of links, at most.
-      rates: Learning rates of `static-embedding`: the middle ones first, then others until the best is between others.
-      epochs: Epochs of `static-embedding`, at most.
-      seeds: Of the titles that are held out, for `opca-r` and the rows of searches.
+      rates: Learning rates of `static-embedding`.
+      batches: Pairs a batch of it; all of them where there are no more.
+      scales: Of the cosines in its loss.
+      epochs: Of it, at most.
+      seeds: Of the titles that are held out, for `opca-r` and the rows of searches, and of `static-embedding`.
     """
 
     dim: int = 600
@@ -81,6 +84,8 @@ class Settings:
     tried: tuple[int, ...] = (10, 25, 50, 75, 100, 150, 200, 300, 400, 500, 600)
     asked: int = 1000
     rates: tuple[float, ...] = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+    batches: tuple[int, ...] = (128, 512)
+    scales: tuple[float, ...] = (20.0,)
     epochs: int = 40
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
 
@@ -91,7 +96,11 @@ FEEDBACK = 3
 """Documents that the second search of `opca-feedback` is also after."""
 FULL = Settings()
 QUICK = Settings(dim=30, ks=(10, 30), subwords=0.0, limit=300, seconds=5.0, tried=(5, 10, 20, 30), asked=50,
-                 rates=(0.03,), epochs=2, seeds=(0,))
+                 rates=(0.03,), batches=(128,), epochs=2, seeds=(0,))
+OF_TESTS = replace(FULL, rates=(0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0), epochs=300,
+                   batches=(16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384),
+                   scales=(2.5, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0))
+"""Of the test collections. The others have millions of words, and one training of `static-embedding` takes minutes."""
 LINKED = {"wikispeedia": wikispeedia.load, "mdn": mdn_links.english}
 """Collections whose queries are articles, and whose relevant documents are those that these link to."""
 
@@ -300,9 +309,10 @@ def by_best(table: kit.Table) -> kit.Row:
 
 
 def by_static(table: kit.Table) -> kit.Row:
-    """Cosines of StaticEmbedding, trained on the same pairs; rate and batch by the MRR of the same held-out titles."""
+    """Cosines of StaticEmbedding, trained on the same pairs; its settings by the MRR of the same held-out titles."""
     from experiments.peers import static
 
+    settings = table.settings
     held = training.split(training.mates.read(table.data.pairs), 0.1, TrainSettings(), training.Grades(None, None),
                           lambda message: None)
     train = table.data.pairs.take(held.rows)
@@ -315,46 +325,25 @@ def by_static(table: kit.Table) -> kit.Row:
         own = np.diag(cosines)
         return float(np.mean([1.0 / (way >= own[:, None]).sum(axis=1) for way in (cosines, cosines.T)]))
 
-    best: list[tuple[float, static.Static]] = []  # not all of them: one has some 40 MB
+    def fit(seed: int = 0, **option) -> static.Static:
+        return static.train(given, k=300, epochs=settings.epochs, patience=10, warm_up=4, both_ways=True, validate=mrr,
+                            seed=seed, **option)
 
-    @functools.cache
-    def score(rate: float, batch_size: int) -> float:
-        system = static.train(given, k=300, rate=rate, batch_size=batch_size, epochs=table.settings.epochs, patience=10,
-                              both_ways=True, validate=mrr)
-        found = mrr(system)
-        if not best or found > best[0][0]:
-            best[:] = [(found, system)]
-        return found
-
-    choice = kit.choose(outward(table.settings.rates, score), score, by="mrr", split="dev")
-    system = best[0][1]
-    scores = _unit(system.encode(table.data.queries)) @ _unit(system.encode(table.data.documents)).T
-    values = measured(table.data, scores)
-    spent = {"name": "training from raw texts", "value": system.seconds, "unit": "s"}
-    limits = [ahead_of_this(row, theirs, Maps.of([values])) for ours in OURS
+    ladders = {"rate": settings.rates, "batch_size": settings.batches, "scale": settings.scales}
+    choice = kit.climb(ladders, lambda **option: mrr(fit(**option)), by="mrr", beyond=0, split="dev")
+    values, seconds = [], []
+    for seed in settings.seeds:
+        system = fit(seed, **choice.best)
+        scores = _unit(system.encode(table.data.queries)) @ _unit(system.encode(table.data.documents)).T
+        values.append(measured(table.data, scores))
+        seconds.append(system.seconds)
+    spent = {"name": "training from raw texts", "value": float(np.median(seconds)), "unit": "s"}
+    limits = [ahead_of_this(row, theirs, Maps.of(values)) for ours in OURS
               for row, theirs in recorded(table, ours).items()]
-    return kit.Row({"k": 300, **choice.best}, values, curve=choice.tried, measurements=[spent], limits=limits,
-                   dev={"mrr": choice.score})
-
-
-def outward(rates: Sequence[float], score: Callable[..., float]) -> list[dict]:
-    """Rates and sizes of batches: from the middle rates on until the best is between others, beyond the last if needed.
-
-    A single rate is all that there is.
-    """
-    known, sizes = sorted(rates), (128, 512)
-    first = max(len(known) // 2 - 1, 0)
-    tried = known[first : first + 3]
-
-    def top(rate: float) -> float:
-        return max(score(rate=rate, batch_size=size) for size in sizes)
-
-    while len(known) > 1 and (edge := max(tried, key=top)) in (tried[0], tried[-1]):
-        up = edge == tried[-1]
-        further = [rate for rate in known if (rate > edge if up else rate < edge)]
-        beyond = edge * (known[-1] / known[-2] if up else known[0] / known[1])
-        tried = sorted([*tried, *(further[:1] if up else further[-1:])] if further else [*tried, beyond])
-    return [{"rate": rate, "batch_size": size} for rate in tried for size in sizes]
+    # A batch of all pairs, beyond which there is none, has their number, which is none of the ladder's.
+    config = {"k": 300, **choice.best, "batch_size": min(choice.best["batch_size"], len(train))}
+    return kit.Row(config, values, measurements=[spent], limits=limits, seeds=settings.seeds,
+                   dev={"grid": choice.tried, "mrr": choice.score})
 
 
 def by_agreement(table: kit.Table) -> kit.Row:
@@ -479,11 +468,14 @@ SEEDED = {"opca-r", "opca-search", "opca-words", "opca-feedback"}
 
 def read(row: str) -> set[str]:
     """The settings that a row reads."""
-    apart = (set() if row in SEEDED else {"seeds"}) | (set() if row == "static-embedding" else {"rates", "epochs"})
+    if row == "static-embedding":
+        return {"limit", "asked", "rates", "batches", "scales", "epochs", "seeds"}
+    apart = {"rates", "batches", "scales", "epochs"} | (set() if row in SEEDED else {"seeds"})
     return {one.name for one in fields(Settings)} - apart
 
 
-TABLES = {name: kit.Plan(ROWS, {"quick": QUICK, "full": FULL}, on_request=("quick",) * (name != "cranfield"),
+TABLES = {name: kit.Plan(ROWS, {"quick": QUICK, "full": FULL if name in LINKED else OF_TESTS},
+                         on_request=("quick",) * (name != "cranfield"),
                          rows_on_request=("tuned-search", "tuned-for-search", "static-embedding"),
                          reads={row: read(row) for row in ROWS})
           for name in (*classic.COLLECTIONS, "nfcorpus", *LINKED)}

@@ -90,20 +90,3 @@ def test_the_later_record_is_compared_with_all_seeds_of_the_earlier_one(table):
     assert "opca-search less this: +0.0500" in limit["name"] and limit["value"] < 0 == limit["at_least"]
     one = theirs._replace(seeds=theirs.seeds[:1])
     assert title_search.ahead_of_this("opca-search", one, maps(np.full(20, 0.45)))["value"] == pytest.approx(0.05)
-
-
-@pytest.mark.parametrize(("best", "expected"), [
-    (0.3, [0.1, 0.3, 1.0]), (0.03, [0.01, 0.03, 0.1, 0.3, 1.0]), (3.0, [0.1, 0.3, 1.0, 3.0, 9.0]),
-    (0.003, [0.01 / 9, 0.01 / 3, 0.01, 0.03, 0.1, 0.3, 1.0]),
-])
-def test_rates_go_on_until_the_best_is_between_others(best, expected):
-    seen = []
-
-    def score(rate, batch_size):
-        seen.append(rate)
-        return -abs(np.log10(rate / best)) - (batch_size == 128)
-
-    options = title_search.outward(title_search.FULL.rates, score)
-    assert [one["rate"] for one in options if one["batch_size"] == 128] == pytest.approx(expected)
-    assert {one["batch_size"] for one in options} == {128, 512} and set(seen) == {one["rate"] for one in options}
-    assert title_search.outward((0.03,), score) == [{"rate": 0.03, "batch_size": size} for size in (128, 512)]

@@ -22,12 +22,12 @@ in view). `static-embedding` is StaticEmbedding of sentence-transformers, traine
 at a time until no step is better, with five seeds (needs `pip install -e '.[peers]'`; the records of Wikispeedia and
 MDN are older: the scale as the library has it, 20, though a smaller one may be better for it, and one seed). Which
 titles are held out, and so the agreement, depends on a seed: `opca-r`, `opca-search`, `opca-words` and `opca-feedback`
-have five. Expected:
-`opca-search` above `opca-words` and below `opca-feedback`, and it, `tuned-search` and `tuned-for-search` above each of
-`bm25`, `tfidf`, `lsa` and, where its record is there already, `static-embedding`, in MAP by a paired t test: the lower
-end of the difference's 95 % interval is at least 0 (of two records, the later one has the difference to
-`static-embedding`; what an earlier one says of it is about an earlier training). `opca-best-k` takes the dimension that **the judged queries themselves** like best: no rival, but
-what choosing without judgements (`opca-r`) is to be measured by; expected within .01 of it.
+have five. Expected: `opca-search` above `opca-words` and below `opca-feedback`, and it, `tuned-search` and
+`tuned-for-search` above each of `bm25`, `tfidf`, `lsa` and, where its record is there already, `static-embedding`, in
+MAP by a paired t test: the lower end of the difference's 95 % interval is at least 0 (of two records, the later one has
+the difference to `static-embedding`; what an earlier one says of it is about an earlier training). `opca-best-k` takes
+the dimension that **the judged queries themselves** like best: no rival, but what choosing without judgements
+(`opca-r`) is to be measured by; expected within .01 of it.
 
     JAXSIM_DATA=/path/to/corpora python -m experiments.peers.title_search --preset full
     python -m experiments.peers.title_search --preset quick --out /tmp/quick

@@ -89,16 +89,17 @@ def train(
                                                    "these values, such as 'dim=100,300 gamma=5,10', print a table, and "
                                                    "keep the best model by the held-out pairs.")] = None,
     dev_queries: Annotated[str | None, options.file("Queries with identifiers, to measure search by and, with "
-                                                    "--budget, to choose by.")] = None,
+                                                    "--budget, --grid or --stop-by, to choose by.")] = None,
     dev_documents: Annotated[str | None, options.file("Documents with identifiers, with --dev-queries.")] = None,
     dev_qrels: Annotated[str | None, options.file("Judgements: lines `query 0 document grade`.")] = None,
     dev_score: Annotated[Score, typer.Option(help="Score by which judged queries choose.")] = Score.MAP,
     tune_for: Annotated[TuneFor, typer.Option(help="What --tune --budget chooses for, without judged queries: `mates` "
                                               "are found by held-out texts; for `search` they are so without the words "
                                               "that both texts share.")] = TuneFor.MATES,
-    stop_by: Annotated[StopBy, typer.Option(help="What S2Net and SSI stop by: the score of held-out `pairs`, or "
-                                            "that of the judged `queries` (--dev-queries), for which all documents are "
-                                            "ranked after every iteration, by the vectors alone.")] = StopBy.PAIRS,
+    stop_by: Annotated[StopBy, typer.Option(help="What S2Net and SSI stop by, and what decides about --distill and "
+                                            "--blend: the score of held-out `pairs`, or that of the judged `queries` "
+                                            "(--dev-queries). Queries rank all documents after every iteration or "
+                                            "epoch, by S2Net's vectors or SSI's score alone.")] = StopBy.PAIRS,
     dev_exclude_self: Annotated[bool, typer.Option("--dev-exclude-self", help="With --dev-queries: leave out the "
                                                    "query itself, a document of its identifier or text.")] = False,
     weights: Annotated[options.Weights | None, typer.Option(help="Round the finished model's weights to 16 or 8 "
@@ -149,6 +150,9 @@ def train(
                   "a method that learns from pairs, not from grades", f"--method {settings.method}")
     checks.expect(dev_queries is not None or stop_by == StopBy.PAIRS, "--stop-by", "--dev-queries as well, to stop by "
                   "queries", "none")
+    of_queries = settings.method in (*S2NET, *SSI) or settings.distill > 0 or tune or grid is not None
+    checks.expect(of_queries or stop_by == StopBy.PAIRS, "--stop-by", "a method in steps, or --distill",
+                  f"--method {settings.method}")  # fmt: skip
     seconds = train_choice.seconds(budget, tune)
     of_pairs = seconds is not None and dev_queries is None
     checks.expect(of_pairs or tune_for == TuneFor.MATES, "--tune-for", "--budget as well, and no --dev-queries",
@@ -169,11 +173,12 @@ def train(
     data = _judged(*judged.values(), drawn, settings.seed, columns[0]) if pairs is None else read(
         pairs, "--pairs", columns, graded, weighted=label_weights)
     held_out = _held_out(dev, shares, columns, graded)
-    values = _grid(grid, settings, tune=tune, resume=resume, log=log, share=share)
+    values = _grid(grid, settings, tune=tune, resume=resume, log=log, share=share if dev_queries is None else None)
     judged_dev = None if dev_queries is None else _collection(
         *searched.values(), str(dev_score), dev_exclude_self)
     by = "apart" if tune_for == TuneFor.SEARCH else "mrr"
-    choice = train_choice.Choice(names, seconds, judged_dev, values, by, stop_by == StopBy.QUERIES)
+    choice = train_choice.Choice(names, seconds, judged_dev, values, by,
+                                 judged_dev if stop_by == StopBy.QUERIES else None)  # fmt: skip
     more = {"unpaired": _unpaired(texts, columns[0]), "weights": None if weights is None else str(weights),
             "cross_fit": cross_fit}  # fmt: skip
     if label_weights:
@@ -471,7 +476,7 @@ def trained(
                 checkpoint = folder if settings.method in ITERATED else None
             given = {"dev": held_out.pairs, "grades": data.grades, "dev_grades": held_out.grades,
                      "progress": True, **(more or {})}  # fmt: skip
-            if choice.grid is not None or settings.method in training.STOPPED:  # --budget may choose a closed form
+            if choice.grid is not None or training.asks(settings):  # --budget may choose a closed form
                 given["stop_by"] = choice.stop_by
             if choice.grid is not None:
                 model, notes = train_choice.swept(data.pairs, settings, choice, **given)
@@ -544,7 +549,7 @@ def _command(context: typer.Context) -> str:
         if value == option.default or value is None:
             continue
         for one in value if isinstance(value, list | tuple) else [value]:
-            words.append(option.opts[0])
+            words.append((option.secondary_opts if one is False else option.opts)[0])
             if not isinstance(one, bool):
                 words.append(str(one.name if isinstance(one, Path) else one))
                 if option.name in _FILES:
@@ -577,6 +582,10 @@ def _shown(model: Model, out: Path) -> dict:
                  for number, one in enumerate(sets, 1)}  # fmt: skip
     else:
         rows["dev"] = "no pairs held out"
+    if "stop_by" in record:
+        found = record["stop_by"]
+        rows["stopped by"] = (f"{found['metric']} {found['score']} of "
+                              f"{counted(found['queries'], 'judged query', 'judged queries')}, without BM25")
     if "search" in record:
         rows["search"] = ", ".join(f"{name} {value}" for name, value in record["search"].items())
     if "tuned" in record:

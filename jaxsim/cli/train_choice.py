@@ -35,7 +35,7 @@ class Choice(NamedTuple):
       judged: queries to choose by, or None.
       grid: settings with the values of a sweep, or None.
       by: what held-out pairs choose by within a budget, of `budget.SCORES`.
-      stops: whether ``judged`` also stop trainings.
+      stop_by: queries that also stop the trainings, or None.
     """
 
     names: list[str]
@@ -43,12 +43,7 @@ class Choice(NamedTuple):
     judged: Judged | None = None
     grid: dict[str, tuple] | None = None
     by: str = "mrr"
-    stops: bool = False
-
-    @property
-    def stop_by(self) -> Judged | None:
-        """The queries that trainings stop by."""
-        return self.judged if self.stops else None
+    stop_by: Judged | None = None
 
 
 def seconds(text: str | None, tune: bool) -> float | None:
@@ -100,7 +95,7 @@ def names(context: typer.Context, share: float | None, wide: bool) -> list[str]:
         result = [name for name in budget.FREE if not train_options.given(context, name)
                   and not (name == "subwords" and context.params["drop_top"])]  # fmt: skip
         users = [set(train_options.USED_BY.get(option.name, TUNED)) for option in context.command.params
-                 if train_options.given(context, option.name) and option.name != "resume"]
+                 if train_options.given(context, option.name) and option.name not in ("resume", "stop_by")]
         if any(not set(budget.METHODS) <= methods for methods in users):
             result = [name for name in result if name != "method"]  # an option that some methods do not have
         checks.expect(len(result) > 0, "--tune", f"one of {', '.join(budget.FREE)} left to choose", "none left")
@@ -157,7 +152,7 @@ def chosen(checkpoint: Path | None, pairs, settings, dev, choice: Choice) -> tup
               "dev": [getattr(one, "sha256", one) for one in held_out.listed(dev)]}  # fmt: skip
     asked |= {"seconds": choice.seconds, "judged": None if choice.judged is None else choice.judged.sha256}
     asked |= {"by": choice.by} if choice.by != "mrr" else {}  # earlier versions have none
-    asked |= {"stops": True} if choice.stops else {}
+    asked |= {} if choice.stop_by is None else {"stop_by": choice.stop_by.sha256}
     result = {} if checkpoint is None else _kept(checkpoint)
     if result:
         checks.expect(result["asked"] == asked, str(checkpoint), "settings chosen for these pairs and options",

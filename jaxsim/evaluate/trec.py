@@ -241,11 +241,30 @@ def scores(run: Mapping[str, Sequence[tuple[str, float]]], qrels: Mapping[str, M
 
 def _scores(documents: Sequence[str], grades: Mapping[str, int], k: int) -> tuple[float, float, float, float]:
     listed = set(documents)
-    result = [max(grades.get(name, 0), 0) for name in documents] + [0] * k
-    missed = [grade for name, grade in grades.items() if grade > 0 and name not in listed]
-    labels = np.array([*result, *missed], np.float64)  # what was missed stands too deep to count, but in the ideal
+    return scores_of([grades.get(name, 0) for name in documents],
+                     [grade for name, grade in grades.items() if name not in listed], k=k)  # fmt: skip
+
+
+def scores_of(found: Sequence[float], missed: Sequence[float], *, k: int = 10) -> tuple[float, float, float, float]:
+    """Scores of one query.
+
+    Args:
+      found: grades of the documents that were found, the best first; above 0 is relevant.
+      missed: grades of documents that were not.
+      k: as for `scores`.
+
+    Returns:
+      MAP, MRR, P@k and NDCG@k, as `scores`.
+
+    Example:
+      >>> [round(value, 4) for value in scores_of([0, 1], [1], k=2)]
+      [0.25, 0.5, 0.5, 0.3869]
+    """
+    result = np.append(np.maximum(np.asarray(found, np.float64), 0), np.zeros(k))
+    missed = [grade for grade in missed if grade > 0]
+    labels = np.append(result, missed)  # what was missed stands too deep to count, but in the ideal
     order = -np.arange(labels.size, dtype=np.float64)
-    hits = np.array(result) > 0
+    hits = result > 0
     precision = float(metrics.average_precision(order[: hits.size], hits))
     return (
         precision * float(hits.sum()) / float(hits.sum() + len(missed)),

@@ -227,8 +227,9 @@ def _training(model: Model) -> str:
     columns = [name for name in ("step", "loss", "validation", "seconds") if name in course]
     rows = zip(*(course[name] for name in columns), strict=True)
     kept = max(history.points(course, "validation"), key=lambda point: point[1], default=None)
-    best = "" if kept is None else f", the best score of held-out pairs, {kept[1]:g}, at step {kept[0]}"
-    return (_image(drawn, f"Training loss and score of held-out pairs against the step{best}")
+    judges = "judged queries" if "stop_by" in model.training else "held-out pairs"
+    best = "" if kept is None else f", the best score of {judges}, {kept[1]:g}, at step {kept[0]}"
+    return (_image(drawn, f"Training loss and score of {judges} against the step{best}")
             + _details("Numbers of the curve", _table("Training", columns, rows)))
 
 

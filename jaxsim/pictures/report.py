@@ -148,10 +148,13 @@ def training(model: Model) -> bytes | None:
     # As the optimisers do: the first of the best.
     best = max(history.points(course, "validation"), key=lambda point: point[1], default=(last, None))[0]
     dev = model.training.get("dev", {})
-    score = "Spearman" if "spearman" in dev else "AUC" if "auc" in dev else "MRR"
+    judged = model.training.get("stop_by")
+    score = ("Spearman" if "spearman" in dev else "AUC" if "auc" in dev else "MRR") + " (held-out pairs)"
+    if judged:
+        score = f"{judged['metric'].upper()} (judged queries)"
     title = f"Training of {model.method}: {best} of {last} kept"
     title += ", then distilled" if model.training.get("distilled") else ""
-    return figures.training({model.method: course}, title=title, score=f"{score} (held-out pairs)",
+    return figures.training({model.method: course}, title=title, score=score,
                                    xlabel="iteration, or epoch in batches")
 
 

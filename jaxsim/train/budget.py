@@ -81,7 +81,8 @@ def search(
         set each, with one share at most: the mean of their scores chooses.
       free: what to choose, of `FREE`.
       judged: queries with judgements to choose by; held-out pairs then weigh dimensions for search, and stop S2Net.
-      stop_by: queries with judgements that stop S2Net and SSI, as for `training.train`.
+      stop_by: queries with judgements that stop S2Net and SSI, as for `training.train`; they choose too, unless
+        ``judged`` are given.
       by: of `SCORES`, without judged queries: how held-out texts find their mates, ``"mrr"``; or, for search,
         ``"apart"``, how they do without the words that both share (`apart`). The latter says less of a search than
         many judged queries would, so what it begins with (`SEARCH`) stays unless something is clearly better.
@@ -107,6 +108,9 @@ def search(
     checks.kind(settings, "settings", Settings)
     checks.expect(seconds > 0, "seconds", "a positive budget", seconds)
     checks.expect(by in SCORES, "by", f"one of {', '.join(SCORES)}", by)
+    judged = stop_by if judged is None else judged
+    checks.kind(stop_by, "stop_by", Judged, type(None))
+    checks.expect(not settings.shard_terms, "shard_terms", "False, within a budget", settings.shard_terms)
     checks.expect(by == SCORES[0] or judged is None, "by", f"{SCORES[0]}, with judged queries", by)
     checks.expect(settings.method in TUNED, "method", f"one of {', '.join(TUNED)}, to tune", settings.method)
     free = [name for name in FREE if name in free and not (name == "subwords" and settings.drop_top)]
@@ -305,7 +309,7 @@ class _Search:
         if not self._weighted or self._weighted[0] != wanted:
             self._weighted = ()  # two of them may not fit
             quiet = self.say if not self.scores else _silent
-            self._weighted = (wanted, training.weigh(self.texts, self.held, settings, quiet, judged=self.stop_by))
+            self._weighted = (wanted, training.weigh(self.texts, self.held, settings, quiet, stop_by=self.stop_by))
         return self._weighted[1]
 
     def closed(self, settings: Settings) -> float:

@@ -22,7 +22,7 @@ MOST = 4_096
 
 
 def distilled(fit: Fit, problem: Problem) -> Learned:
-    """A projection that is distilled from what was fitted and the bare terms, unless its score to stop by is worse.
+    """A projection that is distilled from what was fitted and the bare terms, unless its score to stop by is no better.
 
     Args:
       fit: of one `Projection`.
@@ -30,7 +30,7 @@ def distilled(fit: Fit, problem: Problem) -> Learned:
 
     Returns:
       ``fit`` with other parameters, and a note ``distilled``: the loss in the first epoch and in the last, and the
-      scores before, of held-out pairs and of judged queries. Where the score to stop by was better before, ``fit`` as
+      scores before, of held-out pairs and of judged queries. Where the score to stop by was as good before, ``fit`` as
       it was, with ``kept`` False in the note.
 
     Raises:

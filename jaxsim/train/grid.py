@@ -112,6 +112,7 @@ def sweep(
     settings: Settings | None = None,
     *,
     judged: Judged | None = None,
+    stop_by: Judged | None = None,
     say: Callable[[str], None] = lambda message: None,
     **options: Any,
 ) -> tuple[Model, list[dict[str, Any]]]:
@@ -123,17 +124,18 @@ def sweep(
       pairs: as for `training.train`.
       values: name of a setting -> values that are tried.
       settings: the other settings; `Settings()` unless given.
-      judged: queries with judgements to choose by, in place of the held-out pairs.
+      judged: queries with judgements to choose by, in place of the held-out pairs; ``stop_by`` unless given.
+      stop_by: as for `training.train`, for the trainings that it decides about.
       say: told the score of each training, and of what the trainings say each line once.
-      **options: more of `training.train`, such as ``dev`` and ``grades``, for every training alike; ``stop_by`` for
-        those of `training.STOPPED`.
+      **options: more of `training.train`, such as ``dev`` and ``grades``, for every training alike.
 
     Returns:
       ``(model, tried)``: the best model, the first of equals; and for every combination its values, its score (MRR, or
       what else a method is stopped by), and its ``seconds``, the best first.
 
     Raises:
-      ValueError: as `combinations` and `training.train`, or where no pairs are held out.
+      ValueError: as `combinations` and `training.train`, where no pairs are held out, or for ``stop_by`` where it
+        decides about none of the trainings.
 
     Example:
       >>> from jaxsim.data import docstrings
@@ -151,10 +153,13 @@ def sweep(
             said.add(message)
             say(message)
 
-    for one in combinations(Settings() if settings is None else settings, values):
+    every = combinations(Settings() if settings is None else settings, values)
+    some = stop_by is None or any(map(training.asks, every))
+    checks.expect(some, "stop_by", f"a method of {', '.join(training.STOPPED)}, to stop by queries", "none of them")
+    judged = stop_by if judged is None else judged
+    for one in every:
         begun = time.perf_counter()
-        used = {name: value for name, value in options.items() if name != "stop_by" or one.method in training.STOPPED}
-        model = training.train(pairs, one, say=once, **used)
+        model = training.train(pairs, one, say=once, stop_by=stop_by if training.asks(one) else None, **options)
         metric, score = _score(model, judged)
         facts = {name: getattr(one, name) for name in values if _uses(one.method, name)}
         if best is None or score > max(result for result, _ in tried):

@@ -28,6 +28,17 @@ WORTH = 0.005
 """What a second search must add to the score, because it takes longer."""
 
 
+_COLUMNS = {"map": 0, "mrr": 1, "mrr@10": 1, "ndcg@10": 3}  # of `trec.scores_of`
+
+
+class _Grades(NamedTuple):
+    """Rows of the judged documents of a query, their grades, and grades of documents without a text."""
+
+    rows: np.ndarray
+    grades: np.ndarray
+    others: list[int]
+
+
 class Best(NamedTuple):
     """How a model searches best.
 
@@ -75,7 +86,21 @@ class Judged:
         relevant = [query for query, grades in judged.items()
                     if any(grade > 0 and name in self.documents for name, grade in grades.items())]  # fmt: skip
         checks.expect(bool(relevant), "qrels", "a relevant document for a query, both with a text", "none")
+        bad = next((grade for grades in judged.values() for grade in grades.values() if grade != grade), None)
+        checks.expect(bad is None, "qrels", "numbers as grades", bad)
         object.__setattr__(self, "qrels", judged)
+
+    @functools.cached_property
+    def asked(self) -> dict[str, str]:
+        """Queries that have a relevant document, by identifier: scores are means over these."""
+        return {query: self.queries[query] for query, grades in self.qrels.items()
+                if any(grade > 0 for grade in grades.values())}  # fmt: skip
+
+    @property
+    def without_text(self) -> int:
+        """Relevant documents that are not among the documents, and so never found, over all queries."""
+        return sum(grade > 0 and name not in self.documents
+                   for query in self.asked for name, grade in self.qrels[query].items())  # fmt: skip
 
     def _itself(self, query: str, document: str) -> bool:
         """Whether a document is the query, and no answer."""
@@ -105,11 +130,11 @@ class Judged:
         return self._scorer(model)(ranker.default_terms(model) if terms is None else terms,
                                    model.search_power if power is None else power, feedback)  # fmt: skip
 
-    def search(self, queries: Vectors, documents: Vectors, *, similarity: Callable = retrieval.cosine) -> float:
+    def score_vectors(self, queries: Vectors, documents: Vectors, *, similarity: Callable = retrieval.cosine) -> float:
         """The mean of the metric where vectors alone are compared: what a training can stop by.
 
         Args:
-          queries: vectors of all queries, in their order.
+          queries: vectors of `asked`, in their order.
           documents: those of all documents.
           similarity: `retrieval.cosine`, or another function of both that gives a block scorer.
 
@@ -118,10 +143,10 @@ class Judged:
 
         Example:
           >>> judged = Judged({"q": "a cat"}, {"a": "the dog", "b": "cats"}, {"q": {"b": 1}})
-          >>> judged.search(Vectors(np.ones((1, 2))), Vectors(np.eye(2)))  # of equals the later identifier comes first
+          >>> judged.score_vectors(Vectors(np.ones((1, 2))), Vectors(np.eye(2)))  # of equals the later name is first
           1.0
         """
-        found = ranker.found(similarity(queries, documents), len(self.queries), self._depth, self._left_out)
+        found = ranker.found(similarity(queries, documents), len(self.asked), self._depth, self._left_out)
         return self._mean(*found)
 
     def best(self, model: Model) -> Best:
@@ -179,7 +204,7 @@ class Judged:
         """Rows of the documents that are no answer to each query."""
         if not self.exclude_self:
             return None
-        return trec.same(self.queries, self.documents)
+        return trec.same(self.asked, self.documents)
 
     def _scorer(self, model: Model) -> Callable[..., float]:
         """The score with a weight of BM25, a power of the agreement, and documents of a second search."""
@@ -190,7 +215,7 @@ class Judged:
         documents = index.Index(encoded.texts, encoded.lines, encoded.vectors, encoded.words, self._bm25[language])
 
         def score(terms: float, power: float, feedback: int | None = None) -> float:
-            found = ranker.rank(model, documents, list(self.queries.values()), terms=terms, power=power,
+            found = ranker.rank(model, documents, list(self.asked.values()), terms=terms, power=power,
                                 k=self._depth, exclude=self._left_out, feedback=feedback)  # fmt: skip
             return self._mean(*found)
 
@@ -203,13 +228,34 @@ class Judged:
 
     def _mean(self, scores: np.ndarray, rows: np.ndarray) -> float:
         """The mean of the metric where these documents, by their rows, were found for the queries."""
-        names, run = list(self.documents), {}
-        for query, of_query, where in zip(self.queries, scores, rows, strict=True):
-            kept = np.isfinite(of_query)  # the others are left out
-            if of_query[kept].any():
-                run[query] = trec.ranked({names[row]: float(one) for one, row in
-                                          zip(of_query[kept], where[kept], strict=True)})  # fmt: skip
-        values = trec.scores(run, self.qrels)[{"mrr@10": "mrr"}.get(self.metric, self.metric)]
+        labels, values, column = np.zeros(len(self.documents)), [], _COLUMNS[self.metric]
+        for known, scored, row in zip(self._grades, scores, rows, strict=True):
+            kept = np.isfinite(scored)  # the others are left out
+            scored, row = scored[kept], row[kept]
+            row = row[np.lexsort((-self._order[row], -scored))] if scored.any() else row[:0]  # as `trec.ranked`
+            labels[known.rows] = known.grades
+            missed = known.grades[~np.isin(known.rows, row)]
+            values.append(trec.scores_of(labels[row], [*missed, *known.others])[column])
+            labels[known.rows] = 0
+        result = np.array(values)
         if self.metric == "mrr@10":
-            values = np.where(values >= 0.1, values, 0)
-        return float(values.mean())
+            result = np.where(result >= 0.1, result, 0)
+        return float(result.mean())
+
+    @functools.cached_property
+    def _order(self) -> np.ndarray:
+        """Place of each document among all identifiers in their order."""
+        order = np.empty(len(self.documents), np.int64)
+        order[sorted(range(len(self.documents)), key=list(self.documents).__getitem__)] = np.arange(len(order))
+        return order
+
+    @functools.cached_property
+    def _grades(self) -> list[_Grades]:
+        """The judgements of every query of `asked`."""
+        rows = {name: row for row, name in enumerate(self.documents)}
+        result = []
+        for query in self.asked:
+            known = {rows[name]: grade for name, grade in self.qrels[query].items() if name in rows}
+            others = [grade for name, grade in self.qrels[query].items() if name not in rows]
+            result.append(_Grades(np.array(list(known), np.int64), np.array(list(known.values()), np.float64), others))
+        return result

@@ -4,9 +4,10 @@ A pair links its left text, the query, to its right text; other right texts are 
 weights are one query or one document, so that a document that belongs to a query is never its negative, in however many
 pairs it occurs; near-duplicates are no negatives either, unless they are asked for.
 
-Adagrad takes the place of the paper's SGD at a fixed rate. The held-out pairs choose the weight b of the identity and
+Adagrad takes the place of the paper's SGD at a fixed rate. What a training stops by, held-out pairs or judged queries,
+chooses the weight b of the identity and
 the rate together: which rate is best depends on the links, and one that is too high returns the start. The start is
-OPCA beside the words, or random numbers where held-out pairs like what is learned from them better.
+OPCA beside the words, or random numbers where they like what is learned from them better.
 ``ssi-sym`` learns W = UᵀU + b·I, one matrix for queries and documents.
 """
 
@@ -34,9 +35,9 @@ from jaxsim.train import s2net
 from jaxsim.train.problem import Learned, Problem
 
 IDENTITIES = (3.0, 10.0, 30.0)
-"""Weights b of the identity, of which held-out pairs choose."""
+"""Weights b of the identity, of which held-out pairs, or judged queries, choose."""
 IDENTITY = 10.0
-"""The weight without held-out pairs."""
+"""The weight with nothing to choose by."""
 LEARNING_RATES = (0.03, 0.01, 0.003)
 """Rates of Adagrad, whose sums of squares start at `ADAGRAD`. Held-out pairs choose; without any it is the first."""
 ADAGRAD, INIT_SCALE = 1e-3, 0.03
@@ -50,7 +51,7 @@ STRONGEST = 200
 """Terms of a text that the low-rank part sees at most."""
 
 _TRIAL = 2  # epochs after which the best weight and rate go on alone
-_EPOCHS, _EPOCHS_ALONE, _PATIENCE = 15, 5, 5  # with held-out pairs, without
+_EPOCHS, _EPOCHS_ALONE, _PATIENCE = 15, 5, 5  # with something to stop by, without
 _TRIPLES = 10  # an epoch, for each pair; between the next two numbers
 _FEWEST, _MOST = 2_000, 500_000
 _MOST_KNOWN = 50_000_000  # pairs that are no negatives, 8 bytes each and more while they are counted
@@ -73,7 +74,7 @@ class Links(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """What held-out pairs choose.
+    """What held-out pairs, or judged queries, choose.
 
     Attributes:
       identity: weight b of the identity.
@@ -170,13 +171,14 @@ def validator(
 
 
 def fit(problem: Problem, *, symmetric: bool = False) -> Learned:
-    """Learns W = UᵀV + b·I, or UᵀU + b·I, by Adagrad; held-out pairs choose b, the rate and the start.
+    """Learns W = UᵀV + b·I, or UᵀU + b·I, by Adagrad; b, the rate and the start are chosen.
 
     Each b with each rate has a few epochs, unless they are given; where the best of them lies at the edge, values
-    beyond it follow. The best by the held-out pairs continues until their score stops rising.
+    beyond it follow. The best, by the held-out pairs or by judged queries, continues until their score stops
+    rising.
 
     Args:
-      problem: training pairs, held-out pairs and settings.
+      problem: training pairs, what to stop by, and settings.
       symmetric: whether V = U.
 
     Returns:

@@ -20,7 +20,7 @@ from jaxsim import checks
 FILE = "log.csv"
 """Name of the table."""
 COLUMNS = ("run", "step", "loss", "score", "grad_norm", "evaluations", "seconds")
-"""Of the table; ``run`` is what is fitted, ``score`` that of the held-out pairs, and what is not known is empty."""
+"""Of the table; ``run`` is what is fitted, ``score`` what it stops by, and what is not known is empty."""
 _EVENTS = ".jaxsim"  # how the names of our event files end
 _DRAWN = ("loss", "score", "grad_norm")
 _EVERY = 2  # seconds until TensorBoard sees a step

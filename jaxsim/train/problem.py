@@ -25,7 +25,7 @@ class Searched(NamedTuple):
 
     Attributes:
       judged: the queries, and how a search is scored.
-      sides: weighted vectors of all queries and of all documents, of unit length.
+      sides: weighted vectors of the queries (`Judged.asked`) and of all documents, of unit length.
     """
 
     judged: Judged
@@ -48,7 +48,7 @@ def stopped_by(
       Function of params; None where there is nothing to stop by.
     """
     if searched is not None:
-        return make(searched.sides, score=searched.judged.search)
+        return make(searched.sides, score=searched.judged.score_vectors)
     return None if dev is None else held_out.averaged(make, dev, sizes)
 
 

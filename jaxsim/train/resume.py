@@ -14,7 +14,7 @@ START = "checkpoint.start"
 """Folder, among a training's checkpoints, of its closed-form start."""
 CHOICE = "checkpoint.settings.json"
 """File, among a training's checkpoints, of the settings that decide which they are, and of what they stopped by."""
-_DEV = "dev"  # digest of the held-out pairs, in that file
+_DEV, _JUDGED = "dev", "judged"  # digests of the held-out pairs and of the queries to stop by, in that file
 _FINISHED = ("checkpoint.safetensors", "checkpoint.identity-*/checkpoint.safetensors")  # SSI: one for each b
 
 
@@ -48,7 +48,7 @@ def kept_choice(folder) -> dict[str, Any] | None:
       True
     """
     kept = _kept(folder)
-    return None if kept is None else {name: value for name, value in kept.items() if name != _DEV}
+    return None if kept is None else {name: value for name, value in kept.items() if name not in (_DEV, _JUDGED)}
 
 
 def _kept(folder) -> dict[str, Any] | None:
@@ -79,23 +79,25 @@ def kept_start(folder) -> bool:
     return any(Path(folder).glob(f"{START}/checkpoint.safetensors"))
 
 
-def keep_choice(folder, settings: Settings, dev: str) -> None:
-    """Writes what `choice_of` says of the settings beside the checkpoints, and which pairs are held out.
+def keep_choice(folder, settings: Settings, dev: str, judged: str = "") -> None:
+    """Writes what `choice_of` says of the settings beside the checkpoints, and what the training stops by.
 
-    The checkpoints themselves hold the best parameters by the held-out pairs, but not these.
+    The checkpoints themselves hold the best parameters by held-out pairs or by judged queries, but not these.
 
     Args:
       folder: that of the training; made if it is missing.
       settings: of the training.
-      dev: digest of its held-out pairs (`held_out.digest`), and of the queries that it stops by.
+      dev: digest of its held-out pairs (`held_out.digest`).
+      judged: digest of the queries that it stops by (`Judged.sha256`), if it does.
 
     Raises:
-      ValueError: if the checkpoints there are of another method or identity or stopped by other held-out pairs, or
-        nothing can be written there.
+      ValueError: if the checkpoints there are of another method or identity or stopped by other held-out pairs or
+        queries, or nothing can be written there.
       OSError: if there is no space left.
     """
     choice, kept = choice_of(settings), _kept(folder)
     before = dict(kept or {})
+    judged_before = before.pop(_JUDGED, "" if _DEV in before else judged)
     dev_before = before.pop(_DEV, dev)  # earlier versions kept none
     expected, got = (" and ".join(f"{name} {value}" for name, value in settings.items())
                      for settings in (choice, before or choice))
@@ -103,10 +105,16 @@ def keep_choice(folder, settings: Settings, dev: str) -> None:
     checks.expect(dev_before == dev, "checkpoint", "one of a training with these held-out pairs",
                   f"one with others in {folder} (give the pairs and the --dev of before, in the same order, or begin "
                   "anew: without --resume, or in another folder)")  # fmt: skip
+    expected, got = ("these queries" if judged else "held-out pairs",
+                     "other queries" if judged_before else "held-out pairs")
+    checks.expect(judged_before == judged, "checkpoint", f"one of a training that {expected} stop",
+                  f"one that {got} stop in {folder} (give the --stop-by of before, with the same --dev-queries, "
+                  "--dev-documents, --dev-qrels, --dev-score and --dev-exclude-self, or begin anew)")  # fmt: skip
     if before == choice:
         return  # what is written is never at risk
     place = checkpoints.prepare(folder)
     try:
-        (place / CHOICE).write_text(json.dumps({**choice, _DEV: dev}), encoding="utf-8")
+        digests = {_DEV: dev, **({_JUDGED: judged} if judged else {})}
+        (place / CHOICE).write_text(json.dumps({**choice, **digests}), encoding="utf-8")
     except OSError as error:
         raise OSError(f"{folder}: expected a place for a checkpoint, got {error}") from error

@@ -61,7 +61,7 @@ def fit(problem: Problem, *, matrices: int = 1) -> Learned:
     """Trains from OPCA: on all negatives where that is cheap, else in batches.
 
     Args:
-      problem: training pairs, held-out pairs and settings.
+      problem: training pairs, what to stop by, and settings.
       matrices: 1 for both sides, or 2, one a side.
 
     Returns:

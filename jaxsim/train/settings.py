@@ -91,8 +91,9 @@ class Settings:
         "or for grades; --tune chooses.", WITH_SUBWORDS, least=0.0, most=0.99)
     distill: float = _setting(
         0.0, "After training, teach the vectors to reproduce a score that also counts the bare terms, so that they "
-             "tell more words apart: the share of the terms in that score, such as 0.5. If the score of held-out pairs "
-             "does not rise, the model stays as it was. Takes some minutes.", DISTILLED, least=0.0, most=0.99)
+             "tell more words apart: the share of the terms in that score, such as 0.5. If held-out pairs (with "
+             "--stop-by, judged queries) do not score better, the model stays as it was. Takes some minutes.",
+        DISTILLED, least=0.0, most=0.99)
     max_iter: int | None = _setting(
         None, "Largest number of iterations, or epochs, of S2Net, SSI, methods of grades or topics; chosen by the "
         "number of pairs unless given.", ITERATED, least=1)
@@ -112,18 +113,18 @@ class Settings:
         0.0, "Penalty on the distance of S2Net's projection from its start, without batches. Try a value above 0 if "
              "the model will be used on texts of another domain than the pairs.", S2NET, least=0.0)
     blend: bool = _setting(
-        False, "After S2Net, try means of its start and its end, and keep the best one by the held-out pairs.",
-        S2NET)
+        False, "After S2Net, try means of its start and its end, and keep the best one by the held-out pairs or, with "
+        "--stop-by, judged queries.", S2NET)
     activation: str = _setting("none", "Function applied to S2Net's vectors.", S2NET, choices=ACTIVATIONS)
     batch_size: int | None = _setting(
         None, "Pairs in a batch of S2Net; 0 takes all pairs at once, exactly. Chosen by the number of pairs unless "
         "given.", S2NET, least=0)
     identity: float | None = _setting(
-        None, "Weight b of the words themselves in SSI; unless given, held-out pairs choose: 3, 10, 30, and beyond the "
-        "best of them.", SSI, least=0.0, most=1e6)
+        None, "Weight b of the words themselves in SSI; unless given, held-out pairs (with --stop-by, judged "
+        "queries) choose: 3, 10, 30, and beyond the best of them.", SSI, least=0.0, most=1e6)
     learning_rate: float | None = _setting(
-        None, "Learning rate of SSI; unless given, held-out pairs choose: .003, .01, .03, and beyond the best of them.",
-        SSI, least=1e-6, most=1e3)
+        None, "Learning rate of SSI; unless given, held-out pairs (with --stop-by, judged queries) choose: .003, "
+        ".01, .03, and beyond the best of them.", SSI, least=1e-6, most=1e3)
     seed: int = _setting(0, "Seed of everything random, and of the split.")
     all_negatives: bool = _setting(
         False, "Take near-duplicates as negatives of each other too, in S2Net and SSI; equal texts never are "

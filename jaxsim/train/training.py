@@ -27,7 +27,7 @@ from jaxsim.linalg.row_space import distinct_rows
 from jaxsim.methods.projections import Projection
 from jaxsim.methods.projections.agreement import FEWEST, agreement, cross_fitted
 from jaxsim.model import WEIGHTINGS, Model, bm25, parts, rounding
-from jaxsim.optim import history
+from jaxsim.optim import Fit, history
 from jaxsim.sparse import Terms, Vectors
 from jaxsim.text.subwords import SIZES, Subwords, slots
 from jaxsim.train import distilled, graded, held_out, linked, resume, s2net
@@ -40,7 +40,7 @@ from jaxsim.train.settings import BARE, CLOSED, FEW, GRADED, S2NET, SHARE, SSI, 
 RARE_COUNT = 100
 """With fewer training pairs every word is learned, whatever ``min_df`` is."""
 STOPPED = (*S2NET, *SSI)
-"""Methods that judged queries can stop."""
+"""Methods that judged queries can stop (`asks`)."""
 NEGATIVES = 5
 """Documents that are mined as negatives of each left text, unless given."""
 FOLDS = 3
@@ -79,9 +79,9 @@ def train(
         other method; scaled as `train.graded` says. Equal pairs count once, with the mean of their grades.
       dev_grades: the same of ``dev``, where it is pairs.
       stop_by: queries with judgements that a training of S2Net or SSI stops by, in place of the held-out pairs: by how
-        well the vectors alone find relevant documents (`Judged.search`). Whatever else is chosen while it trains, such
-        as SSI's rate or whether a distilled model is kept, they choose too. The held-out pairs then measure the model
-        and weigh its dimensions for search.
+        well its own score, of S2Net that of the vectors alone, finds relevant documents (`Judged.score_vectors`).
+        Whatever else is chosen in a training, they choose too: SSI's b, rate and start, how to blend, and whether a
+        distilled model is kept. The held-out pairs then measure the model and weigh its dimensions for search.
       pair_weights: one number of at least 0 a pair, on any scale, for ``s2net`` and ``s2net-2``: in the loss, a pair of
         weight 3 counts three times (`s2net.fit`). Weights of equal pairs add up. The start and the dev scores take all
         pairs alike.
@@ -120,8 +120,9 @@ def train(
     checks.expect(len(pairs) > 0, "pairs", "at least one pair", "none")
     checks.expect(not len(documents) or settings.method in S2NET, "documents", f"none, for {settings.method} (they are "
                   f"for {' and '.join(S2NET)})", "some")  # fmt: skip
-    checks.expect(stop_by is None or settings.method in STOPPED, "stop_by", f"None, for {settings.method} (it is for "
-                  f"{', '.join(STOPPED)})", "queries")  # fmt: skip
+    checks.kind(stop_by, "stop_by", Judged, type(None))
+    checks.expect(stop_by is None or asks(settings), "stop_by", f"None, for {settings.method} (it is for "
+                  f"{', '.join(STOPPED)}, and for what is distilled)", "queries")  # fmt: skip
     checks.positive_int(negatives, "negatives")
     kinds = (None, *rounding.KINDS)
     checks.expect(weights in kinds, "weights", f"one of {', '.join(map(str, kinds))}", weights)
@@ -134,7 +135,7 @@ def train(
     held = split(texts, dev, settings, given, say)._replace(weights=_of_equals(texts, times))
     asked, settings = settings, effective(settings, held)
     several = _several(texts, held, settings, say)
-    weighted = weigh(texts, held, settings, say, unpaired=unpaired, documents=documents, judged=stop_by)
+    weighted = weigh(texts, held, settings, say, unpaired=unpaired, documents=documents, stop_by=stop_by)
     if asked.subwords is None and weighted.subwords is not None and len(weighted.subwords):
         say(f"{counted(len(weighted.subwords), 'n-gram')} of the words learn too, as with fewer than {FEW:,} pairs: a "
             "longer training and a larger model (--subwords 0 leaves them out)")
@@ -168,13 +169,27 @@ def train(
         **({"unpaired": len(unpaired)} if len(unpaired) else {}),
         **several, "terms": len(weighted.vocabulary),
         **({} if weighted.subwords is None else {"ngrams": len(weighted.subwords)}),
-        **({} if stop_by is None else {"stop_by": {"metric": stop_by.metric, "queries": len(stop_by.qrels),
-                                                   "sha256": stop_by.sha256}}),
         **({} if learned is None else learned.notes), **crossed,
         "settings": asdict(settings), "data": {"name": pairs.name, "sha256": pairs.sha256,
                                                 "texts_sha256": [pairs.texts_sha256]},
         **_dev_scores(model, held), **_course(learned), "seconds": round(time.perf_counter() - begun, 1),
     })  # fmt: skip
+
+
+def asks(settings: Settings) -> bool:
+    """Whether judged queries decide about anything in a training.
+
+    Args:
+      settings: of the training.
+
+    Returns:
+      True for `STOPPED`, and where what was learned is distilled.
+
+    Example:
+      >>> asks(Settings()), asks(Settings(method="opca")), asks(Settings(method="opca", distill=0.5))
+      (True, False, True)
+    """
+    return settings.method in STOPPED or settings.distill > 0
 
 
 class Grades(NamedTuple):
@@ -326,7 +341,7 @@ class Weighted(NamedTuple):
 
 def weigh(
     texts: mates.Texts, held: Split, settings: Settings, say: Callable, *, unpaired: Sequence[str] = (),
-    documents: Sequence[str] = (), judged: Judged | None = None,
+    documents: Sequence[str] = (), stop_by: Judged | None = None,
 ) -> Weighted:
     """Counts the words of the training pairs, and weighs those of all.
 
@@ -337,7 +352,7 @@ def weigh(
       say: is given progress messages.
       unpaired: as for `train`.
       documents: as for `train`; the vocabulary is that of the pairs.
-      judged: queries to stop by, and the documents that are searched; the vocabulary is that of the pairs.
+      stop_by: as for `train`; the vocabulary is that of the pairs.
 
     Returns:
       `Weighted`.
@@ -362,9 +377,9 @@ def weigh(
            zip(texts.pairs.languages, (held.dev.left, held.dev.right), strict=True)]  # fmt: skip
     rest = [slots_of(more)] if more else []
     mined = [slots_of(map(text.tokenizer(languages[1]), text.strings(documents)))] if len(documents) else []
-    asked = [] if judged is None else [
-        slots_of(map(text.tokenizer(language), text.strings(list(texts.values()))))
-        for language, texts in zip(languages, (judged.queries, judged.documents), strict=True)]  # fmt: skip
+    asked = [] if stop_by is None else [
+        slots_of(map(text.tokenizer(language), text.strings(list(side.values()))))
+        for language, side in zip(languages, (stop_by.asked, stop_by.documents), strict=True)]  # fmt: skip
     if subwords is None:
         spread = in_slots = None
         train = [weighting(side, vocabulary.df, vocabulary.num_docs) for side in counts]
@@ -378,11 +393,13 @@ def weigh(
                                           for sides in (in_slots, dev, rest, mined, asked))  # fmt: skip
         in_slots = tuple(text.unit_rows(*both) for both in zip(in_slots, train, strict=True))
     _tell_unknown(dev, held, say)
+    if asked:
+        _tell_unasked(asked, stop_by, say)
     return Weighted(vocabulary, subwords, spread, counts, in_slots, tuple(map(mates.unit_terms, train)),
                     tuple(map(mates.unit_terms, dev)) if len(held.dev) else None,
                     mates.unit_terms(rest[0]) if rest else None,
                     mates.unit_terms(mined[0]) if mined else None,
-                    Searched(judged, tuple(map(mates.unit_terms, asked))) if asked else None)  # fmt: skip
+                    Searched(stop_by, tuple(map(mates.unit_terms, asked))) if asked else None)  # fmt: skip
 
 
 def _tell_unknown(dev: Sequence[sp.csr_matrix], held: Split, say: Callable) -> None:
@@ -396,6 +413,18 @@ def _tell_unknown(dev: Sequence[sp.csr_matrix], held: Split, say: Callable) -> N
                 which = f"pairs of dev {number + 1} ({held.sets[number][0]})"
                 score = "its score says little of the model, but counts in the mean as any other"
             say(f"{bare:,} of the {len(rows):,} {which} have a text without known words, similar to none: {score}")
+
+
+def _tell_unasked(sides: Sequence[sp.csr_matrix], judged: Judged, say: Callable) -> None:
+    """Says how many judged queries and relevant documents a training cannot be measured by."""
+    bare = [int(np.count_nonzero(abs(side).sum(axis=1) == 0)) for side in sides]
+    for number, side, what in zip(bare, sides, (("judged query", "judged queries"), ("document", "documents")),
+                                  strict=True):  # fmt: skip
+        if 2 * number > side.shape[0]:
+            say(f"{number:,} of {counted(side.shape[0], *what)} to stop by without known words: what they stop by says "
+                "little of the model")  # fmt: skip
+    if judged.without_text:
+        say(f"{counted(judged.without_text, 'relevant document')} of the judged queries without a text, never found")
 
 
 def fit(
@@ -450,15 +479,29 @@ def fit(
         notes["pair_weights"] = {"lowest": float(some.min()), "highest": float(some.max())}
     if checkpoint is not None:
         dev = held_out.digest(held.dev, held.sizes, held.grades.dev)
-        judges = "" if weighted.searched is None else weighted.searched.judged.sha256
-        resume.keep_choice(checkpoint, settings, dev + judges)
+        resume.keep_choice(checkpoint, settings, dev,
+                           "" if weighted.searched is None else weighted.searched.judged.sha256)
     learned = FITS[settings.method](problem)
     notes |= learned.notes
     if settings.distill:
         say(f"distilling {settings.method} and bare terms, {settings.distill:g} of the score …")
         learned = distilled.distilled(learned.fit, problem)
         notes |= learned.notes
+    if weighted.searched is not None and asks(settings):
+        judged = weighted.searched.judged
+        notes["stop_by"] = {"metric": judged.metric, "queries": len(judged.asked), "sha256": judged.sha256,
+                            "score": round(_best_score(learned.fit, notes, judged.metric), 4)}  # fmt: skip
     return Learned(learned.fit, notes)
+
+
+def _best_score(fit: Fit, notes: dict[str, Any], metric: str) -> float:
+    """The score that what was learned has by the judged queries."""
+    if "distilled" in notes:
+        found = notes["distilled"]["judged"]
+        return found["distilled" if notes["distilled"]["kept"] else "undistilled"]
+    if "blend" in notes:
+        return max(notes["blend"][metric].values())
+    return max(entry["validation"] for entry in fit.history if entry.get("validation") is not None)
 
 
 def validator(weighted: Weighted, held: Split, settings: Settings) -> Callable | None:

@@ -330,7 +330,7 @@ def by_static(table: kit.Table) -> kit.Row:
                             seed=seed, **option)
 
     ladders = {"rate": settings.rates, "batch_size": settings.batches, "scale": settings.scales}
-    choice = kit.climb(ladders, lambda **option: mrr(fit(**option)), by="mrr", beyond=0, split="dev")
+    choice = kit.climb(ladders, lambda **option: mrr(fit(**option)), by="mrr", split="dev")
     values, seconds = [], []
     for seed in settings.seeds:
         system = fit(seed, **choice.best)

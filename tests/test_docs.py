@@ -432,13 +432,16 @@ def test_what_is_said_of_words_and_few_dimensions_holds_in_the_records():
     facts = " ".join(page("choose-a-method").split())
     rows = records("peers")["nfcorpus"]
     for row, said in (("opca", "(.478; bare"), ("log-tfidf", "bare words .516)"),
-                      ("s2net", "by all three measures (MRR .537)"),
-                      ("s2net-terms", "has an MRR of .558 when")):  # fmt: skip
+                      ("s2net", "by all three measures (MRR .536)"),
+                      ("s2net-terms", "has an MRR of .572 when")):  # fmt: skip
         assert said in facts and f"{mrr(rows[row]):.3f}"[1:] in said
     for name in ("map", "ndcg@10", "mrr"):
         scores = {row: one["metrics"][name]["mean"] for row, one in rows.items()}
         assert (scores["opca"] > scores["log-tfidf"]) == (name != "mrr") and scores["s2net"] > scores["log-tfidf"]
     assert rows["s2net"]["config"]["distill"] > 0 and rows["opca"]["config"]["k"] == 300
+    assert rows["s2net"]["config"]["start"] == "random"
+    maps = "; ".join(f"{rows[row]['metrics']['map']['mean']:.3f}"[1:] for row in ("s2net", "opca"))
+    assert f"By MAP it is behind OPCA ({maps})" in facts
 
 
 def test_what_is_said_of_s2net_holds_in_the_records():
@@ -446,7 +449,8 @@ def test_what_is_said_of_s2net_holds_in_the_records():
     gains = []
     for name, rows in tables.items():
         gain = mrr(rows["s2net"]) - mrr(rows["opca"])
-        assert gain > 0 if name != "en-it-speeches" else abs(gain) < 0.001 and mrr(rows["s2net"]) > 0.99, name
+        level = abs(gain) < 0.001 and mrr(rows["s2net"]) > 0.96
+        assert level if name in ("en-it-speeches", "en-it-lines") else gain > 0, name
         ours, start_ = dev(rows["s2net"]), dev(rows["opca"])
         few, many = min(ours.keys() & start_.keys()), max(ours.keys() & start_.keys())
         gains.append(ours[few] - start_[few] > ours[many] - start_[many])

@@ -24,9 +24,10 @@ in steps stops by the same dev score, on NFCorpus that of the judged queries.
     JAXSIM_DATA=/path/to/corpora python -m experiments.peers.peers --preset full
     python -m experiments.peers.peers --preset quick --out /tmp/quick
 
-**Records of 23 November 2026 are older than this** (all tables but `docstrings`): full grids, one training, and for
+**Records of 23 November 2026 are older than this** (`en-es-human`, `nfcorpus-1024`): full grids, one training, and for
 StaticEmbedding the library's scale of the loss, 20, and rates and batches at an edge; it is better than they show. BM25
-had neither stems nor stop words.
+had neither stems nor stop words. The record of `docstrings` is from 27 November, before S2Net could start from random
+numbers here and before OPCA's noise had steps of 3.
 
 Peers that are not installed are left out and said to be. Time: quick under a minute on two cores; full half an hour to
 some hours a table on one core, most of it for the settings of StaticEmbedding and of S2Net; with `--cache` a run that

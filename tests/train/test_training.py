@@ -339,7 +339,7 @@ def test_a_blend_is_the_mean_of_start_and_end_that_held_out_pairs_like_best(corp
     wanted = (1 - facts["end"]) * a / np.linalg.norm(a) + facts["end"] * b / np.linalg.norm(b)
     got = np.asarray(result.params.weights)
     np.testing.assert_allclose(got / np.linalg.norm(got), wanted / np.linalg.norm(wanted), atol=1e-5)
-    with pytest.raises(ValueError, match="blend: expected held-out pairs to choose by, got none"):
+    with pytest.raises(ValueError, match="blend: expected held-out pairs or judged queries to choose by, got none"):
         train(corpus, Settings(**given, blend=True), dev=0)
 
 

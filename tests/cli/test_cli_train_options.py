@@ -21,8 +21,8 @@ from jaxsim.train import linked, settings, training
 TRAIN = ["train", "--pairs", "pairs.tsv", "--out", "model"]
 GIVEN = {"dim": 3, "weighting": "tf", "max_iter": 2, "patience": 2, "gamma": 10.0, "batch_size": 0,
          "precision": "float32", "devices": 1, "noise": 1e-4,
-         "start": "opca", "activation": "none", "identity": 10, "learning_rate": 0.03,
-         "subwords": 0.5, "distill": 0.5, "log": "logs", "beta": 0.1, "weights": "int8", "stop_by": "pairs"}  # fmt: skip
+         "start": "opca", "activation": "none", "identity": 10, "learning_rate": 0.03, "stop_by": "pairs",
+         "subwords": 0.5, "distill": 0.5, "log": "logs", "beta": 0.1, "weights": "int8"}  # fmt: skip
 
 
 def option(name: str) -> list[str]:

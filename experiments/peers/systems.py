@@ -25,6 +25,7 @@ from jaxsim import io
 from jaxsim.data.pairs import Pairs
 from jaxsim.text import tokens
 from jaxsim.train import Settings, training
+from jaxsim.train.settings import asks
 
 Scores = Callable[[Ranking], tuple[np.ndarray, np.ndarray | None]]
 Ladders = dict[str, tuple]
@@ -197,7 +198,7 @@ def ours(bench: Bench, *, seed: int = 0, spell: Callable[[Sequence[str]], list[s
     begun = time.perf_counter()
     train, dev = (_spelled(part, spell) for part in (data.train, data.dev_pairs))
     chosen, judged = Settings(dim=bench.sizes.k, seed=seed, **{"subwords": 0.0, **settings}), None
-    if data.judged is not None and chosen.method in training.STOPPED:
+    if data.judged is not None and asks(chosen):
         spelled = {name: dict(zip(texts, spell(list(texts.values())), strict=True)) for name, texts in
                    (("queries", data.judged.queries), ("documents", data.judged.documents))}
         judged = replace(data.judged, **spelled)

@@ -15,7 +15,7 @@ from jaxsim import io
 from jaxsim.cli import options, train_choice, train_folder, train_options
 from jaxsim.cli.output import explain, naming, nothing_written, say, show_json, show_result
 from jaxsim.cli.program import app
-from jaxsim.train.settings import GRADED, ITERATED, S2NET, SSI, Settings
+from jaxsim.train.settings import GRADED, ITERATED, S2NET, SSI, STOPPED, Settings, asks
 
 if TYPE_CHECKING:
     import numpy as np
@@ -150,7 +150,7 @@ def train(
                   "a method that learns from pairs, not from grades", f"--method {settings.method}")
     checks.expect(dev_queries is not None or stop_by == StopBy.PAIRS, "--stop-by", "--dev-queries as well, to stop by "
                   "queries", "none")
-    of_queries = settings.method in (*S2NET, *SSI) or settings.distill > 0 or tune or grid is not None
+    of_queries = asks(settings) or tune or grid is not None
     checks.expect(of_queries or stop_by == StopBy.PAIRS, "--stop-by", "a method in steps, or --distill",
                   f"--method {settings.method}")  # fmt: skip
     seconds = train_choice.seconds(budget, tune)
@@ -476,7 +476,7 @@ def trained(
                 checkpoint = folder if settings.method in ITERATED else None
             given = {"dev": held_out.pairs, "grades": data.grades, "dev_grades": held_out.grades,
                      "progress": True, **(more or {})}  # fmt: skip
-            if choice.grid is not None or training.asks(settings):  # --budget may choose a closed form
+            if choice.grid is not None or asks(settings):  # --budget may choose a closed form
                 given["stop_by"] = choice.stop_by
             if choice.grid is not None:
                 model, notes = train_choice.swept(data.pairs, settings, choice, **given)
@@ -525,7 +525,7 @@ def _compare(model: Model) -> None:
     """Says so where the training, or the model, is no better than what it started from."""
     record = model.training
     scores = record.get("history", {}).get("validation")
-    if scores and model.method in (*S2NET, *SSI) and max(scores) <= scores[0]:
+    if scores and model.method in STOPPED and max(scores) <= scores[0]:
         kept = "what is distilled" if "distilled" in record else "the model"
         start, step = "OPCA" if record["settings"].get("start") != "random" else "random numbers", "iteration"
         if model.method in SSI:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from jaxsim.train.settings import DISTILLED, ITERATED, LEARNED, METHODS, S2NET, SSI, TUNED, Field, Settings, fields
+from jaxsim.train.settings import DISTILLED, ITERATED, LEARNED, METHODS, S2NET, STOPPED, TUNED, Field, Settings, fields
 
 
 def choice(name: str, names: Iterable[str]) -> type[StrEnum]:
@@ -84,7 +84,7 @@ USED_BY: dict[str, tuple[str, ...]] = {
     "log": ITERATED,
     "tune": TUNED,
     "label_weights": S2NET,
-    "stop_by": tuple(dict.fromkeys((*S2NET, *SSI, *DISTILLED))),
+    "stop_by": tuple(dict.fromkeys((*STOPPED, *DISTILLED))),
     "weights": LEARNED,
 }
 """Option -> methods that use it; all methods use the others."""

@@ -13,7 +13,7 @@ from jaxsim.data.pairs import Pairs
 from jaxsim.model import Model
 from jaxsim.train import training
 from jaxsim.train.judged import Judged
-from jaxsim.train.settings import Field, Settings, check, fields
+from jaxsim.train.settings import STOPPED, Field, Settings, asks, check, fields
 
 MOST = 1_000
 """Combinations of a sweep, at most."""
@@ -154,12 +154,12 @@ def sweep(
             say(message)
 
     every = combinations(Settings() if settings is None else settings, values)
-    some = stop_by is None or any(map(training.asks, every))
-    checks.expect(some, "stop_by", f"a method of {', '.join(training.STOPPED)}, to stop by queries", "none of them")
+    some = stop_by is None or any(map(asks, every))
+    checks.expect(some, "stop_by", f"a method of {', '.join(STOPPED)}, to stop by queries", "none of them")
     judged = stop_by if judged is None else judged
     for one in every:
         begun = time.perf_counter()
-        model = training.train(pairs, one, say=once, stop_by=stop_by if training.asks(one) else None, **options)
+        model = training.train(pairs, one, say=once, stop_by=stop_by if asks(one) else None, **options)
         metric, score = _score(model, judged)
         facts = {name: getattr(one, name) for name in values if _uses(one.method, name)}
         if best is None or score > max(result for result, _ in tried):

@@ -34,6 +34,9 @@ TUNED = tuple(method for method in WITH_SUBWORDS if method not in GRADED)
 DISTILLED = ("s2net", "opca", "lsa")
 """Methods of one linear projection for both sides, which can be distilled."""
 
+STOPPED = (*S2NET, *SSI)
+"""Methods that judged queries can stop; see `asks`."""
+
 FEW = 20_000
 """With fewer training pairs words learn with their n-grams, unless ``subwords`` is given."""
 SHARE = 0.5
@@ -179,6 +182,22 @@ def fields(settings: type = Settings) -> Iterator[Field]:
         kinds = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
         kind = next(kind for kind in kinds if kind is not types.NoneType)
         yield Field(field.name, kind, types.NoneType in kinds, field.default, field.metadata.get("option", Option()))
+
+
+def asks(settings: Settings) -> bool:
+    """Whether judged queries can decide about anything in a training.
+
+    Args:
+      settings: of the training.
+
+    Returns:
+      True for `STOPPED`, and where what was learned is distilled.
+
+    Example:
+      >>> asks(Settings()), asks(Settings(method="opca")), asks(Settings(method="opca", distill=0.5))
+      (True, False, True)
+    """
+    return settings.method in STOPPED or settings.distill > 0
 
 
 def check(settings: Settings) -> None:

@@ -35,12 +35,24 @@ from jaxsim.train.fits import FITS
 from jaxsim.train.held_out import Dev
 from jaxsim.train.judged import Judged
 from jaxsim.train.problem import Learned, Problem, Searched, stopped_by
-from jaxsim.train.settings import BARE, CLOSED, FEW, GRADED, S2NET, SHARE, SSI, TOPICS, TUNED, Settings, check
+from jaxsim.train.settings import (
+    BARE,
+    CLOSED,
+    FEW,
+    GRADED,
+    S2NET,
+    SHARE,
+    SSI,
+    STOPPED,
+    TOPICS,
+    TUNED,
+    Settings,
+    asks,
+    check,
+)
 
 RARE_COUNT = 100
 """With fewer training pairs every word is learned, whatever ``min_df`` is."""
-STOPPED = (*S2NET, *SSI)
-"""Methods that judged queries can stop (`asks`)."""
 NEGATIVES = 5
 """Documents that are mined as negatives of each left text, unless given."""
 FOLDS = 3
@@ -174,22 +186,6 @@ def train(
                                                 "texts_sha256": [pairs.texts_sha256]},
         **_dev_scores(model, held), **_course(learned), "seconds": round(time.perf_counter() - begun, 1),
     })  # fmt: skip
-
-
-def asks(settings: Settings) -> bool:
-    """Whether judged queries decide about anything in a training.
-
-    Args:
-      settings: of the training.
-
-    Returns:
-      True for `STOPPED`, and where what was learned is distilled.
-
-    Example:
-      >>> asks(Settings()), asks(Settings(method="opca")), asks(Settings(method="opca", distill=0.5))
-      (True, False, True)
-    """
-    return settings.method in STOPPED or settings.distill > 0
 
 
 class Grades(NamedTuple):

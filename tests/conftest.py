@@ -52,11 +52,6 @@ def pytest_unconfigure(config) -> None:
     shutil.rmtree(getattr(config, "compiled_programs", ""), ignore_errors=True)
 
 
-def pytest_collection_modifyitems(items) -> None:
-    """Pages and notebooks, the longest tests, come first: none of them is left alone to one worker at the end."""
-    items.sort(key=lambda item: item.get_closest_marker("pages") is None)
-
-
 def pytest_collection_finish(session) -> None:
     """Garbage collection need not walk over modules and tests, which live as long as the process."""
     gc.collect()

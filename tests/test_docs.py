@@ -497,6 +497,11 @@ def test_what_the_readme_says_of_titles_holds_in_the_records():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     names, *lines = [[cell.strip() for cell in line.strip("|").split("|")]
                      for line in re.search(r"^\| MAP .*?(?=\n\n)", text, re.MULTILINE | re.DOTALL)[0].splitlines()]
+    static = {name: f"{rows['static-embedding']['metrics']['map']['mean']:.3f}"[1:]
+              for name, rows in records("title_search").items()}
+    assert f"({static['cranfield']} on Cranfield, {static['nfcorpus']} on NFCorpus)" in " ".join(text.split())
+    assert len(static) == 7 and all(rows["static-embedding"]["metrics"]["map"]["mean"] < rows["bm25"]["metrics"]["map"]
+                                    ["mean"] for rows in records("title_search").values())  # "behind BM25 on all seven"
     tables, bm25, rows = records("title_search"), lines[1], {"opca-search": lines[2:4], "opca-feedback": lines[4:]}
     assert len(names) == 6 and bm25[0] == "BM25 of stems"
     for place, name in enumerate(names[1:], start=1):

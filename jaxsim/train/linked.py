@@ -5,9 +5,9 @@ weights are one query or one document, so that a document that belongs to a quer
 pairs it occurs; near-duplicates are no negatives either, unless they are asked for.
 
 Adagrad takes the place of the paper's SGD at a fixed rate. What a training stops by, held-out pairs or judged queries,
-chooses the weight b of the identity and
-the rate together: which rate is best depends on the links, and one that is too high returns the start. The start is
-OPCA beside the words, or random numbers where they like what is learned from them better.
+chooses the weight b of the identity and the rate together: which rate is best depends on the links, and one that is too
+high returns the start. The start is OPCA beside the words, or random numbers where they like what is learned from them
+better.
 ``ssi-sym`` learns W = UᵀU + b·I, one matrix for queries and documents.
 """
 
@@ -174,8 +174,7 @@ def fit(problem: Problem, *, symmetric: bool = False) -> Learned:
     """Learns W = UᵀV + b·I, or UᵀU + b·I, by Adagrad; b, the rate and the start are chosen.
 
     Each b with each rate has a few epochs, unless they are given; where the best of them lies at the edge, values
-    beyond it follow. The best, by the held-out pairs or by judged queries, continues until their score stops
-    rising.
+    beyond it follow. The best, by the held-out pairs or by judged queries, continues until its score stops rising.
 
     Args:
       problem: training pairs, what to stop by, and settings.

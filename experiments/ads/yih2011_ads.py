@@ -81,7 +81,7 @@ class Settings:
     ks: tuple[int, ...] = (100, 300, 500, 750, 1000)
     closed_ks: tuple[int, ...] = (5, 10, 20, 50, 100, 200, 300, 500, 750, 1000, 1500, 2000)
     hdlr_ks: tuple[int, ...] = (5, 10, 20, 50, 100, 200, 400)
-    topic_ks: tuple[int, ...] = (5, 10, 25, 50, 100, 200, 500)
+    topic_ks: tuple[int, ...] = (5, 10, 25, 50, 100, 200, 500, 1000)
     closed_k: int = 1000
     grid_k: int = 100
     noises: tuple[float, ...] = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0)
@@ -275,16 +275,20 @@ def tested(table: kit.Table, found: list) -> dict:
             "arrays": {"auc": np.array(subsets), "roc_fpr": grid, "roc_tpr": np.interp(grid, fpr, tpr)}}
 
 
+def rank(table: kit.Table) -> int:
+    """The most dimensions that the training texts have."""
+    return min(table.data.left.num_terms, sum(len(rows) for rows in table.data.train_rows))
+
+
 def dimensions(table: kit.Table, ks=None) -> list[int]:
     """The dimensions that the table is large enough for."""
-    most = min(table.data.left.num_terms, sum(len(rows) for rows in table.data.train_rows))
-    return [k for k in ks or table.settings.ks if k < most]
+    return kit.up_to_rank(ks or table.settings.ks, rank(table))
 
 
 def best_dimension(table: kit.Table, params) -> kit.Choice:
     """The dimension with the best development AUC, all from one fit of the largest."""
     return kit.choose([{"k": k} for k in dimensions(table, table.settings.closed_ks) if k <= size_of(params)],
-                      lambda k: auc(table, projections.truncate(params, k)), by="auc", split="dev")
+                      lambda k: auc(table, projections.truncate(params, k)), by="auc", split="dev", rank=rank(table))
 
 
 def size_of(params) -> int:
@@ -384,7 +388,7 @@ def fit_s2net(table: kit.Table) -> kit.Row:
         return {"auc": fit.best_score, "loss": fit.loss, "steps": fit.steps, "start_auc": fit.history[0]["validation"]}
 
     ks = [k for k in dimensions(table) if k <= size_of(starts(table)[chosen["start"]])]
-    size = kit.choose([{"k": k} for k in ks], score, by="auc", split="dev")
+    size = kit.choose([{"k": k} for k in ks], score, by="auc", split="dev", rank=rank(table))
     points = []
     for k in ks:  # test values of every dimension, as in Table 3
         values, pairs = scores(table, fits[k].params, "test"), data.pairs["test"]
@@ -430,7 +434,8 @@ def fit_hdlr(table: kit.Table) -> kit.Row:
     choice = kit.climb({"slack": table.settings.slacks, "k": (middle,)},
                        lambda **option: auc(table, train(**option).params), by="auc", beyond=0)
     slack = choice.best["slack"]
-    size = kit.choose([{"k": k} for k in ks], lambda k: auc(table, train(slack, k).params), by="auc", split="dev")
+    size = kit.choose([{"k": k} for k in ks], lambda k: auc(table, train(slack, k).params), by="auc", split="dev",
+                      rank=rank(table))
     fit = train(slack, size.best["k"])
     config = {"slack": slack, **size.best, "pairs": len(rows), "max_iter": CYCLES, "patience": 10}
     return kit.Row(config, **tested(table, [fit.params]), curve=size.tried, fit=fit,
@@ -460,7 +465,7 @@ def topic_model(table: kit.Table, method) -> kit.Row:
             views, k=k, start="hard", key=jax.random.key(seed), each=10, max_iter=100, patience=3,
             validate=lambda params: auc(table, params), **option)
 
-    ks = dimensions(table, table.settings.topic_ks)
+    ks = [k for k in table.settings.topic_ks if k <= rank(table)]
     few = min((k for k in ks if k >= 50), default=min(ks))
     merged = [{}] if method is plsa else [{"merged": False}, {"merged": True}]
     grid = [{"k": few, **option} for option in merged]
@@ -498,9 +503,11 @@ READS = {
 """Row -> the settings that it reads: a change of others leaves its record."""
 ORDER = ("nfcorpus", "patent-phrases", "product-search")
 # The more dimensions the better, up to the rank of the texts.
-FULL_OF = {"product-search": replace(FULL, ks=(*FULL.ks, 1500, 2000, 3000), closed_k=3000,
-                                     closed_ks=(*FULL.closed_ks, 2500, 3000),
-                                     hdlr_ks=(*FULL.hdlr_ks, 800, 1500, 2500))}
+FULL_OF = {"product-search": replace(FULL, ks=(*FULL.ks, 1500, 2000, 3000, 4000), closed_k=4000,
+                                     closed_ks=(*FULL.closed_ks, 2500, 3000, 4000),
+                                     hdlr_ks=(*FULL.hdlr_ks, 800, 1500, 2500, 4000)),
+           "patent-phrases": replace(FULL, closed_ks=(*FULL.closed_ks, 2500, 3000),
+                                     ridges=(*FULL.ridges, 1e3, 1e4, 1e5))}
 TABLES = {name: kit.Plan(ROWS, {"quick": QUICK, "full": FULL_OF.get(name, FULL)},
                          on_request=("quick",) * (name != "patent-phrases"),
                          rows_on_request=("cca", "hdlr", "plsa", "jplsa", "cplsa"), reads=READS)

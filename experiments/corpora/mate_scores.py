@@ -24,10 +24,14 @@ def weighted(table: kit.Table, split: str, unit_length: bool = True):
     return table.once((split, unit_length), lambda: table.data.task.weighted(split, unit_length=unit_length))
 
 
+def rank(table: kit.Table) -> int:
+    """The most dimensions that training pairs have."""
+    return min(table.data.sizes["train"], len(table.data.task.vocabulary))
+
+
 def dimensions(table: kit.Table, ks: Sequence[int] = ()) -> list[int]:
     """The dimensions (`Settings.ks` unless given) that the table is large enough for."""
-    most = min(table.data.sizes["train"], len(table.data.task.vocabulary))
-    return [k for k in ks or table.settings.ks if k < most]
+    return kit.up_to_rank(ks or table.settings.ks, rank(table))
 
 
 def grid_k(table: kit.Table, ks: Sequence[int] = ()) -> int:
@@ -72,11 +76,11 @@ def chosen_options(table: kit.Table, fit: Callable[..., Any], options: Sequence[
 
 
 def closed_form(table: kit.Table, fit: Callable[..., Any], options: Sequence[Mapping], ks: Sequence[int] = (),
-                *, ordered: bool = True) -> kit.Row:
+                *, ordered: bool = True, **said: Any) -> kit.Row:
     """A row of a closed form: the options, and then the dimension, with the best development MRR, tested.
 
     ``fit`` is a function of a task, k and the options that returns parameters. Where dimensions are ``ordered`` by
-    weight, one fit of the largest serves all.
+    weight, one fit of the largest serves all. ``said`` is for every point of the curve, such as the rank.
     """
     choice, ks = chosen_options(table, fit, options, ks), dimensions(table, ks)
     fit = partial(fit, **{name: value for name, value in choice.best.items() if name != "k"})
@@ -85,7 +89,7 @@ def closed_form(table: kit.Table, fit: Callable[..., Any], options: Sequence[Map
     def at(k):
         return projections.truncate(largest, k) if ordered else fit(table.data.task, k)
 
-    size = kit.choose([{"k": k} for k in ks], lambda k: dev_mrr(table, at(k)), by="mrr", split="dev")
+    size = kit.choose([{"k": k} for k in ks], lambda k: dev_mrr(table, at(k)), by="mrr", split="dev", **said)
     encoded = mates.encode(at(size.best["k"]), weighted(table, "test"))
     return kit.Row({**choice.best, **size.best}, **tested(table, encoded),
                    curve=[*size.tried, *learning_curve(table, fit)], dev={"grid": choice.tried, "mrr": size.score})

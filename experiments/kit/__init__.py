@@ -18,7 +18,7 @@ In the order in which a script meets them:
 
 import lazy_loader
 
-from experiments.kit.choose import Choice, choose, climb
+from experiments.kit.choose import Choice, choose, climb, up_to_rank
 from experiments.kit.fits import Fits
 from experiments.kit.judge import Claim
 from experiments.kit.run import RESULTS, Experiment, Plan, run
@@ -26,5 +26,5 @@ from experiments.kit.table import Data, Row, Table, say
 
 _MODULES = ["compare", "environment", "papers", "record_schema", "records", "report"]
 __all__ = ["RESULTS", "Choice", "Claim", "Data", "Experiment", "Fits", "Plan", "Row", "Table", "choose", "climb", "run",
-           "say", *_MODULES]
+           "say", "up_to_rank", *_MODULES]
 __getattr__, __dir__, _ = lazy_loader.attach(__name__, submodules=_MODULES)

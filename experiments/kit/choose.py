@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["Choice", "at_edge", "choose", "climb"]
+__all__ = ["Choice", "at_edge", "choose", "climb", "up_to_rank"]
 
 
 _LAST = {"min_df": 1, "terms": 1.0, "b": 1.0}
@@ -148,7 +148,8 @@ def at_edge(tried: Iterable[Mapping[str, Any]], best: Mapping[str, Any]) -> tupl
     """Numeric settings whose best value is the smallest or the largest that was tried, the other settings being equal.
 
     A smallest value of 0 is no edge: no weight, share or number is below it, so no grid is wider; nor is a `min_df` of
-    1, with which every word counts, the whole of a share of `terms`, or a `b` of 1, BM25's for whole lengths.
+    1, with which every word counts, the whole of a share of `terms`, or a `b` of 1, BM25's for whole lengths; nor a `k`
+    that an entry calls the ``rank`` (`up_to_rank`).
 
     Args:
       tried: The entries of a grid, or the points of a sweep.
@@ -163,8 +164,12 @@ def at_edge(tried: Iterable[Mapping[str, Any]], best: Mapping[str, Any]) -> tupl
       ('k',)
       >>> at_edge([{"share": 0.0, "auc": 0.6}, {"share": 0.1, "auc": 0.5}], {"share": 0.0})
       ()
+      >>> at_edge([{"k": 1, "auc": 0.5, "rank": 2}, {"k": 2, "auc": 0.6, "rank": 2}], {"k": 2})
+      ()
     """
     tried = list(tried)
+    ranks = [entry["rank"] for entry in tried if "rank" in entry]
+    last = _LAST | ({"k": ranks[0]} if ranks else {})
     names = [name for name in best if any(name in entry for entry in tried)]
     edges = []
     for name in names:
@@ -173,10 +178,28 @@ def at_edge(tried: Iterable[Mapping[str, Any]], best: Mapping[str, Any]) -> tupl
                   if name in entry
                   and all(entry.get(other, best[other]) == best[other] for other in others)}  # fmt: skip
         numbers = [value for value in values if _number(value)]
-        if len(numbers) > 1 and best[name] != _LAST.get(name) and (
+        if len(numbers) > 1 and best[name] != last.get(name) and (
                 best[name] == max(numbers) or best[name] == min(numbers) != 0):  # fmt: skip
             edges.append(name)
     return tuple(edges)
+
+
+def up_to_rank(ks: Iterable[int], rank: int) -> list[int]:
+    """The dimensions of a grid that some data are large enough for.
+
+    Args:
+      ks: Dimensions.
+      rank: The most dimensions that the data have. Where the choice says so (``choose(..., rank=rank)``), it is no edge
+        of the grid.
+
+    Returns:
+      Those below the rank, in rising order, and the rank itself where one of them reaches it.
+
+    Example:
+      >>> up_to_rank((100, 300, 1000), 400)
+      [100, 300, 400]
+    """
+    return sorted({min(k, rank) for k in ks})
 
 
 def _number(value: Any) -> bool:

@@ -3,9 +3,9 @@
 Where choices are made fold by fold, a code says in how many folds.
 
 - `start-unchanged`: training returned what it started from, since nothing was better on development data.
-- `edge-of-grid (…)`: the best value of a setting is the smallest or the largest that was tried; 0 is no edge. Behind
-  the setting stands by how much the development score is above that of the value before, where that is known: where it
-  is little, a wider grid would hardly change the row.
+- `edge-of-grid (…)`: the best value of a setting is the smallest or the largest that was tried; 0 is no edge, nor
+  are as many dimensions as the data have. Behind the setting stands by how much the development score is above that of
+  the value before, where that is known: where it is little, a wider grid would hardly change the row.
 - `cap-reached`: training stopped at its last allowed iteration or epoch.
 - `fewer-than-five-seeds`: something is random, and there are fewer than five seeds.
 - `not-chosen-on-dev`: settings with no development value behind them, or chosen by a training value.
@@ -112,7 +112,7 @@ def _edges(record: Mapping[str, Any]) -> dict[str, str]:
     sets = [_grid(record), [point for point in record["curve"] if point.get("split", "dev") == "dev"]]
     edges: dict[str, str] = {}
     for tried in sets:
-        entries = [{name: entry[name] for name in config if name in entry} for entry in tried]
+        entries = [{name: entry[name] for name in (*config, "rank") if name in entry} for entry in tried]
         values = {name: {entry.get(name) for entry in entries} for name in config}
         # What was tried at one value alone, or at others than the row's, is no setting of the grid.
         constant = {name for name in config if len(values[name]) < 2 or config[name] not in values[name]}

@@ -252,10 +252,9 @@ def projected(table: kit.Table, params, k: int, part: Part, *, lengths: bool = F
     return queries @ documents.T
 
 
-def allowed(table: kit.Table, ks: Sequence[int]) -> list[int]:
-    """Those of some dimensions that the training mates allow; at least one, the largest that is possible."""
-    most = min(max(ks), len(table.data.mates), len(table.data.vocabulary))
-    return [k for k in ks if k <= most] or [most]
+def rank(table: kit.Table) -> int:
+    """The most dimensions that the training mates have."""
+    return min(len(table.data.mates), len(table.data.vocabulary))
 
 
 def best_dimension(table: kit.Table, params, ks: Sequence[int], *, lengths: bool = False, **shown) -> kit.Choice:
@@ -263,13 +262,13 @@ def best_dimension(table: kit.Table, params, ks: Sequence[int], *, lengths: bool
     dev = table.data.parts["dev"]
     return kit.choose([{"k": k} for k in ks],
                       lambda k: {**shown, **dev.means(projected(table, params, k, dev, lengths=lengths))},
-                      by="map", split="dev")
+                      by="map", split="dev", rank=rank(table))
 
 
 def choose_cl_lsi(table: kit.Table, *, lengths: bool = False):
     """CL-LSI of the training mates' counts, and its dimension."""
     counts = [sparse.from_scipy(side[rows]) for side, rows in zip(table.data.joint, table.data.mates.T, strict=True)]
-    ks = allowed(table, table.settings.lsi_ks or table.settings.ks)
+    ks = kit.up_to_rank(table.settings.lsi_ks or table.settings.ks, rank(table))
     fit = table.fit(cl_lsi)(counts, k=max(ks), unit_length=True)
     return fit, best_dimension(table, fit.params, ks, lengths=lengths)
 
@@ -295,7 +294,7 @@ def fit_opca(table: kit.Table) -> kit.Row:
     """Oriented PCA of the training mates, compared by cosine; noise and dimension by dev MAP."""
     test = table.data.parts["test"]
     views = [sparse.from_scipy(side[rows]) for side, rows in zip(table.data.views, table.data.mates.T, strict=True)]
-    ks = allowed(table, table.settings.ks)
+    ks = kit.up_to_rank(table.settings.ks, rank(table))
     fits = {noise: table.fit(opca)(views, k=max(ks), noise=noise) for noise in table.settings.noises}
     choices = {noise: best_dimension(table, fit.params, ks, noise=noise) for noise, fit in fits.items()}
     noise = max(choices, key=lambda noise: choices[noise].score)
@@ -546,9 +545,9 @@ def tfidf_translated(table: kit.Table) -> kit.Row:
 
 def english_lsi(table: kit.Table):
     """LSI of the English pages: a function of a part and a dimension that scores its translated queries."""
-    ks = table.settings.lsi_ks or table.settings.ks
-    k = min(max(ks), table.data.right.num_docs, table.data.right.num_terms)
-    fit = table.fit(lsa)(table.data.right, k=k)
+    most = min(table.data.right.num_docs, table.data.right.num_terms)
+    ks = kit.up_to_rank(table.settings.lsi_ks or table.settings.ks, most)
+    fit = table.fit(lsa)(table.data.right, k=max(ks))
 
     def scores(part: Part, k: int) -> np.ndarray:
         weights = np.asarray(projections.truncate(fit.params, k).weights)
@@ -557,8 +556,7 @@ def english_lsi(table: kit.Table):
         return queries @ documents.T
 
     dev = table.data.parts["dev"]
-    choice = kit.choose([{"k": one} for one in ks if one <= k],
-                        lambda k: dev.means(scores(dev, k)), by="map", split="dev")
+    choice = kit.choose([{"k": k} for k in ks], lambda k: dev.means(scores(dev, k)), by="map", split="dev", rank=most)
     return scores, choice
 
 

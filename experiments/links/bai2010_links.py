@@ -144,7 +144,8 @@ QUICK = Settings(ks=(10, 20), k=10, identities=(1.0, 10.0), rates=(0.03,), start
                  bigrams=2000, sizes=(300, 900), adagrad_rates=(0.03,), batch=8, batch_rates=(0.3,), sgd_rates=(0.3,))
 # CACM has 3,308 training links. Documents are shorter than those of Wikispeedia: D has lower rates. Where documents are
 # new, b is large.
-FULL_OF = {"cacm": replace(FULL, triples=20_000, diag_rates=(1.0, 3.0, 10.0)),
+FULL_OF = {"table1": replace(FULL, ks=(*FULL.ks, 5000)),
+           "cacm": replace(FULL, triples=20_000, diag_rates=(1.0, 3.0, 10.0)),
            "mdn": replace(FULL, diag_rates=(3.0, 10.0, 30.0)),
            "table3": replace(FULL, identities=(100.0, 300.0, 1000.0, 3000.0, 10_000.0, 30_000.0, 100_000.0))}
 BY_DOCUMENTS = {"train": 0.6, "dev": 0.1, "test": 0.3}
@@ -331,10 +332,15 @@ def latent(params, documents: Terms) -> jax.Array:
     return unit(projections.encode(params, documents).dense)
 
 
+def rank(documents: Terms) -> int:
+    """The most dimensions that LSI of some documents has."""
+    return min(documents.num_docs, documents.num_terms)
+
+
 def fit_lsa(table: kit.Table) -> tuple[Fit, list[int]]:
     """LSI of the training documents, and the dimensions that it has."""
     documents = table.data.parts["train"].tfidf
-    ks = [k for k in table.settings.ks if k < documents.num_docs]
+    ks = kit.up_to_rank(table.settings.ks, rank(documents))
     return table.fit(lsa)(documents, k=max(ks)), ks
 
 
@@ -353,7 +359,8 @@ def lsi(table: kit.Table) -> kit.Row:
     def model(k):
         return lsi_model(table, projections.truncate(fit.params, k))
 
-    choice = kit.choose([{"k": k} for k in ks], lambda k: dev(table, model(k)), by="map", split="dev")
+    choice = kit.choose([{"k": k} for k in ks], lambda k: dev(table, model(k)), by="map", split="dev",
+                        rank=rank(table.data.parts["train"].tfidf))
     return kit.Row(choice.best, per_query(table, "test", model(**choice.best)), dev={"map": choice.score},
                    curve=choice.tried, fit=fit)
 
@@ -370,7 +377,8 @@ def lsi_tfidf(table: kit.Table) -> kit.Row:
         return lambda part: np.float32(1 - alpha) * table.data.exact(part) + np.float32(alpha) * near(k, part)
 
     choice = kit.choose([{"k": k, "alpha": alpha} for k in ks for alpha in SHARES],
-                        lambda **option: dev(table, model(**option))["map"], by="map", split="dev")
+                        lambda **option: dev(table, model(**option))["map"], by="map", split="dev",
+                        rank=rank(table.data.parts["train"].tfidf))
     config = choice.best if choice.best["alpha"] else {"alpha": 0.0}  # without LSI, whatever its dimension
     return kit.Row(config, per_query(table, "test", model(**choice.best)), fit=fit,
                    dev={"map": choice.score, "grid": choice.tried})

@@ -51,6 +51,7 @@ from experiments.corpora.mate_scores import (
     closed_form,
     dev_mrr,
     dimensions,
+    rank,
     tested,
     weighted,
 )
@@ -187,7 +188,7 @@ def fit_cl_lsi(table: kit.Table) -> kit.Row:
         sides = [sparse.from_scipy(side) for side in task.counts["train"]]
         return table.fit(cl_lsi)(sides, k=k, unit_length=unit_length).params
 
-    return closed_form(table, fit, UNIT_LENGTH, table.settings.lsi_ks or table.settings.ks)
+    return closed_form(table, fit, UNIT_LENGTH, table.settings.lsi_ks or table.settings.ks, rank=rank(table))
 
 
 def opca_of(table: kit.Table, task: Task, k: int, noise: float, unit_length: bool):
@@ -212,7 +213,7 @@ def fit_opca(table: kit.Table) -> kit.Row:
     With what was chosen, it is fitted and tested again on the naive split, where near-duplicates may be in different
     parts.
     """
-    row = closed_form(table, partial(opca_of, table), noises(table), table.settings.ks)
+    row = closed_form(table, partial(opca_of, table), noises(table), table.settings.ks, rank=rank(table))
     if table.data.naive is None:
         return row
     task = table.data.naive()
@@ -400,15 +401,15 @@ def translate_lsa(table: kit.Table) -> kit.Row | None:
     learned = word_by_word.aligned(table, hmm).params
     way = choose_symmetrize(table, learned).best
     columns = word_by_word.table_of(table, learned, **way)
-    most = min(table.data.sizes["train"], len(table.data.task.vocabulary))
-    ks = [k for k in LSA_KS if k < most] or [most - 1]
+    ks = dimensions(table, LSA_KS)
     params = table.fit(lsa)(table.data.task.weighted("train")[0], k=max(ks)).params
 
     def encoded(split: str, k: int) -> tuple[Vectors, Vectors]:
         sides = tuple(side.sparse for side in word_by_word.documents(table, split, columns, False))
         return mates.encode(projections.truncate(params, k), sides)
 
-    size = kit.choose([{"k": k} for k in ks], lambda k: mates.scores(*encoded("dev", k))["mrr"], by="mrr", split="dev")
+    size = kit.choose([{"k": k} for k in ks], lambda k: mates.scores(*encoded("dev", k))["mrr"], by="mrr", split="dev",
+                      rank=rank(table))
     return kit.Row({"aligner": "hmm", **way, "threshold": 0.01, **size.best},
                    **tested(table, encoded("test", size.best["k"])), curve=size.tried, dev={"mrr": size.score})
 
@@ -466,7 +467,8 @@ WORD_BY_WORD = {"wbw": translate_hmm, "wbw-lsa": translate_lsa, "wbw-best": tran
 ROWS = {"tf": raw_counts, "log-tfidf": log_tf_idf, "cl-lsi": fit_cl_lsi, "opca": fit_opca, "cca": fit_cca,
         "cr5": fit_cr5, "dda": fit_dda, "lsa": fit_lsa, "pca": fit_pca, **TOPIC_MODELS, **WORD_BY_WORD}
 SETTINGS = {
-    **dict.fromkeys(("en-es-halves", "en-fr-halves", "en-ja-halves", "en-es-first20"), HALVES),
+    **dict.fromkeys(("en-es-halves", "en-fr-halves", "en-ja-halves"), HALVES),
+    "en-es-first20": replace(HALVES, lsi_ks=(*HALVES.ks, 3000)),
     "en-es-halves-all": ALL_SOURCES,
     "docstrings": DOCSTRINGS,
     "en-es-human": replace(FULL, lsi_ks=LSI_WIDE),

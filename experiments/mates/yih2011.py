@@ -54,6 +54,7 @@ from experiments.corpora.mate_scores import (
     dimensions,
     grid_k,
     learning_curve,
+    rank,
     tested,
     weighted,
 )
@@ -118,9 +119,9 @@ HALVES = replace(FULL, ks=(50, 100, 200, 300, 500, 1000, 1500, 2000), trained_ks
                  variant_ks=(100, 300, 500, 1000), random_ks=(100, 300, 500), grid_k=300,
                  noises=(3e-5, 1e-4, 3e-4, 1e-3), ridges=(1e-4, 1e-3, 1e-2, 0.03, 0.1), max_iter=300,
                  sizes=(250, 500, 1000))
-FIRST_20 = replace(HALVES, variant_ks=(100, 300, 500, 1000, 2000))
-ALL_SOURCES = replace(HALVES, ks=(*HALVES.ks, 3000), trained_ks=(100, 300, 1000, 2000), variant_ks=(100, 300, 1000),
-                      random_ks=(100, 300, 1000), sizes=(1000, 2000, 4000))
+FIRST_20 = replace(HALVES, variant_ks=(100, 300, 500, 1000, 2000), lsi_ks=(*HALVES.ks, 3000))
+ALL_SOURCES = replace(HALVES, ks=(*HALVES.ks, 3000), trained_ks=(100, 300, 1000, 2000), variant_ks=(100, 300),
+                      random_ks=(100, 300), sizes=(1000, 2000, 4000))
 DOCSTRINGS = replace(FULL, ks=(50, 100, 200, 300, 500, 1000, 2000, 3000), variant_ks=(100, 300, 500, 1000, 2000, 3000),
                      random_ks=(100, 300, 500, 1000), noises=(1e-6, 1e-5, 1e-4, 1e-3), ridges=(1e-6, 1e-5, 1e-4, 1e-3))
 LINES = replace(FULL, ks=(100, 300, 500, 1000, 1500, 2000), trained_ks=(300, 1000, 1500, 2000),
@@ -192,7 +193,7 @@ def fit_cl_lsi(table: kit.Table) -> kit.Row:
         sides = [sparse.from_scipy(side) for side in task.counts["train"]]
         return table.fit(cl_lsi)(sides, k=k, unit_length=unit_length).params
 
-    return closed_form(table, fit, UNIT_LENGTH, table.settings.lsi_ks or table.settings.ks)
+    return closed_form(table, fit, UNIT_LENGTH, table.settings.lsi_ks or table.settings.ks, rank=rank(table))
 
 
 def opca_of(table: kit.Table, task: Task, k: int, noise: float, unit_length: bool):
@@ -213,7 +214,7 @@ def noises(table: kit.Table) -> list[dict]:
 
 def fit_opca(table: kit.Table) -> kit.Row:
     """Oriented PCA (002 §2.2); fitted and tested again on the naive split, where near-duplicates cross."""
-    row = closed_form(table, partial(opca_of, table), noises(table), table.settings.ks)
+    row = closed_form(table, partial(opca_of, table), noises(table), table.settings.ks, rank=rank(table))
     if table.data.naive is None:
         return row
     task = table.data.naive()
@@ -355,7 +356,7 @@ def trained(table: kit.Table, ks, start, *extra, unit_length: bool = True, seeds
             bounded: bool = True, **options) -> kit.Row:
     """One training for each k; that with the best development MRR is tested, and repeated for the other seeds.
 
-    ``start`` is a function of k and seed. Where it is ``bounded``, k stays below the number of training pairs.
+    ``start`` is a function of k and seed. Where it is ``bounded``, k is at most the rank of the training pairs.
     ``tried`` are the options of an earlier choice, for the record.
     """
     fits = {}
@@ -366,7 +367,8 @@ def trained(table: kit.Table, ks, start, *extra, unit_length: bool = True, seeds
                 "evaluations": fit.evaluations, "start": fit.history[0]["validation"],
                 "seconds": fit.history[-1]["seconds"]}
 
-    size = kit.choose([{"k": k} for k in (dimensions(table, ks) if bounded else ks)], score, by="mrr", split="dev")
+    ks, said = (dimensions(table, ks), {"rank": rank(table)}) if bounded else (ks, {})
+    size = kit.choose([{"k": k} for k in ks], score, by="mrr", split="dev", **said)
     k = size.best["k"]
     chosen = [fits[k], *(train(table, start(k, seed), *extra, method=method, unit_length=unit_length, **options)
                          for seed in seeds[1:])]
@@ -489,13 +491,13 @@ SETTINGS = {
     "en-es": replace(UP_TO_500, variant_ks=(50, 100), grid_k=100),
     "en-es-unseen": replace(FULL, ks=(50, 100, 200), variant_ks=(50, 100), grid_k=100),
 }
-CLOSED, OPCA = ("limit", "ks", "grid_k", "sizes"), ("limit", "ks", "grid_k", "noises", "paper_noise")
+CLOSED, OPCA = ("limit", "ks", "grid_k", "sizes"), ("limit", "grid_k", "noises", "paper_noise")
 TRAINED = (*OPCA, "max_iter", "patience")
-READS = {  # row -> settings that its record depends on; topic models have their own
+READS = {  # row -> settings that its record depends on; topic models have their own. OPCA is a start of any dimension
     **dict.fromkeys(("log-tfidf", *TOPIC_MODELS), ("limit",)),
-    **dict.fromkeys(("cl-lsi", "lsa", "pca"), (*CLOSED, "lsi_ks")), "opca": (*OPCA, "sizes"),
+    **dict.fromkeys(("cl-lsi", "lsa", "pca"), (*CLOSED, "lsi_ks")), "opca": (*OPCA, "ks", "sizes"),
     "cca": (*CLOSED, "ridges", "paper_ridge"), "cr5": (*CLOSED, "cr5_ridges", "variant_ks"),
-    "hdlr": (*OPCA, "hdlr_k", "slacks", "seeds"), "s2net": (*TRAINED, "trained_ks", "sizes"),
+    "hdlr": (*OPCA, "ks", "hdlr_k", "slacks", "seeds"), "s2net": (*TRAINED, "ks", "trained_ks", "sizes"),
     "s2net-random": (*TRAINED, "variant_ks", "random_ks", "seeds"),
     "s2net-opca+random": (*TRAINED, "variant_ks", "random_ks", "seeds"),
     **dict.fromkeys(("s2net-all-negatives", "s2net-gamma1", "s2net-cl-lsi", "s2net-2", "s2net-mse", "s2net-tanh"),

@@ -57,6 +57,15 @@ def test_the_edge_is_that_of_options_alike_in_all_else():
     assert kit.choose(grid, lambda noise, unit: unit * noise, by="dev").at_edge == ("noise",)
 
 
+def test_as_many_dimensions_as_the_data_have_are_no_edge():
+    ks = kit.up_to_rank((2, 8, 32), 5)
+    assert ks == [2, 5] and kit.up_to_rank((2, 5), 9) == [2, 5]
+    grid = [{"k": k} for k in ks]
+    assert kit.choose(grid, lambda k: k, by="dev", rank=5).at_edge == ()
+    assert kit.choose(grid, lambda k: -k, by="dev", rank=5).at_edge == ("k",)  # the fewest
+    assert kit.choose(grid, lambda k: k, by="dev").at_edge == ("k",)  # the rank is not known
+
+
 def test_settings_chosen_one_after_another_have_edges_of_their_own():
     tried = [{"rate": 0.1, "loss": 2.0}, {"rate": 0.3, "loss": 1.0}, *({"b": b, "map": 0.1} for b in (1, 3, 10))]
     assert at_edge(tried, {"rate": 0.3, "b": 3}) == ("rate",)

@@ -41,6 +41,7 @@ def row(**changes):
     ({"config": {"k": 9, "noise": 0.1}, "dev": {"grid": [{"k": 5, "noise": n, "dev": n} for n in (0.1, 1.0, 9.0)]}},
      ["edge-of-grid (noise)"]),
     ({"config": {"k": 9}, "curve": [{"k": k, "mrr": 0.5, "split": "dev"} for k in (5, 9)]}, ["edge-of-grid (k)"]),
+    ({"config": {"k": 9}, "curve": [{"k": k, "mrr": 0.5, "split": "dev", "rank": 9} for k in (5, 9)]}, []),
     ({"config": {"share": 0.0}, "curve": [{"share": share, "mrr": 0.5 - share} for share in (0.0, 0.1)]}, []),
     ({"config": {"b": 3.0, "triples": 100},  # an epoch's triples, and how many training took
       "curve": [{"b": b, "triples": 300 * b, "map": b / 9, "split": "dev"} for b in (1.0, 3.0)]},

@@ -492,12 +492,12 @@ ROWS = {"random": random, "tfidf": bare,
            for name, method in (("plsa", plsa), ("jplsa", jplsa), ("cplsa", cplsa))}}
 LOADED = ("limit", "per_grade", "negatives")
 CLOSED = (*LOADED, "closed_ks", "closed_k", "grid_k", "pairs")
-TRAINED = (*CLOSED, "noises", "ks", "gammas", "max_iter", "patience")
-READS = {
+TRAINED = (*LOADED, "closed_k", "grid_k", "pairs", "noises", "ks", "gammas", "max_iter", "patience")
+READS = {  # closed forms are starts of any dimension
     **dict.fromkeys(("random", "tfidf"), LOADED), **dict.fromkeys(("pca", "lsa"), (*LOADED, "closed_ks")),
     "opca": (*CLOSED, "noises"), "cca": (*CLOSED, "ridges"), "s2net-pref": TRAINED,
     **dict.fromkeys((f"s2net-pref-{k}" for k in FULL.ks), TRAINED),
-    "hdlr": (*LOADED, "closed_ks", "hdlr_ks", "slacks", "hdlr_pairs"),
+    "hdlr": (*LOADED, "hdlr_ks", "slacks", "hdlr_pairs"),
     **dict.fromkeys(("plsa", "jplsa", "cplsa"), (*LOADED, "topic_ks", "pairs")),
 }
 """Row -> the settings that it reads: a change of others leaves its record."""

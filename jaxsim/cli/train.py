@@ -163,7 +163,8 @@ def train(
     log_of_steps = _log(log, out)
     shares = _shares(dev, settings.method)
     share = shares[0]
-    names = train_choice.names(context, share, seconds is not None) if tune else []
+    chooses = None if dev_queries is not None and seconds is not None else share  # judged queries need no pairs
+    names = train_choice.names(context, chooses, seconds is not None) if tune else []
     graded = settings.method in GRADED
     checks.expect(label is not None or not graded or pairs is None, "--label",
                   f"a column of grades, for {settings.method}", "none")  # fmt: skip

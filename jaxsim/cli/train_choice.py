@@ -78,7 +78,7 @@ def names(context: typer.Context, share: float | None, wide: bool) -> list[str]:
 
     Args:
       context: of the command.
-      share: of the pairs that is held out; None where held-out pairs are given.
+      share: of the pairs that is held out; None where held-out pairs are given, or judged queries choose.
       wide: whether there is a budget.
 
     Returns:

@@ -80,7 +80,8 @@ def search(
       dev: share of the pairs to choose by, near-duplicates kept together; or pairs of your own. Or a list of these, a
         set each, with one share at most: the mean of their scores chooses.
       free: what to choose, of `FREE`.
-      judged: queries with judgements to choose by; held-out pairs then weigh dimensions for search, and stop S2Net.
+      judged: queries with judgements to choose by; held-out pairs then weigh dimensions for search, and stop S2Net,
+        where there are any.
       stop_by: queries with judgements that stop S2Net and SSI, as for `training.train`; they choose too, unless
         ``judged`` are given.
       by: of `SCORES`, without judged queries: how held-out texts find their mates, ``"mrr"``; or, for search,
@@ -91,7 +92,8 @@ def search(
 
     Returns:
       ``(settings, tried)``: the best, the first of equals (see ``by``); and every candidate with its score, the best
-      first. Where no pairs can be held out, the settings as they were, and nothing tried.
+      first. Where there is nothing to choose by, neither held-out pairs nor judged queries, the settings as they were,
+      and nothing tried.
 
     Raises:
       ValueError: for a budget that is not positive, a method that is not tuned, nothing free, or as `training.train`.
@@ -119,7 +121,7 @@ def search(
     some = tuning.some(pairs, settings.seed, dev, say)
     texts = mates.read(some)
     held = training.split(texts, dev, replace(settings, distill=0.0), training.Grades(None, None), say)
-    if len(held.dev) < 2:
+    if len(held.dev) < 2 and judged is None:
         say("no setting is chosen: no pairs are held out to choose by")
         return settings, []
     result = _Search(texts, held, settings, free, judged, stop_by, by, begun, seconds, clock, say)
@@ -334,11 +336,10 @@ class _Search:
         if not starts or self.clock() >= self.end:
             return False
         best = max(starts, key=lambda entry: entry[0])[1]
-        self.refine(replace(best, method=method, gamma=self.settings.gamma))
-        return True
+        return self.refine(replace(best, method=method, gamma=self.settings.gamma)) > -np.inf
 
     def refine(self, settings: Settings) -> float:
-        """The score of S2Net, as far as it comes in time."""
+        """The score of S2Net, as far as it comes in time; its own few iterations, where there is nothing to stop by."""
         weighted, kept = self.weighted(settings), []
         score = training.validator(weighted, self.held, settings)
 
@@ -351,10 +352,18 @@ class _Search:
             return value
 
         try:
-            training.fit(weighted, self.held, settings, None, False, _silent, validate=watched)
+            whole = training.fit(weighted, self.held, settings, None, False, _silent, validate=score and watched,
+                                 callback=None if score else self.watched)  # fmt: skip
+            if score is None:
+                kept = [None, whole.fit.params]
         except _Late:
             self.say("the budget ended during this training")
-        return self.record(settings, kept[1], weighted)
+        return self.record(settings, kept[1], weighted) if kept else -np.inf
+
+    def watched(self, name: str, entry: dict) -> None:
+        """Ends a training with the budget."""
+        if self.clock() > self.end:
+            raise _Late
 
     def linked(self) -> None:
         """SSI from the best OPCA's settings, if it comes in time; its own trainings choose b and the rate."""
@@ -362,13 +371,9 @@ class _Search:
         if not self.allows(0, method=_LINKS):
             return
 
-        def watched(name: str, entry: dict) -> None:
-            if self.clock() > self.end:
-                raise _Late
-
         weighted = self.weighted(begin)
         try:
-            params = training.fit(weighted, self.held, begin, None, False, _silent, callback=watched).fit.params
+            params = training.fit(weighted, self.held, begin, None, False, _silent, callback=self.watched).fit.params
         except _Late:
             self.untried.setdefault("method", []).append(_LINKS)
         except (ValueError, FloatingPointError) as error:  # pairs of which it has no negatives, say

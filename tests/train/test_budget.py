@@ -169,6 +169,28 @@ def test_without_pairs_to_hold_out_nothing_is_chosen(corpus):
     assert messages[-1] == "no setting is chosen: no pairs are held out to choose by"
 
 
+def test_judged_queries_choose_where_no_pairs_are_held_out(corpus, monkeypatch):
+    """S2Net then has its few iterations, or the queries stop it; with no time for these few it is left out."""
+    judged = Judged({"a": corpus.left[0]}, dict(enumerate(map(str, corpus.right))), {"a": {0: 1}})
+    given = {"dev": 0, "judged": judged, "settings": replace(GIVEN, max_iter=2), "free": ("method", "dim", "gamma")}
+    few = corpus.take(range(40))
+    for more in ({}, {"stop_by": judged}):
+        best, tried = searched(few, 1e9, **given, **more)
+        assert {one["method"] for one in tried} == {"opca", "lsa", "s2net", "ssi"}
+        assert best.method in {one["method"] for one in tried} and all("map" in one for one in tried)
+    clock, fit, messages = Clock(), training.fit, []
+
+    def slow(weighted, held, settings, *rest, **options):
+        clock.now += 1e9 * (settings.method == "s2net")
+        return fit(weighted, held, settings, *rest, **options)
+
+    monkeypatch.setattr(training, "fit", slow)
+    _, tried = searched(few, 1e6, clock=clock, say=messages.append, **given)
+    assert {one["method"] for one in tried} == {"opca", "lsa"}
+    assert "the budget ended during this training" in messages
+    assert messages[-1] == "the budget ended before these were tried: method s2net, ssi"
+
+
 @pytest.mark.parametrize(("changes", "message"), [
     ({"seconds": 0}, "seconds: expected a positive budget"), ({"free": ()}, "free: expected some of"),
     ({"settings": Settings(method="ssi")}, "method: expected one of"), ({"settings": 3}, "settings: expected Settings"),

@@ -1,8 +1,9 @@
 """A search over methods and settings within a budget of time: what ``jaxsim train --tune --budget 5m`` does.
 
 Trainings in closed form come first, the cheapest before the others. A training at the largest dimension contains those
-at all smaller ones. S2Net follows, from the settings of the best OPCA, then SSI, and S2Net from random numbers. The
-values of a setting are tried one after the other along its ladder, as long as the score rises.
+at all smaller ones. S2Net follows, from the settings of the best OPCA, and then with another γ and from other noise;
+then SSI, and S2Net from random numbers. The values of a setting are tried one after the other along its ladder, as long
+as the score rises.
 """
 
 from __future__ import annotations
@@ -210,7 +211,8 @@ class _Search:
         self.end = self.last
         for method in methods:
             if method in S2NET and self.refined(method):
-                self.climb("gamma")
+                self.climb("gamma", S2NET)
+                self.climb("noise", S2NET)  # more than is best for OPCA alone leaves S2Net more to learn
             elif method in S2NET:
                 self.untried.setdefault("method", []).append(method)
         # SSI has no n-grams and nothing to distil.
@@ -273,9 +275,9 @@ class _Search:
                 if value != getattr(begin, name) and self.allows(self.cost(candidate), **{name: value}):
                     self.closed(candidate)
 
-    def climb(self, name: str) -> None:
-        """A setting along its ladder, upwards and downwards, as long as it gains."""
-        begin = self.best(S2NET) if name == "gamma" else self.best()
+    def climb(self, name: str, methods: Sequence[str] | None = None) -> None:
+        """A setting of the best of some methods along its ladder, upwards and downwards, as long as it gains."""
+        begin = self.best(methods)
         uses = next(field.option.methods for field in fields() if field.name == name)
         if name not in self.free or begin.method not in uses:
             return

@@ -73,6 +73,23 @@ def test_noise_goes_on_along_its_ladder_until_it_no_longer_gains(corpus, monkeyp
     assert len({(one["dim"], one["noise"]) for one in tried}) == len(tried)
 
 
+def test_the_noise_of_the_start_of_s2net_is_chosen_again(corpus, monkeypatch):
+    def score(search, settings, *_):
+        best = -2 if settings.method == "s2net" else -5  # powers of ten
+        value = -abs(np.log10(settings.noise) - best) - (settings.method == "lsa")
+        search.scores.append((value, settings))
+        search.tried.append({"method": settings.method, "noise": settings.noise, "mrr": value})
+        return value
+
+    monkeypatch.setattr(budget._Search, "record", score)
+    monkeypatch.setattr(budget._Search, "refine", lambda search, settings: search.record(settings, None, None))
+    given = replace(GIVEN, method="s2net")
+    best, tried = searched(corpus, 1e9, settings=given, free=("noise",))
+    assert best == replace(given, noise=1e-2)
+    assert [one["noise"] for one in tried if one["method"] == "opca"][0] == 1e-5
+    assert {one["noise"] for one in tried if one["method"] == "s2net"} == {1e-5, 1e-4, 1e-3, 1e-2, 1e-1}
+
+
 def test_s2net_comes_last_is_stopped_in_time_and_counts_with_the_best_it_had(corpus, monkeypatch):
     seen, fit = [], training.fit
 
@@ -172,12 +189,13 @@ def test_without_pairs_to_hold_out_nothing_is_chosen(corpus):
 def test_judged_queries_choose_where_no_pairs_are_held_out(corpus, monkeypatch):
     """S2Net then has its few iterations, or the queries stop it; with no time for these few it is left out."""
     judged = Judged({"a": corpus.left[0]}, dict(enumerate(map(str, corpus.right))), {"a": {0: 1}})
-    given = {"dev": 0, "judged": judged, "settings": replace(GIVEN, max_iter=2), "free": ("method", "dim", "gamma")}
+    given = {"dev": 0, "judged": judged, "settings": replace(GIVEN, dim=5, max_iter=1), "free": ("method",)}
     few = corpus.take(range(40))
-    for more in ({}, {"stop_by": judged}):
-        best, tried = searched(few, 1e9, **given, **more)
-        assert {one["method"] for one in tried} == {"opca", "lsa", "s2net", "ssi"}
-        assert best.method in {one["method"] for one in tried} and all("map" in one for one in tried)
+    best, tried = searched(few, 1e9, **given)
+    assert {one["method"] for one in tried} == {"opca", "lsa", "s2net", "ssi"} and all("map" in one for one in tried)
+    one = replace(given["settings"], method="s2net")
+    best, tried = searched(few, 1e9, **{**given, "settings": one, "free": ("dim",), "stop_by": judged})
+    assert best.method == tried[-1]["method"] == "s2net"
     clock, fit, messages = Clock(), training.fit, []
 
     def slow(weighted, held, settings, *rest, **options):

@@ -337,8 +337,9 @@ def test_what_is_said_of_closed_forms_holds_in_the_records():
     tables = {name: rows for name, rows in records("platt2010_mates").items()
               if {"opca", "cca", "cl-lsi"} <= rows.keys()}
     learned = ("opca", "cca", "cl-lsi", "dda")
-    equal = "en-ja-halves"
-    assert {"docstrings", "en-it-lines", "en-es-human", "en-es-first20", equal} < tables.keys()
+    equal, largest = "en-ja-halves", "en-es-halves-all"
+    facts = " ".join(page("choose-a-method").split())
+    assert {"docstrings", "en-it-lines", "en-es-human", "en-es-first20", equal, largest} < tables.keys()
     for name, rows in tables.items():
         parts = "halves" in name or "first20" in name
         scores = {row: mrr(record) for row, record in rows.items() if record["metrics"].get("mrr")}
@@ -351,14 +352,18 @@ def test_what_is_said_of_closed_forms_holds_in_the_records():
         assert scores["opca"] > max(scores["cl-lsi"], scores.get("dda", 0)), name
         apart = scores["opca"] - scores["cca"]
         near = abs(apart) < 0.001 if name == equal else apart > 0.02 if parts else 0 < apart < 0.005
+        if name == largest:
+            pairs = rows["cca"]["dataset"]["counts"]["split"]["train"]
+            near = (f"on the {pairs:,} halves of English and Spanish pages of all sources, where CCA is {-apart:.3f} "
+                    "ahead").replace(" 0.", " .") in facts
         assert apart > 0.05 if name == "docstrings" else near, name
         curve = dev(rows["opca"])
         best, most = max(curve, key=curve.get), max(curve)
-        inside = best in (300, 500) if "halves" in name else best == (1000 if parts else 1500)
-        assert (inside and most == 2000) if parts or name == "en-it-lines" else (best == most <= 3000), name
+        inside = best in (300, 500, 1000) if "halves" in name else best == (1000 if parts else 1500)
+        inside = inside and most == (3000 if name == largest else 2000)
+        assert inside if parts or name == "en-it-lines" else (best == most <= 3000), name
     behind = [scores["dda"] < scores["cl-lsi"] for scores in
               ({row: mrr(record) for row, record in rows.items()} for rows in tables.values()) if "dda" in scores]
-    facts = " ".join(page("choose-a-method").split())
     assert (sum(behind), len(behind)) == (6, 7) and "worse than CL-LSI in six of the seven tables" in facts
 
 
@@ -478,9 +483,23 @@ def test_what_is_said_of_s2net_holds_in_the_records():
     folder = ROOT / "experiments" / "results"
     paired = [judge.compare(rows["s2net"], rows["opca"], "mrr", folder)["p"] < 0.01 for rows in tables.values()]
     values = [[judge.per_query(rows[row], "accuracy", folder) for row in ("s2net", "opca")] for rows in tables.values()]
-    assert (sum(paired), len(tables)) == (7, 13)
+    assert (sum(paired), len(tables)) == (6, 13)
     assert not any(significance.unpaired_t(*pair).pvalue < 0.01 for pair in values)
     assert all(record["device"].startswith("cpu") for rows in tables.values() for record in rows.values())
+
+
+def test_what_is_said_of_the_noise_of_a_start_holds_in_the_records():
+    facts, tables = " ".join(page("choose-a-method").split()), records("yih2011_mates")
+    gains = {}
+    for language in ("es", "ja", "fr"):
+        rows = tables[f"en-{language}-halves"]
+        assert rows["s2net-noise"]["config"]["noise"] / rows["opca"]["config"]["noise"] == pytest.approx(3, rel=0.2)
+        gains[language] = f"{dev(rows['s2net-noise'])[300] - dev(rows['s2net'])[300]:.3f}"[1:]
+        chosen = next(one for one in rows["s2net-noise"]["dev"]["grid"]
+                      if one["noise"] == rows["s2net-noise"]["config"]["noise"])
+        assert chosen["start"] < dev(rows["opca"])[300]
+    assert (f"by {gains['es']} on English and Spanish halves, by {gains['ja']} on Japanese ones and by {gains['fr']} "
+            "on French ones") in facts
 
 
 def test_what_is_said_of_evaluations_an_iteration_holds_in_the_records():

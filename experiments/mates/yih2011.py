@@ -82,6 +82,7 @@ class Settings:
       noises: OPCA's, for documents of unit length.
       ridges: CCA's, for documents of unit length.
       start_noises: OPCA's where S2Net chooses it; a ladder.
+      noise_ks: Dimensions of S2Net there, where they are others than `variant_ks`.
       paper_noise: OPCA's in 002, for documents of their own lengths; one more option beside `noises`.
       paper_ridge: CCA's in 002, likewise.
       max_iter: L-BFGS iterations at most.
@@ -113,6 +114,7 @@ class Settings:
     random_ks: tuple[int, ...] = ()
     hdlr_k: int = 300
     start_noises: tuple[float, ...] = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
+    noise_ks: tuple[int, ...] = ()
 
 
 QUICK = Settings(ks=(20, 50), variant_ks=(20,), grid_k=20, max_iter=8, patience=4, seeds=(0, 1), limit=600)
@@ -124,7 +126,8 @@ HALVES = replace(FULL, ks=(50, 100, 200, 300, 500, 1000, 1500, 2000), trained_ks
                  sizes=(250, 500, 1000))
 FIRST_20 = replace(HALVES, variant_ks=(100, 300, 500, 1000, 2000), lsi_ks=(*HALVES.ks, 3000))
 ALL_SOURCES = replace(HALVES, ks=(*HALVES.ks, 3000), trained_ks=(100, 300, 500, 1000, 1500, 2000),
-                      variant_ks=(100, 300), random_ks=(100, 300), sizes=(1000, 2000, 4000))
+                      variant_ks=(100, 300), random_ks=(100, 300), noise_ks=(100, 300, 1000, 1500),
+                      sizes=(1000, 2000, 4000))
 DOCSTRINGS = replace(FULL, ks=(50, 100, 200, 300, 500, 1000, 2000, 3000), variant_ks=(100, 300, 500, 1000, 2000, 3000),
                      random_ks=(100, 300, 500, 1000), noises=(1e-6, 1e-5, 1e-4, 1e-3), ridges=(1e-6, 1e-5, 1e-4, 1e-3))
 LINES = replace(FULL, ks=(100, 300, 500, 1000, 1500, 2000), trained_ks=(300, 1000, 1500, 2000),
@@ -416,8 +419,9 @@ def fit_own_noise(table: kit.Table) -> kit.Row:
         return {"dev": fit.best_score, "start": fit.history[0]["validation"]}
 
     noise = kit.climb({"noise": table.settings.start_noises}, score, by="dev")
-    largest = start(noise.best["noise"], max(dimensions(table, table.settings.variant_ks)))
-    row = trained(table, table.settings.variant_ks, lambda k, seed: projections.truncate(largest, k),
+    ks = table.settings.noise_ks or table.settings.variant_ks
+    largest = start(noise.best["noise"], max(dimensions(table, ks)))
+    row = trained(table, ks, lambda k, seed: projections.truncate(largest, k),
                   tried=noise.tried, negatives=negatives)
     return replace(row, config=noise.best | row.config)
 
@@ -526,7 +530,7 @@ READS = {  # row -> settings that its record depends on; topic models have their
     "hdlr": (*OPCA, "ks", "hdlr_k", "slacks", "seeds"), "s2net": (*TRAINED, "ks", "trained_ks", "sizes"),
     "s2net-random": (*TRAINED, "variant_ks", "random_ks", "seeds"),
     "s2net-opca+random": (*TRAINED, "variant_ks", "random_ks", "seeds"),
-    "s2net-noise": (*TRAINED, "variant_ks", "start_noises"),
+    "s2net-noise": (*TRAINED, "variant_ks", "noise_ks", "start_noises"),
     **dict.fromkeys(("s2net-all-negatives", "s2net-gamma1", "s2net-cl-lsi", "s2net-2", "s2net-mse", "s2net-tanh"),
                     (*TRAINED, "variant_ks")),
 }

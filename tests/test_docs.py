@@ -490,16 +490,17 @@ def test_what_is_said_of_s2net_holds_in_the_records():
 
 def test_what_is_said_of_the_noise_of_a_start_holds_in_the_records():
     facts, tables = " ".join(page("choose-a-method").split()), records("yih2011_mates")
-    gains = {}
-    for language in ("es", "ja", "fr"):
-        rows = tables[f"en-{language}-halves"]
-        assert rows["s2net-noise"]["config"]["noise"] / rows["opca"]["config"]["noise"] == pytest.approx(3, rel=0.2)
-        gains[language] = f"{dev(rows['s2net-noise'])[300] - dev(rows['s2net'])[300]:.3f}"[1:]
-        chosen = next(one for one in rows["s2net-noise"]["dev"]["grid"]
-                      if one["noise"] == rows["s2net-noise"]["config"]["noise"])
-        assert chosen["start"] < dev(rows["opca"])[300]
-    assert (f"by {gains['es']} on English and Spanish halves, by {gains['ja']} on Japanese ones and by {gains['fr']} "
-            "on French ones") in facts
+    gains, times = [], []
+    for table in ("en-es-halves", "en-fr-halves", "en-ja-halves", "en-es-halves-all"):
+        rows = tables[table]
+        (chosen,) = (one for one in rows["s2net-noise"]["dev"]["grid"] if one["noise"] == 1e-3)
+        assert chosen["start"] < dev(rows["opca"])[300] and rows["s2net-noise"]["config"]["noise"] == 1e-3
+        times.append(round(1e-3 / rows["opca"]["config"]["noise"]))
+        gains.append(f"{dev(rows['s2net-noise'])[300] - dev(rows['s2net'])[300]:.3f}"[1:])
+    assert times == [3, 3, 3, 10]
+    assert 2000 < tables["en-es-halves"]["opca"]["dataset"]["counts"]["split"]["train"] < 2200
+    assert ("by {} on some 2,000 halves of English and Spanish pages, by {} on French ones, by {} on Japanese ones, "
+            "and by {} on the 9,553 of all sources").format(*gains) in facts
 
 
 def test_what_is_said_of_evaluations_an_iteration_holds_in_the_records():

@@ -515,8 +515,8 @@ WHY = {
     ("cca", "cl-lsi", "Wikipedia"): {"docstrings": f"{ONE_LANGUAGE}, which CCA, with a projection a side, cannot use; "
                                                    "up to 300 dimensions CCA is above on development pairs"},
     ("cl-lsi", "log-tfidf", "Wikipedia"): {"docstrings": ONE_LANGUAGE},
-    ("cplsa", "jplsa", "Wikipedia"): {"en-es-halves": "not known; one start each. CPLSA is above at both numbers of "
-                                                      "topics on development pairs",
+    ("cplsa", "jplsa", "Wikipedia"): {"en-es-halves": "not known; one start each. From 100 topics to 1,000 CPLSA is "
+                                                      "above on development pairs",
                                       "en-fr-halves": "in the paper's direction, by .009, which 745 pages do not "
                                                       "show; one start each",
                                       "en-es-human": "with the paper's settings equal within chance on test pairs; at "

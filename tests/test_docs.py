@@ -501,6 +501,8 @@ def test_what_is_said_of_the_noise_of_a_start_holds_in_the_records():
     assert 2000 < tables["en-es-halves"]["opca"]["dataset"]["counts"]["split"]["train"] < 2200
     assert ("by {} on some 2,000 halves of English and Spanish pages, by {} on French ones, by {} on Japanese ones, "
             "and by {} on the 9,553 of all sources").format(*gains) in facts
+    own, best, start = (f"{mrr(rows[row]):.3f}"[1:] for row in ("s2net-noise", "s2net", "opca"))
+    assert f"then has {own} of test pairs (from OPCA's own noise {best}; OPCA {start})" in facts
 
 
 def test_what_is_said_of_evaluations_an_iteration_holds_in_the_records():

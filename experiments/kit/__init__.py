@@ -9,6 +9,7 @@ In the order in which a script meets them:
 - `Data`: what ``load(table, settings)`` returns: anything the rows need, and what the record says of the data.
 - `Table`: what a row function gets: ``table.data``, ``table.settings``, ``table.fit(method)(...)``, ``table.once``.
 - `choose`: the best of a grid on development data, with everything that was tried; `climb`: the best of its neighbours.
+- `up_to_rank`: the dimensions of a grid that the data are large enough for.
 - `Row`: what a row function returns: test values and the configuration that development data chose.
 - `Claim`: a sentence of the paper as data, judged from the records by the report.
 - `Plan`, `Experiment`, `run`: the tables with their presets, and the command line.

@@ -332,16 +332,16 @@ def latent(params, documents: Terms) -> jax.Array:
     return unit(projections.encode(params, documents).dense)
 
 
-def rank(documents: Terms) -> int:
-    """The most dimensions that LSI of some documents has."""
+def rank(table: kit.Table) -> int:
+    """The most dimensions that LSI of the training documents has."""
+    documents = table.data.parts["train"].tfidf
     return min(documents.num_docs, documents.num_terms)
 
 
 def fit_lsa(table: kit.Table) -> tuple[Fit, list[int]]:
     """LSI of the training documents, and the dimensions that it has."""
-    documents = table.data.parts["train"].tfidf
-    ks = kit.up_to_rank(table.settings.ks, rank(documents))
-    return table.fit(lsa)(documents, k=max(ks)), ks
+    ks = kit.up_to_rank(table.settings.ks, rank(table))
+    return table.fit(lsa)(table.data.parts["train"].tfidf, k=max(ks)), ks
 
 
 def lsi_model(table: kit.Table, params) -> Model:
@@ -359,8 +359,7 @@ def lsi(table: kit.Table) -> kit.Row:
     def model(k):
         return lsi_model(table, projections.truncate(fit.params, k))
 
-    choice = kit.choose([{"k": k} for k in ks], lambda k: dev(table, model(k)), by="map", split="dev",
-                        rank=rank(table.data.parts["train"].tfidf))
+    choice = kit.choose([{"k": k} for k in ks], lambda k: dev(table, model(k)), by="map", split="dev", rank=rank(table))
     return kit.Row(choice.best, per_query(table, "test", model(**choice.best)), dev={"map": choice.score},
                    curve=choice.tried, fit=fit)
 
@@ -377,8 +376,7 @@ def lsi_tfidf(table: kit.Table) -> kit.Row:
         return lambda part: np.float32(1 - alpha) * table.data.exact(part) + np.float32(alpha) * near(k, part)
 
     choice = kit.choose([{"k": k, "alpha": alpha} for k in ks for alpha in SHARES],
-                        lambda **option: dev(table, model(**option))["map"], by="map", split="dev",
-                        rank=rank(table.data.parts["train"].tfidf))
+                        lambda **option: dev(table, model(**option))["map"], by="map", split="dev", rank=rank(table))
     config = choice.best if choice.best["alpha"] else {"alpha": 0.0}  # without LSI, whatever its dimension
     return kit.Row(config, per_query(table, "test", model(**choice.best)), fit=fit,
                    dev={"map": choice.score, "grid": choice.tried})

@@ -107,7 +107,7 @@ UP_TO_500 = replace(FULL, ks=(50, 100, 200, 300, 500))  # large tables, and vari
 HALVES = replace(FULL, ks=(50, 100, 200, 300, 500, 1000, 1500, 2000), grid_k=300, noises=(3e-5, 1e-4, 3e-4, 1e-3),
                  ridges=(1e-4, 1e-3, 1e-2, 0.03, 0.1), cr5_ks=(100, 300, 500), sizes=(250, 500, 1000))
 ALL_SOURCES = replace(HALVES, ks=(*HALVES.ks, 3000), sizes=(1000, 2000, 4000))
-DOCSTRINGS = replace(FULL, ks=(50, 100, 200, 300, 500, 1000, 2000, 3000), noises=(1e-6, 1e-5, 1e-4, 1e-3),
+DOCSTRINGS = replace(FULL, ks=(50, 100, 200, 300, 500, 1000, 2000, 3000, 4000), noises=(1e-6, 1e-5, 1e-4, 1e-3),
                      ridges=(1e-6, 1e-5, 1e-4, 1e-3))
 LINES = replace(FULL, ks=(100, 300, 500, 1000, 1500, 2000), noises=(1e-7, 1e-6, 1e-5, 1e-4, 1e-3),
                 ridges=(1e-7, 1e-6, 1e-5, 1e-4, 1e-3), lsi_ks=(100, 300, 500, 1000, 1500, 2000, 3000, 4000))

@@ -516,7 +516,8 @@ SETTINGS = {
     "en-es-first20": FIRST_20,
     "en-es-halves-all": ALL_SOURCES,
     "docstrings": DOCSTRINGS,
-    **dict.fromkeys(("en-es-human", "en-es", "en-fr", "en-ja", "en-es-unseen"), PAGES),
+    **dict.fromkeys(("en-es-human", "en-es", "en-fr", "en-ja"), PAGES),
+    "en-es-unseen": replace(FULL, ks=PAGES.ks, trained_ks=(100, 300, 1000, 2000), variant_ks=(50, 100), grid_k=100),
     "en-it-speeches": UP_TO_500,
     "en-it-lines": LINES,
 }

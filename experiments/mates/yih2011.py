@@ -79,7 +79,7 @@ class Settings:
       random_ks: Those of `s2net-random` and `s2net-opca+random`, which every seed trains, where they are others than
         `variant_ks`.
       grid_k: Dimension at which noise, ridge and the kind of negatives are chosen, and that of the learning curves.
-      hdlr_k: Dimension of HDLR, at most.
+      hdlr_k: Dimension of HDLR, at most; one that OPCA has, its start.
       noises: OPCA's, for documents of unit length.
       ridges: CCA's, for documents of unit length.
       start_noises: OPCA's where S2Net chooses it; a ladder.
@@ -128,7 +128,7 @@ HALVES = replace(FULL, ks=(50, 100, 200, 300, 500, 1000, 1500, 2000), trained_ks
 FIRST_20 = replace(HALVES, variant_ks=(100, 300, 500, 1000, 2000), random_ks=(100, 300, 1000, 2000, 4000, 8000),
                    lsi_ks=(*HALVES.ks, 3000))
 ALL_SOURCES = replace(HALVES, ks=(*HALVES.ks, 3000), trained_ks=(100, 300, 500, 1000, 1500, 2000),
-                      variant_ks=(100, 300, 1000, 2000), random_ks=(100, 300), noise_ks=(100, 300, 1000, 1500),
+                      variant_ks=(100, 300), random_ks=(100, 300), noise_ks=(100, 300, 1000, 1500),
                       sizes=(1000, 2000, 4000))
 DOCSTRINGS = replace(FULL, ks=(50, 100, 200, 300, 500, 1000, 2000, 3000, 4000),
                      variant_ks=(100, 300, 500, 1000, 2000, 3000),
@@ -522,7 +522,7 @@ SETTINGS = {
     "en-fr": UP_TO_500,
     "en-ja": UP_TO_500,
     "en-es": replace(UP_TO_500, variant_ks=(50, 100), grid_k=100),
-    "en-es-unseen": replace(FULL, ks=(50, 100, 200), variant_ks=(50, 100), grid_k=100),
+    "en-es-unseen": replace(FULL, ks=(50, 100, 200), variant_ks=(50, 100), grid_k=100, hdlr_k=200),
 }
 CLOSED, OPCA = ("limit", "ks", "grid_k", "sizes"), ("limit", "grid_k", "noises", "paper_noise")
 TRAINED = (*OPCA, "max_iter", "patience")
@@ -537,23 +537,13 @@ READS = {  # row -> settings that its record depends on; topic models have their
     **dict.fromkeys(("s2net-all-negatives", "s2net-gamma1", "s2net-cl-lsi", "s2net-2", "s2net-mse", "s2net-tanh"),
                     (*TRAINED, "variant_ks")),
 }
-
-
-def reads(settings: Settings) -> dict[str, tuple[str, ...]]:
-    """`READS`, without dimensions of variants where a row has others in their place."""
-    own = {**dict.fromkeys(("s2net-random", "s2net-opca+random"), settings.random_ks),
-           "s2net-noise": settings.noise_ks}
-    return {row: tuple(name for name in names if name != "variant_ks" or not own.get(row))
-            for row, names in READS.items()}
-
-
 OF_1000 = {"opca-1000": fit_opca_of_one_size, "s2net-1000": fit_s2net, "s2net-cl-lsi-1000": fit_cl_lsi_start}
 # The preset `quick` fills only `docstrings`, which needs no corpus, unless `--tables` names others. `split` is the
 # version of the rule that deals a table's pairs to train, dev and test.
 TABLES = {name: kit.Plan(ROWS, {"quick": QUICK, "full": settings}, on_request=("quick",) * (name != "docstrings"),
                          rows_on_request=("lsa", "pca", "cr5", "hdlr", "s2net-noise", "s2net-opca+random",
                                           *TOPIC_MODELS),
-                         split=corpora.RULES.get(name, 1), reads=reads(settings))
+                         split=corpora.RULES.get(name, 1), reads=READS)
           for name, settings in SETTINGS.items()}
 TABLES["en-es-halves" + AT_1000] = kit.Plan(
     OF_1000, {"full": replace(HALVES, trained_ks=(1000,), variant_ks=(1000,), sizes=())},

@@ -35,10 +35,10 @@ def task():
     return script.made(*words(np.random.default_rng(0)), {"c0": 9, "c1": 5, "find": 3})
 
 
-def fitted(task, train, seed=(0, 1), kind="bm25"):
+def fitted(task, train, seed=(0, 1), kind="bm25", alphas=(0.001, 1.0)):
     """One fold."""
     return script.fit_fold(task, train, kind=kind, seed=seed, inner=2, dev=500, preferences_drawn=300, top=20,
-                           gammas=(10.0,), alphas=(0.001, 1.0), max_iter=20)
+                           gammas=(10.0,), alphas=alphas, max_iter=20)
 
 
 @pytest.mark.parametrize("kind", script.STARTS)
@@ -77,6 +77,19 @@ def test_no_judgement_of_a_query_that_is_not_fitted_is_read(task, rng):
     other = fitted(dataclasses.replace(task, grades=grades), train)
     assert not np.array_equal(first.params["weights"], other.params["weights"])
     assert not task.judged(train).grades[test].any()
+
+
+def test_steps_go_from_the_baseline_too_where_those_from_the_middle_end_below_it(task, monkeypatch):
+    rows, alphas, given = np.arange(NUM), (1e-4, 1e-3, 1e-2, 0.1, 1.0), script.fit_weights
+
+    def weights(apart, share, start, *, alpha, **settings):
+        fit = given(apart, share, start, alpha=alpha, **settings)
+        return fit._replace(params=start if alpha == alphas[-1] else -np.ones_like(start))
+
+    assert fitted(task, rows, alphas=alphas).params["chosen"]["alpha"] < alphas[-1]
+    monkeypatch.setattr(script, "fit_weights", weights)
+    chosen = fitted(task, rows, alphas=alphas).params["chosen"]
+    assert chosen["alpha"] == alphas[-1] and chosen["map"] == pytest.approx(chosen["map_at_start"])
 
 
 def test_words_of_a_query_do_not_count_for_itself(task):

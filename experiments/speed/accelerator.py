@@ -10,7 +10,8 @@ float64 first (by `peers`), and timed in turns with the panels; what the device 
 Row `documents`: an evaluation of S2Net at the paper's size, 43,380 pairs of 96 of 20,000 terms, in 300 and 1,000
 dimensions, expected within 1 s; and the products of its documents in every storage (`sparse.held` chooses one), beside
 cuSPARSE through JAX. Row `compilation`: two programs of a closed form compiled as `sparse.compilation` has them, with
-cuBLAS, and with XLA's trials of its own kernels; expected in no more than 1.2 times their time to run.
+cuBLAS, and with XLA's trials of its own kernels; expected in no more than 1.2 times their time to run. Row `first-fit`:
+an evaluation of S2Net both ways; a training has the trials today, which its first fit of a shape waits for.
 
 The quick preset takes forced host devices, on one and on two of them, and compares their losses; its shares mean
 nothing, and the kernel is interpreted. The full preset takes the accelerator that JAX finds, and says "not run" where
@@ -39,7 +40,8 @@ PRESETS = {
     "full": {"pairs": (8_192, 32_768, 131_072), "dimensions": (300, 1_000), "side": 8_192,
              "paper": (43_380, 20_000, (300, 1_000), 96), "repeats": 5},
 }
-ROWS = {"documents": None, "compilation": None, **{f"all-pairs-{policy}": policy for policy in PRECISIONS}}
+ROWS = {**dict.fromkeys(("documents", "compilation", "first-fit")),
+        **{f"all-pairs-{policy}": policy for policy in PRECISIONS}}
 """Row -> the precision of its products; None for those that have JAX's default, or the highest."""
 
 
@@ -208,35 +210,59 @@ def products(sheet, settings: dict) -> None:
     jax.config.update("jax_bcoo_cusparse_lowering", False)
 
 
+def _both_ways(sheet, what: str, function, args, repeats: int) -> dict:
+    """Compiles and times a program, with cuBLAS and with the kernels that XLA tries."""
+    import jax
+
+    from experiments.kit.measure import race
+    from jaxsim.sparse import compilation
+
+    programs, ways = {}, {"cuBLAS": compilation.OPTIONS.get(jax.default_backend()), "trials": None}
+    for name, options in ways.items():
+        lowered = jax.jit(functools.partial(function), compiler_options=options).lower(*args)
+        begun = time.perf_counter()
+        programs[name] = lowered.compile()
+        sheet.add(f"compilation, {what}, {name}", time.perf_counter() - begun, "s")
+    found = race({name: functools.partial(program, *args) for name, program in programs.items()}, repeats=repeats)
+    for name, times in found.items():
+        sheet.time(f"{what}, {name}", times, *(() if name == "trials" else (found["trials"], "trials")))
+    return found
+
+
 def compilations(sheet, settings: dict) -> None:
     """Seconds to compile and to run programs of a closed form, with cuBLAS, and with the kernels that XLA tries."""
     import jax
     import jax.numpy as jnp
 
-    from experiments.kit.measure import race
     from jaxsim.linalg import krylov
-    from jaxsim.sparse import compilation
 
     _, terms, dimensions, _ = settings["paper"]
     k = max(dimensions)
     basis, block, rotation = (jax.random.normal(jax.random.key(seed), shape, jnp.float32)
                               for seed, shape in enumerate(((terms, k), (terms, k // 6), (k, k))))
-    ways = {"cuBLAS": compilation.OPTIONS.get(jax.default_backend()), "trials": None}
     for what, function, args in (("a block without its part in a basis", krylov.without.__wrapped__, (block, basis)),
                                  ("a basis times a rotation", krylov.times.__wrapped__, (basis, rotation))):
-        programs, seconds = {}, {}
-        for name, options in ways.items():
-            lowered = jax.jit(functools.partial(function), compiler_options=options).lower(*args)
-            begun = time.perf_counter()
-            programs[name] = lowered.compile()
-            seconds[name] = time.perf_counter() - begun
-            sheet.add(f"compilation, {what}, k = {k:,}, {name}", seconds[name], "s")
-        found = race({name: functools.partial(program, *args) for name, program in programs.items()},
-                     repeats=settings["repeats"])
-        for name, times in found.items():
-            sheet.time(f"{what}, k = {k:,}, {name}", times, *(() if name == "trials" else (found["trials"], "trials")))
+        found = _both_ways(sheet, f"{what}, k = {k:,}", function, args, settings["repeats"])
         sheet.expect(f"{what}: time to run, of that with trials", found["cuBLAS"].median / found["trials"].median,
                      1.2)
+
+
+def first_fits(sheet, settings: dict) -> None:
+    """Seconds to compile and to run an evaluation of S2Net, of few pairs and of the paper's, likewise."""
+    import jax
+    import jax.numpy as jnp
+
+    from jaxsim import sparse
+    from jaxsim.methods import s2net
+
+    pairs, terms, dimensions, per_doc = settings["paper"]
+    k = min(dimensions)
+    start = jax.tree.map(lambda leaf: leaf.astype(jnp.float32), s2net.random_init(terms, k, key=jax.random.key(0)))
+    for size in (pairs // 20, pairs):
+        sides = [sparse.gathered(sparse.from_scipy(side)) for side in _made(size, terms, per_doc)]
+        data = s2net.Data(*sides, jnp.float32(GAMMA), jnp.float32(0), start)
+        _both_ways(sheet, f"value and gradient of S2Net, {size:,} pairs, k = {k:,}",
+                   jax.value_and_grad(s2net.objective), (start, data), settings["repeats"])
 
 
 def _stores() -> dict:
@@ -286,11 +312,12 @@ def main() -> int:
     settings = PRESETS[given.preset]
     for row in given.only or ROWS:
         begun, policy = time.perf_counter(), ROWS[row]
-        made, sizes = ("pairs of documents by Zipf's law", settings["paper"][:1]) if row == "documents" else (
+        of_documents = row in ("documents", "first-fit")
+        made, sizes = ("pairs of documents by Zipf's law", settings["paper"][:1]) if of_documents else (
             "normal embeddings", settings["pairs"])
         sheet = Sheet(row, 1, full, synthetic(made, pairs=max(sizes)), {"gamma": GAMMA, "products": policy})
-        if row == "compilation":
-            compilations(sheet, settings)
+        if row in ("compilation", "first-fit"):
+            (compilations if row == "compilation" else first_fits)(sheet, settings)
         elif policy is None:
             evaluations(sheet, settings, len(jax.devices()))
             products(sheet, settings)

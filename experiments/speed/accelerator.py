@@ -11,7 +11,8 @@ Row `documents`: an evaluation of S2Net at the paper's size, 43,380 pairs of 96 
 dimensions, expected within 1 s; and the products of its documents in every storage (`sparse.held` chooses one), beside
 cuSPARSE through JAX. Row `compilation`: two programs of a closed form compiled as `sparse.compilation` has them, with
 cuBLAS, and with XLA's trials of its own kernels; expected in no more than 1.2 times their time to run. Row `first-fit`:
-an evaluation of S2Net both ways; a training has the trials today, which its first fit of a shape waits for.
+an evaluation of S2Net both ways, of few pairs and of the paper's; L-BFGS has it with cuBLAS, and the first fit of a
+shape waits for its compilation.
 
 The quick preset takes forced host devices, on one and on two of them, and compares their losses; its shares mean
 nothing, and the kernel is interpreted. The full preset takes the accelerator that JAX finds, and says "not run" where

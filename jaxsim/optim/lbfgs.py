@@ -24,6 +24,7 @@ from jaxsim import checks
 from jaxsim.optim import checkpoints
 from jaxsim.optim.monitor import Fit, Monitor, Run, dot, evaluate, expect_finite, mark_of
 from jaxsim.parallel import gathering
+from jaxsim.sparse.compilation import seldom
 from jaxsim.sparse.precision import EVALUATION
 
 KEPT_WITHIN = 60.0
@@ -63,7 +64,7 @@ class _Lbfgs(NamedTuple):
     count: jax.Array
 
 
-@functools.partial(jax.jit, static_argnames=("objective", "max_linesearch"))
+@seldom(static_argnames=("objective", "max_linesearch"))
 def _search(objective, max_linesearch, state: _Lbfgs, data):
     # A vast c2 switches the curvature condition off and leaves sufficient decrease: backtracking only shortens, so a
     # trial that is too short already (or in a concave region) would be shortened to nothing. `_advance` skips pairs

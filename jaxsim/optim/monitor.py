@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -16,6 +15,7 @@ from tqdm import tqdm
 
 from jaxsim import checks
 from jaxsim.optim import checkpoints
+from jaxsim.sparse.compilation import seldom
 
 
 class Fit(NamedTuple):
@@ -81,7 +81,7 @@ def dot(a, b) -> jax.Array:
     return sum(jnp.vdot(x, y) for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True))
 
 
-@functools.partial(jax.jit, static_argnames="objective")
+@seldom(static_argnames="objective")
 def evaluate(objective, params, data):
     """Value, gradient, and the norm of the gradient."""
     value, grad = jax.value_and_grad(objective)(params, data)

@@ -1,8 +1,9 @@
-"""Compilation of programs that run a few times only, as those of closed forms and of evaluation do.
+"""Compilation of programs that run seldom, as those of closed forms, of evaluation and of an iteration of L-BFGS do.
 
 For a GPU, XLA compiles dozens of kernels of its own for each matrix product of a program and takes the fastest of these
-and of those of cuBLAS: seconds for every new shape. A training, which runs one program often, may gain from it. Closed
-forms have many programs, and take cuBLAS, whose kernels are compiled already.
+and of those of cuBLAS: seconds for every new shape. Training in batches, which runs one program many thousand times,
+may gain from it. A fit by L-BFGS takes some hundred evaluations of milliseconds, and closed forms have many programs:
+these take cuBLAS, whose kernels are compiled already.
 """
 
 from __future__ import annotations

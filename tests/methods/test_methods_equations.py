@@ -261,6 +261,6 @@ def test_a_strong_penalty_keeps_s2net_at_its_start():
 def test_settings_of_s2net_do_not_compile_again():
     data = corpus(TRAIN)
     learned(data, K, gamma=3.0, beta=0.1)
-    before = optim.lbfgs._search._cache_size()
+    before = optim.lbfgs._search.compiled(jax.default_backend())._cache_size()
     learned(data, K, gamma=5.0, beta=0.2, tol=1e-3, first_step=0.1)
-    assert optim.lbfgs._search._cache_size() == before
+    assert optim.lbfgs._search.compiled(jax.default_backend())._cache_size() == before

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxsim.optim import lbfgs, monitor
 from jaxsim.sparse import compilation
 from jaxsim.sparse.compilation import seldom
 
@@ -41,6 +42,14 @@ def test_inside_of_another_program_it_has_no_options_of_its_own(compiled):
     assert jax.jit(both)(x).tolist() == jax.vmap(both)(x).tolist() == [3.0, 3.0, 3.0]
     assert jax.grad(lambda a: both(a).sum())(x).tolist() == [2.0, 2.0, 2.0]
     assert all(options.get("compiler_options") is None for options in compiled)
+
+
+@pytest.mark.parametrize("function", [lbfgs._search, monitor.evaluate], ids=["search", "evaluate"])
+def test_programs_of_a_fit_by_lbfgs_have_those_options(compiled, function):
+    function.compiled.cache_clear()
+    assert function.compiled(jax.default_backend()) is function.compiled(jax.default_backend())
+    assert [options["compiler_options"] for options in compiled] == [compilation.OPTIONS["gpu"]]
+    function.compiled.cache_clear()
 
 
 def test_memory_can_be_given_away(compiled):

@@ -495,8 +495,8 @@ def trained(
             with naming(out):
                 model.save(out)
         except KeyboardInterrupt as error:
-            if checkpoint is not None and train_folder.holds(checkpoint):
-                explain(error, f"{checkpoint}: stopped here; the same command with --resume goes on")
+            if train_folder.holds(folder):  # of a closed form, the settings that were chosen
+                explain(error, f"{folder}: stopped here; the same command with --resume goes on")
             explain(error, nothing_written(out))
             raise
         train_folder.empty(folder)
@@ -543,11 +543,15 @@ def _compare(model: Model) -> None:
 
 
 def _command(context: typer.Context) -> str:
-    """The command line without the folders of files."""
+    """The command line without the folders of files, as for a training from the start.
+
+    A value that is the default counts too where it was given: ``--tune`` leaves it alone.
+    """
     words = ["jaxsim", "train"]
     for option in context.command.params:
         value = context.params.get(option.name)
-        if value == option.default or value is None:
+        default = value == option.default and not train_options.given(context, option.name)
+        if default or value is None or option.name == "resume":
             continue
         for one in value if isinstance(value, list | tuple) else [value]:
             words.append((option.secondary_opts if one is False else option.opts)[0])

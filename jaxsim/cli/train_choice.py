@@ -90,14 +90,17 @@ def names(context: typer.Context, share: float | None, wide: bool) -> list[str]:
     from jaxsim import checks
     from jaxsim.train import budget, tuning
 
-    checks.expect(share != 0, "--dev", "pairs to choose settings by, with --tune", "0")
+    queries = "or --dev-queries, with --tune" if wide else "with --tune (or --dev-queries, with --budget as well)"
+    checks.expect(share != 0, "--dev", f"pairs to choose settings by, {queries}", "0")
     if wide:
         result = [name for name in budget.FREE if not train_options.given(context, name)
                   and not (name == "subwords" and context.params["drop_top"])]  # fmt: skip
-        users = [set(train_options.USED_BY.get(option.name, TUNED)) for option in context.command.params
-                 if train_options.given(context, option.name) and option.name not in ("resume", "stop_by")]
-        if any(not set(budget.METHODS) <= methods for methods in users):
-            result = [name for name in result if name != "method"]  # an option that some methods do not have
+        narrow = [option.opts[0] for option in context.command.params
+                  if train_options.given(context, option.name) and option.name not in ("resume", "stop_by")
+                  and not set(budget.METHODS) <= set(train_options.USED_BY.get(option.name, TUNED))]
+        if narrow and "method" in result:
+            say(f"the method stays {context.params['method']}: not all of them have {', '.join(narrow)}")
+            result.remove("method")
         checks.expect(len(result) > 0, "--tune", f"one of {', '.join(budget.FREE)} left to choose", "none left")
         return result
     result = [name for name in tuning.CHOICES if not train_options.given(context, name)

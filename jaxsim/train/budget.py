@@ -125,13 +125,18 @@ def search(
     if len(held.dev) < 2 and judged is None:
         say("no setting is chosen: no pairs are held out to choose by")
         return settings, []
+    if len(held.dev) < 2:
+        say("without held-out pairs the dimensions of candidates are not weighed; those of the model are, by pairs that"
+            " other fits have not seen, so that its score is another")
     result = _Search(texts, held, settings, free, judged, stop_by, by, begun, seconds, clock, say)
     best = result.run()
     if result.untried:
         left = [f"{name} {', '.join(map(str, values))}" for name, values in result.untried.items()]
         say(f"the budget ended before these were tried: {'; '.join(left)}")
-    if len(held.dev) < tuning.ENOUGH and judged is None:
-        say(f"{checks.counted(len(held.dev), 'held-out pair')} made this choice: small differences are chance")
+    made, what = (len(held.dev), "held-out pair") if judged is None else (len(judged.asked), "judged query")
+    if made < tuning.ENOUGH:
+        say(f"{checks.counted(made, what, 'judged queries' if judged else None)} made this choice: small differences "
+            "are chance")
     return replace(best, distill=settings.distill), sorted(result.tried, key=lambda entry: -entry[result.metric])
 
 
@@ -212,7 +217,7 @@ class _Search:
         for method in methods:
             if method in S2NET and self.refined(method):
                 self.climb("gamma", S2NET)
-                self.climb("noise", S2NET)  # more than is best for OPCA alone leaves S2Net more to learn
+                self.climb("noise", S2NET)  # what is best for OPCA alone need not be best for a start
             elif method in S2NET:
                 self.untried.setdefault("method", []).append(method)
         # SSI has no n-grams and nothing to distil.
@@ -279,14 +284,17 @@ class _Search:
         """A setting of the best of some methods along its ladder, upwards and downwards, as long as it gains."""
         begin = self.best(methods)
         uses = next(field.option.methods for field in fields() if field.name == name)
-        if name not in self.free or begin.method not in uses:
+        alone = methods is not None or "method" not in self.free
+        needless = name == "noise" and alone and begin.start == STARTS[1]  # of no OPCA that is learned from
+        if name not in self.free or begin.method not in uses or needless:
             return
         ladder = sorted({*LADDERS[name], getattr(begin, name)})
+        said = f"{name} of S2Net's start" if name == "noise" and begin.method in S2NET else name
         for step in (1, -1):
             place, top = ladder.index(getattr(begin, name)) + step, self.top_of(begin)
             gained = False
             cost = 0 if begin.method in S2NET else self.cost(begin)
-            while 0 <= place < len(ladder) and self.allows(cost, **{name: ladder[place]}):
+            while 0 <= place < len(ladder) and self.allows(cost, **{said: ladder[place]}):
                 candidate = replace(begin, **{name: ladder[place]})
                 score = self.refine(candidate) if begin.method in S2NET else self.closed(
                     replace(candidate, dim=max(begin.dim, self.first(begin))))

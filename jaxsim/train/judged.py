@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -150,10 +151,9 @@ class Judged:
         return self._mean(*found)
 
     def best(self, model: Model) -> Best:
-        """The best weight of BM25 and the best power of the agreement; of equals those nearest to the model's own.
+        """The best weight of BM25 and power of the agreement together, without a second search.
 
-        The weight is chosen at the model's own power, then the power at this weight, and where that is another one,
-        the weight once more; all of them without a second search.
+        Of equals, that with the power nearest to the model's own, and then with the nearest weight.
 
         Args:
           model: what searches.
@@ -163,18 +163,11 @@ class Judged:
         """
         model = replace(model, feedback=None)
         score = functools.cache(self._scorer(model))
-
-        def nearest(values: Sequence[float], own: float, scores: Callable[[float], float]) -> float:
-            return max(sorted(values, key=lambda value: abs(value - own)), key=lambda value: round(scores(value), 6))
-
-        own, power = ranker.default_terms(model), model.search_power
-        terms = nearest(WEIGHTS, own, lambda one: score(one, power))
-        if model.agreement is None:
-            return Best(score(terms, power), terms, None)
-        found = nearest(POWERS, power, lambda one: score(terms, one))
-        if found != power:
-            terms = nearest(WEIGHTS, terms, lambda one: score(one, found))
-        return Best(score(terms, found), terms, found)
+        terms, power = ranker.default_terms(model), model.search_power
+        powers = sorted(POWERS, key=lambda one: abs(one - power)) if model.agreement is not None else [power]
+        nearest = itertools.product(powers, sorted(WEIGHTS, key=lambda one: abs(one - terms)))
+        power, terms = max(nearest, key=lambda one: round(score(one[1], one[0]), 6))
+        return Best(score(terms, power), terms, None if model.agreement is None else power)
 
     def feedback(self, model: Model) -> tuple[int | None, float]:
         """The best number of documents of a second search, of `FEEDBACKS`; of equals the smallest.

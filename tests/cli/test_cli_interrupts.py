@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import filelock
 import pytest
@@ -77,6 +78,21 @@ def test_ctrl_c_before_the_first_iteration_keeps_the_start(folder, capsys, monke
     monkeypatch.setattr(opca, "fit", None)  # would be called without the start that was kept
     assert cli.main([*words, "--resume"]) == 0
     assert "model.checkpoint: continuing from it" in capsys.readouterr().err and not os.path.exists("model.checkpoint")
+
+
+def test_ctrl_c_after_a_choice_says_how_to_keep_it(folder, capsys, monkeypatch):
+    """Of a closed form too, which keeps nothing else."""
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("jaxsim.train.budget.search", lambda _, settings, **__: (replace(settings, method="opca"), []))
+    words = [*S2NET[:7], "--tune", "--budget", "9s"]
+    with monkeypatch.context() as patched:
+        patched.setattr(Model, "save", interrupted)
+        assert cli.main(words) == cli.INTERRUPTED
+    assert "model.checkpoint: stopped here; the same command with --resume goes on" in capsys.readouterr().err
+    assert cli.main([*words, "--resume"]) == 0
+    assert "chosen before the interruption" in capsys.readouterr().err and not os.path.exists("model.checkpoint")
 
 
 @pytest.mark.parametrize("where", ["jaxsim.methods.opca.fit", "jaxsim.optim.checkpoints.prepare",

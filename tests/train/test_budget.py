@@ -88,6 +88,23 @@ def test_the_noise_of_the_start_of_s2net_is_chosen_again(corpus, monkeypatch):
     assert best == replace(given, noise=1e-2)
     assert [one["noise"] for one in tried if one["method"] == "opca"][0] == 1e-5
     assert {one["noise"] for one in tried if one["method"] == "s2net"} == {1e-5, 1e-4, 1e-3, 1e-2, 1e-1}
+    best, tried = searched(corpus, 1e9, settings=replace(given, start="random"), free=("noise",))  # without OPCA
+    assert [(one["method"], one["noise"]) for one in tried] == [("opca", 1e-4), ("s2net", 1e-4)]
+
+
+def test_noise_that_was_not_tried_for_s2net_is_told_apart(corpus, monkeypatch):
+    clock, messages, refine = Clock(), [], budget._Search.refine
+
+    def slow(search, settings):
+        clock.now += 1e6
+        return refine(search, settings)
+
+    monkeypatch.setattr(budget._Search, "refine", slow)
+    searched(corpus, 1e6, clock=clock, settings=replace(GIVEN, method="s2net", max_iter=1), free=("noise",),
+             say=messages.append)
+    left = [part for message in messages if message.startswith("the budget ended before")
+            for part in message.removeprefix("the budget ended before these were tried: ").split("; ")]
+    assert len(left) == 1 and left[0].startswith("noise of S2Net's start ") and left[0].count(",") == 1
 
 
 def test_s2net_comes_last_is_stopped_in_time_and_counts_with_the_best_it_had(corpus, monkeypatch):
@@ -206,7 +223,8 @@ def test_judged_queries_choose_where_no_pairs_are_held_out(corpus, monkeypatch):
     _, tried = searched(few, 1e6, clock=clock, say=messages.append, **given)
     assert {one["method"] for one in tried} == {"opca", "lsa"}
     assert "the budget ended during this training" in messages
-    assert messages[-1] == "the budget ended before these were tried: method s2net, ssi"
+    assert messages[-2] == "the budget ended before these were tried: method s2net, ssi"
+    assert messages[-1] == "1 judged query made this choice: small differences are chance"
 
 
 @pytest.mark.parametrize(("changes", "message"), [
@@ -253,6 +271,15 @@ def test_judged_queries_choose_the_power_too(query, agreement, power, monkeypatc
     assert judged.score(chosen) == 1 == judged.best(chosen).score
     other = replace(chosen, agreement_power=1 - power)
     assert judged.score(other) == 0.5 and other.search_power == 1 - power
+
+
+def test_judged_queries_choose_weight_and_power_together(monkeypatch):
+    """At the power that the model has, a weight that is the best at no other."""
+    scores = {(0.1, 1.0): 0.5, (0.7, 0.0): 0.6, (0.7, 1.0): 0.1, (0.1, 0.0): 0.2}
+    monkeypatch.setattr(Judged, "_scorer", lambda *_: lambda terms, power: scores.get((terms, power), 0.0))
+    model = Model(text.Vocabulary(("cat", "dog", "bird"), np.array([1, 1, 1]), 3), Projection(np.eye(3)),
+                  agreement=np.ones(3, np.float32), agreement_power=1.0)  # fmt: skip
+    assert Judged({"q": "cat"}, {"1": "cat"}, {"q": {"1": 1}}).best(model) == (0.6, 0.7, 0.0)
 
 
 def test_judged_queries_choose_whether_to_search_twice(monkeypatch):

@@ -159,6 +159,9 @@ def test_the_command_line_stops_by_judged_queries(folder, capsys):
     whole = [*words[:5], "--dev", "0", *words[7:], *files]
     tuned = json.loads(run(capsys, *whole, "--tune", "--budget", "1s", "--no-cross-fit", "--json"))
     assert {"method", "map"} <= set(tuned["tuned"][0]) and "--no-cross-fit" in tuned["command"]
+    given = ["--method", "s2net", "--noise", "0.0001"]
+    again = json.loads(run(capsys, *whole, "--tune", "--budget", "1s", *given, "--json"))
+    assert "--method s2net" in again["command"] and "--noise 0.0001" in again["command"]  # not chosen again
     swept = run(capsys, *whole, "--grid", "gamma=5,10", "--method", "s2net")
     assert "stopped by" in swept and "2 judged queries, without BM25" in swept
     assert refused(capsys, *words) == "--stop-by: expected --dev-queries as well, to stop by queries, got none"

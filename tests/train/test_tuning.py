@@ -175,7 +175,9 @@ def test_given_options_are_not_chosen(folder, capsys, monkeypatch):
     assert asked == [["subwords"], ["min_df"], ["min_df"], ["min_df", "subwords"]]
     assert refused(capsys, *words, "--min-df", "2", "--subwords", "0").startswith("--tune: expected --min-df, or --sub")
     assert refused(capsys, *words, "--min-df", "2", "--drop-top", "1").startswith("--tune: expected --min-df, or --sub")
-    assert refused(capsys, *words, "--dev", "0") == "--dev: expected pairs to choose settings by, with --tune, got 0"
+    by = "--dev: expected pairs to choose settings by, "
+    assert refused(capsys, *words, "--dev", "0") == f"{by}with --tune (or --dev-queries, with --budget as well), got 0"
+    assert refused(capsys, *words, "--dev", "0", "--budget", "9s") == f"{by}or --dev-queries, with --tune, got 0"
 
 
 @pytest.mark.programs

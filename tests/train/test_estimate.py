@@ -47,7 +47,7 @@ def test_memory_is_within_30_percent_of_the_compiled_program(m, v, k, words, mat
     a = one if matrices == 1 else (one, one)
     sides = documents(m, v, training.nnz)
     data = s2net.Data(sides, sides, shape(F), shape(F), a)
-    program = lbfgs.evaluate.lower(s2net.objective, a, data).compile().memory_analysis()
+    program = lbfgs.evaluate.compiled(None).lower(s2net.objective, a, data).compile().memory_analysis()
     assert result["loss"] == pytest.approx(program.temp_size_in_bytes, rel=0.3)
     # Its arguments are the documents, the projection and the start; its result is a gradient.
     arguments = result["documents"] + (0 if data.beta is None else 1) * result["projection"] / 7 * 2

@@ -126,8 +126,8 @@ def search(
         say("no setting is chosen: no pairs are held out to choose by")
         return settings, []
     if len(held.dev) < 2:
-        say("without held-out pairs the dimensions of candidates are not weighed; where those of the model are, its score "
-            "is another")
+        say("without held-out pairs the dimensions of candidates are not weighed; where those of the model are, its "
+            "score is another")
     result = _Search(texts, held, settings, free, judged, stop_by, by, begun, seconds, clock, say)
     best = result.run()
     if result.untried:

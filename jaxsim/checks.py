@@ -6,22 +6,24 @@ NumPy is loaded by the checks of arrays alone: the command line refuses bad opti
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import math
 import numbers
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import numpy as np
 
 __all__ = [
-    "a_kind", "array", "between", "binary_lists", "compressed", "counted", "decimal", "expect", "kind", "one_kind",
-    "positive", "positive_int", "real", "score_lists", "targets", "whole", "within",
+    "a_kind", "array", "between", "binary_lists", "brief", "compressed", "counted", "decimal", "expect", "kind",
+    "one_kind", "positive", "positive_int", "real", "score_lists", "targets", "whole", "within",
 ]  # fmt: skip
 
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _LONGEST = 300  # of what came, in a message
+_SHORT, _FEW = 60, 4  # characters and items that `brief` shows
 _BLOCK = 1 << 20  # slots that are looked at together
 
 
@@ -184,6 +186,39 @@ def counted(number: int, noun: str, nouns: str | None = None) -> str:
       ('1 pair', '1,200 queries')
     """
     return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
+
+
+def brief(value: object) -> str:
+    """A dataclass in short, as ``repr`` of those shows it that hold whole corpora: lengths in place of what is long.
+
+    Args:
+      value: A dataclass.
+
+    Returns:
+      Its class and fields: of arrays dtype and shape, of what is longer than a line the length.
+
+    Example:
+      >>> import numpy as np
+      >>> from jaxsim.text import Vocabulary
+      >>> Vocabulary(terms=tuple(f"term{number}" for number in range(1200)), df=np.ones(1200, int), num_docs=3)
+      Vocabulary(terms=<1,200 items>, df=int64[1200], num_docs=3)
+    """
+    fields = [f"{field.name}={_brief(getattr(value, field.name))}" for field in dataclasses.fields(value)]
+    return f"{type(value).__name__}({', '.join(fields)})"
+
+
+def _brief(value: object) -> str:
+    """A value of a field; nothing long is written out first, which may take a minute."""
+    shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
+    if isinstance(shape, tuple) and dtype is not None:
+        return f"{dtype}[{', '.join(map(str, shape))}]"
+    if isinstance(value, str):
+        return repr(value) if len(value) <= _SHORT else f"{value[: _SHORT - 1] + '…'!r}"
+    if not isinstance(value, Mapping | Sequence):
+        return repr(value)
+    parts = list(value.values() if isinstance(value, Mapping) else value) if len(value) <= _FEW else [value]
+    plain = all(isinstance(part, int | float | None) or isinstance(part, str) and len(part) <= _SHORT for part in parts)
+    return repr(value) if plain else f"<{counted(len(value), 'item')}>"
 
 
 def decimal(text: str) -> float:

@@ -14,7 +14,7 @@ import typer
 
 from jaxsim.cli import train_options
 from jaxsim.cli.output import say
-from jaxsim.train.settings import TUNED
+from jaxsim.train.settings import TUNED, fields
 
 if TYPE_CHECKING:
     from jaxsim.train.judged import Judged
@@ -23,6 +23,10 @@ _FILE = "checkpoint.tuned.json"
 _ASKED = ("method", "dim", "weighting", "drop_top", "max_terms", "noise", "start", "gamma", "seed", "min_df",
           "subwords", "distill")
 """Settings that a choice depends on."""
+_ASKED_TOO = ("beta", "blend", "activation", "batch_size", "identity", "learning_rate", "all_negatives")
+"""More of them, named where they are not the default: files of earlier versions have none. Not patience nor the largest
+number of iterations, with others of which a training may go on."""
+_DEFAULTS = {field.name: field.default for field in fields()}
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
 
@@ -154,7 +158,8 @@ def chosen(checkpoint: Path | None, pairs, settings, dev, choice: Choice) -> tup
     asked |= {"names": names, "pairs": pairs.sha256,
               "dev": [getattr(one, "sha256", one) for one in held_out.listed(dev)]}  # fmt: skip
     asked |= {"seconds": choice.seconds, "judged": None if choice.judged is None else choice.judged.sha256}
-    asked |= {"by": choice.by} if choice.by != "mrr" else {}  # earlier versions have none
+    asked |= {"by": choice.by} if choice.by != "mrr" else {}  # as `_ASKED_TOO`
+    asked |= {name: getattr(settings, name) for name in _ASKED_TOO if getattr(settings, name) != _DEFAULTS[name]}
     asked |= {} if choice.stop_by is None else {"stop_by": choice.stop_by.sha256}
     result = {} if checkpoint is None else _kept(checkpoint)
     if result:

@@ -38,6 +38,8 @@ class Pairs:
     counts: dict = field(default_factory=dict)
     differs: str = ""
 
+    __repr__ = checks.brief
+
     def __len__(self) -> int:
         """Number of pairs."""
         return len(self.ids)

@@ -48,6 +48,8 @@ class Task:
     group_ids: dict[str, np.ndarray] = field(default_factory=dict)
     rows: dict[str, np.ndarray] = field(default_factory=dict)
 
+    __repr__ = checks.brief
+
     def weighted(self, split: str, *, unit_length: bool = True) -> tuple[Terms, Terms]:
         """Both sides' ``log2(tf + 1) · log2(n / df)`` vectors (002 Eq. 8).
 

@@ -30,6 +30,8 @@ class Bm25:
     stems: tuple[str, ...]
     weights: sp.csr_matrix
 
+    __repr__ = checks.brief
+
     def __post_init__(self):
         """Checks that stems and weights fit each other."""
         width = self.weights.shape[1]

@@ -110,6 +110,8 @@ class Index:
     bm25: Bm25 | None = None
     hubs: hubs.Hubs | None = None
 
+    __repr__ = checks.brief
+
     def mixed(self, weight: float) -> Vectors:
         """What a search with this weight of the words compares queries with: `mix` of the parts it needs.
 

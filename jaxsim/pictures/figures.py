@@ -205,7 +205,7 @@ def parallel(tried: Sequence[Mapping[str, object]], score: str, *, title: str) -
     from matplotlib.figure import Figure
 
     expect(len(tried) > 1, "tried", "at least two candidates", len(tried))
-    names = [name for name in dict.fromkeys(name for one in tried for name in one) if name not in (score, "seconds")]
+    names = list(dict.fromkeys(name for one in tried for name in one if name not in (score, "seconds", "cut")))
     places = {name: sorted({_known(one.get(name)) for one in tried}) for name in names}
     rows = sorted([[*(places[name].index(_known(one.get(name))) for name in names), float(f"{one[score]:.6g}")]
                    for one in tried], key=lambda row: row[-1])  # fmt: skip

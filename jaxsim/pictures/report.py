@@ -175,7 +175,7 @@ def settings(model: Model) -> bytes | None:
                   "candidates with their settings", checks.a_kind(tried))  # fmt: skip
     if len(tried) < 2:
         return None
-    known = {name for one in tried for name in one} - {"seconds", *model.training.get("settings", {})}
+    known = {name for one in tried for name in one} - {"seconds", "cut", *model.training.get("settings", {})}
     score = next((name for name in sorted(known) if all(isinstance(one.get(name), int | float) for one in tried)), None)
     checks.expect(score is not None, "training.tuned", "a score for every candidate", "none")
     return figures.parallel(tried, score, title=f"{len(tried)} settings that were tried, by {score} of held-out data")

@@ -47,6 +47,8 @@ class Terms:
     t_indptr: jax.Array
     num_terms: int
 
+    __repr__ = checks.brief
+
     @property
     def num_docs(self) -> int:
         """Number of documents, padding included."""

@@ -190,6 +190,8 @@ class Documents:
     starts: np.ndarray
     weigh: Callable | None = None
 
+    __repr__ = checks.brief
+
     @property
     def num_docs(self) -> int:
         """Number of documents."""
@@ -261,6 +263,8 @@ class Corpus:
     vocabulary: Vocabulary
     sides: tuple[Documents, ...]
     languages: tuple[str, ...]
+
+    __repr__ = checks.brief
 
     def weighted(self, weigh: Callable) -> tuple[Documents, ...]:
         """The sides with weighted rows of length one, made when they are asked for.

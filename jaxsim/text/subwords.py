@@ -59,6 +59,8 @@ class Subwords:
     idf: np.ndarray
     share: float
 
+    __repr__ = checks.brief
+
     def __post_init__(self):
         """Checks the parts."""
         checks.expect(0 < self.share < 1, "subwords", "a share between 0 and 1", self.share)

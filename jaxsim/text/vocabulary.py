@@ -50,6 +50,8 @@ class Vocabulary:
     df: np.ndarray
     num_docs: int
 
+    __repr__ = checks.brief
+
     def __len__(self) -> int:
         """Number of terms."""
         return len(self.terms)

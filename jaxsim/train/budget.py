@@ -93,8 +93,8 @@ def search(
 
     Returns:
       ``(settings, tried)``: the best, the first of equals (see ``by``); and every candidate with its score, the best
-      first. Where there is nothing to choose by, neither held-out pairs nor judged queries, the settings as they were,
-      and nothing tried.
+      first, and ``cut`` where the budget ended within its training. Where there is nothing to choose by, neither
+      held-out pairs nor judged queries, the settings as they were, and nothing tried.
 
     Raises:
       ValueError: for a budget that is not positive, a method that is not tuned, nothing free, or as `training.train`.
@@ -148,19 +148,23 @@ def table(tried: Sequence[dict[str, Any]], most: int = 12) -> list[str]:
       most: rows.
 
     Returns:
-      Lines of columns, the names first.
+      Lines of columns, the names first; a last line says how many candidates are left out, where some are.
 
     Example:
       >>> table([{"method": "lsa", "dim": 25, "mrr": 0.5}, {"method": "opca", "dim": 100, "noise": 0.1, "mrr": 0.25}])
       ['method   dim  noise     mrr', 'lsa       25      -  0.5000', 'opca     100    0.1  0.2500']
+      >>> table([{"dim": 25, "mrr": 0.5}, {"dim": 50, "mrr": 0.25}], most=1)
+      ['dim     mrr', '25   0.5000', 'and 1 more']
     """
     every = [name for entry in tried for name in entry]
     names = list(dict.fromkeys([*(name for name in FREE if name in every), *(name for name in every if name in _NAMES),
                                 *every]))  # fmt: skip
     rows = [names, *([_cell(name, entry.get(name)) for name in names] for entry in tried[:most])]
     widths = [max(len(row[column]) for row in rows) for column in range(len(names))]
-    return ["  ".join(cell.rjust(width) if column else cell.ljust(width)
-                      for column, (cell, width) in enumerate(zip(row, widths, strict=True))) for row in rows]
+    lines = ["  ".join(cell.rjust(width) if column else cell.ljust(width)
+                       for column, (cell, width) in enumerate(zip(row, widths, strict=True))) for row in rows]
+    left = len(tried) - most
+    return [*lines, f"and {left} more"] if left > 0 else lines
 
 
 def _cell(name: str, value) -> str:
@@ -350,7 +354,7 @@ class _Search:
 
     def refine(self, settings: Settings) -> float:
         """The score of S2Net, as far as it comes in time; its own few iterations, where there is nothing to stop by."""
-        weighted, kept = self.weighted(settings), []
+        weighted, kept, cut = self.weighted(settings), [], False
         score = training.validator(weighted, self.held, settings)
 
         def watched(params) -> float:
@@ -368,7 +372,8 @@ class _Search:
                 kept = [None, whole.fit.params]
         except _Late:
             self.say("the budget ended during this training")
-        return self.record(settings, kept[1], weighted) if kept else -np.inf
+            cut = True
+        return self.record(settings, kept[1], weighted, cut) if kept else -np.inf
 
     def watched(self, name: str, entry: dict) -> None:
         """Ends a training with the budget."""
@@ -397,8 +402,8 @@ class _Search:
         if tried and "start" in self.free and self.allows(0, start=STARTS[1]):
             self.refine(replace(self.best(S2NET), start=STARTS[1]))
 
-    def record(self, settings: Settings, params, weighted) -> float:
-        """The score of a candidate."""
+    def record(self, settings: Settings, params, weighted, cut: bool = False) -> float:
+        """The score of a candidate; ``cut`` where the budget ended within its training."""
         learned = Learned(closed_form(params))
         if self.ranks is not None:
             self.found[settings] = self.ranks(training.assemble(weighted, learned, settings, self.held))
@@ -411,8 +416,8 @@ class _Search:
         self.scores.append((score, settings))
         used = {field.name for field in fields() if settings.method in field.option.methods}
         entry = {name: getattr(settings, name) for name in FREE if name in used}
-        self.tried.append({**entry, self.metric: round(score, 4)})
-        self.say(", ".join(f"{name} {value}" for name, value in self.tried[-1].items()))
+        self.tried.append({**entry, self.metric: round(score, 4)} | ({"cut": True} if cut else {}))
+        self.say(", ".join(f"{name} {value}" for name, value in self.tried[-1].items() if name != "cut"))
         return score
 
 

@@ -79,6 +79,8 @@ class Judged:
     metric: str = "map"
     exclude_self: bool = False
 
+    __repr__ = checks.brief
+
     def __post_init__(self):
         """Refuses a collection that cannot tell models apart."""
         checks.expect(self.metric in METRICS, "metric", f"one of {', '.join(METRICS)}", self.metric)

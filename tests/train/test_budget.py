@@ -122,7 +122,9 @@ def test_s2net_comes_last_is_stopped_in_time_and_counts_with_the_best_it_had(cor
     refined = [one for one in tried if one["method"] == "s2net"]
     assert [one["method"] for one in tried if one not in refined] and refined[0]["gamma"] == 10
     assert "the budget ended during this training" in messages and 0 < len(seen) < 25
-    assert refined[0]["mrr"] == pytest.approx(max(seen), abs=1e-4)
+    assert refined[0]["mrr"] == pytest.approx(max(seen), abs=1e-4) and refined[0]["cut"] is True
+    assert not any("cut" in one for one in tried if one not in refined)
+    assert budget.table(tried)[0].split()[-1] == "cut" and not any(message.endswith("True") for message in messages)
 
 
 def test_what_a_short_budget_had_no_time_for_is_said(corpus):

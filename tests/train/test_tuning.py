@@ -194,7 +194,8 @@ def test_an_interrupted_training_goes_on_with_what_was_chosen(folder, capsys, mo
     assert cli.main(words) != 0 and "with --resume goes on" in capsys.readouterr().err
     assert (folder / "model.checkpoint" / "checkpoint.tuned.json").is_file()
     monkeypatch.setattr(checkpoints, "save", save)
-    assert refused(capsys, *words, "--seed", "3").startswith("model.checkpoint: expected settings chosen")
+    for other in (("--seed", "3"), ("--activation", "tanh")):
+        assert refused(capsys, *words, *other).startswith("model.checkpoint: expected settings chosen")
     run(capsys, *words, "--patience", "50")
     assert len(asked) == 1 and Model.load("model").training["tuned"] and not (folder / "model.checkpoint").exists()
 

@@ -31,6 +31,8 @@ class Labelled:
     antonyms: np.ndarray
     sha256: str
 
+    __repr__ = checks.brief
+
 
 def load(part: str, split: str, *, root: str | os.PathLike | None = None, verify: bool = True) -> Labelled:
     """One part of the collection; half of it are antonyms.

@@ -47,6 +47,8 @@ class Collection:
     sha256: str
     counts: dict = field(default_factory=dict)
 
+    __repr__ = checks.brief
+
 
 def load(name: str, *, root: str | os.PathLike | None = None, verify: bool = True) -> Collection:
     """Loads one of the collections.

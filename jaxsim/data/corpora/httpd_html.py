@@ -53,6 +53,8 @@ class Manual:
     sha256: str
     counts: dict = field(default_factory=dict)
 
+    __repr__ = checks.brief
+
 
 def load(*, root: str | os.PathLike | None = None, verify: bool = True) -> Manual:
     """Loads pages and links.

@@ -37,6 +37,8 @@ class Phrases:
     sha256: str
     counts: dict = field(default_factory=dict)
 
+    __repr__ = checks.brief
+
 
 @dataclass(frozen=True, eq=False)
 class Search:
@@ -59,6 +61,8 @@ class Search:
     relevance: np.ndarray
     sha256: str
     counts: dict = field(default_factory=dict)
+
+    __repr__ = checks.brief
 
 
 def rows(path: str | os.PathLike, columns: Sequence[str]) -> Iterator[tuple[str, list[str]]]:

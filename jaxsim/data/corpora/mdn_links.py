@@ -47,6 +47,8 @@ class LinkedPages:
     sha256: str
     counts: dict = field(default_factory=dict)
 
+    __repr__ = checks.brief
+
     def across(self) -> np.ndarray:
         """Links from translations to English pages, ``[*, 2]`` int64 rows of `translations` and of `ids`.
 

@@ -33,6 +33,8 @@ class Collection:
     sha256: str
     counts: dict = field(default_factory=dict)
 
+    __repr__ = checks.brief
+
 
 def load(*, root: str | os.PathLike | None = None, verify: bool = True) -> Collection:
     """Loads documents, titles and grades.

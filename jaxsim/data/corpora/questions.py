@@ -74,6 +74,8 @@ class Questions:
     sha256: str
     counts: Mapping[str, int]
 
+    __repr__ = checks.brief
+
     def __len__(self) -> int:
         """How many questions there are."""
         return len(self.questions)

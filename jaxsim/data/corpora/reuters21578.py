@@ -77,6 +77,8 @@ class Collection:
     counts: dict[str, int]
     sha256: str
 
+    __repr__ = checks.brief
+
 
 def load(
     path: str | os.PathLike | None = None, *, root: str | os.PathLike | None = None, verify: bool = True

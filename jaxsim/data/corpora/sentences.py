@@ -68,6 +68,8 @@ class Sentences:
     sha256: str
     source: Mapping[str, object]
 
+    __repr__ = checks.brief
+
     @cached_property
     def numbers(self) -> dict[str, int]:
         """Word -> number."""

@@ -46,6 +46,8 @@ class Articles:
     sha256: str
     counts: dict = field(default_factory=dict)
 
+    __repr__ = checks.brief
+
 
 def stripped(article: str) -> str:
     r"""An article without its ``#copyright`` line and without the paragraph of related subjects.

@@ -48,6 +48,8 @@ class Judged:
     relations: tuple[str, ...] = field(default=())
     sha256: str | None = None
 
+    __repr__ = checks.brief
+
 
 def load(name: str, *, root: str | os.PathLike | None = None, verify: bool = True) -> Judged:
     """One set of pairs.

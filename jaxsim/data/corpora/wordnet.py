@@ -77,6 +77,8 @@ class WordNet:
     exceptions: dict[str, dict[str, tuple[str, ...]]]
     sha256: str
 
+    __repr__ = checks.brief
+
     def counts(self) -> dict[str, int]:
         """Sizes: synsets (also a part), senses, lemmas, antonym pointers and distinct pairs of antonyms."""
         of_part = {part: sum(synset.part == part for synset in self.synsets) for part in PARTS}

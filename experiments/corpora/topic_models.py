@@ -33,6 +33,7 @@ class Settings:
 
     Attributes:
       ks: Numbers of topics; options are chosen at the smallest.
+      ks_2011: Those of `OF_2011`, where they are others.
       best_ks: Those of our best settings.
       options: How many of the options of our best settings are tried.
       steps: Scores on development pairs at most.
@@ -40,6 +41,7 @@ class Settings:
     """
 
     ks: tuple[int, ...] = (100, 300)
+    ks_2011: tuple[int, ...] = ()
     best_ks: tuple[int, ...] = (100, 300)
     options: int | None = None
     steps: int = 50
@@ -50,9 +52,9 @@ PRESETS = {"quick": Settings(ks=(10,), best_ks=(10,), options=1, steps=2, patien
 TABLES = {"en-it-speeches": Settings(ks=(100,), best_ks=(100, 300)),
           "en-it-speeches-long": Settings(ks=(50,), best_ks=(50,)),
           "docstrings": Settings(ks=(100, 300, 600, 1000, 2000, 3000)),
-          **dict.fromkeys(("en-es", "en-fr"), Settings(ks=(100, 300, 600, 1000))),
+          **dict.fromkeys(("en-es", "en-fr"), Settings(ks_2011=(100, 300, 600, 1000))),
           **dict.fromkeys(("en-es-halves", "en-fr-halves", "en-ja-halves", "en-es-first20"),
-                          Settings(ks=(50, 100, 300, 600, 1000, 1500, 2000)))}
+                          Settings(ks=(50, 100, 300, 600, 1000), ks_2011=(50, 100, 300, 600, 1000, 1500, 2000)))}
 EACH = {plsa: 10, jplsa: 10, cplsa: 5}
 """Iterations between two scores; CPLSA needs fewer of them."""
 
@@ -121,7 +123,9 @@ def row(table: kit.Table, method: ModuleType, folding: Folding, options: Sequenc
         ) -> kit.Row:
     """The options with the best development MRR at the smallest k (`Settings.ks` unless given), and k; tested."""
     train = counts(table, "train")[0]
-    ks = [k for k in ks or settings_of(table).ks if k < min(train.num_docs, train.num_terms)]
+    settings = settings_of(table)
+    ks = ks or folding is OF_2011 and settings.ks_2011 or settings.ks
+    ks = [k for k in ks if k < min(train.num_docs, train.num_terms)]
     choice = chosen_options(table, method, folding, options, min(ks))
     chosen = {name: value for name, value in choice.best.items() if name != "k"}
     fits = {k: fit_topics(table, method, folding, k=k, **chosen) for k in ks}
@@ -130,7 +134,7 @@ def row(table: kit.Table, method: ModuleType, folding: Folding, options: Sequenc
     test = encode(fits[k].params, counts(table, "test"), folding)
     config = {**choice.best, "k": k, "alpha": 1.1, "beta": 1.01, "fold_in": folding.iterations,
               "similarity": folding.similarity.__name__, "iterations_a_step": EACH[method],
-              "max_iter": settings_of(table).steps, "patience": settings_of(table).patience}
+              "max_iter": settings.steps, "patience": settings.patience}
     if method is cplsa:
         config["sigma"] = "infinity"
     return kit.Row(config, mates.per_query(*test, **similar), fit=fits[k], curve=size.tried,

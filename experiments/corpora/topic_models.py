@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 import scipy.sparse
 
 from experiments import kit
@@ -52,7 +53,8 @@ PRESETS = {"quick": Settings(ks=(10,), best_ks=(10,), options=1, steps=2, patien
 TABLES = {"en-it-speeches": Settings(ks=(100,), best_ks=(100, 300)),
           "en-it-speeches-long": Settings(ks=(50,), best_ks=(50,)),
           "docstrings": Settings(ks=(100, 300, 600, 1000, 2000, 3000)),
-          **dict.fromkeys(("en-es", "en-fr"), Settings(ks_2011=(100, 300, 600, 1000))),
+          "en-es-halves-all": Settings(ks=(100, 300, 600, 1000), ks_2011=(100, 300, 600, 1000, 1500)),
+          "en-fr": Settings(ks_2011=(100, 300, 600, 1000)),
           **dict.fromkeys(("en-es-halves", "en-fr-halves", "en-ja-halves", "en-es-first20"),
                           Settings(ks=(50, 100, 300, 600, 1000), ks_2011=(50, 100, 300, 600, 1000, 1500, 2000)))}
 EACH = {plsa: 10, jplsa: 10, cplsa: 5}
@@ -119,13 +121,19 @@ def chosen_options(table: kit.Table, method: ModuleType, folding: Folding, optio
                       lambda **option: score(fit_topics(table, method, folding, **option)), by="mrr")
 
 
+def most_topics(table: kit.Table) -> int:
+    """The training documents, or the words of the language that has the fewest there, if these are fewer."""
+    sides = counts(table, "train")
+    return min(sides[0].num_docs, *(np.unique(np.asarray(side.indices)[np.asarray(side.values) > 0]).size
+                                    for side in sides))
+
+
 def row(table: kit.Table, method: ModuleType, folding: Folding, options: Sequence[dict], ks: Sequence[int] = ()
         ) -> kit.Row:
     """The options with the best development MRR at the smallest k (`Settings.ks` unless given), and k; tested."""
-    train = counts(table, "train")[0]
     settings = settings_of(table)
     ks = ks or folding is OF_2011 and settings.ks_2011 or settings.ks
-    ks = [k for k in ks if k < min(train.num_docs, train.num_terms)]
+    ks = [k for k in ks if k < most_topics(table)]
     choice = chosen_options(table, method, folding, options, min(ks))
     chosen = {name: value for name, value in choice.best.items() if name != "k"}
     fits = {k: fit_topics(table, method, folding, k=k, **chosen) for k in ks}

@@ -3,7 +3,8 @@
 A Ctrl-C that comes while a module is being loaded is held back until that is done: extension modules lose it, or turn
 it into another error or a crash. So this file imports nothing but what the interpreter itself has loaded, and installs
 its handler before anything else. One that comes earlier still, while the interpreter starts, is Python's to handle.
-SIGTERM, of a shutdown or a scheduler, does what Ctrl-C does, with an exit status of its own.
+SIGTERM, of a shutdown or a scheduler, and SIGHUP, of a terminal that is closed, do what Ctrl-C does, with an exit
+status of their own.
 """
 
 from __future__ import annotations
@@ -15,16 +16,17 @@ import sys
 import time
 
 _MAIN = _thread.get_ident()
-_TERMINATED = 143
-"""Exit status after SIGTERM, 128 + 15."""
-_terminated = False
+_ENDS = tuple(getattr(_signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(_signal, name))
+_STATUS = 128
+"""Exit status after one of these, less its number: 143 after SIGTERM."""
+_end = 0  # the one that came
 _interrupted = False
 
 
 def _later() -> None:
-    """Sends Ctrl-C once more, a moment later; as a signal where there are such, which ends a wait for input too."""
+    """Sends Ctrl-C, or what came, once more, a moment later; as a signal, if it can: that ends a wait for input."""
     kill = getattr(_signal, "pthread_kill", None)
-    send = (lambda: kill(_MAIN, _signal.SIGINT)) if kill else _thread.interrupt_main
+    send = (lambda: kill(_MAIN, _end or _signal.SIGINT)) if kill else _thread.interrupt_main
     _thread.start_new_thread(lambda: (time.sleep(0.01), send()), ())
 
 
@@ -49,9 +51,9 @@ def _loading(frame) -> bool:
 
 
 def _interrupt(number, frame) -> None:
-    """Raises Ctrl-C, for SIGTERM too; while a module is loaded, a moment later."""
-    global _terminated, _interrupted
-    _terminated |= number == _signal.SIGTERM
+    """Raises Ctrl-C, for the other signals too; while a module is loaded, a moment later."""
+    global _end, _interrupted
+    _end = number if number in _ENDS else _end
     _interrupted = True
     if _loading(frame):
         _later()
@@ -61,7 +63,7 @@ def _interrupt(number, frame) -> None:
 
 def _leave(status: int) -> None:
     """Ends the process at once."""
-    os._exit(_TERMINATED if _terminated else status)
+    os._exit(_STATUS + _end if _end else status)
 
 
 def run() -> None:
@@ -69,9 +71,9 @@ def run() -> None:
     taken = []
     try:
         sys.unraisablehook = _dropped
-        if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:  # else who started this has it ignored
-            taken = [number for number in (_signal.SIGINT, _signal.SIGTERM)
-                     if _signal.getsignal(number) in (_signal.default_int_handler, _signal.SIG_DFL)]
+        # A signal that who started this has ignored stays so: Ctrl-C of what a shell runs beside, SIGHUP under nohup.
+        taken = [number for number in (_signal.SIGINT, *_ENDS)
+                 if _signal.getsignal(number) in (_signal.default_int_handler, _signal.SIG_DFL)]
         for number in taken:
             _signal.signal(number, _interrupt)
         from jaxsim import cli

@@ -2,7 +2,7 @@
 
 Results go to stdout, progress and errors to stderr. Bad input is one line that names the file or the option, with exit
 status 2; `--debug` shows the traceback instead. Ctrl-C ends with one line too, which says what is kept, and
-exit status 2; SIGTERM does the same with status 143.
+exit status 2; SIGTERM does the same with status 143, SIGHUP with 129.
 """
 
 from __future__ import annotations

@@ -49,11 +49,13 @@ def explain(
     words that sum to the part of the vectors. Below the line `words` stand the words that query and document share, and
     what each adds by BM25. Both parts sum to the score.
     """
+    from jaxsim import checks
     from jaxsim.model import explain as explaining
     from jaxsim.model import ranker
 
     _check(document, documents, column, line, terms)
     expect_other("--figure", figure, documents=documents)
+    checks.expect(figure is None or figure.suffix.lower() == ".svg", "--figure", "a file that ends in .svg", figure)
     trained = load(model)
     options.tell_idle(power, trained)
     if documents is None:

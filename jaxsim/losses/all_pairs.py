@@ -13,6 +13,7 @@ from jaxsim import checks
 from jaxsim.losses import tiles
 from jaxsim.sparse import unit
 from jaxsim.sparse.precision import checked
+from jaxsim.sparse.products import vary_as, vary_together
 
 _MEASURED = 8_192
 """Pairs from which on a kernel was measured."""
@@ -34,13 +35,13 @@ def _swept(left, right, gamma, groups, weights, sweep, tile, precision, with_gra
 def _all_pairs_forward(left, right, gamma, groups, weights, sweep, tile, precision):
     # The gradient is ready when the loss is: three matrix products in all, no second pass, no m x m matrix.
     total, d_left, d_right = _swept(left, right, gamma, groups, weights, sweep, tile, precision, True)
-    return total, (gamma * d_left, gamma * d_right)
+    return total, (gamma * d_left, gamma * d_right, left, right, gamma)
 
 
 def _all_pairs_backward(sweep, tile, precision, saved, grad):
     del sweep, tile, precision
-    d_left, d_right = saved
-    return grad * d_left, grad * d_right, jnp.zeros_like(grad), None, None
+    d_left, d_right, left, right, gamma = saved
+    return vary_as(grad * d_left, left), vary_as(grad * d_right, right), jnp.zeros_like(gamma), None, None
 
 
 _all_pairs.defvjp(_all_pairs_forward, _all_pairs_backward)
@@ -230,7 +231,7 @@ def all_pairs_logistic(left, right, *, gamma=10.0, groups=None, weights=None,
         checks.positive(gamma, "gamma")
     m = left.shape[0]
     groups, weights = _checked_groups(groups, m), _checked_weights(weights, m, dtype)
-    left, right = unit(left.astype(dtype)), unit(right.astype(dtype))
+    left, right = vary_together(unit(left.astype(dtype)), unit(right.astype(dtype)))
     if m < 2:
         return 0 * (jnp.sum(left) + jnp.sum(right))
     total = _all_pairs(left, right, jnp.asarray(gamma, dtype), groups, weights, sweep, tile, products)

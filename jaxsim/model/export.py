@@ -51,7 +51,7 @@ _NOTES = {
            "differ where words repeat.",
 }  # fmt: skip
 _UNSEEN = ("Words outside the vocabulary, which the model makes of n-grams, are ignored here: texts that have any "
-           "differ.")
+           "differ. A model that is trained with --subwords 0 loses nothing by this.")
 _UNKNOWN = "[UNK]"
 _WORD = re.compile(r"\w+")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -351,7 +352,8 @@ class Model:
           The folder.
 
         Raises:
-          ValueError: if something else is there, or for weights that are not finite.
+          ValueError: if something else is there, for weights that are not finite, or a record of the training that
+            JSON cannot hold.
           OSError: if it cannot be written; what was there is as it was.
         """
         return folders.save(path, **self.contents())
@@ -363,9 +365,16 @@ class Model:
           Arguments of `folders.save`.
 
         Raises:
-          ValueError: for weights that are not finite.
+          ValueError: for weights that are not finite, or a record of the training that JSON cannot hold.
         """
         tensors = parts.to_tensors(self.params) | {"df": np.asarray(self.vocabulary.df, np.int64)}
+        tensors = {name: array.astype(np.float32) if array.dtype.name == "bfloat16" else array  # no file of ours has it
+                   for name, array in tensors.items()}
+        try:
+            json.dumps(self.training)
+        except TypeError as error:
+            raise ValueError("model.training: expected numbers, texts, lists and dictionaries alone, as JSON has them, "
+                             f"got another value ({error})") from None  # fmt: skip
         for name, array in tensors.items():
             checks.expect(bool(np.isfinite(array).all()), f"model.{name}", "finite weights", "NaN or infinity")
         words, layout = self.vocabulary.terms, 1 + self.bilinear

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import inspect
+import numbers
 import re
+import sys
 import time
+import types
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -303,10 +309,72 @@ class Monitor:
 
 
 def mark_of(objective, *trees) -> str:
-    """Fingerprint of a problem: objective, static settings (without memory addresses) and arrays."""
-    name = getattr(objective, "__qualname__", type(objective).__name__)
+    """Fingerprint of a problem: its functions, static settings (without memory addresses) and arrays.
+
+    A function of this library counts by its name; one of a user also by its code and by what it holds on to, so that it
+    may be edited between two runs. What it calls does not count.
+    """
+    names, held = _told_apart(objective, set())
     shape = re.sub(r" at 0x[0-9a-f]+", "", str(jax.tree.structure(trees)))
-    return checkpoints.fingerprint([name, shape], trees)
+    return checkpoints.fingerprint([*names, shape], held, trees)
+
+
+def _told_apart(value, seen: set[int]) -> tuple[list[str], list]:
+    """Words and arrays that tell a function, or a pytree with functions in it, from others."""
+    words, held = [], []
+    for leaf in jax.tree.leaves(value):
+        if isinstance(leaf, str | bytes):
+            words.append(repr(leaf))
+        elif isinstance(leaf, numbers.Number | np.ndarray | jax.Array):
+            held.append(leaf)
+        elif not callable(leaf):
+            words.append(type(leaf).__qualname__)
+        elif id(leaf) not in seen:
+            seen.add(id(leaf))
+            for more, found in zip((words, held), _of_function(leaf, seen), strict=True):
+                more.extend(found)
+    return words, held
+
+
+def _of_function(function, seen: set[int]) -> tuple[list[str], list]:
+    """The same of one function."""
+    if isinstance(function, functools.partial):
+        return _told_apart([function.func, *function.args, function.keywords], seen)
+    plain = inspect.unwrap(function)  # `jax.jit` wraps it
+    plain = getattr(plain, "__func__", plain)
+    where = getattr(plain, "__module__", None) or ""
+    name = f"{_file_of(where)}.{getattr(plain, '__qualname__', type(plain).__qualname__)}"
+    if where.split(".")[0] == __name__.split(".")[0]:
+        return [name], []
+    code, of = getattr(plain, "__code__", None), getattr(function, "__self__", plain)
+    if code is None or of is not plain:  # an object that is called, or its method
+        words, held = _told_apart(dict(getattr(of, "__dict__", {})), seen)
+        return [name, *([] if code is None else _of_code(code)), *words], held
+    cells = [cell.cell_contents for cell in plain.__closure__ or () if _is_full(cell)]
+    words, held = _told_apart([cells, plain.__defaults__ or (), plain.__kwdefaults__ or {}], seen)
+    return [name, *_of_code(code), *words], held
+
+
+def _file_of(module: str) -> str:
+    """The last name of a module; of a program its file's, which it has where another program imports it."""
+    if module == "__main__":
+        return Path(getattr(sys.modules.get(module), "__file__", None) or module).stem
+    return module.split(".")[-1]
+
+
+def _is_full(cell) -> bool:
+    """Whether a variable of a closure has a value yet."""
+    try:
+        return cell.cell_contents is not None
+    except ValueError:
+        return False
+
+
+def _of_code(code: types.CodeType) -> list[str]:
+    """What a function does, without where it stands."""
+    inner = [word for part in code.co_consts if isinstance(part, types.CodeType) for word in _of_code(part)]
+    constants = [repr(part) for part in code.co_consts if not isinstance(part, types.CodeType | frozenset)]
+    return [code.co_code.hex(), *code.co_names, *constants, *inner]
 
 
 def expect_finite(value: float, step: int | str, what: str) -> None:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     import optax  # a tenth of a second, which only a fit has to wait for
 
 
+_RATE = 0.01  # of the default optimizer
+
+
 @functools.partial(jax.jit, static_argnames=("objective", "optimizer"), donate_argnames=("params", "opt_state"))
 def _sgd_step(objective, optimizer, params, opt_state, batch):
     import optax
@@ -35,7 +38,7 @@ def minimize_sgd(
     *,
     key: jax.Array,
     optimizer: optax.GradientTransformation | None = None,
-    learning_rate: float = 0.01,
+    learning_rate: float | None = None,
     constants=None,
     label: str = "SGD",
     run: Run | None = None,
@@ -49,9 +52,11 @@ def minimize_sgd(
       batches: function of a key giving one epoch's batches, pytrees of arrays of constant shape (pad the last one).
       key: PRNG key; epoch ``e`` uses ``fold_in(key, e)``.
       optimizer: optax transformation; plain SGD at ``learning_rate`` unless given.
-      learning_rate: of the default optimizer.
-      constants: pytree of arrays that batches are made of, by which a checkpoint of another problem is told; None where
-        the start tells it.
+      learning_rate: of the default optimizer, .01 unless given. Beside an ``optimizer`` it is what tells a checkpoint
+        of another one; without it the optimizer's own functions and numbers do, so that one whose rate depends on
+        ``max_iter`` is not continued with more epochs.
+      constants: pytree of arrays that batches are made of, by which a checkpoint of another problem is told, beside
+        ``batches`` itself and what it holds on to; None where these and the start tell it.
       label: name on the bar.
       run: how long it runs, by what score, and where it is kept; 10 epochs and a checkpoint after each by default.
       **options: fields of `Run`, in place of those of ``run``.
@@ -73,7 +78,11 @@ def minimize_sgd(
       1.0
     """
     run = Run.of(run, options)
-    optimizer = sgd(learning_rate) if optimizer is None else optimizer
+    checks.expect(callable(batches), "batches", "a function of a key that gives an epoch's batches",
+                  checks.a_kind(batches))  # fmt: skip
+    if optimizer is None:
+        learning_rate = _RATE if learning_rate is None else learning_rate
+        optimizer = sgd(learning_rate)
 
     def epoch(state, number):
         params, opt_state = state
@@ -87,8 +96,8 @@ def minimize_sgd(
 
     return epochs.run(
         epoch, (params, optimizer.init(params)),
-        mark=lambda: mark_of(objective, params, jax.random.key_data(key), learning_rate,
-                             *([] if constants is None else [constants])),
+        mark=lambda: mark_of((objective, batches, *(optimizer if learning_rate is None else ())), params,
+                             jax.random.key_data(key), learning_rate, *([] if constants is None else [constants])),
         run=run, label=label,
     )
 

@@ -228,7 +228,7 @@ def encode(weights, documents: Terms, mesh: Mesh, *, activation=None) -> np.ndar
       activation: as for `sparse.activated`.
 
     Returns:
-      ``[m, k]`` NumPy array: what `models.projection.encode` gives.
+      ``[m, k]`` NumPy array: what `projections.encode` gives.
 
     Raises:
       ValueError: for another mesh, or weights of another vocabulary.

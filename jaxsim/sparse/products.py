@@ -22,6 +22,69 @@ _REUSED = 16  # slots a row of the wide matrix from which on blocks are taken: c
 _SAMPLED_NUMBERS = 2**20  # of each side, gathered at a time: what the processor keeps near
 
 
+def vary_as(cotangent: jax.Array, primal: jax.Array) -> jax.Array:
+    """A gradient of what every device of a `jax.shard_map` has alike, summed over the devices; others as they are.
+
+    Args:
+      cotangent: any array, as a rule of differentiation of our own has it.
+      primal: what it is the gradient in.
+
+    Returns:
+      ``cotangent``, or its sum over the axes of the mesh along which it varies and ``primal`` does not.
+
+    Example:
+      >>> vary_as(jnp.ones(2), jnp.zeros(2)).tolist()
+      [1.0, 1.0]
+    """
+    axes = tuple(_varies(cotangent) - _varies(primal))
+    cotangent = jax.lax.psum(cotangent, axes) if axes else cotangent
+    return vary_with(cotangent, primal)
+
+
+def vary_with(result: jax.Array, *given: jax.Array) -> jax.Array:
+    """What a native kernel made inside a `jax.shard_map`, told to vary as what it was made from: it tells JAX nothing.
+
+    Args:
+      result: any array.
+      *given: those that it was made from.
+
+    Returns:
+      ``result``.
+
+    Example:
+      >>> vary_with(jnp.ones(()), jnp.ones(2)).item()
+      1.0
+    """
+    return vary_together(result, *given)[0]
+
+
+def vary_together(*arrays: jax.Array) -> tuple[jax.Array, ...]:
+    """Arrays inside a `jax.shard_map` as if each varied along every axis along which one of them does.
+
+    Args:
+      *arrays: any.
+
+    Returns:
+      The same arrays.
+
+    Example:
+      >>> vary_together(jnp.ones(()))[0].item()
+      1.0
+    """
+    axes = frozenset().union(*map(_varies, arrays))
+    return tuple(jax.lax.pcast(array, tuple(axes - _varies(array)), to="varying") if axes - _varies(array) else array
+                 for array in arrays)
+
+
+def _varies(array: jax.Array) -> frozenset:
+    """Axes of the mesh of a `jax.shard_map` along which an array varies, by either name in JAX; old versions: none."""
+    if not hasattr(jax, "typeof"):
+        return frozenset()
+    kept = jax.typeof(array)
+    manual = getattr(kept, "manual_axis_type", None)
+    return getattr(kept, "vma", frozenset()) if manual is None else manual.varying
+
+
 def rows_product(values: jax.Array, indices: jax.Array, indptr: jax.Array, dense: jax.Array) -> jax.Array:
     """CSR times dense; a native kernel on CPU and GPU.
 

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse
 
 from jaxsim import checks
-from jaxsim.sparse.products import in_blocks, mapped_rows_product, rows_product, sampled
+from jaxsim.sparse.products import in_blocks, mapped_rows_product, rows_product, sampled, vary_as, vary_with
 
 
 @functools.partial(
@@ -239,22 +239,43 @@ def take(terms: Terms, rows) -> Terms:
       >>> to_scipy(take(terms, [2, 0])).toarray().tolist()
       [[3.0], [1.0]]
     """
+    return from_scipy(to_scipy(terms)[checked_rows(rows, terms.num_docs)])
+
+
+def checked_rows(rows, num_docs: int) -> np.ndarray:
+    """Numbers of documents.
+
+    Args:
+      rows: ``[n]`` integers.
+      num_docs: how many documents there are.
+
+    Returns:
+      ``[n]`` int64.
+
+    Raises:
+      ValueError: for a row out of range, or rows that are not integers (a mask, say).
+
+    Example:
+      >>> checked_rows([2, 0], 3).tolist()
+      [2, 0]
+    """
     rows = np.asarray(rows)
     checks.expect(rows.ndim == 1, "rows", "one axis", f"{rows.ndim} axes")
     checks.expect(rows.size == 0 or np.issubdtype(rows.dtype, np.integer), "rows", "integers", rows.dtype)
-    outside = rows[(rows < 0) | (rows >= terms.num_docs)]
-    checks.expect(not outside.size, "rows", f"rows in [0, {terms.num_docs})", outside[:1].tolist())
-    return from_scipy(to_scipy(terms)[rows.astype(np.int64)])
+    outside = rows[(rows < 0) | (rows >= num_docs)]
+    checks.expect(not outside.size, "rows", f"rows in [0, {num_docs})", outside[:1].tolist())
+    return rows.astype(np.int64)
 
 
 @jax.custom_vjp
 def _product(values, terms, weights):
-    return mapped_rows_product(values, terms.indices, terms.indptr, weights)
+    return vary_with(mapped_rows_product(values, terms.indices, terms.indptr, weights), values, weights)
 
 
 def _product_backward(saved, grad):
     values, terms, weights = saved
-    return sampled(terms.indices, terms.indptr, grad, weights), None, _transposed(values, terms, grad)
+    return (vary_as(sampled(terms.indices, terms.indptr, grad, weights), values), None,
+            vary_as(_transposed(values, terms, grad), weights))
 
 
 _product.defvjp(lambda *given: (_product(*given), given), _product_backward)
@@ -262,12 +283,14 @@ _product.defvjp(lambda *given: (_product(*given), given), _product_backward)
 
 @jax.custom_vjp
 def _transposed(values, terms, dense):
-    return mapped_rows_product(values[terms.t_order], terms.t_indices, terms.t_indptr, dense)
+    product = mapped_rows_product(values[terms.t_order], terms.t_indices, terms.t_indptr, dense)
+    return vary_with(product, values, dense)
 
 
 def _transposed_backward(saved, grad):
     values, terms, dense = saved
-    return sampled(terms.indices, terms.indptr, dense, grad), None, _product(values, terms, grad)
+    return (vary_as(sampled(terms.indices, terms.indptr, dense, grad), values), None,
+            vary_as(_product(values, terms, grad), dense))
 
 
 _transposed.defvjp(lambda *given: (_transposed(*given), given), _transposed_backward)
@@ -300,7 +323,7 @@ def _inner_backward(saved, grad):
         return (rows_product(grad, pairs.indices, pairs.indptr, part)
                 + rows_product(back, pairs.t_indices, pairs.t_indptr, part))
 
-    return None, in_blocks(both, rows)
+    return None, vary_as(in_blocks(both, rows), rows)
 
 
 inner_products.defvjp(lambda *given: (inner_products(*given), given), _inner_backward)

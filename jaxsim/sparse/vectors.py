@@ -48,7 +48,7 @@ def take(documents: Terms | Vectors, rows) -> Terms | Vectors:
       ``n`` documents of the same kind.
 
     Raises:
-      ValueError: for a row of `Terms` out of range, or rows that are not integers (a mask, say).
+      ValueError: for a row out of range, or rows that are not integers (a mask, say).
 
     Example:
       >>> take(Vectors(jnp.array([[1.0], [2.0], [3.0]])), [2, 0]).dense.tolist()
@@ -57,7 +57,8 @@ def take(documents: Terms | Vectors, rows) -> Terms | Vectors:
     if isinstance(documents, Terms):
         return terms_room.take(documents, rows)
     vectors = documents
-    dense = None if vectors.dense is None else vectors.dense[np.asarray(rows)]
+    rows = terms_room.checked_rows(rows, vectors.num_docs)
+    dense = None if vectors.dense is None else vectors.dense[rows]
     return Vectors(dense, None if vectors.sparse is None else terms_room.take(vectors.sparse, rows))
 
 

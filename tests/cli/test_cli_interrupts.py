@@ -215,11 +215,21 @@ __main__.run()
 """
 
 
+BESIDE = """
+import signal
+signal.signal(signal.SIGINT, signal.SIG_IGN)  # as a shell has it for what it runs beside
+from jaxsim import __main__
+__main__.run()
+"""
+
+
 @pytest.mark.programs
-@pytest.mark.parametrize("number, status", [(signal.SIGINT, 2), (signal.SIGTERM, 143)])
-def test_a_signal_while_a_command_waits_leaves_no_half_of_a_file(trained, folder, number, status):
+@pytest.mark.parametrize("number, status, program", [
+    (signal.SIGINT, 2, STOPPED), (signal.SIGTERM, 143, STOPPED), (signal.SIGTERM, 143, BESIDE),
+    (signal.SIGHUP, 129, BESIDE)])
+def test_a_signal_while_a_command_waits_leaves_no_half_of_a_file(trained, folder, number, status, program):
     environment = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(jaxsim.__file__))}
-    words = [sys.executable, "-c", STOPPED, "encode", "--model", trained, "--output", "x.jsonl"]
+    words = [sys.executable, "-c", program, "encode", "--model", trained, "--output", "x.jsonl"]
     with subprocess.Popen(words, env=environment, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         process.stdin.write("sparse matrix\n" * 1100)  # a batch is written, the next one is not whole
         process.stdin.flush()

@@ -155,6 +155,8 @@ def test_the_command_explains_a_result_of_a_search(trained, folder, capsys):
         assert lines[4].endswith("\twords") and {line.count("\t") for line in lines[5:]} == {2}
     drawn = json.loads(run(capsys, "explain", *common, LEFT[3], "--line", 6, "--figure", "both.svg", "--json"))
     assert drawn["figure"] == "both.svg" and "BM25" in (folder / "both.svg").read_text()
+    wrong = refused(capsys, "explain", *common, LEFT[3], "--line", 6, "--figure", "both.png")
+    assert wrong == "--figure: expected a file that ends in .svg, got both.png"
     assert run(capsys, "explain", *common, LEFT[3], "an odd text").splitlines()[0].endswith("\tscore")  # as printed
 
 

@@ -174,3 +174,20 @@ def test_the_package_knows_its_model_and_nothing_else():
     assert jaxsim.Model is Model
     with pytest.raises(AttributeError, match="no attribute 'Models'"):
         _ = jaxsim.Models
+
+
+def test_weights_of_bfloat16_are_written_as_float32(tmp_path):
+    words = text.Vocabulary(("a", "b"), np.array([1, 2]), 3)
+    model = Model(words, Projection(jnp.array([[1.0, 0.5], [0.25, 3.0]], jnp.bfloat16)))
+    model.save(tmp_path / "model")
+    loaded = Model.load(tmp_path / "model")
+    assert loaded.params.weights.dtype == np.float32
+    np.testing.assert_array_equal(loaded.params.weights, [[1.0, 0.5], [0.25, 3.0]])
+
+
+def test_a_record_that_is_no_json_is_refused_before_anything_is_written(tmp_path):
+    words = text.Vocabulary(("a",), np.array([1]), 1)
+    model = Model(words, Projection(np.ones((1, 1), np.float32)), training={"loss": jnp.float32(1)})
+    with pytest.raises(ValueError, match="^model.training: expected numbers, texts, lists and dictionaries alone"):
+        model.save(tmp_path / "model")
+    assert not (tmp_path / "model").exists()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import os
 import signal
 import subprocess
@@ -13,10 +15,12 @@ import fit_until_stopped as example
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 from jaxsim import optim
 from jaxsim.optim import checkpoints, lbfgs
+from jaxsim.optim.monitor import mark_of
 
 NAME, BEFORE = "checkpoint.safetensors", "checkpoint.before.safetensors"
 
@@ -165,3 +169,74 @@ def test_a_checkpoint_holds_no_more_than_the_state(tmp_path):
     optim.minimize_lbfgs(quadratic, jnp.zeros(1000), jnp.ones(1000), checkpoint=tmp_path, history_size=3, max_iter=2)
     assert Path(tmp_path / NAME).stat().st_size < 8 * 1000 * (2 * 3 + 5)
     assert [path.name for path in tmp_path.iterdir()] == [NAME]
+
+
+def of_source(source: str, module: str = "a_method"):
+    """The objective of a module that somebody may edit."""
+    made = {"__name__": module, "jnp": jnp}
+    exec(source, made)
+    return made["objective"]
+
+
+PLAIN = "def objective(x, data):\n    return jnp.sum((x - data) ** 2)"
+
+
+@pytest.mark.parametrize(("other", "same"), [
+    (of_source(PLAIN), True), (of_source("\n\n" + PLAIN), True), (jax.jit(of_source(PLAIN)), True),
+    (of_source(PLAIN, "b_method"), False), (of_source(PLAIN.replace("- data", "+ data")), False),
+    (of_source(PLAIN.replace("2", "4")), False), (of_source(PLAIN.replace("sum", "mean")), False),
+])
+def test_a_function_is_told_from_others_of_its_name(tmp_path, other, same):
+    optim.minimize_lbfgs(of_source(PLAIN), jnp.zeros(3), jnp.ones(3), checkpoint=tmp_path, max_iter=1)
+    if same:
+        assert optim.minimize_lbfgs(other, jnp.zeros(3), jnp.ones(3), checkpoint=tmp_path, max_iter=3).steps > 0
+        return
+    with pytest.raises(ValueError, match="got another problem's"):
+        optim.minimize_lbfgs(other, jnp.zeros(3), jnp.ones(3), checkpoint=tmp_path, max_iter=3)
+
+
+@dataclasses.dataclass
+class Scaled:
+    scale: float
+
+    def __call__(self, x, data):
+        return self.scale * jnp.sum((x - data) ** 2)
+
+    def method(self, x, data):
+        return self(x, data)
+
+
+def closed_over(scale):
+    return lambda x, data: scale * quadratic(x, data)
+
+
+@pytest.mark.parametrize("made", [
+    Scaled, closed_over, lambda scale: Scaled(scale).method, lambda scale: closed_over(jnp.full(2, scale)),
+    lambda scale: lambda x, data, by=scale: by * x, lambda scale: functools.partial(quadratic, data=scale),
+    lambda scale: jax.jit(closed_over(closed_over(scale)))])
+def test_what_a_function_holds_on_to_tells_it_from_others(made):
+    assert mark_of(made(2.0)) == mark_of(made(2.0)) != mark_of(made(3.0))
+
+
+def test_a_function_that_holds_on_to_itself_has_a_mark():
+    def again(x):
+        return again(x - 1)
+
+    assert mark_of(again) == mark_of(again)
+
+
+def test_sgd_with_another_optimizer_or_other_batches_is_refused(tmp_path, key):
+    def batches(times):
+        return lambda key: [times * jnp.ones(3)] * 2
+
+    def run(epochs, optimizer, times=1):
+        return optim.minimize_sgd(quadratic, jnp.zeros(3), batches(times), key=key, optimizer=optimizer,
+                                  max_iter=epochs, checkpoint=tmp_path)  # fmt: skip
+
+    run(1, optax.adam(0.1))
+    assert run(2, optax.adam(0.1)).steps == 2
+    for optimizer, times in ((optax.adam(1e-4), 1), (optax.adam(0.1, b1=0.5), 1), (optax.adam(0.1), 5)):
+        with pytest.raises(ValueError, match="got another problem's"):
+            run(3, optimizer, times)
+    with pytest.raises(ValueError, match="^batches: expected a function of a key that gives an epoch's batches, got"):
+        optim.minimize_sgd(quadratic, jnp.zeros(3), [jnp.ones(3)], key=key)

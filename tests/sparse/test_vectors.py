@@ -115,3 +115,11 @@ def test_vectors_below_the_smallest_normal_number_have_no_nan(dtype):
     least = np.full((2, 2), np.finfo(dtype).smallest_subnormal, dtype)
     assert not np.any(np.isnan(sparse.cosine(least, np.ones((2, 2), dtype))))
     assert not np.any(np.isnan(sparse.unit(least)))
+
+
+@pytest.mark.parametrize(("rows", "message"), [
+    ([7], r"rows: expected rows in \[0, 3\), got \[7\]"), ([0, -1], r"rows: expected rows in \[0, 3\), got \[-1\]"),
+    ([True, False, True], "rows: expected integers, got bool")])
+def test_rows_that_do_not_exist_are_refused(rows, message):
+    with pytest.raises(ValueError, match=message):
+        sparse.take(Vectors(jnp.eye(3)), rows)

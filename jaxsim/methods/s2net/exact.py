@@ -274,8 +274,8 @@ def fit(
         any column are none. The paper has no groups.
       beta: weight of ``½‖A - A₀‖²``; 0 (early stopping alone) in the paper's experiments.
       activation: elementwise function of the outputs (``jax.nn.sigmoid``, ``jnp.tanh``); none in the paper. The start
-        is then scaled to outputs of root mean square 1, and `models.projection.encode` needs the same ``activation``.
-      block_size: rows a tile of the streamed loss, or rows and columns, as for `sweep.tile`.
+        is then scaled to outputs of root mean square 1, and `projections.encode` needs the same ``activation``.
+      block_size: rows a tile of the streamed loss, or rows and columns, as for `tiles.tile`.
       mesh: `jax.sharding.Mesh` of one axis, whose devices share the documents; one device unless given. The result is
         the same but for the order of sums.
       shard_terms: whether they share the rows of the projection, and all else of its size, too: for vocabularies too

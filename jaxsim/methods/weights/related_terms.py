@@ -39,7 +39,7 @@ def choose(
         them, which favours frequent terms; ``np.maximum`` takes the largest, which favours names that are rare.
 
     Returns:
-      ``(sources, targets)``, as `models.term_extension.make` takes them: each pair of terms in both directions, best
+      ``(sources, targets)``, as `term_extension.make` takes them: each pair of terms in both directions, best
       pairs first.
 
     Raises:

@@ -205,7 +205,7 @@ def fit(
 
     Differs from the paper: the mean of the losses, not their sum; `losses.log` bounds cosines away from 0 and 1.
 
-    Relations: `models.term_weights.encode` weights documents; `vl_cv` projects them too.
+    Relations: `term_weights.encode` weights documents; `vl_cv` projects them too.
     """
     run = Run.of(run, options, RUN)
     checked_sides(left, right)

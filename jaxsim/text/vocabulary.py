@@ -69,7 +69,8 @@ class Vocabulary:
 
         Args:
           token_lists: one list of words a training document; documents of no other split belong here.
-          drop_top: how many of the most frequent terms to leave out.
+          drop_top: how many of the most frequent terms to leave out. Of few documents, take 0: the default may leave no
+            term, which is legal.
           max_terms: how many terms to keep at most.
           min_df: terms in fewer documents than this are left out (before ``drop_top`` and ``max_terms`` count).
 
@@ -77,7 +78,7 @@ class Vocabulary:
           The vocabulary. Equal frequencies are ordered by the term itself, so that the order of documents is no matter.
 
         Raises:
-          ValueError: a negative setting, a document given as one string, or a ``drop_top`` that leaves no term.
+          ValueError: a negative setting, or a document given as one string.
 
         Example:
           >>> v = Vocabulary.build([["a", "b", "a"], ["a", "c", "b"], ["d"]], drop_top=1, max_terms=2)
@@ -95,8 +96,6 @@ class Vocabulary:
             df.update(set(tokens))
             num_docs += 1
         ranked = sorted((-count, term) for term, count in frequency.items() if df[term] >= min_df)
-        checks.expect(len(ranked) > drop_top or not ranked or not drop_top, "drop_top",
-                      f"fewer than there are terms, {len(ranked)} (0 keeps all of them)", drop_top)
         terms = tuple(term for _, term in ranked[drop_top : drop_top + max_terms])
         return cls(terms, np.array([df[term] for term in terms], dtype=np.int64), num_docs)
 

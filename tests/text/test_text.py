@@ -230,12 +230,3 @@ def test_bm25_settings_are_checked():
     for setting in ({"k1": -1.0}, {"b": 1.5}, {"average_length": 0.0}):
         with pytest.raises(ValueError, match=f"{next(iter(setting))}: expected"):
             text.bm25(one, np.array([1]), 1, **{"average_length": 1.0, **setting})
-
-
-def test_a_vocabulary_of_which_nothing_is_left_is_refused():
-    lists = [["a", "b", "b"], ["b", "c"], []]
-    with pytest.raises(ValueError, match=r"^drop_top: expected fewer than there are terms, 3 \(0 keeps all of them\)"):
-        text.Vocabulary.build(lists)
-    assert text.Vocabulary.build(lists, drop_top=2).terms == ("c",)
-    assert text.Vocabulary.build(lists, drop_top=0).terms == ("b", "a", "c")
-    assert len(text.Vocabulary.build([[], []])) == 0  # there was nothing to leave out

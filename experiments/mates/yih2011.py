@@ -607,8 +607,8 @@ WHY = {
                                          "tried",
                          "en-ja-halves": "unequal numbers of topics: 600 against 1,000, the most that are tried, where "
                                          "JPLSA is above on development pairs; CPLSA is at 100, 300 and 600",
-                         "en-fr": "equal within 1e-6 at 300 topics, the most that are tried, with one start each; at "
-                                  "100 CPLSA is above on development pairs (.907 and .902)",
+                         "docstrings": "not known; one start each. At 2,000 topics, the most that are tried and the "
+                                       "best of both, CPLSA is above on development pairs (.354 and .353)",
                          "en-it-speeches": "not known; one start each, of 100 topics, the only number that is tried; "
                                            "on development pairs too JPLSA is above (.962 and .957)",
                          "en-es-halves-all": "equal within .001 at 300 topics, the most that are tried, with one start "

@@ -218,6 +218,7 @@ __main__.run()
 BESIDE = """
 import signal
 signal.signal(signal.SIGINT, signal.SIG_IGN)  # as a shell has it for what it runs beside
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup has it ignored
 from jaxsim import __main__
 __main__.run()
 """

@@ -322,10 +322,16 @@ def mark_of(objective, *trees) -> str:
 def _told_apart(value, seen: set[int]) -> tuple[list[str], list]:
     """Words and arrays that tell a function, or a pytree with functions in it, from others."""
     words, held = [], []
-    for leaf in jax.tree.leaves(value):
-        if isinstance(leaf, str | bytes):
+    try:
+        leaves = jax.tree.leaves(value)
+    except (TypeError, ValueError):  # a dictionary whose keys have no order
+        leaves = [type(value)]
+    for leaf in leaves:
+        if isinstance(leaf, str | bytes | numbers.Number):
             words.append(repr(leaf))
-        elif isinstance(leaf, numbers.Number | np.ndarray | jax.Array):
+        elif isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            held.append(jax.random.key_data(leaf))
+        elif isinstance(leaf, np.ndarray | jax.Array) and leaf.dtype != object:
             held.append(leaf)
         elif not callable(leaf):
             words.append(type(leaf).__qualname__)
@@ -351,8 +357,9 @@ def _of_function(function, seen: set[int]) -> tuple[list[str], list]:
         words, held = _told_apart(dict(getattr(of, "__dict__", {})), seen)
         return [name, *([] if code is None else _of_code(code)), *words], held
     cells = [cell.cell_contents for cell in plain.__closure__ or () if _is_full(cell)]
-    words, held = _told_apart([cells, plain.__defaults__ or (), plain.__kwdefaults__ or {}], seen)
-    return [name, *_of_code(code), *words], held
+    found = [_told_apart(one, seen) for one in (*cells, plain.__defaults__ or (), plain.__kwdefaults__ or {})]
+    return ([name, *_of_code(code), *(word for words, _ in found for word in words)],
+            [one for _, held in found for one in held])
 
 
 def _file_of(module: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import decimal
 import functools
 import os
 import signal
@@ -216,6 +217,20 @@ def closed_over(scale):
     lambda scale: jax.jit(closed_over(closed_over(scale)))])
 def test_what_a_function_holds_on_to_tells_it_from_others(made):
     assert mark_of(made(2.0)) == mark_of(made(2.0)) != mark_of(made(3.0))
+
+
+@pytest.mark.parametrize("odd", [
+    {1: 2.0, "a": 3.0}, decimal.Decimal(3), 10**40, np.array([None, "a"]), np.array(["a"]), object(), {1, 2}, np, None,
+    np.datetime64("2020-01-01"), [jnp.ones(2), "a"], np.float32(1), dataclasses.Field, lambda: None])
+def test_whatever_a_function_holds_on_to_has_a_mark(odd):
+    assert mark_of(lambda x: (x, odd)) == mark_of(lambda x: (x, odd))
+
+
+def test_a_key_that_a_function_holds_on_to_counts(key):
+    def drawn(key):
+        return lambda x: x + jax.random.normal(key)
+
+    assert mark_of(drawn(key)) == mark_of(drawn(key)) != mark_of(drawn(jax.random.key(1)))
 
 
 def test_a_function_that_holds_on_to_itself_has_a_mark():

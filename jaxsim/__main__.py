@@ -18,7 +18,7 @@ import time
 _MAIN = _thread.get_ident()
 _ENDS = tuple(getattr(_signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(_signal, name))
 _STATUS = 128
-"""Exit status after one of these, less its number: 143 after SIGTERM."""
+"""With the number of one of these, the exit status after it: 143 after SIGTERM."""
 _end = 0  # the one that came
 _interrupted = False
 

@@ -121,19 +121,21 @@ def chosen_options(table: kit.Table, method: ModuleType, folding: Folding, optio
                       lambda **option: score(fit_topics(table, method, folding, **option)), by="mrr")
 
 
-def most_topics(table: kit.Table) -> int:
-    """The training documents, or the words of the language that has the fewest there, if these are fewer."""
+def most_topics(table: kit.Table, together: bool) -> int:
+    """The training documents or, if these are fewer, the words: of both languages, or of the one that has fewer."""
     sides = counts(table, "train")
-    return min(sides[0].num_docs, *(np.unique(np.asarray(side.indices)[np.asarray(side.values) > 0]).size
-                                    for side in sides))
+    words = [sides[0].num_terms] if together else [
+        np.unique(np.asarray(side.indices)[np.asarray(side.values) > 0]).size for side in sides]
+    return min(sides[0].num_docs, *words)
 
 
 def row(table: kit.Table, method: ModuleType, folding: Folding, options: Sequence[dict], ks: Sequence[int] = ()
         ) -> kit.Row:
     """The options with the best development MRR at the smallest k (`Settings.ks` unless given), and k; tested."""
     settings = settings_of(table)
-    ks = ks or folding is OF_2011 and settings.ks_2011 or settings.ks
-    ks = [k for k in ks if k < most_topics(table)]
+    of_folding = settings.ks_2011 if folding is OF_2011 else ()
+    together = method is plsa or all(option.get("merged") for option in options)
+    ks = [k for k in ks or of_folding or settings.ks if k < most_topics(table, together)]
     choice = chosen_options(table, method, folding, options, min(ks))
     chosen = {name: value for name, value in choice.best.items() if name != "k"}
     fits = {k: fit_topics(table, method, folding, k=k, **chosen) for k in ks}

@@ -72,8 +72,14 @@ def vary_together(*arrays: jax.Array) -> tuple[jax.Array, ...]:
       1.0
     """
     axes = frozenset().union(*map(_varies, arrays))
-    return tuple(jax.lax.pcast(array, tuple(axes - _varies(array)), to="varying") if axes - _varies(array) else array
-                 for array in arrays)
+    return tuple(_varying(array, tuple(axes - _varies(array))) for array in arrays)
+
+
+def _varying(array: jax.Array, axes: tuple) -> jax.Array:
+    """The same array, said to vary along some axes; by an older name where JAX has no other."""
+    if not axes:
+        return array
+    return jax.lax.pcast(array, axes, to="varying") if hasattr(jax.lax, "pcast") else jax.lax.pvary(array, axes)
 
 
 def _varies(array: jax.Array) -> frozenset:

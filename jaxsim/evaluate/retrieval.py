@@ -20,6 +20,7 @@ import numpy as np
 import scipy.sparse
 
 from jaxsim import checks, sparse
+from jaxsim.evaluate import distances
 from jaxsim.sparse import Vectors
 from jaxsim.sparse.compilation import seldom
 from jaxsim.sparse.precision import EVALUATION
@@ -104,6 +105,7 @@ class Distances(Scorer):
     def __init__(self, left: Vectors, right: Vectors):
         """Checks both sides, which have a dense part alone."""
         for side, name in ((left, "left"), (right, "right")):
+            _expect_vectors(side, name)
             checks.expect(side.sparse is None and side.dense is not None, name, "a dense part alone (topic vectors)",
                           "another")
         super().__init__(left, right, normalise=False)
@@ -127,14 +129,16 @@ class _JensenShannon(Distances):
         """``1 - JS(l, r) / log 2``, of entropies: 2 JS = Σ l log l + Σ r log r - Σ (l + r) log ((l + r) / 2)."""
         del extra
 
-        def negative_entropy(p):
-            return jnp.sum(jnp.where(p > 0, p * jnp.log(jnp.where(p > 0, p, 1)), 0), axis=1)
+        own, other = distances.negative_entropy(left), distances.negative_entropy(right)
 
         def similarity(row):
-            middle = negative_entropy((row[None] + right) / 2)
-            return (negative_entropy(row[None]) + negative_entropy(right)) / 2 - middle
+            return (row[1] + other) / 2 - distances.negative_entropy((row[0][None] + right) / 2)
 
-        return 1 - jax.lax.map(similarity, left) / jnp.log(2)
+        return 1 - jax.lax.map(similarity, (left, own)) / jnp.log(2)
+
+    def mate_ranks(self, block: int) -> tuple[np.ndarray, np.ndarray]:
+        """As `distances.mate_ranks`."""
+        return distances.mate_ranks(self._left, self._right, block=block)
 
 
 def l1(left: Vectors, right: Vectors) -> Scorer:
@@ -255,9 +259,16 @@ def pair_scores(left, right, extra):
     return product if extra is None else product + extra
 
 
+def _expect_vectors(vectors, argument: str) -> Vectors:
+    """Refuses anything else: arrays, most of all."""
+    checks.expect(isinstance(vectors, Vectors), argument, "Vectors (what a method's encode gives; of an array: "
+                  "jaxsim.sparse.Vectors(array))", checks.a_kind(vectors))  # fmt: skip
+    return vectors
+
+
 def _parts(vectors: Vectors, argument: str):
     """Checked host copies of the dense part (float32, or float64 if it is) and of the sparse part."""
-    dense, csr, num_docs = None, None, vectors.num_docs
+    dense, csr, num_docs = None, None, _expect_vectors(vectors, argument).num_docs
     checks.expect(num_docs > 0, argument, "at least one document", "none")
     if vectors.dense is not None:
         dense = np.asarray(vectors.dense)
@@ -376,6 +387,8 @@ def mate_ranks(
     num_docs = left.num_docs
     checks.expect(right.num_docs == num_docs, "right", f"{num_docs} documents (as left)", right.num_docs)
     block = min(block, -(-num_docs // LANES) * LANES)
+    if isinstance(scorer, _JensenShannon):
+        return scorer.mate_ranks(block)
     operands = scorer.tiles(block)
     count = -(-num_docs // block)
     own = [_diagonal(*operands(i, i), pair) for i in range(count)]
@@ -413,7 +426,7 @@ def top_k(
       [[0, 1], [1, 2]]
     """
     checks.positive_int(k, "k")
-    num_candidates = right.num_docs
+    num_candidates = _expect_vectors(right, "right").num_docs
     checks.expect(k <= num_candidates, "k", f"at most {num_candidates} (candidates)", k)
     score_block = similarity(left, right)
     scores, indices = [], []

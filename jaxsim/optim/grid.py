@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from jaxsim import checks
 from jaxsim.optim.lbfgs import RUN, _advance, _expect_jaxopt, _Lbfgs, _search
-from jaxsim.optim.monitor import Fit, Run, dot, evaluate, expect_finite
+from jaxsim.optim.monitor import Fit, Run, dot, evaluate, expect_finite, start_of
 
 # The number of the iteration is that of every fit that has not ended, so that one slot of the history is written.
 _FITS = _Lbfgs(0, 0, 0, 0, 0, 0, 0, None)
@@ -67,7 +67,7 @@ def minimize_lbfgs_grid(
     given = Run.of(run, options)
     given.expect_only(label, "max_iter", "tol", "first_step", "history_size")
     run = Run.of(given, {}, RUN)
-    params = jax.tree.map(jnp.asarray, params)
+    params = start_of(params)
     sizes = {leaf.shape[:1] for leaf in jax.tree.leaves(params)}
     checks.expect(len(sizes) == 1 and sizes != {()}, "params", "one leading axis, of the fits", sorted(sizes))
     leaves, structure = jax.tree.flatten(axes, is_leaf=lambda axis: axis is None)

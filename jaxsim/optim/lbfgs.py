@@ -22,7 +22,7 @@ from jax.sharding import PartitionSpec as P
 
 from jaxsim import checks
 from jaxsim.optim import checkpoints
-from jaxsim.optim.monitor import Fit, Monitor, Run, dot, evaluate, expect_finite, mark_of
+from jaxsim.optim.monitor import Fit, Monitor, Run, dot, evaluate, expect_finite, mark_of, start_of
 from jaxsim.parallel import gathering
 from jaxsim.sparse.compilation import seldom
 from jaxsim.sparse.precision import EVALUATION
@@ -236,7 +236,7 @@ def minimize_lbfgs(
     """
     run = Run.of(run, options, RUN)
     checks.whole(max_linesearch, "max_linesearch", 1)
-    params = jax.tree.map(jnp.asarray, params)
+    params = start_of(params)
     if run.solver == "optax":
         from jaxsim.optim import lbfgs_optax  # optax takes a tenth of a second to import
 

@@ -82,6 +82,28 @@ def closed_form(params) -> Fit:
     return Fit(params, float("nan"), float("nan"), True, 0, 0, [])
 
 
+def start_of(params):
+    """The start of a minimisation as arrays.
+
+    Raises:
+      ValueError: for a `Fit`, values that are not floating, values that `jax.jit` or `jax.vmap` traces, and arrays over
+        a mesh that has Explicit axes.
+    """
+    checks.expect(not isinstance(params, Fit), "params", "parameters (fit.params)", "a Fit")
+    for path, leaf in jax.tree_util.tree_leaves_with_path(params):
+        name = f"params{jax.tree_util.keystr(path)}"
+        checks.expect(not isinstance(leaf, jax.core.Tracer), name, "an array (minimisers compile their own steps: call "
+                      "them outside jax.jit, jax.vmap and jax.grad; minimize_lbfgs_grid makes many fits at once)",
+                      "a traced value")  # fmt: skip
+        dtype = jnp.result_type(leaf)
+        checks.expect(jnp.issubdtype(dtype, jnp.floating), name, "floating values", dtype)
+        mesh = getattr(getattr(leaf, "sharding", None), "mesh", None)
+        explicit = mesh is not None and jax.sharding.AxisType.Explicit in mesh.axis_types
+        checks.expect(not explicit, name, "a mesh of Auto axes (jax.sharding.Mesh(mesh.devices, mesh.axis_names))",
+                      "one of Explicit axes")  # fmt: skip
+    return jax.tree.map(jnp.asarray, params)
+
+
 def dot(a, b) -> jax.Array:
     """Inner product of two pytrees."""
     return sum(jnp.vdot(x, y) for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True))

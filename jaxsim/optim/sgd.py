@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from jaxsim import checks
 from jaxsim.optim import epochs
-from jaxsim.optim.monitor import Fit, Run, dot, mark_of
+from jaxsim.optim.monitor import Fit, Run, dot, mark_of, start_of
 
 if TYPE_CHECKING:
     import optax  # a tenth of a second, which only a fit has to wait for
@@ -83,6 +83,7 @@ def minimize_sgd(
     if optimizer is None:
         learning_rate = _RATE if learning_rate is None else learning_rate
         optimizer = sgd(learning_rate)
+    params = start_of(params)
 
     def epoch(state, number):
         params, opt_state = state

@@ -242,6 +242,29 @@ def test_mate_ranks_of_topic_vectors_count_ties_as_errors(rng, similarity, block
     np.testing.assert_array_equal(backward, [reference.mate_rank(row, i) for i, row in enumerate(back)])
 
 
+@pytest.mark.parametrize("near", [0.0, 0.3, 0.95])
+def test_mate_ranks_by_divergence_equal_those_of_all_pairs(rng, near):
+    ours, other = (rng.dirichlet(np.full(20, 0.1), 300) for _ in range(2))
+    mates = near * ours + (1 - near) * other
+    ours[7], mates[7], mates[40] = 0, 0, mates[41]  # documents without topics, and two that are alike
+    ours[50], mates[90] = 3 * ours[50], 2 * mates[90]  # and no distributions
+    sides = Vectors(jnp.asarray(ours)), Vectors(jnp.asarray(mates))
+    scores = retrieval.jensen_shannon(*sides)(np.arange(300))
+    assert scores.dtype == np.float64
+    ranks = retrieval.mate_ranks(*sides, block=128, similarity=retrieval.jensen_shannon)
+    for found, rows in zip(ranks, (scores, scores.T), strict=True):
+        np.testing.assert_array_equal(found, [reference.mate_rank(row, i) for i, row in enumerate(rows)])
+
+
+@pytest.mark.parametrize("similarity", [retrieval.cosine, retrieval.l1])
+def test_arrays_are_no_vectors(similarity):
+    side = Vectors(jnp.eye(2))
+    with pytest.raises(ValueError, match=r"left: expected Vectors \(what a method's encode gives; .*, got an? \w+"):
+        retrieval.mate_ranks(np.eye(2), side, similarity=similarity)
+    with pytest.raises(ValueError, match="right: expected Vectors "):
+        retrieval.top_k(side, np.eye(2), k=1, similarity=similarity)
+
+
 @pytest.mark.parametrize("bad", [Vectors(jnp.array([[-1.0, 2.0]])), _vectors(np.random.default_rng(0), 3, "both")[0]])
 def test_what_is_no_topic_vector_is_refused(bad):
     with pytest.raises(ValueError, match=r"left(.dense)?: expected (shares of at least 0|a dense part alone)"):

@@ -317,3 +317,38 @@ def test_what_is_no_field_of_a_run_or_none_of_the_optimiser_is_named(key):
         optim.minimize_sgd(quadratic, jnp.zeros(2), lambda key: [jnp.ones(2)], key=key, tol=0.1)
     with pytest.raises(ValueError, match="first_step: expected a positive number, got 0"):
         optim.Run(first_step=0)
+
+
+def _square(params, data):
+    return jnp.sum((params["a"].reshape(3) - data) ** 2)
+
+
+def _square_of_batch(params, batch):
+    return _square(params, batch)
+
+
+MINIMISERS = {
+    "lbfgs": lambda start: optim.minimize_lbfgs(_square, start, jnp.ones(3)),
+    "optax": lambda start: optim.minimize_lbfgs(_square, start, jnp.ones(3), solver="optax"),
+    "grid": lambda start: optim.minimize_lbfgs_grid(_square, start, jnp.ones(3), None)[0],
+    "sgd": lambda start: optim.minimize_sgd(_square_of_batch, start, lambda key: [jnp.ones(3)], key=jax.random.key(0)),
+}
+
+
+@pytest.mark.parametrize("name", MINIMISERS)
+def test_what_no_minimiser_starts_from_is_named(name):
+    minimise = MINIMISERS[name]
+    explicit = jax.make_mesh((1,), ("some",), axis_types=(jax.sharding.AxisType.Explicit,))
+    placed = jax.device_put(jnp.zeros((1, 3)), jax.sharding.NamedSharding(explicit, jax.sharding.PartitionSpec()))
+    for start, message in [
+        ({"a": np.zeros((1, 3), int)}, r"params\['a'\]: expected floating values, got int64"),
+        (optim.closed_form({"a": jnp.zeros((1, 3))}), r"params: expected parameters \(fit.params\), got a Fit"),
+        ({"a": placed}, r"params\['a'\]: expected a mesh of Auto axes .*, got one of Explicit axes"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            minimise(start)
+    with pytest.raises(ValueError, match=r"params\['a'\]: expected an array .* outside jax.jit.*, got a traced value"):
+        jax.jit(lambda a: minimise({"a": a}).params)(jnp.zeros((1, 3)))
+    automatic = jax.sharding.Mesh(explicit.devices, explicit.axis_names)
+    start = jax.device_put(jnp.zeros((1, 3)), jax.sharding.NamedSharding(automatic, jax.sharding.PartitionSpec()))
+    assert float(minimise({"a": start}).loss) < 3

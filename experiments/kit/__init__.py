@@ -21,11 +21,11 @@ import lazy_loader
 
 from experiments.kit.choose import Choice, choose, climb, up_to_rank
 from experiments.kit.fits import Fits
-from experiments.kit.judge import Claim
+from experiments.kit.judge import Claim, above_over_folds
 from experiments.kit.run import RESULTS, Experiment, Plan, run
 from experiments.kit.table import Data, Row, Table, say
 
 _MODULES = ["compare", "environment", "papers", "record_schema", "records", "report"]
-__all__ = ["RESULTS", "Choice", "Claim", "Data", "Experiment", "Fits", "Plan", "Row", "Table", "choose", "climb", "run",
-           "say", "up_to_rank", *_MODULES]
+__all__ = ["RESULTS", "Choice", "Claim", "Data", "Experiment", "Fits", "Plan", "Row", "Table", "above_over_folds",
+           "choose", "climb", "run", "say", "up_to_rank", *_MODULES]
 __getattr__, __dir__, _ = lazy_loader.attach(__name__, submodules=_MODULES)

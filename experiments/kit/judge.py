@@ -11,6 +11,16 @@ over their number. Degrees of freedom are Welch and Satterthwaite's. What varies
 the test a little strict. A row with a single seed adds nothing, since its variance is not known: the row's note
 `fewer-than-five-seeds` says so. Where records hold no per-query values of a metric (AUC over all pairs, say), rows over
 the same folds or seeds are paired by these; otherwise seeds alone are compared, and the entry says so.
+
+**Pairs that are searched in both directions** are one observation: whatever makes a page hard to find makes its mate
+hard to find too, so that the two values of a pair are averaged before any test (`BOTH_DIRECTIONS`).
+
+**Equal budget.** Where a claim names rows of equal budget, or settings that both curves have, and it is the reverse
+there, the claim is not supported, whatever the rows with the best settings of each say: these may have been tried at
+more settings, or with the weight of a part that hides the other.
+
+**Tests that are the same.** Two papers may make one claim, and two rows be one (training that returns its start): a
+test whose figures are those of an earlier one is marked and counts once for the false-discovery rate.
 """
 
 from __future__ import annotations
@@ -26,7 +36,8 @@ from scipy import stats
 
 from jaxsim.evaluate import significance
 
-__all__ = ["CEILING", "LEVEL", "UNWRITTEN", "VERDICTS", "Claim", "compare", "ledger", "paired", "per_query"]
+__all__ = ["CEILING", "LEVEL", "UNWRITTEN", "VERDICTS", "Claim", "above_over_folds", "compare", "ledger", "paired",
+           "per_query"]
 
 CEILING = 0.95
 """Above this accuracy, MRR or AUC of both rows a table is too easy to tell; written down before any run."""
@@ -34,9 +45,12 @@ LEVEL = 0.05
 """Of the false-discovery rate over the ledger."""
 UNWRITTEN = "not known; nobody has looked yet"
 """Stands where the claim has no written reason for a verdict against the paper."""
+BOTH_DIRECTIONS = ("yih2011_mates", "platt2010_mates", "mate_hubs")
+"""Experiments whose values are those of all pairs in one direction, then of all pairs in the other."""
 VERDICTS = ("supported", "not supported", "too easy to tell", "not run")
 _EASY = ("accuracy", "mrr", "auc")
 _POWER = 0.8
+_SEVERAL = 2
 
 
 @dataclass(frozen=True)
@@ -64,6 +78,7 @@ class Claim:
       holds: For a sentence of another form: function of the table's rows (row -> record) that returns whether it holds
         and a line that says by what figures; ``better`` and ``worse`` are then only shown.
       ceiling: As `CEILING`.
+      own: Whether it is a question of this project, which no paper answers; counted apart.
       why: Table -> why it is otherwise there, as far as records tell, written by somebody who looked; "not known"
         where they do not tell.
     """
@@ -84,6 +99,7 @@ class Claim:
     equal_rows: tuple[str, str] | None = None
     holds: Callable[[Mapping[str, Mapping[str, Any]]], tuple[bool, str]] | None = None
     ceiling: float = CEILING
+    own: bool = False
     why: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -99,8 +115,9 @@ def ledger(
 
     Returns:
       One dict a claim and table, in their order, as `experiments/results/claims.json` holds them: ``id, experiment,
-      table, paper, place, sentence, metric, printed, ours, tests, verdict, why``. ``tests`` has ``paired`` (with
-      ``p_adjusted``, by which the verdict goes), ``paper`` and ``equal``, where these can be made.
+      table, paper, of, place, sentence, metric, printed, ours, tests, verdict, why, repeats``. ``of`` is ``paper`` or
+      ``project``. ``tests`` has ``paired`` (with ``p_adjusted``, by which the verdict goes), ``paper`` and ``equal``,
+      where these can be made. ``repeats`` is the ``(id, table)`` of an earlier test with the same figures, or None.
 
     Raises:
       ValueError: two claims have one id.
@@ -112,23 +129,64 @@ def ledger(
         raise ValueError(f"claims: expected ids that differ, got {again} twice")
     entries = [_entry(experiment, claim, table, tables.get((experiment, table), {}), results)
                for experiment, claim in claims for table in claim.tables]  # fmt: skip
-    tested = [entry["tests"]["paired"] for entry in entries if not entry["verdict"] and "paired" in entry["tests"]]
-    if tested:
-        adjusted = significance.false_discovery_rate([test["p"] for test in tested])
-        for test, pvalue in zip(tested, adjusted, strict=True):
-            test["p_adjusted"] = float(pvalue)
+    _correct(entries)
     for entry in entries:
-        test = entry["tests"].get("paired")
-        if not entry["verdict"]:
-            good = test is not None and test["difference"] > 0 and test["p_adjusted"] < LEVEL
-            entry["verdict"] = "supported" if good else "not supported"
-            if test is None and not entry["why"]:
-                entry["why"] = "no test is possible: each row is one value, without its queries or seeds"
-        if entry["verdict"] == "not supported":
-            entry["why"] = _reason(entry["why"], _undecided(entry))
-        elif entry["verdict"] == "supported":
-            entry["why"] = None
+        _decide(entry)
     return [_rounded(entry) for entry in entries]
+
+
+def _correct(entries: Sequence[dict[str, Any]]) -> None:
+    """Marks tests that repeat an earlier one, and adjusts p of those that decide, each counted once."""
+    tested = [entry for entry in entries if "paired" in entry["tests"]]
+    first: dict[tuple, dict[str, Any]] = {}
+    for entry in tested:
+        earlier = first.setdefault(_figures(entry["tests"]["paired"]), entry)
+        entry["repeats"] = None if earlier is entry else [earlier["id"], earlier["table"]]
+    undecided = [entry["tests"]["paired"] for entry in tested if not entry["verdict"]]
+    pool = {_figures(test): test["p"] for test in undecided}
+    if pool:
+        adjusted = dict(zip(pool, significance.false_discovery_rate([*pool.values()]), strict=True))
+        for test in undecided:
+            test["p_adjusted"] = float(adjusted[_figures(test)])
+
+
+def _decide(entry: dict[str, Any]) -> None:
+    """The verdict, where there is none yet, and why it is what it is."""
+    test = entry["tests"].get("paired")
+    if not entry["verdict"]:
+        against = _reversed_at_equal_budget(entry["tests"].get("equal"))
+        good = test is not None and test["difference"] > 0 and test["p_adjusted"] < LEVEL
+        entry["verdict"] = "supported" if good and not against else "not supported"
+        if test is None and not entry["why"]:
+            entry["why"] = "no test is possible: each row is one value, without its queries or seeds"
+        if good and against:
+            entry["why"] = "; ".join([against, *([_known(entry["why"])] if entry["why"] else [])])
+    if entry["verdict"] == "not supported":
+        entry["why"] = _reason(entry["why"], _undecided(entry))
+    elif entry["verdict"] == "supported":
+        entry["why"] = None
+
+
+def _figures(test: Mapping[str, Any]) -> tuple:
+    """What two tests of the same values share, to nine digits."""
+    low, high = test["interval"]
+    return test["metric"], test["n"], *(float(f"{value:.9g}") for value in (test["difference"], test["p"], low, high))
+
+
+def _reversed_at_equal_budget(equal: Mapping[str, Any] | None) -> str:
+    """That the other row is better at equal budget: clearly, or at every shared setting of several; empty otherwise."""
+    if equal is None:
+        return ""
+    if "rows" in equal:
+        if equal["difference"] >= 0 or equal["p"] >= LEVEL:
+            return ""
+        better, worse = equal["rows"]
+        return (f"at equal budget it is the reverse: {better} is {abs(equal['difference']):.4f} below {worse} "
+                f"(p = {equal['p']:.2g})")
+    if equal["above"] or len(equal["points"]) < _SEVERAL:
+        return ""
+    at = ", ".join("/".join(f"{name} = {point[name]:g}" for name in equal["settings"]) for point in equal["points"])
+    return f"at equal budget it is the reverse in all of {len(equal['points'])}: {at} ({equal['split']})"
 
 
 def _undecided(entry: Mapping[str, Any]) -> str:
@@ -147,7 +205,12 @@ def _reason(written: str | None, computed: str) -> str:
     """Why a verdict is against the paper: what the test says, and what the script does."""
     if not computed:
         return written or UNWRITTEN
-    return "; ".join([computed, *([written.removeprefix("not known; ")] if written else [])])
+    return "; ".join([computed, *([_known(written)] if written else [])])
+
+
+def _known(written: str) -> str:
+    """What is written, behind something that is known."""
+    return written.removeprefix("not known; ")
 
 
 def _entry(
@@ -156,10 +219,11 @@ def _entry(
     """One claim in one table; the verdict is empty where the false-discovery rate has still to decide."""
     names = (claim.better, claim.worse)
     entry: dict[str, Any] = {
-        "id": claim.id, "experiment": experiment, "table": table, "paper": claim.place.split()[0],
+        "id": claim.id, "experiment": experiment, "table": table, "paper": claim.place.split()[0].rstrip(","),
+        "of": "project" if claim.own else "paper",
         "place": claim.place, "sentence": claim.sentence, "metric": claim.metric, "better": claim.better,
         "worse": claim.worse, "printed": dict(claim.printed), "ours": {}, "tests": {}, "verdict": "",
-        "why": claim.why.get(table),
+        "why": claim.why.get(table), "repeats": None,
     }  # fmt: skip
     missing = [name for name in names if name not in rows or claim.metric not in rows[name]["metrics"]]
     if missing:
@@ -172,9 +236,10 @@ def _entry(
     for name in names:
         value = rows[name]["metrics"][claim.metric]
         entry["ours"][name] = {"mean": value["mean"], "sd": value["sd"], "seeds": len(rows[name]["seeds"])}
+    easy = claim.metric in _EASY and all(one["mean"] > claim.ceiling for one in entry["ours"].values())
     if claim.holds is not None:
         holds, line = claim.holds(rows)
-        return {**entry, "verdict": "supported" if holds else "not supported",
+        return {**entry, "verdict": "too easy to tell" if easy else "supported" if holds else "not supported",
                 "tests": {"figures": {"holds": bool(holds), "line": line}}}  # fmt: skip
     tests = entry["tests"]
     paired = compare(better, worse, claim.metric, results, lower=claim.lower)
@@ -186,7 +251,6 @@ def _entry(
     equal = _equal_budget(claim, rows, results)
     if equal is not None:
         tests["equal"] = equal
-    easy = claim.metric in _EASY and all(one["mean"] > claim.ceiling for one in entry["ours"].values())
     return {**entry, "verdict": "too easy to tell" if easy else ""}
 
 
@@ -199,14 +263,16 @@ def per_query(record: Mapping[str, Any], metric: str, results: Path) -> np.ndarr
       results: Root of the records.
 
     Returns:
-      ``[n]`` float64; None where there are none.
+      ``[n]`` float64, the two directions of a pair averaged (`BOTH_DIRECTIONS`); None where there are none.
     """
     path = results / record["experiment"] / record["table"] / record.get("per_query", "none")
     if not path.is_file():
         return None
     with np.load(path) as arrays:
         values = np.asarray(arrays[metric], np.float64) if metric in arrays else None
-    return values if values is not None and values.ndim == 1 and values.size > 1 else None
+    if values is None or values.ndim != 1 or values.size < _SEVERAL:
+        return None
+    return values.reshape(2, -1).mean(axis=0) if record["experiment"] in BOTH_DIRECTIONS else values
 
 
 def compare(
@@ -265,6 +331,33 @@ def paired(
     spreads = [(float(np.var(runs, ddof=1)) / len(runs), len(runs) - 1) for runs in seeds if len(runs) > 1]
     parts = [(float(np.var(apart, ddof=1)) / apart.size, apart.size - 1), *spreads]
     return _t(float(apart.mean()), parts, "paired t", metric, apart.size)
+
+
+def above_over_folds(
+    rows: Mapping[str, Mapping[str, Any]], names: Iterable[str], base: str, metric: str
+) -> tuple[list[str], str]:
+    """Which rows are above another one over the same folds, by a paired test at `LEVEL`; for a claim's ``holds``.
+
+    Args:
+      rows: Row -> record, with a value a fold.
+      names: The rows to look at.
+      base: The row to be above.
+      metric: By which.
+
+    Returns:
+      The names, in their order; and a line with every mean, and with p where it is not the base.
+
+    Example:
+      >>> metrics = {"a": [0.5, 0.6, 0.7], "b": [0.41, 0.52, 0.6], "c": [0.9, 0.1, 0.8]}
+      >>> rows = {row: {"metrics": {"auc": {"per_seed": values}}} for row, values in metrics.items()}
+      >>> above_over_folds(rows, "abc", "b", "auc")
+      (['a'], 'a 0.600 (p = 0.0041), b 0.510, c 0.600 (p = 0.77)')
+    """
+    values = {row: np.asarray(rows[row]["metrics"][metric]["per_seed"], np.float64) for row in {*names, base}}
+    tests = {row: paired(values[row], values[base], metric=metric) for row in values if row != base}
+    found = [row for row in names if row != base and tests[row]["difference"] > 0 and tests[row]["p"] < LEVEL]
+    pvalues = {row: f" (p = {test['p']:.2g})" for row, test in tests.items()}
+    return found, ", ".join(f"{row} {values[row].mean():.3f}{pvalues.get(row, '')}" for row in names)
 
 
 def _t(difference: float, parts: Sequence[tuple[float, float]], test: str, metric: str, n: int) -> dict[str, Any]:

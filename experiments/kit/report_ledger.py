@@ -13,6 +13,8 @@ from experiments.kit.report_tables import DASH, markdown, metric_name, number, p
 _OURS = {"s2net": "", "opca-search": "map"}
 """Rows of tables of peers that stand for this project, and the metric they are compared by; the principal one of the
 table where none is named."""
+_OVER = {"paired t over folds or seeds": ", over folds or seeds", "t over seeds alone": ", over seeds alone"}
+"""What a test varies over that is none of queries: of other test data it says nothing."""
 _FEW = 2
 _WORTH = 1.05
 _LOWER = ("s", "ms", "minutes", "MB", "GB")
@@ -44,17 +46,21 @@ def claims(entries: Sequence[Mapping[str, Any]], page: str) -> str:
     """
     if not entries:
         return "No script states a claim yet.\n"
-    counts = {verdict: sum(entry["verdict"] == verdict for entry in entries) for verdict in judge.VERDICTS}
+    entries, own = ([entry for entry in entries if (entry["of"] == "project") == ours] for ours in (False, True))
     groups = _by_id(entries)
-    total = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
     unwritten = sum(entry["why"] == judge.UNWRITTEN for entry in entries)
     missing = f" ({unwritten} without a reason yet)" if unwritten else ""
-    text = (f"{len(groups)} claims, {len(entries)} tests in tables: {total}. [All claims]({page}) has each with its "
-            f"interval, its tests and why it is not supported{missing}. A line is a table of a paper: the first of its "
-            "claims that is decided, in the table closest to the paper's, and what became of all its claims in all "
-            "tables. **p**: of the paired test, adjusted for the false-discovery rate. **too easy**: both rows are "
-            f"above {judge.CEILING:g} accuracy, MRR or AUC, where differences tell little; neither for nor against. In "
-            "brackets the number of claims; the last four columns count their tests, one a table of ours.\n")
+    text = (f"{len(groups)} claims, {len(entries)} tests in tables: {_counted(entries)}{_repeated(entries)}. "
+            f"[All claims]({page}) has each with its interval, its tests and why it is not supported{missing}. A line "
+            "is a table of a paper: the first of its claims that is decided, in the table closest to the paper's, and "
+            "what became of all its claims in all tables. **p**: of the paired test, adjusted for the false-discovery "
+            f"rate. **too easy**: both rows are above {judge.CEILING:g} accuracy, MRR or AUC, where differences tell "
+            "little; neither for nor against. **Not supported** is also what is the reverse at equal budget, where a claim has "
+            "rows or settings of equal budget. In brackets the number of claims; the last four columns count their "
+            "tests, one a table of ours.\n")
+    if own:
+        text += (f"\nQuestions of this project, which no paper answers: {len(_by_id(own))}, {len(own)} tests in "
+                 f"tables: {_counted(own)}. They stand on the same page.\n")
     places: dict[str, dict[str, list[Mapping[str, Any]]]] = {}
     for name, own in groups.items():
         places.setdefault(printed_table(own[0]["place"]), {})[name] = own
@@ -68,6 +74,18 @@ def claims(entries: Sequence[Mapping[str, Any]], page: str) -> str:
     named = [f"[{own[0]['worse']} over {own[0]['better']}]({page}#{name.lower()}) ({own[0]['paper']}: "
              f"{', '.join(entry['table'] for entry in own)})" for name, own in reversed_in.items()]
     return text + (f"\n**Clearly the reverse of the paper** (adjusted p < .05): {'; '.join(named)}.\n" if named else "")
+
+
+def _counted(entries: Sequence[Mapping[str, Any]]) -> str:
+    """How many entries have each verdict."""
+    counts = {verdict: sum(entry["verdict"] == verdict for entry in entries) for verdict in judge.VERDICTS}
+    return ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+
+
+def _repeated(entries: Sequence[Mapping[str, Any]]) -> str:
+    """How many tests have the figures of another, and their verdicts."""
+    again = [entry for entry in entries if entry["repeats"]]
+    return f" ({len(again)} have the figures of another one: {_counted(again)})" if again else ""
 
 
 def printed_table(place: str) -> str:
@@ -105,7 +123,8 @@ def _brief_test(own: Sequence[Mapping[str, Any]], shown: Mapping[str, Any]) -> s
     tests = shown["tests"]
     text = tests["figures"]["line"] if "figures" in tests else DASH
     if "paired" in tests:
-        text = f"p = {_p(tests['paired'].get('p_adjusted', tests['paired']['p']))}"
+        over = _OVER.get(tests["paired"]["test"], "")
+        text = f"p = {_p(tests['paired'].get('p_adjusted', tests['paired']['p']))}{over}"
     papers_own = [entry["tests"]["paper"]["holds"] for entry in own if "paper" in entry["tests"]]
     if papers_own:
         text += f"; the paper's own test holds in {sum(papers_own)} of {len(papers_own)} tables"

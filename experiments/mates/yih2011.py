@@ -557,18 +557,28 @@ ALL = ("en-es-halves", "en-es-halves-all", "en-fr-halves", "en-ja-halves", "en-e
 def compactness(rows) -> tuple[bool, str]:
     """How many times the dimension of S2Net OPCA needs for the same development MRR (§4.1.2), interpolated in log k.
 
-    The claim holds if the median over S2Net's dimensions is at least 2, the lower end of the paper's "two to five". A
-    score that OPCA reaches at no dimension of its grid counts as infinitely many times.
+    Only dimensions of S2Net count of which OPCA has twice as many in its grid. The claim holds if the factor is at
+    least 2, the lower end of the paper's "two to five", at more than half of them; a score that OPCA reaches at no
+    dimension of its grid counts as the largest that it was tried at.
     """
     closed, trained = ([point for point in rows[row]["curve"] if "k" in point] for row in ("opca", "s2net"))
-    ks = np.log([point["k"] for point in closed])
+    ks, most = np.log([point["k"] for point in closed]), max(point["k"] for point in closed)
     scores = np.maximum.accumulate([point["mrr"] for point in closed])
-    points = [point for point in trained if point["k"] < max(point["k"] for point in closed)]
-    ratios = {point["k"]: float(np.exp(np.interp(point["mrr"], scores, ks))) / point["k"] if point["mrr"] < scores[-1]
-              else np.inf for point in points}
-    text = ", ".join(f"{ratio:.1f} × at k = {k}" if ratio < np.inf else f"none at k = {k}"
-                     for k, ratio in ratios.items())
-    return bool(ratios) and float(np.median(list(ratios.values()))) >= 2, f"OPCA needs {text}"
+    points = {point["k"]: point["mrr"] for point in trained if 2 * point["k"] <= most}
+    reached = {k: score < scores[-1] for k, score in points.items()}
+    ratios = {k: float(np.exp(np.interp(points[k], scores, ks)) if reached[k] else most) / k for k in points}
+    text = ", ".join(f"{'' if reached[k] else 'more than '}{ratio:.1f} × at k = {k}" for k, ratio in ratios.items())
+    return 2 * sum(ratio >= 2 for ratio in ratios.values()) > len(ratios), f"OPCA needs {text}"
+
+
+def best_at_every_dimension(rows) -> tuple[bool, str]:
+    """Whether S2Net has a higher development MRR than OPCA, CCA and CL-LSI at every dimension of its own (Figure 2)."""
+    scores = {row: {point["k"]: point["mrr"] for point in rows[row]["curve"] if point.get("split", "dev") == "dev"
+                    and "k" in point and "mrr" in point} for row in ("s2net", "opca", "cca", "cl-lsi") if row in rows}
+    below = {k: [row for row in scores if row != "s2net" and scores[row].get(k, -1) >= score]
+             for k, score in scores["s2net"].items()}
+    lines = [f"not above {' and '.join(others)} at k = {k}" for k, others in sorted(below.items()) if others]
+    return not lines, "; ".join(lines) or f"above at all of {len(below)}: k = {', '.join(map(str, sorted(below)))}"
 
 
 def hdlr_gains_nothing(rows) -> tuple[bool, str]:
@@ -581,6 +591,9 @@ TOO_FEW = ("the difference is in the paper's direction, but below what as many t
            "pairs S2Net from CL-LSI is above OPCA at every dimension that both have")
 FEW = ("few pairs: development MRR still rises at the most dimensions that are tried from random numbers, and falls "
        "after {} iterations there while the training loss goes to 6e-5")
+THESE_PAIRS = "the difference is in the paper's direction, but below what as many test pairs can show"
+TOPICS = ("not known; the paper of 2010, on the same data, has both below CL-LSI (002 Table 2: .513 and .362 against "
+          ".613); that of 2011 does not say what else was done in 2011")
 CLOSE_START = ("OPCA with the noise that is best for itself fits the training pairs so closely that little is left to "
                "learn from; on development pairs, ")
 WHY = {
@@ -616,12 +629,28 @@ WHY = {
                          "en-it-lines": "not known; one start each. On development pairs too JPLSA is above, at 100 "
                                         "(.767 and .732) and at 300 topics (.902 and .876), the most that are tried, "
                                         "where both still rise after the last iteration"},
-    ("s2net", "s2net-gamma1"): {"en-es-halves": "not known; with either γ S2Net overfits these 2,126 pairs: its "
+    **dict.fromkeys((("cplsa", "cl-lsi"), ("jplsa", "cl-lsi")), {
+        **dict.fromkeys(("en-es-halves", "en-es-halves-all", "en-fr-halves", "en-ja-halves", "en-es-first20",
+                         "en-it-speeches", "en-it-lines"), TOPICS),
+        "docstrings": "both sides are English, so that equal words count for much, which topic models count as one "
+                      "word in two languages"}),
+    ("s2net-gamma1", "opca"): {
+        "en-es-halves-all": "unequal dimensions: 300, the most that are tried with γ = 1, against OPCA's 1,000; at 100 "
+                            "and at 300 training with γ = 1 returns its start, OPCA",
+        "en-fr-halves": "training with γ = 1 returns its start at 500 dimensions: the first iteration is no better on "
+                        "development pairs",
+        "en-es-first20": "level; on development pairs γ = 1 gains .002 over OPCA at 1,000, the best of both",
+        "docstrings": "training with γ = 1 gains nothing on development pairs at 2,000 and at 3,000 dimensions "
+                      "(.6352), the most that are tried; OPCA has .6365 at 3,369",
+        "en-ja-halves": THESE_PAIRS},
+    ("s2net", "s2net-gamma1"): {"docstrings": THESE_PAIRS,
+                                "en-es-halves": "not known; with either γ S2Net overfits these 2,126 pairs: its "
                                                 "development MRR falls after the third iteration (.710 to .673), with "
                                                 "γ = 1 after the second (.701 to .680)"},
     ("s2net", "s2net-cl-lsi"): {
         "en-es-halves": CLOSE_START + "from OPCA of more noise (`s2net-noise`) S2Net ends as high as from CL-LSI (.701 "
                         "and .703 at 300, .710 and .711 at 500, .705 and .703 at 1,000)",
+        "en-es-halves-all": "unequal dimensions: 300, the most that are tried from CL-LSI, against 1,500",
         "en-es-halves" + AT_1000: "not known; on development pairs too they are level (.702 and .703). From OPCA the "
                                   "training loss is near 0 before the first iteration (2e-4), from CL-LSI it is 12 "
                                   "times that",
@@ -654,6 +683,8 @@ WHY = {
         "en-fr-halves": FEW.format(18) + " (.71 to .67)",
         "en-es-first20": "the difference is in the paper's direction, but below what as many test pairs can show; "
                          "development MRR still rises at 8,000 dimensions, the most that are tried from random numbers",
+        "docstrings": f"{THESE_PAIRS}; on development pairs random starts are above OPCA at every dimension that both "
+                      "have, by .023 at 1,000",
         "en-it-lines": "unequal dimensions: 300, the most that are tried from random numbers, against OPCA's 1,500; "
                        "at 300 random starts are below OPCA on development pairs too (.956 and .967)"},
     "hdlr": {**{table: f"its gain of {gain} is less than that of one query whose mate rises from the second place to "
@@ -664,12 +695,12 @@ WHY = {
                             "stays below OPCA at 1,500",
              "docstrings": "with the best of nine slacks two cycles gain .0009 of development MRR; at 300 dimensions "
                            "HDLR stays far below OPCA at 3,369"},
+    "every dimension": {},
     "compact": {
-        "en-es-human": "the median factor is 1.8, just below two; scores of .99 leave little to tell",
-        "en-it-lines": "S2Net gains .003 of development MRR at 300 dimensions and nothing at 1,000 and 1,500, where "
-                       "OPCA has .980",
-        "docstrings": "the median factor is 1.8, just below two: it falls from 2.0 at 50 dimensions to 1.6 at 500, and "
-                      "OPCA reaches what S2Net has at 1,000, 2,000 and 3,000 nowhere"},
+        "en-es-halves-all": "not known; OPCA needs 1.2 to 1.6 times the dimension up to 500, and has at no dimension "
+                            "what S2Net has from 1,000 on",
+        "docstrings": "the factor falls from 2.0 at 50 dimensions to 1.6 at 500, and OPCA has at no dimension what "
+                      "S2Net has from 1,000 on"},
 }
 """Why a verdict is against the paper, as far as the records tell: pair of rows -> table -> reason."""
 
@@ -692,6 +723,7 @@ CLAIMS = [
     above("cca", "cl-lsi", "CCA finds more mates than CL-LSI", "000 Table 1",
           printed={"cca": 0.7378, "cl-lsi": 0.6130}),
     above("s2net", "s2net-gamma1", "without γ the gain is much smaller", "000 footnote 1", test="none"),
+    above("s2net-gamma1", "opca", "without γ S2Net still ends above the baselines", "000 footnote 1", test="none"),
     above("s2net", "s2net-cl-lsi", "from CL-LSI S2Net ends lower than from OPCA", "000 footnote 2",
           printed={"s2net": 0.7855, "s2net-cl-lsi": 0.7745}, test="none"),
     above("s2net-cl-lsi", "opca", "from CL-LSI S2Net still ends above OPCA", "000 footnote 2",
@@ -712,10 +744,17 @@ CLAIMS = [
     kit.Claim("000-compact", sentence="OPCA needs two to five times the dimension of S2Net for the same MRR",
               place="000 §4.1.2, Figure 2", tables=ALL, better="s2net", worse="opca", metric="mrr", holds=compactness,
               why=WHY["compact"]),
+    kit.Claim("000-every-dimension", sentence="S2Net is better than the other projections at every dimension",
+              place="000 §4.1.2, Figure 2", tables=ALL, better="s2net", worse="opca", metric="mrr",
+              holds=best_at_every_dimension, why=WHY["every dimension"]),
     above("opca", "cplsa", "OPCA finds more mates than CPLSA", "000 Table 1",
           printed={"opca": 0.7734, "cplsa": 0.6842}),
     above("cplsa", "jplsa", "CPLSA finds more mates than JPLSA", "000 Table 1",
           printed={"cplsa": 0.6842, "jplsa": 0.6604}),
+    above("cplsa", "cl-lsi", "CPLSA finds more mates than CL-LSI", "000 Table 1",
+          printed={"cplsa": 0.6842, "cl-lsi": 0.6130}),
+    above("jplsa", "cl-lsi", "JPLSA finds more mates than CL-LSI", "000 Table 1",
+          printed={"jplsa": 0.6604, "cl-lsi": 0.6130}),
 ]
 EXPERIMENT = kit.Experiment("yih2011_mates", __doc__, load, TABLES, CLAIMS)
 

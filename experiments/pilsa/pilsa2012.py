@@ -766,7 +766,7 @@ WHY = {
                                  "table6-wordnet": "held-out antonym pairs of WordNet are told best by the start, or "
                                                    "after one epoch: its pairs say little of each other"},
     ("oov-embed", "s2net-antonym"): {"table6-wordnet": "WordNet knows words of 931 of the 950 questions already; four "
-                                                       "more are attempted, and about two of them answered",
+                                                       "more are attempted, and three to four more answered",
                                      "table6-union": "words of 947 of the 950 questions are known already"},
 }
 """Why a verdict is against the paper, as far as the records tell."""

@@ -952,7 +952,7 @@ CLAIMS = [
               printed=printed("auc", "vl-ext", "tweak-pref"), holds=vl_ext_in_all),
     kit.Claim("001-vl-ext-auc", sentence="VL-Ext has an AUC of .968", place="001 Table 2", tables=("table2",),
               better="vl-ext", worse="vl-ext-gamma1", metric="auc", printed=printed("auc", "vl-ext"),
-              holds=vl_ext_auc,
+              holds=vl_ext_auc, ceiling=1.0,
               why={"table2": "the paper does not say how the products of two terms in several pairs of documents "
                              "are combined. Ranked by the largest one (`vl-ext-maximum`) the AUC is near the printed "
                              "one (.967), P@5 and MAP below (.822, .725); by their sum, as here, AUC, Max-F1 and MAP "
@@ -965,7 +965,7 @@ CLAIMS = [
               why={"table3": HDLR_SPACE}),
     kit.Claim("001-vl-cv-hdlr", sentence="VL-CV has higher AUC and Max-F1, HDLR higher precision@k and MAP",
               place="001 §4.3.2, Table 3", tables=("table3",), better="vl-cv", worse="hdlr", metric="auc",
-              printed=printed("auc", "vl-cv", "hdlr"), holds=hdlr_at_the_top,
+              printed=printed("auc", "vl-cv", "hdlr"), holds=hdlr_at_the_top, ceiling=1.0,
               why={"table3": HDLR_SPACE}),
 ]
 EXPERIMENT = kit.Experiment("yih2010_reuters", __doc__, load, TABLES, CLAIMS)

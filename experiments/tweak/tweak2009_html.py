@@ -341,6 +341,7 @@ ACROSS = ("settings and the moment to stop are chosen by MAP, by which the row i
           "queries too, whose scores nothing makes comparable, and is .986 for tf·idf, which leaves little room")
 CLAIMS = [kit.Claim(f"004-{better}-{worse}-manual{'' if metric == 'auc' else '-map'}", place="004 §4.2.3, Table 2",
                     tables=("httpd-html",), better=better, worse=worse, metric=metric, test="paired t", alpha=0.01,
+                    own=metric == "map",
                     sentence=f"{NAMES[better]} has a higher {metric.upper()} than {NAMES[worse]}, on the manual",
                     printed={row: PRINTED[row] for row in (better, worse)} if metric == "auc" else {},
                     why={"httpd-html": CLOSE if metric == "map" else ACROSS})

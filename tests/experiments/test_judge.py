@@ -87,8 +87,9 @@ def test_the_false_discovery_rate_is_controlled_over_the_whole_ledger(tables, rn
     tables[1]("b", base)
     tables[1]("a", base + 0.01 * (noise + 2.2 / np.sqrt(200)))  # t = 2.2, p = .03
     assert only(tables)[0]["verdict"] == "supported"
-    tables[1]("c", base + 0.01 * (noise + 0.5 / np.sqrt(200)))
-    many = [claim(), *(claim(id=f"c{i}", better="c") for i in range(9))]
+    for i in range(9):
+        tables[1](f"c{i}", base + 0.01 * (noise + (0.5 + 0.01 * i) / np.sqrt(200)))
+    many = [claim(), *(claim(id=f"c{i}", better=f"c{i}") for i in range(9))]
     entries = only(tables, *many)
     assert entries[0]["verdict"] == "not supported" and entries[0]["tests"]["paired"]["p"] < 0.05
     adjusted = significance.false_discovery_rate([entry["tests"]["paired"]["p"] for entry in entries])
@@ -179,3 +180,53 @@ def test_mcnemar_needs_right_and_wrong(tables):
     unpaired = {"better": "d", "metric": "accuracy", "test": "unpaired t"}  # McNemar's test stands beside
     assert only(tables, claim(worse="e", **unpaired))[0]["tests"]["paper"]["mcnemar"] == 20 / 2**9
     assert "mcnemar" not in only(tables, claim(worse="f", **unpaired))[0]["tests"]["paper"]
+
+
+def test_both_directions_of_a_pair_are_one_observation(tables, rng, monkeypatch):
+    monkeypatch.setattr(judge, "BOTH_DIRECTIONS", ("made_up",))
+    base, noise = rng.uniform(0.2, 0.6, 100), 0.05 * rng.standard_normal(100)
+    tables[1]("b", np.tile(base, 2))
+    tables[1]("a", np.concatenate([base + 0.01 + noise, base + 0.02 + noise]))
+    entry, = only(tables)
+    expected = stats.ttest_1samp(0.015 + noise, 0)
+    assert entry["tests"]["paired"]["n"] == 100
+    np.testing.assert_allclose(entry["tests"]["paired"]["p"], expected.pvalue, rtol=1e-3)
+
+
+def test_tests_of_the_same_values_count_once_for_the_false_discovery_rate(tables, rng):
+    base = rng.uniform(0.2, 0.6, 200)
+    tables[1]("b", base)
+    tables[1]("a", base + 0.01 * rng.standard_normal(200) + 0.0015)
+    tables[1]("c", base + 0.01 * rng.standard_normal(200))
+    alone = only(tables, claim(), claim(id="c", better="c"))
+    again = only(tables, claim(), claim(id="c", better="c"), *(claim(id=f"c{i}", better="c") for i in range(5)))
+    assert [entry["repeats"] for entry in again] == [None, None, *[["c", "en-es"]] * 5]
+    assert {entry["tests"]["paired"]["p_adjusted"] for entry in again[1:]} == {
+        alone[1]["tests"]["paired"]["p_adjusted"]}
+    assert alone[0]["tests"]["paired"]["p_adjusted"] == again[0]["tests"]["paired"]["p_adjusted"]
+
+
+def test_what_is_the_reverse_at_equal_budget_is_not_supported(tables, rng):
+    base = rng.uniform(0.2, 0.6, 200)
+    curves = {"a": [0.4, 0.5, 0.7], "b": [0.45, 0.55, 0.6]}
+    for row, gain in (("a", 0.1), ("b", 0.0), ("a-b1", -0.1), ("b-b1", 0.0)):
+        points = [{"k": k, "mrr": value} for k, value in zip((100, 300, 500), curves.get(row, ()), strict=False)]
+        tables[1](row, base + gain + 0.01 * rng.standard_normal(200), curve=points[:2 if row == "b" else 3])
+    assert only(tables)[0]["verdict"] == "supported"
+    entry, = only(tables, claim(equal_rows=("a-b1", "b-b1"), why={"en-es": "not known; b hides it"}))
+    assert entry["verdict"] == "not supported"
+    assert entry["why"].startswith("at equal budget it is the reverse: a-b1 is 0.")
+    assert entry["why"].endswith("); b hides it")
+    entry, = only(tables, claim(equal=("k",)))
+    assert entry["verdict"] == "not supported"
+    assert entry["why"] == "at equal budget it is the reverse in all of 2: k = 100, k = 300 (dev)"
+    assert only(tables, claim(equal_rows=("b-b1", "a-b1")))[0]["verdict"] == "supported"
+
+
+def test_a_predicate_over_rows_above_the_ceiling_is_too_easy_and_own_questions_are_marked(tables):
+    for row in "ab":
+        tables[1](row, np.full(20, 0.96))
+    given = claim(holds=lambda rows: (True, "one line"), own=True)
+    entry, = only(tables, given)
+    assert (entry["verdict"], entry["of"]) == ("too easy to tell", "project")
+    assert only(tables, claim(holds=given.holds, ceiling=1.0))[0]["verdict"] == "supported"

@@ -8,12 +8,14 @@ known word once. ONNX holds a graph, whose weights and activation are the model'
 stay what they are there; the other formats hold the same values as float32.
 
 The tokenizer in the folders cuts as `text.words` does. Its word characters, final sigmas and lower case are those of
-the Python that exported; they were compared over all code points. What still differs:
+the Python that exported; they were compared over all code points. Its regular expressions use only what JavaScript has
+too, so that Transformers.js reads it. What still differs:
 
 - NFC is that of the ``tokenizers`` package, which follows an older Unicode. It does not know 51 of Python 3.11's
   combining marks and does not reorder them, so a letter, such a mark and an accent stay apart; nor does it compose
   U+11938.
 - A ``tokenizers`` package of another version than at the export may lower letters that were new then.
+- `text.words` puts U+034F into a run of more than 30 marks; ``tokenizers`` does not.
 - A lone surrogate, which is no Unicode text, is an error in ``tokenizers`` and no word here.
 """
 
@@ -271,10 +273,15 @@ def _repairs() -> tuple[tuple[str, str], ...]:
 
 
 def _final_sigma() -> str:
-    """A capital sigma that ends a word, as `str.lower` has it: after a cased letter, before none, marks passed over."""
+    r"""A capital sigma that ends a word, as `str.lower` has it: after a cased letter, before none, marks passed over.
+
+    JavaScript has no ``\K``, so what stands before is a lookbehind. Where one without a bound fails, Oniguruma has gone
+    back to the start of the text. It is therefore tried last, where a bounded one has found a letter or 31 marks.
+    """
     cased = _ranges(_cased)
     passed = _ranges(lambda char: ("A" + char + "Σ").lower()[-1] == "ς" and not _cased(char))
-    return rf"[{cased}][{passed}]*\KΣ(?![{passed}]*[{cased}])"
+    near = rf"[{cased}][{passed}]{{0,30}}Σ|[{passed}]{{31}}Σ"
+    return rf"Σ(?![{passed}]*[{cased}])(?<={near})(?<=[{cased}][{passed}]*Σ)"
 
 
 def _cased(char: str) -> bool:

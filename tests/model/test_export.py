@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import sys
+import time
 import unicodedata
 
 import jax.numpy as jnp
@@ -106,10 +108,15 @@ def test_a_row_is_the_vector_of_its_word_alone(polyglot, weighting):
 
 
 @pytest.fixture(scope="module")
-def cut(tokenizers, polyglot, tmp_path_factory):
+def tokenizer_file(tokenizers, polyglot, tmp_path_factory):
     folder = tmp_path_factory.mktemp("cut") / "out"
     export.export(polyglot, "model2vec", folder)
-    tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    return folder / "tokenizer.json"
+
+
+@pytest.fixture(scope="module")
+def cut(tokenizers, tokenizer_file):
+    tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer_file))
     normalize, split = tokenizer.normalizer.normalize_str, tokenizer.pre_tokenizer.pre_tokenize_str
     return lambda one: [word for word, _ in split(normalize(one))]
 
@@ -143,6 +150,44 @@ def test_no_more_marks_are_left_in_place_than_the_docstring_says(cut):
         pytest.skip(f"counted for Unicode 14, Python 3.11; this is {unicodedata.unidata_version}")
     marks = [c for c in CHARS if unicodedata.combining(c)]
     assert sum(not reordered(cut, mark) for mark in marks) <= 51
+
+
+# What Oniguruma and JavaScript (with the flag u) read alike: groups, lookarounds, classes of literal characters alone,
+# quantifiers that may be lazy. Anchors and the point are not in it: they take other line ends.
+ESCAPED = r"\\[\^$\\.*+?()\[\]{}|/]"
+IN_CLASS = rf"(?:{ESCAPED}|\\-|[^\\\[\]&])"
+ATOM = rf"(?:{ESCAPED}|\[\^?{IN_CLASS}+\]|[^\\^$.*+?()\[\]{{}}|])"
+SHARED = re.compile(rf"(?:\((?:\?(?:[:=!]|<[=!]))?|\||(?:\)|{ATOM})(?:(?:[*+?]|\{{\d+(?:,\d*)?\}})\??)?)*")
+
+
+@pytest.mark.parametrize("pattern", [
+    r"a\KΣ", "a++", "a{2}+", "(?i)a", "(?i:a)", "(?>a)", "(?<n>a)", "[[:alpha:]]", "[a[b]]", "[a&&b]", r"\p{L}", r"\h",
+    r"\A", r"\'", "^a", "a.", "a]",
+])  # fmt: skip
+def test_what_javascript_lacks_or_reads_otherwise_is_seen(pattern):
+    assert SHARED.fullmatch(r"(?<![a-c\-]b*)(?:d|\.)+?[^e]{2,}(?=f)") and not SHARED.fullmatch(pattern)
+
+
+def test_javascript_reads_every_regular_expression_of_the_tokenizer(tokenizer_file):
+    settings = json.loads(tokenizer_file.read_text(encoding="utf-8"))
+    *steps, _ = settings["normalizer"]["normalizers"]
+    patterns = [one["pattern"]["Regex"] for one in (*steps[1:], settings["pre_tokenizer"])]
+    assert len(patterns) > 2 and tokenizer_file.read_text(encoding="utf-8").count('"Regex"') == len(patterns)
+    assert not [one for one in patterns if not SHARED.fullmatch(one)]
+    # Transformers.js replaces with content in which $ is special, and finds added tokens before it cuts a text.
+    assert not [one["content"] for one in steps[1:] if "$" in one["content"]] and not settings["added_tokens"]
+
+
+def test_final_sigmas_are_those_of_lower_also_after_long_runs_of_marks(tokenizers, tokenizer_file):
+    normalize = tokenizers.Tokenizer.from_file(str(tokenizer_file)).normalizer.normalize_str
+    draw = random.Random(0)
+    for _ in range(3000):
+        runs = [draw.choice("'.:\u00ad") * draw.choice((0, 1, 2, draw.randint(28, 34), 70)) for _ in range(7)]
+        one = "".join(draw.choice("AaΣΣσ1 ") + run for run in runs)
+        assert normalize(one) == one.lower(), ascii(one)
+    begun = time.perf_counter()  # 20 s where every sigma looks back to the start of the text, 0.04 s where it does not
+    assert normalize("'Σ' " * 20_000) == "'σ' " * 20_000
+    assert time.perf_counter() - begun < 5
 
 
 def test_a_sentence_transformers_folder(tokenizers, case, tmp_path):

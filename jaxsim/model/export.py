@@ -201,13 +201,18 @@ def _model2vec(words: tuple[str, ...], table: np.ndarray, model: Model) -> dict[
 
 
 def _onnx(words: tuple[str, ...], table: tuple[np.ndarray, np.ndarray | None], model: Model) -> dict[str, bytes]:
-    """A folder of a graph and the tokenizer of its input."""
+    """A folder of a graph and the tokenizer of its input.
+
+    Transformers.js, which runs such graphs, takes the tokens of unknown words and of padding from
+    ``tokenizer_config.json``. An added token in ``tokenizer.json`` would be found in texts that have its letters.
+    """
     rows, scale = table
     scale = None if scale is None else np.append(scale, np.float32(0))
     once = None if model.activation == "none" else np.append(_weights(model), np.float32(0))
     graph = onnx.graph(_with_unknown(rows), weighting=model.weighting, activation=model.activation, scale=scale,
                        once=once)  # fmt: skip
-    return {"model.onnx": graph, "tokenizer.json": _tokenizer(words)}
+    config = {"tokenizer_class": "PreTrainedTokenizerFast", "unk_token": _UNKNOWN, "pad_token": _UNKNOWN}
+    return {"model.onnx": graph, "tokenizer.json": _tokenizer(words), "tokenizer_config.json": _json(config)}
 
 
 _FOLDERS = {"sentence-transformers": _sentence_transformers, "model2vec": _model2vec, "onnx": _onnx}

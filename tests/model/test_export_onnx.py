@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 
@@ -57,6 +58,17 @@ def test_vectors_are_those_of_the_model(weighting, activation, words, ran, tmp_p
     assert result.dtype == np.float32 and result.shape == (len(TEXTS), 5)
     np.testing.assert_allclose(result, expected, atol=1e-5)
     assert not result[3:5].any() and expected[:3].any(axis=1).all()
+
+
+def test_transformers_js_finds_the_token_of_unknown_words_and_of_padding(words, ran, tmp_path):
+    model = made(words)
+    export.export(model, "onnx", tmp_path / "out")
+    config = json.loads((tmp_path / "out" / "tokenizer_config.json").read_text())
+    known = json.loads((tmp_path / "out" / "tokenizer.json").read_text(encoding="utf-8"))
+    unknown = known["model"]["vocab"][config["unk_token"]]
+    assert unknown == known["model"]["vocab"][known["model"]["unk_token"]] == len(model.vocabulary)
+    assert known["model"]["vocab"][config["pad_token"]] == unknown and "model_max_length" not in config
+    np.testing.assert_allclose(ran(tmp_path / "out", pad=unknown), model.encode(TEXTS, normalize=True), atol=1e-5)
 
 
 def test_neither_padding_nor_the_other_texts_change_a_vector(words, ran, tmp_path):

@@ -10,6 +10,9 @@ import shutil
 import tempfile
 from pathlib import Path
 
+# Two processes of tests have a core each: threads of OpenBLAS that wait for one another take it from the other process.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import jax
 import numpy as np
 import pytest

@@ -55,9 +55,9 @@ def claims(entries: Sequence[Mapping[str, Any]], page: str) -> str:
             "is a table of a paper: the first of its claims that is decided, in the table closest to the paper's, and "
             "what became of all its claims in all tables. **p**: of the paired test, adjusted for the false-discovery "
             f"rate. **too easy**: both rows are above {judge.CEILING:g} accuracy, MRR or AUC, where differences tell "
-            "little; neither for nor against. **Not supported** is also what is the reverse at equal budget, where a claim has "
-            "rows or settings of equal budget. In brackets the number of claims; the last four columns count their "
-            "tests, one a table of ours.\n")
+            "little; neither for nor against. **Not supported** is also what is the reverse at equal budget, where a "
+            "claim has rows or settings of equal budget. In brackets the number of claims; the last four columns count "
+            "their tests, one a table of ours.\n")
     if own:
         text += (f"\nQuestions of this project, which no paper answers: {len(_by_id(own))}, {len(own)} tests in "
                  f"tables: {_counted(own)}. They stand on the same page.\n")

@@ -225,12 +225,22 @@ def tfidf(table: kit.Table) -> kit.Row:
 
 def added(table: kit.Table, base, scores) -> kit.Row:
     """Scores of ``base`` + c times others, both functions of a part; c by dev MAP."""
+    row = mixed(table, [(base, scores)], seeds=())
+    return replace(row, per_query=row.per_query[0])
+
+
+def mixed(table: kit.Table, pairs: Sequence[tuple[Callable, Callable]], *, seeds: Sequence[int]) -> kit.Row:
+    """As `added`, of a pair of functions a seed; one c for all of them, by their mean dev MAP."""
     dev, test = table.data.parts["dev"], table.data.parts["test"]
-    first, second = base(dev), scores(dev)
-    choice = kit.choose([{"c": c} for c in table.settings.boosts], lambda c: dev.means(first + c * second),
-                        by="map", split="dev")
-    return kit.Row(choice.best, test.per_query(base(test) + choice.best["c"] * scores(test)),
-                   dev={"grid": choice.tried})
+    scored = [(base(dev), scores(dev)) for base, scores in pairs]
+
+    def means(c):
+        every = [dev.means(first + c * second) for first, second in scored]
+        return {name: float(np.mean([one[name] for one in every])) for name in every[0]}
+
+    choice = kit.choose([{"c": c} for c in table.settings.boosts], means, by="map", split="dev")
+    tested = [test.per_query(base(test) + choice.best["c"] * scores(test)) for base, scores in pairs]
+    return kit.Row(choice.best, tested, dev={"grid": choice.tried}, seeds=seeds)
 
 
 def added_to_tfidf(table: kit.Table, scores) -> kit.Row:
@@ -457,8 +467,8 @@ def low_rank(variant: Variant):
 
 
 def ssi_tfidf(table: kit.Table) -> kit.Row:
-    """TFIDF + c · the first seed of `ssi`. Chosen: c, by dev MAP."""
-    return added_to_tfidf(table, direct(table))
+    """TFIDF + c · `ssi`, every seed. Chosen: c, by dev MAP."""
+    return mixed(table, [(lambda part: part.exact, scores) for scores in direct(table)], seeds=directly(table).seeds)
 
 
 # Queries translated word by word.
@@ -581,16 +591,17 @@ def cl_lsi_tfidf_translated(table: kit.Table) -> kit.Row:
                  lambda part: projected(table, fit.params, choice.best["k"], part))
 
 
-def direct(table: kit.Table) -> Callable[[Part], np.ndarray]:
-    """Scores of the first seed of `ssi`."""
+def direct(table: kit.Table) -> list[Callable[[Part], np.ndarray]]:
+    """Scores of every seed of `ssi`."""
     best, training = choose_ssi(table, Variant())[0], directly(table)
-    params = fit_ssi(table, Variant(), seed=training.seeds[0], max_iter=training.max_iter, **best).params
-    return lambda part: ssi_scores(table, params, part)
+    fits = [fit_ssi(table, Variant(), seed=seed, max_iter=training.max_iter, **best) for seed in training.seeds]
+    return [lambda part, params=fit.params: ssi_scores(table, params, part) for fit in fits]
 
 
 def ssi_tfidf_translated(table: kit.Table) -> kit.Row:
-    """TFIDF of translated queries + c · the first seed of `ssi`, queries as they are. Chosen: c, by dev MAP."""
-    return added(table, lambda part: exact(table, part), direct(table))
+    """TFIDF of translated queries + c · `ssi`, queries as they are; every seed. Chosen: c, by dev MAP."""
+    return mixed(table, [(lambda part: exact(table, part), scores) for scores in direct(table)],
+                 seeds=directly(table).seeds)
 
 
 def english_ssi(table: kit.Table):
@@ -636,10 +647,10 @@ def ssi_translated(table: kit.Table) -> kit.Row:
 
 
 def ssi_ssi_translated(table: kit.Table) -> kit.Row:
-    """The first seed of SSI learned in English, on translated queries, + c · that of `ssi`. Chosen: c, by dev MAP."""
-    scores, fits, _ = english_ssi(table)
-    fit, = fits(directly(table).seeds[:1])
-    return added(table, lambda part: scores(fit, part), direct(table))
+    """SSI learned in English, on translated queries, + c · `ssi`; every seed of both. Chosen: c, by dev MAP."""
+    (scores, fits, _), seeds = english_ssi(table), directly(table).seeds
+    english = [lambda part, fit=fit: scores(fit, part) for fit in fits(seeds)]
+    return mixed(table, list(zip(english, direct(table), strict=True)), seeds=seeds)
 
 
 TRANSLATED = {"tfidf-translated": tfidf_translated, "lsa-translated": lsa_translated,

@@ -507,7 +507,8 @@ ORDER = ("nfcorpus", "patent-phrases", "product-search")
 FULL_OF = {"product-search": replace(FULL, ks=(*FULL.ks, 1500, 2000, 3000, 4000), closed_k=4000,
                                      closed_ks=(*FULL.closed_ks, 2500, 3000, 4000),
                                      hdlr_ks=(*FULL.hdlr_ks, 800, 1500, 2500, 4000)),
-           "patent-phrases": replace(FULL, closed_ks=(*FULL.closed_ks, 2500, 3000),
+           "patent-phrases": replace(FULL, ks=(*FULL.ks, 1500, 2500, 4000), closed_k=4000,
+                                     closed_ks=(*FULL.closed_ks, 2500, 3000),
                                      hdlr_ks=(*FULL.hdlr_ks, 800, 1500, 2500, 4000),
                                      ridges=(*FULL.ridges, 1e3, 1e4, 1e5))}
 TABLES = {name: kit.Plan(ROWS, {"quick": QUICK, "full": FULL_OF.get(name, FULL)},

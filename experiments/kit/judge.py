@@ -10,7 +10,10 @@ variance of the differences over the number of queries, and for each row with se
 over their number. Degrees of freedom are Welch and Satterthwaite's. What varies over both is counted twice, which makes
 the test a little strict. A row with a single seed adds nothing, since its variance is not known: the row's note
 `fewer-than-five-seeds` says so. Where records hold no per-query values of a metric (AUC over all pairs, say), rows over
-the same folds or seeds are paired by these; otherwise seeds alone are compared, and the entry says so.
+the same folds or seeds are paired by these; otherwise seeds alone are compared, and the entry says so. Folds share
+most of what is trained on, so that their differences vary less than those of fresh data would: the variance of a mean
+over J folds is taken as ``(1 / J + 1 / (J - 1))`` times that of the differences (Nadeau and Bengio, Machine Learning
+52, 2003).
 
 **Pairs that are searched in both directions** are one observation: whatever makes a page hard to find makes its mate
 hard to find too, so that the two values of a pair are averaged before any test (`BOTH_DIRECTIONS`).
@@ -276,7 +279,8 @@ def per_query(record: Mapping[str, Any], metric: str, results: Path) -> np.ndarr
 
 
 def compare(
-    better: Mapping[str, Any], worse: Mapping[str, Any], metric: str, results: Path, *, lower: bool = False
+    better: Mapping[str, Any], worse: Mapping[str, Any], metric: str, results: Path, *, lower: bool = False,
+    overlap: bool = True,
 ) -> dict[str, Any] | None:
     """The paired test of two rows, seeds included (see the module).
 
@@ -286,6 +290,7 @@ def compare(
       metric: By which.
       results: Root of the records.
       lower: Whether a lower value is better.
+      overlap: Whether the overlap of folds is corrected for.
 
     Returns:
       ``test, metric, difference, interval, p, n, smallest``: the difference is positive where ``better`` is better,
@@ -300,8 +305,11 @@ def compare(
         return paired(*(sign * value for value in values), metric=metric, seeds=seeds)
     if seeds[0].size == seeds[1].size > 1 and better["seeds"] == worse["seeds"]:
         apart = sign * (seeds[0] - seeds[1])
+        folds = any(len(record["dev"].get("folds", ())) == apart.size for record in (better, worse))
+        if folds and overlap:
+            return _over_folds(apart, metric)
         parts = [(float(np.var(apart, ddof=1)) / apart.size, apart.size - 1)]
-        return _t(float(apart.mean()), parts, "paired t over folds or seeds", metric, apart.size)
+        return _t(float(apart.mean()), parts, f"paired t over {'folds' if folds else 'seeds'}", metric, apart.size)
     if spreads:
         apart = sign * float(seeds[0].mean() - seeds[1].mean())
         return _t(apart, spreads, "t over seeds alone", metric, sum(runs.size for runs in seeds if runs.size > 1))
@@ -336,7 +344,7 @@ def paired(
 def above_over_folds(
     rows: Mapping[str, Mapping[str, Any]], names: Iterable[str], base: str, metric: str
 ) -> tuple[list[str], str]:
-    """Which rows are above another one over the same folds, by a paired test at `LEVEL`; for a claim's ``holds``.
+    """Which rows are above another one over the same folds, by the test of folds at `LEVEL`; for a claim's ``holds``.
 
     Args:
       rows: Row -> record, with a value a fold.
@@ -351,13 +359,20 @@ def above_over_folds(
       >>> metrics = {"a": [0.5, 0.6, 0.7], "b": [0.41, 0.52, 0.6], "c": [0.9, 0.1, 0.8]}
       >>> rows = {row: {"metrics": {"auc": {"per_seed": values}}} for row, values in metrics.items()}
       >>> above_over_folds(rows, "abc", "b", "auc")
-      (['a'], 'a 0.600 (p = 0.0041), b 0.510, c 0.600 (p = 0.77)')
+      (['a'], 'a 0.600 (p = 0.01), b 0.510, c 0.600 (p = 0.85)')
     """
     values = {row: np.asarray(rows[row]["metrics"][metric]["per_seed"], np.float64) for row in {*names, base}}
-    tests = {row: paired(values[row], values[base], metric=metric) for row in values if row != base}
+    tests = {row: _over_folds(values[row] - values[base], metric) for row in values if row != base}
     found = [row for row in names if row != base and tests[row]["difference"] > 0 and tests[row]["p"] < LEVEL]
     pvalues = {row: f" (p = {test['p']:.2g})" for row, test in tests.items()}
     return found, ", ".join(f"{row} {values[row].mean():.3f}{pvalues.get(row, '')}" for row in names)
+
+
+def _over_folds(apart: np.ndarray, metric: str) -> dict[str, Any]:
+    """The test of differences over the folds of a cross-validation, whose training parts overlap."""
+    folds = apart.size
+    part = float(np.var(apart, ddof=1)) * (1 / folds + 1 / (folds - 1))
+    return _t(float(apart.mean()), [(part, folds - 1)], "paired t over folds, corrected", metric, folds)
 
 
 def _t(difference: float, parts: Sequence[tuple[float, float]], test: str, metric: str, n: int) -> dict[str, Any]:
@@ -385,7 +400,7 @@ def _own_test(claim: Claim, better: Mapping, worse: Mapping, results: Path) -> d
         return None
     sign = -1.0 if claim.lower and metric == claim.metric else 1.0
     if claim.test == "paired t":
-        test = compare(better, worse, metric, results, lower=sign < 0)
+        test = compare(better, worse, metric, results, lower=sign < 0, overlap=False)
         if test is None:
             return None
         difference, pvalue, n = test["difference"], test["p"], test["n"]

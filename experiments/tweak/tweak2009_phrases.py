@@ -400,6 +400,8 @@ OURS = {"tweak-sse-more": "squared error with our columns", "tweak-log-more": "l
 
 LACKING = ("the paper's features lack tf·idf itself: with it and four columns more (`-more`) the same loss is above "
            "TFIDF by AUC (.698 to .714 against .690)")
+FOLDS = ("in the paper's direction, by .013 of MAP, which ten folds that share most of what is trained on do not show; "
+         "the paper's own test does not count that")
 LEVEL = "not known; the three losses differ by less than their folds do"
 """Why verdicts are against the paper, as far as the records tell."""
 
@@ -411,7 +413,7 @@ def above(better: str, worse: str, metric: str) -> kit.Claim:
                      sentence=f"{NAMES[better]} has a higher {metric.upper()} than {NAMES[worse]}",
                      better=better, worse=worse, metric=metric,
                      printed={row: PRINTED[row][column] for row in (better, worse)}, test="paired t", alpha=0.05,
-                     why={"patent-phrases": LACKING if worse == "tfidf" else LEVEL})
+                     why={"patent-phrases": LEVEL if worse != "tfidf" else LACKING if metric == "auc" else FOLDS})
 
 
 def above_with_ours(better: str, metric: str) -> kit.Claim:
@@ -420,7 +422,9 @@ def above_with_ours(better: str, metric: str) -> kit.Claim:
                      sentence=f"{OURS[better]} has a higher {metric.upper()} than {NAMES['tfidf']}",
                      better=better, worse="tfidf", metric=metric, test="paired t", alpha=0.05,
                      why={"patent-phrases": "not known; settings and the moment to stop are chosen by AUC, by which "
-                                            "the row is above"})
+                                            "the row is above" if metric == "map" else
+                                            "the row is above by .009, which ten folds that share most of what is "
+                                            "trained on do not show"})
 
 
 def only_preferences_at_three(rows: Mapping[str, Mapping]) -> tuple[bool, str]:

@@ -140,8 +140,16 @@ def test_rows_without_queries_are_compared_over_folds_or_seeds(tables):
     tables[1]("b", [0.0], metric="auc", seeds=range(3), per_seed=[0.5, 0.6, 0.7], stored=False)
     tables[1]("c", [0.5], metric="auc", stored=False)
     folds, alone = only(tables, claim(metric="auc", test="paired t"), claim(id="x", metric="auc", worse="c"))
-    assert folds["tests"]["paired"]["test"] == "paired t over folds or seeds" and folds["verdict"] == "supported"
+    assert folds["tests"]["paired"]["test"] == "paired t over seeds" and folds["verdict"] == "supported"
     assert folds["tests"]["paper"]["p"] == folds["tests"]["paired"]["p"]
+    tables[1]("a", [0.0], metric="auc", seeds=range(3), per_seed=[0.6, 0.71, 0.8], stored=False,
+              dev={"folds": [{"auc": 0.5}] * 3})
+    overlap, = only(tables, claim(metric="auc", test="paired t"))
+    apart = np.array([0.1, 0.11, 0.1])
+    error = np.sqrt(np.var(apart, ddof=1) * (1 / 3 + 1 / 2))  # training parts of folds overlap
+    expected = 2 * stats.t.sf(apart.mean() / error, 2)
+    np.testing.assert_allclose(overlap["tests"]["paired"]["p"], expected, rtol=1e-4)
+    assert overlap["tests"]["paper"]["p"] == folds["tests"]["paper"]["p"] < expected
     expected = stats.ttest_1samp([0.6, 0.71, 0.8], 0.5).pvalue
     np.testing.assert_allclose(alone["tests"]["paired"]["p"], expected, rtol=1e-5)
     tables[1]("d", [0.4], metric="auc", stored=False)

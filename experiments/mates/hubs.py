@@ -137,9 +137,13 @@ def _unit(rows: np.ndarray) -> np.ndarray:
 
 
 def less(table: kit.Table, values: np.ndarray, other: str) -> dict:
-    """The difference to the plain cosines of a projection, with a paired test: what stands in a row's record."""
+    """The difference to the plain cosines of a projection, with a paired test: what stands in a row's record.
+
+    The two directions of a pair are one observation.
+    """
     plain = searched(table, other, weighed=False, csls=False)["mrr"]
-    pvalue = significance.paired_t(values, plain).pvalue if np.any(values != plain) else 1.0
+    pairs = [one.reshape(2, -1).mean(axis=0) for one in (values, plain)]
+    pvalue = significance.paired_t(*pairs).pvalue if np.any(pairs[0] != pairs[1]) else 1.0
     return {"name": f"MRR less that of {other} (paired t, p = {pvalue:.1g})", "unit": "MRR",
             "value": float(values.mean() - plain.mean())}  # fmt: skip
 

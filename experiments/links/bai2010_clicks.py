@@ -179,18 +179,23 @@ def popularity(table: kit.Table) -> kit.Row:
     return kit.Row({}, test.per_query(boosts[test]), dev={**dev.means(boosts[dev]), "split": "dev"})
 
 
-def with_popularity(table: kit.Table, boosts, scores) -> kit.Row:
-    """A function of a part that gives scores, plus c times popularity; c by dev rank loss."""
-    dev, test = table.data.parts["dev"], table.data.parts["test"]
-    choice = kit.choose([{"c": c} for c in boosts], lambda c: dev.means(scores(dev) + c * table.data.popularity),
-                        by="rank_loss", lowest=True, split="dev")
-    tested = test.per_query(scores(test) + choice.best["c"] * table.data.popularity)
-    return kit.Row(choice.best, tested, dev={"grid": choice.tried})
+def with_popularity(table: kit.Table, boosts, every, seeds=()) -> kit.Row:
+    """Functions of a part that give scores, one a seed, plus c times popularity; c by their mean dev rank loss."""
+    dev, test, popularity = table.data.parts["dev"], table.data.parts["test"], table.data.popularity
+    held = [scores(dev) for scores in every]
+
+    def means(c):
+        seen = [dev.means(scores + c * popularity) for scores in held]
+        return {name: float(np.mean([one[name] for one in seen])) for name in seen[0]}
+
+    choice = kit.choose([{"c": c} for c in boosts], means, by="rank_loss", lowest=True, split="dev")
+    tested = [test.per_query(scores(test) + choice.best["c"] * popularity) for scores in every]
+    return kit.Row(choice.best, tested if seeds else tested[0], dev={"grid": choice.tried}, seeds=seeds)
 
 
 def tfidf_popularity(table: kit.Table) -> kit.Row:
     """TFIDF + c · popularity. Chosen: c, by dev rank loss."""
-    return with_popularity(table, table.settings.boosts, lambda part: part.exact)
+    return with_popularity(table, table.settings.boosts, [lambda part: part.exact])
 
 
 def shown(table: kit.Table, num_terms: int | None) -> scipy.sparse.csr_matrix:
@@ -306,12 +311,13 @@ def hashed(name: str):
 
 
 def ssi_popularity(table: kit.Table) -> kit.Row:
-    """The first seed of `ssi-asym` + c · popularity: what do words say beyond it? Chosen: c, by dev rank loss."""
+    """`ssi-asym` + c · popularity, every seed: what do words say beyond it? Chosen: c, by dev rank loss."""
     settings = table.settings
     best = choose_ssi(table, None, settings.identities).best
-    params = fit_ssi(table, None, seed=settings.seeds[0], **best).params
+    fits = [fit_ssi(table, None, seed=seed, **best) for seed in settings.seeds]
     boosts = sorted({*settings.boosts, *(10 * c for c in settings.boosts)})
-    return with_popularity(table, boosts, lambda part: ssi_scores(params, part, shown(table, None)))
+    every = [lambda part, params=fit.params: ssi_scores(params, part, shown(table, None)) for fit in fits]
+    return with_popularity(table, boosts, every, settings.seeds)
 
 
 ROWS = {

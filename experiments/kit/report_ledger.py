@@ -166,6 +166,8 @@ def _seen(entry: Mapping[str, Any]) -> str:
         return "the predicate does not hold"
     if reverse(entry):
         return "**reversed**"
+    if paired["difference"] > 0 and paired["p_adjusted"] < judge.LEVEL:
+        return "reversed at equal budget"
     if None in printed:
         return f"no clear difference; one of {paired['smallest']:.3f} would be found"
     papers_own = abs(printed[0] - printed[1])

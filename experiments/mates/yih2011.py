@@ -614,10 +614,10 @@ WHY = {
                                       "projection a side, cannot use; up to 300 dimensions CCA is above on "
                                       "development pairs"},
     ("cplsa", "jplsa"): {"en-es-halves": "not known; one start each. On development pairs CPLSA is above at 50, at 300 "
-                                         "and at 1,000 topics, the most that are tried, and below at 100 and at 600",
+                                         "and at 1,000 topics, its best, and below at 100, at 600 and from 1,500 to "
+                                         "2,000, the most that are tried and the best of JPLSA",
                          "en-fr-halves": "not known; one start each. On development pairs JPLSA is above at every "
-                                         "number of topics, by .001 to .022; both rise up to 1,000, the most that are "
-                                         "tried",
+                                         "number of topics, by .001 to .022",
                          "en-ja-halves": "unequal numbers of topics: 600 against 1,000, the most that are tried, where "
                                          "JPLSA is above on development pairs; CPLSA is at 100, 300 and 600",
                          "docstrings": "not known; one start each. At 2,000 topics, the most that are tried and the "

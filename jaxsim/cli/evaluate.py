@@ -45,7 +45,7 @@ def evaluate(
     right: options.RightOption = None,
     label: options.LabelOption = None,
     terms: options.TermsOption = None,
-    words: options.WordsOption = options.Words.BM25,
+    words: options.WordsOption = None,
     power: options.PowerOption = None,
     feedback: options.FeedbackOption = None,
     exclude_self: Annotated[bool, typer.Option("--exclude-self", help="Leave out the query itself: with "
@@ -58,11 +58,11 @@ def evaluate(
 ) -> None:
     """Measure a model, or a run of any system. Prints means and other figures with 95 % bootstrap intervals.
 
-    Pairs: how often a text's mate is the nearest of all (accuracy, ties are errors) and the mean of 1 / its rank (MRR),
-    both directions averaged. If a left text is in several pairs, two more figures take all its right texts as correct:
-    the mean of 1 / the rank of the first of them (mrr_any), and the mean of their average precision (map). These two
-    and the accuracy of the first place are printed for left texts that search the right ones as `jaxsim search` does,
-    if one of its options is given: --terms, --power, --feedback, --csls or --exclude-self. With
+    Pairs: how often a text's mate is the nearest of all (accuracy, ties are errors) and the mean of 1 / its rank
+    (MRR), both directions averaged. If a left text is in several pairs, two more figures take all its right texts as
+    correct: the mean of 1 / the rank of the first of them (mrr_any), and the mean of their average precision (map).
+    These two and the accuracy of the first place are printed for left texts that search the right ones as `jaxsim
+    search` does, if one of its options is given: --terms, --words, --power, --feedback, --csls or --exclude-self. With
     --label: the area under the ROC curve (AUC) and the largest F1 of the similarity (a cosine; for SSI its own score);
     with three or more different labels (grades) also Spearman's correlation; and if a left text has several right
     ones, mrr_any and map, where those of labels above 0 are correct, and all others of the file are not.
@@ -80,13 +80,14 @@ def evaluate(
     given = [name for name, value in ways.items() if value is not None]
     checks.expect(len(given) == 1, ", ".join(ways), "one of them", " and ".join(given) or "none")
     collection = given == ["--queries"]
-    of_search = {"--terms": terms, "--power": power, "--feedback": feedback, "--csls": csls,
+    of_search = {"--terms": terms, "--words": words, "--power": power, "--feedback": feedback, "--csls": csls,
                  "--exclude-self": exclude_self or None}  # fmt: skip
     rules = (
         ("--model", model, run is None, run is not None), ("--documents", documents, collection, not collection),
         ("--qrels", qrels, pairs is None, pairs is not None), ("--label", label, False, pairs is None),
         ("--run-out", run_out, False, not collection), ("--figures", figures, False, pairs is None),
-        ("--exclude", exclude, False, not collection),
+        ("--exclude", exclude, False, not collection), ("--format", format, False, pairs is None),
+        ("--left", left, False, pairs is None), ("--right", right, False, pairs is None),
         *((name, value, False, run is not None) for name, value in of_search.items()),
     )  # fmt: skip
     for name, value, needed, excluded in rules:
@@ -95,16 +96,16 @@ def evaluate(
     checks.expect(examples is None or figures is not None, "--examples", "--figures as well", "none")
     searching = [name for name, value in of_search.items() if value is not None]
     checks.expect(label is None or not searching, ", ".join(searching), "no --label beside it", "both")
-    expect_other("--run-out", run_out, queries=queries, documents=documents, qrels=qrels)
+    expect_other("--run-out", run_out, queries=queries, documents=documents, qrels=qrels, exclude=exclude, csls=csls)
     options.one_stdin(pairs=pairs, queries=queries, documents=documents, qrels=qrels, run=run, csls=csls)
     drawn: dict[str, str] = {}
-    way = {"terms": terms, "words": str(words), "power": power, "feedback": feedback}
+    way = {"terms": terms, "words": str(words or options.Words.BM25), "power": power, "feedback": feedback}
     like = None if csls is None else [line for _, line in streams.texts(csls)]
     if pairs is not None:
         pictures.check_place(figures, "--figures")
         trained = _load(model)
         table = pictures.read(trained, pairs, format, left, right, label)
-        options.tell_idle(power, trained)
+        options.tell_idle(power, trained, terms=terms, csls=csls)
         result = _found(trained, table.pairs, way, exclude_self, like) if searching else _pairs(trained, table)
         if figures is not None:
             drawn = pictures.draw(trained, table, figures, examples)
@@ -112,7 +113,7 @@ def evaluate(
         judged = trec.read_qrels(qrels)
         if run is None:
             trained = _load(model)
-            options.tell_idle(power, trained)
+            options.tell_idle(power, trained, terms=terms, csls=csls)
             results, judged = _search(trained, queries, documents, judged, way, exclude, exclude_self, like)
             if run_out is not None:
                 with replacing(run_out) as file:
@@ -253,6 +254,9 @@ def _search(
     judged = {query: grades for query, grades in qrels.items() if query in wanted}
     checks.expect(bool(judged), "--qrels", f"judgements of queries in {queries}", "none of them")
     names = list(texts)
+    if len(judged) < len(qrels):
+        absent = checks.counted(len(qrels) - len(judged), "judged query is", "judged queries are")
+        say(f"{queries}: {absent} not in it, and left out")
     unknown = sum(grade > 0 and name not in texts for grades in judged.values() for name, grade in grades.items())
     if unknown:
         say(f"{documents}: no text for {checks.counted(unknown, 'relevant document')} of the judgements; never found")

@@ -62,9 +62,9 @@ Words = StrEnum("Words", {name.upper(): name for name in ("bm25", "cosine")})
 TermsOption = Annotated[float | None, typer.Option(
     min=0.0, max=1.0, help="Weight of the words themselves beside what was learned: 0 is the model alone, 1 the words "
     "alone. 0.5 unless given; 0 across languages and for SSI.", show_default=False)]
-WordsOption = Annotated[Words, typer.Option(
-    help="How words count: by BM25 over their stems in the searched documents, or by the cosine of the model's own "
-    "term weights.")]
+WordsOption = Annotated[Words | None, typer.Option(
+    help="How words count: by BM25 over their stems in the searched documents, unless given, or by the cosine of the "
+    "model's own term weights.", show_default=False)]
 PowerOption = Annotated[float | None, typer.Option(
     min=0.0, max=4.0, help="How strongly dimensions are weighted by the agreement of held-out pairs in them: 1 "
                            "to find documents about the same thing, 0 to find mates. 1, or what judged queries chose, "
@@ -158,14 +158,20 @@ def mates(table: Table) -> Pairs:
     return pairs
 
 
-def tell_idle(power: float | None, model: Model) -> None:
-    """Says that ``--power`` changes nothing with a model whose dimensions have no weights.
+def tell_idle(power: float | None, model: Model, *, terms: float | None = None, csls: str | None = None) -> None:
+    """Says which options change nothing: of vectors where words alone count, and of weights that a model has not.
 
     Args:
       power: as given; None and 0 ask for nothing.
       model: what searches.
+      terms: the weight of words.
+      csls: as given.
     """
-    if power and model.agreement is None:
+    if terms == 1:
+        for name, value in (("--power", power), ("--csls", csls)):
+            if value:
+                say(f"{name} changes nothing: with --terms 1 the words alone count")
+    elif power and model.agreement is None:
         say("--power changes nothing: this model has no weights of its dimensions")
 
 

@@ -40,7 +40,7 @@ def search(
     column: Annotated[str | None, options.column("Read the documents from JSON Lines, from this key.")] = None,
     k: Annotated[int, typer.Option(min=1, help="Number of documents for each query.")] = 10,
     terms: options.TermsOption = None,
-    words: options.WordsOption = options.Words.BM25,
+    words: options.WordsOption = None,
     power: options.PowerOption = None,
     feedback: options.FeedbackOption = None,
     exclude_self: Annotated[bool, typer.Option("--exclude-self", help="Leave out documents that are equal to the "
@@ -82,7 +82,8 @@ def search(
     checks.expect(len(wanted) > 0, "--queries", "at least one query", f"an empty file ({queries})")
     trained = load(model)
     terms = ranker.default_terms(trained) if terms is None else terms
-    options.tell_idle(power, trained)
+    options.tell_idle(power, trained, terms=terms, csls=csls)
+    words = words or options.Words.BM25
     power = trained.search_power if power is None else power
     apart = not trained.bilinear or terms in (0, 1) or words == options.Words.BM25
     checks.expect(apart, "--terms", "0 or 1 (the score of this model has the words in it)", terms)
@@ -105,7 +106,8 @@ def search(
             say(f"query {i + 1}: all scores are 0 but perhaps those of the documents that are left out")
         elif not scores[i][kept].any():
             where = f" among left texts ({trained.languages[0]})" * trained.two_sided
-            say(f"query {i + 1}: no word of it is known{where}, or in the documents; all scores are 0")
+            say(f"query {i + 1}: no word of it is known{where}, or in the documents, or all are stop words; all scores "
+                "are 0")
         best = zip(scores[i][kept], rows[i][kept], strict=True)
         results = [{"rank": rank, "score": rounded(score), "line": int(result.lines[row]), "text": result.texts[row]}
                    for rank, (score, row) in enumerate(best, start=1)]  # fmt: skip

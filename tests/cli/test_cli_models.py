@@ -422,6 +422,32 @@ def test_a_power_that_changes_nothing_is_told(trained, folder, capsys, power, to
         assert ("--power changes nothing: this model has no weights of" in capsys.readouterr().err) == told
 
 
+@pytest.mark.parametrize("words", [("search", "--documents", "texts.txt", "--query", LEFT[3]),
+                                   ("evaluate", "--pairs", "pairs.tsv")])
+def test_options_of_vectors_that_words_alone_leave_idle_are_told(trained, folder, capsys, words):
+    (folder / "like.txt").write_text("\n".join(LEFT))
+    capsys.readouterr()
+    assert cli.main([words[0], "--model", str(trained), *words[1:], "--terms", "1", "--power", "2", "--csls",
+                     "like.txt"]) == 0
+    err = capsys.readouterr().err
+    assert "--power changes nothing: with --terms 1 the words alone count" in err and "--csls changes nothing" in err
+
+
+def test_how_words_count_is_an_option_of_the_search(trained, folder, capsys):
+    shown = run(capsys, "evaluate", "--model", trained, "--pairs", "pairs.tsv", "--json")
+    searched = run(capsys, "evaluate", "--model", trained, "--pairs", "pairs.tsv", "--words", "cosine", "--json")
+    assert "map" in searched and "mrr" in shown and searched != shown
+
+
+@pytest.mark.parametrize(("way", "option"), [("--queries", "--format"), ("--queries", "--left"), ("--run", "--right"),
+                                             ("--run", "--words")])
+def test_options_of_pairs_and_of_the_search_are_refused_elsewhere(folder, capsys, way, option):
+    value = {"--format": "csv", "--words": "cosine"}.get(option, "1")
+    needed = ["--model", "m", "--documents", "texts.txt"] * (way == "--queries")
+    assert cli.main(["evaluate", way, "texts.txt", "--qrels", "texts.txt", *needed, option, value]) == 2
+    assert f"{option}: expected no {way} beside it, got both" in capsys.readouterr().err
+
+
 def _bare(model):
     return Model(model.vocabulary, None, model.weighting)
 

@@ -132,9 +132,11 @@ def test_what_is_read_is_not_written_over(model, folder, capsys):
     assert (folder / "texts.jsonl").read_text() == '"a text"\n'
     for name in ("queries", "documents", "qrels"):
         (folder / name).write_text("q\tsparse matrix\n" if name != "qrels" else "q 0 q 1\n")
-    for name in ("queries", "documents", "qrels"):
+    for name in ("exclude", "csls"):
+        (folder / name).write_text("q\tq\n")
+    for name in ("queries", "documents", "qrels", "exclude", "csls"):
         message = refused(capsys, "evaluate", "--model", "model", "--queries", "queries", "--documents", "documents",
-                          "--qrels", "qrels", "--run-out", name)
+                          "--qrels", "qrels", "--exclude", "exclude", "--csls", "csls", "--run-out", name)
         assert f"--run-out: expected another file than that of --{name}" in message
 
 

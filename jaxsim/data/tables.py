@@ -12,7 +12,7 @@ import lzma
 import math
 import os
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -74,7 +74,8 @@ def read(
     r"""Reads pairs, and their labels where there is a column of them.
 
     Without names, TSV and CSV give their first two columns, and the first row is a header if it names a pair of
-    columns in `NAMES`; JSON Lines and Parquet give the first pair of `NAMES` that is there.
+    columns in `NAMES`; JSON Lines and Parquet give the first pair of `NAMES` that is there. Columns of labels and
+    identifiers are passed over in this.
 
     Args:
       source: a path, plain or compressed (``.gz``, ``.xz``, ``.bz2``), or ``"-"`` for standard input.
@@ -88,7 +89,8 @@ def read(
 
     Raises:
       OSError: if the file cannot be opened.
-      ValueError: for anything that is no table of pairs; the message names file and line.
+      ValueError: for anything that is no table of pairs, and one column asked for twice; the message names file and
+        line.
       ImportError: for Parquet without pyarrow.
 
     Example:
@@ -172,30 +174,41 @@ def _find(names: Sequence[str], wanted: str, argument: str, where: str, *, numbe
     return found[0]
 
 
-def _known(names: Sequence[str]) -> tuple[int, int] | None:
-    """Positions of the first pair of `NAMES` among names."""
-    lower = [one.strip().lower() for one in names]
+def _known(names: Sequence[str], taken: Collection[int] = ()) -> tuple[int, int] | None:
+    """Positions of the first pair of `NAMES` among names, of those that are not taken."""
+    lower = ["" if i in taken else one.strip().lower() for i, one in enumerate(names)]
     return next(((lower.index(a), lower.index(b)) for a, b in NAMES if a in lower and b in lower), None)
 
 
-def _positions(names: Sequence[str], columns: Columns, where: str, default, *, numbers: bool = True) -> list:
-    """Positions of the left, right, label and id columns; None for those that are not read."""
+def _positions(names: Sequence[str], columns: Columns, where: str, *, named: bool, numbers: bool = True) -> list:
+    """Positions of the left, right, label and id columns; None for those that are not read.
+
+    Args:
+      names: of all columns, or the cells of the first row.
+      columns: as they were given.
+      where: file and line, for messages.
+      named: whether the columns have names, without which there is no default; else it is the first two.
+      numbers: whether columns may be given by number.
+    """
     result = [None if wanted is None else _find(names, wanted, argument, where, numbers=numbers)
               for argument, wanted in columns._asdict().items()]  # fmt: skip
     if columns.left is None:
+        # The columns of labels and identifiers hold no texts, wherever they stand.
+        default = _known(names, result) or (None if named else [i for i in range(len(names)) if i not in result][:2])
+        beside = " and ".join(name for name in ("label", "id") if getattr(columns, name) is not None)
+        beside = f", beside {beside}" if beside else ""
+        expected = (f"the columns {' and '.join(NAMES[0])} (or another known pair){beside}, or the names of both as "
+                    "left and right (--left, --right)")
+        checks.expect(default is not None, where, expected, f"the columns {streams.listed(names)}")
+        checks.expect(len(default) == 2, where, f"two columns of texts{beside}", len(default))
         result[:2] = default
-    checks.expect(result[0] != result[1], f"{where}: right", "another column than left", repr(columns.right))
+    used: dict[int, str] = {}
+    for argument, position in zip(Columns._fields, result, strict=True):
+        if position is not None:
+            checks.expect(position not in used, f"{where}: {argument}", f"another column than {used.get(position)}",
+                          repr(getattr(columns, argument)))
+            used[position] = argument
     return result
-
-
-def _named(names: Sequence[str], columns: Columns, where: str, *, numbers: bool) -> list:
-    """Positions where columns have names: JSON Lines and Parquet."""
-    default = _known(names) if columns.left is None else None
-    expected = (f"the columns {' and '.join(NAMES[0])} (or another known pair), or the names of both as left and "
-                "right (--left, --right)")
-    given = columns.left is not None or default is not None
-    checks.expect(given, where, expected, f"the columns {streams.listed(names)}")
-    return _positions(names, columns, where, default, numbers=numbers)
 
 
 def _json(rows: Iterable[str], place: str, columns: Columns) -> Iterator[tuple[str, Columns]]:
@@ -203,7 +216,8 @@ def _json(rows: Iterable[str], place: str, columns: Columns) -> Iterator[tuple[s
     for _, where, record in streams.objects(rows, place):
         if keys is None:
             names = list(record)
-            keys = [None if one is None else names[one] for one in _named(names, columns, where, numbers=False)]
+            keys = [None if one is None else names[one]
+                    for one in _positions(names, columns, where, named=True, numbers=False)]  # fmt: skip
         yield where, _row(record, keys, where)
 
 
@@ -229,9 +243,9 @@ def _cells(rows: Iterable[str], place: str, kind: str, columns: Columns) -> Iter
             other, facts = _OTHERS[kind]
             hint = f"; the line has {facts}" if other in cells[0] else ""
             checks.expect(width >= 2, where, f"at least two columns, separated by {between}", f"{width}{hint}")
-            known = _known(cells)
-            header = known is not None or any(one is not None and not one.isdecimal() for one in columns)
-            positions = _positions(cells, columns, where, known or (0, 1))
+            named = any(one is not None and not one.isdecimal() for one in columns)
+            header = named or _known(cells) is not None
+            positions = _positions(cells, columns, where, named=False)
             if header:
                 continue
         result += 1
@@ -275,7 +289,7 @@ def _parquet(source: str | os.PathLike, columns: Columns) -> Iterator[tuple[str,
             file = stream if plain else io.BytesIO(stream.read())
             reader = parquet.ParquetFile(file)
             names = list(reader.schema_arrow.names)
-            positions = _named(names, columns, place, numbers=True)
+            positions = _positions(names, columns, place, named=True)
             keys = [None if one is None else names[one] for one in positions]
             wanted = list(dict.fromkeys(key for key in keys if key is not None))
             rows = (record for batch in reader.iter_batches(columns=wanted) for record in batch.to_pylist())

@@ -80,6 +80,19 @@ def test_columns_by_number_and_by_name(kind, tmp_path):
     assert (mates.left, mates.ids, others) == (("a",), ("p",), 1)
 
 
+@pytest.mark.parametrize("kind", ["tsv", "csv"])
+def test_texts_are_the_first_columns_that_label_and_id_do_not_take(kind, tmp_path):
+    path, rows = tmp_path / f"pairs.{kind}", [("p", "1", "a", "x"), ("q", "0", "b", "y")]
+    path.write_bytes(written(kind, rows, header=("key", "grade", "one", "two")))
+    result = tables.read(path, columns=Columns(id="key", label="grade"))
+    assert (result.pairs.left, result.pairs.right, result.pairs.ids) == (("a", "b"), ("x", "y"), ("p", "q"))
+    assert result.labels.tolist() == [1, 0]
+    path.write_bytes(written(kind, rows, header=()))
+    assert tables.read(path, columns=Columns(label="2")).pairs.right == ("a", "b")
+    path.write_bytes(written(kind, rows, header=("query", "text1", "document", "text2")))
+    assert tables.read(path, columns=Columns(id="query")).pairs.right == ("x", "y")
+
+
 def test_json_numbers_are_text_and_labels_may_be_booleans(tmp_path):
     path = tmp_path / "pairs.jsonl"
     path.write_text('{"id": 3, "q": 1.5, "d": "x", "ok": true}\n\n{"id": 4, "q": "y", "d": "z", "ok": "0"}\n')
@@ -120,6 +133,13 @@ FAULTS = {
     "name twice": ("x.csv", b"q,q\n1,2\n", {"left": "q", "right": "2"}, "left: expected one column 'q', got 2"),
     "one of two": ("x.csv", b"q,a\n", {"left": "q"}, "left, right: expected both columns or neither, got q and None"),
     "the same": ("x.csv", b"q,a\n", {"left": "q", "right": "1"}, "right: expected another column than left, got '1'"),
+    "id as text": ("x.csv", b"q,a\n1,2\n", {"left": "q", "right": "a", "id": "2"},
+                   "x.csv, line 1: id: expected another column than right, got '2'"),
+    "label as id": ("x.csv", b"q,a,s\n1,2,3\n", {"label": "s", "id": "s"}, "id: expected another column than label"),
+    "one text": ("x.csv", b"key,a\n1,2\n", {"id": "key"},
+                 "x.csv, line 1: expected two columns of texts, beside id, got 1"),
+    "key as id": ("x.jsonl", b'{"left": "a", "right": "b"}', {"id": "left"},
+                  r"expected the columns left and right \(or another known pair\), beside id, or the names"),
     "no label": ("x.csv", b"q,a,s\n1,2,\n", {"left": "q", "right": "a", "label": "s"},
                  "x.csv, line 2: expected a number in the column 's', got ''"),
     "infinite label": ("x.tsv", b"a\tb\tinf\n", {"label": "3"}, "expected a number in the column .3., got .inf."),

@@ -110,9 +110,10 @@ def read_table(source: str, option: str, languages, format_, left, right, label=
     table = tables.read(source, format=format_ and str(format_), columns=columns, languages=languages)
     first = [(a, b) for a, b in zip(table.pairs.left[:20], table.pairs.right[:20], strict=True)
              if a.isidentifier() and b.isidentifier()]  # fmt: skip
-    if left is None and len(table.pairs) > 1 and first == [(table.pairs.left[0], table.pairs.right[0])]:
+    named = any(one is not None and not one.isdecimal() for one in columns)  # then the first row is known to name them
+    if not named and len(table.pairs) > 1 and first == [(table.pairs.left[0], table.pairs.right[0])]:
         say(f"{table.pairs.name}: the first row, {' and '.join(map(repr, first[0]))}, is taken as a pair; if it names "
-            "columns, give them as --left and --right")  # fmt: skip
+            f"columns, give {'them' if left is None else 'their names'} as --left and --right")  # fmt: skip
     return table
 
 

@@ -26,7 +26,7 @@ from jaxsim.data.pairs import Pairs
 FORMATS = ("tsv", "csv", "jsonl", "parquet")
 NAMES = (
     ("left", "right"), ("query", "document"), ("question", "answer"), ("source", "target"), ("anchor", "positive"),
-    ("text1", "text2"), ("sentence1", "sentence2"),
+    ("text1", "text2"), ("sentence1", "sentence2"), ("title", "text"),
 )  # fmt: skip
 """Names of the two columns that are known without being told."""
 

@@ -544,6 +544,9 @@ def test_a_first_row_that_may_name_columns_is_told(folder, trained, capsys):
         assert cli.main(["evaluate", "--model", trained, "--pairs", "named.tsv", *more]) == 0
         out, err = capsys.readouterr()
         assert (note in err) == told and out.startswith(f"pairs: {40 + told}")
+    assert cli.main(["similarity", "--model", trained, "--pairs", "named.tsv", "--left", "2", "--right", "1"]) == 0
+    note = "the first row, 'body' and 'headline', is taken as a pair; if it names columns, give their names as --left"
+    assert note in capsys.readouterr().err
     (folder / "words.tsv").write_text("one\tuno\ntwo\tdos\n")
     assert cli.main(["similarity", "--model", trained, "--pairs", "words.tsv"]) == 0
     assert "first row" not in capsys.readouterr().err

@@ -132,6 +132,8 @@ def read_run(source: str | os.PathLike) -> Run:
 def ranked(documents: Mapping[str, float]) -> list[tuple[str, float]]:
     """Documents by falling score, ties by falling identifier: the order of trec_eval.
 
+    Scores are tied if they are equal as float32, which is how trec_eval holds them.
+
     Args:
       documents: identifier -> score.
 
@@ -141,8 +143,13 @@ def ranked(documents: Mapping[str, float]) -> list[tuple[str, float]]:
     Example:
       >>> ranked({"a": 1.0, "b": 1.0, "c": 2.0})
       [('c', 2.0), ('b', 1.0), ('a', 1.0)]
+      >>> ranked({"a": 1.00000001, "b": 1.0})
+      [('b', 1.0), ('a', 1.00000001)]
     """
-    return sorted(documents.items(), key=lambda item: item[::-1], reverse=True)
+    with np.errstate(over="ignore"):  # to infinity, as in C
+        held = np.fromiter(documents.values(), np.float64, len(documents)).astype(np.float32).tolist()
+    order = sorted(zip(held, documents.items(), strict=True), key=lambda one: (one[0], one[1][0]), reverse=True)
+    return [item for _, item in order]
 
 
 def same(queries: Mapping[str, str], documents: Mapping[str, str]) -> list[list[int]]:

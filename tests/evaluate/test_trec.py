@@ -85,3 +85,13 @@ def test_faults_of_test_collections_name_file_and_line(trained, collection, caps
     (collection / "blank.tsv").write_text(f"d 1\t{RIGHT[0]}\n")
     message = fault(documents="blank.tsv", **{"run-out": "run.txt"})
     assert message == "--run-out: expected identifiers without blanks, got 'd 1'" and not os.path.exists("run.txt")
+
+
+def test_scores_that_are_equal_as_float32_are_ties_as_in_trec_eval():
+    scores = {"a": 10.00000002, "b": 10.00000001, "c": 1e300, "d": 1e200, "e": -1e300, "f": 10.1}
+    assert [name for name, _ in trec.ranked(scores)] == ["d", "c", "f", "b", "a", "e"]
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    for name in scores:
+        theirs = pytrec_eval.RelevanceEvaluator({"q": {name: 1}}, {"recip_rank"}).evaluate({"q": scores})["q"]
+        ours = trec.scores({"q": trec.ranked(scores)}, {"q": {name: 1}})["mrr"]
+        assert ours == pytest.approx(theirs["recip_rank"])

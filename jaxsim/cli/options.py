@@ -118,7 +118,7 @@ def read_table(source: str, option: str, languages, format_, left, right, label=
 
 
 def excluded(source: str) -> Iterator[tuple[str, str, str]]:
-    """Documents that are no answer to a query, from a file of two columns.
+    """Documents that are no answer to a query, from a file of two columns; blank lines are skipped.
 
     Args:
       source: path, or ``"-"``.
@@ -133,6 +133,8 @@ def excluded(source: str) -> Iterator[tuple[str, str, str]]:
     from jaxsim.data import streams
 
     for number, line in streams.texts(source):
+        if not line.strip(" "):
+            continue
         fields = line.split("\t")
         where = f"{streams.name(source)}, line {number}"
         checks.expect(len(fields) == 2, where, "query<TAB>document", repr(line[:60]))

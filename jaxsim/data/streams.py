@@ -87,11 +87,15 @@ def opened(source: str | os.PathLike) -> Iterator[IO[bytes]]:
     if sys.stdin.isatty():
         print("reading standard input (end with Ctrl-D) …", file=sys.stderr, flush=True)
     stream = sys.stdin.buffer
-    head = stream.peek(8) if hasattr(stream, "peek") else b""
-    kind = next((_MAGIC[magic] for magic in _MAGIC if head.startswith(magic)), None)
-    if kind == ".bz2" and head[4:8] not in (b"1AY&", b"\x17rE8"):
-        kind = None  # a text that begins so
+    kind = _compressed(stream.peek(8) if hasattr(stream, "peek") else b"")
     yield stream if kind is None else _OPENERS[kind](stream, "rb")
+
+
+def _compressed(head: bytes) -> str | None:
+    """Suffix of the compressor of which data begin so; None if there is none."""
+    kind = next((_MAGIC[magic] for magic in _MAGIC if head.startswith(magic)), None)
+    text = kind == ".bz2" and head[4:8] not in (b"1AY&", b"\x17rE8")  # that begins like bzip2
+    return None if text else kind
 
 
 def lines(source: str | os.PathLike) -> Iterator[str]:
@@ -105,7 +109,8 @@ def lines(source: str | os.PathLike) -> Iterator[str]:
 
     Raises:
       OSError: if the file cannot be opened.
-      ValueError: for a damaged compressed file, or text that is not UTF-8; names file, line and byte.
+      ValueError: for a damaged compressed file, one without its suffix, or text that is not UTF-8; names file, line
+        and byte.
     """
     place, number, position = name(source), 0, 0
     try:
@@ -129,6 +134,8 @@ def _decoded(line: bytes, where: str, position: int) -> str:
     head = line[:200] if position == 0 else b""
     # Letters of two bytes, one of them zero: always the first or always the second.
     zeros = 3 * head.count(0) > len(head) and not (head[::2].count(0) and head[1::2].count(0))
+    kind = _compressed(head)
+    checks.expect(kind is None, where, "UTF-8 text", f"compressed data; give the file's name the suffix {kind}")
     packed = head.startswith(b"PK\3\4")
     checks.expect(not packed, where, "UTF-8 text", "a ZIP file, as of a spreadsheet; save it as CSV")
     checks.expect(not head.startswith(b"PAR1"), where, "UTF-8 text", "a Parquet file (its format is parquet: --format)")

@@ -16,6 +16,7 @@ from jaxsim.evaluate import metrics
 DEPTH = 1000
 """Documents a query that a run keeps, as trec_eval's tracks do."""
 
+_QRELS = "query 0 document grade"
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
 
 Qrels = dict[str, dict[str, int]]
@@ -76,7 +77,10 @@ def _fields(source: str | os.PathLike, layout: str) -> Iterator[tuple[str, list[
         if fields:
             where = f"{streams.name(source)}, line {number}"
             whole = len(fields) == len(layout.split())
-            checks.expect(whole, where, f"{layout!r}", checks.counted(len(fields), "field"))
+            # Judgements of BEIR are query, document and grade, below a header.
+            beir = layout == _QRELS and len(fields) == 3 and fields[1] != "0"
+            hint = ", as in BEIR's files: put a 0 between query and document, and leave out their header" * beir
+            checks.expect(whole, where, f"{layout!r}", checks.counted(len(fields), "field") + hint)
             yield where, fields
 
 
@@ -94,14 +98,14 @@ def read_qrels(source: str | os.PathLike) -> Qrels:
       ValueError: for an empty file, another layout, a grade that is not a whole number, or two grades of one document.
     """
     result: Qrels = {}
-    for where, (query, _, document, grade) in _fields(source, "query 0 document grade"):
+    for where, (query, _, document, grade) in _fields(source, _QRELS):
         whole = re.fullmatch(r"[+-]?[0-9]+", grade) is not None
         checks.expect(whole, where, "a whole number as grade", repr(grade))
         judged = result.setdefault(query, {})
         same = judged.get(document, int(grade)) == int(grade)
         checks.expect(same, where, f"one grade of {document!r} for {query!r}", f"{judged.get(document)} and {grade}")
         judged[document] = int(grade)
-    checks.expect(bool(result), streams.name(source), "lines 'query 0 document grade'", "an empty file")
+    checks.expect(bool(result), streams.name(source), f"lines {_QRELS!r}", "an empty file")
     return result
 
 

@@ -353,7 +353,7 @@ def test_evaluate_searches_a_collection_without_what_is_excluded(trained, folder
 def test_search_leaves_out_what_is_known(trained, folder, capsys):
     """By the numbers that are printed: of the query and of the document's line."""
     (folder / "queries").write_text(f"{LEFT[3]}\n{RIGHT[4]}\n")
-    (folder / "known.tsv").write_text("1\t4\n2\t10\n2\t9999\n")
+    (folder / "known.tsv").write_text("1\t4\n2\t10\n2\t9999\n\n")
     words = ["search", "--model", trained, "--documents", "texts.txt", "--queries", "queries", "--k", 40, "--json",
              "--terms", 0]  # what is left out with both halves changes what these are divided by, and so the order
 

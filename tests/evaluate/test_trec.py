@@ -53,6 +53,9 @@ def test_faults_of_test_collections_name_file_and_line(trained, collection, caps
 
     (collection / "bad").write_text("q1 0 d1\n")
     assert fault(qrels="bad") == "bad, line 1: expected 'query 0 document grade', got 3 fields"
+    (collection / "bad").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n")
+    assert fault(qrels="bad") == ("bad, line 1: expected 'query 0 document grade', got 3 fields, as in BEIR's files: "
+                                  "put a 0 between query and document, and leave out their header")
     (collection / "bad").write_text("q1 0 d1 1\nq1 0 d1 2\n")
     assert fault(qrels="bad").startswith("bad, line 2: expected one grade of 'd1' for 'q1', got 1 and 2")
     (collection / "bad").write_text("q1 0 d1 high\n")

@@ -26,6 +26,8 @@ Run = dict[str, list[tuple[str, float]]]
 def read_texts(source: str | os.PathLike) -> dict[str, str]:
     r"""Texts with identifiers: JSON with ``id`` (or ``_id``) and ``text``, or lines ``id<TAB>text``.
 
+    The text of an object with a ``title``, as BEIR's documents are, is both of them, with a blank between.
+
     Args:
       source: a path, plain or compressed, or ``"-"``.
 
@@ -34,7 +36,8 @@ def read_texts(source: str | os.PathLike) -> dict[str, str]:
 
     Raises:
       OSError: if the file cannot be opened.
-      ValueError: for an empty file, a line without a tab, a missing key, or an identifier that occurs twice.
+      ValueError: for an empty file, a line without a tab, a missing key, a key that holds no text, or an identifier
+        that occurs twice.
 
     Example:
       >>> import tempfile
@@ -58,7 +61,9 @@ def read_texts(source: str | os.PathLike) -> dict[str, str]:
 def _objects(rows: Iterable[str], place: str) -> Iterator[tuple[str, str, str]]:
     for _, where, record in streams.objects(rows, place):
         key = "_id" if "id" not in record and "_id" in record else "id"
-        yield where, streams.string(record, key, where), streams.string(record, "text", where)
+        text = streams.string(record, "text", where)
+        title = "" if record.get("title") is None else streams.string(record, "title", where)
+        yield where, streams.string(record, key, where), f"{title} {text}".strip() if title else text
 
 
 def _tabbed(rows: Iterable[str], place: str) -> Iterator[tuple[str, str, str]]:

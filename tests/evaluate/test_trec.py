@@ -90,6 +90,17 @@ def test_faults_of_test_collections_name_file_and_line(trained, collection, caps
     assert message == "--run-out: expected identifiers without blanks, got 'd 1'" and not os.path.exists("run.txt")
 
 
+def test_texts_with_titles_are_both(tmp_path):
+    rows = [{"title": "Pets", "text": "a dog"}, {"title": "", "text": " a cat"}, {"title": None, "text": "c"},
+            {"text": "d"}, {"title": "Birds", "text": ""}]  # fmt: skip
+    path = tmp_path / "corpus.jsonl"
+    path.write_text("".join(json.dumps({"_id": str(i), **row}) + "\n" for i, row in enumerate(rows)))
+    assert list(trec.read_texts(path).values()) == ["Pets a dog", " a cat", "c", "d", "Birds"]
+    path.write_text('{"_id": "1", "title": ["a"], "text": "b"}')
+    with pytest.raises(ValueError, match="corpus.jsonl, line 1: expected text in the column 'title', got list"):
+        trec.read_texts(path)
+
+
 def test_scores_that_are_equal_as_float32_are_ties_as_in_trec_eval():
     scores = {"a": 10.00000002, "b": 10.00000001, "c": 1e300, "d": 1e200, "e": -1e300, "f": 10.1}
     assert [name for name, _ in trec.ranked(scores)] == ["d", "c", "f", "b", "a", "e"]

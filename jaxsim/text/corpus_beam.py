@@ -31,17 +31,41 @@ __all__ = ["build", "lines"]
 
 
 def lines(path: str) -> Iterator[tuple[str, ...]]:
-    """The documents of a text file: one a line, with a tab between the texts of a pair.
+    r"""The documents of a text file: one a line, with a tab between the texts of a pair.
+
+    Lines are those of `data.streams.lines` without their ends: a byte-order mark is dropped, and a file without line
+    feeds is cut at carriage returns. A blank line is an empty text.
 
     Args:
-      path: of a UTF-8 file.
+      path: of a UTF-8 file, not compressed.
 
     Yields:
       The texts of each line.
+
+    Raises:
+      OSError: if the file cannot be opened.
+      ValueError: for text that is not UTF-8; names file and line.
+
+    Example:
+      >>> import tempfile
+      >>> with tempfile.NamedTemporaryFile("wb", suffix=".tsv") as file:
+      ...     _ = file.write(b"a dog\tun perro\r\na cat\tun gato\r\n")
+      ...     file.flush()
+      ...     list(lines(file.name))
+      [('a dog', 'un perro'), ('a cat', 'un gato')]
     """
-    with open(path, encoding="utf-8", newline="\n") as file:
-        for line in file:
-            yield tuple(line.removesuffix("\n").split("\t"))
+    number = 0
+    with open(path, "rb") as file:
+        for chunk in file:
+            whole = number == 0 and not chunk.endswith(b"\n")  # the file has no line feed
+            for line in chunk.splitlines() if whole else (chunk,):
+                number += 1
+                try:
+                    text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+                except UnicodeDecodeError as error:
+                    raise ValueError(f"{path}, line {number}: expected UTF-8 text, got the byte "
+                                     f"0x{line[error.start]:02x} ({error.reason}; save it as UTF-8)") from error
+                yield tuple(text.rstrip("\r\n").split("\t"))
 
 
 def build(

@@ -6,7 +6,7 @@ import importlib.util
 
 import pytest
 
-from jaxsim.data import docstrings
+from jaxsim.data import docstrings, streams
 from jaxsim.text import corpus_beam, corpus_build
 
 HERE = importlib.util.find_spec("apache_beam") is not None
@@ -57,6 +57,22 @@ def test_what_cannot_be_counted_is_refused(files, tmp_path):
     with pytest.raises(ValueError, match="files: expected at least one document, got none"):
         corpus_beam.build(tmp_path / "two", files[1:2])
     assert not (tmp_path / "one" / "corpus.json").exists()
+
+
+@pytest.mark.parametrize("data", [
+    b"\xef\xbb\xbfa\tb\r\n\r\nc\td\x0be\xe2\x80\xa8\n\n", b"a\tb\rc\r\rd",
+    b"\xef\xbb\xbf\xef\xbb\xbfa\n\xef\xbb\xbfb\rc", b"\n\rb", b"",
+])  # fmt: skip
+def test_lines_are_those_of_every_other_file(data, tmp_path):
+    (tmp_path / "a").write_bytes(data)
+    expected = [tuple(text.split("\t")) for _, text in streams.texts(tmp_path / "a")]
+    assert list(corpus_beam.lines(str(tmp_path / "a"))) == expected
+
+
+def test_other_encodings_are_refused(tmp_path):
+    (tmp_path / "a").write_bytes(b"a\nb\xffc\n")
+    with pytest.raises(ValueError, match="a, line 2: expected UTF-8 text, got the byte 0xff .*; save it as UTF-8"):
+        list(corpus_beam.lines(str(tmp_path / "a")))
 
 
 @pytest.mark.skipif(HERE, reason="apache-beam is installed")

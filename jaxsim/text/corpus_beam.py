@@ -24,7 +24,7 @@ import scipy.sparse as sp
 
 from jaxsim import checks, io
 from jaxsim.text.corpus import CONFIG, DF, FORMAT, VOCABULARY, Corpus, read, seal
-from jaxsim.text.corpus_build import _BATCH, _finished, _plan, _save, _save_rows, _settings, _tuple, _write
+from jaxsim.text.corpus_build import _BATCH, _NONE, _finished, _plan, _save, _save_rows, _settings, _tuple, _write
 from jaxsim.text.corpus_words import count
 
 __all__ = ["build", "lines"]
@@ -119,8 +119,8 @@ def build(
     settings = _settings(drop_top=drop_top, max_terms=max_terms, min_df=min_df, max_words=max_words,
                          shard_docs=shard_docs)
     paths = [os.fspath(path) for path in files]
-    first = next(itertools.chain.from_iterable(map(documents, paths)), None)
-    checks.expect(first is not None, "files", "at least one document", "none")
+    first = next(itertools.chain.from_iterable(map(documents, paths)), _NONE)
+    checks.expect(first is not _NONE, "files", "at least one document", "none")
     width, plan = _plan(settings, languages, first)
     folder = Path(folder)
     if (folder / CONFIG).is_file():

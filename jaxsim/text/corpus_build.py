@@ -39,6 +39,7 @@ from jaxsim.text.corpus import (
 from jaxsim.text.corpus_words import counted, digest
 
 _BATCH = 4_000  # documents that one worker counts at once
+_NONE = object()  # what a stream without documents gives: None is a document, and a wrong one
 _READING, _PLAN = "reading", "plan.json"
 _PLANS = 1  # version of the plan, which finished corpora of every format have
 
@@ -145,8 +146,8 @@ def build(
     settings = _settings(drop_top=drop_top, max_terms=max_terms, min_df=min_df, max_words=max_words,
                          shard_docs=shard_docs)
     stream = iter(documents)
-    first = next(stream, None)
-    checks.expect(first is not None, "documents", "at least one document", "none")
+    first = next(stream, _NONE)
+    checks.expect(first is not _NONE, "documents", "at least one document", "none")
     width, plan = _plan(settings, languages, first)
     languages = plan["languages"]
     folder = Path(folder)

@@ -319,7 +319,8 @@ def described(folder: Path) -> dict[str, Any]:
       folder: where.
 
     Returns:
-      ``languages``, ``shard_docs``, ``df_docs``, ``plan``, and of format 2 ``files``.
+      ``languages``, ``shard_docs``, ``df_docs``, ``plan``, of format 2 ``files``, and ``texts`` (a hash) unless an
+      earlier version built it.
 
     Raises:
       ValueError: for a folder of another format, an unfinished one, and a description that was altered.

@@ -4,13 +4,14 @@ The folder equals the one that `corpus_build.build` writes from the same texts, 
 word: it has the same shards, vocabulary and digests, so that either opens what the other has finished. The pipeline
 runs wherever Beam does (Flink, Spark, Dataflow); every worker has to see the files and the folder under the same paths.
 
-There are three passes, of which only the second reads words: documents are numbered by counting those of each file;
-the words of batches are counted (`corpus_words.count`) and summed up; shards are written with the chosen columns. A
-shard is assembled by one worker, which holds its counts in memory, and the vocabulary is held by all of them.
+There are three passes, of which only the second reads words: the documents of each file are numbered and hashed; the
+words of batches are counted (`corpus_words.count`) and summed up; shards are written with the chosen columns. A shard
+is assembled by one worker, which holds its counts in memory, and the vocabulary is held by all of them.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import os
@@ -24,8 +25,19 @@ import scipy.sparse as sp
 
 from jaxsim import checks, io
 from jaxsim.text.corpus import CONFIG, DF, FORMAT, VOCABULARY, Corpus, read, seal
-from jaxsim.text.corpus_build import _BATCH, _NONE, _finished, _plan, _save, _save_rows, _settings, _tuple, _write
-from jaxsim.text.corpus_words import count
+from jaxsim.text.corpus_build import (
+    _BATCH,
+    _NONE,
+    _finished,
+    _hexadecimal,
+    _plan,
+    _save,
+    _save_rows,
+    _settings,
+    _tuple,
+    _write,
+)
+from jaxsim.text.corpus_words import Texts, count, texts_of
 
 __all__ = ["build", "lines"]
 
@@ -88,7 +100,8 @@ def build(
     A file is read by one worker: give at least as many as there are workers. An unfinished folder begins anew.
 
     Args:
-      folder: where; a finished corpus of the same settings is opened as it is.
+      folder: where; a finished corpus of the same settings and texts is opened as it is, after a pass that compares
+        the texts; `corpus.read` opens it without that.
       files: paths in the order of their documents; file names count for nothing else.
       documents: function of a path giving its documents, as `corpus_build.build` takes them; of a module, since it is
         called in other processes, and the same each time.
@@ -123,23 +136,34 @@ def build(
     checks.expect(first is not _NONE, "files", "at least one document", "none")
     width, plan = _plan(settings, languages, first)
     folder = Path(folder)
-    if (folder / CONFIG).is_file():
-        return _finished(folder, plan)
-    passing = folder / "passing"
-    passing.mkdir(parents=True, exist_ok=True)
     runner, options = (runner, options) if runner is not None else _local(workers)
+    passing = folder / "passing"
 
     def piped():
         return beam.Pipeline(runner=runner, options=options)
 
-    numbers = passing / "numbers.json"
-    with piped() as pipeline:
-        _ = (pipeline | "files" >> beam.Create(list(enumerate(paths)))
-             | "apart" >> beam.Reshuffle()
-             | "number" >> beam.Map(_number, documents=documents)
-             | "numbers" >> beam.combiners.ToList()
-             | "keep numbers" >> beam.Map(_keep, path=os.fspath(numbers)))  # fmt: skip
-    sizes = [size for _, size in sorted(json.loads(numbers.read_text()))]
+    def numbered() -> list[Texts]:
+        """Which texts every file has, and so how many documents."""
+        passing.mkdir(parents=True, exist_ok=True)
+        numbers = passing / "numbers.json"
+        with piped() as pipeline:
+            _ = (pipeline | "files" >> beam.Create(list(enumerate(paths)))
+                 | "apart" >> beam.Reshuffle()
+                 | "number" >> beam.Map(_number, documents=documents, width=width)
+                 | "numbers" >> beam.combiners.ToList()
+                 | "keep numbers" >> beam.Map(_keep, path=os.fspath(numbers)))  # fmt: skip
+        return [Texts(*found) for _, *found in sorted(json.loads(numbers.read_text()))]
+
+    def together(parts: Iterable[Texts]) -> Texts:
+        return functools.reduce(Texts.then, parts, Texts())
+
+    if (folder / CONFIG).is_file():
+        try:
+            return _finished(folder, plan, lambda: together(numbered()))
+        finally:
+            shutil.rmtree(passing, ignore_errors=True)  # not there where nothing was compared
+    found = numbered()
+    sizes = [texts.number for texts in found]
     starts = np.cumsum([0, *sizes]).tolist()
     chosen = passing / "chosen.json"
     told = passing / "told.json"
@@ -157,7 +181,7 @@ def build(
              | "write" >> beam.Map(_shard, terms=beam.pvalue.AsSingleton(vocabulary), folder=os.fspath(folder))
              | "seals" >> beam.combiners.ToList()
              | "keep seals" >> beam.Map(_keep, path=os.fspath(told)))  # fmt: skip
-    _finish(folder, plan, chosen, sorted(json.loads(told.read_text())))
+    _finish(folder, plan, chosen, sorted(json.loads(told.read_text())), together(found))
     shutil.rmtree(passing)
     return read(folder)
 
@@ -171,10 +195,10 @@ def _local(workers: int):
     return FnApiRunner(), PipelineOptions(["--direct_running_mode", mode, "--direct_num_workers", str(workers)])
 
 
-def _number(numbered: tuple[int, str], documents: Callable) -> tuple[int, int]:
-    """Number of a file, and of its documents."""
+def _number(numbered: tuple[int, str], documents: Callable, width: int) -> tuple[int, int, int]:
+    """Number of a file, and `Texts` of its documents."""
     number, path = numbered
-    return number, sum(1 for _ in documents(path))
+    return number, *texts_of(_tuple(document, width) for document in documents(path))
 
 
 def _keep(found: Any, path: str) -> None:
@@ -249,7 +273,7 @@ def _shard(shard: tuple[int, Iterable], terms: list[str], folder: str) -> tuple[
     return number, rows.shape[0], files
 
 
-def _finish(folder: Path, plan: dict, chosen: Path, shards: list) -> None:
+def _finish(folder: Path, plan: dict, chosen: Path, shards: list, texts: Texts) -> None:
     """Writes what stands beside the shards, the description last."""
     terms, df = json.loads(chosen.read_text())
     files: dict[str, dict] = {}
@@ -260,7 +284,8 @@ def _finish(folder: Path, plan: dict, chosen: Path, shards: list) -> None:
     files |= {name: seal(folder / name) for name in (VOCABULARY, DF)}
     sizes = [docs for _, docs, _ in shards]
     config = {"library": "jaxsim", "format": FORMAT, "languages": plan["languages"], "shard_docs": sizes,
-              "df_docs": sum(sizes) * len(plan["languages"]), "plan": plan, "files": files}
+              "df_docs": sum(sizes) * len(plan["languages"]), "plan": plan, "texts": _hexadecimal(texts),
+              "files": files}
     _write(folder / CONFIG, io.sealed(config))
 
 

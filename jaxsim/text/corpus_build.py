@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +36,11 @@ from jaxsim.text.corpus import (
     seal,
     shard_file,
 )
-from jaxsim.text.corpus_words import counted, digest
+from jaxsim.text.corpus_words import Texts, counted, digest, texts_of
 
 _BATCH = 4_000  # documents that one worker counts at once
 _NONE = object()  # what a stream without documents gives: None is a document, and a wrong one
+_OTHERS = "; build it in a new folder, or open this one by corpus.read"  # where the texts are others
 _READING, _PLAN = "reading", "plan.json"
 _PLANS = 1  # version of the plan, which finished corpora of every format have
 
@@ -113,9 +114,11 @@ def build(
     ``max_words``; a word that comes back after that counts from there on.
 
     Args:
-      folder: where; a finished corpus of the same settings is opened as it is, an unfinished one goes on.
-      documents: texts, or a tuple of texts (the mates of a pair) a document; the same ones in the same order when an
-        unfinished corpus goes on. Empty texts are empty documents.
+      folder: where; a finished corpus of the same settings and texts is opened as it is, an unfinished one goes on.
+        The texts are read for this, to compare them; `corpus.read` opens a finished corpus without them. Of corpora
+        that were built by earlier versions, only the first document is compared.
+      documents: texts, or a tuple of texts (the mates of a pair) a document; the same ones in the same order when a
+        corpus is opened or goes on. Empty texts are empty documents.
       languages: code of every side; ``"en"`` for each unless given. Sides are counted over one vocabulary.
       drop_top: most frequent terms to leave out.
       max_terms: terms to keep at most.
@@ -151,8 +154,10 @@ def build(
     width, plan = _plan(settings, languages, first)
     languages = plan["languages"]
     folder = Path(folder)
+    stream = (_tuple(document, width) for document in itertools.chain([first], stream))
     if (folder / CONFIG).is_file():
-        return _finished(folder, plan)
+        with tqdm(stream, "comparing", unit=" documents", disable=None if progress else True) as bar:
+            return _finished(folder, plan, lambda: texts_of(bar))
     reading = folder / _READING
     reading.mkdir(parents=True, exist_ok=True)
     if (reading / _PLAN).is_file():
@@ -162,11 +167,10 @@ def build(
                       _difference(found, plan))
     else:
         _write(reading / _PLAN, json.dumps(plan).encode())
-    stream = (_tuple(document, width) for document in itertools.chain([first], stream))
     words = _Words(max_words)
     with tqdm(desc="words", unit=" documents", disable=None if progress else True) as bar:
-        shards = _read(reading, stream, words, languages, shard_docs, workers, bar)
-    _finish(folder, reading, words, shards, plan)
+        shards, texts = _read(reading, stream, words, languages, shard_docs, workers, bar)
+    _finish(folder, reading, words, shards, plan, texts)
     return read(folder)
 
 
@@ -195,11 +199,22 @@ def _plan(settings: dict[str, int], languages: Sequence[str] | None, first: str 
     return width, {"format": _PLANS, "languages": languages, **settings, "first": digest([_tuple(first, width)])}
 
 
-def _finished(folder: Path, plan: dict[str, Any]) -> Corpus:
-    """A finished corpus, which has to be one of the same plan."""
-    corpus, found = read(folder), described(folder)["plan"]
-    checks.expect(found == plan, str(folder), "a corpus of the same settings and texts", _difference(found, plan))
+def _finished(folder: Path, plan: dict[str, Any], texts: Callable[[], Texts]) -> Corpus:
+    """A finished corpus, which has to be one of the same plan and texts; these are read if all else is the same."""
+    corpus, told = read(folder), described(folder)
+    found, expected = told["plan"], "a corpus of the same settings and texts"
+    checks.expect(found == plan, str(folder), expected, _difference(found, plan))
+    if "texts" in told:  # earlier versions wrote none
+        number, same = sum(told["shard_docs"]), texts()
+        checks.expect(same.number == number, str(folder), expected,
+                      f"one of {number:,} documents, not {same.number:,}{_OTHERS}")
+        checks.expect(_hexadecimal(same) == told["texts"], str(folder), expected, f"one of other texts{_OTHERS}")
     return corpus
+
+
+def _hexadecimal(texts: Texts) -> str:
+    """What a description says of the texts."""
+    return f"{texts.hash:032x}"
 
 
 def _tuple(document: str | Sequence[str], width: int) -> tuple[str, ...]:
@@ -267,11 +282,13 @@ def _batches(stream: Iterator[tuple[str, ...]], shard_docs: int) -> Iterator[tup
 
 
 def _read(reading: Path, stream: Iterator, words: _Words, languages: Sequence[str], shard_docs: int, workers: int,
-          bar) -> list[int]:
-    """The pass over the texts; number of documents of every shard."""
-    batches, sizes = _batches(stream, shard_docs), []
+          bar) -> tuple[list[int], Texts]:
+    """The pass over the texts; number of documents of every shard, and which texts they are."""
+    batches, sizes, texts = _batches(stream, shard_docs), [], Texts()
     while (reading / f"{len(sizes):05d}.json").is_file():
-        sizes.append(_skip(reading, len(sizes), batches, words, len(languages), bar))
+        docs, skipped = _skip(reading, len(sizes), batches, words, len(languages), bar)
+        sizes.append(docs)
+        texts = texts.then(skipped)
     parts, new, digests = [], [], []
 
     def shard() -> None:
@@ -298,6 +315,7 @@ def _read(reading: Path, stream: Iterator, words: _Words, languages: Sequence[st
         numbers, unseen = words.add(found.words)
         new.extend(unseen)
         digests.append(found.digest)
+        texts = texts.then(found.texts)
         for side in found.sides:
             size = len(found.words)
             words.use(numbers, np.bincount(side.indices, side.data, size).astype(np.int64),
@@ -309,7 +327,7 @@ def _read(reading: Path, stream: Iterator, words: _Words, languages: Sequence[st
             shard()
     if parts:
         shard()
-    return sizes
+    return sizes, texts
 
 
 def _noted(reading: Path, number: int) -> dict:
@@ -323,13 +341,15 @@ def _noted(reading: Path, number: int) -> dict:
     return told
 
 
-def _skip(reading: Path, number: int, batches: Iterator, words: _Words, sides: int, bar) -> int:
+def _skip(reading: Path, number: int, batches: Iterator, words: _Words, sides: int, bar
+          ) -> tuple[int, Texts]:
     """A shard that is there: its words and frequencies are taken from it, its texts only compared."""
-    told, names = _noted(reading, number), reading / f"{number:05d}.words"
+    told, names, texts = _noted(reading, number), reading / f"{number:05d}.words", Texts()
     for expected in told["digests"]:
         _, batch = next(batches, (True, []))
         checks.expect(digest(batch) == expected, "documents",
                       f"the texts of shard {number}, counted before into {reading}", "others")
+        texts = texts.then(texts_of(batch))
         bar.update(len(batch))
     checks.expect(names.name in told["files"], str(reading), f"the digest of {names.name}", f"none{_remedy(reading)}")
     expect_same(names, told["files"][names.name], _remedy(reading))
@@ -342,10 +362,10 @@ def _skip(reading: Path, number: int, batches: Iterator, words: _Words, sides: i
         words.use(everything, np.bincount(terms, counts, words.next).astype(np.int64),
                   np.bincount(terms, minlength=words.next))
     words.prune()
-    return told["docs"]
+    return told["docs"], texts
 
 
-def _finish(folder: Path, reading: Path, words: _Words, sizes: list[int], plan: dict) -> None:
+def _finish(folder: Path, reading: Path, words: _Words, sizes: list[int], plan: dict, texts: Texts) -> None:
     """Chooses the vocabulary and writes the shards under its columns."""
     terms, numbers = words.choose(plan["drop_top"], plan["max_terms"], plan["min_df"])
     columns = np.full(max(words.next, 1), -1, np.int32)
@@ -365,6 +385,7 @@ def _finish(folder: Path, reading: Path, words: _Words, sizes: list[int], plan: 
     _save(folder / DF, words.df[numbers])
     files |= {name: seal(folder / name) for name in (VOCABULARY, DF)}
     config = {"library": "jaxsim", "format": FORMAT, "languages": plan["languages"], "shard_docs": sizes,
-              "df_docs": sum(sizes) * len(plan["languages"]), "plan": plan, "files": files}
+              "df_docs": sum(sizes) * len(plan["languages"]), "plan": plan, "texts": _hexadecimal(texts),
+              "files": files}
     _write(folder / CONFIG, io.sealed(config))
     shutil.rmtree(reading)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, compress, islice
 from typing import NamedTuple
 
@@ -18,6 +18,31 @@ from jaxsim.text import tokens
 # Of a byte of ASCII: its lower case if words are made of it, the zero byte as it is, else a space.
 _FOLDED = bytes(ord(chr(byte).lower()) if chr(byte).isalnum() or chr(byte) in "_\0" else 32 for byte in range(128)
                 ) + b" " * 128
+_PRIME = 2**127 - 1
+_BASE = 0x5DEECE66D2B992DDFA23249D6F3A1C47  # any number; it tells the places of documents apart
+
+
+class Texts(NamedTuple):
+    """Which texts a stream of documents has; of two streams, `then` gives it for one after the other.
+
+    Attributes:
+      number: of documents.
+      hash: a polynomial of the documents' hashes, below 2^127, so that parts of any sizes give that of the whole.
+    """
+
+    number: int = 0
+    hash: int = 0
+
+    def then(self, other: Texts) -> Texts:
+        """Those of this stream and of another after it.
+
+        Args:
+          other: the stream that follows.
+
+        Returns:
+          `Texts`.
+        """
+        return Texts(self.number + other.number, (self.hash * pow(_BASE, other.number, _PRIME) + other.hash) % _PRIME)
 
 
 class Counted(NamedTuple):
@@ -27,11 +52,13 @@ class Counted(NamedTuple):
       words: distinct words; the position is the column.
       sides: one ``[batch, len(words)]`` int32 CSR matrix of counts a side, sorted, without duplicates.
       digest: of the texts.
+      texts: the same for batches of other sizes.
     """
 
     words: list[str]
     sides: list[sp.csr_matrix]
     digest: str
+    texts: Texts
 
 
 def digest(documents: Sequence[Sequence[str]]) -> str:
@@ -52,6 +79,29 @@ def digest(documents: Sequence[Sequence[str]]) -> str:
     found.update(np.fromiter(map(len, texts), np.int64, len(texts)).tobytes())
     found.update("".join(texts).encode("utf-8", "surrogatepass"))
     return found.hexdigest()
+
+
+def texts_of(documents: Iterable[Sequence[str]]) -> Texts:
+    """Which texts these are, whatever batches they come in.
+
+    Args:
+      documents: texts of every document, one a side.
+
+    Returns:
+      `Texts`.
+
+    Example:
+      >>> texts_of([("a", "b")]).then(texts_of([("c", "d")])) == texts_of([("a", "b"), ("c", "d")])
+      True
+      >>> texts_of([("a", "b")]) == texts_of([("ab", "")])
+      False
+    """
+    number = total = 0
+    for document in documents:
+        text = "".join([f"{len(side)} {side}" for side in document]).encode("utf-8", "surrogatepass")
+        one = int.from_bytes(hashlib.blake2b(text, digest_size=15).digest())
+        number, total = number + 1, (total * _BASE + one) % _PRIME
+    return Texts(number, total)
 
 
 def count(documents: Sequence[Sequence[str]], languages: Sequence[str]) -> Counted:
@@ -91,7 +141,7 @@ def count(documents: Sequence[Sequence[str]], languages: Sequence[str]) -> Count
              for ids, lengths in parts]
     for side in sides:
         side.sum_duplicates()
-    return Counted(words, sides, digest(documents))
+    return Counted(words, sides, digest(documents), texts_of(documents))
 
 
 def _numbering() -> defaultdict:

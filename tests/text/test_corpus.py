@@ -156,6 +156,12 @@ def test_other_texts_or_settings_are_refused(tmp_path, pairs):
     assert build(tmp_path, pairs, shard_docs=200).vocabulary.terms == first.vocabulary.terms
     with pytest.raises(ValueError, match="a corpus of the same settings and texts, got max_terms 50000 there"):
         build(tmp_path, pairs, shard_docs=200, max_terms=3)
+    # Each of them has the first document of before, and the second the same documents in another order.
+    for others, message in ((changed, "one of other texts; build it in a new folder, or open this one by corpus.read"),
+                            ([*pairs[:7], pairs[8], pairs[7], *pairs[9:]], "one of other texts"),
+                            (pairs[:-1], f"one of {len(pairs)} documents, not {len(pairs) - 1}; build it in a new")):
+        with pytest.raises(ValueError, match=f"a corpus of the same settings and texts, got {message}"):
+            build(tmp_path, others, shard_docs=200)
 
 
 @pytest.mark.parametrize(
@@ -209,7 +215,8 @@ def resealed(folder, *, earlier=False):
     config = json.loads((folder / corpus.CONFIG).read_text())
     config = {name: value for name, value in config.items() if name != "digest"}
     if earlier:
-        config = {name: value for name, value in config.items() if name not in ("files", "library")} | {"format": 1}
+        config = {name: value for name, value in config.items() if name not in ("files", "library", "texts")}
+        config["format"] = 1
         (folder / corpus.CONFIG).write_text(json.dumps(config))
         return
     config["files"] = {name: corpus.seal(folder / name) for name in config["files"]}
@@ -225,6 +232,7 @@ def test_a_corpus_of_the_first_format_is_read_as_ever(tmp_path, pairs):
     resealed(tmp_path, earlier=True)
     same(corpus.read(tmp_path), pairs, drop_top=0, max_terms=50_000, min_df=2)
     assert len(build(tmp_path, pairs, shard_docs=300).sides) == 2
+    assert len(build(tmp_path, pairs[:9], shard_docs=300).sides) == 2  # which texts it has is not known
 
 
 @pytest.mark.parametrize(("what", "place", "value", "message"), [

@@ -47,6 +47,10 @@ def test_the_folder_is_that_of_the_local_pass(workers, files, tmp_path, monkeypa
     assert corpus_build.build(tmp_path / "beam", documents, **SETTINGS).vocabulary.terms == made.vocabulary.terms
     with pytest.raises(ValueError, match="a corpus of the same settings and texts, got max_terms 900 there"):
         corpus_beam.build(tmp_path / "beam", files, **SETTINGS | {"max_terms": 5})
+    assert corpus_beam.build(tmp_path / "local", files, **SETTINGS).vocabulary.terms == made.vocabulary.terms
+    with pytest.raises(ValueError, match="got one of 400 documents, not 310; build it in a new folder"):
+        corpus_beam.build(tmp_path / "local", files[:3], **SETTINGS)
+    assert contents(tmp_path / "local") == contents(tmp_path / "beam")
 
 
 @needs_beam

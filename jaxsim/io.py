@@ -1,18 +1,21 @@
 """Files that are whole or absent: atomic writes of files and folders, and configurations that hold their own digest.
 
 A folder is written beside its place and renamed into it, so that a kill leaves the old folder or the new one (in the
-instant between two renames the old one has a hidden name beside its place).
+instant between two renames the old one has a hidden name beside its place). Of several processes that write to one
+place the last one to finish is found there.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -22,6 +25,7 @@ from jaxsim import checks
 PAGE = "topics.html"
 """What `jaxsim topics` adds to a model's folder."""
 _LITTER = (".DS_Store", "Thumbs.db", "desktop.ini")  # that file managers leave
+_TRIES, _LOOKS = 100, 5  # of one process while others write to the same place
 _KINDS = {"completion model": "completion", "corpus": "sentences", "translation table": "translation table"}
 CONFIG, TENSORS, VOCABULARY, CARD = "config.json", "model.safetensors", "vocabulary.json", "README.md"
 
@@ -104,21 +108,35 @@ def put_folder(made: Path, folder: str | os.PathLike, *, what: str = "model") ->
 
 
 def _put(made: Path, place: Path, old: Path) -> None:
-    """Renames ``made`` to ``place``, and what was there to ``old`` until then."""
+    """Renames ``made`` to ``place``, and what was there to ``old`` until then; after others that write there too."""
     try:
-        try:
-            if place.exists():
-                os.rename(place, old)
-            os.rename(made, place)
-        except BaseException:  # Ctrl-C between the two as well
-            if old.exists() and not place.exists():
-                os.rename(old, place)
-            raise
+        for left in reversed(range(_TRIES)):
+            try:
+                if place.exists():
+                    with contextlib.suppress(FileNotFoundError):  # another process has moved it since
+                        os.rename(place, old)
+                os.rename(made, place)
+                break
+            except OSError as error:  # another process has put its own there since: it was earlier, so it is the older
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST) or not left:
+                    raise
+                _discard(old)
+    except BaseException:  # Ctrl-C between the two as well
+        if old.exists() and not place.exists():
+            os.rename(old, place)
+        raise
     finally:
-        if place.exists() and old.exists():
-            gone = old.with_suffix(".part")
-            os.rename(old, gone)  # what has the name of an older one is whole, also if this is killed now
-            shutil.rmtree(gone, ignore_errors=True)
+        if place.exists():
+            _discard(old)
+
+
+def _discard(old: Path) -> None:
+    """Removes a folder that another has replaced, if it is there."""
+    gone = old.with_suffix(".part")  # what has the name of an older one is whole, also if this is killed now
+    gone = gone.with_stem(f"{gone.stem}_") if gone.exists() else gone
+    with contextlib.suppress(FileNotFoundError):
+        os.rename(old, gone)
+        shutil.rmtree(gone, ignore_errors=True)
 
 
 def check_place(
@@ -202,8 +220,12 @@ def alive(pid: int) -> bool:
 
 def _free(folder: Path, marker: str, argument: str, what: str) -> Path:
     """Where ``folder`` really is; nothing may be there but an older one of its kind."""
-    told = _told(folder / marker, what)
-    free = not folder.exists() or (folder.is_dir() and (told is not None or not any(folder.iterdir())))
+    for _ in range(_LOOKS):  # another process that replaces the folder can take it away between two looks
+        told = _told(folder / marker, what)
+        free = not folder.exists() or (folder.is_dir() and (told is not None or _empty(folder)))
+        if free:
+            break
+        time.sleep(0.001)
     checks.expect(free, argument, f"a new folder, or one that holds an older {what} of ours ({marker})", folder)
     others = _others(folder, marker, told) if told is not None else []
     checks.expect(not others, argument, f"nothing in {folder} but the older {what} (it would be lost)",
@@ -215,6 +237,14 @@ def _free(folder: Path, marker: str, argument: str, what: str) -> Path:
     file = next((one for one in place.parents if one.is_file()), None)
     checks.expect(file is None, str(folder), "a place in a folder", f"one in a file ({file})")
     return place
+
+
+def _empty(folder: Path) -> bool:
+    """Whether a folder has nothing in it, or is gone."""
+    try:
+        return not any(folder.iterdir())
+    except FileNotFoundError:
+        return True
 
 
 def _told(path: Path, what: str) -> dict[str, Any] | None:

@@ -228,3 +228,26 @@ def test_mix_refuses_what_it_cannot_weigh():
         index.mix(both, None, 2)
     with pytest.raises(ValueError, match=r"lines: expected 2 numbers, as texts, got \(1,\)"):
         index.encode(Model(WORDS, None), ["a", "b"], lines=[1])
+
+
+def test_an_index_that_another_process_replaces_is_read_whole(tmp_path, monkeypatch):
+    bare, safe_open, swaps = Model(WORDS, None), index.safe_open, []
+    folder = saved(tmp_path, bare)
+
+    def replaced(path, **given):
+        if len(swaps) < 2:  # between the two files, once with other contents and once with the same
+            swaps.append(index.save(folder, index.encode(bare, ["dog", "cat fish"]), model="another"))
+        if len(swaps) == 2:
+            swaps.append((tmp_path / "kept").rename(tmp_path / ".kept.1.a.old"))
+            raise FileNotFoundError(path)
+        return safe_open(path, **given)
+
+    def back(seconds):
+        if (tmp_path / ".kept.1.a.old").is_dir():
+            (tmp_path / ".kept.1.a.old").rename(folder)
+
+    monkeypatch.setattr(index, "safe_open", replaced)
+    monkeypatch.setattr(index.time, "sleep", back)
+    assert list(index.load(folder).texts) == ["dog", "cat fish"] and len(swaps) == 3
+    swaps[2] = (tmp_path / "kept").rename(tmp_path / ".kept.1.a.old")
+    assert index.described(folder)["model"] == "another"

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -195,3 +196,41 @@ def test_a_place_is_checked_and_its_parents_are_made_only_with_the_model(tmp_pat
         with pytest.raises(ValueError, match=message):
             write(tmp_path / "file" / "model")
     assert save(tmp_path / "new" / "a" / "model").is_dir()
+
+
+def test_of_two_writers_at_once_the_last_one_is_found(tmp_path, monkeypatch):
+    place, rename, others = save(tmp_path / "model"), os.rename, []
+
+    def slow(source, target):
+        rename(source, target)
+        if str(target).endswith(".old") and not others:  # in the instant without a folder another process puts its own
+            others.append(save(place, config={"dim": 5}))
+
+    monkeypatch.setattr(os, "rename", slow)
+    save(place, config={"dim": 4})
+    assert others and folders.load(place)[1]["dim"] == 4 and os.listdir(tmp_path) == ["model"]
+
+
+def test_a_folder_that_another_writer_moves_away_is_no_error(tmp_path, monkeypatch):
+    place, rename, exists, others = save(tmp_path / "model"), os.rename, Path.exists, []
+
+    def seen(path, **given):
+        there = exists(path, **given)
+        if path == place and sys._getframe(1).f_code.co_name == "_put" and not others:
+            others.append(rename(place, tmp_path / ".model.other"))
+        return there
+
+    monkeypatch.setattr(Path, "exists", seen)
+    save(place, config={"dim": 4})
+    assert others and folders.load(place)[1]["dim"] == 4 and sorted(os.listdir(tmp_path)) == [".model.other", "model"]
+    others.clear()
+
+    def told(path, what, told=io._told):
+        found = told(path, what)
+        if not others:
+            others.append(found)
+            return None  # as if it had been looked for in the instant between two renames
+        return found
+
+    monkeypatch.setattr(io, "_told", told)
+    assert folders.load(save(place, config={"dim": 6}))[1]["dim"] == 6 and others

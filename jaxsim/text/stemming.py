@@ -11,10 +11,13 @@ _STEMMERS = {
     "ar": "arabic", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek", "en": "english",
     "es": "spanish", "et": "estonian", "eu": "basque", "fa": "persian", "fi": "finnish", "fr": "french", "ga": "irish",
     "hi": "hindi", "hu": "hungarian", "hy": "armenian", "id": "indonesian", "it": "italian", "lt": "lithuanian",
-    "ne": "nepali", "nl": "dutch", "no": "norwegian", "pl": "polish", "pt": "portuguese", "ro": "romanian",
-    "ru": "russian", "sr": "serbian", "sv": "swedish", "ta": "tamil", "tr": "turkish", "yi": "yiddish",
+    "nb": "norwegian", "ne": "nepali", "nl": "dutch", "nn": "norwegian", "no": "norwegian", "pl": "polish",
+    "pt": "portuguese", "ro": "romanian", "ru": "russian", "sr": "serbian", "sv": "swedish", "ta": "tamil",
+    "tr": "turkish", "yi": "yiddish",
 }  # fmt: skip
 """Language code -> stemmer of Snowball."""
+_LISTS = {"nn": "nb", "no": "nb"}
+"""Language code -> code of its list of stop words, where that is another."""
 
 
 @functools.cache
@@ -23,7 +26,7 @@ def _stop_words(language: str) -> frozenset[str]:
     import stop_words
 
     try:
-        return frozenset(pieces(" ".join(stop_words.get_stop_words(language))))
+        return frozenset(pieces(" ".join(stop_words.get_stop_words(_LISTS.get(language, language)))))
     except stop_words.StopWordError:
         return frozenset()
 

@@ -23,8 +23,16 @@ _TWO_LETTERS = frozenset(
     "yi yo za zh zu".split())
 """All codes of ISO 639-1, those that were withdrawn too."""
 _MEANT = {"jp": "ja", "jpn": "ja", "cn": "zh", "chi": "zh", "zho": "zh", "cmn": "zh", "tha": "th", "lao": "lo",
-          "khm": "km", "bur": "my", "mya": "my"}  # fmt: skip
-"""Other codes of the languages that are not cut at spaces, which would be cut there."""
+          "khm": "km", "bur": "my", "mya": "my",
+          "ara": "ar", "arm": "hy", "baq": "eu", "bul": "bg", "cat": "ca", "ces": "cs", "cze": "cs", "dan": "da",
+          "deu": "de", "dut": "nl", "ell": "el", "eng": "en", "est": "et", "eus": "eu", "fas": "fa", "fin": "fi",
+          "fra": "fr", "fre": "fr", "ger": "de", "gle": "ga", "gre": "el", "guj": "gu", "heb": "he", "hin": "hi",
+          "hun": "hu", "hye": "hy", "ind": "id", "ita": "it", "kor": "ko", "lit": "lt", "may": "ms", "msa": "ms",
+          "nep": "ne", "nld": "nl", "nno": "nn", "nob": "nb", "nor": "no", "per": "fa", "pol": "pl", "por": "pt",
+          "ron": "ro", "rum": "ro", "rus": "ru", "slk": "sk", "slo": "sk", "spa": "es", "srp": "sr", "swe": "sv",
+          "tam": "ta", "tur": "tr", "ukr": "uk", "vie": "vi", "yid": "yi"}  # fmt: skip
+"""Other codes of languages that are not cut at spaces, which would be cut there, or that have stop words or a stemmer,
+which would not be found."""
 # Scripts without spaces between words, as the insides of character classes.
 _UNSPACED = {"zh": "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff", "th": "\u0e00-\u0e7f",
              "lo": "\u0e80-\u0eff", "km": "\u1780-\u17ff", "my": "\u1000-\u109f"}  # fmt: skip
@@ -262,7 +270,8 @@ def tokenizer(language: str) -> Callable[[str], list[str]]:
       A function from a text to its list of words.
 
     Raises:
-      ValueError: for what is no language code, such as ``"english"`` or ``"jp"``.
+      ValueError: for what is no language code, such as ``"english"`` or ``"jp"``, and for three letters where two are
+        meant, such as ``"eng"``.
 
     Example:
       >>> tokenizer("es")("Hola mundo")

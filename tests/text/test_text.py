@@ -9,9 +9,10 @@ import unicodedata
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import stop_words
 
 from jaxsim import text
-from jaxsim.text import tokens, weightings
+from jaxsim.text import stemming, tokens, weightings
 
 
 def test_words_are_nfc_lower_case_word_characters():
@@ -85,10 +86,22 @@ def test_what_is_no_language_code_is_refused(wrong):
     expected = f"language: expected a code of ISO 639 in lower case, such as en, es or pt-BR, got '{wrong}'"
     with pytest.raises(ValueError, match=expected):
         text.tokenizer(wrong)
-    for code, meant in (("jp", "ja"), ("cn", "zh"), ("zho-Hans", "zh")):  # would be cut at spaces in silence
+    # These would be cut at spaces in silence, or keep stop words and endings.
+    for code, meant in (("jp", "ja"), ("cn", "zh"), ("zho-Hans", "zh"), ("eng", "en"), ("ger-AT", "de"), ("nob", "nb")):
         with pytest.raises(ValueError, match=f"language: expected {meant}, got '{code}'"):
             text.tokenizer(code)
     assert text.tokenizer("ast") is text.tokenizer("nn-NO") is text.words
+
+
+def test_languages_with_stop_words_or_a_stemmer_are_not_taken_by_their_longer_codes():
+    meant = set(tokens._MEANT.values())
+    assert set(stemming._STEMMERS) <= meant and set(stop_words.LANGUAGE_MAPPING) <= meant
+    assert not set(tokens._MEANT) & tokens._TWO_LETTERS
+
+
+@pytest.mark.parametrize("code", ["no", "nb", "nn", "nn-NO"])
+def test_norwegian_by_each_of_its_codes(code):
+    assert text.stems(code)("det er bilene og husene") == ["bil", "hus"]
 
 
 def test_missing_segmenter_says_what_to_install(monkeypatch):

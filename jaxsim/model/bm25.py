@@ -6,6 +6,7 @@ rare words count, however rare they were in training.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -37,15 +38,20 @@ class Bm25:
         width = self.weights.shape[1]
         checks.expect(len(self.stems) == width, "stems", f"{width} (columns of weights)", len(self.stems))
 
+    @functools.cached_property
+    def by_stem(self) -> sp.csr_matrix:
+        """``[v, n]`` CSR matrix: the weights transposed, once for all searches, each of which would do it otherwise."""
+        return self.weights.T.tocsr()
+
     def counts(self, queries: Sequence[str], *, language: str = "en") -> sp.csr_matrix:
-        """How often every stem stands in queries: what the weights are multiplied with.
+        """How often every stem stands in queries: what `by_stem` is multiplied with.
 
         Args:
           queries: ``q`` strings.
           language: their language code, which chooses stop words and stemmer.
 
         Returns:
-          ``[q, v]`` float32; ``counts @ weights.T`` is BM25, 0 where a query and a document have no stem in common.
+          ``[q, v]`` float32; ``counts @ by_stem`` is BM25, 0 where a query and a document have no stem in common.
         """
         columns = {stem: column for column, stem in enumerate(self.stems)}
         rows = map(text.stems(language), text.strings(queries))
@@ -69,7 +75,7 @@ def weigh(texts: Sequence[str], *, language: str = "en", k1: float = K1, b: floa
 
     Example:
       >>> words = weigh(["a cat and its cats", "the dog", ""])
-      >>> scores = words.counts(["Cats!", "of the"]) @ words.weights.T
+      >>> scores = words.counts(["Cats!", "of the"]) @ words.by_stem
       >>> words.stems, (scores.toarray() > 0).tolist()
       (('cat', 'dog'), [[True, False, False], [False, False, False]])
     """

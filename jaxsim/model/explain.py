@@ -198,7 +198,7 @@ def explain_search(
     scale = 0.0
     if terms > 0:
         bm25 = documents.bm25 or weigh(documents.texts, language=model.languages[1])
-        words = (bm25.counts([query], language=model.languages[1]) @ bm25.weights.T).toarray()  # as `ranker.rank` cuts
+        words = (bm25.counts([query], language=model.languages[1]) @ bm25.by_stem).toarray()  # as `ranker.rank` cuts
         cosines = None if terms == 1 else np.asarray(ranker.by_vectors(model, documents, [query], power)(np.arange(1)))
         learned, scale = (float(one[0, 0]) for one in ranker.scales(cosines, words, terms))
         vectors = replace(vectors, score=learned * vectors.score, contributions=learned * vectors.contributions)

@@ -19,7 +19,7 @@ from jaxsim import checks
 from jaxsim.evaluate import retrieval
 from jaxsim.model import index as indexes
 from jaxsim.model import parts
-from jaxsim.model.bm25 import weigh
+from jaxsim.model.bm25 import Bm25, weigh
 from jaxsim.model.index import Index
 from jaxsim.model.model import Model
 from jaxsim.sparse import Vectors
@@ -127,13 +127,13 @@ def rank(
                   "0, unless vectors of a projection are compared by their cosine, with BM25 for words",
                   f"{feedback}, for {model.method} with words={words}, terms={terms:g}")  # fmt: skip
     if words == "cosine" and terms > 0:
-        return found(_by_cosine(model, documents, list(queries), terms, power), len(queries), k, exclude)
-    asked, weights = _asked(model, documents, list(queries), terms, power)
+        return found(_by_cosine(model, documents, queries, terms, power), len(queries), k, exclude)
+    asked, bm25 = _asked(model, documents, queries, terms, power)
     others = _weighed(documents, model, power)
-    score = _by_parts(model, others, asked, weights, terms, exclude)
+    score = _by_parts(model, others, asked, bm25, terms, exclude)
     if feedback:
         fed = found(score, len(queries), min(feedback, number), exclude)
-        score = _by_parts(model, others, _nearer(asked, others, weights, fed), weights, terms, exclude)
+        score = _by_parts(model, others, _nearer(asked, others, bm25, fed), bm25, terms, exclude)
     return found(score, len(queries), k, exclude)
 
 
@@ -239,18 +239,18 @@ class _Asked(NamedTuple):
 
 def _asked(
     model: Model, documents: Index, queries: list[str], terms: float, power: float
-) -> tuple[_Asked, sp.csr_matrix | None]:
-    """Queries, and the BM25 weights of the documents; what has no weight in the score is None."""
+) -> tuple[_Asked, Bm25 | None]:
+    """Queries, and BM25 of the documents; what has no weight in the score is None."""
     vectors = model.vectors(queries, side="query", power=power) if terms < 1 else None
     if terms == 0:
         return _Asked(vectors, None), None
     # Words that two languages share are names: those of the queries are cut as those of the documents, whatever theirs.
     bm25 = documents.bm25 or weigh(documents.texts, language=model.languages[1])
-    return _Asked(vectors, bm25.counts(queries, language=model.languages[1])), bm25.weights
+    return _Asked(vectors, bm25.counts(queries, language=model.languages[1])), bm25
 
 
 def _by_parts(
-    model: Model, documents: Index, asked: _Asked, weights: sp.csr_matrix | None, terms: float, exclude: Exclude
+    model: Model, documents: Index, asked: _Asked, bm25: Bm25 | None, terms: float, exclude: Exclude
 ) -> Callable:
     """Scores of vectors and BM25 together; of vectors alone as they are."""
     learned = None if asked.vectors is None else _lessened(model.scorer(asked.vectors, documents.vectors), documents)
@@ -258,7 +258,7 @@ def _by_parts(
         return learned
 
     def score(rows: np.ndarray) -> np.ndarray:
-        words = np.asarray((asked.counts[rows] @ weights.T).todense(), np.float32)
+        words = np.asarray((asked.counts[rows] @ bm25.by_stem).todense(), np.float32)
         vectors = None if learned is None else np.asarray(learned(rows), np.float32)
         answers = (None if one is None else _without(one, rows, exclude, -np.inf) for one in (vectors, words))
         factors = [one.astype(np.float32) for one in scales(*answers, terms)]
@@ -334,7 +334,7 @@ def by_vectors(model: Model, documents: Index, queries: Sequence[str], power: fl
     return _by_parts(model, _weighed(documents, model, power), asked, None, 0.0, None)
 
 
-def _nearer(asked: _Asked, documents: Index, weights: sp.csr_matrix | None, fed: Found) -> _Asked:
+def _nearer(asked: _Asked, documents: Index, bm25: Bm25 | None, fed: Found) -> _Asked:
     """Queries moved towards the documents that they have found."""
     scores, rows = fed
     # Documents count by their scores; those that are excluded, or not alike, count nothing.
@@ -343,7 +343,7 @@ def _nearer(asked: _Asked, documents: Index, weights: sp.csr_matrix | None, fed:
     picked = sp.csr_matrix((scores.ravel(), rows.ravel(), np.arange(0, q * m + 1, m)), shape=(q, number))
     shares = _summing_to_one(picked)
     vectors = None if asked.vectors is None else _towards(asked.vectors, documents.vectors, shares)
-    return _Asked(vectors, None if asked.counts is None else _with_words(asked.counts, weights, shares))
+    return _Asked(vectors, None if asked.counts is None else _with_words(asked.counts, bm25.weights, shares))
 
 
 def _towards(queries: Vectors, documents: Vectors, shares: sp.csr_matrix) -> Vectors:

@@ -251,3 +251,20 @@ def test_words_of_empty_collections_and_other_languages():
     assert (weigh(["los gatos", "perro"], language="es").counts(["gato"], language="es") @ weigh(
         ["los gatos", "perro"], language="es").weights.T).toarray()[0].tolist()[1] == 0
     assert text.stems("ja") is text.stems("ja") and text.stems("sw")("the cats") == ["the", "cats"]
+
+
+def test_bm25_is_transposed_once(model, monkeypatch):
+    documents, made = index.encode(model, TEXTS, bm25=True), []
+    weights = documents.bm25.weights
+    turned = type(weights).transpose
+
+    def counted(self, *args, **given):
+        made.append(self is weights)
+        return turned(self, *args, **given)
+
+    monkeypatch.setattr(type(weights), "transpose", counted)
+    scores = [ranker.rank(model, documents, QUERIES, k=6, terms=1.0, feedback=number)[0] for number in (0, 0, 2)]
+    assert sum(made) == 1 and scores[0].tobytes() == scores[1].tobytes()
+    counts = documents.bm25.counts(QUERIES)
+    plain, kept = counts @ weights.T, counts @ documents.bm25.by_stem
+    assert all(getattr(plain, one).tobytes() == getattr(kept, one).tobytes() for one in ("data", "indices", "indptr"))

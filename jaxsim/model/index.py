@@ -213,7 +213,7 @@ def save(folder: str | os.PathLike, index: Index, *, model: str) -> Path:
       The folder.
 
     Raises:
-      ValueError: if the place is taken by something that is no index.
+      ValueError: if the place is taken by something that is no index, or the index has no vectors.
       OSError: if it cannot be written; what was there is as it was.
 
     Example:
@@ -225,6 +225,8 @@ def save(folder: str | os.PathLike, index: Index, *, model: str) -> Path:
       ...     list(load(folder).texts), load(folder).vectors.dense.tolist()
       (['a', 'b'], [[1.0], [2.0]])
     """
+    checks.expect(index.vectors is not None, "index", "one with vectors (encode with a weight below 1, as by default)",
+                  "one of words alone")  # fmt: skip
     arrays = _text_arrays(index.lines, index.texts)
     if index.vectors.dense is not None:
         arrays["dense"] = np.asarray(index.vectors.dense)

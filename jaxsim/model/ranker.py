@@ -7,7 +7,7 @@ vectors, as in the relevance models of Lavrenko and Croft for words).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ import jax
 import numpy as np
 import scipy.sparse as sp
 
-from jaxsim import checks
+from jaxsim import checks, text
 from jaxsim.evaluate import retrieval
 from jaxsim.model import index as indexes
 from jaxsim.model import parts
@@ -78,7 +78,7 @@ def rank(
     Args:
       model: the model.
       documents: `index.encode` of ``n`` documents by the same model, with what is asked for here.
-      queries: ``q`` strings.
+      queries: ``q`` strings, at least one.
       k: documents a query, at most n.
       terms: weight w in [0, 1]; `default_terms` unless given.
       words: of `WORDS`.
@@ -98,9 +98,10 @@ def rank(
     Where the documents were encoded with hubs (`hubs`), the cosine c is lessened by theirs.
 
     Raises:
-      ValueError: for arguments out of range, documents that were encoded without what is asked for, or with hubs of
-        another power; for hubs with ``words="cosine"`` and a weight between 0 and 1; and for feedback where the score
-        is neither a cosine of a projection's vectors nor BM25.
+      ValueError: for arguments out of range, queries that are none or one text, excluded rows that are not those of
+        documents, documents that were encoded without what is asked for, or with hubs of another power; for hubs with
+        ``words="cosine"`` and a weight between 0 and 1; and for feedback where the score is neither a cosine of a
+        projection's vectors nor BM25.
 
     Example:
       >>> from jaxsim import text
@@ -117,8 +118,11 @@ def rank(
     if near is not None and terms < 1:
         checks.expect(near.power == power, "power", f"{near.power:g} (as for the hubs of the documents)", power)
         checks.expect(words == "bm25" or terms == 0, "words", "bm25, or terms of 0 or 1, with csls", words)
-    checks.expect(exclude is None or len(exclude) == len(queries), "exclude", f"{len(queries)} lists (as queries)",
-                  None if exclude is None else len(exclude))  # fmt: skip
+    checks.expect(not isinstance(queries, str), "queries", "a list of texts", "one text (put it into a list)")
+    queries = list(queries)
+    checks.expect(len(queries) > 0, "queries", "at least one text", "none")
+    text.strings(queries, "queries")
+    _expect_rows(exclude, len(queries), number)
     checks.positive_int(k, "k")
     checks.expect(k <= number, "k", f"at most {number} (documents)", k)
     feedback = default_feedback(model, terms, words) if feedback is None else feedback
@@ -135,6 +139,21 @@ def rank(
         fed = found(score, len(queries), min(feedback, number), exclude)
         score = _by_parts(model, others, _nearer(asked, others, bm25, fed), bm25, terms, exclude)
     return found(score, len(queries), k, exclude)
+
+
+def _expect_rows(exclude: Exclude, queries: int, documents: int) -> None:
+    """Refuses what does not say for each query which of the documents are no answer to it."""
+    if exclude is None:
+        return
+    checks.expect(len(exclude) == queries, "exclude", f"{queries} lists (as queries)", len(exclude))
+    for query, some in enumerate(exclude):
+        listed = not isinstance(some, str) and isinstance(some, Iterable)
+        checks.expect(listed, f"exclude[{query}]", "a list of rows", checks.a_kind(some))
+        rows = np.asarray(list(some))
+        if rows.size:
+            whole = rows.ndim == 1 and rows.dtype.kind in "iu"
+            wrong = next(iter(rows[(rows < 0) | (rows >= documents)]), None) if whole else "others"
+            checks.expect(wrong is None, f"exclude[{query}]", f"rows of documents, from 0 to {documents - 1}", wrong)
 
 
 def found(score: Callable, number: int, k: int, exclude: Exclude = None) -> Found:

@@ -220,6 +220,14 @@ def test_places_without_an_index_are_named(tmp_path):
             index.load(tmp_path / name)
 
 
+def test_an_index_without_vectors_is_not_saved(rng, tmp_path):
+    model = Model(WORDS, Projection(jnp.asarray(rng.normal(size=(5, 3)), jnp.float32)))
+    made = index.encode(model, TEXTS, weights=[1.0])
+    with pytest.raises(ValueError, match=r"index: expected one with vectors \(encode .*\), got one of words alone"):
+        index.save(tmp_path / "kept", made, model="")
+    assert not list(tmp_path.iterdir())
+
+
 def test_mix_refuses_what_it_cannot_weigh():
     both = Vectors(jnp.ones((1, 2)), sparse.from_scipy(sp.csr_matrix([[1.0]])))
     with pytest.raises(ValueError, match="weight: expected 0 or 1, for a model that has words beside its projection"):

@@ -181,10 +181,18 @@ def test_what_a_search_takes_by_default(model):
     ({"words": "tf"}, "words: expected one of bm25, cosine, got tf"),
     ({"power": -1.0, "terms": 0.5}, "power: expected a number of at least 0"),
     ({"exclude": [[]]}, "exclude: expected 4 lists"),
+    ({"exclude": [[], [500], [], []]}, r"exclude\[1\]: expected rows of documents, from 0 to 5, got 500$"),
+    ({"exclude": [[0, -1], [], [], []]}, r"exclude\[0\]: expected rows of documents, from 0 to 5, got -1$"),
+    ({"exclude": [[True], [], [], []]}, r"exclude\[0\]: expected rows of documents, from 0 to 5, got others$"),
+    ({"exclude": [[], [], 3, []]}, r"exclude\[2\]: expected a list of rows, got an int$"),
+    ({"queries": []}, "queries: expected at least one text, got none"),
+    ({"queries": [], "terms": 1.0}, "queries: expected at least one text, got none"),
+    ({"queries": "matrix"}, r"queries: expected a list of texts, got one text \(put it into a list\)"),
+    ({"queries": ["a", 3]}, "queries: expected strings, got an int"),
 ])
 def test_bad_arguments_are_refused(how, message, model):
     with pytest.raises(ValueError, match=message):
-        ranker.rank(model, index.encode(model, TEXTS), QUERIES, k=2, **how)
+        ranker.rank(model, index.encode(model, TEXTS), **{"queries": QUERIES, "k": 2} | how)
 
 
 def test_agreement_is_the_correlation_of_unit_vectors(rng):

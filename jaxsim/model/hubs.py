@@ -20,7 +20,8 @@ from jaxsim.model.model import Model
 
 NEIGHBOURS = 10
 """Nearest texts that count, as in the paper."""
-_BLOCK = 1024
+_BLOCK, _CELLS = 1024, 2**24
+"""Documents that are compared with the texts at once, and cosines that are held of them (64 MB)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,9 +89,11 @@ def measure(
         dense = np.asarray(parts.weighed(dense, model.agreement, power))
     dense, few = parts.unit_dense(dense), min(neighbours, len(texts))
     result = np.zeros(len(dense), np.float32)
-    for start in range(0, len(dense), _BLOCK):
-        cosines = dense[start : start + _BLOCK] @ asked.T
-        result[start : start + _BLOCK] = np.partition(cosines, -few, axis=1)[:, -few:].mean(axis=1)
+    block = min(_BLOCK, max(1, _CELLS // len(texts)))
+    for start in range(0, len(dense), block):
+        cosines = dense[start : start + block] @ asked.T
+        cosines.partition(cosines.shape[1] - few, axis=1)  # in its place: a copy would be as large again
+        result[start : start + block] = cosines[:, -few:].mean(axis=1)
     return Hubs(result, float(power), digest(texts))
 
 

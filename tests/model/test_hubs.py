@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import tracemalloc
 
 import jax.numpy as jnp
 import numpy as np
@@ -39,6 +40,20 @@ def test_nearness_is_the_mean_of_the_nearest_texts(model, power, few, monkeypatc
     result = hubs.measure(model, model.vectors(TEXTS).dense, ASKED, power=power, neighbours=few)
     np.testing.assert_allclose(result.nearness, wanted, atol=1e-6)
     assert result.nearness[-1] == 0
+
+
+def test_nearness_of_many_texts_takes_bounded_memory(model, rng, monkeypatch):
+    monkeypatch.setattr(hubs, "_CELLS", 2**16)
+    texts = [" ".join(rng.choice(list("abcdefgh"), 3)) for _ in range(2000)]
+    dense = rng.normal(size=(1024, 4)).astype(np.float32)
+    hubs.measure(model, dense, texts)  # what is made once and kept does not count
+    tracemalloc.start()
+    result = hubs.measure(model, dense, texts).nearness
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 4e6  # all cosines at once take 8 MB, and their partition the same again
+    monkeypatch.undo()
+    np.testing.assert_allclose(result, hubs.measure(model, dense, texts).nearness, rtol=1e-6)
 
 
 @pytest.mark.parametrize("terms", [0.0, 0.4, 1.0])

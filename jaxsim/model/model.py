@@ -288,7 +288,7 @@ class Model:
           documents: one string or ``m``.
 
         Returns:
-          ``[n, m]`` float32, without the axes of single strings.
+          ``[n, m]`` float32, without the axes of single strings; cosines are in [-1, 1].
 
         Example:
           >>> words = text.Vocabulary(("cat", "dog"), np.array([1, 1]), 2)
@@ -301,7 +301,7 @@ class Model:
         ]
         result = np.zeros((sides[0].num_docs, sides[1].num_docs), np.float32)
         if result.size:
-            result = np.asarray(self.scorer(*sides)(np.arange(sides[0].num_docs)), np.float32)
+            result = self._within(np.asarray(self.scorer(*sides)(np.arange(sides[0].num_docs)), np.float32))
         result = result[0] if isinstance(queries, str) else result
         return result[..., 0] if isinstance(documents, str) else result
 
@@ -338,9 +338,17 @@ class Model:
           k: how many, at most the number of documents.
 
         Returns:
-          ``(scores, indices)``, ``[n, k]``, the best first; ties go to the lower index.
+          ``(scores, indices)``, ``[n, k]``, the best first; ties go to the lower index, and cosines are in [-1, 1].
         """
-        return retrieval.top_k(self.vectors(queries, side="query"), documents, k=k, similarity=self.scorer)
+        asked = self.vectors(queries, side="query")
+        scores, rows = retrieval.top_k(asked, documents, k=k, similarity=self.scorer)
+        scores = self._within(scores)
+        order = np.lexsort((rows, -scores), axis=-1)  # what differed by rounding above 1 is a tie now
+        return np.take_along_axis(scores, order, axis=-1), np.take_along_axis(rows, order, axis=-1)
+
+    def _within(self, scores: np.ndarray) -> np.ndarray:
+        """Scores as they are, but cosines in [-1, 1], out of which rounding may bring them."""
+        return scores if self.bilinear or self.topical else scores.clip(-1, 1)
 
     def save(self, path: str | os.PathLike) -> Path:
         """Writes the model as a folder: safetensors, vocabulary, configuration, and a README for people.

@@ -55,6 +55,19 @@ def test_one_text_none_and_unit_length(model):
     assert float(model.similarity("cat", "")) == 0
 
 
+def test_rounding_brings_no_cosine_above_one(rng):
+    words = text.Vocabulary(tuple("abcdefgh"), np.full(8, 2), 9)
+    model = Model(words, Projection(jnp.asarray(rng.normal(size=(8, 50)), jnp.float32)))
+    texts = [" ".join(rng.choice(words.terms, 3)) for _ in range(200)]
+    vectors = model.vectors(texts)
+    assert np.asarray(model.scorer(vectors, vectors)(np.arange(200))).max() > 1
+    assert model.similarity(texts, texts).max() == 1
+    scores, rows = model.search(texts, vectors, k=5)
+    assert scores.max() == 1 and scores.dtype == np.float32 and rows.dtype == np.int64
+    ties = scores[:, 1:] == scores[:, :-1]
+    assert (scores[:, 1:] <= scores[:, :-1]).all() and (rows[:, 1:] > rows[:, :-1])[ties].all()
+
+
 def test_similarity_and_search_are_cosines(model):
     units = model.encode(TEXTS, normalize=True)
     np.testing.assert_allclose(model.similarity(TEXTS, TEXTS), units @ units.T, atol=1e-6)

@@ -210,7 +210,7 @@ def _found(model: Model, pairs: Pairs, way: dict[str, Any], itself: bool, like: 
     found = mates.answers(pairs.left, pairs.right)
     asked, texts = [pairs.left[row] for row in found.queries], [pairs.right[row] for row in found.documents]
     rows = {text: row for row, text in enumerate(texts)}
-    both = index.encode(model, texts, bm25=way["words"] == "bm25", csls=like, power=way["power"])
+    both = index.encode(model, texts, csls=like, power=way["power"], **ranker.needed(model, way["terms"], way["words"]))
     values: dict[str, list] = {"accuracy": [], "mrr_any": [], "map": []}
     for start in range(0, len(asked), _BLOCK):
         some, belong = asked[start : start + _BLOCK], found.right[start : start + _BLOCK].toarray()
@@ -273,7 +273,8 @@ def _search(
             say(f"{exclude}: {checks.counted(absent, 'line')} with a query or a document that is not there")
     judged = {query: {name: grade for name, grade in grades.items() if rows.get(name) not in left_out[place]}
               for place, query in enumerate(wanted) if (grades := judged.get(query)) is not None}  # fmt: skip
-    both = index.encode(model, list(texts.values()), bm25=way["words"] == "bm25", csls=like, power=way["power"])
+    both = index.encode(model, list(texts.values()), csls=like, power=way["power"],
+                        **ranker.needed(model, way["terms"], way["words"]))  # fmt: skip
     scores, result = ranker.rank(model, both, list(wanted.values()), k=min(trec.DEPTH, len(names)),
                                  exclude=[sorted(one) for one in left_out], **way)  # fmt: skip
     kept = np.isfinite(scores)

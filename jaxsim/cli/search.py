@@ -87,8 +87,7 @@ def search(
     power = trained.search_power if power is None else power
     apart = not trained.bilinear or terms in (0, 1) or words == options.Words.BM25
     checks.expect(apart, "--terms", "0 or 1 (the score of this model has the words in it)", terms)
-    parts = {"weights": [0.0 if words == options.Words.BM25 and terms < 1 else terms],
-             "bm25": words == options.Words.BM25 and terms > 0}  # fmt: skip
+    parts = ranker.needed(trained, terms, str(words))
     if index is None:
         texts, lines = documents_of(documents, column)
         result = room.encode(trained, texts, lines=lines, csls=like, power=power, **parts)

@@ -160,7 +160,8 @@ class Search(Encoder):
         rows = list(corpus)
         self._ids = [str(row["id"]) for row in rows]
         texts = [f"{row.get('title') or ''} {row['text']}".strip() for row in rows]
-        self._documents = index.encode(self.model, texts, bm25=self.options.get("words", "bm25") == "bm25")
+        parts = ranker.needed(self.model, self.options.get("terms"), self.options.get("words", "bm25"))
+        self._documents = index.encode(self.model, texts, **parts)
 
     def search(self, queries: Iterable[Mapping[str, Any]], *, top_k: int,
                top_ranked: Mapping[str, Iterable[str]] | None = None, **_: Any) -> dict[str, dict[str, float]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -54,6 +54,27 @@ def default_terms(model: Model) -> float:
     return 0.0 if model.params is None or model.bilinear or len(set(model.languages)) > 1 else TERMS
 
 
+def needed(model: Model, terms: float | None, words: str = "bm25") -> dict[str, Any]:
+    """What `rank` takes of documents, so that nothing else has to be made or read.
+
+    Args:
+      model: the model.
+      terms: weight of words; `default_terms` unless given.
+      words: of `WORDS`.
+
+    Returns:
+      ``weights`` and ``bm25`` for `index.encode` and `index.load`.
+
+    Example:
+      >>> model = Model(text.Vocabulary(("cat", "dog"), np.array([1, 1]), 2), None)
+      >>> needed(model, 0.5), needed(model, 0.5, "cosine")
+      ({'weights': [0.0], 'bm25': True}, {'weights': [0.5], 'bm25': False})
+    """
+    terms = default_terms(model) if terms is None else terms
+    by_stems = words == "bm25"
+    return {"weights": [0.0 if by_stems and terms < 1 else terms], "bm25": by_stems and terms > 0}
+
+
 def rank(
     model: Model,
     documents: Index,
@@ -77,7 +98,7 @@ def rank(
 
     Args:
       model: the model.
-      documents: `index.encode` of ``n`` documents by the same model, with what is asked for here.
+      documents: `index.encode` of ``n`` documents by the same model, with what is asked for here (`needed`).
       queries: ``q`` strings, at least one.
       k: documents a query, at most n.
       terms: weight w in [0, 1]; `default_terms` unless given.
@@ -104,7 +125,6 @@ def rank(
         projection's vectors nor BM25.
 
     Example:
-      >>> from jaxsim import text
       >>> model = Model(text.Vocabulary(("cat", "dog"), np.array([1, 1]), 2), None)
       >>> found = indexes.encode(model, ["a dog", "cats, and a cat"])
       >>> rank(model, found, ["my dogs and dog"], k=2, terms=0.5)[1].tolist()
@@ -201,7 +221,6 @@ def default_feedback(model: Model, terms: float, words: str = "bm25") -> int:
       What judged queries chose, where this score takes a second search; else 0.
 
     Example:
-      >>> from jaxsim import text
       >>> model = Model(text.Vocabulary(("cat", "dog"), np.array([1, 1]), 2), None, feedback=3)
       >>> default_feedback(model, 1.0), default_feedback(model, 0.0)
       (3, 0)
@@ -221,7 +240,6 @@ def takes_feedback(model: Model, terms: float, words: str = "bm25") -> bool:
       True for BM25, and for cosines of a projection's vectors.
 
     Example:
-      >>> from jaxsim import text
       >>> model = Model(text.Vocabulary(("cat", "dog"), np.array([1, 1]), 2), None)
       >>> takes_feedback(model, 1.0), takes_feedback(model, 0.5)
       (True, False)
@@ -343,7 +361,6 @@ def by_vectors(model: Model, documents: Index, queries: Sequence[str], power: fl
       them.
 
     Example:
-      >>> from jaxsim import text
       >>> model = Model(text.Vocabulary(("cat", "dog"), np.array([1, 1]), 2), None)
       >>> score = by_vectors(model, indexes.encode(model, ["a dog", "cat"]), ["dogs and dog"], 0.0)
       >>> np.asarray(score(np.array([0]))).tolist()

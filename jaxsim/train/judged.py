@@ -206,7 +206,7 @@ class Judged:
         language = model.languages[1]
         if language not in self._bm25:  # of the documents alone: the same for all models
             self._bm25[language] = weigh(list(self.documents.values()), language=language)
-        encoded = index.encode(model, list(self.documents.values()))
+        encoded = index.encode(model, list(self.documents.values()), weights=[0.0])  # words count by BM25 alone
         documents = index.Index(encoded.texts, encoded.lines, encoded.vectors, encoded.words, self._bm25[language])
 
         def score(terms: float, power: float, feedback: int | None = None) -> float:

@@ -317,7 +317,7 @@ def test_search_mixes_terms_in_and_takes_many_queries(trained, folder, capsys, m
     assert blocks[0] == f"query\t1\t{LEFT[3]}" and blocks[3] == f"query\t2\t{LEFT[4]}" and len(blocks) == 6
 
 
-def test_evaluate_searches_a_collection_without_what_is_excluded(trained, folder, capsys):
+def test_evaluate_searches_a_collection_without_what_is_excluded(trained, folder, capsys, monkeypatch):
     (folder / "docs").write_text("".join(f"d{i}\t{text}\n" for i, text in enumerate(RIGHT)))
     (folder / "queries").write_text(f"d3\t{LEFT[3]}\nq\t{LEFT[4]}\n")
     (folder / "qrels").write_text("d3 0 d3 1\nd3 0 d8 1\nq 0 d4 1\n")
@@ -343,6 +343,8 @@ def test_evaluate_searches_a_collection_without_what_is_excluded(trained, folder
     assert "known.tsv: 2 lines with a query or a document that is not there" in capsys.readouterr().err
     assert refused(capsys, "evaluate", "--run", "run.txt", "--qrels", "qrels.txt", "--power", 1) == (
         "--power: expected no --run beside it, got both")
+    monkeypatch.setattr(Model, "term_vectors", None)  # where words count by BM25, nobody reads the model's own
+    assert ranked() == both and run(capsys, "evaluate", "--model", trained, "--pairs", "pairs.tsv", "--terms", 0.5)
     (folder / "known.tsv").write_text("q d9\n")
     assert "known.tsv, line 1: expected query<TAB>document" in refused(capsys, *words, "--exclude", "known.tsv")
     out = run(capsys, "search", "--model", trained, "--documents", "texts.txt", "--query", RIGHT[5], "--k", 40,

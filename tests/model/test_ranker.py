@@ -276,3 +276,16 @@ def test_bm25_is_transposed_once(model, monkeypatch):
     counts = documents.bm25.counts(QUERIES)
     plain, kept = counts @ weights.T, counts @ documents.bm25.by_stem
     assert all(getattr(plain, one).tobytes() == getattr(kept, one).tobytes() for one in ("data", "indices", "indptr"))
+
+
+@pytest.mark.parametrize("words", ranker.WORDS)
+@pytest.mark.parametrize("terms", [None, 0.0, 0.3, 1.0])
+def test_a_search_needs_no_more_than_it_says(terms, words, model, monkeypatch):
+    way = {"terms": terms, "words": words, "k": 6}
+    found = [ranker.rank(model, documents, QUERIES, **way) for documents in (
+        index.encode(model, TEXTS, bm25=True), index.encode(model, TEXTS, **ranker.needed(model, terms, words)))]
+    assert all(one.tobytes() == other.tobytes() for one, other in zip(*found, strict=True))
+    bare = index.encode(model, TEXTS, **ranker.needed(model, terms, words))
+    assert (bare.vectors is None) == (terms == 1)
+    assert (bare.bm25 is None) == (words == "cosine" or terms == 0)
+    assert (bare.words is None) == (terms == 0 or (words == "bm25" and terms != 1))

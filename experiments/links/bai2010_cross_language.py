@@ -708,8 +708,6 @@ OF_WORDS = ("direct SSI cannot count equal words: SSI in English has b times the
 FEW = "in the paper's direction, by {}, which these pages and five starts of direct SSI do not show"
 WHY = {
     "ssi-translated": {"ja": OF_WORDS, "es": f"{FEW.format('.004')}; {OF_WORDS}", "fr": OF_WORDS},
-    "mixture-ssi": {"es": f"{FEW.format('.011')}: they differ by up to .046 of MAP, and the mixture takes the first, "
-                          "which is the second lowest"},
     "mates": {"mates-ja": PARALLEL,
               "mates-es": f"{PARALLEL}. SSI's score counts the lengths of Uq and Vd: by cosine the same training gives "
                           "MAP .35 in place of .18, and CL-LSI by inner products .53 in place of .81. Nor is it the "

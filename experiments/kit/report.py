@@ -194,7 +194,9 @@ def _render(
         rest = [table for table in mine if table not in shown]
         if rest:
             text.append(f"\n{'Also there' if shown else 'There'}: {', '.join(rest)}.\n")
-    ledger = json.dumps(entries, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    # A line an entry: a third smaller than indented, and a difference still shows which entries changed.
+    lines = [json.dumps(entry, ensure_ascii=False, allow_nan=False, separators=(",", ":")) for entry in entries]
+    ledger = "[\n" + ",\n".join(lines) + "\n]\n"
     return {benchmarks: "".join(text).encode(), results / "claims.json": ledger.encode(),
             pages / "claims.md": report_ledger.claims_page(entries).encode(),
             pages / report_page.FILE: report_page.page(by_path, codes).encode(), **drawn}  # fmt: skip

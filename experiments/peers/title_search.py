@@ -10,24 +10,24 @@ Two collections of articles that link to each other, Wikispeedia and the English
 article asks for those that it links to, itself left out; no link is seen in training (1,000 articles that have links,
 evenly spaced, are the queries).
 
-Rows: `bm25` (stems, no stop words), `tfidf` and `lsa` of scikit-learn with its stop words, `opca` (the dimension that
-held-out titles choose, cosine alone), `opca-r` (all dimensions weighed by their agreement, cosine alone),
-`opca-search`, what `jaxsim train --method opca --dim 600 --min-df 1` and `jaxsim search` give (words learn with their
-n-grams; `opca-words` is the same with `--subwords 0`, `opca-feedback` with `jaxsim search --feedback 3`, a second
-search for what the three best documents of the first have in common with the query), and `tuned-search`: `jaxsim train
---tune --budget 5m`, whose choice depends on the speed of the machine (`tuned-for-search`: with `--tune-for search`:
-held-out titles lose the words that are in their texts too; the idea was tried on Cranfield and CACM, with their queries
-in view). `static-embedding` is StaticEmbedding of sentence-transformers, trained on the same pairs in the loop of
-`experiments.peers.static`, its rate, its batch and the scale of its loss chosen by the same held-out titles, one step
-at a time until no step is better, with five seeds (needs `pip install -e '.[peers]'`; the records of Wikispeedia and
-MDN are older: the scale as the library has it, 20, though a smaller one may be better for it, and one seed). Which
-titles are held out, and so the agreement, depends on a seed: `opca-r`, `opca-search`, `opca-words` and `opca-feedback`
-have five. Expected: `opca-search` above `opca-words` and below `opca-feedback`, and it, `tuned-search` and
-`tuned-for-search` above each of `bm25`, `tfidf`, `lsa` and, where its record is there already, `static-embedding`, in
-MAP by a paired t test: the lower end of the difference's 95 % interval is at least 0 (of two records, the later one has
-the difference to `static-embedding`; what an earlier one says of it is about an earlier training). `opca-best-k` takes
-the dimension that **the judged queries themselves** like best: no rival, but what choosing without judgements
-(`opca-r`) is to be measured by; expected within .01 of it.
+Rows: `bm25` (stems; stop words of a query count a fifth), `tfidf` and `lsa` of scikit-learn with its stop words,
+`opca` (the dimension that held-out titles choose, cosine alone), `opca-r` (all dimensions weighed by their agreement,
+cosine alone), `opca-search`, what `jaxsim train --method opca --dim 600 --min-df 1` and `jaxsim search` give (words
+learn with their n-grams; `opca-words` is the same with `--subwords 0`, `opca-feedback` with `jaxsim search --feedback
+3`, a second search for what the three best documents of the first have in common with the query), and `tuned-search`:
+`jaxsim train --tune --budget 5m`, whose choice depends on the speed of the machine (`tuned-for-search`: with
+`--tune-for search`: held-out titles lose the words that are in their texts too; the idea was tried on Cranfield and
+CACM, with their queries in view). `static-embedding` is StaticEmbedding of sentence-transformers, trained on the same
+pairs in the loop of `experiments.peers.static`, its rate, its batch and the scale of its loss chosen by the same
+held-out titles, one step at a time until no step is better, with five seeds (needs `pip install -e '.[peers]'`; the
+records of Wikispeedia and MDN are older: the scale as the library has it, 20, though a smaller one may be better for
+it, and one seed). Which titles are held out, and so the agreement, depends on a seed: `opca-r`, `opca-search`,
+`opca-words` and `opca-feedback` have five. Expected: `opca-search` above `opca-words` and below `opca-feedback`, and
+it, `tuned-search` and `tuned-for-search` above each of `bm25`, `tfidf`, `lsa` and, where its record is there already,
+`static-embedding`, in MAP by a paired t test: the lower end of the difference's 95 % interval is at least 0 (of two
+records, the later one has the difference to `static-embedding`; what an earlier one says of it is about an earlier
+training). `opca-best-k` takes the dimension that **the judged queries themselves** like best: no rival, but what
+choosing without judgements (`opca-r`) is to be measured by; expected within .01 of it.
 
     JAXSIM_DATA=/path/to/corpora python -m experiments.peers.title_search --preset full
     python -m experiments.peers.title_search --preset quick --out /tmp/quick
@@ -52,7 +52,7 @@ from jaxsim.data.pairs import Pairs
 from jaxsim.evaluate import metrics, significance
 from jaxsim.methods import opca, projections
 from jaxsim.model import Model, index, ranker
-from jaxsim.model.bm25 import weigh
+from jaxsim.model.bm25 import K1, STOP, B, weigh
 from jaxsim.train import Settings as TrainSettings
 from jaxsim.train import budget, training
 
@@ -186,10 +186,10 @@ def measured(task: Task, scores: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def by_bm25(table: kit.Table) -> kit.Row:
-    """BM25 over stems without stop words, with the documents' own statistics. No setting."""
+    """BM25 over stems, with the documents' own statistics. No setting."""
     words = weigh(table.data.documents)
     scores = (words.counts(table.data.queries) @ words.weights.T).toarray()
-    return kit.Row({"k1": 1.5, "b": 0.75}, measured(table.data, scores))
+    return kit.Row({"k1": K1, "b": B, "stop": STOP}, measured(table.data, scores))
 
 
 def vectorizer(table: kit.Table):

@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxsim import checks, text
 from jaxsim.model import parts, ranker
-from jaxsim.model.bm25 import Bm25, weigh
+from jaxsim.model.bm25 import Bm25, asked, weigh
 from jaxsim.model.index import Index
 from jaxsim.model.model import WEIGHTINGS, Model
 from jaxsim.sparse import narrow
@@ -217,9 +217,9 @@ def _shared(model: Model, query: str, document: str, bm25: Bm25, row: int, scale
         known.setdefault(stem, []).append(word)
     shares: dict[str, float] = {}
     stems = {}
-    for word, stem in text.with_stems(query, language):  # a word that stands there twice counts twice
+    for word, stem, times in asked(query, language):  # a word that stands there twice counts twice
         if stem in known:
-            shares[word] = shares.get(word, 0.0) + scale * weights[columns[stem]]
+            shares[word] = shares.get(word, 0.0) + scale * times * weights[columns[stem]]
             stems[word] = stem
     found = [Shared(word, tuple(dict.fromkeys(known[stems[word]])), float(value)) for word, value in shares.items()]
     return tuple(sorted(found, key=lambda one: -one.contribution))

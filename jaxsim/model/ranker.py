@@ -157,7 +157,7 @@ def rank(
     score = _by_parts(model, others, asked, bm25, terms, exclude)
     if feedback:
         fed = found(score, len(queries), min(feedback, number), exclude)
-        score = _by_parts(model, others, _nearer(asked, others, bm25, fed), bm25, terms, exclude)
+        score = _by_parts(model, others, _nearer(model, asked, others, bm25, fed), bm25, terms, exclude)
     return found(score, len(queries), k, exclude)
 
 
@@ -370,7 +370,7 @@ def by_vectors(model: Model, documents: Index, queries: Sequence[str], power: fl
     return _by_parts(model, _weighed(documents, model, power), asked, None, 0.0, None)
 
 
-def _nearer(asked: _Asked, documents: Index, bm25: Bm25 | None, fed: Found) -> _Asked:
+def _nearer(model: Model, asked: _Asked, documents: Index, bm25: Bm25 | None, fed: Found) -> _Asked:
     """Queries moved towards the documents that they have found."""
     scores, rows = fed
     # Documents count by their scores; those that are excluded, or not alike, count nothing.
@@ -379,7 +379,9 @@ def _nearer(asked: _Asked, documents: Index, bm25: Bm25 | None, fed: Found) -> _
     picked = sp.csr_matrix((scores.ravel(), rows.ravel(), np.arange(0, q * m + 1, m)), shape=(q, number))
     shares = _summing_to_one(picked)
     vectors = None if asked.vectors is None else _towards(asked.vectors, documents.vectors, shares)
-    return _Asked(vectors, None if asked.counts is None else _with_words(asked.counts, bm25.weights, shares))
+    if asked.counts is None:
+        return _Asked(vectors, None)
+    return _Asked(vectors, _with_words(asked.counts, bm25, shares, model.languages[1]))
 
 
 def _towards(queries: Vectors, documents: Vectors, shares: sp.csr_matrix) -> Vectors:
@@ -391,9 +393,10 @@ def _towards(queries: Vectors, documents: Vectors, shares: sp.csr_matrix) -> Vec
     return Vectors(jax.device_put(both.astype(every.dtype)))
 
 
-def _with_words(counts: sp.csr_matrix, weights: sp.csr_matrix, shares: sp.csr_matrix) -> sp.csr_matrix:
+def _with_words(counts: sp.csr_matrix, bm25: Bm25, shares: sp.csr_matrix, language: str) -> sp.csr_matrix:
     """Words of queries and the strongest of the documents that they have found."""
-    found = sp.csr_matrix(shares @ weights)
+    found = sp.csr_matrix(shares @ bm25.weights)
+    found.data *= bm25.times(language=language)[found.indices]
     found.sort_indices()  # of equally strong words, those that stand first in the documents are kept
     for start, stop in itertools.pairwise(found.indptr):
         row = found.data[start:stop]

@@ -1,4 +1,4 @@
-"""Words as a search engine counts them: without stop words, and reduced to their stems."""
+"""Words as a search engine counts them: reduced to their stems; and which of them are stop words."""
 
 from __future__ import annotations
 
@@ -21,13 +21,29 @@ _LISTS = {"nn": "nb", "no": "nb"}
 
 
 @functools.cache
-def _stop_words(language: str) -> frozenset[str]:
-    """The stop words of a language, cut as texts are; none where the list has no such language."""
-    import stop_words
+def stop_words(language: str) -> frozenset[str]:
+    """The stop words of a language: a long list, which has words that some texts are about, such as *computer*.
 
+    Args:
+      language: a language code such as ``"en"``; what follows a hyphen is ignored.
+
+    Returns:
+      Words as `tokenizer` cuts them; none where the list has no such language.
+
+    Raises:
+      ValueError: for a language that is no code.
+
+    Example:
+      >>> {"the", "of", "computer"} <= stop_words("en"), "ships" in stop_words("en")
+      (True, False)
+    """
+    import stop_words as lists
+
+    tokenizer(language)
+    code = language.partition("-")[0]
     try:
-        return frozenset(pieces(" ".join(stop_words.get_stop_words(_LISTS.get(language, language)))))
-    except stop_words.StopWordError:
+        return frozenset(pieces(" ".join(lists.get_stop_words(_LISTS.get(code, code)))))
+    except lists.StopWordError:
         return frozenset()
 
 
@@ -40,57 +56,25 @@ def _stemmer(language: str) -> Callable[[list[str]], list[str]]:
     return Stemmer.Stemmer(name).stemWords if name in Stemmer.algorithms() else list
 
 
-@functools.cache
-def stems(language: str) -> Callable[[str], list[str]]:
-    """The function that cuts a text into stems.
-
-    Args:
-      language: a language code such as ``"en"``; what follows a hyphen is ignored.
-
-    Returns:
-      A function of one string. Words are those of `tokenizer`; stop words are left out, unless a text has no other;
-      languages without a list of stop words, or without a stemmer, keep all words, or keep them whole.
-
-    Raises:
-      ValueError: for a language that is no code.
-
-    Example:
-      >>> stems("en")("The connected connections of a network")
-      ['connect', 'connect', 'network']
-      >>> stems("en")("To be or not to be")
-      ['to', 'be', 'or', 'not', 'to', 'be']
-    """
-    split, code = tokenizer(language), language.partition("-")[0]
-    return lambda text: _stems(split(text), code)
-
-
-def _stems(words: list[str], code: str) -> list[str]:
-    return _stemmer(code)(_kept(words, code))
-
-
-def _kept(words: list[str], code: str) -> list[str]:
-    stop = _stop_words(code)
-    return [word for word in words if word not in stop] or words
-
-
 def with_stems(given: str, language: str) -> list[tuple[str, str]]:
-    """The words of a text that `stems` keeps, each with its stem.
+    """The words of a text, each with its stem.
 
     Args:
       given: a text.
       language: a language code such as ``"en"``; what follows a hyphen is ignored.
 
     Returns:
-      ``(word, stem)`` of every word, in the order of the text.
+      ``(word, stem)`` of every word, in the order of the text. Words are those of `tokenizer`; languages without a
+      stemmer keep them whole.
 
     Raises:
       ValueError: for a language that is no code.
 
     Example:
       >>> with_stems("The ships were sailing", "en")
-      [('ships', 'ship'), ('sailing', 'sail')]
+      [('the', 'the'), ('ships', 'ship'), ('were', 'were'), ('sailing', 'sail')]
     """
-    words = _kept(tokenizer(language)(given), language.partition("-")[0])
+    words = tokenizer(language)(given)
     return list(zip(words, stemmed(words, language), strict=True))
 
 

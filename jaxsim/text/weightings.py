@@ -200,19 +200,21 @@ def log_tf_idf(counts: sp.spmatrix, df: np.ndarray, num_docs: int) -> sp.csr_mat
 
 
 def bm25(
-    counts: sp.spmatrix, df: np.ndarray, num_docs: int, *, k1: float = 1.2, b: float = 0.75, average_length: float
+    counts: sp.spmatrix, df: np.ndarray, num_docs: int, *, k1: float = 1.2, b: float = 0.75, average_length: float,
+    lengths: np.ndarray | None = None,
 ) -> sp.csr_matrix:
     r"""Okapi BM25 weights of documents, to be multiplied (dot product, not cosine) with the raw counts of a query.
 
     .. math:: \log\left(1 + \frac{N - df + .5}{df + .5}\right) \frac{tf (k_1 + 1)}{tf + k_1 (1 - b + b\,len / avglen)}
 
     Args:
-      counts: `[n, num_terms]` raw counts, at least 0; a document's length is its row sum.
+      counts: `[n, num_terms]` raw counts, at least 0.
       df: `[num_terms]` document frequencies of the training documents; a term with 0 gets weight 0.
       num_docs: number of training documents, N.
       k1: saturation of the term frequency, at least 0.
       b: length normalisation in [0, 1].
-      average_length: mean row sum of the training documents, above 0 unless all documents are empty.
+      average_length: mean length of the training documents, above 0 unless all documents are empty.
+      lengths: `[n]` lengths of the documents, at least 0; None for the row sums.
 
     Returns:
       `[n, num_terms]` float32 CSR matrix.
@@ -227,6 +229,9 @@ def bm25(
     expect_bm25(k1, b)
     matrix, data, df = _checked(counts, df, num_docs)
     checks.expect(average_length > 0 or not matrix.nnz, "average_length", "a number above 0", average_length)
-    lengths = np.repeat(np.asarray(matrix.sum(1, dtype=np.float64)).ravel(), np.diff(matrix.indptr))
-    saturated = saturated_counts(data, lengths / (average_length or 1.0), k1, b)
+    lengths = np.asarray(matrix.sum(1, dtype=np.float64)).ravel() if lengths is None else np.asarray(lengths)
+    checks.expect(lengths.shape == (matrix.shape[0],), "lengths", f"shape ({matrix.shape[0]},)", lengths.shape)
+    checks.expect(bool((lengths >= 0).all()), "lengths", "numbers of at least 0", lengths)  # NaN is not
+    each = np.repeat(lengths.astype(np.float64), np.diff(matrix.indptr))
+    saturated = saturated_counts(data, each / (average_length or 1.0), k1, b)
     return _scaled(matrix, saturated, df, lambda some: okapi_inverse_frequency(some, num_docs))

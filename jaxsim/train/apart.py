@@ -37,11 +37,11 @@ def without_shared(pairs: Pairs) -> list[str]:
       >>> without_shared(own)
       ['flows around']
     """
-    split, cuts = text.tokenizer(pairs.languages[0]), [text.stems(language) for language in pairs.languages]
+    languages = pairs.languages
 
     def rest(left: str, right: str) -> str:
-        shared = set(cuts[1](right))
-        return " ".join(word for word in split(left) if shared.isdisjoint(cuts[0](word)))
+        shared = {stem for _, stem in text.with_stems(right, languages[1])}
+        return " ".join(word for word, stem in text.with_stems(left, languages[0]) if stem not in shared)
 
     return [rest(*both) for both in zip(pairs.left, pairs.right, strict=True)]
 

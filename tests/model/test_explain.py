@@ -109,11 +109,12 @@ def test_a_shared_word_adds_its_bm25(rng):
     encoded = index.encode(model, DOCUMENTS)  # weighs the words when they are asked for
     found = explain_search(model, "cat, cats and fish", encoded, 6, terms=1.0)
     bm25 = weigh(DOCUMENTS)
-    weights, highest = bm25.weights.toarray(), (bm25.weights @ bm25.counts(["cat cat fish"]).T).max()
-    expected = {stem: weights[6, bm25.stems.index(stem)] / highest for stem in ("cat", "fish")}
+    weights, highest = bm25.weights.toarray(), (bm25.weights @ bm25.counts(["cat cat and fish"]).T).max()
+    expected = {stem: weights[6, bm25.stems.index(stem)] / highest for stem in ("cat", "and", "fish")}
     assert {one.query: one.contribution for one in found.words} == pytest.approx(
-        {"cat": expected["cat"], "cats": expected["cat"], "fish": expected["fish"]})
-    assert {one.query: one.document for one in found.words} == {"cat": ("cats",), "cats": ("cats",), "fish": ("fish",)}
+        {"cat": expected["cat"], "cats": expected["cat"], "and": 0.2 * expected["and"], "fish": expected["fish"]})
+    assert {one.query: one.document for one in found.words} == {
+        "cat": ("cats",), "cats": ("cats",), "and": ("and",), "fish": ("fish",)}
     sizes = [one.contribution for one in found.words]
     assert sizes == sorted(sizes, reverse=True)
 

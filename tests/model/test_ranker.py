@@ -15,7 +15,7 @@ from jaxsim.model import Model, explain, index, ranker
 from jaxsim.model.bm25 import weigh
 
 TEXTS = ["cats and dogs", "", "the fish swims", "dog dogs doggy", "fish cat", "of the"]
-QUERIES = ["a cat", "unheard", "swimming dogs", ""]
+QUERIES = ["a cat", "unheard", "the swimming dogs", ""]
 WORDS = text.Vocabulary(("cat", "cats", "dog", "dogs", "fish", "swims"), np.array([2, 1, 2, 2, 2, 1]), 6)
 
 
@@ -47,15 +47,16 @@ def cosines(left, right):
 
 def slow_bm25(k1=1.5, b=0.75):
     """BM25 of every text for every query, from its definition."""
-    cut = text.stems("en")
-    documents, result = [cut(one) for one in TEXTS], np.zeros((len(QUERIES), len(TEXTS)))
-    average = np.mean([len(one) for one in documents])
+    stop = text.stop_words("en")
+    documents, result = [text.with_stems(one, "en") for one in TEXTS], np.zeros((len(QUERIES), len(TEXTS)))
+    lengths = [sum(word not in stop for word, _ in one) for one in documents]
+    stems = [[stem for _, stem in one] for one in documents]
     for i, query in enumerate(QUERIES):
-        for j, words in enumerate(documents):
-            for stem in cut(query):
-                df, tf = sum(stem in one for one in documents), words.count(stem)
-                idf = np.log(1 + (len(TEXTS) - df + 0.5) / (df + 0.5))
-                result[i, j] += idf * tf * (k1 + 1) / (tf + k1 * (1 - b + b * len(words) / average)) if tf else 0
+        for j, length in enumerate(lengths):
+            for word, stem in text.with_stems(query, "en"):
+                df, tf = sum(stem in one for one in stems), stems[j].count(stem)
+                idf = np.log(1 + (len(TEXTS) - df + 0.5) / (df + 0.5)) * (0.2 if word in stop else 1)
+                result[i, j] += idf * tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / np.mean(lengths))) if tf else 0
     return result
 
 
@@ -139,7 +140,7 @@ def test_a_second_search_is_also_after_what_the_first_has_found(model, terms, nu
     found = share @ unit[1]
     found /= np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-30)
     weights, counts = made.bm25.weights.toarray(), made.bm25.counts(QUERIES).toarray()
-    words = share @ weights
+    words = share @ weights * [0.2 if stem in ("and", "the", "of") else 1 for stem in made.bm25.stems]
     parts = [side / np.maximum(side.sum(axis=1, keepdims=True), 1e-30) for side in (counts, words)]
     near, bm25 = cosines(unit[0] + found, unit[1]), (parts[0] + parts[1]) @ weights.T
     expected = near if terms == 0 else joined(near, bm25, terms, out)
@@ -258,7 +259,23 @@ def test_words_of_empty_collections_and_other_languages():
     assert weigh([]).weights.shape == (0, 0) and weigh(["", "the"]).weights.shape[0] == 2
     assert (weigh(["los gatos", "perro"], language="es").counts(["gato"], language="es") @ weigh(
         ["los gatos", "perro"], language="es").weights.T).toarray()[0].tolist()[1] == 0
-    assert text.stems("ja") is text.stems("ja") and text.stems("sw")("the cats") == ["the", "cats"]
+    assert text.stop_words("ja") is text.stop_words("ja") and not text.stop_words("sw")
+    assert text.with_stems("the cats", "sw") == [("the", "the"), ("cats", "cats")]
+
+
+def test_stop_words_count_less_and_none_is_lost():
+    texts = ["computers of the lab", "system information", "the lab", "of the", "words of wing"]
+    words = weigh(texts)
+    scores = (words.counts(["computer", "computers", "the computer", "of the"]) @ words.by_stem).toarray()
+    assert scores[0, 0] > 0 and (scores[0, 1:] == 0).all()  # on the list, and found in another form
+    np.testing.assert_allclose(scores[0], 0.2 * scores[1], rtol=1e-6)
+    np.testing.assert_allclose(scores[2] - scores[0], 0.2 * (words.by_stem[[words.stems.index("the")]]).toarray()[0],
+                               rtol=1e-6)  # fmt: skip
+    assert np.argmax(scores[3]) == 3 and (scores[3] > 0).tolist() == [True, False, True, True, True]
+    only = weigh(["of the", "the the the and"])  # lengths are those of all words
+    np.testing.assert_allclose(only.weights[1].sum(), np.log(1.2) * 7.5 / (3 + 1.5 * (0.25 + 0.75 * 4 / 3))
+                               + np.log(2) * 2.5 / (1 + 1.5 * (0.25 + 0.75 * 4 / 3)), rtol=1e-6)  # fmt: skip
+    assert only.times().tolist() == [np.float32(0.2)] * 3 and words.times(language="sw").tolist() == [1] * 8
 
 
 def test_bm25_is_transposed_once(model, monkeypatch):

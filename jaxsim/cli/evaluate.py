@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 
 _SCORES = 2 * 10**9  # of labelled pairs, at most: what is asked of them first needs one score a pair
-_BLOCK = 1024  # queries at a time: the documents are made ready for each
+_BLOCK = 1024  # queries at a time, at most: the documents are made ready for each
+_RANKED = 2**25  # scores at a time, at most: queries rank every document, in several arrays of 8 bytes a score
 
 
 @app.command(epilog="\b\nExample:\n  jaxsim evaluate --model model --pairs test.tsv\n"
@@ -114,7 +115,8 @@ def evaluate(
         if run is None:
             trained = _load(model)
             options.tell_idle(power, trained, terms=terms, csls=csls)
-            results, judged = _search(trained, queries, documents, judged, way, exclude, exclude_self, like)
+            results, judged = _search(trained, queries, documents, judged, way, exclude, exclude_self, like,
+                                      run_out is not None)  # fmt: skip
             if run_out is not None:
                 with replacing(run_out) as file:
                     file.writelines(line.encode() for line in trec.run_lines(results))
@@ -212,8 +214,9 @@ def _found(model: Model, pairs: Pairs, way: dict[str, Any], itself: bool, like: 
     rows = {text: row for row, text in enumerate(texts)}
     both = index.encode(model, texts, csls=like, power=way["power"], **ranker.needed(model, way["terms"], way["words"]))
     values: dict[str, list] = {"accuracy": [], "mrr_any": [], "map": []}
-    for start in range(0, len(asked), _BLOCK):
-        some, belong = asked[start : start + _BLOCK], found.right[start : start + _BLOCK].toarray()
+    block = max(1, min(_BLOCK, _RANKED // len(texts)))
+    for start in range(0, len(asked), block):
+        some, belong = asked[start : start + block], found.right[start : start + block].toarray()
         own = [rows.get(text) if itself else None for text in some]
         left_out = [[] if row is None or right[row] else [row] for row, right in zip(own, belong, strict=True)]
         scores, order = ranker.rank(model, both, some, k=len(texts), exclude=left_out, **way)
@@ -241,7 +244,7 @@ def _statistic(statistic: Callable, *values: np.ndarray, strata: np.ndarray | No
 
 def _search(
     model: Model, queries: str, documents: str, qrels: Qrels, way: dict[str, Any], exclude: str | None, itself: bool,
-    like: list[str] | None,
+    like: list[str] | None, written: bool,
 ) -> tuple[Run, Qrels]:
     """The model's run, and the judgements of the queries that are there."""
     import numpy as np
@@ -251,6 +254,8 @@ def _search(
     from jaxsim.model import index, ranker
 
     wanted, texts = trec.read_texts(queries), trec.read_texts(documents)
+    if written:  # said before the search, which may take long
+        trec.expect_identifiers([*wanted, *texts], "--run-out")
     judged = {query: grades for query, grades in qrels.items() if query in wanted}
     checks.expect(bool(judged), "--qrels", f"judgements of queries in {queries}", "none of them")
     names = list(texts)

@@ -111,11 +111,12 @@ def _edges(token_lists: Sequence[Sequence[str]], threshold: float, num_perm: int
     signatures = _signatures(sets.indptr, term_hashes[sets.indices], num_perm, seed)
     rows = _rows_a_band(threshold, num_perm)
     enough = threshold - _SLACK * np.sqrt(threshold * (1 - threshold) / num_perm)
+    mixing = np.random.default_rng(seed).integers(0, 2**64, rows, dtype=np.uint64, endpoint=False) | np.uint64(1)
     groups = np.arange(distinct.size)
     result: list[np.ndarray] = []
     for neighbours, band in itertools.product(_NEIGHBOURS, range(num_perm // rows)):
-        block = np.ascontiguousarray(signatures[:, band * rows : (band + 1) * rows])
-        keys = np.unique(block.view([("", np.uint32)] * rows).ravel(), return_inverse=True)[1]
+        # One number a row: rows that are alike by chance are told apart below, by their words.
+        keys = signatures[:, band * rows : (band + 1) * rows].astype(np.uint64) @ mixing
         first, second = _bucket_pairs(keys, sizes, neighbours)
         open_ = groups[first] != groups[second]
         open_ &= np.minimum(sizes[first], sizes[second]) >= threshold * np.maximum(sizes[first], sizes[second]) - 1e-9

@@ -451,8 +451,8 @@ def answered(scores: np.ndarray, belong: np.ndarray) -> dict[str, np.ndarray]:
     """
     values = np.zeros((2, len(scores)))
     for row, (given, right) in enumerate(zip(scores, belong, strict=True)):
-        found = np.sort(given[right])[::-1]
-        ahead = np.array([np.count_nonzero(given >= score) - np.count_nonzero(found >= score) for score in found])
+        found, wrong = np.sort(given[right])[::-1], np.sort(given[~right])
+        ahead = len(wrong) - np.searchsorted(wrong, found)  # those that tie among them
         place = np.arange(1, len(found) + 1)  # of the right ones alone; all wrong ones that tie come before
         values[:, row] = 1 / (1 + ahead[0]), np.mean(place / (place + ahead))
     return dict(zip(("mrr_any", "map"), values, strict=True))

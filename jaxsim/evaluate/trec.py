@@ -202,6 +202,23 @@ def of_text(queries: Sequence[str], documents: Sequence[str]) -> list[list[int]]
     return [rows[query] for query in queries]
 
 
+def expect_identifiers(names: Iterable[str], where: str) -> None:
+    """Refuses identifiers that a run cannot hold.
+
+    Args:
+      names: of queries or documents.
+      where: the argument or file that they come from.
+
+    Raises:
+      ValueError: for an identifier with blanks in it.
+
+    Example:
+      >>> expect_identifiers(["MED-1"], "queries.tsv")
+    """
+    for name in names:
+        checks.expect(len(name.split()) == 1 and name == name.strip(), where, "identifiers without blanks", repr(name))
+
+
 def run_lines(run: Mapping[str, Sequence[tuple[str, float]]], *, name: str = "jaxsim") -> Iterator[str]:
     r"""A run as lines of a file.
 
@@ -220,10 +237,9 @@ def run_lines(run: Mapping[str, Sequence[tuple[str, float]]], *, name: str = "ja
       ['q Q0 d 1 0.5 jaxsim\n']
     """
     for query, documents in run.items():
+        expect_identifiers((query,), "run")
         for rank, (document, score) in enumerate(documents, start=1):
-            for key in (query, document):
-                checks.expect(len(key.split()) == 1 and key == key.strip(), "run", "identifiers without blanks",
-                              repr(key))
+            expect_identifiers((document,), "run")
             yield f"{query} Q0 {document} {rank} {score:.9g} {name}\n"
 
 

@@ -37,6 +37,7 @@ from jaxsim import __version__, checks, io, text
 from jaxsim.model import onnx, parts
 from jaxsim.model.model import WEIGHTINGS, Model
 from jaxsim.sparse import narrow
+from jaxsim.text import tokens
 
 __all__ = ["FORMATS", "MARKER", "export", "rows"]
 
@@ -259,7 +260,8 @@ def _tokenizer(words: Iterable[str]) -> bytes:
     ids = {word: column for column, word in enumerate([*words, _UNKNOWN])}
     tokenizer = library.Tokenizer(library.models.WordLevel(ids, unk_token=_UNKNOWN))
     repairs = [normalizers.Replace(regex(pattern), by) for pattern, by in _repairs()]
-    tokenizer.normalizer = normalizers.Sequence([normalizers.NFC(), *repairs, normalizers.Lowercase()])
+    drawn = normalizers.Replace(regex(f"[{tokens.DRAWN}]"), "")
+    tokenizer.normalizer = normalizers.Sequence([drawn, normalizers.NFC(), *repairs, normalizers.Lowercase()])
     letters, marks = _ranges(_WORD.match), text.word_marks()
     word = regex(f"[{letters}]+(?:[{marks}]+[{letters}]*)*")
     tokenizer.pre_tokenizer = library.pre_tokenizers.Split(word, behavior="removed", invert=True)

@@ -40,6 +40,10 @@ _UNSPACED = {"zh": "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff
 
 _RUN = 30  # marks in a row that keep their place, as in Unicode's Stream-Safe Text Format (Standard Annex 15)
 _JOINER = "\u034f"  # that this format puts after so many; the time to sort the marks of a run is quadratic in them
+# Soft hyphens and joiners say how a word is drawn or broken: with and without them it is one word.
+DRAWN = "\u00ad\u200c\u200d\u2060"
+"""Characters that are left out of words."""
+_NOT_DRAWN = dict.fromkeys(map(ord, DRAWN))
 # Characters of one kind in a row, of which MeCab looks at every pair of ends: katakana, and all that is no Japanese.
 _NO_LETTER = re.compile("[\0\ud800-\udfff]")  # what MeCab cannot be given: the zero byte, halves of surrogate pairs
 _LONG_RUN = re.compile(r"[\u30a0-\u30ff]{500}|[^\s\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]{500}")
@@ -96,20 +100,23 @@ def _long_marks(beyond: bool) -> re.Pattern[str]:
 
 
 def composed(text: str) -> str:
-    """The NFC form of a text in its Stream-Safe form, in time proportional to its length.
+    """The NFC form of a text in its Stream-Safe form, in time proportional to its length, without what is `DRAWN`.
 
     Args:
       text: any string.
 
     Returns:
-      The same but for the order and the composition of marks; a joiner follows every 30 marks in a row.
+      The same but for soft hyphens and joiners, and for the order and the composition of marks; a combining joiner
+      follows every 30 marks in a row.
 
     Example:
-      >>> composed("e\u0301"), len(composed("e" + "\u0323" * 95))
-      ('é', 98)
+      >>> composed("e\u0301"), len(composed("e" + "\u0323" * 95)), composed("soft\u00adware")
+      ('é', 98, 'software')
     """
+    chars = set(text)
+    if not chars.isdisjoint(DRAWN):
+        text = text.translate(_NOT_DRAWN)
     if len(text) > _RUN:
-        chars = set(text)
         beyond = max(chars) > "\uffff"
         if beyond or not chars.isdisjoint(_combining(False)):
             text = _long_marks(beyond).sub(lambda run: run[0] + _JOINER, text)
@@ -174,7 +181,7 @@ def words(text: str, *, lower: bool = True) -> list[str]:
     r"""Words of a text: runs of letters, digits, underscores and the marks that follow them, in its NFC form.
 
     Args:
-      text: any string; the empty string has no words.
+      text: any string; the empty string has no words. Soft hyphens and joiners are left out, and cut no word.
       lower: fold to lower case.
 
     Returns:

@@ -30,7 +30,7 @@ def test_every_character_parts_words_or_belongs_to_them():
         for code in range(256) if start == 0 else (start,):
             given = f"A{chr(code)}b, c"
             for lower in (True, False):
-                folded = unicodedata.normalize("NFC", given)
+                folded = unicodedata.normalize("NFC", given.translate(dict.fromkeys(map(ord, tokens.DRAWN))))
                 assert text.pieces(given, lower=lower) == marked.findall(folded.lower() if lower else folded), hex(code)
 
 
@@ -91,6 +91,18 @@ def test_what_is_no_language_code_is_refused(wrong):
         with pytest.raises(ValueError, match=f"language: expected {meant}, got '{code}'"):
             text.tokenizer(code)
     assert text.tokenizer("ast") is text.tokenizer("nn-NO") is text.words
+
+
+@pytest.mark.parametrize(("given", "expected"), [
+    ("soft\u00adware", ["software"]), ("\u00ad", []), ("a \u00ad b", ["a", "b"]),
+    ("e\u00ad\u0301t\u00e9", ["\u00e9t\u00e9"]),
+    ("\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", ["\u0645\u06cc\u062e\u0648\u0627\u0647\u0645"]),
+    ("\u0915\u094d\u200d\u0937", ["\u0915\u094d\u0937"]), ("no\u2060break", ["nobreak"]),
+    ("zero\u200bwidth", ["zero", "width"]),
+    ("SOF\u00adT\u03a3\u00ad", ["soft\u03c2"]),
+])  # fmt: skip
+def test_how_a_word_is_drawn_does_not_cut_it(given, expected):
+    assert text.words(given) == text.pieces(given) == expected
 
 
 def test_languages_with_stop_words_or_a_stemmer_are_not_taken_by_their_longer_codes():

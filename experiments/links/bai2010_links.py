@@ -1128,9 +1128,6 @@ WHY = {
     ("ssi-sym", "lsi+tfidf"): {"table3": "dev chooses b = 3,000, with which W is nearly b·I: its development MAP is "
                                          ".4029, that of TFIDF .4032. What UᵀU learns does not "
                                          "carry over to articles that are not trained on, at any rate that is tried"},
-    ("hash-6m", "hash-3m"): {
-        "table2": "unequal training: the record of 6M is one seed of 100,000 triples, those of 1M and 3M five seeds "
-                  "of 1,000,000 or so, until development MAP no longer rises"},
     ("cfh-1", "ssi-top-30k"): {"table2": "`two-seeds`, which mixes two models of `ssi-top-30k`, gains as much: the "
                                          "74,005 other words add no more than that"},
     ("cfh-2", "ssi-top-30k"): {"table2": "half of the gain is that of mixing two models: `two-seeds` mixes two of "

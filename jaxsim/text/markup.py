@@ -6,6 +6,24 @@ import re
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _TITLE = re.compile(r"^(title|localeTitle)[ \t]*:[ \t]*(.*(?:\n[ \t]+.*)*)", re.MULTILINE)
+
+
+class _Closed:
+    """A pattern that something closes, looked for up to the last of these: not from every open one to the end."""
+
+    def __init__(self, pattern: str, closing: str, flags: int = 0, *, behind: str = ""):
+        """``behind`` is what the pattern also finds without it, in the rest of a text."""
+        both = f"{pattern}|{behind}" if behind else pattern
+        self.pattern, self.closing = re.compile(both, flags), re.compile(closing, flags)
+        self.behind = re.compile(behind, flags) if behind else None
+
+    def sub(self, by: str, text: str) -> str:
+        """As that of regular expressions."""
+        end = max((found.end() for found in self.closing.finditer(text)), default=0)
+        rest = text[end:]
+        return self.pattern.sub(by, text[:end]) + (self.behind.sub(by, rest) if self.behind else rest)
+
+
 # Applied in this order; the order matters (a URL inside a link target goes with the target, one in <...> with the tag).
 _MARKUP = (
     # Fenced code, also inside a list item or a quotation; a fence that is never closed runs to the end of the text.
@@ -13,16 +31,16 @@ _MARKUP = (
         r"^[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)?(`{3,}|~{3,})[^`\n]*\n(?:.*?^[ \t>]*\1[`~]*[ \t]*$|.*)",
         re.DOTALL | re.MULTILINE,
     ),
-    re.compile(r"<pre\b[^>]*>.*?</pre\s*>", re.DOTALL | re.IGNORECASE),
+    _Closed(r"<pre\b[^>]*>.*?</pre\s*>", r"</pre\s*>", re.DOTALL | re.IGNORECASE),
     re.compile(r"(?<!`)(`+)(?!`)(?:(?!\n[ \t]*\n).)+?(?<!`)\1(?!`)", re.DOTALL),
-    re.compile(r"<!--.*?-->|</?[A-Za-z!?][^<>]*>", re.DOTALL),
+    _Closed(r"<!--.*?-->", "-->", re.DOTALL, behind=r"</?[A-Za-z!?][^<>]*>"),
     # Includes and imports name files, anchors and link definitions have identifiers: equal on both sides.
-    re.compile(r"\[!(?:INCLUDE|code)[^\[\]]*\[[^\]]*\][^\]\n]*\]", re.IGNORECASE),
-    re.compile(r"\{\*.*?\*\}|\{[ ]?#[\w-]+[ ]?\}"),
+    _Closed(r"\[!(?:INCLUDE|code)[^\[\]]*\[[^\]]*\][^\]\n]*\]", r"\]", re.IGNORECASE),
+    _Closed(r"\{\*.*?\*\}", r"\*\}", behind=r"\{[ ]?#[\w-]+[ ]?\}"),
     re.compile(r"^(?:import|export)\b.*\bfrom[ ]+['\"].*$", re.MULTILINE),
     re.compile(r"^[ \t]*\[[^\]\n]+\]:[^\n]*$", re.MULTILINE),
     re.compile(r"(?<=\])\((?:[^()\n]|\([^()\n]*\))*\)"),
-    re.compile(r"\{\{.*?\}\}", re.DOTALL),
+    _Closed(r"\{\{.*?\}\}", r"\}\}", re.DOTALL),
     re.compile(r"\b(?:https?|ftp)://\S+|\bwww\.\S+", re.IGNORECASE),
 )
 

@@ -4,6 +4,7 @@ import math
 import random
 import re
 import sys
+import time
 import unicodedata
 
 import numpy as np
@@ -116,6 +117,13 @@ def test_norwegian_by_each_of_its_codes(code):
     stop = text.stop_words(code)
     kept = [stem for word, stem in text.with_stems("det er bilene og husene", code) if word not in stop]
     assert kept == ["bil", "hus"]
+
+
+@pytest.mark.parametrize("opened", ["{{", "<!--", "<pre>", "{*", "<pre", "```\n", "`a ``b ", "[!code[", "](", "<a "])
+def test_prose_of_what_is_never_closed_takes_time_in_proportion(opened):
+    begun = time.perf_counter()  # 12 s and more where every open mark looks for its end, .04 s where it does not
+    text.prose(opened * 40_000)
+    assert time.perf_counter() - begun < 5
 
 
 def test_missing_segmenter_says_what_to_install(monkeypatch):

@@ -6,12 +6,13 @@ What a script alone needs, its split above all, stands in the script.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse
 
+from experiments import kit
 from jaxsim import sparse, text
 from jaxsim.data import cacm, mdn_links, wikispeedia
 from jaxsim.evaluate import metrics, ranking
@@ -99,6 +100,24 @@ class Part:
         truth = Judged(*(field[rows] for field in self.truth))
         return replace(self, truth=truth, queries=self.queries[rows], exact=self.exact[rows],
                        grades=None if self.grades is None else self.grades[rows])
+
+
+def mixtures(table: kit.Table, pairs: Sequence[tuple[Callable, Callable]], weights: Sequence[float], *, by: str,
+             lowest: bool = False, seeds: Sequence[int] = ()) -> kit.Row:
+    """Scores of a first function of a part + c times those of a second, of a pair of functions a seed.
+
+    Chosen: one c for all seeds, by their mean of ``by`` on dev. Without ``seeds`` there is one pair.
+    """
+    dev, test = table.data.parts["dev"], table.data.parts["test"]
+    held = [(first(dev), second(dev)) for first, second in pairs]
+
+    def mean(c):
+        each = [dev.means(first + c * second) for first, second in held]
+        return {name: float(np.mean([one[name] for one in each])) for name in each[0]}
+
+    choice = kit.choose([{"c": c} for c in weights], mean, by=by, lowest=lowest, split="dev")
+    tested = [test.per_query(first(test) + choice.best["c"] * second(test)) for first, second in pairs]
+    return kit.Row(choice.best, tested if seeds else tested[0], dev={"grid": choice.tried}, seeds=seeds)
 
 
 def tfidf(counts, df, num_docs) -> scipy.sparse.csr_matrix:

@@ -181,16 +181,8 @@ def popularity(table: kit.Table) -> kit.Row:
 
 def with_popularity(table: kit.Table, boosts, every, seeds=()) -> kit.Row:
     """Functions of a part that give scores, one a seed, plus c times popularity; c by their mean dev rank loss."""
-    dev, test, popularity = table.data.parts["dev"], table.data.parts["test"], table.data.popularity
-    held = [scores(dev) for scores in every]
-
-    def means(c):
-        seen = [dev.means(scores + c * popularity) for scores in held]
-        return {name: float(np.mean([one[name] for one in seen])) for name in seen[0]}
-
-    choice = kit.choose([{"c": c} for c in boosts], means, by="rank_loss", lowest=True, split="dev")
-    tested = [test.per_query(scores(test) + choice.best["c"] * popularity) for scores in every]
-    return kit.Row(choice.best, tested if seeds else tested[0], dev={"grid": choice.tried}, seeds=seeds)
+    pairs = [(scores, lambda part: table.data.popularity) for scores in every]
+    return corpora.mixtures(table, pairs, boosts, by="rank_loss", lowest=True, seeds=seeds)
 
 
 def tfidf_popularity(table: kit.Table) -> kit.Row:

@@ -223,29 +223,14 @@ def tfidf(table: kit.Table) -> kit.Row:
     return kit.Row({}, test.per_query(test.exact), dev={**dev.means(dev.exact), "split": "dev"})
 
 
-def added(table: kit.Table, base, scores) -> kit.Row:
-    """Scores of ``base`` + c times others, both functions of a part; c by dev MAP."""
-    row = mixed(table, [(base, scores)], seeds=())
-    return replace(row, per_query=row.per_query[0])
-
-
-def mixed(table: kit.Table, pairs: Sequence[tuple[Callable, Callable]], *, seeds: Sequence[int]) -> kit.Row:
-    """As `added`, of a pair of functions a seed; one c for all of them, by their mean dev MAP."""
-    dev, test = table.data.parts["dev"], table.data.parts["test"]
-    scored = [(base(dev), scores(dev)) for base, scores in pairs]
-
-    def means(c):
-        every = [dev.means(first + c * second) for first, second in scored]
-        return {name: float(np.mean([one[name] for one in every])) for name in every[0]}
-
-    choice = kit.choose([{"c": c} for c in table.settings.boosts], means, by="map", split="dev")
-    tested = [test.per_query(base(test) + choice.best["c"] * scores(test)) for base, scores in pairs]
-    return kit.Row(choice.best, tested, dev={"grid": choice.tried}, seeds=seeds)
+def mixed(table: kit.Table, pairs: Sequence[tuple[Callable, Callable]], *, seeds: Sequence[int] = ()) -> kit.Row:
+    """Scores of a function of a part + c times those of another; c by dev MAP, the mean of all pairs' (one a seed)."""
+    return corpora.mixtures(table, pairs, table.settings.boosts, by="map", seeds=seeds)
 
 
 def added_to_tfidf(table: kit.Table, scores) -> kit.Row:
     """TFIDF + c times the scores that a function of a part gives; c by dev MAP."""
-    return added(table, lambda part: part.exact, scores)
+    return mixed(table, [(lambda part: part.exact, scores)])
 
 
 def popularity(table: kit.Table) -> kit.Row:
@@ -581,14 +566,14 @@ def lsa_translated(table: kit.Table) -> kit.Row:
 def lsi_tfidf_translated(table: kit.Table) -> kit.Row:
     """TFIDF + c · LSI, both of translated queries. Chosen: LSI's dimension, then c, by dev MAP."""
     scores, choice = english_lsi(table)
-    return added(table, lambda part: exact(table, part), lambda part: scores(part, **choice.best))
+    return mixed(table, [(lambda part: exact(table, part), lambda part: scores(part, **choice.best))])
 
 
 def cl_lsi_tfidf_translated(table: kit.Table) -> kit.Row:
     """TFIDF of translated queries + c · CL-LSI of the queries as they are. Chosen: c, by dev MAP."""
     fit, choice = choose_cl_lsi(table)
-    return added(table, lambda part: exact(table, part),
-                 lambda part: projected(table, fit.params, choice.best["k"], part))
+    return mixed(table, [(lambda part: exact(table, part),
+                          lambda part: projected(table, fit.params, choice.best["k"], part))])
 
 
 def direct(table: kit.Table) -> list[Callable[[Part], np.ndarray]]:

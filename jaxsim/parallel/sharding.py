@@ -66,7 +66,8 @@ def checked_mesh(mesh) -> Mesh:
       The same devices under the same name, with shardings left to the compiler.
 
     Raises:
-      ValueError: for anything else.
+      ValueError: for anything else, and inside `jax.set_mesh` of a mesh with explicit axes (as `jax.make_mesh` gives),
+        where JAX would ask for the sharding of every operation.
 
     Example:
       >>> checked_mesh(jax.make_mesh((1,), ("pairs",))).size
@@ -74,6 +75,9 @@ def checked_mesh(mesh) -> Mesh:
     """
     checks.expect(isinstance(mesh, Mesh), "mesh", "a jax.sharding.Mesh", type(mesh).__name__)
     checks.expect(len(mesh.axis_names) == 1, "mesh", "one axis", mesh.axis_names)
+    around = jax.sharding.get_abstract_mesh()
+    checks.expect(not around.explicit_axes, "jax.set_mesh", "none around what is given a mesh, or one made with "
+                  "axis_types=(jax.sharding.AxisType.Auto,)", f"explicit axes {around.explicit_axes}")  # fmt: skip
     return Mesh(mesh.devices, mesh.axis_names)
 
 

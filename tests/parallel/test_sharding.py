@@ -101,6 +101,17 @@ def test_a_mesh_of_one_axis_is_asked_for(mesh, message):
         s2net.fit(documents(4), documents(4), init=start, mesh=mesh)
 
 
+@pytest.mark.skipif(not hasattr(jax, "set_mesh"), reason="this JAX has no jax.set_mesh")
+def test_explicit_axes_around_a_mesh_are_told():
+    mesh, start = jax.make_mesh((1,), ("pairs",)), s2net.random_init(4, 2, key=jax.random.key(0))
+    if not mesh.explicit_axes:
+        pytest.skip("jax.make_mesh has no explicit axes here")
+    with jax.set_mesh(mesh), pytest.raises(ValueError, match=r"jax.set_mesh: expected none .* got explicit axes"):
+        s2net.fit(documents(4), documents(4), init=start, mesh=mesh)
+    with jax.set_mesh(jax.sharding.Mesh(mesh.devices, mesh.axis_names)):
+        s2net.fit(documents(4), documents(4), init=start, mesh=mesh, max_iter=1)
+
+
 def test_terms_are_shared_over_a_mesh_alone_and_fit_it():
     mesh, start = jax.make_mesh((1,), ("pairs",)), s2net.random_init(4, 2, key=jax.random.key(0))
     with pytest.raises(ValueError, match="shard_terms: expected a mesh to share the terms over, got None"):

@@ -34,7 +34,7 @@ BEST = 20
 SHARE, STRONGEST = 0.5, 100
 """With feedback: the share of the second query that is of documents, and how many of their words it takes; settled on
 Cranfield and CACM, where three documents are best."""
-_BLOCK, _LEAST = 256, 1e-30
+_BLOCK, _SCORES, _LEAST = 256, 2**26, 1e-30
 Found = tuple[np.ndarray, np.ndarray]  # scores and rows
 Exclude = Sequence[Sequence[int]] | None  # rows of documents, for each query
 
@@ -151,14 +151,14 @@ def rank(
                   "0, unless vectors of a projection are compared by their cosine, with BM25 for words",
                   f"{feedback}, for {model.method} with words={words}, terms={terms:g}")  # fmt: skip
     if words == "cosine" and terms > 0:
-        return found(_by_cosine(model, documents, queries, terms, power), len(queries), k, exclude)
+        return found(_by_cosine(model, documents, queries, terms, power), len(queries), k, exclude, documents=number)
     asked, bm25 = _asked(model, documents, queries, terms, power)
     others = _weighed(documents, model, power)
     score = _by_parts(model, others, asked, bm25, terms, exclude)
     if feedback:
-        fed = found(score, len(queries), min(feedback, number), exclude)
+        fed = found(score, len(queries), min(feedback, number), exclude, documents=number)
         score = _by_parts(model, others, _nearer(model, asked, others, bm25, fed), bm25, terms, exclude)
-    return found(score, len(queries), k, exclude)
+    return found(score, len(queries), k, exclude, documents=number)
 
 
 def _expect_rows(exclude: Exclude, queries: int, documents: int) -> None:
@@ -176,14 +176,17 @@ def _expect_rows(exclude: Exclude, queries: int, documents: int) -> None:
             checks.expect(wrong is None, f"exclude[{query}]", f"rows of documents, from 0 to {documents - 1}", wrong)
 
 
-def found(score: Callable, number: int, k: int, exclude: Exclude = None) -> Found:
+def found(score: Callable, number: int, k: int, exclude: Exclude = None, *, documents: int = 1) -> Found:
     """The best documents of every query by a block scorer (`retrieval`), in the order of `rank`.
+
+    Blocks are of 256 queries, or of fewer, so that no more than 2^26 scores are made at a time.
 
     Args:
       score: block scorer of queries and documents.
       number: queries.
       k: documents a query.
       exclude: as for `rank`.
+      documents: how many are scored.
 
     Returns:
       As `rank`.
@@ -193,8 +196,9 @@ def found(score: Callable, number: int, k: int, exclude: Exclude = None) -> Foun
       [[0, 1]]
     """
     scores, rows = np.empty((number, k), np.float32), np.empty((number, k), np.int64)
-    for start in range(0, number, _BLOCK):
-        block = np.arange(start, min(start + _BLOCK, number))
+    size = max(1, min(_BLOCK, _SCORES // max(documents, 1)))
+    for start in range(0, number, size):
+        block = np.arange(start, min(start + size, number))
         scores[block], rows[block] = _best(_without(score(block), block, exclude, -np.inf), k)
     return scores, rows
 

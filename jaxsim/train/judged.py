@@ -149,7 +149,8 @@ class Judged:
           >>> judged.score_vectors(Vectors(np.ones((1, 2))), Vectors(np.eye(2)))  # of equals the later name is first
           1.0
         """
-        found = ranker.found(similarity(queries, documents), len(self.asked), self._depth, self._left_out)
+        found = ranker.found(similarity(queries, documents), len(self.asked), self._depth, self._left_out,
+                             documents=len(self.documents))  # fmt: skip
         return self._mean(*found)
 
     def best(self, model: Model) -> Best:

@@ -125,6 +125,14 @@ def test_documents_are_left_out(model):
             np.testing.assert_allclose(result[~out], joined(near, slow_bm25(), 0.5, left_out)[~out], atol=2e-6)
 
 
+@pytest.mark.parametrize("how", [{}, {"terms": 0.0}, {"terms": 0.5, "words": "cosine"}, {"feedback": 2}])
+def test_many_documents_are_scored_for_few_queries_at_a_time(model, how, monkeypatch):
+    made, left_out = index.encode(model, TEXTS, bm25=True), [[0, 3], [], [2], []]
+    expected = ranked(model, made, exclude=left_out, **how)
+    monkeypatch.setattr(ranker, "_SCORES", 8)
+    np.testing.assert_allclose(ranked(model, made, exclude=left_out, **how), expected, rtol=1e-6)
+
+
 @pytest.mark.parametrize(("terms", "number"), [(0.0, 2), (0.4, 1), (0.4, 3), (0.4, 9), (1.0, 2)])
 def test_a_second_search_is_also_after_what_the_first_has_found(model, terms, number):
     made, out = index.encode(model, TEXTS, bm25=True), [[], [], [3], []]

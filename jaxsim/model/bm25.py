@@ -124,16 +124,19 @@ def weigh(texts: Sequence[str], *, language: str = "en", k1: float = K1, b: floa
       >>> words.stems, (scores.toarray() > 0).tolist()
       (('a', 'cat', 'and', 'it', 'the', 'dog'), [[True, False, False], [False, False, False]])
     """
-    stop, columns = text.stop_words(language), {}
-    cut = [text.with_stems(given, language) for given in text.strings(texts)]
-    rows = [[columns.setdefault(stem, len(columns)) for _, stem in row] for row in cut]
+    stop = text.stop_words(language)
+    columns: dict[str, int] = {}
+    rows, lengths = [], []
+    for given in text.strings(texts):
+        words = text.with_stems(given, language)
+        rows.append([columns.setdefault(stem, len(columns)) for _, stem in words])
+        lengths.append(sum(word not in stop for word, _ in words))
     counts = _matrix(rows, len(columns))
     df = np.bincount(counts.indices, minlength=len(columns))
     # Stop words do not make a document longer, unless no document has others.
-    lengths = np.array([sum(word not in stop for word, _ in row) for row in cut], np.int64)
-    lengths = lengths if lengths.any() else np.array([len(row) for row in rows], np.int64)
-    average = float(lengths.mean()) if len(rows) else 0.0
-    weights = text.bm25(counts, df, len(rows), k1=k1, b=b, average_length=average, lengths=lengths)
+    lengths = lengths if any(lengths) else [len(row) for row in rows]
+    average = sum(lengths) / max(len(rows), 1)
+    weights = text.bm25(counts, df, len(rows), k1=k1, b=b, average_length=average, lengths=np.array(lengths, np.int64))
     return Bm25(tuple(columns), weights)
 
 

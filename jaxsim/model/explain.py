@@ -218,7 +218,7 @@ def _shared(model: Model, query: str, document: str, bm25: Bm25, row: int, scale
     shares: dict[str, float] = {}
     stems = {}
     for word, stem, times in asked(query, language):  # a word that stands there twice counts twice
-        if stem in known:
+        if stem in known and stem in columns:  # indexes of earlier versions lack the stems of stop words
             shares[word] = shares.get(word, 0.0) + scale * times * weights[columns[stem]]
             stems[word] = stem
     found = [Shared(word, tuple(dict.fromkeys(known[stems[word]])), float(value)) for word, value in shares.items()]

@@ -14,7 +14,7 @@ from jaxsim import text
 from jaxsim.methods.projections import Projection
 from jaxsim.methods.ssi import bilinear
 from jaxsim.model import Model, index, ranker
-from jaxsim.model.bm25 import weigh
+from jaxsim.model.bm25 import Bm25, weigh
 from jaxsim.model.explain import explain, explain_search
 from jaxsim.text.subwords import Subwords
 
@@ -117,6 +117,14 @@ def test_a_shared_word_adds_its_bm25(rng):
         "cat": ("cats",), "cats": ("cats",), "and": ("and",), "fish": ("fish",)}
     sizes = [one.contribution for one in found.words]
     assert sizes == sorted(sizes, reverse=True)
+
+
+def test_an_index_that_lacks_stems_of_stop_words_is_explained():
+    encoded = index.encode(Model(WORDS, None), DOCUMENTS, bm25=True)
+    kept = [column for column, stem in enumerate(encoded.bm25.stems) if stem != "and"]
+    older = Bm25(tuple(encoded.bm25.stems[column] for column in kept), encoded.bm25.weights[:, kept])
+    found = explain_search(Model(WORDS, None), "cat and fish", dataclasses.replace(encoded, bm25=older), 6, terms=1.0)
+    assert {one.query for one in found.words} == {"cat", "fish"}
 
 
 @pytest.mark.parametrize(("change", "message"), [

@@ -153,6 +153,10 @@ class Shard:
         checks.expect(fits, str(self._paths["ends"]), f"{docs} documents and as many terms as counts",
                       f"{len(ends) - 1} documents, {len(terms)} terms, {len(counts)} counts")
 
+    def seals(self) -> list[str]:
+        """SHA-256 of its files as the description has them, without reading them; none where it has none."""
+        return [str(told["sha256"]) for told in self._told.values() if told is not None]
+
     @functools.cached_property
     def ends(self) -> np.ndarray:
         """``[docs + 1]`` int64 row pointers."""
@@ -205,6 +209,10 @@ class Documents:
     def lengths(self) -> np.ndarray:
         """``[num_docs]`` int64: distinct terms of every document."""
         return np.concatenate([np.diff(shard.ends) for shard in self.shards] or [np.zeros(0, np.int64)])
+
+    def seals(self) -> list[str]:
+        """SHA-256 of the files, as the corpus's description has them; empty for a corpus of format 1."""
+        return [seal for shard in self.shards for seal in shard.seals()]
 
     def rows(self, chosen) -> sp.csr_matrix:
         """Documents by number.

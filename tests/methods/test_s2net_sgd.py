@@ -116,6 +116,23 @@ def test_a_stopped_fit_goes_on_bit_for_bit(sides, tmp_path):
     np.testing.assert_array_equal(resumed.params.weights, whole.params.weights)
 
 
+@pytest.mark.parametrize("other", [
+    {"gamma": 80.0}, {"batch_size": 10}, {"groups": np.arange(M) // 2}, {"activation": jax.nn.sigmoid},
+    {"activation": None}, {"precision": "bfloat16"}, {"weights": np.ones(M)}, {"left": True}, {"right": True},
+])
+def test_a_checkpoint_of_other_batches_or_of_another_objective_is_refused(sides, tmp_path, other):
+    # Each learns something else, although start, key and learning rate are the same.
+    options = {"init": (start(), start()), "key": jax.random.key(0), "batch_size": 8, "max_iter": 1,
+               "activation": jnp.tanh, "checkpoint": tmp_path}  # fmt: skip
+    first = s2net_sgd.fit(*sides, **options)
+    assert s2net_sgd.fit(*sides, **options).loss == first.loss
+    turned = sparse.from_scipy(sparse.to_scipy(sides[0])[::-1]), sparse.from_scipy(sparse.to_scipy(sides[1])[::-1])
+    given = [new if other.get(name) else old for name, old, new in zip(("left", "right"), sides, turned, strict=True)]
+    more = {name: value for name, value in other.items() if name not in ("left", "right")}
+    with pytest.raises(ValueError, match="checkpoint: expected a checkpoint of the same data"):
+        s2net_sgd.fit(*given, **{**options, **more})
+
+
 @pytest.mark.parametrize(("options", "message"), [
     ({"batch_size": 1}, "batch_size: expected at least 2"),
     ({"batch_size": 2.5}, "batch_size: expected a whole number"),

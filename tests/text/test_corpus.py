@@ -308,6 +308,16 @@ def test_training_from_disk_is_training_from_memory(tmp_path, pairs):
     assert one.history[-1]["loss"] < one.history[1]["loss"]
 
 
+def test_a_checkpoint_of_a_training_from_disk_tells_its_corpus_from_another(tmp_path, pairs):
+    settings = {"key": jax.random.key(2), "batch_size": 64, "max_iter": 1, "checkpoint": tmp_path / "checkpoint"}
+    one, two = (build(tmp_path / name, some).weighted(text.log_tf_idf)
+                for name, some in (("one", pairs), ("two", [(left, right) for left, right in pairs[::-1]])))
+    settings["init"] = random_init(one[0].num_terms, 5, key=jax.random.key(1))
+    assert s2net_sgd.fit(*one, **settings).loss == s2net_sgd.fit(*one, **settings).loss
+    with pytest.raises(ValueError, match="checkpoint: expected a checkpoint of the same data"):
+        s2net_sgd.fit(*two, **settings)
+
+
 def test_digests_tell_texts_apart_and_counts_are_of_words():
     result = count([("Zwei zwei drei",)], ("de",))
     assert result.words == ["zwei", "drei"] and result.sides[0].toarray().tolist() == [[2, 1]]

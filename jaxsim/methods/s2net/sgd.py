@@ -120,6 +120,13 @@ def _rows(side: Terms | Documents) -> tuple[Callable[[np.ndarray], scipy.sparse.
     return matrix.__getitem__, np.diff(matrix.indptr)
 
 
+def _told(side: Terms | Documents, lengths: np.ndarray, some: Terms) -> tuple:
+    """What tells documents from others in a checkpoint: themselves, or the digests of a corpus that is not read."""
+    if isinstance(side, Terms):
+        return (side,)
+    return lengths, side.vocabulary.df, [np.array(one) for one in side.seals()], some
+
+
 def fit(
     left: Terms | Documents,
     right: Terms | Documents,
@@ -159,7 +166,7 @@ def fit(
       `Fit`, of `Projection` or a pair; a step is an epoch, an evaluation a batch.
 
     Raises:
-      ValueError: for mates that do not agree, a start that does not fit, or bad settings.
+      ValueError: for mates that do not agree, a start that does not fit, bad settings, or a checkpoint of others.
       FloatingPointError: if the loss is not finite.
 
     Example:
@@ -210,8 +217,11 @@ def fit(
 
     size = sum(leaf.size for leaf in jax.tree.leaves(start))
     rms = float(jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(start)) / size))
+    # Batches are made of all of these, which a function of this library does not tell a checkpoint.
+    told = (_told(*facts) for facts in zip((left, right), lengths, some, strict=True))
+    constants = Batch(*told, scale, groups, activation, precision, weights), batch_size
     return optim.minimize_sgd(
         objective, start, batches, key=key, optimizer=optim.adam(learning_rate * rms, per_epoch * run.max_iter),
-        learning_rate=learning_rate * rms, constants=weights, run=run, label="S2Net (SGD)",
+        learning_rate=learning_rate * rms, constants=constants, run=run, label="S2Net (SGD)",
     )
 

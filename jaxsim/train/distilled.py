@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import jax
@@ -21,12 +22,13 @@ MOST = 4_096
 """Texts a side that are ranked, drawn at random where there are more."""
 
 
-def distilled(fit: Fit, problem: Problem) -> Learned:
+def distilled(fit: Fit, problem: Problem, answers: Sequence[mates.Answers] | None = None) -> Learned:
     """A projection that is distilled from what was fitted and the bare terms, unless its score to stop by is no better.
 
     Args:
       fit: of one `Projection`.
       problem: what it was fitted on.
+      answers: which held-out texts belong together, of each set; None where mates alone are scored.
 
     Returns:
       ``fit`` with other parameters, and a note ``distilled``: the loss in the first epoch and in the last, and the
@@ -63,9 +65,11 @@ def distilled(fit: Fit, problem: Problem) -> Learned:
             "seconds": round(time.perf_counter() - begun, 1)}  # fmt: skip
     if problem.validate is not None:
         before, after = (float(problem.validate(params)) for params in (fit.params, student.params))
-        scores = {} if problem.dev is None else held_out.mean(
-            [mates.scores(*(projections.encode(fit.params, side) for side in sides))
-             for sides in held_out.of_sets(problem.dev, problem.sets)])  # fmt: skip
+        every = [] if problem.dev is None else list(held_out.of_sets(problem.dev, problem.sets))
+        answers = [None] * len(every) if answers is None else answers
+        scores = held_out.mean([
+            held_out.mate_scores(*(projections.encode(fit.params, side) for side in sides), found)
+            for sides, found in zip(every, answers, strict=True)]) if every else {}  # fmt: skip
         note |= {f"undistilled_{name}": round(value, 4) for name, value in scores.items()}
         metric, judges = problem.told
         if problem.searched is not None:

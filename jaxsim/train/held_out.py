@@ -15,6 +15,8 @@ import numpy as np
 
 from jaxsim import checks, sparse
 from jaxsim.data.pairs import Pairs, make
+from jaxsim.evaluate import mates, retrieval
+from jaxsim.sparse import Vectors
 
 if TYPE_CHECKING:
     from jaxsim.sparse import Terms
@@ -183,6 +185,31 @@ def averaged(make: Callable, sides: tuple[Terms, Terms], sizes: Sequence[int]) -
     """
     scores = [make(one) for one in of_sets(sides, sizes)]
     return scores[0] if len(scores) == 1 else lambda params: float(np.mean([score(params) for score in scores]))
+
+
+def mate_scores(
+    left: Vectors, right: Vectors, answers: mates.Answers | None, similarity: Callable = retrieval.cosine
+) -> dict[str, float]:
+    """How well mates find each other and, where left texts have several right ones, all of these.
+
+    Args:
+      left: vectors of the left texts of a set.
+      right: of their mates.
+      answers: which texts belong together; None where that is not known.
+      similarity: as for `mates.scores`.
+
+    Returns:
+      As `mates.scores`, with ``map`` where there are left texts with several right ones.
+
+    Example:
+      >>> vectors = Vectors(np.eye(3))
+      >>> mate_scores(vectors, vectors, mates.answers("aab", "xyz"))
+      {'accuracy': 1.0, 'mrr': 1.0, 'map': 0.8333333333333333}
+    """
+    result = mates.scores(left, right, similarity=similarity)
+    if answers is not None and answers.several:
+        result["map"] = float(mates.per_left(left, right, answers, similarity=similarity)["map"].mean())
+    return result
 
 
 def mean(found: Sequence[Mapping[str, float]]) -> dict[str, float]:

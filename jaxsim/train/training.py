@@ -481,7 +481,8 @@ def fit(
     notes |= learned.notes
     if settings.distill:
         say(f"distilling {settings.method} and bare terms, {settings.distill:g} of the score …")
-        learned = distilled.distilled(learned.fit, problem)
+        every = [held.dev.take(rows) for rows in held_out.spans(held.sizes or (len(held.dev),))] if held.dev else []
+        learned = distilled.distilled(learned.fit, problem, [mates.answers(one.left, one.right) for one in every])
         notes |= learned.notes
     if weighted.searched is not None and asks(settings):
         judged = weighted.searched.judged
@@ -817,20 +818,12 @@ def _scores(model: Model, held: Split) -> dict[str, float]:
                 result = {"spearman": metrics.spearman(cosines, held.grades.dev)}
         else:
             sides = scored.vectors(dev.left, side="query"), scored.vectors(dev.right, side="document")
-            result = _mate_scores(*sides, answers, scored.scorer)
+            result = held_out.mate_scores(*sides, answers, scored.scorer)
         scores |= {f"{prefix}{name}": round(float(value), 4) for name, value in result.items()}
     if scores and held.grades.dev is None:
-        found = _mate_scores(*_bm25(dev), answers, retrieval.dot)
+        found = held_out.mate_scores(*_bm25(dev), answers, retrieval.dot)
         scores |= {f"bm25_{name}": round(float(value), 4) for name, value in found.items()}
     return scores
-
-
-def _mate_scores(left: Vectors, right: Vectors, answers: mates.Answers, similarity: Callable) -> dict[str, float]:
-    """How well mates find each other and, where left texts have several right ones, all of these."""
-    result = mates.scores(left, right, similarity=similarity)
-    if answers.several:
-        result["map"] = mates.per_left(left, right, answers, similarity=similarity)["map"].mean()
-    return result
 
 
 def _bm25(pairs: Pairs) -> tuple[Vectors, Vectors]:

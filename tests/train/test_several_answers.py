@@ -12,7 +12,7 @@ from command_line import run
 from jaxsim import cli
 from jaxsim.data import pairs
 from jaxsim.evaluate import mates, retrieval
-from jaxsim.methods import s2net
+from jaxsim.methods import distillation, s2net
 from jaxsim.optim import closed_form
 from jaxsim.sparse import Vectors
 from jaxsim.train import Settings, train
@@ -80,6 +80,24 @@ def test_trainings_without_several_right_answers_say_nothing(monkeypatch):
     assert "several" not in model.training and not any("several" in line for line in messages)
     assert set(model.training["dev"]) == {
         f"{row}{name}" for row in ("", "untrained_", "bm25_") for name in ("accuracy", "mrr")}
+
+
+def test_what_is_distilled_is_shown_beside_what_it_was(folder, capsys, monkeypatch):
+    monkeypatch.setattr(distillation, "_STEPS", 1)
+    single = [f"{QUESTIONS[i]}\t{ANSWERS[i]}\n" for i in range(7)]
+    given = made(times=6)
+    lines = [f"{left}\t{right}\n" for left, right in zip(given.left, given.right, strict=True)]
+    for name, some in (("known", lines[:36]), ("new", lines[36:]), ("single", single)):
+        (folder / f"{name}.tsv").write_text("".join(some))
+    words = ["train", "--pairs", "known.tsv", "--out", "model", "--method", "opca", "--dim", "5"]
+    plain = json.loads(run(capsys, *words, "--dev", "new.tsv", "--json"))["dev"]
+    table = run(capsys, *words, "--dev", "new.tsv", "--distill", "0.5").splitlines()
+    assert [line.split()[0] for line in table[1:3]] == ["opca", "undistilled"] and table[0].split()[-1] == "map"
+    assert float(table[2].split()[-1]) == pytest.approx(plain["map"], abs=2e-4)
+    # Of several sets the mean is of those scores that all of them have.
+    words += ["--dev", "new.tsv", "--dev", "single.tsv", "--distill", "0.5", "--json"]
+    facts = json.loads(run(capsys, *words))
+    assert "map" not in facts["dev"] and "undistilled_map" not in facts["distilled"]
 
 
 def test_train_and_evaluate_show_them(folder, capsys):

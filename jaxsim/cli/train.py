@@ -273,6 +273,7 @@ def _shares(dev: list[str], method: str) -> list[float | None]:
 def _held_out(dev: list[str], shares: list[float | None], columns: tuple, graded: bool) -> Data:
     """Pairs to hold out, or the share of them; or several sets, one after the other."""
     from jaxsim import checks
+    from jaxsim.train import held_out
 
     sets = [Data(share, None) if share is not None else read(one, "--dev", columns, graded)
             for one, share in zip(dev, shares, strict=True)]
@@ -280,6 +281,9 @@ def _held_out(dev: list[str], shares: list[float | None], columns: tuple, graded
         few = not isinstance(one.pairs, float) and len(one.pairs) < 2
         checks.expect(not few, "--dev", f"at least two pairs in {path} (one alone always finds its mate)",
                       None if isinstance(one.pairs, float) else len(one.pairs))
+        same = not isinstance(one.pairs, float) and not graded and not held_out.varied(one.pairs)
+        checks.expect(not same, "--dev", f"at least two different pairs in {path} (one alone always finds its mate)",
+                      "copies of one")
     return sets[0] if len(sets) == 1 else Data([one.pairs for one in sets], None)
 
 
@@ -473,7 +477,8 @@ def trained(
         try:
             notes = {}
             if choice.names:
-                settings, notes = train_choice.chosen(checkpoint, data.pairs, settings, held_out.pairs, choice)
+                settings, notes = train_choice.chosen(checkpoint, data.pairs, settings, held_out.pairs, choice,
+                                                       (more or {}).get("unpaired", ()))
                 checkpoint = folder if settings.method in ITERATED else None
             given = {"dev": held_out.pairs, "grades": data.grades, "dev_grades": held_out.grades,
                      "progress": True, **(more or {})}  # fmt: skip

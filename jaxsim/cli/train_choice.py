@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import re
 import time
@@ -17,6 +18,8 @@ from jaxsim.cli.output import say
 from jaxsim.train.settings import TUNED, fields
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from jaxsim.train.judged import Judged
 
 _FILE = "checkpoint.tuned.json"
@@ -134,7 +137,7 @@ def swept(pairs, settings, choice: Choice, **options) -> tuple:
     return model, {"tuned": tried, "tuning_seconds": round(time.perf_counter() - begun, 1)}
 
 
-def chosen(checkpoint: Path | None, pairs, settings, dev, choice: Choice) -> tuple:
+def chosen(checkpoint: Path | None, pairs, settings, dev, choice: Choice, unpaired: Sequence[str] = ()) -> tuple:
     """The settings that held-out pairs choose; where the same was asked before an interruption, those chosen then.
 
     Args:
@@ -143,6 +146,7 @@ def chosen(checkpoint: Path | None, pairs, settings, dev, choice: Choice) -> tup
       settings: `Settings` as they are given.
       dev: held-out pairs, or their share.
       choice: what to choose, and how.
+      unpaired: more texts, as for `training.train`.
 
     Returns:
       The best settings; and ``tuned`` and ``tuning_seconds``, what was tried and how long it took.
@@ -161,6 +165,7 @@ def chosen(checkpoint: Path | None, pairs, settings, dev, choice: Choice) -> tup
     asked |= {"by": choice.by} if choice.by != "mrr" else {}  # as `_ASKED_TOO`
     asked |= {name: getattr(settings, name) for name in _ASKED_TOO if getattr(settings, name) != _DEFAULTS[name]}
     asked |= {} if choice.stop_by is None else {"stop_by": choice.stop_by.sha256}
+    asked |= {"texts": hashlib.sha256(json.dumps(list(unpaired)).encode()).hexdigest()} if len(unpaired) else {}
     result = {} if checkpoint is None else _kept(checkpoint)
     if result:
         checks.expect(result["asked"] == asked, str(checkpoint), "settings chosen for these pairs and options",
@@ -169,10 +174,11 @@ def chosen(checkpoint: Path | None, pairs, settings, dev, choice: Choice) -> tup
         return replace(settings, **result["chosen"]), result["told"]
     begun = time.perf_counter()
     if choice.seconds is None:
-        tuned, tried = tuning.tune(pairs, settings, dev=dev, names=names, say=say)
+        tuned, tried = tuning.tune(pairs, settings, dev=dev, names=names, unpaired=unpaired, say=say)
     else:
         tuned, tried = budget.search(pairs, settings, seconds=choice.seconds, dev=dev, free=names, say=say,
-                                     judged=choice.judged, stop_by=choice.stop_by, by=choice.by)  # fmt: skip
+                                     judged=choice.judged, stop_by=choice.stop_by, by=choice.by,
+                                     unpaired=unpaired)  # fmt: skip
         for line in budget.table(tried) if tried else ():
             say(line)
         if tried and choice.judged is None and choice.by == "mrr":

@@ -8,6 +8,7 @@ as the score rises.
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -21,7 +22,7 @@ from jaxsim.evaluate import mates
 from jaxsim.methods.projections import truncate
 from jaxsim.model import parts
 from jaxsim.optim import closed_form
-from jaxsim.train import apart, held_out, linked, training, tuning
+from jaxsim.train import apart, held_out, linked, s2net, training, tuning
 from jaxsim.train.held_out import Dev
 from jaxsim.train.judged import Judged
 from jaxsim.train.problem import Learned
@@ -64,6 +65,7 @@ def search(
     judged: Judged | None = None,
     stop_by: Judged | None = None,
     by: str = "mrr",
+    unpaired: Sequence[str] = (),
     clock: Callable[[], float] = time.monotonic,
     say: Callable[[str], None] = lambda message: None,
 ) -> tuple[Settings, list[dict[str, Any]]]:
@@ -88,6 +90,7 @@ def search(
       by: of `SCORES`, without judged queries: how held-out texts find their mates, ``"mrr"``; or, for search,
         ``"apart"``, how they do without the words that both share (`apart`). The latter says less of a search than
         many judged queries would, so what it begins with (`SEARCH`) stays unless something is clearly better.
+      unpaired: more texts of the pairs' language, as for `training.train`.
       clock: seconds, from any moment on.
       say: told the score of each training, and what there was no time to try.
 
@@ -128,7 +131,7 @@ def search(
     if len(held.dev) < 2:
         say("without held-out pairs the dimensions of candidates are not weighed; where those of the model are, its "
             "score is another")
-    result = _Search(texts, held, settings, free, judged, stop_by, by, begun, seconds, clock, say)
+    result = _Search(texts, held, settings, free, judged, stop_by, by, begun, seconds, clock, say, unpaired)
     best = result.run()
     if result.untried:
         left = [f"{name} {', '.join(map(str, values))}" for name, values in result.untried.items()]
@@ -179,8 +182,8 @@ def _cell(name: str, value) -> str:
 class _Search:
     """The candidates that were tried, and the time that is left."""
 
-    def __init__(self, texts, held, settings, free, judged, stop_by, by, begun, seconds, clock, say):
-        self.texts, self.held, self.clock, self.say = texts, held, clock, say
+    def __init__(self, texts, held, settings, free, judged, stop_by, by, begun, seconds, clock, say, unpaired):
+        self.texts, self.held, self.clock, self.say, self.unpaired = texts, held, clock, say, unpaired
         self.settings, self.free = training.effective(replace(settings, distill=0.0), held), free
         self.distilled = settings.distill > 0  # what is chosen, after the search
         self.spelt = bool(settings.subwords)  # asked for, and not by default
@@ -325,7 +328,8 @@ class _Search:
         if not self._weighted or self._weighted[0] != wanted:
             self._weighted = ()  # two of them may not fit
             quiet = self.say if not self.scores else _silent
-            self._weighted = (wanted, training.weigh(self.texts, self.held, settings, quiet, stop_by=self.stop_by))
+            self._weighted = (wanted, training.weigh(self.texts, self.held, settings, quiet, unpaired=self.unpaired,
+                                                     stop_by=self.stop_by))  # fmt: skip
         return self._weighted[1]
 
     def closed(self, settings: Settings) -> float:
@@ -409,7 +413,9 @@ class _Search:
             self.found[settings] = self.ranks(training.assemble(weighted, learned, settings, self.held))
             score = apart.mean(self.found[settings])
         elif self.score is None:
-            validator = linked.validator if settings.method in SSI else mates.validator
+            activation = settings.activation if settings.method in S2NET else "none"
+            validator = linked.validator if settings.method in SSI else functools.partial(
+                mates.validator, activation=s2net.activation_of(activation))  # fmt: skip
             score = float(held_out.averaged(validator, weighted.dev, self.held.sizes)(params))
         else:
             score = self.score(training.assemble(weighted, learned, settings, self.held))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jaxsim import checks, sparse
+from jaxsim import checks, sparse, text
 from jaxsim.data.pairs import Pairs, make
 from jaxsim.evaluate import mates, retrieval
 from jaxsim.sparse import Vectors
@@ -88,6 +88,29 @@ def called(dev: Dev, number: int) -> str:
     if len(given) == 1:
         return "dev"
     return f"dev {number + 1} ({one.name if isinstance(one, Pairs) else f'a share of {one:g}'})"
+
+
+def varied(dev: Pairs) -> bool:
+    """Whether some of the pairs differ in their words, as `mates.once` tells them apart.
+
+    Args:
+      dev: any number of pairs; they are read up to the second one that counts.
+
+    Returns:
+      Whether two of them or more count.
+
+    Example:
+      >>> varied(make("own", "12", ["one", "One!"], ["uno", "uno"], languages=("en", "es")))
+      False
+    """
+    cut = [text.tokenizer(language) for language in dev.languages]
+    first = None
+    for texts in zip(dev.left, dev.right, strict=True):
+        words = [one(side) for one, side in zip(cut, texts, strict=True)]
+        if first is not None and (words != first or not all(words)):  # without words it is equal to none
+            return True
+        first = words if first is None else first
+    return False
 
 
 def together(parts: Sequence[Pairs]) -> Pairs:

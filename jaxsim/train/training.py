@@ -57,6 +57,8 @@ NEGATIVES = 5
 """Documents that are mined as negatives of each left text, unless given."""
 FOLDS = 3
 """Parts of the training pairs, each left out of one more fit, that weigh the dimensions where too few are held out."""
+EQUALLY = "search weights all dimensions equally"
+"""How a training begins to say why nothing weighs the dimensions of its model."""
 _FEWEST = 20  # pairs of which some are held out
 
 
@@ -169,7 +171,7 @@ def train(
             found, reason = _cross_fitted(problem, weighted, model.activation, [pairs.ids[row] for row in held.rows],
                                           say)  # fmt: skip
         if found is None:
-            say(f"search weights all dimensions equally: fewer than {FEWEST} pairs are held out to weigh them by"
+            say(f"{EQUALLY}: fewer than {FEWEST} pairs are held out to weigh them by"
                 + " in each set" * (len(held.sets) > 0) + f", and {reason}")
         else:
             model, crossed = replace(model, agreement=found), {"cross_fitted": FOLDS}
@@ -278,6 +280,8 @@ def _once(dev: Pairs, name: str, say: Callable) -> Pairs:
     found = mates.once(dev)
     if len(found) < len(dev):
         say(f"{name}: left out {counted(len(dev) - len(found), 'pair')}, equal to an earlier one")
+    checks.expect(len(found) >= 2, name, f"at least two different pairs in {dev.name} (one alone always finds its "
+                  "mate)", len(found))  # fmt: skip
     rivals = mates.own_rivals(found)
     if rivals and 20 * rivals >= len(found):  # few of them change little
         say(f"{name}: {counted(rivals, 'pair')} with a text that another pair has on the other side: it is nearest to "
@@ -481,7 +485,7 @@ def fit(
     notes |= learned.notes
     if settings.distill:
         say(f"distilling {settings.method} and bare terms, {settings.distill:g} of the score …")
-        every = [held.dev.take(rows) for rows in held_out.spans(held.sizes or (len(held.dev),))] if held.dev else []
+        every = map(held.dev.take, held_out.spans(held.sizes or (len(held.dev),)) if len(held.dev) else ())
         learned = distilled.distilled(learned.fit, problem, [mates.answers(one.left, one.right) for one in every])
         notes |= learned.notes
     if weighted.searched is not None and asks(settings):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -29,6 +30,7 @@ def tune(
     *,
     dev: Dev = 0.1,
     names: Sequence[str] = tuple(CHOICES),
+    unpaired: Sequence[str] = (),
     say: Callable[[str], None] = lambda message: None,
 ) -> tuple[Settings, list[dict[str, Any]]]:
     """Chooses settings by how well held-out pairs find each other (mean reciprocal rank, both ways).
@@ -44,6 +46,7 @@ def tune(
         set each, with one share at most: the mean of their scores chooses.
       names: what to choose, of `CHOICES`. ``subwords`` is left as it is where ``drop_top`` is above 0, and ``min_df``
         where there are fewer than `training.RARE_COUNT` training pairs.
+      unpaired: more texts of the pairs' language, as for `training.train`.
       say: told the score of each candidate.
 
     Returns:
@@ -70,10 +73,15 @@ def tune(
     say(f"choosing {' and '.join(names)} by trainings of {closed} …")
     given, tried = settings, []
 
+    def once(candidate: Settings, message: str) -> None:
+        """What the first training says, but for what is not so of the one with what is chosen."""
+        if candidate is given and not message.startswith(training.EQUALLY):
+            say(message)
+
     def score(candidate: Settings) -> dict[str, Any]:
         """A training's dev scores, kept and told, and its pairs."""
         model = training.train(few, replace(candidate, method=closed, distill=0.0), dev=dev, cross_fit=False,
-                               say=lambda message: say(message) if candidate is given else None)  # once is enough
+                               unpaired=unpaired, say=functools.partial(once, candidate))
         result, numbers = model.training["dev"], model.training["pairs"]
         if "min_df" in names and numbers["train"] < training.RARE_COUNT:
             say(f"with fewer than {training.RARE_COUNT} training pairs every word is kept: min_df changes nothing")

@@ -127,6 +127,17 @@ def test_s2net_comes_last_is_stopped_in_time_and_counts_with_the_best_it_had(cor
     assert budget.table(tried)[0].split()[-1] == "cut" and not any(message.endswith("True") for message in messages)
 
 
+@pytest.mark.parametrize("activation", ["tanh", "sigmoid"])
+def test_a_candidate_has_the_score_of_its_training_with_an_activation(corpus, activation):
+    given = replace(GIVEN, method="s2net", dim=8, activation=activation, max_iter=2)
+    _, tried = searched(corpus, 1e6, settings=given, free=("gamma",))
+    candidates = [one for one in tried if one["method"] == "s2net"]
+    assert len(candidates) > 1
+    for one in candidates[:2]:
+        alone = training.train(corpus, replace(given, gamma=one["gamma"]), dev=0.2, cross_fit=False).training
+        assert one["mrr"] == pytest.approx(alone["dev"]["mrr"], abs=2e-4)
+
+
 def test_what_a_short_budget_had_no_time_for_is_said(corpus):
     messages = []
     _, tried = searched(corpus, 1, settings=Settings(dim=20, min_df=1), free=budget.FREE, say=messages.append)

@@ -12,6 +12,7 @@ from command_line import interrupting, refused, run
 from jaxsim import cli
 from jaxsim.data import docstrings
 from jaxsim.data import pairs as data_pairs
+from jaxsim.evaluate import mates
 from jaxsim.methods.projections.agreement import FEWEST, agreement
 from jaxsim.model import Model
 from jaxsim.train import Settings, budget, held_out, train, tuning
@@ -129,6 +130,12 @@ def test_a_set_that_cannot_be_used_is_named(sets):
         train(given, PLAIN, dev=[spanish])
     with pytest.raises(ValueError, match=r"dev 2 \(small\): expected at least two pairs"):
         train(given, PLAIN, dev=[large, small.take([0])])
+    with pytest.raises(ValueError, match=r"dev 2 \(small\): expected at least two different pairs in small .*, got 1"):
+        train(given, PLAIN, dev=[large, small.take([0, 0, 0])])
+    with pytest.raises(ValueError, match="dev: expected at least two different pairs in small .*, got 1"):
+        train(given, PLAIN, dev=small.take([0, 0]))
+    bare = data_pairs.make("bare", "12", ["!", "!"], ["a", "a"], languages=("en", "en"))  # equal to no other
+    assert held_out.varied(bare) and len(mates.once(bare)) == 2
     with pytest.raises(ValueError, match="dev: expected one share or set of pairs, for s2net-mse, got 2"):
         train(given, Settings(method="s2net-mse"), dev=[large, small], grades=np.ones(len(given)))
 
@@ -237,7 +244,9 @@ def test_command_line(sets, tmp_path, monkeypatch, capsys):
     output = run(capsys, *options, "--dev", "large.tsv", "--dev", "small.tsv", "--json")
     found = json.loads(output)
     assert found["dev"]["mrr"] == pytest.approx(np.mean([one["mrr"] for one in found["dev_sets"]]), abs=1e-4)
+    (tmp_path / "copies.tsv").write_text("a b\tc\nA  b\tc!\n")
     for words, given, told in (
+        (options, ("copies.tsv",), "--dev: expected at least two different pairs in copies.tsv (one alone always"),
         (options, ("0.1", "0.2"), "--dev: expected one share at most"),
         (options, ("0", "large.tsv"), "--dev: expected no share of 0 beside files"),
         (options, ("-", "-"), "--dev: expected standard input (-) once"),

@@ -12,6 +12,7 @@ import pytest
 from command_line import refused, run
 
 from jaxsim import cli
+from jaxsim.cli import train_choice
 from jaxsim.data import docstrings
 from jaxsim.data import pairs as data_pairs
 from jaxsim.model import Model
@@ -79,6 +80,36 @@ def test_nothing_is_distilled_to_choose(monkeypatch, corpus):
     seen = []
     monkeypatch.setattr(training, "train", lambda pairs, settings, **_: seen.append(settings.distill) or _Scored(0.5))
     assert tuning.tune(corpus, replace(FEW, distill=0.4))[0].distill == 0.4 and set(seen) == {0.0}
+
+
+@pytest.mark.parametrize("budget", [(), ("--budget", "1s")])
+def test_texts_without_a_mate_count_where_settings_are_chosen(folder, capsys, monkeypatch, budget):
+    seen, weigh = [], training.weigh
+    monkeypatch.setattr(training, "weigh", lambda *given, unpaired=(), **more: seen.append(len(unpaired)) or weigh(
+        *given, unpaired=unpaired, **more))  # fmt: skip
+    (folder / "texts.txt").write_text("a zork quux\nthe zork quux\n")
+    words = ["train", "--pairs", "pairs.tsv", "--out", "model", "--method", "opca", "--dim", "5", "--max-terms", "200"]
+    words += ["--dev", "0.2", "--texts", "texts.txt", "--no-cross-fit", "--tune", "--subwords", "0", *budget]
+    run(capsys, *words)
+    assert len(seen) > 1 and set(seen) == {2}
+
+
+def test_trials_do_not_tell_how_dimensions_will_be_weighed(corpus):
+    messages = []
+    settings = replace(FEW, dim=5, subwords=0.0, max_terms=200)
+    tuning.tune(corpus.take(range(60)), settings, dev=0.1, names=("subwords",), say=messages.append)
+    assert any("dev pair" in line for line in messages) and not any(training.EQUALLY in line for line in messages)
+    training.train(corpus.take(range(60)), settings, dev=0.1, cross_fit=False, say=messages.append)
+    assert any(line.startswith(training.EQUALLY) for line in messages)
+
+
+def test_a_choice_that_was_made_with_other_texts_is_not_taken(tmp_path, corpus):
+    given = replace(FEW, subwords=0.0, dim=5, max_terms=200)
+    choice = train_choice.Choice(["min_df"])
+    found = train_choice.chosen(tmp_path, corpus, given, 0.2, choice, ["the zork", "a zork"])
+    assert train_choice.chosen(tmp_path, corpus, given, 0.2, choice, ["the zork", "a zork"]) == found
+    with pytest.raises(ValueError, match="settings chosen for these pairs and options"):
+        train_choice.chosen(tmp_path, corpus, given, 0.2, choice)
 
 
 def test_of_equals_the_given_setting_is_kept(monkeypatch, corpus):

@@ -29,13 +29,14 @@ def estimate(
                                                  "terms, if there are fewer) unless given.")] = None,  # fmt: skip
     ngrams: Annotated[int | None, typer.Option(
         min=0, help="N-grams of words that learn too: two for each term (100,000 at most) with fewer than 20,000 "
-                    "pairs, and none with more, unless given.")] = None,  # fmt: skip
+                    "pairs, and none with more or with --shard-terms, unless given.")] = None,  # fmt: skip
     max_iter: Annotated[int, typer.Option(min=1, help="Iterations on all negatives.")] = 100,
     epochs: Annotated[int, typer.Option(min=1, help="Epochs on batches.")] = 40,
     batch_size: Annotated[int, typer.Option(min=2, help="Pairs in a batch.")] = 256,
     devices: Annotated[int, typer.Option(min=1, help="Devices, as fast as this one, that share the training on all "
                                                   "negatives.")] = 1,
-    shard_terms: Annotated[bool, typer.Option("--shard-terms", help="The devices share the projection too.")] = False,
+    shard_terms: Annotated[bool, typer.Option("--shard-terms", help="The devices share the projection too; with "
+                                                                    "--devices 2 or more.")] = False,
     precision: Annotated[Precision | None, typer.Option(help="Precision of the matrix products.")] = None,
     json: options.JsonOption = False,
 ) -> None:
@@ -51,7 +52,9 @@ def estimate(
 
     words = min(96, terms) if words is None else words
     checks.expect(0 < words <= terms, "--words", f"a number above 0, at most {terms} (terms)", words)
-    ngrams = room.grams(pairs, terms) if ngrams is None else ngrams
+    checks.expect(devices > 1 or not shard_terms, "--shard-terms", "several devices to share the terms (--devices)", 1)
+    if ngrams is None:
+        ngrams = 0 if shard_terms else room.grams(pairs, terms)  # as `training.effective`
     common = {"pairs": pairs, "terms": terms + ngrams, "dim": dim, "words": words,
               "ngrams": min(room.GRAMS_A_WORD * words, ngrams), "precision": precision and str(precision),
               "matrices": 2 if method == Estimated.S2NET_2 else 1}

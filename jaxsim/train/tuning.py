@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -71,17 +70,11 @@ def tune(
     few = some(pairs, settings.seed, dev, say)
     closed = "opca" if settings.method in S2NET else settings.method
     say(f"choosing {' and '.join(names)} by trainings of {closed} …")
-    given, tried = settings, []
-
-    def once(candidate: Settings, message: str) -> None:
-        """What the first training says, but for what is not so of the one with what is chosen."""
-        if candidate is given and not message.startswith(training.EQUALLY):
-            say(message)
-
+    given, tried, tell = settings, [], _of_a_trial(say)
     def score(candidate: Settings) -> dict[str, Any]:
         """A training's dev scores, kept and told, and its pairs."""
         model = training.train(few, replace(candidate, method=closed, distill=0.0), dev=dev, cross_fit=False,
-                               unpaired=unpaired, say=functools.partial(once, candidate))
+                               unpaired=unpaired, say=tell if candidate is given else _silent)  # once is enough
         result, numbers = model.training["dev"], model.training["pairs"]
         if "min_df" in names and numbers["train"] < training.RARE_COUNT:
             say(f"with fewer than {training.RARE_COUNT} training pairs every word is kept: min_df changes nothing")
@@ -109,6 +102,15 @@ def tune(
     if names and first["dev"] < ENOUGH:
         say(f"{checks.counted(first['dev'], 'held-out pair')} made this choice: small differences are chance")
     return settings, tried
+
+
+def _of_a_trial(say: Callable[[str], None]) -> Callable[[str], None]:
+    """What is told of a trial: not how its dimensions are weighed, which is not so of the training that follows."""
+    return lambda message: None if message.startswith(training.EQUALLY) else say(message)
+
+
+def _silent(message: str) -> None:
+    """Says nothing."""
 
 
 def _checked_names(pairs: Pairs, settings: Settings, dev: Dev, names: Sequence[str]) -> list[str]:

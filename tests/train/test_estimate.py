@@ -218,10 +218,14 @@ def test_the_command_prints_both_ways_and_the_sooner(monkeypatch, capsys):
     assert cli.main(["estimate", "--pairs", "300", "--method", "s2net-2", *sizes, "--json"]) == 0
     assert {one.matrices for one in asked[:-2]} == {1} and {one.matrices for one in asked[-2:]} == {2}
     assert json.loads(capsys.readouterr().out)["batches"]["bytes"] > facts["batches"]["bytes"]
+    assert {one.terms for one in asked[-2:]} == {60_000}  # with n-grams, which shared terms have none of by default
+    assert cli.main(["estimate", "--pairs", "300", "--shard-terms", "--devices", "2", *sizes, "--json"]) == 0
+    assert {(one.terms, one.ngrams) for one in asked[-2:]} == {(20_000, 0)}
 
 
 @pytest.mark.parametrize(("arguments", "named"), [
     ([], "--pairs"), (["--pairs", "1"], "--pairs"),
+    (["--pairs", "9", "--shard-terms"], "--shard-terms: expected several devices to share the terms (--devices), got 1"),
     (["--pairs", "9", "--terms", "10", "--words", "11"], "--words: expected"),
     (["--pairs", "9", "--precision", "half"], "--precision"), (["--pairs", "9", "--method", "lsa"], "--method"),
     (["--pairs", "3", "--devices", "4"], "--devices: expected at most 3 (pairs to train on), got 4"),

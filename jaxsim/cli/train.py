@@ -15,7 +15,7 @@ from jaxsim import io
 from jaxsim.cli import options, train_choice, train_folder, train_options
 from jaxsim.cli.output import explain, naming, nothing_written, say, show_json, show_result
 from jaxsim.cli.program import app
-from jaxsim.train.settings import GRADED, ITERATED, S2NET, SSI, STOPPED, Settings, asks
+from jaxsim.train.settings import GRADED, ITERATED, S2NET, SSI, STOPPED, Settings, asks, check
 
 if TYPE_CHECKING:
     import numpy as np
@@ -144,15 +144,7 @@ def train(
                       dev_queries=dev_queries, dev_documents=dev_documents, dev_qrels=dev_qrels, texts=texts)
     searched = {"--dev-queries": dev_queries, "--dev-documents": dev_documents, "--dev-qrels": dev_qrels}
     _expect_all(searched)
-    checks.expect(dev_queries is not None or not dev_exclude_self, "--dev-exclude-self", "--dev-queries as well",
-                  "none")
-    checks.expect(dev_queries is None or settings.method not in GRADED, "--dev-queries",
-                  "a method that learns from pairs, not from grades", f"--method {settings.method}")
-    checks.expect(dev_queries is not None or stop_by == StopBy.PAIRS, "--stop-by", "--dev-queries as well, to stop by "
-                  "queries", "none")
-    of_queries = asks(settings) or tune or grid is not None
-    checks.expect(of_queries or stop_by == StopBy.PAIRS, "--stop-by", "a method in steps, or --distill",
-                  f"--method {settings.method}")  # fmt: skip
+    _expect_judges(context, dev_queries is not None, settings, grid is not None)
     seconds = train_choice.seconds(budget, tune)
     of_pairs = seconds is not None and dev_queries is None
     checks.expect(of_pairs or tune_for == TuneFor.MATES, "--tune-for", "--budget as well, and no --dev-queries",
@@ -163,6 +155,7 @@ def train(
     log_of_steps = _log(log, out)
     shares = _shares(dev, settings.method)
     share = shares[0]
+    _expect_possible(settings, share != 0 or stop_by == StopBy.QUERIES, grid is not None)
     chooses = None if dev_queries is not None and seconds is not None else share  # judged queries need no pairs
     names = train_choice.names(context, chooses, seconds is not None) if tune else []
     graded = settings.method in GRADED
@@ -285,6 +278,32 @@ def _held_out(dev: list[str], shares: list[float | None], columns: tuple, graded
         checks.expect(not same, "--dev", f"at least two different pairs in {path} (one alone always finds its mate)",
                       "copies of one")
     return sets[0] if len(sets) == 1 else Data([one.pairs for one in sets], None)
+
+
+def _expect_judges(context: typer.Context, given: bool, settings: Settings, swept: bool) -> None:
+    """Refuses options of judged queries without any, and queries where they decide about nothing."""
+    from jaxsim import checks
+
+    by_queries = context.params["stop_by"] == StopBy.QUERIES
+    for name, wanted in (("--dev-exclude-self", context.params["dev_exclude_self"]),
+                         ("--dev-score", train_options.given(context, "dev_score"))):
+        checks.expect(given or not wanted, name, "--dev-queries as well", "none")
+    checks.expect(not given or settings.method not in GRADED, "--dev-queries",
+                  "a method that learns from pairs, not from grades", f"--method {settings.method}")
+    checks.expect(given or not by_queries, "--stop-by", "--dev-queries as well, to stop by queries", "none")
+    # A method that is given is not changed by --tune.
+    checks.expect(asks(settings) or swept or not by_queries, "--stop-by", "a method in steps, or --distill",
+                  f"--method {settings.method}")  # fmt: skip
+
+
+def _expect_possible(settings: Settings, chosen: bool, swept: bool) -> None:
+    """Refuses settings that no training can have before anything is tried or deleted; of a sweep each is looked at."""
+    from jaxsim import checks
+
+    if not swept:
+        check(settings)
+        checks.expect(chosen or not settings.blend, "--blend",
+                      "held-out pairs or judged queries to choose by (--stop-by queries)", "none")  # fmt: skip
 
 
 def _expect_weights(wanted: bool, label: str | None, tune: bool) -> None:

@@ -26,7 +26,7 @@ from jaxsim.train import apart, held_out, linked, s2net, training, tuning
 from jaxsim.train.held_out import Dev
 from jaxsim.train.judged import Judged
 from jaxsim.train.problem import Learned
-from jaxsim.train.settings import DISTILLED, S2NET, SSI, STARTS, TUNED, Settings, fields
+from jaxsim.train.settings import DISTILLED, S2NET, SSI, STARTS, TUNED, Settings, check, fields
 
 FREE = ("method", "dim", "min_df", "subwords", "noise", "start", "gamma")
 """Settings that the search chooses."""
@@ -112,6 +112,7 @@ def search(
     settings = Settings() if settings is None else settings
     checks.kind(pairs, "pairs", Pairs)
     checks.kind(settings, "settings", Settings)
+    check(settings)
     checks.expect(seconds > 0, "seconds", "a positive budget", seconds)
     checks.expect(by in SCORES, "by", f"one of {', '.join(SCORES)}", by)
     judged = stop_by if judged is None else judged
@@ -131,6 +132,7 @@ def search(
     if len(held.dev) < 2:
         say("without held-out pairs the dimensions of candidates are not weighed; where those of the model are, its "
             "score is another")
+    training.expect_choosers(settings, held.dev, stop_by)
     result = _Search(texts, held, settings, free, judged, stop_by, by, begun, seconds, clock, say, unpaired)
     best = result.run()
     if result.untried:

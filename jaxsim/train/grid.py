@@ -157,6 +157,8 @@ def sweep(
     some = stop_by is None or any(map(asks, every))
     checks.expect(some, "stop_by", f"a method of {', '.join(STOPPED)}, to stop by queries", "none of them")
     judged = stop_by if judged is None else judged
+    for one in every:  # before the first is trained
+        training.expect_choosers(one, options.get("dev", 0.1), stop_by)
     for one in every:
         begun = time.perf_counter()
         model = training.train(pairs, one, say=once, stop_by=stop_by if asks(one) else None, **options)

@@ -76,6 +76,7 @@ def fit(problem: Problem, *, matrices: int = 1) -> Learned:
     batch_size = settings.batch_size
     if batch_size is None:
         batch_size = 0 if m <= _EXACT_PAIRS or settings.shard_terms else 256
+    _expect_possible(problem, batch_size)
     mesh = _mesh(problem, batch_size)
     with term_shards.on_host() if settings.shard_terms else contextlib.nullcontext():
         init = start(problem) if settings.start == "opca" else _drawn(problem)
@@ -93,10 +94,8 @@ def fit(problem: Problem, *, matrices: int = 1) -> Learned:
         common["patience"] = patience if settings.patience is None else settings.patience
     notes = {}
     if problem.documents is not None:
-        checks.expect(not batch_size, "documents", "none, with batches (batch_size 0 takes all negatives)", "some")
         common["mined"], notes = _mined(problem, common["init"], activation)
     if batch_size:
-        checks.expect(settings.beta == 0, "beta", "0, with batches", settings.beta)
         return _blended(Learned(s2net_sgd.fit(*problem.train, key=key, batch_size=batch_size, **common)), problem, init)
     if settings.shard_terms and problem.validate:
         common["validate"] = problem.stops_by(functools.partial(shared_validator, mesh=mesh, activation=activation))
@@ -105,6 +104,16 @@ def fit(problem: Problem, *, matrices: int = 1) -> Learned:
         sides, common["spread"] = problem.factors
     result = s2net.fit(*sides, mesh=mesh, shard_terms=settings.shard_terms, beta=settings.beta, **common)
     return _blended(Learned(result, notes), problem, init)
+
+
+def _expect_possible(problem: Problem, batch_size: int) -> None:
+    """Refuses, before the start takes its time, what `settings.check` cannot know of."""
+    settings = problem.settings
+    checks.expect(not batch_size or settings.beta == 0, "beta", "0, with batches", settings.beta)
+    checks.expect(not batch_size or problem.documents is None, "documents",
+                  "none, with batches (batch_size 0 takes all negatives)", "some")  # fmt: skip
+    checks.expect(problem.validate is not None or not settings.blend, "blend",
+                  "held-out pairs or judged queries to choose by", "none")  # fmt: skip
 
 
 def _drawn(problem: Problem) -> Projection:
@@ -121,10 +130,6 @@ def _blended(learned: Learned, problem: Problem, init: Projection) -> Learned:
     """
     if not problem.settings.blend:
         return learned
-    checks.expect(problem.validate is not None, "blend", "held-out pairs or judged queries to choose by",
-                  "none")  # fmt: skip
-    checks.expect(problem.settings.activation == "none", "blend", "False, with an activation", True)
-    checks.expect(not problem.settings.shard_terms, "blend", "False, with shard_terms", True)
 
     def unit(params):
         norm = s2net.start_norm(params)

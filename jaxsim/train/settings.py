@@ -235,3 +235,7 @@ def check(settings: Settings) -> None:
                       f"{', '.join(DISTILLED)})", settings.distill)
         checks.expect(settings.activation == "none", "activation", "none, with distill", settings.activation)
         checks.expect(not settings.shard_terms, "shard_terms", "False, with distill", settings.shard_terms)
+    if settings.method in S2NET:
+        checks.expect(not settings.beta or not settings.batch_size, "beta", "0, with batches", settings.beta)
+        checks.expect(not settings.blend or settings.activation == "none", "blend", "False, with an activation", True)
+        checks.expect(not settings.blend or not settings.shard_terms, "blend", "False, with shard_terms", True)

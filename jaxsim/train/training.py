@@ -137,6 +137,7 @@ def train(
     checks.kind(stop_by, "stop_by", Judged, type(None))
     checks.expect(stop_by is None or asks(settings), "stop_by", f"None, for {settings.method} (it is for "
                   f"{', '.join(STOPPED)}, and for what is distilled)", "queries")  # fmt: skip
+    expect_choosers(settings, dev, stop_by)
     checks.positive_int(negatives, "negatives")
     kinds = (None, *rounding.KINDS)
     checks.expect(weights in kinds, "weights", f"one of {', '.join(map(str, kinds))}", weights)
@@ -188,6 +189,28 @@ def train(
                                                 "texts_sha256": [pairs.texts_sha256]},
         **_dev_scores(model, held), **_course(learned), "seconds": round(time.perf_counter() - begun, 1),
     })  # fmt: skip
+
+
+def expect_choosers(settings: Settings, dev: Dev, stop_by: Judged | None) -> None:
+    """Refuses to blend where there is nothing to choose by, before anything is trained.
+
+    Args:
+      settings: of a training.
+      dev: as for `train`.
+      stop_by: as for `train`.
+
+    Raises:
+      ValueError: for ``blend`` without held-out pairs and judged queries.
+
+    Example:
+      >>> expect_choosers(Settings(blend=True), 0, None)
+      Traceback (most recent call last):
+      ...
+      ValueError: blend: expected held-out pairs or judged queries to choose by, got none
+    """
+    some = isinstance(dev, Pairs) and len(dev) > 0 or not isinstance(dev, Pairs) and held_out.listed(dev) != [0]
+    checks.expect(some or stop_by is not None or not settings.blend or settings.method not in S2NET, "blend",
+                  "held-out pairs or judged queries to choose by", "none")  # fmt: skip
 
 
 class Grades(NamedTuple):

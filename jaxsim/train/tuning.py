@@ -13,7 +13,7 @@ from jaxsim import checks
 from jaxsim.data.pairs import Pairs
 from jaxsim.train import held_out, training
 from jaxsim.train.held_out import Dev
-from jaxsim.train.settings import S2NET, TUNED, Settings
+from jaxsim.train.settings import S2NET, TUNED, Settings, check
 
 CHOICES: dict[str, tuple] = {"min_df": (1,), "subwords": (0.5, 0.75)}
 """Setting -> values that are tried beside the one that is given; settings one after the other, in this order."""
@@ -117,6 +117,7 @@ def _checked_names(pairs: Pairs, settings: Settings, dev: Dev, names: Sequence[s
     """The settings to choose, in the order of `CHOICES`; refuses arguments of which none can be chosen."""
     for argument, name, kind in ((pairs, "pairs", Pairs), (settings, "settings", Settings)):
         checks.kind(argument, name, kind)
+    check(settings)
     names = (names,) if isinstance(names, str) else names
     checks.expect(settings.method in TUNED, "method", f"one of {', '.join(TUNED)}, to tune", settings.method)
     for name in names:

@@ -47,6 +47,26 @@ def test_an_option_is_refused_by_exactly_the_methods_that_do_not_use_it(name, fo
     assert not os.path.exists("model")
 
 
+@pytest.mark.parametrize(("words", "message"), [
+    (["--blend", "--activation", "tanh"], "--blend: expected False, with an activation, got True"),
+    (["--blend", "--shard-terms"], "--blend: expected False, with shard_terms, got True"),
+    (["--blend", "--dev", "0"], "--blend: expected held-out pairs or judged queries to choose by (--stop-by queries), "
+                                "got none"),
+    (["--beta", "0.1", "--batch-size", "64", "--tune"], "--beta: expected 0, with batches, got 0.1"),
+    (["--dev-score", "mrr"], "--dev-score: expected --dev-queries as well, got none"),
+    (["--method", "lsa", "--tune", "--stop-by", "queries", "FILES"], "--stop-by: expected a method in steps, or "
+                                                                   "--distill, got --method lsa"),
+    (["--method", "opca", "--tune", "--budget", "1s", "--stop-by", "queries", "FILES"], "--stop-by: expected a method "
+                                                                                      "in steps, or --distill"),
+])  # fmt: skip
+def test_what_cannot_be_is_refused_before_anything_is_tried_or_deleted(words, message, folder, capsys, monkeypatch):
+    monkeypatch.setattr(training, "train", lambda *_, **__: pytest.fail("trained"))
+    monkeypatch.setattr(command.train_folder, "begin", lambda *_, **__: pytest.fail("deleted"))
+    files = ["--dev-queries", "q", "--dev-documents", "d", "--dev-qrels", "r"]
+    words = [*words[:-1], *files] if words[-1] == "FILES" else words
+    assert refused(capsys, *TRAIN, *words).startswith(message)
+
+
 def test_every_setting_is_an_option_with_its_default_range_and_help(capsys):
     parameters = inspect.signature(command.train).parameters
     shown = " ".join(run(capsys, "train", "--help").split())

@@ -242,6 +242,7 @@ def test_judged_queries_choose_where_no_pairs_are_held_out(corpus, monkeypatch):
 
 @pytest.mark.parametrize(("changes", "message"), [
     ({"seconds": 0}, "seconds: expected a positive budget"), ({"free": ()}, "free: expected some of"),
+    ({"settings": Settings(blend=True, activation="tanh"), "free": ("gamma",)}, "blend: expected False, with an"),
     ({"settings": Settings(method="ssi")}, "method: expected one of"), ({"settings": 3}, "settings: expected Settings"),
 ])
 def test_what_cannot_be_searched_is_refused(corpus, changes, message):

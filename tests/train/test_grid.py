@@ -60,6 +60,15 @@ def test_the_best_is_what_a_training_of_its_own_gives(corpus):
         grid.sweep(corpus, {"dim": (3,)}, GIVEN, dev=0)
 
 
+def test_what_one_of_the_combinations_cannot_be_trained_with_is_refused_before_the_first(corpus, monkeypatch):
+    monkeypatch.setattr(training, "train", lambda *_, **__: pytest.fail("trained"))
+    given = replace(GIVEN, method="s2net")
+    with pytest.raises(ValueError, match="blend: expected held-out pairs or judged queries to choose by"):
+        grid.sweep(corpus, {"blend": (False, True)}, given, dev=0)
+    with pytest.raises(ValueError, match="beta: expected 0, with batches"):
+        grid.sweep(corpus, {"beta": (0.0, 0.1), "batch_size": (0, 64)}, given, dev=0.2)
+
+
 def test_what_trainings_say_is_said_where_it_differs(corpus):
     messages = []
     values = {"method": ("cl-lsi", "opca"), "subwords": (0.0, None), "max_terms": (100, 200)}

@@ -211,8 +211,18 @@ def test_pairs_that_share_a_text_with_a_third_stay_negatives_of_each_other(monke
     (Settings(seed=2**63), {}, "seed: expected a whole number of 64 bits, got 9223372036854775808"),
     (Settings(shard_terms=True, devices=1), {}, "shard_terms: expected several devices to share the terms, got 1"),
     (Settings(shard_terms=True, batch_size=64), {}, "shard_terms: expected all negatives .batch_size 0., got batches"),
+    (Settings(beta=0.1, batch_size=64), {}, "beta: expected 0, with batches, got 0.1"),
+    (Settings(beta=0.1), {"most": 10}, "beta: expected 0, with batches, got 0.1"),  # by the number of pairs
+    (Settings(), {"most": 10, "documents": ["a text"]}, "documents: expected none, with batches"),
+    (Settings(blend=True, activation="tanh"), {}, "blend: expected False, with an activation, got True"),
+    (Settings(blend=True, shard_terms=True), {}, "blend: expected False, with shard_terms, got True"),
+    (Settings(blend=True), {"dev": 0}, "blend: expected held-out pairs or judged queries to choose by, got none"),
+    (Settings(blend=True), {"rows": 15}, "blend: expected held-out pairs or judged queries to choose by, got none"),
 ])
-def test_bad_settings_are_refused(corpus, given, options, message):
+def test_bad_settings_are_refused_before_anything_is_trained(corpus, given, options, message, monkeypatch):
+    monkeypatch.setattr(s2net, "start", lambda *_, **__: pytest.fail("the start was made"))
+    monkeypatch.setattr(s2net, "_EXACT_PAIRS", options.pop("most", s2net._EXACT_PAIRS))
+    corpus = corpus.take(range(options.pop("rows", 60)))
     with pytest.raises(ValueError, match=message):
         train(corpus, given, **options)
 

@@ -34,8 +34,9 @@ def graded_pairs(
       languages: of queries and documents.
 
     Returns:
-      ``(pairs, grades, counts)``: queries left and documents right, ``[n]`` float64, and how many judgements were left
-      out because their query or document has no text.
+      ``(pairs, grades, counts)``: queries left and documents right, ``[n]`` float64, and numbers: of ``queries`` that
+      have a pair, of judgements left out because their query or document has no text (``unknown``), and of documents
+      ``drawn``.
 
     Raises:
       ValueError: if no judgement is about known texts, or ``negatives`` is negative.
@@ -46,14 +47,15 @@ def graded_pairs(
       (('green tea', 'milk'), [2.0, 0.0], 0)
     """
     checks.whole(negatives, "negatives", 0)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed if seed >= 0 else [seed & (2**64 - 1)])  # it takes no number below 0 itself
     names = list(documents)
-    rows, unknown, drawn = [], 0, 0
+    rows, asked, unknown, drawn = [], 0, 0, 0
     for query, judged in qrels.items():
         known = {name: grade for name, grade in judged.items() if query in queries and name in documents}
         unknown += len(judged) - len(known)
         if not known:
             continue
+        asked += 1
         others = [name for name in names if name not in judged] if negatives else []
         chosen = rng.permutation(len(others))[:negatives]
         drawn += len(chosen)
@@ -62,4 +64,4 @@ def graded_pairs(
     checks.expect(bool(rows), "qrels", "judgements of documents and queries that are given", "none")
     ids, left, right, grades = zip(*rows, strict=True)
     result = pairs_room.make("judgements", ids, left, right, languages=languages)
-    return result, np.array(grades), {"queries": len(qrels), "unknown": unknown, "drawn": drawn}
+    return result, np.array(grades), {"queries": asked, "unknown": unknown, "drawn": drawn}

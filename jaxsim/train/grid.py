@@ -11,7 +11,8 @@ from typing import Any
 from jaxsim import checks
 from jaxsim.data.pairs import Pairs
 from jaxsim.model import Model
-from jaxsim.train import training
+from jaxsim.train import held_out, training
+from jaxsim.train.held_out import Dev
 from jaxsim.train.judged import Judged
 from jaxsim.train.settings import STOPPED, Field, Settings, asks, check, fields
 
@@ -106,6 +107,30 @@ def combinations(settings: Settings, values: Mapping[str, Sequence]) -> list[Set
     return list(dict.fromkeys(result))
 
 
+def expect_comparable(values: Mapping[str, Sequence], dev: Dev, judged: bool) -> None:
+    """Refuses several seeds where each holds out other pairs.
+
+    Args:
+      values: as for `sweep`.
+      dev: as for `training.train`.
+      judged: whether judged queries choose.
+
+    Raises:
+      ValueError: for them.
+
+    Example:
+      >>> expect_comparable({"seed": (0, 1)}, 0, True)
+      >>> expect_comparable({"seed": (0, 1)}, 0.1, False)
+      Traceback (most recent call last):
+      ...
+      ValueError: values: seed: expected one where a share of the pairs is held out, ..., got 2
+    """
+    several = len(set(values.get("seed", ())))
+    checks.expect(several < 2 or judged or not held_out.share(dev), "values: seed", "one where a share of the pairs is "
+                  "held out, since the scores of different pairs cannot be compared (hold out pairs of your own, as "
+                  "--dev FILE does, or choose by judged queries)", several)  # fmt: skip
+
+
 def sweep(
     pairs: Pairs,
     values: Mapping[str, Sequence],
@@ -134,8 +159,8 @@ def sweep(
       what else a method is stopped by), and its ``seconds``, the best first.
 
     Raises:
-      ValueError: as `combinations` and `training.train`, where no pairs are held out, or for ``stop_by`` where it
-        decides about none of the trainings.
+      ValueError: as `combinations`, `expect_comparable` and `training.train`, where no pairs are held out, or for
+        ``stop_by`` where it decides about none of the trainings.
 
     Example:
       >>> from jaxsim.data import docstrings
@@ -157,6 +182,7 @@ def sweep(
     some = stop_by is None or any(map(asks, every))
     checks.expect(some, "stop_by", f"a method of {', '.join(STOPPED)}, to stop by queries", "none of them")
     judged = stop_by if judged is None else judged
+    expect_comparable(values, options.get("dev", 0.1), judged is not None)
     for one in every:  # before the first is trained
         training.expect_choosers(one, options.get("dev", 0.1), stop_by)
     for one in every:

@@ -13,6 +13,7 @@ from jaxsim.data import docstrings
 from jaxsim.model import Model
 from jaxsim.pictures import figures, report
 from jaxsim.train import Settings, grid, training
+from jaxsim.train.judged import Judged
 
 # Few words, since eigenvalues of thousands of them would take most of the time.
 GIVEN = Settings(method="opca", min_df=1, max_terms=300)
@@ -69,6 +70,20 @@ def test_what_one_of_the_combinations_cannot_be_trained_with_is_refused_before_t
         grid.sweep(corpus, {"beta": (0.0, 0.1), "batch_size": (0, 64)}, given, dev=0.2)
 
 
+def test_seeds_that_hold_out_other_pairs_are_not_compared(corpus):
+    some, values = corpus.take(range(60)), {"seed": (0, 1)}
+    for dev in (0.2, [0.2, corpus.take(range(60, 80))]):
+        with pytest.raises(ValueError, match="values: seed: expected one where a share of the pairs is held out,"):
+            grid.sweep(some, values, GIVEN, dev=dev)
+    few = replace(GIVEN, dim=3)
+    _, tried = grid.sweep(some, values, few, dev=corpus.take(range(60, 80)))
+    assert {one["seed"] for one in tried} == {0, 1}
+    texts = {"a": some.left[0]}, {"b": some.right[0], "c": some.right[1]}, {"a": {"b": 1}}
+    _, tried = grid.sweep(some, values, few, dev=0.2, judged=Judged(*texts))
+    assert {one["seed"] for one in tried} == {0, 1}
+    assert len(grid.sweep(some, {"seed": (3,)}, few, dev=0.2)[1]) == 1
+
+
 def test_what_trainings_say_is_said_where_it_differs(corpus):
     messages = []
     values = {"method": ("cl-lsi", "opca"), "subwords": (0.0, None), "max_terms": (100, 200)}
@@ -99,6 +114,8 @@ def test_the_command_prints_one_table_and_the_report_draws_it(corpus, tmp_path, 
     assert refused(capsys, *words, "--grid", "dim=x") == "--grid: expected whole numbers for dim, got 'x'"
     assert refused(capsys, *words, "--grid", "gamma=1,2") == "--grid: --gamma: expected none, for opca, got some"
     assert refused(capsys, *words, "--grid", "dim=3", "--tune") == "--tune: expected no --grid beside it, got both"
+    told = refused(capsys, *words, "--grid", "seed=1,2")
+    assert told.startswith("--grid: --seed: expected one where a share of the pairs is held out") and "--dev" in told
     words[words.index("0.2")] = "0"
     assert refused(capsys, *words, "--grid", "dim=3").startswith("--dev: expected pairs to choose by")
 

@@ -167,7 +167,8 @@ def train(
     data = _judged(*judged.values(), drawn, settings.seed, columns[0]) if pairs is None else read(
         pairs, "--pairs", columns, graded, weighted=label_weights)
     held_out = _held_out(dev, shares, columns, graded)
-    values = _grid(grid, settings, tune=tune, resume=resume, log=log, share=share if dev_queries is None else None)
+    values = _grid(grid, settings, tune=tune, resume=resume, log=log,
+                   dev=held_out.pairs if dev_queries is None else None)
     judged_dev = None if dev_queries is None else _collection(
         *searched.values(), str(dev_score), dev_exclude_self)
     by = "apart" if tune_for == TuneFor.SEARCH else "mrr"
@@ -188,9 +189,9 @@ def train(
 
 
 def _grid(
-    texts: list[str] | None, settings: Settings, *, tune: bool, resume: bool, log: Path | None, share: float | None
+    texts: list[str] | None, settings: Settings, *, tune: bool, resume: bool, log: Path | None, dev
 ):
-    """The values of a sweep, or None."""
+    """The values of a sweep, or None; ``dev`` is what chooses, None for judged queries."""
     from jaxsim import checks
     from jaxsim.train import grid
 
@@ -198,10 +199,12 @@ def _grid(
         return None
     for name, given in (("--tune", tune), ("--resume", resume), ("--log", log is not None)):
         checks.expect(not given, name, "no --grid beside it", "both")
-    checks.expect(share != 0, "--dev", "pairs to choose by, with --grid", "0")
+    none = isinstance(dev, int | float) and dev == 0
+    checks.expect(not none, "--dev", "pairs to choose by, with --grid", "0")
     values = grid.parsed(texts)
     try:
         grid.combinations(settings, values)
+        grid.expect_comparable(values, 0 if dev is None else dev, dev is None)
     except ValueError as error:
         raise ValueError(str(error).replace("values", "--grid", 1)) from None
     return values
@@ -546,15 +549,20 @@ START_OF_SSI = {(True, True): "OPCA beside the words", (False, True): "which kno
 """Whether SSI starts from OPCA, and whether words count in its score -> what its start is called."""
 
 
+START_OF_GRADED = {"s2net-mse": "random numbers", "s2net-pref": "LSA or random numbers"}
+"""Method of grades -> what its start is called."""
+
+
 def _compare(model: Model) -> None:
     """Says so where the training, or the model, is no better than what it started from."""
     record = model.training
     scores = record.get("history", {}).get("validation")
-    if scores and model.method in STOPPED and max(scores) <= scores[0]:
+    if scores and model.method in (*STOPPED, *GRADED) and max(scores) <= scores[0]:
         kept = "what is distilled" if "distilled" in record else "the model"
         start, step = "OPCA" if record["settings"].get("start") != "random" else "random numbers", "iteration"
         if model.method in SSI:
             start, step = START_OF_SSI[record["start"] == "opca", record["identity"] > 0], "epoch"
+        start = START_OF_GRADED.get(model.method, start)
         judges = "judged queries" if "stop_by" in record else "held-out pairs"
         say(f"no {step} has a better score on {judges} than the start: {kept} is that start, {start}")
     dev, graded = record["dev"], model.method in GRADED

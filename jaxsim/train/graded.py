@@ -94,6 +94,24 @@ def averaged(left: Sequence, right: Sequence, grades: np.ndarray) -> np.ndarray:
     return (np.bincount(number, grades) / np.bincount(number))[number]
 
 
+def orders(left: Sequence, grades: np.ndarray) -> bool:
+    """Whether a left text has right ones of different grades, so that there is an order to measure.
+
+    Args:
+      left: ``n`` left documents, hashable; equal ones are one query.
+      grades: ``[n]``.
+
+    Returns:
+      Whether one has.
+
+    Example:
+      >>> orders(["a", "b", "a"], np.array([1.0, 2.0, 1.0])), orders(["a", "a"], np.array([1.0, 2.0]))
+      (False, True)
+    """
+    first: dict = {}
+    return any(first.setdefault(one, grade) != grade for one, grade in zip(left, grades.tolist(), strict=True))
+
+
 def scale(grades: np.ndarray) -> tuple[float, float]:
     """The grades that become a cosine of 0 and of 1.
 

@@ -291,8 +291,12 @@ def split(
         averages = graded.averaged(*(map(tuple, side) for side in (texts.left, texts.right)), grades.all)
         if of_dev is None:
             of_dev = averages[dev_rows]
-            if len(held) and np.unique(of_dev).size < 2:
-                say("no pairs held out: those chosen all have one grade; give dev pairs of your own to stop by")
+            queries = [tuple(texts.left[row]) for row in dev_rows]
+            reason = "those chosen all have one grade" if np.unique(of_dev).size < 2 else (
+                "no left text of those chosen has right ones of different grades"
+                if settings.method == "s2net-pref" and not graded.orders(queries, of_dev) else "")  # fmt: skip
+            if len(held) and reason:
+                say(f"no pairs held out: {reason}; give dev pairs of your own to stop by")
                 rows, held = everything, texts.pairs.take([])
         grades = Grades(averages, of_dev)
     return Split(rows, texts.twins[rows], held, grades, sets=sets)
@@ -567,9 +571,16 @@ def _grades(method: str, pairs: Pairs, grades, dev, dev_grades) -> Grades:
     if isinstance(given[0], Pairs):
         dev = given[0]
         dev_grades = graded.checked(dev_grades, len(dev), "dev_grades")
+        checks.expect(method != "s2net-pref" or graded.orders(_queries(dev), dev_grades), "dev_grades",
+                      "a left text with right ones of different grades, for s2net-pref", "none")  # fmt: skip
     else:
         checks.expect(dev_grades is None, "dev_grades", "none, without dev pairs", "some")
     return Grades(graded.checked(grades, len(pairs)), dev_grades)
+
+
+def _queries(pairs: Pairs) -> list[tuple[str, ...]]:
+    """The words of left texts, by which candidates belong to one query."""
+    return list(map(tuple, map(text.tokenizer(pairs.languages[0]), pairs.left)))
 
 
 def _pair_weights(settings: Settings, pairs: Pairs, weights) -> np.ndarray | None:
@@ -838,8 +849,9 @@ def _scores(model: Model, held: Split) -> dict[str, float]:
         if held.grades.dev is not None:
             cosines = np.asarray(scored.pair_similarity(dev.left, dev.right))
             if model.method == "s2net-pref":
-                numbers = {query: number for number, query in enumerate(dict.fromkeys(dev.left))}
-                queries = np.array([numbers[query] for query in dev.left])
+                words = _queries(dev)
+                numbers = {query: number for number, query in enumerate(dict.fromkeys(words))}
+                queries = np.array([numbers[query] for query in words])
                 result = graded.ranking_scores(cosines, queries, np.asarray(held.grades.dev))
             else:
                 result = {"spearman": metrics.spearman(cosines, held.grades.dev)}

@@ -82,6 +82,15 @@ def test_words_that_do_not_count_are_no_part_of_the_start(start, told, capsys):
     assert capsys.readouterr().err.endswith(f"the model is that start, {told}\n")
 
 
+@pytest.mark.parametrize(("method", "start"), [("s2net-mse", "random numbers"),
+                                               ("s2net-pref", "LSA or random numbers")])  # fmt: skip
+def test_it_is_said_that_a_model_of_grades_is_its_start(method, start, capsys):
+    training = {"dev": {}, "settings": {"start": "opca"}, "history": {"validation": [0.5, 0.5]}}
+    train._compare(SimpleNamespace(method=method, training=training, params=None))
+    told = f"no iteration has a better score on held-out pairs than the start: the model is that start, {start}\n"
+    assert capsys.readouterr().err.endswith(told)
+
+
 def test_ssi_has_no_vectors_to_encode_or_export(learned, folder, capsys):
     for words in (["encode", "--input", "texts.txt"], ["encode", "--input", "texts.txt", "--side", "query"]):
         assert refused(capsys, words[0], "--model", learned, *words[1:]).startswith(ALONE)

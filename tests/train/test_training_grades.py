@@ -7,9 +7,9 @@ import pytest
 import scipy.stats
 
 from jaxsim.data import pairs, splits
-from jaxsim.evaluate import metrics
+from jaxsim.evaluate import mates, metrics
 from jaxsim.optim.monitor import closed_form
-from jaxsim.train import Settings, graded, train
+from jaxsim.train import Settings, graded, judgements, train, training
 
 MSE = {"method": "s2net-mse", "dim": 12, "max_iter": 10}
 WORDS = [["red", "boat", "sea"], ["blue", "car", "road"], ["old", "tree", "leaf"], ["new", "phone", "call"]]
@@ -182,6 +182,23 @@ def test_queries_of_one_grade_are_passed_over_and_counted():
         train(given, Settings(method="s2net-pref", dim=5, max_iter=2), dev=0, grades=grades)
 
 
+def test_held_out_queries_that_order_nothing_are_not_stopped_by():
+    given, grades = graded_candidates(24)
+    settings = Settings(method="s2net-pref", dim=5, max_iter=2)
+    kept, messages = [], []
+    held = training.split(mates.read(given), 0.3, settings, training.Grades(grades, None), kept.append)
+    chosen = set(held.dev.ids)
+    # Different queries still have different grades, but the candidates of one are alike.
+    same = np.where([one in chosen for one in given.ids], np.repeat(np.arange(24.0), 6), grades)
+    facts = train(given, settings, dev=0.3, grades=same, say=messages.append).training
+    assert ("no pairs held out: no left text of those chosen has right ones of different grades; give dev pairs of "
+            "your own to stop by") in messages
+    assert facts["pairs"] == {"all": 144, "train": 144, "dev": 0} and facts["dev"] == {}
+    dev = given.take(range(0, 48, 6))  # one candidate a query
+    with pytest.raises(ValueError, match="dev_grades: expected a left text with right ones of different grades, for"):
+        train(given, settings, grades=grades, dev=dev, dev_grades=np.arange(8.0))
+
+
 def test_ranking_scores_of_queries(rng):
     cosines, queries = rng.random(12), np.repeat([0, 1, 2], 4)
     grades = np.array([3.0, 1, 1, 2, 1, 1, 1, 1, 1, 2, 3, 3])
@@ -192,6 +209,21 @@ def test_ranking_scores_of_queries(rng):
         order = [a > b for a, g in rows for b, h in rows if g > h]
         expected.append(np.mean(order))
     assert result["auc"] == pytest.approx(np.mean(expected))
+
+
+def test_judgements_are_drawn_by_any_seed_and_queries_without_a_pair_are_not_counted():
+    texts = {str(number): f"text {number}" for number in range(30)}
+    qrels = {"q": {"0": 1}, "r": {"1": 1, "gone": 2}, "unknown": {"2": 1}, "s": {"gone": 1}}
+    queries = {"q": "one", "r": "two", "s": "three"}
+
+    def drawn(seed):
+        found, _, counts = judgements.graded_pairs(queries, texts, qrels, negatives=5, seed=seed)
+        assert counts == {"queries": 2, "unknown": 3, "drawn": 10}
+        return found.right
+
+    assert drawn(-1) == drawn(-1) and len({drawn(seed) for seed in (-(2**63), -2, -1, 0, 1)}) == 5
+    others, rng = [str(number) for number in range(1, 30)], np.random.default_rng(3)  # as before
+    assert drawn(3)[1:6] == tuple(texts[others[row]] for row in sorted(rng.permutation(29)[:5]))
 
 
 def test_equal_scores_do_not_profit_from_the_order_of_the_file():

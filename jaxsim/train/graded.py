@@ -112,6 +112,26 @@ def orders(left: Sequence, grades: np.ndarray) -> bool:
     return any(first.setdefault(one, grade) != grade for one, grade in zip(left, grades.tolist(), strict=True))
 
 
+def belong(grades: np.ndarray, every: np.ndarray) -> np.ndarray:
+    """Which graded pairs have texts that belong together: those above the lowest grade and, if any grade is, above 0.
+
+    Args:
+      grades: ``[n]`` of the pairs in question.
+      every: ``[m]`` of the training, which has the lowest grade.
+
+    Returns:
+      ``[n]`` booleans.
+
+    Example:
+      >>> belong(np.array([0.0, 1.0, 5.0]), np.array([1.0, 5.0])).tolist()
+      [False, False, True]
+      >>> belong(np.array([-2.0, 0.0, 2.0]), np.array([-2.0, 2.0])).tolist()
+      [False, False, True]
+    """
+    lowest = float(np.min(every))
+    return grades > (max(lowest, 0.0) if np.max(every) > 0 else lowest)
+
+
 def scale(grades: np.ndarray) -> tuple[float, float]:
     """The grades that become a cosine of 0 and of 1.
 

@@ -172,7 +172,8 @@ def train(
             found, reason = _cross_fitted(problem, weighted, model.activation, [pairs.ids[row] for row in held.rows],
                                           say)  # fmt: skip
         if found is None:
-            say(f"{EQUALLY}: fewer than {FEWEST} pairs are held out to weigh them by"
+            above = "" if held.grades.dev is None else " above the lowest grade"
+            say(f"{EQUALLY}: fewer than {FEWEST} pairs{above} are held out to weigh them by"
                 + " in each set" * (len(held.sets) > 0) + f", and {reason}")
         else:
             model, crossed = replace(model, agreement=found), {"cross_fitted": FOLDS}
@@ -724,7 +725,8 @@ def assemble(weighted: Weighted, learned: Learned | None, settings: Settings, he
       weighted: texts that it was learned from.
       learned: by `fit`.
       settings: of the training.
-      held: held-out pairs, which weigh the dimensions for search if they are enough.
+      held: held-out pairs, which weigh the dimensions for search if they are enough; of pairs with grades those that
+        `graded.belong` counts.
 
     Returns:
       `Model`.
@@ -757,9 +759,14 @@ def _can_be_weighed(model: Model) -> bool:
 def _agreement(model: Model, held: Split) -> np.ndarray | None:
     """Weights of the dimensions for search, by the held-out pairs; None for few pairs, and without a projection.
 
-    Of several sets it is the mean: what differs between them is no agreement of mates.
+    Of several sets it is the mean: what differs between them is no agreement of mates. Of pairs with grades those alone
+    count whose texts belong together (`graded.belong`): that others agree is no merit of a dimension.
     """
-    every = [rows for rows in held_out.spans(held.sizes or (len(held.dev),)) if len(rows) >= FEWEST]
+    every = held_out.spans(held.sizes or (len(held.dev),))
+    if held.grades.dev is not None:
+        together = graded.belong(held.grades.dev, held.grades.all)
+        every = [rows[together[rows]] for rows in every]
+    every = [rows for rows in every if len(rows) >= FEWEST]
     if not _can_be_weighed(model) or not every:
         return None
     sides = model.encode_query(held.dev.left), model.encode_document(held.dev.right)

@@ -8,6 +8,7 @@ import scipy.stats
 
 from jaxsim.data import pairs, splits
 from jaxsim.evaluate import mates, metrics
+from jaxsim.methods.projections.agreement import agreement
 from jaxsim.optim.monitor import closed_form
 from jaxsim.train import Settings, graded, judgements, train, training
 
@@ -209,6 +210,31 @@ def test_ranking_scores_of_queries(rng):
         order = [a > b for a, g in rows for b, h in rows if g > h]
         expected.append(np.mean(order))
     assert result["auc"] == pytest.approx(np.mean(expected))
+
+
+@pytest.mark.parametrize(("method", "shift"), [("s2net-mse", 0), ("s2net-mse", -3), ("s2net-pref", 0)])
+def test_dimensions_are_weighed_by_held_out_pairs_that_belong_together(method, shift):
+    (given, grades), (dev, others) = graded_candidates(24), graded_candidates(12, seed=1)
+    settings = Settings(method=method, dim=12, max_iter=3)
+    model = train(given, settings, grades=grades + shift, dev=dev, dev_grades=others + shift)
+    some = np.flatnonzero(others > 0)  # also of grades from -3 to -1, of which none is above 0
+    left, right = ([side[row] for row in some] for side in (dev.left, dev.right))
+    expected = agreement(model.encode_query(left), model.encode_document(right))
+    np.testing.assert_allclose(model.agreement, expected, atol=1e-6)
+    everything = agreement(model.encode_query(dev.left), model.encode_document(dev.right))
+    assert np.abs(everything - expected).max() > 1e-3
+
+
+def test_too_few_held_out_pairs_above_the_lowest_grade_weigh_nothing():
+    (given, grades), (dev, others) = graded_candidates(24), graded_candidates(12, seed=1)
+    few = np.where(np.arange(len(others)) < 6 * 4, others, 0.0)
+    assert 0 < np.count_nonzero(few) < 20 <= len(few)
+    messages = []
+    model = train(given, Settings(method="s2net-mse", dim=8, max_iter=3), grades=grades, dev=dev, dev_grades=few,
+                  say=messages.append)
+    assert model.agreement is None
+    assert any(line.startswith("search weights all dimensions equally: fewer than 20 pairs above the lowest grade are "
+                               "held out") for line in messages)
 
 
 def test_judgements_are_drawn_by_any_seed_and_queries_without_a_pair_are_not_counted():

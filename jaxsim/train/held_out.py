@@ -227,7 +227,7 @@ def mate_scores(
     Example:
       >>> vectors = Vectors(np.eye(3))
       >>> mate_scores(vectors, vectors, mates.answers("aab", "xyz"))
-      {'accuracy': 1.0, 'mrr': 1.0, 'map': 0.8333333333333333}
+      {'accuracy': 1.0, 'mrr': 1.0, 'map': 0.9166666666666666}
     """
     result = mates.scores(left, right, similarity=similarity)
     if answers is not None and answers.several:

@@ -100,6 +100,42 @@ def test_a_space_is_cut_without_a_new_fit(text, asked, key):
     assert np.allclose(np.abs(whole.cut(3, scaled=False).vectors), np.abs(small.vectors), atol=1e-4)
 
 
+@pytest.fixture(scope="module")
+def few(tmp_path_factory):
+    """A text whose sentences are of three kinds, and a question that is longer than that."""
+    lines = "The cats drank cold milk. " * 6 + "Many dogs ate. " * 6 + "Old birds sat near warm water in a house."
+    text = sentences.build([("a", lines)], tmp_path_factory.mktemp("few") / "tokens")
+    one = questions.question("In a house the old _____ drank cold water near many birds", ["cats", "dogs", "milk"])
+    return text, questions.encode(questions.collect([one]), text.numbers)
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+def test_directions_that_words_do_not_span_are_left_out(few, scaled, key):
+    text, _ = few
+    words, none = np.arange(3, len(text.vocabulary), dtype=np.int32), np.zeros(0, np.int64)
+    words = words[[text.vocabulary[number] != "." for number in words]]
+    found = documents.collect(text, documents.Terms(words, none, none, np.arange(len(words), dtype=np.int32)))
+    whole = lsa_totsim.fit(found, k=8, scaled=scaled, key=key).params
+    for vectors in (whole.vectors, whole.cut(8, scaled=False).vectors):
+        units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        for group in (["cats", "drank", "milk"], ["dogs", "ate", "many"], ["birds", "sat", "water", "house"]):
+            rows = units[[np.searchsorted(words, text.numbers[word]) for word in group]]
+            np.testing.assert_allclose(rows @ rows.T, 1, atol=1e-5)  # words of the same sentences
+    assert whole.cut(8, scaled=False).vectors.any(axis=0).sum() == 3
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_reconstruction_stays_in_the_span_of_the_documents(few, seed):
+    text, filled = few
+    found = documents.collect(text, documents.terms_of(filled, text, longest=3))
+    idf = found.idf()
+    basis = np.linalg.svd(found.counts.toarray() * idf, full_matrices=False)[2][:2]  # of cats, and of dogs
+    vectors = documents.rows_of(filled, found.terms).toarray() * idf
+    expected = (vectors**2).sum(axis=1) - ((vectors @ basis.T) ** 2).sum(axis=1)
+    errors = lsa_recon.errors(found, filled, rng=np.random.default_rng(seed))
+    np.testing.assert_allclose(errors[0], expected, atol=1e-3)
+
+
 @pytest.mark.parametrize("unit_length", [True, False])
 def test_reconstruction_errors_equal_a_dense_decomposition(text, asked, unit_length, monkeypatch):
     monkeypatch.setattr(lsa_recon, "_ROUNDS", 60)

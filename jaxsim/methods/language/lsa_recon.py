@@ -28,6 +28,7 @@ __all__ = ["VERSION", "errors"]
 
 VERSION = 1
 _EXTRA, _ROUNDS = 8, 2  # more columns than asked for, and passes over the documents
+_LEAST = 1e-6  # of the largest eigenvalue, 8 roundings of float32; below, only rounding
 
 
 def errors(
@@ -119,6 +120,7 @@ def _errors(docs: scipy.sparse.csr_matrix, vectors: np.ndarray, k: int, rng: np.
         basis = small.T @ images
     basis = np.linalg.qr(basis)[0]
     images = small @ basis
-    _, rotation = np.linalg.eigh((images.T @ images).astype(np.float64))
+    eigenvalues, rotation = np.linalg.eigh((images.T @ images).astype(np.float64))
+    k = min(k, int(np.sum(eigenvalues > _LEAST * eigenvalues[-1])))  # QR also fills up what the documents do not span
     leading = basis @ rotation[:, ::-1][:, :k].astype(np.float32)
     return total - ((vectors[:, terms] @ leading) ** 2).sum(axis=1)

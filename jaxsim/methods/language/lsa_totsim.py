@@ -30,6 +30,7 @@ __all__ = ["VERSION", "WordVectors", "fit", "gram", "inputs", "scores"]
 
 VERSION = 1
 _ROWS = 1 << 18
+_LEAST = 1e-3  # of the largest singular value, the root of 8 roundings of float32; below, only rounding
 
 
 class WordVectors(NamedTuple):
@@ -37,7 +38,8 @@ class WordVectors(NamedTuple):
 
     Attributes:
       terms: which words.
-      vectors: ``[num_words, k]`` float32, rows of US or of U; zero for a word that no document has.
+      vectors: ``[num_words, k]`` float32, rows of US or of U; zero for a word that no document has. A direction that
+        the words do not span is a column of zeros.
       singular: ``[k]`` float32, descending singular values, S.
       scaled: whether the vectors are rows of US.
     """
@@ -50,9 +52,15 @@ class WordVectors(NamedTuple):
     def cut(self, k: int, *, scaled: bool) -> WordVectors:
         """The same space with fewer dimensions, as rows of US or of U."""
         checks.between(k, "k", len(self.singular), "dimensions that were computed")
-        safe = np.where(self.singular > 0, self.singular, 1)
-        factor = np.ones_like(safe) if scaled == self.scaled else safe if scaled else 1 / safe
+        spanned = _spanned(self.singular)
+        safe = np.where(spanned, self.singular, 1)
+        factor = np.ones_like(safe) if scaled == self.scaled else safe if scaled else spanned / safe
         return WordVectors(self.terms, (self.vectors * factor)[:, :k], self.singular[:k], scaled)
+
+
+def _spanned(singular: np.ndarray) -> np.ndarray:
+    """Which directions the words span: the others are any directions of the null space, at full weight in rows of U."""
+    return singular > _LEAST * singular.max(initial=0)
 
 
 def gram(found: Documents) -> np.ndarray:
@@ -92,7 +100,8 @@ def fit(
                                       basis_factor=2.0, block_size=min(128, k))  # fmt: skip
     singular = np.sqrt(np.maximum(np.asarray(values, np.float32), 0))
     known = np.asarray(jnp.diagonal(products)) > 0
-    whole = WordVectors(found.terms, np.asarray(vectors, np.float32) * known[:, None], singular, False)
+    kept = known[:, None] & _spanned(singular)
+    whole = WordVectors(found.terms, np.asarray(vectors, np.float32) * kept, singular, False)
     return closed_form(whole.cut(k, scaled=scaled))
 
 

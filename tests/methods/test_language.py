@@ -193,6 +193,20 @@ def test_shares_after_a_history_sum_to_one(key):
     assert float(lsa_lm._shares(units, history, np.arange(9)).sum()) == pytest.approx(1)
 
 
+def test_words_without_a_vector_take_no_part_in_the_language_model(text, asked, key):
+    result, _ = dense_space(text, asked)
+    params = lsa_totsim.fit(result, k=3, key=key).params
+    kept = np.arange(len(params.vectors)) % 3 > 0
+    params = params._replace(vectors=params.vectors * kept[:, None])
+    params.vectors[kept, 0] = np.abs(params.vectors[kept, 0]) + 5  # so that all their cosines are above 0
+    fewer = params._replace(terms=params.terms._replace(words=params.terms.words[kept]), vectors=params.vectors[kept])
+    found, expected = (lsa_lm.history_shares(one, asked[1]) for one in (params, fewer))
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    units = params.vectors / np.maximum(np.linalg.norm(params.vectors, axis=1, keepdims=True), 1e-30)
+    nothing = lsa_lm._shares(units, np.zeros((1, 3)), np.array([1]))
+    assert float(nothing[0]) == pytest.approx(1 / kept.sum())  # after a history without vectors
+
+
 def slow_association(stream, window, eps):
     """Function of two words: their smoothed mutual information, from dictionaries; 0 for words that do not occur."""
     together, single = Counter(), Counter(stream)

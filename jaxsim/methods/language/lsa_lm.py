@@ -27,12 +27,13 @@ _BLOCK = 1024  # histories at once
 
 @jax.jit
 def _shares(units: jax.Array, histories: jax.Array, words: jax.Array) -> jax.Array:
-    """p_lsa of one word after each history; 1 over the number of words after a history without vectors."""
+    """p_lsa of one word after each history, among words with a vector; all are equal after a history without one."""
+    known = jnp.any(units != 0, axis=1)
     cosines = histories @ units.T / jnp.maximum(jnp.linalg.norm(histories, axis=1, keepdims=True), 1e-30)
-    above = cosines - cosines.min(axis=1, keepdims=True)
+    above = jnp.where(known, cosines - cosines.min(axis=1, keepdims=True, where=known, initial=jnp.inf), 0)
     total = above.sum(axis=1)
     one = jnp.take_along_axis(above, words[:, None], axis=1)[:, 0]
-    return jnp.where(total > 0, one / jnp.where(total > 0, total, 1), 1 / units.shape[0])
+    return jnp.where(total > 0, one / jnp.where(total > 0, total, 1), 1 / jnp.maximum(known.sum(), 1))
 
 
 def history_shares(params: WordVectors, filled: Filled) -> np.ndarray:

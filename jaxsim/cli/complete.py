@@ -337,7 +337,7 @@ def _scores(folder: Path, text: Sentences, asked: Questions, models: Sequence[st
     from jaxsim.methods.language import ngram, pmi_window
 
     filled = questions.encode(asked, text.numbers)
-    columns = [ngram.scores(ngram.load(folder / _file(name)), filled) for name in _SMOOTHINGS]
+    columns = [ngram.scores(ngram.load(folder / _file(name)), filled, counts=text.counts) for name in _SMOOTHINGS]
     known = bool((filled.tokens[filled.chosen] > 0).any())
     near = pmi_window.scores(pmi_window.fit(text, filled).params, filled) if known else np.zeros_like(columns[0])
     columns.append(near)
@@ -410,7 +410,7 @@ def _answers(folder: Path, asked: Questions) -> list[dict[str, Any]]:
         if any(unknown):
             say(f"{place}: not in the training text: "
                 f"{', '.join(sorted(set(chain.from_iterable(unknown))))}")  # fmt: skip
-        # To such a word n-grams give the probability of all unknown words together: others come first.
+        # Nothing is known of such a word but that it is rare: others come first.
         last = np.array([bool(words) and not all(unknown) for words in unknown])
         rows = [{"choice": list(choice), "scores": {**{name: float(scores[at, row, column])
                                                        for column, name in enumerate(models)},

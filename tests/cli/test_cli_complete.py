@@ -68,6 +68,19 @@ def test_choices_that_tie_are_said_and_the_right_one_counts_a_share(place, tmp_p
     assert "right: 0.5 of 1 with an answer\n" in err
 
 
+def test_a_rare_choice_does_not_have_the_probability_of_all_rare_words(tmp_path, capsys):
+    (tmp_path / "texts").mkdir()
+    letters = "abcdefghij"
+    lines = [f"The cat drank the milk near a {a}{b}q and the {b}{a}z." for a in letters for b in letters]
+    (tmp_path / "texts" / "a.txt").write_text("\n\n".join([*lines, "We shut the obelisk in a box."]))
+    assert cli.main(["complete", "--texts", str(tmp_path / "texts"), "--out", str(tmp_path / "model")]) == 0
+    asked = ["--question", "The old _____ was a good one.", "--choices", "cat,obelisk,zzz", "--json"]
+    assert cli.main(["complete", "--model", str(tmp_path / "model"), *asked]) == 0
+    (one,) = json.loads(capsys.readouterr().out)
+    scores = [[row["scores"][f"n-gram, {name}"] for row in one["choices"]] for name in ("Good-Turing", "Kneser-Ney")]
+    assert all(obelisk > unseen for _, obelisk, unseen in scores) and scores[1][0] > scores[1][1]
+
+
 def test_folders_of_earlier_formats_have_fewer_models_and_answer_as_they_did(place, tmp_path, capsys):
     command = ["--questions", str(place / "q.jsonl"), "--json"]
     assert cli.main(["complete", "--model", str(place / "model"), *command]) == 0

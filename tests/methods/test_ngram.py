@@ -184,6 +184,19 @@ def test_scores_prefer_the_sentence_of_the_text(text):
 
 
 @pytest.mark.parametrize("smoothing", ngram.SMOOTHINGS)
+def test_choices_outside_the_vocabulary_share_the_probability_of_unknown_words(text, smoothing):
+    model = ngram.fit(text, smoothing=smoothing, min_count=int(text.counts[-3])).params
+    rare = [*text.vocabulary[model.size :], "qqq"]
+    choices = [text.vocabulary[3], *rare]
+    filled = questions.encode(questions.collect([questions.question("_____", choices)]), text.numbers)
+    whole, found = (ngram.scores(model, filled, counts=counts)[0] for counts in (None, text.counts))
+    assert len(rare) >= 3 and np.ptp(whole[1:]) == 0 and found[0] == whole[0]
+    assert np.exp(found[1:]).sum() == pytest.approx(np.exp(whole[1]))
+    counts = [*text.counts[model.size :], 0]
+    np.testing.assert_allclose(np.exp(found[1:] - found[-1]), np.add(counts, 1))
+
+
+@pytest.mark.parametrize("smoothing", ngram.SMOOTHINGS)
 def test_arpa_files_are_read_back(text, tmp_path, smoothing):
     model = ngram.fit(text, smoothing=smoothing, min_count=1).params
     ngram.write_arpa(model, text.vocabulary, tmp_path / "model.arpa")

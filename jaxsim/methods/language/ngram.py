@@ -34,7 +34,7 @@ from jaxsim.data.corpora.sentences import END, MARKS, START, UNKNOWN, Sentences
 from jaxsim.optim import Fit, closed_form
 
 __all__ = ["SMOOTHINGS", "VERSION", "NGram", "fit", "load", "log_probs", "perplexity", "read_arpa", "save", "scores",
-           "write_arpa"]
+           "unknown_shares", "write_arpa"]
 
 VERSION = 1
 SMOOTHINGS = ("good-turing", "kneser-ney")
@@ -385,12 +385,15 @@ def log_probs(params: NGram, tokens) -> np.ndarray:
     return total
 
 
-def scores(params: NGram, filled: Filled) -> np.ndarray:
+def scores(params: NGram, filled: Filled, *, counts: np.ndarray | None = None) -> np.ndarray:
     """Log-probability of the whole sentence with each choice (completion §3).
 
     Args:
       params: the model.
       filled: the questions with every choice filled in.
+      counts: ``[num_words]`` how often each word occurs in the training text, as `Sentences.counts`. A word that the
+        model does not know then has its share of the probability of ``<unk>``; without counts it has all of it, as
+        each of the others has, so that rare choices are preferred to frequent ones.
 
     Returns:
       ``[num_questions, num_choices]`` float64, in nats.
@@ -398,7 +401,31 @@ def scores(params: NGram, filled: Filled) -> np.ndarray:
     inside = filled.tokens >= 0
     values = np.zeros(filled.tokens.shape)
     values[inside] = log_probs(params, filled.tokens[inside])
+    if counts is not None:
+        shares = unknown_shares(counts, params.size)
+        values[inside] += shares[np.where(filled.tokens[inside] < len(shares), filled.tokens[inside], UNKNOWN)]
     return values.sum(axis=-1)
+
+
+def unknown_shares(counts: np.ndarray, size: int) -> np.ndarray:
+    """Logarithm of each word's share of the occurrences of all words outside a vocabulary.
+
+    Args:
+      counts: ``[num_words]`` how often each occurs. All that do not occur are one word, ``<unk>``; each word counts
+        once more than it occurs, so that this one has a share too.
+      size: of the vocabulary, marks included.
+
+    Returns:
+      ``[num_words]`` float64; 0 for words of the vocabulary.
+
+    Example:
+      >>> np.exp(unknown_shares(np.array([0, 9, 9, 5, 2, 1]), 4)).round(2).tolist()
+      [0.17, 1.0, 1.0, 1.0, 0.5, 0.33]
+    """
+    rare = np.arange(len(counts)) >= size
+    rare[UNKNOWN] = True
+    more = np.asarray(counts, np.float64) + 1
+    return np.where(rare, np.log(more / more[rare].sum()), 0.0)
 
 
 def perplexity(log_probabilities, tokens) -> float:

@@ -24,6 +24,7 @@ from tqdm import tqdm
 from jaxsim import checks, optim
 from jaxsim.data.corpora.questions import Filled
 from jaxsim.data.corpora.sentences import END, START, UNKNOWN, Sentences
+from jaxsim.methods.language import ngram
 from jaxsim.methods.language.rnn_cells import GRU, LSTM, TANH, Cell, Network, RnnLm, start
 from jaxsim.methods.language.rnn_training import Constants, State, train_windows
 from jaxsim.optim import Fit, Run, epochs, monitor
@@ -182,13 +183,11 @@ def _shares(sentences: Sentences, size: int) -> tuple[np.ndarray, np.ndarray]:
     counts = np.asarray(sentences.counts, np.float64)
     rare = np.arange(len(counts)) >= size
     rare[UNKNOWN] = True
-    shares = np.zeros(len(counts))
-    shares[rare] = np.log((counts[rare] + 1) / (counts[rare] + 1).sum())  # one more, for words that never occur
     rows = np.ones(size)
     rows[: len(counts)] += counts[:size]
     rows[UNKNOWN] = counts[rare].sum() + 1
     rows[END] = 1e-9  # never read, never right: one mark stands between sentences
-    return shares, np.log(rows / rows.sum())
+    return ngram.unknown_shares(counts, size), np.log(rows / rows.sum())
 
 
 def _windows(text: np.ndarray, numbers: np.ndarray, streams: int, window: int, windows: int, backward: bool):

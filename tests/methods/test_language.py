@@ -272,6 +272,14 @@ def test_the_penalty_with_the_lowest_held_out_loss_is_chosen(rng, key):
     assert l2 == 10.0 and tried[1]["loss"] < tried[0]["loss"]  # nothing but noise
 
 
+@pytest.mark.parametrize(("function", "least"), [(combination.pooled, 3), (combination.choose, 2)])
+def test_too_few_parts_are_refused(rng, key, function, least):
+    inputs, answers = rng.normal(size=(9, 3, 2)), rng.integers(0, 3, 9)
+    with pytest.raises(ValueError, match=f"num_parts: expected a whole number of at least {least}, got {least - 1}"):
+        function(inputs, answers, num_parts=least - 1, key=key)
+    function(inputs, answers, l2s=(0.1,), num_parts=least, key=key)
+
+
 @pytest.mark.parametrize(("inputs", "answers", "message"), [
     (np.full((2, 2, 1), np.nan), [0, 1], "inputs: expected no NaN"), (np.full((2, 2, 1), np.inf), [0, 1], "finite"),
     (np.zeros((2, 2)), [0, 1], "inputs: expected shape"), (np.zeros((2, 2, 1)), [0], "answers: expected shape"),

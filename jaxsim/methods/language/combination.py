@@ -133,13 +133,17 @@ def choose(
       inputs: ``[num_questions, num_choices, num_inputs]`` finite scores, of development questions.
       answers: ``[num_questions]`` indices of the right choices.
       l2s: values of λ to try.
-      num_parts: parts of the questions; each is held out once.
+      num_parts: parts of the questions, at least 2; each is held out once.
       key: PRNG key of the parts.
 
     Returns:
       λ, and one dict a value: ``l2, loss``.
+
+    Raises:
+      ValueError: other shapes, values that are not finite, another number of parts.
     """
     inputs, answers = _checked(inputs, answers)
+    checks.whole(num_parts, "num_parts", 2)
     part = parts(len(inputs), num_parts, key=key)
     tried = []
     for l2 in l2s:
@@ -160,14 +164,18 @@ def pooled(
       inputs: ``[num_questions, num_choices, num_inputs]`` finite scores.
       answers: ``[num_questions]`` indices of the right choices.
       l2s: values of λ to try.
-      num_parts: parts of the questions.
+      num_parts: parts of the questions, at least 3: one is tested, one chooses λ, the others train.
       key: PRNG key of the parts.
 
     Returns:
       ``[num_questions, num_choices]`` float64, in which each question's scores have a scale of its part, and the λ of
       each part.
+
+    Raises:
+      ValueError: other shapes, values that are not finite, another number of parts.
     """
     inputs, answers = _checked(inputs, answers)
+    checks.whole(num_parts, "num_parts", 3)
     part = parts(len(inputs), num_parts, key=key)
     total, chosen = np.zeros(inputs.shape[:2]), []
     for at in range(num_parts):

@@ -513,15 +513,15 @@ def translate(table: kit.Table) -> scipy.sparse.csr_matrix:
     terms, english = (vocabulary.terms for vocabulary in data.words)
 
     def weighted(params) -> scipy.sparse.csr_matrix:
-        columns = translation.between(params, terms, english)
+        # The threshold of the fit is that of each direction, not of the combination.
+        columns = translation.between(translation.symmetrized(params, "geometric"), terms, english)
         return corpora.tfidf(translation.translate(data.counts, columns), data.words[1].df, data.words[1].num_docs)
 
     def score(params) -> float:
         return dev.means(corpora.product(weighted(params)[dev.truth.queries], sparse.to_scipy(data.right)))["map"]
 
     reads = (data.counts, dev)
-    fit = table.fit(hmm, reads=reads)(data.lines(LINES), symmetrize="geometric", max_iter=20, patience=4,
-                                      validate=score)
+    fit = table.fit(hmm, reads=reads)(data.lines(LINES), max_iter=20, patience=4, validate=score)
     return weighted(fit.params)
 
 

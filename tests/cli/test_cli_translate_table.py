@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import random
 
+import numpy as np
 import pytest
 from command_line import refused, run
 
 from jaxsim.methods import ibm1
+from jaxsim.methods.translation import table
 
 LINES = "".join(f"{a} {b}\t{c} {d}\n" for a, c in (("the", "la"), ("a", "una")) for b, d in
                 (("house", "casa"), ("door", "puerta"), ("table", "mesa")))  # fmt: skip
@@ -29,6 +32,19 @@ def test_a_table_is_learned_kept_and_read(tmp_path, capsys, lines):
     result = json.loads(run(capsys, "translate-table", "--table", out, "--word", "Mesa", "--reverse", "--json"))
     assert result["word"] == "Mesa" and result["translations"][0]["word"] == "table"
     assert run(capsys, "translate-table", "--table", out, "--word", "nothing") == ""
+
+
+def test_no_probability_of_the_combined_table_is_below_the_threshold(tmp_path, capsys):
+    draw, lines = random.Random(0), tmp_path / "lines.tsv"
+    rows = [[draw.randrange(8) for _ in range(draw.randint(2, 9))] for _ in range(150)]
+    lines.write_text("".join(" ".join(f"w{word}" for word in row) + "\t"
+                             + " ".join(f"t{word}{min(int(draw.expovariate(0.8)), 8)}" for word in row) + "\n"
+                             for row in rows))
+    for way in ("geometric", "mean", "none"):
+        run(capsys, "translate-table", "--pairs", lines, "--aligner", "ibm1", "--threshold", 0.1, "--symmetrize", way,
+            "--out", tmp_path / "table", "--word", "w1")
+        params = table.load(tmp_path / "table")[0]
+        assert min(params.right_given_left.data.min(), params.left_given_right.data.min()) >= np.float32(0.1), way
 
 
 def test_an_interrupted_table_goes_on_with_resume(tmp_path, capsys, lines, monkeypatch):

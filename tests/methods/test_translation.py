@@ -160,6 +160,16 @@ def test_unknown_words_stay_and_roots_raise_rare_translations():
     assert table.between(params, terms, terms, reverse=False)[5, 2] == 1
 
 
+@pytest.mark.parametrize("way", table.SYMMETRIZE)
+def test_the_combined_table_keeps_the_threshold(rng, way):
+    lines = bitext.from_words(*sentences(rng))
+    found = ibm1.fit(lines, symmetrize=way, threshold=0.1).params
+    for one in (found.right_given_left, found.left_given_right):
+        assert one.data.min() >= 0.1
+        sums = np.asarray(one.sum(axis=1)).ravel()
+        np.testing.assert_allclose(sums[sums > 0], 1)
+
+
 def test_documents_are_weighted_before_or_after_they_are_translated(rng):
     counts = sp.csr_matrix(rng.integers(0, 3, (5, 4)).astype(np.float64))
     columns = sp.csr_matrix(rng.random((4, 6)))

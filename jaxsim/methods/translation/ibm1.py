@@ -124,7 +124,8 @@ def fit(
     Args:
       bitext: from `bitext.from_words` or `bitext.from_pages`.
       symmetrize: how the two directions are combined, as for `table.symmetrized`.
-      threshold: translations less probable than this are left out of the table.
+      threshold: translations less probable than this are left out of the table of each direction, and of the
+        combination.
       run: how the fit runs, `RUN` where it says nothing. ``validate`` gets a `Translation`.
       **options: fields of `optim.Run`, in place of those of ``run``.
 
@@ -178,7 +179,7 @@ def learn(
     def whole(learned: tuple) -> Translation:
         counts = [table.matrix(one.counts, links) for one, links in zip(learned, both, strict=True)]
         params = table.from_counts(*counts, bitext.left.vocabulary, bitext.right.vocabulary, threshold)
-        return table.symmetrized(params, symmetrize)
+        return table.symmetrized(params, symmetrize, threshold)
 
     def mark() -> str:
         arrays = [part for side in (bitext.left, bitext.right) for part in side[:2]]

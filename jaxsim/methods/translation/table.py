@@ -120,13 +120,14 @@ def from_counts(
     return Translation(ahead, back, tuple(left), tuple(right), of_left, of_right)
 
 
-def symmetrized(params: Translation, way: str) -> Translation:
+def symmetrized(params: Translation, way: str, threshold: float = 0.0) -> Translation:
     """The same table with the counts of both directions combined.
 
     Args:
       params: `Translation` with counts of its own in each direction.
       way: ``"none"``: as it is; ``"mean"`` or ``"geometric"``: the mean of the counts of both directions, by which a
         link that one direction alone uses counts for half, or for nothing.
+      threshold: probabilities of the combination below this are left out, as for `from_counts`.
 
     Returns:
       `Translation`.
@@ -145,7 +146,7 @@ def symmetrized(params: Translation, way: str) -> Translation:
     ahead = sp.diags(params.left_counts) @ params.right_given_left
     back = sp.diags(params.right_counts) @ params.left_given_right
     both = (ahead + back.T) / 2 if way == "mean" else ahead.tocsr().multiply(back.T.tocsr()).sqrt()
-    return from_counts(both.tocsr(), both.T.tocsr(), params.left, params.right)
+    return from_counts(both.tocsr(), both.T.tocsr(), params.left, params.right, threshold)
 
 
 def between(params: Translation, source: Sequence[str], target: Sequence[str], *, reverse: bool = True,

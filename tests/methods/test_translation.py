@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import tracemalloc
 from collections import defaultdict
 
 import jax.numpy as jnp
@@ -12,7 +13,7 @@ import pytest
 import scipy.sparse as sp
 
 from jaxsim import io, sparse, text
-from jaxsim.methods.translation import bitext, dictionary, hmm, ibm1, table
+from jaxsim.methods.translation import bitext, dictionary, hmm, ibm1, links, table
 
 
 def sentences(rng, number=60, words=12, longest=21):
@@ -168,6 +169,44 @@ def test_the_combined_table_keeps_the_threshold(rng, way):
         assert one.data.min() >= 0.1
         sums = np.asarray(one.sum(axis=1)).ravel()
         np.testing.assert_allclose(sums[sums > 0], 1)
+
+
+def slow_links(lines):
+    """Every pair of words that occur in one pair of sentences, by the left word."""
+    sides = [np.split(side.words, side.indptr[1:-1]) for side in (lines.left, lines.right)]
+    return sorted({pair for one, other in zip(*sides, strict=True) for pair in itertools.product(one, other)})
+
+
+@pytest.mark.parametrize("at_once", [1, 500, 2**21])
+def test_links_are_numbered_some_sentences_at_a_time(rng, monkeypatch, at_once):
+    monkeypatch.setattr(links, "_AT_ONCE", at_once)
+    lines = bitext.from_words(*sentences(rng))
+    pairs = slow_links(lines)
+    for found, side, wanted in zip(links.both(lines), (lines.left, lines.right),
+                                   (pairs, sorted((b, a) for a, b in pairs)), strict=True):
+        first = len(found.rows) - len(pairs)
+        named = list(zip(np.asarray(found.rows)[first:] - 1, found.columns[first:], strict=True))
+        assert named == wanted and found.num_source == len(side.vocabulary)
+        tokens = 0
+        for block in found.blocks:
+            link, null, source = (np.asarray(part) for part in block)
+            there = (null > 0)[..., :, None] & (source > 0)[..., None, :]
+            assert ((link > 0) == there).all()
+            rows, columns = np.asarray(found.rows)[link], found.columns[link]
+            assert (rows == np.where(there, source[..., None, :], 0)).all()
+            assert (columns == np.where(there, null[..., :, None] - 1, 0)).all()
+            tokens += int((null > 0).sum())
+        assert tokens == found.tokens
+
+
+def test_numbering_links_takes_little_more_memory_than_they_do(rng):
+    lines = bitext.from_words(*([[f"w{i}" for i in rng.integers(300, size=30)] for _ in range(4000)]
+                                for _ in range(2)))  # fmt: skip
+    tracemalloc.start()
+    kept = sum(block.links.nbytes for one in links.both(lines) for block in one.blocks)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 6 * kept, peak / kept
 
 
 def test_documents_are_weighted_before_or_after_they_are_translated(rng):

@@ -17,6 +17,7 @@ from jaxsim.methods.translation.bitext import Bitext
 
 _SIZES = np.array([8, 12, 16, 20, 24, 32, 40, 48, 64, 96, 128])  # few, because each is compiled
 _CHUNK = 2**19  # pairs of tokens in a chunk: its arrays stay in the cache
+_AT_ONCE = 2**21  # pairs of tokens that are numbered at once
 
 
 class Block(NamedTuple):
@@ -72,21 +73,14 @@ def both(bitext: Bitext) -> tuple[Links, Links]:
         rows = np.flatnonzero(size == width)
         parts.append([_padded(side, rows, width) for side in (left, right)])
     width = len(right.vocabulary)
-    keys = [_keys(a, b, width) for a, b in parts]
-    pairs, places = np.unique(np.concatenate([key.ravel() for key in keys]), return_inverse=True)
-    nothing = int(pairs[0] < 0)  # where a sentence is padded
-    pairs = pairs[nothing:]
+    pairs = _distinct(parts, width)
     words = pairs // width, pairs % width  # left and right
     back = np.lexsort(words)  # by the right word, then by the left one
     most = max(len(left.vocabulary), len(right.vocabulary))  # one size of all vectors, so that one program serves both
     there, again = np.zeros((2, len(pairs) + 1), np.int32)
     there[1:] = 1 + most + np.arange(len(pairs))
     again[1 + back] = 1 + most + np.arange(len(pairs))
-    places = places + 1 - nothing
-    starts = np.concatenate([[0], np.cumsum([key.size for key in keys])])
-    numbers = [places[start : start + key.size].reshape(key.shape) for key, start in zip(keys, starts, strict=False)]
-    forward = [_block(there[number].swapaxes(1, 2), a, b) for number, (a, b) in zip(numbers, parts, strict=True)]
-    backward = [_block(again[number], b, a) for number, (a, b) in zip(numbers, parts, strict=True)]
+    forward, backward = zip(*(_blocks(a, b, pairs, width, there, again) for a, b in parts), strict=True)
     return (_links(forward, *words, most, len(left.vocabulary), len(right.vocabulary), len(right.words)),
             _links(backward, words[1][back], words[0][back], most, len(right.vocabulary), len(left.vocabulary),
                    len(left.words)))  # fmt: skip
@@ -112,18 +106,47 @@ def _keys(left: np.ndarray, right: np.ndarray, width: int) -> np.ndarray:
     return np.where((left >= 0)[:, :, None] & (right >= 0)[:, None, :], keys, -1)
 
 
-def _block(links: np.ndarray, source: np.ndarray, target: np.ndarray) -> Block:
-    """Sentences in chunks; those added to fill the last chunk have no words."""
-    number, length = target.shape
+def _slices(words: np.ndarray) -> list[slice]:
+    """Rows of `_AT_ONCE` pairs of tokens, or of one sentence."""
+    number, length = words.shape
+    step = max(1, _AT_ONCE // length**2)
+    return [slice(begin, min(begin + step, number)) for begin in range(0, number, step)]
+
+
+def _distinct(parts: list, width: int) -> np.ndarray:
+    """The keys of all pairs of words, each once, ascending; a few sentences at a time."""
+    table, waiting = np.zeros(0, np.int64), []
+    for left, right in parts:
+        for rows in _slices(left):
+            waiting.append(np.unique(_keys(left[rows], right[rows], width)))
+            if sum(map(len, waiting)) > len(table):  # so that the table is gone through few times
+                table, waiting = np.unique(np.concatenate([table, *waiting])), []
+    table = np.unique(np.concatenate([table, *waiting]))
+    return table[np.searchsorted(table, 0) :]  # -1 is where a sentence is padded
+
+
+def _blocks(left: np.ndarray, right: np.ndarray, pairs: np.ndarray, width: int, there: np.ndarray, again: np.ndarray,
+            ) -> tuple[Block, Block]:
+    """Sentences of one size in chunks, in both directions; those added to fill the last chunk have no words."""
+    number, length = left.shape
     n = max(1, min(number, _CHUNK // length**2))
     chunks = -(-number // n)
+    forward, backward = np.zeros((2, chunks * n, length, length), np.int32)
+    for rows in _slices(left):
+        keys = _keys(left[rows], right[rows], width)
+        found, place = np.unique(keys, return_inverse=True)
+        places = np.where(found < 0, 0, np.searchsorted(pairs, found) + 1)
+        forward[rows] = there[places][place].reshape(keys.shape).swapaxes(1, 2)
+        backward[rows] = again[places][place].reshape(keys.shape)
 
     def cut(array: np.ndarray) -> jax.Array:
-        whole = np.zeros((chunks * n, *array.shape[1:]), np.int32)
-        whole[:number] = array
-        return jnp.asarray(whole.reshape(chunks, n, *array.shape[1:]))
+        return jnp.asarray(array.reshape(chunks, n, *array.shape[1:]))
 
-    return Block(cut(links), cut(target + 1), cut(source + 1))
+    words = [np.zeros((chunks * n, length), np.int32) for _ in range(2)]
+    for whole, side in zip(words, (left, right), strict=True):
+        whole[:number] = side + 1
+    a, b = map(cut, words)
+    return Block(cut(forward), b, a), Block(cut(backward), a, b)
 
 
 def _links(blocks, rows, columns, most: int, num_source: int, num_target: int, tokens: int) -> Links:

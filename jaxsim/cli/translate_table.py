@@ -158,8 +158,10 @@ def _save(out: Path, params: Translation, about: dict) -> None:
 
 def _print(params: Translation, words: list[str], reverse: bool, k: int, json: bool) -> None:
     """Translations of words."""
+    from jaxsim.text.tokens import composed
+
     for one in words:
-        best = params.best(one.lower(), reverse=reverse, k=k)
+        best = params.best(composed(one).lower(), reverse=reverse, k=k)
         if not best:
             say(f"{one}: not in the table{', or only from right to left (--reverse)' * (not reverse)}")
         if json:

@@ -34,6 +34,14 @@ def test_a_table_is_learned_kept_and_read(tmp_path, capsys, lines):
     assert run(capsys, "translate-table", "--table", out, "--word", "nothing") == ""
 
 
+def test_words_are_found_in_either_form_of_unicode(tmp_path, capsys):
+    words, out = tmp_path / "words.txt", tmp_path / "table"
+    words.write_text("cafe\u0301 :: CAFE\u0301\n", "utf-8")
+    for word in ("caf\u00e9", "CAFE\u0301"):
+        printed = run(capsys, "translate-table", "--dictionary", words, "--out", out, "--word", word)
+        assert printed == f"{word}\tcaf\u00e9\t1.0000\n"
+
+
 def test_no_probability_of_the_combined_table_is_below_the_threshold(tmp_path, capsys):
     draw, lines = random.Random(0), tmp_path / "lines.tsv"
     rows = [[draw.randrange(8) for _ in range(draw.randint(2, 9))] for _ in range(150)]

@@ -13,6 +13,7 @@ from jaxsim import checks
 from jaxsim.data import streams
 from jaxsim.methods.translation import table
 from jaxsim.optim import Fit, closed_form
+from jaxsim.text.tokens import composed
 
 _ASIDE = re.compile(r"\{[^}]*\}|\[[^\]]*\]|\([^)]*\)")
 
@@ -20,7 +21,8 @@ _ASIDE = re.compile(r"\{[^}]*\}|\[[^\]]*\]|\([^)]*\)")
 def read(path: str | Path, *, separator: str | None = None) -> tuple[list[tuple[str, str]], dict[str, int]]:
     r"""Pairs of words of a dictionary file: a headword, a separator, translations with commas between.
 
-    Notes in braces, brackets and parentheses are cut out, words are lower case. Lines opening with ``#`` are comments.
+    Notes in braces, brackets and parentheses are cut out, words are lower case and in NFC, as those of texts are. Lines
+    opening with ``#`` are comments.
 
     Args:
       path: the file, plain or compressed.
@@ -52,7 +54,7 @@ def read(path: str | Path, *, separator: str | None = None) -> tuple[list[tuple[
         head, found, rest = line.partition(mark)
         checks.expect(bool(found), f"{path}, line {number}", f"a word, {mark!r} and its translations", repr(line[:60]))
         entries += 1
-        words = [_ASIDE.sub(" ", part).split() for part in (head, *re.split("[,;]", rest))]
+        words = [_ASIDE.sub(" ", composed(part)).split() for part in (head, *re.split("[,;]", rest))]
         others = [word for word in words[1:] if word]
         empty += not (words[0] and others)
         for other in others if words[0] else ():

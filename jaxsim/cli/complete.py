@@ -36,6 +36,7 @@ _SMOOTHINGS = {"n-gram, Good-Turing": "good-turing", "n-gram, Kneser-Ney": "knes
                     '  jaxsim complete --model model/ --question "He drank his _____ ." --choices tea,hat,moon\n'
                     "  jaxsim complete --model model/ --questions new.jsonl --json")
 def complete(
+    context: typer.Context,
     model: Annotated[Path | None, options.folder("Folder that `jaxsim complete --out` wrote.")] = None,
     question: Annotated[str | None, typer.Option(help="A sentence with a blank: _____ in place of a word.")] = None,
     choices: Annotated[str | None, typer.Option(
@@ -62,11 +63,15 @@ def complete(
     if texts is not None or out is not None:
         checks.expect(texts is not None and out is not None, "--texts, --out", "both, to train", "one")
         checks.expect(model is None and question is None, "--out", "no --model and no --question beside it", "one")
+        options.refuse(context, "--out", "choices", "json")
         kept = f"what is finished is kept in {_unfinished(out)}: the same command continues from it"
         with keeping(kept):
             _train(texts, out, questions, order=order, min_count=min_count)
         return
     checks.expect(model is not None, "--model", "a folder (or --texts and --out, to train)", "nothing")
+    options.refuse(context, "--model", "order", "min_count")
+    if questions is not None and question is None:
+        options.refuse(context, "--questions", "choices")
     asked = _asked(question, choices, questions)
     results = _answers(model, asked)
     known = [(row["tied"], list(one.choices[one.answer])) for row, one in zip(results, asked.questions, strict=True)
@@ -106,8 +111,7 @@ def _train(texts: Path, out: Path, path: Path | None, *, order: int, min_count: 
     from jaxsim.data import novels, questions, sentences
     from jaxsim.methods.language import combination, ngram
 
-    with naming(out):
-        io.check_place(out, what="completion model")
+    _expect_place(out, texts)
     asked = questions.read(path) if path is not None else None
     settings: dict[str, Any] = {"order": order, "min_count": min_count,
                                 "questions": asked.sha256 if asked is not None else None}
@@ -157,6 +161,17 @@ def _train(texts: Path, out: Path, path: Path | None, *, order: int, min_count: 
     io.put_folder(out, place, what="completion model")
     (place / _BEGUN).unlink()  # after that, since the same command continues from it
     say(f"{place}: {len(text.tokens):,} tokens, {text.size(min_count):,} words")
+
+
+def _expect_place(out: Path, texts: Path) -> None:
+    """Refuses a place that holds something else, and one among the texts: the next training would read its words."""
+    from jaxsim import checks, io
+
+    with naming(out):
+        io.check_place(out, what="completion model")
+    inside = texts.resolve() in (out.resolve(), *out.resolve().parents)
+    checks.expect(not inside, "--out", f"a folder outside --texts ({texts}), whose .txt files are all read as texts",
+                  f"{out}; write the model elsewhere")  # fmt: skip
 
 
 def _unfinished(out: Path) -> Path:

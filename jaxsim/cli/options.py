@@ -161,6 +161,38 @@ def mates(table: Table) -> Pairs:
     return pairs
 
 
+def given(context: typer.Context, name: str) -> bool:
+    """Whether an option stands on the command line.
+
+    Args:
+      context: of the command.
+      name: of the option's parameter.
+
+    Returns:
+      False where it has its default.
+    """
+    source = context.get_parameter_source(name)
+    return source is not None and source.name not in ("DEFAULT", "DEFAULT_MAP")
+
+
+def refuse(context: typer.Context, beside: str, *names: str) -> None:
+    """Refuses options that were given and that change nothing beside another one.
+
+    Args:
+      context: of the command.
+      beside: that other option.
+      *names: of the parameters of options that change nothing; a flag that is off is none.
+
+    Raises:
+      ValueError: naming the options.
+    """
+    from jaxsim import checks
+
+    idle = [option.opts[0] for option in context.command.params
+            if option.name in names and given(context, option.name) and context.params[option.name] is not False]
+    checks.expect(not idle, ", ".join(idle), f"no {beside} beside it", "both")
+
+
 def tell_idle(power: float | None, model: Model, *, terms: float | None = None, csls: str | None = None) -> None:
     """Says which options change nothing: of vectors where words alone count, and of weights that a model has not.
 

@@ -582,7 +582,7 @@ def _command(context: typer.Context) -> str:
     words = ["jaxsim", "train"]
     for option in context.command.params:
         value = context.params.get(option.name)
-        default = value == option.default and not train_options.given(context, option.name)
+        default = value == option.default and not options.given(context, option.name)
         if default or value is None or option.name == "resume":
             continue
         for one in value if isinstance(value, list | tuple) else [value]:

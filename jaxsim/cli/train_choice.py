@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
-from jaxsim.cli import train_options
+from jaxsim.cli import options, train_options
 from jaxsim.cli.output import say
 from jaxsim.train.settings import TUNED, fields
 
@@ -100,17 +100,17 @@ def names(context: typer.Context, share: float | None, wide: bool) -> list[str]:
     queries = "or --dev-queries, with --tune" if wide else "with --tune (or --dev-queries, with --budget as well)"
     checks.expect(share != 0, "--dev", f"pairs to choose settings by, {queries}", "0")
     if wide:
-        result = [name for name in budget.FREE if not train_options.given(context, name)
+        result = [name for name in budget.FREE if not options.given(context, name)
                   and not (name == "subwords" and context.params["drop_top"])]  # fmt: skip
         narrow = [option.opts[0] for option in context.command.params
-                  if train_options.given(context, option.name) and option.name not in ("resume", "stop_by")
+                  if options.given(context, option.name) and option.name not in ("resume", "stop_by")
                   and not set(budget.METHODS) <= set(train_options.USED_BY.get(option.name, TUNED))]
         if narrow and "method" in result:
             say(f"the method stays {context.params['method']}: not all of them have {', '.join(narrow)}")
             result.remove("method")
         checks.expect(len(result) > 0, "--tune", f"one of {', '.join(budget.FREE)} left to choose", "none left")
         return result
-    result = [name for name in tuning.CHOICES if not train_options.given(context, name)
+    result = [name for name in tuning.CHOICES if not options.given(context, name)
               and not (name == "subwords" and context.params["drop_top"])]  # fmt: skip
     checks.expect(len(result) > 0, "--tune", "--min-df, or --subwords without --drop-top, left to choose", "none left")
     return result

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from jaxsim.cli.options import given
 from jaxsim.train.settings import DISTILLED, ITERATED, LEARNED, METHODS, S2NET, STOPPED, TUNED, Field, Settings, fields
 
 
@@ -88,20 +89,6 @@ USED_BY: dict[str, tuple[str, ...]] = {
     "weights": LEARNED,
 }
 """Option -> methods that use it; all methods use the others."""
-
-
-def given(context: typer.Context, name: str) -> bool:
-    """Whether an option stands on the command line.
-
-    Args:
-      context: of the command.
-      name: of the option's parameter.
-
-    Returns:
-      False where it has its default.
-    """
-    source = context.get_parameter_source(name)
-    return source is not None and source.name not in ("DEFAULT", "DEFAULT_MAP")
 
 
 def expect_used(context: typer.Context, method: str) -> None:

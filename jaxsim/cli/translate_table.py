@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 Unit = StrEnum("Unit", {name.upper(): name for name in ("sentences", "paragraphs")})
 Aligner = StrEnum("Aligner", {"HMM": "hmm", "WDHMM": "wdhmm", "IBM1": "ibm1"})
 Way = StrEnum("Way", {name.upper(): name for name in ("none", "mean", "geometric")})
+_OF_PAIRS = ("unit", "aligner", "symmetrize", "threshold", "max_iter", "max_words", "format", "left", "right",
+             "languages", "resume")  # what says how pairs are read, and how a table is learned from them
 
 
 @app.command("translate-table", epilog="\b\nExample, sentences and their translations with a tab between:\n"
@@ -29,6 +31,7 @@ Way = StrEnum("Way", {name.upper(): name for name in ("none", "mean", "geometric
              "A dictionary, with a headword, a tab or ::, and its translations on a line:\n"
              "  jaxsim translate-table --dictionary words.txt --out words")
 def translate_table(
+    context: typer.Context,
     table: Annotated[Path | None, options.folder("Folder of an existing table.")] = None,
     out: Annotated[Path | None, options.folder("Folder for a new table; an older table is replaced.")] = None,
     pairs: Annotated[str | None, options.file("Texts and their translations to learn from: TSV, CSV, JSON Lines or "
@@ -68,6 +71,8 @@ def translate_table(
     checks.expect(len(sources) == 1, "--table, --pairs, --dictionary", "one of them", " and ".join(sources) or "none")
     checks.expect((out is not None) == (table is None), "--out", "a folder, with --pairs or --dictionary alone", out)
     checks.expect(bool(word) or table is None, "--word", "a word to translate", "none")
+    if pairs is None:
+        options.refuse(context, sources[0], *_OF_PAIRS)
     if table is not None:
         params = tables.load(table)[0]
     else:

@@ -69,6 +69,7 @@ def thesaurus(
                     "  jaxsim words --model words --like mourning --k 5 --json\n"
                     "  jaxsim words --model words --opposite-of adulterate --among renounce,forbid,purify")
 def words(
+    context: typer.Context,
     model: Annotated[Path, options.folder("Folder that `jaxsim thesaurus` wrote.")],
     opposite_of: Annotated[str | None, typer.Option(metavar="WORD", help="Print the opposites of this word, and its "
                                                                          "nearest words.")] = None,
@@ -95,6 +96,8 @@ def words(
     checks.expect((opposite_of is None) != (like is None), "--opposite-of, --like", "one of them",
                   "neither" if like is None else "both")
     checks.expect(among is None or opposite_of is not None, "--among", "--opposite-of as well", "--like")
+    if among is not None:
+        options.refuse(context, "--among", "k", "in_entries")
     some = Words.load(model)
     word = like if opposite_of is None else opposite_of
     match = some.match(word)

@@ -13,6 +13,7 @@ import sys
 import numpy as np
 import program_until_stopped
 import pytest
+from command_line import refused
 
 from jaxsim import cli, io
 from jaxsim.cli import complete
@@ -274,6 +275,31 @@ def test_bad_folders_are_one_line(place, tmp_path, capsys):
         error = capsys.readouterr().err.strip()
         assert message in error and len(error.splitlines()) == 1, error
     assert sorted(path.name for path in tmp_path.iterdir()) == ["blank", "empty"]
+
+
+def test_a_model_among_its_texts_is_refused_before_anything_is_written(place, tmp_path, capsys):
+    (tmp_path / "texts" / "more").mkdir(parents=True)
+    (tmp_path / "texts" / "a.txt").write_text("Tea is hot.")
+    (tmp_path / "link").symlink_to(tmp_path / "texts")
+    for out in ("texts/m", "texts/more/m", "link/m"):
+        error = refused(capsys, "complete", "--texts", tmp_path / "texts", "--out", tmp_path / out)
+        assert "--out: expected a folder outside --texts" in error and f"{tmp_path / out}; write the model" in error
+    assert sorted(path.name for path in (tmp_path / "texts").rglob("*")) == ["a.txt", "more"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "texts"]
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    (["--texts", "texts", "--out", "m", "--choices", "a,b"], "--choices: expected no --out beside it, got both"),
+    (["--texts", "texts", "--out", "m", "--json"], "--json: expected no --out beside it, got both"),
+    (["--model", "model", "--questions", "q.jsonl", "--choices", "a,b"], "--choices: expected no --questions beside it"),
+    (["--model", "model", "--questions", "q.jsonl", "--order", "4"], "--order: expected no --model beside it"),
+    (["--model", "model", "--question", "A _____.", "--choices", "tea,cup", "--min-count", "1", "--order", "2"],
+     "--order, --min-count: expected no --model beside it, got both"),
+])  # fmt: skip
+def test_options_that_change_nothing_are_refused(place, monkeypatch, capsys, options, message):
+    monkeypatch.chdir(place)
+    assert message in refused(capsys, "complete", *options)
+    assert not (place / "m").exists() and not (place / "m.unfinished").exists()
 
 
 @pytest.mark.parametrize(("name", "change", "message"), [

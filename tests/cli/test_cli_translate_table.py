@@ -87,6 +87,22 @@ def test_pages_and_dictionaries(tmp_path, capsys):
     assert printed == "house\tcasa\t0.5000\nhouse\thogar\t0.5000\n"
 
 
+def test_options_of_a_learning_are_refused_where_nothing_is_learned(tmp_path, capsys):
+    words = tmp_path / "words.txt"
+    words.write_text("house :: casa\n")
+    run(capsys, "translate-table", "--dictionary", words, "--out", tmp_path / "table", "--no-resume")
+    learning = (["--threshold", "0.5"], ["--aligner", "ibm1"], ["--symmetrize", "none"], ["--max-iter", "2"],
+                ["--languages", "en,es"], ["--resume"], ["--unit", "sentences"], ["--max-words", "9"],
+                ["--format", "tsv"], ["--left", "1", "--right", "2"])  # fmt: skip
+    for given, beside in ((["--dictionary", words, "--out", tmp_path / "new"], "--dictionary"),
+                          (["--table", tmp_path / "table", "--word", "house"], "--table")):  # fmt: skip
+        for option in learning:
+            names = ", ".join(word for word in option if word.startswith("--"))
+            message = f"{names}: expected no {beside} beside it, got both"
+            assert refused(capsys, "translate-table", *given, *option) == message
+    assert not (tmp_path / "new").exists()
+
+
 def test_bad_input_is_one_line(tmp_path, capsys, lines):
     assert "expected one of them, got none" in refused(capsys, "translate-table", "--word", "x")
     assert "--word: expected a word" in refused(capsys, "translate-table", "--table", tmp_path)

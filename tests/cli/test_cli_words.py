@@ -46,6 +46,14 @@ def test_that_few_opposites_train_no_s2net_is_said(tmp_path, capsys):
         assert (told in capsys.readouterr().err) == said
 
 
+def test_lengths_of_lists_are_refused_where_choices_are_compared(mine, capsys):
+    run(capsys, "thesaurus", "--file", "mine.jsonl", "--out", "words", "--dim", 4, "--no-refine")
+    command = ["words", "--model", "words", "--opposite-of", "hot", "--among", "cold,warm"]
+    assert run(capsys, *command).startswith("*")
+    assert refused(capsys, *command, "--k", 10) == "--k: expected no --among beside it, got both"
+    assert "--k, --in-entries: expected no --among" in refused(capsys, *command, "--in-entries", 1, "--k", 3)
+
+
 def test_a_thesaurus_becomes_a_model_that_names_opposites(mine, capsys):
     assert cli.main(["thesaurus", "--file", "mine.jsonl", "--antonyms", "pairs.txt", "--out", "words", "--dim", "4",
                      "--json"]) == 0  # fmt: skip

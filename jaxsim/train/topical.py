@@ -13,7 +13,7 @@ from jaxsim.methods.projections import Projection
 from jaxsim.train import held_out
 from jaxsim.train.problem import Learned, Problem
 
-_EACH = {"cplsa": 5}  # iterations between two scores of held-out pairs
+_EACH = {"cplsa": 5}  # iterations between two scores of held-out pairs; 10 of the others
 _LENGTH = {"cplsa": 200}  # iterations at most; 500 of the others, as in 002
 _UNSCORED = {"cplsa": 50}  # with nothing to stop by; 100 of the others
 
@@ -31,10 +31,9 @@ def fit(problem: Problem) -> Learned:
       ValueError: for a side without words.
     """
     settings, method = problem.settings, problem.settings.method
-    each = _EACH.get(method, 10)
     longest = _LENGTH.get(method, 500) if problem.dev else _UNSCORED.get(method, 100)
-    length = longest if settings.max_iter is None else settings.max_iter
-    options = {"start": "soft", "key": jax.random.key(settings.seed), "each": each, "max_iter": -(-length // each),
+    steps, each = _steps(longest if settings.max_iter is None else settings.max_iter, _EACH.get(method, 10))
+    options = {"start": "soft", "key": jax.random.key(settings.seed), "each": each, "max_iter": steps,
                "checkpoint": problem.checkpoint, "progress": problem.progress, "callback": problem.logged()}
     if problem.dev:
         options |= {"validate": held_out.averaged(_validator, problem.dev, problem.sets),
@@ -49,6 +48,13 @@ def fit(problem: Problem) -> Learned:
     model, more = (cplsa, {"shared": True}) if method == "cplsa" else (jplsa, {})
     result = model.fit(views, k=min(problem.k, used), **options, **more)
     return Learned(result._replace(params=tuple(Projection(topics.responsibilities(side)) for side in result.params)))
+
+
+def _steps(length: int, most: int) -> tuple[int, int]:
+    """Steps, and iterations of each, ``most`` or down to half as many: together at most ``length``, and nearly so."""
+    most = min(length, most)
+    each = max(range(-(-most // 2), most + 1), key=lambda each: (length // each * each, each))
+    return length // each, each
 
 
 def _validator(dev):

@@ -11,6 +11,7 @@ import pytest
 
 from jaxsim import Model, cli, io
 from jaxsim.data import tables
+from jaxsim.methods.topics import training
 from jaxsim.pictures import topics_page
 
 SUBJECTS = {"cook": "coser", "music": "sonido", "law": "norma"}
@@ -53,6 +54,19 @@ def test_topics_are_the_subjects_in_both_languages(place, capsys):
         names = {re.match(r"[a-z]+", word)[0] for side in ("left", "right") for word in one[side]["words"]}
         assert len(names) == 2 and one["left"]["npmi"] > 0.3
     np.testing.assert_allclose(sum(one["share"] for one in result), 1, atol=1e-5)
+
+
+@pytest.mark.parametrize(("method", "most", "each"), [
+    ("jplsa", 1, [1]), ("jplsa", 7, [7]), ("plsa", 13, [6, 6]), ("cplsa", 3, [3]), ("cplsa", 9, [3, 3, 3]),
+    ("jplsa", 20, [10, 10]), ("cplsa", 10, [5, 5]),
+])  # fmt: skip
+def test_no_more_iterations_are_run_than_are_asked_for(place, tmp_path, monkeypatch, method, most, each):
+    step, number = training.step, []
+    monkeypatch.setattr(training, "step", lambda *given: number.append(1) or step(*given))
+    assert cli.main(["topics", "--pairs", str(place / "pairs.tsv"), "--out", str(tmp_path / "model"), "--dim", "3",
+                     "--drop-top", "0", "--dev", "0", "--max-iter", str(most), "--method", method]) == 0
+    assert len(number) == sum(each) <= most
+    assert Model.load(tmp_path / "model").training["fit"]["steps"] == len(each)
 
 
 class Page(HTMLParser):

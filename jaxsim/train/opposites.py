@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -20,7 +22,7 @@ from jaxsim.optim import Run
 SOURCES = ("wordnet", "wordnet-rich", "fallows", "fernald", "soule", "roget")
 """Thesauri that `read` knows by name."""
 WEIGHTS = {"fallows": 2.0, "fernald": 2.0}
-"""Factors of their rows, where the union of all answered most questions for development; 1 for others."""
+"""Factors of their rows, where the union of all answered most questions for development; 1 for others, and of files."""
 LEAST = 10
 """Pairs of opposites that S2Net is trained on at least."""
 _HELD_OUT = 0.1
@@ -37,7 +39,8 @@ def read(
 
     Args:
       sources: of `SOURCES`.
-      files: JSON Lines of ``head``, ``synonyms`` and ``antonyms``.
+      files: JSON Lines of ``head``, ``synonyms`` and ``antonyms``; called by the file's name, or by its path where
+        that name is one of `SOURCES` or of another file.
       antonyms: lists of two words a line.
       root: the data folder; see `jaxsim.data.root`.
 
@@ -57,12 +60,23 @@ def read(
              "soule": thesaurus_books.load_soule, "roget": thesaurus_books.load_roget}  # fmt: skip
     result = [wordnet.entries(database, rich=name == "wordnet-rich") if name.startswith("wordnet") else
               books[name](root=root) for name in sources]  # fmt: skip
-    result += [thesauri.read(path) for path in files] + [thesauri.read_antonyms(path) for path in antonyms]
+    taken = set(SOURCES)
+    for reader, paths in ((thesauri.read, files), (thesauri.read_antonyms, antonyms)):
+        for path in paths:
+            result.append(reader(path, name=_name(path, taken)))
+            taken.add(result[-1].name)
     irregular: dict[str, tuple[str, ...]] = {}
     for forms in database.exceptions.values() if database is not None else ():
         for word, bases in forms.items():
             irregular[word] = (*irregular.get(word, ()), *bases)
     return result, irregular
+
+
+def _name(path: str | os.PathLike, taken: set[str]) -> str:
+    """What a file is called: by its name, its path, or its path with a number."""
+    numbered = (f"{path} ({number})" for number in itertools.count(2))
+    names = itertools.chain([Path(path).name.split(".")[0], str(path)], numbered)
+    return next(name for name in names if name and name not in taken)
 
 
 def build(
@@ -81,7 +95,7 @@ def build(
     A word that shares no entry, by however many steps, with those of the leading dimensions gets the zero vector.
 
     Args:
-      sources: the thesauri; rows of Fallows and Fernald count twice.
+      sources: the thesauri; rows of Fallows and Fernald, from the catalogue, count twice.
       key: PRNG key: which pairs of antonyms are held out, and the order of the others.
       k: dimension; fewer where the thesauri have fewer words or entries.
       refine: whether S2Net continues from PILSA; it is left out where there are fewer than 10 pairs of antonyms.
@@ -104,7 +118,8 @@ def build(
       True
     """
     checks.positive_int(k, "k")
-    entries = signed.documents(sources, weights=[WEIGHTS.get(source.name, 1.0) for source in sources])
+    weights = [WEIGHTS.get(source.name, 1.0) if source.corpus else 1.0 for source in sources]
+    entries = signed.documents(sources, weights=weights)
     terms = entries.terms()
     k = min(k, terms.num_docs, terms.num_terms)
     params = pilsa.without_rest(pilsa.fit(terms, k=k).params, entries)
@@ -121,7 +136,8 @@ def build(
     known = frozenset(entries.words)
     facts = {
         "sources": entries.sources, "entries": int(entries.tf.shape[0]), "antonym_pairs": len(pairs),
-        "dropped": {source.name: source.dropped for source in sources}, "epochs": 0 if fit is None else fit.steps,
+        "dropped": {name: source.dropped for name, source in zip(entries.sources, sources, strict=True)},
+        "epochs": 0 if fit is None else fit.steps,
         "irregular": {form: list(bases) for form, bases in sorted((irregular or {}).items()) if known & set(bases)},
     }  # fmt: skip
     return Words.of(entries.words, vectors, np.diff(entries.columns.indptr), entries.tf.shape[0],

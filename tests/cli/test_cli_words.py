@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from command_line import refused, run
 
 from jaxsim import cli
+from jaxsim.data import thesauri
 from jaxsim.model import Model, folders
 from jaxsim.model.words import Words
 from jaxsim.optim import checkpoints
@@ -196,6 +197,25 @@ def test_after_kill_9_resume_goes_on_to_the_same_words(mine, monkeypatch):
     again, whole = Words.load("killed"), Words.load("whole")
     np.testing.assert_array_equal(again.model.params.weights, whole.model.params.weights)
     assert again.model.training == whole.model.training
+
+
+def test_a_file_is_its_own_thesaurus_whatever_its_name(mine, capsys):
+    Path("other").mkdir()
+    for name in ("fallows", "mine"):
+        Path(f"other/{name}.jsonl").write_bytes(Path("mine.jsonl").read_bytes())
+    files = ["other/fallows.jsonl", "mine.jsonl", "other/mine.jsonl", "other/mine.jsonl"]
+    sources, _ = opposites.read(files=files, antonyms=["pairs.txt"])
+    names = ["other/fallows.jsonl", "mine", "other/mine.jsonl", "other/mine.jsonl (2)", "pairs"]
+    assert [source.name for source in sources] == names
+    facts = opposites.build(sources, key=jax.random.key(0), k=3, refine=False).model.training
+    assert facts["sources"] == dict.fromkeys(names, 1.0) and list(facts["dropped"]) == names
+    named = [thesauri.read("mine.jsonl", name="fallows") for _ in range(3)]
+    facts = opposites.build(named, key=jax.random.key(0), k=3, refine=False).model.training
+    assert facts["sources"] == {"fallows": 1.0, "fallows (2)": 1.0, "fallows (3)": 1.0}
+    assert list(facts["dropped"]) == ["fallows", "fallows (2)", "fallows (3)"]
+    named[1] = replace(named[1], corpus="thesauri")
+    facts = opposites.build(named, key=jax.random.key(0), k=3, refine=False).model.training
+    assert facts["sources"] == {"fallows": 1.0, "fallows (2)": 2.0, "fallows (3)": 1.0}
 
 
 def test_words_are_saved_and_exported(mine, capsys):

@@ -77,7 +77,9 @@ def test_layouts_of_the_books(tmp_path):
     _book(tmp_path, "fallows/51155-0.txt.gz", "\r\n".join([
         "\ufeffPreface", "KEY: Abate, Allay.", "SYN: Lessen, {[huh]?},", "depart_from.", "ANT: Grow.", "=",
         "KEY: Abbey.  [See Cloister]", "="]))  # fmt: skip
-    entry, = thesaurus_books.load_fallows(root=tmp_path, verify=False).entries
+    fallows = thesaurus_books.load_fallows(root=tmp_path, verify=False)
+    entry, = fallows.entries
+    assert fallows.corpus == "thesauri"
     assert tuple(entry) == (("abate", "allay", "lessen", "depart-from"), ("grow",), "abate")
     rule = "\n       *       *       *       *       *\n\n"
     _book(tmp_path, "fernald/28900-8.txt.gz", rule.join([

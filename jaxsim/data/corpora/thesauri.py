@@ -49,6 +49,7 @@ class Thesaurus:
       dropped: what was wrong with the source and left out: ``own_antonyms`` (words on both sides of an entry) and
         ``empty`` (entries of fewer than two words).
       antonyms: pairs of words that the source calls opposites of each other, where its entries have no heads.
+      corpus: name of the corpus of `jaxsim.data.catalogue` that it was read from; empty for one's own.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Thesaurus:
     counts: dict[str, Any] = field(default_factory=dict)
     dropped: dict[str, int] = field(default_factory=dict)
     antonyms: tuple[tuple[str, str], ...] = ()
+    corpus: str = ""
 
     def __repr__(self) -> str:
         """In short: the entries are long."""
@@ -111,6 +113,7 @@ def thesaurus(
     sha256: str | None = None,
     counts: dict[str, Any] | None = None,
     antonyms: Iterable[tuple[str, str]] = (),
+    corpus: str = "",
 ) -> Thesaurus:
     """A thesaurus of senses as they were read; those of fewer than two words are dropped and counted.
 
@@ -120,6 +123,7 @@ def thesaurus(
       sha256: digest of the files.
       counts: raw sizes, to which those of the entries are added; of one name, the raw one stays.
       antonyms: pairs as `normal` writes them; see `Thesaurus`.
+      corpus: see `Thesaurus`.
 
     Returns:
       `Thesaurus`.
@@ -138,7 +142,7 @@ def thesaurus(
         else:
             entries.append(sense)
     return Thesaurus(name, tuple(entries), sha256, {**sizes(entries), **(counts or {})},
-                     {"own_antonyms": contradictions, "empty": empty}, tuple(antonyms))
+                     {"own_antonyms": contradictions, "empty": empty}, tuple(antonyms), corpus)
 
 
 def sizes(entries: Iterable[Entry]) -> dict[str, int]:

@@ -18,6 +18,7 @@ from jaxsim.data import catalogue, files
 from jaxsim.data.corpora import thesauri
 from jaxsim.data.corpora.thesauri import Thesaurus
 
+CORPUS = "thesauri"
 _FILES = {"fallows": "fallows/51155-0.txt.gz", "fernald": "fernald/28900-8.txt.gz",
           "soule": "soule/soule_dictionary.htm.gz", "roget": "roget1911/22.txt.gz"}  # fmt: skip
 _FIELD = re.compile(r"(KEY|SYN|ANT):", re.MULTILINE)
@@ -43,12 +44,12 @@ _SHORTEST = 4
 
 def _text(name: str, root: str | os.PathLike | None, encoding: str, verify: bool) -> tuple[str, str]:
     """A book as text, and its digest."""
-    path = catalogue.find("thesauri", _FILES[name], root=root, verify=verify)
+    path = catalogue.find(CORPUS, _FILES[name], root=root, verify=verify)
     try:
         body = gzip.decompress(Path(path).read_bytes())
     except files.DAMAGED as error:
         raise ValueError(f"{path}: expected a whole .gz file, got a damaged one ({error})") from error
-    return files.decode(body, str(path), encoding), catalogue.digest("thesauri", _FILES[name], path)
+    return files.decode(body, str(path), encoding), catalogue.digest(CORPUS, _FILES[name], path)
 
 
 def _words(text: str, split: re.Pattern[str] = _SPLIT) -> list[str]:
@@ -82,7 +83,7 @@ def load_fallows(*, root: str | os.PathLike | None = None, verify: bool = True) 
             heads = _words(_NOISE.sub(_space, parts[0]))
             yield (heads or [""])[0], [*heads[1:], *fields["SYN"]], fields["ANT"]
 
-    return thesauri.thesaurus("fallows", senses(), sha256=digest, counts=raw)
+    return thesauri.thesaurus("fallows", senses(), sha256=digest, counts=raw, corpus=CORPUS)
 
 
 def _space(match: re.Match[str]) -> str:
@@ -127,7 +128,7 @@ def load_fernald(*, root: str | os.PathLike | None = None, verify: bool = True) 
         return [word for other in refers for word in (other, *words(other, "Synonym"))]
 
     senses = ((head, words(head, "Synonym"), words(head, "Antonym")) for head in entries)
-    return thesauri.thesaurus("fernald", senses, sha256=digest, counts=raw)
+    return thesauri.thesaurus("fernald", senses, sha256=digest, counts=raw, corpus=CORPUS)
 
 
 def load_soule(*, root: str | os.PathLike | None = None, verify: bool = True) -> Thesaurus:
@@ -157,7 +158,7 @@ def load_soule(*, root: str | os.PathLike | None = None, verify: bool = True) ->
             words = _words(_plain(_MARKS.sub(" ", body)))
             yield head, [word for word in words if not word.lower().startswith("see ")], []
 
-    return thesauri.thesaurus("soule", senses(), sha256=digest, counts=raw)
+    return thesauri.thesaurus("soule", senses(), sha256=digest, counts=raw, corpus=CORPUS)
 
 
 def _plain(text: str) -> str:
@@ -260,7 +261,8 @@ def load_roget(
     counts = {"heads": len(heads), "mentions": sum(map(len, whole))}
     if antonyms is None:
         senses = (("", paragraph, []) for head in heads for paragraph in head)
-        return thesauri.thesaurus("roget", senses, sha256=digest, counts=counts)
+        return thesauri.thesaurus("roget", senses, sha256=digest, counts=counts, corpus=CORPUS)
     partners = opposite_heads(heads, antonyms)
     senses = (("", words, whole[partners[at]] if at in partners else []) for at, words in enumerate(whole))
-    return thesauri.thesaurus("roget-opposites", senses, sha256=digest, counts={**counts, "opposite": len(partners)})
+    return thesauri.thesaurus("roget-opposites", senses, sha256=digest, counts={**counts, "opposite": len(partners)},
+                              corpus=CORPUS)

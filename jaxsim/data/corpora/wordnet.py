@@ -186,7 +186,7 @@ def entries(wordnet: WordNet, *, rich: bool = False) -> Thesaurus:
     """
     senses = _senses(wordnet, _Relations(wordnet), rich)
     return thesauri.thesaurus("wordnet" + "-rich" * rich, senses, sha256=wordnet.sha256, counts=wordnet.counts(),
-                              antonyms=wordnet.antonyms())
+                              antonyms=wordnet.antonyms(), corpus="wordnet")
 
 
 class _Relations:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -28,7 +29,7 @@ class Signed:
       tf: ``[num_entries, num_words]`` float32: ±source weight.
       idf: ``[num_words]`` float32: log(N / df), 0 for a word of every entry.
       heads: ``[num_entries]`` column of the word that an entry is about; -1 for none.
-      sources: names of the thesauri, with their weights.
+      sources: names of the thesauri, with their weights; a number is behind a name that stands there already.
       antonyms: ``[n, 2]`` columns of words that a source without heads calls opposites of each other.
     """
 
@@ -141,7 +142,10 @@ def documents(sources: Sequence[Thesaurus], *, weights: Sequence[float] | None =
     matrix.sort_indices()
     df = np.maximum(np.bincount(matrix.indices, minlength=len(index)), 1)
     factor = np.log(number / df).astype(np.float32) if idf else np.ones(len(index), np.float32)
-    names = {source.name: float(weight) for source, weight in zip(sources, weights, strict=True)}
+    names: dict[str, float] = {}
+    for source, weight in zip(sources, weights, strict=True):
+        numbered = (f"{source.name} ({number})" for number in itertools.count(2))
+        names[next(name for name in itertools.chain([source.name], numbered) if name not in names)] = float(weight)
     opposed = [(index[a], index[b]) for source in sources for a, b in source.antonyms if a in index and b in index]
     return Signed(tuple(index), matrix, factor, np.array(heads, np.int64), names,
                   np.array(opposed, np.int64).reshape(-1, 2))

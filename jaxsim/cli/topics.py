@@ -46,10 +46,10 @@ def topics(
 ) -> None:
     """Find the topics of pairs of texts. Prints the words of each topic in both languages, the largest topic first.
 
-    A line has the topic's number, its share of all text, its coherence in both languages (NPMI, from -1 to 1), and its
-    words. OUT/topics.html shows the same with a map of the topics and the pairs that have most of each. OUT is a model
-    too: `search`, `similarity`, `encode` and `evaluate` take it, and compare texts by the share of topics that they
-    have in common.
+    A line has the topic's number, its share of all text, its coherence in both languages (NPMI of these words, from -1
+    to 1; unknown where fewer than two occur), and its words. OUT/topics.html shows the same with a map of the topics
+    and the pairs that have most of each. OUT is a model too: `search`, `similarity`, `encode` and `evaluate` take it,
+    and compare texts by the share of topics that they have in common.
 
     The state is kept in OUT.checkpoint while topics are learned: after an interruption, the same command with --resume
     continues.
@@ -77,6 +77,6 @@ def topics(
                      for name, side in zip(("left", "right"), topic.sides, strict=True)}
             show_json({"topic": topic.number, "share": topic.share, **sides})
             continue
-        npmi = "\t".join(f"{side.npmi:.3f}" for side in topic.sides)
+        npmi = "\t".join("unknown" if side.npmi != side.npmi else f"{side.npmi:.3f}" for side in topic.sides)
         show(f"{topic.number}\t{topic.share:.4f}\t{npmi}\t{' '.join(topic.sides[0].words)}\t"
              f"{' '.join(topic.sides[1].words)}")

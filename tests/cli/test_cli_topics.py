@@ -69,6 +69,13 @@ def test_no_more_iterations_are_run_than_are_asked_for(place, tmp_path, monkeypa
     assert Model.load(tmp_path / "model").training["fit"]["steps"] == len(each)
 
 
+def test_the_coherence_of_one_word_is_unknown(place, tmp_path, capsys):
+    command = ["topics", "--pairs", place / "pairs.tsv", "--out", tmp_path / "model", "--dim", 3, "--drop-top", 0,
+               "--dev", 0, "--max-iter", 2, "--words", 1]  # fmt: skip
+    _, out, _ = run(capsys, *command)
+    assert [line.split("\t")[2:4] for line in out.splitlines()] == [["unknown", "unknown"]] * 3
+
+
 class Page(HTMLParser):
     """What a page is made of."""
 

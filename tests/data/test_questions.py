@@ -20,9 +20,10 @@ def line(**fields):
 def test_questions_of_a_file_are_read(tmp_path):
     path = tmp_path / "q.jsonl"
     two = {"question": "A ___ and ____.", "choices": [["cat", "dog"], ["x", "y"]]}
-    path.write_text(line(answer=1) + line(answer="tea") + json.dumps(two))
+    last = json.dumps(two | {"answer": ["x", "y"]})
+    path.write_text(f"{line(answer=1)}{line(answer='tea')}{json.dumps(two)}\n{last}")
     found = questions.read(path)
-    assert [one.answer for one in found.questions] == [1, 0, None] and found.num_blanks.tolist() == [1, 1, 2]
+    assert [one.answer for one in found.questions] == [1, 0, None, 1] and found.num_blanks.tolist() == [1, 1, 2, 2]
     assert found.questions[2].parts == ("A ", " and ", ".") and found.num_choices == 2
     with pytest.raises(ValueError, match=r"q\.jsonl, line 3: expected an answer"):
         found.answers  # noqa: B018
@@ -56,6 +57,7 @@ def test_every_choice_is_filled_in():
     (line(answer=2), "answer: expected a number from 0 to 1, or none, got 2"),
     (line(answer=True), "answer: expected a number from 0 to 1, or none, got True"),
     (line(answer="coffee"), "line 1: answer: expected one of the choices, or its index"),
+    (line(answer=["tea"]), "line 1: answer: expected one of the choices, or its index"),
     (line(choices="tea"), 'line 1: expected a list "choices", got a str'),
     ("{", "line 1"),
 ])

@@ -245,8 +245,8 @@ def read(path: str | os.PathLike) -> Questions:
     """Questions from JSON Lines: ``{"question": "He drank his _____ .", "choices": ["tea", "hat"], "answer": 0}``.
 
     Args:
-      path: the file, plain or compressed. ``answer`` (an index, or the text of a choice) may be absent. With several
-        blanks every choice is a list of texts.
+      path: the file, plain or compressed. ``answer`` (an index, or a choice as it stands in the list) may be absent.
+        With several blanks every choice is a list of texts.
 
     Returns:
       `Questions`.
@@ -260,7 +260,7 @@ def read(path: str | os.PathLike) -> Questions:
         choices = record.get("choices")
         checks.expect(isinstance(choices, list), where, 'a list "choices"', checks.a_kind(choices))
         answer: Any = record.get("answer")
-        if isinstance(answer, str):
+        if isinstance(answer, str | list):
             checks.expect(answer in choices, f"{where}: answer", "one of the choices, or its index", repr(answer))
             answer = choices.index(answer)
         rows.append(question(text, choices, answer=answer, name=str(number), where=where))

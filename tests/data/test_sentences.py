@@ -107,6 +107,22 @@ def test_a_folder_of_texts_is_read_in_order_and_licences_are_cut(tmp_path):
     assert texts == [("a.TXT", "Caf\u00e9"), ("b.txt", "Tea is hot and not for all.")]
 
 
+LICENCE = "Section 1. General Terms of Use and Redistributing.\n" * 200
+
+
+@pytest.mark.parametrize(("start", "end"), [
+    ("*** START OF THE PROJECT GUTENBERG EBOOK TEA ***", "*** END OF THE PROJECT GUTENBERG EBOOK TEA ***"),
+    ("***START OF THE PROJECT GUTENBERG EBOOK TEA, BY\nJ. HALE***", "***END OF THE PROJECT GUTENBERG EBOOK TEA***"),
+    ("  *** START OF THIS PROJECT GUTENBERG EBOOK TEA\n", "*** END OF THIS PROJECT GUTENBERG EBOOK TEA\n"),
+    ("*** START OF THE PROJECT GUTENBERG EBOOK TEA ***\n\n",
+     "End of the Project Gutenberg EBook of Tea\n\n*** END OF THE PROJECT GUTENBERG EBOOK TEA ***"),
+])
+def test_marks_of_an_ebook_are_cut_off_with_what_is_outside(start, end):
+    book = f"The Project Gutenberg eBook of Tea\n\n{start}\nTea is hot.\n\n* * *\n\nIt cools.\n{end}\n{LICENCE}"
+    assert novels.prose(book).split() == "Tea is hot. * * * It cools.".split()
+    assert novels.prose(f"{book}\n{book}").split() == 2 * "Tea is hot. * * * It cools.".split()
+
+
 @pytest.mark.parametrize(("content", "message"), [
     (None, "at least one .txt file, got none"), ("Caf\u00e9".encode()[:-1], r"book\.txt, line 1: expected utf-8"),
     (b"THE SIGN OF THE FOUR by A. Conan Doyle", "no Sherlock Holmes book in training"),

@@ -1,8 +1,8 @@
 """The 519 novels of the Sentence Completion Challenge, or a folder of anyone's texts, as sentences of numbers.
 
-Of a Project Gutenberg file only the text between its licence and its last line is kept. Second copies of books are
-dropped. The five books that the challenge's questions come from, and the two other Sherlock Holmes books, are refused:
-"Under no circumstances should data from these sources be used as training data."
+Of a Project Gutenberg file only the text between its licence and its last line, or its marks START and END, is kept.
+Second copies of books are dropped. The five books that the challenge's questions come from, and the two other Sherlock
+Holmes books, are refused: "Under no circumstances should data from these sources be used as training data."
 """
 
 from __future__ import annotations
@@ -27,6 +27,10 @@ COPIES = ("ALAD10", "BADGE10A", "ECORE10", "HDARK10A", "HYDEA10", "MDFOG10", "SK
 MOST_MENTIONS = 20  # of Sherlock; the novels have at most 9, a Holmes book has dozens
 
 _LICENCE = re.compile(r"^.*END\*? ?THE SMALL PRINT.*$", re.MULTILINE)
+_EBOOK = r"[ \t]*\*{3} ?%s OF (?:THE |THIS )?PROJECT GUTENBERG E-?BOOK"
+_START = re.compile(rf"^{_EBOOK % 'START'}(?:[^*\n]*(?:\n[^*\n]+){{0,4}}\*{{3}}|.*$)", re.MULTILINE | re.IGNORECASE)
+_END = re.compile(rf"^(?:end of (?:the |this )?project gutenberg.*(?:\n.+){{0,2}}\n\s*^)?{_EBOOK % 'END'}",
+                  re.MULTILINE | re.IGNORECASE)  # fmt: skip
 _LAST = re.compile(r"^\W{0,12}end of (?:the |this )?project gutenberg.*", re.MULTILINE | re.IGNORECASE | re.DOTALL)
 _BOOKS = re.compile(r"(adventures|memoirs|return|case-?book)\s+of\s+sherlock\s+holmes|hound\s+of\s+the\s+baskervilles|"
                     r"(the|a)\s+sign\s+of\s+(the\s+)?four|the\s+valley\s+of\s+fear|a\s+study\s+in\s+scarlet",
@@ -114,18 +118,21 @@ def read_folder(folder: str | os.PathLike) -> Iterator[tuple[str, str]]:
 
 
 def prose(text: str) -> str:
-    r"""The text of a file without the licence before it and the last line of Project Gutenberg.
+    r"""The text of a file without what Project Gutenberg puts before it and after it.
 
     Args:
       text: of a whole file, from Project Gutenberg or not.
 
     Returns:
-      What stands after the last mark of the licence and before the line "End of the Project Gutenberg ...".
+      What stands between the marks "*** START OF THE PROJECT GUTENBERG EBOOK" and "*** END OF ..." (of several books,
+      all that does), after the last mark of an older licence, and before the line "End of the Project Gutenberg ...".
 
     Example:
       >>> prose("Terms\n*END*THE SMALL PRINT!*END*\nTea is a hot drink for all.\nEnd of Project Gutenberg").strip()
       'Tea is a hot drink for all.'
     """
+    parts = _START.split(text)  # of one book, or of several one after the other; what is before the first is none
+    text = "\n\n".join(_END.split(part, maxsplit=1)[0] for part in parts[1:] or parts)
     ends = [mark.end() for mark in _LICENCE.finditer(text)]
     text = text[ends[-1] :] if ends else text
     last = _LAST.search(text, len(text) // 2)

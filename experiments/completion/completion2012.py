@@ -81,6 +81,7 @@ ABOUT = {"holmes": ("MSR Sentence Completion Challenge", "same", "completion Tab
 ABOUT |= {name: (*ABOUT["sat"][:2], f"completion Table {number}") for name, number in
           {"sat-sources": 1, "sat-models": 2, "sat-equal": 3, "sat-lsa": 4, "sat-combined": 5}.items()}
 CACHE = Path(__file__).resolve().parents[2] / "runs" / "sentences"
+RULES = 1  # by which texts were cut for the records; by later ones the novels have the same tokens, other texts do not
 SEED = 0
 
 
@@ -182,7 +183,7 @@ def load(name: str, settings: Settings) -> kit.Data:
 
 def built(name: str, make: Callable[[Path], Sentences]) -> Sentences:
     """Sentences as numbers, read once and then kept."""
-    folder = CACHE / f"{name}-{sentences.VERSION}"
+    folder = CACHE / f"{name}-{RULES}"
     return sentences.load(folder) if folder.exists() else make(folder)
 
 
@@ -193,14 +194,14 @@ def novel_text() -> Sentences:
 
 def general_text() -> Sentences:
     """What `general` yields."""
-    return built("general", lambda out: sentences.build(general(), out, progress=True))
+    return built("general", lambda out: sentences.build(general(), out, version=RULES, progress=True))
 
 
 def source_text(name: str) -> Sentences:
     """The text of a row of `sat-sources`."""
     if name in ("novels", "all"):
         return novel_text() if name == "novels" else general_text()
-    return built(name, lambda out: sentences.build(SOURCES[name](), out, progress=True))
+    return built(name, lambda out: sentences.build(SOURCES[name](), out, version=RULES, progress=True))
 
 
 def encyclopedia() -> Iterator[tuple[str, str]]:
@@ -223,7 +224,7 @@ def equal_data(text: Sentences, settings: Settings) -> kit.Data:
     asked = questions.load_sat()
     filled = questions.encode(asked, text.numbers)
     name = f"options-{settings.train}"
-    some = built(name, lambda out: sentences.build(options_of(text, filled, settings.train), out))
+    some = built(name, lambda out: sentences.build(options_of(text, filled, settings.train), out, version=RULES))
     held = some.tokens[-HELD:]
     held = np.array(held[np.flatnonzero(held == sentences.START)[0] :])
     train = some.head(len(some.tokens) - len(held))

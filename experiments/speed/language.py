@@ -194,7 +194,7 @@ def _novels() -> Path | None:
         completion2012.novel_text()
     except MissingCorpus:
         return None
-    return completion2012.CACHE / f"novels-{sentences.VERSION}"
+    return completion2012.CACHE / f"novels-{completion2012.RULES}"
 
 
 def _made_up(place: Path) -> Path:

@@ -113,7 +113,7 @@ def _train(texts: Path, out: Path, path: Path | None, *, order: int, min_count: 
 
     _expect_place(out, texts)
     asked = questions.read(path) if path is not None else None
-    settings: dict[str, Any] = {"order": order, "min_count": min_count,
+    settings: dict[str, Any] = {"order": order, "min_count": min_count, "rules": sentences.VERSION,
                                 "questions": asked.sha256 if asked is not None else None}
     digest, some = hashlib.sha256(), False
     for name, text in novels.read_folder(texts):  # also refuses bad texts before anything is written

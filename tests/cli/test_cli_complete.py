@@ -291,7 +291,7 @@ def test_a_model_among_its_texts_is_refused_before_anything_is_written(place, tm
 @pytest.mark.parametrize(("options", "message"), [
     (["--texts", "texts", "--out", "m", "--choices", "a,b"], "--choices: expected no --out beside it, got both"),
     (["--texts", "texts", "--out", "m", "--json"], "--json: expected no --out beside it, got both"),
-    (["--model", "model", "--questions", "q.jsonl", "--choices", "a,b"], "--choices: expected no --questions beside it"),
+    (["--model", "model", "--questions", "q.jsonl", "--choices", "a,b"], "--choices: expected no --questions"),
     (["--model", "model", "--questions", "q.jsonl", "--order", "4"], "--order: expected no --model beside it"),
     (["--model", "model", "--question", "A _____.", "--choices", "tea,cup", "--min-count", "1", "--order", "2"],
      "--order, --min-count: expected no --model beside it, got both"),

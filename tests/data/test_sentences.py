@@ -62,6 +62,38 @@ def test_sentences_end_where_a_reader_ends_them(text, expected):
     assert len(sentences.split(text)) == expected
 
 
+@pytest.mark.parametrize(("text", "number"), [
+    ("\u201cGo home,\u201d she said. \u201cI am.\u201d He left. \u201cWhy?\u201d \u201cOh.\u201d She came.", 6),
+    ("\u00ab Va ! \u00bb Elle part. \u00ab Oui. \u00bb", 3), ("\u201eGeh!\u201c \u00bbJa.\u00ab Er ging.", 3),
+    ("\u00bfQu\u00e9? \u00a1No! \u00bfS\u00ed?", 3), ("\u0414\u0430. \u041d\u0435\u0442. \u0434\u0430", 2),
+    ("\u039d\u03b1\u03af. \u1f49 \u1f41\u03b4\u03cc\u03c2. \u017dena. \u0130ki.", 4),
+    ("\u201cNo. five,\u201d said he", 1),
+])
+def test_quotes_and_capitals_of_other_languages_end_sentences(text, number):
+    assert len(sentences.split(text)) == number
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("E\u0301le\u0301phant Nai\u0308ve", ["\u00e9l\u00e9phant", "na\u00efve"]), ("co\u00adop\u200der", ["cooper"]),
+    ("\u0130stanbul", ["i\u0307stanbul"]),
+    ("\u0939\u093f\u0928\u094d\u0926\u0940", ["\u0939\u093f\u0928\u094d\u0926\u0940"]),
+    ("o\u0304\u0301n-x\u0303's \u0301 2\u0301", ["\u1e53n-x\u0303's", "2"]),
+    ("\U0001112c\U0001110c\U00011127a", ["\U0001110c\U00011127a"]),
+])
+def test_marks_and_soft_hyphens_cut_no_word(text, expected):
+    assert sentences.words(text) == expected and sentences.split(text) == [expected]
+
+
+def test_a_text_is_cut_by_the_rules_of_before_where_they_are_asked_for(tmp_path):
+    texts = [("a", "\u201cGo!\u201d \u201cNo, nai\u0308ve.\u201d")]
+    for version, expected in ((1, "go ! no , nai ve ."), (sentences.VERSION, "go ! </s> <s> no , na\u00efve .")):
+        built = sentences.build(texts, tmp_path / str(version), version=version)
+        assert " ".join(built.vocabulary[number] for number in built.tokens) == f"<s> {expected} </s>"
+        assert built.source["version"] == version
+    with pytest.raises(ValueError, match="version: expected 1 or 2, got 3"):
+        sentences.build(texts, tmp_path / "no", version=3)
+
+
 @pytest.mark.parametrize("texts", [[], [("a", " \n")]])
 def test_nothing_to_read_is_refused(tmp_path, texts):
     with pytest.raises(ValueError, match="documents: expected at least one sentence"):

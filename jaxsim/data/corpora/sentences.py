@@ -9,13 +9,14 @@ the numbers, and `Sentences.size` says how long it is. One document at a time is
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import os
 import re
 import shutil
 import tempfile
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,13 @@ from tqdm import tqdm
 
 from jaxsim import checks, io
 from jaxsim.data import files
+from jaxsim.text.tokens import character_class, composed, word_marks
 
 __all__ = ["END", "MARKS", "START", "UNKNOWN", "Sentences", "build", "load", "split", "words"]
 
-VERSION = 1  # of the rules below; another version gives other tokens
+VERSION = 2
+"""Of the rules by which texts are cut. Version 1 knew only straight quotes and capitals of Latin-1, and cut words at
+combining marks and soft hyphens. ASCII gives the same tokens by both."""
 UNKNOWN, START, END = 0, 1, 2
 MARKS = ("<unk>", "<s>", "</s>")
 
@@ -35,11 +39,19 @@ _TITLE = re.compile(r"\b(Mrs?|Ms|Messrs|Dr|Prof|Rev|Hon|Gen|Col|Capt|Lieut|Lt|Se
                     r"|cf|No(?=\.\s?\d))\.(?=\W)")  # fmt: skip
 _INITIAL = re.compile(r"\b([A-HJ-Z])\.(?=\s?[A-Z])")  # not I, which ends sentences
 _PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
-_STOP = re.compile(r"([.!?])([\"')\]_*]*\s)(?=[\s\"'(\[_*-]*[A-Z\u00c0-\u00de0-9])")
+_QUOTES = "\u201c\u201d\u201e\u201a\u00ab\u00bb\u2039\u203a"  # which of them open and which close, languages decide
 _BREAK = "\x01"
-_TOKEN = re.compile("[^\\W\\d_]+(?:['\\-][^\\W\\d_]+)*|--|[.,;:!?\x01]|\\d+")
+_LETTERS = r"[^\W\d_]"
 _BLOCK = 1 << 22  # tokens, when a file is gone through
 _REMEDY = "; build it again"
+
+
+def _token(word: str) -> re.Pattern[str]:
+    """Tokens, of a pattern of words between hyphens and apostrophes."""
+    return re.compile(rf"{word}(?:['\-]{word})*|--|[.,;:!?{_BREAK}]|\d+")
+
+
+_TOKEN = _token(f"{_LETTERS}+")
 
 
 class _Numbers(dict):
@@ -70,7 +82,7 @@ class Sentences:
 
     __repr__ = checks.brief
 
-    @cached_property
+    @functools.cached_property
     def numbers(self) -> dict[str, int]:
         """Word -> number."""
         return {word: number for number, word in enumerate(self.vocabulary)}
@@ -99,16 +111,16 @@ def words(text: str) -> list[str]:
     """The tokens of a sentence: lower-case words (with inner hyphens and apostrophes), punctuation marks, numbers.
 
     Args:
-      text: of any language that puts spaces between words.
+      text: of any language that puts spaces between words. Soft hyphens and joiners are left out, and cut no word.
 
     Returns:
-      The tokens; full stops of abbreviations are dropped.
+      The tokens, in Unicode's NFC form; full stops of abbreviations are dropped.
 
     Example:
       >>> words("Mr. Holmes's well-known pipe--out, at 9!")
       ['mr', "holmes's", 'well-known', 'pipe', '--', 'out', ',', 'at', '9', '!']
     """
-    return [token for token in _TOKEN.findall(_plain(text).lower()) if token != _BREAK]
+    return [token for token in _tokens(_plain(composed(text)).lower()) if token != _BREAK]
 
 
 def split(text: str) -> list[list[str]]:
@@ -116,7 +128,7 @@ def split(text: str) -> list[list[str]]:
 
     Args:
       text: paragraphs with an empty line between them. A sentence ends with its paragraph, and at a full stop, question
-        or exclamation mark before a capital letter.
+        or exclamation mark before a capital letter of any script or a number, whatever quotes are between.
 
     Returns:
       Sentences, none of them empty.
@@ -124,9 +136,11 @@ def split(text: str) -> list[list[str]]:
     Example:
       >>> split('"What?" said Dr. Ray. "Go!"\n\nHe went')
       [['what', '?', 'said', 'dr', 'ray', '.'], ['go', '!'], ['he', 'went']]
+      >>> split("\u00abVa !\u00bb \u201cOui.\u201d")
+      [['va', '!'], ['oui', '.']]
     """
     sentences: list[list[str]] = [[]]
-    for token in _TOKEN.findall(_broken(text)):
+    for token in _tokens(_broken(text)):
         if token == _BREAK:
             sentences.append([])
         else:
@@ -139,6 +153,7 @@ def build(
     out: str | os.PathLike,
     *,
     source: Mapping[str, object] | None = None,
+    version: int = VERSION,
     progress: bool = False,
 ) -> Sentences:
     """Writes the sentences of documents into a folder, which is whole or absent whatever happens.
@@ -147,13 +162,14 @@ def build(
       documents: name and text of each; read once, one at a time.
       out: the folder; an older one of this kind is replaced.
       source: what to keep in the configuration, JSON-compatible.
+      version: of the rules; 1 gives the tokens of before.
       progress: show the documents' number on stderr.
 
     Returns:
       What `load` gives.
 
     Raises:
-      ValueError: no document, no sentence in any, or a place that holds something else.
+      ValueError: no document, no sentence in any, an unknown version, or a place that holds something else.
 
     Example:
       >>> with tempfile.TemporaryDirectory() as place:
@@ -161,20 +177,21 @@ def build(
       ...     sentences.vocabulary, sentences.tokens.tolist()
       (('<unk>', '<s>', '</s>', 'tea', '.', '?', 'now'), [1, 3, 5, 2, 1, 3, 6, 4, 2])
     """
+    checks.expect(version in (1, VERSION), "version", f"1 or {VERSION}", version)
     out = Path(out)
     io.check_place(out, what="corpus")
     out.parent.mkdir(parents=True, exist_ok=True)
     io.remove_stale(out)
     part = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}.{os.getpid()}.", suffix=".part"))
     try:
-        vocabulary, counts, total, read = _number(documents, part / "raw", progress)
+        vocabulary, counts, total, read = _number(documents, part / "raw", version, progress)
         checks.expect(total > 0, "documents", "at least one sentence", f"none in {checks.counted(read, 'document')}")
         order = _order(vocabulary, counts)
         digest = _renumber(part, order, total)
         lines = "".join(f"{vocabulary[at]}\t{counts[at]}\n" for at in order)
         digest.update(lines.encode())
         (part / "words.txt").write_text(lines, "utf-8")
-        about = {"documents": read, "sentences": int(counts[END]), "tokens": total, "version": VERSION,
+        about = {"documents": read, "sentences": int(counts[END]), "tokens": total, "version": version,
                  **(source or {})}  # fmt: skip
         config = {"library": "jaxsim", "format": 1, "kind": "sentences", "sha256": digest.hexdigest(), "source": about,
                   "files": ["tokens.npy", "words.txt"]}  # fmt: skip
@@ -249,14 +266,36 @@ def _plain(text: str) -> str:
     return _TITLE.sub(r"\1", _INITIAL.sub(r"\1", text))
 
 
-def _broken(text: str) -> str:
+@functools.cache
+def _stop(version: int) -> re.Pattern[str]:
+    """A mark that ends a sentence: a capital letter or a number follows."""
+    if version == 1:
+        return re.compile(r"([.!?])([\"')\]_*]*\s)(?=[\s\"'(\[_*-]*[A-Z\u00c0-\u00de0-9])")
+    capitals = character_class([at for at in range(0x20000) if unicodedata.category(chr(at)) in ("Lu", "Lt")])
+    return re.compile(rf"([.!?])([\"')\]_*{_QUOTES}]*\s)(?=[\s\"'(\[_*{_QUOTES}\u00a1\u00bf-]*[{capitals}0-9])")
+
+
+def _broken(text: str, version: int = VERSION) -> str:
     """Lower-case text with a mark between sentences."""
+    text = text if version == 1 else composed(text)
     text = _PARAGRAPH.sub(f" {_BREAK} ", _plain(text.replace(_BREAK, " ")))
-    return _STOP.sub(rf"\1\2{_BREAK} ", text).lower()
+    return _stop(version).sub(rf"\1\2{_BREAK} ", text).lower()
+
+
+@functools.cache
+def _accented(beyond: bool) -> re.Pattern[str]:
+    """Tokens of a text that may have combining marks; finding them is slower."""
+    return _token(f"{_LETTERS}+(?:[{word_marks(beyond=beyond)}]+{_LETTERS}*)*")
+
+
+def _tokens(text: str, version: int = VERSION) -> list[str]:
+    """The tokens of lower-case text, marks between sentences among them."""
+    last = max(set(text), default="")
+    return (_TOKEN if version == 1 or last < "\u0300" else _accented(last > "\uffff")).findall(text)
 
 
 def _number(
-    documents: Iterable[tuple[str, str]], path: Path, progress: bool
+    documents: Iterable[tuple[str, str]], path: Path, version: int, progress: bool
 ) -> tuple[list[str], np.ndarray, int, int]:
     """Writes tokens numbered by first occurrence; words, their counts, and how many tokens and documents there were."""
     numbers = _Numbers({word: number for number, word in enumerate(MARKS)})
@@ -264,7 +303,7 @@ def _number(
     counts, total, read = np.zeros(0, np.int64), 0, 0
     with open(path, "wb") as file:
         for _, text in tqdm(documents, desc="documents", unit="", disable=None if progress else True):
-            result = _TOKEN.findall(_broken(text))
+            result = _tokens(_broken(text, version), version)
             row = _marked(np.fromiter(map(numbers.__getitem__, result), np.int32, len(result)) if result else None)
             row.tofile(file)
             more = np.bincount(row)

@@ -394,7 +394,7 @@ def test_what_is_said_of_feedback_holds_in_the_records():
         assert re.search(rf"{once} to {twice} \({name}\)", facts), (table, once, twice)
         assert rows["opca-feedback"]["config"]["feedback"] == 3
         chance[table] = rows["opca-feedback"]["limits"][0]["value"] < 0
-    assert [table for table, no in chance.items() if no] == ["cacm", "cisi"]
+    assert [table for table, no in chance.items() if no] == ["npl", "cacm", "cisi"]
     worse = [tables["wikispeedia"][row] for row in ("opca-feedback", "opca-search")]
     assert worse[0]["limits"][0]["at_least"] > worse[0]["limits"][0]["value"]
     assert "MAP {} in place of {}".format(*(f"{one['metrics']['map']['mean']:.3f}"[1:] for one in worse)) in facts
@@ -410,14 +410,14 @@ def test_what_is_said_of_tuning_for_search_holds_in_the_records():
              "mdn": "MDN", "wikispeedia": "Wikispeedia"}  # fmt: skip
     found = {table: tables[table]["tuned-for-search"] for table in names}
     *most, last = (f"{found[table]['metrics']['map']['mean']:.3f} on {name}"[1:] for table, name in names.items())
-    assert f"the search has a MAP of {', '.join(most)} and {last}:" in facts
-    for one in found.values():
-        assert {name: one["config"][name] for name in ("method", "dim", "min_df")} == {
-            "method": "opca", "dim": 600, "min_df": 1}  # fmt: skip
+    assert f"search has a MAP of {', '.join(most)} and {last}:" in facts
+    chosen = {"cranfield": ["s2net", 50, 1], "npl": ["opca", 100, 2]}
+    for table, one in found.items():
+        assert [one["config"][name] for name in ("method", "dim", "min_df")] == chosen.get(table, ["opca", 600, 1])
         assert {limit["name"].split()[4].rstrip(":") for limit in one["limits"]} >= {"bm25", "tfidf", "lsa"}
         assert all(limit["value"] >= limit["at_least"] for limit in one["limits"])
-    by_mates = tables["nfcorpus"]["tuned-search"]["metrics"]["map"]["mean"]
-    assert f"on NFCorpus it has {by_mates:.3f}".replace("0.", ".") in facts
+    by_mates = tables["cacm"]["tuned-search"]["metrics"]["map"]["mean"]
+    assert f"on CACM it has {by_mates:.3f}".replace("0.", ".") in facts
 
 
 def test_what_is_said_of_distillation_holds_in_the_records():
@@ -589,12 +589,12 @@ def test_what_is_said_of_searches_with_ngrams_holds_in_the_records():
     for name in ("cisi", "cranfield", "cacm", "wikispeedia"):
         rows = {row: tables[name][row]["metrics"]["map"]["mean"] for row in ("opca-search", "opca-words")}
         found[name] = [f"{rows[row]:.3f}"[1:] for row in ("opca-search", "opca-words")]
-    told = ("a MAP of {} on CISI ({} without), {} on Cranfield ({}, which may be chance, p = .05), {} on CACM ({}), "
+    told = ("a MAP of {} on CISI ({} without), {} on Cranfield ({}, which may be chance, p = .1), {} on CACM ({}), "
             "but of {} on Wikispeedia ({})")  # fmt: skip
     assert told.format(*(value for both in found.values() for value in both)) in facts
     p = {name: float(re.search(r"p = (\S+)\)", tables[name]["opca-words"]["limits"][0]["name"])[1])
          for name in found}  # fmt: skip
-    assert p.pop("cranfield") == 0.05 and max(p.values()) < 0.05
+    assert p.pop("cranfield") == 0.1 and max(p.values()) < 0.05
 
 
 def test_what_is_said_of_hubs_holds_in_the_records():

@@ -15,19 +15,21 @@ Rows: `bm25` (stems; stop words of a query count a fifth), `tfidf` and `lsa` of 
 cosine alone), `opca-search`, what `jaxsim train --method opca --dim 600 --min-df 1` and `jaxsim search` give (words
 learn with their n-grams; `opca-words` is the same with `--subwords 0`, `opca-feedback` with `jaxsim search --feedback
 3`, a second search for what the three best documents of the first have in common with the query), and `tuned-search`:
-`jaxsim train --tune --budget 5m`, whose choice depends on the speed of the machine (`tuned-for-search`: with
-`--tune-for search`: held-out titles lose the words that are in their texts too; the idea was tried on Cranfield and
-CACM, with their queries in view). `static-embedding` is StaticEmbedding of sentence-transformers, trained on the same
-pairs in the loop of `experiments.peers.static`, its rate, its batch and the scale of its loss chosen by the same
-held-out titles, one step at a time until no step is better, with five seeds (needs `pip install -e '.[peers]'`; the
-records of Wikispeedia and MDN are older: the scale as the library has it, 20, though a smaller one may be better for
-it, and one seed). Which titles are held out, and so the agreement, depends on a seed: `opca-r`, `opca-search`,
-`opca-words` and `opca-feedback` have five. Expected: `opca-search` above `opca-words` and below `opca-feedback`, and
-it, `tuned-search` and `tuned-for-search` above each of `bm25`, `tfidf`, `lsa` and, where its record is there already,
-`static-embedding`, in MAP by a paired t test: the lower end of the difference's 95 % interval is at least 0 (of two
-records, the later one has the difference to `static-embedding`; what an earlier one says of it is about an earlier
-training). `opca-best-k` takes the dimension that **the judged queries themselves** like best: no rival, but what
-choosing without judgements (`opca-r`) is to be measured by; expected within .01 of it.
+`jaxsim train --tune --budget 5m`, whose choice depends on the speed of the machine, and on what else runs on it
+(`tuned-for-search`: with `--tune-for search`: held-out titles lose the words that are in their texts too; the idea was
+tried on Cranfield and CACM, with their queries in view). `static-embedding` is StaticEmbedding of
+sentence-transformers, trained on the same pairs in the loop of `experiments.peers.static`, its rate, its batch and the
+scale of its loss chosen by the same held-out titles, one step at a time until no step is better, with five seeds
+(needs `pip install -e '.[peers]'`; the records of Wikispeedia and MDN are older: the scale as the library has it, 20,
+though a smaller one may be better for it, and one seed). Which titles are held out, and so the agreement, depends on a
+seed: `opca-r`, `opca-search`, `opca-words` and `opca-feedback` have five. Expected: `opca-search` above `opca-words`
+and below `opca-feedback`, and it, `tuned-search` and `tuned-for-search` above each of `bm25`, `tfidf`, `lsa` and,
+where its record is there already, `static-embedding`, in MAP by a paired t test: the lower end of the difference's 95
+% interval is at least 0 (of two records, the later one has the difference to `static-embedding`; what an earlier one
+says of it is about an earlier training). `opca-best-k` takes the dimension that **the judged queries themselves** like
+best: no rival, but what choosing without judgements (`opca-r`) is to be measured by; expected within .01 of it. The
+records of `opca-feedback` of MDN and of the tuned rows of Wikispeedia are older: stop words count nothing there,
+neither of queries nor of documents.
 
     JAXSIM_DATA=/path/to/corpora python -m experiments.peers.title_search --preset full
     python -m experiments.peers.title_search --preset quick --out /tmp/quick

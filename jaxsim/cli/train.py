@@ -289,7 +289,7 @@ def _expect_judges(context: typer.Context, given: bool, settings: Settings, swep
 
     by_queries = context.params["stop_by"] == StopBy.QUERIES
     for name, wanted in (("--dev-exclude-self", context.params["dev_exclude_self"]),
-                         ("--dev-score", train_options.given(context, "dev_score"))):
+                         ("--dev-score", options.given(context, "dev_score"))):
         checks.expect(given or not wanted, name, "--dev-queries as well", "none")
     checks.expect(not given or settings.method not in GRADED, "--dev-queries",
                   "a method that learns from pairs, not from grades", f"--method {settings.method}")

@@ -64,17 +64,24 @@ class Bm25:
         rows = [([columns[one.stem] for one in row], [one.times for one in row]) for row in cut]
         return _matrix([row for row, _ in rows], len(columns), [times for _, times in rows])
 
-    def times(self, *, language: str = "en") -> np.ndarray:
-        """How often every stem counts where words are not known: that of a stop word `STOP` times.
+    def times(self, columns: np.ndarray, *, language: str = "en") -> np.ndarray:
+        """How often stems count where words are not known: that of a stop word `STOP` times.
 
         Args:
+          columns: ``[m]`` numbers of stems.
           language: a language code.
 
         Returns:
-          ``[v]`` float32.
+          ``[m]`` float32.
         """
-        stop = set(text.stemmed(sorted(text.stop_words(language)), language))
-        return np.array([STOP if stem in stop else 1 for stem in self.stems], np.float32)
+        stop = _stop_stems(language)
+        return np.array([STOP if self.stems[column] in stop else 1 for column in columns.tolist()], np.float32)
+
+
+@functools.cache
+def _stop_stems(language: str) -> frozenset[str]:
+    """The stems of a language's stop words."""
+    return frozenset(text.stemmed(sorted(text.stop_words(language)), language))
 
 
 class Asked(NamedTuple):

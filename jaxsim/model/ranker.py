@@ -400,7 +400,7 @@ def _towards(queries: Vectors, documents: Vectors, shares: sp.csr_matrix) -> Vec
 def _with_words(counts: sp.csr_matrix, bm25: Bm25, shares: sp.csr_matrix, language: str) -> sp.csr_matrix:
     """Words of queries and the strongest of the documents that they have found."""
     found = sp.csr_matrix(shares @ bm25.weights)
-    found.data *= bm25.times(language=language)[found.indices]
+    found.data *= bm25.times(found.indices, language=language)
     found.sort_indices()  # of equally strong words, those that stand first in the documents are kept
     for start, stop in itertools.pairwise(found.indptr):
         row = found.data[start:stop]

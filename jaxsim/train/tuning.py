@@ -71,6 +71,7 @@ def tune(
     closed = "opca" if settings.method in S2NET else settings.method
     say(f"choosing {' and '.join(names)} by trainings of {closed} …")
     given, tried, tell = settings, [], _of_a_trial(say)
+
     def score(candidate: Settings) -> dict[str, Any]:
         """A training's dev scores, kept and told, and its pairs."""
         model = training.train(few, replace(candidate, method=closed, distill=0.0), dev=dev, cross_fit=False,

@@ -54,7 +54,8 @@ TABLES = {"en-it-speeches": Settings(ks=(100,), best_ks=(100, 300)),
           "en-it-speeches-long": Settings(ks=(50,), best_ks=(50,)),
           "docstrings": Settings(ks=(100, 300, 600, 1000, 2000, 3000)),
           "en-es-halves-all": Settings(ks=(100, 300, 600, 1000), ks_2011=(100, 300, 600, 1000, 1500)),
-          "en-fr": Settings(ks_2011=(100, 300, 600, 1000)),
+          "en-fr": Settings(ks=(100, 300, 600, 1000)),
+          **dict.fromkeys(("en-es-human", "en-ja"), Settings(ks=(100, 300, 600, 1000), ks_2011=(100, 300))),
           **dict.fromkeys(("en-es-halves", "en-fr-halves", "en-ja-halves", "en-es-first20"),
                           Settings(ks=(50, 100, 300, 600, 1000), ks_2011=(50, 100, 300, 600, 1000, 1500, 2000)))}
 EACH = {plsa: 10, jplsa: 10, cplsa: 5}

@@ -73,6 +73,9 @@ def translate_table(
     checks.expect(bool(word) or table is None, "--word", "a word to translate", "none")
     if pairs is None:
         options.refuse(context, sources[0], *_OF_PAIRS)
+    shown = (("--reverse", reverse), ("--k", options.given(context, "k")), ("--json", json))
+    idle = [name for name, there in shown if there]
+    checks.expect(bool(word) or not idle, ", ".join(idle), "--word beside it, the word to translate", "none")
     if table is not None:
         params = tables.load(table)[0]
     else:

@@ -103,6 +103,13 @@ def test_options_of_a_learning_are_refused_where_nothing_is_learned(tmp_path, ca
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.parametrize("option", [["--reverse"], ["--k", "3"], ["--json"]])
+def test_options_of_what_is_printed_are_refused_where_no_word_is_asked_for(option, tmp_path, capsys, lines):
+    message = f"{option[0]}: expected --word beside it, the word to translate, got none"
+    assert refused(capsys, "translate-table", "--pairs", lines, "--out", tmp_path / "new", *option) == message
+    assert not (tmp_path / "new").exists()
+
+
 def test_bad_input_is_one_line(tmp_path, capsys, lines):
     assert "expected one of them, got none" in refused(capsys, "translate-table", "--word", "x")
     assert "--word: expected a word" in refused(capsys, "translate-table", "--table", tmp_path)

@@ -28,6 +28,7 @@ from jaxsim.sparse import Terms
 from jaxsim.train.problem import Learned, Problem
 
 _DEPTH = 5  # of the ranking that s2net-pref stops by
+_CHANCE = 0.5  # the AUC of cosines that are all equal
 _ITERATIONS, _ITERATIONS_ALONE, _PATIENCE = 100, 5, 30  # with held-out pairs, without
 
 
@@ -239,9 +240,10 @@ def fit_preferences(problem: Problem) -> Learned:
     validate = None if problem.dev is None else preference_validator(problem.dev, problem.dev_grades)
     start = s2net.random_init(sides[0].num_terms, problem.k, key=jax.random.key(settings.seed))
     start = jax.tree.map(lambda leaf: leaf.astype(sides[0].values.dtype), start)
-    if validate is not None:  # LSA is better where both sides share words, and has no gradient where they share none
+    if validate is not None:  # LSA is better, but where it has no direction for one side: then it has no gradient
         both = sparse.from_scipy(sp.vstack([sparse.to_scipy(side) for side in sides], format="csr"))
-        start = max((start, lsa.fit(both, k=min(problem.k, both.num_docs, both.num_terms)).params), key=validate)
+        likely = lsa.fit(both, k=min(problem.k, both.num_docs, both.num_terms)).params
+        start = likely if validate(likely) > max(_CHANCE, validate(start)) else start
     most = _ITERATIONS if validate else _ITERATIONS_ALONE
     patience = _PATIENCE if settings.patience is None else settings.patience
     fit = s2net_pref.fit(

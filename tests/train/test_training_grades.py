@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -170,6 +172,16 @@ def test_preferences_are_learned_and_candidates_of_a_query_stay_together():
     assert dev["auc"] > 0.9 > 0.6 > dev["untrained_auc"] and dev["ndcg@5"] > dev["untrained_ndcg@5"]
     assert any("0 passed over with one grade alone" in line for line in said)
     assert model.training["pairs"]["train"] % 6 == 0  # whole queries
+
+
+def test_lsa_that_has_no_direction_for_the_left_side_is_no_start():
+    given, grades = graded_candidates()  # no word on both sides, and the right one has more: 8 dimensions are its own
+    backwards = given.take(range(48)), 2 - grades[:48]  # dev pairs that a random start orders worse than chance
+    settings = Settings(method="s2net-pref", dim=4, max_iter=1)
+    worse = [train(given, replace(settings, seed=seed), grades=grades, dev=backwards[0], dev_grades=backwards[1])
+             for seed in range(3)]
+    losses = [model.training["history"]["loss"] for model in worse]
+    assert all(first > last for first, last in losses)
 
 
 def test_queries_of_one_grade_are_passed_over_and_counted():

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 _TARGETS = ("sentence-transformers", "model2vec", "word2vec", "onnx", "jaxsim")
 Target = StrEnum("Target", {name.upper().replace("-", "_"): name for name in _TARGETS})
 _BATCH = 1024
+PlainOption = Annotated[float, typer.Option(
+    min=0.0, max=4.0, help="Multiply dimensions by the agreement of held-out pairs in them to this power, as a search "
+                           "does: 1 to find documents about the same thing, 0 to find mates.")]
 
 
 def load(folder: Path) -> Model:
@@ -61,6 +64,7 @@ def encode(
     side: Annotated[options.Side | None, typer.Option(help="Which texts these are, left (query) or right "
                                                       "(document), for a model with two sides.")] = None,
     normalize: Annotated[bool, typer.Option("--normalize", help="Scale vectors to length one.")] = False,
+    power: PlainOption = 0.0,
     workers: Annotated[int, typer.Option(min=1, help="Processes that read and encode texts, each with the whole "
                                          "model in memory.")] = 1,
 ) -> None:
@@ -80,7 +84,8 @@ def encode(
     given = side is not None or not trained.two_sided
     checks.expect(given, "--side", "query or document (this model encodes left and right texts "
                   "differently)", "neither")
-    how = {"normalize": normalize, "side": "query" if side == options.Side.QUERY else "document"}
+    options.tell_idle(power, trained)
+    how = {"normalize": normalize, "power": power, "side": "query" if side == options.Side.QUERY else "document"}
     texts = (text for _, text in texts_of(input, column))
     vectors = in_order(partial(_vectors, trained, **how), streams.batches(texts, _BATCH), workers=workers,
                        there=partial(_vectors_there, **how), begin=(_hold, model))
@@ -101,9 +106,9 @@ def encode(
     say(f"{output}: {checks.counted(number, 'vector')} of {checks.counted(trained.dim, 'dimension')}")
 
 
-def _vectors(model: Model, texts: list[str], *, side: str, normalize: bool) -> np.ndarray:
+def _vectors(model: Model, texts: list[str], *, side: str, **how) -> np.ndarray:
     encoder = model.encode_query if side == "query" else model.encode_document
-    return encoder(texts, normalize=normalize)
+    return encoder(texts, **how)
 
 
 _held: list[Model] = []
@@ -225,6 +230,7 @@ def export(
     model: options.ModelOption,
     to: Annotated[Target, typer.Option("--to", help="The tool that will read it; jaxsim writes a model folder.")],
     out: Annotated[Path, options.folder("Folder to write; an older export for another tool is replaced.")],
+    power: PlainOption = 0.0,
     weights: Annotated[options.Weights | None, typer.Option(help="Round the weights to 16 or 8 bits first, and "
                                                             "print how far that changes scores.")] = None,
     json: options.JsonOption = False,
@@ -235,6 +241,8 @@ def export(
     from jaxsim.model import rounding
 
     trained = load(model)
+    options.tell_idle(power, trained)
+    trained = trained.weighed(power)
     lost = {}
     if weights is not None:
         trained = rounding.rounded(trained, str(weights))

@@ -63,7 +63,8 @@ def export(model: Model, to: str, out: str | os.PathLike) -> dict[str, Any]:
     """Writes a model for another tool.
 
     Args:
-      model: one with a projection, or a pair of them, and (but for ONNX) no activation.
+      model: one with a projection, or a pair of them, and (but for ONNX) no activation. Weights of its dimensions are
+        not written, but for those of `Model.weighed`, which are in the projection.
       to: one of `FORMATS`.
       out: the folder; an older export there is replaced, anything else is left alone. A pair of projections makes two
         folders in it, ``query`` and ``document``, or two files for word2vec.
@@ -110,6 +111,9 @@ def export(model: Model, to: str, out: str | os.PathLike) -> dict[str, Any]:
     if narrow.is_narrow(kept):
         kind = parts.kind_of(kept) if to == "onnx" else "float32"
         note += f" The model's weights are {parts.kind_of(kept)}; here they are {kind}, with the same values."
+    if "weighed" in model.training:
+        note += (f" Every dimension is multiplied by its agreement to the power {model.training['weighed']['power']:g}, "
+                 "for documents about the same thing.")
     facts = {"format": to, "exact": exact, "note": note, "weighting": model.weighting, "weights": kind,
              "terms": len(words), "dim": model.dim}  # fmt: skip
     contents: dict[str, bytes] = {}

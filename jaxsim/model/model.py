@@ -7,7 +7,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -228,12 +228,15 @@ class Model:
         """The map from slots to the texts that were learned of."""
         return None if self.subwords is None else self.subwords.spread(self.vocabulary)
 
-    def encode(self, texts: str | Iterable[str], *, normalize: bool = False, batch_size: int = _BATCH) -> np.ndarray:
+    def encode(self, texts: str | Iterable[str], *, normalize: bool = False, power: float = 0.0,
+               batch_size: int = _BATCH) -> np.ndarray:  # fmt: skip
         """Vectors of texts.
 
         Args:
           texts: one string, or ``n`` of them.
           normalize: whether to scale vectors to length one; a text without known words stays zero.
+          power: of `agreement`, as `vectors` takes it: 1 for an index of another tool that looks for documents about
+            the same thing.
           batch_size: texts a batch.
 
         Returns:
@@ -252,15 +255,48 @@ class Model:
         self.expect_projection()
         checks.expect(not self.two_sided, "model", "one with equal sides (or encode_query, encode_document)",
                       "one that encodes queries and documents differently")
-        return self._encoded(texts, "document", normalize, batch_size)
+        return self._encoded(texts, "document", normalize, power, batch_size)
 
-    def encode_query(self, texts: str | Iterable[str], *, normalize: bool = False, batch_size: int = _BATCH):
+    def encode_query(self, texts: str | Iterable[str], *, normalize: bool = False, power: float = 0.0,
+                     batch_size: int = _BATCH) -> np.ndarray:  # fmt: skip
         """Vectors of queries, the left side of the pairs; arguments and result of `encode`."""
-        return self._encoded(texts, "query", normalize, batch_size)
+        return self._encoded(texts, "query", normalize, power, batch_size)
 
-    def encode_document(self, texts: str | Iterable[str], *, normalize: bool = False, batch_size: int = _BATCH):
+    def encode_document(self, texts: str | Iterable[str], *, normalize: bool = False, power: float = 0.0,
+                        batch_size: int = _BATCH) -> np.ndarray:  # fmt: skip
         """Vectors of documents, the right side of the pairs; arguments and result of `encode`."""
-        return self._encoded(texts, "document", normalize, batch_size)
+        return self._encoded(texts, "document", normalize, power, batch_size)
+
+    def weighed(self, power: float | None = None) -> Model:
+        """The model with its dimensions multiplied by their `agreement`, for tools that know no such weights.
+
+        Args:
+          power: of `agreement`; `search_power` unless given.
+
+        Returns:
+          A model without `agreement`, whose plain vectors are what this one's `vectors` are with ``power``, and whose
+          ``training`` says so under ``weighed``. Weights of float16 and int8 are rounded anew. This model itself where
+          it has no `agreement`, or the power is 0.
+
+        Raises:
+          ValueError: for a power that is no number of at least 0, and with an activation, after which dimensions are
+            multiplied.
+
+        Example:
+          >>> words = text.Vocabulary(("cat", "dog"), np.array([1, 1]), 2)
+          >>> model = Model(words, Projection(jnp.eye(2)), agreement=np.array([1.0, 0.5]))
+          >>> model.encode("dog").tolist(), model.encode("dog", power=1).tolist(), model.weighed().encode("dog").tolist()
+          ([0.0, 1.0], [0.0, 0.5], [0.0, 0.5])
+        """
+        power = self.search_power if power is None else power
+        checks.expect(math.isfinite(power) and power >= 0, "power", "a number of at least 0", power)
+        if not power or self.agreement is None:
+            return self
+        checks.expect(self.activation == "none", "power", f"0, since the dimensions of this model are multiplied after "
+                      f"its activation ({self.activation})", power)  # fmt: skip
+        params = parts.weighed_params(self.params, self.agreement, power)
+        about = {**self.training, "weighed": {"power": power}}
+        return replace(self, params=params, agreement=None, agreement_power=None, training=about)
 
     def expect_projection(self) -> None:
         """Refuses models whose vectors are no dense arrays. Those of W = UᵀV without D are; W is their inner product.
@@ -274,9 +310,12 @@ class Model:
                       "one with a projection alone (or search and similarity)",
                       f"{parts.formula(self.params)} ({self.method}), whose score needs the words too")
 
-    def _encoded(self, texts, side: str, normalize: bool, batch_size: int) -> np.ndarray:
+    def _encoded(self, texts, side: str, normalize: bool, power: float, batch_size: int) -> np.ndarray:
         self.expect_projection()
+        checks.expect(math.isfinite(power) and power >= 0, "power", "a number of at least 0", power)
         result = self._parts([texts] if isinstance(texts, str) else list(texts), side, batch_size)[0]
+        if power and self.agreement is not None:
+            result = parts.weighed(result, self.agreement, power)
         result = parts.unit_dense(result) if normalize else result
         return result[0] if isinstance(texts, str) else result
 

@@ -115,6 +115,32 @@ def weighed(dense, agreement: np.ndarray, power: float):
     return dense * (np.asarray(agreement, dense.dtype) ** dense.dtype.type(power))[None, :]
 
 
+def weighed_params(params: Params, agreement: np.ndarray, power: float) -> Params:
+    """Projections with their dimensions multiplied by a power of their agreement.
+
+    Args:
+      params: a projection or a pair; narrow weights are rounded anew.
+      agreement: ``[k]`` in [0, 1].
+      power: at least 0.
+
+    Returns:
+      As ``params``; sides that are one array stay one.
+
+    Example:
+      >>> weighed_params(Projection(np.ones((1, 2), np.float32)), np.array([1.0, 0.5]), 2).weights.tolist()
+      [[1.0, 0.25]]
+    """
+    made: dict[int, Any] = {}
+    found = []
+    for side in sides(params):
+        if id(side.weights) not in made:
+            rows = weighed(narrow.full(side.weights), agreement, power)
+            kept = narrow.is_narrow(side.weights)
+            made[id(side.weights)] = narrow.narrowed(rows, kind_of(side.weights)) if kept else rows
+        found.append(side._replace(weights=made[id(side.weights)]))
+    return found[0] if len(found) == 1 else tuple(found)
+
+
 def symmetric(params: Params) -> bool:
     """Whether queries and documents have one W = UᵀU + D.
 

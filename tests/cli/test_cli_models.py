@@ -413,13 +413,38 @@ def test_the_power_that_judged_queries_chose_is_taken_unless_another_is_given(tr
     assert ranked("chosen") == ranked("plain", "--power", 0) != ranked("plain")
 
 
+def test_vectors_and_exports_are_weighed_as_a_search_weighs_them(trained, folder, capsys):
+    weights = np.linspace(0.1, 1, Model.load(trained).dim, dtype=np.float32)
+    model = dataclasses.replace(Model.load(trained), agreement=weights)
+    model.save("model")
+    for workers in (1, 2):
+        run(capsys, "encode", "--model", "model", "--input", "texts.txt", "--output", "v.npy", "--power", 2,
+            "--workers", workers)  # fmt: skip
+        np.testing.assert_array_equal(np.load("v.npy"), model.encode(RIGHT, power=2))
+    run(capsys, "export", "--model", "model", "--to", "jaxsim", "--power", 1, "--weights", "float16", "--out", "small")
+    assert min(np.sum(Model.load("small").encode(RIGHT, normalize=True) * model.encode(RIGHT, normalize=True, power=1),
+                      axis=1)) > 0.9999  # fmt: skip
+    facts = json.loads(run(capsys, "export", "--model", "model", "--to", "word2vec", "--power", 1, "--out", "words",
+                           "--json"))  # fmt: skip
+    assert "agreement to the power 1" in facts["note"]
+    plain = json.loads(run(capsys, "export", "--model", "model", "--to", "word2vec", "--out", "plain", "--json"))
+    assert "agreement" not in plain["note"]
+    table, bare = (np.loadtxt(f"{name}/vectors.txt", skiprows=1, usecols=range(1, 1 + model.dim))
+                   for name in ("words", "plain"))  # fmt: skip
+    np.testing.assert_allclose(table, bare * weights, rtol=1e-5, atol=1e-6)
+    dataclasses.replace(model, activation="tanh").save("tanh")
+    assert refused(capsys, "export", "--model", "tanh", "--to", "onnx", "--power", 1, "--out", "o").startswith(
+        "power: expected 0, since the dimensions of this model are multiplied after its activation")
+
+
 @pytest.mark.parametrize(("power", "told"), [("2", True), ("0", False), (None, False)])
 def test_a_power_that_changes_nothing_is_told(trained, folder, capsys, power, told):
     dataclasses.replace(Model.load(trained), agreement=None).save("without")
     given = () if power is None else ("--power", power)
     for words in (("search", "--documents", "texts.txt", "--query", LEFT[3]),
                   ("explain", "--documents", "texts.txt", LEFT[3], "--line", "1"),
-                  ("evaluate", "--pairs", "pairs.tsv", "--terms", "0.5")):
+                  ("evaluate", "--pairs", "pairs.tsv", "--terms", "0.5"), ("encode", "--input", "texts.txt"),
+                  ("export", "--to", "word2vec", "--out", "words")):
         capsys.readouterr()
         assert cli.main([words[0], "--model", "without", *words[1:], *given]) == 0
         assert ("--power changes nothing: this model has no weights of" in capsys.readouterr().err) == told

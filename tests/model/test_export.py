@@ -6,6 +6,7 @@ are installed (``pip install -e '.[peers]'``), and skipped by name where they ar
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import random
 import re
@@ -22,7 +23,7 @@ from jaxsim import text
 from jaxsim.data import docstrings
 from jaxsim.evaluate import mates
 from jaxsim.methods.projections import Projection
-from jaxsim.model import Model, export
+from jaxsim.model import Model, export, parts, rounding
 from jaxsim.sparse import Vectors
 from jaxsim.text.subwords import Subwords
 from jaxsim.train import Settings, train
@@ -239,6 +240,49 @@ def test_word2vec_files(polyglot, two_sided, tmp_path):
                 lines = [line.rstrip("\n").split(" ") for line in file]
             assert [line[0] for line in lines] == list(model.vocabulary.terms)
             np.testing.assert_array_equal(np.array([line[1:] for line in lines], np.float32), table)
+
+
+@pytest.mark.parametrize("sides", ["polyglot", "two_sided"])
+def test_weighed_dimensions_are_in_the_table(request, sides, tmp_path, rng):
+    weights = rng.uniform(size=12).astype(np.float32)
+    model = dataclasses.replace(request.getfixturevalue(sides), agreement=weights, agreement_power=2.0)
+    plain, weighed = export.rows(model), model.weighed()
+    assert weighed.agreement is None and weighed.training["weighed"] == {"power": 2.0} and weighed.weighed() is weighed
+    for side, texts in ((side, list(UNICODE)) for side in ("query", "document")):
+        encode = getattr(model, f"encode_{side}")
+        expected = np.asarray(model.vectors(texts, side=side, power=2.0).dense)
+        np.testing.assert_array_equal(encode(texts, power=2.0), expected)
+        np.testing.assert_allclose(getattr(weighed, f"encode_{side}")(texts), expected, rtol=1e-5, atol=1e-5)
+    for side, table in zip(plain, export.rows(weighed), strict=True):
+        np.testing.assert_allclose(table, side * weights**2, rtol=1e-6)
+    told = export.export(weighed, "word2vec", tmp_path)["note"]
+    assert told.endswith("agreement to the power 2, for documents about the same thing.") and told in (
+        tmp_path / "README.md").read_text()
+    assert model.weighed(0) is model
+
+
+@pytest.mark.parametrize("kind", ["float16", "int8"])
+def test_narrow_weights_stay_narrow_when_dimensions_are_weighed(polyglot, kind, tmp_path):
+    model = dataclasses.replace(polyglot, agreement=np.linspace(0, 1, 12))
+    weighed = rounding.rounded(model, kind).weighed(1)
+    assert parts.kind_of(weighed.params.weights) == kind
+    expected = rounding.rounded(model.weighed(1), kind)
+    apart = weighed.encode(UNICODE) - expected.encode(UNICODE)
+    assert np.abs(apart).max() < 0.02 * np.abs(expected.encode(UNICODE)).max()
+    read = Model.load(weighed.save(tmp_path / "model"))
+    np.testing.assert_array_equal(read.encode(UNICODE), weighed.encode(UNICODE))
+    assert read.training["weighed"] == {"power": 1}
+
+
+def test_dimensions_are_not_weighed_before_an_activation(polyglot):
+    model = dataclasses.replace(polyglot, activation="tanh", agreement=np.linspace(0, 1, 12))
+    np.testing.assert_allclose(model.encode(UNICODE, power=1), model.encode(UNICODE) * model.agreement, atol=1e-6)
+    with pytest.raises(ValueError, match=r"power: expected 0, since .* after its activation \(tanh\), got 1"):
+        model.weighed(1)
+    for power in (-1, np.nan, np.inf):
+        for wrong in (model.weighed, lambda power: model.encode("a", power=power)):
+            with pytest.raises(ValueError, match="power: expected a number of at least 0"):
+                wrong(power)
 
 
 @pytest.mark.parametrize("to", ["sentence-transformers", "model2vec"])

@@ -29,6 +29,7 @@ TOLERANCE = 5e-3
 _SMALLEST_BASIS = 160
 _WIDEST_BLOCK = 48  # columns; in many narrow blocks a basis holds higher powers of the operator than in a few wide ones
 _SWEEPS = 30
+_FEW = 128  # columns whose images are held at once, to measure them
 _FAR = 20  # of a largest value, the power of two beyond which squares of squares come near the edges of float32
 _ROUNDING = 10.0  # times the precision, and the root of the size: no residual can be expected below
 
@@ -381,9 +382,37 @@ def truncated_svd(documents: Terms, k: int, *, key: jax.Array, basis_factor: flo
     small_side = (lambda x: up(down(x))) if v <= n else (lambda x: down(up(x)))
     squares, vectors = top_eigh(small_side, min(n, v), k, key=key, dtype=dtype, basis_factor=basis_factor,
                                 tolerance=tolerance, work=2 * cost.sparse(documents.values.shape[0]))
-    right = vectors if v <= n else up(vectors)
-    values, right = _singular(squares, right, max(n, v), v > n)
-    return values if scale == 1 else _times(values, scale), right
+    images = vectors if v <= n else up(vectors)
+    values, right = _singular(squares, images, v > n)
+    # A square that is small beside the first may be what rounding leaves of sums as long as these, or a dimension of
+    # the documents: the length of its image, which no other one's rounding adds to, tells.
+    doubtful = np.flatnonzero(~(np.asarray(squares) > np.finfo(dtype).eps * max(n, v) * max(float(squares[0]), 0)))
+    if doubtful.size:
+        lengths = _lengths(images, int(doubtful[0]), None if v > n else down)
+        order = doubtful[0] + np.argsort(-lengths, kind="stable")
+        values, right = _measured(values, right, images[:, order], np.sort(lengths)[::-1], v > n)
+    return values if scale == 1 else _times(values, scale), fix_signs(right)
+
+
+def _lengths(vectors: jax.Array, start: int, of: Callable | None) -> np.ndarray:
+    """Lengths of the columns from ``start`` on, or of their images under ``of``, in float64."""
+    lengths = []
+    for first in range(start, vectors.shape[1], _FEW):
+        few = vectors[:, first : first + _FEW]
+        if of is not None:
+            few = of(jnp.pad(few, ((0, 0), (0, _FEW - few.shape[1]))))[:, : few.shape[1]]  # one shape to compile
+        lengths.append(np.linalg.norm(np.asarray(few, np.float64), axis=0))
+    return np.concatenate(lengths)
+
+
+def _measured(values, right, images, lengths: np.ndarray, divide: bool):
+    """Singular values and vectors whose last are measured: lengths and images, and 0 of what no document has."""
+    first = max(float(values[0]), float(lengths[0]) if lengths.size == values.size else 0.0)
+    kept = lengths > (10 * float(np.finfo(right.dtype).eps)) ** 0.5 * first
+    factors = np.where(kept, 1 / np.where(kept, lengths, 1) if divide else 1, 0).astype(right.dtype)
+    start = values.size - lengths.size
+    return (values.at[start:].set(np.where(kept, lengths, 0).astype(values.dtype)),
+            right.at[:, start:].set(jnp.where(kept[None, :], images, 0) * factors[None, :]))
 
 
 def _times(values: jax.Array, factor: float) -> jax.Array:
@@ -397,13 +426,13 @@ def _times(values: jax.Array, factor: float) -> jax.Array:
 _down, _up = jax.jit(sparse.project), jax.jit(sparse.project_transpose)
 
 
-@functools.partial(jax.jit, static_argnames=("size", "divide"))
-def _singular(squares, right, size, divide):
-    """Singular values of their squares, and right vectors (still times those values if ``divide``), 0 past the rank."""
-    kept = squares > jnp.finfo(squares.dtype).eps * size * jnp.maximum(squares[0], 0)
-    values = jnp.where(kept, jnp.sqrt(jnp.where(kept, squares, 1)), 0)
-    right = right / jnp.where(kept, values, 1)[None, :] if divide else right
-    return values, fix_signs(jnp.where(kept[None, :], right, 0))
+
+
+@functools.partial(jax.jit, static_argnames="divide")
+def _singular(squares, images, divide):
+    """Singular values of their squares, and right vectors (still times those values if ``divide``)."""
+    values = jnp.sqrt(jnp.maximum(squares, 0))
+    return values, images / jnp.where(values > 0, values, 1)[None, :] if divide else images
 
 
 @precise

@@ -112,8 +112,9 @@ def export(model: Model, to: str, out: str | os.PathLike) -> dict[str, Any]:
         kind = parts.kind_of(kept) if to == "onnx" else "float32"
         note += f" The model's weights are {parts.kind_of(kept)}; here they are {kind}, with the same values."
     if "weighed" in model.training:
-        note += (f" Every dimension is multiplied by its agreement to the power {model.training['weighed']['power']:g}, "
-                 "for documents about the same thing.")
+        power = model.training["weighed"]["power"]
+        note += (f" Every dimension is multiplied by its agreement to the power {power:g}, for documents about the "
+                 "same thing.")
     facts = {"format": to, "exact": exact, "note": note, "weighting": model.weighting, "weights": kind,
              "terms": len(words), "dim": model.dim}  # fmt: skip
     contents: dict[str, bytes] = {}

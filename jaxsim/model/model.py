@@ -285,8 +285,10 @@ class Model:
         Example:
           >>> words = text.Vocabulary(("cat", "dog"), np.array([1, 1]), 2)
           >>> model = Model(words, Projection(jnp.eye(2)), agreement=np.array([1.0, 0.5]))
-          >>> model.encode("dog").tolist(), model.encode("dog", power=1).tolist(), model.weighed().encode("dog").tolist()
-          ([0.0, 1.0], [0.0, 0.5], [0.0, 0.5])
+          >>> model.encode("dog").tolist(), model.encode("dog", power=1).tolist()
+          ([0.0, 1.0], [0.0, 0.5])
+          >>> model.weighed().encode("dog").tolist()
+          [0.0, 0.5]
         """
         power = self.search_power if power is None else power
         checks.expect(math.isfinite(power) and power >= 0, "power", "a number of at least 0", power)

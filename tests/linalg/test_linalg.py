@@ -183,3 +183,29 @@ def test_k_out_of_range_is_refused(key, k):
         linalg.top_eigh(lambda x: x, 3, k, key=key)
     with pytest.raises(ValueError, match="k: expected a whole number between 1 and 3"):
         linalg.truncated_svd(sparse.from_scipy(scipy.sparse.csr_matrix(np.ones((3, 8)))), k, key=key)
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_singular_values_of_many_documents_are_not_taken_for_rounding(rng, without_64_bits, wide):
+    number = 50_000  # times the precision of float32, squares of .077 of the first would count as nothing
+    values = rng.uniform(0.9, 1.1, number) * np.where(np.arange(number) % 2, 1, 0.05)
+    rows = scipy.sparse.csr_matrix((values, (np.arange(number), np.arange(number) % 2)), (number, 3))
+    expected = np.sort([np.linalg.norm(values[::2]), np.linalg.norm(values[1::2])])[::-1]
+    with without_64_bits():
+        documents = sparse.from_scipy((rows.T if wide else rows).astype(np.float32).tocsr())
+        found, right = linalg.truncated_svd(documents, 3, key=jax.random.key(0))
+        np.testing.assert_allclose(found, [*expected, 0], rtol=1e-4)
+        np.testing.assert_allclose(right.T @ right, np.diag([1, 1, 0]), atol=1e-3)
+
+
+def test_singular_vectors_of_common_words_are_all_found(rng, without_64_bits):
+    often = 1 / np.arange(1, 301)
+    words = rng.choice(300, size=(20_000, 20), p=often / often.sum())
+    rows = scipy.sparse.csr_matrix((np.ones(words.size, np.float32), words.ravel(), np.arange(0, words.size + 1, 20)),
+                                   (20_000, 300))  # fmt: skip
+    squares, vectors = np.linalg.eigh((rows.T @ rows).toarray().astype(np.float64))
+    with without_64_bits():
+        values, right = linalg.truncated_svd(sparse.from_scipy(rows), 300, key=jax.random.key(0))
+    np.testing.assert_allclose(values, np.sqrt(squares[::-1]), rtol=1e-3)
+    for k in (50, 200):
+        assert np.linalg.norm(vectors[:, : -k - 1 : -1].T @ np.asarray(right, np.float64)[:, :k]) ** 2 > 0.999 * k

@@ -20,6 +20,9 @@ VERSION = 2
 
 _MOST = 6_000
 """Documents up to which all is done in dense matrices of their number, where there are more terms."""
+_FLOOR = 100
+"""Times the precision: squares that are smaller beside the first are rounding. Of hundreds of thousands of terms too: a
+floor that grew with them would drop correlations that count."""
 
 
 class _Side:
@@ -81,7 +84,7 @@ def fit(left: Terms, right: Terms, *, k: int, ridge: float = 3.0) -> Fit:
     a, b = _Side(left, ridge, columns, covariance.ROUGH), _Side(right, ridge, columns)
     squares, first = (_inside if inside else _over)(a, b, k)
     # Beyond the rank of C12 a direction has no partner: dividing by its correlation would only scale rounding up.
-    floor = jnp.finfo(left.values.dtype).eps * max(a.used.size, b.used.size) * jnp.maximum(squares[0], 0)
+    floor = _FLOOR * jnp.finfo(left.values.dtype).eps * jnp.maximum(squares[0], 0)
     kept = (squares > floor)[None, :]
     first = jnp.where(kept, first, 0)
     second = jnp.where(kept, _across(a, b, first) / jnp.sqrt(jnp.where(kept, squares[None, :], 1)), 0)
@@ -122,7 +125,7 @@ def _inside(a: _Side, b: _Side, k: int):
 def _all_eigh(matrix):
     # Eigenvalues that are no more than rounding belong to directions that no document has.
     values, vectors = jnp.linalg.eigh((matrix + matrix.T) / 2)
-    floor = jnp.finfo(values.dtype).eps * len(values) * values[-1]
+    floor = min(len(values), _FLOOR) * jnp.finfo(values.dtype).eps * values[-1]
     return jnp.where(values > floor, values, 0), vectors
 
 

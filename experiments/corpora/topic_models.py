@@ -52,12 +52,12 @@ class Settings:
 PRESETS = {"quick": Settings(ks=(10,), best_ks=(10,), options=1, steps=2, patience=1)}
 TABLES = {"en-it-speeches": Settings(ks=(100,), best_ks=(100, 300)),
           "en-it-speeches-long": Settings(ks=(50,), best_ks=(50,)),
-          "docstrings": Settings(ks=(100, 300, 600, 1000, 2000, 3000)),
-          "en-es-halves-all": Settings(ks=(100, 300, 600, 1000), ks_2011=(100, 300, 600, 1000, 1500)),
-          "en-fr": Settings(ks=(100, 300, 600, 1000)),
-          **dict.fromkeys(("en-es-human", "en-ja"), Settings(ks=(100, 300, 600, 1000), ks_2011=(100, 300))),
-          **dict.fromkeys(("en-es-halves", "en-fr-halves", "en-ja-halves", "en-es-first20"),
+          "docstrings": Settings(ks=(100, 300, 600, 1000, 2000, 3000), ks_2011=(100, 300, 600, 1000, 2000)),
+          "en-fr": Settings(ks_2011=(100, 300, 600, 1000)),
+          "en-ja-halves": Settings(ks=(50, 100, 300, 600, 1000)),
+          **dict.fromkeys(("en-es-halves", "en-fr-halves", "en-es-first20"),
                           Settings(ks=(50, 100, 300, 600, 1000), ks_2011=(50, 100, 300, 600, 1000, 1500, 2000)))}
+"""What differs by table. The presets of the scripts do not hold these: tests compare them with the records."""
 EACH = {plsa: 10, jplsa: 10, cplsa: 5}
 """Iterations between two scores; CPLSA needs fewer of them."""
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from experiments import kit
+from experiments.corpora import topic_models
 from experiments.kit import migrate, notes, records, report_tables
 from experiments.kit.scripts import collect
 from tests.experiments.test_records import ENVIRONMENT, made_up
@@ -168,6 +169,18 @@ def test_committed_records_agree_with_their_scripts():
     for path, record in records.read_all(kit.RESULTS).items():
         what = notes.stale(record, scripts)
         assert what is None or notes.excepted(record, what), path
+
+
+@pytest.mark.parametrize(("name", "of"), [("platt2010_mates", "ks"), ("yih2011_mates", "ks_2011")])
+def test_committed_topic_models_tried_the_numbers_of_topics_of_their_script(name, of):
+    found = 0
+    for path, record in records.read_all(kit.RESULTS).items():
+        if record["experiment"] != name or record["row"] not in ("plsa", "jplsa", "cplsa"):
+            continue
+        settings = topic_models.TABLES.get(record["table"], topic_models.Settings())
+        assert [point["k"] for point in record["curve"]] == list(getattr(settings, of) or settings.ks), path
+        found += 1
+    assert found > 20
 
 
 def test_no_committed_record_has_a_status():

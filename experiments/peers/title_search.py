@@ -27,9 +27,7 @@ and below `opca-feedback`, and it, `tuned-search` and `tuned-for-search` above e
 where its record is there already, `static-embedding`, in MAP by a paired t test: the lower end of the difference's 95
 % interval is at least 0 (of two records, the later one has the difference to `static-embedding`; what an earlier one
 says of it is about an earlier training). `opca-best-k` takes the dimension that **the judged queries themselves** like
-best: no rival, but what choosing without judgements (`opca-r`) is to be measured by; expected within .01 of it. The
-records of `opca-feedback` of MDN and of the tuned rows of Wikispeedia are older: stop words count nothing there,
-neither of queries nor of documents.
+best: no rival, but what choosing without judgements (`opca-r`) is to be measured by; expected within .01 of it.
 
     JAXSIM_DATA=/path/to/corpora python -m experiments.peers.title_search --preset full
     python -m experiments.peers.title_search --preset quick --out /tmp/quick

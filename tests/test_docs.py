@@ -418,6 +418,12 @@ def test_what_is_said_of_tuning_for_search_holds_in_the_records():
         assert all(limit["value"] >= limit["at_least"] for limit in one["limits"])
     by_mates = tables["cacm"]["tuned-search"]["metrics"]["map"]["mean"]
     assert f"on CACM it has {by_mates:.3f}".replace("0.", ".") in facts
+    by_mates = tables["wikispeedia"]["tuned-search"]
+    assert [by_mates["config"][name] for name in ("method", "dim")] == ["s2net", 300]
+    score = f"{by_mates['metrics']['map']['mean']:.3f}"[1:]
+    assert f"on Wikispeedia, where it is S2Net in 300 dimensions, {score}, no more than BM25" in facts
+    (than_bm25,) = (one for one in by_mates["limits"] if "bm25" in one["name"])
+    assert than_bm25["value"] < than_bm25["at_least"]
 
 
 def test_what_is_said_of_distillation_holds_in_the_records():

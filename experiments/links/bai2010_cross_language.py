@@ -96,7 +96,7 @@ class Settings:
     direct: Direct | None = None
 
 
-FULL = Settings(lsi_ks=(50, 100, 200, 300, 500, 700, 1000, 1400, 2000))
+FULL = Settings(lsi_ks=(50, 100, 200, 300, 500, 700, 1000, 1400, 2000, 3000, 4000))
 QUICK = Settings(ks=(5, 10), k=10, rates=(0.3,), boosts=(0.1, 1.0), noises=(0.1,), triples=1000,
                  max_iter=2, grid_iter=1, patience=2, validated=50, num_terms=2000, limit=120)
 LINES = 40_000

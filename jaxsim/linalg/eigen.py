@@ -391,7 +391,7 @@ def truncated_svd(documents: Terms, k: int, *, key: jax.Array, basis_factor: flo
         lengths = _lengths(images, int(doubtful[0]), None if v > n else down)
         order = doubtful[0] + np.argsort(-lengths, kind="stable")
         values, right = _measured(values, right, images[:, order], np.sort(lengths)[::-1], v > n)
-    return values if scale == 1 else _times(values, scale), fix_signs(right)
+    return values if scale == 1 else times_power(values, scale), fix_signs(right)
 
 
 def _lengths(vectors: jax.Array, start: int, of: Callable | None) -> np.ndarray:
@@ -415,8 +415,20 @@ def _measured(values, right, images, lengths: np.ndarray, divide: bool):
             right.at[:, start:].set(jnp.where(kept[None, :], images, 0) * factors[None, :]))
 
 
-def _times(values: jax.Array, factor: float) -> jax.Array:
-    """Values times a power of two, which may itself be beyond their precision."""
+def times_power(values: jax.Array, factor: float) -> jax.Array:
+    """Values times a power of two, which may itself be beyond their precision.
+
+    Args:
+      values: an array.
+      factor: the power of two, as from `moderate`.
+
+    Returns:
+      An array of the same shape and type.
+
+    Example:
+      >>> times_power(jnp.ones(1, jnp.float32) * 2.0**100, 2.0**-140).tolist() == [2.0**-40]
+      True
+    """
     if not np.isfinite(factor):
         return values * factor
     power = int(np.frexp(factor)[1]) - 1

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxsim import checks, sparse
-from jaxsim.linalg.eigen import fix_signs, precise
+from jaxsim.linalg.eigen import fix_signs, moderate, precise, times_power
 from jaxsim.sparse import Terms
 from jaxsim.sparse.compilation import seldom
 
@@ -49,11 +49,13 @@ def randomised_svd(
     width = min(*sizes, k + max(10, int(oversampling * k)))
     of_terms = sizes[1] < sizes[0]  # the basis is of the shorter side, where its products cost less
     start = jax.random.normal(key, (max(sizes), width), documents.values.dtype)
+    documents, scale = moderate(documents)
     (documents,) = sparse.held(documents)
     block = _basis(documents, start, of_terms, first=True, passes=2)
     for left in reversed(range(iterations)):
         block = _basis(documents, block, of_terms, passes=1 if left else 2)  # on the way, independent columns will do
-    return _triples(documents, block, k, of_terms)
+    values, right = _triples(documents, block, k, of_terms)
+    return values if scale == 1 else times_power(values, scale), right
 
 
 def _images(documents, block, of_terms):

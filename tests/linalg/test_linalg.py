@@ -209,3 +209,16 @@ def test_singular_vectors_of_common_words_are_all_found(rng, without_64_bits):
     np.testing.assert_allclose(values, np.sqrt(squares[::-1]), rtol=1e-3)
     for k in (50, 200):
         assert np.linalg.norm(vectors[:, : -k - 1 : -1].T @ np.asarray(right, np.float64)[:, :k]) ** 2 > 0.999 * k
+
+
+@pytest.mark.parametrize("shape", [(30, 14), (14, 30)], ids=str)
+@pytest.mark.parametrize("power", [-80, -34, 34, 80])
+def test_randomised_svd_has_no_scale(rng, without_64_bits, shape, power):
+    dense = (rng.normal(size=shape) * (rng.random(shape) < 0.5)).astype(np.float32)
+    with without_64_bits():
+        (values, right), (scaled, same) = (
+            linalg.randomised_svd(sparse.from_scipy(scipy.sparse.csr_matrix(np.ldexp(dense, by))), 4,
+                                  key=jax.random.key(0)) for by in (0, power)
+        )  # fmt: skip
+        np.testing.assert_allclose(np.ldexp(np.asarray(scaled), -power), values, rtol=1e-5)
+        np.testing.assert_allclose(same, right, atol=1e-4)

@@ -88,6 +88,19 @@ def test_a_diagonal_of_zeros_stays_one(sides, key, monkeypatch):
     query, document = ssi_full.encode(fit.params, left, right)
     scores = query.dense @ document.dense.T + sparse.to_scipy(query.sparse) @ sides[1].T
     np.testing.assert_allclose(scores, sides[0] @ w @ sides[1].T, atol=1e-12)
+    np.fill_diagonal(w, 0)  # of rounding
+    some = ssi_sparse.strongest(fit.params, 3)
+    wanted = np.sort(np.abs(w), axis=1)[:, :-4:-1]
+    np.testing.assert_allclose(np.sort(np.abs(some.values), axis=1)[:, ::-1], wanted, atol=1e-12)
+    assert not np.any(some.columns == np.arange(V)[:, None]) and some.identity == 0
+    every = ssi_sparse.strongest(fit.params, V - 1)
+    np.testing.assert_allclose(ssi_sparse.matrix(every).toarray(), w, atol=1e-12)
+    on = ssi_sparse.fit(left, right, LINKS, init=some, key=key, known=OWN, triples=50, max_iter=1)
+    assert not np.any(ssi_sparse.matrix(on.params).diagonal())
+    with pytest.raises(ValueError, match=rf"p: expected a whole number between 1 and {V - 1}"):
+        ssi_sparse.strongest(fit.params, V)
+    with pytest.raises(ValueError, match="init.identity: expected one number, got shape"):
+        ssi_sparse.fit(left, right, LINKS, init=some._replace(identity=fit.params.identity), key=key, known=OWN)
     for options, message in (({"identity": 1.0}, "identity: expected 0"), ({"identity": 0.0}, "max_terms: expected")):
         with pytest.raises(ValueError, match=message):
             ssi_full.fit(left, right, LINKS, key=key, diagonal=False, known=OWN, **options)

@@ -56,14 +56,14 @@ def strongest(params: Full, p: int) -> Sparse:
     """The entries of largest magnitude of each row of W − b·I = QᵀAD, of equal ones those of the lower column.
 
     Args:
-      params: a full W.
+      params: a full W. One whose diagonal is 0 (its ``identity`` is a vector) has no entry there.
       p: entries a row.
 
     Returns:
-      `Sparse`.
+      `Sparse`, whose b is that of ``params``; 0 where its diagonal is.
 
     Raises:
-      ValueError: if ``p`` is no whole number from 1 to the number of terms.
+      ValueError: if ``p`` is no whole number from 1 to the number of terms, or of the others for a diagonal of 0.
 
     Example:
       >>> documents = sparse.from_scipy(scipy.sparse.csr_matrix([[1.0, 0.0, 2.0]]))
@@ -72,7 +72,8 @@ def strongest(params: Full, p: int) -> Sparse:
       ([2, 0, 2], [2.0, 0.0, 4.0])
     """
     num_terms = params.queries.num_terms
-    checks.between(p, "p", num_terms, "the number of terms")
+    bare = np.ndim(params.identity) > 0
+    checks.between(p, "p", num_terms - bare, "the number of other terms" if bare else "the number of terms")
     across = sparse.to_scipy(params.queries).T.tocsr()
     # A·D, in the order in which the products below read it: SciPy copies any other, at every block.
     pulled = np.ascontiguousarray((sparse.to_scipy(params.documents).T @ np.asarray(params.coefficients).T).T)
@@ -80,12 +81,17 @@ def strongest(params: Full, p: int) -> Sparse:
     values = np.empty((num_terms, p), pulled.dtype)
     for begin in range(0, num_terms, _BLOCK):
         rows = slice(begin, begin + _BLOCK)
-        columns[rows], values[rows] = _largest(across[rows] @ pulled, p)
-    return Sparse(jnp.asarray(columns), jnp.asarray(values), params.identity)
+        columns[rows], values[rows] = _largest(across[rows] @ pulled, p, begin if bare else None)
+    identity = jnp.zeros((), params.identity.dtype) if bare else params.identity
+    return Sparse(jnp.asarray(columns), jnp.asarray(values), identity)
 
 
-def _largest(block: np.ndarray, p: int) -> tuple[np.ndarray, np.ndarray]:
+def _largest(block: np.ndarray, p: int, diagonal: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Columns and values; none of the diagonal, where that of a first row is given."""
     size = np.abs(block)
+    if diagonal is not None:
+        own = np.arange(len(block))
+        size[own, diagonal + own] = -1  # below those of 0
     least = np.partition(size, size.shape[1] - p, axis=1)[:, -p, None]
     above, equal = size > least, size == least
     missing = p - np.count_nonzero(above, axis=1)[:, None]
@@ -203,6 +209,7 @@ def fit(
     Relations: `ssi_full` gives the start.
     """
     checks.kind(init, "init", Sparse)
+    checks.expect(np.ndim(init.identity) == 0, "init.identity", "one number", f"shape {np.shape(init.identity)}")
     problem = prepare(left, right, links, identity=float(init.identity), known=known, margin=margin,
                       training=Run.of(run, options))
     columns, values = np.asarray(init.columns), np.asarray(init.values)

@@ -40,6 +40,14 @@ def test_the_nearest_are_mined_but_for_what_may_be_right(rng):
             mined.mine(left, right, documents, **{"count": 1, **changes})
 
 
+@pytest.mark.parametrize("scale", [1e-60, 1e-25, 1e-21, 1e25, 1e60])
+def test_the_scale_of_the_vectors_does_not_matter(rng, scale):
+    left, right, documents = rng.normal(size=(5, 3)), rng.normal(size=(5, 3)), rng.normal(size=(20, 3))
+    right, documents[4] = left + 0.3 * right, 0
+    wanted = mined.mine(left, right, documents, count=4)
+    np.testing.assert_array_equal(mined.mine(scale * left, right, scale * documents, count=4), wanted)
+
+
 def test_the_objective_is_that_of_the_pairs_and_the_weighted_mean_over_the_negatives(rng):
     matrices = [scipy.sparse.csr_matrix(rng.random((size, 7)) * (rng.random((size, 7)) < 0.6)) for size in (5, 5, 6)]
     left, right, documents = map(sparse.from_scipy, matrices)

@@ -61,6 +61,18 @@ def test_it_learns_and_one_seed_gives_one_result_bit_for_bit(sides, batch_size):
     assert first.evaluations == 30 * max(M // batch_size, 1)
 
 
+@pytest.mark.parametrize("power", [-110, -73, 60, 100])
+def test_the_scale_of_the_start_does_not_matter(sides, without_64_bits, power):
+    matrices = [sparse.to_scipy(side).astype(np.float32) for side in sides]
+    with without_64_bits():
+        first = s2net.random_init(V, K, key=jax.random.key(0))
+        first, far = (s2net_sgd.fit(*map(sparse.from_scipy, matrices), init=init, key=jax.random.key(0), batch_size=7,
+                                    max_iter=5)
+                      for init in (first, Projection(np.ldexp(np.asarray(first.weights), power))))  # fmt: skip
+    assert first.loss < 0.9 * first.history[1]["loss"]
+    assert far.loss == pytest.approx(first.loss, rel=1e-3)
+
+
 def test_sides_without_a_common_term_learn_the_same_from_one_matrix_and_from_two(sides):
     # Documents go together where the sides share a projection, and apart where each has its own.
     def fit(init):

@@ -160,6 +160,14 @@ def test_hashed_documents_score_as_the_mean_of_k_feature_maps(rng):
     assert a @ w @ b == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("dtype", [np.int64, np.int8, bool])
+def test_counts_are_hashed_as_the_same_weights_are(rng, dtype):
+    counts, closest = rng.integers(0, 2, (4, 6)).astype(dtype), rng.random((6, 3)) * (rng.random((6, 3)) < 0.7)
+    result = correlated.hashed(counts, closest)
+    assert result.dtype.kind == "f"
+    np.testing.assert_allclose(result.toarray(), correlated.hashed(counts.astype(float), closest).toarray(), rtol=1e-6)
+
+
 def test_documents_that_do_not_agree_are_refused():
     with pytest.raises(ValueError, match=r"words: expected 3 documents \(as features\), got 2"):
         correlated.dice(np.ones((3, 2)), np.ones((2, 2)))

@@ -22,6 +22,7 @@ SHARE = 0.95
 WEIGHT = 1e-05
 """Weight of the mined negatives beside the mean over all pairs."""
 _BLOCK = 512
+_LEAST = 2.0**-60  # length of a vector whose squares float32 holds with all digits
 
 
 class Mined(NamedTuple):
@@ -149,6 +150,15 @@ def loss(left: jax.Array, right: jax.Array, documents: jax.Array, rows: jax.Arra
 
 def _unit(vectors) -> np.ndarray:
     """Rows of length one; zero rows stay."""
-    vectors = np.asarray(vectors, np.float32)
-    length = np.linalg.norm(vectors, axis=1, keepdims=True)
+    given = np.asarray(vectors)
+    with np.errstate(over="ignore"):
+        vectors = given.astype(np.float32)
+        length = np.linalg.norm(vectors, axis=1, keepdims=True)
+    far = np.flatnonzero(~((length > _LEAST) & (length < np.inf)))
+    if far.size:  # the squares of these are no numbers of float32, or rounded to few digits
+        few = given[far].astype(np.float64)
+        peak = np.max(np.abs(few), axis=1, keepdims=True, initial=0)
+        there = (peak[:, 0] > 0) & np.isfinite(peak[:, 0])
+        vectors[far[there]] = few[there] / peak[there]
+        length[far[there]] = np.linalg.norm(vectors[far[there]], axis=1, keepdims=True)
     return np.divide(vectors, length, out=np.zeros_like(vectors), where=length > 0)

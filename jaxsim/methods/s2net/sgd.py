@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from collections.abc import Callable, Iterator
 
 import jax
@@ -18,7 +19,7 @@ import scipy.sparse
 from jaxsim import checks, losses, optim, sparse
 from jaxsim.methods import statistics
 from jaxsim.methods.projections import Projection, encode
-from jaxsim.methods.s2net.exact import Sides, checked_start, sides
+from jaxsim.methods.s2net.exact import Sides, checked_start, sides, start_norm
 from jaxsim.methods.s2net.groups import checked_groups, checked_weights
 from jaxsim.optim import Fit, Run
 from jaxsim.sparse import Filled, Slices, Terms, dense
@@ -26,6 +27,7 @@ from jaxsim.sparse.precision import checked
 from jaxsim.text.corpus import Documents
 
 _SAMPLE = 4096  # documents of a corpus on disk that a start is checked against
+_FAR = 30  # power of two of a start's largest weight from which on its scale is taken away
 
 
 @functools.partial(
@@ -127,6 +129,18 @@ def _told(side: Terms | Documents, lengths: np.ndarray, some: Terms) -> tuple:
     return lengths, side.vocabulary.df, [np.array(one) for one in side.seals()], some
 
 
+def _moderate(start: Sides) -> Sides:
+    """The start, times a power of two where it is far from 1: Adam's squares of gradients and its ``eps`` have a scale.
+
+    The cosines that are learned have none.
+    """
+    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(start)]
+    power = int(np.frexp(max(np.max(np.abs(leaf)) for leaf in leaves))[1])
+    if abs(power) <= _FAR:
+        return start
+    return jax.tree.map(lambda leaf: jnp.asarray(np.ldexp(np.asarray(leaf), -power)), start)
+
+
 def fit(
     left: Terms | Documents,
     right: Terms | Documents,
@@ -163,7 +177,8 @@ def fit(
       **options: fields of `optim.Run`, in place of those of ``run``.
 
     Returns:
-      `Fit`, of `Projection` or a pair; a step is an epoch, an evaluation a batch.
+      `Fit`, of `Projection` or a pair; a step is an epoch, an evaluation a batch. A start beyond a thousand million,
+      or below a part of so many, is brought to the scale of 1, which its cosines do not have.
 
     Raises:
       ValueError: for mates that do not agree, a start that does not fit, bad settings, or a checkpoint of others.
@@ -194,6 +209,7 @@ def fit(
     some = [side if isinstance(side, Terms) else sparse.from_scipy(side.rows(slice(0, _SAMPLE)))
             for side in (left, right)]
     start = checked_start(init, *some, activation=activation)
+    start = start if activation is not None else _moderate(start)
     groups = np.asarray(checked_groups(np.arange(m) if groups is None else groups, m))
     weights = checked_weights(weights, m, some[0].values.dtype)
     weights = None if weights is None else np.asarray(weights)
@@ -217,6 +233,8 @@ def fit(
 
     size = sum(leaf.size for leaf in jax.tree.leaves(start))
     rms = float(jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(start)) / size))
+    if not 0 < rms < math.inf:  # the squares are no numbers of their type
+        rms = start_norm(start) / math.sqrt(size)
     # Batches are made of all of these, which a function of this library does not tell a checkpoint.
     told = (_told(*facts) for facts in zip((left, right), lengths, some, strict=True))
     constants = Batch(*told, scale, groups, activation, precision, weights), batch_size

@@ -83,7 +83,7 @@ def hashed(documents, closest) -> scipy.sparse.csr_matrix:
     :math:`a^\top W b` is Eq. (6).
 
     Args:
-      documents: ``[n, num_features]`` weights.
+      documents: ``[n, num_features]`` weights; whole numbers are legal.
       closest: ``[num_features, F]``, as from `dice`; which entries there are counts, not how large they are.
 
     Returns:
@@ -101,7 +101,8 @@ def hashed(documents, closest) -> scipy.sparse.csr_matrix:
     checks.expect(documents.shape[1] == closest.shape[0], "documents", f"{closest.shape[0]} features (as closest)",
                   documents.shape[1])
     k = max(int(np.diff(closest.indptr).max(initial=0)), 1)
-    share = (closest != 0).astype(documents.dtype)
+    counts = not np.issubdtype(documents.dtype, np.inexact)  # a share of one is no whole number
+    share = (closest != 0).astype(np.result_type(documents.dtype, np.float32) if counts else documents.dtype)
     share.data /= np.sqrt(k)
     result = scipy.sparse.csr_matrix(documents @ share)
     result.sort_indices()

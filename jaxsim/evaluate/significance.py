@@ -21,6 +21,7 @@ __all__ = ["Comparison", "bonferroni", "bootstrap_interval", "false_discovery_ra
            "smallest_best_set", "standard_error", "unpaired_t"]
 
 _DRAWS = 2**20  # at once
+_FAR = 100  # power of two of a largest value from which on its squares are kept away from the edges of their type
 _ROUNDING = 1e-13  # of a value: differences that come of another order of sums, and mean nothing
 
 
@@ -80,7 +81,7 @@ def unpaired_t(a, b, *, equal_variances: bool = True) -> Comparison:
       >>> round(unpaired_t([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]).pvalue, 6)
       1.0
     """
-    a, b = _sample(a, "a"), _sample(b, "b")
+    a, b = _moderate(_sample(a, "a"), _sample(b, "b"))
     n, scale = a.size + b.size, max(np.abs(a).max(), np.abs(b).max())
     a, b = _level(a, scale), _level(b, scale)
     if np.ptp(a) == 0 and np.ptp(b) == 0:
@@ -312,9 +313,19 @@ def _sample(values, argument: str) -> np.ndarray:
 def _differences(a, b) -> np.ndarray:
     a, b = _sample(a, "a"), _sample(b, "b")
     checks.expect(a.shape == b.shape, "b", f"shape {a.shape} (as a, query by query)", b.shape)
-    difference, scale = a - b, max(np.abs(a).max(), np.abs(b).max())
-    difference[np.abs(difference) <= _ROUNDING * scale] = 0
-    return _level(difference, scale)
+    a, b = _moderate(a, b)
+    # Of each query by itself: one of large values says nothing about what the others were summed from.
+    difference, rounding = a - b, _ROUNDING * np.maximum(np.abs(a), np.abs(b))
+    difference[np.abs(difference) <= rounding] = 0
+    if np.max(difference - rounding / 2) > np.min(difference + rounding / 2):
+        return difference
+    return np.full_like(difference, difference[np.argmin(rounding)])  # they differ by rounding alone
+
+
+def _moderate(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Both samples, times a power of two where their squares come near the edges of their type."""
+    power = int(np.frexp(max(np.abs(a).max(), np.abs(b).max()))[1])
+    return (a, b) if abs(power) <= _FAR else (np.ldexp(a, -power), np.ldexp(b, -power))
 
 
 def _level(values: np.ndarray, scale: float) -> np.ndarray:

@@ -38,6 +38,22 @@ def test_t_tests_without_spread():
         assert significance.unpaired_t(same, more + 1, equal_variances=equal_variances)[:2] == (-np.inf, 0.0)
 
 
+def test_a_query_of_large_values_hides_no_difference_of_others():
+    a = np.array([1e15, 1.0, 2.0, 3.0])
+    b = np.array([1e15, 0.5, 1.25, 2.75])
+    result, expected = significance.paired_t(a, b), stats.ttest_1samp([0, 0.5, 0.75, 0.25], 0.0)
+    np.testing.assert_allclose(result[:2], [expected.statistic, expected.pvalue], rtol=1e-12)
+    assert significance.paired_t([1e15, 0.5, 0.75], [1e15, 0.25, 0.5])[:2] == (np.inf, 0.0)
+    assert significance.paired_t(a * (1 + 3e-16), a) == (0.0, 1.0, 4)
+
+
+@pytest.mark.parametrize("scale", [2.0**-1000, 1e-200, 1e200, 2.0**1022])
+def test_t_tests_have_no_scale(rng, scale):
+    a, b = rng.uniform(-0.9, 1, 9), rng.uniform(-1, 0.9, 9)
+    for test in (significance.unpaired_t, significance.paired_t):
+        np.testing.assert_allclose(test(scale * a, scale * b), test(a, b), rtol=1e-9)
+
+
 def test_standard_error(rng):
     values = rng.random(31)
     np.testing.assert_allclose(significance.standard_error(values), stats.sem(values), rtol=1e-12)

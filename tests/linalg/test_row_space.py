@@ -6,12 +6,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import reference_models as reference
+import scipy.linalg
 import scipy.sparse
 
 from jaxsim import sparse
 from jaxsim.linalg import row_space
 from jaxsim.linalg.row_space import Inside, RowSpace
-from jaxsim.methods import opca
+from jaxsim.methods import dda, opca
 
 
 def views_of(rng, *, n=12, v=200, count=2, dtype=np.float64):
@@ -51,6 +52,30 @@ def test_rounding_of_the_basis_is_undone(rng, noise):
     values = np.diag(result.T @ signal @ result)
     np.testing.assert_allclose(result.T @ signal @ result, np.diag(values), atol=2e-5 * values[0])
     assert np.all(np.diff(values) < 1e-6)
+
+
+@pytest.mark.parametrize("k", [2, 4, 9])
+def test_documents_of_few_dimensions_are_solved_over_all_terms(rng, k):
+    base = rng.integers(1, 4, (2, 150)) * (rng.random((2, 150)) < 0.3)
+    coefficients = rng.integers(1, 20, (8, 2))
+    dense = [(coefficients + more) @ base for more in (0, rng.integers(0, 2, (8, 2)))]
+    views = tuple(sparse.from_scipy(scipy.sparse.csr_matrix(one.astype(np.float32))) for one in dense)
+    assert RowSpace.of(views, k=k) is not None
+    result = np.asarray(opca.directions(views, k=k, noise=0.1), np.float64)
+    signal, distortion = reference.signal_and_noise(dense, 0.1)
+    np.testing.assert_allclose(result.T @ distortion @ result, np.eye(k), atol=1e-3)
+    wanted = scipy.linalg.eigh(signal, distortion, eigvals_only=True)[::-1][:k]
+    np.testing.assert_allclose(np.diag(result.T @ signal @ result), wanted, rtol=1e-3, atol=1e-2)
+    assert dda.fit(views, k=k, num_blocks=2).params.weights.shape == (150, k)
+
+
+def test_a_few_dependent_documents_change_no_path(rng, monkeypatch):
+    dense, _ = views_of(rng, v=400)
+    dense[0][:3] = 0
+    dense[0][0, 0] = dense[0][1, 1] = dense[0][2, 0] = dense[0][2, 1] = 1
+    views = tuple(sparse.from_scipy(scipy.sparse.csr_matrix(one)) for one in dense)
+    inside = opca._inside(RowSpace.of(views, k=5), 5, 0.1)
+    np.testing.assert_array_equal(opca.directions(views, k=5, noise=0.1), inside)
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1e6])

@@ -23,6 +23,10 @@ from jaxsim.text import weightings
 VERSION = 2
 """Eigenvectors are iterated until their residuals are small."""
 
+_CLOSE = 1e-3  # error of a squared length; of documents without such directions it is a hundredth of that
+_FEW = 128  # vectors whose lengths are measured at once
+_SUMS = 8
+
 
 def _differences(matrices: Sequence[scipy.sparse.csr_matrix]):
     """Sparse rows ``E`` with ``EᵀE = Σ_m (D_m - D̄)ᵀ(D_m - D̄) / n``."""
@@ -89,8 +93,17 @@ def directions(views: Sequence[Terms], *, k: int, noise: float, spread: Terms | 
     """The weights of `fit`, unchecked; those of terms that no document has are rounding."""
     v = views[0].num_terms if spread is None else spread.num_terms
     space = RowSpace.of(views, k=k, spread=spread)
-    if space is None:
-        return _solutions(views, functools.partial(Factor, spread=spread), v, k, noise)
+    if space is not None:
+        found = _inside(space, k, noise)
+        # Documents of lower rank than their number have directions in their coordinates that are none over the terms.
+        # As a rule they do not matter; where they do, these vectors lose their length.
+        if _normalised(views, found, noise, spread):
+            return found
+    return _solutions(views, functools.partial(Factor, spread=spread), v, k, noise)
+
+
+def _inside(space: RowSpace, k: int, noise: float) -> jax.Array:
+    """The solutions in the span of the documents, over all terms."""
     weights = space.combined(_solutions(space.picks, space.inside, space.size, k, noise))
     # The orthonormal basis was rounded; what was found in it is made exact.
     signal, spread = _covariances(space.picks, space.exact)
@@ -98,6 +111,31 @@ def directions(views: Sequence[Terms], *, k: int, noise: float, spread: Terms | 
     apart = spread.covariance(weights)
     rotation = krylov.ritz_generalised(weights, signal(weights) + apart, apart + little)[1]
     return linalg.fix_signs(space.unfolded(krylov.times(weights, rotation)))
+
+
+def _normalised(views: Sequence[Terms], vectors: jax.Array, noise: float, spread: Terms | None) -> bool:
+    """Whether ``vᵀ N v`` is 1, from the documents themselves in float64: of each vector, and of some sums of all."""
+    matrices = [sparse.to_scipy(view).astype(np.float64) for view in views]
+    if spread is not None:
+        wide = sparse.to_scipy(spread).astype(np.float64)
+        matrices = [matrix @ wide for matrix in matrices]
+    k = vectors.shape[1]
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], (k, _SUMS))
+
+    def lengths(columns):
+        images = [matrix @ columns for matrix in matrices]
+        middle = sum(images) / len(images)
+        squares = sum(np.sum((image - middle) ** 2, axis=0) for image in images) / len(middle)
+        return squares + noise * np.sum(columns * columns, axis=0)
+
+    sums = 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        for start in range(0, k, _FEW):
+            columns = np.asarray(vectors[:, start : start + _FEW], np.float64)
+            if not np.all(np.abs(lengths(columns) - 1) <= _CLOSE):  # NaN is not close either
+                return False
+            sums = sums + columns @ signs[start : start + _FEW]
+        return bool(np.all(np.abs(lengths(sums) / k - 1) <= _CLOSE))
 
 
 def seen(views: Sequence[Terms], spread: Terms | None = None) -> np.ndarray:

@@ -48,6 +48,42 @@ def test_of_full_rank_it_is_the_published_algorithm(documents, slack):
     assert found.steps == 7 and not np.allclose(expected, np.eye(4), atol=0.1)
 
 
+@pytest.mark.parametrize("identity", [False, True])
+@pytest.mark.parametrize("power", [-60, -30, -12, 12, 20, 50])
+def test_the_unit_of_the_documents_does_not_matter(rng, documents, without_64_bits, power, identity):
+    dense, start = documents.astype(np.float32), rng.normal(size=(4, 2))
+    with without_64_bits():
+        one, other = (
+            itml.fit(put(np.ldexp(dense, by)), put(np.ldexp(dense, by)), consecutive(), identity=identity, max_iter=5,
+                     init=Projection(jnp.asarray(start, jnp.float32)), tol=0.0) for by in (0, power)
+        )  # fmt: skip
+    for mine, theirs in zip(one.params, other.params, strict=True):
+        np.testing.assert_allclose(theirs, mine, rtol=1e-4, atol=1e-5)
+    assert other.history[-1]["change"] == pytest.approx(one.history[-1]["change"], rel=1e-3)
+
+
+@pytest.mark.parametrize("slack", [1e12, 1e19, 1e30])
+def test_a_huge_slack_is_that_of_bounds_that_hold(documents, without_64_bits, slack):
+    def fit(slack):
+        return itml.fit(put(dense), put(dense), consecutive(), init=Projection(jnp.eye(4)), bounds=(1.0, 6.0),
+                        slack=slack, max_iter=5, tol=0.0).params.weights
+
+    dense = documents.astype(np.float32)
+    with without_64_bits():
+        np.testing.assert_allclose(fit(slack), fit(1e8), rtol=1e-4, atol=1e-5)
+        with pytest.raises(ValueError, match="slack: expected a number that float32 holds, got 1e[+]40"):
+            fit(1e40)
+
+
+def test_bounds_within_the_residual_and_a_huge_slack_give_no_metric_silently(without_64_bits):
+    rng = np.random.default_rng(0)
+    dense, start = rng.normal(size=(8, 3)).astype(np.float32), np.linalg.qr(rng.normal(size=(3, 2)))[0]
+    chosen = labelled_pairs.labelled(np.arange(6), np.arange(1, 7), [1.0, 0, 1, 0, 1, 0], num_left=8, num_right=8)
+    with without_64_bits(), pytest.raises(FloatingPointError, match="itml: cycle [12]: expected .*finite"):
+        itml.fit(put(dense), put(dense), chosen, init=Projection(jnp.asarray(start, jnp.float32)), identity=True,
+                 slack=1e25, max_iter=20)  # fmt: skip
+
+
 def test_a_low_rank_metric_is_itml_in_the_projected_space(rng, documents):
     chosen, start = consecutive(), rng.normal(size=(4, 2))
     found = itml.fit(put(documents), put(documents), chosen, init=Projection(jnp.asarray(start)), bounds=(1.0, 6.0),

@@ -51,6 +51,10 @@ from jaxsim.optim import Fit, Run
 from jaxsim.sparse import Terms
 from jaxsim.sparse.precision import EVALUATION
 
+_FAR = 14  # power of two of the longest difference from which on the unit of distances is changed
+_WIDE = 54  # power of two of products of distances and slack from which on each equation is brought to a moderate scale
+_MOST = 120  # power of two that float32 holds, as its inverse
+
 
 class State(NamedTuple):
     """Where the projections have got to.
@@ -82,8 +86,25 @@ def multiplier(p, r, bound, slack):
       >>> float(multiplier(jnp.array(4.0), jnp.array(0.0), jnp.array(1.0), 1.0))  # (1 / 1 - 1 / 4) / 2
       0.375
     """
-    a = r * p * bound
-    b = (p + r) * bound + slack * p * bound - slack * r * p
+    return _root(p, r, bound, slack, 1)
+
+
+def _guarded(p, r, bound, slack):
+    """`multiplier` of numbers of any size: the equation is divided by powers of two, which round nothing."""
+    size, whole = _power(jnp.maximum(jnp.maximum(p, r), bound)), _power(jnp.maximum(slack, 1))
+    return _root(p / size, r / size, bound / size, slack / whole, 1 / whole) / size
+
+
+def _power(x):
+    """A power of two near a positive number; 1 for 0."""
+    one, power = jnp.ones_like(x), jnp.frexp(jnp.where(x > 0, x, 1))[1]
+    return jnp.ldexp(one, jnp.clip(power, -_MOST, _MOST))
+
+
+def _root(p, r, bound, slack, unit):
+    """The larger root of the equation, times ``unit``."""
+    a = r * p * bound * unit
+    b = (p + r) * bound * unit + slack * p * bound - slack * r * p
     c = slack * (p + r - bound)
     root = jnp.sqrt(jnp.maximum(b * b + 4 * a * c, 0))
     # Of the two forms of the larger root, the one that does not cancel.
@@ -93,8 +114,9 @@ def multiplier(p, r, bound, slack):
     return jnp.where(p > 0, result, 0)
 
 
-@jax.jit
-def cycle(state: State, z: jax.Array, residuals: jax.Array, similar: jax.Array, slack: jax.Array) -> State:
+@functools.partial(jax.jit, static_argnames="guarded")
+def cycle(state: State, z: jax.Array, residuals: jax.Array, similar: jax.Array, slack: jax.Array,
+          guarded: bool = False) -> State:
     """Projects onto the bound of every pair once, in order.
 
     Args:
@@ -103,16 +125,18 @@ def cycle(state: State, z: jax.Array, residuals: jax.Array, similar: jax.Array, 
       residuals: ``[n]`` part of the squared distances outside the projection.
       similar: ``[n]`` 1 for similar pairs, -1 for others.
       slack: scalar weight of the slack.
+      guarded: whether distances or slack are such that their products may leave the range of their type.
 
     Returns:
       `State`.
     """
+    solve = _guarded if guarded else multiplier
 
     def one(factor, pair):
         difference, r, sign, bound, kept = pair
         w = jnp.matmul(difference, factor, precision=EVALUATION)
         p = jnp.sum(w * w)
-        alpha = jnp.minimum(kept, -sign * multiplier(p, r, bound, slack))
+        alpha = jnp.minimum(kept, -sign * solve(p, r, bound, slack))
         step = sign * alpha
         some = p > 0
         shrunk = jnp.where(some, p, 1)
@@ -187,6 +211,7 @@ def fit(
     Raises:
       ValueError: for sides that do not agree, rows out of range, labels other than 0 and 1, a start that does not fit,
         is not finite or has dependent columns (with ``identity``), or bad settings.
+      FloatingPointError: if multipliers, bounds or metric leave the range of their type.
 
     Example:
       >>> import scipy.sparse
@@ -219,6 +244,13 @@ def fit(
     for value in (upper, lower):
         checks.expect(0 < value < float("inf"), "bounds", "two positive squared distances", (upper, lower))
     similar = np.where(labels == 1, 1.0, -1.0)
+    # The metric does not depend on the unit of distances: a power of two that rounds nothing.
+    largest = max(float(np.max(distances)), upper, lower)
+    half = int(np.frexp(largest)[1]) // 2
+    half = half if abs(half) > _FAR else 0
+    z, residuals, upper, lower = (np.ldexp(one, -power * half) for one, power in
+                                  ((z, 1), (residuals, 2), (upper, 2), (lower, 2)))
+    guarded = bool(half) or not 2.0**-_WIDE < np.ldexp(largest, -2 * half) ** 2 * max(slack, 1) < 2.0**_WIDE
     given = [jnp.asarray(one, dtype) for one in (z, residuals, similar, slack)]
     state = State(jnp.eye(start.shape[1], dtype=dtype), jnp.asarray(np.where(labels == 1, upper, lower), dtype),
                   jnp.zeros(labels.size, dtype))
@@ -228,11 +260,10 @@ def fit(
         entry = {"step": step, "loss": float("nan"), "grad_norm": float("nan"), "evaluations": step}
         if step:
             before = state
-            state = cycle(state, *given)
+            state = cycle(state, *given, guarded=guarded)
             total = float(jnp.sum(before.multipliers) + jnp.sum(state.multipliers))
             change = float(jnp.sum(jnp.abs(state.multipliers - before.multipliers)))
-            if not np.isfinite(change):
-                raise FloatingPointError(f"itml: cycle {step}: expected finite multipliers, got {change}")
+            _expect_finite(state, change, step, slack)
             entry["change"] = change / total if total > 0 else 0.0
             converged = entry["change"] <= run.tol
         if run.validate is not None:
@@ -248,6 +279,14 @@ def fit(
     return Fit(params, float("nan"), float("nan"), converged, step, step, history)
 
 
+def _expect_finite(state: State, change: float, step: int, slack: float) -> None:
+    if not np.isfinite(change):
+        raise FloatingPointError(f"itml: cycle {step}: expected finite multipliers, got {change}")
+    if not bool(jnp.all(jnp.isfinite(state.factor)) & jnp.all(jnp.isfinite(state.bounds) & (state.bounds > 0))):
+        raise FloatingPointError(f"itml: cycle {step}: expected a finite metric and positive bounds, got others "
+                                 f"(bounds out of reach, or a slack too large for {state.factor.dtype}: {slack:g})")
+
+
 def _checked(left, right, pairs, init, slack) -> tuple[LabelledPairs, np.ndarray]:
     """The pairs, and the start in float64, if all of them fit."""
     statistics.expect_sides(left, right, same="terms")
@@ -255,7 +294,10 @@ def _checked(left, right, pairs, init, slack) -> tuple[LabelledPairs, np.ndarray
     labels = np.asarray(pairs.labels)
     checks.expect(labels.size > 0, "pairs", "at least one", "none")
     checks.expect(bool(np.all((labels == 0) | (labels == 1))), "pairs.labels", "0 or 1", "others")
-    checks.expect(0 < slack < float("inf"), "slack", "a positive number", slack)
+    checks.positive(slack, "slack")
+    with np.errstate(over="ignore"):
+        held = float(np.asarray(slack, left.values.dtype))
+    checks.expect(0 < held < float("inf"), "slack", f"a number that {left.values.dtype} holds", slack)
     checks.kind(init, "init", Projection)
     start = np.asarray(init.weights, np.float64)
     checks.expect(start.ndim == 2 and start.shape[0] == left.num_terms, "init", f"shape ({left.num_terms}, k)",

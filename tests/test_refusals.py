@@ -75,6 +75,12 @@ def test_starts_without_a_gradient_are_refused(fit, scale):
             fit(left, right, init=SPREAD)
 
 
+@pytest.mark.parametrize("gamma", [1e-5, 1e-9])
+def test_a_scale_at_which_no_start_has_a_gradient_is_named_and_not_the_start(gamma):
+    with pytest.raises(ValueError, match=f"^gamma: expected a scale that lets the loss tell .*, got {gamma}"):
+        s2net.fit(DOCUMENTS, DOCUMENTS, init=SPREAD, gamma=gamma)
+
+
 def test_starts_that_are_as_good_as_it_gets_are_legal():
     best = s2net.fit(DOCUMENTS, DOCUMENTS, init=SPREAD)
     again = s2net.fit(DOCUMENTS, DOCUMENTS, init=best.params, tol=1.0)

@@ -347,7 +347,7 @@ def fit(
                 precision, mined, weights, spread)
     run = dataclasses.replace(run, tol=run.tol / start_norm(start))
     result = run.run(optim.minimize_lbfgs, local, objective, start, data, label="S2Net")
-    return collapse.learnable(result, left, right, collapsed=[math.log(2)])
+    return collapse.learnable(result, left, right, collapsed=[math.log(2)], gamma=gamma)
 
 
 def _check_mined(mined: Mined | None, left: Terms, mesh) -> None:

@@ -223,4 +223,4 @@ def fit(
                 jnp.asarray(beta, dtype), start, activation)  # fmt: skip
     run = dataclasses.replace(run, tol=run.tol / exact.start_norm(start))
     result = optim.minimize_lbfgs(objective, start, data, run=run, label="S2Net (preferences)")
-    return collapse.learnable(result, left, right, collapsed=[math.log(2)])
+    return collapse.learnable(result, left, right, collapsed=[math.log(2)], gamma=gamma)

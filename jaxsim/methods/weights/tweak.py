@@ -229,4 +229,4 @@ def fit(
         preference_objective if ordered else objective, start, data,
         run=dataclasses.replace(run, tol=run.tol / norm), label="TWEAK",
     )
-    return collapse.learnable(result, left.terms, right.terms, collapsed=[math.log(2)] if ordered else [])
+    return collapse.learnable(result, left.terms, right.terms, collapsed=[math.log(2)] if ordered else [], gamma=gamma)

@@ -180,4 +180,4 @@ def fit(
     result = optim.minimize_lbfgs(
         objective, start, data, run=dataclasses.replace(run, tol=run.tol / norm), label="VL-CV",
     )
-    return collapse.learnable(result, left.terms, right.terms, collapsed=[math.log(2)])
+    return collapse.learnable(result, left.terms, right.terms, collapsed=[math.log(2)], gamma=gamma)

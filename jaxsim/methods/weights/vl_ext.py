@@ -275,4 +275,4 @@ def fit(
     norm = float(jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in start)))
     run = dataclasses.replace(run, tol=run.tol / norm)
     result = run.run(optim.minimize_lbfgs, model, objective, start, data, label="VL-Ext")
-    return collapse.learnable(result, left.terms, right.terms, collapsed=[math.log(2)])
+    return collapse.learnable(result, left.terms, right.terms, collapsed=[math.log(2)], gamma=gamma)

@@ -17,6 +17,10 @@ from jaxsim.sparse.products import vary_as, vary_together
 
 _MEASURED = 8_192
 """Pairs from which on a kernel was measured."""
+_FEW = 0.01
+"""Share of all ordered pairs below which a count of negatives by differences has too few digits."""
+_EXACT = 2**24
+"""Pairs up to which float32 counts without rounding."""
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(5, 6, 7))
@@ -56,7 +60,8 @@ def negatives(groups, dtype, weights=None) -> jax.Array:
       weights: ``[m]`` at least 0: an ordered pair then counts as often as the product of the weights of both. None: 1.
 
     Returns:
-      Scalar.
+      Scalar. Where hardly any pair differs, the count of all others would take its digits away: it is then taken in
+      float64, on the host, of arrays that are not traced, and without a difference of one column that is.
 
     Example:
       >>> groups = jnp.array([[0, 0], [0, 1], [1, 1]])
@@ -64,11 +69,34 @@ def negatives(groups, dtype, weights=None) -> jax.Array:
       (2.0, 12.0)
     """
     m, num_columns = groups.shape
-    found = jnp.asarray(m * (m - 1.0), dtype) if weights is None else _products(weights)
+    whole = found = jnp.asarray(m * (m - 1.0), dtype) if weights is None else _products(weights)
+    traced = any(isinstance(one, jax.core.Tracer) for one in (groups, weights))
+    if not traced and (weights is not None or m * (m - 1) >= _EXACT):
+        few = _few_on_host(np.asarray(groups), weights)
+        if few is not None:
+            return jnp.asarray(few, dtype)
     for size in range(1, num_columns + 1):  # inclusion and exclusion
         for some in itertools.combinations(range(num_columns), size):
             found += (-1) ** size * _alike([groups[:, column] for column in some], dtype, weights)
+    if traced and num_columns == 1:
+        return jnp.where(found < _FEW * whole, _products(_sizes([groups[:, 0]], dtype, weights)), found)
     return found
+
+
+def _few_on_host(groups: np.ndarray, weights) -> float | None:
+    """The count in float64, if it is small beside that of all pairs; otherwise None."""
+    m, num_columns = groups.shape
+    weights = np.ones(m) if weights is None else np.asarray(weights, np.float64)
+    whole = found = _products_on_host(weights)
+    for size in range(1, num_columns + 1):
+        for some in itertools.combinations(range(num_columns), size):
+            run = np.unique(groups[:, some], axis=0, return_inverse=True)[1].ravel()
+            found += (-1) ** size * float(np.sum(np.bincount(run, weights) ** 2) - np.sum(weights**2))
+    if not found < _FEW * whole:
+        return None
+    if num_columns == 1:
+        return _products_on_host(np.bincount(np.unique(groups, return_inverse=True)[1].ravel(), weights))
+    return max(found, 0.0)
 
 
 def _products(weights) -> jax.Array:
@@ -76,17 +104,25 @@ def _products(weights) -> jax.Array:
     return 2 * jnp.sum(weights[1:] * jnp.cumsum(weights)[:-1])
 
 
+def _products_on_host(weights: np.ndarray) -> float:
+    return 2 * float(np.sum(weights[1:] * np.cumsum(weights)[:-1]))
+
+
 def _alike(columns, dtype, weights) -> jax.Array:
     """How many ordered pairs i != j are equal in all columns."""
+    sizes = _sizes(columns, dtype, weights)
+    if weights is None:
+        return jnp.sum(sizes * (sizes - 1))
+    return jnp.sum(sizes**2) - jnp.sum(weights**2)
+
+
+def _sizes(columns, dtype, weights) -> jax.Array:
+    """``[m]`` weights of the pairs that are equal in all columns, each kind once; then zeros."""
     m = columns[0].shape[0]
     order = jnp.lexsort(columns)
     new = functools.reduce(jnp.logical_or, [jnp.diff(column[order]) != 0 for column in columns])
     run = jnp.cumsum(jnp.concatenate([jnp.zeros(1, jnp.int32), new.astype(jnp.int32)]))
-    if weights is None:
-        sizes = jnp.zeros(m, dtype).at[run].add(1)
-        return jnp.sum(sizes * (sizes - 1))
-    sizes = jnp.zeros(m, dtype).at[run].add(weights[order])
-    return jnp.sum(sizes**2) - jnp.sum(weights**2)
+    return jnp.zeros(m, dtype).at[run].add(1 if weights is None else weights[order])
 
 
 def _checked_groups(groups, m: int) -> jax.Array | None:

@@ -151,6 +151,32 @@ def test_equal_weights_change_nothing_and_none_leave_nothing(rng):
     assert float(weighted(same, same, 10.0, None, np.arange(7.0))[0]) == pytest.approx(math.log(2), rel=1e-12)
 
 
+@pytest.mark.parametrize("traced", [False, True])
+@pytest.mark.parametrize("small", [1e-3, 1e-6, 1e-8])
+def test_few_negatives_are_counted_with_all_digits(rng, without_64_bits, small, traced):
+    left, right = rng.normal(size=(2, 6, 3)).astype(np.float32)
+    groups, weights = np.array([0, 0, 0, 0, 0, 1]), np.array([1, 0.7, 0.3, 0.9, 0.55, small])
+    with without_64_bits():
+        loss = jax.jit(weighted_loss) if traced else weighted_loss
+        value = float(loss(left, right, groups, weights.astype(np.float32)))
+    assert value == pytest.approx(reference.all_pairs_logistic(left, right, 5.0, groups, weights)[0], rel=1e-5)
+
+
+def weighted_loss(left, right, groups, weights):
+    return losses.all_pairs_logistic(left, right, gamma=5.0, groups=groups, weights=weights)
+
+
+def test_few_negatives_of_many_pairs_are_counted_with_all_digits(without_64_bits):
+    groups = np.zeros((100_000, 2), np.int32)
+    groups[:3] = 1
+    groups[3:9, 1] = 2
+    with without_64_bits():
+        counts = [float(losses.negatives(jnp.asarray(groups), jnp.float32)),
+                  float(losses.negatives(jnp.asarray(groups[:, :1]), jnp.float32)),
+                  float(jax.jit(losses.negatives, static_argnums=1)(jnp.asarray(groups[:, :1]), jnp.float32))]
+    np.testing.assert_allclose(counts, 2 * 3 * (100_000 - 3), rtol=1e-6)
+
+
 @pytest.mark.parametrize(("weights", "message"), [
     (np.ones(2), r"weights: expected 3 numbers \(one a pair\), got float64 of shape \(2,\)"),
     (np.ones(3, bool), "weights: expected 3 numbers .*, got bool of shape"),

@@ -190,3 +190,19 @@ def test_the_start_of_vl_cv_has_concept_vectors_of_length_10(rng):
     result = vl_cv.checked_start(Projection(jnp.asarray(rng.normal(size=(7, 2)) * 1e-3)), documents, documents)
     lengths = jnp.linalg.norm(concepts.encode(result, documents).dense, axis=1)
     assert float(jnp.sqrt(jnp.mean(lengths**2))) == pytest.approx(10.0)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-3, 1e-6, 1e-12])
+@pytest.mark.parametrize("empty", [False, True])
+def test_a_feature_of_small_numbers_is_not_dropped(scale, empty):
+    terms = sparse.from_scipy(scipy.sparse.csr_matrix(np.array([[1.0, 1, 0], [1, 0, 1], [0, 1, 1]])))
+    columns = np.c_[np.ones(6), scale * np.array([5.0, 1, 2, 7, 3, 1]), np.full(6, 0.0 if empty else 2.0)]
+    documents = Featured(terms, jnp.asarray(columns), ("bias", "x", "other"))
+    rows = [0, 0, 1], [1, 2, 2]
+    weights = np.array([0.0, 1 / scale, 0.0])
+    dense = sparse.to_scipy(terms)
+    dense.data = columns @ weights
+    unit = dense.toarray() / np.linalg.norm(dense.toarray(), axis=1, keepdims=True)
+    forms = quadratic_forms.plan(documents, documents, *rows)
+    assert forms.basis.shape == (2, 3)
+    np.testing.assert_allclose(quadratic_forms.cosines(jnp.asarray(weights), forms), (unit @ unit.T)[rows], atol=1e-8)

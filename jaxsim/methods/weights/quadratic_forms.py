@@ -20,6 +20,7 @@ from jaxsim.sparse.precision import EVALUATION
 from jaxsim.text.features import Featured
 
 _PAIRS = 2048
+_APART = 1e4  # ratio of the sizes of features from which on the small ones may look like rounding
 
 
 class Forms(NamedTuple):
@@ -59,20 +60,32 @@ def plan(left: Featured, right: Featured, left_rows, right_rows) -> Forms:
     left_rows, right_rows = np.asarray(left_rows), np.asarray(right_rows)
     sides = [_host(left), _host(right)]
     moment = sum(columns.T @ columns for _, columns in sides) / max(sum(len(columns) for _, columns in sides), 1)
-    spread, axes = np.linalg.eigh(moment)
-    kept = spread > 1e-10 * max(spread[-1], np.finfo(np.float64).tiny)
-    spread, axes = spread[kept], axes[:, kept]
-    sides = [(slots, columns @ (axes / np.sqrt(spread))) for slots, columns in sides]
+    spread, axes = _axes(moment)
+    unit = np.ones(len(moment))
+    size = np.sqrt(np.where(np.diagonal(moment) > 0, np.diagonal(moment), 1))
+    if len(spread) < len(moment) and np.max(size) > _APART * np.min(size):
+        # Small numbers are no lack of a direction: whether there is one is asked of features of one size.
+        scaled, turned = _axes(moment / np.outer(size, size))
+        if len(scaled) > len(spread):
+            spread, axes, unit = scaled, turned, size
+    sides = [(slots, columns @ (axes / unit[:, None] / np.sqrt(spread))) for slots, columns in sides]
     every = [np.arange(one.num_docs) for one in (left, right)]
     dtype = left.columns.dtype
     result = (
-        (np.sqrt(spread) * axes).T,
+        (np.sqrt(spread) * axes).T * unit,
         _products(sides[0], sides[1], left_rows, right_rows),
         _products(sides[0], sides[0], every[0], every[0]),
         _products(sides[1], sides[1], every[1], every[1]),
     )
     rows = (jnp.asarray(one, jnp.int32) for one in (left_rows, right_rows))
     return Forms(*(jnp.asarray(one, dtype) for one in result), *rows)
+
+
+def _axes(moment: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues and vectors, without those of rounding."""
+    spread, axes = np.linalg.eigh(moment)
+    kept = spread > 1e-10 * max(spread[-1], np.finfo(np.float64).tiny)
+    return spread[kept], axes[:, kept]
 
 
 def cosines(weights: jax.Array, forms: Forms) -> jax.Array:

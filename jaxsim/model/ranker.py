@@ -339,10 +339,11 @@ def _height(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     n = scores.shape[1]
     best = np.partition(scores, n - min(BEST, n), axis=1)[:, -BEST:] if n else np.zeros((len(scores), 1))
     best = np.maximum(best, 0).astype(np.float64)
-    top, mean = best.max(axis=1, keepdims=True), best.mean(axis=1, keepdims=True)
+    answers = np.isfinite(scores).sum(axis=1, keepdims=True)  # what is excluded is none of them
+    top, mean = best.max(axis=1, keepdims=True), best.sum(axis=1, keepdims=True) / np.clip(answers, 1, BEST)
     for row in np.flatnonzero(top == 0):
-        answers = scores[row][np.isfinite(scores[row])]
-        top[row] = mean[row] = np.abs(answers).mean(dtype=np.float64) if answers.size else 0
+        left = scores[row][np.isfinite(scores[row])]
+        top[row] = mean[row] = np.abs(left).mean(dtype=np.float64) if left.size else 0
     return top, mean
 
 

@@ -31,7 +31,7 @@ def joined(cosines, bm25, w, left_out=()):
     for i, (c, b) in enumerate(zip(cosines, bm25, strict=True)):
         out = set(left_out[i]) if len(left_out) else set()
         answers = [[one for j, one in enumerate(part) if j not in out] for part in (c, b)]
-        answers = [([abs(np.mean(part))] if part and max(part) <= 0 else [max(one, 0) for one in part] + [0] * len(out))
+        answers = [[np.mean(np.abs(part))] if part and max(part) <= 0 else [max(one, 0) for one in part] or [0]
                    for part in answers]  # fmt: skip
         best = [sorted(part, reverse=True)[: ranker.BEST] for part in answers]
         measures = [share / np.mean(part) if part[0] > 0 else 0 for share, part in zip((1 - w, w), best, strict=True)]
@@ -123,6 +123,20 @@ def test_documents_are_left_out(model):
         else:  # what is left out does not measure the others either
             near = ranked(model, made, terms=0.0)
             np.testing.assert_allclose(result[~out], joined(near, slow_bm25(), 0.5, left_out)[~out], atol=2e-6)
+
+
+def test_what_is_left_out_measures_no_other_where_no_cosine_is_positive():
+    """Few documents are left, all opposite to the query: their scores are those of a search in them alone."""
+    weights = jnp.array([[-1.0, 0.0], [-1.0, 0.0], [1.0, 0.1], [1.0, 0.2], [1.0, 0.9], [1.0, 3.0]])
+    model, few = Model(WORDS, Projection(weights)), ["dog bird", "fish swims", "bird bird swims", "fish"]
+    made = index.encode(model, [*few, *["cat"] * 30], bm25=True)
+    scores, rows = ranker.rank(model, made, ["cat bird"], k=4, terms=0.5, exclude=[range(4, 34)])
+    cosines = np.asarray(model.similarity(["cat bird"], few), np.float64)
+    bm25 = (made.bm25.counts(["cat bird"]) @ made.bm25.weights[:4].T).toarray()
+    assert sorted(rows[0]) == [0, 1, 2, 3]
+    np.testing.assert_allclose(scores[0], joined(cosines, bm25, 0.5)[0][rows[0]], atol=2e-6)
+    heights = ranker._height(np.array([[3.0, -np.inf, 1.0, -1.0], [-np.inf] * 4], np.float32))
+    assert [one.tolist() for one in heights] == [[[3.0], [0.0]], [[4 / 3], [0.0]]]
 
 
 @pytest.mark.parametrize("how", [{}, {"terms": 0.0}, {"terms": 0.5, "words": "cosine"}, {"feedback": 2}])

@@ -60,7 +60,7 @@ def search(
     --json, every query gives one line.
 
     With --csls, documents that are near to many texts like the queries are ranked lower: across languages, some
-    documents are near to everything. An index that was made with --csls keeps this.
+    documents are near to everything. An index that was made with --csls keeps this, and its --power.
 
     An index gives the same results in less time: it holds vectors, words and texts of the documents, so it works with
     every --terms and --words, and their file is no longer needed. It belongs to one model, and is refused with another.
@@ -84,15 +84,14 @@ def search(
     terms = ranker.default_terms(trained) if terms is None else terms
     options.tell_idle(power, trained, terms=terms, csls=csls)
     words = words or options.Words.BM25
-    power = trained.search_power if power is None else power
     apart = not trained.bilinear or terms in (0, 1) or words == options.Words.BM25
     checks.expect(apart, "--terms", "0 or 1 (the score of this model has the words in it)", terms)
     parts = ranker.needed(trained, terms, str(words))
     if index is None:
         texts, lines = documents_of(documents, column)
-        result = room.encode(trained, texts, lines=lines, csls=like, power=power, **parts)
+        result = room.encode(trained, texts, lines=lines, csls=None if terms == 1 else like, power=power, **parts)
     else:
-        result = _kept(index, trained, model, documents, column, parts, like, power)
+        result = _kept(index, trained, model, documents, column, parts, like, power, idle=terms == 1)
     number = len(result.texts)
     left_out = _left_out(wanted, result, exclude_self, exclude)
     scores, rows = ranker.rank(trained, result, wanted, k=min(k, number), terms=terms, words=str(words), power=power,
@@ -120,9 +119,12 @@ def search(
 
 def _kept(
     folder: Path, trained: Model, place: Path, documents: str | None, column: str | None, parts: dict,
-    like: list[str] | None, power: float,
+    like: list[str] | None, power: float | None, *, idle: bool,
 ) -> Index:
-    """An index of the model: read, or made of the documents if there is none or it is of others."""
+    """An index of the model: read, or made of the documents if there is none or it is of others.
+
+    Where hubs are idle, as words alone count, those of the index stay as they are.
+    """
     from jaxsim import checks, io
     from jaxsim.model import folders, hubs, index
 
@@ -135,22 +137,36 @@ def _kept(
     other = facts is not None and facts["model"] != digest
     checks.expect(not other or documents is not None, "--model", f"the model that {folder} was made with",
                   f"another, or it was trained anew ({place}); with --documents the index is made anew")  # fmt: skip
-    near = {} if like is None else {"texts": hubs.digest(like), "power": power}
-    same = facts is not None and (like is None or facts.get("csls") == near)
-    checks.expect(same or documents is not None, "--csls", f"the texts and the --power that {folder} was made with",
-                  "others; with --documents the index is made anew")  # fmt: skip
+    old = (facts or {}).get("csls")
+    asked = None if like is None else hubs.digest(like)
+    if idle or power is None:
+        power = old["power"] if old is not None and not other else None
+    taken = trained.search_power if power is None else power
+    texts_differ = asked is not None and (old is None or old["texts"] != asked)
+    power_differs = asked is not None and old is not None and trained.agreement is not None and old["power"] != taken
+    same = idle or not (texts_differ or power_differs)
     if documents is None:
+        remedy = "with --documents the index is made anew"
+        got = "others" if old is not None else "some, and it was made without"
+        checks.expect(idle or not texts_differ, "--csls", f"the texts that {folder} was made with", f"{got}; {remedy}")
+        checks.expect(same, "--power", f"{(old or {}).get('power', 0):g} (as {folder} was made with, for --csls)",
+                      f"{taken:g}; {remedy}")  # fmt: skip
         return index.load(folder, **parts, num_terms=len(trained.vocabulary))
     texts, lines = documents_of(documents, column)
     held = facts is not None and index.holds(facts, texts, lines)
     if held and not other and same:
         return index.load(folder, **parts, num_terms=len(trained.vocabulary))
-    checks.expect(like is not None or "csls" not in (facts or {}), "--csls", f"the texts that {folder} was made with, "
-                  "to make it anew", "none")  # fmt: skip
+    checks.expect(old is None or asked is not None, "--csls", f"the texts that {folder} was made with, to make it anew",
+                  "none")  # fmt: skip
+    if idle and old is None:
+        like = None  # they change nothing, in later searches either
+    checks.expect(not idle or old is None or not texts_differ, "--csls",
+                  f"the texts that {folder} was made with, to make it anew with --terms 1", "others")  # fmt: skip
     with naming(folder), keeping(nothing_written(folder)):
         made = index.encode(trained, texts, lines=lines, bm25=True, csls=like, power=power)
         index.save(folder, made, model=digest)
-    change = "the model is another" if other else "--csls is another" if held else "the documents have changed"
+    change = ("the model is another" if other else "the documents have changed" if not held else
+              "--csls is new" if old is None else "--csls is another" if texts_differ else "--power is another")
     reason = "" if facts is None else f" anew, as {change}"
     say(f"{folder}: made{reason}, {checks.counted(len(texts), 'document')}")
     return made

@@ -103,8 +103,8 @@ def rank(
       k: documents a query, at most n.
       terms: weight w in [0, 1]; `default_terms` unless given.
       words: of `WORDS`.
-      power: of the model's `agreement`, by which dimensions are multiplied; `Model.search_power` unless given. See
-        `Model.vectors`.
+      power: of the model's `agreement`, by which dimensions are multiplied; unless given, that of the documents' hubs,
+        or `Model.search_power` where they have none. See `Model.vectors`.
       exclude: rows of documents that are no answer to each query; none unless given. They take no part in what the
         others are measured by.
       feedback: how many of the best documents a second search is also after, 0 for none; `default_feedback` unless
@@ -131,12 +131,14 @@ def rank(
       [[0, 1]]
     """
     terms = default_terms(model) if terms is None else terms
-    power = model.search_power if power is None else power
+    near = documents.hubs
+    power = near.power if power is None and near is not None else model.search_power if power is None else power
     checks.expect(0 <= terms <= 1, "terms", "a number in [0, 1]", terms)
     checks.expect(words in WORDS, "words", f"one of {', '.join(WORDS)}", words)
-    number, near = len(documents.texts), documents.hubs
+    number = len(documents.texts)
     if near is not None and terms < 1:
-        checks.expect(near.power == power, "power", f"{near.power:g} (as for the hubs of the documents)", power)
+        same = near.power == power or model.agreement is None  # there is nothing to take a power of
+        checks.expect(same, "power", f"{near.power:g} (as for the hubs of the documents)", power)
         checks.expect(words == "bm25" or terms == 0, "words", "bm25, or terms of 0 or 1, with csls", words)
     checks.expect(not isinstance(queries, str), "queries", "a list of texts", "one text (put it into a list)")
     queries = list(queries)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from command_line import LEFT, refused, run
 
-from jaxsim import text
+from jaxsim import cli, text
 from jaxsim.methods.projections import Projection
 from jaxsim.model import Model, hubs, index, ranker
 
@@ -88,6 +88,14 @@ def test_an_index_keeps_hubs_and_a_damaged_one_is_refused(model, tmp_path):
             index.load(tmp_path / "bad")
     with pytest.raises(ValueError, match=r"power: expected 1 \(as for the hubs of the documents\), got 0"):
         ranker.rank(model, read, ["a"], k=1, power=0.0)
+    squared = index.encode(model, TEXTS, bm25=True, csls=ASKED, power=2.0)
+    for given, taken in zip(ranker.rank(model, squared, ["a b"], k=6, power=2.0),
+                            ranker.rank(model, squared, ["a b"], k=6), strict=True):  # fmt: skip
+        np.testing.assert_array_equal(given, taken)
+    plain = dataclasses.replace(model, agreement=None)  # every power is the same to it
+    squared = index.encode(plain, TEXTS, bm25=True, csls=ASKED, power=2.0)
+    np.testing.assert_array_equal(ranker.rank(plain, squared, ["a b"], k=6, power=1.0)[0],
+                                  ranker.rank(plain, squared, ["a b"], k=6)[0])  # fmt: skip
     with pytest.raises(ValueError, match="words: expected bm25, or terms of 0 or 1, with csls"):
         ranker.rank(model, read, ["a"], k=1, terms=0.5, words="cosine")
     with pytest.raises(ValueError, match="csls: expected none, for unknown"):
@@ -106,7 +114,7 @@ def test_the_command_line_searches_and_measures_with_hubs(trained, folder, capsy
     assert run(capsys, *words, "--index", "kept", "--csls", "like.txt") == direct
     (folder / "other.txt").write_text("other\n")
     facts = refused(capsys, *words, "--index", "kept", "--csls", "other.txt")
-    assert facts.startswith("--csls: expected the texts and the --power that kept was made with, got others")
+    assert facts.startswith("--csls: expected the texts that kept was made with, got others; with --documents")
     assert run(capsys, *words, "--documents", "texts.txt", "--index", "kept", "--csls", "other.txt") != direct
     (folder / "q.tsv").write_text(f"1\t{LEFT[7]}\n")
     lines = (folder / "texts.txt").read_text().splitlines()
@@ -118,3 +126,37 @@ def test_the_command_line_searches_and_measures_with_hubs(trained, folder, capsy
     words = ["evaluate", "--model", trained, "--pairs", "pairs.tsv", "--json"]
     facts = json.loads(run(capsys, *words, "--csls", "like.txt"))
     assert set(facts) == {"queries", "accuracy", "mrr_any", "map"} and facts["queries"] == len(LEFT)
+
+
+def test_an_index_keeps_its_power_and_words_alone_leave_its_hubs_as_they_are(trained, folder, capsys):
+    (folder / "like.txt").write_text("\n".join(LEFT[:20]) + "\n")
+    weights = np.linspace(1, 0.2, 5, dtype=np.float32)
+    dataclasses.replace(Model.load(trained), agreement=weights).save(folder / "weighed")
+    words = ["search", "--model", "weighed", "--query", LEFT[7], "--index", "kept"]
+    some, like, read = ["--documents", "texts.txt"], ["--csls", "like.txt"], ["--terms", 0.5]
+    first = run(capsys, *words, *some, *like, "--power", 0, *read)
+    for more in ([], like, [*some, *like], some, ["--power", 0]):
+        assert run(capsys, *words, *more, *read) == first
+    before = (folder / "kept" / index.MARKER).read_bytes()
+    (folder / "other.txt").write_text("other\n")
+    for more in (like, ["--csls", "other.txt"]):
+        assert cli.main([*words, *some, *more, "--power", "2", "--terms", "1"]) == 0
+        told = capsys.readouterr().err
+        assert "--csls changes nothing" in told and "made anew" not in told
+        run(capsys, *words, *more, "--terms", 1)
+        assert (folder / "kept" / index.MARKER).read_bytes() == before
+    assert run(capsys, *words, *read) == first
+    assert refused(capsys, *words, *like, "--power", 1) == (
+        "--power: expected 0 (as kept was made with, for --csls), got 1; with --documents the index is made anew")
+    assert cli.main([*words, *some, *like, "--power", "1"]) == 0
+    assert "kept: made anew, as --power is another" in capsys.readouterr().err
+    (folder / "texts.txt").write_text("one\ntwo words\n")
+    assert refused(capsys, *words, *some, "--csls", "other.txt", "--terms", 1) == (
+        "--csls: expected the texts that kept was made with, to make it anew with --terms 1, got others")  # fmt: skip
+    assert cli.main([*words, *some, *like, "--terms", "1"]) == 0
+    assert "kept: made anew, as the documents have changed" in capsys.readouterr().err
+    assert json.loads((folder / "kept" / index.MARKER).read_bytes())["csls"]["power"] == 1
+    assert cli.main([*words[:-1], "bare", *some, *like, "--terms", "1"]) == 0
+    assert "csls" not in json.loads((folder / "bare" / index.MARKER).read_bytes())
+    assert cli.main([*words[:-1], "bare", *some, *like]) == 0
+    assert "bare: made anew, as --csls is new" in capsys.readouterr().err

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context, parent_process
 from typing import Any
 
@@ -18,7 +20,7 @@ def start(begin: Callable | None = None, *arguments: Any) -> None:
     """What a worker process does first: Ctrl-C is its parent's, and it ends with its parent, however that ended.
 
     Args:
-      begin: called afterwards, with ``arguments``.
+      begin: called afterwards, with ``arguments``. Where it fails, the process says so in a line and ends.
       arguments: of ``begin``.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -26,7 +28,12 @@ def start(begin: Callable | None = None, *arguments: Any) -> None:
     if parent is not None:
         threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
     if begin is not None:
-        begin(*arguments)
+        try:
+            begin(*arguments)
+        except Exception as error:  # the pool would print its traceback
+            reason = " ".join(str(error).split()) or type(error).__name__
+            print(f"a worker could not begin: {reason}", file=sys.stderr, flush=True)
+            os._exit(1)
 
 
 def in_order(here: Callable, items: Iterable, *, workers: int, there: Callable | None = None, begin: tuple = ()
@@ -46,7 +53,7 @@ def in_order(here: Callable, items: Iterable, *, workers: int, there: Callable |
       The results.
 
     Raises:
-      ValueError: for ``workers`` below 1.
+      ValueError: for ``workers`` below 1, and where one of the other processes dies.
 
     Example:
       >>> list(in_order(len, ["a", "bc"], workers=1))
@@ -57,19 +64,23 @@ def in_order(here: Callable, items: Iterable, *, workers: int, there: Callable |
         yield from map(here, items)
         return
     others = workers - 1
-    with ProcessPoolExecutor(others, mp_context=get_context("spawn"), initializer=start, initargs=begin) as pool:
-        waiting: deque[Future] = deque()
-        started = pool.submit(os.getpid)
-        try:
-            for item in items:
-                if started.done() and sum(not future.done() for future in waiting) < 2 * others:
-                    waiting.append(pool.submit(there or here, item))
-                else:
-                    waiting.append(Future())
-                    waiting[-1].set_result(here(item))
-                while waiting and (waiting[0].done() or len(waiting) > 4 * workers):
+    try:
+        with ProcessPoolExecutor(others, mp_context=get_context("spawn"), initializer=start, initargs=begin) as pool:
+            waiting: deque[Future] = deque()
+            started = pool.submit(os.getpid)
+            try:
+                for item in items:
+                    if started.done() and sum(not future.done() for future in waiting) < 2 * others:
+                        waiting.append(pool.submit(there or here, item))
+                    else:
+                        waiting.append(Future())
+                        waiting[-1].set_result(here(item))
+                    while waiting and (waiting[0].done() or len(waiting) > 4 * workers):
+                        yield waiting.popleft().result()
+                while waiting:
                     yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)
+    except BrokenProcessPool as error:
+        raise ValueError(f"workers: expected {checks.counted(others, 'other process', 'other processes')} to the end, "
+                         "got one that died, killed or out of memory (fewer take less)") from error  # fmt: skip

@@ -230,7 +230,7 @@ def _words(model: Model, given: str, side: str) -> tuple[tuple[str, ...], np.nda
     checks.expect(isinstance(given, str), side, "a string", checks.a_kind(given))
     sides = parts.sides(model.params)
     matrix = narrow.full(sides[-1 if side == "document" else 0].weights) if sides else None
-    tokens = text.tokenizer(model.languages[side == "document"])(given)
+    tokens = model.splitter(side)(given)
     index, weigh = model.vocabulary.index, WEIGHTINGS[model.weighting]
     known = tuple(dict.fromkeys(word for word in tokens if word in index))
     columns = [index[word] for word in known]

@@ -155,12 +155,27 @@ class Model:
         return self._slots(texts, side, None)
 
     def _slots(self, texts: Sequence[str], side: str, subwords: Subwords | None) -> sp.csr_matrix:
+        split = self.splitter(side)
+        return slots(map(split, text.strings(texts)), self.vocabulary, subwords, WEIGHTINGS[self.weighting])
+
+    def splitter(self, side: str = "document") -> Callable[[str], list[str]]:
+        """What cuts a text into words.
+
+        Args:
+          side: ``"query"`` or ``"document"`` (another is a ValueError).
+
+        Returns:
+          Function from a text to its words, each as often as it occurs, known or not. A model of single words
+          (`words.Words`) leaves an entry of several parts whole.
+
+        Example:
+          >>> Model(text.Vocabulary(("cat",), np.array([1]), 2), None).splitter()("A cat, cats")
+          ['a', 'cat', 'cats']
+        """
         checks.expect(side in ("query", "document"), "side", "'query' or 'document'", side)
         split = text.tokenizer(self.languages[side == "document"])
         split = text.pieces if split is text.words else split  # equal words need not be one string here
-        if self.training.get("kind") == WORDS:
-            split = functools.partial(_whole_or_cut, self.vocabulary, split)
-        return slots(map(split, text.strings(texts)), self.vocabulary, subwords, WEIGHTINGS[self.weighting])
+        return functools.partial(_whole_or_cut, self.vocabulary, split) if self.training.get("kind") == WORDS else split
 
     def vectors(
         self, texts: Iterable[str], *, side: str = "document", power: float = 0.0, batch_size: int = _BATCH
@@ -429,16 +444,16 @@ class Model:
         words, layout = self.vocabulary.terms, 1 + self.bilinear
         config = {
             "method": self.method, "dim": self.dim, "weighting": self.weighting, "activation": self.activation,
-            "languages": list(self.languages), "num_docs": self.vocabulary.num_docs, "training": self.training,
-        } | ({"strongest": self.strongest} if self.bilinear else {})  # fmt: skip
+            "languages": list(self.languages), "num_docs": int(self.vocabulary.num_docs), "training": self.training,
+        } | ({"strongest": self.strongest and int(self.strongest)} if self.bilinear else {})  # fmt: skip
         if self.terms_weight is not None:
-            config["terms_weight"] = self.terms_weight
+            config["terms_weight"] = float(self.terms_weight)  # JSON holds no scalars of NumPy
         if self.agreement_power is not None:
-            config["agreement_power"] = self.agreement_power
+            config["agreement_power"] = float(self.agreement_power)
         if self.feedback is not None:
-            config["feedback"] = self.feedback
+            config["feedback"] = int(self.feedback)
         if self.subwords is not None:
-            layout, words, config["subwords"] = 3, words + self.subwords.grams, self.subwords.share
+            layout, words, config["subwords"] = 3, words + self.subwords.grams, float(self.subwords.share)
             tensors["gram_idf"] = np.asarray(self.subwords.idf)
         if self.agreement is not None:
             tensors["agreement"] = np.asarray(self.agreement, np.float32)

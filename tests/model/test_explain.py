@@ -46,6 +46,16 @@ def test_contributions_sum_to_the_score(place, rng):
     assert ("cats" in result.query) == (name == "subwords")
 
 
+def test_entries_of_several_parts_are_cut_as_by_the_score(rng):
+    words = text.Vocabulary(("well-known", "well", "known", "cat"), np.ones(4, np.int64), 9)
+    weights = Projection(jnp.asarray(rng.normal(size=(4, 3)), jnp.float32))
+    for training, whole in (({"kind": "words"}, ("well-known",)), ({}, ("well", "known"))):
+        model = Model(words, weights, training=training)
+        result = explain(model, "well-known", "known cat")
+        assert result.query == whole
+        np.testing.assert_allclose(result.score, model.similarity("well-known", "known cat"), atol=1e-6)
+
+
 def test_each_contribution_is_what_the_pair_of_words_adds(rng):
     weights = rng.normal(size=(4, 3))
     model = Model(WORDS, Projection(jnp.asarray(weights, jnp.float32)), "tf", agreement=np.array([1, 0.5, 0.2]))

@@ -273,6 +273,14 @@ def test_a_model_refuses_weights_that_do_not_fit(weights, message, model):
 def test_weights_are_saved_with_the_model(model, tmp_path):
     read = Model.load(model.save(tmp_path / "model"))
     assert read.agreement.tolist() == model.agreement.tolist()
+    numbers = {"terms_weight": np.float32(0.5), "agreement_power": 2, "feedback": np.int64(3)}
+    read = Model.load(dataclasses.replace(model, **numbers).save(tmp_path / "model"))
+    assert [(name, getattr(read, name)) for name in numbers] == list(numbers.items())
+    contents = model.contents()
+    facts = contents["tensors"], contents["config"], contents["vocabulary"]
+    assert Model.of_contents(facts[0], {**facts[1], "terms_weight": 1}, facts[2]).terms_weight == 1
+    with pytest.raises(ValueError, match="terms_weight: expected a number, or nothing, got True"):
+        Model.of_contents(facts[0], {**facts[1], "terms_weight": True}, facts[2])
     np.testing.assert_array_equal(read.vectors(TEXTS, power=1.0).dense, model.vectors(TEXTS, power=1.0).dense)
     assert Model.load(dataclasses.replace(model, agreement=None).save(tmp_path / "plain")).agreement is None
 

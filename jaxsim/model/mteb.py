@@ -61,6 +61,8 @@ class Encoder:
 
     def _check(self) -> None:
         self.model.expect_projection()
+        checks.expect(not self.model.bilinear, "model", "one whose vectors are compared by their cosine (or Search)",
+                      f"{parts.formula(self.model.params)} ({self.model.method})")
 
     def encode(self, inputs: Iterable[Mapping[str, Any]], *, prompt_type: Any = None, **_: Any) -> np.ndarray:
         """Vectors of texts, of length one.
@@ -173,7 +175,8 @@ class Search(Encoder):
           top_ranked: query -> the documents that are to be ordered, where only some are.
 
         Returns:
-          Query -> document -> score; documents that have nothing in common with the query are left out.
+          Query -> document -> score, also of documents that score 0; none for a query where all do, as no word of it
+          is known.
 
         Raises:
           ValueError: before `index`, or for a query that is no text.
@@ -188,9 +191,10 @@ class Search(Encoder):
             exclude = [[place for place, name in enumerate(self._ids) if name not in some] for some in wanted]
         scores, result = ranker.rank(self.model, self._documents, [row["text"] for row in rows],
                                      k=min(top_k, len(self._ids)), exclude=exclude, **self.options)  # fmt: skip
-        return {str(row["id"]): {self._ids[place]: float(score) for score, place in zip(*pair, strict=True)
-                                 if np.isfinite(score) and pair[0].any()}
-                for row, *pair in zip(rows, scores, result, strict=True)}  # fmt: skip
+        kept = np.isfinite(scores)  # the others are not to be ordered
+        return {str(row["id"]): {self._ids[place]: float(score) for score, place in zip(one[some], places[some],
+                                                                                       strict=True) if one[some].any()}
+                for row, one, places, some in zip(rows, scores, result, kept, strict=True)}  # fmt: skip
 
 
 def _unit(vectors) -> np.ndarray:

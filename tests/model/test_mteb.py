@@ -7,6 +7,7 @@ import pytest
 
 from jaxsim.data import MissingCorpus, docstrings, nfcorpus, pairs
 from jaxsim.evaluate import trec
+from jaxsim.methods.ssi.bilinear import Bilinear
 from jaxsim.model import Model, index, ranker
 from jaxsim.model.mteb import Encoder, Search
 from jaxsim.train import Settings, training
@@ -114,12 +115,21 @@ def test_some_documents_alone_are_ordered_and_refusals_name_what_is_wrong(model)
     result = search.search([{"id": "q", "text": "array"}], top_k=3, top_ranked={"q": ["0", "2"]})["q"]
     assert set(result) == {"0", "2"} and result["0"] > result["2"]
     assert set(search.search([{"id": "q", "text": "array"}], top_k=1)["q"]) == {"1"}
+    few = search.search([{"id": "q", "text": "xyzzy"}, {"id": "p", "text": "array"}], top_k=3,
+                        top_ranked={"q": ["0", "2"], "p": ["1"]})  # fmt: skip
+    assert few["q"] == search.search([{"id": "q", "text": "xyzzy"}], top_k=3)["q"] == {} and set(few["p"]) == {"1"}
+    words = Search(model, terms=1.0)
+    words.index([{"id": str(row), "text": text} for row, text in enumerate(["sort an array", "a file"])])
+    assert words.search([{"id": "q", "text": "array"}], top_k=2)["q"]["1"] == 0
     with pytest.raises(ValueError, match="queries: expected texts"):
         search.search([{"id": "q", "text": [{"role": "user"}]}], top_k=1)
     with pytest.raises(ValueError, match="options: expected some of terms, words, power, feedback, got beta"):
         Search(model, beta=1)
     with pytest.raises(ValueError, match="model: expected one with a projection"):
         Encoder(Model(model.vocabulary, None))
+    side = Bilinear(np.ones((len(model.vocabulary), 2), np.float32), np.zeros(len(model.vocabulary), np.float32))
+    with pytest.raises(ValueError, match=r"model: expected one whose vectors are compared by their cosine \(or S"):
+        Encoder(Model(model.vocabulary, (side, side)))
     batches = [{"text": ["sort an array"]}, {"text": ["a file", "§"]}]
     vectors = Encoder(model).encode(batches, prompt_type="query")
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), [1, 1, 0], atol=1e-6)

@@ -95,7 +95,8 @@ def nearest(scores, documents: Sequence[str], mates, *, k: int = 5) -> tuple[Nei
                  for place in shown)  # fmt: skip
 
 
-def page(examples: Sequence[Example], *, models: Sequence[str], note: str, languages: tuple[str, str]) -> str:
+def page(examples: Sequence[Example], *, models: Sequence[str], note: str, languages: tuple[str, str],
+         scores: Sequence[str] | None = None) -> str:  # fmt: skip
     """The page.
 
     Args:
@@ -103,12 +104,13 @@ def page(examples: Sequence[Example], *, models: Sequence[str], note: str, langu
       models: name of the model of each list.
       note: what the queries and the documents are, plain text.
       languages: language codes of queries and documents.
+      scores: what each model compares texts by, as columns are called; the cosine unless given.
 
     Returns:
       HTML that asks for nothing outside it; every text is escaped, and long ones are cut.
 
     Raises:
-      ValueError: for an example with another number of lists than models.
+      ValueError: for an example with another number of lists than models, and for another number of scores.
 
     Example:
       >>> one = Example("<b>", ((Neighbour(1, 0.5, "a & b", True),),))
@@ -116,9 +118,12 @@ def page(examples: Sequence[Example], *, models: Sequence[str], note: str, langu
       >>> "&lt;b&gt;" in text, "a &amp; b" in text, "<script" in text
       (True, True, False)
     """
+    scores = ["cosine"] * len(models) if scores is None else scores
+    expect(len(scores) == len(models), "scores", f"{len(models)} names, as models", len(scores))
     for example in examples:
         expect(len(example.lists) == len(models), "examples", f"{len(models)} lists, as models", len(example.lists))
-    sections = "".join(_section(number, example, models, languages) for number, example in enumerate(examples, start=1))
+    sections = "".join(_section(number, example, list(zip(models, scores, strict=True)), languages)
+                       for number, example in enumerate(examples, start=1))  # fmt: skip
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -128,8 +133,8 @@ def page(examples: Sequence[Example], *, models: Sequence[str], note: str, langu
     )
 
 
-def _section(number: int, example: Example, models: Sequence[str], languages: tuple[str, str]) -> str:
-    tables = "".join(_table(model, rows, languages[1]) for model, rows in zip(models, example.lists, strict=True))
+def _section(number: int, example: Example, models: Sequence[tuple[str, str]], languages: tuple[str, str]) -> str:
+    tables = "".join(_table(*model, rows, languages[1]) for model, rows in zip(models, example.lists, strict=True))
     return (
         f'<section aria-labelledby="query-{number}">\n<h2 id="query-{number}">Query {number}</h2>\n'
         f"<blockquote>{shown(example.query, languages[0])}</blockquote>\n"
@@ -137,7 +142,7 @@ def _section(number: int, example: Example, models: Sequence[str], languages: tu
     )
 
 
-def _table(model: str, rows: Sequence[Neighbour], language: str) -> str:
+def _table(model: str, score: str, rows: Sequence[Neighbour], language: str) -> str:
     rank = next(row.rank for row in rows if row.mate)
     lines = "".join(
         f'{_ROW[row.mate]}<th scope="row">{row.rank:,}</th><td class="number">{_digits(row.score)}</td><td>'
@@ -146,7 +151,8 @@ def _table(model: str, rows: Sequence[Neighbour], language: str) -> str:
     )
     return (
         f"<table>\n<caption>{escaped(model)}: mate at rank {rank:,}</caption>\n"
-        '<thead><tr><th scope="col">Rank</th><th scope="col">Cosine</th><th scope="col">Document</th></tr></thead>\n'
+        f'<thead><tr><th scope="col">Rank</th><th scope="col">{escaped(score.capitalize())}</th>'
+        '<th scope="col">Document</th></tr></thead>\n'
         f"<tbody>\n{lines}</tbody>\n</table>\n"
     )
 

@@ -288,7 +288,8 @@ def nearest_page(model: Model, pairs: Pairs, labels: np.ndarray | None = None, *
     chosen = even(len(sides.queries), examples)
     belong = sides.belong(chosen, np.arange(len(sides.documents)))
     texts = [sides.queries[i] for i in chosen]
-    lists = [_nearest(item, texts, sides.documents, belong) for item in _models(model).values()]
+    models = _models(model)
+    lists = [_nearest(item, texts, sides.documents, belong) for item in models.values()]
     queries = checks.counted(len(sides.queries), "query", "queries")
     documents = checks.counted(len(sides.documents), "document")
     note = (
@@ -299,7 +300,8 @@ def nearest_page(model: Model, pairs: Pairs, labels: np.ndarray | None = None, *
         "them is one."
     )
     return neighbours.page([Example(*item) for item in zip(texts, zip(*lists, strict=True), strict=True)],
-                                  models=list(_models(model)), note=note, languages=model.languages)  # fmt: skip
+                           models=list(models), note=note, languages=model.languages,
+                           scores=[score_name(item) for item in models.values()])  # fmt: skip
 
 
 def score_name(model: Model) -> str:
@@ -328,7 +330,8 @@ def _positive(pairs: Pairs, labels) -> np.ndarray:
 
 def _models(model: Model) -> dict[str, Model]:
     """Bare term weights, and the model unless it is nothing else."""
-    bare = Model(model.vocabulary, None, model.weighting, languages=model.languages)
+    kind = {name: value for name, value in model.training.items() if name == "kind"}  # how it cuts texts
+    bare = Model(model.vocabulary, None, model.weighting, languages=model.languages, training=kind)
     return {UNTRAINED: bare, **({} if model.params is None else {model.method: model})}
 
 

@@ -15,6 +15,7 @@ from jaxsim import text
 from jaxsim.data import pairs
 from jaxsim.evaluate import mates, metrics
 from jaxsim.methods.projections import Projection, truncate
+from jaxsim.methods.ssi.bilinear import Bilinear
 from jaxsim.model import Model
 from jaxsim.optim import history
 from jaxsim.pictures import dimensions, figures, neighbours, report
@@ -98,6 +99,10 @@ def test_scores_are_of_all_texts_with_all_texts_and_mates_count_by_text(model):
     bare = Model(WORDS, None, languages=("en", "es"))
     np.testing.assert_array_equal(scored["untrained"].reshape(2, 2), bare.similarity(["cat", "dog"], ["fish", "cow"]))
     assert list(report.scores(bare, twice)[0]) == ["untrained"]
+    entries = text.Vocabulary(("well-known", "well", "known"), np.ones(3, np.int64), 10)
+    words = Model(entries, Projection(jnp.ones((3, 1))), training={"kind": "words"})
+    two = made(["well-known", "well"], ["well-known", "known"])
+    assert report.scores(words, two)[0]["untrained"].round(6).tolist() == [1, 0, 0, 0]  # entries are not cut
 
 
 def test_labelled_pairs_are_scored_as_they_stand(model):
@@ -216,6 +221,14 @@ def test_the_page_shows_neighbours_of_both_models_with_mates_marked(model):
         assert sum("Mate." in row for row in rows) == 1 and len(rows) == 6  # a header row and five documents
     assert {"scope": "col"} in [attrs for tag, attrs in page.tags if tag == "th"]
     assert {"es"} == {attrs["lang"] for tag, attrs in page.tags if tag == "span" and attrs.get("lang") != "en"}
+
+
+def test_columns_are_called_as_each_model_compares_texts(model):
+    shares = Model(WORDS, Projection(jnp.ones((5, 2))), activation="shares", languages=("en", "es"), method="plsa")
+    sides = tuple(Bilinear(jnp.ones((5, 2)), jnp.ones(5)) for _ in range(2))
+    for one, other in ((model, "Cosine"), (shares, "Score"), (Model(WORDS, sides, method="ssi"), "Score")):
+        page = report.nearest_page(one, PAIRS, examples=2)
+        assert re.findall('<th scope="col">([CS][a-z]+)</th>', page) == ["Cosine", other] * 2
 
 
 def test_the_page_escapes_texts_and_names(model):

@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import re
+import secrets
 import shutil
 import tempfile
 import time
@@ -41,17 +42,34 @@ def write_bytes(path: Path, content: bytes) -> None:
       OSError: the folder cannot be written; a file of that name is as it was.
     """
     remove_stale(path)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.{os.getpid()}.", suffix=".part")
+    temporary = hidden(path)
     try:
-        with os.fdopen(descriptor, "wb") as handle:
+        with open(temporary, "xb") as handle:  # who may read it is as the umask says
             handle.write(content)
             handle.flush()
             os.fsync(handle.fileno())
-        os.chmod(temporary, 0o644)
         os.replace(temporary, path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
+
+
+def hidden(place: Path) -> Path:
+    """A name for a temporary file or folder beside a place, which `remove_stale` knows; nothing has it.
+
+    What is made there has the permissions that the umask gives, unlike temporary files of Python, which are private.
+
+    Args:
+      place: where the file or folder will belong.
+
+    Returns:
+      The path.
+
+    Example:
+      >>> hidden(Path("kept/model")).match("kept/.model.*.part")
+      True
+    """
+    return place.with_name(f".{place.name}.{os.getpid()}.{secrets.token_hex(4)}.part")
 
 
 def replace_folder(
@@ -83,7 +101,6 @@ def replace_folder(
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-        os.chmod(temporary, 0o755)
         _put(temporary, folder.resolve(), temporary.with_suffix(".old"))
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -164,7 +181,9 @@ def _beside(folder: Path, marker: str, argument: str, what: str) -> Path:
     place = _free(folder, marker, argument, what)
     place.parent.mkdir(parents=True, exist_ok=True)
     remove_stale(place)
-    return Path(tempfile.mkdtemp(dir=place.parent, prefix=f".{place.name}.{os.getpid()}.", suffix=".part"))
+    made = hidden(place)
+    made.mkdir()  # not as tempfile makes folders, for this user alone: who may read it is as the umask says
+    return made
 
 
 def remove_stale(place: Path) -> None:

@@ -6,6 +6,7 @@ included, so that an altered or missing file is an error and not a worse model.
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import os
@@ -106,7 +107,7 @@ def load(folder: str | os.PathLike) -> tuple[dict[str, np.ndarray], dict[str, An
 def _model_folder(folder: str | os.PathLike) -> Path:
     folder = Path(folder)
     if not folder.is_dir():
-        old = next(iter(sorted(folder.absolute().parent.glob(f".{folder.name}.*.old"))), None)
+        old = next(iter(sorted(folder.absolute().parent.glob(f".{glob.escape(folder.name)}.*.old"))), None)
         got = "a file" if folder.exists() else "nothing" if old is None else f"nothing; an older model is at {old}"
         raise FileNotFoundError(f"{folder}: expected a model folder, got {got}")
     return folder

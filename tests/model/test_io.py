@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from jaxsim import io
+from jaxsim.data.corpora import sentences
 from jaxsim.model import folders
 
 TENSORS = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "df": np.array([1, 2])}
@@ -234,3 +235,25 @@ def test_a_folder_that_another_writer_moves_away_is_no_error(tmp_path, monkeypat
 
     monkeypatch.setattr(io, "_told", told)
     assert folders.load(save(place, config={"dim": 6}))[1]["dim"] == 6 and others
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o077, 0o002])
+def test_who_may_read_what_is_written_is_as_the_umask_says(mask, tmp_path):
+    before = os.umask(mask)
+    try:
+        io.write_bytes(tmp_path / "file", b"1")
+        save(tmp_path / "model")
+        sentences.build([("a", "one two. three four.")], tmp_path / "tokens")
+    finally:
+        os.umask(before)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in (*tmp_path.iterdir(), tmp_path / "model" / io.CONFIG)}
+    assert modes == {"file": 0o666 & ~mask, "model": 0o777 & ~mask, "tokens": 0o777 & ~mask, io.CONFIG: 0o666 & ~mask}
+
+
+def test_an_older_model_is_looked_for_by_its_name_alone(tmp_path):
+    (tmp_path / ".model1.7.x.old").mkdir()
+    (tmp_path / ".model[1].7.x.old").mkdir()
+    with pytest.raises(FileNotFoundError, match=r"got nothing; an older model is at .*model\[1\]\.7\.x\.old"):
+        folders.load(tmp_path / "model[1]")
+    with pytest.raises(FileNotFoundError, match="got nothing$"):
+        folders.load(tmp_path / "model?")

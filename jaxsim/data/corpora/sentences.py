@@ -14,7 +14,6 @@ import hashlib
 import os
 import re
 import shutil
-import tempfile
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -172,6 +171,7 @@ def build(
       ValueError: no document, no sentence in any, an unknown version, or a place that holds something else.
 
     Example:
+      >>> import tempfile
       >>> with tempfile.TemporaryDirectory() as place:
       ...     sentences = build([("one", "Tea? Tea now.")], place + "/tokens")
       ...     sentences.vocabulary, sentences.tokens.tolist()
@@ -182,7 +182,8 @@ def build(
     io.check_place(out, what="corpus")
     out.parent.mkdir(parents=True, exist_ok=True)
     io.remove_stale(out)
-    part = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}.{os.getpid()}.", suffix=".part"))
+    part = io.hidden(out)
+    part.mkdir()
     try:
         vocabulary, counts, total, read = _number(documents, part / "raw", version, progress)
         checks.expect(total > 0, "documents", "at least one sentence", f"none in {checks.counted(read, 'document')}")
@@ -197,7 +198,6 @@ def build(
                   "files": ["tokens.npy", "words.txt"]}  # fmt: skip
         (part / "raw").unlink()
         (part / io.CONFIG).write_bytes(io.sealed(config))
-        os.chmod(part, 0o755)
         if out.exists():
             shutil.rmtree(out)
         os.rename(part, out)

@@ -98,7 +98,8 @@ def evaluate(
     searching = [name for name, value in of_search.items() if value is not None]
     checks.expect(label is None or not searching, ", ".join(searching), "no --label beside it", "both")
     expect_other("--run-out", run_out, queries=queries, documents=documents, qrels=qrels, exclude=exclude, csls=csls)
-    options.one_stdin(pairs=pairs, queries=queries, documents=documents, qrels=qrels, run=run, csls=csls)
+    options.one_stdin(pairs=pairs, queries=queries, documents=documents, qrels=qrels, run=run, csls=csls,
+                      exclude=exclude)
     drawn: dict[str, str] = {}
     way = {"terms": terms, "words": str(words or options.Words.BM25), "power": power, "feedback": feedback}
     like = None if csls is None else [line for _, line in streams.texts(csls)]

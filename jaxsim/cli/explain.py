@@ -57,13 +57,15 @@ def explain(
     expect_other("--figure", figure, documents=documents)
     checks.expect(figure is None or figure.suffix.lower() == ".svg", "--figure", "a file that ends in .svg", figure)
     trained = load(model)
-    options.tell_idle(power, trained)
+    if documents is not None and terms is None:
+        terms = ranker.default_terms(trained)
+    options.tell_idle(power, trained, terms=terms)
     if documents is None:
         result = explaining.explain(trained, query, document, power=0.0 if power is None else power)
         facts = {"score": rounded(result.score), "pairs": _pairs(result, pairs)}
         drawn = _drawn(figure, (result.contributions, result.query, result.document), f"{result.score:.3f}")
         return show_json(facts | drawn) if json else _show([(result.score, "score"), *_lines(result, pairs)])
-    if ranker.default_feedback(trained, ranker.default_terms(trained) if terms is None else terms):
+    if ranker.default_feedback(trained, terms):
         say("this is the score of the first search alone (`search --feedback 0`); the model searches twice")
     found, place = _found(trained, query, document, documents, column, line, terms, power)
     drawn = _drawn(figure, found.cells(), f"{found.score:.3f} ({found.vectors.score:.3f} by vectors, "

@@ -171,6 +171,8 @@ def similarity(
     given = len(texts) == 2 if pairs is None else not texts
     got = checks.counted(len(texts), "text") + (" and --pairs" * bool(pairs))
     checks.expect(given, "similarity", "two texts, or --pairs", got)
+    for name, value in (("--format", format), ("--left", left), ("--right", right)):
+        checks.expect(value is None or pairs is not None, name, "--pairs as well", "none")
     trained = load(model)
     if pairs is None:
         value = rounded(trained.pair_similarity(texts[:1], texts[1:])[0])

@@ -210,13 +210,15 @@ def expect_identifiers(names: Iterable[str], where: str) -> None:
       where: the argument or file that they come from.
 
     Raises:
-      ValueError: for an identifier with blanks in it.
+      ValueError: for an identifier with blanks in it, or with half a character (a lone surrogate), as JSON may have it.
 
     Example:
       >>> expect_identifiers(["MED-1"], "queries.tsv")
     """
     for name in names:
         checks.expect(len(name.split()) == 1 and name == name.strip(), where, "identifiers without blanks", repr(name))
+        whole = name.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in name)
+        checks.expect(whole, where, "identifiers of whole characters", repr(name))
 
 
 def run_lines(run: Mapping[str, Sequence[tuple[str, float]]], *, name: str = "jaxsim") -> Iterator[str]:
@@ -230,7 +232,7 @@ def run_lines(run: Mapping[str, Sequence[tuple[str, float]]], *, name: str = "ja
       ``query Q0 document rank score name`` and a line feed.
 
     Raises:
-      ValueError: for an identifier with blanks in it, which the format cannot hold.
+      ValueError: for an identifier that the format cannot hold (`expect_identifiers`).
 
     Example:
       >>> list(run_lines({"q": [("d", 0.5)]}))

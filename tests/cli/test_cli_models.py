@@ -18,6 +18,7 @@ from jaxsim import cli
 from jaxsim.cli import evaluate
 from jaxsim.evaluate import metrics
 from jaxsim.model import Model, index, ranker
+from jaxsim.parallel.workers import in_order
 
 
 def test_train_prints_dev_scores_beside_untrained_ones_and_the_folder(folder, capsys):
@@ -272,6 +273,19 @@ def test_encode_by_two_processes_writes_the_same_bytes(trained, folder, capsys, 
     assert "--workers" in refused(capsys, *given, "--workers", 0)
 
 
+def test_a_worker_that_dies_is_one_line(trained, folder, capfd, monkeypatch):
+    monkeypatch.setattr("jaxsim.parallel.workers.ProcessPoolExecutor", waiting_pool([]))
+    with pytest.raises(ValueError, match="workers: expected 1 other process to the end, got one that died"):
+        list(in_order(abs, [3] * 50, workers=2, there=os._exit))
+    monkeypatch.setattr("jaxsim.cli.use._hold", os._exit)  # which takes no path: an error at its beginning
+    capfd.readouterr()
+    assert cli.main(["encode", "--model", trained, "--input", "texts.txt", "--workers", "3"]) == 2
+    lines = capfd.readouterr().err.splitlines()
+    assert lines[-1] == ("jaxsim: --workers: expected 2 other processes to the end, got one that died, killed or out "
+                         "of memory (fewer take less)")  # fmt: skip
+    assert all(line.startswith("a worker could not begin: ") for line in lines[:-1]) and len(lines) < 4
+
+
 def test_models_with_two_sides_and_bare_terms(folder, capsys):
     run(capsys, "train", "--pairs", "pairs.tsv", "--out", "cca", "--method", "cca", "--dim", 4)
     assert "--side: expected query or document" in refused(capsys, "encode", "--model", "cca", "--input", "texts.txt")
@@ -288,6 +302,9 @@ def test_similarity_of_two_texts_and_of_pairs(trained, folder, capsys):
     one = run(capsys, "similarity", "--model", trained, LEFT[0], RIGHT[0])
     assert float(one) == pytest.approx(float(model.similarity(LEFT[0], RIGHT[0])), abs=2e-6)
     assert json.loads(run(capsys, "similarity", "--model", trained, "--json", "a", "b")) == {"similarity": 0.0}
+    for option, value in (("--format", "tsv"), ("--left", "1"), ("--right", "2")):
+        assert refused(capsys, "similarity", "--model", trained, "a", "b", option, value) == (
+            f"{option}: expected --pairs as well, got none")  # fmt: skip
     assert cli.main(["similarity", "--model", str(trained), LEFT[0], "unheard"]) == 0
     assert capsys.readouterr().err == "'unheard': no word of it is known; the similarity is 0\n"
     many = run(capsys, "similarity", "--model", trained, "--pairs", "pairs.tsv").split()
@@ -459,6 +476,12 @@ def test_options_of_vectors_that_words_alone_leave_idle_are_told(trained, folder
                      "like.txt"]) == 0
     err = capsys.readouterr().err
     assert "--power changes nothing: with --terms 1 the words alone count" in err and "--csls changes nothing" in err
+
+
+def test_power_that_words_alone_leave_idle_is_told_of_an_explanation(trained, folder, capsys):
+    given = ["explain", "--model", str(trained), LEFT[3], "--documents", "texts.txt", "--line", "1", "--power", "2"]
+    assert cli.main([*given, "--terms", "1"]) == 0
+    assert "--power changes nothing: with --terms 1 the words alone count" in capsys.readouterr().err
 
 
 def test_how_words_count_is_an_option_of_the_search(trained, folder, capsys):

@@ -88,6 +88,11 @@ def test_faults_of_test_collections_name_file_and_line(trained, collection, caps
     (collection / "blank.tsv").write_text(f"d 1\t{RIGHT[0]}\n")
     message = fault(documents="blank.tsv", **{"run-out": "run.txt"})
     assert message == "--run-out: expected identifiers without blanks, got 'd 1'" and not os.path.exists("run.txt")
+    (collection / "half.jsonl").write_text('{"id": "d\\ud800", "text": "sparse"}\n')
+    message = fault(documents="half.jsonl", **{"run-out": "run.txt"})
+    assert message == "--run-out: expected identifiers of whole characters, got 'd\\ud800'"
+    message = fault(documents="-", exclude="-")
+    assert message == "--documents, --exclude: expected standard input (-) once, got twice"
 
 
 def test_texts_with_titles_are_both(tmp_path):

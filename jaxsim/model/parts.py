@@ -382,7 +382,7 @@ def _numbers(config: Mapping[str, Any]) -> dict[str, float | None]:
     """Settings that not every model has: numbers, or None."""
     result = {name: config.get(name) for name in ("subwords", "terms_weight", "agreement_power")}
     for name, number in result.items():
-        real = isinstance(number, int | float) and not isinstance(number, bool)
+        real = type(number) is float or type(number) is int and abs(number) < 2**53  # which a float holds
         checks.expect(number is None or real, f"config.json: {name}", "a number, or nothing", number)
     checks.whole(config.get("feedback"), "config.json: feedback", 1, or_none=True)
     return result

@@ -451,7 +451,7 @@ def test_vectors_and_exports_are_weighed_as_a_search_weighs_them(trained, folder
     np.testing.assert_allclose(table, bare * weights, rtol=1e-5, atol=1e-6)
     dataclasses.replace(model, activation="tanh").save("tanh")
     assert refused(capsys, "export", "--model", "tanh", "--to", "onnx", "--power", 1, "--out", "o").startswith(
-        "power: expected 0, since the dimensions of this model are multiplied after its activation")
+        "--power: expected 0, since the dimensions of this model are multiplied after its activation")
 
 
 @pytest.mark.parametrize(("power", "told"), [("2", True), ("0", False), (None, False)])

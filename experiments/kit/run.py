@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from experiments.kit import records
 from experiments.kit.environment import environment
 from experiments.kit.fits import Fits
 from experiments.kit.judge import Claim
@@ -79,6 +80,8 @@ class Experiment:
 def run(experiment: Experiment, arguments: Sequence[str] | None = None) -> Path:
     """Fills the tables that the command line asks for, row by row; rows that have a record are left unless ``--again``.
 
+    A record of another preset is no reason to leave a row, nor is it replaced unasked: it is refused.
+
     Args:
       experiment: What to run.
       arguments: Of the command line; those of the process unless given.
@@ -88,7 +91,8 @@ def run(experiment: Experiment, arguments: Sequence[str] | None = None) -> Path:
 
     Raises:
       SystemExit: status 2 with one line on stderr: an unknown table, row or preset; a missing corpus; a folder that
-        cannot be written; the quick preset among the committed records; records of an uncommitted tree among them.
+        cannot be written; the quick preset among the committed records; records of an uncommitted tree among them;
+        records of another preset.
     """
     parser = _parser(experiment)
     given = parser.parse_args(arguments)
@@ -99,15 +103,10 @@ def run(experiment: Experiment, arguments: Sequence[str] | None = None) -> Path:
     if described["dirty"] and out.is_relative_to(RESULTS):
         parser.exit(2, f"{parser.prog}: expected a committed tree, got uncommitted changes (or give --out)\n")
     options = {name: getattr(given, name) for name in experiment.options}
-    for name in names:
+    work = _rows(parser, experiment, names, given, out)
+    for name, rows in work.items():
         plan = experiment.tables[name]
         settings = plan.presets[given.preset]
-        folder = out / experiment.name / name
-        rows = [row for row in plan.rows if (row in given.rows if given.rows else
-                                             not (quick and row in plan.rows_on_request))]  # fmt: skip
-        rows = [row for row in rows if given.again or not (folder / f"{row}.json").exists()]
-        if not rows:
-            continue
         try:
             data, seconds = with_corpora(partial(_timed, experiment.load, name, settings, **options), fetch=given.fetch)
         except MissingCorpus as error:
@@ -177,7 +176,8 @@ def _parser(experiment: Experiment) -> argparse.ArgumentParser:
     parser.add_argument("--rows", nargs="+", choices=rows, metavar="ROW",
                         help=f"of {', '.join(rows)}; all unless given")  # fmt: skip
     add_fetch(parser)
-    parser.add_argument("--again", action="store_true", help="run rows that have a record once more")
+    parser.add_argument("--again", action="store_true", help="run rows that have a record once more, of "
+                        "whichever preset")  # fmt: skip
     parser.add_argument("--out", type=Path, help="folder of the records; a temporary one for quick, otherwise "
                         "experiments/results")  # fmt: skip
     parser.add_argument("--cache", type=Path, help="folder of fits; OUT/cache for quick, otherwise runs/fits")
@@ -196,6 +196,34 @@ def _tables(
             parser.error(f"--tables: expected tables with a preset {preset}, got {name}, which has {have}")
     return [name for name, plan in experiment.tables.items()
             if (name in wanted if wanted else preset in plan.presets and preset not in plan.on_request)]  # fmt: skip
+
+
+def _rows(
+    parser: argparse.ArgumentParser, experiment: Experiment, names: Sequence[str], given: argparse.Namespace, out: Path
+) -> dict[str, list[str]]:
+    """Rows to run of each table that has any, known before the first is run."""
+    work: dict[str, list[str]] = {}
+    for name in names:
+        plan, folder = experiment.tables[name], out / experiment.name / name
+        rows = [row for row in plan.rows if (row in given.rows if given.rows else not (
+            given.preset == "quick" and row in plan.rows_on_request))]  # fmt: skip
+        work[name] = [row for row in rows
+                      if given.again or not _is_there(parser, folder / f"{row}.json", plan, given.preset)]  # fmt: skip
+    return {name: rows for name, rows in work.items() if rows}
+
+
+def _is_there(parser: argparse.ArgumentParser, path: Path, plan: Plan, preset: str) -> bool:
+    """Whether a row has a record already, of this preset or of one with equal settings; one of another is refused."""
+    if not path.exists():
+        return False
+    try:
+        had = records.read(path).get("preset", {}).get("name", preset)  # older records do not say
+    except ValueError as error:
+        parser.exit(2, f"{parser.prog}: {error} (--again runs the row once more)\n")
+    if had != preset and plan.presets.get(had) != plan.presets[preset]:
+        parser.exit(2, f"{parser.prog}: {path}: expected a record of the preset {preset}, got one of {had} (give "
+                       "--again to replace it, or another --out)\n")  # fmt: skip
+    return True
 
 
 def _folders(

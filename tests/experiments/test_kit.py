@@ -213,6 +213,29 @@ def test_a_row_becomes_a_record_and_is_not_run_again(tmp_path, capsys):
     assert "first: two mrr 0.6250 auc 0.5000" in capsys.readouterr().err
 
 
+def test_records_of_another_preset_are_refused_before_any_row_runs(tmp_path, capsys):
+    kit.run(EXPERIMENT, ["--out", str(tmp_path), "--rows", "late"])
+    path, options = tmp_path / "made_up" / "first" / "late.json", ["--preset", "full", "--out", str(tmp_path)]
+    CALLS.clear()
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as stopped:
+        kit.run(EXPERIMENT, [*options, "--cache", str(tmp_path / "cache")])
+    message = f"{path}: expected a record of the preset full, got one of quick (give --again"
+    assert stopped.value.code == 2 and message in capsys.readouterr().err
+    assert not CALLS and not (path.parent / "two.json").exists()
+    kit.run(EXPERIMENT, [*options, "--cache", str(tmp_path / "cache"), "--again"])
+    assert {record["preset"]["name"] for record in records.read_all(tmp_path / "made_up" / "..").values()} == {"full"}
+    same = kit.Plan(ROWS, {"full": Settings(30), "accelerator": Settings(30)})  # no other settings
+    again = kit.Experiment("made_up", "About.", load, {"first": same})
+    before = path.read_bytes()
+    kit.run(again, ["--preset", "accelerator", *options[2:], "--cache", str(tmp_path / "cache"), "--rows", "late"])
+    assert path.read_bytes() == before
+    path.write_text("{")
+    with pytest.raises(SystemExit):
+        kit.run(EXPERIMENT, [*options, "--cache", str(tmp_path / "cache")])
+    assert f"{path}: expected a JSON record" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("options", "message"), [
     (["--tables", "lost", "--out", "{}"], "made up: expected files, got none"),
     (["--tables", "none"], "invalid choice: 'none'"),

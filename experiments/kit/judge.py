@@ -83,7 +83,7 @@ class Claim:
       ceiling: As `CEILING`.
       own: Whether it is a question of this project, which no paper answers; counted apart.
       why: Table -> why it is otherwise there, as far as records tell, written by somebody who looked; "not known"
-        where they do not tell.
+        where they do not tell. It is about records of the preset `full`, and stands beside no others.
     """
 
     id: str
@@ -226,7 +226,7 @@ def _entry(
         "of": "project" if claim.own else "paper",
         "place": claim.place, "sentence": claim.sentence, "metric": claim.metric, "better": claim.better,
         "worse": claim.worse, "printed": dict(claim.printed), "ours": {}, "tests": {}, "verdict": "",
-        "why": claim.why.get(table), "repeats": None,
+        "why": claim.why.get(table) if _of_full(rows, names) else None, "repeats": None,
     }  # fmt: skip
     missing = [name for name in names if name not in rows or claim.metric not in rows[name]["metrics"]]
     if missing:
@@ -255,6 +255,11 @@ def _entry(
     if equal is not None:
         tests["equal"] = equal
     return {**entry, "verdict": "too easy to tell" if easy else ""}
+
+
+def _of_full(rows: Mapping[str, Mapping[str, Any]], names: Iterable[str]) -> bool:
+    """Whether the records of these rows are those that a written reason is about: of `full`, or older than presets."""
+    return all(rows[name].get("preset", {}).get("name", "full") == "full" for name in names if name in rows)
 
 
 def per_query(record: Mapping[str, Any], metric: str, results: Path) -> np.ndarray | None:

@@ -33,7 +33,7 @@ _HEAD = """\
 Made by `python experiments/report.py` from the records in `{results}` and the scripts' claims; edit it never by hand.
 What stands here in a line, [docs/results]({details}) has in full: intervals, sources, counts, curves, measurements;
 `{details}/all.html` has all figures on one page, to sort and to filter in a browser.
-
+{quick}
 ## The papers' claims
 
 """
@@ -180,7 +180,9 @@ def _render(
              for path, record in by_path.items()}  # fmt: skip
     stated = [(name, claim) for name, experiment in scripts.items() for claim in experiment.claims]
     entries = judge.ledger(sorted(stated, key=lambda item: item[1].place.split()[0]), tables, results)
-    text = [_HEAD.format(results=link, details=details), report_ledger.claims(entries, f"{details}/claims.md"),
+    quick = _quick(by_path)
+    text = [_HEAD.format(results=link, details=details, quick=quick),
+            report_ledger.claims(entries, f"{details}/claims.md"),
             "\n## The papers' rows\n\n", report_ledger.coverage(tables), _contests(tables, results),
             _repeated(tables), _TABLES_HEAD.format(unchecked=_unchecked(by_path))]  # fmt: skip
     drawn: dict[Path, bytes] = {}
@@ -198,8 +200,8 @@ def _render(
     lines = [json.dumps(entry, ensure_ascii=False, allow_nan=False, separators=(",", ":")) for entry in entries]
     ledger = "[\n" + ",\n".join(lines) + "\n]\n"
     return {benchmarks: "".join(text).encode(), results / "claims.json": ledger.encode(),
-            pages / "claims.md": report_ledger.claims_page(entries).encode(),
-            pages / report_page.FILE: report_page.page(by_path, codes).encode(), **drawn}  # fmt: skip
+            pages / "claims.md": report_ledger.claims_page(entries, quick).encode(),
+            pages / report_page.FILE: report_page.page(by_path, codes, quick).encode(), **drawn}  # fmt: skip
 
 
 def _closest(tables: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> set[str]:
@@ -210,6 +212,15 @@ def _closest(tables: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> set[str]:
         if paper in papers.TABLES:
             first.setdefault(paper, table)
     return set(first.values())
+
+
+def _quick(found: Mapping[str, Mapping[str, Any]]) -> str:
+    """A paragraph that says how many records are of the preset `quick`; empty where none is."""
+    small = sum(record.get("preset", {}).get("name") == "quick" for record in found.values())
+    if not small:
+        return ""
+    return (f"\n**Not results**: {small} of {len(found)} records are of the preset `quick`, which runs the code on "
+            "little data. Their figures and verdicts say that it runs, and nothing about the methods.\n")
 
 
 def _unchecked(found: Mapping[str, Mapping[str, Any]]) -> str:
@@ -255,7 +266,8 @@ def _page(
     plans = scripts[experiment].tables if experiment in scripts else {}
     text = [f"# {experiment}\n\nMade by `python experiments/report.py` from the records in "
             f"`experiments/results/{experiment}`; [BENCHMARKS.md](../../BENCHMARKS.md#{experiment}) has the short "
-            f"tables.\n\n{_about(experiment, scripts)}\n"]  # fmt: skip
+            f"tables.\n{_quick({path: record for rows in tables.values() for path, record in rows.items()})}\n"
+            f"{_about(experiment, scripts)}\n"]  # fmt: skip
     drawn: dict[Path, bytes] = {}
     for table, rows in tables.items():
         section, pictures = _section(experiment, table, plans.get(table), rows, codes, results)

@@ -175,16 +175,17 @@ def _seen(entry: Mapping[str, Any]) -> str:
     return f"no clear difference; the paper's, {papers_own:.3f}, {would} be found (from {paired['smallest']:.3f} on)"
 
 
-def claims_page(entries: Sequence[Mapping[str, Any]]) -> str:
+def claims_page(entries: Sequence[Mapping[str, Any]], warning: str = "") -> str:
     """Every claim in every table, with its tests.
 
     Args:
       entries: The ledger.
+      warning: A paragraph to stand at the top, if any.
 
     Returns:
       A whole Markdown page.
     """
-    text = [_PAGE, "\n## Not supported, and why\n\n", _against(entries), "\n## All claims\n\n",
+    text = [_PAGE, warning, "\n## Not supported, and why\n\n", _against(entries), "\n## All claims\n\n",
             _ledger(_by_id(entries))]  # fmt: skip
     for name, own in _by_id(entries).items():
         first = own[0]

@@ -100,12 +100,13 @@ def lines(found: Mapping[str, Mapping[str, Any]], codes: Mapping[str, list[str]]
     return made
 
 
-def page(found: Mapping[str, Mapping[str, Any]], codes: Mapping[str, list[str]]) -> str:
+def page(found: Mapping[str, Mapping[str, Any]], codes: Mapping[str, list[str]], warning: str = "") -> str:
     """The page.
 
     Args:
       found: as for `lines`.
       codes: as for `lines`.
+      warning: A paragraph of Markdown to stand at the top, if any; its marks are left out.
 
     Returns:
       HTML, the same for the same records.
@@ -125,6 +126,7 @@ def page(found: Mapping[str, Mapping[str, Any]], codes: Mapping[str, list[str]])
                       "</select></label>")  # fmt: skip
     fields += [f'<label>{name} holds<input type="search" data-column="{COLUMNS.index(name)}" autocomplete="off">'
                "</label>" for name in ("row", "notes")]  # fmt: skip
+    told = f"<p>{html.escape(warning.translate(dict.fromkeys(map(ord, '*`'))).strip())}</p>\n" if warning else ""
     digest = base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode()
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -140,6 +142,7 @@ script-src 'sha256-{digest}'">
 </head>
 <body>
 <h1>All figures of all records</h1>
+{told}\
 <p>One line a metric of a row of a table: as the paper printed it, where it did, and ours on test data, the mean over
 seeds. The papers' data are not ours: compare the order of rows, not the figures.</p>
 <form hidden>

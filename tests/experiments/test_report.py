@@ -11,7 +11,7 @@ import pytest
 
 from experiments import kit
 from experiments import report as command
-from experiments.kit import papers, records, report, report_ledger
+from experiments.kit import judge, papers, records, report, report_ledger
 from jaxsim.pictures import figures
 from tests.experiments.test_records import ENVIRONMENT, made_up
 
@@ -229,6 +229,23 @@ def test_the_check_fails_on_records_older_than_their_script(place):
     (line,) = check(*place, scripts=scripts())
     assert line.endswith("cca.json: preset.settings.k: expected 5, as in the script, got 4")
     assert re.search(r"\| \**cca, .* stale \|", place[1].read_text())
+
+
+def test_pages_of_quick_records_say_so_and_hold_no_reasons_written_for_others(place):
+    claim = kit.Claim("002-opca-x", sentence="opca is above x", place="002 §3, Table 2", tables=("en-es",),
+                      better="opca", worse="log-tfidf", metric="mrr", why={"en-es": "made up"})  # fmt: skip
+    generate(*place, scripts=scripts(claim))
+    details = place[2].parent / "results"
+    pages = (place[1], details / "claims.md", details / "made_up.md", details / "all.html")
+    assert not any("Not results" in path.read_text() for path in pages)
+    records.write(made_up(preset={"name": "quick", "settings": {"k": 5}}), place[0])
+    generate(*place, scripts=scripts(claim))
+    for path, of in zip(pages, (4, 4, 3, 4), strict=True):
+        assert f"Not results{'' if path.suffix == '.html' else '**'}: 1 of {of} records are of the preset" in \
+            path.read_text().split("## ")[0][:3000]  # fmt: skip
+    assert "Not results" not in (details / "speed.md").read_text()
+    (entry,) = json.loads((place[0] / "claims.json").read_text())
+    assert entry["verdict"] == "not supported" and entry["why"] == judge.UNWRITTEN
 
 
 def test_training_curves_are_drawn_of_the_records_that_have_a_history(place):

@@ -82,8 +82,8 @@ def climb(
     """Settings that are better than their neighbours, found one step at a time from the middle of every ladder.
 
     Each setting in turn moves up, and then down, as long as that is better, the others being as they are, until no step
-    of any setting is better. A ladder goes on past its ends, by the ratio of its last two values, but not below 0. A
-    full grid of two settings costs many more fits, and its best value may be at an end.
+    of any setting is better. A ladder goes on past its ends, by the ratio of its last two values, but not below 0
+    nor from 0. A full grid of two settings costs many more fits, and its best value may be at an end.
 
     Args:
       ladders: Setting -> its values, in rising order, from 0; one value alone stays as it is, and may be anything.
@@ -140,7 +140,8 @@ def _longer(ladder: Sequence[float], beyond: int) -> list[float]:
     values = list(ladder)
     for _ in range(beyond if len(values) > 1 else 0):
         lower = [float(f"{values[0] ** 2 / values[1]:.1g}")] if values[0] > 0 else []
-        values = [*lower, *values, float(f"{values[-1] ** 2 / values[-2]:.1g}")]
+        upper = [float(f"{values[-1] ** 2 / values[-2]:.1g}")] if values[-2] != 0 else []  # no ratio to 0
+        values = [*lower, *values, *upper]
     return values
 
 

@@ -99,6 +99,11 @@ def test_a_climb_ends_where_neither_neighbour_is_better():
         kit.climb({"rate": (0.1, 1.0)}, lambda rate: None, by="map")
 
 
+def test_a_ladder_from_0_to_one_value_has_no_ratio_to_go_on_by():
+    assert [entry["a"] for entry in kit.climb({"a": (0.0, 0.1)}, lambda a: a, by="map").tried] == [0.0, 0.1]
+    assert kit.climb({"a": (0.0, 0.1, 0.2)}, lambda a: a, by="map").best == {"a": 2.0}
+
+
 
 def test_a_fit_is_made_once_and_read_back_equal(cache):
     first = cache.fit(halves)(np.arange(4.0), k=2)

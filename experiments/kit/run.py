@@ -90,9 +90,9 @@ def run(experiment: Experiment, arguments: Sequence[str] | None = None) -> Path:
       The root of the records, which is printed as well.
 
     Raises:
-      SystemExit: status 2 with one line on stderr: an unknown table, row or preset; a missing corpus; a folder that
-        cannot be written; the quick preset among the committed records; records of an uncommitted tree among them;
-        records of another preset.
+      SystemExit: status 2 with one line on stderr: an unknown table, row or preset; a row that no table to fill has;
+        a missing corpus; a folder that cannot be written; the quick preset among the committed records; records of an
+        uncommitted tree among them; records of another preset.
     """
     parser = _parser(experiment)
     given = parser.parse_args(arguments)
@@ -203,6 +203,11 @@ def _rows(
 ) -> dict[str, list[str]]:
     """Rows to run of each table that has any, known before the first is run."""
     work: dict[str, list[str]] = {}
+    nowhere = [row for row in given.rows or () if not any(row in experiment.tables[name].rows for name in names)]
+    if nowhere:
+        have = [name for name, plan in experiment.tables.items() if any(row in plan.rows for row in nowhere)]
+        parser.error(f"--rows: expected rows of the tables to fill ({', '.join(names)}), got {', '.join(nowhere)} "
+                     f"(give --tables some of {', '.join(have)})")  # fmt: skip
     for name in names:
         plan, folder = experiment.tables[name], out / experiment.name / name
         rows = [row for row in plan.rows if (row in given.rows if given.rows else not (

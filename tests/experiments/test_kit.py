@@ -192,10 +192,14 @@ def absent(table):
     return None
 
 
+def alone(table):
+    raise AssertionError("no test runs this row")
+
+
 ROWS = {"two": two_seeds, "absent": absent, "late": two_seeds}
 EXPERIMENT = kit.Experiment("made_up", "About.", load, {
     "first": kit.Plan(ROWS, {"quick": Settings(), "full": Settings(30)}, rows_on_request=("late",)),
-    "lost": kit.Plan(ROWS, {"quick": Settings()}, on_request=("quick",)),
+    "lost": kit.Plan({**ROWS, "alone": alone}, {"quick": Settings()}, on_request=("quick",)),
 }, options={"folder": "of something"})  # fmt: skip
 
 
@@ -245,6 +249,8 @@ def test_records_of_another_preset_are_refused_before_any_row_runs(tmp_path, cap
     (["--tables", "lost", "--out", "{}"], "made up: expected files, got none"),
     (["--tables", "none"], "invalid choice: 'none'"),
     (["--rows", "none"], "invalid choice: 'none'"),
+    (["--rows", "two", "alone", "--out", "{}"],
+     "--rows: expected rows of the tables to fill (first), got alone (give --tables some of lost)"),
     (["--preset", "full", "--tables", "lost"], "expected tables with a preset full, got lost, which has quick"),
     (["--out", str(kit.RESULTS / "x")], "--out: expected a folder outside experiments/results"),
     (["--out", "{}/file/x"], "--out, --cache: expected folders that can be written to"),

@@ -168,6 +168,28 @@ def test_reproduce_table_clones_the_checkout_on_colab(tmp_path):
     assert f"jax {jax.__version__}, devices: [" in versions and Path(checkout) == ROOT
 
 
+def test_the_settings_list_the_tables_of_both_scripts():
+    from experiments.mates import platt2010, yih2011
+
+    comment = re.sub(r"\s*\n# ", " ", code(read("reproduce_table"))["settings"].source)
+    comment = comment[comment.index("Both scripts") : comment.index("TABLE =")]
+    named = set(re.findall(r"docstrings|en-[a-z0-9-]+", comment))
+    assert named == {*platt2010.EXPERIMENT.tables, *yih2011.EXPERIMENT.tables} - {"paper"}
+
+
+def test_cells_on_records_read_those_of_every_table(capsys):
+    cells = code(read("reproduce_table"))
+    folder, shown = ROOT / "experiments" / "results" / "yih2011_mates" / "en-es-halves", []
+    ours = {row: records.read(folder / f"{row}.json") for row in ("opca", "hdlr")}  # one has a curve over pairs too
+    assert not all("k" in point for point in ours["opca"]["curve"])
+    ours["short"] = {**ours["opca"], "seeds": [0], "notes": ["Made up."], "curve": []}
+    given = {"ours": ours, "committed": {}, "TABLE": "en-es-halves", "PRESET": "full", "display": shown.append}
+    exec(cells["status"].source, given)
+    assert re.search(r"short +.*fewer-than-five-seeds.*, Made up\.$", capsys.readouterr().out, re.MULTILINE)
+    exec(cells["curves"].source, given)
+    assert len(shown) == 1 and figures.digest(shown[0].data.encode())
+
+
 @pytest.mark.pages
 def test_quickstart(tmp_path):
     cells = execute("quickstart", tmp_path)

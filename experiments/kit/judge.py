@@ -39,8 +39,8 @@ from scipy import stats
 
 from jaxsim.evaluate import significance
 
-__all__ = ["CEILING", "LEVEL", "UNWRITTEN", "VERDICTS", "Claim", "above_over_folds", "compare", "ledger", "paired",
-           "per_query"]
+__all__ = ["CEILING", "LEVEL", "OVER_PARTS", "UNWRITTEN", "VERDICTS", "Claim", "above_over_folds", "compare", "ledger",
+           "paired", "per_query"]
 
 CEILING = 0.95
 """Above this accuracy, MRR or AUC of both rows a table is too easy to tell; written down before any run."""
@@ -50,6 +50,9 @@ UNWRITTEN = "not known; nobody has looked yet"
 """Stands where the claim has no written reason for a verdict against the paper."""
 BOTH_DIRECTIONS = ("yih2011_mates", "platt2010_mates", "mate_hubs")
 """Experiments whose values are those of all pairs in one direction, then of all pairs in the other."""
+OVER_PARTS = {"yih2011_ads": ("auc",)}
+"""Experiment -> metrics of all pairs, of which the values beside a record are those of random parts of the pairs: a
+test is of the mean over the parts, which is not quite the figure of all pairs."""
 VERDICTS = ("supported", "not supported", "too easy to tell", "not run")
 _EASY = ("accuracy", "mrr", "auc")
 _POWER = 0.8
@@ -307,7 +310,9 @@ def compare(
     seeds = [np.asarray(record["metrics"][metric]["per_seed"], np.float64) for record in (better, worse)]
     spreads = [(float(np.var(runs, ddof=1)) / runs.size, runs.size - 1) for runs in seeds if runs.size > 1]
     if all(value is not None for value in values) and values[0].shape == values[1].shape:
-        return paired(*(sign * value for value in values), metric=metric, seeds=seeds)
+        test = paired(*(sign * value for value in values), metric=metric, seeds=seeds)
+        of_parts = metric in OVER_PARTS.get(better["experiment"], ())
+        return {**test, "test": f"paired t over {test['n']} parts"} if of_parts else test
     if seeds[0].size == seeds[1].size > 1 and better["seeds"] == worse["seeds"]:
         apart = sign * (seeds[0] - seeds[1])
         folds = any(len(record["dev"].get("folds", ())) == apart.size for record in (better, worse))

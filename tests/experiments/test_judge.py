@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from experiments.kit import Claim, judge, records
+from experiments.kit import Claim, judge, records, report_ledger
 from jaxsim.evaluate import significance
 from tests.experiments.test_records import made_up
 
@@ -155,6 +155,19 @@ def test_rows_without_queries_are_compared_over_folds_or_seeds(tables):
     tables[1]("d", [0.4], metric="auc", stored=False)
     none, = only(tables, claim(metric="auc", better="c", worse="d"))
     assert none["verdict"] == "not supported" and "no test is possible" in none["why"]
+
+
+def test_a_test_of_random_parts_of_the_pairs_says_so(tables, rng, monkeypatch):
+    monkeypatch.setitem(judge.OVER_PARTS, "made_up", ("auc",))
+    for row, all_pairs, shift in (("a", 0.61, 0.0), ("b", 0.6, 0.001)):
+        tables[1](row, 0.6 + shift + 0.01 * rng.standard_normal(50), metric="auc", per_seed=[all_pairs])
+    entry, = only(tables, claim(metric="auc", test="paired t"))
+    assert entry["tests"]["paired"]["test"] == "paired t over 50 parts" and entry["tests"]["paired"]["n"] == 50
+    page = report_ledger.claims_page([entry])
+    assert ", paired t over 50 parts |" in page and "over parts of the pairs" in report_ledger.claims([entry], "x.md")
+    for row in "ab":
+        tables[1](row, rng.uniform(size=50), metric="mrr")
+    assert only(tables)[0]["tests"]["paired"]["test"] == "paired t"
 
 
 def test_equal_budget_is_judged_beside(tables, rng):

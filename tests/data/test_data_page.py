@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import json
 import re
 from pathlib import Path
 
@@ -66,4 +67,9 @@ def test_the_three_commands_of_the_readme_name_what_there_is(corpora):
     assert options[3] in experiment.tables[options[4]].presets
     assert kit.RESULTS.joinpath(experiment.name, options[4]).is_dir()
     assert re.match(rf"python experiments/report\.py --results {options[5]} ", report)
+    records = [json.loads(path.read_bytes()) for path in (kit.RESULTS / experiment.name / options[4]).glob("*.json")]
+    minutes = sum(sum(record["seconds"].values()) for record in records) / 60
+    assert int(re.search(r"some (\d+) minutes\s+on one core", readme)[1]) == pytest.approx(minutes, rel=0.5)
+    compared = re.search(r"`python -m experiments\.kit\.compare (\S+)\s+(\S+)`", readme)
+    assert (ROOT / compared[1]).is_dir() and compared[2] == options[5]
     assert "/corpora/" in (ROOT / ".gitignore").read_text().split() and folder == "corpora"

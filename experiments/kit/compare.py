@@ -1,7 +1,8 @@
 """How the figures of two folders of records differ: `python -m experiments.kit.compare BEFORE AFTER`.
 
 Compares metrics (of groups and of the naive split too), development values and curves of the records that both have,
-number by number; status 1 where any differs or a record is missing. Seconds and provenance are not compared.
+number by number; status 1 where any differs, or where there is none to compare. Records that one folder alone has are
+counted, and with ``--list`` named. Seconds and provenance are not compared.
 """
 
 from __future__ import annotations
@@ -19,21 +20,29 @@ PASSED_OVER = ("seconds",)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Prints one line a record and one a difference."""
+    """Prints one line a record of both folders and one a difference, and how many records only one of them has."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("before", type=Path)
-    parser.add_argument("after", type=Path)
+    parser.add_argument("before", type=Path, help="folder of records, such as experiments/results")
+    parser.add_argument("after", type=Path, help="folder of the others")
+    parser.add_argument("--list", action="store_true", help="name the records that only one folder has")
     given = parser.parse_args(arguments)
+    for folder in (given.before, given.after):
+        if not folder.is_dir():
+            parser.error(f"{folder}: expected a folder of records, got no such folder")
     before, after = (_records(folder) for folder in (given.before, given.after))
-    status = 0
-    for path in sorted(before.keys() | after.keys()):
-        if path not in before or path not in after:
-            print(f"{path}: only in {given.before if path in before else given.after}")
-            status = 1
-            continue
+    both = sorted(before.keys() & after.keys())
+    status = int(not both)
+    for path in both:
         largest, lines = differences(before[path], after[path])
         print(f"{path}: largest difference {largest:.3g}" + "".join(f"\n  {line}" for line in lines))
         status = status or int(bool(lines) or largest > 0)
+    for folder, alone in ((given.before, before.keys() - after.keys()), (given.after, after.keys() - before.keys())):
+        if given.list:
+            print(*(f"{path}: only in {folder}" for path in sorted(alone)), sep="\n", end="\n" if alone else "")
+        elif alone:
+            print(f"records only in {folder}: {len(alone)} (--list names them)")
+    if not both:
+        print(f"no record that both folders have: {len(before)} in {given.before}, {len(after)} in {given.after}")
     return status
 
 

@@ -290,7 +290,20 @@ def test_folders_of_records_are_compared_number_by_number(tmp_path, capsys):
     assert compare.main([str(tmp_path / "a"), str(tmp_path / "b")]) == 1
     assert "metrics.mrr.per_seed.1: 0.75 before, 0.875 after" in capsys.readouterr().out
     path.unlink()
-    assert compare.main([str(tmp_path / "a"), str(tmp_path / "b")]) == 1
+    kit.run(EXPERIMENT, ["--out", str(tmp_path / "b"), "--rows", "late"])
+    capsys.readouterr()
+    folders = [str(tmp_path / "a"), str(tmp_path / "b")]
+    assert compare.main(folders) == 1 and "no record that both folders have: 1 in" in capsys.readouterr().out
+    kit.run(EXPERIMENT, ["--out", folders[0], "--rows", "late"])
+    capsys.readouterr()
+    assert compare.main(folders) == 0  # of those that both have
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[1:] == [f"records only in {folders[0]}: 1 (--list names them)"]
+    assert compare.main([*folders, "--list"]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == [f"made_up/first/two: only in {folders[0]}"]
+    with pytest.raises(SystemExit):
+        compare.main([*folders[:1], str(tmp_path / "none")])
+    assert "none: expected a folder of records, got no such folder" in capsys.readouterr().err
 
 
 @pytest.mark.programs

@@ -4,7 +4,8 @@ The paper has queries and advertisements of a search engine, judged same > subse
 stand-ins: `nfcorpus`, titles of health pages and medical abstracts, graded by links (the main one); `patent-phrases`,
 pairs of phrases; `product-search`, products that a shop found for a query. A candidate is relevant where its grade is
 above the lowest (in `product-search`, where it is the highest). AUC is over all pairs of a part, NDCG is the mean over
-queries, with gain 2**grade - 1. Queries are split 40 / 30 / 30 %; `nfcorpus` has a split of its own.
+queries, with gain 2**grade - 1. Queries are split 40 / 30 / 30 %; `nfcorpus` has a split of its
+own, in which a few queries have a near-duplicate in another part.
 
 NFCorpus lists relevant documents alone: at most `per_grade` of each grade are kept a query, and `negatives` others are
 drawn at random. Random ones are easier than those of a search engine: among negatives found by BM25 the bare terms

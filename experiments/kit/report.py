@@ -43,7 +43,8 @@ _TABLES_HEAD = """
 
 **paper**: as printed, with its dimension. **ours**: test data, mean over seeds ± standard deviation (of the metric by
 which rows are compared), seeds in brackets. Ties count as errors, both directions of a pair are averaged, and
-near-duplicates never cross a split. **Bold**: rows that do not differ from the best one (paired test, p ≥ .05).
+near-duplicates never cross a split, but for a few queries of NFCorpus, whose split is that of its authors. **Bold**:
+rows that do not differ from the best one (paired test, p ≥ .05).
 
 **notes**, computed from the record: `start-unchanged` (training returned its start), `edge-of-grid` (the best value is
 the last one tried, and its development score is that much above the one before), `cap-reached` (of iterations or

@@ -4,9 +4,10 @@ Tables `k5`, `k10`, `k20`: a query is k random words of a Wikispeedia article, r
 30,000 words. SSI scores a query q and a document d by qᵀWd, W = UᵀV + b·I or UᵀU + b·I, and learns U and V from random
 triples of a query, a right and a wrong document by the margin ranking loss. `k10-all-words`: the same with every word
 (the paper's Table 6). Links are split as in `bai2010_links` (65 / 5 / 30%), and an article has other words in training,
-dev and test. `nfcorpus`: titles as queries, graded abstracts, its own split. b and the learning rate are chosen by dev
-MAP, one step at a time, until neither neighbour of either is better; LSI's dimension and share by dev MAP too (003
-chooses rates and shares by training loss). In the rows with b1 the weight b of the identity is 1, as in the paper.
+dev and test. `nfcorpus`: titles as queries, graded abstracts, its own split, in which a few queries have a
+near-duplicate in another part. b and the learning rate are chosen by dev MAP, one step at a time, until neither
+neighbour of either is better; LSI's dimension and share by dev MAP too (003 chooses rates and shares by training loss).
+In the rows with b1 the weight b of the identity is 1, as in the paper.
 BM25 and popularity (TFIDF + c · log(1 + times right in training)) are rows that the paper lacks.
 
 Expected (003, Table 5, k = 10, MAP): UᵀV + I .229, UᵀU + I .214, αLSI + (1 − α)TFIDF .089, TFIDF .083.

@@ -2,7 +2,8 @@
 
 1,000 pairs are trained on, and many more documents of the same collection are there to mine from. `docstrings`:
 summaries and bodies; the bodies of all training pairs are the documents; test mates by MRR. `nfcorpus`: titles of pages
-with the abstracts that they link to directly; all abstracts are the documents; the test queries by MAP over them.
+with the abstracts that they link to directly; all abstracts are the documents; the test queries by MAP over them (its
+authors' split, in which a few queries have a near-duplicate in another part).
 
 Rows: `s2net` (no such negatives), `s2net-mined` (five a left text, the likely false ones left out) and
 `s2net-mined-all` (the nearest five whatever their cosine, right answers alone left out). The weight of the mined

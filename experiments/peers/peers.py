@@ -11,14 +11,15 @@ S2Net's quality above that of the trained StaticEmbedding, whose best it reaches
 second.
 
 Tables: `docstrings`, summaries and bodies of Python docstrings; `en-es-human`, pages and their human translations;
-`nfcorpus`, titles of health pages and abstracts with grades, trained on direct links; `nfcorpus-1024`, the same with
-1,024 dimensions. The systems stand in `systems`, a function each: `log-tfidf`, bare term weights; `bm25`, which learns
-nothing, with stems and stop words where dev likes them; `truncated-svd` and `gensim-lsi`, of the training texts;
-`static-embedding`, whose rate, batch and scale of the loss are chosen; `opca`, a closed form; `s2net`, from OPCA or
-from random numbers, and distilled to scores that count the bare terms too where dev likes that (`start` and `distill`
-in its settings say so); `s2net-trigrams`, the same loss over letter trigrams alone, the input of DSSM (Huang et al.,
-2013), whose layers are not built; `s2net-terms`, S2Net's scores mixed with those of `log-tfidf`. All that is trained
-in steps stops by the same dev score, on NFCorpus that of the judged queries.
+`nfcorpus`, titles of health pages and abstracts with grades, trained on direct links (its authors' split, in which a
+few titles have a near-duplicate in another part); `nfcorpus-1024`, the same with 1,024 dimensions. The systems stand in
+`systems`, a function each: `log-tfidf`, bare term weights; `bm25`, which learns nothing, with stems and stop words
+where dev likes them; `truncated-svd` and `gensim-lsi`, of the training texts; `static-embedding`, whose rate, batch and
+scale of the loss are chosen; `opca`, a closed form; `s2net`, from OPCA or from random numbers, and distilled to scores
+that count the bare terms too where dev likes that (`start` and `distill` in its settings say so); `s2net-trigrams`, the
+same loss over letter trigrams alone, the input of DSSM (Huang et al., 2013), whose layers are not built; `s2net-terms`,
+S2Net's scores mixed with those of `log-tfidf`. All that is trained in steps stops by the same dev score, on NFCorpus
+that of the judged queries.
 
     pip install -e '.[peers]'
     JAXSIM_DATA=/path/to/corpora python -m experiments.peers.peers --preset full

@@ -65,6 +65,12 @@ def test_a_script_imports_the_kit_and_the_corpora_and_no_sibling_but_those_named
     assert siblings == SIBLINGS.get(name, set())
 
 
+def test_reasons_are_written_for_tables_of_their_claims():
+    for experiment in scripts.collect().values():
+        for claim in experiment.claims:
+            assert set(claim.why) <= set(claim.tables), claim.id
+
+
 def test_few_tables_have_rows_in_a_second_file_and_their_scripts_say_so():
     tables = scripts.collect()
     beside = {name: siblings for name, siblings in SIBLINGS.items() if name.partition(".")[2] in tables}

@@ -189,7 +189,7 @@ def _render(
     drawn: dict[Path, bytes] = {}
     for experiment in experiments:
         mine = {table: sections[experiment, table] for name, table in order if name == experiment}
-        page, pictures = _page(experiment, scripts, mine, codes, results, figures)
+        page, pictures = _page(experiment, scripts, mine, codes, results, benchmarks, figures)
         drawn |= {pages / f"{experiment}.md": page.encode(), **pictures}
         text.append(f"\n## {experiment}\n\n{_citations(experiment, by_path)}[Details]({details}/{experiment}.md).\n")
         shown = _closest(mine).union(scripts[experiment].shown if experiment in scripts else ())
@@ -261,13 +261,15 @@ def _compact(
 
 def _page(
     experiment: str, scripts: Mapping[str, Experiment], tables: Mapping[str, dict[str, dict[str, Any]]],
-    codes: Mapping[str, list[str]], results: Path, figures: Path,
+    codes: Mapping[str, list[str]], results: Path, benchmarks: Path, figures: Path,
 ) -> tuple[str, dict[Path, bytes]]:
     """All details of an experiment, what it is about first, and its figures by path."""
     plans = scripts[experiment].tables if experiment in scripts else {}
-    text = [f"# {experiment}\n\nMade by `python experiments/report.py` from the records in "
-            f"`experiments/results/{experiment}`; [BENCHMARKS.md](../../BENCHMARKS.md#{experiment}) has the short "
-            f"tables.\n{_quick({path: record for rows in tables.values() for path, record in rows.items()})}\n"
+    folder, short = (Path(os.path.relpath(path, start)).as_posix() for path, start in
+                     ((results / experiment, benchmarks.parent), (benchmarks, figures.parent / "results")))  # fmt: skip
+    warning = _quick({path: record for rows in tables.values() for path, record in rows.items()})
+    text = [f"# {experiment}\n\nMade by `python experiments/report.py` from the records in `{folder}`; "
+            f"[{benchmarks.name}]({short}#{experiment}) has the short tables.\n{warning}\n"
             f"{_about(experiment, scripts)}\n"]  # fmt: skip
     drawn: dict[Path, bytes] = {}
     for table, rows in tables.items():

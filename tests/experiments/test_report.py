@@ -93,6 +93,17 @@ def test_pages_hold_data_groups_naive_split_speed_and_provenance(place):
     assert "# made_up" in page and "BENCHMARKS.md#made_up" in page
 
 
+def test_pages_made_elsewhere_name_their_records_and_lead_back(place):
+    mine = place[0].parent  # one folder above both
+    generate(place[0], mine / "TABLES.md", mine / "pages" / "new" / "figures")
+    page = mine / "pages" / "new" / "results" / "made_up.md"
+    assert "from the records in `results/made_up`; [TABLES.md](../../../TABLES.md#made_up) has" in page.read_text()
+    assert (page.parent / "../../../TABLES.md").is_file()
+    generate(*place)
+    page = place[2].parent / "results" / "made_up.md"
+    assert "`experiments/results/made_up`; [BENCHMARKS.md](../../BENCHMARKS.md#made_up) has" in page.read_text()
+
+
 def test_losses_and_missed_limits_stand_on_the_first_screen(place):
     generate(*place)
     text = place[1].read_text()

@@ -32,8 +32,9 @@ _SCORES = ("dev", "mrr", "auc", "both", "map", "accuracy", "dev_documents_auc")
 """What entries of a grid, or points of a curve, call the score that chooses."""
 _TASK = ("folds", "pages", "negatives", "min_df", "min_characters", "max_terms", "max_iter", "patience")
 """Sizes of the task and of the budget, which nobody chooses by a score."""
-_IN_CONFIG = ("limit", "patience")
-"""Settings that a configuration holds under the same name with the same meaning, in every script."""
+_IN_CONFIG = ("limit", "patience", "max_iter")
+"""Settings that a configuration holds under the same name with the same meaning, in every script that has records
+without a preset."""
 EXCEPTIONS = {
     "no-preset": "records written before a record held its preset: few of their settings can be compared with their "
                  "script's",
@@ -202,12 +203,16 @@ def stale(record: Mapping[str, Any], experiments: Mapping[str, Any]) -> str | No
 
 
 def _by_config(record: Mapping[str, Any], plan: Any) -> str | None:
-    """As `stale`, of a record without its preset: by what its configuration says of settings that its row reads."""
+    """As `stale`, of a record without its preset: by its seeds, and its configuration of what its row reads."""
     presets = [] if plan is None else [_settings(value) for name, value in plan.presets.items() if name != "quick"]
     for name in sorted({*plan.reads.get(record["row"], ())}.intersection(_IN_CONFIG)) if presets else ():
         have, want = record["config"].get(name), [settings.get(name) for settings in presets]
         if isinstance(have, int | float) and have not in want:
             return f"config.{name}: expected {want[0]!r}, as in the script, got {have!r}"
+    numbers = [len(settings["seeds"]) for settings in presets if isinstance(settings.get("seeds"), list)]
+    have = len(record["seeds"])  # none where nothing is random
+    if have and numbers and "seeds" in plan.reads.get(record["row"], ()) and have not in numbers:
+        return f"seeds: expected {numbers[0]}, as in the script, got {have}"
     return None
 
 

@@ -93,6 +93,15 @@ def test_records_must_agree_with_their_scripts():
     older = {**row(), "config": {"limit": 3}}  # without its preset, but what its row read is in its configuration
     assert notes.stale(older, scripts) == "config.limit: expected None, as in the script, got 3"
     assert notes.stale({**older, "config": {"limit": None, "ks": 3}}, scripts) is None  # `ks` is not read
+    for reads, expected in ((("max_iter", "seeds"), ("config.max_iter: expected 200, as in the script, got 60",
+                                                     "seeds: expected 5, as in the script, got 1")),
+                            ((), (None, None))):  # fmt: skip
+        plan = kit.Plan({}, {"full": {"max_iter": 200, "seeds": (0, 1, 2, 3, 4)}}, reads={row()["row"]: reads})
+        scripts["made_up"] = kit.Experiment("made_up", "About.", None, {"en-es": plan})
+        assert notes.stale({**row(), "config": {"max_iter": 60}, "seeds": [0]}, scripts) == expected[0]
+        assert notes.stale({**row(), "config": {"max_iter": 200}, "seeds": [0]}, scripts) == expected[1]
+        assert notes.stale({**row(), "config": {"max_iter": 200}, "seeds": [0, 1, 2, 3, 4]}, scripts) is None
+        assert notes.stale({**row(), "seeds": []}, scripts) is None  # nothing is random
 
 
 def test_a_record_of_an_older_split_is_stale_and_no_table_mixes_two():

@@ -1109,8 +1109,8 @@ WHY = {
                "the best two settings by .0002",
         "cacm": "training seldom finds weights that are better than those of TFIDF, its start, on development queries"},
     ("tfidf", "lsa"): {
-        "table1": "with as many dimensions as articles, 4,598, LSA is TFIDF nearly, and on development queries it is "
-                  "below it at every dimension (.101 at 1,000, .109 at 4,000)",
+        "table1": "with as many dimensions as articles, 4,598, LSA is TFIDF, and on development queries it is below it "
+                  "at every smaller number (.101 at 1,000, .109 at 4,000)",
         "cacm": "half of the articles are titles alone; with 1,500 dimensions of 3,204 articles LSA is TFIDF nearly"},
     ("cfh-1", "cfh-2"): {"table2": "74,005 words are left to hash beside the 30,000, against 200,000 2-grams; the "
                                    "paper has 2.5 million words"},

@@ -660,7 +660,7 @@ WHY = {
         "en-it-lines": "not known; at 300 and at 1,500 dimensions, too, S2Net from CL-LSI ends higher on development "
                        "pairs",
         "docstrings": "not known; up to 500 dimensions S2Net from CL-LSI ends higher on development pairs, and they "
-                      "are level at 1,000 and at 3,000 (.638 and .638, .648 and .646)",
+                      "are level at 1,000 and at 3,000 (.638 and .638, .648 and .648)",
         "en-fr-halves": CLOSE_START + "from OPCA of more noise (`s2net-noise`) S2Net ends about as high as from CL-LSI "
                         "(.804 and .802 at 300, .803 and .804 at 500, .801 and .796 at 1,000)"},
     ("s2net-cl-lsi", "opca"): {

@@ -361,7 +361,9 @@ def test_what_is_said_of_closed_forms_holds_in_the_records():
         scores = {row: mrr(record) for row, record in rows.items() if record["metrics"].get("mrr")}
         above = {row for row in learned if row in scores and scores[row] > scores["log-tfidf"]}
         if name == "docstrings":
-            assert scores["opca"] > scores["log-tfidf"] + 0.05 and abs(scores["cl-lsi"] - scores["log-tfidf"]) < 0.002
+            said = [f"{scores[row]:.3f}"[1:] for row in ("opca", "cl-lsi", "log-tfidf")]
+            assert "CL-LSI by little (MRR {} and {}; `log-tfidf` {}), and CCA and DDA are worse".format(*said) in facts
+            assert scores["opca"] > scores["log-tfidf"] + 0.05 and 0 < scores["cl-lsi"] - scores["log-tfidf"] < 0.02
             assert not above & {"cca", "dda"}
         else:
             assert above == scores.keys() & set(learned), name
@@ -499,7 +501,7 @@ def test_what_is_said_of_s2net_holds_in_the_records():
     assert all(mrr(rows["s2net-mse"]) < mrr(rows["s2net"]) for rows in (docstrings, tables["en-it-speeches"]))
     named = {row for rows in (*tables.values(), *records("platt2010_mates").values()) for row in rows}
     assert not named & {"s2net_sgd", "s2net-sgd", "bm25"}
-    said = {"lsa": ".53", "pca": ".55", "cr5": ".51", "opca": ".62"}
+    said = {"lsa": ".55", "pca": ".55", "cr5": ".51", "opca": ".62"}
     assert {row: f"{mrr(docstrings[row]):.2f}"[1:] for row in said} == said
     starts = {"s2net-opca+random": (".636", 1000), "s2net-random": (".635", 1000), "s2net": (".630", 3369)}
     assert {row: (f"{mrr(docstrings[row]):.3f}"[1:], docstrings[row]["config"]["k"]) for row in starts} == starts

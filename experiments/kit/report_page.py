@@ -15,7 +15,7 @@ from experiments.kit import papers, report_tables
 
 FILE = "all.html"
 COLUMNS = ("experiment", "paper", "table", "row", "metric", "printed", "ours", "sd", "seeds", "notes")
-_NUMBERS = ("printed", "ours", "sd", "seeds")
+_NUMBERS = ("printed", "ours", "sd", "seeds")  # columns 6 to 9: the style names them by their places
 _CHOSEN = ("experiment", "paper", "table", "metric")
 _STYLE = """\
 :root { color-scheme: light dark; --page: #ffffff; --ink: #1b1b1b; --line: #b9b9b9; --head: #eeeeee; }
@@ -32,7 +32,7 @@ th { background: var(--head); position: sticky; top: 0; }
 th button { border: 0; background: none; font-weight: bold; cursor: pointer; padding: 0.3rem 0; }
 th[aria-sort="ascending"] button::after { content: " \\25B2"; }
 th[aria-sort="descending"] button::after { content: " \\25BC"; }
-td.number { text-align: right; font-variant-numeric: tabular-nums; }
+td:nth-child(n+6):nth-child(-n+9) { text-align: right; font-variant-numeric: tabular-nums; } /* the numbers */
 """
 _SCRIPT = """\
 const body = document.querySelector("tbody");
@@ -115,8 +115,7 @@ def page(found: Mapping[str, Mapping[str, Any]], codes: Mapping[str, list[str]],
     kinds = ['class="number" ' if name in _NUMBERS else "" for name in COLUMNS]
     heads = "".join(f'<th {kind}scope="col"><button type="button">{name}</button></th>'
                     for name, kind in zip(COLUMNS, kinds, strict=True))  # fmt: skip
-    body = "\n".join("<tr>" + "".join(f"<td {kind}>{html.escape(line[name])}</td>".replace(" >", ">")
-                                      for name, kind in zip(COLUMNS, kinds, strict=True)) + "</tr>"
+    body = "\n".join("<tr>" + "".join(f"<td>{html.escape(line[name])}</td>" for name in COLUMNS) + "</tr>"
                      for line in made)  # fmt: skip
     fields = []
     for name in _CHOSEN:

@@ -444,6 +444,19 @@ def test_what_is_said_of_tuning_for_search_holds_in_the_records():
     assert than_bm25["value"] < than_bm25["at_least"]
 
 
+def test_what_is_said_of_weighed_dimensions_holds_in_the_records():
+    facts, tables = " ".join(page("export").split()), records("title_search")
+
+    def both(table):
+        return tuple(f"{tables[table][row]['metrics']['map']['mean']:.3f}"[1:] for row in ("opca-r", "opca"))
+
+    assert "is {} with it and {} without (Cranfield)".format(*both("cranfield")) in facts
+    for table in ("cacm", "cisi", "npl", "nfcorpus"):
+        assert "{} and {} ({})".format(*both(table), "NFCorpus" if table == "nfcorpus" else table.upper()) in facts
+        assert both(table)[0] > both(table)[1]
+    assert "it gains nothing ({} and {}, {} and {})".format(*both("wikispeedia"), *both("mdn")) in facts
+
+
 def test_what_is_said_of_distillation_holds_in_the_records():
     facts = " ".join(page("train-on-your-pairs").split())
     result = records("peers")["docstrings"]["s2net"]

@@ -1111,8 +1111,8 @@ WHY = {
     ("tfidf", "lsa"): {
         "table1": "with as many dimensions as articles, 4,598, LSA is TFIDF, and on development queries it is below it "
                   "at every smaller number (.101 at 1,000, .109 at 4,000)",
-        "mdn": "with 3,000 dimensions, its best, LSA is level with TFIDF, and above it on development queries (.169 and "
-               ".167)",
+        "mdn": "with 3,000 dimensions, its best, LSA is level with TFIDF, and above it on development queries (.169 "
+               "and .167)",
         "cacm": "half of the articles are titles alone; with 1,500 dimensions of 3,204 articles LSA is TFIDF nearly"},
     ("cfh-1", "cfh-2"): {"table2": "74,005 words are left to hash beside the 30,000, against 200,000 2-grams; the "
                                    "paper has 2.5 million words"},

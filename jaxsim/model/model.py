@@ -195,12 +195,15 @@ class Model:
         checks.positive_int(batch_size, "batch_size")
         checks.expect(not isinstance(texts, str), "texts", "a list of strings", "one string")
         checks.expect(isinstance(texts, Iterable), "texts", "a list of strings", type(texts).__name__)
-        checks.expect(math.isfinite(power) and power >= 0, "power", "a number of at least 0", power)
+        _expect_power(power)
         dense, bare = self._parts(list(texts), side, batch_size)
-        if power and self.agreement is not None:
-            dense = parts.weighed(dense, self.agreement, power)
+        dense = self._by_agreement(dense, power)
         return Vectors(None if dense is None else jax.device_put(dense),
                        None if bare is None else sparse.from_scipy(bare))
+
+    def _by_agreement(self, dense: np.ndarray | None, power: float) -> np.ndarray | None:
+        """Dense vectors as `vectors` says of ``power``."""
+        return parts.weighed(dense, self.agreement, power) if power and self.agreement is not None else dense
 
     def _parts(self, texts: list[str], side: str, batch_size: int) -> tuple[np.ndarray | None, sp.csr_matrix | None]:
         """The dense and the sparse part of the vectors, on the host."""
@@ -306,7 +309,7 @@ class Model:
           [0.0, 0.5]
         """
         power = self.search_power if power is None else power
-        checks.expect(math.isfinite(power) and power >= 0, "power", "a number of at least 0", power)
+        _expect_power(power)
         if not power or self.agreement is None:
             return self
         checks.expect(self.activation == "none", "power", f"0, since the dimensions of this model are multiplied after "
@@ -329,10 +332,9 @@ class Model:
 
     def _encoded(self, texts, side: str, normalize: bool, power: float, batch_size: int) -> np.ndarray:
         self.expect_projection()
-        checks.expect(math.isfinite(power) and power >= 0, "power", "a number of at least 0", power)
+        _expect_power(power)
         result = self._parts([texts] if isinstance(texts, str) else list(texts), side, batch_size)[0]
-        if power and self.agreement is not None:
-            result = parts.weighed(result, self.agreement, power)
+        result = self._by_agreement(result, power)
         result = parts.unit_dense(result) if normalize else result
         return result[0] if isinstance(texts, str) else result
 
@@ -511,6 +513,10 @@ class Model:
           Markdown.
         """
         return parts.card(self)
+
+
+def _expect_power(power: float) -> None:
+    checks.expect(math.isfinite(power) and power >= 0, "power", "a number of at least 0", power)
 
 
 def _whole_or_cut(vocabulary: text.Vocabulary, split: Callable[[str], list[str]], words: str) -> list[str]:

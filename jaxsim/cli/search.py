@@ -136,7 +136,7 @@ def _kept(
     digest = folders.digest(place)
     other = facts is not None and facts["model"] != digest
     checks.expect(not other or documents is not None, "--model", f"the model that {folder} was made with",
-                  f"another, or it was trained anew ({place}); with --documents the index is made anew")  # fmt: skip
+                  f"another, or it was trained anew ({place}); `search --documents` makes the index anew")  # fmt: skip
     old = (facts or {}).get("csls")
     asked = None if like is None else hubs.digest(like)
     if idle or power is None:
@@ -170,6 +170,25 @@ def _kept(
     reason = "" if facts is None else f" anew, as {change}"
     say(f"{folder}: made{reason}, {checks.counted(len(texts), 'document')}")
     return made
+
+
+def index_of(folder: Path, trained: Model, place: Path, parts: dict) -> Index:
+    """An index as it is.
+
+    Args:
+      folder: of the index.
+      trained: the model.
+      place: folder of the model.
+      parts: what is read of it, as `jaxsim.model.ranker.needed` says.
+
+    Returns:
+      `Index`, with the hubs that it was made with.
+
+    Raises:
+      FileNotFoundError: if there is no index.
+      ValueError: if it is of another model.
+    """
+    return _kept(folder, trained, place, None, None, parts, None, None, idle=True)
 
 
 def _left_out(queries: Sequence[str], documents: Index, itself: bool, source: str | None) -> list[list[int]] | None:

@@ -59,7 +59,7 @@ def test_it_is_made_anew_where_documents_or_model_changed(trained, folder, capsy
     run(capsys, "train", "--pairs", "pairs.tsv", "--out", "other", "--method", "lsa", "--dim", 3)
     message = refused(capsys, "search", "--model", "other", "--query", LEFT[3], "--index", "kept")
     assert message == ("--model: expected the model that kept was made with, got another, or it was trained anew "
-                       "(other); with --documents the index is made anew")  # fmt: skip
+                       "(other); `search --documents` makes the index anew")  # fmt: skip
     out, err = searched(capsys, "--model", "other", *words)
     assert err == "kept: made anew, as the model is another, 41 documents\n"
     assert out == searched(capsys, "--model", "other", *words[:-2])[0] == searched(

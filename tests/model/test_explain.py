@@ -179,10 +179,37 @@ def test_the_command_explains_a_result_of_a_search(trained, folder, capsys):
     assert run(capsys, "explain", *common, LEFT[3], "an odd text").splitlines()[0].endswith("\tscore")  # as printed
 
 
+def test_a_result_of_an_index_is_explained_without_the_documents(trained, folder, capsys):
+    model = ["--model", trained]
+    (folder / "texts.txt").write_text("\n".join(["an odd\ttext", "", *RIGHT]))
+    made = [*model, "--documents", "texts.txt"]
+    for terms in (0, 0.4, 1):
+        how = [*model, "--index", "kept", "--terms", terms]
+        rows = run(capsys, "search", *how, *made[2:], "--query", LEFT[3], "--k", 2).splitlines()
+        for rank, score, line, shown in (row.split("\t") for row in rows):
+            facts = json.loads(run(capsys, "explain", *how, LEFT[3], "--line", line, "--json"))
+            assert facts["score"] == pytest.approx(float(score), abs=2e-6) and facts["line"] == int(line), rank
+            assert facts == json.loads(run(capsys, "explain", *how, LEFT[3], shown, "--json"))
+            assert facts == json.loads(run(capsys, "explain", *made, "--terms", terms, LEFT[3], shown, "--json"))
+    wrong = refused(capsys, "explain", *how, LEFT[3], "--line", 99)
+    assert wrong == "--line: expected a line of kept with a document, got 99"
+    run(capsys, "train", "--pairs", "pairs.tsv", "--out", "other", "--method", "opca", "--dim", 2)
+    wrong = refused(capsys, "explain", "--model", "other", "--index", "kept", LEFT[3], "--line", 1)
+    assert wrong.startswith("--model: expected the model that kept was made with, got another")
+    run(capsys, "search", *made, "--index", "near", "--csls", "pairs.tsv", "--query", LEFT[3])
+    near = ["explain", *model, "--index", "near", LEFT[3], "--line", 5]
+    wrong = refused(capsys, *near)
+    assert wrong == "--index: expected one that was made without --csls, or --terms 1, got near"
+    assert run(capsys, *near, "--terms", 1) == run(capsys, "explain", *how, LEFT[3], "--line", 5)  # words alone
+
+
 @pytest.mark.parametrize(("words", "message"), [
-    (["a"], "DOCUMENT: expected a text, or --documents and --line, got neither"),
-    (["a", "b", "--terms", 0.5], "--terms: expected --documents as well, got none"),
-    (["a", "b", "--line", 1], "--line: expected --documents as well, got none"),
+    (["a"], "DOCUMENT: expected a text, or --documents or --index, and --line, got neither"),
+    (["a", "b", "--terms", 0.5], "--terms: expected --documents or --index as well, got neither"),
+    (["a", "b", "--line", 1], "--line: expected --documents or --index as well, got neither"),
+    (["a", "b", "--index", "kept", "--documents", "texts.txt"], "--documents, --index: expected one of them, got both"),
+    (["a", "b", "--index", "none"], "none: expected an index, got nothing"),
+    (["a", "b", "--index", "none", "--column", "text"], "--column: expected --documents as well, got none"),
     (["a", "--documents", "texts.txt"], "DOCUMENT, --line: expected one of them, got neither"),
     (["a", "b", "--line", 1, "--documents", "texts.txt"], "DOCUMENT, --line: expected one of them, got both"),
     (["a", "b", "--documents", "texts.txt"], "DOCUMENT: expected one of the documents of texts.txt, got another text"),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -65,7 +67,8 @@ class Pairs:
           A new collection with its own digest and number of pairs.
 
         Raises:
-          ValueError: a row that does not exist, or rows that are not whole numbers.
+          ValueError: a row that does not exist, one asked for twice (identifiers are unique), or rows that are not
+            whole numbers.
 
         Example:
           >>> make("toy", ["a", "b"], ["one", "two"], ["uno", "dos"], languages=("en", "es")).take([1]).left
@@ -80,6 +83,8 @@ class Pairs:
                       f"{rows.dtype}, {rows[:1].tolist()}")
         outside = rows[(rows < 0) | (rows >= len(self))]
         checks.expect(not outside.size, "rows", f"row numbers in [0, {len(self)})", outside[:1].tolist())
+        several = np.unique(rows, return_counts=True)
+        checks.expect(bool((several[1] < 2).all()), "rows", "every row once", several[0][several[1] > 1][:1].tolist())
         pick = [tuple(column[row] for row in rows) for column in (self.ids, self.left, self.right, self.sources)]
         digest = _digest(self.name, self.languages, *pick[:3])
         counted = _counts(pick[3], {})
@@ -177,7 +182,8 @@ def concatenate(name: str, parts: Sequence[Pairs]) -> Pairs:
       parts: at least one corpus; identifiers must stay unique.
 
     Returns:
-      All pairs in the order given; each part's digest and counts are kept under its name in ``counts["parts"]``.
+      All pairs in the order given; each part's digest and counts are kept under its name in ``counts["parts"]``, those
+      of a second part of one name as ``name (2)``.
 
     Raises:
       ValueError: no parts, different languages, or an identifier in two of them.
@@ -195,7 +201,10 @@ def concatenate(name: str, parts: Sequence[Pairs]) -> Pairs:
         tuple(value for part in parts for value in getattr(part, column))
         for column in ("ids", "left", "right", "sources")
     ]
-    kept = {part.name: {"sha256": part.sha256, **part.counts} for part in parts}
+    kept: dict[str, Any] = {}
+    for part in parts:
+        names = itertools.chain([part.name], (f"{part.name} ({number})" for number in itertools.count(2)))
+        kept[next(name for name in names if name not in kept)] = {"sha256": part.sha256, **part.counts}
     notes = "; ".join(dict.fromkeys(part.differs for part in parts if part.differs))
     return make(
         name,

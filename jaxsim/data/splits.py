@@ -21,7 +21,8 @@ _RECALL = 0.995  # of pairs exactly at the threshold, by the choice of bands
 # Documents of one bucket are compared with this many neighbours in order of set size. The first pass, with few, joins
 # what is plainly alike; the second skips all that is joined already.
 _NEIGHBOURS = (8, 256)
-_CHUNK = 200_000  # candidate pairs checked at a time
+_CHUNK = 200_000  # candidate pairs whose signatures are compared at a time
+_WORDS = 10_000_000  # of candidate pairs whose words are compared at a time
 _SLACK = 4.5  # standard errors below the threshold at which a signature's estimate still leads to the exact check
 
 
@@ -61,7 +62,12 @@ def _rows_a_band(threshold: float, num_perm: int) -> int:
 
 
 def _jaccard(sets: sp.csr_matrix, sizes: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    shared = np.asarray(sets[first].multiply(sets[second]).sum(axis=1)).ravel()
+    """Similarities `[n]` of pairs of rows, a part of them at a time, by the words of its documents."""
+    both = np.cumsum(sizes[first] + sizes[second], dtype=np.int64)
+    ends = np.searchsorted(both, np.arange(_WORDS, both[-1] if both.size else 0, _WORDS))
+    shared = np.empty(first.size, np.int64)
+    for part in np.split(np.arange(first.size), ends):
+        shared[part] = np.asarray(sets[first[part]].multiply(sets[second[part]]).sum(axis=1)).ravel()
     return shared / (sizes[first] + sizes[second] - shared)
 
 
@@ -114,6 +120,7 @@ def _edges(token_lists: Sequence[Sequence[str]], threshold: float, num_perm: int
     mixing = np.random.default_rng(seed).integers(0, 2**64, rows, dtype=np.uint64, endpoint=False) | np.uint64(1)
     groups = np.arange(distinct.size)
     result: list[np.ndarray] = []
+    apart = np.zeros(0, np.int64)  # pairs that were compared already: those just below the threshold meet in most bands
     for neighbours, band in itertools.product(_NEIGHBOURS, range(num_perm // rows)):
         # One number a row: rows that are alike by chance are told apart below, by their words.
         keys = signatures[:, band * rows : (band + 1) * rows].astype(np.uint64) @ mixing
@@ -124,9 +131,13 @@ def _edges(token_lists: Sequence[Sequence[str]], threshold: float, num_perm: int
         for start in range(0, first.size, _CHUNK):
             one, two = first[start : start + _CHUNK], second[start : start + _CHUNK]
             likely = (signatures[one] == signatures[two]).mean(1) >= enough
-            one, two = one[likely], two[likely]
+            one, two = np.minimum(one, two)[likely], np.maximum(one, two)[likely]
+            pairs = one * distinct.size + two
+            new = ~np.isin(pairs, apart)
+            one, two, pairs = one[new], two[new], pairs[new]
             good = _jaccard(sets, sizes, one, two) >= threshold - 1e-12
             result.append(np.stack([one[good], two[good]]))
+            apart = np.concatenate([apart, pairs[~good]])
         groups = _components(distinct.size, result)
     return np.concatenate([edges[0], *(distinct[pair] for pair in result)], axis=1)
 
@@ -154,7 +165,7 @@ def group_near_duplicates(
       with its 256 neighbours in set size on each side.
 
     Raises:
-      ValueError: sides of different lengths, or a setting out of range.
+      ValueError: sides of different lengths, a document given as one string, or a setting out of range.
 
     Example:
       >>> group_near_duplicates([["a", "b"], ["b", "a"], ["c"], []], [["x"], ["y"], ["z"], []]).tolist()
@@ -165,6 +176,9 @@ def group_near_duplicates(
     sides = [left_tokens] if right_tokens is None else [left_tokens, right_tokens]
     expected = f"{len(left_tokens)} documents, as on the left"
     checks.expect(len(sides[-1]) == len(left_tokens), "right_tokens", expected, len(sides[-1]))
+    for name, side in zip(("left_tokens", "right_tokens"), sides, strict=False):
+        lists = not any(isinstance(tokens, str) for tokens in side)
+        checks.expect(lists, name, "a list of words for each document", "a string")
     return _numbered(_components(len(left_tokens), [_edges(side, threshold, num_perm, seed) for side in sides]))
 
 
@@ -258,6 +272,9 @@ def split(
     """
     groups = np.asarray(groups)
     checks.expect(groups.shape == (len(ids),), "groups", f"one number an id, shape ({len(ids)},)", groups.shape)
+    if not isinstance(shares, Mapping):
+        three = "three shares, of train, dev and test, or a mapping from names to shares"
+        checks.expect(len(shares) == 3, "shares", three, checks.counted(len(shares), "share"))
     named = dict(shares) if isinstance(shares, Mapping) else dict(zip(("train", "dev", "test"), shares, strict=True))
     fair = all(share >= 0 for share in named.values()) and abs(sum(named.values()) - 1) < 1e-9
     checks.expect(fair, "shares", "shares of at least 0 that sum to 1", tuple(named.values()))

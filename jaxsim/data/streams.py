@@ -12,6 +12,7 @@ import gzip
 import itertools
 import json
 import lzma
+import math
 import os
 import re
 import sys
@@ -288,7 +289,8 @@ def string(record: dict[str, Any], key: str, where: str) -> str:
       The text.
 
     Raises:
-      ValueError: if the key is missing, or holds neither text nor a number.
+      ValueError: if the key is missing, or holds neither text nor a number; NaN and infinity, which programs write
+        where there is none, are no numbers.
 
     Example:
       >>> string({"id": 7}, "id", "x.jsonl, line 1")
@@ -297,6 +299,7 @@ def string(record: dict[str, Any], key: str, where: str) -> str:
     checks.expect(key in record, where, f"the column {key!r}", f"the columns {listed(record)}")
     value = record[key]
     if isinstance(value, int | float) and not isinstance(value, bool):
+        checks.expect(isinstance(value, int) or math.isfinite(value), where, f"text in the column {key!r}", value)
         return str(value)
     checks.expect(isinstance(value, str), where, f"text in the column {key!r}",
                   "null" if value is None else type(value).__name__)

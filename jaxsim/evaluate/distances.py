@@ -58,7 +58,7 @@ def _block(rows):
 
 @seldom
 def _scores(left: _Block, right: _Block, places):
-    """``[_PAIRS]`` scores of the pairs of rows at ``[2, _PAIRS]`` places.
+    """``[_PAIRS]`` scores of the pairs of rows at ``[2, _PAIRS]`` places, 0 for a zero row.
 
     Of entropies: 2 JS = Σ l log l + Σ r log r - Σ (l + r) log ((l + r) / 2).
     """
@@ -66,7 +66,8 @@ def _scores(left: _Block, right: _Block, places):
     def some(pairs):
         i, j = pairs
         middle = negative_entropy((left.rows[i] + right.rows[j]) / 2)
-        return 1 - ((left.entropies[i] + right.entropies[j]) / 2 - middle) / jnp.log(2)
+        score = 1 - ((left.entropies[i] + right.entropies[j]) / 2 - middle) / jnp.log(2)
+        return jnp.where((left.sums[i] > 0) & (right.sums[j] > 0), score, 0)
 
     return jax.lax.map(some, tuple(places.reshape(2, -1, _TOGETHER))).reshape(-1)
 
@@ -77,7 +78,8 @@ def _sorted_out(left: _Block, right: _Block, own_rows, own_columns, places):
     row, column, num_docs = places
     coefficients = jnp.matmul(left.roots, right.roots.T, precision=EVALUATION)
     h = (left.sums[:, None] + right.sums[None, :]) / 2 - coefficients
-    least, most = 1 - h / np.log(2), 1 - h
+    both = (left.sums[:, None] > 0) & (right.sums[None, :] > 0)
+    least, most = jnp.where(both, 1 - h / np.log(2), 0), jnp.where(both, 1 - h, 0)
     # What rounding may do to a sum of k elements and to entropies of up to some log k, with room to spare.
     room = 8 * jnp.finfo(coefficients.dtype).eps * (left.rows.shape[1] + 64)
     room *= jnp.maximum(1, jnp.maximum(jnp.max(left.sums), jnp.max(right.sums)))

@@ -232,7 +232,7 @@ def ndcg(scores, labels, *, k: int, gain: Callable[[np.ndarray], np.ndarray] = l
       A float, or ``[num_queries]`` float64, in [0, 1]; 0 without a relevant document.
 
     Raises:
-      ValueError: On unequal shapes, NaN, negative labels, gains above 1e300, an empty list, or k below 1.
+      ValueError: On unequal shapes, NaN, negative labels or gains, gains above 1e300, an empty list, or k below 1.
 
     Example:
       >>> round(float(ndcg([0.9, 0.5, 0.1], [0, 1, 1], k=2)), 4)
@@ -247,6 +247,7 @@ def ndcg(scores, labels, *, k: int, gain: Callable[[np.ndarray], np.ndarray] = l
     checks.expect(gains.shape == labels.shape, "gain", f"a function that keeps shape {labels.shape}", gains.shape)
     discount = 1.0 / np.log2(np.arange(2, min(k, labels.shape[-1]) + 2))
     checks.expect(gains.max() <= _MOST_GAIN, "gain", f"at most {_MOST_GAIN:g} (smaller grades have less)", gains.max())
+    checks.expect(gains.min() >= 0, "gain", "a function whose values are at least 0", gains.min())
     result = np.sum(_ordered(scores, gains)[..., :k] * discount, axis=-1)
     ideal = np.sum(-np.sort(-gains, axis=-1)[..., :k] * discount, axis=-1)
     return result / np.where(ideal > 0, ideal, 1.0)

@@ -126,7 +126,10 @@ class _JensenShannon(Distances):
     @staticmethod
     @jax.jit
     def pair(left, right, extra):
-        """``1 - JS(l, r) / log 2``, of entropies: 2 JS = Σ l log l + Σ r log r - Σ (l + r) log ((l + r) / 2)."""
+        """``1 - JS(l, r) / log 2``, of entropies: 2 JS = Σ l log l + Σ r log r - Σ (l + r) log ((l + r) / 2).
+
+        For a zero vector it is 0.
+        """
         del extra
 
         own, other = distances.negative_entropy(left), distances.negative_entropy(right)
@@ -134,7 +137,8 @@ class _JensenShannon(Distances):
         def similarity(row):
             return (row[1] + other) / 2 - distances.negative_entropy((row[0][None] + right) / 2)
 
-        return 1 - jax.lax.map(similarity, (left, own)) / jnp.log(2)
+        both = (jnp.sum(left, axis=1) > 0)[:, None] & (jnp.sum(right, axis=1) > 0)[None]
+        return jnp.where(both, 1 - jax.lax.map(similarity, (left, own)) / jnp.log(2), 0)
 
     def mate_ranks(self, block: int) -> tuple[np.ndarray, np.ndarray]:
         """As `distances.mate_ranks`."""
@@ -171,7 +175,8 @@ def jensen_shannon(left: Vectors, right: Vectors) -> Scorer:
       right: Candidates.
 
     Returns:
-      ``score(rows) -> [len(rows), num_candidates]``; 1 for equal distributions, 0 for those without a common topic.
+      ``score(rows) -> [len(rows), num_candidates]``; 1 for equal distributions, 0 for those without a common topic and
+      wherever either document is zero.
 
     Raises:
       ValueError: As `l1`.

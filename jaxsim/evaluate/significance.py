@@ -191,7 +191,8 @@ def interval(
       ``(low, high)``, in the unit of the statistic.
 
     Raises:
-      ValueError: for fewer than 2 items, arrays of several lengths, a level outside (0, 1), or num_samples below 1.
+      ValueError: for fewer than 2 items, arrays of several lengths, NaN as a value or a kind, a level outside (0, 1),
+        or num_samples below 1.
 
     Example:
       >>> from jaxsim.evaluate import metrics
@@ -205,8 +206,10 @@ def interval(
     n = arrays[0].size if arrays else 0
     checks.expect(n >= 2 and all(one.shape == (n,) for one in arrays), "values", "arrays [n], n at least 2",
                   [one.shape for one in arrays])  # fmt: skip
+    checks.expect(not any(np.isnan(one).any() for one in arrays), "values", "numbers that are not NaN", "NaN")
     strata = np.zeros(n) if strata is None else np.asarray(strata)
     checks.expect(strata.shape == (n,), "strata", f"shape {(n,)} (as values)", strata.shape)
+    checks.expect(bool(np.all(strata == strata)), "strata", "kinds that equal themselves", "nan")
     kinds = [np.flatnonzero(strata == kind) for kind in np.unique(strata)]
     result, batch = [], max(1, _DRAWS // n)
     for number, start in enumerate(range(0, num_samples, batch)):

@@ -232,16 +232,19 @@ def run_lines(run: Mapping[str, Sequence[tuple[str, float]]], *, name: str = "ja
       ``query Q0 document rank score name`` and a line feed.
 
     Raises:
-      ValueError: for an identifier that the format cannot hold (`expect_identifiers`).
+      ValueError: for an identifier, or a name, that the format cannot hold (`expect_identifiers`), and for a score that
+        is NaN.
 
     Example:
       >>> list(run_lines({"q": [("d", 0.5)]}))
       ['q Q0 d 1 0.5 jaxsim\n']
     """
+    expect_identifiers((name,), "name")
     for query, documents in run.items():
         expect_identifiers((query,), "run")
         for rank, (document, score) in enumerate(documents, start=1):
             expect_identifiers((document,), "run")
+            checks.expect(score == score, "run", "scores that are numbers", f"nan, of {document!r} for {query!r}")
             yield f"{query} Q0 {document} {rank} {score:.9g} {name}\n"
 
 

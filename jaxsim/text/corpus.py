@@ -218,16 +218,20 @@ class Documents:
         """Documents by number.
 
         Args:
-          chosen: ``[n]`` integers in [0, num_docs), in any order, or a slice.
+          chosen: ``[n]`` integers in [0, num_docs), in any order, or a slice; no mask.
 
         Returns:
           ``[n, num_terms]`` float32 CSR matrix: counts, or with ``weigh`` weighted rows of length one.
 
         Raises:
-          ValueError: for a number out of range, and for a shard that was altered (named).
+          ValueError: for a number out of range, for what is no number of a document, and for a shard that was altered
+            (named).
         """
-        chosen = np.arange(*chosen.indices(self.num_docs)) if isinstance(chosen, slice) else chosen
-        numbers = np.asarray(chosen, np.int64)
+        chosen = np.arange(*chosen.indices(self.num_docs)) if isinstance(chosen, slice) else np.asarray(chosen)
+        fits = chosen.ndim == 1 and (chosen.dtype.kind in "iu" or not chosen.size)
+        checks.expect(fits, "chosen", "a slice, or whole numbers [n] (of a mask, numpy.flatnonzero)",
+                      f"{chosen.dtype}, shape {chosen.shape}")
+        numbers = chosen.astype(np.int64)
         wrong = numbers[(numbers < 0) | (numbers >= self.num_docs)]
         checks.expect(not wrong.size, "chosen", f"documents from 0 to {self.num_docs - 1}", wrong[:1].tolist())
         where = np.searchsorted(self.starts, numbers, side="right") - 1

@@ -131,6 +131,7 @@ def build(
     checks.positive_int(workers, "workers")
     settings = _settings(drop_top=drop_top, max_terms=max_terms, min_df=min_df, max_words=max_words,
                          shard_docs=shard_docs)
+    checks.expect(not isinstance(files, str | bytes | os.PathLike), "files", "a list of paths", "one path")
     paths = [os.fspath(path) for path in files]
     first = next(itertools.chain.from_iterable(map(documents, paths)), _NONE)
     checks.expect(first is not _NONE, "files", "at least one document", "none")

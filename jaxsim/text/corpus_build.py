@@ -148,6 +148,7 @@ def build(
     checks.positive_int(workers, "workers")
     settings = _settings(drop_top=drop_top, max_terms=max_terms, min_df=min_df, max_words=max_words,
                          shard_docs=shard_docs)
+    checks.expect(not isinstance(documents, str), "documents", "texts", "one string; a file's name is none of them")
     stream = iter(documents)
     first = next(stream, _NONE)
     checks.expect(first is not _NONE, "documents", "at least one document", "none")
@@ -192,7 +193,10 @@ def _plan(settings: dict[str, int], languages: Sequence[str] | None, first: str 
     """
     width = len(first) if isinstance(first, list | tuple) else 1
     checks.expect(width > 0, "documents", "at least one text in every document", first)
-    languages = ["en"] * width if languages is None else list(languages)
+    languages = ["en"] * width if languages is None else languages
+    several = not isinstance(languages, str)
+    checks.expect(several, "languages", f"a sequence of codes, such as ({languages!r},)", "a string")
+    languages = list(languages)
     checks.expect(len(languages) == width, "languages", f"{width} codes (texts of a document)", tuple(languages))
     for language in languages:
         tokens.tokenizer(language)

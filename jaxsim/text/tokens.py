@@ -284,6 +284,7 @@ def tokenizer(language: str) -> Callable[[str], list[str]]:
       >>> tokenizer("es")("Hola mundo")
       ['hola', 'mundo']
     """
+    checks.expect(isinstance(language, str), "language", "a code such as en", checks.a_kind(language))
     code = language.partition("-")[0]
     meant = _MEANT.get(code, "a code of ISO 639 in lower case, such as en, es or pt-BR")
     known = _CODE.fullmatch(language) and code not in _MEANT and (len(code) == 3 or code in _TWO_LETTERS)

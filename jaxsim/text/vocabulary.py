@@ -86,7 +86,7 @@ class Vocabulary:
           (('b', 'c'), [2, 1], 3)
         """
         for name, value in (("drop_top", drop_top), ("max_terms", max_terms), ("min_df", min_df)):
-            checks.expect(value >= 0, name, "a number of at least 0", value)
+            checks.whole(value, name, 0)
         frequency: Counter[str] = Counter()
         df: Counter[str] = Counter()
         num_docs = 0

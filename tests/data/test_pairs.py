@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxsim.data import labelled_pairs
+from jaxsim.data import labelled_pairs, pairs
 
 
 def test_labelled_pairs_are_checked_and_typed():
@@ -104,3 +104,13 @@ def test_balanced_pairs_are_drawn_evenly(key):
 def test_bad_draws_are_refused(key, call, message):
     with pytest.raises(ValueError, match=message):
         call(key)
+
+
+def test_every_part_of_a_whole_keeps_its_facts_whatever_its_name():
+    def part(name, number):
+        return pairs.make(name, [f"{name}{number}"], ["a"], ["b"], languages=("en", "en"), counts={"number": number})
+
+    parts = [part("twice", 1), part("once", 2), part("twice", 3), part("twice (2)", 4)]
+    kept = pairs.concatenate("all", parts).counts["parts"]
+    assert sorted(one["number"] for one in kept.values()) == [1, 2, 3, 4]
+    assert list(kept) == ["twice", "once", "twice (2)", "twice (2) (2)"]

@@ -75,6 +75,28 @@ def test_a_huge_bucket_stays_fast_and_connected():
     assert set(splits.group_near_duplicates(documents).tolist()) == {0}
 
 
+def test_what_is_just_below_the_threshold_is_compared_once(monkeypatch):
+    """Documents of one bucket that are .79 alike: their pairs meet in nearly every band."""
+    common = [f"c{i}" for i in range(88)]
+    documents = [[*common, *(f"own{number}.{i}" for i in range(12))] for number in range(60)]
+    compared, jaccard = [], splits._jaccard
+
+    def spy(sets, sizes, first, second):
+        compared.extend(zip(first.tolist(), second.tolist(), strict=True))
+        return jaccard(sets, sizes, first, second)
+
+    monkeypatch.setattr(splits, "_jaccard", spy)
+    assert len(set(splits.group_near_duplicates(documents).tolist())) == 60
+    assert len(compared) == len({tuple(sorted(pair)) for pair in compared}) > 1000
+
+
+def test_pairs_are_compared_a_part_at_a_time(rng, monkeypatch):
+    documents = _documents(rng, 40, 30)
+    expected = splits.group_near_duplicates(documents)
+    monkeypatch.setattr(splits, "_WORDS", 50)  # less than some pairs have
+    assert splits.group_near_duplicates(documents).tolist() == expected.tolist()
+
+
 def test_groups_of_each_side_merge_into_those_of_both(rng):
     left, right = ([[f"w{w}" for w in rng.integers(12, size=3)] for _ in range(60)] for _ in range(2))
     merged = splits.merge(splits.group_near_duplicates(left), splits.group_near_duplicates(right))
@@ -99,6 +121,10 @@ def test_bad_settings_are_refused():
         splits.group_near_duplicates([["a"]], num_perm=0)
     with pytest.raises(ValueError, match="right_tokens: expected 1 documents, as on the left, got 2"):
         splits.group_near_duplicates([["a"]], [["a"], ["b"]])
+    with pytest.raises(ValueError, match="left_tokens: expected a list of words for each document, got a string"):
+        splits.group_near_duplicates(["one text", "another"])
+    with pytest.raises(ValueError, match="right_tokens: expected a list of words"):
+        splits.group_near_duplicates([["a"]], ["one text"])
 
 
 def test_exact_duplicates_count_once_by_the_smallest_id():
@@ -161,6 +187,8 @@ def test_salt_shares_and_keep():
 def test_split_refuses_bad_arguments():
     with pytest.raises(ValueError, match="shares: expected shares of at least 0 that sum to 1"):
         splits.split(np.arange(2), ["a", "b"], shares=(0.5, 0.2, 0.2))
+    with pytest.raises(ValueError, match="shares: expected three shares, of train, dev and test, .* got 2 shares"):
+        splits.split(np.arange(2), ["a", "b"], shares=(0.5, 0.5))
     with pytest.raises(ValueError, match=r"groups: expected one number an id, shape \(1,\), got \(2,\)"):
         splits.split(np.arange(2), ["a"])
     with pytest.raises(ValueError, match="keep: expected"):

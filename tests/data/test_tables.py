@@ -157,6 +157,8 @@ FAULTS = {
     "missing key": ("x.jsonl", b'{"left": "a", "right": "b"}\n{"left": "a"}', {},
                     "x.jsonl, line 2: expected the column 'right', got the columns 'left'"),
     "null": ("x.jsonl", b'{"left": null, "right": "b"}', {}, "line 1: expected text in the column 'left', got null"),
+    "NaN": ("x.jsonl", b'{"left": NaN, "right": "b"}', {}, "line 1: expected text in the column 'left', got nan"),
+    "infinity": ("x.jsonl", b'{"left": "a", "right": -Infinity}', {}, "expected text in the column 'right', got -inf"),
     "no label key": ("x.jsonl", b'{"left": "a", "right": "b", "s": 1}\n{"left": "a", "right": "b"}', {"label": "s"},
                      "line 2: expected the column 's', got the columns 'left', 'right'"),
     "truncated": ("x.tsv.gz", gzip.compress(b"a\tb\n" * 999)[:-9], {}, "expected a whole compressed file, got"),

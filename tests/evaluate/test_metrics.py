@@ -227,6 +227,8 @@ def test_refuses_gains():
         metrics.ndcg([1.0, 2.0], [0, np.inf], k=1)
     with pytest.raises(ValueError, match="gain: expected a function that keeps shape"):
         metrics.ndcg([1.0, 2.0], [0, 1], k=1, gain=np.sum)
+    with pytest.raises(ValueError, match="gain: expected a function whose values are at least 0, got -1"):
+        metrics.ndcg([1.0, 2.0], [0, 1], k=1, gain=np.negative)
 
 
 @pytest.mark.parametrize("metric", [metrics.reciprocal_rank, metrics.accuracy_at_1])

@@ -64,8 +64,10 @@ def test_the_same_key_gives_the_same_and_another_another(rng):
 @pytest.mark.parametrize(("change", "message"), [
     ({"values": ([1.0],)}, r"values: expected arrays \[n\], n at least 2"),
     ({"values": ()}, "values: expected"), ({"values": ([1.0, 2.0], [1.0])}, "values: expected"),
-    ({"strata": [1]}, r"strata: expected shape \(2,\)"), ({"level": 1.0}, "level: expected"),
-    ({"num_samples": 0}, "num_samples: expected"),
+    ({"strata": [1]}, r"strata: expected shape \(2,\)"),
+    ({"strata": [np.nan, 1]}, "strata: expected kinds that equal themselves, got nan"),
+    ({"values": ([1.0, np.nan],)}, "values: expected numbers that are not NaN, got NaN"),
+    ({"level": 1.0}, "level: expected"), ({"num_samples": 0}, "num_samples: expected"),
 ])
 def test_bad_input_is_refused(change, message):
     given = {"values": ([1.0, 2.0],), "strata": None, "level": 0.9, "num_samples": 5, **change}

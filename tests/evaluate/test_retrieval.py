@@ -230,6 +230,15 @@ def test_scorers_of_topic_vectors_equal_the_definition(rng, similarity, dtype):
 
 
 @pytest.mark.parametrize("similarity", DISTANCES)
+def test_a_document_without_topics_is_like_none(similarity):
+    left, right = (Vectors(jnp.asarray(side)) for side in ([[0.0, 0.0], [0.9, 0.1]], [[0.0, 0.0], [0.1, 0.9]]))
+    scores = np.asarray(similarity(left, right)(np.arange(2)))
+    assert scores[0].tolist() == [0, 0] and scores[1, 0] == 0 < scores[1, 1]
+    ranks = retrieval.mate_ranks(left, right, block=2, similarity=similarity)
+    assert [side.tolist() for side in ranks] == [[2, 1], [2, 1]]  # ties are errors
+
+
+@pytest.mark.parametrize("similarity", DISTANCES)
 @pytest.mark.parametrize("block", [4, 1000])
 def test_mate_ranks_of_topic_vectors_count_ties_as_errors(rng, similarity, block):
     a, b = (rng.integers(0, 4, (23, 4)) + [1, 0, 0, 0] for _ in range(2))  # few values, many ties

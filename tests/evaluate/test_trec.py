@@ -106,6 +106,13 @@ def test_texts_with_titles_are_both(tmp_path):
         trec.read_texts(path)
 
 
+def test_lines_of_a_run_hold_what_the_format_can():
+    with pytest.raises(ValueError, match="name: expected .*my run"):
+        list(trec.run_lines({"q": [("d", 0.5)]}, name="my run"))
+    with pytest.raises(ValueError, match="run: expected scores that are numbers, got nan, of 'e' for 'q'"):
+        list(trec.run_lines({"q": [("d", 0.5), ("e", float("nan"))]}))
+
+
 def test_scores_that_are_equal_as_float32_are_ties_as_in_trec_eval():
     scores = {"a": 10.00000002, "b": 10.00000001, "c": 1e300, "d": 1e200, "e": -1e300, "f": 10.1}
     assert [name for name, _ in trec.ranked(scores)] == ["d", "c", "f", "b", "a", "e"]

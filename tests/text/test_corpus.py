@@ -97,6 +97,9 @@ def test_rows_in_any_order_and_batches(tmp_path, pairs):
         side.rows([3, 700])
     with pytest.raises(ValueError, match=r"got \[-1\]"):
         side.rows([-1])
+    for wrong in (np.arange(700) < 3, [0.5], [[3]], 3):
+        with pytest.raises(ValueError, match="chosen: expected a slice, or whole numbers"):
+            side.rows(wrong)
 
 
 class Stopped(Exception):
@@ -172,11 +175,17 @@ def test_other_texts_or_settings_are_refused(tmp_path, pairs):
         (["a", None], r"documents: expected 1 texts in every document \(as in the first\), got None"),
         ([None], r"documents: expected 1 texts in every document \(as in the first\), got None"),
         ([()], "documents: expected at least one text in every document"),
+        ("texts.txt", "documents: expected texts, got one string; a file's name is none of them"),
     ],
 )
 def test_bad_documents(tmp_path, documents, message):
     with pytest.raises(ValueError, match=message):
         build(tmp_path, documents)
+
+
+def test_a_string_is_not_a_sequence_of_languages(tmp_path):
+    with pytest.raises(ValueError, match=r"languages: expected a sequence of codes, such as \('en',\), got a string"):
+        build(tmp_path, [("a", "b")], languages="en")
 
 
 def test_nothing_but_empty_texts(tmp_path):

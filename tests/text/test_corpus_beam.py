@@ -60,6 +60,8 @@ def test_what_cannot_be_counted_is_refused(files, tmp_path):
         corpus_beam.build(tmp_path / "one", files[:1], max_words=3)
     with pytest.raises(ValueError, match="files: expected at least one document, got none"):
         corpus_beam.build(tmp_path / "two", files[1:2])
+    with pytest.raises(ValueError, match="files: expected a list of paths, got one path"):
+        corpus_beam.build(tmp_path / "three", str(files[0]))
     assert not (tmp_path / "one" / "corpus.json").exists()
 
 

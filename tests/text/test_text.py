@@ -91,6 +91,8 @@ def test_what_is_no_language_code_is_refused(wrong):
     for code, meant in (("jp", "ja"), ("cn", "zh"), ("zho-Hans", "zh"), ("eng", "en"), ("ger-AT", "de"), ("nob", "nb")):
         with pytest.raises(ValueError, match=f"language: expected {meant}, got '{code}'"):
             text.tokenizer(code)
+    with pytest.raises(ValueError, match="language: expected a code such as en, got None"):
+        text.tokenizer(None)
     assert text.tokenizer("ast") is text.tokenizer("nn-NO") is text.words
 
 
@@ -186,9 +188,10 @@ def test_defaults_drop_fifty_and_keep_twenty_thousand():
 
 
 @pytest.mark.parametrize("setting", ["drop_top", "max_terms", "min_df"])
-def test_vocabulary_refuses_negative_settings(setting):
-    with pytest.raises(ValueError, match=f"{setting}: expected a number of at least 0, got -1"):
-        text.Vocabulary.build([["a"]], **{setting: -1})
+@pytest.mark.parametrize("wrong", [-1, 2.5, np.nan])
+def test_vocabulary_refuses_settings_that_are_no_counts(setting, wrong):
+    with pytest.raises(ValueError, match=f"{setting}: expected .*, got {wrong}"):
+        text.Vocabulary.build([["a"]], **{setting: wrong})
 
 
 def test_a_string_is_no_document():

@@ -26,8 +26,9 @@ seed: `opca-r`, `opca-search`, `opca-words` and `opca-feedback` have five. Expec
 and below `opca-feedback`, and it, `tuned-search` and `tuned-for-search` above each of `bm25`, `tfidf`, `lsa` and,
 where its record is there already, `static-embedding`, in MAP by a paired t test: the lower end of the difference's 95
 % interval is at least 0 (of two records, the later one has the difference to `static-embedding`; what an earlier one
-says of it is about an earlier training). `opca-best-k` takes the dimension that **the judged queries themselves** like
-best: no rival, but what choosing without judgements (`opca-r`) is to be measured by; expected within .01 of it.
+says of it is about an earlier training; what records of searches say of `lsa` is about at most 600 dimensions, and the
+record of `lsa` has up to 4,000). `opca-best-k` takes the dimension that **the judged queries themselves** like best: no
+rival, but what choosing without judgements (`opca-r`) is to be measured by; expected within .01 of it.
 
     JAXSIM_DATA=/path/to/corpora python -m experiments.peers.title_search --preset full
     python -m experiments.peers.title_search --preset quick --out /tmp/quick
@@ -63,7 +64,8 @@ class Settings:
 
     Attributes:
       dim: Dimensions of OPCA; fewer where the pairs support no more.
-      ks: Dimensions that held-out titles choose among, for `opca` and `lsa`.
+      ks: Dimensions that held-out titles choose among, for `opca`.
+      lsa_ks: Dimensions that titles choose among, for `lsa`.
       subwords: Share of a word's weight that goes to its n-grams.
       limit: Pairs to train on; None for all.
       seconds: Budget of `tuned-search`.
@@ -88,6 +90,7 @@ class Settings:
     scales: tuple[float, ...] = (20.0,)
     epochs: int = 40
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
+    lsa_ks: tuple[int, ...] = (50, 100, 200, 300, 600, 1000, 1500, 2000, 3000, 4000)
 
 
 OURS = ("opca-search", "tuned-search", "tuned-for-search")
@@ -96,7 +99,7 @@ FEEDBACK = 3
 """Documents that the second search of `opca-feedback` is also after."""
 FULL = Settings()
 QUICK = Settings(dim=30, ks=(10, 30), subwords=0.0, limit=300, seconds=5.0, tried=(5, 10, 20, 30), asked=50,
-                 rates=(0.03,), batches=(128,), epochs=2, seeds=(0,))
+                 rates=(0.03,), batches=(128,), epochs=2, seeds=(0,), lsa_ks=(10, 30))
 OF_TESTS = replace(FULL, rates=(0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0), epochs=300,
                    batches=(16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384),
                    scales=(2.5, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0))
@@ -215,7 +218,7 @@ def by_lsa(table: kit.Table) -> kit.Row:
     from sklearn.decomposition import TruncatedSVD
 
     program, rows = vectorizer(table)
-    ks = [k for k in table.settings.ks if k < min(rows.shape)]
+    ks = [k for k in table.settings.lsa_ks if k < min(rows.shape)]
     svd = TruncatedSVD(max(ks), random_state=0).fit(rows)
     left, right = (svd.transform(program.transform(side)) for side in (table.data.pairs.left, table.data.pairs.right))
 
@@ -470,7 +473,9 @@ def read(row: str) -> set[str]:
     """The settings that a row reads."""
     if row == "static-embedding":
         return {"limit", "asked", "rates", "batches", "scales", "epochs", "seeds"}
-    apart = {"rates", "batches", "scales", "epochs"} | (set() if row in SEEDED else {"seeds"})
+    if row == "lsa":
+        return {"limit", "asked", "lsa_ks"}
+    apart = {"rates", "batches", "scales", "epochs", "lsa_ks"} | (set() if row in SEEDED else {"seeds"})
     return {one.name for one in fields(Settings)} - apart
 
 

@@ -20,8 +20,9 @@ SOLVE = 3.8
 """Time of the two triangular solves of a block of 48 columns over that of as many operations in a product."""
 _TRIDIAGONAL, _BACK = 5e-11, 8e-11  # seconds of LAPACK's eigenproblem: times n³, and n² k
 _ORTHOGONAL, _EIGH = 2, 8e-11  # passes over the basis; seconds of all eigenpairs of a small matrix, times m³
-# A basis for k vectors is filled 1 + _FLAT / k times until the last are solutions: it holds fewer powers for few.
-_FLAT = 200
+# A basis for k vectors is filled 1 + _FLAT / k times until the last are solutions: it holds fewer powers for few. Below
+# _FEW it is larger than they need (`eigen.basis_shape` has 160 columns at least): up to 20 were found in one filling.
+_FLAT, _FEW = 200, 50
 _START = 100  # columns that a product with a block takes as long as, whatever its width
 _FRESH = 0.37  # share of the basis that is new after the first filling
 _MOST_BYTES = 8e9
@@ -81,7 +82,7 @@ def iterated_seconds(dim: int, k: int, shape: tuple[int, int], work: float) -> f
       True
     """
     m = shape[0] * shape[1]
-    columns = (1 + _FLAT / k) * m
+    columns = (1 + _FLAT / max(k, _FEW**3 / k**2)) * m
     orthogonal = _ORTHOGONAL * 4.0 * dim * columns * 0.75 * m / NARROW
     ritz = (1 + (columns / m - 1) / _FRESH) * (6.0 * dim * m**2 / SQUARE + _EIGH * m**3)
     narrower = (1 + _START / shape[0]) / (1 + _START / 48)

@@ -7,6 +7,7 @@ put columns of 0 and 1 beside those of `features.extract`.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping, Sequence
 from html.parser import HTMLParser
 from typing import NamedTuple
@@ -24,6 +25,7 @@ _HIDDEN = ("script", "style", "template", "noscript")
 _INLINE = frozenset(("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "code", "del", "dfn", "em", "font", "i",
                      "ins", "kbd", "mark", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "tt",
                      "u", "var", "wbr"))
+_NO_COMMENT, _EMPTY = re.compile("<(?!!--)"), re.compile("<!---?>")
 
 
 class Page(NamedTuple):
@@ -90,6 +92,20 @@ class _Reader(HTMLParser):
                 if name in self.inside:
                     self.parts[part].append(data)
 
+    def parse_comment(self, i, report=1):
+        """One without its end hides the rest, as in browsers; the ends of many would be looked for one by one."""
+        end = super().parse_comment(i, report)
+        if end < 0:
+            empty = _EMPTY.match(self.rawdata, i)
+            end = empty.end() if empty else len(self.rawdata)
+        return end
+
+    def parse_marked_section(self, i, report=1):
+        """``<![CDATA[…]]>``; any other ends at the next >, as in browsers, and is no error."""
+        closing = "]]>" if self.rawdata[i : i + 9].upper() == "<![CDATA[" else ">"
+        end = self.rawdata.find(closing, i)
+        return len(self.rawdata) if end < 0 else end + len(closing)
+
     def _parted(self, tag):
         if tag not in _INLINE:
             for name in ("text", "anchors", "headings"):
@@ -100,7 +116,8 @@ def read(page: str) -> Page:
     """Takes a page apart.
 
     Args:
-      page: HTML or XHTML. Damaged markup is read as a browser would: what is not closed is closed by what follows.
+      page: HTML or XHTML. Damaged markup is read as a browser would: what is not closed is closed by what follows, and
+        a comment without its end hides the rest. A ``<`` without a ``>`` after it is text.
 
     Returns:
       `Page`, white space collapsed; parts that are not there are empty.
@@ -115,7 +132,8 @@ def read(page: str) -> Page:
     """
     checks.kind(page, "page", str)
     reader = _Reader()
-    reader.feed(page)
+    end = page.rfind(">") + 1  # of the last tag; the parser would look for one from each < of the rest
+    reader.feed(page[:end] + _NO_COMMENT.sub("&lt;", page[end:]))
     reader.close()
     return Page(*(" ".join("".join(reader.parts[name]).split()) for name in Page._fields))
 

@@ -31,11 +31,11 @@ _MARKUP = (
         r"^[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)?(`{3,}|~{3,})[^`\n]*\n(?:.*?^[ \t>]*\1[`~]*[ \t]*$|.*)",
         re.DOTALL | re.MULTILINE,
     ),
-    _Closed(r"<pre\b[^>]*>.*?</pre\s*>", r"</pre\s*>", re.DOTALL | re.IGNORECASE),
+    _Closed(r"<pre\b[^<>]*>.*?</pre\s*>", r"</pre\s*>", re.DOTALL | re.IGNORECASE),
     re.compile(r"(?<!`)(`+)(?!`)(?:(?!\n[ \t]*\n).)+?(?<!`)\1(?!`)", re.DOTALL),
     _Closed(r"<!--.*?-->", "-->", re.DOTALL, behind=r"</?[A-Za-z!?][^<>]*>"),
     # Includes and imports name files, anchors and link definitions have identifiers: equal on both sides.
-    _Closed(r"\[!(?:INCLUDE|code)[^\[\]]*\[[^\]]*\][^\]\n]*\]", r"\]", re.IGNORECASE),
+    re.compile(r"\[!(?:INCLUDE|code)[^\[\]]*\[[^\[\]]*\][^\]\n]*\]", re.IGNORECASE),
     _Closed(r"\{\*.*?\*\}", r"\*\}", behind=r"\{[ ]?#[\w-]+[ ]?\}"),
     re.compile(r"^(?:import|export)\b.*\bfrom[ ]+['\"].*$", re.MULTILINE),
     re.compile(r"^[ \t]*\[[^\]\n]+\]:[^\n]*$", re.MULTILINE),

@@ -36,6 +36,13 @@ def test_a_page_is_taken_apart():
     ("<script src='x' />shown", "text", "shown"),
     ("\x00<\x01p>odd", "headings", ""),
     ("<" * 2000, "headings", ""),
+    ("<p>if a <b and b <c", "text", "if a <b and b <c"),
+    ("one<!-- never closed <p>two</p> three", "text", "one"),
+    ("one<!-->two", "text", "onetwo"),
+    ("one<!--->two", "text", "onetwo"),
+    ("<script><!-- never closed </script>shown", "text", "shown"),
+    ("one<![endif]-->two<![ x>three", "text", "onetwothree"),
+    ("one<![CDATA[ > <p> ]]>two<![CDATA[ > <p>", "text", "onetwo"),
 ])
 def test_damaged_markup_is_no_error(damaged, part, expected):
     page = read(damaged)
@@ -43,6 +50,14 @@ def test_damaged_markup_is_no_error(damaged, part, expected):
         assert page.title.startswith("never closed") and page.headings == ""
     else:
         assert getattr(page, part) == expected
+
+
+@pytest.mark.parametrize(("opened", "end"), [
+    ("<a ", ""), ("<!--", ""), ("<!-- >", ""), ("<![CDATA[ >", ""), ("<!x ", ""), ("</a ", ""),
+])
+def test_what_is_never_closed_takes_time_in_proportion(opened, end):
+    page = read("<h1>head</h1>" + opened * 200_000 + end)  # minutes where an end is looked for from each
+    assert page.headings == "head"
 
 
 def test_what_is_no_page_is_refused():

@@ -128,6 +128,13 @@ def test_prose_of_what_is_never_closed_takes_time_in_proportion(opened):
     assert time.perf_counter() - begun < 5
 
 
+@pytest.mark.parametrize(("opened", "end"), [("<pre ", "</pre>"), ("[!INCLUDE[", "]"), ("[!INCLUDE", "]"),
+                                             ("[!code[a\n", "]")])
+def test_prose_of_marks_that_one_end_closes_takes_time_in_proportion(opened, end):
+    page = opened * 400_000  # minutes where every open mark looks for the end
+    assert text.prose(page + end) == page + (" " if end == "</pre>" else end)
+
+
 def test_missing_segmenter_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "fugashi", None)
     tokens._japanese_tagger.cache_clear()

@@ -109,7 +109,7 @@ def build(
       drop_top: most frequent terms to leave out.
       max_terms: terms to keep at most.
       min_df: terms in fewer documents are left out; both sides of a pair count.
-      max_words: distinct words there may be; `corpus_build.build` would forget some where there are more.
+      max_words: distinct words there may be; `corpus_build.build` may forget some where there are more.
       shard_docs: documents (pairs) a shard.
       workers: processes on this machine, of Beam's local runner; ignored where ``runner`` is given.
       runner: name of a Beam runner, or one of its objects.

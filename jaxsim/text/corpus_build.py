@@ -74,11 +74,20 @@ class _Words:
         self.df[numbers] += df
 
     def prune(self) -> None:
-        """Forgets the rarest words where there are too many, at the ends of shards only, so that it can be repeated."""
-        least = 1
-        while len(self.numbers) > self.limit:
-            self.numbers = {word: number for word, number in self.numbers.items() if self.frequency[number] > least}
-            least *= 2
+        """Forgets the rarest words above the limit, of equals the last ones in the order of words.
+
+        Only before each shard but the first, so that it can be repeated where a build goes on.
+        """
+        gone = len(self.numbers) - self.limit
+        if gone <= 0:
+            return
+        words = list(self.numbers)
+        frequency = self.frequency[np.fromiter(self.numbers.values(), np.int64, len(words))]
+        least = np.partition(frequency, gone)[gone]  # of a word that stays
+        stays = frequency > least
+        equal = sorted(np.flatnonzero(frequency == least).tolist(), key=words.__getitem__)
+        stays[equal[: self.limit - np.count_nonzero(stays)]] = True
+        self.numbers = dict(itertools.compress(self.numbers.items(), stays.tolist()))
 
     def choose(self, drop_top: int, max_terms: int, min_df: int) -> tuple[list[str], np.ndarray]:
         """Terms as `text.Vocabulary.build` orders them, and their numbers."""
@@ -110,8 +119,9 @@ def build(
 ) -> Corpus:
     """Counts the words of documents into a folder of memory-mapped shards, and opens it.
 
-    Memory holds one shard and every distinct word, of which the rarest are forgotten where there are more than
-    ``max_words``; a word that comes back after that counts from there on.
+    Memory holds one shard and every distinct word. Before each shard but the first, all words but the ``max_words``
+    most frequent are forgotten (of equals the last ones in the order of words); one that comes back counts from there
+    on.
 
     Args:
       folder: where; a finished corpus of the same settings and texts is opened as it is, an unfinished one goes on.
@@ -123,7 +133,7 @@ def build(
       drop_top: most frequent terms to leave out.
       max_terms: terms to keep at most.
       min_df: terms in fewer documents are left out; both sides of a pair count.
-      max_words: distinct words in memory at most, at the ends of shards.
+      max_words: distinct words that are remembered from one shard to the next, at most.
       shard_docs: documents (pairs) a shard.
       workers: processes that count words, this one among them. Each other loads what the main program imports, so a
         program needs ``if __name__ == "__main__":`` where there are two or more.
@@ -310,12 +320,13 @@ def _read(reading: Path, stream: Iterator, words: _Words, languages: Sequence[st
         told = {"library": "jaxsim", "format": _PLANS, "docs": docs, "digests": list(digests),
                 "files": {**files, names.name: seal(names)}}
         _write(reading / f"{number:05d}.json", io.sealed(told))
-        words.prune()
         sizes.append(docs)
         for kept in (parts, new, digests):
             kept.clear()
 
     for last, found in counted(batches, languages, workers):
+        if not parts:
+            words.prune()
         numbers, unseen = words.add(found.words)
         new.extend(unseen)
         digests.append(found.digest)
@@ -359,13 +370,14 @@ def _skip(reading: Path, number: int, batches: Iterator, words: _Words, sides: i
     expect_same(names, told["files"][names.name], _remedy(reading))
     new = io.parsed(names.read_bytes(), str(names), _remedy(reading))
     checks.expect(all(isinstance(word, str) for word in new), str(names), "words", f"others{_remedy(reading)}")
-    words.add(new)
+    words.prune()
+    unseen = words.add(new)[1]
+    checks.expect(unseen == new, str(names), "words that were not there before", f"others{_remedy(reading)}")
     for side in range(sides):
         _, terms, counts = _rows(reading, number, side, told["docs"], words.next, told["files"])
         everything = np.arange(words.next)
         words.use(everything, np.bincount(terms, counts, words.next).astype(np.int64),
                   np.bincount(terms, minlength=words.next))
-    words.prune()
     return told["docs"], texts
 
 

@@ -125,8 +125,42 @@ def test_an_unfinished_corpus_goes_on(tmp_path, pairs, monkeypatch, limit):
     build(tmp_path / "whole", pairs, **settings)
     for path in sorted((tmp_path / "whole").iterdir()):
         assert path.read_bytes() == (tmp_path / "c" / path.name).read_bytes(), path.name
-    result = len(corpus.read(tmp_path / "c").vocabulary)
-    assert result <= 150 if limit == 150 else result > 150
+
+
+def remembering(texts, shard_docs, limit):
+    """Terms and document frequencies where words are forgotten, the slow way."""
+    frequency, df = collections.Counter(), collections.Counter()
+    for start in range(0, len(texts), shard_docs):
+        kept = sorted(frequency, key=lambda word: (-frequency[word], word))[:limit]
+        frequency, df = ({word: counter[word] for word in kept} for counter in (frequency, df))
+        frequency, df = collections.Counter(frequency), collections.Counter(df)
+        for one in texts[start : start + shard_docs]:
+            frequency.update(one.split())
+            df.update(set(one.split()))
+    terms = sorted(frequency, key=lambda word: (-frequency[word], word))
+    return terms, [df[word] for word in terms]
+
+
+@pytest.mark.parametrize("limit", [1, 40, 150, 1000])
+def test_the_most_frequent_words_are_remembered_from_shard_to_shard(tmp_path, rng, limit):
+    texts = [" ".join(rng.choice(WORDS, 9)) for _ in range(250)]
+    found = build(tmp_path, texts, min_df=1, max_words=limit, shard_docs=60).vocabulary
+    assert (list(found.terms), found.df.tolist()) == remembering([one.lower() for one in texts], 60, limit)
+
+
+def test_words_of_equal_frequency_are_not_forgotten_together(tmp_path):
+    texts = ["e a d b c", "f", "g"]
+    assert build(tmp_path / "one", texts, min_df=1, max_words=3).vocabulary.terms == tuple("abcdefg")
+    found = build(tmp_path / "three", texts, min_df=1, max_words=3, shard_docs=1).vocabulary
+    assert found.terms == tuple("abcg")
+
+
+def test_an_unfinished_corpus_that_forgot_other_words_does_not_go_on(tmp_path, pairs, monkeypatch):
+    with monkeypatch.context() as patched, pytest.raises(Stopped):
+        patched.setattr("jaxsim.text.corpus_build._Words.prune", lambda words: words.numbers.clear())
+        build(tmp_path, until(pairs, 450), shard_docs=200)
+    with pytest.raises(ValueError, match="00001.words: expected words that were not there before, got others; delete"):
+        build(tmp_path, pairs, shard_docs=200)
 
 
 @pytest.mark.programs

@@ -300,7 +300,7 @@ def _read(reading: Path, stream: Iterator, words: _Words, languages: Sequence[st
     """The pass over the texts; number of documents of every shard, and which texts they are."""
     batches, sizes, texts = _batches(stream, shard_docs), [], Texts()
     while (reading / f"{len(sizes):05d}.json").is_file():
-        docs, skipped = _skip(reading, len(sizes), batches, words, len(languages), bar)
+        docs, skipped = _skip(reading, len(sizes), batches, shard_docs, words, len(languages), bar)
         sizes.append(docs)
         texts = texts.then(skipped)
     parts, new, digests = [], [], []
@@ -356,7 +356,7 @@ def _noted(reading: Path, number: int) -> dict:
     return told
 
 
-def _skip(reading: Path, number: int, batches: Iterator, words: _Words, sides: int, bar
+def _skip(reading: Path, number: int, batches: Iterator, shard_docs: int, words: _Words, sides: int, bar
           ) -> tuple[int, Texts]:
     """A shard that is there: its words and frequencies are taken from it, its texts only compared."""
     told, names, texts = _noted(reading, number), reading / f"{number:05d}.words", Texts()
@@ -366,6 +366,8 @@ def _skip(reading: Path, number: int, batches: Iterator, words: _Words, sides: i
                       f"the texts of shard {number}, counted before into {reading}", "others")
         texts = texts.then(texts_of(batch))
         bar.update(len(batch))
+    ended = told["docs"] == shard_docs or next(batches, None) is None  # as the texts did with a smaller shard
+    checks.expect(ended, "documents", f"the texts counted before into {reading}, which end with shard {number}", "more")
     checks.expect(names.name in told["files"], str(reading), f"the digest of {names.name}", f"none{_remedy(reading)}")
     expect_same(names, told["files"][names.name], _remedy(reading))
     new = io.parsed(names.read_bytes(), str(names), _remedy(reading))

@@ -181,6 +181,17 @@ def test_a_killed_build_goes_on(tmp_path, pairs):
     same(build(tmp_path / "c", pairs, shard_docs=200), pairs, drop_top=0, max_terms=50_000, min_df=2)
 
 
+def test_more_texts_than_those_that_were_counted_to_their_end_are_refused(tmp_path, pairs, monkeypatch):
+    monkeypatch.setattr("jaxsim.text.corpus_build._BATCH", 40)
+    with monkeypatch.context() as patched, pytest.raises(Stopped):
+        patched.setattr("jaxsim.text.corpus_build._finish", lambda *_: next(until([], 0)))
+        build(tmp_path, pairs[:180], shard_docs=100)
+    for others in (pairs, pairs[:181]):
+        with pytest.raises(ValueError, match="expected the texts counted .*, which end with shard 1, got more"):
+            build(tmp_path, others, shard_docs=100)
+    same(build(tmp_path, pairs[:180], shard_docs=100), pairs[:180], drop_top=0, max_terms=50_000, min_df=2)
+
+
 def test_other_texts_or_settings_are_refused(tmp_path, pairs):
     with pytest.raises(Stopped):
         build(tmp_path, until(pairs, 450), shard_docs=200)

@@ -127,9 +127,10 @@ def build(
       folder: where; a finished corpus of the same settings and texts is opened as it is, an unfinished one goes on.
         The texts are read for this, to compare them; `corpus.read` opens a finished corpus without them. Of corpora
         that were built by earlier versions, only the first document is compared.
-      documents: texts, or a tuple of texts (the mates of a pair) a document; the same ones in the same order when a
-        corpus is opened or goes on. Empty texts are empty documents.
-      languages: code of every side; ``"en"`` for each unless given. Sides are counted over one vocabulary.
+      documents: texts, or a tuple of texts (the mates of a pair) a document, no words; the same ones in the same order
+        when a corpus is opened or goes on. Empty texts are empty documents.
+      languages: code of every side; ``"en"`` for each unless given, as lists of more than two texts need: they may be
+        words. Sides are counted over one vocabulary.
       drop_top: most frequent terms to leave out.
       max_terms: terms to keep at most.
       min_df: terms in fewer documents are left out; both sides of a pair count.
@@ -201,6 +202,8 @@ def _plan(settings: dict[str, int], languages: Sequence[str] | None, first: str 
       languages: code of every side, checked here; ``"en"`` for each where it is None.
       first: the first document.
     """
+    told = languages is not None or not isinstance(first, list) or len(first) <= 2
+    checks.expect(told, "languages", "a code for every text where documents are lists of more than two", "none")
     width = len(first) if isinstance(first, list | tuple) else 1
     checks.expect(width > 0, "documents", "at least one text in every document", first)
     languages = ["en"] * width if languages is None else languages

@@ -221,6 +221,7 @@ def test_other_texts_or_settings_are_refused(tmp_path, pairs):
         ([None], r"documents: expected 1 texts in every document \(as in the first\), got None"),
         ([()], "documents: expected at least one text in every document"),
         ("texts.txt", "documents: expected texts, got one string; a file's name is none of them"),
+        (["a b c".split()], "languages: expected a code for every text where documents are lists of more .*, got none"),
     ],
 )
 def test_bad_documents(tmp_path, documents, message):
@@ -231,6 +232,11 @@ def test_bad_documents(tmp_path, documents, message):
 def test_a_string_is_not_a_sequence_of_languages(tmp_path):
     with pytest.raises(ValueError, match=r"languages: expected a sequence of codes, such as \('en',\), got a string"):
         build(tmp_path, [("a", "b")], languages="en")
+
+
+def test_lists_of_more_than_two_texts_are_taken_with_their_languages(tmp_path):
+    result = build(tmp_path, [["a dog", "un perro", "ein Hund"]], languages=("en", "es", "de"), min_df=1)
+    assert len(result.sides) == 3 and len(result.vocabulary) == 6
 
 
 def test_nothing_but_empty_texts(tmp_path):

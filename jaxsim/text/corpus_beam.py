@@ -31,6 +31,7 @@ from jaxsim.text.corpus_build import (
     _finished,
     _hexadecimal,
     _plan,
+    _remove_stale,
     _save,
     _save_rows,
     _settings,
@@ -137,6 +138,7 @@ def build(
     checks.expect(first is not _NONE, "files", "at least one document", "none")
     width, plan = _plan(settings, languages, first)
     folder = Path(folder)
+    _remove_stale(folder)
     runner, options = (runner, options) if runner is not None else _local(workers)
     passing = folder / "passing"
 

@@ -7,14 +7,14 @@ the texts of finished shards only to check that they are the same, and continues
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
 import shutil
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import scipy.sparse as sp
@@ -166,6 +166,7 @@ def build(
     width, plan = _plan(settings, languages, first)
     languages = plan["languages"]
     folder = Path(folder)
+    _remove_stale(folder)
     stream = (_tuple(document, width) for document in itertools.chain([first], stream))
     if (folder / CONFIG).is_file():
         with tqdm(stream, "comparing", unit=" documents", disable=None if progress else True) as bar:
@@ -245,16 +246,35 @@ def _difference(found: dict, plan: dict) -> str:
     return ", ".join(f"{name} {found.get(name)}" for name in plan if found.get(name) != plan[name]) + " there"
 
 
+def _remove_stale(folder: Path) -> None:
+    """Removes what processes that were killed left in a corpus's folder, and what a finished one no longer needs."""
+    if (folder / CONFIG).is_file():
+        shutil.rmtree(folder / _READING, ignore_errors=True)
+    for inside in (folder, folder / _READING):
+        for name in {path.name[1:].rsplit(".", 3)[0] for path in inside.glob(".*.part")}:
+            io.remove_stale(inside / name)
+
+
+@contextlib.contextmanager
+def _placed(path: Path) -> Iterator[BinaryIO]:
+    """A file to write, which gets its place when it is whole."""
+    temporary = io.hidden(path)  # a name of its own also among machines
+    try:
+        with open(temporary, "xb") as file:
+            yield file
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
 def _write(path: Path, data: bytes) -> None:
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    temporary.write_bytes(data)
-    os.replace(temporary, path)
+    with _placed(path) as file:
+        file.write(data)
 
 
 def _save(path: Path, array: np.ndarray) -> None:
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.{uuid.uuid4().hex[:8]}.tmp.npy")  # also among machines
-    np.save(temporary, array)
-    os.replace(temporary, path)
+    with _placed(path) as file:
+        np.save(file, array)
 
 
 def _save_rows(folder: Path, number: int, side: int, rows: sp.csr_matrix) -> dict[str, dict]:
@@ -409,4 +429,4 @@ def _finish(folder: Path, reading: Path, words: _Words, sizes: list[int], plan: 
               "df_docs": sum(sizes) * len(plan["languages"]), "plan": plan, "texts": _hexadecimal(texts),
               "files": files}
     _write(folder / CONFIG, io.sealed(config))
-    shutil.rmtree(reading)
+    shutil.rmtree(reading, ignore_errors=True)  # what stays the next build removes

@@ -181,6 +181,51 @@ def test_a_killed_build_goes_on(tmp_path, pairs):
     same(build(tmp_path / "c", pairs, shard_docs=200), pairs, drop_top=0, max_terms=50_000, min_df=2)
 
 
+NOBODY = 2**22 + 1  # number of no process: systems number fewer
+
+
+def left_over(folder, pid):
+    """What a killed process of that number leaves in a folder, in files of any name."""
+    (folder / "reading").mkdir(parents=True, exist_ok=True)
+    names = (".corpus.json", "reading/.plan.json", "reading/.shard-00000-0-ends.npy", ".shard-00007-1-terms.npy")
+    paths = [folder / f"{name}.{pid}.0123abcd.part" for name in names]
+    for path in paths:
+        path.write_bytes(b"half")
+    return paths
+
+
+@pytest.mark.parametrize("finished", [False, True])
+def test_what_killed_builds_left_is_removed_and_what_others_write_is_not(tmp_path, pairs, finished):
+    with pytest.raises(Stopped):
+        build(tmp_path, until(pairs, 450), shard_docs=200)
+    if finished:
+        build(tmp_path, pairs, shard_docs=200)
+    stale, others = left_over(tmp_path, NOBODY), left_over(tmp_path, os.getpid())
+    stream = iter(pairs)
+
+    def looked_at():  # while the build runs
+        yield next(stream)
+        yield next(stream)
+        assert not any(path.exists() for path in stale)
+        assert [path.exists() for path in others] == [not finished or path.parent == tmp_path for path in others]
+        yield from stream
+
+    build(tmp_path, looked_at(), shard_docs=200)
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name[0] == "." or path.is_dir()) == sorted(
+        path.name for path in others if path.parent == tmp_path)
+
+
+def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path, pairs, monkeypatch):
+    def full(file, array):
+        file.write(b"half")
+        raise OSError("no room")
+
+    with monkeypatch.context() as patched, pytest.raises(OSError, match="no room"):
+        patched.setattr("jaxsim.text.corpus_build.np.save", full)
+        build(tmp_path, pairs)
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["plan.json"]
+
+
 def test_more_texts_than_those_that_were_counted_to_their_end_are_refused(tmp_path, pairs, monkeypatch):
     monkeypatch.setattr("jaxsim.text.corpus_build._BATCH", 40)
     with monkeypatch.context() as patched, pytest.raises(Stopped):

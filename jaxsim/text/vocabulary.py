@@ -124,7 +124,7 @@ def counts(token_lists: Iterable[Sequence[str]], vocabulary: Vocabulary) -> sp.c
     # One number a word, its document above its term: NumPy sorts those of all documents faster than SciPy each row.
     before = np.arange(shape[0] + 1) * max(shape[1], 1)
     keys, times = np.unique(np.repeat(before[:-1], np.diff(starts)) + indices, return_counts=True)
-    starts = np.searchsorted(keys, before).astype(np.int32)
+    starts = np.searchsorted(keys, before)  # SciPy makes them int32 where they fit
     indices = (keys - np.repeat(before[:-1], np.diff(starts))).astype(np.int32)
     return sp.csr_matrix((times.astype(np.float32), indices, starts), shape=shape)
 

@@ -94,7 +94,7 @@ class Pairs:
 def _digest(name: str, languages: Sequence[str], *columns: Sequence[str]) -> str:
     digest = hashlib.sha256()
     for part in (name, *languages, *(str(len(column)) for column in columns)):
-        digest.update(part.encode() + b"\0")
+        digest.update(part.encode("utf-8", "surrogatepass") + b"\0")
     for column in columns:
         for value in column:
             data = value.encode("utf-8", "surrogatepass")

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import lzma
+import os
 import tarfile
 
 import pytest
@@ -141,6 +142,11 @@ def test_checksums_are_compared(tmp_path):
     ):
         catalogue.find("mdn", "en.jsonl.xz", root=tmp_path)
     assert catalogue.find("mdn", "en.jsonl.xz", root=tmp_path, verify=False) == path
+
+
+def test_pairs_of_a_file_whose_name_is_not_utf_8_have_a_digest():
+    one, two = (make(os.fsdecode(name), ["a"], ["x"], ["u"], languages=("en", "es")) for name in (b"p\xff", b"p\xfe"))
+    assert one.sha256 != two.sha256 == two.take([0]).sha256
 
 
 def test_pairs_digest_take_and_concatenate():

@@ -245,7 +245,7 @@ def _missing(name: str, folder: Path) -> list[catalogue.Status]:
 
 def _lock(folder: Path) -> str:
     """A file for one fetch at a time, outside of the data folder, where nothing but the corpora is kept."""
-    place = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
+    place = hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:16]
     return os.path.join(tempfile.gettempdir(), f"jaxsim-fetch-{os.getuid() if hasattr(os, 'getuid') else 0}-{place}")
 
 

@@ -45,7 +45,9 @@ def _all_pairs_forward(left, right, gamma, groups, weights, sweep, tile, precisi
 def _all_pairs_backward(sweep, tile, precision, saved, grad):
     del sweep, tile, precision
     d_left, d_right, left, right, gamma = saved
-    return vary_as(grad * d_left, left), vary_as(grad * d_right, right), jnp.zeros_like(gamma), None, None
+    # The loss is a function of gamma times the unit vectors of one side, so both gradients are parts of one.
+    d_gamma = grad * jnp.sum(left * d_left) / gamma
+    return vary_as(grad * d_left, left), vary_as(grad * d_right, right), vary_as(d_gamma, gamma), None, None
 
 
 _all_pairs.defvjp(_all_pairs_forward, _all_pairs_backward)
@@ -224,7 +226,7 @@ def all_pairs_logistic(left, right, *, gamma=10.0, groups=None, weights=None,
     Args:
       left: ``[m, k]`` floating embeddings; row i is the mate of row i of ``right``.
       right: ``[m, k]`` floating embeddings.
-      gamma: positive scalar scale; a constant, no gradient flows into it.
+      gamma: positive scalar scale; differentiable, so that it can be learned as a temperature is.
       groups: ``[m]`` integers, or None. Pairs of one group, such as near-duplicates or several answers of one
         question, are then not negatives of each other, and the mean is over the pairs of different groups. With
         ``[m, c]``, pairs that are equal in any column are not compared: say, a column of questions, and of answers.

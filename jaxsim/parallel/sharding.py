@@ -283,13 +283,14 @@ def _all_pairs(left, right, ids, groups, gamma, mesh, block_size, precision):
 
 def _all_pairs_forward(left, right, ids, groups, gamma, mesh, block_size, precision):
     total, d_left, d_right = _round(mesh, block_size, precision, True)(left, right, ids, groups, gamma)
-    return total, (d_left, d_right)
+    return total, (d_left, d_right, left, gamma)
 
 
 def _all_pairs_backward(mesh, block_size, precision, saved, grad):
     del mesh, block_size, precision
-    d_left, d_right = saved
-    return grad * d_left, grad * d_right, None, None, jnp.zeros_like(grad)
+    d_left, d_right, left, gamma = saved
+    # As in `losses.all_pairs_logistic`.
+    return grad * d_left, grad * d_right, None, None, grad * jnp.sum(left * d_left) / gamma
 
 
 _all_pairs.defvjp(_all_pairs_forward, _all_pairs_backward)
@@ -303,7 +304,7 @@ def all_pairs_logistic(left, right, documents, *, gamma, groups=None, weights=No
       left: ``[m, k]`` floating embeddings; ``[num_devices * n, k]`` over a mesh.
       right: their mates, row for row.
       documents: those of one side; over a mesh they know their numbers and groups.
-      gamma: positive scalar scale; a constant.
+      gamma: positive scalar scale; differentiable.
       groups: as for `losses.all_pairs_logistic`, of documents on one device.
       weights: as for `losses.all_pairs_logistic`; None over a mesh.
       block_size: rows a tile, or rows and columns, as for `tiles.tile`.

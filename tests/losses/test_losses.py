@@ -262,9 +262,22 @@ def test_worst_and_best_order_at_extreme_scales(gamma):
     assert np.all(np.isfinite(grads))
 
 
-def test_no_gradient_flows_into_gamma(rng):
+@pytest.mark.parametrize("options", [
+    {}, {"block_size": 3}, {"groups": [0, 0, 1, 2, 2, 3, 4]}, {"weights": [1.0, 2, 0, 1, 3, 1, 1]},
+])  # fmt: skip
+@pytest.mark.parametrize("gamma", [0.1, 3.0, 80.0])
+def test_the_gradient_in_gamma_is_that_of_finite_differences(rng, gamma, options):
     left, right = rng.normal(size=(2, 7, 3))
-    assert float(jax.jit(jax.grad(_all_pairs, argnums=2))(left, right, 3.0)) == 0
+    options = {name: value if name == "block_size" else np.array(value) for name, value in options.items()}
+
+    def loss(gamma):
+        return losses.all_pairs_logistic(left, right, gamma=gamma, **options)
+
+    step = 1e-4 * gamma
+    expected = (loss(gamma + step) - loss(gamma - step)) / (2 * step)
+    np.testing.assert_allclose(jax.jit(jax.grad(loss))(gamma), expected, rtol=1e-6, atol=1e-12)
+    every = jax.vmap(jax.grad(loss))(jnp.array([gamma, 2 * gamma]))
+    assert every[0] == pytest.approx(float(expected), rel=1e-6, abs=1e-12)
 
 
 @pytest.mark.usefixtures("fully_compiled")

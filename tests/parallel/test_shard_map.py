@@ -32,6 +32,9 @@ def mean(function, *specs):
 def loss(left, right):
     return losses.all_pairs_logistic(left, right)
 
+def scaled(gamma, left, right):
+    return losses.all_pairs_logistic(left, right, gamma=gamma)
+
 def cubes(weights):
     return jnp.sum(sparse.project(terms, weights) ** 3)
 
@@ -50,6 +53,7 @@ columns = lambda array, i: array[:, array.shape[1] // 4 * i : array.shape[1] // 
 cases = [
     (mean(loss, P("some"), P("some")), parts(loss, rows, rows), (left, right)),
     (mean(lambda a, b: loss(a, b[0]), P(), P("some")), parts(loss, whole, lambda array, i: array[i]), (left, every)),
+    (mean(scaled, P(), P("some"), P("some")), parts(scaled, whole, rows, rows), (jnp.array(3.0), left, right)),
     (mean(cubes, P(None, "some")), parts(cubes, columns), (weights,)),
     (mean(product, P(), P(None, "some")), parts(product, whole, columns), (weights, factors)),
 ]
@@ -67,5 +71,5 @@ def test_values_and_gradients_inside_of_shard_map_are_those_outside():
     environment = {**os.environ, "XLA_FLAGS": with_devices(4), "JAX_PLATFORMS": "cpu"}
     done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True)
     told = json.loads(done.stdout)
-    assert told["devices"] == 4 and len(told["differences"]) == 4
+    assert told["devices"] == 4 and len(told["differences"]) == 5
     assert max(told["differences"]) < 1e-4

@@ -59,14 +59,16 @@ def main() -> None:
         left, right = documents(m, 1), documents(m, 2)
         groups = np.stack([np.arange(m) // 2, np.arange(m) // 3], axis=1).astype(np.int32)
         for name, gamma, some in (("plain", 10.0, None), ("steep", 50.0, None), ("groups", 10.0, groups)):
-            one = jax.jit(jax.value_and_grad(lambda a, some=some, gamma=gamma, left=left, right=right:
-                losses.all_pairs_logistic(sparse.project(left, a), sparse.project(right, a), gamma=gamma, groups=some)))
+            one = jax.jit(jax.value_and_grad(lambda a, gamma, some=some, left=left, right=right:
+                losses.all_pairs_logistic(sparse.project(left, a), sparse.project(right, a), gamma=gamma, groups=some),
+                argnums=(0, 1)))
             shards = sharding.shard(left, mesh, groups=some), sharding.shard(right, mesh)
-            many = jax.jit(jax.value_and_grad(lambda a, shards=shards, gamma=gamma: sharding.all_pairs_logistic(
-                *(sharding.project(side, a) for side in shards), shards[0], gamma=gamma, block_size=(3, 2))))
-            value, grad = one(weights)
-            spread, spread_grad = many(sharding.replicate(weights, mesh))
-            result[f"{name} {m}"] = [error(spread, value), error(spread_grad, grad)]
+            many = jax.jit(jax.value_and_grad(lambda a, gamma, shards=shards: sharding.all_pairs_logistic(
+                *(sharding.project(side, a) for side in shards), shards[0], gamma=gamma, block_size=(3, 2)),
+                argnums=(0, 1)))
+            value, grads = one(weights, gamma)
+            spread, spread_grads = many(sharding.replicate(weights, mesh), gamma)
+            result[f"{name} {m}"] = [error(spread, value), *map(error, spread_grads, grads)]
     left, right = documents(61, 1), documents(61, 2)
     start = Projection(weights)
     settings = {"init": start, "max_iter": 8, "groups": np.arange(61) // 2, "beta": 0.01,

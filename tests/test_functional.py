@@ -322,11 +322,7 @@ def test_batched_functions_are_the_lifted_single_ones(rng, name):
 
     args = tuple(arg if isinstance(arg, sparse.Terms | sparse.Slices) else jnp.asarray(arg)
                  for arg in row.args(np.random.default_rng(0)))
-    if name == "losses.all_pairs_logistic":  # no gradient flows into gamma
-        def single(left, right, groups, gamma):
-            return mean_of_all_pairs(left, right, groups, jax.lax.stop_gradient(gamma))
-    else:
-        single = lifted(name, row)
+    single = lifted(name, row)
     batched = outcomes(row.batched, args, third, row.slopes, weight)
     by_vmap = outcomes(single, single_arguments(name, row, rng), third, row.slopes, weight)
     assert jax.tree.structure(batched) == jax.tree.structure(by_vmap)

@@ -53,7 +53,8 @@ def explain(
 
     With --documents or --index, the score is that of `search`, and has two parts. Below the line `vectors` stand the
     pairs of words that sum to the part of the vectors. Below the line `words` stand the words that query and document
-    share, and what each adds by BM25. Both parts sum to the score.
+    share, and what each adds by BM25. Both parts sum to the score, which is that of a search that leaves out no
+    documents.
     """
     from jaxsim import checks
     from jaxsim.model import explain as explaining

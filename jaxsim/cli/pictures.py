@@ -80,7 +80,7 @@ def draw(model: Model, table: Table, folder: Path, examples: int | None) -> dict
     if "training" not in result:
         say(f"{folder}: no training curve, this model keeps no history of its training (closed forms have none)")
     if "dimensions" not in result:
-        say(f"{folder}: no curve of dimensions, which takes two or more, and neither SSI nor an activation")
+        say(f"{folder}: no curve of dimensions, which takes two or more, and no SSI, activation or bare words")
     return {name: str(path) for name, path in result.items()}
 
 

@@ -63,8 +63,7 @@ def topics(
                         min_df=min_df, seed=seed)
     columns = (train.codes(languages), format, left, right, None, None)
     data = train.read(pairs, "--pairs", columns, False)
-    share = train.share_of(dev)
-    held_out = train.read(dev, "--dev", columns, False) if share is None else train.Data(share, None)
+    held_out = train.unseen([dev], [train.share_of(dev)], columns, False)
     model = train.trained(data, held_out, settings, train_choice.Choice([]), out, resume,
                           f"jaxsim topics --method {method} --dim {dim}")
     described = topics_page.describe(model, data.pairs, words=words, documents=documents)

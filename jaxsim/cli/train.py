@@ -166,8 +166,8 @@ def train(
     drawn = 30 if negatives is None else negatives
     data = _judged(*judged.values(), drawn, settings.seed, columns[0]) if pairs is None else read(
         pairs, "--pairs", columns, graded, weighted=label_weights)
-    held_out = _held_out(dev, shares, columns, graded)
-    values = _grid(grid, settings, tune=tune, resume=resume, log=log,
+    held_out = unseen(dev, shares, columns, graded)
+    values = _grid(context, grid, settings, tune=tune, resume=resume, log=log,
                    dev=held_out.pairs if dev_queries is None else None)
     judged_dev = None if dev_queries is None else _collection(
         *searched.values(), str(dev_score), dev_exclude_self)
@@ -189,7 +189,8 @@ def train(
 
 
 def _grid(
-    texts: list[str] | None, settings: Settings, *, tune: bool, resume: bool, log: Path | None, dev
+    context: typer.Context, texts: list[str] | None, settings: Settings, *, tune: bool, resume: bool, log: Path | None,
+    dev
 ):
     """The values of a sweep, or None; ``dev`` is what chooses, None for judged queries."""
     from jaxsim import checks
@@ -202,6 +203,7 @@ def _grid(
     none = isinstance(dev, int | float) and dev == 0
     checks.expect(not none, "--dev", "pairs to choose by, with --grid", "0")
     values = grid.parsed(texts)
+    options.refuse(context, "--grid of it", *(name for name in values if name in context.params))
     try:
         grid.combinations(settings, values)
         grid.expect_comparable(values, 0 if dev is None else dev, dev is None)
@@ -266,7 +268,7 @@ def _shares(dev: list[str], method: str) -> list[float | None]:
     return shares
 
 
-def _held_out(dev: list[str], shares: list[float | None], columns: tuple, graded: bool) -> Data:
+def unseen(dev: list[str], shares: list[float | None], columns: tuple, graded: bool) -> Data:
     """Pairs to hold out, or the share of them; or several sets, one after the other."""
     from jaxsim import checks
     from jaxsim.train import held_out

@@ -138,6 +138,7 @@ def own_rivals(pairs: Pairs) -> int:
     """How many pairs have a text that is on the other side too, in another pair.
 
     Such a text is nearest to itself, so that its mate is not found: articles that link to each other are such pairs.
+    Empty texts are near to nothing.
 
     Args:
       pairs: any number.
@@ -152,7 +153,7 @@ def own_rivals(pairs: Pairs) -> int:
       2
     """
     sides = set(pairs.left), set(pairs.right)
-    return sum(left != right and (left in sides[1] or right in sides[0])
+    return sum(left != right and bool(left and left in sides[1] or right and right in sides[0])
                for left, right in zip(pairs.left, pairs.right, strict=True))
 
 

@@ -45,19 +45,20 @@ class Hubs:
           scores: ``[q, n]`` cosines.
 
         Returns:
-          The same shape: 2 times the cosine, less r of the document.
+          The same shape: 2 times the cosine, less r of the document; 0 for a query whose cosines are all 0, of which
+          nothing is known.
 
         Example:
           >>> Hubs(np.array([0.5, 0.0], np.float32), 1.0, "").lessened(np.array([[0.5, 0.25]])).tolist()
           [[0.5, 0.5]]
         """
-        return 2 * scores - self.nearness
+        return np.where(scores.any(axis=1, keepdims=True), 2 * scores - self.nearness, 0)
 
 
 def measure(
     model: Model, dense: np.ndarray, texts: Sequence[str], *, power: float = 1.0, neighbours: int = NEIGHBOURS
 ) -> Hubs:
-    """How near documents are to texts like the queries.
+    """How near documents are to texts like the queries; those without a known word are as near as the nearest.
 
     Args:
       model: with a projection whose vectors are compared by their cosine.
@@ -94,6 +95,8 @@ def measure(
         cosines = dense[start : start + block] @ asked.T
         cosines.partition(cosines.shape[1] - few, axis=1)  # in its place: a copy would be as large again
         result[start : start + block] = cosines[:, -few:].mean(axis=1)
+    if len(dense):  # documents of unknown words would be before those with small cosines
+        result[~dense.any(axis=1)] = max(result.max(), 0)
     return Hubs(result, float(power), digest(texts))
 
 

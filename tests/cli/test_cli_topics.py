@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from jaxsim import Model, cli, io
+from jaxsim.cli import train_folder
 from jaxsim.data import tables
 from jaxsim.methods.topics import training
 from jaxsim.pictures import topics_page
@@ -149,6 +150,15 @@ def test_train_takes_topic_models_and_goes_on(place, capsys, method):
 def test_bad_options_are_one_line(place, capsys, words, message):
     status, _, err = run(capsys, "topics", "--pairs", place / "pairs.tsv", "--out", place / "bad", *words)
     assert status == 2 and message in err and len(err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(("held_out", "got"), [("a\tb\n", "got 1"), ("a\tb\n" * 3, "got copies of one")])
+def test_pairs_that_judge_nothing_are_refused_before_a_state_is_deleted(place, capsys, monkeypatch, held_out, got):
+    monkeypatch.setattr(train_folder, "begin", pytest.fail)
+    (place / "few.tsv").write_text(held_out)
+    words = ["--out", place / "bad", "--drop-top", 0, "--dev", place / "few.tsv"]
+    status, _, err = run(capsys, "topics", "--pairs", place / "pairs.tsv", *words)
+    assert status == 2 and "--dev: expected at least two" in err and got in err
 
 
 def test_a_language_without_words_is_refused(place, capsys):

@@ -113,6 +113,8 @@ def test_the_command_prints_one_table_and_the_report_draws_it(corpus, tmp_path, 
     assert report.settings(Model.load("model")) == drawn
     assert refused(capsys, *words, "--grid", "dim=x") == "--grid: expected whole numbers for dim, got 'x'"
     assert refused(capsys, *words, "--grid", "gamma=1,2") == "--grid: --gamma: expected none, for opca, got some"
+    given = [*words, "--dim", "5", "--grid", "dim=3,4"]
+    assert refused(capsys, *given) == "--dim: expected no --grid of it beside it, got both"
     assert refused(capsys, *words, "--grid", "dim=3", "--tune") == "--tune: expected no --grid beside it, got both"
     told = refused(capsys, *words, "--grid", "seed=1,2")
     assert told.startswith("--grid: --seed: expected one where a share of the pairs is held out") and "--dev" in told

@@ -216,7 +216,7 @@ def _devices(settings: Settings) -> None:
     """Refuses more devices than there are before anything is deleted."""
     from jaxsim.parallel import sharding
 
-    if settings.devices is not None and settings.batch_size is None:  # with batches there is another refusal
+    if settings.devices is not None and not settings.batch_size:  # with batches there is another refusal
         sharding.local_mesh(settings.devices, devices=settings.devices)
 
 

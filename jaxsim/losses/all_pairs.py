@@ -39,15 +39,16 @@ def _swept(left, right, gamma, groups, weights, sweep, tile, precision, with_gra
 def _all_pairs_forward(left, right, gamma, groups, weights, sweep, tile, precision):
     # The gradient is ready when the loss is: three matrix products in all, no second pass, no m x m matrix.
     total, d_left, d_right = _swept(left, right, gamma, groups, weights, sweep, tile, precision, True)
-    return total, (gamma * d_left, gamma * d_right, left, right, gamma)
+    return total, (d_left, d_right, left, right, gamma)
 
 
 def _all_pairs_backward(sweep, tile, precision, saved, grad):
     del sweep, tile, precision
     d_left, d_right, left, right, gamma = saved
-    # The loss is a function of gamma times the unit vectors of one side, so both gradients are parts of one.
-    d_gamma = grad * jnp.sum(left * d_left) / gamma
-    return vary_as(grad * d_left, left), vary_as(grad * d_right, right), vary_as(d_gamma, gamma), None, None
+    # The loss is a function of gamma times the unit vectors of one side: of both, the gradient is that in the product.
+    d_gamma = grad * jnp.sum(left * d_left)
+    d_left, d_right = grad * (gamma * d_left), grad * (gamma * d_right)
+    return vary_as(d_left, left), vary_as(d_right, right), vary_as(d_gamma, gamma), None, None
 
 
 _all_pairs.defvjp(_all_pairs_forward, _all_pairs_backward)
@@ -127,8 +128,23 @@ def _sizes(columns, dtype, weights) -> jax.Array:
     return jnp.zeros(m, dtype).at[run].add(1 if weights is None else weights[order])
 
 
-def _checked_groups(groups, m: int) -> jax.Array | None:
-    """Groups of the pairs, ``[m, c]``."""
+def checked_groups(groups, m: int) -> jax.Array | None:
+    """Groups of the pairs, checked.
+
+    Args:
+      groups: as for `all_pairs_logistic`.
+      m: number of pairs.
+
+    Returns:
+      ``[m, c]`` int32, of a NumPy array numbered anew, or None.
+
+    Raises:
+      ValueError: for another number of them, or others than integers.
+
+    Example:
+      >>> checked_groups(np.array([7, 2**40]), 2).tolist()
+      [[0], [1]]
+    """
     if groups is None:
         return None
     groups = groups if isinstance(groups, jax.Array) else np.asarray(groups)
@@ -268,7 +284,7 @@ def all_pairs_logistic(left, right, *, gamma=10.0, groups=None, weights=None,
     if not isinstance(gamma, jax.core.Tracer):
         checks.positive(gamma, "gamma")
     m = left.shape[0]
-    groups, weights = _checked_groups(groups, m), _checked_weights(weights, m, dtype)
+    groups, weights = checked_groups(groups, m), _checked_weights(weights, m, dtype)
     left, right = vary_together(unit(left.astype(dtype)), unit(right.astype(dtype)))
     if m < 2:
         return 0 * (jnp.sum(left) + jnp.sum(right))

@@ -241,8 +241,8 @@ def load(folder: Path, like, *, fingerprint: str, shared: bool = False):
     )
     if meta.get("fingerprint") != fingerprint or not same:
         raise ValueError(
-            f"checkpoint: expected a checkpoint of the same data, start and settings, got another problem's in {path}; "
-            "use another folder or delete this one"
+            "checkpoint: expected a checkpoint of the same data, start and settings, got another problem's, or one of "
+            f"another number of devices, in {path}; use another folder or delete this one"
         )
     return jax.tree.unflatten(structure, found), meta
 

@@ -18,6 +18,7 @@ from jax.sharding import PartitionSpec as P
 
 from jaxsim import checks, losses, sparse
 from jaxsim.losses import negatives, tiles
+from jaxsim.losses.all_pairs import checked_groups
 from jaxsim.sparse import Filled, Held, Terms, dense, unit
 from jaxsim.sparse.gather import gathered_alike
 from jaxsim.sparse.precision import checked
@@ -118,13 +119,13 @@ def shard(documents: Terms, mesh: Mesh, *, groups: np.ndarray | None = None) -> 
     Args:
       documents: `Terms` of ``m`` documents.
       mesh: of one axis; more devices than documents are legal, some then hold padding alone.
-      groups: ``[m, c]`` integers to travel with them, or None.
+      groups: ``[m]`` or ``[m, c]`` integers to travel with them, or None, as for `losses.all_pairs_logistic`.
 
     Returns:
       `Shards`.
 
     Raises:
-      ValueError: for another mesh, or groups of another length.
+      ValueError: for another mesh, or groups of another length or kind.
 
     Example:
       >>> import scipy.sparse
@@ -152,13 +153,12 @@ def shard(documents: Terms, mesh: Mesh, *, groups: np.ndarray | None = None) -> 
         stacked = jax.jit(_spread(_filled, mesh, over, over))(stacked)
     ids = np.full(each * devices, -1, np.int32)
     ids[:m] = np.arange(m)
-    count = jnp.asarray(m * (m - 1.0), jnp.float32)
+    dtype = jnp.result_type(documents.values.dtype, jnp.float32)
+    count = jnp.asarray(m * (m - 1.0), dtype)
     if groups is not None:
-        groups = np.asarray(groups)
-        checks.expect(groups.shape[0] == m, "groups", f"{m} rows", groups.shape)
-        padded = np.zeros((each * devices, groups.shape[1]), np.int32)
-        padded[:m] = groups
-        count, groups = negatives(jnp.asarray(padded[:m]), jnp.float32), placed(padded)
+        groups = np.asarray(checked_groups(groups, m))
+        count = negatives(groups, dtype)
+        groups = placed(np.concatenate([groups, np.zeros((each * devices - m, groups.shape[1]), np.int32)]))
     return Shards(stacked, placed(ids), groups, replicate(count, mesh), m, mesh)
 
 
@@ -269,7 +269,7 @@ def _round(mesh: Mesh, block_size, precision: str | None, with_grad: bool):
         if not with_grad:
             return jax.lax.psum(result, axis)
         total, d_left, d_right = result
-        return jax.lax.psum(total, axis), gamma * d_left, gamma * d_right
+        return jax.lax.psum(total, axis), d_left, d_right
 
     over = P(axis)
     outputs = (P(), over, over) if with_grad else P()
@@ -290,7 +290,7 @@ def _all_pairs_backward(mesh, block_size, precision, saved, grad):
     del mesh, block_size, precision
     d_left, d_right, left, gamma = saved
     # As in `losses.all_pairs_logistic`.
-    return grad * d_left, grad * d_right, None, None, grad * jnp.sum(left * d_left) / gamma
+    return grad * (gamma * d_left), grad * (gamma * d_right), None, None, grad * jnp.sum(left * d_left)
 
 
 _all_pairs.defvjp(_all_pairs_forward, _all_pairs_backward)
@@ -314,17 +314,24 @@ def all_pairs_logistic(left, right, documents, *, gamma, groups=None, weights=No
       Scalar, in nats, on every device: the same loss and the same gradient, whatever the storage.
 
     Raises:
-      ValueError: if the shapes differ, or for weights over a mesh.
+      ValueError: if the shapes differ; over a mesh also for weights, for groups, which `shard` takes, for embeddings
+        that are not those of the documents, and for a scale that is not positive.
     """
     mesh = getattr(documents, "mesh", None)
     if mesh is None:
         return losses.all_pairs_logistic(left, right, gamma=gamma, groups=groups, weights=weights,
                                          block_size=block_size, precision=precision)
     checks.expect(weights is None, "weights", "None, over a mesh", "some")
+    checks.expect(groups is None, "groups", "None, over a mesh (`shard` takes them)", "some")
+    rows = documents.ids.shape[0]
+    fits = left.ndim == 2 and left.shape[0] == rows and left.shape[1] > 0
+    checks.expect(fits, "left", f"shape [{rows}, k] (as the documents), k at least 1", left.shape)
     checks.expect(left.shape == right.shape, "right", f"shape {left.shape} (as left)", right.shape)
+    if not isinstance(gamma, jax.core.Tracer):
+        checks.positive(gamma, "gamma")
     if documents.num_docs < 2:
         return 0 * (jnp.sum(left) + jnp.sum(right))
-    dtype = left.dtype
-    total = _all_pairs(unit(left), unit(right), documents.ids, documents.groups, jnp.asarray(gamma, dtype), mesh,
-                       block_size, checked(precision))
+    dtype = jnp.result_type(left, right, jnp.float32)
+    total = _all_pairs(unit(left.astype(dtype)), unit(right.astype(dtype)), documents.ids, documents.groups,
+                       jnp.asarray(gamma, dtype), mesh, block_size, checked(precision))
     return total / jnp.maximum(2 * documents.num_negatives.astype(dtype), 1)

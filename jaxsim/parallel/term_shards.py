@@ -90,7 +90,7 @@ def shard(documents: Terms, mesh: Mesh, *, groups: np.ndarray | None = None) -> 
     stacked = jax.tree.map(lambda *leaves: jax.device_put(np.stack([np.asarray(leaf) for leaf in leaves]), along),
                            *held)
     # Documents are numbered, and counted, as if they were dealt out themselves: their embeddings will be.
-    empty = sparse.from_scipy(scipy.sparse.csr_matrix((m, 1), dtype=np.float32))
+    empty = sparse.from_scipy(scipy.sparse.csr_matrix((m, 1), dtype=columns.dtype))
     numbers = sharding.shard(empty, mesh, groups=groups)
     return TermShards(stacked, numbers.ids, numbers.groups, numbers.num_negatives, m, v, mesh)
 

@@ -179,6 +179,9 @@ def _mesh(problem: Problem, batch_size: int):
         checks.expect(settings.devices in (None, 1), "devices", "1, with batches", settings.devices)
         checks.expect(not settings.shard_terms, "shard_terms", "all negatives (batch_size 0)", "batches")
         return None
+    if problem.documents is not None:
+        checks.expect(settings.devices in (None, 1), "devices", "1, with documents", settings.devices)
+        checks.expect(not settings.shard_terms, "shard_terms", "False, with documents", True)
     mesh = sharding.local_mesh(problem.train[0].num_docs, devices=settings.devices)
     mesh = mesh if problem.documents is None and problem.weights is None else None
     checks.expect(mesh is not None or not settings.shard_terms, "shard_terms", "several devices to share the terms", 1)

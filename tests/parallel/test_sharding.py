@@ -9,13 +9,14 @@ import sys
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.sparse
 from half_written import half_written_program
 from light import with_devices
 
-from jaxsim import sparse
+from jaxsim import losses, sparse
 from jaxsim.methods import s2net
 from jaxsim.parallel import sharding, term_shards
 
@@ -120,13 +121,39 @@ def test_terms_are_shared_over_a_mesh_alone_and_fit_it():
         term_shards.encode(np.zeros((3, 2), np.float32), documents(4), mesh)
     with pytest.raises(ValueError, match=r"weights: expected shape \(4, k\), got \(3, 2\)"):
         term_shards.project(term_shards.shard(documents(4), mesh), np.zeros((3, 2), np.float32))
-    with pytest.raises(ValueError, match="groups: expected 3 rows"):
+    with pytest.raises(ValueError, match="groups: expected 3 integers"):
         term_shards.shard(documents(3), mesh, groups=np.zeros((2, 1), int))
+
+
+def test_the_loss_over_a_mesh_takes_what_that_of_one_device_takes(rng):
+    """Groups of one column and of 64 bits, and embeddings of fewer bits; counts are exact in float64."""
+    mesh, groups = jax.make_mesh((1,), ("pairs",)), np.array([0, 2**32, 1, 2**32 + 1])
+    left, right = rng.normal(size=(2, 4, 3)).astype(np.float16)
+    for given in (groups, groups[:, None]):
+        shards = sharding.shard(documents(4), mesh, groups=given)
+        assert float(shards.num_negatives) == 12
+        over = sharding.all_pairs_logistic(left, right, shards, gamma=10.0)
+        one = losses.all_pairs_logistic(left, right, gamma=10.0, groups=given)
+        assert over.dtype == one.dtype == jnp.float32 and float(over) == pytest.approx(float(one), rel=1e-6)
+    m = 5802  # m (m - 1) has 26 bits
+    many = sparse.from_scipy(scipy.sparse.csr_matrix((m, 1), dtype=np.float64))
+    assert float(sharding.shard(many, mesh).num_negatives) == m * (m - 1)
+    assert float(term_shards.shard(many, mesh).num_negatives) == m * (m - 1)
 
 
 def test_groups_and_weights_that_do_not_fit_are_refused():
     mesh = jax.make_mesh((1,), ("pairs",))
-    with pytest.raises(ValueError, match="groups: expected 3 rows"):
-        sharding.shard(documents(3), mesh, groups=np.zeros((2, 1), int))
+    for wrong in (np.zeros((2, 1), int), np.zeros(3)):
+        with pytest.raises(ValueError, match=r"groups: expected 3 integers \(one a pair\)"):
+            sharding.shard(documents(3), mesh, groups=wrong)
+    ones, shards = np.ones((3, 2), np.float32), sharding.shard(documents(3), mesh)
+    for given, message in (
+        ({"groups": np.arange(3)}, r"groups: expected None, over a mesh \(`shard` takes them\), got some"),
+        ({"gamma": -1.0}, "gamma: expected a positive number, got -1"), ({"gamma": np.nan}, "gamma: expected"),
+        ({"left": ones[:2], "right": ones[:2]}, r"left: expected shape \[3, k\]"),
+        ({"left": ones[0], "right": ones[0]}, r"left: expected shape \[3, k\]"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            sharding.all_pairs_logistic(**{"left": ones, "right": ones, "documents": shards, "gamma": 10.0, **given})
     with pytest.raises(ValueError, match=r"weights: expected shape \(3, k\), got \(2, 2\)"):
         sharding.project(sharding.shard(documents(3), mesh), np.zeros((2, 2)))

@@ -211,6 +211,8 @@ def test_pairs_that_share_a_text_with_a_third_stay_negatives_of_each_other(monke
     (Settings(seed=2**63), {}, "seed: expected a whole number of 64 bits, got 9223372036854775808"),
     (Settings(shard_terms=True, devices=1), {}, "shard_terms: expected several devices to share the terms, got 1"),
     (Settings(shard_terms=True, batch_size=64), {}, "shard_terms: expected all negatives .batch_size 0., got batches"),
+    (Settings(devices=4), {"documents": ["a text"]}, "devices: expected 1, with documents, got 4"),
+    (Settings(shard_terms=True), {"documents": ["a text"]}, "shard_terms: expected False, with documents, got True"),
     (Settings(beta=0.1, batch_size=64), {}, "beta: expected 0, with batches, got 0.1"),
     (Settings(beta=0.1), {"most": 10}, "beta: expected 0, with batches, got 0.1"),  # by the number of pairs
     (Settings(), {"most": 10, "documents": ["a text"]}, "documents: expected none, with batches"),

@@ -592,9 +592,17 @@ def low_rank_diagonal(table: kit.Table) -> kit.Row:
 
 def chosen_in(table: kit.Table, row: str, name: str = "table1") -> dict:
     """The b and the rate that a row chose in a table, `table1` unless given; usual values where it has not been run."""
-    path = table.out / table.experiment / name / f"{row}.json"
-    config = kit.records.read(path)["config"] if path.exists() else {"identity": 10.0, "learning_rate": 0.03}
+    config = config_in(table, name, row) or {"identity": 10.0, "learning_rate": 0.03}
     return {name: float(config[name]) for name in ("identity", "learning_rate")}
+
+
+def config_in(table: kit.Table, name: str, row: str) -> dict | None:
+    """What a row chose in a table: in this run or, for the full preset, in the published records; else None."""
+    for folder in (table.out, *[kit.RESULTS] * (table.preset == "full")):
+        path = folder / table.experiment / name / f"{row}.json"
+        if path.exists():
+            return kit.records.read(path)["config"]
+    return None
 
 
 def variant(method, rates: str, *names: str):
@@ -988,9 +996,8 @@ def trained_on_some(table: kit.Table, fit: Callable[..., Fit], config: dict) -> 
 
 def diagonal_of_some(table: kit.Table, every: bool) -> Some:
     """W = D, from the start and at the rate that `table1` has chosen."""
-    path = table.out / table.experiment / "table1" / "ssi-diag.json"
     middle = {name: values[len(values) // 2] for name, values in diagonals(table).items()}
-    config = kit.records.read(path)["config"] if path.exists() else middle
+    config = config_in(table, "table1", "ssi-diag") or middle
     return trained_on_some(table, functools.partial(fit_diagonal, table),
                            {name: config[name] for name in ("identity", "learning_rate")})
 

@@ -261,16 +261,17 @@ def test_rows_beyond_the_paper_learn_at_the_b_of_table_1(ring_table):
 
 
 def test_a_full_run_in_another_folder_takes_what_published_records_have_chosen(ring_table, tmp_path, monkeypatch):
-    monkeypatch.setattr(kit, "RESULTS", tmp_path)
-    place = tmp_path / ring_table.experiment / "table1"
+    made = ring_table("table1")
+    monkeypatch.setattr(kit, "RESULTS", tmp_path / "published")
+    place = kit.RESULTS / made.experiment / "table1"
     place.mkdir(parents=True)
     (place / "ssi-asym-b1.json").write_text("{}")
     monkeypatch.setattr(kit.records, "read", lambda path: {"config": {"identity": 1.0, "learning_rate": 0.1}})
     usual = {"identity": 10.0, "learning_rate": 0.03}
-    assert script.chosen_in(ring_table, "ssi-asym-b1") == usual  # a quick one does not
-    monkeypatch.setattr(ring_table, "preset", "full")
-    assert script.chosen_in(ring_table, "ssi-asym-b1") == {"identity": 1.0, "learning_rate": 0.1}
-    assert script.chosen_in(ring_table, "ssi-asym") == usual
+    assert script.chosen_in(made, "ssi-asym-b1") == usual  # a quick one does not
+    monkeypatch.setattr(made, "preset", "full")
+    assert script.chosen_in(made, "ssi-asym-b1") == {"identity": 1.0, "learning_rate": 0.1}
+    assert script.chosen_in(made, "ssi-asym") == usual
 
 
 def test_the_claims_name_rows_of_their_tables():

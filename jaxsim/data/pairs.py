@@ -61,14 +61,13 @@ class Pairs:
         """The pairs of some rows, in the order asked for.
 
         Args:
-          rows: `[n]` row numbers, or `[len(self)]` booleans.
+          rows: `[n]` row numbers, or `[len(self)]` booleans. The identifier of a row asked for twice is there twice.
 
         Returns:
           A new collection with its own digest and number of pairs.
 
         Raises:
-          ValueError: a row that does not exist, one asked for twice (identifiers are unique), or rows that are not
-            whole numbers.
+          ValueError: a row that does not exist, or rows that are not whole numbers.
 
         Example:
           >>> make("toy", ["a", "b"], ["one", "two"], ["uno", "dos"], languages=("en", "es")).take([1]).left
@@ -83,8 +82,6 @@ class Pairs:
                       f"{rows.dtype}, {rows[:1].tolist()}")
         outside = rows[(rows < 0) | (rows >= len(self))]
         checks.expect(not outside.size, "rows", f"row numbers in [0, {len(self)})", outside[:1].tolist())
-        several = np.unique(rows, return_counts=True)
-        checks.expect(bool((several[1] < 2).all()), "rows", "every row once", several[0][several[1] > 1][:1].tolist())
         pick = [tuple(column[row] for row in rows) for column in (self.ids, self.left, self.right, self.sources)]
         digest = _digest(self.name, self.languages, *pick[:3])
         counted = _counts(pick[3], {})

@@ -178,8 +178,6 @@ def test_pairs_refuse_what_does_not_fit():
         make("one", ["a"], [float("nan")], ["u"], languages=("en", "es"))
     with pytest.raises(ValueError, match=r"rows: expected row numbers in \[0, 1\), got \[-1\]"):
         one.take([-1])
-    with pytest.raises(ValueError, match=r"rows: expected every row once, got \[0\]"):
-        one.take([0, 0])
     with pytest.raises(ValueError, match=r"rows: expected row numbers in \[0, 1\), got \[1\]"):
         one.take([0, 1])
     for rows, facts in (([0.7], r"float64, \[0.7\]"), (["0"], r"<U1, \['0'\]"), ([None], r"object, \[None\]")):

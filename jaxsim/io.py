@@ -17,9 +17,9 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from jaxsim import checks
 
@@ -42,16 +42,39 @@ def write_bytes(path: Path, content: bytes) -> None:
       OSError: the folder cannot be written; a file of that name is as it was.
     """
     remove_stale(path)
+    with placed(path) as handle:
+        handle.write(content)
+        handle.flush()
+        os.fsync(handle.fileno())
+
+
+@contextlib.contextmanager
+def placed(path: Path) -> Iterator[BinaryIO]:
+    """A file to write, which gets its place when it is whole.
+
+    Args:
+      path: the file; its folder must exist.
+
+    Yields:
+      A temporary file beside it, which `remove_stale` knows, open for bytes.
+
+    Raises:
+      OSError: the folder cannot be written; a file of that name is as it was.
+
+    Example:
+      >>> with tempfile.TemporaryDirectory() as folder:
+      ...     with placed(Path(folder) / "ones.bin") as file:
+      ...         _ = file.write(b"11")
+      ...     (Path(folder) / "ones.bin").read_bytes()
+      b'11'
+    """
     temporary = hidden(path)
     try:
         with open(temporary, "xb") as handle:  # who may read it is as the umask says
-            handle.write(content)
-            handle.flush()
-            os.fsync(handle.fileno())
+            yield handle
         os.replace(temporary, path)
-    except BaseException:
+    finally:
         temporary.unlink(missing_ok=True)
-        raise
 
 
 def hidden(place: Path) -> Path:

@@ -36,7 +36,6 @@ from jaxsim.text.corpus_build import (
     _save_rows,
     _settings,
     _tuple,
-    _write,
 )
 from jaxsim.text.corpus_words import Texts, count, texts_of
 
@@ -205,7 +204,7 @@ def _number(numbered: tuple[int, str], documents: Callable, width: int) -> tuple
 
 
 def _keep(found: Any, path: str) -> None:
-    _write(Path(path), json.dumps(found).encode())
+    io.write_bytes(Path(path), json.dumps(found).encode())
 
 
 def _count(file: tuple[str, int], documents: Callable, languages: Sequence[str], width: int, shard_docs: int):
@@ -282,14 +281,14 @@ def _finish(folder: Path, plan: dict, chosen: Path, shards: list, texts: Texts) 
     files: dict[str, dict] = {}
     for *_, told in shards:
         files |= told
-    _write(folder / VOCABULARY, json.dumps(terms, ensure_ascii=True).encode())
+    io.write_bytes(folder / VOCABULARY, json.dumps(terms, ensure_ascii=True).encode())
     _save(folder / DF, np.array(df, np.int64))
     files |= {name: seal(folder / name) for name in (VOCABULARY, DF)}
     sizes = [docs for _, docs, _ in shards]
     config = {"library": "jaxsim", "format": FORMAT, "languages": plan["languages"], "shard_docs": sizes,
               "df_docs": sum(sizes) * len(plan["languages"]), "plan": plan, "texts": _hexadecimal(texts),
               "files": files}
-    _write(folder / CONFIG, io.sealed(config))
+    io.write_bytes(folder / CONFIG, io.sealed(config))
 
 
 def _beam():

@@ -7,14 +7,13 @@ the texts of finished shards only to check that they are the same, and continues
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import json
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -179,7 +178,7 @@ def build(
         checks.expect(found == plan, str(folder), "an unfinished corpus of the same settings and texts",
                       _difference(found, plan))
     else:
-        _write(reading / _PLAN, json.dumps(plan).encode())
+        io.write_bytes(reading / _PLAN, json.dumps(plan).encode())
     words = _Words(max_words)
     with tqdm(desc="words", unit=" documents", disable=None if progress else True) as bar:
         shards, texts = _read(reading, stream, words, languages, shard_docs, workers, bar)
@@ -255,25 +254,8 @@ def _remove_stale(folder: Path) -> None:
             io.remove_stale(inside / name)
 
 
-@contextlib.contextmanager
-def _placed(path: Path) -> Iterator[BinaryIO]:
-    """A file to write, which gets its place when it is whole."""
-    temporary = io.hidden(path)  # a name of its own also among machines
-    try:
-        with open(temporary, "xb") as file:
-            yield file
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _write(path: Path, data: bytes) -> None:
-    with _placed(path) as file:
-        file.write(data)
-
-
 def _save(path: Path, array: np.ndarray) -> None:
-    with _placed(path) as file:
+    with io.placed(path) as file:  # by a name of its own also among machines
         np.save(file, array)
 
 
@@ -339,10 +321,10 @@ def _read(reading: Path, stream: Iterator, words: _Words, languages: Sequence[st
         docs = sum(part[0].shape[0] for part in parts)
         # Written last: it says that the shard is whole.
         names = reading / f"{number:05d}.words"
-        _write(names, json.dumps(new, ensure_ascii=True).encode())
+        io.write_bytes(names, json.dumps(new, ensure_ascii=True).encode())
         told = {"library": "jaxsim", "format": _PLANS, "docs": docs, "digests": list(digests),
                 "files": {**files, names.name: seal(names)}}
-        _write(reading / f"{number:05d}.json", io.sealed(told))
+        io.write_bytes(reading / f"{number:05d}.json", io.sealed(told))
         sizes.append(docs)
         for kept in (parts, new, digests):
             kept.clear()
@@ -422,11 +404,11 @@ def _finish(folder: Path, reading: Path, words: _Words, sizes: list[int], plan: 
             rows = sp.csr_matrix((counts[kept], found[kept], inside), shape=(docs, max(len(terms), 1)))
             rows.sort_indices()
             files |= _save_rows(folder, number, side, rows)
-    _write(folder / VOCABULARY, json.dumps(terms, ensure_ascii=True).encode())
+    io.write_bytes(folder / VOCABULARY, json.dumps(terms, ensure_ascii=True).encode())
     _save(folder / DF, words.df[numbers])
     files |= {name: seal(folder / name) for name in (VOCABULARY, DF)}
     config = {"library": "jaxsim", "format": FORMAT, "languages": plan["languages"], "shard_docs": sizes,
               "df_docs": sum(sizes) * len(plan["languages"]), "plan": plan, "texts": _hexadecimal(texts),
               "files": files}
-    _write(folder / CONFIG, io.sealed(config))
+    io.write_bytes(folder / CONFIG, io.sealed(config))
     shutil.rmtree(reading, ignore_errors=True)  # what stays the next build removes

@@ -7,9 +7,9 @@ scale an average, so the cosine is the model's where the weight is proportional 
 known word once. ONNX holds a graph, whose weights and activation are the model's (`onnx`). Weights of float16 and int8
 stay what they are there; the other formats hold the same values as float32.
 
-The tokenizer in the folders cuts as `text.words` does. Its word characters, final sigmas and lower case are those of
-the Python that exported; they were compared over all code points. Its regular expressions use only what JavaScript has
-too, so that Transformers.js reads it. What still differs:
+The tokenizer in the folders cuts as `text.words` does, in Turkish and Azeri as `text.words_dotted`. Its word
+characters, final sigmas and lower case are those of the Python that exported; they were compared over all code points.
+Its regular expressions use only what JavaScript has too, so that Transformers.js reads it. What still differs:
 
 - NFC is that of the ``tokenizers`` package, which follows an older Unicode. It does not know 51 of Python 3.11's
   combining marks and does not reorder them, so a letter, such a mark and an accent stay apart; nor does it compose
@@ -125,7 +125,8 @@ def export(model: Model, to: str, out: str | os.PathLike) -> dict[str, Any]:
             contents[paths[side]] = _word2vec(words, table)
             continue
         paths[side] = "." if side == "both" else side
-        files = _FOLDERS[to](words, table, model)
+        cut = _tokenizer(words, model.languages[side == "document"])
+        files = _FOLDERS[to](cut, table, model)
         files["README.md"] = _card(model, facts, {side: "."})
         contents |= {name if side == "both" else f"{side}/{name}": data for name, data in files.items()}
     contents["README.md"] = _card(model, facts, paths)
@@ -172,9 +173,13 @@ def _exportable(model: Model, to: str) -> tuple[str, ...]:
                   "no function after the average; onnx has)", model.activation)
     checks.expect(model.activation == "none" or model.subwords is None, "model", "an activation or n-grams of words, "
                   "not both (no graph holds the length of a text with its n-grams)", "both")
-    for language in model.languages:
-        checks.expect(text.tokenizer(language) is text.words, "model",
+    cuts = [text.tokenizer(language) for language in model.languages]
+    for language, cut in zip(model.languages, cuts, strict=True):
+        checks.expect(cut in (text.words, text.words_dotted), "model",
                       "languages whose words are runs of letters (this one's are cut otherwise)", language)
+    alike = to == "word2vec" or cuts[0] is cuts[1] or len(parts.sides(model.params)) == 2
+    checks.expect(alike, "model", "a projection for each language, or two languages that lower I alike (a folder has "
+                  "one tokenizer)", ", ".join(model.languages))  # fmt: skip
     words = model.vocabulary.terms
     wrong = next((word for word in words if text.words(word, lower=False) != [word]), None)
     checks.expect(wrong is None, "model.vocabulary", "words as text.words cuts them", repr(wrong))
@@ -182,7 +187,7 @@ def _exportable(model: Model, to: str) -> tuple[str, ...]:
     return words
 
 
-def _sentence_transformers(words: tuple[str, ...], table: np.ndarray, model: Model) -> dict[str, bytes]:
+def _sentence_transformers(cut: bytes, table: np.ndarray, model: Model) -> dict[str, bytes]:
     """A folder of one `StaticEmbedding`, in the layout that versions from 3.2 on read."""
     modules = [{"idx": 0, "name": "0", "path": ".", "type": "sentence_transformers.models.StaticEmbedding"}]
     config = {"model_type": "SentenceTransformer", "prompts": {"query": "", "document": ""},
@@ -190,23 +195,23 @@ def _sentence_transformers(words: tuple[str, ...], table: np.ndarray, model: Mod
     return {
         "modules.json": _json(modules),
         "config_sentence_transformers.json": _json(config),
-        "tokenizer.json": _tokenizer(words),
+        "tokenizer.json": cut,
         "model.safetensors": bytes_from_tensors({"embedding.weight": _with_unknown(table)}),
     }
 
 
-def _model2vec(words: tuple[str, ...], table: np.ndarray, model: Model) -> dict[str, bytes]:
+def _model2vec(cut: bytes, table: np.ndarray, model: Model) -> dict[str, bytes]:
     """A folder of a `StaticModel`: texts of any length are read whole, vectors are of unit length or zero."""
     config = {"model_type": "model2vec", "architectures": ["StaticModel"], "normalize": True, "max_length": None,
               "hidden_dim": table.shape[1], "embedding_dtype": "float32"}  # fmt: skip
     return {
         "config.json": _json(config),
-        "tokenizer.json": _tokenizer(words),
+        "tokenizer.json": cut,
         "model.safetensors": bytes_from_tensors({"embeddings": _with_unknown(table)}),
     }
 
 
-def _onnx(words: tuple[str, ...], table: tuple[np.ndarray, np.ndarray | None], model: Model) -> dict[str, bytes]:
+def _onnx(cut: bytes, table: tuple[np.ndarray, np.ndarray | None], model: Model) -> dict[str, bytes]:
     """A folder of a graph and the tokenizer of its input.
 
     Transformers.js, which runs such graphs, takes the tokens of unknown words and of padding from
@@ -218,7 +223,7 @@ def _onnx(words: tuple[str, ...], table: tuple[np.ndarray, np.ndarray | None], m
     graph = onnx.graph(_with_unknown(rows), weighting=model.weighting, activation=model.activation, scale=scale,
                        once=once)  # fmt: skip
     config = {"tokenizer_class": "PreTrainedTokenizerFast", "unk_token": _UNKNOWN, "pad_token": _UNKNOWN}
-    return {"model.onnx": graph, "tokenizer.json": _tokenizer(words), "tokenizer_config.json": _json(config)}
+    return {"model.onnx": graph, "tokenizer.json": cut, "tokenizer_config.json": _json(config)}
 
 
 _FOLDERS = {"sentence-transformers": _sentence_transformers, "model2vec": _model2vec, "onnx": _onnx}
@@ -258,13 +263,15 @@ def _tokenizers():
     return tokenizers
 
 
-def _tokenizer(words: Iterable[str]) -> bytes:
-    """``tokenizer.json``: `text.words`, then ids in the order of ``words``; the last id is that of unknown words."""
+def _tokenizer(words: Iterable[str], language: str) -> bytes:
+    """``tokenizer.json``: from a text in a language to ids in the order of ``words``; the last is of unknown words."""
     library = _tokenizers()
     normalizers, regex = library.normalizers, library.Regex
     ids = {word: column for column, word in enumerate([*words, _UNKNOWN])}
     tokenizer = library.Tokenizer(library.models.WordLevel(ids, unk_token=_UNKNOWN))
-    repairs = [normalizers.Replace(regex(pattern), by) for pattern, by in _repairs()]
+    dotted = tokens.DOTTED.items() if text.tokenizer(language) is text.words_dotted else ()
+    repairs = [normalizers.Replace(chr(capital), small) for capital, small in dotted]
+    repairs += [normalizers.Replace(regex(pattern), by) for pattern, by in _repairs()]
     drawn = normalizers.Replace(regex(f"[{tokens.DRAWN}]"), "")
     tokenizer.normalizer = normalizers.Sequence([drawn, normalizers.NFC(), *repairs, normalizers.Lowercase()])
     letters, marks = _ranges(_WORD.match), text.word_marks()

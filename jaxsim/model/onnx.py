@@ -96,10 +96,14 @@ def graph(
         *_ACTIVATIONS[activation],
     ]
     last = nodes[-1][2]
-    nodes += [
-        ("ReduceL2", [last, "axis"], "norm", {"keepdims": 1}),
-        ("Max", ["norm", "tiny"], "length", {}),  # a zero vector stays zero
-        ("Div", [last, "length"], OUTPUT, {}),
+    nodes += [  # over the largest first, whose square neither overflows nor vanishes
+        ("Abs", [last], "magnitudes", {}),
+        ("ReduceMax", ["magnitudes", "axis"], "greatest", {"keepdims": 1}),
+        ("Max", ["greatest", "tiny"], "scaled_by", {}),  # a zero vector stays zero
+        ("Div", [last, "scaled_by"], "within_one", {}),
+        ("ReduceL2", ["within_one", "axis"], "norm", {"keepdims": 1}),
+        ("Max", ["norm", "tiny"], "length", {}),
+        ("Div", ["within_one", "length"], OUTPUT, {}),
     ]
     used = {name for _, inputs, _, _ in nodes for name in inputs}
     described = helper.make_graph(

@@ -372,8 +372,8 @@ def _of_function(function, seen: set[int]) -> tuple[list[str], list]:
     plain = getattr(plain, "__func__", plain)
     where = getattr(plain, "__module__", None) or ""
     name = f"{_file_of(where)}.{getattr(plain, '__qualname__', type(plain).__qualname__)}"
-    if where.split(".")[0] == __name__.split(".")[0]:
-        return [name], []
+    if where.split(".")[0] == __name__.split(".")[0]:  # two without a name of their own may stand in one function
+        return [name, *(_of_code(plain.__code__) if name.endswith("<lambda>") else [])], []
     code, of = getattr(plain, "__code__", None), getattr(function, "__self__", plain)
     if code is None or of is not plain:  # an object that is called, or its method
         words, held = _told_apart(dict(getattr(of, "__dict__", {})), seen)

@@ -24,13 +24,13 @@ _TWO_LETTERS = frozenset(
 """All codes of ISO 639-1, those that were withdrawn too."""
 _MEANT = {"jp": "ja", "jpn": "ja", "cn": "zh", "chi": "zh", "zho": "zh", "cmn": "zh", "tha": "th", "lao": "lo",
           "khm": "km", "bur": "my", "mya": "my",
-          "ara": "ar", "arm": "hy", "baq": "eu", "bul": "bg", "cat": "ca", "ces": "cs", "cze": "cs", "dan": "da",
-          "deu": "de", "dut": "nl", "ell": "el", "eng": "en", "est": "et", "eus": "eu", "fas": "fa", "fin": "fi",
-          "fra": "fr", "fre": "fr", "ger": "de", "gle": "ga", "gre": "el", "guj": "gu", "heb": "he", "hin": "hi",
-          "hun": "hu", "hye": "hy", "ind": "id", "ita": "it", "kor": "ko", "lit": "lt", "may": "ms", "msa": "ms",
-          "nep": "ne", "nld": "nl", "nno": "nn", "nob": "nb", "nor": "no", "per": "fa", "pol": "pl", "por": "pt",
-          "ron": "ro", "rum": "ro", "rus": "ru", "slk": "sk", "slo": "sk", "spa": "es", "srp": "sr", "swe": "sv",
-          "tam": "ta", "tur": "tr", "ukr": "uk", "vie": "vi", "yid": "yi"}  # fmt: skip
+          "ara": "ar", "arm": "hy", "aze": "az", "baq": "eu", "bul": "bg", "cat": "ca", "ces": "cs", "cze": "cs",
+          "dan": "da", "deu": "de", "dut": "nl", "ell": "el", "eng": "en", "est": "et", "eus": "eu", "fas": "fa",
+          "fin": "fi", "fra": "fr", "fre": "fr", "ger": "de", "gle": "ga", "gre": "el", "guj": "gu", "heb": "he",
+          "hin": "hi", "hun": "hu", "hye": "hy", "ind": "id", "ita": "it", "kor": "ko", "lit": "lt", "may": "ms",
+          "msa": "ms", "nep": "ne", "nld": "nl", "nno": "nn", "nob": "nb", "nor": "no", "per": "fa", "pol": "pl",
+          "por": "pt", "ron": "ro", "rum": "ro", "rus": "ru", "slk": "sk", "slo": "sk", "spa": "es", "srp": "sr",
+          "swe": "sv", "tam": "ta", "tur": "tr", "ukr": "uk", "vie": "vi", "yid": "yi"}  # fmt: skip
 """Other codes of languages that are not cut at spaces, which would be cut there, or that have stop words or a stemmer,
 which would not be found."""
 # Scripts without spaces between words, as the insides of character classes.
@@ -43,6 +43,8 @@ _JOINER = "\u034f"  # that this format puts after so many; the time to sort the 
 # Soft hyphens and joiners say how a word is drawn or broken: with and without them it is one word.
 DRAWN = "\u00ad\u200c\u200d\u2060"
 """Characters that are left out of words."""
+DOTTED = {ord("I"): "ı", ord("İ"): "i"}
+"""Capitals that are lowered otherwise in languages with an i without a dot."""
 _NOT_DRAWN = dict.fromkeys(map(ord, DRAWN))
 # Characters of one kind in a row, of which MeCab looks at every pair of ends: katakana, and all that is no Japanese.
 _NO_LETTER = re.compile("[\0\ud800-\udfff]")  # what MeCab cannot be given: the zero byte, halves of surrogate pairs
@@ -264,10 +266,28 @@ def words_unspaced(language: str) -> Callable[[str], list[str]]:
     return cut
 
 
+def words_dotted(text: str, *, lower: bool = True) -> list[str]:
+    """Words of a text in Turkish or Azeri, where İ is the capital of i, and I that of ı.
+
+    Args:
+      text: any string.
+      lower: fold to lower case.
+
+    Returns:
+      As `words`.
+
+    Example:
+      >>> words_dotted("ILIK İÇECEK"), words("ILIK")
+      (['ılık', 'içecek'], ['ilik'])
+    """
+    return words(composed(text).translate(DOTTED) if lower else text, lower=lower)
+
+
 def tokenizer(language: str) -> Callable[[str], list[str]]:
     """The word splitter for a language code.
 
-    `words_ja` for ``"ja"``, `words_unspaced` for Chinese, Thai, Lao, Khmer and Burmese, and `words` for all others.
+    `words_ja` for ``"ja"``, `words_unspaced` for Chinese, Thai, Lao, Khmer and Burmese, `words_dotted` for Turkish and
+    Azeri, and `words` for all others.
 
     Args:
       language: ISO 639-1 code such as ``"en"``, or three letters where a language has no code of two; what follows a
@@ -289,4 +309,6 @@ def tokenizer(language: str) -> Callable[[str], list[str]]:
     meant = _MEANT.get(code, "a code of ISO 639 in lower case, such as en, es or pt-BR")
     known = _CODE.fullmatch(language) and code not in _MEANT and (len(code) == 3 or code in _TWO_LETTERS)
     checks.expect(known, "language", meant, repr(language))
-    return words_ja if code == "ja" else words_unspaced(code) if code in _UNSPACED else words
+    if code in _UNSPACED:
+        return words_unspaced(code)
+    return words_ja if code == "ja" else words_dotted if code in ("tr", "az") else words

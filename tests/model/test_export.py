@@ -348,6 +348,25 @@ def test_an_activation_with_ngrams_is_in_no_graph(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_capitals_are_lowered_as_in_the_language_of_the_side(tokenizers, two_sided, tmp_path):
+    model = dataclasses.replace(two_sided, languages=("tr", "en"))
+    given = [*UNICODE, "I\u0307yi Iğdır"]
+    for to in ("model2vec", "onnx"):
+        export.export(model, to, tmp_path / to)
+        for side, language in (("query", "tr"), ("document", "en")):
+            tokenizer = tokenizers.Tokenizer.from_file(str(tmp_path / to / side / "tokenizer.json"))
+            expected = [[model.vocabulary.index.get(word, len(model.vocabulary)) for word in cut]
+                        for cut in map(text.tokenizer(language), given)]
+            assert [encoded.ids for encoded in tokenizer.encode_batch(given)] == expected
+
+
+def test_one_tokenizer_for_languages_that_lower_otherwise_is_refused(polyglot, tmp_path):
+    model = dataclasses.replace(polyglot, languages=("en", "tr"))
+    with pytest.raises(ValueError, match="model: expected a projection for each language, .*, got en, tr"):
+        export.export(model, "model2vec", tmp_path / "out")
+    assert export.export(model, "word2vec", tmp_path / "out")["terms"] == len(model.vocabulary)
+
+
 def test_other_formats_and_a_missing_package_are_refused(polyglot, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="to: expected one of sentence-transformers, .*, onnx, got fasttext"):
         export.export(polyglot, "fasttext", tmp_path)

@@ -60,6 +60,14 @@ def test_vectors_are_those_of_the_model(weighting, activation, words, ran, tmp_p
     assert not result[3:5].any() and expected[:3].any(axis=1).all()
 
 
+@pytest.mark.parametrize("factor", [1e-30, 1e30])
+def test_lengths_of_tiny_and_huge_vectors_are_one(factor, words, ran, tmp_path):
+    model = made(words)
+    scaled = Projection(model.params.weights * np.float32(factor))
+    export.export(Model(words, scaled, model.weighting, model.activation, model.languages), "onnx", tmp_path / "out")
+    np.testing.assert_allclose(ran(tmp_path / "out"), model.encode(TEXTS, normalize=True), atol=1e-5)
+
+
 def test_transformers_js_finds_the_token_of_unknown_words_and_of_padding(words, ran, tmp_path):
     model = made(words)
     export.export(model, "onnx", tmp_path / "out")

@@ -226,6 +226,15 @@ def test_whatever_a_function_holds_on_to_has_a_mark(odd):
     assert mark_of(lambda x: (x, odd)) == mark_of(lambda x: (x, odd))
 
 
+def test_functions_of_this_library_without_a_name_are_told_apart():
+    def made(squared):
+        one = (lambda x: x * x) if squared else (lambda x: x + x)
+        one.__module__ = "jaxsim.optim"
+        return one
+
+    assert mark_of(made(True)) == mark_of(made(True)) != mark_of(made(False))
+
+
 def test_a_key_that_a_function_holds_on_to_counts(key):
     def drawn(key):
         return lambda x: x + jax.random.normal(key)

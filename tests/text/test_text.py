@@ -13,7 +13,7 @@ import scipy.sparse as sp
 import stop_words
 
 from jaxsim import text
-from jaxsim.text import stemming, tokens, weightings
+from jaxsim.text import corpus_words, stemming, tokens, weightings
 
 
 def test_words_are_nfc_lower_case_word_characters():
@@ -45,6 +45,15 @@ def test_every_character_parts_words_or_belongs_to_them():
 ])
 def test_marks_stay_with_their_letters(given, expected):
     assert text.words(given) == expected
+
+
+@pytest.mark.parametrize("language", ["tr", "az", "tr-TR"])
+def test_capitals_of_an_i_without_a_dot(language):
+    cut = text.tokenizer(language)
+    assert cut("ILIK ılık İÇECEK içecek I\u0307yi") == ["ılık", "ılık", "içecek", "içecek", "iyi"]
+    assert cut("ILIK İ", lower=False) == ["ILIK", "İ"] and cut("") == []
+    assert text.stemmed(cut("KITAPLARI"), language) == text.stemmed(["kıtapları"], language)
+    assert corpus_words.count([("ILIK", "ILIK")], (language, "en")).words == ["ilik", "ılık"]
 
 
 def test_words_shares_equal_strings():

@@ -48,7 +48,7 @@ class Block(NamedTuple):
     there: jax.Array
 
 
-class Preferences(NamedTuple):
+class Candidates(NamedTuple):
     """Candidates by query.
 
     Attributes:
@@ -64,7 +64,7 @@ class Preferences(NamedTuple):
     skipped: int
 
 
-def grouped(pairs: LabelledPairs, *, num_left: int, num_right: int) -> Preferences:
+def grouped(pairs: LabelledPairs, *, num_left: int, num_right: int) -> Candidates:
     """Graded pairs as blocks of queries.
 
     Args:
@@ -73,7 +73,7 @@ def grouped(pairs: LabelledPairs, *, num_left: int, num_right: int) -> Preferenc
       num_right: number of candidates.
 
     Returns:
-      `Preferences`.
+      `Candidates`.
 
     Raises:
       ValueError: for rows out of range, grades that are not finite, a pair that stands twice, or no query with
@@ -96,7 +96,7 @@ def grouped(pairs: LabelledPairs, *, num_left: int, num_right: int) -> Preferenc
     level = np.ceil(np.log(sizes) / np.log(_GROWTH)).astype(int)
     blocks = tuple(_block(queries, start, sizes, right, grades, kept[level[kept] == one])
                    for one in np.unique(level[kept]))  # fmt: skip
-    return Preferences(blocks, int(pairs_of.sum()), int(kept.size), int(queries.size - kept.size))
+    return Candidates(blocks, int(pairs_of.sum()), int(kept.size), int(queries.size - kept.size))
 
 
 def _number(grades: np.ndarray) -> int:

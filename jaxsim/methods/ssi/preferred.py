@@ -24,7 +24,7 @@ from jaxsim.sparse import Terms
 _BLOCK = 8192
 
 
-class Preferences(NamedTuple):
+class Preferred(NamedTuple):
     """Pairs to draw from.
 
     Attributes:
@@ -40,7 +40,7 @@ class Preferences(NamedTuple):
     start: jax.Array
 
 
-def table(preferred, rejected, num_queries: int, num_documents: int, *, names=("preferred", "rejected")) -> Preferences:
+def table(preferred, rejected, num_queries: int, num_documents: int, *, names=("preferred", "rejected")) -> Preferred:
     """Checks preferences and lays them out for `draw`.
 
     Args:
@@ -52,7 +52,7 @@ def table(preferred, rejected, num_queries: int, num_documents: int, *, names=("
       names: what the caller calls the pairs, for errors.
 
     Returns:
-      `Preferences`.
+      `Preferred`.
 
     Raises:
       ValueError: for another shape or type, rows out of range, a pair that is preferred and rejected, or no query with
@@ -72,7 +72,7 @@ def table(preferred, rejected, num_queries: int, num_documents: int, *, names=("
     better = better[number[better[:, 0]] > 0]
     checks.expect(len(better) > 0, names[0], "a query that prefers and rejects", "none")
     start = np.concatenate([[0], np.cumsum(number)])
-    return Preferences(*(jnp.asarray(part, jnp.int32) for part in (*better.T, worse[:, 1], start)))
+    return Preferred(*(jnp.asarray(part, jnp.int32) for part in (*better.T, worse[:, 1], start)))
 
 
 def _pairs(pairs, argument: str, num_queries: int, num_documents: int) -> np.ndarray:
@@ -85,7 +85,7 @@ def _pairs(pairs, argument: str, num_queries: int, num_documents: int) -> np.nda
 
 
 @functools.partial(jax.jit, static_argnames=("number",))
-def draw(key: jax.Array, preferences: Preferences, number: int) -> tuple[Triples, jax.Array, jax.Array]:
+def draw(key: jax.Array, preferences: Preferred, number: int) -> tuple[Triples, jax.Array, jax.Array]:
     """Triples of a uniform preferred pair and a uniform document that its query rejects.
 
     Args:

@@ -241,8 +241,9 @@ def encode(weights, documents: Terms, mesh: Mesh, *, activation=None) -> np.ndar
     shards = shard(documents, mesh)
     dealt = isinstance(weights, jax.Array) and isinstance(weights.sharding, NamedSharding)
     if not dealt:
-        fits = np.ndim(weights) == 2 and np.shape(weights)[0] == documents.num_terms
-        checks.expect(fits, "weights", f"shape ({documents.num_terms}, k)", np.shape(weights))
+        weights = np.asarray(weights)
+        fits = weights.ndim == 2 and weights.shape[0] == documents.num_terms
+        checks.expect(fits, "weights", f"shape ({documents.num_terms}, k)", weights.shape)
         weights = split(weights, mesh)
     found = gathering.whole(_compiled(shards, weights))[: documents.num_docs]
     return np.asarray(sparse.activated(found, activation))

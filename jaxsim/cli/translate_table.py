@@ -166,10 +166,10 @@ def _save(out: Path, params: Translation, about: dict) -> None:
 
 def _print(params: Translation, words: list[str], reverse: bool, k: int, json: bool) -> None:
     """Translations of words."""
-    from jaxsim.text.tokens import composed
+    from jaxsim.text.tokens import composed, lowered
 
     for one in words:
-        best = params.best(composed(one).lower(), reverse=reverse, k=k)
+        best = params.best(lowered(composed(one)), reverse=reverse, k=k)
         if not best:
             say(f"{one}: not in the table{', or only from right to left (--reverse)' * (not reverse)}")
         if json:

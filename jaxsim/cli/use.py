@@ -258,9 +258,9 @@ def export(
     if trained.training.get("kind") == "words":
         from jaxsim.model.words import Words
 
-        whole, trained = trained, Words(trained).exportable()
-        left = len(whole.vocabulary) - len(trained.vocabulary)
-        say(f"{model}: left out {left:,} words of several parts, which other tools would cut")
+        trained = Words(trained).exportable()
+        left = checks.counted(trained.training["left_out"], "word")
+        say(f"{model}: left out {left} of several parts, which other tools would cut")
     with naming(out), keeping(nothing_written(out)):
         facts = program.export(trained, str(to), out)
     if json:

@@ -15,6 +15,7 @@ Its regular expressions use only what JavaScript has too, so that Transformers.j
   combining marks and does not reorder them, so a letter, such a mark and an accent stay apart; nor does it compose
   U+11938.
 - A ``tokenizers`` package of another version than at the export may lower letters that were new then.
+- A capital sigma that more than 100 dots, apostrophes or marks part from the letter before it is lowered to σ there.
 - `text.words` puts U+034F into a run of more than 30 marks; ``tokenizers`` does not.
 - A lone surrogate, which is no Unicode text, is an error in ``tokenizers`` and no word here.
 """
@@ -56,6 +57,7 @@ _NOTES = {
 _UNSEEN = ("Words outside the vocabulary, which the model makes of n-grams, are ignored here: texts that have any "
            "differ. A model that is trained with --subwords 0 loses nothing by this.")
 _UNKNOWN = "[UNK]"
+_PASSED = 100  # marks between a letter and a sigma that ends its word
 _WORD = re.compile(r"\w+")
 
 
@@ -106,6 +108,11 @@ def export(model: Model, to: str, out: str | os.PathLike) -> dict[str, Any]:
     exact = to == "onnx" or model.weighting in _EXACT
     note = _NOTES[exact] if model.subwords is None else f"{_NOTES[exact]} {_UNSEEN}"
     exact = exact and model.subwords is None
+    left_out = model.training.get("left_out", 0)
+    if left_out:
+        exact = False
+        note += (f" Left out: {checks.counted(left_out, 'word')} of several parts, which other tools would cut; texts "
+                 "with one have other vectors here.")
     kept = parts.sides(model.params)[0].weights
     kind = "float32"
     if narrow.is_narrow(kept):
@@ -273,7 +280,8 @@ def _tokenizer(words: Iterable[str], language: str) -> bytes:
     repairs = [normalizers.Replace(chr(capital), small) for capital, small in dotted]
     repairs += [normalizers.Replace(regex(pattern), by) for pattern, by in _repairs()]
     drawn = normalizers.Replace(regex(f"[{tokens.DRAWN}]"), "")
-    tokenizer.normalizer = normalizers.Sequence([drawn, normalizers.NFC(), *repairs, normalizers.Lowercase()])
+    tokenizer.normalizer = normalizers.Sequence([drawn, normalizers.NFC(), *repairs, normalizers.Lowercase(),
+                                                normalizers.NFC()])
     letters, marks = _ranges(_WORD.match), text.word_marks()
     word = regex(f"[{letters}]+(?:[{marks}]+[{letters}]*)*")
     tokenizer.pre_tokenizer = library.pre_tokenizers.Split(word, behavior="removed", invert=True)
@@ -294,13 +302,12 @@ def _repairs() -> tuple[tuple[str, str], ...]:
 def _final_sigma() -> str:
     r"""A capital sigma that ends a word, as `str.lower` has it: after a cased letter, before none, marks passed over.
 
-    JavaScript has no ``\K``, so what stands before is a lookbehind. Where one without a bound fails, Oniguruma has gone
-    back to the start of the text. It is therefore tried last, where a bounded one has found a letter or 31 marks.
+    JavaScript has no ``\K``, so what stands before is a lookbehind. It looks back over so many marks at most, since
+    texts of dots and sigmas would take time quadratic in their length.
     """
     cased = _ranges(_cased)
     passed = _ranges(lambda char: ("A" + char + "Σ").lower()[-1] == "ς" and not _cased(char))
-    near = rf"[{cased}][{passed}]{{0,30}}Σ|[{passed}]{{31}}Σ"
-    return rf"Σ(?![{passed}]*[{cased}])(?<={near})(?<=[{cased}][{passed}]*Σ)"
+    return rf"Σ(?![{passed}]*[{cased}])(?<=[{cased}][{passed}]{{0,{_PASSED}}}Σ)"
 
 
 def _cased(char: str) -> bool:

@@ -293,8 +293,9 @@ class Model:
 
         Returns:
           A model without `agreement`, whose plain vectors are what this one's `vectors` are with ``power``, and whose
-          ``training`` says so under ``weighed``. Weights of float16 and int8 are rounded anew. This model itself where
-          it has no `agreement`, or the power is 0.
+          ``training`` says so under ``weighed``. Weights of float16 and int8 become float32, since they would be
+          rounded twice; `rounding.rounded` narrows them again. This model itself where it has no `agreement`, or the
+          power is 0.
 
         Raises:
           ValueError: for a power that is no number of at least 0, and with an activation, after which dimensions are
@@ -315,7 +316,8 @@ class Model:
         checks.expect(self.activation == "none", "power", f"0, since the dimensions of this model are multiplied after "
                       f"its activation ({self.activation})", power)  # fmt: skip
         params = parts.weighed_params(self.params, self.agreement, power)
-        about = {**self.training, "weighed": {"power": power}}
+        about = {name: value for name, value in self.training.items() if name != "weights"}  # what rounding lost
+        about["weighed"] = {"power": power}
         return replace(self, params=params, agreement=None, agreement_power=None, training=about)
 
     def expect_projection(self) -> None:

@@ -119,7 +119,7 @@ def weighed_params(params: Params, agreement: np.ndarray, power: float) -> Param
     """Projections with their dimensions multiplied by a power of their agreement.
 
     Args:
-      params: a projection or a pair; narrow weights are rounded anew.
+      params: a projection or a pair; narrow weights are widened, so that nothing is rounded twice.
       agreement: ``[k]`` in [0, 1].
       power: at least 0.
 
@@ -134,9 +134,7 @@ def weighed_params(params: Params, agreement: np.ndarray, power: float) -> Param
     found = []
     for side in sides(params):
         if id(side.weights) not in made:
-            rows = weighed(narrow.full(side.weights), agreement, power)
-            kept = narrow.is_narrow(side.weights)
-            made[id(side.weights)] = narrow.narrowed(rows, kind_of(side.weights)) if kept else rows
+            made[id(side.weights)] = weighed(narrow.full(side.weights), agreement, power)
         found.append(side._replace(weights=made[id(side.weights)]))
     return found[0] if len(found) == 1 else tuple(found)
 

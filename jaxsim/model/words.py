@@ -238,14 +238,14 @@ class Words:
         """The single words, as a model that `export` takes for tools that cut texts at hyphens.
 
         Returns:
-          `Model` without words of several parts.
+          `Model` without words of several parts, whose ``training`` has their number under ``left_out``.
         """
         terms = self.model.vocabulary.terms
         kept = np.array([at for at, word in enumerate(terms) if text.words(word, lower=False) == [word]], int)
         vocabulary = text.Vocabulary(tuple(terms[at] for at in kept), np.asarray(self.model.vocabulary.df)[kept],
                                      self.model.vocabulary.num_docs)  # fmt: skip
         return Model(vocabulary, Projection(self.model.params.weights[kept]), weighting="tf", method=self.model.method,
-                     training=self.model.training)
+                     training={**self.model.training, "left_out": len(terms) - len(kept)})
 
 
 def _entries(tensors: dict[str, np.ndarray], num_words: int) -> sp.csr_matrix | None:

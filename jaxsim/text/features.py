@@ -18,6 +18,7 @@ import scipy.sparse
 
 from jaxsim import checks, sparse
 from jaxsim.sparse import Terms
+from jaxsim.text.tokens import lowered
 from jaxsim.text.vocabulary import Vocabulary
 
 __all__ = ["LOGARITHMS", "NAMES", "PLAIN_TEXT", "TABLE_1", "TF_DF", "Featured", "Scale", "choose", "extract",
@@ -120,7 +121,7 @@ def extract(
     for tokens in token_lists:
         checks.expect(not isinstance(tokens, str), "token_lists", "a list of words for each document", "a string")
         lengths.append(len(tokens))
-        ids.append(np.fromiter((find(token.lower(), -1) for token in tokens), np.int64, len(tokens)))
+        ids.append(np.fromiter((find(lowered(token), -1) for token in tokens), np.int64, len(tokens)))
         capitals.append(np.fromiter((token[:1].isupper() for token in tokens), bool, len(tokens)))
     length = np.asarray(lengths, np.int64)
     term = np.concatenate([np.zeros(0, np.int64), *ids])

@@ -17,6 +17,7 @@ import numpy as np
 
 from jaxsim import checks, sparse
 from jaxsim.text.features import Featured
+from jaxsim.text.tokens import lowered
 from jaxsim.text.vocabulary import Vocabulary
 
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
@@ -167,7 +168,7 @@ def in_fields(
         checks.expect(len(lists) == documents.num_docs, f"fields.{name}", f"{documents.num_docs} lists (documents)",
                       len(lists))
         codes = {number * len(vocabulary) + found for number, words in enumerate(lists)
-                 for found in (vocabulary.index.get(word.lower(), -1) for word in words) if found >= 0}
+                 for found in (vocabulary.index.get(lowered(word), -1) for word in words) if found >= 0}
         new.append(np.isin(row * len(vocabulary) + column, np.fromiter(codes, np.int64, len(codes))))
     return _beside(documents, tuple(fields), new)
 

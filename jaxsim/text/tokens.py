@@ -125,6 +125,22 @@ def composed(text: str) -> str:
     return unicodedata.normalize("NFC", text)
 
 
+def lowered(text: str) -> str:
+    """The lower case of a text in NFC form, in NFC form: a capital may need a mark where its small letter has it.
+
+    Args:
+      text: any string, as `composed` gives it.
+
+    Returns:
+      The lower case.
+
+    Example:
+      >>> len("H\u0331"), len(lowered("H\u0331")), lowered("H\u0331") == "\u1e96"
+      (2, 1, True)
+    """
+    return unicodedata.normalize("NFC", text.lower())
+
+
 @functools.cache
 def _marked(beyond: bool) -> re.Pattern[str]:
     """A word that may have marks: finding it is slower.
@@ -167,7 +183,7 @@ def pieces(text: str, *, lower: bool = True) -> list[str]:
     if text.isascii():
         return text.translate(_ascii_words(lower)).split()
     text = composed(text)
-    text = text.lower() if lower else text
+    text = lowered(text) if lower else text
     kinds = {char: _kind(char) for char in set(text)}
     if "mark" in kinds.values():
         return _marked(max(kinds) > "\uffff").findall(text)

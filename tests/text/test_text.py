@@ -47,6 +47,18 @@ def test_marks_stay_with_their_letters(given, expected):
     assert text.words(given) == expected
 
 
+def test_words_are_composed_in_lower_case_too():
+    expected = ["\u1e96anukkah", "πρωΐ"]
+    assert text.words("H\u0331anukkah ΠΡΩΪ\u0301") == text.words("h\u0331anukkah πρωϊ\u0301") == expected
+    twice = [char for char in map(chr, range(0x110000)) if unicodedata.normalize("NFC", char.upper().lower())
+             != char.upper().lower()]  # fmt: skip
+    assert len(twice) > 20
+    for char in twice:
+        for given in (char, char.upper(), f"A{char.upper()}b"):
+            assert [text.words(word, lower=False) for word in text.words(given)] == [[one] for one in text.words(given)]
+            assert text.words(given) == text.words(given.lower())
+
+
 @pytest.mark.parametrize("language", ["tr", "az", "tr-TR"])
 def test_capitals_of_an_i_without_a_dot(language):
     cut = text.tokenizer(language)

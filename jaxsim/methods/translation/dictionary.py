@@ -13,7 +13,7 @@ from jaxsim import checks
 from jaxsim.data import streams
 from jaxsim.methods.translation import table
 from jaxsim.optim import Fit, closed_form
-from jaxsim.text.tokens import composed
+from jaxsim.text.tokens import composed, lowered
 
 _ASIDE = re.compile(r"\{[^}]*\}|\[[^\]]*\]|\([^)]*\)")
 
@@ -61,7 +61,7 @@ def read(path: str | Path, *, separator: str | None = None) -> tuple[list[tuple[
             single = len(words[0]) == len(other) == 1
             phrases += not single
             if single:
-                pairs[words[0][0].lower(), other[0].lower()] = None
+                pairs[lowered(words[0][0]), lowered(other[0])] = None
     return list(pairs), {"entries": entries, "phrases": phrases, "empty": empty}
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse
 
 from jaxsim import __version__, io, sparse, text
+from jaxsim.cli import pictures
 from jaxsim.data import docstrings
 from jaxsim.evaluate import mates
 from jaxsim.evaluate.mates import Task
@@ -92,6 +93,7 @@ def run(out: Path, *, k: int = 300, max_iter: int = 40, seed: int = 0, num_pairs
       ValueError: if ``k`` is above the number of training pairs.
     """
     out = Path(out)
+    pictures.check_place(out, "--out")
     out.mkdir(parents=True, exist_ok=True)
     begun = time.perf_counter()
     _say("reading docstrings …")

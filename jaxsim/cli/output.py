@@ -225,7 +225,8 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     """Writes a file beside its place and renames it, so that no half of it is ever there.
 
     Args:
-      path: where the file is to be. A link is followed; what is no file (`/dev/stdout`, a pipe) is written to as it is.
+      path: where the file is to be; its folder is made. A link is followed; what is no file (`/dev/stdout`, a pipe) is
+        written to as it is.
 
     Yields:
       The file, open for writing.
@@ -235,6 +236,9 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     """
     if path.is_dir():
         raise IsADirectoryError(21, "Is a directory", str(path))
+    above = next(one for one in path.absolute().parents if one.exists())
+    if not above.is_dir():
+        raise NotADirectoryError(20, f"Not a folder ({above.name})", str(path))
     special = path.exists() and not path.is_file()
     place = path if special else path.resolve()
     temporary = place if special else place.with_name(f".{place.name}.{os.getpid()}.part")
@@ -244,6 +248,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         io.remove_stale(place)
     try:
         with naming(path):
+            place.parent.mkdir(parents=True, exist_ok=True)
             file = open(temporary, "wb")
         try:
             with file:

@@ -171,6 +171,11 @@ def train(
                    dev=held_out.pairs if dev_queries is None else None)
     judged_dev = None if dev_queries is None else _collection(
         *searched.values(), str(dev_score), dev_exclude_self)
+    known = 0 if judged_dev is None else judged_dev.known(data.pairs)
+    if known:
+        asked = checks.counted(len(judged_dev.asked), "judged query", "judged queries")
+        say(f"{known:,} of {asked} are training pairs with a relevant document: what they choose, and their score, is "
+            "not that of new queries")
     by = "apart" if tune_for == TuneFor.SEARCH else "mrr"
     choice = train_choice.Choice(names, seconds, judged_dev, values, by,
                                  judged_dev if stop_by == StopBy.QUERIES else None)  # fmt: skip
@@ -557,6 +562,8 @@ START_OF_GRADED = {"s2net-mse": "random numbers", "s2net-pref": "LSA or random n
 
 def _compare(model: Model) -> None:
     """Says so where the training, or the model, is no better than what it started from."""
+    from jaxsim.model import ranker
+
     record = model.training
     scores = record.get("history", {}).get("validation")
     if scores and model.method in (*STOPPED, *GRADED) and max(scores) <= scores[0]:
@@ -572,7 +579,8 @@ def _compare(model: Model) -> None:
     score = "mrr" if "mrr" in dev else score
     if model.params is not None and dev and dev[score] < dev[f"untrained_{score}"]:
         what = "agree better with the grades of held-out pairs" if graded else "find more mates of held-out pairs"
-        mixed = "" if graded or model.bilinear else "; `jaxsim search` puts words beside the vectors"
+        words = "puts" if ranker.default_terms(model) > 0 else "with --terms 0.5 puts"
+        mixed = "" if graded or model.bilinear else f"; `jaxsim search` {words} words beside the vectors"
         say(f"bare term weights {what}: more pairs, another --dim or --method may help{mixed}")
 
 

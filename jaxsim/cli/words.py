@@ -51,6 +51,8 @@ def thesaurus(
                             max_iter=epochs, checkpoint=resume, progress=True)
     with naming(out), keeping(nothing_written(out)):
         words.save(out)
+    if words.model.dim < dim:
+        say(f"dimension {words.model.dim}: the thesauri support no more")
     lost = words.without_vector()
     if lost:
         some = ", ".join(lost[:5]) + ", …" * (len(lost) > 5)

@@ -126,6 +126,9 @@ def lines(source: str | os.PathLike) -> Iterator[str]:
     except (lzma.LZMAError, EOFError, zlib.error, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
+        if number == 0 and isinstance(error, OSError | lzma.LZMAError):
+            raise ValueError(f"{place}: expected a compressed file, as its suffix says, got none, or a damaged one "
+                             f"({error}); rename a plain file") from error
         raise ValueError(
             f"{place}, after line {number}: expected a whole compressed file, got a damaged or truncated one ({error})"
         ) from error

@@ -32,7 +32,12 @@ NAMES = (
 
 _SUFFIXES = {".tsv": "tsv", ".tab": "tsv", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
              ".parquet": "parquet"}  # fmt: skip
-_OTHERS = {"csv": (";", "semicolons"), "tsv": (",", "commas (--format csv reads them)")}  # what one column may hold
+_ONE_COLUMN = {  # what may be between columns in place of what is read -> what to do
+    "csv": (";", "put commas between columns, and quotes around texts with commas",
+            "save it with commas between columns, or tabs (.tsv), in place of semicolons"),
+    "tsv": (",", "put a tab between the two texts",
+            "put a tab between the two texts; where commas are between columns, --format csv reads them"),
+}
 _LONGEST = 2**31 - 1  # of a field, in characters; the csv module takes no more everywhere
 
 
@@ -240,9 +245,9 @@ def _cells(rows: Iterable[str], place: str, kind: str, columns: Columns) -> Iter
         where = f"{place}, line {number}"
         if positions is None:
             width = len(cells)
-            other, facts = _OTHERS[kind]
-            hint = f"; the line has {facts}" if other in cells[0] else ""
-            checks.expect(width >= 2, where, f"at least two columns, separated by {between}", f"{width}{hint}")
+            other, *remedies = _ONE_COLUMN[kind]
+            remedy = remedies[other in cells[0]]
+            checks.expect(width >= 2, where, f"at least two columns, separated by {between}", f"{width}; {remedy}")
             named = any(one is not None and not one.isdecimal() for one in columns)
             header = named or _known(cells) is not None
             positions = _positions(cells, columns, where, named=False)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxsim import checks
+from jaxsim.data.pairs import Pairs
 from jaxsim.evaluate import retrieval, trec
 from jaxsim.model import Model, index, ranker
 from jaxsim.model.bm25 import Bm25, weigh
@@ -104,6 +105,25 @@ class Judged:
         """Relevant documents that are not among the documents, and so never found, over all queries."""
         return sum(grade > 0 and name not in self.documents
                    for query in self.asked for name, grade in self.qrels[query].items())  # fmt: skip
+
+    def known(self, pairs: Pairs) -> int:
+        """Queries of `asked` that stand in pairs with a document that is relevant to them.
+
+        Args:
+          pairs: of a training, which judges itself by these queries.
+
+        Returns:
+          Their number.
+
+        Example:
+          >>> from jaxsim.data.pairs import make
+          >>> judged = Judged({"q": "a cat", "r": "a dog"}, {"a": "the cat"}, {"q": {"a": 1}, "r": {"a": 1}})
+          >>> judged.known(make("mine", ["1"], ["a cat"], ["the cat"]))
+          1
+        """
+        trained = set(zip(pairs.left, pairs.right, strict=True))
+        return sum(any(grade > 0 and (text, self.documents.get(name)) in trained for name, grade in
+                       self.qrels[query].items()) for query, text in self.asked.items())  # fmt: skip
 
     def _itself(self, query: str, document: str) -> bool:
         """Whether a document is the query, and no answer."""

@@ -484,8 +484,8 @@ def fit(
     if settings.method not in FITS:
         return None
     m, num_terms = len(held.rows), len(weighted.vocabulary)
-    checks.expect(min(m, num_terms) > 1, "pairs, max_terms", "at least two training pairs and two terms",
-                  f"{m} and {num_terms}")  # fmt: skip
+    checks.expect(m > 1, "pairs", "at least two training pairs that differ", m)
+    checks.expect(num_terms > 1, "pairs, max_terms", "at least two terms", num_terms)
     checks.expect(bare < m or settings.method == "lsa", "pairs", "a pair with known words on both sides", "none")
     k = _dimension(weighted, settings, say)
     say(f"training {settings.method} …")

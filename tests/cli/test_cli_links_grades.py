@@ -209,7 +209,7 @@ def test_dev_grades_come_from_the_same_column(graded, capsys):
     ([*MSE, "--label", "1"], "graded.tsv, line 1: expected a number in the column '1'"),
     ([*MSE, "--pairs", "equal.tsv", "--label", "3"], "--label: expected at least two different grades, got 2 for eve"),
     ([*MSE, "--label", "3", "--dev", "equal.tsv"], "--dev: expected at least two different grades, got 2 for every"),
-    ([*SSI, "--pairs", "one.tsv"], "--pairs, --max-terms: expected at least two training pairs and two terms, got"),
+    ([*SSI, "--pairs", "one.tsv"], "--pairs: expected at least two training pairs that differ, got 1"),
     ([*SSI, "--pairs", "same.tsv"], "--pairs: expected right texts that differ (a query's negatives are"),
     ([*SSI, "--identity", "-1"], "Invalid value for '--identity'"),
     ([*SSI, "--identity", "1e39"], "Invalid value for '--identity'"),

@@ -258,8 +258,8 @@ def test_encode_streams_lines_and_keeps_blank_ones(trained, folder, capsys, monk
     feed(monkeypatch, "")
     assert run(capsys, "encode", "--model", trained) == ""
     feed(monkeypatch, "".join(f"{RIGHT[i % 40]}\n" for i in range(1100)))  # more than one batch
-    run(capsys, "encode", "--model", trained, "--output", "many.npy")
-    np.testing.assert_array_equal(np.load("many.npy"), Model.load(trained).encode(RIGHT * 28)[:1100])
+    run(capsys, "encode", "--model", trained, "--output", "new/folder/many.npy")
+    np.testing.assert_array_equal(np.load("new/folder/many.npy"), Model.load(trained).encode(RIGHT * 28)[:1100])
 
 
 def test_encode_by_two_processes_writes_the_same_bytes(trained, folder, capsys, monkeypatch):
@@ -341,6 +341,9 @@ def test_evaluate_searches_a_collection_without_what_is_excluded(trained, folder
     (folder / "qrels").write_text("d3 0 d3 1\nd3 0 d8 1\nq 0 d4 1\n")
     with (folder / "docs").open("a") as file:  # a document of a query's text
         file.write(f"twin\t{LEFT[4]}\n")
+    (folder / "others").write_text("q 0 x 1\n")
+    assert refused(capsys, "evaluate", "--model", trained, "--queries", "queries", "--documents", "docs", "--qrels",
+                   "others") == "--qrels: expected a relevant document with a text in docs, got none"
     (folder / "known.tsv").write_text("q\td9\nq\tnone\nother\td1\n")
     words = ["evaluate", "--model", trained, "--queries", "queries", "--documents", "docs", "--qrels", "qrels",
              "--run-out", "run.txt", "--json"]  # fmt: skip
@@ -515,7 +518,7 @@ def _bare(model):
     (["train", "--pairs", "pairs.tsv", "--out", "m", "--drop-top", "1000"],
      "--pairs, --drop-top: expected texts with words beside the 1000 most frequent, got an empty vocabulary"),
     (["train", "--pairs", "pairs.tsv", "--out", "m", "--max-terms", "1"],
-     "--pairs, --max-terms: expected at least two training pairs and two terms, got"),
+     "--pairs, --max-terms: expected at least two terms, got 1"),
     (["data", "--root", "nowhere"], "--root: expected an existing folder with the corpora, got 'nowhere'"),
     (["search", "--model", "MODEL", "--documents", "texts.txt", "--query", "x", "--k=-2"], "'--k': Input should be gr"),
     (["train", "--pairs", "pairs.tsv", "--out", "m", "--dev", "1"], "--dev: expected a share in [0, 1), or a file"),
@@ -531,7 +534,8 @@ def _bare(model):
     (["train", "--pairs", "", "--out", "m"], "--pairs: expected a file, or - for standard input, got nothing"),
     (["encode", "--model", "nowhere"], "nowhere: expected a model folder, got nothing"),
     (["encode", "--model", "MODEL", "--output", "x.csv"], "--output: expected a file that ends in .npy or .jsonl"),
-    (["encode", "--model", "MODEL", "--input", "texts.txt", "--output", "no/x.npy"], "no/x.npy: No such file"),
+    (["encode", "--model", "MODEL", "--input", "texts.txt", "--output", "pairs.tsv/x.npy"],
+     "pairs.tsv/x.npy: Not a folder (pairs.tsv)"),
     (["similarity", "--model", "MODEL", "--pairs", "one.tsv", "--left", "1"], "--left, --right: expected both columns"),
     (["similarity", "--model", "MODEL", "--pairs", "left", "--left", "9", "--right", "1"], "left, line 1: left: expec"),
     (["similarity", "--model", "MODEL", "one"], "similarity: expected two texts, or --pairs, got 1"),

@@ -105,7 +105,8 @@ def test_csv_on_standard_input_is_named(folder, capsys, monkeypatch):
     feed(monkeypatch, "query,document\na,b\n")
     message = refused(capsys, "train", "--pairs", "-", "--out", "m")
     assert message.startswith("standard input, line 1: expected at least two columns, separated by tabs, got 1; ")
-    assert message.endswith("the line has commas (--format csv reads them)")
+    assert message.endswith("put a tab between the two texts; where commas are between columns, --format csv reads "
+                            "them")
 
 
 def test_ctrl_c_while_modules_load_is_one_line(monkeypatch, capsys):

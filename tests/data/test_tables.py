@@ -120,7 +120,8 @@ FAULTS = {
     "no objects": ("x.jsonl", b"\n", {}, "x.jsonl: expected pairs, got an empty file"),
     "header only": ("x.tsv", b"query\tdocument\n", {}, "x.tsv: expected pairs after the header, got none"),
     "one column": ("x.tsv", b"a b\nc d\n", {}, "line 1: expected at least two columns, separated by tabs, got 1"),
-    "one column of commas": ("x.csv", b"a;b\n", {}, "separated by commas, got 1; the line has semicolons"),
+    "one column of commas": ("x.csv", b"a;b\n", {}, "separated by commas, got 1; save it with commas between columns"),
+    "one column of texts": ("x.tsv", b"a, b c\n", {}, "got 1; put a tab between the two texts; where commas are"),
     "ragged": ("x.tsv", b"a\tb\nc\td\te\n", {}, "x.tsv, line 2: expected 2 columns, .* as in the first line, got 3"),
     "ragged after lines in quotes": ("x.csv", b'a,"b\nc"\nd\n', {}, "x.csv, line 3: expected 2 columns"),
     "open quote": ("x.csv", b'a,b\n"c,d\ne,f\n', {}, "x.csv, line 2: expected CSV, got a row that is not"),
@@ -162,8 +163,8 @@ FAULTS = {
     "no label key": ("x.jsonl", b'{"left": "a", "right": "b", "s": 1}\n{"left": "a", "right": "b"}', {"label": "s"},
                      "line 2: expected the column 's', got the columns 'left', 'right'"),
     "truncated": ("x.tsv.gz", gzip.compress(b"a\tb\n" * 999)[:-9], {}, "expected a whole compressed file, got"),
-    "not compressed": ("x.tsv.bz2", b"a\tb\n", {}, "x.tsv.bz2, after line 0: expected a whole compressed file"),
-    "damaged": ("x.tsv.xz", b"\xfd7zXZ\0" + b"x" * 20, {}, "x.tsv.xz, after line 0: expected a whole compressed file"),
+    "not compressed": ("x.tsv.bz2", b"a\tb\n", {}, "x.tsv.bz2: expected a compressed file, .*; rename a plain file"),
+    "damaged": ("x.tsv.xz", b"\xfd7zXZ\0" + b"x" * 20, {}, "x.tsv.xz: expected a compressed file, .*, or a damaged"),
 }  # fmt: skip
 
 

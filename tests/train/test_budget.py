@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from command_line import refused, run
 
-from jaxsim import text
+from jaxsim import cli, text
 from jaxsim.data import docstrings, pairs
 from jaxsim.methods.projections import Projection
 from jaxsim.model import Model, ranker
@@ -336,6 +336,31 @@ def test_the_chosen_weight_is_kept_in_the_folder_and_taken_by_searches(tmp_path)
         replace(plain(), agreement_power=-1)
     with pytest.raises(ValueError, match="terms_weight: expected None, or a number"):
         replace(plain(), terms_weight=1.5)
+
+
+def test_judged_queries_that_are_training_pairs_are_told_and_what_a_search_does_with_words(folder, capsys):
+    pairs = [line.split("\t") for line in (folder / "pairs.tsv").read_text().splitlines()]
+    lefts = [*(left for left, _ in pairs[:6]), "red boats"]
+    (folder / "q.tsv").write_text("".join(f"{i}\t{left}\n" for i, left in enumerate(lefts)))
+    (folder / "d.tsv").write_text("".join(f"{i}\t{right}\n" for i, (_, right) in enumerate(pairs)))
+    (folder / "qrels.txt").write_text("".join(f"{i} 0 {i} 1\n" for i in range(6)) + "6 0 9 1\n")
+    judged = ["--dev-queries", "q.tsv", "--dev-documents", "d.tsv", "--dev-qrels", "qrels.txt"]
+    words = ["train", "--pairs", "pairs.tsv", "--out", "model", "--method", "opca", "--dim", "2", "--dev", "0.3"]
+    for more, told in ((judged, True), ([], False)):
+        assert cli.main([*words, *more]) == 0
+        assert ("6 of 7 judged queries are training pairs" in capsys.readouterr().err) == told
+
+
+@pytest.mark.parametrize(("languages", "weight", "said"), [
+    (("en", "en"), None, "`jaxsim search` puts words beside"), (("en", "en"), 0.0, "with --terms 0.5 puts words"),
+    (("en", "es"), None, "with --terms 0.5 puts words beside the vectors")])
+def test_what_a_search_does_with_words_is_told_as_it_is(languages, weight, said, capsys):
+    from jaxsim.cli import train as command
+
+    record = {"dev": {"mrr": 0.1, "untrained_mrr": 0.2}, "settings": {}}
+    bare, some = plain(), Projection(np.ones((3, 1), np.float32))
+    command._compare(replace(bare, params=some, languages=languages, terms_weight=weight, training=record))
+    assert said in capsys.readouterr().err
 
 
 @pytest.mark.programs

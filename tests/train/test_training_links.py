@@ -297,8 +297,8 @@ def test_a_stopped_training_goes_on_bit_for_bit(corpus, tmp_path, monkeypatch, m
 
 
 @pytest.mark.parametrize(("left", "right", "message"), [
-    (["one pair"], ["its mate"], "pairs, max_terms: expected at least two training pairs and two terms, got 1 and 4"),
-    (["the same"] * 30, ["its mate"] * 30, "pairs, max_terms: expected at least two training pairs and two terms, got"),
+    (["one pair"], ["its mate"], "pairs: expected at least two training pairs that differ, got 1"),
+    (["the same"] * 30, ["its mate"] * 30, "pairs: expected at least two training pairs that differ, got 1"),
     ([f"question{i}" for i in range(30)], ["yes"] * 30, "pairs: expected right texts that differ .*, got all alike"),
     (["why"] * 30, [f"answer{i}" for i in range(30)], "pairs: expected a left text to which some right text does not"),
     ([""] * 30, [f"answer{i}" for i in range(30)], "pairs: expected a pair with known words on both sides, got none"),

@@ -69,6 +69,9 @@ def fit(left: Terms, right: Terms, *, k: int, ridge: float = 3.0) -> Fit:
       >>> bool(jnp.allclose(a.weights, b.weights))
       True
 
+    Directions are those of centred documents, while encoding does not centre: cosines between the sides order
+    documents, but their level, and even their sign, mean nothing.
+
     Relations: `opca` minimises distances where this maximises correlations, and shares its terms between languages.
     """
     statistics.expect_sides(left, right, same="documents")

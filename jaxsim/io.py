@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import glob
 import hashlib
 import json
 import os
@@ -17,7 +18,7 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -27,6 +28,7 @@ PAGE = "topics.html"
 """What `jaxsim topics` adds to a model's folder."""
 _LITTER = (".DS_Store", "Thumbs.db", "desktop.ini")  # that file managers leave
 _TRIES, _LOOKS = 100, 5  # of one process while others write to the same place
+_WAITS = (0.001,) * 10 + (0.01,) * 10 + (0.1,) * 3  # seconds between reads while another process replaces a folder
 _KINDS = {"completion model": "completion", "corpus": "sentences", "translation table": "translation table"}
 CONFIG, TENSORS, VOCABULARY, CARD = "config.json", "model.safetensors", "vocabulary.json", "README.md"
 
@@ -179,6 +181,68 @@ def _discard(old: Path) -> None:
         shutil.rmtree(gone, ignore_errors=True)
 
 
+def settled(folder: Path, read: Callable[[], Any], marker: str) -> Any:
+    """What a folder says that another process may replace while it is read.
+
+    Args:
+      folder: the folder.
+      read: reads it; called again where the folder was replaced meanwhile.
+      marker: as for `replace_folder`.
+
+    Returns:
+      What ``read`` returns, of the older folder or of the newer one.
+
+    Raises:
+      OSError: as ``read``, of a folder that nobody replaces.
+      ValueError: likewise.
+
+    Example:
+      >>> with tempfile.TemporaryDirectory() as place:
+      ...     folder = replace_folder(Path(place) / "kept", {"facts.json": b"{}"}, marker="facts.json")
+      ...     settled(folder, (folder / "facts.json").read_text, "facts.json")
+      '{}'
+    """
+    for wait in _WAITS:
+        seen = _mark(folder / marker)
+        try:
+            return read()
+        except (OSError, ValueError):
+            # The marker stays what it is in a folder that is damaged, or of another kind. Between the two renames of
+            # `replace_folder` there is none, and the older folder stands beside the place.
+            moved = bool(older(folder))
+            if _mark(folder / marker) == seen and (seen is not None or not moved):
+                raise
+        time.sleep(wait)
+    return read()
+
+
+def _mark(path: Path) -> tuple[int, int, bytes] | None:
+    """What tells a marker from the one that replaces it, even with equal contents; None where there is none."""
+    try:
+        facts = path.stat()
+        return facts.st_ino, facts.st_mtime_ns, path.read_bytes()
+    except OSError:
+        return None
+
+
+def older(folder: Path) -> list[Path]:
+    """What stands beside a place where a folder is replaced, or was until a kill.
+
+    Args:
+      folder: the place.
+
+    Returns:
+      Hidden folders.
+
+    Example:
+      >>> with tempfile.TemporaryDirectory() as place:
+      ...     (Path(place) / ".model.7.0a.old").mkdir()
+      ...     [path.name for path in older(Path(place) / "model")]
+      ['.model.7.0a.old']
+    """
+    return sorted(folder.absolute().parent.glob(f".{glob.escape(folder.name)}.*.old"))
+
+
 def check_place(
     folder: str | os.PathLike, *, marker: str = CONFIG, argument: str = "out", what: str = "model"
 ) -> None:
@@ -292,7 +356,7 @@ def _empty(folder: Path) -> bool:
 def _told(path: Path, what: str) -> dict[str, Any] | None:
     """What a marker says, if this library wrote it for such a thing; other tools have a config.json too."""
     try:
-        told = json.loads(path.read_bytes())
+        told = parsed(path.read_bytes(), str(path))
     except (OSError, ValueError):
         return None
     ours = isinstance(told, dict) and told.get("library") == "jaxsim"

@@ -6,7 +6,6 @@ included, so that an altered or missing file is an error and not a worse model.
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import json
 import os
@@ -19,8 +18,8 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as tensors_from_bytes
 from safetensors.numpy import save as bytes_from_tensors
 
-from jaxsim import checks
-from jaxsim.io import CARD, CONFIG, TENSORS, VOCABULARY, digest_of, parsed, replace_folder, sealed, unsealed
+from jaxsim import checks, io
+from jaxsim.io import CARD, CONFIG, TENSORS, VOCABULARY
 
 FORMAT = 4
 """Newest version of the folder's layout: 2 of bilinear models, 3 of n-grams, 4 of weights of int8. Readers take it and
@@ -68,8 +67,8 @@ def save(
         CARD: card.encode("utf-8", "surrogatepass"),
     }
     files = {name: hashlib.sha256(data).hexdigest() for name, data in contents.items() if name != CARD}
-    contents[CONFIG] = sealed({"library": "jaxsim", "format": layout, **config, "files": files})
-    return replace_folder(folder, contents, marker=CONFIG)
+    contents[CONFIG] = io.sealed({"library": "jaxsim", "format": layout, **config, "files": files})
+    return io.replace_folder(folder, contents, marker=CONFIG)
 
 
 def load(folder: str | os.PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any], list[str]]:
@@ -84,8 +83,13 @@ def load(folder: str | os.PathLike) -> tuple[dict[str, np.ndarray], dict[str, An
     Raises:
       FileNotFoundError: if the folder or a file of it is missing.
       ValueError: if a file was altered, or the folder is of another program or of a newer version.
+
+    A model that another process replaces meanwhile is read anew, so that it is the older or the newer one.
     """
-    folder = _model_folder(folder)
+    return io.settled(Path(folder), lambda: _load(Path(folder)), CONFIG)
+
+
+def _load(folder: Path) -> tuple[dict[str, np.ndarray], dict[str, Any], list[str]]:
     config = _config(folder)
     contents = {}
     for name, digest in config["files"].items():
@@ -95,7 +99,7 @@ def load(folder: str | os.PathLike) -> tuple[dict[str, np.ndarray], dict[str, An
         contents[name] = path.read_bytes()
         got = hashlib.sha256(contents[name]).hexdigest()
         checks.expect(got == digest, str(path), f"the file that was saved (SHA-256 {digest[:12]})", f"{got[:12]}")
-    words = parsed(contents[VOCABULARY], str(folder / VOCABULARY))
+    words = io.parsed(contents[VOCABULARY], str(folder / VOCABULARY))
     fits = isinstance(words, list) and all(isinstance(word, str) for word in words)
     checks.expect(fits, str(folder / VOCABULARY), "a list of words", "another one")
     try:
@@ -104,20 +108,19 @@ def load(folder: str | os.PathLike) -> tuple[dict[str, np.ndarray], dict[str, An
         raise ValueError(f"{folder / TENSORS}: expected the tensors of a model, got {error}") from error
 
 
-def _model_folder(folder: str | os.PathLike) -> Path:
-    folder = Path(folder)
+def _expect_folder(folder: Path) -> None:
     if not folder.is_dir():
-        old = next(iter(sorted(folder.absolute().parent.glob(f".{glob.escape(folder.name)}.*.old"))), None)
+        old = next(iter(io.older(folder)), None)
         got = "a file" if folder.exists() else "nothing" if old is None else f"nothing; an older model is at {old}"
         raise FileNotFoundError(f"{folder}: expected a model folder, got {got}")
-    return folder
 
 
 def _config(folder: Path) -> dict[str, Any]:
+    _expect_folder(folder)
     path = folder / CONFIG
     if not path.is_file():
         raise FileNotFoundError(f"{folder}: expected a model folder, got one without {CONFIG}")
-    config = unsealed(path, newest=FORMAT)
+    config = io.unsealed(path, newest=FORMAT)
     kind, files = config.get("kind"), config.get("files")  # models of texts or words have none
     checks.expect(kind is None, str(folder), "a model of texts", f"one of another kind ({kind})")
     listed = isinstance(files, dict) and {TENSORS, VOCABULARY} <= set(files)
@@ -139,4 +142,4 @@ def digest(folder: str | os.PathLike) -> str:
       FileNotFoundError: if there is no model.
       ValueError: as `load`, of the configuration.
     """
-    return digest_of(_config(_model_folder(folder)))
+    return io.digest_of(io.settled(Path(folder), lambda: _config(Path(folder)), CONFIG))

@@ -7,10 +7,8 @@ so that an altered or truncated file is an error and not a worse search. Only ar
 
 from __future__ import annotations
 
-import glob
 import os
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,7 +33,6 @@ compute."""
 
 MARKER, TENSORS = "index.json", "index.safetensors"
 _REMEDY = "; delete its folder and make it anew, with --documents"
-_WAITS = (0.001,) * 10 + (0.01,) * 10 + (0.1,) * 3  # seconds between reads while another process replaces the folder
 _TEXTS = ("lines", "ends", "texts")
 _ROWS = ("values", "columns", "starts")
 _MATRICES = ("sparse", "words", "bm25")
@@ -266,44 +263,13 @@ def described(folder: str | os.PathLike) -> dict[str, Any]:
       FileNotFoundError: if there is no index.
       ValueError: if ``index.json`` was altered, or is of another program or of a newer version.
     """
-    return _settled(Path(folder), lambda: _described(Path(folder)))
-
-
-def _settled(folder: Path, read: Callable[[], Any]) -> Any:
-    """What ``read`` finds in a folder; where another process replaces it meanwhile, what it finds in the new one."""
-    for wait in _WAITS:
-        seen = _mark(folder)
-        try:
-            return read()
-        except (OSError, ValueError):
-            # The marker stays what it is in a folder that is damaged, or of no index. Between the two renames of
-            # `io.replace_folder` there is none, and the older folder stands beside the place.
-            moved = bool(_older(folder))
-            if _mark(folder) == seen and (seen is not None or not moved):
-                raise
-        time.sleep(wait)
-    return read()
-
-
-def _mark(folder: Path) -> tuple[int, int, bytes] | None:
-    """What tells an index from the one that replaces it, even with equal contents; None where there is none."""
-    path = folder / MARKER
-    try:
-        facts = path.stat()
-        return facts.st_ino, facts.st_mtime_ns, path.read_bytes()
-    except OSError:
-        return None
-
-
-def _older(folder: Path) -> list[Path]:
-    """What stands beside a place where an index is replaced, or was until a kill."""
-    return sorted(folder.absolute().parent.glob(f".{glob.escape(folder.name)}.*.old"))
+    return io.settled(Path(folder), lambda: _described(Path(folder)), MARKER)
 
 
 def _described(folder: Path) -> dict[str, Any]:
     path = folder / MARKER
     if not path.is_file():
-        old = next(iter(_older(folder)), None)
+        old = next(iter(io.older(folder)), None)
         got = f"a folder without {MARKER}" if folder.is_dir() else "a file" if folder.exists() else "nothing"
         raise FileNotFoundError(f"{folder}: expected an index, got {got}{f'; an older one is at {old}' * bool(old)}")
     facts = io.unsealed(path, newest=FORMAT, remedy=_REMEDY)
@@ -361,7 +327,7 @@ def load(
 
     An index that another process replaces meanwhile is read anew, so that it is the older or the newer one.
     """
-    return _settled(Path(folder), lambda: _load(Path(folder), weights, bm25, num_terms))
+    return io.settled(Path(folder), lambda: _load(Path(folder), weights, bm25, num_terms), MARKER)
 
 
 def _load(folder: Path, weights: Sequence[float], bm25: bool, num_terms: int | None) -> Index:

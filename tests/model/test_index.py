@@ -255,7 +255,7 @@ def test_an_index_that_another_process_replaces_is_read_whole(tmp_path, monkeypa
             (tmp_path / ".kept.1.a.old").rename(folder)
 
     monkeypatch.setattr(index, "safe_open", replaced)
-    monkeypatch.setattr(index.time, "sleep", back)
+    monkeypatch.setattr(io.time, "sleep", back)
     assert list(index.load(folder).texts) == ["dog", "cat fish"] and len(swaps) == 3
     swaps[2] = (tmp_path / "kept").rename(tmp_path / ".kept.1.a.old")
     assert index.described(folder)["model"] == "another"

@@ -80,6 +80,16 @@ def test_the_working_folder_is_not_taken_from_under_anybody(tmp_path, monkeypatc
     assert save("model").name == "model" and folders.load("model")[1]["dim"] == 3
 
 
+@pytest.mark.parametrize("marker", [b"[" * 100_000, b'{"library": "jaxsim", "x": ' + b"[" * 100_000, b"\xff"])
+def test_a_marker_that_cannot_be_read_is_not_one_of_ours(tmp_path, marker):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / folders.CONFIG).write_bytes(marker)
+    for write in (save, io.check_place):
+        with pytest.raises(ValueError, match="out: expected a new folder, or one that holds an older model of ours"):
+            write(tmp_path / "model")
+    assert (tmp_path / "model" / folders.CONFIG).read_bytes() == marker
+
+
 @pytest.mark.parametrize("files", [3, None, ["notes.md"]])
 def test_a_marker_says_which_files_are_ours(tmp_path, files):
     place = tmp_path / "export"
@@ -235,6 +245,29 @@ def test_a_folder_that_another_writer_moves_away_is_no_error(tmp_path, monkeypat
 
     monkeypatch.setattr(io, "_told", told)
     assert folders.load(save(place, config={"dim": 6}))[1]["dim"] == 6 and others
+
+
+def test_a_model_that_another_process_replaces_is_read_whole(tmp_path, monkeypatch):
+    place, read_bytes, swaps = save(tmp_path / "model"), Path.read_bytes, []
+
+    def replaced(path):
+        if path == place / folders.TENSORS and len(swaps) < 2:
+            if not swaps:  # between its files
+                swaps.append(save(place, tensors={"a": np.ones(4)}, config={"dim": 4}))
+            else:  # and in the instant between two renames
+                swaps.append(place.rename(tmp_path / ".model.1.a.old"))
+        return read_bytes(path)
+
+    def back(seconds):
+        if (tmp_path / ".model.1.a.old").is_dir():
+            (tmp_path / ".model.1.a.old").rename(place)
+
+    monkeypatch.setattr(Path, "read_bytes", replaced)
+    monkeypatch.setattr(io.time, "sleep", back)
+    assert folders.load(place)[1]["dim"] == 4 and len(swaps) == 2
+    digest = folders.digest(place)
+    place.rename(tmp_path / ".model.1.a.old")
+    assert folders.digest(place) == digest
 
 
 @pytest.mark.parametrize("mask", [0o022, 0o077, 0o002])

@@ -78,7 +78,7 @@ def load(folder: str | os.PathLike) -> tuple[dict[str, np.ndarray], dict[str, An
       folder: as `save` wrote it.
 
     Returns:
-      ``(tensors, config, vocabulary)``.
+      ``(tensors, config, vocabulary)``, whose values `parts.check_folder` looks at.
 
     Raises:
       FileNotFoundError: if the folder or a file of it is missing.
@@ -100,8 +100,7 @@ def _load(folder: Path) -> tuple[dict[str, np.ndarray], dict[str, Any], list[str
         got = hashlib.sha256(contents[name]).hexdigest()
         checks.expect(got == digest, str(path), f"the file that was saved (SHA-256 {digest[:12]})", f"{got[:12]}")
     words = io.parsed(contents[VOCABULARY], str(folder / VOCABULARY))
-    fits = isinstance(words, list) and all(isinstance(word, str) for word in words)
-    checks.expect(fits, str(folder / VOCABULARY), "a list of words", "another one")
+    checks.expect(isinstance(words, list), str(folder / VOCABULARY), "a list of words", checks.a_kind(words))
     try:
         return tensors_from_bytes(contents[TENSORS]), config, words
     except (SafetensorError, ValueError, KeyError, TypeError) as error:  # also of types that NumPy lacks

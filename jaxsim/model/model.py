@@ -83,6 +83,9 @@ class Model:
         checks.expect(self.weighting in WEIGHTINGS, "weighting", f"one of {', '.join(WEIGHTINGS)}", self.weighting)
         checks.expect(self.activation in OUTPUTS, "activation", f"one of {', '.join(OUTPUTS)}", self.activation)
         checks.expect(len(self.languages) == 2, "languages", "two language codes", self.languages)
+        with checks.within("languages"):
+            for language in self.languages:
+                text.tokenizer(language)
         parts.check(self.params, len(self.vocabulary), self.subwords)
         checks.whole(self.strongest, "strongest", 1, or_none=True)
         plain = not self.bilinear or self.activation == "none"
@@ -420,8 +423,8 @@ class Model:
           The folder.
 
         Raises:
-          ValueError: if something else is there, for weights that are not finite, or a record of the training that
-            JSON cannot hold.
+          ValueError: if something else is there, and for what `load` would refuse: weights that are not finite or of
+            other types, terms that are there twice, a record of the training that JSON cannot hold.
           OSError: if it cannot be written; what was there is as it was.
         """
         return folders.save(path, **self.contents())
@@ -433,22 +436,22 @@ class Model:
           Arguments of `folders.save`.
 
         Raises:
-          ValueError: for weights that are not finite, or a record of the training that JSON cannot hold.
+          ValueError: for what no folder of a model has, such as weights that are not finite.
         """
-        tensors = parts.to_tensors(self.params) | {"df": np.asarray(self.vocabulary.df, np.int64)}
-        tensors = {name: array.astype(np.float32) if array.dtype.name == "bfloat16" else array  # no file of ours has it
-                   for name, array in tensors.items()}
+        df = _whole(self.vocabulary.df, "model.vocabulary.df")
+        checks.expect(df.shape == (len(self.vocabulary),), "model.vocabulary.df",
+                      f"one number for each of {len(self.vocabulary)} terms", f"shape {df.shape}")
+        num_docs = int(_whole(self.vocabulary.num_docs, "model.vocabulary.num_docs"))
+        tensors = parts.to_tensors(self.params) | {"df": df}
         try:
             json.dumps(self.training)
         except TypeError as error:
             raise ValueError("model.training: expected numbers, texts, lists and dictionaries alone, as JSON has them, "
                              f"got another value ({error})") from None  # fmt: skip
-        for name, array in tensors.items():
-            checks.expect(bool(np.isfinite(array).all()), f"model.{name}", "finite weights", "NaN or infinity")
         words, layout = self.vocabulary.terms, 1 + self.bilinear
         config = {
             "method": self.method, "dim": self.dim, "weighting": self.weighting, "activation": self.activation,
-            "languages": list(self.languages), "num_docs": int(self.vocabulary.num_docs), "training": self.training,
+            "languages": list(self.languages), "num_docs": num_docs, "training": self.training,
         } | ({"strongest": self.strongest and int(self.strongest)} if self.bilinear else {})  # fmt: skip
         if self.terms_weight is not None:
             config["terms_weight"] = float(self.terms_weight)  # JSON holds no scalars of NumPy
@@ -463,6 +466,11 @@ class Model:
             tensors["agreement"] = np.asarray(self.agreement, np.float32)
         if any(array.dtype == np.int8 for array in tensors.values()):
             layout = 4
+        # No file of ours has bfloat16, or the bytes of other machines.
+        tensors = {name: array.astype(np.float32 if array.dtype.name == "bfloat16" else array.dtype.newbyteorder("="),
+                                      copy=False) for name, array in tensors.items()}  # fmt: skip
+        with checks.within("model"):
+            parts.check_folder(tensors, config, words)
         return {"tensors": tensors, "config": config, "vocabulary": words, "card": self.card(), "layout": layout}
 
     @classmethod
@@ -515,6 +523,17 @@ class Model:
           Markdown.
         """
         return parts.card(self)
+
+
+def _whole(values, argument: str) -> np.ndarray:
+    """Numbers of documents as int64, of whatever type they are."""
+    numbers = np.asarray(values)
+    checks.expect(numbers.dtype.kind in "biuf", argument, "whole numbers", numbers.dtype)
+    with np.errstate(invalid="ignore"):  # of NaN and infinity
+        whole = numbers.astype(np.int64)
+    wrong = numbers[numbers != whole]
+    checks.expect(not wrong.size, argument, "whole numbers", wrong[:1])
+    return whole
 
 
 def _expect_power(power: float) -> None:

@@ -73,6 +73,8 @@ def check(params: Params, num_terms: int, subwords: Subwords | None = None) -> N
     kinds = [type(side).__name__ for side in sides(params)]
     fits = len(set(kinds)) < 2 and (len(kinds) == 2 or kinds in ([], ["Projection"]))
     checks.expect(fits, "params", "one Projection, or two sides of one kind", " and ".join(kinds))
+    dims = [int(side.weights.shape[1]) for side in sides(params)]
+    checks.expect(len(set(dims)) < 2, "params", "two sides of as many dimensions", " and ".join(map(str, dims)))
 
 
 def check_agreement(agreement: np.ndarray, params: Params) -> None:
@@ -357,7 +359,7 @@ def from_tensors(tensors: Mapping[str, np.ndarray]) -> Params:
     """
     tensors = {
         name: ScaledRows(array, tensors[f"{name}{_OF_ROWS}"]) if array.dtype == np.int8 else jax.device_put(array)
-        for name, array in tensors.items() if name.endswith(("weights", "scale"))
+        for name, array in tensors.items() if name in _ARRAYS
     }  # fmt: skip
     if "weights" in tensors:
         return Projection(tensors["weights"])
@@ -373,17 +375,36 @@ def from_tensors(tensors: Mapping[str, np.ndarray]) -> Params:
 
 _OF_ROWS = "_of_rows"
 """Ends the name of a tensor with the scales of the rows of another, of int8."""
+_SIDES = {f"{side}_{name}" for side in ("query", "document", "both") for name in Bilinear._fields}
+_ARRAYS = _SIDES | {"weights"}
+_LARGEST = float(np.finfo(np.float32).max)
+_MOST = 2**53
+"""A float holds every whole number below it."""
 _SETTINGS = {"method": str, "weighting": str, "activation": str, "languages": list, "training": dict}
 
 
-def _numbers(config: Mapping[str, Any]) -> dict[str, float | None]:
-    """Settings that not every model has: numbers, or None."""
-    result = {name: config.get(name) for name in ("subwords", "terms_weight", "agreement_power")}
-    for name, number in result.items():
-        real = type(number) is float or type(number) is int and abs(number) < 2**53  # which a float holds
-        checks.expect(number is None or real, f"config.json: {name}", "a number, or nothing", number)
+def _check_settings(config: Mapping[str, Any]) -> None:
+    for name in ("num_docs", *_SETTINGS):
+        checks.expect(name in config, "config.json", f"a model with '{name}'", "one without")
+    for name, kind in _SETTINGS.items():
+        checks.kind(config[name], f"config.json: {name}", kind)
+    checks.expect(all(isinstance(one, str) for one in config["languages"]), "config.json: languages", "strings",
+                  config["languages"])
+    checks.whole(config["num_docs"], "config.json: num_docs", 0)
+    checks.expect(config["num_docs"] < _MOST, "config.json: num_docs", f"a number below {_MOST:,}", config["num_docs"])
+    for name in ("subwords", "terms_weight", "agreement_power"):
+        number = config.get(name)
+        checks.expect(number is None or _real(number), f"config.json: {name}", "a number, or nothing", number)
     checks.whole(config.get("feedback"), "config.json: feedback", 1, or_none=True)
-    return result
+    sets, weighed = (config["training"].get(name) for name in ("dev_sets", "weighed"))  # cards and exports look into
+    checks.expect(isinstance(sets, list | tuple | None), "config.json: training: dev_sets", "a list",
+                  checks.a_kind(sets))
+    fits = weighed is None or isinstance(weighed, dict) and _real(weighed.get("power"))
+    checks.expect(fits, "config.json: training: weighed", "a number as 'power'", weighed)
+
+
+def _real(value: Any) -> bool:
+    return isinstance(value, float) or type(value) is int and abs(value) < _MOST
 
 
 def check_folder(tensors: Mapping[str, np.ndarray], config: Mapping[str, Any], words: Sequence[str]) -> None:
@@ -397,30 +418,29 @@ def check_folder(tensors: Mapping[str, np.ndarray], config: Mapping[str, Any], w
     Raises:
       ValueError: naming what is missing, or of another type or shape; and for weights that are not finite.
     """
-    for name in ("num_docs", *_SETTINGS):
-        checks.expect(name in config, "config.json", f"a model with '{name}'", "one without")
-    for name, kind in _SETTINGS.items():
-        checks.kind(config[name], f"config.json: {name}", kind)
-    checks.expect(all(isinstance(one, str) for one in config["languages"]), "config.json: languages", "strings",
-                  config["languages"])
-    checks.whole(config["num_docs"], "config.json: num_docs", 0)
-    share = _numbers(config)["subwords"]
-    sides = {f"{side}_{name}" for side in ("query", "document", "both") for name in Bilinear._fields}
+    _check_settings(config)
+    checks.expect(all(isinstance(word, str) for word in words), "vocabulary.json", "a list of words", "another one")
+    share = config.get("subwords")
     for name, array in tensors.items():
         if name == "df":
             checks.array(array, "df", "int64", (None,))
-        elif name in ("gram_idf", "agreement") or (name in sides and name.endswith("scale")):
+        elif name in ("gram_idf", "agreement") or (name in _SIDES and name.endswith("scale")):
             checks.array(array, name, "float32 float64", (None,))
-        elif name in sides | {"weights"}:
+        elif name in _ARRAYS:
             checks.array(array, name, "float32 float64 float16 int8", (None, None))
             checks.expect(array.dtype != np.int8 or f"{name}{_OF_ROWS}" in tensors, "model.safetensors",
                           f"a model with '{name}{_OF_ROWS}', the scales of '{name}'", "one without")
-        elif name.removesuffix(_OF_ROWS) in sides | {"weights"}:
+        elif name.removesuffix(_OF_ROWS) in _ARRAYS:
             mate = tensors.get(name.removesuffix(_OF_ROWS))
             fits = mate is not None and mate.dtype == np.int8
             checks.expect(fits, name, "weights of int8 beside it", "none" if mate is None else mate.dtype)
             checks.array(array, name, "float32", (len(mate),))
             checks.expect(bool(np.all(array >= 0)), name, "numbers of at least 0", "others")
+            checks.expect(bool(np.all(array <= _LARGEST / 128)), name, "scales of numbers that float32 holds",
+                          "larger ones")
+        if array.dtype == np.float64:  # vectors are float32
+            fits = max(array.max(initial=0), -array.min(initial=0)) <= _LARGEST
+            checks.expect(bool(fits), name, "numbers that float32 holds", "larger ones")
     for name in ["df"] + ["gram_idf"] * (share is not None):
         checks.expect(name in tensors, "model.safetensors", f"a model with '{name}'", "one without")
     df, number = tensors["df"], len(words)
@@ -430,11 +450,13 @@ def check_folder(tensors: Mapping[str, np.ndarray], config: Mapping[str, Any], w
     checks.expect(once, "vocabulary.json", "every word once", "one more than once")
     fits = bool(np.all((df >= 0) & (df <= config["num_docs"])))
     checks.expect(fits, "df", f"numbers of documents, from 0 to {config['num_docs']}", "others")
-    for side in sides & set(tensors):
+    for side in _SIDES & set(tensors):
         prefix, name = side.split("_")
         mate = {"query": "document", "document": "query"}.get(prefix)
         fits = mate is None or f"{mate}_{name}" in tensors
         checks.expect(fits, "model.safetensors", f"a model with '{mate}_{name}'", "one without")
+        fits = mate is None or {f"{prefix}_weights", "both_weights"} & set(tensors)
+        checks.expect(bool(fits), "model.safetensors", f"a model with '{prefix}_weights'", "one without")
 
 
 def card(model: Any) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from jaxsim.methods import projections
 from jaxsim.methods.projections import Projection
 from jaxsim.model import folders
 from jaxsim.sparse import Vectors
+from jaxsim.text.subwords import Subwords
 
 TEXTS = ["The cat and the DOG", "", "unseen words only", "cat cat cat", "É é e\u0301", "日本 cat"] * 3
 WORDS = text.Vocabulary(("the", "cat", "dog", "é", "日本"), np.array([9, 3, 3, 2, 1]), 10)
@@ -122,6 +125,9 @@ def test_projections_from_the_rooms_below_agree(model):
     (lambda m: Model(WORDS, m.params, "bm25"), "weighting: expected one of log_tf_idf, tf_idf, tf, got bm25"),
     (lambda m: Model(WORDS, m.params, activation="relu"), "activation: expected one of none, tanh, .*got relu"),
     (lambda m: Model(WORDS, Projection(jnp.ones((4, 2)))), r"params: expected weights of 5 terms .* got \(4, 2\)"),
+    (lambda m: Model(WORDS, (m.params, Projection(jnp.ones((5, 3))))), "params: expected two sides of .*, got 4 and 3"),
+    (lambda m: Model(WORDS, m.params, languages=("eng", "en")), "languages: language: expected en, got 'eng'"),
+    (lambda m: Model(WORDS, m.params, languages=("en", None)), "languages: language: expected a code such as en, got"),
 ])
 def test_bad_arguments_are_refused(model, call, message):
     with pytest.raises(ValueError, match=message):
@@ -158,6 +164,12 @@ def with_(array, place, value):
     ({"weighting": lambda _: ["tf"]}, "config.json: weighting: expected str, got list"),
     ({"num_docs": lambda _: 2.5}, "config.json: num_docs: expected a whole number"),
     ({"subwords": lambda _: 10**400}, "config.json: subwords: expected a number, or nothing"),
+    ({"num_docs": lambda _: 10**400}, "config.json: num_docs: expected a number below 9,007,199,254,740,992"),
+    ({"languages": lambda _: ["en", "eng"]}, "languages: language: expected en, got 'eng'"),
+    ({"training": lambda _: {"dev_sets": 3}}, "config.json: training: dev_sets: expected a list, got an int"),
+    ({"training": lambda _: {"weighed": 3}}, "config.json: training: weighed: expected a number as 'power', got 3"),
+    ({"training": lambda _: {"weighed": {"power": 10**400}}}, "training: weighed: expected a number as 'power'"),
+    ({"weights": lambda w: w.astype(float) * 1e300}, "weights: expected numbers that float32 holds, got larger ones"),
 ])  # fmt: skip
 def test_what_no_model_has_is_refused_whoever_wrote_the_digests(model, tmp_path, change, message):
     tensors, config, words = folders.load(model.save(tmp_path / "m"))
@@ -178,9 +190,54 @@ def test_weights_of_half_precision_encode(model):
 
 
 def test_weights_that_are_not_finite_are_not_saved(model, tmp_path):
-    with pytest.raises(ValueError, match="model.weights: expected finite weights, got NaN or infinity"):
+    with pytest.raises(ValueError, match="model: weights: expected finite values, got NaN or infinity"):
         Model(WORDS, Projection(model.params.weights.at[0, 0].set(jnp.nan))).save(tmp_path / "m")
     assert not (tmp_path / "m").exists()
+
+
+def words_of(**changes):
+    return dataclasses.replace(WORDS, **changes)
+
+
+@pytest.mark.parametrize(("changes", "message"), [
+    ({"params": Projection(np.ones((5, 2), np.int32))}, "model: weights: expected float32 or float64 .*got int32"),
+    ({"params": Projection(np.ones((5, 2), bool))}, "model: weights: expected float32 or float64 .*got bool"),
+    ({"params": Projection(np.ones((5, 2), np.int8))}, "expected a model with 'weights_of_rows', the scales of"),
+    ({"vocabulary": words_of(terms=("the", "cat", "dog", "é", "cat"))}, "vocabulary.json: expected every word once"),
+    ({"vocabulary": words_of(terms=("the", "cat", "dog", "é", 5))}, "vocabulary.json: expected a list of words"),
+    ({"vocabulary": words_of(df=np.array([9, 3, 3, 2, 11]))}, "df: expected numbers of documents, from 0 to 10"),
+    ({"vocabulary": words_of(df=np.array([9, 3, 3, 2, -1]))}, "df: expected numbers of documents, from 0 to 10"),
+    ({"vocabulary": words_of(df=np.array([9, 3]))}, r"model.vocabulary.df: expected one number for each of 5 terms"),
+    ({"vocabulary": words_of(df=np.array([9, 3, 3, 2, 1.5]))}, r"vocabulary.df: expected whole numbers, got \[1.5\]"),
+    ({"vocabulary": words_of(df=np.array([9, 3, 3, np.inf, 1]))}, r"vocabulary.df: expected whole numbers, got \[inf"),
+    ({"vocabulary": words_of(num_docs=10.7)}, r"model.vocabulary.num_docs: expected whole numbers, got \[10.7\]"),
+    ({"vocabulary": words_of(num_docs=10**400)}, "model.vocabulary.num_docs: expected whole numbers, got object"),
+    ({"method": None}, "method: expected str, got NoneType"), ({"method": 3}, "method: expected str, got int"),
+    ({"training": [1]}, "training: expected dict, got list"),
+    ({"subwords": Subwords((), np.zeros(0, int), 0.5)}, "gram_idf: expected float32 or float64 of shape"),
+    ({"subwords": Subwords(("at ",), np.array([np.nan]), 0.5), "params": Projection(np.ones((6, 2), np.float32))},
+     "gram_idf: expected finite values, got NaN or infinity"),
+])  # fmt: skip
+def test_what_would_not_be_loaded_is_not_saved(model, tmp_path, changes, message):
+    place = model.save(tmp_path / "m")
+    with pytest.raises(ValueError, match=message):
+        dataclasses.replace(model, **changes).save(place)
+    np.testing.assert_array_equal(Model.load(place).encode(TEXTS), model.encode(TEXTS))
+
+
+def test_whole_numbers_and_weights_of_other_types_are_saved_as_they_are(model, tmp_path):
+    words = words_of(df=np.array([9.0, 3, 3, 2, 1]), num_docs=10.0)
+    swapped = Projection(np.asarray(model.params.weights).astype(">f4"))
+    again = Model.load(Model(words, swapped).save(tmp_path / "m"))
+    assert again.vocabulary.df.dtype == np.int64 and type(again.vocabulary.num_docs) is int
+    np.testing.assert_array_equal(again.encode(TEXTS), model.encode(TEXTS))
+
+
+def test_an_array_that_no_model_has_is_left_alone(model, tmp_path):
+    contents = model.contents()
+    contents["tensors"] |= {"my_weights": np.ones((2, 2), np.int8), "my_scale": np.ones(2)}
+    folders.save(tmp_path / "m", **contents)
+    np.testing.assert_array_equal(Model.load(tmp_path / "m").encode(TEXTS), model.encode(TEXTS))
 
 
 def test_the_package_knows_its_model_and_nothing_else():

@@ -107,6 +107,7 @@ def with_(array, place, value):
     ("weights_of_rows", lambda s: s.astype(np.float64), "weights_of_rows: expected float32 of .* got float64"),
     ("weights_of_rows", lambda s: with_(s, 3, np.inf), "weights_of_rows: expected finite values, got NaN or infinity"),
     ("weights_of_rows", lambda s: with_(s, 3, -1), "weights_of_rows: expected numbers of at least 0, got others"),
+    ("weights_of_rows", lambda s: with_(s, 3, 3e38), "weights_of_rows: expected scales of numbers that float32 holds"),
 ])  # fmt: skip
 def test_scales_that_do_not_fit_are_refused_whoever_wrote_the_digests(name, change, message, tmp_path):
     tensors, config, words = folders.load(rounding.rounded(made("one side"), "int8").save(tmp_path / "m"))

@@ -302,38 +302,38 @@ def _save_weights(text: Sentences, asked: Questions | None, path: Path) -> None:
     io.write_bytes(path, content.getvalue())
 
 
-def _weighted(path: Path, text: Sentences, filled: Filled) -> np.ndarray:
-    """``[num_questions, num_choices]``: mutual information with the weights of a folder."""
-    import zipfile
-
+def _arrays(path: Path, what: str, *names: str) -> list[np.ndarray]:
+    """Arrays of an archive in a folder."""
     import numpy as np
 
+    try:
+        with np.load(path) as packed:
+            return [np.asarray(packed[name]) for name in names]
+    except OSError:
+        raise
+    except Exception as error:  # a damaged archive raises anything
+        reason = " ".join(str(error).split())[:200]
+        raise ValueError(f"{path}: expected {what}, got {reason}") from error
+
+
+def _weighted(path: Path, text: Sentences, filled: Filled) -> np.ndarray:
+    """``[num_questions, num_choices]``: mutual information with the weights of a folder."""
     from jaxsim import checks
     from jaxsim.methods.language import pmi_weighted
 
-    try:
-        with np.load(path) as found:
-            weights = found["weights"]
-    except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path}: expected weights of mutual information, got {error}") from error
+    (weights,) = _arrays(path, "weights of mutual information", "weights")
     checks.array(weights, f"{path}: weights", "float64", (pmi_weighted.NUM_WEIGHTS,))
     return pmi_weighted.scores(pmi_weighted.count(text, filled, weights), filled)
 
 
 def _similarities(path: Path, filled: Filled, size: int) -> np.ndarray:
     """``[num_questions, num_choices]``: total similarity in the space of a folder, of a text of ``size`` words."""
-    import zipfile
-
     import numpy as np
 
     from jaxsim import checks
     from jaxsim.methods.language import documents, lsa_totsim
 
-    try:
-        with np.load(path) as found:
-            words, vectors, singular = (found[name] for name in ("words", "vectors", "singular"))
-    except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path}: expected the vectors of words, got {error}") from error
+    words, vectors, singular = _arrays(path, "the vectors of words", "words", "vectors", "singular")
     checks.array(words, f"{path}: words", "int32", (None,))
     checks.array(vectors, f"{path}: vectors", "float32", (len(words), None))
     checks.array(singular, f"{path}: singular", "float32 float64", (vectors.shape[1],))

@@ -78,6 +78,9 @@ def encode(
 
     known = output == "-" or Path(output).suffix in (".npy", ".jsonl")
     checks.expect(known, "--output", "a file that ends in .npy or .jsonl, or -", output)
+    streamed = output.endswith(".npy") and Path(output).is_fifo()
+    checks.expect(not streamed, "--output", "a file for an array, whose header is written last (or .jsonl, or -)",
+                  f"a pipe ({output})")
     expect_other("--output", output, input=input)
     trained = load(model)
     trained.expect_projection()

@@ -8,6 +8,7 @@ so that an altered or truncated file is an error and not a worse search. Only ar
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -282,9 +283,11 @@ def _described(folder: Path) -> dict[str, Any]:
     names = {*_TEXTS, *(f"{name}.{part}" for name in columns for part in _ROWS), *_STEMS * ("bm25" in columns)}
     if "csls" in facts:
         near = facts["csls"]
-        sound = isinstance(near, dict) and isinstance(near.get("power"), int | float) and isinstance(
-            near.get("texts"), str) and "dense" in tensors  # fmt: skip
+        sound = isinstance(near, dict) and isinstance(near.get("texts"), str) and "dense" in tensors
         checks.expect(sound, f"{path}: csls", "power and digest of texts, with dense vectors", checks.a_kind(near))
+        power = near.get("power")
+        sound = type(power) in (int, float) and 0 <= power <= sys.float_info.max
+        checks.expect(sound, f"{path}: csls: power", "a number of at least 0", power)
         names.add("hubs")
     fits = {"dense"} & set(tensors) or "sparse" in columns
     checks.expect(fits and names == set(tensors) - {"dense"}, f"{path}: tensors",
@@ -364,12 +367,14 @@ def _load(folder: Path, weights: Sequence[float], bm25: bool, num_terms: int | N
     vectors = None
     if dense is not None or bare is not None:
         vectors = Vectors(dense, None if bare is None else sparse.from_scipy(bare))
-    stems = None if weights is None else _strings(path, arrays, _STEMS, weights.shape[1])
+    stems = None if weights is None else tuple(_strings(path, arrays, _STEMS, weights.shape[1]))
+    once = stems is None or len(set(stems)) == len(stems)
+    checks.expect(once, f"{path}: {_STEMS[1]}", "every stem once", "one more than once")
     near = None
     if "csls" in facts:
         checks.array(arrays["hubs"], f"{path}: hubs", "float32", (number,))
         near = hubs.Hubs(arrays["hubs"], float(facts["csls"]["power"]), facts["csls"]["texts"])
-    return Index(texts, lines, vectors, words, None if stems is None else Bm25(tuple(stems), weights), near)
+    return Index(texts, lines, vectors, words, None if stems is None else Bm25(stems, weights), near)
 
 
 def _altered(path: Path, reason: object) -> ValueError:

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import zipfile
 
 import numpy as np
 import program_until_stopped
@@ -325,6 +326,24 @@ def test_no_vector_of_a_word_reaches_a_product_unchecked_whoever_wrote_the_diges
     assert cli.main(["complete", "--model", str(tmp_path / "model"), "--questions", str(place / "q.jsonl")]) == 2
     error = capsys.readouterr().err.strip()
     assert f"space.npz: {message}" in error and len(error.splitlines()) == 1, error
+
+
+@pytest.mark.parametrize("file", ["space.npz", "weights.npz"])
+@pytest.mark.parametrize("content", ["array", "archive"])
+def test_files_of_other_things_are_refused_whoever_wrote_the_digests(place, tmp_path, capsys, file, content):
+    shutil.copytree(place / "model", tmp_path / "model")
+    path = tmp_path / "model" / file
+    if content == "array":
+        with open(path, "wb") as array:
+            np.save(array, np.zeros(3))
+    else:
+        with zipfile.ZipFile(path, "w") as archive:
+            for name in ("words", "vectors", "singular", "weights"):  # NumPy gives the bytes of what is no array
+                archive.writestr(name, b"text")
+    config = io.unsealed(tmp_path / "model" / io.CONFIG, newest=complete.FORMAT)
+    config["sha256"][file] = io.file_digest(path)
+    (tmp_path / "model" / io.CONFIG).write_bytes(io.sealed(config))
+    assert f"{file}: " in refused(capsys, "complete", "--model", tmp_path / "model", "--questions", place / "q.jsonl")
 
 
 def test_scores_that_differ_by_rounding_are_equal():

@@ -45,6 +45,17 @@ def test_a_link_is_followed_and_a_device_is_written_to(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["link", "pipe", "real"]
 
 
+def test_an_array_is_not_written_to_a_pipe_and_the_way_out_is_told(model, tmp_path, capsys):
+    os.mkfifo(tmp_path / "pipe.npy")
+    reader = os.open(tmp_path / "pipe.npy", os.O_RDONLY | os.O_NONBLOCK)
+    (tmp_path / "texts.txt").write_text("cat\n")
+    files = ["--input", tmp_path / "texts.txt", "--output", tmp_path / "pipe.npy"]
+    told = refused(capsys, "encode", "--model", model, *files)
+    os.close(reader)
+    assert told == ("--output: expected a file for an array, whose header is written last (or .jsonl, or -), got a "
+                    f"pipe ({tmp_path / 'pipe.npy'})")
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), FileNotFoundError(2, "No such file", "input"), ValueError("x")])
 def test_what_was_there_stays_and_errors_of_other_files_keep_their_names(error, tmp_path):
     (tmp_path / "out").write_text("old")

@@ -43,8 +43,8 @@ def equal(first, second):
     return first.dtype == second.dtype and first.shape == second.shape and first.tobytes() == second.tobytes()
 
 
-def saved(folder, model, texts=TEXTS, lines=LINES):
-    return index.save(folder / "kept", index.encode(model, texts, lines=lines), model="one model")
+def saved(folder, model, texts=TEXTS, lines=LINES, **given):
+    return index.save(folder / "kept", index.encode(model, texts, lines=lines, **given), model="one model")
 
 
 def test_what_is_saved_is_read_bit_for_bit(model, tmp_path):
@@ -175,9 +175,10 @@ def with_(array, place, value):
     ("ends", lambda a: with_(a, 2, a[1] + 3), "texts: expected texts in UTF-8"),
     ("ends", lambda a: with_(a, 2, a[2] + 1), "texts: expected texts in UTF-8"),
     ("texts", lambda a: with_(a, 4, 255), "texts: expected texts in UTF-8"),
+    ("stems.texts", np.zeros_like, "stems.texts: expected every stem once, got one more than once"),
 ])  # fmt: skip
 def test_no_array_reaches_a_search_unchecked_whoever_wrote_the_digests(name, alter, message, rng, tmp_path):
-    folder = saved(tmp_path, Model(WORDS, Projection(jnp.asarray(rng.normal(size=(5, 3)), jnp.float32))))
+    folder = saved(tmp_path, Model(WORDS, Projection(jnp.asarray(rng.normal(size=(5, 3)), jnp.float32))), bm25=True)
     arrays = safetensors.numpy.load_file(folder / index.TENSORS)
     arrays[name] = np.ascontiguousarray(alter(arrays[name]))
     safetensors.numpy.save_file(arrays, folder / index.TENSORS)
@@ -185,7 +186,7 @@ def test_no_array_reaches_a_search_unchecked_whoever_wrote_the_digests(name, alt
     told["tensors"] = {key: index.fingerprint(array) for key, array in arrays.items()}
     (folder / index.MARKER).write_bytes(io.sealed(told))
     with pytest.raises(ValueError, match=f"index.safetensors: {message}"):
-        index.load(folder)
+        index.load(folder, bm25=True)
 
 
 @pytest.mark.parametrize(("change", "message"), [
@@ -204,6 +205,18 @@ def test_a_description_of_another_index_is_refused(change, message, rng, tmp_pat
     (folder / index.MARKER).write_bytes(io.sealed(told | change))
     with pytest.raises(ValueError, match=message):
         index.load(folder)
+
+
+@pytest.mark.parametrize("power", [10**400, float("nan"), float("inf"), -5, True, "1", None])
+def test_hubs_of_no_power_are_refused(power, rng, tmp_path):
+    model = Model(WORDS, Projection(jnp.asarray(rng.normal(size=(5, 3)), jnp.float32)))
+    folder = saved(tmp_path, model, csls=["cat", "dog"], power=2)
+    assert index.load(folder).hubs.power == 2
+    told = {key: value for key, value in json.loads((folder / index.MARKER).read_text()).items() if key != "digest"}
+    (folder / index.MARKER).write_bytes(io.sealed(told | {"csls": told["csls"] | {"power": power}}))
+    for read in (index.load, index.described):
+        with pytest.raises(ValueError, match="index.json: csls: power: expected a number of at least 0, got"):
+            read(folder)
 
 
 def test_an_index_of_another_vocabulary_is_refused(rng, tmp_path):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "a_kind", "array", "between", "binary_lists", "brief", "compressed", "counted", "decimal", "expect", "kind",
-    "one_kind", "positive", "positive_int", "real", "score_lists", "targets", "whole", "within",
+    "one_kind", "positive", "positive_int", "random_key", "real", "score_lists", "targets", "whole", "within",
 ]  # fmt: skip
 
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -335,6 +335,30 @@ def kind(value: object, argument: str, *types: type) -> None:
       ValueError: activation: expected int, got str
     """
     expect(isinstance(value, types), argument, " or ".join(one.__name__ for one in types), type(value).__name__)
+
+
+def random_key(value: object, argument: str = "key") -> None:
+    """Refuses what is no random key of JAX, such as a seed.
+
+    Args:
+      value: A typed key, or two (or four) numbers of the older kind.
+      argument: Its name.
+
+    Raises:
+      ValueError: Naming the argument.
+
+    Example:
+      >>> random_key(0)
+      Traceback (most recent call last):
+      ...
+      ValueError: key: expected a random key, such as jax.random.key(0), got an int
+    """
+    import jax
+
+    dtype, shape = getattr(value, "dtype", None), getattr(value, "shape", None)
+    typed = dtype is not None and jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key)
+    expect(typed and shape == () or dtype == "uint32" and shape in ((2,), (4,)), argument,
+           "a random key, such as jax.random.key(0)", f"keys of shape {shape}" if typed else a_kind(value))
 
 
 def real(values, argument: str) -> np.ndarray:

@@ -83,6 +83,7 @@ def mates_and_negatives(num_pairs: int, *, negatives: int, key: jax.Array) -> La
       >>> mates_and_negatives(3, negatives=1, key=jax.random.key(0)).labels.tolist()
       [1.0, 1.0, 1.0, 0.0, 0.0, 0.0]
     """
+    checks.random_key(key)
     checks.expect(num_pairs >= 1, "num_pairs", "at least 1", num_pairs)
     checks.expect(0 <= negatives <= num_pairs - 1, "negatives", f"between 0 and {num_pairs - 1}", negatives)
     left = np.arange(num_pairs)
@@ -168,6 +169,7 @@ def balanced(
       >>> ((chosen.left - chosen.right) % 2).tolist()
       [0, 0, 0, 0, 1, 1, 1, 1]
     """
+    checks.random_key(key)
     checks.expect(num_docs >= 2, "num_docs", "at least 2", num_docs)
     checks.positive_int(num, "num")
     codes = {True: np.zeros(0, np.int64), False: np.zeros(0, np.int64)}

@@ -164,6 +164,7 @@ def bootstrap_interval(
       >>> bootstrap_interval([2.0, 2.0, 2.0], key=jax.random.key(0), num_samples=10)
       (2.0, 2.0)
     """
+    checks.random_key(key)
     checks.expect(0 < level < 1, "level", "a coverage in (0, 1)", level)
     checks.positive_int(num_samples, "num_samples")
     values = _sample(values, "values")
@@ -200,6 +201,7 @@ def interval(
       >>> interval(metrics.auc, scores, labels, key=jax.random.key(0), strata=labels)
       (1.0, 1.0)
     """
+    checks.random_key(key)
     checks.expect(0 < level < 1, "level", "a coverage in (0, 1)", level)
     checks.positive_int(num_samples, "num_samples")
     arrays = [np.asarray(one) for one in values]

@@ -116,6 +116,7 @@ def top_eigh(
       >>> [round(float(v), 4) for v in values]
       [3.0, 2.0]
     """
+    checks.random_key(key)
     checks.between(k, "k", dim, "size of the operator")
     dtype = jnp.dtype(dtype or jnp.result_type(float))
     shape = basis_shape(k, basis_factor, block_size)
@@ -179,6 +180,7 @@ def top_generalised(
       >>> round(float(values[0]), 4)
       1.5
     """
+    checks.random_key(key)
     checks.between(k, "k", dim, "size of the operator")
     dtype = jnp.dtype(dtype or jnp.result_type(float))
     shape = basis_shape(k, basis_factor, block_size)
@@ -373,6 +375,7 @@ def truncated_svd(documents: Terms, k: int, *, key: jax.Array, basis_factor: flo
       >>> [round(float(v), 4) for v in values]
       [3.0, 2.0]
     """
+    checks.random_key(key)
     n, v = documents.num_docs, documents.num_terms
     checks.between(k, "k", min(n, v), "the largest possible rank")
     dtype = documents.values.dtype

@@ -42,6 +42,7 @@ def randomised_svd(
       >>> [round(float(v), 4) for v in values]
       [3.0, 2.0]
     """
+    checks.random_key(key)
     sizes = documents.num_docs, documents.num_terms
     checks.between(k, "k", min(sizes), "the largest possible rank")
     checks.whole(iterations, "iterations", 0)

@@ -150,6 +150,7 @@ def minimize_rows(
 
     Relations: `minimize_sgd` computes a gradient of the whole table, and takes any optax transformation.
     """
+    checks.random_key(key)
     run = Run.of(run, options)
     checks.expect(0 < learning_rate < float("inf"), "learning_rate", "a positive number", learning_rate)
     dtype = jnp.dtype(jnp.result_type(float))

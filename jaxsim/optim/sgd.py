@@ -77,6 +77,7 @@ def minimize_sgd(
       >>> round(float(fit.params), 4)
       1.0
     """
+    checks.random_key(key)
     run = Run.of(run, options)
     checks.expect(callable(batches), "batches", "a function of a key that gives an epoch's batches",
                   checks.a_kind(batches))  # fmt: skip

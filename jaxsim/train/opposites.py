@@ -117,6 +117,7 @@ def build(
       >>> words.opposites("hot", k=1, in_entries=1)[0].word in ("cold", "icy")
       True
     """
+    checks.random_key(key)
     checks.positive_int(k, "k")
     weights = [WEIGHTS.get(source.name, 1.0) if source.corpus else 1.0 for source in sources]
     entries = signed.documents(sources, weights=weights)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.sparse
 
-from jaxsim import losses, sparse
+from jaxsim import linalg, losses, sparse
+from jaxsim.data import labelled_pairs
 from jaxsim.data.labelled_pairs import LabelledPairs, Preferences
-from jaxsim.methods import cca, cl_lsi, dda, opca, s2net, s2net_mse, tweak, vl_cv
+from jaxsim.evaluate import significance
+from jaxsim.methods import cca, cl_lsi, dda, opca, s2net, s2net_mse, s2net_sgd, ssi, tweak, vl_cv
 from jaxsim.methods.projections import Projection, agreement
 from jaxsim.methods.s2net import groups
 from jaxsim.methods.ssi import bilinear, triples
@@ -105,3 +108,19 @@ W = TermWeights(jnp.ones(1))
 def test_bad_input_is_refused_by_name(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("key", [0, None, np.random.default_rng(0), jax.random.split(jax.random.key(0), 3)], ids=type)
+@pytest.mark.parametrize("call", [
+    lambda key: s2net.random_init(3, 2, key=key), lambda key: linalg.truncated_svd(ONE, 1, key=key),
+    lambda key: significance.bootstrap_interval([1.0, 2.0], key=key),
+    lambda key: labelled_pairs.mates_and_negatives(3, negatives=1, key=key),
+    lambda key: ssi.fit(ONE, ONE, [[0, 1]], k=1, key=key), lambda key: s2net_sgd.fit(ONE, ONE, init=FULL, key=key)])
+def test_what_is_no_key_is_refused(call, key):
+    with pytest.raises(ValueError, match=r"key: expected a random key, such as jax.random.key\(0\), got"):
+        call(key)
+
+
+@pytest.mark.parametrize("key", [jax.random.key(1), jax.random.PRNGKey(1), jax.random.key(1, impl="rbg")])
+def test_keys_of_both_kinds_are_taken(key):
+    assert s2net.random_init(3, 2, key=key).weights.shape == (3, 2)

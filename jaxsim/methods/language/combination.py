@@ -120,6 +120,7 @@ def scores(params: Combination, inputs) -> np.ndarray:
 
 def parts(num_questions: int, num_parts: int, *, key: jax.Array) -> np.ndarray:
     """``[num_questions]`` numbers of parts of equal size (or nearly), drawn at random."""
+    checks.random_key(key)
     checks.between(num_parts, "num_parts", num_questions, "questions")
     return np.asarray(jax.random.permutation(key, num_questions)) % num_parts
 

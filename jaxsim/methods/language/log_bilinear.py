@@ -201,6 +201,7 @@ def fit(
       >>> scores(model, questions.encode(asked, text.numbers)).argmax().item()
       1
     """
+    checks.random_key(key)
     for name, value in {"k": k, "window": window, "negatives": negatives, "batch": batch}.items():
         checks.whole(value, name, 1)
     checks.whole(size, "size", 4)

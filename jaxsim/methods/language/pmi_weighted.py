@@ -138,6 +138,7 @@ def fit(sentences: Sentences, filled: Filled, *, key: jax.Array, language: str =
       >>> scores(fit(text, filled, key=jax.random.key(0), rare=1.0).params, filled).argmax().item()
       2
     """
+    checks.random_key(key)
     checks.whole(gaps, "gaps", 1)
     for name, value in (("share", share), ("rare", rare)):
         checks.expect(0 < value <= 1 and (name == "rare" or value < 1), name, "a share of the text", value)

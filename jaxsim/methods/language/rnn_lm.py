@@ -98,6 +98,7 @@ def fit(
       >>> round(perplexity(model, text.tokens[:40]), 1)
       1.0
     """
+    checks.random_key(key)
     _check(network, size, negatives, streams, window, learning_rate, adagrad, halve_after, clip, words_a_step)
     text = _stream(sentences, size)
     windows = (len(text) // streams - 1) // window

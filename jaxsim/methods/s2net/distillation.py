@@ -200,6 +200,7 @@ def fit(
 
     Relations: the base is that of `opca` or `s2net`.
     """
+    checks.random_key(key)
     run = Run.of(run, options, Run(max_iter=15))
     statistics.expect_sides(left, right, same="terms")
     checks.expect(min(left.num_docs, right.num_docs) >= 1, "left, right", "at least one text each",

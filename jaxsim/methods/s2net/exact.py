@@ -165,6 +165,7 @@ def random_init(num_terms: int, k: int, *, key: jax.Array) -> Projection:
       >>> random_init(3, 2, key=jax.random.key(0)).weights.shape
       (3, 2)
     """
+    checks.random_key(key)
     return Projection(jax.random.normal(key, (num_terms, k)) / jnp.sqrt(float(k)))
 
 

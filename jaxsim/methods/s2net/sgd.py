@@ -195,6 +195,7 @@ def fit(
 
     Relations: `s2net.fit` is the exact form; with ``batch_size = m`` both have the same objective.
     """
+    checks.random_key(key)
     run = Run.of(run, options, Run(max_iter=40))
     statistics.expect_sides(left, right, same="documents", types=(Terms, Documents))
     m = left.num_docs

@@ -166,6 +166,7 @@ def fit(
 
     Relations: `ssi.fit` draws negatives from the whole collection.
     """
+    checks.random_key(key)
     problem = prepare(left, right, links, identity=identity, known=known, margin=margin, training=Run.of(run, options))
     checks.positive_int(batch, "batch")
     checks.expect(batch > 1, "batch", "at least 2 links", batch)

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxsim import losses, optim, sparse
+from jaxsim import checks, losses, optim, sparse
 from jaxsim.methods.ssi import bilinear
 from jaxsim.methods.ssi.shared import drawn, prepare, rectangular
 from jaxsim.methods.ssi.triples import Triples
@@ -111,6 +111,7 @@ def fit(
 
     Relations: `ssi.fit` adds a part of low rank, with this diagonal as its ``identity`` if it is given one.
     """
+    checks.random_key(key)
     problem = prepare(left, right, links, identity=identity, known=known, margin=margin, training=Run.of(run, options))
     if problem.diagonal is None:
         raise ValueError("identity: expected a number or one number a term, got None")

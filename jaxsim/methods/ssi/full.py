@@ -186,6 +186,7 @@ def fit(
     document's strongest terms alone.
     Relations: `ssi_sparse.strongest` reads entries of W out of the fit, for Algorithm 2.
     """
+    checks.random_key(key)
     problem = prepare(left, right, links, identity=identity, known=known, margin=margin, training=Run.of(run, options))
     checks.expect(np.ndim(identity) == 0 and identity is not None, "identity", "one number", identity)
     checks.expect(0 < learning_rate < float("inf"), "learning_rate", "a positive number", learning_rate)

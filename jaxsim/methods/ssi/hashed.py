@@ -157,6 +157,7 @@ def fit(
 
     Relations: `ssi_full` shares no weights.
     """
+    checks.random_key(key)
     problem = prepare(left, right, links if rejected is None else None, identity=identity, known=known, margin=margin,
                       training=Run.of(run, options))
     checks.expect(np.ndim(identity) == 0 and identity is not None, "identity", "one number", identity)

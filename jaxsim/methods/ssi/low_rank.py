@@ -159,6 +159,7 @@ def fit(
     their strongest terms in the low-rank part.
     Relations: `ssi_diag` learns the diagonal of W.
     """
+    checks.random_key(key)
     problem = prepare(left, right, links, identity=identity, known=known, margin=margin, training=Run.of(run, options))
     if symmetric:
         checks.expect(left.num_terms == right.num_terms, "right", f"{left.num_terms} terms (as left, for V = U)",

@@ -84,6 +84,7 @@ def fit(
     Relations: `low_rank.fit` with ``identity=None`` is the first task alone. Both tasks are one: queries of both
     languages over the terms of both, which is how this is computed.
     """
+    checks.random_key(key)
     problem = prepare(left, right, links, identity=None, known=known, margin=margin, training=Run.of(run, options))
     checks.kind(same_left, "same_left", Terms)
     expected = f"{right.num_terms} terms (as right)"

@@ -191,6 +191,7 @@ def fit(
 
     Relations: `low_rank.fit` draws the worse documents from the whole collection.
     """
+    checks.random_key(key)
     problem = prepare(left, right, None, identity=identity, known=None, margin=margin, training=Run.of(run, options))
     diagonal, dtype = problem.diagonal, problem.margin.dtype
     some = (left, right) if seen is None else seen

@@ -157,6 +157,7 @@ def fit(
 
     Relations: with ``batch=1`` the steps are those of `ssi.fit`; `ssi_batch` compares all links of a batch.
     """
+    checks.random_key(key)
     problem = prepare(left, right, links, identity=identity, known=known, margin=margin, training=Run.of(run, options))
     checks.positive_int(batch, "batch")
     checks.positive_int(triples, "triples")

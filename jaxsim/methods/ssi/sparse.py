@@ -208,6 +208,7 @@ def fit(
 
     Relations: `ssi_full` gives the start.
     """
+    checks.random_key(key)
     checks.kind(init, "init", Sparse)
     checks.expect(np.ndim(init.identity) == 0, "init.identity", "one number", f"shape {np.shape(init.identity)}")
     problem = prepare(left, right, links, identity=float(init.identity), known=known, margin=margin,

@@ -164,6 +164,7 @@ def fit(
 
     Relations: `s2net_sgd` updates all rows and has no signs.
     """
+    checks.random_key(key)
     run = Run.of(run, options, Run(max_iter=20, checkpoint_every=1))
     checks.kind(words, "words", Terms)
     checks.kind(init, "init", Projection)

@@ -39,6 +39,8 @@ def make(frequencies: Sequence[np.ndarray], *, k: int, start: str, key: jax.Arra
     checks.expect(start in NAMES, "start", f"one of {', '.join(NAMES)}", start)
     checks.positive_int(k, "k")
     checks.expect(start == "blocks" or key is not None, "key", f"a PRNG key, for the start {start!r}", "None")
+    if key is not None:
+        checks.random_key(key)
     shares = []
     for i, counts in enumerate(frequencies):
         used = np.flatnonzero(counts > 0)

@@ -98,6 +98,8 @@ def _asked(question: str | None, choices: str | None, path: Path | None) -> Ques
         return questions.read(path)
     checks.expect(bool(choices), "--choices", "words with commas between", "nothing")
     listed = [choice.strip() for choice in choices.split(",")]
+    several = all(listed) and len(set(listed)) == len(listed) > 1
+    checks.expect(several, "--choices", "at least two different choices, with commas between", repr(choices))
     rows = [choice.split("/") if "/" in choice else choice for choice in listed]
     return questions.collect([questions.question(question, rows)])
 

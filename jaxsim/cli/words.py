@@ -16,6 +16,7 @@ from jaxsim.cli.program import app
                     "  jaxsim thesaurus --file mine.jsonl --antonyms pairs.tsv --out words --dim 100\n"
                     "Lines of mine.jsonl: {\"head\": \"hot\", \"synonyms\": [\"warm\"], \"antonyms\": [\"cold\"]}")
 def thesaurus(
+    context: typer.Context,
     out: Annotated[Path, options.folder("Folder to write; an older model is replaced.")],
     sources: Annotated[str, typer.Option(metavar="NAMES", help="Some of wordnet, wordnet-rich, fallows, fernald, "
                                          "soule, roget, commas between them.")] = "",
@@ -39,7 +40,8 @@ def thesaurus(
 
     names = [name.strip() for name in sources.split(",") if name.strip()]
     checks.expect(bool(names or file or antonyms), "--sources, --file, --antonyms", "at least one of them", "none")
-    checks.expect(refine or resume is None, "--resume", "no --no-refine beside it (S2Net is what goes on)", "both")
+    if not refine:  # S2Net is what goes on
+        options.refuse(context, "--no-refine", "resume", "epochs")
     with naming(out):
         io.check_place(out, argument="--out")
     result, irregular = opposites.read(names, files=file or (), antonyms=antonyms or (), root=root)

@@ -139,8 +139,10 @@ def standard_error(values) -> float:
       1.0
     """
     values = _sample(values, "values")
-    values = _level(values, np.abs(values).max())
-    return 0.0 if np.ptp(values) == 0 else float(stats.sem(values))
+    power = int(np.frexp(np.abs(values).max())[1])
+    power = power if abs(power) > _FAR else 0
+    values = np.ldexp(_level(values, np.abs(values).max()), -power)
+    return 0.0 if np.ptp(values) == 0 else float(np.ldexp(stats.sem(values), power))
 
 
 def bootstrap_interval(

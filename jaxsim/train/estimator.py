@@ -125,6 +125,7 @@ class TextProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         right = left if alone else _texts(y, "y")
         as_many = f"{checks.counted(len(left), 'text')}, one for each of X"
         checks.expect(len(right) == len(left), "y", as_many, len(right))
+        checks.whole(self.min_df, "min_df", 0)  # before it is doubled
         settings = Settings(
             method=self.method, dim=self.dim, weighting=self.weighting, drop_top=self.drop_top,
             max_terms=self.max_terms, noise=self.noise, gamma=self.gamma, max_iter=self.max_iter,

@@ -249,8 +249,8 @@ def test_a_training_goes_on_after_kill_9_to_the_same_files(place, tmp_path, at, 
 
 @pytest.mark.parametrize(("options", "message"), [
     (["--question", "No hole.", "--choices", "a,b"], "--question: expected a blank"),
-    (["--question", "A _____ .", "--choices", "a"], "at least 2 choices, got 1"),
-    (["--question", "A _____ .", "--choices", "a,a"], "different choices"),
+    (["--question", "A _____ .", "--choices", "a"], "--choices: expected at least two different choices"),
+    (["--question", "A _____ .", "--choices", "a,a"], "--choices: expected at least two different choices"),
     (["--question", "A _____ ."], "--choices"), ([], "--question, --questions: expected one of the two"),
     (["--question", "A _____ and _____ .", "--choices", "a,b"], "each blank"),
 ])

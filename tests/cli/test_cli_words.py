@@ -140,6 +140,8 @@ def test_what_has_no_part_in_the_dimensions_has_no_vector_instead_of_rounding(tm
     (["--file", "none.jsonl", "--out", "words"], "none.jsonl: No such file or directory"),
     (["--file", "mine.jsonl", "--out", "words", "--no-refine", "--resume", "state"],
      "--resume: expected no --no-refine beside it"),
+    (["--file", "mine.jsonl", "--out", "words", "--no-refine", "--epochs", "7"],
+     "--epochs: expected no --no-refine beside it"),
     (["--file", "mine.jsonl", "--out", "mine.jsonl"], "--out: expected a new folder"),
 ])  # fmt: skip
 def test_bad_input_is_one_line(mine, capsys, words, message):

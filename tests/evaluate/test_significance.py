@@ -58,6 +58,8 @@ def test_standard_error(rng):
     values = rng.random(31)
     np.testing.assert_allclose(significance.standard_error(values), stats.sem(values), rtol=1e-12)
     assert significance.standard_error(np.full(3, 0.1)) == 0
+    for scale in (2.0**-1000, 2.0**1000):
+        assert significance.standard_error(scale * values) == scale * significance.standard_error(values)
 
 
 def test_bonferroni():

@@ -224,6 +224,10 @@ def test_kenlm_gives_the_same_probabilities(text, tmp_path, smoothing):
     ("\\1-grams:\n-1\ta\n\\2-grams:\n-1\ta b\n\\end\\\n", "words of the 1-grams, got 'b' in the 2-grams"),
     ("\\1-grams:\n-1\ta b\n\\2-grams:\n\\end\\\n", "line 2: expected a logarithm, 1 word"),
     ("\\1-grams:\nx\ta\n\\2-grams:\n\\end\\\n", "line 2"),
+    ("\\1-grams:\n-1\n\\2-grams:\n\\end\\\n", "line 2: expected a logarithm, 1 word"),
+    ("\\data\\\nngram 1=2\nngram 2=0\n\\1-grams:\n-1\ta\n\\2-grams:\n\\end\\\n", "expected 2 1-grams, .* got 1"),
+    ("\\1-grams:\n-1\ta\n-1\ta\n\\2-grams:\n\\end\\\n", "expected every 1-gram once"),
+    ("\\1-grams:\n-1\ta\n\\2-grams:\n-1\ta a\n-2\ta a\n\\end\\\n", "expected every 2-gram once"),
     ("\\1-grams:\n-1\ta\n\\2-grams:\n\\3-grams:\n-1\ta a a\n\\end\\\n", "the first words of each 3-gram"),
 ])
 def test_damaged_arpa_files_are_refused(tmp_path, content, message):

@@ -174,6 +174,13 @@ def test_training_goes_on_bit_for_bit(tmp_path):
         example.train(steps=7, checkpoint=tmp_path, learning_rate=0.2)
 
 
+def test_training_with_another_dropout_does_not_go_on(tmp_path):
+    example.train(steps=1, checkpoint=tmp_path, **SMALL)
+    wet = SMALL | {"network": SMALL["network"]._replace(dropout=0.3)}
+    with pytest.raises(ValueError, match="checkpoint: expected a checkpoint of the same data"):
+        example.train(steps=2, checkpoint=tmp_path, **wet)
+
+
 SMALL = rnn_lm.PUBLISHED | {"network": rnn_lm.PUBLISHED["network"]._replace(embed=5, hidden=6, project=4),
                             "streams": 4, "window": 8}  # fmt: skip
 

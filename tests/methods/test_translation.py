@@ -277,6 +277,8 @@ def test_dictionaries_leave_phrases_out_and_count_them(tmp_path):
     pairs, counts = dictionary.read(path)
     assert pairs == [("house", "casa"), ("house", "hogar")]
     assert counts == {"entries": 3, "phrases": 2, "empty": 1}
+    path.write_text("house :: casa (feminine, singular), hogar\ncat\tgato {m, f}; felino\n")
+    assert dictionary.read(path)[0] == [("house", "casa"), ("house", "hogar"), ("cat", "gato"), ("cat", "felino")]
     path.write_text("cafe\u0301\tcafe\u0301, cafe\u0301 solo\nsoft\u00adware\t\u200d, programas\n", "utf-8")
     assert dictionary.read(path)[0] == [("caf\u00e9", "caf\u00e9"), ("software", "programas")]  # as texts have them
     path.write_text("house\tcasa\nhouse casa\n")

@@ -87,6 +87,8 @@ def test_lsa_does_without_mates(pairs):
     alone = TextProjection("lsa", 12, min_df=3).fit(pairs.right)
     assert alone.model_.vocabulary.df.min() >= 6  # every text counts twice, as its own mate
     assert alone.transform(pairs.right).shape == (200, 12)
+    with pytest.raises(ValueError, match="min_df: expected a whole number of at least 0, got 1.5"):
+        TextProjection("lsa", min_df=1.5).fit(pairs.right)
 
 
 def test_pipelines_clones_and_pickles(pairs, fitted):

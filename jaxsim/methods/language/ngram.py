@@ -21,6 +21,7 @@ all orders without the 4-grams that occur once.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -42,6 +43,7 @@ _K = 7  # Katz: larger counts are not discounted
 _BLOCK = 1 << 22  # keys that are looked up at once
 _NEVER = -99.0  # log10 in ARPA files of what has no probability
 _PARTS = ("keys", "log_prob", "log_backoff")
+_HEAD = re.compile(r"ngram ([0-9]{1,9}) *= *([0-9]{1,15})\s*")
 
 
 class NGram(NamedTuple):
@@ -571,7 +573,8 @@ def read_arpa(path: str | os.PathLike) -> tuple[NGram, tuple[str, ...]]:
       The model and its vocabulary: the three marks, then the other words in the order of the file.
 
     Raises:
-      ValueError: a malformed line (named), an n-gram whose first words are no n-gram, or a truncated file.
+      ValueError: a malformed line (named), an n-gram whose first words are no n-gram or that stands twice, or a file
+        that is truncated, or has other numbers of n-grams than it says.
     """
     orders, complete = _parse_arpa(path)
     checks.expect(complete and len(orders) >= 2, str(path), "an ARPA file of two orders or more with \\end\\",
@@ -593,6 +596,8 @@ def read_arpa(path: str | os.PathLike) -> tuple[NGram, tuple[str, ...]]:
                       "one without")  # fmt: skip
         key = words[:, 0] if n == 1 else places.astype(np.int64) * size + words[:, -1]
         order = np.argsort(key, kind="stable")
+        twice = bool(np.any(key[order][1:] == key[order][:-1]))
+        checks.expect(not twice, str(path), f"every {n}-gram once", "one more than once")
         if n == 1:
             table = np.full((size, 2), (_NEVER * np.log(10), 0.0))
             table[key] = values
@@ -626,16 +631,22 @@ def _words_of(params: NGram, n: int) -> np.ndarray:
 def _parse_arpa(path: str | os.PathLike) -> tuple[list[list[tuple[tuple[str, ...], float, float]]], bool]:
     """For each order the words, logarithms and back-off weights as the file has them; whether it has its end."""
     orders: list[list] = []
+    said: dict[int, int] = {}
     for number, line in enumerate(files.read_lines(path), start=1):
         where = f"{path}, line {number}"
         if line.startswith("\\end\\"):
+            for n, rows in enumerate(orders, start=1):
+                number = said.get(n, len(rows))
+                checks.expect(number == len(rows), str(path), f"{number} {n}-grams, as its head says", len(rows))
             return orders, True
         if line.startswith("\\") and line.endswith("-grams:"):
             orders.append([])
+        elif not orders and (found := _HEAD.fullmatch(line)):
+            said[int(found[1])] = int(found[2])
         elif orders and line.strip():
-            log, words, *weight = line.split("\t")
-            row = tuple(words.split(" "))
-            values = [checks.decimal(log), *map(checks.decimal, weight)]
+            log, *more = line.split("\t")
+            row = tuple(more[0].split(" ")) if more else ()
+            values = [checks.decimal(one) for one in (log, *more[1:])]
             checks.expect(len(row) == len(orders) and len(values) <= 2 and not any(map(np.isnan, values)), where,
                           f"a logarithm, {checks.counted(len(orders), 'word')} and maybe a weight",
                           repr(line[:60]))  # fmt: skip

@@ -143,8 +143,8 @@ def fit(
     chosen = Run.of(run, options, default)
     if dev is not None and chosen.validate is None:
         chosen = Run.of(chosen, {"validate": lambda found: -perplexity(found, dev)})
-    settings = (learning_rate, clip, adagrad or 0, negatives or 0, streams, window, a_step, halve_after or 0,
-                int(backward))
+    settings = (learning_rate, network.dropout, clip, adagrad or 0, negatives or 0, streams, window, a_step,
+                halve_after or 0, int(backward))
     learned = (*tables, core)
     data = np.frombuffer(sentences.sha256.encode(), np.uint8), shares
     return chosen.run(

@@ -92,7 +92,7 @@ def encode(params: Topics, terms: Terms, *, iterations: int = 1, alpha: float = 
     checks.kind(params, "params", Topics)
     checks.positive_int(iterations, "iterations")
     checks.expect(1 <= alpha < np.inf, "alpha", "a number of at least 1", alpha)
-    if iterations == 1:
+    if iterations == 1 or not terms.num_docs:
         return Vectors(dense=shares(sparse.project(terms, responsibilities(params)) + (alpha - 1)))
     matrix = statistics.counts_of(terms, "terms")
     checks.expect(matrix.shape[1] == params.words.shape[0], "terms", f"{params.words.shape[0]} terms (as params)",
@@ -171,6 +171,15 @@ def known(params: Topics, terms: Terms) -> np.ndarray:
     return np.asarray(sparse.to_scipy(terms)[:, some].sum(axis=1)).ravel() > 0
 
 
+def _impossible(rows, theta: np.ndarray, words: np.ndarray) -> bool:
+    """Whether a document has a word that its topics give a probability of 0."""
+    if theta.all() or words.all():  # a word that is in some topic, or a document that has all
+        return False
+    block = max(1, 2**22 // theta.shape[1])
+    return any(not np.einsum("ij,ij->i", theta[rows.row[at : at + block]], words[rows.col[at : at + block]]).all()
+               for at in range(0, rows.nnz, block))
+
+
 def perplexity(params: Topics, observed: Terms, held_out: Terms, *, iterations: int = 10, alpha: float = 1.1) -> float:
     r"""Perplexity of held-out words of documents whose other words are folded in.
 
@@ -184,7 +193,8 @@ def perplexity(params: Topics, observed: Terms, held_out: Terms, *, iterations: 
       alpha: as for `encode`.
 
     Returns:
-      At least 1; at most about the number of words where the topics tell nothing.
+      At least 1; at most about the number of words where the topics tell nothing. Infinity where a held-out word is in
+      none of its document's topics.
 
     Raises:
       ValueError: if the documents differ in number, or no held-out word is known.
@@ -202,5 +212,7 @@ def perplexity(params: Topics, observed: Terms, held_out: Terms, *, iterations: 
     checks.expect(rows.nnz > 0, "held_out", "a word that the topics know", "none")
     theta = encode(params, observed, iterations=iterations, alpha=alpha).dense
     packed, order = em.buckets([rows], k=theta.shape[1])
+    if _impossible(rows.tocoo(), np.asarray(theta), np.asarray(params.words)):
+        return float("inf")
     _, likelihood = jax.jit(em.expected)(packed, theta[np.maximum(order, 0)], params.words)
     return float(np.exp(-float(likelihood) / rows.sum(dtype=np.float64)))

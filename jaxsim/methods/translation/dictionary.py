@@ -39,7 +39,7 @@ def read(path: str | Path, *, separator: str | None = None) -> tuple[list[tuple[
     Example:
       >>> import tempfile
       >>> with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
-      ...     _ = file.write("House {n} :: casa {f}, hogar\nice cream\thelado\n")
+      ...     _ = file.write("House {n} :: casa (f, singular), hogar\nice cream\thelado\n")
       ...     file.flush()
       ...     read(file.name)
       ([('house', 'casa'), ('house', 'hogar')], {'entries': 2, 'phrases': 1, 'empty': 0})
@@ -50,11 +50,12 @@ def read(path: str | Path, *, separator: str | None = None) -> tuple[list[tuple[
         line = line.rstrip("\n")
         if not line.strip() or line.startswith("#"):
             continue
-        mark = separator or ("\t" if "\t" in line else "::")
-        head, found, rest = line.partition(mark)
+        noted = _ASIDE.sub(" ", line)  # first, as notes have commas, too
+        mark = separator or ("\t" if "\t" in noted else "::")
+        head, found, rest = noted.partition(mark)
         checks.expect(bool(found), f"{path}, line {number}", f"a word, {mark!r} and its translations", repr(line[:60]))
         entries += 1
-        words = [_ASIDE.sub(" ", composed(part)).split() for part in (head, *re.split("[,;]", rest))]
+        words = [composed(part).split() for part in (head, *re.split("[,;]", rest))]
         others = [word for word in words[1:] if word]
         empty += not (words[0] and others)
         for other in others if words[0] else ():

@@ -217,12 +217,21 @@ def test_topics_predict_held_out_words_better_than_their_frequencies():
     assert topics.perplexity(model, terms(observed), terms(side - observed)) < 0.7 * wanted
 
 
+def test_an_impossible_word_has_an_infinite_perplexity():
+    model = topics.Topics(jnp.eye(2))
+    observed, held_out = terms(np.array([[2.0, 0.0]])), terms(np.array([[1.0, 2.0]]))
+    assert topics.perplexity(model, observed, held_out, alpha=1.0) == np.inf
+    assert topics.perplexity(model, observed, observed, alpha=1.0) == 1.0
+    assert np.isfinite(topics.perplexity(model, observed, held_out))
+
+
 def test_documents_without_known_words_have_the_uniform_vector_and_are_flagged():
     model = topics.Topics(jnp.asarray(np.eye(3)[:, :2]))
     unknown = terms(np.array([[0.0, 0.0, 5.0], [1.0, 0.0, 1.0]]))
     for iterations in (1, 3):
         result = topics.encode(model, unknown, iterations=iterations).dense
         np.testing.assert_allclose(result, [[0.5, 0.5], [1.0, 0.0]])
+        assert topics.encode(model, terms(np.zeros((0, 3))), iterations=iterations).dense.shape == (0, 2)
     assert topics.known(model, unknown).tolist() == [False, True]
 
 

@@ -216,6 +216,7 @@ def test_without_pairs_to_hold_out_nothing_is_chosen(corpus):
     assert messages[-1] == "no setting is chosen: no pairs are held out to choose by"
 
 
+@pytest.mark.programs
 def test_judged_queries_choose_where_no_pairs_are_held_out(corpus, monkeypatch):
     """S2Net then has its few iterations, or the queries stop it; with no time for these few it is left out."""
     judged = Judged({"a": corpus.left[0]}, dict(enumerate(map(str, corpus.right))), {"a": {0: 1}})

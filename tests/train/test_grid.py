@@ -70,6 +70,7 @@ def test_what_one_of_the_combinations_cannot_be_trained_with_is_refused_before_t
         grid.sweep(corpus, {"beta": (0.0, 0.1), "batch_size": (0, 64)}, given, dev=0.2)
 
 
+@pytest.mark.programs
 def test_seeds_that_hold_out_other_pairs_are_not_compared(corpus):
     some, values = corpus.take(range(60)), {"seed": (0, 1)}
     for dev in (0.2, [0.2, corpus.take(range(60, 80))]):
@@ -84,6 +85,7 @@ def test_seeds_that_hold_out_other_pairs_are_not_compared(corpus):
     assert len(grid.sweep(some, {"seed": (3,)}, few, dev=0.2)[1]) == 1
 
 
+@pytest.mark.programs
 def test_what_trainings_say_is_said_where_it_differs(corpus):
     messages = []
     values = {"method": ("cl-lsi", "opca"), "subwords": (0.0, None), "max_terms": (100, 200)}

@@ -203,6 +203,7 @@ def test_a_training_goes_on_with_the_sets_that_it_began_with(sets, tmp_path):
     train(given, settings, dev=large, checkpoint=tmp_path / "c")  # of an earlier version, which kept no held-out sets
 
 
+@pytest.mark.programs
 def test_resume_with_another_file_of_held_out_pairs_is_refused(sets, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     written(sets, tmp_path)

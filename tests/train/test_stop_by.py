@@ -95,6 +95,7 @@ def test_without_held_out_pairs_judged_queries_still_stop(corpus, judged):
     assert model.training["dev"] == {} and len(model.training["history"]["validation"]) > 1
 
 
+@pytest.mark.programs
 def test_judged_queries_decide_about_blends_and_distillation(corpus, judged):
     said = []
     model = training.train(corpus, replace(SMALL, blend=True), stop_by=judged, say=said.append)

@@ -355,6 +355,7 @@ def test_a_blend_is_the_mean_of_start_and_end_that_held_out_pairs_like_best(corp
         train(corpus, Settings(**given, blend=True), dev=0)
 
 
+@pytest.mark.programs
 def test_beta_keeps_a_model_near_its_start(corpus):
     start = train(corpus, Settings(method="opca", dim=20), dev=0)
     far = []

@@ -353,7 +353,7 @@ def test_an_activation_with_ngrams_is_in_no_graph(tmp_path):
 def test_capitals_are_lowered_as_in_the_language_of_the_side(tokenizers, two_sided, tmp_path):
     model = dataclasses.replace(two_sided, languages=("tr", "en"))
     given = [*UNICODE, "I\u0307yi Iğdır"]
-    for to in ("model2vec", "onnx"):
+    for to in ("model2vec", "sentence-transformers"):
         export.export(model, to, tmp_path / to)
         for side, language in (("query", "tr"), ("document", "en")):
             tokenizer = tokenizers.Tokenizer.from_file(str(tmp_path / to / side / "tokenizer.json"))

@@ -118,7 +118,7 @@ class Judged:
         Example:
           >>> from jaxsim.data.pairs import make
           >>> judged = Judged({"q": "a cat", "r": "a dog"}, {"a": "the cat"}, {"q": {"a": 1}, "r": {"a": 1}})
-          >>> judged.known(make("mine", ["1"], ["a cat"], ["the cat"]))
+          >>> judged.known(make("mine", ["1"], ["a cat"], ["the cat"], languages=("en", "en")))
           1
         """
         trained = set(zip(pairs.left, pairs.right, strict=True))

@@ -139,8 +139,7 @@ def standard_error(values) -> float:
       1.0
     """
     values = _sample(values, "values")
-    power = int(np.frexp(np.abs(values).max())[1])
-    power = power if abs(power) > _FAR else 0
+    power = _power(values)
     values = np.ldexp(_level(values, np.abs(values).max()), -power)
     return 0.0 if np.ptp(values) == 0 else float(np.ldexp(stats.sem(values), power))
 
@@ -331,8 +330,14 @@ def _differences(a, b) -> np.ndarray:
 
 def _moderate(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Both samples, times a power of two where their squares come near the edges of their type."""
-    power = int(np.frexp(max(np.abs(a).max(), np.abs(b).max()))[1])
-    return (a, b) if abs(power) <= _FAR else (np.ldexp(a, -power), np.ldexp(b, -power))
+    power = _power(a, b)
+    return np.ldexp(a, -power), np.ldexp(b, -power)
+
+
+def _power(*samples: np.ndarray) -> int:
+    """The power of two of the largest value, where its square comes near the edges of its type; else 0."""
+    power = int(np.frexp(max(np.abs(one).max() for one in samples))[1])
+    return power if abs(power) > _FAR else 0
 
 
 def _level(values: np.ndarray, scale: float) -> np.ndarray:

@@ -147,10 +147,29 @@ def begin(folder: Path, resume: bool, settings: Settings, out: Path) -> None:
         fits = kept in (None, choice) or train_choice.kept(folder)  # what was chosen is looked at when it is read
         expect(fits, str(folder), f"a checkpoint of {_options(choice)}",
                f"one of {_options(kept or {})} (without --resume it is deleted)")
-        say(f"{folder}: {'continuing from it' if holds(folder) else 'no saved state there, starting anew'}")
-    elif {path.name for path in folder.iterdir()} - {_LOCK}:
-        remedy = " (--resume would have continued from it)" * (settings.method in ITERATED)
-        say(f"{folder}: deleted, starting anew{remedy}")
+        tell_state(folder)
+    else:
+        empty_and_tell(folder, resumable=settings.method in ITERATED)
+
+
+def tell_state(folder: Path) -> None:
+    """Says whether there is a state to go on from.
+
+    Args:
+      folder: of checkpoints.
+    """
+    say(f"{folder}: {'continuing from it' if holds(folder) else 'no saved state there, starting anew'}")
+
+
+def empty_and_tell(folder: Path, *, resumable: bool) -> None:
+    """Empties a folder of checkpoints for a training that starts anew, and says so where there was anything.
+
+    Args:
+      folder: of checkpoints.
+      resumable: whether ``--resume`` would have gone on from it.
+    """
+    if {path.name for path in folder.iterdir()} - {_LOCK}:
+        say(f"{folder}: deleted, starting anew{' (--resume would have continued from it)' * resumable}")
         empty(folder)
 
 

@@ -137,8 +137,9 @@ def _learned(bitext: Bitext, aligner: Aligner, settings: dict, out: Path, resume
     with train_folder.locked(checkpoint):
         if resume:
             train_folder.expect_state(checkpoint, out)
+            train_folder.tell_state(checkpoint)
         else:
-            train_folder.empty(checkpoint)
+            train_folder.empty_and_tell(checkpoint, resumable=True)
         try:
             if aligner == Aligner.IBM1:
                 fit = ibm1.fit(bitext, checkpoint=checkpoint, progress=True, **settings)

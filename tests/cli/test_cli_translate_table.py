@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from command_line import refused, run
 
+from jaxsim import cli
 from jaxsim.methods import ibm1
 from jaxsim.methods.translation import table
 
@@ -66,14 +67,24 @@ def test_an_interrupted_table_goes_on_with_resume(tmp_path, capsys, lines, monke
 
     words = ["translate-table", "--pairs", str(lines), "--aligner", "ibm1", "--out", str(out)]
     monkeypatch.setattr(ibm1, "iterate", interrupted)
-    from jaxsim import cli
-
     assert cli.main(words) == 2
     assert "the same command with --resume goes on" in capsys.readouterr().err and not out.exists()
     del steps[:]
     monkeypatch.setattr(ibm1, "iterate", lambda *given: steps.append(given[2]) or iterate(*given))
     assert cli.main([*words, "--resume"]) == 0
     assert steps == [2, 2, 3, 3, 4, 4]  # both directions
+    assert f"{out}.checkpoint: continuing from it" in capsys.readouterr().err
+
+
+def test_a_state_that_is_deleted_is_told(tmp_path, capsys, lines):
+    state = tmp_path / "words.checkpoint" / "checkpoint.npz"
+    state.parent.mkdir()
+    state.write_bytes(b"of an hour")
+    words = ["translate-table", "--pairs", str(lines), "--aligner", "ibm1", "--out", str(tmp_path / "words")]
+    assert cli.main(words) == 0
+    told = capsys.readouterr().err
+    assert f"{state.parent}: deleted, starting anew (--resume would have continued from it)" in told
+    assert not state.parent.exists()
 
 
 def test_pages_and_dictionaries(tmp_path, capsys):

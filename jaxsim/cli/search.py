@@ -151,11 +151,11 @@ def _kept(
         checks.expect(idle or not texts_differ, "--csls", f"the texts that {folder} was made with", f"{got}; {remedy}")
         checks.expect(same, "--power", f"{(old or {}).get('power', 0):g} (as {folder} was made with, for --csls)",
                       f"{taken:g}; {remedy}")  # fmt: skip
-        return index.load(folder, **parts, num_terms=len(trained.vocabulary))
+        return index.load(folder, **parts, num_terms=len(trained.vocabulary), model=digest)
     texts, lines = documents_of(documents, column)
     held = facts is not None and index.holds(facts, texts, lines)
     if held and not other and same:
-        return index.load(folder, **parts, num_terms=len(trained.vocabulary))
+        return index.load(folder, **parts, num_terms=len(trained.vocabulary), model=digest)
     checks.expect(old is None or asked is not None, "--csls", f"the texts that {folder} was made with, to make it anew",
                   "none")  # fmt: skip
     if idle and old is None:

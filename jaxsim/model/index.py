@@ -310,7 +310,8 @@ def holds(told: dict[str, Any], texts: Sequence[str], lines) -> bool:
 
 
 def load(
-    folder: str | os.PathLike, *, weights: Sequence[float] = (0, 1), bm25: bool = False, num_terms: int | None = None
+    folder: str | os.PathLike, *, weights: Sequence[float] = (0, 1), bm25: bool = False, num_terms: int | None = None,
+    model: str | None = None
 ) -> Index:
     """Reads an index and verifies what it reads.
 
@@ -319,22 +320,24 @@ def load(
       weights: those that `Index.mixed` will be called with; parts that none of them needs are not read.
       bm25: whether BM25 is needed.
       num_terms: of the model's vocabulary, which the index's must equal; None where it is not known.
+      model: `jaxsim.model.folders.digest` of the model, which the index must be of; None where it is not known.
 
     Returns:
       `Index`, with the same vectors bit for bit.
 
     Raises:
       FileNotFoundError: if the folder or a file of it is missing.
-      ValueError: if a file was altered or truncated, or is of another program or of a newer version; and if an array
-        is not such as a search can walk over, whoever wrote it.
+      ValueError: if a file was altered or truncated, or is of another program, of a newer version or of another model;
+        and if an array is not such as a search can walk over, whoever wrote it.
 
     An index that another process replaces meanwhile is read anew, so that it is the older or the newer one.
     """
-    return io.settled(Path(folder), lambda: _load(Path(folder), weights, bm25, num_terms), MARKER)
+    return io.settled(Path(folder), lambda: _load(Path(folder), weights, bm25, num_terms, model), MARKER)
 
 
-def _load(folder: Path, weights: Sequence[float], bm25: bool, num_terms: int | None) -> Index:
+def _load(folder: Path, weights: Sequence[float], bm25: bool, num_terms: int | None, model: str | None) -> Index:
     facts, path = _described(folder), folder / TENSORS
+    checks.expect(model in (None, facts["model"]), f"{folder / MARKER}: model", f"the model {model}", facts["model"])
     for name, width in facts["columns"].items():
         known = num_terms is not None and name != "bm25"
         most = f"{num_terms:,} terms (as the model)" if known else f"at most {_MOST_TERMS:,} terms"

@@ -272,3 +272,5 @@ def test_an_index_that_another_process_replaces_is_read_whole(tmp_path, monkeypa
     assert list(index.load(folder).texts) == ["dog", "cat fish"] and len(swaps) == 3
     swaps[2] = (tmp_path / "kept").rename(tmp_path / ".kept.1.a.old")
     assert index.described(folder)["model"] == "another"
+    with pytest.raises(ValueError, match="index.json: model: expected the model of before, got another"):
+        index.load(folder, model="of before")

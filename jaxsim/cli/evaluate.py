@@ -152,6 +152,9 @@ def _pairs(model: Model, table: Table) -> dict[str, Any]:
         positive = table.labels > 0
         both, graded = 0 < positive.sum() < positive.size, np.unique(table.labels).size > 2
         checks.expect(both or graded, pairs.name, "labels above 0 and others", checks.one_kind(table.labels))
+        if not both:
+            which = "all labels are" if positive.any() else "no label is"
+            say(f"{pairs.name}: no auc, max_f1, mrr_any and map, as {which} above 0")
         scores = model.pair_similarity(pairs.left, pairs.right)
         results: dict[str, Any] = {"pairs": len(pairs), "positive": int(positive.sum())}
         for name in ("auc", "max_f1") if both else ():
@@ -210,7 +213,7 @@ def _found(model: Model, pairs: Pairs, way: dict[str, Any], itself: bool, like: 
     from jaxsim.model import index, ranker
 
     checks.expect(len(pairs) > 1, pairs.name, "at least two pairs", len(pairs))
-    found = mates.answers(pairs.left, pairs.right)
+    found, alone = mates.answers(pairs.left, pairs.right), 0
     asked, texts = [pairs.left[row] for row in found.queries], [pairs.right[row] for row in found.documents]
     rows = {text: row for row, text in enumerate(texts)}
     both = index.encode(model, texts, csls=like, power=way["power"], **ranker.needed(model, way["terms"], way["words"]))
@@ -218,14 +221,25 @@ def _found(model: Model, pairs: Pairs, way: dict[str, Any], itself: bool, like: 
     block = max(1, min(_BLOCK, _RANKED // len(texts)))
     for start in range(0, len(asked), block):
         some, belong = asked[start : start + block], found.right[start : start + block].toarray()
-        own = [rows.get(text) if itself else None for text in some]
-        left_out = [[] if row is None or right[row] else [row] for row, right in zip(own, belong, strict=True)]
+        left_out = [[rows[text]] if itself and text in rows else [] for text in some]
+        for right, absent in zip(belong, left_out, strict=True):
+            right[absent] = False
+        kept = belong.any(axis=1)
+        alone += np.count_nonzero(~kept)
+        if not kept.any():
+            continue
+        some, left_out, belong = ([one for one, there in zip(column, kept, strict=True) if there]
+                                  for column in (some, left_out, belong))
+        belong = np.array(belong)
         scores, order = ranker.rank(model, both, some, k=len(texts), exclude=left_out, **way)
         placed = np.empty_like(scores)
         np.put_along_axis(placed, order, scores, axis=1)
         part = mates.answered(placed, belong)
         for name, column in {"accuracy": (part["mrr_any"] == 1).astype(np.float64), **part}.items():
             values[name].append(column)
+    if alone:
+        say(f"{pairs.name}: {checks.counted(alone, 'left text')} with no right text but themselves, and left out")
+    checks.expect(alone < len(asked), pairs.name, "a left text with another right text, for --exclude-self", "none")
     return _means({name: np.concatenate(columns) for name, columns in values.items()}, "queries")
 
 

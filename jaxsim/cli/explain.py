@@ -36,7 +36,7 @@ def explain(
                                                   "then that of `search` in them: vectors and words.")] = None,
     index: Annotated[Path | None, options.folder("Folder in which `search` has kept these documents, in place of "
                                                  "--documents.")] = None,
-    column: Annotated[str | None, options.column("Read the documents from JSON Lines, from this key.")] = None,
+    column: options.ColumnOption = None,
     line: Annotated[int | None, typer.Option(min=1, help="Line of the document, as `search` prints it.")] = None,
     terms: options.TermsOption = None,
     pairs: Annotated[int, typer.Option(min=1, help="Pairs of words to print.")] = 20,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 Format = StrEnum("Format", {name.upper(): name for name in ("tsv", "csv", "jsonl", "parquet")})
 Weights = StrEnum("Weights", {name.upper(): name for name in ("float16", "int8")})
 Side = StrEnum("Side", {name.upper(): name for name in ("query", "document")})
+_NAME = re.compile(r"[^\W\d]\w*([ .:/-]\w+){0,2}")  # what a column may be called
+_SAMPLE, _SHOWN = 200, 30  # pairs that are looked at, and characters of a cell in a message
 
 
 def file(text: str):
@@ -83,6 +86,8 @@ FormatOption = Annotated[
 LeftOption = Annotated[str | None, column("Column of the left texts (name, or number from 1).")]
 RightOption = Annotated[str | None, column("Column of the right texts (name, or number from 1).")]
 LabelOption = Annotated[str | None, column("Column of labels, above 0 for texts that belong together; or of grades.")]
+ColumnOption = Annotated[str | None, column("Column of the texts in TSV, CSV or Parquet, which the suffix tells, or "
+                                            "their key in JSON Lines.")]
 IdOption = Annotated[str | None, column("Column of identifiers.")]
 
 
@@ -102,19 +107,33 @@ def read_table(source: str, option: str, languages, format_, left, right, label=
     Returns:
       `Table`.
     """
-    from jaxsim import checks
+    from jaxsim import checks, text
     from jaxsim.data import tables
 
     checks.expect(bool(source), option, "a file, or - for standard input", "nothing")
     columns = tables.Columns(left, right, label, id_)
     table = tables.read(source, format=format_ and str(format_), columns=columns, languages=languages)
-    first = [(a, b) for a, b in zip(table.pairs.left[:20], table.pairs.right[:20], strict=True)
-             if a.isidentifier() and b.isidentifier()]  # fmt: skip
-    named = any(one is not None and not one.isdecimal() for one in columns)  # then the first row is known to name them
-    if not named and len(table.pairs) > 1 and first == [(table.pairs.left[0], table.pairs.right[0])]:
-        say(f"{table.pairs.name}: the first row, {' and '.join(map(repr, first[0]))}, is taken as a pair; if it names "
-            f"columns, give {'them' if left is None else 'their names'} as --left and --right")  # fmt: skip
+    both = list(zip(table.pairs.left[:_SAMPLE], table.pairs.right[:_SAMPLE], strict=True))
+    first = f"{table.pairs.name}: the first row, {_shown(both[0])}, is taken as a pair"
+    if table.guessed is not None:
+        one, other, width = table.guessed
+        say(f"{first}: columns {one} and {other} of {width} are read; --left and --right name others, if it has names")
+    else:
+        names = [pair for pair in both[:20] if all(_NAME.fullmatch(cell) for cell in pair)]
+        named = any(one is not None and not one.isdecimal() for one in columns)  # then the first row has the names
+        if not named and len(both) > 1 and names == both[:1]:
+            say(f"{first}; if it names columns, give {'them' if left is None else 'their names'} as --left and --right")
+    for side, texts, language in zip(("left", "right"), zip(*both, strict=True), languages, strict=True):
+        meant = text.language_of(texts)
+        if meant is not None and text.tokenizer(language) in (text.words, text.words_dotted):
+            say(f"{table.pairs.name}: {side} texts have no spaces between words, and the code {language} cuts them "
+                f"there: --languages has {meant} for them")
     return table
+
+
+def _shown(cells: tuple[str, ...]) -> str:
+    """The beginnings of cells."""
+    return " and ".join(repr(cell if len(cell) <= _SHOWN else f"{cell[: _SHOWN - 1]}…") for cell in cells)
 
 
 def excluded(source: str) -> Iterator[tuple[str, str, str]]:
@@ -141,11 +160,12 @@ def excluded(source: str) -> Iterator[tuple[str, str, str]]:
         yield where, fields[0], fields[1]
 
 
-def mates(table: Table) -> Pairs:
-    """The pairs of a table that belong together; says how many others there are.
+def mates(table: Table, *, weighted: bool = False) -> Pairs:
+    """The pairs of a table that belong together; says how many others there are, or that labels leave none out.
 
     Args:
       table: pairs with or without labels.
+      weighted: whether the labels are wanted as weights.
 
     Returns:
       The pairs, at least one.
@@ -157,6 +177,10 @@ def mates(table: Table) -> Pairs:
     if others:
         some = f"{others:,} of {checks.counted(len(table.pairs), 'pair')}"
         say(f"{table.pairs.name}: left out {some}, whose label is not above 0")
+    elif table.labels is not None and len(pairs) > 0 and not weighted and table.labels.min() < table.labels.max():
+        span = f"{table.labels.min():g} to {table.labels.max():g}"
+        say(f"{table.pairs.name}: all labels, {span}, are above 0, so that all pairs count as texts that belong "
+            "together; s2net-mse and s2net-pref learn from grades")
     checks.expect(len(pairs) > 0, table.pairs.name, "a pair with a label above 0", "none")
     return pairs
 

@@ -37,7 +37,7 @@ def search(
                                                  "is.")] = None,
     query: Annotated[str | None, typer.Option(metavar="TEXT", help="What to look for (a left text).")] = None,
     queries: Annotated[str | None, options.file("Queries, one a line; - for stdin.")] = None,
-    column: Annotated[str | None, options.column("Read the documents from JSON Lines, from this key.")] = None,
+    column: options.ColumnOption = None,
     k: Annotated[int, typer.Option(min=1, help="Number of documents for each query.")] = 10,
     terms: options.TermsOption = None,
     words: options.WordsOption = None,

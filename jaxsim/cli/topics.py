@@ -24,8 +24,9 @@ Method = StrEnum("Method", {name.upper(): name for name in TOPICS})
 def topics(
     pairs: Annotated[str, options.file("TSV, CSV, JSON Lines or Parquet, also .gz, .xz, .bz2; - for stdin.")],
     out: Annotated[Path, options.folder("Folder for the model and topics.html; an older model is replaced.")],
-    method: Annotated[Method, typer.Option(help="cplsa couples the topics of a pair, jplsa has one vector a pair, plsa "
-                                           "takes all texts as documents of one language.")] = Method.CPLSA,
+    method: Annotated[Method, typer.Option(
+        case_sensitive=False, help="cplsa couples the topics of a pair, jplsa has one vector a pair, plsa takes all "
+                                   "texts as documents of one language.")] = Method.CPLSA,
     dim: Annotated[int, typer.Option(min=1, help="Number of topics; fewer if the data does not support as many.")] = 50,
     words: Annotated[int, typer.Option(min=1, help="Number of words to print for each topic and language.")] = 10,
     documents: Annotated[int, typer.Option(min=1, help="Number of pairs to show for each topic on the page.")] = 5,

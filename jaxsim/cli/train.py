@@ -257,7 +257,7 @@ def read(source: str, option: str, columns: tuple, graded: bool, *, weighted: bo
     table = options.read_table(source, option, *columns)
     if graded:
         return Data(table.pairs, table.labels)
-    pairs = options.mates(table)
+    pairs = options.mates(table, weighted=weighted)
     whole = None if pairs is table.pairs else table.pairs.texts_sha256
     return Data(pairs, None, table.labels[table.labels > 0] if weighted else None, whole)
 
@@ -444,7 +444,8 @@ def codes(codes: str) -> tuple[str, str]:
     """
     from jaxsim import checks, text
 
-    languages = tuple(code.strip() for code in codes.split(","))
+    parts = (code.strip().partition("-") for code in codes.split(","))
+    languages = tuple("".join((code.lower(), *rest)) for code, *rest in parts)
     checks.expect(len(languages) == 2 and all(languages), "--languages", "two language codes such as en,es", codes)
     try:
         for language in languages:

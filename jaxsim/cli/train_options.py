@@ -49,7 +49,7 @@ def option_of(field: Field) -> inspect.Parameter:
     kind: Any = choice(field.name, names) if names else field.type
     flag = (f"--{field.name.replace('_', '-')}",) if field.type is bool else ()  # without a --no-
     default = field.default if field.default is None or not names else kind(field.default)
-    option = typer.Option(*flag, help=help, min=least, max=most)
+    option = typer.Option(*flag, help=help, min=least, max=most, case_sensitive=False)
     annotation = Annotated[kind | None if field.optional else kind, option]
     return inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 

@@ -60,7 +60,7 @@ def encode(
     model: options.ModelOption,
     input: Annotated[str, options.file("Texts, one a line; - for stdin.")] = "-",
     output: Annotated[str, options.file("FILE.npy (float32), FILE.jsonl, or - for JSON lines.")] = "-",
-    column: Annotated[str | None, options.column("Read the texts from JSON Lines, from this key.")] = None,
+    column: options.ColumnOption = None,
     side: Annotated[options.Side | None, typer.Option(help="Which texts these are, left (query) or right "
                                                       "(document), for a model with two sides.")] = None,
     normalize: Annotated[bool, typer.Option("--normalize", help="Scale vectors to length one.")] = False,
@@ -211,18 +211,21 @@ def rounded(value: float) -> float:
 
 
 def texts_of(source: str, column: str | None) -> Iterator[tuple[int, str]]:
-    """Texts of a file; says so if lines of JSON are taken as they are.
+    """Texts of a file; says so if lines of JSON or of a table are taken as they are.
 
     Args:
       source: a path, or ``"-"``.
-      column: the key of the text, for JSON.
+      column: that of the text in TSV, CSV or Parquet, by the file's suffix, else its key in JSON Lines.
 
     Yields:
       Line number, from 1, and text.
     """
-    from jaxsim.data import streams
+    from jaxsim.data import streams, tables
 
-    for number, text in streams.texts(source, column=column):
+    table = tables.kind_of(source) in ("tsv", "csv", "parquet")
+    if column is None and table:
+        say(f"{streams.name(source)}: a line is a text; --column NAME reads a column")
+    for number, text in tables.column(source, column) if column and table else streams.texts(source, column=column):
         if number == 1 and column is None and text.startswith('{"') and text.rstrip().endswith("}"):
             say(f"{streams.name(source)}: JSON is read as plain text; --column KEY reads the text under a key")
         yield number, text

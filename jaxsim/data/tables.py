@@ -12,7 +12,7 @@ import lzma
 import math
 import os
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -47,10 +47,13 @@ class Table(NamedTuple):
     Attributes:
       pairs: all of its rows.
       labels: ``[n]`` float64, or None without a label column.
+      guessed: ``(left, right, number of columns)`` of TSV or CSV without a header and with other columns too, where
+        nobody chose these two, numbered from 1; else None.
     """
 
     pairs: Pairs
     labels: np.ndarray | None
+    guessed: tuple[int, int, int] | None = None
 
 
 class Columns(NamedTuple):
@@ -112,13 +115,15 @@ def read(
     checks.expect(format is None or format in FORMATS, "format", f"one of {', '.join(FORMATS)}", format)
     both = (columns.left is None) == (columns.right is None)
     checks.expect(both, "left, right", "both columns or neither", f"{columns.left} and {columns.right}")
-    chosen = format or _SUFFIXES.get(streams.suffix(source))
+    chosen = format or kind_of(source)
+    guesses: list[tuple[int, int, int]] = []
     if chosen == "parquet":
-        rows = _parquet(source, columns)
+        found = _parquet(source, lambda names: _keys(names, columns, place))
+        rows = ((where, _row(record, keys, where)) for where, keys, record in found)
     else:
         json_lines, text = streams.sniffed(source)
         chosen = chosen or ("jsonl" if json_lines else "tsv")
-        rows = _json(text, place, columns) if chosen == "jsonl" else _cells(text, place, chosen, columns)
+        rows = _json(text, place, columns) if chosen == "jsonl" else _cells(text, place, chosen, columns, guesses)
     ids: dict[str, str] = {}
     left, right, labels = [], [], []
     for where, values in rows:
@@ -132,7 +137,64 @@ def read(
     checks.expect(len(ids) > 0, place, "pairs", "an empty file" if chosen != "parquet" else "no rows")
     title = place if source == streams.STDIN else Path(source).name
     result = pairs_room.make(title, ids, left, right, languages=languages)
-    return Table(result, None if columns.label is None else np.array(labels, np.float64))
+    return Table(result, None if columns.label is None else np.array(labels, np.float64), *guesses)
+
+
+def column(source: str | os.PathLike, wanted: str) -> Iterator[tuple[int, str]]:
+    r"""Documents of one column of TSV, CSV or Parquet.
+
+    Args:
+      source: a path with such a suffix, plain or compressed.
+      wanted: a name, which the first row has, or a number from 1; by number the first row of TSV and CSV is read too.
+
+    Yields:
+      Line number (of Parquet the row's), from 1, and text. Blank lines are skipped.
+
+    Raises:
+      OSError: if the file cannot be opened.
+      ValueError: as `read`.
+      ImportError: for Parquet without pyarrow.
+
+    Example:
+      >>> import tempfile
+      >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+      ...     _ = file.write('id,body\n7,"one,\ntwo"\n8,three\n')
+      ...     file.flush()
+      ...     list(column(file.name, "body"))
+      [(2, 'one,\ntwo'), (4, 'three')]
+    """
+    kind = kind_of(source)
+    place, position, width = streams.name(source), None, 0
+    if kind == "parquet":
+        rows = _parquet(source, lambda names: [names[_find(names, wanted, "column", place)]])
+        for number, (where, keys, record) in enumerate(rows, start=1):
+            yield number, streams.string(record, *keys, where)
+        return
+    split = _csv(streams.lines(source), place) if kind == "csv" else _tsv(streams.lines(source))
+    for number, cells in split:
+        where = f"{place}, line {number}"
+        if position is None:
+            width, position = len(cells), _find(cells, wanted, "column", where)
+            if not wanted.isdecimal():
+                continue
+        checks.expect(len(cells) == width, where, f"{width} columns, as in the first line", len(cells))
+        yield number, cells[position]
+
+
+def kind_of(source: str | os.PathLike) -> str | None:
+    """The format that the suffix of a file tells.
+
+    Args:
+      source: a path, or ``"-"``.
+
+    Returns:
+      One of `FORMATS`, or None.
+
+    Example:
+      >>> kind_of("pairs.csv.gz"), kind_of("texts.txt")
+      ('csv', None)
+    """
+    return _SUFFIXES.get(streams.suffix(source))
 
 
 def mates(table: Table) -> tuple[Pairs, int]:
@@ -216,13 +278,17 @@ def _positions(names: Sequence[str], columns: Columns, where: str, *, named: boo
     return result
 
 
+def _keys(names: list[str], columns: Columns, where: str, *, numbers: bool = True) -> list[str | None]:
+    """Names of the left, right, label and id columns."""
+    positions = _positions(names, columns, where, named=True, numbers=numbers)
+    return [None if one is None else names[one] for one in positions]
+
+
 def _json(rows: Iterable[str], place: str, columns: Columns) -> Iterator[tuple[str, Columns]]:
     keys = None
     for _, where, record in streams.objects(rows, place):
         if keys is None:
-            names = list(record)
-            keys = [None if one is None else names[one]
-                    for one in _positions(names, columns, where, named=True, numbers=False)]  # fmt: skip
+            keys = _keys(list(record), columns, where, numbers=False)
         yield where, _row(record, keys, where)
 
 
@@ -237,7 +303,9 @@ def _row(record: dict[str, Any], keys: Sequence[str | None], where: str) -> Colu
     )  # fmt: skip
 
 
-def _cells(rows: Iterable[str], place: str, kind: str, columns: Columns) -> Iterator[tuple[str, Columns]]:
+def _cells(rows: Iterable[str], place: str, kind: str, columns: Columns, guesses: list
+           ) -> Iterator[tuple[str, Columns]]:
+    """Rows of TSV and CSV; ``guesses`` takes the columns that are read where nothing names them."""
     split = _csv(rows, place) if kind == "csv" else _tsv(rows)
     between = {"csv": "commas", "tsv": "tabs"}[kind]
     positions, width, result = None, 0, 0
@@ -253,6 +321,8 @@ def _cells(rows: Iterable[str], place: str, kind: str, columns: Columns) -> Iter
             positions = _positions(cells, columns, where, named=False)
             if header:
                 continue
+            if columns.left is None and width - sum(one is not None for one in positions[2:]) > 2:
+                guesses.append((positions[0] + 1, positions[1] + 1, width))
         result += 1
         checks.expect(len(cells) == width, where, f"{width} columns, separated by {between}, as in the first line",
                       len(cells))
@@ -281,7 +351,9 @@ def _csv(rows: Iterable[str], place: str) -> Iterator[tuple[int, list[str]]]:
         csv.field_size_limit(before)
 
 
-def _parquet(source: str | os.PathLike, columns: Columns) -> Iterator[tuple[str, Columns]]:
+def _parquet(source: str | os.PathLike, keys_of: Callable[[list[str]], list[str | None]]
+             ) -> Iterator[tuple[str, list[str | None], dict[str, Any]]]:
+    """Places, keys and rows of Parquet; ``keys_of`` its columns gives the keys, whose columns alone are read."""
     try:
         import pyarrow
         from pyarrow import parquet
@@ -293,14 +365,11 @@ def _parquet(source: str | os.PathLike, columns: Columns) -> Iterator[tuple[str,
         try:
             file = stream if plain else io.BytesIO(stream.read())
             reader = parquet.ParquetFile(file)
-            names = list(reader.schema_arrow.names)
-            positions = _positions(names, columns, place, named=True)
-            keys = [None if one is None else names[one] for one in positions]
+            keys = keys_of(list(reader.schema_arrow.names))
             wanted = list(dict.fromkeys(key for key in keys if key is not None))
             rows = (record for batch in reader.iter_batches(columns=wanted) for record in batch.to_pylist())
             for number, record in enumerate(rows, start=1):
-                where = f"{place}, row {number}"
-                yield where, _row(record, keys, where)
+                yield f"{place}, row {number}", keys, record
         except (pyarrow.ArrowException, OSError, EOFError, lzma.LZMAError, zlib.error, OverflowError,
                 UnicodeDecodeError) as error:
             reason = " ".join(str(error).split())[:200]

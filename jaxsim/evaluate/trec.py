@@ -77,11 +77,14 @@ def _tabbed(rows: Iterable[str], place: str) -> Iterator[tuple[str, str, str]]:
 
 def _fields(source: str | os.PathLike, layout: str) -> Iterator[tuple[str, list[str]]]:
     """Place and fields of every line that is not blank."""
+    wanted = len(layout.split())
     for number, line in enumerate(streams.lines(source), start=1):
-        fields = line.split()
+        fields = [field.strip() for field in line.split("\t")]  # identifiers may have blanks in them
+        if len(fields) != wanted or not all(fields):
+            fields = line.split()
         if fields:
             where = f"{streams.name(source)}, line {number}"
-            whole = len(fields) == len(layout.split())
+            whole = len(fields) == wanted
             # Judgements of BEIR are query, document and grade, below a header.
             beir = layout == _QRELS and len(fields) == 3 and fields[1] != "0"
             hint = ", as in BEIR's files: put a 0 between query and document, and leave out their header" * beir

@@ -68,7 +68,7 @@ def prepare(folder, *, shared: bool = False) -> Path:
       The folder as a `Path`.
 
     Raises:
-      ValueError: if it cannot be made or written to.
+      ValueError: if it is an empty string, or cannot be made or written to.
 
     Example:
       >>> import tempfile
@@ -78,6 +78,7 @@ def prepare(folder, *, shared: bool = False) -> Path:
     """
     if shared:
         return gathering.agreed(lambda: prepare(folder) if jax.process_index() == 0 else Path(folder), "checkpoint")
+    checks.expect(os.fspath(folder) != "", "checkpoint", "a folder", "an empty string")
     folder = Path(folder)
     probe = folder / f".write-test-{os.getpid()}"
     try:

@@ -146,7 +146,8 @@ def adam(learning_rate: float, steps: int) -> optax.GradientTransformation:
     """
     import optax
 
-    return optax.adam(optax.cosine_decay_schedule(learning_rate, steps))
+    # Optax would make a float of the steps when it is first traced, and a checkpoint's mark of it another one.
+    return optax.adam(optax.cosine_decay_schedule(learning_rate, float(steps)))
 
 
 @functools.cache

@@ -10,14 +10,14 @@ import lazy_loader
 _NAMES = {
     "vocabulary": ["Vocabulary", "counts", "strings", "unit_rows"],
     "weightings": ["bm25", "log_tf_idf", "tf_idf"],
-    "tokens": ["character_class", "pieces", "tokenizer", "word_marks", "words", "words_dotted", "words_ja",
-               "words_unspaced"],
+    "tokens": ["character_class", "language_of", "pieces", "tokenizer", "word_marks", "words", "words_dotted",
+               "words_ja", "words_unspaced"],
     "markup": ["prose"],
     "stemming": ["stemmed", "stop_words", "with_stems"],
 }
 _MODULES = ["corpus", "corpus_beam", "corpus_build", "features", "html", "subwords", "tokens", "weightings"]
 __all__ = ["Vocabulary", "bm25", "character_class", "corpus", "corpus_beam", "corpus_build", "counts", "features",
-           "html", "log_tf_idf", "pieces", "prose", "stemmed", "stop_words", "strings", "subwords", "tf_idf",
-           "tokenizer", "tokens", "unit_rows", "weightings", "with_stems", "word_marks", "words",
+           "html", "language_of", "log_tf_idf", "pieces", "prose", "stemmed", "stop_words", "strings", "subwords",
+           "tf_idf", "tokenizer", "tokens", "unit_rows", "weightings", "with_stems", "word_marks", "words",
            "words_dotted", "words_ja", "words_unspaced"]
 __getattr__, __dir__, _ = lazy_loader.attach(__name__, submodules=_MODULES, submod_attrs=_NAMES)

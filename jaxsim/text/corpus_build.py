@@ -190,7 +190,7 @@ def _settings(**settings: int) -> dict[str, int]:
     """The settings of a corpus that are numbers, checked."""
     for name, value in settings.items():
         checks.whole(value, name, 1 if name in ("max_words", "shard_docs") else 0)
-    return settings
+    return {name: int(value) for name, value in settings.items()}  # NumPy's numbers are not JSON's
 
 
 def _plan(settings: dict[str, int], languages: Sequence[str] | None, first: str | Sequence[str]

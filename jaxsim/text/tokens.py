@@ -6,7 +6,7 @@ import functools
 import re
 import sys
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, pairwise
 
 from jaxsim import checks
@@ -36,6 +36,7 @@ which would not be found."""
 # Scripts without spaces between words, as the insides of character classes.
 _UNSPACED = {"zh": "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff", "th": "\u0e00-\u0e7f",
              "lo": "\u0e80-\u0eff", "km": "\u1780-\u17ff", "my": "\u1000-\u109f"}  # fmt: skip
+_KANA = "\u3040-\u30ff"
 
 
 _RUN = 30  # marks in a row that keep their place, as in Unicode's Stream-Safe Text Format (Standard Annex 15)
@@ -297,6 +298,30 @@ def words_dotted(text: str, *, lower: bool = True) -> list[str]:
       (['ılık', 'içecek'], ['ilik'])
     """
     return words(composed(text).translate(DOTTED) if lower else text, lower=lower)
+
+
+def language_of(texts: Iterable[str]) -> str | None:
+    """The code of a language that is written without spaces between words, where much of some texts is.
+
+    Args:
+      texts: a sample of them.
+
+    Returns:
+      ``"ja"``, or one of those that `words_unspaced` knows; None where less than a fifth of the letters are in such a
+      script. Texts with kana are Japanese, those with Chinese characters alone Chinese.
+
+    Example:
+      >>> language_of(["飞机的机翼", "a wing"]), language_of(["飛行機の翼"]), language_of(["naïve"])
+      ('zh', 'ja', None)
+    """
+    joined = "".join(texts)
+    letters = sum(map(str.isalpha, joined))
+    counts = {code: len(re.findall(f"[{inside}]", joined)) for code, inside in {**_UNSPACED, "ja": _KANA}.items()}
+    if not letters or sum(counts.values()) < letters / 5:
+        return None
+    if counts["ja"] > counts["zh"] / 20:
+        counts["ja"] += counts["zh"]
+    return max(counts, key=counts.__getitem__)
 
 
 def tokenizer(language: str) -> Callable[[str], list[str]]:

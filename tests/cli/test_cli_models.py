@@ -55,6 +55,16 @@ def test_pairs_that_are_no_mates_are_left_out_and_counted(folder, capsys, monkey
     out, err = capsys.readouterr()
     assert "graded.csv: left out 14 of 40 pairs, whose label is not above 0" in err
     assert "dev: no pairs held out" in out and "pairs: 26 for training" in out
+    (folder / "above.csv").write_text("".join(f'"{a}","{b}",{i % 3 + 1}\n' for i, (a, b) in
+                                              enumerate(zip(LEFT, RIGHT, strict=True))))  # fmt: skip
+    words = ["train", "--pairs", "above.csv", "--label", "3", "--out", "above", "--dev", "0", *OPCA]
+    note = "above.csv: all labels, 1 to 3, are above 0, so that all pairs count as texts that belong together; s2net"
+    for method, told in ((OPCA, True), (["--method", "s2net", "--label-weights", "--max-iter", "1"], False)):
+        assert cli.main([*words[:9], *method]) == 0
+        assert (note in capsys.readouterr().err) == told
+    assert cli.main(["evaluate", "--model", "model", "--pairs", "above.csv", "--label", "3"]) == 0
+    out, err = capsys.readouterr()
+    assert "spearman" in out and "above.csv: no auc, max_f1, mrr_any and map, as all labels are above 0" in err
     scores = json.loads(run(capsys, "evaluate", "--model", "model", "--pairs", "graded.csv", "--label", 3, "--json"))
     cosines = Model.load("model").pair_similarity(LEFT, RIGHT)
     labels = [i % 3 > 0 for i in range(40)]
@@ -155,6 +165,14 @@ def test_left_texts_search_the_right_ones_as_search_does(trained, folder, capsys
             assert shown["mrr_any"]["mean"] == pytest.approx(np.mean(expected))
             assert shown["accuracy"]["mean"] == pytest.approx(np.mean(np.array(expected) == 1))
     assert shown["mrr_any"]["mean"] > 1 / 6  # of the last, --exclude-self
+    (folder / "links.tsv").write_text(f"{LEFT[0]}\t{LEFT[0]}\n{LEFT[1]}\t{LEFT[1]}\n{LEFT[1]}\t{LEFT[2]}\n")
+    assert cli.main([*map(str, command), "--exclude-self"]) == 0  # also where it would be right
+    out, err = capsys.readouterr()
+    assert json.loads(out)["queries"] == 1
+    assert "links.tsv: 1 left text with no right text but themselves, and left out" in err
+    (folder / "links.tsv").write_text(f"{LEFT[0]}\t{LEFT[0]}\n{LEFT[1]}\t{LEFT[1]}\n")
+    assert refused(capsys, *command, "--exclude-self") == (
+        "links.tsv: expected a left text with another right text, for --exclude-self, got none")
     run(capsys, *command, "--csls", "texts.txt")
     assert "--power: expected no --label beside it, got both" in refused(
         capsys, "evaluate", "--model", trained, "--pairs", "pairs.tsv", "--label", 2, "--power", 1)
@@ -605,6 +623,33 @@ def test_a_first_row_that_may_name_columns_is_told(folder, trained, capsys):
     (folder / "words.tsv").write_text("one\tuno\ntwo\tdos\n")
     assert cli.main(["similarity", "--model", trained, "--pairs", "words.tsv"]) == 0
     assert "first row" not in capsys.readouterr().err
+    (folder / "names.tsv").write_text(f"Product Title\tBeschreibung\n{rows}")
+    assert cli.main(["similarity", "--model", trained, "--pairs", "names.tsv"]) == 0
+    note = "names.tsv: the first row, 'Product Title' and 'Beschreibung', is taken as a pair; if it names columns, give"
+    assert note in capsys.readouterr().err
+
+
+def test_columns_that_nobody_chose_are_told(folder, trained, capsys):
+    (folder / "wide.csv").write_text("sku,Product Title,body,grade\n" + "".join(
+        f"{i},{a},{b},{i % 3}\n" for i, (a, b) in enumerate(zip(LEFT, RIGHT, strict=True))))  # fmt: skip
+    words = ["similarity", "--model", trained, "--pairs", "wide.csv"]
+    note = ("wide.csv: the first row, 'sku' and 'Product Title', is taken as a pair: columns 1 and 2 of 4 are read; "
+            "--left and --right name others, if it has names\n")
+    for more, told in (([], note), (["--left", "Product Title", "--right", "body"], "")):
+        assert cli.main([*words, *more]) == 0
+        assert note in capsys.readouterr().err if told else "columns" not in capsys.readouterr().err
+
+
+def test_texts_without_spaces_that_are_cut_there_are_told(folder, trained, capsys):
+    (folder / "ja.tsv").write_text("飛行機\t飛行機の翼について\n空気\t空気の流れについて\n")
+    assert cli.main(["similarity", "--model", trained, "--pairs", "ja.tsv"]) == 0
+    told = capsys.readouterr().err
+    for side, code in (("left", "zh"), ("right", "ja")):  # no kana on the left
+        assert (f"ja.tsv: {side} texts have no spaces between words, and the code en cuts them there: --languages has "
+                f"{code} for them\n") in told
+    assert cli.main(["train", "--pairs", "ja.tsv", "--languages", "ZH,zh-Hans", "--dev", "0", "--out", "zh", "--method",
+                     "LSA", "--min-df", "1", "--drop-top", "0"]) == 0  # fmt: skip
+    assert "no spaces" not in capsys.readouterr().err and Model.load("zh").languages == ("zh", "zh-Hans")
 
 
 def test_folders_of_other_tools_are_not_replaced(folder, capsys):

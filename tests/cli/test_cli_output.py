@@ -104,10 +104,15 @@ def test_json_that_is_read_as_text_is_said_and_column_reads_it(model, folder, ca
     for name in ("texts.jsonl", "texts.json"):
         run(capsys, "encode", "--model", "model", "--input", name, "--column", "body", "--output", "found.npy")
         np.testing.assert_array_equal(np.load("found.npy"), Model.load("model").encode(RIGHT))
+    (folder / "texts.csv").write_text("id,body\n" + "".join(f'{i},"{one}"\n' for i, one in enumerate(RIGHT)))
+    run(capsys, "encode", "--model", "model", "--input", "texts.csv", "--column", "body", "--output", "found.npy")
+    np.testing.assert_array_equal(np.load("found.npy"), Model.load("model").encode(RIGHT))
     for words in (["encode", "--input"], ["search", "--query", LEFT[0], "--documents"]):
         capsys.readouterr()
         assert cli.main([*words, "texts.jsonl", "--model", "model"]) == 0
         assert "texts.jsonl: JSON is read as plain text; --column KEY reads" in capsys.readouterr().err
+        assert cli.main([*words, "texts.csv", "--model", "model"]) == 0
+        assert "texts.csv: a line is a text; --column NAME reads a column\n" in capsys.readouterr().err
         assert cli.main([*words, "texts.txt", "--model", "model"]) == 0
         assert "JSON" not in capsys.readouterr().err
 

@@ -65,6 +65,8 @@ def test_faults_of_test_collections_name_file_and_line(trained, collection, caps
         assert fault(qrels="bad") == f"bad, line 1: expected a whole number as grade, got {grade!r}"
     (collection / "bad").write_text("zz 0 d1 1\n")
     assert fault(qrels="bad") == "--qrels: expected judgements of queries in queries.tsv, got none of them"
+    (collection / "bad").write_text("q 1\t0\td 1\t2\nq 1\t0\td2\t0\n")
+    assert trec.read_qrels("bad") == {"q 1": {"d 1": 2, "d2": 0}}  # between tabs identifiers may have blanks
     (collection / "bad").write_text("")
     assert fault(qrels="bad") == "bad: expected lines 'query 0 document grade', got an empty file"
     assert fault(documents="bad") == "bad: expected texts with identifiers, got an empty file"

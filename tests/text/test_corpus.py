@@ -68,7 +68,8 @@ def same(found, pairs, **settings):
 @pytest.mark.parametrize("settings", [{}, {"drop_top": 3, "max_terms": 50, "min_df": 3}, {"max_terms": 7}])
 def test_same_as_in_memory(tmp_path, pairs, settings):
     settings = {"drop_top": 0, "max_terms": 50_000, "min_df": 2, **settings}
-    same(build(tmp_path / "c", pairs, shard_docs=64, **settings), pairs, **settings)
+    numbers = {name: np.int64(value) for name, value in ({"shard_docs": 64} | settings).items()}
+    same(build(tmp_path / "c", pairs, **numbers), pairs, **settings)
 
 
 def test_workers_change_nothing(tmp_path, pairs, monkeypatch):
@@ -419,8 +420,11 @@ def test_a_checkpoint_of_a_training_from_disk_tells_its_corpus_from_another(tmp_
                 for name, some in (("one", pairs), ("two", [(left, right) for left, right in pairs[::-1]])))
     settings["init"] = random_init(one[0].num_terms, 5, key=jax.random.key(1))
     assert s2net_sgd.fit(*one, **settings).loss == s2net_sgd.fit(*one, **settings).loss
-    with pytest.raises(ValueError, match="checkpoint: expected a checkpoint of the same data"):
-        s2net_sgd.fit(*two, **settings)
+    for sides, change in ((two, {}), (one, {"max_iter": 2})):  # the rate falls over all epochs: others are another fit
+        with pytest.raises(ValueError, match="checkpoint: expected a checkpoint of the same data"):
+            s2net_sgd.fit(*sides, **settings | change)
+    with pytest.raises(ValueError, match="checkpoint: expected a folder, got an empty string"):
+        s2net_sgd.fit(*one, **settings | {"checkpoint": ""})
 
 
 def test_digests_tell_texts_apart_and_counts_are_of_words():

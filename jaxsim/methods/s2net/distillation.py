@@ -252,8 +252,8 @@ def fit(
     rate = learning_rate * float(np.sqrt(np.mean(start**2)))
     return optim.minimize_sgd(
         objective, Projection(jnp.asarray(start, weights.dtype)), batches, key=of_queries,
-        optimizer=optim.adam(rate, _STEPS * run.max_iter), learning_rate=rate,
-        constants=dataclasses.replace(lesson, key=None), run=run, label="distillation",
+        optimizer=optim.adam(rate, _STEPS * run.max_iter), constants=dataclasses.replace(lesson, key=None),
+        run=run, label="distillation",
     )
 
 

@@ -241,6 +241,6 @@ def fit(
     constants = Batch(*told, scale, groups, activation, precision, weights), batch_size
     return optim.minimize_sgd(
         objective, start, batches, key=key, optimizer=optim.adam(learning_rate * rms, per_epoch * run.max_iter),
-        learning_rate=learning_rate * rms, constants=constants, run=run, label="S2Net (SGD)",
+        constants=constants, run=run, label="S2Net (SGD)",
     )
 

@@ -76,8 +76,8 @@ class Settings:
       ks: Dimensions of the closed forms and of `s2net`.
       trained_ks: Those of `s2net`, where they are others than `ks`.
       variant_ks: Dimensions of the variants of S2Net and of Cr5.
-      paper_ks: Those of `s2net-all-negatives`, `s2net-gamma1` and `s2net-cl-lsi`, which claims are about, where they are
-        others than `variant_ks`.
+      paper_ks: Those of `s2net-all-negatives`, `s2net-gamma1` and `s2net-cl-lsi`, which claims are about, where they
+        are others than `variant_ks`.
       random_ks: Those of `s2net-random` and `s2net-opca+random`, which every seed trains, where they are others than
         `variant_ks`.
       grid_k: Dimension at which noise, ridge and the kind of negatives are chosen, and that of the learning curves.

@@ -135,7 +135,6 @@ ALL_SOURCES = replace(HALVES, ks=(*HALVES.ks, 3000), trained_ks=(100, 300, 500, 
                       paper_ks=(100, 300, 1000, 1500, 2000), sizes=(1000, 2000, 4000))
 DOCSTRINGS = replace(FULL, ks=(50, 100, 200, 300, 500, 1000, 2000, 3000, 4000),
                      variant_ks=(100, 300, 500, 1000, 2000, 3000),
-                     paper_ks=(100, 300, 500, 1000, 2000, 3000, 4000),
                      random_ks=(100, 300, 500, 1000), noises=(1e-6, 1e-5, 1e-4, 1e-3), ridges=(1e-6, 1e-5, 1e-4, 1e-3))
 LINES = replace(FULL, ks=(100, 300, 500, 1000, 1500, 2000), trained_ks=(300, 1000, 1500, 2000),
                 variant_ks=(300, 1000, 1500), random_ks=(100, 300), noises=(1e-7, 1e-6, 1e-5, 1e-4, 1e-3),
@@ -519,8 +518,9 @@ ROWS = {"log-tfidf": log_tf_idf, "cl-lsi": fit_cl_lsi, "opca": fit_opca, "cca": 
         "s2net-noise": fit_own_noise, "s2net-opca+random": fit_mixed, "cr5": fit_cr5, "lsa": fit_lsa, "pca": fit_pca,
         **TOPIC_MODELS}
 SETTINGS = {
-    **dict.fromkeys(("en-es-halves", "en-fr-halves", "en-ja-halves"),
+    **dict.fromkeys(("en-es-halves", "en-fr-halves"),
                     replace(HALVES, random_ks=(100, 300, 500, 1000, 2000, 3000, 4000))),
+    "en-ja-halves": HALVES,
     "en-es-first20": FIRST_20,
     "en-es-halves-all": ALL_SOURCES,
     "docstrings": DOCSTRINGS,

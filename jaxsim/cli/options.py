@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -107,7 +107,7 @@ def read_table(source: str, option: str, languages, format_, left, right, label=
     Returns:
       `Table`.
     """
-    from jaxsim import checks, text
+    from jaxsim import checks
     from jaxsim.data import tables
 
     checks.expect(bool(source), option, "a file, or - for standard input", "nothing")
@@ -124,11 +124,31 @@ def read_table(source: str, option: str, languages, format_, left, right, label=
         if not named and len(both) > 1 and names == both[:1]:
             say(f"{first}; if it names columns, give {'them' if left is None else 'their names'} as --left and --right")
     for side, texts, language in zip(("left", "right"), zip(*both, strict=True), languages, strict=True):
-        meant = text.language_of(texts)
-        if meant is not None and text.tokenizer(language) in (text.words, text.words_dotted):
+        meant = uncut(texts, language)
+        if meant is not None:
             say(f"{table.pairs.name}: {side} texts have no spaces between words, and the code {language} cuts them "
                 f"there: --languages has {meant} for them")
     return table
+
+
+def uncut(texts: Iterable[str], language: str) -> str | None:
+    """The code of texts without spaces between words that another code would cut at spaces.
+
+    Args:
+      texts: a sample of them.
+      language: the code that cuts them.
+
+    Returns:
+      The code that is meant, or None where all is well.
+
+    Example:
+      >>> uncut(["机翼"], "en"), uncut(["机翼"], "zh"), uncut(["wing"], "en")
+      ('zh', None, None)
+    """
+    from jaxsim import text
+
+    at_spaces = text.tokenizer(language) in (text.words, text.words_dotted)
+    return text.language_of(texts) if at_spaces else None
 
 
 def _shown(cells: tuple[str, ...]) -> str:

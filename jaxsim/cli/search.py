@@ -104,7 +104,10 @@ def search(
             say(f"query {i + 1}: all scores are 0 but perhaps those of the documents that are left out")
         elif not scores[i][kept].any():
             where = f" among left texts ({trained.languages[0]})" * trained.two_sided
-            say(f"query {i + 1}: no word of it is known{where}, or in the documents; all scores are 0")
+            meant = options.uncut([text], trained.languages[0])
+            remedy = f" (it has no spaces; a model of such texts is trained with the code {meant} in --languages)"
+            say(f"query {i + 1}: no word of it is known{where}, or in the documents; all scores are 0"
+                f"{remedy * (meant is not None)}")
         best = zip(scores[i][kept], rows[i][kept], strict=True)
         results = [{"rank": rank, "score": rounded(score), "line": int(result.lines[row]), "text": result.texts[row]}
                    for rank, (score, row) in enumerate(best, start=1)]  # fmt: skip

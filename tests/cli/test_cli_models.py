@@ -647,6 +647,9 @@ def test_texts_without_spaces_that_are_cut_there_are_told(folder, trained, capsy
     for side, code in (("left", "zh"), ("right", "ja")):  # no kana on the left
         assert (f"ja.tsv: {side} texts have no spaces between words, and the code en cuts them there: --languages has "
                 f"{code} for them\n") in told
+    assert cli.main(["search", "--model", trained, "--documents", "texts.txt", "--query", "机翼"]) == 0
+    told = capsys.readouterr().err
+    assert "no word of it is known, or in the documents; all scores are 0 (it has no spaces; a model of such" in told
     assert cli.main(["train", "--pairs", "ja.tsv", "--languages", "ZH,zh-Hans", "--dev", "0", "--out", "zh", "--method",
                      "LSA", "--min-df", "1", "--drop-top", "0"]) == 0  # fmt: skip
     assert "no spaces" not in capsys.readouterr().err and Model.load("zh").languages == ("zh", "zh-Hans")

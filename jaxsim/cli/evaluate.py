@@ -108,6 +108,9 @@ def evaluate(
         trained = _load(model)
         table = pictures.read(trained, pairs, format, left, right, label)
         options.tell_idle(power, trained, terms=terms, csls=csls)
+        if figures is not None and table.labels is not None:  # the pictures have a curve of both kinds
+            checks.expect(0 < (table.labels > 0).mean() < 1, f"{table.pairs.name}, for --figures",
+                          "labels above 0 and others", checks.one_kind(table.labels))
         result = _found(trained, table.pairs, way, exclude_self, like) if searching else _pairs(trained, table)
         if figures is not None:
             drawn = pictures.draw(trained, table, figures, examples)
@@ -154,7 +157,7 @@ def _pairs(model: Model, table: Table) -> dict[str, Any]:
         checks.expect(both or graded, pairs.name, "labels above 0 and others", checks.one_kind(table.labels))
         if not both:
             which = "all labels are" if positive.any() else "no label is"
-            say(f"{pairs.name}: no auc, max_f1, mrr_any and map, as {which} above 0")
+            say(f"{pairs.name}: no auc and no max_f1, as {which} above 0")
         scores = model.pair_similarity(pairs.left, pairs.right)
         results: dict[str, Any] = {"pairs": len(pairs), "positive": int(positive.sum())}
         for name in ("auc", "max_f1") if both else ():
@@ -238,7 +241,7 @@ def _found(model: Model, pairs: Pairs, way: dict[str, Any], itself: bool, like: 
         for name, column in {"accuracy": (part["mrr_any"] == 1).astype(np.float64), **part}.items():
             values[name].append(column)
     if alone:
-        say(f"{pairs.name}: {checks.counted(alone, 'left text')} with no right text but themselves, and left out")
+        say(f"{pairs.name}: left out {checks.counted(alone, 'left text')}, of which no pair has another right text")
     checks.expect(alone < len(asked), pairs.name, "a left text with another right text, for --exclude-self", "none")
     return _means({name: np.concatenate(columns) for name, columns in values.items()}, "queries")
 

@@ -117,17 +117,17 @@ def read_table(source: str, option: str, languages, format_, left, right, label=
     first = f"{table.pairs.name}: the first row, {_shown(both[0])}, is taken as a pair"
     if table.guessed is not None:
         one, other, width = table.guessed
-        say(f"{first}: columns {one} and {other} of {width} are read; --left and --right name others, if it has names")
+        say(f"{first}: columns {one} and {other} of {width} are read; --left and --right choose others, by name or by "
+            "number")
     else:
         names = [pair for pair in both[:20] if all(_NAME.fullmatch(cell) for cell in pair)]
-        named = any(one is not None and not one.isdecimal() for one in columns)  # then the first row has the names
-        if not named and len(both) > 1 and names == both[:1]:
+        if not table.named and len(both) > 1 and names == both[:1]:
             say(f"{first}; if it names columns, give {'them' if left is None else 'their names'} as --left and --right")
     for side, texts, language in zip(("left", "right"), zip(*both, strict=True), languages, strict=True):
         meant = uncut(texts, language)
         if meant is not None:
-            say(f"{table.pairs.name}: {side} texts have no spaces between words, and the code {language} cuts them "
-                f"there: --languages has {meant} for them")
+            say(f"{table.pairs.name}: {side} texts have no spaces between words, where the code {language} cuts them; "
+                f"train with the code {meant} for them in --languages")
     return table
 
 

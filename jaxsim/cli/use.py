@@ -220,14 +220,17 @@ def texts_of(source: str, column: str | None) -> Iterator[tuple[int, str]]:
     Yields:
       Line number, from 1, and text.
     """
+    from jaxsim import checks
     from jaxsim.data import streams, tables
 
-    table = tables.kind_of(source) in ("tsv", "csv", "parquet")
-    if column is None and table:
-        say(f"{streams.name(source)}: a line is a text; --column NAME reads a column")
-    for number, text in tables.column(source, column) if column and table else streams.texts(source, column=column):
+    kind, name = tables.kind_of(source), streams.name(source)
+    checks.expect(column is not None or kind != "parquet", "--column", f"a column of {name}", "none")
+    table = column is not None and kind in ("tsv", "csv", "parquet")
+    for number, text in tables.column(source, column) if table else streams.texts(source, column=column):
+        if number == 1 and column is None and {"tsv": "\t", "csv": ","}.get(kind, "\n") in text:
+            say(f"{name}: a line is read as a text; --column NAME reads a column")
         if number == 1 and column is None and text.startswith('{"') and text.rstrip().endswith("}"):
-            say(f"{streams.name(source)}: JSON is read as plain text; --column KEY reads the text under a key")
+            say(f"{name}: JSON is read as plain text; --column KEY reads the text under a key")
         yield number, text
 
 

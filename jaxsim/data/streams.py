@@ -142,7 +142,8 @@ def _decoded(line: bytes, where: str, position: int) -> str:
     checks.expect(kind is None, where, "UTF-8 text", f"compressed data; give the file's name the suffix {kind}")
     packed = head.startswith(b"PK\3\4")
     checks.expect(not packed, where, "UTF-8 text", "a ZIP file, as of a spreadsheet; save it as CSV")
-    checks.expect(not head.startswith(b"PAR1"), where, "UTF-8 text", "a Parquet file (its format is parquet: --format)")
+    parquet = head.startswith(b"PAR1")
+    checks.expect(not parquet, where, "UTF-8 text", "a Parquet file; the suffix .parquet tells it, or --format")
     wide = "as in UTF-16; save it as UTF-8"
     try:
         result = line.decode("utf-8")

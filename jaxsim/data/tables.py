@@ -47,12 +47,14 @@ class Table(NamedTuple):
     Attributes:
       pairs: all of its rows.
       labels: ``[n]`` float64, or None without a label column.
+      named: whether a header, or keys, name the columns.
       guessed: ``(left, right, number of columns)`` of TSV or CSV without a header and with other columns too, where
         nobody chose these two, numbered from 1; else None.
     """
 
     pairs: Pairs
     labels: np.ndarray | None
+    named: bool = True
     guessed: tuple[int, int, int] | None = None
 
 
@@ -116,14 +118,14 @@ def read(
     both = (columns.left is None) == (columns.right is None)
     checks.expect(both, "left, right", "both columns or neither", f"{columns.left} and {columns.right}")
     chosen = format or kind_of(source)
-    guesses: list[tuple[int, int, int]] = []
+    header: dict[str, Any] = {}
     if chosen == "parquet":
         found = _parquet(source, lambda names: _keys(names, columns, place))
         rows = ((where, _row(record, keys, where)) for where, keys, record in found)
     else:
         json_lines, text = streams.sniffed(source)
         chosen = chosen or ("jsonl" if json_lines else "tsv")
-        rows = _json(text, place, columns) if chosen == "jsonl" else _cells(text, place, chosen, columns, guesses)
+        rows = _json(text, place, columns) if chosen == "jsonl" else _cells(text, place, chosen, columns, header)
     ids: dict[str, str] = {}
     left, right, labels = [], [], []
     for where, values in rows:
@@ -137,7 +139,7 @@ def read(
     checks.expect(len(ids) > 0, place, "pairs", "an empty file" if chosen != "parquet" else "no rows")
     title = place if source == streams.STDIN else Path(source).name
     result = pairs_room.make(title, ids, left, right, languages=languages)
-    return Table(result, None if columns.label is None else np.array(labels, np.float64), *guesses)
+    return Table(result, None if columns.label is None else np.array(labels, np.float64), **header)
 
 
 def column(source: str | os.PathLike, wanted: str) -> Iterator[tuple[int, str]]:
@@ -303,9 +305,9 @@ def _row(record: dict[str, Any], keys: Sequence[str | None], where: str) -> Colu
     )  # fmt: skip
 
 
-def _cells(rows: Iterable[str], place: str, kind: str, columns: Columns, guesses: list
+def _cells(rows: Iterable[str], place: str, kind: str, columns: Columns, header: dict
            ) -> Iterator[tuple[str, Columns]]:
-    """Rows of TSV and CSV; ``guesses`` takes the columns that are read where nothing names them."""
+    """Rows of TSV and CSV; ``header`` takes ``named`` and ``guessed`` of `Table`."""
     split = _csv(rows, place) if kind == "csv" else _tsv(rows)
     between = {"csv": "commas", "tsv": "tabs"}[kind]
     positions, width, result = None, 0, 0
@@ -317,12 +319,12 @@ def _cells(rows: Iterable[str], place: str, kind: str, columns: Columns, guesses
             remedy = remedies[other in cells[0]]
             checks.expect(width >= 2, where, f"at least two columns, separated by {between}", f"{width}; {remedy}")
             named = any(one is not None and not one.isdecimal() for one in columns)
-            header = named or _known(cells) is not None
+            header["named"] = named or _known(cells) is not None
             positions = _positions(cells, columns, where, named=False)
-            if header:
+            if header["named"]:
                 continue
             if columns.left is None and width - sum(one is not None for one in positions[2:]) > 2:
-                guesses.append((positions[0] + 1, positions[1] + 1, width))
+                header["guessed"] = positions[0] + 1, positions[1] + 1, width
         result += 1
         checks.expect(len(cells) == width, where, f"{width} columns, separated by {between}, as in the first line",
                       len(cells))

@@ -93,7 +93,7 @@ def _fields(source: str | os.PathLike, layout: str) -> Iterator[tuple[str, list[
 
 
 def read_qrels(source: str | os.PathLike) -> Qrels:
-    """Relevance judgements, lines ``query 0 document grade``.
+    """Relevance judgements, lines ``query 0 document grade``; between tabs, identifiers may have blanks in them.
 
     Args:
       source: a path, plain or compressed, or ``"-"``.
@@ -118,7 +118,7 @@ def read_qrels(source: str | os.PathLike) -> Qrels:
 
 
 def read_run(source: str | os.PathLike) -> Run:
-    """A run, lines ``query Q0 document rank score name``.
+    """A run, lines ``query Q0 document rank score name``; between tabs, identifiers may have blanks in them.
 
     Args:
       source: a path, plain or compressed, or ``"-"``.

@@ -313,10 +313,14 @@ class Monitor:
             self.bar.update(step - self.bar.n)
         except (KeyError, IndexError, TypeError) as error:
             raise ValueError(f"checkpoint: expected the notes of a fit, got others ({error!r})") from error
-        checks.expect(step <= self.max_iter, "max_iter", f"at least {step}, the steps that the checkpoint has made (or "
-                      "another folder)", self.max_iter)  # fmt: skip
+        self.expect_within(step)
         for entry in self.history:
             self._tell(entry)
+
+    def expect_within(self, step: int) -> None:
+        """Refuses a checkpoint of more steps than are wanted."""
+        checks.expect(step <= self.max_iter, "max_iter", f"at least {step}, the steps that the checkpoint has made (or "
+                      "another folder)", self.max_iter)  # fmt: skip
 
     def _tell(self, entry: dict) -> None:
         """Gives the callback an entry of its own."""

@@ -36,7 +36,7 @@ which would not be found."""
 # Scripts without spaces between words, as the insides of character classes.
 _UNSPACED = {"zh": "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff", "th": "\u0e00-\u0e7f",
              "lo": "\u0e80-\u0eff", "km": "\u1780-\u17ff", "my": "\u1000-\u109f"}  # fmt: skip
-_KANA = "\u3040-\u30ff"
+_KANA, _HANGUL = "\u3040-\u30ff", "\uac00-\ud7a3"
 
 
 _RUN = 30  # marks in a row that keep their place, as in Unicode's Stream-Safe Text Format (Standard Annex 15)
@@ -308,16 +308,20 @@ def language_of(texts: Iterable[str]) -> str | None:
 
     Returns:
       ``"ja"``, or one of those that `words_unspaced` knows; None where less than a fifth of the letters are in such a
-      script. Texts with kana are Japanese, those with Chinese characters alone Chinese.
+      script, or they are cut already. Texts with kana are Japanese, those with Chinese characters alone Chinese.
 
     Example:
       >>> language_of(["飞机的机翼", "a wing"]), language_of(["飛行機の翼"]), language_of(["naïve"])
       ('zh', 'ja', None)
     """
-    joined = "".join(texts)
+    joined = "\n".join(texts)
     letters = sum(map(str.isalpha, joined))
     counts = {code: len(re.findall(f"[{inside}]", joined)) for code, inside in {**_UNSPACED, "ja": _KANA}.items()}
-    if not letters or sum(counts.values()) < letters / 5:
+    if len(re.findall(f"[{_HANGUL}]", joined)) > counts["zh"]:
+        counts["zh"] = 0  # words of Korean
+    unspaced, inside = sum(counts.values()), "".join((*_UNSPACED.values(), _KANA))
+    cuts = len(re.findall(f"(?<=[{inside}]) +(?=[{inside}])", joined))
+    if unspaced == 0 or unspaced < letters / 5 or cuts > unspaced / 10:
         return None
     if counts["ja"] > counts["zh"] / 20:
         counts["ja"] += counts["zh"]

@@ -25,13 +25,14 @@ def choice_of(settings: Settings) -> dict[str, Any]:
       settings: of a training.
 
     Returns:
-      ``method``, ``identity`` and ``dim``.
+      ``method``, ``identity`` and ``dim``; of a training in batches also ``max_iter``, over which its rate falls.
 
     Example:
       >>> choice_of(Settings(method="ssi", identity=3.0))
       {'method': 'ssi', 'identity': 3.0, 'dim': 300}
     """
-    return {"method": settings.method, "identity": settings.identity, "dim": settings.dim}
+    told = {"method": settings.method, "identity": settings.identity, "dim": settings.dim}
+    return told | ({"max_iter": settings.max_iter} if settings.batch_size else {})
 
 
 def kept_choice(folder) -> dict[str, Any] | None:

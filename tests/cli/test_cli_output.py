@@ -112,9 +112,16 @@ def test_json_that_is_read_as_text_is_said_and_column_reads_it(model, folder, ca
         assert cli.main([*words, "texts.jsonl", "--model", "model"]) == 0
         assert "texts.jsonl: JSON is read as plain text; --column KEY reads" in capsys.readouterr().err
         assert cli.main([*words, "texts.csv", "--model", "model"]) == 0
-        assert "texts.csv: a line is a text; --column NAME reads a column\n" in capsys.readouterr().err
-        assert cli.main([*words, "texts.txt", "--model", "model"]) == 0
-        assert "JSON" not in capsys.readouterr().err
+        assert "texts.csv: a line is read as a text; --column NAME reads a column\n" in capsys.readouterr().err
+        (folder / "lines.tsv").write_text("\n".join(RIGHT))
+        for plain in ("texts.txt", "lines.tsv"):
+            assert cli.main([*words, plain, "--model", "model"]) == 0
+            told = capsys.readouterr().err
+            assert "JSON" not in told and "column" not in told
+        assert refused(capsys, *words, "texts.csv", "--model", "model", "--column", "") == (
+            "texts.csv, line 1: --column: expected the column '', got the columns 'id', 'body'")
+        assert refused(capsys, *words, "texts.parquet", "--model", "model") == (
+            "--column: expected a column of texts.parquet, got none")
 
 
 def test_csv_on_standard_input_is_named(folder, capsys, monkeypatch):

@@ -262,6 +262,23 @@ def by_sgd(steps, folder):
                               max_iter=steps, checkpoint=folder)  # fmt: skip
 
 
+def test_a_step_that_was_kept_while_it_was_scored_counts_too(tmp_path):
+    seen = []
+
+    def validate(params):
+        seen.append(1)
+        if len(seen) == 4:  # of the start and three steps
+            raise KeyboardInterrupt
+        return 0.0
+
+    run = {"max_iter": 5, "checkpoint": tmp_path, "tol": 0.0}
+    with pytest.raises(KeyboardInterrupt):
+        optim.minimize_lbfgs(quartic, jnp.zeros(3), jnp.arange(3.0), validate=validate, **run)
+    with pytest.raises(ValueError, match="^max_iter: expected at least 3"):
+        optim.minimize_lbfgs(quartic, jnp.zeros(3), jnp.arange(3.0), validate=validate, **run | {"max_iter": 2})
+    assert optim.minimize_lbfgs(quartic, jnp.zeros(3), jnp.arange(3.0), validate=validate, **run).steps == 5
+
+
 def test_a_rate_that_falls_over_all_epochs_is_part_of_the_problem(tmp_path):
     def run(epochs):
         return optim.minimize_sgd(quartic, jnp.zeros(3), lambda key: [jnp.ones(3)] * 2, key=jax.random.key(0),

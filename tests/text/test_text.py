@@ -296,3 +296,13 @@ def test_bm25_settings_are_checked():
     for setting in ({"k1": -1.0}, {"b": 1.5}, {"average_length": 0.0}):
         with pytest.raises(ValueError, match=f"{next(iter(setting))}: expected"):
             text.bm25(one, np.array([1]), 1, **{"average_length": 1.0, **setting})
+
+
+def test_texts_of_scripts_without_spaces_are_known_unless_they_are_cut():
+    code = text.language_of
+    assert [code([one]) for one in ("飞机的机翼", "飛行機の翼について", "ปีกเครื่องบิน", "ປີກ", "ស្លាប", "လေယာဉ်")] == [
+        "zh", "ja", "th", "lo", "km", "my"]
+    cut = "飞机 的 机翼 在 空气 中"
+    for plain in ([], [""], ["a wing", "1 2 3"], [cut], ["한국어 문장 學校"], ["a long text about 机"]):
+        assert code(plain) is None
+    assert code(["机翼", "飞机"]) == "zh"  # two texts, no space between them

@@ -518,9 +518,8 @@ ROWS = {"log-tfidf": log_tf_idf, "cl-lsi": fit_cl_lsi, "opca": fit_opca, "cca": 
         "s2net-noise": fit_own_noise, "s2net-opca+random": fit_mixed, "cr5": fit_cr5, "lsa": fit_lsa, "pca": fit_pca,
         **TOPIC_MODELS}
 SETTINGS = {
-    **dict.fromkeys(("en-es-halves", "en-fr-halves"),
-                    replace(HALVES, random_ks=(100, 300, 500, 1000, 2000, 3000, 4000))),
-    "en-ja-halves": HALVES,
+    "en-es-halves": replace(HALVES, random_ks=(100, 300, 500, 1000, 2000, 3000, 4000)),
+    **dict.fromkeys(("en-fr-halves", "en-ja-halves"), HALVES),
     "en-es-first20": FIRST_20,
     "en-es-halves-all": ALL_SOURCES,
     "docstrings": DOCSTRINGS,

@@ -179,5 +179,5 @@ def _options(choice: dict) -> str:
         return "an earlier version, or with a damaged file of settings"
     method, identity = choice.get("method"), choice.get("identity")
     weight = f" --identity {identity:g}" if identity is not None else " without --identity" * (method in SSI)
-    epochs = f" --max-iter {choice['max_iter']}" * (choice.get("max_iter") is not None)
+    epochs = f" --max-iter {choice.get('max_iter')}" * (choice.get("max_iter") is not None)
     return f"--method {method} --dim {choice.get('dim')}{weight}{epochs}"

@@ -309,7 +309,6 @@ class _Course:
         self.step, self.evaluations, self.norm = last["step"], last["evaluations"], last["grad_norm"]
         if int(self.state.count) > self.step:  # interrupted in the middle of ``validate``
             self.step, self.evaluations, self.norm = int(self.state.count), meta["evaluations"], meta["grad_norm"]
-            self.monitor.expect_within(self.step)
             self.record()
 
     def record(self) -> None:

@@ -267,7 +267,6 @@ class Monitor:
     def __init__(self, run: Run, label: str):
         """Opens the bar."""
         self.validate, self.patience, self.callback = run.validate, run.patience, run.callback
-        self.max_iter = run.max_iter
         self.history: list[dict] = []
         self.best_score, self.best_step, self.best_params = -np.inf, 0, None
         self.earlier, self.started = 0.0, time.perf_counter()
@@ -305,22 +304,15 @@ class Monitor:
                 "seconds": self.seconds()}
 
     def restore(self, meta: dict, best_params) -> None:
-        """Goes on from a checkpoint's notes. One of more steps than are wanted would be the result of another fit."""
+        """Goes on from a checkpoint's notes."""
         try:
             self.history, self.best_score, self.best_step = meta["history"], meta["best_score"], meta["best_step"]
             self.best_params, self.earlier = best_params, meta["seconds"]
-            step = self.history[-1]["step"]
-            self.bar.update(step - self.bar.n)
+            self.bar.update(self.history[-1]["step"] - self.bar.n)
         except (KeyError, IndexError, TypeError) as error:
             raise ValueError(f"checkpoint: expected the notes of a fit, got others ({error!r})") from error
-        self.expect_within(step)
         for entry in self.history:
             self._tell(entry)
-
-    def expect_within(self, step: int) -> None:
-        """Refuses a checkpoint of more steps than are wanted."""
-        checks.expect(step <= self.max_iter, "max_iter", f"at least {step}, the steps that the checkpoint has made (or "
-                      "another folder)", self.max_iter)  # fmt: skip
 
     def _tell(self, entry: dict) -> None:
         """Gives the callback an entry of its own."""

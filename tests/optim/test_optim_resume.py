@@ -253,32 +253,6 @@ def quartic(params, data):
     return jnp.sum((params - data) ** 4)
 
 
-def by_lbfgs(steps, folder):
-    return optim.minimize_lbfgs(quartic, jnp.zeros(3), jnp.arange(3.0), max_iter=steps, checkpoint=folder, tol=0.0)
-
-
-def by_sgd(steps, folder):
-    return optim.minimize_sgd(quartic, jnp.zeros(3), lambda key: [jnp.ones(3)] * 2, key=jax.random.key(0),
-                              max_iter=steps, checkpoint=folder)  # fmt: skip
-
-
-def test_a_step_that_was_kept_while_it_was_scored_counts_too(tmp_path):
-    seen = []
-
-    def validate(params):
-        seen.append(1)
-        if len(seen) == 4:  # of the start and three steps
-            raise KeyboardInterrupt
-        return 0.0
-
-    run = {"max_iter": 5, "checkpoint": tmp_path, "tol": 0.0}
-    with pytest.raises(KeyboardInterrupt):
-        optim.minimize_lbfgs(quartic, jnp.zeros(3), jnp.arange(3.0), validate=validate, **run)
-    with pytest.raises(ValueError, match="^max_iter: expected at least 3"):
-        optim.minimize_lbfgs(quartic, jnp.zeros(3), jnp.arange(3.0), validate=validate, **run | {"max_iter": 2})
-    assert optim.minimize_lbfgs(quartic, jnp.zeros(3), jnp.arange(3.0), validate=validate, **run).steps == 5
-
-
 def test_a_rate_that_falls_over_all_epochs_is_part_of_the_problem(tmp_path):
     def run(epochs):
         return optim.minimize_sgd(quartic, jnp.zeros(3), lambda key: [jnp.ones(3)] * 2, key=jax.random.key(0),
@@ -287,14 +261,6 @@ def test_a_rate_that_falls_over_all_epochs_is_part_of_the_problem(tmp_path):
     assert run(2).loss == run(2).loss  # the mark is the same before and after the first step
     with pytest.raises(ValueError, match="expected a checkpoint of the same data, start and settings"):
         run(3)
-
-
-@pytest.mark.parametrize("minimize", [by_lbfgs, by_sgd])
-def test_a_checkpoint_of_more_steps_than_are_wanted_is_no_result_of_theirs(minimize, tmp_path):
-    assert minimize(3, tmp_path).steps == 3
-    with pytest.raises(ValueError, match="^max_iter: expected at least 3, the steps that the checkpoint has made"):
-        minimize(2, tmp_path)
-    assert minimize(4, tmp_path).steps == 4
 
 
 def test_sgd_with_another_optimizer_or_other_batches_is_refused(tmp_path, key):

@@ -30,6 +30,8 @@ def choice_of(settings: Settings) -> dict[str, Any]:
     Example:
       >>> choice_of(Settings(method="ssi", identity=3.0))
       {'method': 'ssi', 'identity': 3.0, 'dim': 300}
+      >>> choice_of(Settings(batch_size=64, max_iter=8))["max_iter"]
+      8
     """
     told = {"method": settings.method, "identity": settings.identity, "dim": settings.dim}
     return told | ({"max_iter": settings.max_iter} if settings.batch_size else {})

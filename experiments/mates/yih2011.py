@@ -135,7 +135,8 @@ ALL_SOURCES = replace(HALVES, ks=(*HALVES.ks, 3000), trained_ks=(100, 300, 500, 
                       paper_ks=(100, 300, 1000, 1500, 2000), sizes=(1000, 2000, 4000))
 DOCSTRINGS = replace(FULL, ks=(50, 100, 200, 300, 500, 1000, 2000, 3000, 4000),
                      variant_ks=(100, 300, 500, 1000, 2000, 3000),
-                     random_ks=(100, 300, 500, 1000), noises=(1e-6, 1e-5, 1e-4, 1e-3), ridges=(1e-6, 1e-5, 1e-4, 1e-3))
+                     random_ks=(100, 300, 500, 1000), paper_ks=(100, 300, 500, 1000, 2000, 3000, 4000),
+                     noises=(1e-6, 1e-5, 1e-4, 1e-3), ridges=(1e-6, 1e-5, 1e-4, 1e-3))
 LINES = replace(FULL, ks=(100, 300, 500, 1000, 1500, 2000), trained_ks=(300, 1000, 1500, 2000),
                 variant_ks=(300, 1000, 1500), random_ks=(100, 300), noises=(1e-7, 1e-6, 1e-5, 1e-4, 1e-3),
                 ridges=(1e-7, 1e-6, 1e-5, 1e-4, 1e-3), lsi_ks=(100, 300, 500, 1000, 1500, 2000, 3000, 4000),

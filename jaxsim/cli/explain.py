@@ -110,7 +110,7 @@ def _room(trained: Model, place: Path, source: str | None, folder: Path | None, 
 
     parts = {"weights": [1.0 if terms == 1 else 0.0], "bm25": terms != 0}
     if folder is None:
-        texts, lines = documents_of(source, column)
+        texts, lines, _ = documents_of(source, column)
         return room.encode(trained, texts, lines=lines, **parts), streams.name(source)
     kept = index_of(folder, trained, place, parts)
     checks.expect(kept.hubs is None or terms == 1, "--index", "one that was made without --csls, or --terms 1", folder)

@@ -89,6 +89,8 @@ LabelOption = Annotated[str | None, column("Column of labels, above 0 for texts 
 ColumnOption = Annotated[str | None, column("Column of the texts in TSV, CSV or Parquet, which the suffix tells, or "
                                             "their key in JSON Lines.")]
 IdOption = Annotated[str | None, column("Column of identifiers.")]
+DocumentIdOption = Annotated[str | None, column("Column (or key) of the documents' identifiers, beside --column; they "
+                                                "are printed after the line number.")]
 
 
 def read_table(source: str, option: str, languages, format_, left, right, label=None, id_=None) -> Table:

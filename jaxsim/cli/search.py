@@ -12,7 +12,7 @@ import typer
 from jaxsim.cli import options
 from jaxsim.cli.output import keeping, naming, nothing_written, say, show, show_json
 from jaxsim.cli.program import app
-from jaxsim.cli.use import load, rounded, texts_of
+from jaxsim.cli.use import columns_of, load, rounded, texts_of
 
 if TYPE_CHECKING:
     from jaxsim.model import Model
@@ -23,7 +23,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 @app.command(epilog="\b\nExample, one document a line:\n"
                     "  jaxsim search --model model --documents texts.txt --query 'invert a matrix' --k 3\n"
-                    "  jaxsim search --model model --documents pages.jsonl --column body --queries queries.txt --json\n"
+                    "  jaxsim search --model model --documents pages.jsonl --column body --id id --queries queries.txt\n"
                     "Documents that are encoded once and searched many times:\n"
                     "  jaxsim search --model model --documents texts.txt --index kept --query 'invert a matrix'\n"
                     "  jaxsim search --model model --index kept --query 'roots of a polynomial' --terms 0.5")
@@ -38,6 +38,7 @@ def search(
     query: Annotated[str | None, typer.Option(metavar="TEXT", help="What to look for (a left text).")] = None,
     queries: Annotated[str | None, options.file("Queries, one a line; - for stdin.")] = None,
     column: options.ColumnOption = None,
+    id: options.DocumentIdOption = None,
     k: Annotated[int, typer.Option(min=1, help="Number of documents for each query.")] = 10,
     terms: options.TermsOption = None,
     words: options.WordsOption = None,
@@ -46,11 +47,14 @@ def search(
     exclude_self: Annotated[bool, typer.Option("--exclude-self", help="Leave out documents that are equal to the "
                                                "query.")] = False,
     exclude: Annotated[str | None, options.file("Documents to leave out, lines query<TAB>document: the number of the "
-                                                "query and the line of the document, as they are printed.")] = None,
+                                                "query and the line of the document, as they are printed; with --id "
+                                                "the identifier in place of the line.")] = None,
     csls: options.CslsOption = None,
     json: options.JsonOption = False,
 ) -> None:
     """Find the documents nearest to queries. Prints lines of rank, score, line number and text, tabs between them.
+
+    With --id, the document's identifier stands before the text. An index keeps identifiers.
 
     The score of a document has two parts, each divided by its mean over the 20 documents that it likes best: the cosine
     of its vector, whose dimensions are weighted by held-out pairs, and BM25 of its words. A document that both like
@@ -76,6 +80,7 @@ def search(
                   "neither" if query is None else "both")
     checks.expect(documents is not None or index is not None, "--documents, --index", "one of them, or both", "neither")
     checks.expect(documents is not None or column is None, "--column", "--documents as well", "none")
+    checks.expect(column is not None or id is None, "--id", "--column as well, for the texts", "none")
     options.one_stdin(documents=documents, queries=queries, csls=csls, exclude=exclude)
     like = None if csls is None else _columns(streams.texts(csls))[0]
     wanted = [query] if queries is None else _columns(streams.texts(queries))[0]
@@ -88,10 +93,11 @@ def search(
     checks.expect(apart, "--terms", "0 or 1 (the score of this model has the words in it)", terms)
     parts = ranker.needed(trained, terms, str(words))
     if index is None:
-        texts, lines = documents_of(documents, column)
-        result = room.encode(trained, texts, lines=lines, csls=None if terms == 1 else like, power=power, **parts)
+        texts, lines, ids = documents_of(documents, column, id)
+        result = room.encode(trained, texts, lines=lines, csls=None if terms == 1 else like, power=power, ids=ids,
+                             **parts)  # fmt: skip
     else:
-        result = _kept(index, trained, model, documents, column, parts, like, power, idle=terms == 1)
+        result = _kept(index, trained, model, documents, column, id, parts, like, power, idle=terms == 1)
     number = len(result.texts)
     left_out = _left_out(wanted, result, exclude_self, exclude)
     scores, rows = ranker.rank(trained, result, wanted, k=min(k, number), terms=terms, words=str(words), power=power,
@@ -109,7 +115,8 @@ def search(
             say(f"query {i + 1}: no word of it is known{where}, or in the documents; all scores are 0"
                 f"{remedy * (meant is not None)}")
         best = zip(scores[i][kept], rows[i][kept], strict=True)
-        results = [{"rank": rank, "score": rounded(score), "line": int(result.lines[row]), "text": result.texts[row]}
+        results = [{"rank": rank, "score": rounded(score), "line": int(result.lines[row]),
+                    **({} if result.ids is None else {"id": result.ids[row]}), "text": result.texts[row]}
                    for rank, (score, row) in enumerate(best, start=1)]  # fmt: skip
         if json:
             show_json({"query": text, "results": results})
@@ -117,11 +124,12 @@ def search(
         if queries is not None:
             show(f"query\t{i + 1}\t{one_line(text)}")
         for row in results:
-            show(f"{row['rank']}\t{row['score']:.6f}\t{row['line']}\t{one_line(row['text'])}")
+            shown = [one_line(row[name]) for name in ("id", "text") if name in row]
+            show("\t".join([f"{row['rank']}\t{row['score']:.6f}\t{row['line']}", *shown]))
 
 
 def _kept(
-    folder: Path, trained: Model, place: Path, documents: str | None, column: str | None, parts: dict,
+    folder: Path, trained: Model, place: Path, documents: str | None, column: str | None, id_: str | None, parts: dict,
     like: list[str] | None, power: float | None, *, idle: bool,
 ) -> Index:
     """An index of the model: read, or made of the documents if there is none or it is of others.
@@ -155,20 +163,25 @@ def _kept(
         checks.expect(same, "--power", f"{(old or {}).get('power', 0):g} (as {folder} was made with, for --csls)",
                       f"{taken:g}; {remedy}")  # fmt: skip
         return index.load(folder, **parts, num_terms=len(trained.vocabulary), model=digest)
-    texts, lines = documents_of(documents, column)
+    texts, lines, ids = documents_of(documents, column, id_)
     held = facts is not None and index.holds(facts, texts, lines)
-    if held and not other and same:
+    renamed = held and ids is not None and not index.named(facts, ids)
+    if held and not other and same and not renamed:
         return index.load(folder, **parts, num_terms=len(trained.vocabulary), model=digest)
     checks.expect(old is None or asked is not None, "--csls", f"the texts that {folder} was made with, to make it anew",
                   "none")  # fmt: skip
+    named = facts is not None and index.named(facts)
+    checks.expect(ids is not None or not named, "--id",
+                  f"the column of identifiers that {folder} was made with, to make it anew", "none")  # fmt: skip
     if idle and old is None:
         like = None  # they change nothing, in later searches either
     checks.expect(not idle or old is None or not texts_differ, "--csls",
                   f"the texts that {folder} was made with, to make it anew with --terms 1", "others")  # fmt: skip
     with naming(folder), keeping(nothing_written(folder)):
-        made = index.encode(trained, texts, lines=lines, bm25=True, csls=like, power=power)
+        made = index.encode(trained, texts, lines=lines, bm25=True, csls=like, power=power, ids=ids)
         index.save(folder, made, model=digest)
     change = ("the model is another" if other else "the documents have changed" if not held else
+              f"--id is {'another' if named else 'new'}" if renamed else
               "--csls is new" if old is None else "--csls is another" if texts_differ else "--power is another")
     reason = "" if facts is None else f" anew, as {change}"
     say(f"{folder}: made{reason}, {checks.counted(len(texts), 'document')}")
@@ -191,7 +204,7 @@ def index_of(folder: Path, trained: Model, place: Path, parts: dict) -> Index:
       FileNotFoundError: if there is no index.
       ValueError: if it is of another model.
     """
-    return _kept(folder, trained, place, None, None, parts, None, None, idle=True)
+    return _kept(folder, trained, place, None, None, None, parts, None, None, idle=True)
 
 
 def _left_out(queries: Sequence[str], documents: Index, itself: bool, source: str | None) -> list[list[int]] | None:
@@ -202,37 +215,50 @@ def _left_out(queries: Sequence[str], documents: Index, itself: bool, source: st
     if not itself and source is None:
         return None
     rows = [set(some) for some in (trec.of_text(queries, documents.texts) if itself else [()] * len(queries))]
-    places = {str(line): row for row, line in enumerate(documents.lines.tolist())}
+    names = documents.lines.tolist() if documents.ids is None else documents.ids
+    places: dict[str, list[int]] = {}
+    for row, name in enumerate(names):
+        places.setdefault(str(name), []).append(row)  # passages of a document share its identifier
     numbers = {str(number): some for number, some in enumerate(rows, start=1)}
-    absent = 0
-    for where, query, line in options.excluded(source) if source is not None else ():
-        told = query in numbers and line.isdecimal()
-        wanted = f"the number of a query, from 1 to {len(queries)}, and that of a document's line"
-        checks.expect(told, where, wanted, f"{query[:30]!r} and {line[:30]!r}")
-        absent += line not in places
-        if line in places:
-            numbers[query].add(places[line])
+    absent, what = 0, "that of a document's line" if documents.ids is None else "a document's identifier"
+    for where, query, name in options.excluded(source) if source is not None else ():
+        told = query in numbers and (documents.ids is not None or name.isdecimal())
+        wanted = f"the number of a query, from 1 to {len(queries)}, and {what}"
+        checks.expect(told, where, wanted, f"{query[:30]!r} and {name[:30]!r}")
+        absent += name not in places
+        numbers[query].update(places.get(name, ()))
     if absent:
-        say(f"{source}: {checks.counted(absent, 'line')} with a number that no document has, and nothing to leave out")
+        name = "a number" if documents.ids is None else "an identifier"
+        say(f"{source}: {checks.counted(absent, 'line')} with {name} that no document has, and nothing to leave out")
     return [sorted(some) for some in rows]
 
 
-def documents_of(source: str, column: str | None) -> tuple[list[str], list[int]]:
+def documents_of(source: str, column: str | None, id_: str | None = None
+                 ) -> tuple[list[str], list[int], list[str] | None]:
     """The documents of a file.
 
     Args:
       source: a path, or ``"-"``.
-      column: the key of the text, for JSON.
+      column: that of the texts, or their key in JSON; None where a line is a text.
+      id_: that of the identifiers; None where there are none.
 
     Returns:
-      Texts, at least one, and the line of each, from 1.
+      Texts, at least one, the line of each, from 1, and the identifier of each, where there are some.
     """
     from jaxsim import checks
     from jaxsim.data import streams
 
-    texts, lines = _columns(texts_of(source, column))
+    ids = None if id_ is None else []
+    if ids is None:
+        texts, lines = _columns(texts_of(source, column))
+    else:
+        texts, lines = [], []
+        for line, (text, name) in columns_of(source, [column, id_]):
+            texts.append(text)
+            lines.append(line)
+            ids.append(name)
     checks.expect(len(texts) > 0, streams.name(source), "documents", "an empty file")
-    return texts, lines
+    return texts, lines, ids
 
 
 def _columns(rows: Iterable[tuple[int, str]]) -> tuple[list[str], list[int]]:

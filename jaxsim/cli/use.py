@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -225,13 +225,31 @@ def texts_of(source: str, column: str | None) -> Iterator[tuple[int, str]]:
 
     kind, name = tables.kind_of(source), streams.name(source)
     checks.expect(column is not None or kind != "parquet", "--column", f"a column of {name}", "none")
-    table = column is not None and kind in ("tsv", "csv", "parquet")
-    for number, text in tables.column(source, column) if table else streams.texts(source, column=column):
-        if number == 1 and column is None and {"tsv": "\t", "csv": ","}.get(kind, "\n") in text:
+    if column is not None:
+        yield from ((number, text) for number, (text,) in columns_of(source, [column]))
+        return
+    for number, text in streams.texts(source):
+        if number == 1 and {"tsv": "\t", "csv": ","}.get(kind, "\n") in text:
             say(f"{name}: a line is read as a text; --column NAME reads a column")
-        if number == 1 and column is None and text.startswith('{"') and text.rstrip().endswith("}"):
+        if number == 1 and text.startswith('{"') and text.rstrip().endswith("}"):
             say(f"{name}: JSON is read as plain text; --column KEY reads the text under a key")
         yield number, text
+
+
+def columns_of(source: str, columns: Sequence[str]) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Some columns of a file.
+
+    Args:
+      source: a path, or ``"-"``.
+      columns: those in TSV, CSV or Parquet, by the file's suffix, else keys in JSON Lines.
+
+    Returns:
+      Of each row the line number, from 1, and a text of each column.
+    """
+    from jaxsim.data import streams, tables
+
+    table = tables.kind_of(source) in ("tsv", "csv", "parquet")
+    return tables.columns(source, columns) if table else streams.keys(source, columns)
 
 
 @app.command(epilog="\b\nExample:\n  jaxsim export --model model --to sentence-transformers --out exported\n"

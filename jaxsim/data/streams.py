@@ -17,7 +17,7 @@ import os
 import re
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -183,8 +183,33 @@ def texts(source: str | os.PathLike, *, column: str | None = None) -> Iterator[t
     if column is None:
         yield from ((number, line.rstrip("\r\n")) for number, line in enumerate(lines(source), start=1))
         return
+    yield from ((number, text) for number, (text,) in keys(source, [column]))
+
+
+def keys(source: str | os.PathLike, wanted: Sequence[str]) -> Iterator[tuple[int, tuple[str, ...]]]:
+    r"""Some keys of JSON Lines, or of a JSON array: texts, say, or texts and their identifiers.
+
+    Args:
+      source: a path, plain or compressed, or ``"-"``.
+      wanted: the keys.
+
+    Yields:
+      Line number (in an array the object's number), from 1, and the text under each key.
+
+    Raises:
+      OSError: if the file cannot be opened.
+      ValueError: as `lines`, `objects` and `string`.
+
+    Example:
+      >>> import tempfile
+      >>> with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
+      ...     _ = file.write('{"id": 7, "body": "one"}\n')
+      ...     file.flush()
+      ...     list(keys(file.name, ["body", "id"]))
+      [(1, ('one', '7'))]
+    """
     for number, where, record in objects(lines(source), name(source)):
-        yield number, string(record, column, where)
+        yield number, tuple(string(record, key, where) for key in wanted)
 
 
 def batches(items: Iterable, size: int) -> Iterator[list]:

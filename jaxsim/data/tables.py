@@ -142,15 +142,16 @@ def read(
     return Table(result, None if columns.label is None else np.array(labels, np.float64), **header)
 
 
-def column(source: str | os.PathLike, wanted: str) -> Iterator[tuple[int, str]]:
-    r"""Documents of one column of TSV, CSV or Parquet.
+def columns(source: str | os.PathLike, wanted: Sequence[str]) -> Iterator[tuple[int, tuple[str, ...]]]:
+    r"""Some columns of TSV, CSV or Parquet: texts, say, or texts and their identifiers.
 
     Args:
       source: a path with such a suffix, plain or compressed.
-      wanted: a name, which the first row has, or a number from 1; by number the first row of TSV and CSV is read too.
+      wanted: names, which the first row has, or numbers from 1; by numbers alone the first row of TSV and CSV is read
+        too.
 
     Yields:
-      Line number (of Parquet the row's), from 1, and text. Blank lines are skipped.
+      Line number (of Parquet the row's), from 1, and a text of each column. Blank lines are skipped.
 
     Raises:
       OSError: if the file cannot be opened.
@@ -162,25 +163,25 @@ def column(source: str | os.PathLike, wanted: str) -> Iterator[tuple[int, str]]:
       >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
       ...     _ = file.write('id,body\n7,"one,\ntwo"\n8,three\n')
       ...     file.flush()
-      ...     list(column(file.name, "body"))
-      [(2, 'one,\ntwo'), (4, 'three')]
+      ...     list(columns(file.name, ["body", "id"]))
+      [(2, ('one,\ntwo', '7')), (4, ('three', '8'))]
     """
     kind = kind_of(source)
-    place, position, width = streams.name(source), None, 0
+    place, positions, width = streams.name(source), None, 0
     if kind == "parquet":
-        rows = _parquet(source, lambda names: [names[_find(names, wanted, "column", place)]])
+        rows = _parquet(source, lambda names: [names[_find(names, one, None, place)] for one in wanted])
         for number, (where, keys, record) in enumerate(rows, start=1):
-            yield number, streams.string(record, *keys, where)
+            yield number, tuple(streams.string(record, key, where) for key in keys)
         return
     split = _csv(streams.lines(source), place) if kind == "csv" else _tsv(streams.lines(source))
     for number, cells in split:
         where = f"{place}, line {number}"
-        if position is None:
-            width, position = len(cells), _find(cells, wanted, "column", where)
-            if not wanted.isdecimal():
+        if positions is None:
+            width, positions = len(cells), [_find(cells, one, None, where) for one in wanted]
+            if not all(one.isdecimal() for one in wanted):
                 continue
         checks.expect(len(cells) == width, where, f"{width} columns, as in the first line", len(cells))
-        yield number, cells[position]
+        yield number, tuple(cells[position] for position in positions)
 
 
 def kind_of(source: str | os.PathLike) -> str | None:
@@ -230,16 +231,17 @@ def _number(value: Any, column: str, where: str) -> float:
     return result
 
 
-def _find(names: Sequence[str], wanted: str, argument: str, where: str, *, numbers: bool = True) -> int:
-    """Position of a column among names."""
+def _find(names: Sequence[str], wanted: str, argument: str | None, where: str, *, numbers: bool = True) -> int:
+    """Position of a column among names; messages name the argument that it is given by, if there is one."""
+    where = f"{where}: {argument}" if argument else where
     if numbers and wanted.isdecimal() and len(wanted) < 10:
         fits = 1 <= int(wanted) <= len(names)
-        checks.expect(fits, f"{where}: {argument}", f"a column from 1 to {len(names)}", wanted)
+        checks.expect(fits, where, f"a column from 1 to {len(names)}", wanted)
         return int(wanted) - 1
     found = [i for i, one in enumerate(names) if one == wanted]
     found = found or [i for i, one in enumerate(names) if one.strip().lower() == wanted.strip().lower()]
-    checks.expect(bool(found), f"{where}: {argument}", f"the column {wanted!r}", f"the columns {streams.listed(names)}")
-    checks.expect(len(found) == 1, f"{where}: {argument}", f"one column {wanted!r}", len(found))
+    checks.expect(bool(found), where, f"the column {wanted!r}", f"the columns {streams.listed(names)}")
+    checks.expect(len(found) == 1, where, f"one column {wanted!r}", len(found))
     return found[0]
 
 

@@ -28,9 +28,9 @@ from jaxsim.optim.checkpoints import fingerprint
 from jaxsim.sparse import Vectors
 from jaxsim.text import unit_rows
 
-FORMAT = 3
-"""Version of the folder's layout: 2 with BM25, 3 with or without hubs. Readers take it and older ones, whose BM25 they
-compute."""
+FORMAT = 4
+"""Version of the folder's layout: 2 with BM25, 3 with or without hubs, 4 with or without identifiers. Readers take it
+and older ones, whose BM25 they compute."""
 
 MARKER, TENSORS = "index.json", "index.safetensors"
 _REMEDY = "; delete its folder and make it anew, with --documents"
@@ -39,6 +39,7 @@ _ROWS = ("values", "columns", "starts")
 _MATRICES = ("sparse", "words", "bm25")
 _MOST_TERMS = 100_000_000  # a row pointer is held for each
 _STEMS = ("stems.ends", "stems.texts")
+_IDS = ("ids.ends", "ids.texts")
 
 
 class Texts(Sequence):
@@ -102,6 +103,7 @@ class Index:
         nothing else, or they were left out.
       bm25: stems with their BM25 weights; None where they were left out.
       hubs: how near the documents are to queries in general, for CSLS; None for plain cosines.
+      ids: ``n`` strings, what their file calls the documents; None where it calls them nothing.
     """
 
     texts: Sequence[str]
@@ -110,6 +112,7 @@ class Index:
     words: sp.csr_matrix | None
     bm25: Bm25 | None = None
     hubs: hubs.Hubs | None = None
+    ids: Sequence[str] | None = None
 
     __repr__ = checks.brief
 
@@ -160,7 +163,7 @@ def mix(vectors: Vectors | None, words: sp.csr_matrix | None, weight: float) -> 
 
 def encode(
     model: Model, texts: Sequence[str], *, side: str = "document", lines=None, weights: Sequence[float] = (0, 1),
-    bm25: bool = False, csls: Sequence[str] | None = None, power: float | None = None,
+    bm25: bool = False, csls: Sequence[str] | None = None, power: float | None = None, ids: Sequence[str] | None = None,
 ) -> Index:
     """Encodes documents, or queries.
 
@@ -173,13 +176,14 @@ def encode(
       bm25: whether to weigh the stems of the documents, for `ranker`.
       csls: texts like the queries, by which hubs among the documents are found (`hubs`); none unless given.
       power: of the model's agreement that searches with these hubs take; `Model.search_power` unless given.
+      ids: ``n`` identifiers of the documents, if they have some; passages of one document may have the same.
 
     Returns:
       `Index`.
 
     Raises:
-      ValueError: for another side, texts that are not strings, lines of another number, or hubs of a model without a
-        cosine.
+      ValueError: for another side, texts that are not strings, lines or identifiers of another number, or hubs of a
+        model without a cosine.
 
     Example:
       >>> from jaxsim import text
@@ -189,6 +193,7 @@ def encode(
     """
     lines = np.arange(1, len(texts) + 1) if lines is None else np.asarray(lines, np.int64)
     checks.expect(lines.shape == (len(texts),), "lines", f"{len(texts)} numbers, as texts", lines.shape)
+    checks.expect(ids is None or len(ids) == len(texts), "ids", f"{len(texts)} identifiers, as texts", len(ids or ()))
     learned = model.params is not None
     vectors = model.vectors(texts, side=side) if not learned or min(weights) < 1 else None
     words = model.term_vectors(texts, side=side) if learned and max(weights) > 0 else None
@@ -196,7 +201,8 @@ def encode(
     if csls is not None:
         dense = model.vectors(texts, side=side).dense if vectors is None else vectors.dense
         near = hubs.measure(model, dense, csls, power=model.search_power if power is None else power)
-    return Index(texts, lines, vectors, words, weigh(texts, language=model.languages[1]) if bm25 else None, near)
+    weights = weigh(texts, language=model.languages[1]) if bm25 else None
+    return Index(texts, lines, vectors, words, weights, near, ids)
 
 
 def save(folder: str | os.PathLike, index: Index, *, model: str) -> Path:
@@ -226,13 +232,15 @@ def save(folder: str | os.PathLike, index: Index, *, model: str) -> Path:
     checks.expect(index.vectors is not None, "index", "one with vectors (encode with a weight below 1, as by default)",
                   "one of words alone")  # fmt: skip
     arrays = _text_arrays(index.lines, index.texts)
+    if index.ids is not None:
+        arrays |= _packed(_IDS, index.ids)
     if index.vectors.dense is not None:
         arrays["dense"] = np.asarray(index.vectors.dense)
     bare = None if index.vectors.sparse is None else sparse.to_scipy(index.vectors.sparse)
     shapes = {}
     weights = None if index.bm25 is None else index.bm25.weights
     if index.bm25 is not None:
-        arrays |= dict(zip(_STEMS, packed(index.bm25.stems), strict=True))
+        arrays |= _packed(_STEMS, index.bm25.stems)
     for name, matrix in (("sparse", bare), ("words", index.words), ("bm25", weights)):
         if matrix is not None:
             shapes[name] = matrix.shape[1]
@@ -289,6 +297,7 @@ def _described(folder: Path) -> dict[str, Any]:
         sound = type(power) in (int, float) and 0 <= power <= sys.float_info.max
         checks.expect(sound, f"{path}: csls: power", "a number of at least 0", power)
         names.add("hubs")
+    names |= set(_IDS) if set(_IDS) & set(tensors) else set()
     fits = {"dense"} & set(tensors) or "sparse" in columns
     checks.expect(fits and names == set(tensors) - {"dense"}, f"{path}: tensors",
                   f"dense or sparse, {', '.join(sorted(names))}", ", ".join(sorted(tensors)))
@@ -306,7 +315,24 @@ def holds(told: dict[str, Any], texts: Sequence[str], lines) -> bool:
     Returns:
       True if texts and lines are those of the index, letter by letter and in the same order.
     """
-    return all(told["tensors"].get(name) == fingerprint(array) for name, array in _text_arrays(lines, texts).items())
+    return _are(told, _text_arrays(lines, texts))
+
+
+def named(told: dict[str, Any], ids: Sequence[str] | None = None) -> bool:
+    """Whether the documents of an index have identifiers.
+
+    Args:
+      told: what `described` says.
+      ids: ``n`` identifiers; any unless given.
+
+    Returns:
+      True if they have these.
+    """
+    return _IDS[0] in told["tensors"] if ids is None else _are(told, _packed(_IDS, ids))
+
+
+def _are(told: dict[str, Any], arrays: dict[str, np.ndarray]) -> bool:
+    return all(told["tensors"].get(name) == fingerprint(array) for name, array in arrays.items())
 
 
 def load(
@@ -377,7 +403,8 @@ def _load(folder: Path, weights: Sequence[float], bm25: bool, num_terms: int | N
     if "csls" in facts:
         checks.array(arrays["hubs"], f"{path}: hubs", "float32", (number,))
         near = hubs.Hubs(arrays["hubs"], float(facts["csls"]["power"]), facts["csls"]["texts"])
-    return Index(texts, lines, vectors, words, None if stems is None else Bm25(stems, weights), near)
+    ids = _strings(path, arrays, _IDS, number) if _IDS[0] in arrays else None
+    return Index(texts, lines, vectors, words, None if stems is None else Bm25(stems, weights), near, ids)
 
 
 def _altered(path: Path, reason: object) -> ValueError:
@@ -385,7 +412,11 @@ def _altered(path: Path, reason: object) -> ValueError:
 
 
 def _text_arrays(lines, texts: Sequence[str]) -> dict[str, np.ndarray]:
-    return dict(zip(_TEXTS, (np.asarray(lines, np.int64), *packed(texts)), strict=True))
+    return {_TEXTS[0]: np.asarray(lines, np.int64), **_packed(_TEXTS[1:], texts)}
+
+
+def _packed(names: Sequence[str], texts: Iterable[str]) -> dict[str, np.ndarray]:
+    return dict(zip(names, packed(texts), strict=True))
 
 
 def _strings(path: Path, arrays: dict[str, np.ndarray], names: Sequence[str], number: int) -> Texts:

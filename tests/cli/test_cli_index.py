@@ -191,3 +191,49 @@ def test_a_model_that_is_trained_anew_is_another(folder, capsys):
     assert folders.digest("model") != digest and "the model that kept was made with" in refused(capsys, *words)
     Model.load("model").save("copy")  # the same model in another folder
     assert folders.digest("copy") == folders.digest("model")
+
+
+def test_identifiers_stand_in_results_and_are_kept(trained, folder, capsys):
+    names = [f"§{row // 2}\tx" for row in range(len(RIGHT))]  # passages of one document share its identifier
+    (folder / "pages.jsonl").write_text("".join(json.dumps({"id": name, "body": text}) + "\n"
+                                                for name, text in zip(names, RIGHT, strict=True)))  # fmt: skip
+    words = ["--model", trained, "--query", LEFT[7], "--k", 40]
+    told = ["--documents", "pages.jsonl", "--column", "body"]
+    bare = [line.split("\t") for line in searched(capsys, *words, *told)[0].splitlines()]
+    out, err = searched(capsys, *words, *told, "--id", "id", "--index", "kept")
+    assert err == "kept: made, 40 documents\n" and out == searched(capsys, *words, *told, "--id", "id")[0]
+    shown = [line.split("\t") for line in out.splitlines()]
+    assert [[*line[:3], line[4]] for line in shown] == bare and len(bare) == 40
+    assert [line[3] for line in shown] == [f"§{(int(line[2]) - 1) // 2} x" for line in shown]
+    kept = searched(capsys, *words, "--index", "kept", "--json")[0]
+    assert [one["id"] for one in json.loads(kept)["results"]] == [names[int(line[2]) - 1] for line in bare]
+    assert searched(capsys, *words, *told, "--index", "kept") == (out, "")  # the index has them already
+    (folder / "known.tsv").write_text("1\t§3 x\n")
+    out, err = searched(capsys, *words, "--index", "kept", "--exclude", "known.tsv")
+    assert err == "known.tsv: 1 line with an identifier that no document has, and nothing to leave out\n"
+    # Identifiers with a tab can be left out by none of these files; those of the column `n` can.
+    (folder / "pages.csv").write_text("n,body\n" + "".join(f'd{row // 2},"{text}"\n' for row, text in enumerate(RIGHT)))
+    told = ["--documents", "pages.csv", "--column", "body"]
+    anew = searched(capsys, *words, *told, "--id", "n", "--index", "kept")
+    assert anew[1] == "kept: made anew, as the documents have changed, 40 documents\n"  # the header moves the lines
+    (folder / "known.tsv").write_text("1\td3\n1\td4\n")
+    out, err = searched(capsys, *words, "--index", "kept", "--exclude", "known.tsv")
+    assert err == "" and {line.split("\t")[3] for line in out.splitlines()} == {f"d{row}" for row in range(20)} - {
+        "d3", "d4"}  # fmt: skip
+    (folder / "pages.csv").write_text((folder / "pages.csv").read_text().replace("d3,", "e3,"))
+    assert searched(capsys, *words, *told, "--id", "n", "--index", "kept")[1] == (
+        "kept: made anew, as --id is another, 40 documents\n")  # fmt: skip
+    (folder / "pages.csv").write_text((folder / "pages.csv").read_text().replace("sparse", "dense"))
+    before = {path.name: path.read_bytes() for path in (folder / "kept").iterdir()}
+    assert refused(capsys, "search", *words, *told, "--index", "kept") == (
+        "--id: expected the column of identifiers that kept was made with, to make it anew, got none")  # fmt: skip
+    assert {path.name: path.read_bytes() for path in (folder / "kept").iterdir()} == before
+    searched(capsys, *words, *told, "--index", "plain")
+    assert searched(capsys, *words, *told, "--id", "n", "--index", "plain")[1] == (
+        "plain: made anew, as --id is new, 40 documents\n")  # fmt: skip
+    assert refused(capsys, "search", *words, "--documents", "texts.txt", "--id", "n") == (
+        "--id: expected --column as well, for the texts, got none")  # fmt: skip
+    assert "pages.csv, line 1: expected the column 'key'" in refused(
+        capsys, "search", *words, *told, "--id", "key")  # fmt: skip
+    with pytest.raises(ValueError, match="ids: expected 1 identifiers, as texts, got 2"):
+        index.encode(Model.load(trained), ["a"], ids=["b", "c"])

@@ -119,7 +119,7 @@ def test_json_that_is_read_as_text_is_said_and_column_reads_it(model, folder, ca
             told = capsys.readouterr().err
             assert "JSON" not in told and "column" not in told
         assert refused(capsys, *words, "texts.csv", "--model", "model", "--column", "") == (
-            "texts.csv, line 1: --column: expected the column '', got the columns 'id', 'body'")
+            "texts.csv, line 1: expected the column '', got the columns 'id', 'body'")
         assert refused(capsys, *words, "texts.parquet", "--model", "model") == (
             "--column: expected a column of texts.parquet, got none")
 

@@ -218,19 +218,20 @@ def test_texts_with_columns(tmp_path):
 def test_documents_of_a_column(tmp_path):
     path = tmp_path / "texts.csv.gz"
     path.write_bytes(gzip.compress(b'key,Body\n1,"one,\ntwo"\n\n2,\n'))
-    assert list(tables.column(path, "body")) == [(2, "one,\ntwo"), (5, "")]
-    assert list(tables.column(path, "2")) == [(1, "Body"), (2, "one,\ntwo"), (5, "")]
+    assert list(tables.columns(path, ["body"])) == [(2, ("one,\ntwo",)), (5, ("",))]
+    assert list(tables.columns(path, ["2"])) == [(1, ("Body",)), (2, ("one,\ntwo",)), (5, ("",))]
+    assert list(tables.columns(path, ["2", "key"])) == [(2, ("one,\ntwo", "1")), (5, ("", "2"))]
     (tmp_path / "texts.tsv").write_text("a\tb\n1\n")
-    for wanted, message in (("c", "line 1: column: expected the column 'c', got the columns 'a', 'b'"),
-                            ("3", "line 1: column: expected a column from 1 to 2, got 3"),
+    for wanted, message in (("c", "line 1: expected the column 'c', got the columns 'a', 'b'"),
+                            ("3", "line 1: expected a column from 1 to 2, got 3"),
                             ("a", "line 2: expected 2 columns, as in the first line, got 1")):
         with pytest.raises(ValueError, match=f"texts.tsv, {message}"):
-            list(tables.column(tmp_path / "texts.tsv", wanted))
+            list(tables.columns(tmp_path / "texts.tsv", [wanted]))
 
 
 def test_documents_of_a_column_of_parquet(tmp_path):
     pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     parquet.write_table(pyarrow.table({"key": [7, 8], "body": ["a", ""]}), tmp_path / "texts.parquet")
-    assert list(tables.column(tmp_path / "texts.parquet", "body")) == [(1, "a"), (2, "")]
-    with pytest.raises(ValueError, match="texts.parquet: column: expected the column 'c', got the columns 'k"):
-        list(tables.column(tmp_path / "texts.parquet", "c"))
+    assert list(tables.columns(tmp_path / "texts.parquet", ["body", "key"])) == [(1, ("a", "7")), (2, ("", "8"))]
+    with pytest.raises(ValueError, match="texts.parquet: expected the column 'c', got the columns 'k"):
+        list(tables.columns(tmp_path / "texts.parquet", ["c"]))

@@ -142,7 +142,7 @@ def test_every_altered_byte_and_every_cut_is_told(rng, tmp_path):
     ("", "index.json: expected JSON"),
     ("[]", 'index.json: expected a configuration with "library": "jaxsim"'),
     ('{"library": "other"}', 'index.json: expected a configuration with "library": "jaxsim"'),
-    (io.sealed({"library": "jaxsim", "format": index.FORMAT + 1}).decode(), "index.json: format: expected 1 to 3 "),
+    (io.sealed({"library": "jaxsim", "format": index.FORMAT + 1}).decode(), "index.json: format: expected 1 to 4 "),
     (None, "index.json: expected the configuration that was saved, got an altered one"),
 ])  # fmt: skip
 def test_another_description_is_refused(content, message, model, tmp_path):

@@ -29,7 +29,10 @@ def main(arguments: list[str] | None = None) -> int:
     for folder in (given.before, given.after):
         if not folder.is_dir():
             parser.error(f"{folder}: expected a folder of records, got no such folder")
-    before, after = (_records(folder) for folder in (given.before, given.after))
+    try:
+        before, after = (_records(folder) for folder in (given.before, given.after))
+    except ValueError as error:
+        parser.error(str(error))
     both = sorted(before.keys() & after.keys())
     status = int(not both)
     for path in both:
@@ -75,7 +78,10 @@ def _records(folder: Path) -> dict[str, dict]:
     """Records by experiment, table and row; files of caches and ledgers are none."""
     contents = {}
     for path in sorted(folder.rglob("*.json")):
-        content = json.loads(path.read_bytes())
+        try:
+            content = json.loads(path.read_bytes())
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{path}: expected JSON, got {error}") from None
         if isinstance(content, dict) and {"experiment", "table", "row"} <= content.keys():
             contents[f"{content['experiment']}/{content['table']}/{content['row']}"] = content
     return contents

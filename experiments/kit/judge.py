@@ -28,7 +28,10 @@ test whose figures are those of an earlier one is marked and counts once for the
 
 from __future__ import annotations
 
+import io
 import math
+import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,6 +40,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import stats
 
+from jaxsim import checks
 from jaxsim.evaluate import significance
 
 __all__ = ["CEILING", "LEVEL", "OVER_PARTS", "UNWRITTEN", "VERDICTS", "Claim", "above_over_folds", "compare", "ledger",
@@ -57,6 +61,7 @@ VERDICTS = ("supported", "not supported", "too easy to tell", "not run")
 _EASY = ("accuracy", "mrr", "auc")
 _POWER = 0.8
 _SEVERAL = 2
+_ROUNDING = 2e-6  # of values kept as float32, in their mean
 
 
 @dataclass(frozen=True)
@@ -275,14 +280,25 @@ def per_query(record: Mapping[str, Any], metric: str, results: Path) -> np.ndarr
 
     Returns:
       ``[n]`` float64, the two directions of a pair averaged (`BOTH_DIRECTIONS`); None where there are none.
+
+    Raises:
+      ValueError: for a damaged file, or one whose mean is not that of the record: it is of another row, or older.
     """
     path = results / record["experiment"] / record["table"] / record.get("per_query", "none")
     if not path.is_file():
         return None
-    with np.load(path) as arrays:
-        values = np.asarray(arrays[metric], np.float64) if metric in arrays else None
+    try:
+        with np.load(io.BytesIO(path.read_bytes())) as arrays:
+            values = np.asarray(arrays[metric], np.float64) if metric in arrays else None
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(f"{path}: expected the values of a record, got a damaged file ({error})") from error
     if values is None or values.ndim != 1 or values.size < _SEVERAL:
         return None
+    if metric not in OVER_PARTS.get(record["experiment"], ()):
+        mean = record["metrics"][metric]["mean"]
+        same = abs(values.mean() - mean) <= _ROUNDING * max(1.0, abs(mean))
+        checks.expect(same, f"{path}: {metric}", f"values of the mean {mean:g}, as the record beside it has",
+                      f"{values.mean():g}")  # fmt: skip
     return values.reshape(2, -1).mean(axis=0) if record["experiment"] in BOTH_DIRECTIONS else values
 
 

@@ -209,7 +209,7 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
     path = Path(path)
     try:
         record = json.loads(path.read_bytes())
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"{path}: expected a JSON record, got {error}") from None
     try:
         check(record)

@@ -23,7 +23,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 @app.command(epilog="\b\nExample, one document a line:\n"
                     "  jaxsim search --model model --documents texts.txt --query 'invert a matrix' --k 3\n"
-                    "  jaxsim search --model model --documents pages.jsonl --column body --id id --queries queries.txt\n"
+                    "  jaxsim search --model model --documents pages.jsonl --column body --id id --query 'sort'\n"
                     "Documents that are encoded once and searched many times:\n"
                     "  jaxsim search --model model --documents texts.txt --index kept --query 'invert a matrix'\n"
                     "  jaxsim search --model model --index kept --query 'roots of a polynomial' --terms 0.5")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,9 @@ from jaxsim.cli import options, train, train_choice
 from jaxsim.cli.output import naming, say, show, show_json
 from jaxsim.cli.program import app
 from jaxsim.train.settings import TOPICS, Settings
+
+if TYPE_CHECKING:
+    from jaxsim.model import Model
 
 Method = StrEnum("Method", {name.upper(): name for name in TOPICS})
 
@@ -65,12 +68,15 @@ def topics(
     columns = (train.codes(languages), format, left, right, None, None)
     data = train.read(pairs, "--pairs", columns, False)
     held_out = train.unseen([dev], [train.share_of(dev)], columns, False)
-    model = train.trained(data, held_out, settings, train_choice.Choice([]), out, resume,
-                          f"jaxsim topics --method {method} --dim {dim}")
-    described = topics_page.describe(model, data.pairs, words=words, documents=documents)
-    with naming(out):
-        path = topics_page.write(out, described, model, data.pairs)
-    say(f"{path}: written")
+    described = []
+
+    def page(model: Model) -> None:
+        described.extend(topics_page.describe(model, data.pairs, words=words, documents=documents))
+        with naming(out):
+            say(f"{topics_page.write(out, described, model, data.pairs)}: written")
+
+    train.trained(data, held_out, settings, train_choice.Choice([]), out, resume,
+                  f"jaxsim topics --method {method} --dim {dim}", then=page)
     for topic in described:
         if json:
             sides = {name: {"words": list(side.words), "npmi": None if side.npmi != side.npmi else side.npmi}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -479,7 +479,7 @@ def share_of(dev: str) -> float | None:
 
 def trained(
     data: Data, held_out: Data, settings: Settings, choice: train_choice.Choice, out: Path, resume: bool, command: str,
-    more: Mapping[str, Any] | None = None, log: Log | None = None,
+    more: Mapping[str, Any] | None = None, log: Log | None = None, then: Callable[[Model], None] | None = None,
 ) -> Model:
     """Trains and saves a model; an interrupted training keeps its checkpoints.
 
@@ -493,6 +493,7 @@ def trained(
       command: for the model's record.
       more: texts without a mate, documents to mine from, or whether to cross-fit, as `training.train` takes them.
       log: of its steps, or None.
+      then: what is made of the saved model before the checkpoints go; where it fails, the training can be resumed.
 
     Returns:
       The model.
@@ -529,6 +530,8 @@ def trained(
             model = replace(model, training={**model.training, "command": command, **notes})
             with naming(out):
                 model.save(out)
+            if then is not None:
+                then(model)
         except KeyboardInterrupt as error:
             if train_folder.holds(folder):  # of a closed form, the settings that were chosen
                 explain(error, f"{folder}: stopped here; the same command with --resume goes on")

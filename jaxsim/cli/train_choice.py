@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
+from jaxsim import io
 from jaxsim.cli import options, train_options
 from jaxsim.cli.output import say
-from jaxsim.train.settings import TUNED, fields
+from jaxsim.train.settings import TUNED, check, fields
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -170,8 +171,12 @@ def chosen(checkpoint: Path | None, pairs, settings, dev, choice: Choice, unpair
     if result:
         checks.expect(result["asked"] == asked, str(checkpoint), "settings chosen for these pairs and options",
                       "some that were chosen for others (without --resume they are deleted)")  # fmt: skip
-        say("taking the settings that were chosen before the interruption")
-        return replace(settings, **result["chosen"]), result["told"]
+        found = _taken(settings, result, names)
+        if found is not None:
+            say("taking the settings that were chosen before the interruption")
+            return found, result["told"]
+    if checkpoint is not None and kept(checkpoint):
+        say(f"{checkpoint / _FILE}: altered, or of an earlier version; settings are chosen anew")
     begun = time.perf_counter()
     if choice.seconds is None:
         tuned, tried = tuning.tune(pairs, settings, dev=dev, names=names, unpaired=unpaired, say=say)
@@ -186,9 +191,10 @@ def chosen(checkpoint: Path | None, pairs, settings, dev, choice: Choice, unpair
                 "(--dev-queries)")
     facts = {"tuned": tried, "tuning_seconds": round(time.perf_counter() - begun, 1)}
     if checkpoint is not None:
-        kept_now = {"asked": asked, "chosen": {name: getattr(tuned, name) for name in names}, "told": facts}
+        kept_now = {"library": "jaxsim", "format": 1, "asked": asked, "told": facts,
+                    "chosen": {name: getattr(tuned, name) for name in names}}  # fmt: skip
         with contextlib.suppress(OSError):  # saves time and nothing else
-            (checkpoint / _FILE).write_text(json.dumps(kept_now), encoding="utf-8")
+            io.write_bytes(checkpoint / _FILE, io.sealed(kept_now))
     return tuned, facts
 
 
@@ -205,12 +211,28 @@ def kept(checkpoint: Path) -> bool:
 
 
 def _kept(checkpoint: Path) -> dict:
-    """The choice that is kept; empty where there is none that can be read."""
+    """The choice that is kept; empty where there is none, or it is not as it was written."""
     with contextlib.suppress(OSError, ValueError):
-        result = json.loads((checkpoint / _FILE).read_text(encoding="utf-8"))
-        if isinstance(result, dict) and set(result) == {"asked", "chosen", "told"}:
+        result = io.unsealed(checkpoint / _FILE, newest=1)
+        if {"asked", "chosen", "told", "digest"} <= set(result):
             return result
     return {}
+
+
+def _taken(settings, kept: dict, names: Sequence[str]):
+    """The settings that were chosen; None where they are not such as a choice has, whoever made the digest."""
+    chosen, told = kept["chosen"], kept["told"]
+    sound = (isinstance(chosen, dict) and set(chosen) == set(names) and isinstance(told, dict)
+             and set(told) == {"tuned", "tuning_seconds"} and isinstance(told["tuning_seconds"], int | float)
+             and isinstance(told["tuned"], list) and all(isinstance(entry, dict) for entry in told["tuned"]))
+    if not sound:
+        return None
+    try:
+        result = replace(settings, **chosen)
+        check(result)
+    except (ValueError, TypeError):  # such as a list in place of a number
+        return None
+    return result
 
 
 def shown(training: dict) -> str:

@@ -5,6 +5,7 @@ Nothing large is loaded here: the command line reads this module to print its he
 
 import dataclasses
 import numbers
+import sys
 import types
 import typing
 from collections.abc import Iterator
@@ -200,6 +201,24 @@ def asks(settings: Settings) -> bool:
     return settings.method in STOPPED or settings.distill > 0
 
 
+def _check_value(field: Field, value: typing.Any) -> None:
+    """Refuses a value that the option could not have; shares are looked at by `check`."""
+    option, expected = field.option, "None, or " * field.optional
+    if field.optional and value is None:
+        return
+    if option.choices:
+        checks.expect(value in option.choices, field.name, f"{expected}one of {', '.join(option.choices)}", value)
+    elif field.type is bool:
+        checks.expect(value in (True, False), field.name, "True or False", value)
+    elif field.type is int:
+        checks.whole(value, field.name, -(2**63) if option.least is None else int(option.least), or_none=field.optional)
+    elif field.name not in ("subwords", "distill"):
+        most = sys.float_info.max if option.most is None else option.most  # which infinity is not
+        fits = isinstance(value, numbers.Real) and option.least <= value <= most
+        expected += f"a number from {option.least:g}" + f" to {most:g}" * (option.most is not None)
+        checks.expect(fits, field.name, expected, value)
+
+
 def check(settings: Settings) -> None:
     """Refuses settings that no training can have; what depends on the pairs is checked later.
 
@@ -213,13 +232,9 @@ def check(settings: Settings) -> None:
       >>> check(Settings(method="opca", distill=0.5))
     """
     checks.kind(settings, "settings", Settings)
-    for name, _, optional, _, option in fields():
-        value = getattr(settings, name)
-        if option.choices and not (optional and value is None):
-            expected = f"{'None, or ' * optional}one of {', '.join(option.choices)}"
-            checks.expect(value in option.choices, name, expected, value)
-    checks.positive_int(settings.dim, "dim")
-    checks.expect(-(2**63) <= settings.seed < 2**63, "seed", "a whole number of 64 bits", settings.seed)
+    for field in fields():
+        _check_value(field, getattr(settings, field.name))
+    checks.expect(settings.seed < 2**63, "seed", "a whole number of 64 bits", settings.seed)
     for name in ("subwords", "distill"):
         share = getattr(settings, name)
         if name == "subwords" and share is None:  # by the number of pairs

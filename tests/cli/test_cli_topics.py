@@ -139,6 +139,21 @@ def test_train_takes_topic_models_and_goes_on(place, capsys, method):
     assert [len(side.words) for one in result for side in one.sides] == [3] * 2 * model.dim
 
 
+def test_a_stop_before_the_page_can_be_resumed(place, tmp_path, capsys, monkeypatch):
+    words = ["topics", "--pairs", place / "pairs.tsv", "--out", tmp_path / "model", "--dim", 3, "--languages", "en,es",
+             "--drop-top", 0, "--words", 8, "--max-iter", 60]  # fmt: skip
+    with monkeypatch.context() as patched:
+        patched.setattr(topics_page, "write", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        status, out, err = run(capsys, *words)
+    assert status == 2 and out == "" and not (tmp_path / "model" / io.PAGE).exists()
+    assert f"{tmp_path / 'model.checkpoint'}: stopped here; the same command with --resume goes on" in err
+    status, out, _ = run(capsys, *words, "--resume")
+    assert status == 0 and len(out.splitlines()) == 3 and (tmp_path / "model" / io.PAGE).is_file()
+    assert not (tmp_path / "model.checkpoint").exists()
+    np.testing.assert_array_equal(*(Model.load(one / "model").encode_query(["cook1 cook2", "music3"])
+                                    for one in (place, tmp_path)))  # fmt: skip
+
+
 @pytest.mark.parametrize(("words", "message"), [
     (["--dim", "0"], "--dim"),
     (["--method", "lsa"], "--method"),

@@ -64,6 +64,25 @@ def test_what_this_table_could_show_is_found_four_times_in_five(tables, rng):
     assert 0.7 < np.mean(pvalues < 0.05) < 0.9
 
 
+def test_values_of_another_row_and_damaged_ones_are_refused_by_name(tables, rng):
+    for row, mean in (("a", 0.6), ("b", 0.5)):
+        tables[1](row, mean + 0.02 * rng.standard_normal(300))
+    a, b = (tables[2] / "made_up" / "en-es" / f"{row}.npz" for row in "ab")
+    whole = a.read_bytes(), b.read_bytes()
+    a.write_bytes(whole[1])
+    with pytest.raises(ValueError, match=r"a\.npz: mrr: expected values of the mean 0\.[56]\d+, as the record beside"):
+        only(tables)
+    for damaged in (b"", whole[0][:200], b"not a zip file", whole[0][:-8] + b"\0" * 8):
+        a.write_bytes(damaged)
+        with pytest.raises(ValueError, match=r"a\.npz: expected the values of a record, got a damaged file"):
+            only(tables)
+    np.savez(a, mrr=np.full(300, np.nan))
+    with pytest.raises(ValueError, match=r"a\.npz: mrr: expected values of the mean .* got nan"):
+        only(tables)
+    a.write_bytes(whole[0])
+    assert only(tables)[0]["verdict"] == "supported"
+
+
 def test_seeds_that_differ_widen_the_interval(tables, rng):
     values = rng.uniform(0.2, 0.8, 400)
     tables[1]("b", values)

@@ -304,6 +304,10 @@ def test_folders_of_records_are_compared_number_by_number(tmp_path, capsys):
     with pytest.raises(SystemExit):
         compare.main([*folders[:1], str(tmp_path / "none")])
     assert "none: expected a folder of records, got no such folder" in capsys.readouterr().err
+    path.write_text('{"experiment": ')
+    with pytest.raises(SystemExit):
+        compare.main(folders)
+    assert f"{path}: expected JSON, got " in capsys.readouterr().err
 
 
 @pytest.mark.programs

@@ -136,7 +136,8 @@ def _read_bilinear(folder: Path) -> list:
 def _make_index(folder: Path) -> None:
     from jaxsim.model import index
 
-    index.save(folder, index.encode(_model(), _TEXTS, lines=[1, 2, 4, 5, 8, 20], bm25=True), model="a model")
+    made = index.encode(_model(), _TEXTS, lines=[1, 2, 4, 5, 8, 20], bm25=True, ids=["a", "b", "", "\u00fc", "b", "f"])
+    index.save(folder, made, model="a model")
 
 
 def _read_index(folder: Path) -> list:
@@ -145,7 +146,7 @@ def _read_index(folder: Path) -> list:
 
     seen = []
     result = index.load(folder, bm25=True, num_terms=4)
-    seen += [result.bm25.stems, *ranker.rank(_model(), result, ["dog fish", "cat"], k=3, terms=0.5)]
+    seen += [result.bm25.stems, list(result.ids), *ranker.rank(_model(), result, ["dog fish", "cat"], k=3, terms=0.5)]
     for weight in (0, 0.5, 1):
         result = index.load(folder, weights=[weight], num_terms=4)
         query = index.encode(_model(), ["dog fish"], side="query", weights=[weight]).mixed(weight)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 from dataclasses import replace
 
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 from command_line import refused, run
 
-from jaxsim import cli
+from jaxsim import cli, io
 from jaxsim.cli import train_choice
 from jaxsim.data import docstrings
 from jaxsim.data import pairs as data_pairs
@@ -231,16 +232,41 @@ def test_an_interrupted_training_goes_on_with_what_was_chosen(folder, capsys, mo
     assert len(asked) == 1 and Model.load("model").training["tuned"] and not (folder / "model.checkpoint").exists()
 
 
-@pytest.mark.programs
-@pytest.mark.parametrize("harm", ["", "{}", '{"asked": 3}', "[]", '{"asked": {}, "cho'])
-def test_a_choice_that_cannot_be_read_is_made_anew(folder, capsys, monkeypatch, harm):
-    words = ["train", "--pairs", "pairs.tsv", "--out", "model", "--dim", "9", "--max-iter", "1", "--tune", "--resume"]
-    kept = folder / "model.checkpoint" / "checkpoint.tuned.json"
-    kept.parent.mkdir()
-    kept.write_text(harm, encoding="utf-8")
-    run(capsys, *words)
-    result = Model.load("model").training
-    assert len(result["tuned"]) == 4
+def sealed(kept, **other) -> bytes:
+    """A choice that is altered by somebody who makes its digest anew."""
+    told = json.loads(kept)
+    del told["digest"]
+    for name, value in other.items():
+        told[name] = {**told[name], **value} if isinstance(value, dict) else value
+    return io.sealed(told)
+
+
+ALTERED = [
+    lambda kept: b"", lambda kept: b"{}", lambda kept: b'{"asked": 3}', lambda kept: b"[]", lambda kept: kept[:40],
+    lambda kept: kept.replace(b'"min_df": 1', b'"min_df": 9'), lambda kept: kept.replace(b'"digest"', b'"other"'),
+    lambda kept: sealed(kept, chosen={"gamma": 99.0}), lambda kept: sealed(kept, chosen=[1]),
+    lambda kept: sealed(kept, chosen={"subwords": "x"}), lambda kept: sealed(kept, chosen={"min_df": None}),
+    lambda kept: sealed(kept, chosen={"min_df": [1]}), lambda kept: sealed(kept, told=5),
+    lambda kept: sealed(kept, told={"tuned": [5]}), lambda kept: sealed(kept, told={"tuning_seconds": None}),
+]
+
+
+@pytest.mark.parametrize("harm", range(len(ALTERED)))
+def test_a_choice_that_is_not_as_it_was_written_is_made_anew(folder, capsys, monkeypatch, harm):
+    begun, tried = Settings(dim=9), [{"min_df": 1, "subwords": 0.0, "mrr": 0.5}]
+    monkeypatch.setattr(tuning, "tune", lambda pairs, settings, **_: (replace(settings, min_df=1, subwords=0.0), tried))
+    pairs = data_pairs.make("some", ["1"], ["a"], ["b"], languages=("en", "en"))
+    asked = (folder, pairs, begun, 0.1, train_choice.Choice(["min_df", "subwords"]))
+    first, told = train_choice.chosen(*asked)
+    kept = folder / "checkpoint.tuned.json"
+    whole = kept.read_bytes()
+    assert train_choice.chosen(*asked) == (first, told) and first == replace(begun, min_df=1, subwords=0.0)
+    assert capsys.readouterr().err == "taking the settings that were chosen before the interruption\n"
+    kept.write_bytes(ALTERED[harm](whole))
+    assert kept.read_bytes() != whole and train_choice.chosen(*asked)[0] == first
+    assert capsys.readouterr().err == f"{kept}: altered, or of an earlier version; settings are chosen anew\n"
+    assert train_choice.chosen(*asked)[0] == first  # the file is whole again
+    assert "chosen before the interruption" in capsys.readouterr().err
 
 
 def test_the_methods_of_the_option_are_those_of_the_library():

@@ -318,7 +318,7 @@ def fit(
     statistics.expect_sides(left, right, same="documents")
     checks.expect(left.num_docs >= 1, "left", "at least one pair", 0)
     checks.expect(0 < gamma < float("inf"), "gamma", "a positive number", gamma)
-    checks.expect(beta >= 0, "beta", "at least 0", beta)
+    checks.expect(0 <= beta < float("inf"), "beta", "a number of at least 0", beta)
     checked(precision)
     checks.expect(mesh is not None or not shard_terms, "shard_terms", "a mesh to share the terms over", mesh)
     _check_mined(mined, left, mesh)

@@ -102,7 +102,7 @@ def fit(
     run = Run.of(run, options, exact.RUN)
     pairs = labelled(*pairs, num_left=left.num_docs, num_right=right.num_docs)
     checks.expect(pairs.labels.size >= 1, "pairs", "at least one pair", 0)
-    checks.expect(beta >= 0, "beta", "at least 0", beta)
+    checks.expect(0 <= beta < float("inf"), "beta", "a number of at least 0", beta)
     start = exact.checked_start(init, left, right, activation=activation)
     data = Data(left, right, pairs, jnp.asarray(beta, left.values.dtype), start, activation)
     run = dataclasses.replace(run, tol=run.tol / exact.start_norm(start))

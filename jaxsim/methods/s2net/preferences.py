@@ -215,7 +215,7 @@ def fit(
     """
     run = Run.of(run, options, exact.RUN)
     checks.expect(0 < gamma < float("inf"), "gamma", "a positive number", gamma)
-    checks.expect(beta >= 0, "beta", "at least 0", beta)
+    checks.expect(0 <= beta < float("inf"), "beta", "a number of at least 0", beta)
     preferences = grouped(pairs, num_left=left.num_docs, num_right=right.num_docs)
     start = exact.checked_start(init, left, right, activation=activation)
     dtype = left.values.dtype

@@ -294,7 +294,7 @@ def per_query(record: Mapping[str, Any], metric: str, results: Path) -> np.ndarr
         raise ValueError(f"{path}: expected the values of a record, got a damaged file ({error})") from error
     if values is None or values.ndim != 1 or values.size < _SEVERAL:
         return None
-    if metric not in OVER_PARTS.get(record["experiment"], ()):
+    if metric in record["metrics"] and metric not in OVER_PARTS.get(record["experiment"], ()):
         mean = record["metrics"][metric]["mean"]
         same = abs(values.mean() - mean) <= _ROUNDING * max(1.0, abs(mean))
         checks.expect(same, f"{path}: {metric}", f"values of the mean {mean:g}, as the record beside it has",

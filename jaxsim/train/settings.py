@@ -5,7 +5,6 @@ Nothing large is loaded here: the command line reads this module to print its he
 
 import dataclasses
 import numbers
-import sys
 import types
 import typing
 from collections.abc import Iterator
@@ -203,20 +202,20 @@ def asks(settings: Settings) -> bool:
 
 def _check_value(field: Field, value: typing.Any) -> None:
     """Refuses a value that the option could not have; shares are looked at by `check`."""
-    option, expected = field.option, "None, or " * field.optional
+    option = field.option
     if field.optional and value is None:
         return
     if option.choices:
-        checks.expect(value in option.choices, field.name, f"{expected}one of {', '.join(option.choices)}", value)
+        expected = f"{'None, or ' * field.optional}one of {', '.join(option.choices)}"
+        checks.expect(value in option.choices, field.name, expected, value)
     elif field.type is bool:
         checks.expect(value in (True, False), field.name, "True or False", value)
     elif field.type is int:
         checks.whole(value, field.name, -(2**63) if option.least is None else int(option.least), or_none=field.optional)
     elif field.name not in ("subwords", "distill"):
-        most = sys.float_info.max if option.most is None else option.most  # which infinity is not
-        fits = isinstance(value, numbers.Real) and option.least <= value <= most
-        expected += f"a number from {option.least:g}" + f" to {most:g}" * (option.most is not None)
-        checks.expect(fits, field.name, expected, value)
+        fits = isinstance(value, numbers.Real) and 0 <= value < float("inf")  # the rest is for the methods to say
+        most = "" if option.most is None else f" to {option.most:g}"
+        checks.expect(fits, field.name, f"a number from {option.least:g}{most}", value)
 
 
 def check(settings: Settings) -> None:

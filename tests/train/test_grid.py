@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import replace
 
@@ -136,3 +137,14 @@ def test_a_picture_has_a_line_a_candidate_and_the_numbers_in_their_order():
     object.__setattr__(model, "training", {"tuned": [{"dim": 3}, {"dim": 4}], "settings": {"dim": 3}})
     with pytest.raises(ValueError, match="training.tuned: expected a score for every candidate"):
         report.settings(model)
+
+
+@pytest.mark.parametrize(("name", "value"), [
+    ("noise", math.inf), ("noise", math.nan), ("gamma", -1.0), ("beta", math.inf), ("min_df", 1.5), ("patience", 0),
+    ("blend", 2),
+])  # fmt: skip
+def test_values_that_no_training_could_have_are_refused_before_any(name, value):
+    method = "opca" if name == "noise" else "s2net"
+    first = getattr(Settings(), name)
+    with pytest.raises(ValueError, match=f"^{name}: expected .*, got {value}"):
+        grid.combinations(Settings(method=method), {name: (first, value)})

@@ -47,8 +47,9 @@ def search(
     exclude_self: Annotated[bool, typer.Option("--exclude-self", help="Leave out documents that are equal to the "
                                                "query.")] = False,
     exclude: Annotated[str | None, options.file("Documents to leave out, lines query<TAB>document: the number of the "
-                                                "query and the line of the document, as they are printed; with --id "
-                                                "the identifier in place of the line.")] = None,
+                                                "query and the line of the document, as they are printed, or its "
+                                                "identifier where documents have some (--id, or an index that was made "
+                                                "with it).")] = None,
     csls: options.CslsOption = None,
     json: options.JsonOption = False,
 ) -> None:
@@ -80,6 +81,7 @@ def search(
                   "neither" if query is None else "both")
     checks.expect(documents is not None or index is not None, "--documents, --index", "one of them, or both", "neither")
     checks.expect(documents is not None or column is None, "--column", "--documents as well", "none")
+    checks.expect(documents is not None or id is None, "--id", "--documents as well", "none")
     checks.expect(column is not None or id is None, "--id", "--column as well, for the texts", "none")
     options.one_stdin(documents=documents, queries=queries, csls=csls, exclude=exclude)
     like = None if csls is None else _columns(streams.texts(csls))[0]
@@ -167,6 +169,8 @@ def _kept(
     held = facts is not None and index.holds(facts, texts, lines)
     renamed = held and ids is not None and not index.named(facts, ids)
     if held and not other and same and not renamed:
+        if ids is None and index.named(facts):
+            say(f"{folder}: identifiers are those that it was made with (--id compares them)")
         return index.load(folder, **parts, num_terms=len(trained.vocabulary), model=digest)
     checks.expect(old is None or asked is not None, "--csls", f"the texts that {folder} was made with, to make it anew",
                   "none")  # fmt: skip
@@ -218,15 +222,17 @@ def _left_out(queries: Sequence[str], documents: Index, itself: bool, source: st
     names = documents.lines.tolist() if documents.ids is None else documents.ids
     places: dict[str, list[int]] = {}
     for row, name in enumerate(names):
-        places.setdefault(str(name), []).append(row)  # passages of a document share its identifier
+        # As it is printed, without control characters. Passages of a document share its identifier.
+        places.setdefault(one_line(str(name)), []).append(row)
     numbers = {str(number): some for number, some in enumerate(rows, start=1)}
     absent, what = 0, "that of a document's line" if documents.ids is None else "a document's identifier"
     for where, query, name in options.excluded(source) if source is not None else ():
         told = query in numbers and (documents.ids is not None or name.isdecimal())
         wanted = f"the number of a query, from 1 to {len(queries)}, and {what}"
         checks.expect(told, where, wanted, f"{query[:30]!r} and {name[:30]!r}")
-        absent += name not in places
-        numbers[query].update(places.get(name, ()))
+        found = places.get(one_line(name), ())
+        absent += not found
+        numbers[query].update(found)
     if absent:
         name = "a number" if documents.ids is None else "an identifier"
         say(f"{source}: {checks.counted(absent, 'line')} with {name} that no document has, and nothing to leave out")

@@ -72,7 +72,7 @@ def topics(
 
     def page(model: Model) -> None:
         described.extend(topics_page.describe(model, data.pairs, words=words, documents=documents))
-        with naming(out):
+        with naming(out / io.PAGE):
             say(f"{topics_page.write(out, described, model, data.pairs)}: written")
 
     train.trained(data, held_out, settings, train_choice.Choice([]), out, resume,

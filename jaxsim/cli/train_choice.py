@@ -157,6 +157,7 @@ def chosen(checkpoint: Path | None, pairs, settings, dev, choice: Choice, unpair
     """
     from jaxsim import checks
     from jaxsim.train import budget, held_out, tuning
+    from jaxsim.train.resume import kept_choice, kept_start
 
     names = choice.names
     asked = {name: getattr(settings, name) for name in _ASKED}
@@ -176,6 +177,10 @@ def chosen(checkpoint: Path | None, pairs, settings, dev, choice: Choice, unpair
             say("taking the settings that were chosen before the interruption")
             return found, result["told"]
     if checkpoint is not None and kept(checkpoint):
+        # Another choice would not fit a training that has begun with this one.
+        begun = kept_choice(checkpoint) is not None or kept_start(checkpoint)
+        checks.expect(not begun, str(checkpoint / _FILE), "the settings that were chosen",
+                      "an altered file, or one of an earlier version (without --resume all is made anew)")  # fmt: skip
         say(f"{checkpoint / _FILE}: altered, or of an earlier version; settings are chosen anew")
     begun = time.perf_counter()
     if choice.seconds is None:

@@ -193,7 +193,10 @@ def encode(
     """
     lines = np.arange(1, len(texts) + 1) if lines is None else np.asarray(lines, np.int64)
     checks.expect(lines.shape == (len(texts),), "lines", f"{len(texts)} numbers, as texts", lines.shape)
-    checks.expect(ids is None or len(ids) == len(texts), "ids", f"{len(texts)} identifiers, as texts", len(ids or ()))
+    if ids is not None:
+        ids = ids if isinstance(ids, str) else list(ids)
+        whole = len(ids) == len(texts) and not isinstance(ids, str) and all(isinstance(one, str) for one in ids)
+        checks.expect(whole, "ids", f"{len(texts)} strings, one a text", checks.a_kind(ids) if whole else len(ids))
     learned = model.params is not None
     vectors = model.vectors(texts, side=side) if not learned or min(weights) < 1 else None
     words = model.term_vectors(texts, side=side) if learned and max(weights) > 0 else None
@@ -249,8 +252,9 @@ def save(folder: str | os.PathLike, index: Index, *, model: str) -> Path:
     if index.hubs is not None:
         arrays["hubs"] = index.hubs.nearness
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    version = 3 if index.ids is None else FORMAT  # readers of 3 take what has no identifiers
     facts = {
-        "library": "jaxsim", "format": FORMAT, "model": model, "documents": len(index.texts), "columns": shapes,
+        "library": "jaxsim", "format": version, "model": model, "documents": len(index.texts), "columns": shapes,
         "tensors": {name: fingerprint(array) for name, array in arrays.items()}, "files": [TENSORS],
     }  # fmt: skip
     if index.hubs is not None:

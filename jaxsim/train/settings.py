@@ -210,12 +210,14 @@ def _check_value(field: Field, value: typing.Any) -> None:
         checks.expect(value in option.choices, field.name, expected, value)
     elif field.type is bool:
         checks.expect(value in (True, False), field.name, "True or False", value)
-    elif field.type is int:
-        checks.whole(value, field.name, -(2**63) if option.least is None else int(option.least), or_none=field.optional)
-    elif field.name not in ("subwords", "distill"):
-        fits = isinstance(value, numbers.Real) and 0 <= value < float("inf")  # the rest is for the methods to say
-        most = "" if option.most is None else f" to {option.most:g}"
-        checks.expect(fits, field.name, f"a number from {option.least:g}{most}", value)
+    elif field.name == "seed":
+        whole = isinstance(value, numbers.Integral) and -(2**63) <= value < 2**63
+        checks.expect(whole, "seed", "a whole number of 64 bits", value)
+    elif field.type is int:  # without iterations a training is its start
+        checks.whole(value, field.name, 0, or_none=field.optional)
+    elif field.name not in ("subwords", "distill"):  # what else they may be, the methods say
+        fits = isinstance(value, numbers.Real) and 0 <= value < float("inf")
+        checks.expect(fits, field.name, f"{'None, or ' * field.optional}a finite number of at least 0", value)
 
 
 def check(settings: Settings) -> None:
@@ -233,7 +235,7 @@ def check(settings: Settings) -> None:
     checks.kind(settings, "settings", Settings)
     for field in fields():
         _check_value(field, getattr(settings, field.name))
-    checks.expect(settings.seed < 2**63, "seed", "a whole number of 64 bits", settings.seed)
+    checks.positive_int(settings.dim, "dim")
     for name in ("subwords", "distill"):
         share = getattr(settings, name)
         if name == "subwords" and share is None:  # by the number of pairs

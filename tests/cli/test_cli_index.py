@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 
+import numpy as np
 import pytest
 from command_line import LEFT, OPCA, RIGHT, feed, refused, run
 
@@ -207,11 +208,14 @@ def test_identifiers_stand_in_results_and_are_kept(trained, folder, capsys):
     assert [line[3] for line in shown] == [f"§{(int(line[2]) - 1) // 2} x" for line in shown]
     kept = searched(capsys, *words, "--index", "kept", "--json")[0]
     assert [one["id"] for one in json.loads(kept)["results"]] == [names[int(line[2]) - 1] for line in bare]
-    assert searched(capsys, *words, *told, "--index", "kept") == (out, "")  # the index has them already
-    (folder / "known.tsv").write_text("1\t§3 x\n")
+    assert searched(capsys, *words, *told, "--index", "kept") == (
+        out, "kept: identifiers are those that it was made with (--id compares them)\n")  # fmt: skip
+    (folder / "known.tsv").write_text("1\t§99 x\n")
     out, err = searched(capsys, *words, "--index", "kept", "--exclude", "known.tsv")
     assert err == "known.tsv: 1 line with an identifier that no document has, and nothing to leave out\n"
-    # Identifiers with a tab can be left out by none of these files; those of the column `n` can.
+    (folder / "known.tsv").write_text("1\t§4\x1fx\n")  # as `§4 x`, which is printed
+    out, err = searched(capsys, *words, "--index", "kept", "--exclude", "known.tsv")
+    assert err == "" and len(out.splitlines()) == 38 and "§4 x" not in out
     (folder / "pages.csv").write_text("n,body\n" + "".join(f'd{row // 2},"{text}"\n' for row, text in enumerate(RIGHT)))
     told = ["--documents", "pages.csv", "--column", "body"]
     anew = searched(capsys, *words, *told, "--id", "n", "--index", "kept")
@@ -231,9 +235,14 @@ def test_identifiers_stand_in_results_and_are_kept(trained, folder, capsys):
     searched(capsys, *words, *told, "--index", "plain")
     assert searched(capsys, *words, *told, "--id", "n", "--index", "plain")[1] == (
         "plain: made anew, as --id is new, 40 documents\n")  # fmt: skip
+    assert refused(capsys, "search", *words, "--index", "kept", "--id", "n") == (
+        "--id: expected --documents as well, got none")  # fmt: skip
     assert refused(capsys, "search", *words, "--documents", "texts.txt", "--id", "n") == (
         "--id: expected --column as well, for the texts, got none")  # fmt: skip
     assert "pages.csv, line 1: expected the column 'key'" in refused(
         capsys, "search", *words, *told, "--id", "key")  # fmt: skip
-    with pytest.raises(ValueError, match="ids: expected 1 identifiers, as texts, got 2"):
-        index.encode(Model.load(trained), ["a"], ids=["b", "c"])
+    model = Model.load(trained)
+    for ids in (["b", "c"], "b", [1]):
+        with pytest.raises(ValueError, match="ids: expected 1 strings, one a text, got"):
+            index.encode(model, ["a"], ids=ids)
+    assert index.encode(model, ["a", "b"], ids=np.array(["x", "y"])).ids == ["x", "y"]

@@ -69,7 +69,7 @@ W = TermWeights(jnp.ones(1))
     (lambda: s2net.fit(ONE, ONE, init=FULL, groups=[0, 1]),
      r"groups: expected 3 integers \(one a pair\), or as many rows of them, got"),
     (lambda: s2net.fit(ONE, ONE, init=FULL, groups=[0, 0, 0]), "groups: expected at least two groups"),
-    (lambda: s2net.fit(ONE, ONE, init=FULL, beta=-1.0), "beta: expected at least 0, got -1.0"),
+    (lambda: s2net.fit(ONE, ONE, init=FULL, beta=-1.0), "beta: expected a number of at least 0, got -1.0"),
     (lambda: s2net.fit(ONE, ONE, init=jnp.ones((4, 2))),
      r"init \(left\): expected weights of shape \(3, k\), got \(4, 2\)"),
     (lambda: s2net.fit(ONE, NARROW, init=FULL), r"init \(right\): expected weights of shape \(2, k\), got \(3, 2\)"),

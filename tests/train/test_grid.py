@@ -140,7 +140,7 @@ def test_a_picture_has_a_line_a_candidate_and_the_numbers_in_their_order():
 
 
 @pytest.mark.parametrize(("name", "value"), [
-    ("noise", math.inf), ("noise", math.nan), ("gamma", -1.0), ("beta", math.inf), ("min_df", 1.5), ("patience", 0),
+    ("noise", math.inf), ("noise", math.nan), ("gamma", -1.0), ("beta", math.inf), ("min_df", 1.5), ("patience", -1),
     ("blend", 2),
 ])  # fmt: skip
 def test_values_that_no_training_could_have_are_refused_before_any(name, value):

@@ -224,8 +224,12 @@ def test_an_interrupted_training_goes_on_with_what_was_chosen(folder, capsys, mo
 
     monkeypatch.setattr(checkpoints, "save", stop)
     assert cli.main(words) != 0 and "with --resume goes on" in capsys.readouterr().err
-    assert (folder / "model.checkpoint" / "checkpoint.tuned.json").is_file()
+    kept = folder / "model.checkpoint" / "checkpoint.tuned.json"
+    whole = kept.read_bytes()
     monkeypatch.setattr(checkpoints, "save", save)
+    kept.write_bytes(whole[:-9])
+    assert refused(capsys, *words).startswith("model.checkpoint/checkpoint.tuned.json: expected the settings that were")
+    kept.write_bytes(whole)
     for other in (("--seed", "3"), ("--activation", "tanh")):
         assert refused(capsys, *words, *other).startswith("model.checkpoint: expected settings chosen")
     run(capsys, *words, "--patience", "50")

@@ -52,7 +52,7 @@ class Settings:
 PRESETS = {"quick": Settings(ks=(10,), best_ks=(10,), options=1, steps=2, patience=1)}
 TABLES = {"en-it-speeches": Settings(ks=(100,), best_ks=(100, 300)),
           "en-it-speeches-long": Settings(ks=(50,), best_ks=(50,)),
-          "docstrings": Settings(ks=(100, 300, 600, 1000, 2000, 3000), ks_2011=(100, 300, 600, 1000, 2000, 3000)),
+          "docstrings": Settings(ks=(100, 300, 600, 1000, 2000, 3000), ks_2011=(100, 300, 600, 1000, 2000)),
           **dict.fromkeys(("en-fr", "en-es-halves-all"), Settings(ks_2011=(100, 300, 600, 1000))),
           "en-ja-halves": Settings(ks=(50, 100, 300, 600, 1000)),
           **dict.fromkeys(("en-es-halves", "en-fr-halves", "en-es-first20"),

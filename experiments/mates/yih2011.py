@@ -632,8 +632,8 @@ WHY = {
                                        "best of both, CPLSA is above on development pairs (.354 and .353)",
                          "en-it-speeches": "not known; one start each, of 100 topics, the only number that is tried; "
                                            "on development pairs too JPLSA is above (.962 and .957)",
-                         "en-es-halves-all": "equal within .001 at 300 topics, the most that are tried, with one start "
-                                             "each; on development pairs JPLSA is above at 100 topics and at 300",
+                         "en-es-halves-all": "not known; one start each. On development pairs JPLSA is above at every "
+                                             "number of topics, by .005 to .019",
                          "en-it-lines": "not known; one start each. On development pairs too JPLSA is above, at 100 "
                                         "(.767 and .732) and at 300 topics (.902 and .876), the most that are tried, "
                                         "where both still rise after the last iteration"},
@@ -648,8 +648,8 @@ WHY = {
         "en-fr-halves": "training with γ = 1 returns its start at 500 dimensions: the first iteration is no better on "
                         "development pairs",
         "en-es-first20": "level; on development pairs γ = 1 gains .002 over OPCA at 1,000, the best of both",
-        "docstrings": "training with γ = 1 gains nothing on development pairs at 2,000 and at 3,000 dimensions "
-                      "(.6352), the most that are tried; OPCA has .6365 at 3,369",
+        "docstrings": "from 2,000 dimensions on training with γ = 1 returns its start, OPCA: no iteration is better on "
+                      "development pairs",
         "en-ja-halves": THESE_PAIRS},
     ("s2net", "s2net-gamma1"): {"docstrings": THESE_PAIRS,
                                 "en-es-halves-all": f"{THESE_PAIRS}; on development pairs S2Net gains .005 over OPCA "

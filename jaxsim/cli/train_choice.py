@@ -178,8 +178,8 @@ def chosen(checkpoint: Path | None, pairs, settings, dev, choice: Choice, unpair
             return found, result["told"]
     if checkpoint is not None and kept(checkpoint):
         # Another choice would not fit a training that has begun with this one.
-        begun = kept_choice(checkpoint) is not None or kept_start(checkpoint)
-        checks.expect(not begun, str(checkpoint / _FILE), "the settings that were chosen",
+        state = kept_choice(checkpoint) is not None or kept_start(checkpoint)
+        checks.expect(not state, str(checkpoint / _FILE), "the settings that were chosen",
                       "an altered file, or one of an earlier version (without --resume all is made anew)")  # fmt: skip
         say(f"{checkpoint / _FILE}: altered, or of an earlier version; settings are chosen anew")
     begun = time.perf_counter()

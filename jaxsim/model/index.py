@@ -194,9 +194,11 @@ def encode(
     lines = np.arange(1, len(texts) + 1) if lines is None else np.asarray(lines, np.int64)
     checks.expect(lines.shape == (len(texts),), "lines", f"{len(texts)} numbers, as texts", lines.shape)
     if ids is not None:
-        ids = ids if isinstance(ids, str) else list(ids)
-        whole = len(ids) == len(texts) and not isinstance(ids, str) and all(isinstance(one, str) for one in ids)
-        checks.expect(whole, "ids", f"{len(texts)} strings, one a text", checks.a_kind(ids) if whole else len(ids))
+        checks.expect(not isinstance(ids, str), "ids", "a list of strings", "one string")
+        ids = list(ids)
+        others = [one for one in ids if not isinstance(one, str)]
+        whole = len(ids) == len(texts) and not others
+        checks.expect(whole, "ids", f"{checks.counted(len(texts), 'string')}, one a text", (others or [len(ids)])[0])
     learned = model.params is not None
     vectors = model.vectors(texts, side=side) if not learned or min(weights) < 1 else None
     words = model.term_vectors(texts, side=side) if learned and max(weights) > 0 else None

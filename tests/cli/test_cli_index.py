@@ -242,7 +242,9 @@ def test_identifiers_stand_in_results_and_are_kept(trained, folder, capsys):
     assert "pages.csv, line 1: expected the column 'key'" in refused(
         capsys, "search", *words, *told, "--id", "key")  # fmt: skip
     model = Model.load(trained)
-    for ids in (["b", "c"], "b", [1]):
-        with pytest.raises(ValueError, match="ids: expected 1 strings, one a text, got"):
+    for ids, message in ((["b", "c"], "1 string, one a text, got 2"), ([1], "1 string, one a text, got 1"),
+                         ([None], "1 string, one a text, got None"), ([], "1 string, one a text, got 0"),
+                         ("b", "a list of strings, got one string")):  # fmt: skip
+        with pytest.raises(ValueError, match=f"ids: expected {message}"):
             index.encode(model, ["a"], ids=ids)
     assert index.encode(model, ["a", "b"], ids=np.array(["x", "y"])).ids == ["x", "y"]

@@ -48,6 +48,7 @@ def test_train_json_dev_file_labels_and_settings(folder, capsys, monkeypatch):
     assert "--dev dev.jsonl" in told["command"] and told["data"]["name"] == "standard input"
 
 
+@pytest.mark.programs
 def test_pairs_that_are_no_mates_are_left_out_and_counted(folder, capsys, monkeypatch):
     (folder / "graded.csv").write_text("".join(f'"{a}","{b}",{i % 3}\n' for i, (a, b) in
                                                enumerate(zip(LEFT, RIGHT, strict=True))))  # fmt: skip
@@ -189,6 +190,7 @@ def test_evaluate_tells_of_pairs_with_a_text_of_unknown_words(trained, folder, c
 WARNED = "the model was trained on these pairs, so the figures are not those of new ones"
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize(("options", "method"), [
     ([], "opca"), (["--label", "3"], "opca"), (["--id", "4"], "opca"), (["--label", "3", "--label-weights"], "s2net"),
     (["--label", "3"], "s2net-mse")])  # fmt: skip
@@ -241,6 +243,7 @@ def test_evaluate_draws_figures(trained, folder, capsys):
     assert "20 of the 20 queries of labelled.tsv" in page and "of 40 documents" in page
 
 
+@pytest.mark.programs
 def test_report_draws_what_evaluate_draws(trained, folder, capsys):
     words = ["--model", trained, "--pairs", "pairs.tsv", "--examples", 3]
     run(capsys, "evaluate", *words, "--figures", "figures")

@@ -77,6 +77,7 @@ def test_a_map_that_does_not_fit_is_refused(problem):
         s2net.fit(*words, init=start, spread=spread, mesh=jax.make_mesh((1,), ("pairs",)))
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("method", ["s2net", "s2net-2"])
 def test_a_training_with_ngrams_takes_words_and_learns_the_same(method, monkeypatch):
     pairs, seen = docstrings.load().take(range(200)), []

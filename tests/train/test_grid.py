@@ -50,6 +50,7 @@ def test_every_combination_is_there_once_and_unused_settings_multiply_nothing():
             grid.combinations(GIVEN, values)
 
 
+@pytest.mark.programs
 def test_the_best_is_what_a_training_of_its_own_gives(corpus):
     messages = []
     model, tried = grid.sweep(corpus, {"dim": (3, 20)}, GIVEN, dev=0.2, say=messages.append)

@@ -63,6 +63,7 @@ def test_dimensions_are_weighed_by_sets_that_are_large_enough(sets):
     np.testing.assert_allclose(model.agreement, expected, atol=1e-6)
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("settings", [
     Settings(method="s2net", dim=10, max_iter=4, max_terms=300),
     Settings(method="s2net", dim=10, max_iter=2, batch_size=64, max_terms=300),

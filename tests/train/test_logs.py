@@ -103,6 +103,7 @@ def test_kill_9_loses_no_step_of_a_log_and_doubles_none(folder, capsys):
     assert seconds == pytest.approx([float(row["seconds"]) - float(resumed[0]["seconds"]) for row in resumed], abs=1e-3)
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize(("options", "runs"), [
     (["--method", "ssi", *SHORT], {
         f"ssi-b{b}{rate}" for b in (3, 10, 30) for rate in ("", "-rate-0.01", "-rate-0.003")} | {"-random"}),

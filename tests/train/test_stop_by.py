@@ -31,6 +31,7 @@ def judged(corpus):
     return Judged(queries, documents, {f"q{row}": {f"d{row}": 1} for row in range(40)}, "mrr")
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("itself", [False, True])
 def test_vectors_alone_score_as_a_search_by_them_does(corpus, judged, metric, itself):
@@ -67,6 +68,7 @@ def test_scores_are_those_of_the_run_as_a_file_has_it(rng, metric):
     assert one.score_vectors(left, right) == pytest.approx(expected.mean(), abs=1e-12)
 
 
+@pytest.mark.programs
 def test_odd_judgements_are_refused_or_told(corpus, judged):
     with pytest.raises(ValueError, match="qrels: expected numbers as grades, got nan"):
         Judged({"a": "x"}, {"1": "x", "2": "y"}, {"a": {"1": 1, "2": float("nan")}})
@@ -80,6 +82,7 @@ def test_odd_judgements_are_refused_or_told(corpus, judged):
     assert "1 relevant document of the judged queries without a text, never found" in said
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize(("method", "subwords"), [("s2net", 0.5), ("s2net-2", 0.0), ("ssi", 0.0)])
 def test_the_model_is_the_best_step_by_the_judged_queries(corpus, judged, method, subwords):
     model = training.train(corpus, replace(SMALL, method=method, subwords=subwords), stop_by=judged, cross_fit=False)

@@ -277,6 +277,7 @@ def test_the_methods_of_the_option_are_those_of_the_library():
     assert set(tuning.CHOICES) <= {field.name for field in fields()} and "s2net-mse" not in TUNED
 
 
+@pytest.mark.programs
 def test_an_interrupted_training_goes_on_with_ssi_where_the_search_chose_it(folder, capsys, monkeypatch):
     """Bit for bit as the training that nothing stopped."""
     words = ["train", "--pairs", "pairs.tsv", "--dim", "9", "--dev", "0.2", "--tune", "--budget", "1s"]

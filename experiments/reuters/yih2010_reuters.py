@@ -108,7 +108,7 @@ class Settings:
     slacks: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0, 100.0)
     percentiles: tuple[tuple[float, float], ...] = ((5.0, 95.0), (25.0, 75.0))
     cycles: int = 300
-    metric_ks: tuple[int, ...] = (5, 20, 50, 100, 200, 400)
+    metric_ks: tuple[int, ...] = (5, 20, 50, 100, 200, 400, 800)
     curve_ks: tuple[int, ...] = (2, 5, 10, 20, 50, 100, 300, 1000)
     mates: int = 5_000
     noises: tuple[float, ...] = (0.1, 10.0)
@@ -875,9 +875,12 @@ def printed(name: str, *rows: str) -> dict[str, float]:
     return {row: PRINTED[row][METRICS.index(name)] for row in rows}
 
 
-HDILR_RANK = ("development documents choose rank 400, the largest that is tried: every higher rank is better on them. "
-              "At rank 5 with the percentiles of ITML's authors (`hdilr-5`) no cycle is better than the start. The "
-              "paper does not print its rank")
+HDILR_RANK = ("development documents choose rank 800, the largest that is tried: every higher rank is better on them "
+              "(AUC .811 at 5, .934 at 100, .954 at 400, .962 at 800). At rank 5 with the percentiles of ITML's "
+              "authors (`hdilr-5`) no cycle is better than the start. The paper does not print its rank")
+HDILR_HIGH = ("HDILR's rank, which the paper does not print: development documents choose 800, the largest that is "
+              "tried. There HDILR is level with VL-Ext by MAP, and above it by P@5 and P@10; VL-Ext stays above by AUC "
+              "and Max-F1")
 HDLR_SPACE = ("HDLR learns a metric of LSA's five dimensions. The one that VL-CV's loss fits there (`metric-vl-cv`) "
               "has a P@5 of .735 too, LSA .740: they do not bear the printed .841, nor does training longer. With 20 "
               "dimensions (`hdlr-20`) HDLR has .840, and is above LSA (`lsa-20`) by all five metrics")
@@ -942,14 +945,15 @@ CLAIMS = [
     *above("vl-ext", "tweak-pref", "001 §4.3.1, Table 2"),
     *above("tweak-pref", "tfidf", "001 §4.3.1, Table 2"),
     *above("hdilr", "tfidf", "001 §4.3.1, Table 2"),
-    *above("vl-ext", "hdilr", "001 §4.3.1, Table 2"),
+    *above("vl-ext", "hdilr", "001 §4.3.1, Table 2", HDILR_HIGH),
     *above("tweak-pref", "hdilr", "001 Table 2, figures alone", HDILR_RANK),
     kit.Claim("001-vl-ext-wordnet-auc", place="001 footnote 1", tables=("table2",), better="vl-ext",
               worse="vl-ext-wordnet", metric="auc",
               sentence="VL-Ext is better with terms paired by their weights than with those alike in WordNet"),
     kit.Claim("001-vl-ext-all", sentence="VL-Ext is best across different evaluation metrics", place="001 Table 2",
               tables=("table2",), better="vl-ext", worse="tweak-pref", metric="auc",
-              printed=printed("auc", "vl-ext", "tweak-pref"), holds=vl_ext_in_all),
+              printed=printed("auc", "vl-ext", "tweak-pref"), holds=vl_ext_in_all,
+              why={"table2": HDILR_HIGH}),
     kit.Claim("001-vl-ext-auc", sentence="VL-Ext has an AUC of .968", place="001 Table 2", tables=("table2",),
               better="vl-ext", worse="vl-ext-gamma1", metric="auc", printed=printed("auc", "vl-ext"),
               holds=vl_ext_auc, ceiling=1.0,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -254,20 +254,18 @@ def documents_of(source: str, column: str | None, id_: str | None = None
     from jaxsim import checks
     from jaxsim.data import streams
 
-    ids = None if id_ is None else []
-    if ids is None:
+    ids = None
+    if id_ is None:
         texts, lines = _columns(texts_of(source, column))
     else:
-        texts, lines = [], []
-        for line, (text, name) in columns_of(source, [column, id_]):
-            texts.append(text)
-            lines.append(line)
-            ids.append(name)
+        rows, lines = _columns(columns_of(source, [column, id_]))
+        texts, ids = [text for text, _ in rows], [name for _, name in rows]
     checks.expect(len(texts) > 0, streams.name(source), "documents", "an empty file")
     return texts, lines, ids
 
 
-def _columns(rows: Iterable[tuple[int, str]]) -> tuple[list[str], list[int]]:
+def _columns(rows: Iterable[tuple[int, Any]]) -> tuple[list, list[int]]:
+    """What rows hold, and their lines."""
     texts, lines = [], []
     for line, text in rows:
         texts.append(text)

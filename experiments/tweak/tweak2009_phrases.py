@@ -80,6 +80,8 @@ class Settings(folds.Settings):
 
     snippets: tuple[int, ...] = (5, 10, 20, 50, 100, 200, 400, 800)
     terms: int = 200
+    alphas: tuple[float, ...] = (0.0, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0,
+                                 30.0, 100.0, 300.0, 1000.0)
 
 
 FULL = Settings()

@@ -78,7 +78,8 @@ class Settings:
     dev: int = 500
     preferences: int = 20_000
     top: int = 200
-    gammas: tuple[float, ...] = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
+    gammas: tuple[float, ...] = (1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0,
+                                 1000.0, 3000.0, 1e4, 3e4, 1e5)
     alphas: tuple[float, ...] = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0)
     max_iter: int = 300
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import functools
 import importlib
+import math
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
 
@@ -21,6 +23,7 @@ from jaxsim import checks
 
 _WORK = 2_000_000
 """Products a thread: of less, starting it costs what it saves."""
+_PLACE = 64
 
 
 @functools.cache
@@ -90,7 +93,7 @@ def product(starts: np.ndarray, terms: np.ndarray, values: np.ndarray, dense: np
       As there.
     """
     kernel = compiled()
-    out = np.empty((len(starts) - 1, dense.shape[1]), np.float64 if dense.dtype == np.float64 else np.float32)
+    out = empty((len(starts) - 1, dense.shape[1]), np.float64 if dense.dtype == np.float64 else np.float32)
     sums = kernel.sums(dense.shape[1], out.itemsize)
     if not sums or not kernel.reads(dense.dtype.name):
         dense = dense.astype(out.dtype, copy=False)
@@ -104,19 +107,55 @@ def product(starts: np.ndarray, terms: np.ndarray, values: np.ndarray, dense: np
         else:
             kernel.narrow_product(*given, first, last)
 
-    work = 1 + len(terms) * dense.shape[1] // _WORK
+    in_parts(write, starts, dense.shape[1], threads=threads)
+    return out
+
+
+def empty(shape: tuple[int, ...], dtype) -> np.ndarray:
+    """An array that JAX takes as it is, without a copy: it asks for places that are multiples of 64 bytes.
+
+    Args:
+      shape: of the array.
+      dtype: of its numbers.
+
+    Returns:
+      It, with any numbers.
+
+    Example:
+      >>> empty((2, 3), np.float32).ctypes.data % 64
+      0
+    """
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    whole = np.empty(size + _PLACE, np.uint8)
+    first = -whole.ctypes.data % _PLACE
+    return whole[first : first + size].view(dtype).reshape(shape)
+
+
+def in_parts(write: Callable[[int, int], None], starts: np.ndarray, each: int, *, threads: int | None = None) -> None:
+    """Has several threads work on compressed rows, each on as many entries; where there are few, one alone.
+
+    Args:
+      write: function of the first row and the one after the last, which works on those between them without the GIL.
+      starts: ``[n + 1]``, where each row begins.
+      each: products an entry.
+      threads: at most; as many as this process has cores unless given.
+
+    Example:
+      >>> in_parts(lambda first, last: print(first, last), np.array([0, 3, 4]), 100)
+      0 2
+    """
+    number = int(starts[-1])
+    work = 1 + number * each // _WORK
     parts = 1 if work == 1 else min(threads or _cores(), work)
     if parts == 1:
-        write(0, len(out))
-        return out
-    # As many terms a thread: documents differ in length.
-    cuts = np.searchsorted(starts, np.linspace(0, len(terms), parts + 1)[1:-1])
-    edges = [0, *cuts.tolist(), len(out)]
+        write(0, len(starts) - 1)
+        return
+    cuts = np.searchsorted(starts, np.linspace(0, number, parts + 1)[1:-1])  # documents differ in length
+    edges = [0, *cuts.tolist(), len(starts) - 1]
     with ThreadPoolExecutor(parts - 1) as pool:
         others = pool.map(write, edges[1:-1], edges[2:])
         write(edges[0], edges[1])
         list(others)
-    return out
 
 
 def _cores() -> int:

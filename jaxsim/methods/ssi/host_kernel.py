@@ -5,36 +5,13 @@ from __future__ import annotations
 import math
 
 import numba
-from numba.extending import intrinsic
 
-from jaxsim.sparse.host_kernel import ask
+from jaxsim.sparse.host_kernel import ask_row
 
 _AHEAD = 4
 """Terms between a row and the one that is asked for."""
-_LINE = 64
-"""Bytes of memory that come at once."""
 _FAST = {"contract", "reassoc", "nsz"}
 """What the sum of a product may do; NaN and infinity keep their meaning."""
-
-
-@intrinsic
-def _ask(context, table, place):
-    """Asks for the number of a table at a place, counted through its rows."""
-
-    def compiled(context, builder, signature, given):
-        numbers = context.make_array(signature.args[0])(context, builder, given[0]).data
-        ask(builder, builder.gep(numbers, [given[1]]))
-        return context.get_dummy_value()
-
-    return numba.void(table, place), compiled
-
-
-@numba.njit(inline="always")
-def _ask_row(table, row):  # pragma: no cover - compiled
-    """Asks for a row of a table."""
-    begin = numba.int64(row) * table.shape[1]
-    for place in range(begin, begin + table.shape[1], _LINE // table.itemsize):
-        _ask(table, place)
 
 
 @numba.njit(inline="always")
@@ -42,7 +19,7 @@ def _add_rows(out, table, terms, values):  # pragma: no cover - compiled
     """Adds rows of a table times values."""
     for slot in range(len(terms)):
         if slot + _AHEAD < len(terms):
-            _ask_row(table, terms[slot + _AHEAD])
+            ask_row(table, terms[slot + _AHEAD])
         row, value = table[terms[slot]], values[slot]
         for i in range(len(out)):
             out[i] += value * row[i]
@@ -62,7 +39,7 @@ def _add_squares(sums, terms, values, along):  # pragma: no cover - compiled
     """Adds the squares of a vector, times each value, to each row."""
     for slot in range(len(terms)):
         if slot + _AHEAD < len(terms):
-            _ask_row(sums, terms[slot + _AHEAD])
+            ask_row(sums, terms[slot + _AHEAD])
         row, value = sums[terms[slot]], values[slot]
         for i in range(len(along)):
             row[i] += (value * along[i]) * (value * along[i])

@@ -10,6 +10,7 @@ import numpy as np
 
 from jaxsim import checks, sparse
 from jaxsim.methods import statistics
+from jaxsim.methods.topics import host
 from jaxsim.optim import em
 from jaxsim.sparse import Terms, Vectors
 
@@ -97,6 +98,9 @@ def encode(params: Topics, terms: Terms, *, iterations: int = 1, alpha: float = 
     matrix = statistics.counts_of(terms, "terms")
     checks.expect(matrix.shape[1] == params.words.shape[0], "terms", f"{params.words.shape[0]} terms (as params)",
                   matrix.shape[1])
+    if host.takes(params.words.dtype) and matrix.dtype == params.words.dtype:
+        theta = host.fold(matrix, np.asarray(params.words), prior=alpha - 1, iterations=iterations)
+        return Vectors(dense=jnp.asarray(theta))
     packed, order = em.buckets([matrix], k=params.words.shape[1])
     theta = _fold(packed, params.words, jnp.asarray(alpha, params.words.dtype), iterations)
     place = np.empty(matrix.shape[0], np.int64)

@@ -15,7 +15,7 @@ from jax.sharding import PartitionSpec as P
 
 from jaxsim import checks
 from jaxsim.methods import statistics
-from jaxsim.methods.topics import starts
+from jaxsim.methods.topics import host, starts
 from jaxsim.methods.topics.topics import Topics, shares
 from jaxsim.optim import Fit, Run, checkpoints, em
 from jaxsim.parallel import sharding
@@ -101,8 +101,7 @@ def _loss(likelihood, words, theta, data: Data, total: Callable) -> jax.Array:
     least = jnp.finfo(words.dtype).tiny
     there = (data.tokens >= 0)[: theta.shape[0], :, None]
     of_theta = jnp.sum(jnp.where(there, jnp.log(jnp.maximum(theta, least)), 0))
-    some = jnp.sum(data.block, axis=1, keepdims=True) > 0
-    of_words = jnp.sum(jnp.where(some, jnp.log(jnp.maximum(words, least)), 0))
+    of_words = jnp.sum(jnp.log(jnp.where(words > 0, words, 1)))  # 0: padding, or β = 1
     tokens = total(jnp.sum(jnp.maximum(data.tokens, 0)))
     return -(total(likelihood + data.alpha * of_theta) + data.beta * of_words) / jnp.maximum(tokens, 1)
 
@@ -140,13 +139,19 @@ def iteration(state: State, data: Data, coupling: Coupling | None, total: Callab
         tilt, counts, likelihood = jax.lax.fori_loop(0, coupling.steps + 1, together, start)
         theta = theta * jnp.exp(tilt)
     of_words, _ = em.expected(data.words, state.words, theta.reshape(languages * n, k))
+    return _maximum(state._replace(tilt=tilt), data, counts, of_words, likelihood, total)
+
+
+def _maximum(state: State, data: Data, counts, of_words, likelihood, total: Callable) -> tuple[State, jax.Array]:
+    """The M step from the expected counts of documents, ``[languages, n, k]``, and of words; and the loss before it."""
     loss = _loss(likelihood, state.words, state.theta, data, total)
-    raised = (total(of_words) + data.beta) * jnp.minimum(jnp.sum(data.block, axis=1, keepdims=True), 1)
-    sums = jnp.einsum("wb,wk->bk", data.block, raised, precision=precision.EVALUATION)
-    words = raised / jnp.maximum(data.block @ jnp.maximum(sums, jnp.finfo(sums.dtype).tiny), 1e-30)
-    if state.theta.shape[0] < languages:
+    of_words, block = total(of_words), data.block
+    sums = jnp.einsum("wb,wk->bk", block, of_words, precision=precision.EVALUATION)
+    sums = 1 / jnp.maximum(sums + data.beta * jnp.sum(block, axis=0)[:, None], 1e-30)
+    words = (of_words + data.beta) * jnp.einsum("wb,bk->wk", block, sums, precision=precision.EVALUATION)
+    if state.theta.shape[0] < counts.shape[0]:
         counts = jnp.sum(counts, axis=0, keepdims=True)
-    return State(words, shares(counts + data.alpha), tilt), loss
+    return State(words, shares(counts + data.alpha), state.tilt), loss
 
 
 def _dual_step(counts, tilt, data: Data, dual: str) -> jax.Array:
@@ -181,20 +186,56 @@ def step(state: State, data: Data, coupling: Coupling | None, mesh) -> tuple[Sta
         state, data)
 
 
+def step_on_host(state: State, data: Data, counts: host.Counts, coupling: Coupling | None) -> tuple[State, jax.Array]:
+    """`iteration` by the loops of `host`."""
+    languages, n = data.tokens.shape
+    words, tilt = np.asarray(state.words), state.tilt
+
+    def documents(tilt):
+        theta = np.asarray(_tilted(state.theta, tilt, languages))
+        found, ratios, likelihood = host.of_documents(counts.documents, theta, words)
+        return theta, found.reshape(languages, n, -1), ratios, likelihood
+
+    theta, found, ratios, likelihood = documents(tilt)
+    for _ in range(0 if coupling is None else coupling.steps):
+        tilt = _moved(found, tilt, data, coupling.dual)
+        theta, found, ratios, likelihood = documents(tilt)
+    of_words = host.of_words(counts, ratios, theta, words)
+    found, of_words = jax.device_put((found, of_words))
+    return _finished(state._replace(tilt=tilt), data, found, of_words, words.dtype.type(likelihood))
+
+
+_moved = jax.jit(_dual_step, static_argnames="dual")
+
+
+@functools.partial(jax.jit, static_argnames="languages")
+def _tilted(theta: jax.Array, tilt: jax.Array | None, languages: int) -> jax.Array:
+    """The topic vectors of all documents, language after language, under the multipliers."""
+    theta = jnp.broadcast_to(theta, (languages, *theta.shape[1:]))
+    return (theta if tilt is None else theta * jnp.exp(tilt)).reshape(-1, theta.shape[-1])
+
+
+@jax.jit
+def _finished(state: State, data: Data, counts, of_words, likelihood) -> tuple[State, jax.Array]:
+    return _maximum(state, data, counts, of_words, likelihood, lambda x: x)
+
+
 class Layout(NamedTuple):
     """Counts laid out, and the way back.
 
     Attributes:
-      data: `Data`.
+      data: `Data`; without documents and words where the loops of `host` read them.
       columns: ``[num_words]`` column of each row of φ, -1 for padding.
       counts: ``[documents, columns]`` CSR, language after language.
       mesh: of one axis, or None.
+      host: the counts, for `step_on_host`; None for `step`.
     """
 
     data: Data
     columns: np.ndarray
     counts: sp.csr_matrix
     mesh: object
+    host: host.Counts | None = None
 
 
 def lay_out(views: Sequence[sp.csr_matrix], blocks: np.ndarray, *, k: int, alpha: float, beta: float,
@@ -238,13 +279,40 @@ def lay_out(views: Sequence[sp.csr_matrix], blocks: np.ndarray, *, k: int, alpha
         tokens = tokens[0]
     else:
         order, place = (np.broadcast_to(array, (devices, *array.shape)) for array in (order, place))
-    data = Data(documents, order, place, words, tokens, where, *(np.asarray(x, dtype) for x in (
-        alpha - 1, beta - 1, min(sigma, float(np.finfo(dtype).max)))))
+    data = Data(documents, order, place, words, tokens, where, *_scalars(alpha, beta, sigma, dtype))
     if mesh is not None:
         along = NamedSharding(mesh, P(mesh.axis_names[0]))
         data = Data(*(jax.device_put(part, along) for part in data[:5]), *sharding.replicate(data[5:], mesh))
     return Layout(jax.tree.map(jnp.asarray, data), np.where(columns >= 0, used[columns], -1),
                   sp.vstack(views, format="csr"), mesh)
+
+
+def lay_out_on_host(views: Sequence[sp.csr_matrix], blocks: np.ndarray, *, alpha: float, beta: float,
+                    sigma: float = np.inf) -> Layout:
+    """Puts counts where `step_on_host` finds them.
+
+    Args:
+      views: as for `lay_out`.
+      blocks: as there.
+      alpha: as there.
+      beta: as there.
+      sigma: as there.
+
+    Returns:
+      `Layout`.
+    """
+    whole = sp.vstack(views, format="csr")
+    used = np.flatnonzero(np.asarray(whole.sum(axis=0)).ravel() > 0)
+    where = np.zeros((used.size, int(blocks.max()) + 1), whole.dtype)
+    where[np.arange(used.size), blocks[used]] = 1
+    tokens = np.asarray(whole.sum(axis=1), whole.dtype).reshape(len(views), -1)
+    data = Data(None, None, None, None, *map(jnp.asarray, (tokens, where, *_scalars(alpha, beta, sigma, whole.dtype))))
+    return Layout(data, used, whole, None, host.counts_of(whole[:, used]))
+
+
+def _scalars(alpha: float, beta: float, sigma: float, dtype) -> list[np.ndarray]:
+    """The last three leaves of `Data`."""
+    return [np.asarray(x, dtype) for x in (alpha - 1, beta - 1, min(sigma, float(np.finfo(dtype).max)))]
 
 
 def _padded(matrix: sp.csr_matrix, rows: int) -> sp.csr_matrix:
@@ -305,6 +373,18 @@ def _apart(views: Sequence[sp.csr_matrix]) -> list[sp.csr_matrix]:
                       format="csr") for i, view in enumerate(views)]
 
 
+def _advance(layout: Layout, coupling: Coupling | None) -> Callable:
+    """An iteration, as `em.maximize` takes it."""
+    def advance(state):
+        if layout.host is not None:
+            state, loss = step_on_host(State(*state), layout.data, layout.host, coupling)
+        else:
+            state, loss = step(State(*state), layout.data, coupling, layout.mesh)
+        return tuple(state), loss
+
+    return advance
+
+
 def fit(views: Sequence[sp.csr_matrix], *, k: int, start: str, key, alpha: float, beta: float, merged: bool,
         joint: bool, languages: int, coupling: Coupling | None, sigma: float, each: int, mesh, run: Run,
         single: bool = False) -> Fit:
@@ -345,12 +425,10 @@ def fit(views: Sequence[sp.csr_matrix], *, k: int, start: str, key, alpha: float
         views = _apart(views)
     if joint:
         views = [sum(views[1:], start=views[0]).tocsr()]
-    layout = lay_out(views, blocks, k=k, alpha=alpha, beta=beta, sigma=sigma, mesh=mesh)
+    priors = {"alpha": alpha, "beta": beta, "sigma": sigma}
+    on_host = mesh is None and host.takes(dtype)
+    layout = lay_out_on_host(views, blocks, **priors) if on_host else lay_out(views, blocks, k=k, mesh=mesh, **priors)
     state = first_state(layout, first, languages=languages, coupled=coupling is not None)
-
-    def advance(state):
-        state, loss = step(State(*state), layout.data, coupling, layout.mesh)
-        return tuple(state), loss
 
     def whole(words) -> tuple[Topics, ...]:
         words = words if layout.mesh is None else sharding.local(jax.device_put(words, NamedSharding(layout.mesh, P())))
@@ -361,9 +439,10 @@ def fit(views: Sequence[sp.csr_matrix], *, k: int, start: str, key, alpha: float
         return sides[0] if single else tuple(sides * (number if merged else 1))
 
     def mark() -> str:
-        return checkpoints.fingerprint([str(coupling), str(layout.data.tokens.shape)], state, layout.data)
+        return checkpoints.fingerprint([str(coupling), str(layout.data.tokens.shape)], state, layout.data,
+                                       *() if layout.host is None else layout.host)
 
     def minimize(*, run):
-        return em.maximize(advance, tuple(state), each=each, mark=mark, label="topics", run=run)
+        return em.maximize(_advance(layout, coupling), tuple(state), each=each, mark=mark, label="topics", run=run)
 
     return run.run(minimize, whole)

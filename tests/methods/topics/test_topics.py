@@ -13,7 +13,7 @@ from sklearn.decomposition import non_negative_factorization
 from jaxsim import sparse
 from jaxsim.evaluate import mates, retrieval
 from jaxsim.methods import cplsa, jplsa, plsa, topics
-from jaxsim.methods.topics import training
+from jaxsim.methods.topics import host, training
 
 M, V, K = 24, 30, 4
 
@@ -28,6 +28,15 @@ def made_up(languages=2, seed=0):
         sides.append(rng.poisson(rng.integers(5, 90, (M, 1)) * (theta @ words)).astype(float))
     sides[0][3] = 0
     return sides
+
+
+@pytest.fixture(params=["host", "device"])
+def loop(request, monkeypatch):
+    """The loops of the host, or the program of the device that takes their place without numba and on accelerators."""
+    if request.param == "device":
+        monkeypatch.setattr(host, "compiled", lambda: None)
+    elif host.compiled() is None:
+        pytest.skip("numba is not installed, or JAX has an accelerator")
 
 
 def terms(side):
@@ -48,6 +57,7 @@ def plain_em(counts, phi, theta, blocks, alpha, beta, steps):
     return phi, theta
 
 
+@pytest.mark.usefixtures("loop")
 @pytest.mark.parametrize("merged", [False, True])
 def test_jplsa_is_em_with_every_posterior_formed(merged):
     sides = made_up()
@@ -77,6 +87,7 @@ def start_topics(views, merged, options):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.usefixtures("loop")
 @pytest.mark.parametrize("iterations", [1, 2, 10])
 def test_folding_in_is_the_multiplicative_update_of_scikit_learn(iterations):
     """KL-NMF with the topics held fixed (α = 1)."""
@@ -225,6 +236,7 @@ def test_an_impossible_word_has_an_infinite_perplexity():
     assert np.isfinite(topics.perplexity(model, observed, held_out))
 
 
+@pytest.mark.usefixtures("loop")
 def test_documents_without_known_words_have_the_uniform_vector_and_are_flagged():
     model = topics.Topics(jnp.asarray(np.eye(3)[:, :2]))
     unknown = terms(np.array([[0.0, 0.0, 5.0], [1.0, 0.0, 1.0]]))
@@ -235,6 +247,7 @@ def test_documents_without_known_words_have_the_uniform_vector_and_are_flagged()
     assert topics.known(model, unknown).tolist() == [False, True]
 
 
+@pytest.mark.usefixtures("loop")
 def test_a_killed_fit_goes_on_bit_for_bit(tmp_path):
     views = [terms(side) for side in made_up()]
     options = {"k": K, "start": "soft", "key": jax.random.key(0)}
@@ -245,6 +258,32 @@ def test_a_killed_fit_goes_on_bit_for_bit(tmp_path):
         np.testing.assert_array_equal(result.words, wanted.words)
     with pytest.raises(ValueError, match="checkpoint"):
         cplsa.fit(views, max_iter=5, checkpoint=tmp_path, **options | {"k": K - 1})
+
+
+@pytest.mark.skipif(host.compiled() is None, reason="numba is not installed, or JAX has an accelerator")
+@pytest.mark.parametrize(("languages", "coupling"), [(1, None), (3, None), (3, cplsa.Coupling(2, "scaling")),
+                                                     (2, cplsa.Coupling(1, "gradient"))])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_an_iteration_on_the_host_is_that_of_the_device(languages, coupling, dtype):
+    sides = [scipy.sparse.csr_matrix(side.astype(dtype)) for side in made_up(languages)]
+    wide, blocks = training._apart(sides), np.repeat(np.arange(languages), V)
+    start = np.random.default_rng(5).dirichlet(np.full(K, 0.3), languages * V).astype(dtype)
+    priors = {"alpha": 1.1, "beta": 1.01, "sigma": 3.0}
+    ends = []
+    for layout in (training.lay_out(wide, blocks, k=K, **priors), training.lay_out_on_host(wide, blocks, **priors)):
+        state = training.first_state(layout, start, languages=1 if coupling is None else languages,
+                                     coupled=coupling is not None)
+        advance, losses = training._advance(layout, coupling), []
+        for _ in range(3):
+            state, loss = advance(state)
+            losses.append(float(loss))
+        there = layout.columns >= 0
+        words = np.zeros((languages * V, K))
+        words[layout.columns[there]] = np.asarray(state[0])[there]
+        ends.append((words, *state[1:], losses))
+        assert all(leaf.dtype == dtype for leaf in jax.tree.leaves(state))
+    for mine, other in zip(*map(jax.tree.leaves, ends), strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-4 if dtype == np.float32 else 1e-11, atol=1e-6)
 
 
 def test_npmi_and_top_words_are_those_of_their_definitions():

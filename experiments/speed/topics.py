@@ -13,7 +13,7 @@ from experiments.corpora.synthetic import documents, synthetic
 from experiments.kit.measure import Sheet, Times, installed, race
 from jaxsim import sparse
 from jaxsim.methods import topics as models
-from jaxsim.methods.topics import Topics, starts, training
+from jaxsim.methods.topics import Topics, host, starts, training
 from jaxsim.methods.topics.training import Coupling
 
 FULL = {"pairs": 4_600, "per_doc": 120, "terms": 20_000, "ks": (100, 300), "largest": 1000, "new": 2_000, "few": 200}
@@ -31,28 +31,31 @@ def counts(size: dict) -> list[scipy.sparse.csr_matrix]:
 
 
 class Problem:
-    """JPLSA or CPLSA of the pairs with ``k`` topics, ready for an iteration."""
+    """JPLSA or CPLSA of the pairs with ``k`` topics, ready for an iteration: on the host, or by XLA."""
 
-    def __init__(self, views, k: int, coupling: Coupling | None = None):
+    def __init__(self, views, k: int, coupling: Coupling | None = None, *, on_host: bool = False):
         """Lays the counts out."""
         apart, terms = training._apart(views), views[0].shape[1]
         if coupling is None:
             apart = [sum(apart[1:], start=apart[0]).tocsr()]
         blocks = np.repeat(np.arange(2), terms)
-        self.layout = training.lay_out(apart, blocks, k=k, alpha=1.1, beta=1.01)
+        priors = {"alpha": 1.1, "beta": 1.01}
+        self.layout = (training.lay_out_on_host(apart, blocks, **priors) if on_host else
+                       training.lay_out(apart, blocks, k=k, **priors))
         frequencies = [np.asarray(view.sum(axis=0)).ravel() for view in views]
         start = np.concatenate(starts.make(frequencies, k=k, start="soft", key=jax.random.key(0), dtype=np.float32))
-        self.coupling = coupling
-        self.state = training.first_state(self.layout, start, languages=len(apart), coupled=coupling is not None)
+        self.coupling, self.step = coupling, training.iterations(self.layout, coupling)
+        self.state = tuple(training.first_state(self.layout, start, languages=len(apart), coupled=coupling is not None))
 
     def advance(self):
         """One iteration."""
-        self.state, loss = training.step(self.state, self.layout.data, self.coupling, None)
+        self.state, loss = self.step(self.state)
         return loss
 
     def memory(self) -> int:
         """Bytes that the program holds: what it is given, and its temporary arrays."""
-        compiled = training.step.lower(self.state, self.layout.data, self.coupling, None).compile().memory_analysis()
+        state = training.State(*self.state)
+        compiled = training.step.lower(state, self.layout.data, self.coupling, None).compile().memory_analysis()
         return compiled.argument_size_in_bytes + compiled.temp_size_in_bytes
 
 
@@ -69,17 +72,23 @@ def topics(sizes, cores: int, full: bool) -> Sheet:
     sheet = Sheet("topics", cores, full, synthetic("documents by Zipf's law", pairs=size["pairs"], terms=size["terms"],
                                                    terms_a_document=size["per_doc"]), {"k": list(size["ks"])})
     views = counts(size)
-    contestants = {f"JPLSA, {k} topics": Problem(views, k).advance for k in size["ks"]}
-    contestants |= {f"{name}, {size['ks'][0]} topics": Problem(views, size["ks"][0], coupling).advance
+    on_host = host.takes(views[0].dtype)
+    if not on_host:
+        sheet.missing("iterations on the host", "numba is not installed, or JAX has an accelerator")
+    contestants = {f"JPLSA, {k} topics": Problem(views, k, on_host=on_host).advance for k in size["ks"]}
+    contestants |= {f"JPLSA without numba, {k} topics": Problem(views, k).advance for k in size["ks"] if on_host}
+    contestants |= {f"{name}, {size['ks'][0]} topics": Problem(views, size["ks"][0], coupling, on_host=on_host).advance
                     for name, coupling in list(COUPLED.items())[not full :]}
     times = race(contestants, repeats=sizes.repeats)
     first = times[f"JPLSA, {size['ks'][0]} topics"]
     for name, measured in times.items():
-        sheet.time(f"iteration, {name}", measured, None if measured is first else first, "JPLSA's")
+        same = times.get(name.replace(" without numba", ""), first)
+        sheet.time(f"iteration, {name}", measured, None if measured is first else first if same is measured else same,
+                   "JPLSA's")
     for k, limit in LIMITS.items() if full else ():
         sheet.expect(f"seconds of an iteration, {k} topics", times[f"JPLSA, {k} topics"].median, limit)
     used = Problem(views, size["largest"]).memory()
-    sheet.add(f"memory of the program, {size['largest']} topics", used / 1e6, "MB")
+    sheet.add(f"memory of the program without numba, {size['largest']} topics", used / 1e6, "MB")
     sheet.expect(f"MB at {size['largest']} topics", used / 1e6, 1000.0)
     fold(sheet, views[0], size, sizes.repeats)
     return sheet

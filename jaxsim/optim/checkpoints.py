@@ -16,6 +16,7 @@ import re
 import shutil
 import signal
 import threading
+import time
 import warnings
 from pathlib import Path
 
@@ -28,6 +29,7 @@ from jaxsim import checks, io
 from jaxsim.parallel import gathering
 
 _NAME, _BEFORE = "checkpoint.safetensors", "checkpoint.before.safetensors"
+_SEEN_WITHIN = 30  # seconds; file systems of several machines tell of new files late
 _TEMPORARY = re.compile(rf"{re.escape(_NAME)}\.(\d+)\.tmp|\.write-test-(\d+)", re.ASCII)
 
 
@@ -77,7 +79,7 @@ def prepare(folder, *, shared: bool = False) -> Path:
       True
     """
     if shared:
-        return gathering.agreed(lambda: prepare(folder) if jax.process_index() == 0 else Path(folder), "checkpoint")
+        return _seen_by_all(folder)
     checks.expect(os.fspath(folder) != "", "checkpoint", "a folder", "an empty string")
     folder = Path(folder)
     probe = folder / f".write-test-{os.getpid()}"
@@ -89,6 +91,28 @@ def prepare(folder, *, shared: bool = False) -> Path:
     except OSError as error:
         raise ValueError(f"checkpoint: expected a folder that can be written to, got {folder} ({error})") from None
     return folder
+
+
+def _seen_by_all(folder) -> Path:
+    """`prepare` of a folder of several processes: what process 0 writes there, the others find."""
+    first = jax.process_index() == 0
+    made = gathering.agreed(lambda: prepare(folder) if first else Path(folder), "checkpoint")
+    name = f".write-test-{int.from_bytes(gathering.all_of(os.urandom(4))[0])}"  # of process 0
+
+    def look() -> None:
+        end = time.monotonic() + _SEEN_WITHIN
+        while not (made / name).exists():
+            checks.expect(time.monotonic() < end, "checkpoint", "a folder that every process sees",
+                          f"{made}, without the file that process 0 wrote there")  # fmt: skip
+            time.sleep(0.1)
+
+    gathering.agreed(lambda: (made / name).write_bytes(b"") if first else None, "checkpoint")
+    try:
+        gathering.agreed(look, "checkpoint")
+    finally:
+        if first:
+            (made / name).unlink()
+    return made
 
 
 def _remove_stale(folder: Path) -> None:

@@ -240,6 +240,17 @@ class Run:
         fit = minimize(*args, **settings, run=own)
         return fit._replace(params=whole(fit.params))
 
+    def in_common(self) -> dict[str, Any]:
+        """What processes that fit together have in common: not the bar, nor who is called.
+
+        Example:
+          >>> run = Run(max_iter=5, checkpoint="folder").in_common()
+          >>> run["max_iter"], run["checkpoint"], run["validate"]
+          (5, True, False)
+        """
+        alike = {name: value for name, value in vars(self).items() if name not in ("progress", "callback")}
+        return alike | {name: alike[name] is not None for name in ("validate", "checkpoint")}
+
     def expect_only(self, who: str, *names: str) -> None:
         """Refuses fields that an optimiser does not know.
 

@@ -119,6 +119,34 @@ def agreed(function: Callable, argument: str):
     return result
 
 
+def expect_same_settings(mesh, **settings) -> None:
+    """Refuses in every process of a mesh the settings that another one does not have; otherwise none would know.
+
+    Args:
+      mesh: `jax.sharding.Mesh`, or None; nothing is compared where its devices are not those of several processes.
+      **settings: numbers and strings, which are compared, and anything else, of which the type is.
+
+    Raises:
+      ValueError: naming a setting, if another process has another one.
+
+    Example:
+      >>> expect_same_settings(None, gamma=10.0)
+    """
+    if mesh is None or jax.process_count() == 1 or len({device.process_index for device in mesh.devices.flat}) == 1:
+        return
+    told = {name: value if isinstance(value, int | float | str | tuple | None) else type(value).__name__
+            for name, value in settings.items()}
+    said = [hashlib.blake2b(repr(item).encode(), digest_size=16).digest() for item in sorted(told.items())]
+    for name, one in zip(sorted(told), zip(*map(_digests, all_of(b"".join(said))), strict=True), strict=True):
+        others = [number for number, other in enumerate(one) if other != one[0]]
+        checks.expect(not others, name, "the same in every process", f"another in process {others[:1]} than in "
+                      f"process 0 ({told[name]} in process {jax.process_index()})")  # fmt: skip
+
+
+def _digests(joined: bytes) -> list[bytes]:
+    return [joined[at : at + 16] for at in range(0, len(joined), 16)]
+
+
 def expect_same(text: str, argument: str, expected: str) -> None:
     """Refuses in every process what is not the same in all of them.
 

@@ -28,6 +28,8 @@ from jaxsim.text.vocabulary import Vocabulary, unit_rows
 FORMAT = 2
 """Version of the folder's layout. 2 has the digest of every file; readers take 1 too, of which they check the rest."""
 CONFIG, VOCABULARY, DF = "corpus.json", "vocabulary.json", "df.npy"
+READING, PASSING = "reading", "passing"
+"""Folders of what a build, and one by Beam, hold on the way."""
 REMEDY = "; build it again in a new folder"
 _KINDS = {"ends": "int64", "terms": "int32", "counts": "int32"}
 
@@ -340,7 +342,8 @@ def described(folder: Path) -> dict[str, Any]:
     """
     path = folder / CONFIG
     checks.expect(path.is_file(), str(folder), f"a finished corpus ({CONFIG})",
-                  "an unfinished one (build it again; it goes on)" if (folder / "reading").is_dir() else "none")
+                  "an unfinished one (build it again; it goes on)" if (folder / READING).is_dir() else
+                  "an unfinished one (build it again)" if (folder / PASSING).is_dir() else "none")
     config = io.parsed(path.read_bytes(), str(path), REMEDY)
     earlier = isinstance(config, dict) and config.get("format") == 1 and not {"library", "digest"} & set(config)
     if not earlier:

@@ -11,6 +11,7 @@ is assembled by one worker, which holds its counts in memory, and the vocabulary
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import json
@@ -24,7 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from jaxsim import checks, io
-from jaxsim.text.corpus import CONFIG, DF, FORMAT, VOCABULARY, Corpus, read, seal
+from jaxsim.text.corpus import CONFIG, DF, FORMAT, PASSING, VOCABULARY, Corpus, read, seal
 from jaxsim.text.corpus_build import (
     _BATCH,
     _NONE,
@@ -139,10 +140,13 @@ def build(
     folder = Path(folder)
     _remove_stale(folder)
     runner, options = (runner, options) if runner is not None else _local(workers)
-    passing = folder / "passing"
+    passing = folder / PASSING
+    refused = passing / "refused.json"
 
+    @contextlib.contextmanager
     def piped():
-        return beam.Pipeline(runner=runner, options=options)
+        with _refusals(refused), beam.Pipeline(runner=runner, options=options) as pipeline:
+            yield pipeline
 
     def numbered() -> list[Texts]:
         """Which texts every file has, and so how many documents."""
@@ -151,7 +155,7 @@ def build(
         with piped() as pipeline:
             _ = (pipeline | "files" >> beam.Create(list(enumerate(paths)))
                  | "apart" >> beam.Reshuffle()
-                 | "number" >> beam.Map(_number, documents=documents, width=width)
+                 | "number" >> beam.Map(_number, documents=documents, width=width, refused=os.fspath(refused))
                  | "numbers" >> beam.combiners.ToList()
                  | "keep numbers" >> beam.Map(_keep, path=os.fspath(numbers)))  # fmt: skip
         return [Texts(*found) for _, *found in sorted(json.loads(numbers.read_text()))]
@@ -159,32 +163,29 @@ def build(
     def together(parts: Iterable[Texts]) -> Texts:
         return functools.reduce(Texts.then, parts, Texts())
 
-    if (folder / CONFIG).is_file():
-        try:
+    with _removed(passing):
+        if (folder / CONFIG).is_file():
             return _finished(folder, plan, lambda: together(numbered()))
-        finally:
-            shutil.rmtree(passing, ignore_errors=True)  # not there where nothing was compared
-    found = numbered()
-    sizes = [texts.number for texts in found]
-    starts = np.cumsum([0, *sizes]).tolist()
-    chosen = passing / "chosen.json"
-    told = passing / "told.json"
-    with piped() as pipeline:
-        counted = (pipeline | "files" >> beam.Create(list(zip(paths, starts[:-1], strict=True)))
-                   | "apart" >> beam.Reshuffle()
-                   | "count" >> beam.FlatMap(_count, documents=documents, languages=plan["languages"],
-                                             width=width, shard_docs=shard_docs))  # fmt: skip
-        words = (counted | "words" >> beam.FlatMap(_words)
-                 | "sums" >> beam.CombinePerKey(_sums))  # fmt: skip
-        vocabulary = (pipeline | "once" >> beam.Create([None])
-                      | "choose" >> beam.Map(_choose, words=beam.pvalue.AsIter(words), path=os.fspath(chosen),
-                                             settings=settings))  # fmt: skip
-        _ = (counted | "shards" >> beam.GroupByKey()
-             | "write" >> beam.Map(_shard, terms=beam.pvalue.AsSingleton(vocabulary), folder=os.fspath(folder))
-             | "seals" >> beam.combiners.ToList()
-             | "keep seals" >> beam.Map(_keep, path=os.fspath(told)))  # fmt: skip
-    _finish(folder, plan, chosen, sorted(json.loads(told.read_text())), together(found))
-    shutil.rmtree(passing)
+        found = numbered()
+        sizes = [texts.number for texts in found]
+        starts = np.cumsum([0, *sizes]).tolist()
+        chosen = passing / "chosen.json"
+        told = passing / "told.json"
+        with piped() as pipeline:
+            counted = (pipeline | "files" >> beam.Create(list(zip(paths, starts[:-1], strict=True)))
+                       | "apart" >> beam.Reshuffle()
+                       | "count" >> beam.FlatMap(_count, documents=documents, languages=plan["languages"],
+                                                 width=width, shard_docs=shard_docs))  # fmt: skip
+            words = (counted | "words" >> beam.FlatMap(_words)
+                     | "sums" >> beam.CombinePerKey(_sums))  # fmt: skip
+            vocabulary = (pipeline | "once" >> beam.Create([None])
+                          | "choose" >> beam.Map(_choose, words=beam.pvalue.AsIter(words), path=os.fspath(chosen),
+                                                 settings=settings, refused=os.fspath(refused)))  # fmt: skip
+            _ = (counted | "shards" >> beam.GroupByKey()
+                 | "write" >> beam.Map(_shard, terms=beam.pvalue.AsSingleton(vocabulary), folder=os.fspath(folder))
+                 | "seals" >> beam.combiners.ToList()
+                 | "keep seals" >> beam.Map(_keep, path=os.fspath(told)))  # fmt: skip
+        _finish(folder, plan, chosen, sorted(json.loads(told.read_text())), together(found))
     return read(folder)
 
 
@@ -197,10 +198,44 @@ def _local(workers: int):
     return FnApiRunner(), PipelineOptions(["--direct_running_mode", mode, "--direct_num_workers", str(workers)])
 
 
-def _number(numbered: tuple[int, str], documents: Callable, width: int) -> tuple[int, int, int]:
+@contextlib.contextmanager
+def _removed(passing: Path) -> Iterator[None]:
+    """Leaves nothing of what a build holds on the way: an unfinished one begins anew."""
+    try:
+        yield
+    finally:
+        shutil.rmtree(passing, ignore_errors=True)  # not there where nothing was compared
+
+
+@contextlib.contextmanager
+def _refusing(refused: str) -> Iterator[None]:
+    """In a worker: keeps what is refused in a file, since runners raise errors of their own."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        _keep([isinstance(error, OSError), str(error)], refused)
+        raise
+
+
+@contextlib.contextmanager
+def _refusals(refused: Path) -> Iterator[None]:
+    """Raises what a worker refused in place of the runner's error."""
+    try:
+        yield
+    except Exception:
+        if not refused.is_file():
+            raise
+        system, message = json.loads(refused.read_text())
+    else:
+        return
+    raise (OSError if system else ValueError)(message)
+
+
+def _number(numbered: tuple[int, str], documents: Callable, width: int, refused: str) -> tuple[int, int, int]:
     """Number of a file, and `Texts` of its documents."""
     number, path = numbered
-    return number, *texts_of(_tuple(document, width) for document in documents(path))
+    with _refusing(refused):
+        return number, *texts_of(_tuple(document, width) for document in documents(path))
 
 
 def _keep(found: Any, path: str) -> None:
@@ -238,15 +273,17 @@ def _sums(pairs: Iterable[tuple[int, int]]) -> tuple[int, int]:
     return frequency, df
 
 
-def _choose(_, words: Iterable[tuple[str, tuple[int, int]]], path: str, settings: dict[str, int]) -> list[str]:
+def _choose(_, words: Iterable[tuple[str, tuple[int, int]]], path: str, settings: dict[str, int], refused: str
+            ) -> list[str]:
     """Terms as `text.Vocabulary.build` orders them; their document frequencies go to a file."""
     ranked, number = [], 0
     for word, (frequency, df) in words:
         number += 1
         if df >= settings["min_df"]:
             ranked.append((-frequency, word, df))
-    checks.expect(number <= settings["max_words"], "max_words", f"at least {number:,} (distinct words)",
-                  settings["max_words"])
+    with _refusing(refused):
+        checks.expect(number <= settings["max_words"], "max_words", f"at least {number:,} (distinct words)",
+                      settings["max_words"])
     found = sorted(ranked)[settings["drop_top"] :][: settings["max_terms"]]
     terms = [word for _, word, _ in found]
     _keep([terms, [df for *_, df in found]], path)

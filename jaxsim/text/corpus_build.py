@@ -25,6 +25,8 @@ from jaxsim.text.corpus import (
     CONFIG,
     DF,
     FORMAT,
+    PASSING,
+    READING,
     VOCABULARY,
     Corpus,
     described,
@@ -40,7 +42,7 @@ from jaxsim.text.corpus_words import Texts, counted, digest, texts_of
 _BATCH = 4_000  # documents that one worker counts at once
 _NONE = object()  # what a stream without documents gives: None is a document, and a wrong one
 _OTHERS = "; build it in a new folder, or open this one by corpus.read"  # where the texts are others
-_READING, _PLAN = "reading", "plan.json"
+_PLAN = "plan.json"
 _PLANS = 1  # version of the plan, which finished corpora of every format have
 
 
@@ -170,7 +172,7 @@ def build(
     if (folder / CONFIG).is_file():
         with tqdm(stream, "comparing", unit=" documents", disable=None if progress else True) as bar:
             return _finished(folder, plan, lambda: texts_of(bar))
-    reading = folder / _READING
+    reading = folder / READING
     reading.mkdir(parents=True, exist_ok=True)
     if (reading / _PLAN).is_file():
         found = io.parsed((reading / _PLAN).read_bytes(), str(reading / _PLAN), _remedy(reading))
@@ -248,8 +250,9 @@ def _difference(found: dict, plan: dict) -> str:
 def _remove_stale(folder: Path) -> None:
     """Removes what processes that were killed left in a corpus's folder, and what a finished one no longer needs."""
     if (folder / CONFIG).is_file():
-        shutil.rmtree(folder / _READING, ignore_errors=True)
-    for inside in (folder, folder / _READING):
+        shutil.rmtree(folder / READING, ignore_errors=True)
+    shutil.rmtree(folder / PASSING, ignore_errors=True)
+    for inside in (folder, folder / READING):
         for name in {path.name[1:].rsplit(".", 3)[0] for path in inside.glob(".*.part")}:
             io.remove_stale(inside / name)
 

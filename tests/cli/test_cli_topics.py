@@ -62,13 +62,13 @@ def test_topics_are_the_subjects_in_both_languages(place, capsys):
     ("jplsa", 20, [10, 10]), ("cplsa", 10, [5, 5]),
 ])  # fmt: skip
 def test_no_more_iterations_are_run_than_are_asked_for(place, tmp_path, monkeypatch, method, most, each):
-    iteration, number = training._advance, []
+    iteration, number = training.iterations, []
 
     def counted(*given):
         advance = iteration(*given)
         return lambda state: number.append(1) or advance(state)
 
-    monkeypatch.setattr(training, "_advance", counted)
+    monkeypatch.setattr(training, "iterations", counted)
     assert cli.main(["topics", "--pairs", str(place / "pairs.tsv"), "--out", str(tmp_path / "model"), "--dim", "3",
                      "--drop-top", "0", "--dev", "0", "--max-iter", str(most), "--method", method]) == 0
     assert len(number) == sum(each) <= most

@@ -66,10 +66,39 @@ def test_processes_agree_with_one_device_and_none_hangs_when_another_is_killed(n
     assert kept == {"checkpoint.safetensors", "checkpoint.before.safetensors"}
 
 
+@pytest.mark.programs
+def test_different_settings_are_refused_in_every_process(tmp_path):
+    mesh_processes.write(tmp_path)
+    lines, errors, codes = run(tmp_path, "settings", 2, 1)
+    message = r"gamma: expected the same in every process, got another in process \[1\] .* \({} in process {}\)"
+    assert codes == [0, 0], "\n".join(errors)
+    for number, gamma in enumerate(("10.0", "9.0")):
+        assert re.fullmatch(message.format(re.escape(gamma), number), lines[number][0])
+
+
+@pytest.mark.programs
+def test_an_error_in_one_process_ends_it_with_its_traceback_and_the_others_at_once(tmp_path):
+    mesh_processes.write(tmp_path)
+    _, errors, codes = run(tmp_path, "raises", 2, 1)
+    assert codes == [processes.LOST, 1], "\n".join(errors)
+    assert "another process, or the way to it, is lost" in errors[0]
+    assert errors[1].rstrip().splitlines()[-1].startswith("ZeroDivisionError")
+
+
+def test_an_address_that_nobody_answers_at_is_named():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+        with (pytest.raises(ConnectionError, match=f"expected an answer of process 0 at {address}, got none within 1"),
+              processes.joined(address, 2, 1, patience=1)):
+            pytest.fail("joined")
+
+
 @pytest.mark.parametrize(("arguments", "message"), [
     (("127.0.0.1:1", 2, 2), "number: expected a whole number below 2"),
-    (("127.0.0.1", 2, 0), "address: expected host:port, got 127.0.0.1"),
+    (("127.0.0.1", 2, 0), "address: expected host:port, a port from 1 to 65535, got 127.0.0.1"),
     (("127.0.0.1:1", 0, 0), "processes: expected"),
+    (("127.0.0.1:65536", 2, 0), "address: expected host:port, a port from 1 to 65535, got 127.0.0.1:65536"),
 ])
 def test_what_cannot_be_joined_is_refused_before_anything_starts(arguments, message):
     with pytest.raises(ValueError, match=message), processes.joined(*arguments):

@@ -2,7 +2,8 @@
 
 Run as ``mesh_processes.py ADDRESS PROCESSES NUMBER FOLDER WHAT``. Each process reads the pairs from shards on disk,
 FOLDER/corpus (`write`). Prints a line of JSON, and "waiting" before the other is lost. With "go on" for WHAT, the fit
-is continued from its checkpoints in FOLDER/kept and compared with a whole one.
+is continued from its checkpoints in FOLDER/kept and compared with a whole one; with "settings" the processes have
+different ones; with "raises" process 1 has an error of its own.
 """
 
 from __future__ import annotations
@@ -86,6 +87,14 @@ def main(number: str, folder: str, what: str) -> None:
         histories = [[entry["loss"] for entry in one.history] for one in (whole, resumed)]
         tell(json.dumps({"same": same, "losses": histories}))
         return
+    if what == "settings":
+        try:
+            fit(weights, gamma=10.0 - int(number))
+        except ValueError as error:
+            tell(str(error))
+        return
+    if what == "raises":
+        fit(weights, validate=lambda params: 1 // (1 - int(number)))
     tell(json.dumps(parity(weights)))
     calls = []
 

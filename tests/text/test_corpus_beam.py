@@ -7,7 +7,7 @@ import importlib.util
 import pytest
 
 from jaxsim.data import docstrings, streams
-from jaxsim.text import corpus_beam, corpus_build
+from jaxsim.text import corpus, corpus_beam, corpus_build
 
 HERE = importlib.util.find_spec("apache_beam") is not None
 needs_beam = pytest.mark.skipif(not HERE, reason="apache-beam is not installed (pip install 'jaxsim-text[beam]')")
@@ -56,8 +56,15 @@ def test_the_folder_is_that_of_the_local_pass(workers, files, tmp_path, monkeypa
 @needs_beam
 @pytest.mark.filterwarnings("ignore")
 def test_what_cannot_be_counted_is_refused(files, tmp_path):
-    with pytest.raises(Exception, match="max_words: expected at least 1,360 .distinct words., got 3"):
-        corpus_beam.build(tmp_path / "one", files[:1], max_words=3)
+    for workers in (1, 2):
+        with pytest.raises(ValueError, match="^max_words: expected at least 1,360 .distinct words., got 3$"):
+            corpus_beam.build(tmp_path / "one", files[:1], max_words=3, workers=workers)
+    with pytest.raises(OSError, match="nothing"):
+        corpus_beam.build(tmp_path / "one", [files[0], str(tmp_path / "nothing")])
+    assert not (tmp_path / "one" / "passing").exists()
+    (tmp_path / "one" / "passing").mkdir(parents=True, exist_ok=True)  # of one that was killed
+    with pytest.raises(ValueError, match=r"expected a finished corpus .*, got an unfinished one \(build it again\)"):
+        corpus.read(tmp_path / "one")
     with pytest.raises(ValueError, match="files: expected at least one document, got none"):
         corpus_beam.build(tmp_path / "two", files[1:2])
     with pytest.raises(ValueError, match="files: expected a list of paths, got one path"):

@@ -18,7 +18,7 @@ from jaxsim.methods import statistics
 from jaxsim.methods.topics import host, starts
 from jaxsim.methods.topics.topics import Topics, shares
 from jaxsim.optim import Fit, Run, checkpoints, em
-from jaxsim.parallel import sharding
+from jaxsim.parallel import gathering, sharding
 from jaxsim.sparse import Terms, precision
 
 _LARGEST = 30.0  # |log tilt|, so that its exponential stays finite
@@ -373,8 +373,16 @@ def _apart(views: Sequence[sp.csr_matrix]) -> list[sp.csr_matrix]:
                       format="csr") for i, view in enumerate(views)]
 
 
-def _advance(layout: Layout, coupling: Coupling | None) -> Callable:
-    """An iteration, as `em.maximize` takes it."""
+def iterations(layout: Layout, coupling: Coupling | None) -> Callable:
+    """An iteration as `em.maximize` takes it, by the host or by the device, as the counts are laid out.
+
+    Args:
+      layout: `Layout`.
+      coupling: as for `iteration`.
+
+    Returns:
+      Function of the fields of a `State` giving those of the next one, and the loss.
+    """
     def advance(state):
         if layout.host is not None:
             state, loss = step_on_host(State(*state), layout.data, layout.host, coupling)
@@ -413,6 +421,9 @@ def fit(views: Sequence[sp.csr_matrix], *, k: int, start: str, key, alpha: float
     for value, name in ((alpha, "alpha"), (beta, "beta")):
         checks.expect(1 <= value < np.inf, name, "a number of at least 1", value)
     checks.positive_int(k, "k")
+    gathering.expect_same_settings(mesh, alpha=float(alpha), beta=float(beta), k=k, start=start, sigma=float(sigma),
+                                   coupling=coupling, shapes=tuple(view.shape for view in views), each=each,
+                                   **run.in_common())
     num_terms, number, dtype = views[0].shape[1], len(views), views[0].dtype
     frequencies = [np.asarray(view.sum(axis=0)).ravel() for view in views]
     for i, frequency in enumerate(frequencies):
@@ -443,6 +454,6 @@ def fit(views: Sequence[sp.csr_matrix], *, k: int, start: str, key, alpha: float
                                        *() if layout.host is None else layout.host)
 
     def minimize(*, run):
-        return em.maximize(_advance(layout, coupling), tuple(state), each=each, mark=mark, label="topics", run=run)
+        return em.maximize(iterations(layout, coupling), tuple(state), each=each, mark=mark, label="topics", run=run)
 
     return run.run(minimize, whole)

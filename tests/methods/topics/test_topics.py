@@ -273,7 +273,7 @@ def test_an_iteration_on_the_host_is_that_of_the_device(languages, coupling, dty
     for layout in (training.lay_out(wide, blocks, k=K, **priors), training.lay_out_on_host(wide, blocks, **priors)):
         state = training.first_state(layout, start, languages=1 if coupling is None else languages,
                                      coupled=coupling is not None)
-        advance, losses = training._advance(layout, coupling), []
+        advance, losses = training.iterations(layout, coupling), []
         for _ in range(3):
             state, loss = advance(state)
             losses.append(float(loss))

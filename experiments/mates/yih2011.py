@@ -628,8 +628,9 @@ WHY = {
                                          "number of topics, by .001 to .022",
                          "en-ja-halves": "unequal numbers of topics: 600 against 1,000, the most that are tried, where "
                                          "JPLSA is above on development pairs; CPLSA is at 100, 300 and 600",
-                         "docstrings": "not known; one start each. At 2,000 topics, the most that are tried and the "
-                                       "best of both, CPLSA is above on development pairs (.354 and .353)",
+                         "docstrings": "not known; one start each. On development pairs CPLSA is above at 100 topics "
+                                       "and at 2,000, its best (.355 and .353), and JPLSA at 2,878, its best and as "
+                                       "many as the side with fewer words has (.373 and .352)",
                          "en-it-speeches": "not known; one start each, of 100 topics, the only number that is tried; "
                                            "on development pairs too JPLSA is above (.962 and .957)",
                          "en-es-halves-all": "not known; one start each. On development pairs JPLSA is above at every "

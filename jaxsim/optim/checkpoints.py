@@ -29,6 +29,7 @@ from jaxsim import checks, io
 from jaxsim.parallel import gathering
 
 _NAME, _BEFORE = "checkpoint.safetensors", "checkpoint.before.safetensors"
+_SEEN = ".seen-by-all-"
 _SEEN_WITHIN = 30  # seconds; file systems of several machines tell of new files late
 _TEMPORARY = re.compile(rf"{re.escape(_NAME)}\.(\d+)\.tmp|\.write-test-(\d+)", re.ASCII)
 
@@ -97,7 +98,7 @@ def _seen_by_all(folder) -> Path:
     """`prepare` of a folder of several processes: what process 0 writes there, the others find."""
     first = jax.process_index() == 0
     made = gathering.agreed(lambda: prepare(folder) if first else Path(folder), "checkpoint")
-    name = f".write-test-{int.from_bytes(gathering.all_of(os.urandom(4))[0])}"  # of process 0
+    name = f"{_SEEN}{gathering.all_of(os.urandom(8))[0].hex()}"  # of process 0
 
     def look() -> None:
         end = time.monotonic() + _SEEN_WITHIN
@@ -117,6 +118,9 @@ def _seen_by_all(folder) -> Path:
 
 def _remove_stale(folder: Path) -> None:
     for path in folder.iterdir():
+        if path.name.startswith(_SEEN):
+            path.unlink(missing_ok=True)
+            continue
         found = _TEMPORARY.fullmatch(path.name)
         if found and not _alive(int(found[1] or found[2])):
             if path.is_dir():

@@ -152,6 +152,7 @@ def maximize(
     each: int = 1,
     mark: Callable[[], str],
     label: str = "EM",
+    shared: bool = False,
     run: Run | None = None,
     **options,
 ) -> Fit:
@@ -164,6 +165,7 @@ def maximize(
       each: iterations a step of the run: scores and checkpoints come after so many.
       mark: gives the fingerprint of the problem; called only for checkpoints.
       label: name on the bar.
+      shared: whether several processes do this together; checkpoints are those of all of them.
       run: how long it runs, by what score, and where it is kept; 100 steps and a checkpoint after each by default.
       **options: fields of `Run`, in place of those of ``run``.
 
@@ -191,5 +193,5 @@ def maximize(
         losses = np.asarray(jax.device_get(losses), np.float64)
         return state, losses, float(losses.mean()), float("nan")
 
-    return epochs.run(steps, state, mark=mark, run=Run.of(run, options, RUN), label=label)
+    return epochs.run(steps, state, mark=mark, run=Run.of(run, options, RUN), label=label, shared=shared)
 

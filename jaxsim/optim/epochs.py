@@ -22,6 +22,7 @@ def run(
     mark: Callable[[], str],
     run: Run | None,
     label: str,
+    shared: bool = False,
 ) -> Fit:
     """Runs epochs until they are all done or patience runs out, from a checkpoint where there is one.
 
@@ -33,6 +34,7 @@ def run(
       mark: gives the fingerprint of the problem; called only for checkpoints.
       run: how long, by what score, and where it is kept; `RUN` where it says nothing.
       label: name on the bar.
+      shared: whether several processes do this together; checkpoints are those of all of them.
 
     Returns:
       `Fit`; ``converged`` is True only if patience ran out.
@@ -50,8 +52,8 @@ def run(
     step, evaluations = 0, 0
     folder = found = None
     if run.checkpoint is not None:
-        folder, found = checkpoints.prepare(run.checkpoint), mark()
-        saved = checkpoints.load(folder, (*state, state[0]), fingerprint=found)
+        folder, found = checkpoints.prepare(run.checkpoint, shared=shared), mark()
+        saved = checkpoints.load(folder, (*state, state[0]), fingerprint=found, shared=shared)
         if saved is not None:
             (*state, best), meta = jax.tree.map(jnp.asarray, saved[0]), saved[1]
             state = tuple(state)
@@ -75,10 +77,10 @@ def run(
             # A copy, because the next epoch's steps donate these arrays.
             unsaved = jax.tree.map(jnp.copy, (*state, best)), {**monitor.meta(), "fingerprint": found}
             if step % run.checkpoint_every == 0 or step == run.max_iter:
-                checkpoints.save(folder, *unsaved)
+                checkpoints.save(folder, *unsaved, shared=shared)
                 unsaved = None
     except KeyboardInterrupt:
-        if unsaved is not None:
+        if unsaved is not None and not shared:
             checkpoints.save(folder, *unsaved)
         raise
     return monitor.result(state[0], monitor.exhausted(step))

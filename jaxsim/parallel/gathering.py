@@ -119,11 +119,28 @@ def agreed(function: Callable, argument: str):
     return result
 
 
+def several(mesh) -> bool:
+    """Whether the devices of a mesh are those of all of several processes, which then do everything together.
+
+    Args:
+      mesh: `jax.sharding.Mesh`, or None.
+
+    Returns:
+      False in one process, and for a mesh of some of the processes.
+
+    Example:
+      >>> several(None)
+      False
+    """
+    owners = {device.process_index for device in mesh.devices.flat} if mesh is not None else ()
+    return 1 < len(owners) == jax.process_count()
+
+
 def expect_same_settings(mesh, **settings) -> None:
     """Refuses in every process of a mesh the settings that another one does not have; otherwise none would know.
 
     Args:
-      mesh: `jax.sharding.Mesh`, or None; nothing is compared where its devices are not those of several processes.
+      mesh: `jax.sharding.Mesh`, or None; nothing is compared where it is not one of `several`.
       **settings: numbers and strings, which are compared, and anything else, of which the type is.
 
     Raises:
@@ -132,8 +149,9 @@ def expect_same_settings(mesh, **settings) -> None:
     Example:
       >>> expect_same_settings(None, gamma=10.0)
     """
-    if mesh is None or jax.process_count() == 1 or len({device.process_index for device in mesh.devices.flat}) == 1:
+    if not several(mesh):
         return
+    settings = {name: value.item() if isinstance(value, np.generic) else value for name, value in settings.items()}
     told = {name: value if isinstance(value, int | float | str | tuple | None) else type(value).__name__
             for name, value in settings.items()}
     said = [hashlib.blake2b(repr(item).encode(), digest_size=16).digest() for item in sorted(told.items())]

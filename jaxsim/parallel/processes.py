@@ -80,12 +80,16 @@ def joined(address: str, processes: int, number: int, *, patience: int = 100) ->
     except jax.errors.JaxRuntimeError as error:
         first = str(error).strip().splitlines()[:1]
         _leave(f"jaxsim: process {number} of {processes}: another process, or the way to it, is lost: {first[0]}")
+    except GeneratorExit:  # of a generator that has the block, and is left; JAX shuts down at the end of the process
+        raise
     except SystemExit as error:
         told = error.code is None or isinstance(error.code, int)
         _leave("" if told else str(error.code), (error.code or 0) if told else 1)
     except BaseException as error:
-        sys.excepthook(type(error), error, error.__traceback__)
-        _leave("", 130 if isinstance(error, KeyboardInterrupt) else 1)
+        try:
+            sys.excepthook(type(error), error, error.__traceback__)
+        finally:
+            _leave("", 130 if isinstance(error, KeyboardInterrupt) else 1)
     else:
         jax.distributed.shutdown()
 
@@ -107,8 +111,11 @@ def _reach(host: str, port: int, patience: int) -> None:
 
 def _leave(message: str, status: int = LOST) -> None:
     """Ends the process at once: its own shutdown would wait for collectives that never finish."""
-    if message:
-        print(message, file=sys.stderr)
-    sys.stderr.flush()
-    sys.stdout.flush()
-    os._exit(status)
+    try:
+        if message:
+            print(message, file=sys.stderr)
+        for stream in (sys.stderr, sys.stdout):
+            with contextlib.suppress(Exception):  # closed, or none
+                stream.flush()
+    finally:
+        os._exit(status)

@@ -28,7 +28,7 @@ from jaxsim.text.vocabulary import Vocabulary, unit_rows
 FORMAT = 2
 """Version of the folder's layout. 2 has the digest of every file; readers take 1 too, of which they check the rest."""
 CONFIG, VOCABULARY, DF = "corpus.json", "vocabulary.json", "df.npy"
-READING, PASSING = "reading", "passing"
+READING, PASSING = "reading", ".passing-beam"
 """Folders of what a build, and one by Beam, hold on the way."""
 REMEDY = "; build it again in a new folder"
 _KINDS = {"ends": "int64", "terms": "int32", "counts": "int32"}

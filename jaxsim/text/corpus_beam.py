@@ -145,6 +145,7 @@ def build(
 
     @contextlib.contextmanager
     def piped():
+        refused.unlink(missing_ok=True)
         with _refusals(refused), beam.Pipeline(runner=runner, options=options) as pipeline:
             yield pipeline
 
@@ -175,7 +176,8 @@ def build(
             counted = (pipeline | "files" >> beam.Create(list(zip(paths, starts[:-1], strict=True)))
                        | "apart" >> beam.Reshuffle()
                        | "count" >> beam.FlatMap(_count, documents=documents, languages=plan["languages"],
-                                                 width=width, shard_docs=shard_docs))  # fmt: skip
+                                                 width=width, shard_docs=shard_docs,
+                                                 refused=os.fspath(refused)))  # fmt: skip
             words = (counted | "words" >> beam.FlatMap(_words)
                      | "sums" >> beam.CombinePerKey(_sums))  # fmt: skip
             vocabulary = (pipeline | "once" >> beam.Create([None])
@@ -242,12 +244,14 @@ def _keep(found: Any, path: str) -> None:
     io.write_bytes(Path(path), json.dumps(found).encode())
 
 
-def _count(file: tuple[str, int], documents: Callable, languages: Sequence[str], width: int, shard_docs: int):
+def _count(file: tuple[str, int], documents: Callable, languages: Sequence[str], width: int, shard_docs: int,
+           refused: str):
     """Batches of a file, none over two shards: number of the shard, first document, words, counts."""
     path, start = file
     stream = (_tuple(document, width) for document in documents(path))
     while True:
-        batch = list(itertools.islice(stream, min(_BATCH, shard_docs - start % shard_docs)))
+        with _refusing(refused):
+            batch = list(itertools.islice(stream, min(_BATCH, shard_docs - start % shard_docs)))
         if not batch:
             return
         found = count(batch, languages)

@@ -61,8 +61,8 @@ def test_what_cannot_be_counted_is_refused(files, tmp_path):
             corpus_beam.build(tmp_path / "one", files[:1], max_words=3, workers=workers)
     with pytest.raises(OSError, match="nothing"):
         corpus_beam.build(tmp_path / "one", [files[0], str(tmp_path / "nothing")])
-    assert not (tmp_path / "one" / "passing").exists()
-    (tmp_path / "one" / "passing").mkdir(parents=True, exist_ok=True)  # of one that was killed
+    assert not (tmp_path / "one" / corpus.PASSING).exists()
+    (tmp_path / "one" / corpus.PASSING).mkdir(parents=True, exist_ok=True)  # of one that was killed
     with pytest.raises(ValueError, match=r"expected a finished corpus .*, got an unfinished one \(build it again\)"):
         corpus.read(tmp_path / "one")
     with pytest.raises(ValueError, match="files: expected at least one document, got none"):

@@ -98,9 +98,11 @@ def encode(params: Topics, terms: Terms, *, iterations: int = 1, alpha: float = 
     matrix = statistics.counts_of(terms, "terms")
     checks.expect(matrix.shape[1] == params.words.shape[0], "terms", f"{params.words.shape[0]} terms (as params)",
                   matrix.shape[1])
-    if host.takes(params.words.dtype) and matrix.dtype == params.words.dtype:
-        theta = host.fold(matrix, np.asarray(params.words), prior=alpha - 1, iterations=iterations)
-        return Vectors(dense=jnp.asarray(theta))
+    words = params.words
+    if host.takes(words.dtype) and matrix.dtype == words.dtype and not isinstance(words, jax.core.Tracer):
+        theta = jnp.asarray(host.fold(matrix, np.asarray(words), prior=alpha - 1, iterations=iterations))
+        elsewhere = isinstance(words, jax.Array) and len(words.devices()) == 1 and words.devices() != theta.devices()
+        return Vectors(dense=jax.device_put(theta, words.sharding) if elsewhere else theta)
     packed, order = em.buckets([matrix], k=params.words.shape[1])
     theta = _fold(packed, params.words, jnp.asarray(alpha, params.words.dtype), iterations)
     place = np.empty(matrix.shape[0], np.int64)

@@ -421,9 +421,6 @@ def fit(views: Sequence[sp.csr_matrix], *, k: int, start: str, key, alpha: float
     for value, name in ((alpha, "alpha"), (beta, "beta")):
         checks.expect(1 <= value < np.inf, name, "a number of at least 1", value)
     checks.positive_int(k, "k")
-    gathering.expect_same_settings(mesh, alpha=float(alpha), beta=float(beta), k=k, start=start, sigma=float(sigma),
-                                   coupling=coupling, shapes=tuple(view.shape for view in views), each=each,
-                                   **run.in_common())
     num_terms, number, dtype = views[0].shape[1], len(views), views[0].dtype
     frequencies = [np.asarray(view.sum(axis=0)).ravel() for view in views]
     for i, frequency in enumerate(frequencies):
@@ -431,6 +428,13 @@ def fit(views: Sequence[sp.csr_matrix], *, k: int, start: str, key, alpha: float
     if merged:
         frequencies = [sum(frequencies)]
     first = np.concatenate(starts.make(frequencies, k=k, start=start, key=key, dtype=dtype))
+    several = gathering.several(mesh)
+    if several:
+        digests = {"documents": checkpoints.fingerprint([frequencies, [view.shape for view in views]]),
+                   "start": start, "key": checkpoints.fingerprint(first)}
+        gathering.expect_same_settings(mesh, alpha=float(alpha), beta=float(beta), k=k, sigma=float(sigma), each=each,
+                                       coupling=coupling, merged=merged, joint=joint, languages=languages, **digests,
+                                       **run.in_common())  # fmt: skip
     blocks = np.repeat(np.arange(len(frequencies)), num_terms)
     if not merged:
         views = _apart(views)
@@ -454,6 +458,7 @@ def fit(views: Sequence[sp.csr_matrix], *, k: int, start: str, key, alpha: float
                                        *() if layout.host is None else layout.host)
 
     def minimize(*, run):
-        return em.maximize(iterations(layout, coupling), tuple(state), each=each, mark=mark, label="topics", run=run)
+        return em.maximize(iterations(layout, coupling), tuple(state), each=each, mark=mark, label="topics", run=run,
+                           shared=several)
 
     return run.run(minimize, whole)

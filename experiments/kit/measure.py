@@ -34,8 +34,8 @@ class Times(NamedTuple):
         return f"min {low:.3g}, spread {(high - low) / self.median:.0%}, {len(self.seconds)} runs"
 
 
-def race(contestants: dict[str, Callable], *, repeats: int = 7, budget: float = 60.0, warm_up: bool = True
-         ) -> dict[str, Times]:
+def race(contestants: dict[str, Callable], *, repeats: int = 7, budget: float = 60.0, warm_up: bool = True,
+         settle: bool = False) -> dict[str, Times]:
     """Times functions in turns, so that a change of the machine's pace meets all of them.
 
     Args:
@@ -43,6 +43,8 @@ def race(contestants: dict[str, Callable], *, repeats: int = 7, budget: float = 
       repeats: runs of each.
       budget: seconds after which no further turn begins; each gets at least one.
       warm_up: whether each runs once before, compiling.
+      settle: whether each runs once more, untimed, before each of its turns: of functions of very different length,
+        the short ones else pay for the cold caches that the long ones leave.
 
     Returns:
       name -> `Times`.
@@ -54,6 +56,8 @@ def race(contestants: dict[str, Callable], *, repeats: int = 7, budget: float = 
     begun = time.perf_counter()
     for _ in range(repeats):
         for name, function in contestants.items():
+            if settle:
+                jax.block_until_ready(function())
             started = time.perf_counter()
             jax.block_until_ready(function())
             seconds[name].append(time.perf_counter() - started)

@@ -37,7 +37,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from experiments import kit
-from experiments.corpora import passages
+from experiments.corpora import passages, topic_models
 from jaxsim import sparse, text
 from jaxsim.data import judged, nfcorpus, splits
 from jaxsim.data.labelled_pairs import LabelledPairs
@@ -65,6 +65,7 @@ class Settings:
       closed_ks: Dimensions of closed forms.
       hdlr_ks: Dimensions of HDLR, whose time grows with their square.
       topic_ks: Numbers of topics.
+      pair_topic_ks: Those of JPLSA and CPLSA, where they are others.
       closed_k: Dimension of OPCA and CCA at most.
       grid_k: Dimension at which noise, ridge and the start of S2Net are chosen.
       noises: OPCA's noise; a ladder, climbed from its middle.
@@ -84,6 +85,7 @@ class Settings:
     closed_ks: tuple[int, ...] = (5, 10, 20, 50, 100, 200, 300, 500, 750, 1000, 1500, 2000)
     hdlr_ks: tuple[int, ...] = (5, 10, 20, 50, 100, 200, 400)
     topic_ks: tuple[int, ...] = (5, 10, 25, 50, 100, 200, 500, 1000)
+    pair_topic_ks: tuple[int, ...] = ()
     closed_k: int = 1000
     grid_k: int = 100
     noises: tuple[float, ...] = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0)
@@ -473,7 +475,11 @@ def topic_model(table: kit.Table, method) -> kit.Row:
     grid = [{"k": few, **option} for option in merged]
     choice = kit.choose(grid, lambda **option: fitted(**option).best_score, by="auc")
     chosen = {name: value for name, value in choice.best.items() if name != "k"}
-    size = kit.choose([{"k": k} for k in ks], lambda k: fitted(k, **chosen).best_score, by="auc", split="dev")
+    if method is not plsa:
+        most = topic_models.most_topics(views, chosen["merged"])
+        ks = kit.up_to_rank(table.settings.pair_topic_ks or table.settings.topic_ks, most)
+    size = kit.choose([{"k": k} for k in ks], lambda k: fitted(k, **chosen).best_score, by="auc", split="dev",
+                      rank=None if method is plsa else most)
     fits = [fitted(**size.best, **chosen, seed=seed) for seed in TOPIC_SEEDS]
     return kit.Row({**size.best, **chosen, "start": "hard", "fold_in": 10, "similarity": "jensen_shannon",
                     "max_iter": 100, "patience": 3},
@@ -500,13 +506,16 @@ READS = {  # closed forms are starts of any dimension
     "opca": (*CLOSED, "noises"), "cca": (*CLOSED, "ridges"), "s2net-pref": TRAINED,
     **dict.fromkeys((f"s2net-pref-{k}" for k in FULL.ks), TRAINED),
     "hdlr": (*LOADED, "hdlr_ks", "slacks", "hdlr_pairs"),
-    **dict.fromkeys(("plsa", "jplsa", "cplsa"), (*LOADED, "topic_ks", "pairs")),
+    "plsa": (*LOADED, "topic_ks", "pairs"),
+    **dict.fromkeys(("jplsa", "cplsa"), (*LOADED, "topic_ks", "pair_topic_ks", "pairs")),
 }
 """Row -> the settings that it reads: a change of others leaves its record."""
 ORDER = ("nfcorpus", "patent-phrases", "product-search")
 # The more dimensions the better, up to the rank of the texts.
-FULL_OF = {"product-search": replace(FULL, ks=(*FULL.ks, 1500, 2000, 3000, 4000), closed_k=4000,
-                                     closed_ks=(*FULL.closed_ks, 2500, 3000, 4000),
+MANY_TOPICS = (*FULL.topic_ks, 2000, 3000, 4000)
+FULL_OF = {"nfcorpus": replace(FULL, pair_topic_ks=MANY_TOPICS),
+           "product-search": replace(FULL, ks=(*FULL.ks, 1500, 2000, 3000, 4000), closed_k=4000,
+                                     closed_ks=(*FULL.closed_ks, 2500, 3000, 4000), pair_topic_ks=MANY_TOPICS,
                                      hdlr_ks=(*FULL.hdlr_ks, 800, 1500, 2500, 4000)),
            "patent-phrases": replace(FULL, ks=(*FULL.ks, 1500, 2500, 4000), closed_k=4000,
                                      closed_ks=(*FULL.closed_ks, 2500, 3000),

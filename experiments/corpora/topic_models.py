@@ -136,9 +136,8 @@ def chosen_options(table: kit.Table, method: ModuleType, folding: Folding, optio
                       lambda **option: score(fit_topics(table, method, folding, **option)), by="mrr")
 
 
-def most_topics(table: kit.Table, together: bool) -> int:
+def most_topics(sides: Sequence[sparse.Terms], together: bool) -> int:
     """The training pairs or, if these are fewer, the words: of both languages, or of the one that has fewer."""
-    sides = counts(table, "train")
     words = [sides[0].num_terms] if together else [
         np.unique(np.asarray(side.indices)[np.asarray(side.values) > 0]).size for side in sides]
     return min(sides[0].num_docs, *words)
@@ -151,7 +150,8 @@ def row(table: kit.Table, method: ModuleType, folding: Folding, options: Sequenc
     No k is above `most_topics`, which is the last one where a larger one is asked for, and no edge of the grid.
     """
     settings = settings_of(table)
-    most = most_topics(table, method is plsa or all(option.get("merged") for option in options))
+    together = method is plsa or all(option.get("merged") for option in options)
+    most = most_topics(counts(table, "train"), together)
     ks = kit.up_to_rank(ks or numbers(settings, method, folding), most)
     choice = chosen_options(table, method, folding, options, min(ks))
     chosen = {name: value for name, value in choice.best.items() if name != "k"}

@@ -48,6 +48,31 @@ def test_of_full_rank_it_is_the_published_algorithm(documents, slack):
     assert found.steps == 7 and not np.allclose(expected, np.eye(4), atol=0.1)
 
 
+@pytest.mark.parametrize("guarded", [False, True])
+@pytest.mark.parametrize("num", [1, 32, 75])
+def test_blocks_of_pairs_are_the_pairs_one_by_one(rng, num, guarded):
+    z = rng.normal(size=(num, 6))
+    z[:: 9] = 0  # equal documents
+    given = [jnp.asarray(x) for x in (z, rng.random(num), np.where(np.arange(num) % 3, 1.0, -1.0), 2.0)]
+    one = other = itml.State(jnp.eye(6), jnp.asarray(rng.uniform(0.5, 2, num)), jnp.zeros(num))
+    for _ in range(3):
+        one, other = itml.cycle(one, *given, guarded=guarded), itml.cycle_in_blocks(other, *given, guarded=guarded)
+    for mine, theirs in zip(one, other, strict=True):
+        np.testing.assert_allclose(theirs, mine, atol=1e-11)
+    assert num == 1 or not np.allclose(one.factor, np.eye(6), atol=0.1)
+
+
+def test_a_fit_of_many_dimensions_takes_blocks_to_the_same_metric(documents, monkeypatch):
+    def fit():
+        return itml.fit(put(documents), put(documents), consecutive(), init=Projection(jnp.eye(4)), bounds=(1.0, 6.0),
+                        max_iter=7, tol=0.0).params.weights
+
+    expected = fit()
+    monkeypatch.setattr(itml, "_LARGE", 4)
+    monkeypatch.setattr(itml, "cycle", None)
+    np.testing.assert_allclose(fit(), expected, atol=1e-11)
+
+
 @pytest.mark.parametrize("identity", [False, True])
 @pytest.mark.parametrize("power", [-60, -30, -12, 12, 20, 50])
 def test_the_unit_of_the_documents_does_not_matter(rng, documents, without_64_bits, power, identity):

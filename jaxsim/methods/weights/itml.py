@@ -54,6 +54,8 @@ from jaxsim.sparse.precision import EVALUATION
 _FAR = 14  # power of two of the longest difference from which on the unit of distances is changed
 _WIDE = 54  # power of two of products of distances and slack from which on each equation is brought to a moderate scale
 _MOST = 120  # power of two that float32 holds, as its inverse
+_LARGE = 512  # dimensions from which on blocks of pairs take less time than single ones: the factor leaves the cache
+_BLOCK = 32  # pairs
 
 
 class State(NamedTuple):
@@ -133,20 +135,73 @@ def cycle(state: State, z: jax.Array, residuals: jax.Array, similar: jax.Array, 
     solve = _guarded if guarded else multiplier
 
     def one(factor, pair):
-        difference, r, sign, bound, kept = pair
-        w = jnp.matmul(difference, factor, precision=EVALUATION)
-        p = jnp.sum(w * w)
-        alpha = jnp.minimum(kept, -sign * solve(p, r, bound, slack))
-        step = sign * alpha
-        some = p > 0
-        shrunk = jnp.where(some, p, 1)
-        c = jnp.where(some, (jnp.sqrt(1 + step * p / (1 - step * p)) - 1) / shrunk, 0)
-        factor = factor + c * jnp.outer(jnp.matmul(factor, w, precision=EVALUATION), w)
-        return factor, (slack * bound / (slack + step * bound), kept - alpha)
+        difference, *rest = pair
+        w = _product(difference, factor)
+        c, moved = _projected(w, rest, slack, solve)
+        return factor + c * jnp.outer(_product(factor, w), w), moved
 
     factor, (bounds, multipliers) = jax.lax.scan(one, state.factor, (z, residuals, similar, state.bounds,
                                                                      state.multipliers))
     return State(factor, bounds, multipliers)
+
+
+@functools.partial(jax.jit, static_argnames="guarded")
+def cycle_in_blocks(state: State, z: jax.Array, residuals: jax.Array, similar: jax.Array, slack: jax.Array,
+                    guarded: bool = False) -> State:
+    r"""`cycle`, up to rounding, for factors that no cache holds: it reads and writes them once for a block of pairs.
+
+    With :math:`B_0` before the block and :math:`u_j = c_j B_{j-1} w_j`, :math:`B_i = B_0 + \sum_{j \le i} u_j
+    w_j^\top`. So a pair needs :math:`w_i = B_0^\top z_i + \sum_{j<i} w_j (u_j^\top z_i)` and :math:`B_{i-1} w_i =
+    B_0 w_i + \sum_{j<i} u_j (w_j^\top w_i)`, whose products with :math:`B_0` are two of matrices for the whole block.
+
+    Args, returns: of `cycle`.
+    """
+    solve = _guarded if guarded else multiplier
+    num = z.shape[0]
+
+    def blocks(x):
+        """A row more is a pair of equal documents, which changes nothing."""
+        padded = jnp.pad(x, ((0, -num % _BLOCK), *((0, 0),) * (x.ndim - 1)), constant_values=0 if x is z else 1)
+        return padded.reshape(-1, _BLOCK, *x.shape[1:])
+
+    def of_block(factor, given):
+        differences, *rest = given
+        first = _product(differences, factor)  # B₀ᵀ zᵢ as rows
+        second = _product(first, factor.T)  # B₀ B₀ᵀ zᵢ
+
+        def one(i, found):
+            u, w, v, moved = found  # v: B₀ wᵢ; rows from i on are 0
+            past = _product(u, differences[i])
+            own = first[i] + _product(past, w)
+            image = second[i] + _product(past, v)
+            c, new = _projected(own, [x[i] for x in rest], slack, solve)
+            added = c * (image + _product(_product(w, own), u))
+            return (u.at[i].set(added), w.at[i].set(own), v.at[i].set(image),
+                    tuple(x.at[i].set(y) for x, y in zip(moved, new, strict=True)))
+
+        empty = jnp.zeros_like(differences)
+        u, w, _, moved = jax.lax.fori_loop(0, _BLOCK, one, (empty, empty, empty, (rest[2], rest[3])))
+        return factor + _product(u.T, w), moved
+
+    factor, moved = jax.lax.scan(of_block, state.factor, tuple(map(blocks, (z, residuals, similar, state.bounds,
+                                                                            state.multipliers))))
+    return State(factor, *(x.ravel()[:num] for x in moved))
+
+
+def _product(a: jax.Array, b: jax.Array) -> jax.Array:
+    return jnp.matmul(a, b, precision=EVALUATION)
+
+
+def _projected(w: jax.Array, pair, slack: jax.Array, solve) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
+    """``c`` of one pair, of which ``w`` is ``Bᵀ z``, and its bound and multiplier afterwards."""
+    r, sign, bound, kept = pair
+    p = jnp.sum(w * w)
+    alpha = jnp.minimum(kept, -sign * solve(p, r, bound, slack))
+    step = sign * alpha
+    some = p > 0
+    shrunk = jnp.where(some, p, 1)
+    c = jnp.where(some, (jnp.sqrt(1 + step * p / (1 - step * p)) - 1) / shrunk, 0)
+    return c, (slack * bound / (slack + step * bound), kept - alpha)
 
 
 def bounds_of(distances: np.ndarray, low: float = 5.0, high: float = 95.0) -> tuple[float, float]:
@@ -255,12 +310,13 @@ def fit(
     state = State(jnp.eye(start.shape[1], dtype=dtype), jnp.asarray(np.where(labels == 1, upper, lower), dtype),
                   jnp.zeros(labels.size, dtype))
     model = functools.partial(_model, jnp.asarray(start, dtype), identity)
+    large = start.shape[1] >= _LARGE
     history, best, converged, step = [], None, False, 0
     while True:
         entry = {"step": step, "loss": float("nan"), "grad_norm": float("nan"), "evaluations": step}
         if step:
             before = state
-            state = cycle(state, *given, guarded=guarded)
+            state = (cycle_in_blocks if large else cycle)(state, *given, guarded=guarded)
             total = float(jnp.sum(before.multipliers) + jnp.sum(state.multipliers))
             change = float(jnp.sum(jnp.abs(state.multipliers - before.multipliers)))
             _expect_finite(state, change, step, slack)

@@ -1,4 +1,4 @@
-"""The rows of the speed tables about the Reuters task: TWEAK, VL-Ext, the exact figures of all pairs."""
+"""The rows of the speed tables about the Reuters task: TWEAK, VL-Ext, ITML, the exact figures of all pairs."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import scipy.sparse
 import scipy.stats
 
 from experiments.corpora.synthetic import documents, synthetic
-from experiments.kit.measure import Sheet, once, race
+from experiments.kit.measure import Sheet, Times, once, race
 from jaxsim import sparse
 from jaxsim.data import labelled_pairs
 from jaxsim.evaluate import all_pairs
-from jaxsim.methods import tweak, vl_ext
+from jaxsim.methods import itml, tweak, vl_ext
 from jaxsim.methods.weights import quadratic_forms, term_extension
 from jaxsim.methods.weights.term_weights import TermWeights
 from jaxsim.sparse import Vectors
@@ -112,6 +112,55 @@ def vl_ext_evaluation(sizes, cores: int, full: bool) -> Sheet:
     sheet.parity("loss", _ext_value(given, data), peer(), within=1e-4)
     return _timed(sheet, sizes, seconds, 0.3, value=lambda: _ext_value(given, data),
                   both=lambda: _ext_both(given, data), peer=peer)
+
+
+def _itml_in_numpy(z, residuals, similar, bounds, slack: float):
+    """A cycle of ITML beside the identity by its own update of the whole matrix, a pair at a time, in float64."""
+    matrix, bounds = np.eye(z.shape[1]), np.array(bounds)
+    for i, (difference, residual, sign) in enumerate(zip(z, residuals, similar, strict=True)):
+        image = matrix @ difference
+        p, bound = difference @ image, bounds[i]
+        squared, linear = residual * p * bound, (p + residual) * bound + slack * p * bound - slack * residual * p
+        root = np.sqrt(linear**2 + 4 * squared * slack * (p + residual - bound))
+        alpha = min(0.0, -sign * (root - linear) / (2 * squared))  # the first cycle: no multiplier can fall
+        step = sign * alpha
+        matrix += step / (1 - step * p) * np.outer(image, image)
+        bounds[i] = slack * bound / (slack + step * bound)
+    return matrix, bounds
+
+
+def itml_cycle(sizes, cores: int, full: bool) -> Sheet:
+    """A cycle of ITML (HDILR), one pair after another and in blocks of pairs, for metrics of several ranks."""
+    ranks = (100, 400, 800, 1_600) if full else (6, 12)
+    sheet = Sheet("itml", cores, full, synthetic("normal differences", pairs="as many as 600 million products of a "
+                                                 "vector with the metric have" if full else 40), {"k": list(ranks)})
+    slack = 1.0
+    for k in ranks:
+        num = min(20_000, int(6e8 / k**2) // 32 * 32) if full else 40
+        rng = np.random.default_rng(k)
+        z, residuals = rng.normal(size=(num, k)) / np.sqrt(k), 0.1 + rng.random(num)
+        similar = np.where(np.arange(num) % 2, -1.0, 1.0)
+        bounds = np.where(similar == 1, 0.5, 2.5)
+        state = itml.State(jnp.eye(k, dtype=jnp.float32), *(jnp.asarray(x, jnp.float32) for x in (bounds, 0 * bounds)))
+        given = [jnp.asarray(x, jnp.float32) for x in (z, residuals, similar, slack)]
+        single, blocks = f"one pair at a time, k = {k}", f"blocks of pairs, k = {k}"
+        contestants = {single: lambda state=state, given=given: itml.cycle(state, *given),
+                       blocks: lambda state=state, given=given: itml.cycle_in_blocks(state, *given)}
+        few = z[: max(num // 8, 32)], residuals, similar, bounds, slack
+        matrix, moved = _itml_in_numpy(z, *few[1:])
+        for name, run in contestants.items():
+            found = run()
+            sheet.parity(f"metric, {name}", found.factor @ found.factor.T, matrix, within=1e-4)
+            sheet.parity(f"bounds, {name}", found.bounds, moved, within=1e-4)
+        peer = f"NumPy, float64, k = {k}"
+        counts = dict.fromkeys(contestants, num) | {peer: len(few[0])}
+        few = [x[: len(few[0])] if np.ndim(x) else x for x in few]
+        times = race(contestants | {peer: lambda few=few: _itml_in_numpy(*few)}, repeats=sizes.repeats, settle=True)
+        pairs = {name: Times(tuple(second / counts[name] for second in measured.seconds))
+                 for name, measured in times.items()}
+        for name, measured in pairs.items():
+            sheet.time(f"a pair, {name}", measured, None if name == single else pairs[single], "one pair at a time")
+    return sheet
 
 
 def exact_figures(sizes, cores: int, full: bool) -> Sheet:

@@ -17,7 +17,7 @@ from experiments.corpora.synthetic import documents, synthetic
 from experiments.kit.measure import Sheet, installed, once, race
 from experiments.speed import peers as speed_peers
 from experiments.speed.disk import disk
-from experiments.speed.features import exact_figures, tweak_evaluation, vl_ext_evaluation
+from experiments.speed.features import exact_figures, itml_cycle, tweak_evaluation, vl_ext_evaluation
 from experiments.speed.fits import demo, lbfgs, lsa, opca
 from experiments.speed.language import ngrams, rnn
 from experiments.speed.links import ssi
@@ -310,5 +310,5 @@ def _same_answers(ours, theirs) -> None:
 
 ROWS = {"matmul": matmul, "project": project, "texts": texts, "all-pairs": all_pairs, "lbfgs": lbfgs,
         "top-k": top_k, "lsa": lsa, "opca": opca, "ssi": ssi, "tweak": tweak_evaluation, "vl-ext": vl_ext_evaluation,
-        "all-pairs-figures": exact_figures, "topics": topics, "pilsa": pilsa, "demo": demo, "rnn": rnn,
-        "ngram": ngrams, "weights": weights, "disk": disk}
+        "itml": itml_cycle, "all-pairs-figures": exact_figures, "topics": topics, "pilsa": pilsa, "demo": demo,
+        "rnn": rnn, "ngram": ngrams, "weights": weights, "disk": disk}

@@ -43,6 +43,7 @@ NAMES = {
     "ssi": "a step of SSI, UᵀV + I, for two vocabularies",
     "tweak": "an evaluation of TWEAK's loss over pairs of pairs",
     "vl-ext": "an evaluation of VL-Ext's loss over pairs of pairs",
+    "itml": "a cycle of ITML for metrics of several ranks, one pair after another and in blocks of pairs",
     "all-pairs-figures": "AUC, Max-F1, precision and average precision of all pairs of a collection",
     "topics": "an iteration of JPLSA and of CPLSA, memory at 1,000 topics, and topics of new documents",
     "pilsa": "PILSA of the union of thesauri, in a process of its own, with compilation",

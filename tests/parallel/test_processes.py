@@ -74,6 +74,8 @@ def test_different_settings_are_refused_in_every_process(tmp_path):
     assert codes == [0, 0], "\n".join(errors)
     for number, gamma in enumerate(("10.0", "9.0")):
         assert re.fullmatch(message.format(re.escape(gamma), number), lines[number][0])
+        assert [line.split(":")[0] for line in lines[number][1:]] == ["init", "left", "groups"]
+        assert all("expected the same in every process, got another in process [1]" in line for line in lines[number])
 
 
 @pytest.mark.programs

@@ -52,10 +52,10 @@ def error(ours, theirs) -> float:
     return float(np.max(np.abs(ours - theirs)) / np.max(np.abs(theirs)))
 
 
-def fit(weights, **settings):
+def fit(weights, *, left=1, **settings):
     """Over the devices of all processes, the terms shared out."""
     mesh = jax.make_mesh((jax.device_count(),), ("pairs",))
-    return s2net.fit(documents(1), documents(2), init=Projection(weights), max_iter=6, mesh=mesh, shard_terms=True,
+    return s2net.fit(documents(left), documents(2), init=Projection(weights), max_iter=6, mesh=mesh, shard_terms=True,
                      checkpoint_every=3, **settings)
 
 
@@ -88,10 +88,13 @@ def main(number: str, folder: str, what: str) -> None:
         tell(json.dumps({"same": same, "losses": histories}))
         return
     if what == "settings":
-        try:
-            fit(weights, gamma=10.0 - int(number))
-        except ValueError as error:
-            tell(str(error))
+        other = int(number)
+        for start, settings in ((weights, {"gamma": 10.0 - other}), (weights + other, {}),
+                                (weights, {"left": 1 + other}), (weights, {"groups": np.arange(M) // (1 + other)})):
+            try:
+                fit(start, **settings)
+            except ValueError as error:
+                tell(str(error))
         return
     if what == "raises":
         fit(weights, validate=lambda params: 1 // (1 - int(number)))

@@ -23,7 +23,7 @@ from jaxsim.methods.projections import Projection, encode
 from jaxsim.methods.s2net.groups import checked_groups, checked_weights
 from jaxsim.methods.s2net.mined import Mined
 from jaxsim.methods.s2net.mined import loss as mined_loss
-from jaxsim.optim import Fit, Run
+from jaxsim.optim import Fit, Run, checkpoints
 from jaxsim.parallel import gathering, sharding, term_shards
 from jaxsim.parallel.sharding import Shards, all_pairs_logistic
 from jaxsim.parallel.term_shards import TermShards
@@ -333,10 +333,12 @@ def fit(
     groups = None if groups is None else checked_groups(groups, left.num_docs)
     checks.expect(mesh is None or weights is None, "weights", "none, with a mesh", "some")
     weights = checked_weights(weights, left.num_docs, dtype)
-    gathering.expect_same_settings(
-        mesh, gamma=float(gamma), beta=float(beta), block_size=block_size, precision=precision, groups=groups is None,
-        shard_terms=shard_terms, activation=getattr(activation, "__qualname__", activation),
-        left=(left.num_docs, left.num_terms), right=(right.num_docs, right.num_terms), **run.in_common())  # fmt: skip
+    if gathering.several(mesh):
+        contents = {"left": left, "right": right, "init": start, "groups": groups}
+        gathering.expect_same_settings(
+            mesh, gamma=float(gamma), beta=float(beta), block_size=block_size, precision=precision,
+            shard_terms=shard_terms, activation=getattr(activation, "__qualname__", activation), **run.in_common(),
+            **{name: checkpoints.fingerprint(given) for name, given in contents.items()})  # fmt: skip
     documents, local = (left, right), _same
     if mesh is None:
         *documents, spread, negatives = sparse.held(left, right, spread, None if mined is None else mined.documents)

@@ -625,7 +625,7 @@ WHY = {
                                          "and at 1,000 topics, its best, and below at 100, at 600 and from 1,500 to "
                                          "2,000, the most that are tried and the best of JPLSA",
                          "en-fr-halves": "not known; one start each. On development pairs JPLSA is above at every "
-                                         "number of topics, by .001 to .022",
+                                         "number of topics, by .001 to .025",
                          "en-ja-halves": "unequal numbers of topics: 600 against 1,000, the most that are tried, where "
                                          "JPLSA is above on development pairs; CPLSA is at 100, 300 and 600",
                          "docstrings": "not known; one start each. On development pairs CPLSA is above at 100 topics "

@@ -237,7 +237,7 @@ def _number(numbered: tuple[int, str], documents: Callable, width: int, refused:
     """Number of a file, and `Texts` of its documents."""
     number, path = numbered
     with _refusing(refused):
-        return number, *texts_of(_tuple(document, width) for document in documents(path))
+        return number, *texts_of(_tuple(document, width, place, path) for place, document in enumerate(documents(path)))
 
 
 def _keep(found: Any, path: str) -> None:

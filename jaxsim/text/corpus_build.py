@@ -168,7 +168,7 @@ def build(
     languages = plan["languages"]
     folder = Path(folder)
     _remove_stale(folder)
-    stream = (_tuple(document, width) for document in itertools.chain([first], stream))
+    stream = (_tuple(document, width, place) for place, document in enumerate(itertools.chain([first], stream)))
     if (folder / CONFIG).is_file():
         with tqdm(stream, "comparing", unit=" documents", disable=None if progress else True) as bar:
             return _finished(folder, plan, lambda: texts_of(bar))
@@ -236,10 +236,11 @@ def _hexadecimal(texts: Texts) -> str:
     return f"{texts.hash:032x}"
 
 
-def _tuple(document: str | Sequence[str], width: int) -> tuple[str, ...]:
+def _tuple(document: str | Sequence[str], width: int, place: int = 0, path: str = "") -> tuple[str, ...]:
     texts = tuple(document) if isinstance(document, list | tuple) else (document,)
     if len(texts) != width or not all(isinstance(text, str) for text in texts):  # no message is made where all is well
-        checks.expect(False, "documents", f"{width} texts in every document (as in the first)", repr(document)[:80])
+        checks.expect(False, "documents", f"{width} texts in every document (as in the first)",
+                      f"{document!r:.80} (document {place + 1}{path and ' of '}{path})")  # fmt: skip
     return texts
 
 

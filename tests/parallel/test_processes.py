@@ -74,8 +74,12 @@ def test_different_settings_are_refused_in_every_process(tmp_path):
     assert codes == [0, 0], "\n".join(errors)
     for number, gamma in enumerate(("10.0", "9.0")):
         assert re.fullmatch(message.format(re.escape(gamma), number), lines[number][0])
-        assert [line.split(":")[0] for line in lines[number][1:]] == ["init", "left", "groups"]
-        assert all("expected the same in every process, got another in process [1]" in line for line in lines[number])
+        assert [line.split(":")[0] for line in lines[number][1:4]] == ["init", "left", "groups"]
+        assert all("expected the same in every process, got another in process [1]" in line
+                   for line in lines[number][:4])
+    assert [lines[0][4], lines[1][4]] == [
+        "arguments: expected something that works in every process, got a failure in process [1]",
+        "gamma: expected a positive number, got 0.0"]
 
 
 @pytest.mark.programs

@@ -90,7 +90,8 @@ def main(number: str, folder: str, what: str) -> None:
     if what == "settings":
         other = int(number)
         for start, settings in ((weights, {"gamma": 10.0 - other}), (weights + other, {}),
-                                (weights, {"left": 1 + other}), (weights, {"groups": np.arange(M) // (1 + other)})):
+                                (weights, {"left": 1 + other}), (weights, {"groups": np.arange(M) // (1 + other)}),
+                                (weights, {"gamma": 1.0 - other})):
             try:
                 fit(start, **settings)
             except ValueError as error:

@@ -72,6 +72,13 @@ def test_what_cannot_be_counted_is_refused(files, tmp_path):
     assert not (tmp_path / "one" / "corpus.json").exists()
 
 
+@needs_beam
+def test_a_document_of_another_number_of_texts_is_named_with_its_file(tmp_path):
+    (tmp_path / "a").write_text("a b\tc\n\nd\te\n")
+    with pytest.raises(ValueError, match=r"2 texts in every document .*, got \('',\) \(document 2 of .*a\)$"):
+        corpus_beam.build(tmp_path / "built", [str(tmp_path / "a")], min_df=1)
+
+
 @pytest.mark.parametrize("data", [
     b"\xef\xbb\xbfa\tb\r\n\r\nc\td\x0be\xe2\x80\xa8\n\n", b"a\tb\rc\r\rd",
     b"\xef\xbb\xbf\xef\xbb\xbfa\n\xef\xbb\xbfb\rc", b"\n\rb", b"",

@@ -315,30 +315,25 @@ def fit(
     Relations: `opca` is its usual start; `s2net_mse` fits similarities instead of their order.
     """
     run = Run.of(run, options, RUN)
-    statistics.expect_sides(left, right, same="documents")
-    checks.expect(left.num_docs >= 1, "left", "at least one pair", 0)
-    checks.expect(0 < gamma < float("inf"), "gamma", "a positive number", gamma)
-    checks.expect(0 <= beta < float("inf"), "beta", "a number of at least 0", beta)
-    checked(precision)
-    checks.expect(mesh is not None or not shard_terms, "shard_terms", "a mesh to share the terms over", mesh)
-    _check_mined(mined, left, mesh)
-    if spread is not None:
-        checks.kind(spread, "spread", Terms)
-        checks.expect(mesh is None and mined is None, "spread", "none, with a mesh or mined negatives", "some")
-        checks.expect(spread.num_docs == left.num_terms, "spread", f"{left.num_terms} rows (terms of left)",
-                      spread.num_docs)  # fmt: skip
-    with term_shards.on_host() if shard_terms else contextlib.nullcontext():
-        start = checked_start(init, left, right, activation=activation, spread=spread)
+
+    def given() -> tuple:
+        """The start, groups and weights, if all arguments fit."""
+        _check(left, right, gamma=gamma, beta=beta, precision=precision, shard_terms=shard_terms, mesh=mesh,
+               mined=mined, spread=spread)
+        with term_shards.on_host() if shard_terms else contextlib.nullcontext():
+            start = checked_start(init, left, right, activation=activation, spread=spread)
+        checks.expect(mesh is None or weights is None, "weights", "none, with a mesh", "some")
+        found = None if groups is None else checked_groups(groups, left.num_docs)
+        return start, found, checked_weights(weights, left.num_docs, left.values.dtype)
+
+    start, groups, weights = gathering.agreed(given, "arguments") if gathering.several(mesh) else given()
     dtype = left.values.dtype
-    groups = None if groups is None else checked_groups(groups, left.num_docs)
-    checks.expect(mesh is None or weights is None, "weights", "none, with a mesh", "some")
-    weights = checked_weights(weights, left.num_docs, dtype)
     if gathering.several(mesh):
         contents = {"left": left, "right": right, "init": start, "groups": groups}
         gathering.expect_same_settings(
             mesh, gamma=float(gamma), beta=float(beta), block_size=block_size, precision=precision,
             shard_terms=shard_terms, activation=getattr(activation, "__qualname__", activation), **run.in_common(),
-            **{name: checkpoints.fingerprint(given) for name, given in contents.items()})  # fmt: skip
+            **{name: checkpoints.fingerprint(content) for name, content in contents.items()})  # fmt: skip
     documents, local = (left, right), _same
     if mesh is None:
         *documents, spread, negatives = sparse.held(left, right, spread, None if mined is None else mined.documents)
@@ -355,6 +350,22 @@ def fit(
     run = dataclasses.replace(run, tol=run.tol / start_norm(start))
     result = run.run(optim.minimize_lbfgs, local, objective, start, data, label="S2Net")
     return collapse.learnable(result, left, right, collapsed=[math.log(2)], gamma=gamma)
+
+
+def _check(left: Terms, right: Terms, *, gamma, beta, precision, shard_terms, mesh, mined, spread) -> None:
+    """Refuses documents and settings that do not fit."""
+    statistics.expect_sides(left, right, same="documents")
+    checks.expect(left.num_docs >= 1, "left", "at least one pair", 0)
+    checks.expect(0 < gamma < float("inf"), "gamma", "a positive number", gamma)
+    checks.expect(0 <= beta < float("inf"), "beta", "a number of at least 0", beta)
+    checked(precision)
+    checks.expect(mesh is not None or not shard_terms, "shard_terms", "a mesh to share the terms over", mesh)
+    _check_mined(mined, left, mesh)
+    if spread is not None:
+        checks.kind(spread, "spread", Terms)
+        checks.expect(mesh is None and mined is None, "spread", "none, with a mesh or mined negatives", "some")
+        checks.expect(spread.num_docs == left.num_terms, "spread", f"{left.num_terms} rows (terms of left)",
+                      spread.num_docs)  # fmt: skip
 
 
 def _check_mined(mined: Mined | None, left: Terms, mesh) -> None:

@@ -137,9 +137,8 @@ def chosen_options(table: kit.Table, method: ModuleType, folding: Folding, optio
 
 def most_topics(sides: Sequence[sparse.Terms], together: bool) -> int:
     """The training pairs or, if these are fewer, the words: of both languages, or of the one that has fewer."""
-    words = [sides[0].num_terms] if together else [
-        np.unique(np.asarray(side.indices)[np.asarray(side.values) > 0]).size for side in sides]
-    return min(sides[0].num_docs, *words)
+    used = [np.unique(np.asarray(side.indices)[np.asarray(side.values) > 0]) for side in sides]
+    return min(sides[0].num_docs, *(words.size for words in ([np.unique(np.concatenate(used))] if together else used)))
 
 
 def row(table: kit.Table, method: ModuleType, folding: Folding, options: Sequence[dict], ks: Sequence[int] = ()

@@ -248,7 +248,7 @@ def _count(file: tuple[str, int], documents: Callable, languages: Sequence[str],
            refused: str):
     """Batches of a file, none over two shards: number of the shard, first document, words, counts."""
     path, start = file
-    stream = (_tuple(document, width) for document in documents(path))
+    stream = (_tuple(document, width, place, path) for place, document in enumerate(documents(path)))
     while True:
         with _refusing(refused):
             batch = list(itertools.islice(stream, min(_BATCH, shard_docs - start % shard_docs)))

@@ -236,11 +236,12 @@ def _hexadecimal(texts: Texts) -> str:
     return f"{texts.hash:032x}"
 
 
-def _tuple(document: str | Sequence[str], width: int, place: int = 0, path: str = "") -> tuple[str, ...]:
+def _tuple(document: str | Sequence[str], width: int, place: int | None = None, path: str = "") -> tuple[str, ...]:
     texts = tuple(document) if isinstance(document, list | tuple) else (document,)
     if len(texts) != width or not all(isinstance(text, str) for text in texts):  # no message is made where all is well
+        where = "" if place is None else f" (document {place + 1}{path and ' of '}{path})"
         checks.expect(False, "documents", f"{width} texts in every document (as in the first)",
-                      f"{document!r:.80} (document {place + 1}{path and ' of '}{path})")  # fmt: skip
+                      f"{document!r:.80}{where}")
     return texts
 
 

@@ -316,24 +316,33 @@ def fit(
     """
     run = Run.of(run, options, RUN)
 
+    several = gathering.several(mesh)
+    agreed = functools.partial(gathering.agreed, argument="arguments") if several else _called
+
     def given() -> tuple:
-        """The start, groups and weights, if all arguments fit."""
+        """Groups and weights, if all arguments but the start fit."""
         _check(left, right, gamma=gamma, beta=beta, precision=precision, shard_terms=shard_terms, mesh=mesh,
                mined=mined, spread=spread)
-        with term_shards.on_host() if shard_terms else contextlib.nullcontext():
-            start = checked_start(init, left, right, activation=activation, spread=spread)
         checks.expect(mesh is None or weights is None, "weights", "none, with a mesh", "some")
         found = None if groups is None else checked_groups(groups, left.num_docs)
-        return start, found, checked_weights(weights, left.num_docs, left.values.dtype)
+        return found, checked_weights(weights, left.num_docs, left.values.dtype)
 
-    start, groups, weights = gathering.agreed(given, "arguments") if gathering.several(mesh) else given()
-    dtype = left.values.dtype
-    if gathering.several(mesh):
-        contents = {"left": left, "right": right, "init": start, "groups": groups}
+    def first() -> Sides:
+        with term_shards.on_host() if shard_terms else contextlib.nullcontext():
+            return checked_start(init, left, right, activation=activation, spread=spread)
+
+    groups, weights = agreed(given)
+    spanning = gathering.spans(init)
+    if several:
+        contents = {"left": left, "right": right, "groups": groups}
         gathering.expect_same_settings(
-            mesh, gamma=float(gamma), beta=float(beta), block_size=block_size, precision=precision,
+            mesh, gamma=float(gamma), beta=float(beta), block_size=block_size, precision=precision, init=spanning,
             shard_terms=shard_terms, activation=getattr(activation, "__qualname__", activation), **run.in_common(),
             **{name: checkpoints.fingerprint(content) for name, content in contents.items()})  # fmt: skip
+    start = first() if spanning else agreed(first)  # what is checked of one that spans processes waits for all of them
+    if several:
+        gathering.expect_same_settings(mesh, init=checkpoints.fingerprint(start))
+    dtype = left.values.dtype
     documents, local = (left, right), _same
     if mesh is None:
         *documents, spread, negatives = sparse.held(left, right, spread, None if mined is None else mined.documents)
@@ -350,6 +359,10 @@ def fit(
     run = dataclasses.replace(run, tol=run.tol / start_norm(start))
     result = run.run(optim.minimize_lbfgs, local, objective, start, data, label="S2Net")
     return collapse.learnable(result, left, right, collapsed=[math.log(2)], gamma=gamma)
+
+
+def _called(function: Callable):
+    return function()
 
 
 def _check(left: Terms, right: Terms, *, gamma, beta, precision, shard_terms, mesh, mined, spread) -> None:

@@ -418,20 +418,26 @@ def fit(views: Sequence[sp.csr_matrix], *, k: int, start: str, key, alpha: float
     Returns:
       `Fit` of a tuple of `Topics`, one a language.
     """
-    for value, name in ((alpha, "alpha"), (beta, "beta")):
-        checks.expect(1 <= value < np.inf, name, "a number of at least 1", value)
-    checks.positive_int(k, "k")
     num_terms, number, dtype = views[0].shape[1], len(views), views[0].dtype
-    frequencies = [np.asarray(view.sum(axis=0)).ravel() for view in views]
-    for i, frequency in enumerate(frequencies):
-        checks.expect(frequency.any(), f"views[{i}]", "a document with words", "none (all of this language are empty)")
-    if merged:
-        frequencies = [sum(frequencies)]
-    first = np.concatenate(starts.make(frequencies, k=k, start=start, key=key, dtype=dtype))
+
+    def begun() -> tuple[list[np.ndarray], np.ndarray]:
+        """Frequencies of the words, and the start, if all arguments fit."""
+        for value, name in ((alpha, "alpha"), (beta, "beta")):
+            checks.expect(1 <= value < np.inf, name, "a number of at least 1", value)
+        checks.positive_int(k, "k")
+        found = [np.asarray(view.sum(axis=0)).ravel() for view in views]
+        for i, frequency in enumerate(found):
+            checks.expect(frequency.any(), f"views[{i}]", "a document with words",
+                          "none (all of this language are empty)")
+        found = [sum(found)] if merged else found
+        return found, np.concatenate(starts.make(found, k=k, start=start, key=key, dtype=dtype))
+
     several = gathering.several(mesh)
+    frequencies, first = gathering.agreed(begun, "arguments") if several else begun()
     if several:
-        digests = {"documents": checkpoints.fingerprint([frequencies, [view.shape for view in views]]),
-                   "start": start, "key": checkpoints.fingerprint(first)}
+        documents = [(view.shape, view.indptr, view.indices, view.data) for view in views]
+        digests = {"documents": checkpoints.fingerprint(documents), "start": start,
+                   "key": checkpoints.fingerprint(first)}
         gathering.expect_same_settings(mesh, alpha=float(alpha), beta=float(beta), k=k, sigma=float(sigma), each=each,
                                        coupling=coupling, merged=merged, joint=joint, languages=languages, **digests,
                                        **run.in_common())  # fmt: skip

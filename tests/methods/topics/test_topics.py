@@ -345,6 +345,16 @@ def test_soft_starts_are_uniform_over_all_shares():
     np.testing.assert_array_equal(np.asarray(few)[1], 0)
 
 
-def test_a_soft_start_with_one_topic_has_no_nan():
-    (shares,) = topics.starts.make([np.ones(500_000)], k=1, start="soft", key=jax.random.key(3), dtype=np.float32)
-    np.testing.assert_array_equal(shares, 1)
+@pytest.mark.parametrize("dtype", [np.float32, float])
+def test_a_soft_start_of_which_zeros_are_drawn_has_shares_above_zero(monkeypatch, dtype, without_64_bits):
+    def drawn(key, shape, dtype):
+        return jnp.zeros(shape, dtype).at[1:, 0].set(9)
+
+    monkeypatch.setattr(jax.random, "exponential", drawn)
+    topics.starts._uniform_shares.clear_cache()
+    with without_64_bits():
+        for k in (1, 3):
+            (shares,) = topics.starts.make([np.ones(4)], k=k, start="soft", key=jax.random.key(0), dtype=dtype)
+            assert np.all(np.asarray(shares) > 0)
+            np.testing.assert_allclose(np.sum(shares, axis=1), 1, rtol=1e-6)
+    topics.starts._uniform_shares.clear_cache()

@@ -66,7 +66,7 @@ def make(frequencies: Sequence[np.ndarray], *, k: int, start: str, key: jax.Arra
 def _uniform_shares(key: jax.Array, rows: int, k: int, dtype) -> jax.Array:
     """Rows drawn from the uniform distribution over all shares: exponential numbers by their sum.
 
-    `jax.random.dirichlet` gives the same distribution by rejection, in a hundred times the time on a CPU.
+    `jax.random.dirichlet` gives the same distribution by rejection, in far more time on a CPU.
     """
     drawn = jax.random.exponential(key, (rows, k), dtype)
     drawn = jnp.maximum(drawn, jnp.finfo(drawn.dtype).eps / 2)  # 0 is drawn at times, in place of what is below this

@@ -180,7 +180,7 @@ def cycle_in_blocks(state: State, z: jax.Array, residuals: jax.Array, similar: j
                     tuple(x.at[i].set(y) for x, y in zip(moved, new, strict=True)))
 
         empty = jnp.zeros_like(differences)
-        # Products F Fᵀ of the rows alone would do in two thirds of the time, but short distances lose digits in them.
+        # Products F Fᵀ of the rows alone would do in less time, but short distances lose digits in them.
         u, w, _, moved = jax.lax.fori_loop(0, _BLOCK, one, (empty, empty, empty, (rest[2], rest[3])))
         return factor + _product(u.T, w), moved
 

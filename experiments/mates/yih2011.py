@@ -47,7 +47,7 @@ import scipy.sparse
 
 from experiments import kit
 from experiments.corpora import mates as corpora
-from experiments.corpora import topic_models
+from experiments.corpora import spans, topic_models
 from experiments.corpora.mate_scores import (
     UNIT_LENGTH,
     chosen_options,
@@ -85,6 +85,8 @@ class Settings:
       noises: OPCA's, for documents of unit length.
       ridges: CCA's, for documents of unit length.
       start_noises: OPCA's where S2Net chooses it; a ladder.
+      from_identity: Whether `s2net-random` is also trained from the identity, which random starts of ever more
+        dimensions lead to; for training pairs whose span is not too large (`corpora.spans`).
       noise_ks: Dimensions of S2Net there, where they are others than `variant_ks`.
       paper_noise: OPCA's in 002, for documents of their own lengths; one more option beside `noises`.
       paper_ridge: CCA's in 002, likewise.
@@ -119,24 +121,26 @@ class Settings:
     start_noises: tuple[float, ...] = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
     noise_ks: tuple[int, ...] = ()
     paper_ks: tuple[int, ...] = ()
+    from_identity: bool = False
 
 
-QUICK = Settings(ks=(20, 50), variant_ks=(20,), grid_k=20, max_iter=8, patience=4, seeds=(0, 1), limit=600, hdlr_k=50)
+QUICK = Settings(ks=(20, 50), variant_ks=(20,), grid_k=20, max_iter=8, patience=4, seeds=(0, 1), limit=600, hdlr_k=50,
+                 from_identity=True)
 FULL = Settings()
 UP_TO_500 = replace(FULL, ks=(50, 100, 200, 300, 500))  # large tables, and variants of other tables
 HALVES = replace(FULL, ks=(50, 100, 200, 300, 500, 1000, 1500, 2000), trained_ks=(100, 300, 500, 1000, 2000),
                  variant_ks=(100, 300, 500, 1000), random_ks=(100, 300, 500), grid_k=300,
                  noises=(3e-5, 1e-4, 3e-4, 1e-3), ridges=(1e-4, 1e-3, 1e-2, 0.03, 0.1), max_iter=300,
-                 sizes=(250, 500, 1000))
+                 sizes=(250, 500, 1000), from_identity=True)
 FIRST_20 = replace(HALVES, variant_ks=(100, 300, 500, 1000, 2000), random_ks=(100, 300, 1000, 2000, 4000, 8000),
                    lsi_ks=(*HALVES.ks, 3000))
 ALL_SOURCES = replace(HALVES, ks=(*HALVES.ks, 3000), trained_ks=(100, 300, 500, 1000, 1500, 2000),
                       variant_ks=(100, 300), random_ks=(100, 300), noise_ks=(100, 300, 1000, 1500),
-                      paper_ks=(100, 300, 1000, 1500, 2000), sizes=(1000, 2000, 4000))
+                      paper_ks=(100, 300, 1000, 1500, 2000), sizes=(1000, 2000, 4000), from_identity=False)
 DOCSTRINGS = replace(FULL, ks=(50, 100, 200, 300, 500, 1000, 2000, 3000, 4000),
                      variant_ks=(100, 300, 500, 1000, 2000, 3000),
                      random_ks=(100, 300, 500, 1000), paper_ks=(100, 300, 500, 1000, 2000, 3000, 4000),
-                     noises=(1e-6, 1e-5, 1e-4, 1e-3), ridges=(1e-6, 1e-5, 1e-4, 1e-3))
+                     noises=(1e-6, 1e-5, 1e-4, 1e-3), ridges=(1e-6, 1e-5, 1e-4, 1e-3), from_identity=True)
 LINES = replace(FULL, ks=(100, 300, 500, 1000, 1500, 2000), trained_ks=(300, 1000, 1500, 2000),
                 variant_ks=(300, 1000, 1500), random_ks=(100, 300), noises=(1e-7, 1e-6, 1e-5, 1e-4, 1e-3),
                 ridges=(1e-7, 1e-6, 1e-5, 1e-4, 1e-3), lsi_ks=(100, 300, 500, 1000, 1500, 2000, 3000, 4000),
@@ -365,32 +369,68 @@ def choose_negatives(table: kit.Table) -> kit.Choice:
     return table.once("negatives", lambda: kit.choose(grid, score, by="dev"))
 
 
+def span(table: kit.Table) -> spans.Span:
+    """The span of the training documents, of unit length."""
+    return table.once("span", lambda: spans.span_of(weighted(table, "train")))
+
+
+def parts(table: kit.Table, split: str) -> spans.Split:
+    """Documents inside and outside that span."""
+    return table.once(("parts", split), lambda: spans.split(span(table), weighted(table, split)))
+
+
+def train_from_identity(table: kit.Table, negatives: str = "all"):
+    """What `train` gives from the identity with as many dimensions as terms (`corpora.spans`), but for rounding."""
+    dev = parts(table, "dev")
+    groups = {"groups": table.data.task.group_ids["train"]} if negatives == "other groups" else {}
+
+    def validate(params) -> float:
+        return mates.mrr(*spans.encode(params.weights, dev))
+
+    return spans.train(span(table), parts(table, "train"), table.fit(s2net, reads=dev), validate=validate,
+                       max_iter=table.settings.max_iter, patience=table.settings.patience, **groups)
+
+
 def trained(table: kit.Table, ks, start, *extra, unit_length: bool = True, seeds=(), tried=(), method=s2net,
-            bounded: bool = True, **options) -> kit.Row:
+            bounded: bool = True, from_identity: bool = False, **options) -> kit.Row:
     """One training for each k; that with the best development MRR is tested, and repeated for the other seeds.
 
     ``start`` is a function of k and seed. Where it is ``bounded``, k is at most the rank of the training pairs.
-    ``tried`` are the options of an earlier choice, for the record.
+    ``tried`` are the options of an earlier choice, for the record. With ``from_identity``, as many dimensions as terms
+    are tried too, the most there are: from the identity, in place of ``start`` and the same for every seed.
     """
-    fits = {}
+    fits, terms = {}, len(table.data.task.vocabulary)
+    activation = options.get("activation")
+    test = weighted(table, "test", unit_length)
+
+    def fit(k, seed):
+        if from_identity and k == terms:
+            return train_from_identity(table, options["negatives"])
+        return train(table, start(k, seed), *extra, method=method, unit_length=unit_length, **options)
+
+    def encode(params):
+        if from_identity and k == terms:
+            return spans.encode(params.weights, parts(table, "test"))
+        return mates.encode(params, test, activation=activation)
 
     def score(k):
-        fit = fits[k] = train(table, start(k, 0), *extra, method=method, unit_length=unit_length, **options)
-        return {"mrr": fit.best_score, "loss": fit.loss, "steps": fit.steps,
-                "evaluations": fit.evaluations, "start": fit.history[0]["validation"],
-                "seconds": fit.history[-1]["seconds"]}
+        fits[k] = found = fit(k, 0)
+        return {"mrr": found.best_score, "loss": found.loss, "steps": found.steps,
+                "evaluations": found.evaluations, "start": found.history[0]["validation"],
+                "seconds": found.history[-1]["seconds"]}
 
     ks, said = (dimensions(table, ks), {"rank": rank(table)}) if bounded else (ks, {})
+    if from_identity:
+        ks, said = [*ks, terms], {"rank": terms}
     size = kit.choose([{"k": k} for k in ks], score, by="mrr", split="dev", **said)
     k = size.best["k"]
-    chosen = [fits[k], *(train(table, start(k, seed), *extra, method=method, unit_length=unit_length, **options)
-                         for seed in seeds[1:])]
-    activation = options.pop("activation", None)
-    test = weighted(table, "test", unit_length)
+    if from_identity and k == terms:
+        seeds, options["start"] = (), "identity"
+    chosen = [fits[k], *(fit(k, seed) for seed in seeds[1:])]
     gamma = {"gamma": 10.0} if method is s2net else {}  # the squared loss has none
     config = {**gamma, **options, "k": k, "unit_length": unit_length, "max_iter": table.settings.max_iter,
               "patience": table.settings.patience, "activation": getattr(activation, "__name__", None)}
-    return kit.Row(config, **tested(table, *(mates.encode(fit.params, test, activation=activation) for fit in chosen)),
+    return kit.Row(config, **tested(table, *(encode(fit.params) for fit in chosen)),
                    dev={"mrr": size.score, **({"grid": list(tried)} if tried else {})}, curve=size.tried,
                    fit=chosen[0], seeds=seeds)
 
@@ -504,11 +544,15 @@ def fit_mixed(table: kit.Table) -> kit.Row:
 
 
 def fit_random(table: kit.Table) -> kit.Row:
-    """S2Net from random starts (footnote 2), on documents of unit length; the first seed chooses the dimension."""
+    """S2Net from random starts (footnote 2), on documents of unit length; the first seed chooses the dimension.
+
+    Random starts of ever more dimensions lead to the identity, which is the last one to choose where it can be trained.
+    """
     size = len(table.data.task.vocabulary)
     return trained(table, table.settings.random_ks or table.settings.variant_ks,
                    lambda k, seed: s2net.random_init(size, k, key=jax.random.key(seed)), seeds=table.settings.seeds,
-                   bounded=False, negatives=choose_negatives(table).best["negatives"])
+                   bounded=False, from_identity=table.settings.from_identity,
+                   negatives=choose_negatives(table).best["negatives"])
 
 
 TOPIC_MODELS = {"plsa": fit_plsa, "jplsa": fit_jplsa, "cplsa": fit_cplsa, "jplsa-best": fit_jplsa_best,
@@ -539,7 +583,7 @@ READS = {  # row -> settings that its record depends on; topic models have their
     **dict.fromkeys(("cl-lsi", "lsa", "pca"), (*CLOSED, "lsi_ks")), "opca": (*OPCA, "ks", "sizes"),
     "cca": (*CLOSED, "ridges", "paper_ridge"), "cr5": ("limit", "grid_k", "sizes", "cr5_ridges", "variant_ks"),
     "hdlr": (*OPCA, "hdlr_k", "slacks", "seeds"), "s2net": (*TRAINED, "ks", "trained_ks", "sizes"),
-    "s2net-random": (*TRAINED, "variant_ks", "random_ks", "seeds"),
+    "s2net-random": (*TRAINED, "variant_ks", "random_ks", "seeds", "from_identity"),
     "s2net-opca+random": (*TRAINED, "variant_ks", "random_ks", "seeds"),
     "s2net-noise": (*TRAINED, "variant_ks", "noise_ks", "start_noises"),
     **dict.fromkeys(("s2net-2", "s2net-mse", "s2net-tanh"), (*TRAINED, "variant_ks")),

@@ -37,6 +37,11 @@ class Filled:
     matrix: jax.Array
 
     @property
+    def values(self) -> jax.Array:
+        """The weights of all terms, zeros among them: the matrix."""
+        return self.matrix
+
+    @property
     def num_docs(self) -> int:
         """Number of documents."""
         return self.matrix.shape[-2]
@@ -127,11 +132,11 @@ Held = Terms | Filled | Gathered
 """Documents of one device, as `held` gives them."""
 
 
-def held(*documents: Terms | None) -> tuple[Held | None, ...]:
+def held(*documents: Terms | Filled | None) -> tuple[Held | None, ...]:
     """Documents in the storage whose products are fastest on the default device; for many products.
 
     Args:
-      *documents: all that are to be held at once; None for none.
+      *documents: all that are to be held at once; None for none. `Filled` ones stay so.
 
     Returns:
       As many, as `storage` says.
@@ -144,5 +149,5 @@ def held(*documents: Terms | None) -> tuple[Held | None, ...]:
       [3.0]
     """
     store = {"rows": lambda terms: terms, "filled": filled, "gathered": gathered}[
-        storage(*(one for one in documents if one is not None))]
-    return tuple(None if one is None else store(one) for one in documents)
+        storage(*(one for one in documents if isinstance(one, Terms)))]
+    return tuple(store(one) if isinstance(one, Terms) else one for one in documents)

@@ -7,6 +7,7 @@ does together with the bare terms, `mined` finds hard negatives in documents tha
 
 from jaxsim.methods.s2net import distillation, groups, mined, mse, preferences, sgd
 from jaxsim.methods.s2net.exact import (
+    RUN,
     Data,
     Sides,
     checked_start,
@@ -18,5 +19,5 @@ from jaxsim.methods.s2net.exact import (
     start_norm,
 )
 
-__all__ = ["Data", "Sides", "checked_start", "distance_penalty", "distillation", "fit", "groups", "mined", "mse",
+__all__ = ["RUN", "Data", "Sides", "checked_start", "distance_penalty", "distillation", "fit", "groups", "mined", "mse",
            "objective", "preferences", "random_init", "sgd", "sides", "start_norm"]

@@ -27,7 +27,7 @@ from jaxsim.optim import Fit, Run, checkpoints
 from jaxsim.parallel import gathering, sharding, term_shards
 from jaxsim.parallel.sharding import Shards, all_pairs_logistic
 from jaxsim.parallel.term_shards import TermShards
-from jaxsim.sparse import Held, Terms
+from jaxsim.sparse import Filled, Held, Terms
 from jaxsim.sparse.precision import checked
 
 Sides = Projection | tuple[Projection, Projection]
@@ -170,7 +170,7 @@ def random_init(num_terms: int, k: int, *, key: jax.Array) -> Projection:
 
 
 def checked_start(
-    init, left: Terms, right: Terms, *, activation: Callable | None, spread: Terms | None = None
+    init, left: Terms | Filled, right: Terms | Filled, *, activation: Callable | None, spread: Terms | None = None
 ) -> Sides:
     """Checks a start against the documents and gives it their floating type.
 
@@ -241,8 +241,8 @@ def start_norm(start: Sides) -> float:
 
 
 def fit(
-    left: Terms,
-    right: Terms,
+    left: Terms | Filled,
+    right: Terms | Filled,
     *,
     init,
     gamma: float = 10.0,
@@ -265,7 +265,7 @@ def fit(
     the loss; ``groups`` takes twins out of each other's negatives.
 
     Args:
-      left: weighted documents, ``[m, num_terms]``.
+      left: weighted documents, ``[m, num_terms]``: `Terms`; or `Filled`, vectors of any other kind, on one device.
       right: their mates: row i belongs to row i.
       init: start ``A₀``, a `Projection` (from `opca`, `cl_lsi`, `pca`, `random_init`) or a pair of them for two
         matrices.
@@ -367,7 +367,9 @@ def _called(function: Callable):
 
 def _check(left: Terms, right: Terms, *, gamma, beta, precision, shard_terms, mesh, mined, spread) -> None:
     """Refuses documents and settings that do not fit."""
-    statistics.expect_sides(left, right, same="documents")
+    for side, name in ((left, "left"), (right, "right")):
+        _check_filled(side, name, mesh)
+    statistics.expect_sides(left, right, same="documents", types=(Terms, Filled))
     checks.expect(left.num_docs >= 1, "left", "at least one pair", 0)
     checks.expect(0 < gamma < float("inf"), "gamma", "a positive number", gamma)
     checks.expect(0 <= beta < float("inf"), "beta", "a number of at least 0", beta)
@@ -379,6 +381,17 @@ def _check(left: Terms, right: Terms, *, gamma, beta, precision, shard_terms, me
         checks.expect(mesh is None and mined is None, "spread", "none, with a mesh or mined negatives", "some")
         checks.expect(spread.num_docs == left.num_terms, "spread", f"{left.num_terms} rows (terms of left)",
                       spread.num_docs)  # fmt: skip
+
+
+def _check_filled(documents: Terms | Filled, argument: str, mesh) -> None:
+    """Refuses what `Terms` cannot hold, and documents that devices would have to share."""
+    if not isinstance(documents, Filled):
+        return
+    checks.expect(mesh is None, argument, "Terms, with a mesh", "Filled")
+    matrix = documents.matrix
+    checks.expect(matrix.ndim == 2 and jnp.issubdtype(matrix.dtype, jnp.floating), argument,
+                  "a matrix of floating numbers, [m, n]", f"{matrix.dtype} of shape {matrix.shape}")
+    checks.expect(bool(jnp.isfinite(matrix).all()), argument, "finite numbers", "NaN or infinity")
 
 
 def _check_mined(mined: Mined | None, left: Terms, mesh) -> None:

@@ -373,6 +373,16 @@ def fit_fold(
     return best._replace(params={"weights": weights, "terms": columns @ weights, "chosen": said})
 
 
+def towards_baseline(name: str, chosen: Mapping[str, Any], settings: Settings) -> bool:
+    """Whether the baseline, whose score is known, is what lies past an edge of a ladder.
+
+    It is what the largest α leads to, and with any α above 0 the smallest γ, which leaves the regulariser alone.
+    """
+    if name == "alpha":
+        return chosen["alpha"] == settings.alphas[-1]
+    return chosen["gamma"] == settings.gammas[0] and chosen["alpha"] > 0
+
+
 def learn(table: kit.Table, kind: str) -> kit.Row:
     """Query-side weights over one weighting of the documents; each fold chooses, fits, and tests its own queries."""
     task, settings = table.data, table.settings
@@ -388,8 +398,7 @@ def learn(table: kit.Table, kind: str) -> kit.Row:
             for name, value in measured(task, test, scored(task, kind, test, fit.params["terms"])).items():
                 values[name][test] = value
             said = dict(fit.params["chosen"])
-            # Past the largest α is the baseline, whose score is known.
-            said["edges"] = [name for name in said["edges"] if name != "alpha" or said[name] < settings.alphas[-1]]
+            said["edges"] = [name for name in said["edges"] if not towards_baseline(name, said, settings)]
             chosen, fits = [*chosen, {"seed": seed, "fold": number, **said}], [*fits, fit]
         every.append(values)
     means = {name: float(np.mean([entry[name] for entry in chosen])) for name in ("map", "map_at_start")}

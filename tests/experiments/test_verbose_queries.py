@@ -152,3 +152,13 @@ def test_rows_have_a_value_a_query_and_learning_tells_topics_from_common_words(t
     assert len(found["tweak-bm25"]["dev"]["folds"]) == 6
     for claim in script.CLAIMS:
         assert {claim.better, claim.worse} <= set(script.ROWS) and set(claim.tables) == set(script.TABLES)
+
+
+def test_the_baseline_past_a_ladder_makes_no_edge():
+    settings = verbose_queries.FULL
+    least, most = settings.gammas[0], settings.gammas[-1]
+    for name, chosen, known in (
+            ("gamma", {"gamma": least, "alpha": 0.01}, True), ("gamma", {"gamma": least, "alpha": 0.0}, False),
+            ("gamma", {"gamma": most, "alpha": 0.01}, False), ("alpha", {"gamma": 1.0, "alpha": 10.0}, True),
+            ("alpha", {"gamma": least, "alpha": 0.0}, False)):  # fmt: skip
+        assert verbose_queries.towards_baseline(name, chosen, settings) == known, (name, chosen)

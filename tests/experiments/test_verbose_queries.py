@@ -155,10 +155,10 @@ def test_rows_have_a_value_a_query_and_learning_tells_topics_from_common_words(t
 
 
 def test_the_baseline_past_a_ladder_makes_no_edge():
-    settings = verbose_queries.FULL
+    settings = script.FULL
     least, most = settings.gammas[0], settings.gammas[-1]
     for name, chosen, known in (
             ("gamma", {"gamma": least, "alpha": 0.01}, True), ("gamma", {"gamma": least, "alpha": 0.0}, False),
             ("gamma", {"gamma": most, "alpha": 0.01}, False), ("alpha", {"gamma": 1.0, "alpha": 10.0}, True),
             ("alpha", {"gamma": least, "alpha": 0.0}, False)):  # fmt: skip
-        assert verbose_queries.towards_baseline(name, chosen, settings) == known, (name, chosen)
+        assert script.towards_baseline(name, chosen, settings) == known, (name, chosen)

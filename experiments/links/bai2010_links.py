@@ -721,34 +721,42 @@ def full_without_diagonal(table: kit.Table) -> kit.Row:
     return whole_row(table, fits, config, curve=tried)
 
 
-def strongest_entries(table: kit.Table, p: int):
-    """The first sparse W of Algorithm 2: the ``p`` strongest entries of each row of the full W."""
+def strongest_entries(table: kit.Table, p: int, seed: int = 0):
+    """The first sparse W of Algorithm 2: the ``p`` strongest entries of each row of the full W of a seed."""
     size = table.data.parts["train"].df.size  # fewer words than entries where the collection is small
-    return table.once(("strongest", p), lambda: ssi_sparse.strongest(fit_full(table)[0][0].params, min(p, size)))
+    return table.once(("strongest", p, seed), lambda: ssi_sparse.strongest(
+        fit_full(table, (seed,))[0][0].params, min(p, size)))
 
 
-def trained_entries(table: kit.Table, init, options: list[dict], p: int) -> tuple[Fit, kit.Choice]:
+def trained_entries(table: kit.Table, init, options: list[dict], p: int, seed: int = 0) -> tuple[Fit, kit.Choice]:
     """A sparse W trained further from its start, with the option that has the best dev MAP."""
     settings = table.settings
     fit = functools.partial(fit_whole, table, ssi_sparse, init=init, triples=settings.sparse_triples[p],
-                            max_iter=settings.sparse_iter)
+                            max_iter=settings.sparse_iter, seed=seed)
     choice = kit.choose(options, lambda **option: fit(**option).best_score, by="map", split="dev")
     return fit(**choice.best), choice
 
 
-def fit_sparse(table: kit.Table, p: int) -> tuple[Fit, kit.Choice]:
-    """Algorithm 2: the strongest entries of the full W are trained further; the strongest of these again, down to p."""
-    denser = [q for q in SPARSE if q > p]
-    init = ssi_sparse.prune(fit_sparse(table, denser[-1])[0].params, p) if denser else strongest_entries(table, p)
-    return trained_entries(table, init, [{"learning_rate": rate} for rate in table.settings.sparse_rates], p)
+def fit_sparse(table: kit.Table, p: int, seed: int) -> tuple[Fit, kit.Choice]:
+    """Algorithm 2: the strongest entries of the full W are trained further; the strongest of these again, down to p.
+
+    The first seed chooses the rate of each p for all of them.
+    """
+    first, denser = table.settings.seeds[0], [q for q in SPARSE if q > p]
+    start = (ssi_sparse.prune(fit_sparse(table, denser[-1], seed)[0].params, p) if denser
+             else strongest_entries(table, p, seed))
+    rates = [{"learning_rate": rate} for rate in table.settings.sparse_rates]
+    chosen = rates if seed == first else [table.once(("rate", p), lambda: fit_sparse(table, p, first)[1].best)]
+    return trained_entries(table, start, chosen, p, seed)
 
 
 def sparse_row(p: int):
-    """A sparse W of at most ``p`` learned entries a row, by `fit_sparse`; one seed. Chosen: the rate, by dev MAP."""
+    """A sparse W of at most ``p`` learned entries a row, by `fit_sparse`, every seed. Chosen: the rate, by dev MAP."""
     def row(table: kit.Table) -> kit.Row:
-        fit, choice = fit_sparse(table, p)
-        return whole_row(table, [fit], {"identity": float(fit.params.identity), **choice.best, "p": p},
-                         curve=choice.tried)
+        fits = [fit_sparse(table, p, seed) for seed in table.settings.seeds]
+        fit, choice = fits[0]
+        return whole_row(table, [fit for fit, _ in fits], {"identity": float(fit.params.identity), **choice.best,
+                                                           "p": p}, curve=choice.tried)
 
     return row
 
@@ -758,7 +766,7 @@ def l1(table: kit.Table) -> kit.Row:
 
     The rate is that of `ssi-sparse-100`. Chosen: γ, by dev MAP.
     """
-    rate = fit_sparse(table, 100)[1].best["learning_rate"]
+    rate = fit_sparse(table, 100, table.settings.seeds[0])[1].best["learning_rate"]
     fit, choice = trained_entries(table, strongest_entries(table, 100),
                                   [{"l1": penalty, "learning_rate": rate} for penalty in table.settings.penalties], 100)
     kept = ssi_sparse.matrix(fit.params).nnz / fit.params.values.shape[0]
@@ -1068,7 +1076,7 @@ READS = {  # row -> settings that its record depends on
     "ssi-asym-d": (*LEARNED, "diag_iter", "starts", "diag_rates"),
     "ssi-full": (*WHOLE, "seeds"),
     "ssi-full-nodiag": (*(name for name in WHOLE if name not in ("full_rates", "full_identities")), "nodiag_rates",
-                        "seeds"), **{f"ssi-sparse-{p}": PRUNED for p in SPARSE},
+                        "seeds"), **{f"ssi-sparse-{p}": (*PRUNED, "seeds") for p in SPARSE},
     "ssi-l1": (*PRUNED, "penalties"), "ssi-asym-adagrad": (*DATA, *TRAINED, "adagrad", "adagrad_rates"),
     "ssi-asym-in-batch": (*DATA, *TRAINED, "batch", "batch_rates"),
     "ssi-asym-sgd": (*DATA, *TRAINED, "batch", "sgd_rates"), **dict.fromkeys(DIMENSIONS, (*DATA, *TRAINED)),

@@ -114,6 +114,16 @@ def test_train_on_your_pairs(shell):
     assert figures == {f"figures/{path.name}" for path in (work / "figures").iterdir()} and len(figures) == 5
 
 
+def test_vectors_of_another_model_gain_what_the_page_says(capsys):
+    code, said = re.search(r"^```python\n(import jax.numpy.*?)^```\n\nIt prints `(.*?)`", page("train-on-your-pairs"),
+                           re.MULTILINE | re.DOTALL).groups()  # fmt: skip
+    exec(compile(code, "train-on-your-pairs.md", "exec"), names := {})
+    before, after = map(float, said.split())
+    assert after > 2 * before
+    assert [float(one) for one in capsys.readouterr().out.split()] == pytest.approx([before, after], abs=0.05)
+    assert names["encoded"].shape == (1000, 64)
+
+
 @pytest.mark.pages
 def test_scores_without_learning_are_those_that_the_page_shows(shell):
     """They are the same whatever is learned, so that a small model will do; other docstrings have other scores."""

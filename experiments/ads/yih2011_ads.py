@@ -469,22 +469,21 @@ def topic_model(table: kit.Table, method) -> kit.Row:
             views, k=k, start="hard", key=jax.random.key(seed), each=10, max_iter=100, patience=3,
             validate=lambda params: auc(table, params), **option)
 
-    ks = [k for k in table.settings.topic_ks if k <= rank(table)]
-    few = min((k for k in ks if k >= 50), default=min(ks))
-    merged = [{}] if method is plsa else [{"merged": False}, {"merged": True}]
-    grid = [{"k": few, **option} for option in merged]
-    choice = kit.choose(grid, lambda **option: fitted(**option).best_score, by="auc")
-    chosen = {name: value for name, value in choice.best.items() if name != "k"}
+    ks, chosen, most, tried = [k for k in table.settings.topic_ks if k <= rank(table)], {}, None, []
     if method is not plsa:
+        few = min((k for k in ks if k >= 50), default=min(ks))
+        choice = kit.choose([{"k": few, "merged": merged} for merged in (False, True)],
+                            lambda **option: fitted(**option).best_score, by="auc")
+        chosen, tried = {"merged": choice.best["merged"]}, choice.tried
         most = topic_models.most_topics(views, chosen["merged"])
         ks = kit.up_to_rank(table.settings.pair_topic_ks or table.settings.topic_ks, most)
     size = kit.choose([{"k": k} for k in ks], lambda k: fitted(k, **chosen).best_score, by="auc", split="dev",
-                      rank=None if method is plsa else most)
+                      rank=most)
     fits = [fitted(**size.best, **chosen, seed=seed) for seed in TOPIC_SEEDS]
     return kit.Row({**size.best, **chosen, "start": "hard", "fold_in": 10, "similarity": "jensen_shannon",
                     "max_iter": 100, "patience": 3},
                    **tested(table, [fit.params for fit in fits]), curve=size.tried, fit=fits[0],
-                   dev={"auc": size.score, "grid": choice.tried if chosen else []}, seeds=TOPIC_SEEDS)
+                   dev={"auc": size.score, "grid": tried}, seeds=TOPIC_SEEDS)
 
 
 def random(table: kit.Table) -> kit.Row:

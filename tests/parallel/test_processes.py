@@ -83,6 +83,21 @@ def test_different_settings_are_refused_in_every_process(tmp_path):
 
 
 @pytest.mark.programs
+def test_topics_over_processes_are_those_of_one_and_go_on_and_differences_are_refused(tmp_path):
+    mesh_processes.write(tmp_path)
+    lines, errors, codes = run(tmp_path, "topics", 2, 1)
+    assert codes == [0, 0], "\n".join(errors)
+    result = json.loads(lines[0][0])
+    assert lines[1][0] == lines[0][0]
+    assert result["same"] and result["steps"] == 6 and result["moved"] > 0 and result["error"] < 1e-4
+    for one in lines:
+        assert [line.split(":")[0] for line in one[1:4]] == ["documents", "key", "alpha"]
+        assert all("expected the same in every process, got another in process [1]" in line for line in one[1:4])
+    assert lines[0][4] == "arguments: expected something that works in every process, got a failure in process [1]"
+    assert lines[1][4].startswith("alpha: expected")
+
+
+@pytest.mark.programs
 def test_an_error_in_one_process_ends_it_with_its_traceback_and_the_others_at_once(tmp_path):
     mesh_processes.write(tmp_path)
     _, errors, codes = run(tmp_path, "raises", 2, 1)

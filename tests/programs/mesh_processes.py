@@ -3,7 +3,8 @@
 Run as ``mesh_processes.py ADDRESS PROCESSES NUMBER FOLDER WHAT``. Each process reads the pairs from shards on disk,
 FOLDER/corpus (`write`). Prints a line of JSON, and "waiting" before the other is lost. With "go on" for WHAT, the fit
 is continued from its checkpoints in FOLDER/kept and compared with a whole one; with "settings" the processes have
-different ones; with "raises" process 1 has an error of its own.
+different ones; with "raises" process 1 has an error of its own. With "topics" JPLSA is learned in place of S2Net:
+of one device, whole, and stopped and gone on, and then with different arguments.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 import scipy.sparse
 
 from jaxsim import losses, sparse, text
-from jaxsim.methods import s2net
+from jaxsim.methods import jplsa, s2net
 from jaxsim.methods.projections import Projection
 from jaxsim.parallel import processes, sharding
 from jaxsim.text import corpus, corpus_build
@@ -59,6 +60,27 @@ def fit(weights, *, left=1, **settings):
                      checkpoint_every=3, **settings)
 
 
+def topics(number: int, folder: str) -> None:
+    mesh = jax.make_mesh((jax.device_count(),), ("pairs",))
+    views, key = [documents(1), documents(2)], jax.random.key(0)
+
+    def learn(views=views, key=key, mesh=mesh, **settings):
+        return jplsa.fit(views, **{"k": 3, "key": key, "start": "soft", "mesh": mesh, "max_iter": 6} | settings)
+
+    one, whole, started = learn(mesh=None), learn(), learn(max_iter=3, checkpoint=folder, checkpoint_every=1)
+    resumed = learn(checkpoint=folder, checkpoint_every=1)
+    of_whole, of_resumed, of_one = (jax.tree.leaves(fit.params) for fit in (whole, resumed, one))
+    same = all(map(np.array_equal, of_whole, of_resumed))
+    moved = abs(whole.history[-1]["loss"] - started.history[-1]["loss"])
+    tell(json.dumps({"same": same, "error": max(map(error, of_whole, of_one)), "moved": moved, "steps": resumed.steps}))
+    for different in ({"views": views[:: 1 - 2 * number]}, {"key": jax.random.key(number)}, {"alpha": 1.1 + number},
+                      {"alpha": 1.1 - number}):
+        try:
+            learn(**different)
+        except ValueError as refused:
+            tell(str(refused))
+
+
 def parity(weights) -> dict:
     mesh = jax.make_mesh((jax.device_count(),), ("pairs",))
     left, right = documents(1), documents(2)
@@ -86,6 +108,9 @@ def main(number: str, folder: str, what: str) -> None:
         same = bool(np.array_equal(whole.params.weights, resumed.params.weights))
         histories = [[entry["loss"] for entry in one.history] for one in (whole, resumed)]
         tell(json.dumps({"same": same, "losses": histories}))
+        return
+    if what == "topics":
+        topics(int(number), folder)
         return
     if what == "settings":
         other = int(number)

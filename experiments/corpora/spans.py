@@ -5,7 +5,9 @@ the identity, with as many dimensions as there are terms, is where ever larger r
 too large to train: 20,000 terms make 400 million weights. But a gradient is a sum of training documents times vectors,
 so A stays the identity outside their span, and inside, in orthonormal coordinates, it is a matrix of r × r where r is
 their rank, at most two a pair. The training is the same but for rounding: L-BFGS sees inner products of gradients,
-which coordinates keep.
+which coordinates keep. It takes time by m r² an iteration, and memory for some 25 matrices of r².
+
+Documents are of unit length here, as they are where random starts are trained.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from jaxsim import sparse
+from jaxsim import checks, sparse
 from jaxsim.methods import s2net
 from jaxsim.optim import Fit
 from jaxsim.sparse import Filled, Terms, Vectors
@@ -67,7 +69,7 @@ def factor(documents: scipy.sparse.csr_matrix, inside: np.ndarray | None = None)
 
 
 def span_of(sides: Sequence[Terms]) -> Span:
-    """The span of both sides' documents.
+    """The span of both sides' documents, all of unit length or empty.
 
     Example:
       >>> one = sparse.from_scipy(scipy.sparse.csr_matrix([[3.0, 0.0, 4.0]]))
@@ -75,6 +77,7 @@ def span_of(sides: Sequence[Terms]) -> Span:
       (2, 1)
     """
     documents = rows_of(sides)
+    checks.expect(documents.nnz > 0, "sides", "documents with words", "only empty documents")
     vectors, roots = factor(documents)
     return Span(documents, vectors / roots)
 

@@ -721,14 +721,14 @@ def full_without_diagonal(table: kit.Table) -> kit.Row:
     return whole_row(table, fits, config, curve=tried)
 
 
-def strongest_entries(table: kit.Table, p: int, seed: int = 0):
+def strongest_entries(table: kit.Table, p: int, seed: int):
     """The first sparse W of Algorithm 2: the ``p`` strongest entries of each row of the full W of a seed."""
     size = table.data.parts["train"].df.size  # fewer words than entries where the collection is small
     return table.once(("strongest", p, seed), lambda: ssi_sparse.strongest(
         fit_full(table, (seed,))[0][0].params, min(p, size)))
 
 
-def trained_entries(table: kit.Table, init, options: list[dict], p: int, seed: int = 0) -> tuple[Fit, kit.Choice]:
+def trained_entries(table: kit.Table, init, options: list[dict], p: int, seed: int) -> tuple[Fit, kit.Choice]:
     """A sparse W trained further from its start, with the option that has the best dev MAP."""
     settings = table.settings
     fit = functools.partial(fit_whole, table, ssi_sparse, init=init, triples=settings.sparse_triples[p],
@@ -766,9 +766,10 @@ def l1(table: kit.Table) -> kit.Row:
 
     The rate is that of `ssi-sparse-100`. Chosen: γ, by dev MAP.
     """
-    rate = fit_sparse(table, 100, table.settings.seeds[0])[1].best["learning_rate"]
-    fit, choice = trained_entries(table, strongest_entries(table, 100),
-                                  [{"l1": penalty, "learning_rate": rate} for penalty in table.settings.penalties], 100)
+    seed = table.settings.seeds[0]
+    rate = fit_sparse(table, 100, seed)[1].best["learning_rate"]
+    options = [{"l1": penalty, "learning_rate": rate} for penalty in table.settings.penalties]
+    fit, choice = trained_entries(table, strongest_entries(table, 100, seed), options, 100, seed)
     kept = ssi_sparse.matrix(fit.params).nnz / fit.params.values.shape[0]
     return whole_row(table, [fit], {"identity": float(fit.params.identity), **choice.best, "p": 100,
                                     "entries_a_row": round(kept, 2)}, curve=choice.tried)
@@ -1077,7 +1078,7 @@ READS = {  # row -> settings that its record depends on
     "ssi-full": (*WHOLE, "seeds"),
     "ssi-full-nodiag": (*(name for name in WHOLE if name not in ("full_rates", "full_identities")), "nodiag_rates",
                         "seeds"), **{f"ssi-sparse-{p}": (*PRUNED, "seeds") for p in SPARSE},
-    "ssi-l1": (*PRUNED, "penalties"), "ssi-asym-adagrad": (*DATA, *TRAINED, "adagrad", "adagrad_rates"),
+    "ssi-l1": (*PRUNED, "penalties", "seeds"), "ssi-asym-adagrad": (*DATA, *TRAINED, "adagrad", "adagrad_rates"),
     "ssi-asym-in-batch": (*DATA, *TRAINED, "batch", "batch_rates"),
     "ssi-asym-sgd": (*DATA, *TRAINED, "batch", "sgd_rates"), **dict.fromkeys(DIMENSIONS, (*DATA, *TRAINED)),
     "ssi-all": (*DATA, *TRAINED),

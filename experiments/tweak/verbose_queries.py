@@ -377,7 +377,8 @@ def fit_fold(
 def towards_baseline(name: str, chosen: Mapping[str, Any], settings: Settings) -> bool:
     """Whether the baseline, whose score is known, is what lies past an edge of a ladder.
 
-    It is what the largest α leads to, and with any α above 0 the smallest γ, which leaves the regulariser alone.
+    It is what an ever larger α leads to. Where γ is small the loss is linear in it, so that a smaller γ is the same as
+    an α as many times larger, which was tried: past the smallest γ with α above 0 lie these, and then the baseline.
     """
     if name == "alpha":
         return chosen["alpha"] == settings.alphas[-1]

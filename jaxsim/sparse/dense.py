@@ -16,7 +16,9 @@ from typing import Literal
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
+from jaxsim import checks
 from jaxsim.sparse.gather import Gathered, gathered
 from jaxsim.sparse.precision import EVALUATION
 from jaxsim.sparse.terms import Terms, expect_dense, expect_weights, project, project_transpose
@@ -28,7 +30,7 @@ SHARE = 0.25
 @functools.partial(jax.tree_util.register_dataclass, data_fields=["matrix"], meta_fields=[])
 @dataclasses.dataclass(frozen=True)
 class Filled:
-    """Documents with all their zeros. Build with `filled`.
+    """Documents with all their zeros (build with `filled`), or vectors of any other kind.
 
     Attributes:
       matrix: ``[num_docs, num_terms]`` floating; over a mesh, ``[num_devices, n, num_terms]``.
@@ -75,6 +77,32 @@ def filled(terms: Terms) -> Filled:
     row = jnp.where(slots < terms.indptr[-1], row, terms.num_docs)  # padding is dropped
     zeros = jnp.zeros((terms.num_docs, terms.num_terms), terms.values.dtype)
     return Filled(zeros.at[row, terms.indices].add(terms.values, mode="drop"))
+
+
+def checked(documents: Filled, argument: str) -> Filled:
+    """Vectors that a user made, in the type that `Terms` would have.
+
+    Args:
+      documents: `Filled` of a matrix of any floating type, an array or what can become one.
+      argument: the caller's name for it.
+
+    Returns:
+      The same in float32, or in float64 where it is of that and JAX has it switched on.
+
+    Raises:
+      ValueError: naming the argument, for what is no matrix of finite floating numbers.
+
+    Example:
+      >>> checked(Filled(jnp.ones((2, 3), jnp.float16)), "left").matrix.dtype
+      dtype('float32')
+    """
+    matrix = documents.matrix if isinstance(documents.matrix, jax.Array) else np.asarray(documents.matrix)
+    checks.expect(matrix.ndim == 2 and jnp.issubdtype(matrix.dtype, jnp.floating), argument,
+                  "a matrix of floating numbers, [m, n]", f"{matrix.dtype} of shape {matrix.shape}")
+    with np.errstate(over="ignore"):  # what overflows is refused
+        matrix = jnp.asarray(matrix.astype(jnp.result_type(float) if matrix.dtype == np.float64 else np.float32))
+    checks.expect(bool(jnp.isfinite(matrix).all()), argument, "finite numbers", "NaN or infinity")
+    return Filled(matrix)
 
 
 @project.register(Filled)
@@ -149,5 +177,5 @@ def held(*documents: Terms | Filled | None) -> tuple[Held | None, ...]:
       [3.0]
     """
     store = {"rows": lambda terms: terms, "filled": filled, "gathered": gathered}[
-        storage(*(one for one in documents if isinstance(one, Terms)))]
+        storage(*(one for one in documents if isinstance(one, Terms | Filled)))]
     return tuple(store(one) if isinstance(one, Terms) else one for one in documents)

@@ -42,6 +42,22 @@ def test_parts_keep_inner_products(documents):
     assert spans.split(span, dev).outside.size > 0
 
 
+def test_steps_and_tolerance_are_those_of_the_whole_matrix(documents):
+    train, _ = documents
+    span = spans.span_of(train)
+    given = spans.train(span, spans.split(span, train), lambda *sides, **options: options)
+    norms = [s2net.start_norm(Projection(one)) for one in (jnp.eye(WORDS), given["init"])]
+    assert norms[0] > 1.1 * norms[1]
+    # The first step is relative to the norm of the start; the tolerance is of the gradient's norm times it.
+    assert given["first_step"] * norms[1] == pytest.approx(s2net.RUN.first_step * norms[0])
+    assert given["tol"] / norms[1] == pytest.approx(s2net.RUN.tol / norms[0])
+
+
+def test_documents_without_words_are_refused():
+    with pytest.raises(ValueError, match="sides: expected documents with words, got only empty documents"):
+        spans.span_of([sparse.from_scipy(sp.csr_matrix((2, 3), dtype=np.float32))] * 2)
+
+
 def test_the_fit_is_that_of_the_whole_matrix(documents):
     train, dev = documents
     whole = s2net.fit(*train, init=Projection(jnp.eye(WORDS)), max_iter=8, validate=mates.validator(dev))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -45,13 +47,22 @@ def test_dense_vectors_train_as_the_same_vectors_in_sparse_rows(sides, start, op
 
 def test_a_stopped_fit_goes_on_bit_for_bit(sides, start, tmp_path):
     filled = [Filled(jnp.asarray(side)) for side in sides]
-    whole = s2net.fit(*filled, init=start, max_iter=6)
-    s2net.fit(*filled, init=start, max_iter=3, checkpoint=tmp_path, checkpoint_every=1)
-    rest = s2net.fit(*filled, init=start, max_iter=6, checkpoint=tmp_path, checkpoint_every=1)
+    rising, calls = itertools.count(), []  # the last parameters are the best
+
+    def validate(params) -> float:
+        calls.append(params)
+        return float(next(rising))
+
+    whole = s2net.fit(*filled, init=start, max_iter=6, validate=validate)
+    s2net.fit(*filled, init=start, max_iter=3, validate=validate, checkpoint=tmp_path, checkpoint_every=1)
+    calls.clear()
+    rest = s2net.fit(*filled, init=start, max_iter=6, validate=validate, checkpoint=tmp_path, checkpoint_every=1)
     np.testing.assert_array_equal(whole.params.weights, rest.params.weights)
+    assert len(calls) == 3
 
 
 @pytest.mark.parametrize(("wrong", "message"), [
+    ([["a"]], "right: expected a matrix of floating numbers"),
     (np.full((M, WIDTH), np.nan, np.float32), "right: expected finite numbers"),
     (np.ones((M, WIDTH), int), "right: expected a matrix of floating numbers"),
     (np.ones(M, np.float32), "right: expected a matrix of floating numbers"),
@@ -60,7 +71,23 @@ def test_a_stopped_fit_goes_on_bit_for_bit(sides, start, tmp_path):
     (np.zeros((M, WIDTH), np.float32), "right: expected documents with words")])
 def test_vectors_that_do_not_fit_are_refused(sides, start, wrong, message):
     with pytest.raises(ValueError, match=message):
-        s2net.fit(Filled(jnp.asarray(sides[0])), Filled(jnp.asarray(wrong)), init=start)
+        s2net.fit(Filled(jnp.asarray(sides[0])), Filled(wrong), init=start)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, jnp.bfloat16])
+def test_vectors_of_other_types_train_as_those_in_float32(sides, start, dtype):
+    large = [np.asarray(1000 * side, dtype) for side in sides]
+    found, expected = (s2net.fit(*map(Filled, some), init=1e5 * start.weights, max_iter=3)
+                       for some in (large, [np.asarray(side, np.float32) for side in large]))
+    np.testing.assert_array_equal(found.params.weights, expected.params.weights)
+    assert found.params.weights.dtype == np.float32
+
+
+def test_dense_vectors_have_no_mined_negatives(sides, start):
+    filled = [Filled(side) for side in sides]
+    negatives = s2net.mined.Mined(filled[1], jnp.zeros((M, 2), jnp.int32), 1.0)
+    with pytest.raises(ValueError, match="mined: expected Terms, got Filled"):
+        s2net.fit(*filled, init=start, mined=negatives)
 
 
 def test_devices_do_not_share_dense_vectors(sides, start):

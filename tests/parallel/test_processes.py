@@ -89,7 +89,7 @@ def test_topics_over_processes_are_those_of_one_and_go_on_and_differences_are_re
     assert codes == [0, 0], "\n".join(errors)
     result = json.loads(lines[0][0])
     assert lines[1][0] == lines[0][0]
-    assert result["same"] and result["steps"] == 6 and result["moved"] > 0 and result["error"] < 1e-4
+    assert result["same"] and result["new"] == 3 and result["moved"] > 0 and result["error"] < 1e-4
     for one in lines:
         assert [line.split(":")[0] for line in one[1:4]] == ["documents", "key", "alpha"]
         assert all("expected the same in every process, got another in process [1]" in line for line in one[1:4])

@@ -9,6 +9,7 @@ of one device, whole, and stopped and gone on, and then with different arguments
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -64,15 +65,23 @@ def topics(number: int, folder: str) -> None:
     mesh = jax.make_mesh((jax.device_count(),), ("pairs",))
     views, key = [documents(1), documents(2)], jax.random.key(0)
 
+    rising, calls = itertools.count(), []  # the last parameters are the best
+
+    def validate(params) -> float:
+        calls.append(params)
+        return float(next(rising))
+
     def learn(views=views, key=key, mesh=mesh, **settings):
-        return jplsa.fit(views, **{"k": 3, "key": key, "start": "soft", "mesh": mesh, "max_iter": 6} | settings)
+        return jplsa.fit(views, **{"k": 3, "key": key, "start": "soft", "mesh": mesh, "max_iter": 6,
+                                   "validate": validate} | settings)
 
     one, whole, started = learn(mesh=None), learn(), learn(max_iter=3, checkpoint=folder, checkpoint_every=1)
+    calls.clear()
     resumed = learn(checkpoint=folder, checkpoint_every=1)
     of_whole, of_resumed, of_one = (jax.tree.leaves(fit.params) for fit in (whole, resumed, one))
     same = all(map(np.array_equal, of_whole, of_resumed))
     moved = abs(whole.history[-1]["loss"] - started.history[-1]["loss"])
-    tell(json.dumps({"same": same, "error": max(map(error, of_whole, of_one)), "moved": moved, "steps": resumed.steps}))
+    tell(json.dumps({"same": same, "error": max(map(error, of_whole, of_one)), "moved": moved, "new": len(calls)}))
     for different in ({"views": views[:: 1 - 2 * number]}, {"key": jax.random.key(number)}, {"alpha": 1.1 + number},
                       {"alpha": 1.1 - number}):
         try:

@@ -27,7 +27,7 @@ from jaxsim.optim import Fit, Run, checkpoints
 from jaxsim.parallel import gathering, sharding, term_shards
 from jaxsim.parallel.sharding import Shards, all_pairs_logistic
 from jaxsim.parallel.term_shards import TermShards
-from jaxsim.sparse import Filled, Held, Terms
+from jaxsim.sparse import Filled, Held, Terms, dense
 from jaxsim.sparse.precision import checked
 
 Sides = Projection | tuple[Projection, Projection]
@@ -265,7 +265,8 @@ def fit(
     the loss; ``groups`` takes twins out of each other's negatives.
 
     Args:
-      left: weighted documents, ``[m, num_terms]``: `Terms`; or `Filled`, vectors of any other kind, on one device.
+      left: weighted documents, ``[m, num_terms]``: `Terms`; or `Filled`, vectors of any other kind, on one device and
+        without ``mined``.
       right: their mates: row i belongs to row i.
       init: start ``A₀``, a `Projection` (from `opca`, `cl_lsi`, `pca`, `random_init`) or a pair of them for two
         matrices.
@@ -315,7 +316,8 @@ def fit(
     Relations: `opca` is its usual start; `s2net_mse` fits similarities instead of their order.
     """
     run = Run.of(run, options, RUN)
-
+    left, right = (dense.checked(side, name) if isinstance(side, Filled) else side
+                   for side, name in ((left, "left"), (right, "right")))
     several = gathering.several(mesh)
     agreed = functools.partial(gathering.agreed, argument="arguments") if several else _called
 
@@ -365,10 +367,12 @@ def _called(function: Callable):
     return function()
 
 
-def _check(left: Terms, right: Terms, *, gamma, beta, precision, shard_terms, mesh, mined, spread) -> None:
+def _check(
+    left: Terms | Filled, right: Terms | Filled, *, gamma, beta, precision, shard_terms, mesh, mined, spread
+) -> None:
     """Refuses documents and settings that do not fit."""
     for side, name in ((left, "left"), (right, "right")):
-        _check_filled(side, name, mesh)
+        checks.expect(mesh is None or not isinstance(side, Filled), name, "Terms, with a mesh", "Filled")
     statistics.expect_sides(left, right, same="documents", types=(Terms, Filled))
     checks.expect(left.num_docs >= 1, "left", "at least one pair", 0)
     checks.expect(0 < gamma < float("inf"), "gamma", "a positive number", gamma)
@@ -383,22 +387,12 @@ def _check(left: Terms, right: Terms, *, gamma, beta, precision, shard_terms, me
                       spread.num_docs)  # fmt: skip
 
 
-def _check_filled(documents: Terms | Filled, argument: str, mesh) -> None:
-    """Refuses what `Terms` cannot hold, and documents that devices would have to share."""
-    if not isinstance(documents, Filled):
-        return
-    checks.expect(mesh is None, argument, "Terms, with a mesh", "Filled")
-    matrix = documents.matrix
-    checks.expect(matrix.ndim == 2 and jnp.issubdtype(matrix.dtype, jnp.floating), argument,
-                  "a matrix of floating numbers, [m, n]", f"{matrix.dtype} of shape {matrix.shape}")
-    checks.expect(bool(jnp.isfinite(matrix).all()), argument, "finite numbers", "NaN or infinity")
-
-
-def _check_mined(mined: Mined | None, left: Terms, mesh) -> None:
+def _check_mined(mined: Mined | None, left: Terms | Filled, mesh) -> None:
     """Refuses negatives that do not belong to these documents."""
     if mined is None:
         return
     checks.expect(mesh is None, "mined", "none, with a mesh", "some")
+    checks.kind(mined.documents, "mined", Terms)
     width = left.num_terms
     checks.expect(mined.documents.num_terms == width, "mined", f"documents of {width} terms (as left)",
                   mined.documents.num_terms)  # fmt: skip

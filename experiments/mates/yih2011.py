@@ -133,7 +133,7 @@ HALVES = replace(FULL, ks=(50, 100, 200, 300, 500, 1000, 1500, 2000), trained_ks
                  variant_ks=(100, 300, 500, 1000), random_ks=(100, 300, 500), grid_k=300,
                  noises=(3e-5, 1e-4, 3e-4, 1e-3), ridges=(1e-4, 1e-3, 1e-2, 0.03, 0.1), max_iter=300,
                  sizes=(250, 500, 1000), from_identity=True)
-FIRST_20 = replace(HALVES, variant_ks=(100, 300, 500, 1000, 2000), random_ks=(100, 300, 1000, 2000, 4000, 8000),
+FIRST_20 = replace(HALVES, variant_ks=(100, 300, 500, 1000, 2000), random_ks=(100, 300, 1000, 2000, 4000),
                    lsi_ks=(*HALVES.ks, 3000))
 ALL_SOURCES = replace(HALVES, ks=(*HALVES.ks, 3000), trained_ks=(100, 300, 500, 1000, 1500, 2000),
                       variant_ks=(100, 300), random_ks=(100, 300), noise_ks=(100, 300, 1000, 1500),

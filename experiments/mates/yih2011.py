@@ -680,8 +680,9 @@ WHY = {
                                          "best, 2,126, as many as there are pairs, and .588 at that of JPLSA, 2,000",
                          "en-fr-halves": "not known; one start each. On development pairs JPLSA is above at every "
                                          "number of topics, by .001 to .025",
-                         "en-ja-halves": "unequal numbers of topics: 600 against 1,000, the most that are tried, where "
-                                         "JPLSA is above on development pairs; CPLSA is at 100, 300 and 600",
+                         "en-ja-halves": "not known; one start each, of 600 and 1,500 topics. On development pairs they "
+                                         "are level at their best (.646 and .645); CPLSA is above at 100, 300, 600 and "
+                                         "from 3,000 on, JPLSA at the others",
                          "docstrings": "not known; one start each. On development pairs CPLSA is above at 100 topics "
                                        "and at 2,000, its best (.355 and .353), and JPLSA at 2,878, its best and as "
                                        "many as the side with fewer words has (.373 and .352)",

@@ -1078,7 +1078,7 @@ READS = {  # row -> settings that its record depends on
     "ssi-full": (*WHOLE, "seeds"),
     "ssi-full-nodiag": (*(name for name in WHOLE if name not in ("full_rates", "full_identities")), "nodiag_rates",
                         "seeds"), **{f"ssi-sparse-{p}": (*PRUNED, "seeds") for p in SPARSE},
-    "ssi-l1": (*PRUNED, "penalties", "seeds"), "ssi-asym-adagrad": (*DATA, *TRAINED, "adagrad", "adagrad_rates"),
+    "ssi-l1": (*PRUNED, "penalties"), "ssi-asym-adagrad": (*DATA, *TRAINED, "adagrad", "adagrad_rates"),
     "ssi-asym-in-batch": (*DATA, *TRAINED, "batch", "batch_rates"),
     "ssi-asym-sgd": (*DATA, *TRAINED, "batch", "sgd_rates"), **dict.fromkeys(DIMENSIONS, (*DATA, *TRAINED)),
     "ssi-all": (*DATA, *TRAINED),

@@ -113,6 +113,8 @@ def entry(leave: Callable[[int], object] = os._exit) -> None:
     except OSError:  # told already; what is left in the buffer would fail again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if status == INTERRUPTED:  # or bad input, told already. After Ctrl-C Python may end with SIGINT's status
+        if pools := sys.modules.get("multiprocessing.util"):
+            pools._run_finalizers(0)  # what a pool of workers left would be told of after the message
         leave(status)
     sys.exit(status)
 

@@ -38,7 +38,8 @@ def topics(
     max_iter: Annotated[int | None, typer.Option(min=1, help="Largest number of iterations.")] = None,
     drop_top: Annotated[int, typer.Option(min=0, help="Number of most frequent terms to leave out.")] = 50,
     max_terms: Annotated[int, typer.Option(min=1, help="Largest number of terms in the vocabulary.")] = 20_000,
-    min_df: Annotated[int, typer.Option(min=1, help="Smallest number of texts that a term must occur in.")] = 2,
+    min_df: Annotated[int, typer.Option(min=1, help="Smallest number of texts that a term must occur in (1 "
+                                                         "with fewer than 100 training pairs).")] = 2,
     seed: Annotated[int, typer.Option(help="Seed of the start, and of the split.")] = 0,
     format: options.FormatOption = None,
     left: options.LeftOption = None,

@@ -69,7 +69,8 @@ def translate_table(
     sources = [name for name, value in (("--table", table), ("--pairs", pairs), ("--dictionary", dictionary))
                if value is not None]
     checks.expect(len(sources) == 1, "--table, --pairs, --dictionary", "one of them", " and ".join(sources) or "none")
-    checks.expect((out is not None) == (table is None), "--out", "a folder, with --pairs or --dictionary alone", out)
+    checks.expect((out is not None) == (table is None), "--out", "a folder, with --pairs or --dictionary alone",
+                  out or "none")
     checks.expect(bool(word) or table is None, "--word", "a word to translate", "none")
     if pairs is None:
         options.refuse(context, sources[0], *_OF_PAIRS)
@@ -169,7 +170,7 @@ def _print(params: Translation, words: list[str], reverse: bool, k: int, json: b
     """Translations of words."""
     from jaxsim.text.tokens import composed, lowered
 
-    for one in words:
+    for one in map(str.strip, words):
         best = params.best(lowered(composed(one)), reverse=reverse, k=k)
         if not best:
             say(f"{one}: not in the table{', or only from right to left (--reverse)' * (not reverse)}")

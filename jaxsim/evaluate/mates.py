@@ -512,5 +512,9 @@ def validator(
     Returns:
       Function of params.
     """
+    checks.expect(len(sides) == 2, "sides", "two, of as many documents", len(sides))
+    for i, side in enumerate(sides):
+        plain = isinstance(side, np.ndarray | jax.Array)
+        checks.expect(not plain, f"sides[{i}]", "documents (Terms), or Filled of an array", checks.a_kind(side))
     held = sparse.held(*sides)
     return lambda params: score(*encode(params, held, activation=activation))

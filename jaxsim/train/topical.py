@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import jax
 import numpy as np
 import scipy.sparse as sp
@@ -16,6 +18,25 @@ from jaxsim.train.problem import Learned, Problem
 _EACH = {"cplsa": 5}  # iterations between two scores of held-out pairs; 10 of the others
 _LENGTH = {"cplsa": 200}  # iterations at most; 500 of the others, as in 002
 _UNSCORED = {"cplsa": 50}  # with nothing to stop by; 100 of the others
+
+
+def most(counts: Sequence[sp.csr_matrix], method: str) -> int:
+    """The most topics: as many as there are different words, by ``jplsa`` and ``cplsa`` on the side with fewer.
+
+    Args:
+      counts: of both sides.
+      method: ``"plsa"``, or one of the others.
+
+    Returns:
+      Their number.
+
+    Example:
+      >>> sides = [sp.csr_matrix([[1.0, 2.0, 0.0]]), sp.csr_matrix([[0.0, 0.0, 1.0]])]
+      >>> most(sides, "plsa"), most(sides, "jplsa")
+      (3, 1)
+    """
+    sides = [sp.vstack(counts).tocsr()] if method == "plsa" else counts
+    return min(int(np.unique(side.indices).size) for side in sides)
 
 
 def fit(problem: Problem) -> Learned:
@@ -38,15 +59,14 @@ def fit(problem: Problem) -> Learned:
     if problem.dev:
         options |= {"validate": held_out.averaged(_validator, problem.dev, problem.sets),
                     "patience": -(-(30 if settings.patience is None else settings.patience) // each)}
+    k = min(problem.k, most(problem.counts, method))
     if method == "plsa":
         both = sparse.from_scipy(sp.vstack(problem.counts, format="csr"))
-        used = len(np.unique(sp.vstack(problem.counts).tocsr().indices))
-        result = plsa.fit(both, k=min(problem.k, used), **options)
+        result = plsa.fit(both, k=k, **options)
         return Learned(result._replace(params=Projection(topics.responsibilities(result.params))))
-    used = min(int(np.unique(side.indices).size) for side in problem.counts)
     views = [sparse.from_scipy(side) for side in problem.counts]
     model, more = (cplsa, {"shared": True}) if method == "cplsa" else (jplsa, {})
-    result = model.fit(views, k=min(problem.k, used), **options, **more)
+    result = model.fit(views, k=k, **options, **more)
     return Learned(result._replace(params=tuple(Projection(topics.responsibilities(side)) for side in result.params)))
 
 

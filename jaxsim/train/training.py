@@ -30,7 +30,7 @@ from jaxsim.model import WEIGHTINGS, Model, bm25, parts, rounding
 from jaxsim.optim import Fit, history
 from jaxsim.sparse import Terms, Vectors
 from jaxsim.text.subwords import SIZES, Subwords, slots
-from jaxsim.train import distilled, graded, held_out, linked, resume, s2net
+from jaxsim.train import distilled, graded, held_out, linked, resume, s2net, topical
 from jaxsim.train.fits import FITS
 from jaxsim.train.held_out import Dev
 from jaxsim.train.judged import Judged
@@ -713,8 +713,11 @@ def _dimension(weighted: Weighted, settings: Settings, say: Callable) -> int:
         different = len(distinct_rows(sp.vstack([side[np.diff(side.indptr) > 0] for side in counts]))[0])
         different += 0 if weighted.unpaired is None else weighted.unpaired.num_docs
         limit, basis = min(different, num_terms), counted(different, "different text")
+    basis += f" and {counted(num_terms, 'term')}"
+    if settings.method in TOPICS and 0 < (words := topical.most(counts, settings.method)) < limit:
+        limit, basis = words, counted(words, "different word") + " on a side" * (settings.method != "plsa")
     if limit < settings.dim:
-        say(f"dimension {limit}: {basis} and {counted(num_terms, 'term')} support no more")
+        say(f"dimension {limit}: {basis} support no more")
     return min(settings.dim, limit)
 
 

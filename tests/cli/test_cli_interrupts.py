@@ -342,3 +342,13 @@ def test_pipes_in_a_shell(trained, folder):
     first, status, number = done.stdout.splitlines()
     assert len(json.loads(first)) == 5 and status == str(cli.CLOSED) and number.strip() == "40"
     assert done.stderr == ""
+
+
+@pytest.mark.programs
+def test_bad_input_found_late_by_workers_is_one_line(folder, capsys):
+    run(capsys, "train", "--pairs", "pairs.tsv", "--out", "model", *OPCA)
+    (folder / "late.txt").write_bytes(b"a known word\n" * 30_000 + b"canci\xf3n\n")
+    done = subprocess.run([sys.executable, "-m", "jaxsim", "encode", "--model", "model", "--input", "late.txt",
+                           "--output", "late.npy", "--workers", "2"], capture_output=True, text=True)  # fmt: skip
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1, done.stderr
+    assert done.stderr.startswith("jaxsim: ") and not (folder / "late.npy").exists()

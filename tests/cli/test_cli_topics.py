@@ -186,3 +186,13 @@ def test_a_language_without_words_is_refused(place, capsys):
     status, _, err = run(capsys, "topics", "--pairs", place / "empty.tsv", "--out", place / "bad", "--drop-top", 0,
                          "--dim", 2)
     assert status == 2 and "known words on both sides" in err.strip().splitlines()[-1]
+
+
+@pytest.mark.parametrize("method", ["jplsa", "cplsa"])
+def test_the_number_of_topics_that_the_words_allow_is_told(tmp_path, capsys, method):
+    few = "".join(f"one{i % 4} one{i % 3}\tuno{i % 3} uno{i % 2}\n" for i in range(40))
+    (tmp_path / "few.tsv").write_text(few)
+    status, _, err = run(capsys, "topics", "--pairs", tmp_path / "few.tsv", "--out", tmp_path / "model", "--dim", 10,
+                         "--languages", "en,es", "--drop-top", 0, "--max-iter", 3, "--method", method, "--dev", 0)
+    assert status == 0 and "dimension 3: 3 different words on a side support no more\n" in err
+    assert Model.load(tmp_path / "model").dim == 3

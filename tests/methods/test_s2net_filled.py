@@ -94,3 +94,10 @@ def test_devices_do_not_share_dense_vectors(sides, start):
     filled = [Filled(jnp.asarray(side)) for side in sides]
     with pytest.raises(ValueError, match="left: expected Terms, with a mesh"):
         s2net.fit(*filled, init=start, mesh=jax.sharding.Mesh(np.asarray(jax.devices()), ("some",)))
+
+
+def test_a_validator_of_plain_arrays_or_of_one_side_is_refused(sides):
+    with pytest.raises(ValueError, match=r"sides\[0\]: expected documents \(Terms\), or Filled of an array, got a"):
+        mates.validator(sides)
+    with pytest.raises(ValueError, match="sides: expected two, of as many documents, got 1"):
+        mates.validator([Filled(sides[0])])

@@ -113,7 +113,7 @@ class Settings:
     validated: int | None = 700
     full_grid: int = 2
     full_iter: int = 12
-    sparse_rates: tuple[float, ...] = (0.1, 0.3, 1.0)
+    sparse_rates: tuple[float, ...] = (0.1, 0.3, 1.0, 3.0)
     sparse_triples: dict = field(default_factory=lambda: {1000: 30_000, 100: 50_000, 10: 50_000})
     sparse_iter: int = 20
     penalties: tuple[float, ...] = (1e-8, 1e-7, 1e-6)

@@ -87,7 +87,8 @@ class Settings:
       ridges: CCA's, for documents of unit length.
       start_noises: OPCA's where S2Net chooses it; a ladder.
       from_identity: Whether `s2net-random` is also trained from the identity, which random starts of ever more
-        dimensions lead to (`corpora.spans`): where training pairs are some thousands, since 9,000 take hours and 30 GB.
+        dimensions lead to (`corpora.spans`). Its time grows with the cube of the number of training pairs, and its
+        memory with the square: it is for some thousands.
       noise_ks: Dimensions of S2Net there, where they are others than `variant_ks`.
       paper_noise: OPCA's in 002, for documents of their own lengths; one more option beside `noises`.
       paper_ridge: CCA's in 002, likewise.

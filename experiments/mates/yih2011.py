@@ -31,7 +31,7 @@ dimensions equals OPCA at 2,000; from CL-LSI it gains less.
 
 Time: quick under a minute on two cores. full, on one core: 5 to 30 minutes a table, but 90 minutes for en-es and two to
 three hours for en-es-unseen, whose training pairs are many (fits that platt2010 made come from the cache), and as long
-for random starts of thousands of dimensions.
+for random starts of thousands of dimensions; the identity takes six to thirty minutes a table.
 """
 
 from __future__ import annotations
@@ -401,17 +401,17 @@ def trained(table: kit.Table, ks, start, *extra, unit_length: bool = True, seeds
     ``tried`` are the options of an earlier choice, for the record. With ``from_identity``, as many dimensions as terms
     are tried too, the most there are: from the identity, in place of ``start`` and the same for every seed.
     """
-    fits, terms = {}, len(table.data.task.vocabulary)
+    fits, whole = {}, len(table.data.task.vocabulary) if from_identity else None
     activation = options.get("activation")
     test = weighted(table, "test", unit_length)
 
     def fit(k, seed):
-        if from_identity and k == terms:
+        if k == whole:
             return train_from_identity(table, options["negatives"])
         return train(table, start(k, seed), *extra, method=method, unit_length=unit_length, **options)
 
     def encode(params):
-        if from_identity and k == terms:
+        if k == whole:
             return spans.encode(params.weights, parts(table, "test"))
         return mates.encode(params, test, activation=activation)
 
@@ -423,10 +423,10 @@ def trained(table: kit.Table, ks, start, *extra, unit_length: bool = True, seeds
 
     ks, said = (dimensions(table, ks), {"rank": rank(table)}) if bounded else (ks, {})
     if from_identity:
-        ks, said = [*ks, terms], {"rank": terms}
+        ks, said = [*ks, whole], {"rank": whole}
     size = kit.choose([{"k": k} for k in ks], score, by="mrr", split="dev", **said)
     k = size.best["k"]
-    if from_identity and k == terms:
+    if k == whole:
         seeds, options["start"] = (), "identity"
     chosen = [fits[k], *(fit(k, seed) for seed in seeds[1:])]
     gamma = {"gamma": 10.0} if method is s2net else {}  # the squared loss has none

@@ -505,12 +505,15 @@ def validator(
     """The validation score of early stopping: mean reciprocal rank of a projection on held-out mates.
 
     Args:
-      sides: held-out documents of both sides.
+      sides: held-out documents of both sides, `Terms` or `Filled`.
       activation: as for `projections.encode`.
       score: function of the `Vectors` of both sides, where it is another.
 
     Returns:
       Function of params.
+
+    Raises:
+      ValueError: for another number of sides, or plain arrays.
     """
     checks.expect(len(sides) == 2, "sides", "two, of as many documents", len(sides))
     for i, side in enumerate(sides):

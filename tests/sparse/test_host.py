@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
+import host_loops
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -78,3 +83,12 @@ def test_without_numba_or_a_place_for_what_it_compiles_there_is_no_loop(monkeypa
 
     monkeypatch.setattr(host.importlib, "import_module", failing)
     assert host.compiled.__wrapped__() is None
+
+
+@pytest.mark.programs
+def test_loops_that_this_process_compiles_give_the_bits_of_those_that_an_earlier_one_has_kept(loop, tmp_path):
+    """The first fit on a machine is the second one: a loop that calls another one would be two programs."""
+    command, env = [sys.executable, host_loops.__file__], {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    first, second = (subprocess.run(command, env=env, capture_output=True, text=True, check=True, timeout=300).stdout
+                     for _ in range(2))
+    assert len(first.splitlines()) == 23 and first == second

@@ -19,7 +19,7 @@ def _ratio(value, rate, tiny, zero):  # pragma: no cover - compiled
     return zero, 0.0
 
 
-@numba.njit(fastmath=_FAST, nogil=True, cache=True, error_model="numpy")
+@numba.njit(inline="always")
 def _row(columns, values, own, other, tiny, ratios, counts):  # pragma: no cover - compiled
     """Expected counts of a row of weights ``own``, the ratio of each count to its rate, and the log-likelihood.
 

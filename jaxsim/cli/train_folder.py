@@ -97,20 +97,21 @@ def holds(folder: Path) -> bool:
                and not any(part.endswith(".tmp") for part in path.relative_to(folder).parts) for path in found)
 
 
-def expect_state(folder: Path, out: Path) -> None:
-    """Refuses to go on from nothing where that would replace a model.
+def expect_state(folder: Path, out: Path, made: str = "model") -> None:
+    """Refuses to go on from nothing where that would replace what was made.
 
     Args:
       folder: of checkpoints.
-      out: the model's folder.
+      out: where that stands.
+      made: what it is.
 
     Raises:
-      ValueError: if the folder holds nothing to go on from, and there is a model.
+      ValueError: if the folder holds nothing to go on from, and there is one.
     """
     from jaxsim.checks import expect
 
     expect(holds(folder) or not out.exists(), "--resume", f"a saved state in {folder}",
-           f"none, and a complete model in {out} (leave out --resume to replace it)")  # fmt: skip
+           f"none, and a complete {made} in {out} (leave out --resume to replace it)")  # fmt: skip
 
 
 def empty(folder: Path) -> None:

@@ -137,7 +137,7 @@ def _learned(bitext: Bitext, aligner: Aligner, settings: dict, out: Path, resume
     settings = {name: value for name, value in settings.items() if value is not None}
     with train_folder.locked(checkpoint):
         if resume:
-            train_folder.expect_state(checkpoint, out)
+            train_folder.expect_state(checkpoint, out, "table")
             train_folder.tell_state(checkpoint)
         else:
             train_folder.empty_and_tell(checkpoint, resumable=True)

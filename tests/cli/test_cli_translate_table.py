@@ -74,6 +74,8 @@ def test_an_interrupted_table_goes_on_with_resume(tmp_path, capsys, lines, monke
     assert cli.main([*words, "--resume"]) == 0
     assert steps == [2, 2, 3, 3, 4, 4]  # both directions
     assert f"{out}.checkpoint: continuing from it" in capsys.readouterr().err
+    assert cli.main([*words, "--resume"]) == 2
+    assert f"got none, and a complete table in {out} (leave out --resume to replace it)" in capsys.readouterr().err
 
 
 def test_a_state_that_is_deleted_is_told(tmp_path, capsys, lines):

@@ -47,7 +47,7 @@ def make(frequencies: Sequence[np.ndarray], *, k: int, start: str, key: jax.Arra
     shares = []
     for i, counts in enumerate(frequencies):
         used = np.flatnonzero(counts > 0)
-        checks.between(k, "k", used.size, f"words of views[{i}]")
+        checks.between(k, "k", used.size, f"words of views[{i}]" if len(frequencies) > 1 else "words")
         own = None if key is None else jax.random.fold_in(key, i)
         if start == "soft":
             drawn = np.asarray(_uniform_shares(own, used.size, k, dtype))

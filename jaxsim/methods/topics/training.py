@@ -427,8 +427,8 @@ def fit(views: Sequence[sp.csr_matrix], *, k: int, start: str, key, alpha: float
         checks.positive_int(k, "k")
         found = [np.asarray(view.sum(axis=0)).ravel() for view in views]
         for i, frequency in enumerate(found):
-            checks.expect(frequency.any(), f"views[{i}]", "a document with words",
-                          "none (all of this language are empty)")
+            argument, those = ("terms", "all") if single else (f"views[{i}]", "all of this language")
+            checks.expect(frequency.any(), argument, "a document with words", f"none ({those} are empty)")
         found = [sum(found)] if merged else found
         return found, np.concatenate(starts.make(found, k=k, start=start, key=key, dtype=dtype))
 

@@ -53,6 +53,7 @@ def _class_scores(params, data, pair_keys, v, u):
     tables = {name: np.asarray(table) for name, table in model_m._tables(params, data).items()}
     last, before = OF_WORD[u], OF_WORD[v]
     scores = tables["one"] + tables["two"][last] + tables["three"][before * 5 + last] + tables["word"][u]
+    scores[OF_WORD[1]] = -np.inf  # the class of <s>, which is no word
     pairs = dict(zip(pair_keys.tolist(), np.asarray(params["pair"]).tolist(), strict=True))
     return scores + [pairs.get((v * SIZE + u) * 5 + c, 0.0) for c in range(5)]
 
@@ -104,12 +105,20 @@ def fitted(text):
 
 
 def test_probabilities_add_up_to_one_after_every_history(fitted):
-    model, few = fitted.params, [0, 2, 3, 4, 5, 6, 7, 8]
+    few = [0, 2, 3, 4, 5, 6, 7, 8]
     assert fitted.converged
+    _add_up(fitted.params, few)
+
+
+def _add_up(model, words):
     for v, u in ((1, 1), (1, 3), (3, 4), (8, 0)):  # seen or not
-        logs = [model_m._log_probs(model, *np.array([[v], [u], [w]]))[0] for w in few]
-        # No class and no word begins a sentence anew: what the marks' class of <s> has is next to nothing.
-        assert np.exp(logs).sum() == pytest.approx(1, abs=0.02)
+        logs = [model_m._log_probs(model, *np.array([[v], [u], [w]]))[0] for w in words]
+        assert np.exp(logs).sum() == pytest.approx(1, rel=1e-9)
+
+
+@pytest.mark.parametrize("of_word", [[0, 0, 1, 2, 2, 3, 3, 3, 4], [2, 0, 1, 2, 2, 4, 4, 4, 5]])
+def test_they_do_where_other_words_have_the_class_of_the_first_mark_and_where_no_word_has_a_class(text, of_word):
+    _add_up(model_m.fit(text, np.array(of_word), progress=False, max_iter=20).params, [0, *range(2, SIZE)])
 
 
 def test_at_the_optimum_expected_counts_are_those_seen_but_for_the_penalty(fitted, parts):

@@ -32,7 +32,7 @@ from jaxsim.optim import Fit, Run
 
 __all__ = ["ModelM", "class_objective", "fit", "log_probs", "scores", "word_objective"]
 
-VERSION = 1
+VERSION = 2
 _ROWS = 2048  # histories whose denominators are in memory at once
 
 
@@ -165,6 +165,9 @@ def class_objective(params: dict, data: ClassData) -> jax.Array:
       Scalar, in nats.
     """
     tables = _tables(params, data)
+    # No word is <s>: a class of nothing else has no share.
+    had = jnp.zeros(len(params["one"]), bool).at[data.of_word].max(jnp.arange(len(data.of_word)) != START)
+    tables["one"] = jnp.where(had, params["one"], -jnp.inf)
     total = sum(jnp.sum(params[name] * data.seen[name]) for name in params)
 
     @jax.checkpoint
@@ -189,7 +192,8 @@ def class_objective(params: dict, data: ClassData) -> jax.Array:
 
 def _word_logs(params: dict, data: WordData):
     """Logarithms of the changes of denominators: of classes, of groups u c, and of groups v u c."""
-    sums = jax.ops.segment_sum(jnp.exp(params["one"]), data.of_word, len(data.class_count))
+    own = jnp.exp(params["one"]).at[START].set(0)  # which no word is followed by
+    sums = jax.ops.segment_sum(own, data.of_word, len(data.class_count))
     logs = jnp.log(jnp.where(sums > 0, sums, 1))
     alone = params["one"] - logs[data.of_word]
     share = jnp.exp(alone[data.two_word])
@@ -435,6 +439,7 @@ def _class_logs(model: ModelM, v, u, c) -> np.ndarray:
     logits = _logits({name: np.asarray(model.of_class[name], np.float64) if name != "pair" else None
                       for name in ("one", "two")} | {name: model.of_class[name] for name in ("three", "word")},
                      model.of_word, context)
+    logits[:, np.setdiff1d(np.arange(number), np.delete(model.of_word, START))] = -np.inf  # a class of <s> alone
     logs = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
     pair = (v * size + u) * number
     at, owner = _range(model.pair_keys, pair, pair + number)
@@ -492,9 +497,10 @@ def _log_probs(model: ModelM, v, u, w) -> np.ndarray:
 
 def _alone(model: ModelM) -> np.ndarray:
     """Of words by the feature w alone: log P(w | c(w)), ``[size]``."""
-    one = np.asarray(model.of_member["one"], np.float64)
+    one = np.array(model.of_member["one"], np.float64)
+    one[START] = -np.inf  # follows no word
     sums = np.bincount(model.of_word, np.exp(one))
-    return one - np.log(sums)[model.of_word]
+    return one - np.log(np.where(sums > 0, sums, 1))[model.of_word]
 
 
 def scores(model: ModelM, filled: Filled) -> np.ndarray:

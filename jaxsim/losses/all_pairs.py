@@ -151,7 +151,7 @@ def checked_groups(groups, m: int) -> jax.Array | None:
     fits = groups.ndim in (1, 2) and groups.shape[:1] == (m,) and 0 not in groups.shape[1:]
     checks.expect(fits and jnp.issubdtype(groups.dtype, jnp.integer), "groups",
                   f"{m} integers (one a pair), or as many rows of them", f"{groups.dtype} of shape {groups.shape}")
-    groups = groups.reshape(groups.shape[0], -1)
+    groups = groups[:, None] if groups.ndim == 1 else groups
     if isinstance(groups, np.ndarray):  # numbered anew: JAX would cut integers of 64 bits
         columns = [np.unique(column, return_inverse=True)[1] for column in groups.T]
         groups = np.stack(columns, axis=1).astype(np.int32)

@@ -57,7 +57,7 @@ def run(
         if saved is not None:
             (*state, best), meta = jax.tree.map(jnp.asarray, saved[0]), saved[1]
             state = tuple(state)
-            monitor.restore(meta, best if run.validate is not None else None)
+            monitor.restore(meta, best, jax.tree.map(jnp.copy, state[0]))
             step, evaluations = monitor.history[-1]["step"], monitor.history[-1]["evaluations"]
     if not monitor.history:
         monitor.record(0, float("nan"), float("nan"), 0, jax.tree.map(jnp.copy, state[0]))

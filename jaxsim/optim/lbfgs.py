@@ -303,8 +303,7 @@ class _Course:
             self.state, best = jax.tree.map(jnp.asarray, (state, best))
         else:
             self.state, best = jax.device_put((state, best), (places, places.params))
-        judged = meta["best_step"] >= 0 and self.monitor.validate is not None
-        self.monitor.restore(meta, best if judged else None)
+        self.monitor.restore(meta, best, self.state.params, int(self.state.count))
         last = self.monitor.history[-1]
         self.step, self.evaluations, self.norm = last["step"], last["evaluations"], last["grad_norm"]
         if int(self.state.count) > self.step:  # interrupted in the middle of ``validate``

@@ -291,11 +291,7 @@ class Monitor:
         """Scores the parameters after a step and notes it in history and bar."""
         entry = {"step": step, "loss": loss, "grad_norm": grad_norm, "evaluations": evaluations, "validation": None}
         if self.validate is not None:
-            score = float(self.validate(params))
-            checks.expect(score == score, "validate", f"a number after step {step}", score)
-            entry["validation"] = score
-            if score > self.best_score:
-                self.best_score, self.best_step, self.best_params = score, step, params
+            entry["validation"] = self._score(step, params)
         entry["seconds"] = self.seconds()
         self.history.append(entry)
         self._tell(entry)
@@ -304,6 +300,13 @@ class Monitor:
             shown["dev"] = f"{entry['validation']:.4f}"
         self.bar.set_postfix(shown, refresh=False)
         self.bar.update(step - self.bar.n)
+
+    def _score(self, step: int, params) -> float:
+        """The score of the parameters after a step, which may be the best."""
+        score = scored(self.validate, params, step)
+        if score > self.best_score:
+            self.best_score, self.best_step, self.best_params = score, step, params
+        return score
 
     def exhausted(self, step: int) -> bool:
         """Whether patience has run out."""
@@ -314,14 +317,31 @@ class Monitor:
         return {"history": [*self.history], "best_score": self.best_score, "best_step": self.best_step,
                 "seconds": self.seconds()}
 
-    def restore(self, meta: dict, best_params) -> None:
-        """Goes on from a checkpoint's notes."""
+    def restore(self, meta: dict, best_params, params, step: int | None = None) -> None:
+        """Goes on from a checkpoint's notes, also from those of a fit without scores, or to one without.
+
+        Args:
+          meta: the notes.
+          best_params: those of the best score; the last ones where nothing had a score.
+          params: the last ones.
+          step: after which they are; the last one of the notes unless given.
+        """
         try:
-            self.history, self.best_score, self.best_step = meta["history"], meta["best_score"], meta["best_step"]
-            self.best_params, self.earlier = best_params, meta["seconds"]
-            self.bar.update(self.history[-1]["step"] - self.bar.n)
+            self.history, self.earlier = meta["history"], meta["seconds"]
+            best, best_step, last = meta["best_score"], meta["best_step"], self.history[-1]
+            was_scored = last["validation"] is not None
+            self.bar.update(last["step"] - self.bar.n)
         except (KeyError, IndexError, TypeError) as error:
             raise ValueError(f"checkpoint: expected the notes of a fit, got others ({error!r})") from error
+        if self.validate is None:  # no score chooses the parameters
+            self.history = [entry | {"validation": None} for entry in self.history]
+        elif was_scored:
+            self.best_score, self.best_step = best, best_step
+            self.best_params = best_params if best > -np.inf else None
+        else:  # patience counts from here
+            self.best_step = last["step"]
+            if step in (None, last["step"]):
+                last["validation"] = self._score(last["step"], params)
         for entry in self.history:
             self._tell(entry)
 
@@ -339,6 +359,17 @@ class Monitor:
             params, chosen = self.best_params, self.history[self.best_step]
         return Fit(params, chosen["loss"], chosen["grad_norm"], converged, last["step"], last["evaluations"],
                    self.history)
+
+
+def scored(validate: Callable, params, step: int) -> float:
+    """The score of parameters after a step.
+
+    Raises:
+      ValueError: for NaN, of which none is the best.
+    """
+    score = float(validate(params))
+    checks.expect(score == score, "validate", f"a number after step {step}", score)
+    return score
 
 
 def mark_of(objective, *trees) -> str:

@@ -246,9 +246,11 @@ def test_a_collapsed_model_scores_log_2(m, gamma):
     assert not np.any(grads[0])
 
 
+@pytest.mark.parametrize("groups", [None, np.zeros((2, 2), int), np.zeros(2, int), jnp.zeros(2, jnp.int32)])
 @pytest.mark.parametrize("m", [0, 1])
-def test_no_negatives_score_0_with_zero_gradient(m):
-    value, grad = jax.value_and_grad(lambda x: losses.all_pairs_logistic(x, x))(jnp.ones((m, 3)))
+def test_no_negatives_score_0_with_zero_gradient(m, groups):
+    groups = groups if groups is None else groups[:m]
+    value, grad = jax.value_and_grad(lambda x: losses.all_pairs_logistic(x, x, groups=groups))(jnp.ones((m, 3)))
     assert float(value) == 0 and not np.any(grad)
 
 

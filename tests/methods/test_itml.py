@@ -174,6 +174,13 @@ def test_the_best_cycle_of_the_development_scores_is_kept(documents):
     np.testing.assert_array_equal(found.params.weights, seen[1].weights)
 
 
+def test_a_score_that_is_no_number_is_refused_with_its_cycle(documents):
+    scores = iter([0.1, np.nan])
+    with pytest.raises(ValueError, match="^validate: expected a number after step 1, got nan"):
+        itml.fit(put(documents), put(documents), consecutive(), init=Projection(jnp.eye(4)), tol=0.0,
+                 validate=lambda params: next(scores))
+
+
 def test_the_metrics_cosine_is_that_of_the_whole_matrix(rng):
     basis, gains = np.linalg.qr(rng.normal(size=(6, 3)))[0], np.array([-0.9, -0.2, 4.0])
     dense = rng.normal(size=(5, 6)) * (rng.random((5, 6)) < 0.7)

@@ -130,6 +130,15 @@ def test_training_lowers_the_held_out_loss_below_that_of_a_collapsed_model(rng):
     assert -s2net_antonym.held_out_loss(words, held)(fit.params) == pytest.approx(-max(scores))
 
 
+def test_training_waits_two_epochs_for_a_better_score_unless_told_otherwise(rng):
+    entries = signed.documents([some(rng, 40)])
+    words, pairs = entries.terms(), entries.pairs()
+    start, scores = Projection(jnp.asarray(rng.normal(size=(40, 4)), jnp.float32)), iter([2, 3, 1, 3, 9])
+    fit = s2net_antonym.fit(words, pairs, init=start, key=jax.random.key(0), batch_size=6, learning_rate=0.05,
+                            validate=lambda params: next(scores))
+    assert fit.converged and fit.steps == 3 and fit.best_score == 3
+
+
 def test_a_killed_training_goes_on_bit_for_bit(rng, tmp_path):
     entries = signed.documents([some(rng, 40)])
     words, pairs = entries.terms(), entries.pairs()

@@ -166,6 +166,39 @@ def test_a_checkpoint_of_other_data_start_settings_or_objective_is_refused(tmp_p
     assert run().steps == 1
 
 
+@pytest.mark.parametrize("kind", ["lbfgs", "sgd", "rows"])
+def test_a_fit_without_scores_goes_on_with_them_from_the_parameters_that_it_has(tmp_path, kind):
+    example.train(kind, tmp_path, validate=None, max_iter=5)
+    scored = []
+
+    def falling(params):
+        scored.append(flat(params))
+        return -float(len(scored))
+
+    resumed = example.train(kind, tmp_path, validate=falling, patience=3)
+    part = example.train(kind, validate=None, max_iter=5)
+    np.testing.assert_array_equal(scored[0], flat(part.params))
+    assert [entry["validation"] for entry in resumed.history] == [None] * 5 + [-1.0, -2.0, -3.0, -4.0]
+    np.testing.assert_array_equal(flat(resumed.params), scored[0])
+    assert resumed.best_score == -1.0 and resumed.loss == resumed.history[5]["loss"]
+
+
+@pytest.mark.parametrize("kind", ["lbfgs", "sgd", "rows"])
+def test_a_fit_with_scores_goes_on_without_them_to_the_last_parameters(tmp_path, kind):
+    example.train(kind, tmp_path, validate=lambda params: -float(jnp.sum(params["x"])), max_iter=5)
+    resumed, whole = example.train(kind, tmp_path, validate=None), example.train(kind, validate=None)
+    np.testing.assert_array_equal(flat(resumed.params), flat(whole.params))
+    assert resumed.best_score is None and resumed.loss == whole.loss
+
+
+@pytest.mark.parametrize("kind", ["lbfgs", "sgd", "rows"])
+def test_a_fit_that_nothing_has_a_score_in_goes_on_bit_for_bit(tmp_path, kind):
+    example.train(kind, tmp_path, validate=lambda params: -np.inf, max_iter=5)
+    resumed, whole = (example.train(kind, folder, validate=lambda params: -np.inf) for folder in (tmp_path, None))
+    np.testing.assert_array_equal(flat(resumed.params), flat(whole.params))
+    assert resumed.loss == whole.loss and resumed.best_score == -np.inf
+
+
 def test_a_checkpoint_holds_no_more_than_the_state(tmp_path):
     optim.minimize_lbfgs(quadratic, jnp.zeros(1000), jnp.ones(1000), checkpoint=tmp_path, history_size=3, max_iter=2)
     assert Path(tmp_path / NAME).stat().st_size < 8 * 1000 * (2 * 3 + 5)

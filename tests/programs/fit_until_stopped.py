@@ -59,12 +59,13 @@ def coupled_topics(options):
     return cplsa.fit(views, k=3, start="soft", key=jax.random.key(0), each=2, **options)
 
 
-def train(kind, folder=None, *, validate=validate, max_iter=None, every=3):
+def train(kind, folder=None, *, validate=validate, max_iter=None, every=3, patience=None):
     """Runs the fit of one kind, with checkpoints if there is a folder."""
     from jaxsim import optim
 
     start = {"x": jnp.asarray(np.linspace(-1.0, 1.0, 8))}
-    options = dict(checkpoint=folder, checkpoint_every=every, max_iter=max_iter or STEPS[kind], validate=validate)
+    options = dict(checkpoint=folder, checkpoint_every=every, max_iter=max_iter or STEPS[kind], validate=validate,
+                   patience=patience)
     if kind == "lbfgs":
         return optim.minimize_lbfgs(objective, start, jnp.ones(7), tol=0.0, history_size=4, **options)
     if kind == "em":

@@ -165,7 +165,7 @@ def fit(
     Relations: `s2net_sgd` updates all rows and has no signs.
     """
     checks.random_key(key)
-    run = Run.of(run, options, Run(max_iter=20, checkpoint_every=1))
+    run = Run.of(run, options, Run(max_iter=20, patience=2, checkpoint_every=1))
     checks.kind(words, "words", Terms)
     checks.kind(init, "init", Projection)
     checks.expect(init.weights.shape[0] == words.num_terms, "init", f"{words.num_terms} rows (entries)",

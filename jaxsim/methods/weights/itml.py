@@ -48,6 +48,7 @@ from jaxsim.methods import statistics
 from jaxsim.methods.projections import Projection
 from jaxsim.methods.weights.metric import Metric
 from jaxsim.optim import Fit, Run
+from jaxsim.optim.monitor import scored
 from jaxsim.sparse import Terms
 from jaxsim.sparse.precision import EVALUATION
 
@@ -324,7 +325,7 @@ def fit(
             entry["change"] = change / total if total > 0 else 0.0
             converged = entry["change"] <= run.tol
         if run.validate is not None:
-            entry["validation"] = float(run.validate(model(state.factor)))
+            entry["validation"] = scored(run.validate, model(state.factor), step)
             if best is None or entry["validation"] > best.score:
                 best = _Best(entry["validation"], np.asarray(state.factor), step)
         history.append(entry)

@@ -66,7 +66,7 @@ class Sizes:
     passes: int = 5
     held: int = 400
     classes: int = 150
-    norm: tuple[float, int] = (2e-4, 200)
+    norm: tuple[float, int] = (1e-3, 1000)
     batch: int = 64
 
 

@@ -46,11 +46,12 @@ def without_shared(pairs: Pairs) -> list[str]:
     return [rest(*both) for both in zip(pairs.left, pairs.right, strict=True)]
 
 
-def values(pairs: Pairs, sizes: Sequence[int] = ()) -> Callable[[Model], list[np.ndarray]]:
+def values(pairs: Pairs, left: Sequence[str], sizes: Sequence[int] = ()) -> Callable[[Model], list[np.ndarray]]:
     """How models rank the mates of left texts, without the words that both share.
 
     Args:
       pairs: held out, ``n`` of them.
+      left: their `without_shared`.
       sizes: pairs of each set, where they are several.
 
     Returns:
@@ -63,10 +64,9 @@ def values(pairs: Pairs, sizes: Sequence[int] = ()) -> Callable[[Model], list[np
       >>> words = text.Vocabulary(("cat", "dog", "pet"), np.array([1, 1, 1]), 3)
       >>> model = Model(words, Projection(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.1]])))
       >>> own = pairs.make("own", "12", ["dog pet", "dog"], ["dog cat", "dog"], languages=("en", "en"))
-      >>> [one.tolist() for one in values(own)(model)]
+      >>> [one.tolist() for one in values(own, without_shared(own))(model)]
       [[1.0]]
     """
-    left = without_shared(pairs)
     counted = np.array([bool(one) for one in left])
 
     def ranks(model: Model) -> list[np.ndarray]:

@@ -139,7 +139,8 @@ def search(
         left = [f"{name} {', '.join(map(str, values))}" for name, values in result.untried.items()]
         say(f"the budget ended before these were tried: {'; '.join(left)}")
     made, what = (len(held.dev), "held-out pair") if judged is None else (len(judged.asked), "judged query")
-    if made < tuning.ENOUGH:
+    made, what = (sum(result.counted), "held-out left text") if result.counted else (made, what)
+    if made < tuning.ENOUGH and not result.too_few:
         say(f"{checks.counted(made, what, 'judged queries' if judged else None)} made this choice: small differences "
             "are chance")
     return replace(best, distill=settings.distill), sorted(result.tried, key=lambda entry: -entry[result.metric])
@@ -195,7 +196,12 @@ class _Search:
         self.metric = by if judged is None else judged.metric
         self.score = None if judged is None else lambda model: judged.best(model).score
         self.stop_by = stop_by
-        self.ranks = apart.values(held.dev, held.sizes) if by == apart.METRIC else None
+        self.ranks, self.counted = None, []  # in each set, left texts that have words to rank by
+        if by == apart.METRIC:
+            left = apart.without_shared(held.dev)
+            self.ranks = apart.values(held.dev, left, held.sizes)
+            self.counted = [sum(bool(left[row]) for row in rows)
+                            for rows in held_out.spans(held.sizes or [len(left)])]
         self.found: dict[Settings, list[np.ndarray]] = {}  # what `ranks` has given
         self.beginning: Settings | None = None
         self.tried: list[dict[str, Any]] = []
@@ -204,8 +210,24 @@ class _Search:
         self.untried: dict[str, list] = {}  # setting -> values for which no time was left
         self._weighted: tuple = ()
 
+    @property
+    def too_few(self) -> bool:
+        """Whether hardly any left text has words to rank by, so that nothing can be chosen."""
+        return min(self.counted, default=2) < 2
+
+    def tell(self) -> None:
+        """Says how many left texts choose."""
+        if not self.counted:
+            return
+        self.say(f"{sum(self.counted):,} of {len(self.held.dev):,} held-out left texts have words that their right "
+                 "texts lack: by these settings are chosen")
+        if self.too_few:
+            self.say("nothing is chosen: they are too few. A title that its own text repeats has no such words: cut it "
+                     "out of the text, or choose by judged queries")
+
     def run(self) -> Settings:
         """The best settings."""
+        self.tell()
         given = self.settings
         if self.ranks is not None:
             given = replace(given, **{name: value for name, value in SEARCH.items() if name in self.free})
@@ -213,11 +235,13 @@ class _Search:
         methods = tuple("cca" if several and method == "lsa" else method for method in METHODS)
         methods = tuple(method for method in methods if method in DISTILLED or not self.distilled)
         methods = methods if "method" in self.free else (given.method,)
-        closed = ["opca" if method in S2NET else method for method in methods[:2]]
+        closed = ["opca" if method in S2NET else method for method in methods[: 1 if self.too_few else 2]]
         for method in dict.fromkeys(closed):
             if not self.scores or self.allows(self.cost(given), method=method):
                 self.closed(replace(given, method=method, dim=self.first(given)))
                 self.beginning = self.beginning or self.scores[-1][1]  # at its largest dimension
+        if self.too_few:
+            return replace(self.beginning, method=methods[0])
         for values in ({"subwords": (0.0, 0.5), "min_df": (1, 2)}, {"subwords": (0.75, 0.25)}):
             self.features(values)
         self.climb("noise")

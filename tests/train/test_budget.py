@@ -414,10 +414,22 @@ def test_what_is_left_of_a_text_finds_its_mate(rng):
                  for place, one in enumerate(scores) if apart.without_shared(given)[rows[place]]]  # fmt: skip
         return float(np.mean(found))
 
-    assert apart.mean(apart.values(given)(model)) == pytest.approx(slow(np.arange(5)))
+    rest = apart.without_shared(given)
+    assert apart.mean(apart.values(given, rest)(model)) == pytest.approx(slow(np.arange(5)))
     both = (slow(np.arange(2)) + slow(np.arange(2, 5))) / 2
-    assert apart.mean(apart.values(given, (2, 3))(model)) == pytest.approx(both)
-    assert apart.mean(apart.values(own(["cat", "dog"], ["cat", "dog"]))(model)) == 0
+    assert apart.mean(apart.values(given, rest, (2, 3))(model)) == pytest.approx(both)
+    assert apart.mean(apart.values(own(["cat", "dog"], ["cat", "dog"]), ["", ""])(model)) == 0
+
+
+@pytest.mark.parametrize("method", ["opca", "s2net"])
+def test_titles_that_their_own_texts_repeat_choose_nothing_for_a_search(corpus, method):
+    whole = [f"{left} {right}" for left, right in zip(corpus.left, corpus.right, strict=True)]
+    repeated = pairs.make("repeated", corpus.ids, corpus.left, whole, languages=corpus.languages)
+    given, said = replace(GIVEN, method=method, subwords=0.0), []
+    chosen, tried = searched(repeated, 1e9, by="apart", settings=given, free=("dim", "noise", "gamma"), say=said.append)
+    assert said[0].startswith("0 of ") and said[1].startswith("nothing is chosen: they are too few. A title that its ")
+    assert chosen == replace(given, dim=20) and {one["method"] for one in tried} == {"opca"}
+    assert len({one["dim"] for one in tried}) == len(tried) and not any("made this choice" in one for one in said)
 
 
 def test_pairs_choose_for_search_too(corpus):

@@ -32,6 +32,14 @@ def refused(capsys, *words) -> str:
     return err.splitlines()[-1].removeprefix("jaxsim: ")
 
 
+def of_other(words, **values) -> list[str]:
+    """The words of a command with other values of options: ``of_other(words, pairs="none.tsv")``."""
+    words = list(words)
+    for name, value in values.items():
+        words[words.index(f"--{name}") + 1] = value
+    return words
+
+
 def feed(monkeypatch, text: str):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(text.encode()))))
 

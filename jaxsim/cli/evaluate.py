@@ -74,7 +74,6 @@ def evaluate(
     With --figures, it also draws the pictures of `jaxsim report`.
     """
     from jaxsim import checks
-    from jaxsim.data import streams
     from jaxsim.evaluate import trec
 
     ways = {"--pairs": pairs, "--queries": queries, "--run": run}
@@ -102,7 +101,7 @@ def evaluate(
                       exclude=exclude)
     drawn: dict[str, str] = {}
     way = {"terms": terms, "words": str(words or options.Words.BM25), "power": power, "feedback": feedback}
-    like = None if csls is None else [line for _, line in streams.texts(csls)]
+    like = None if csls is None else [line for _, line in options.plain(csls)]
     if pairs is not None:
         pictures.check_place(figures, "--figures")
         trained = _load(model)

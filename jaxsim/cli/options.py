@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Format = StrEnum("Format", {name.upper(): name for name in ("tsv", "csv", "jsonl", "parquet")})
 Weights = StrEnum("Weights", {name.upper(): name for name in ("float16", "int8")})
 Side = StrEnum("Side", {name.upper(): name for name in ("query", "document")})
-_NAME = re.compile(r"[^\W\d]\w*([ .:/-]\w+){0,2}")  # what a column may be called
+NAME = re.compile(r"[^\W\d]\w*([ .:/-]\w+){0,2}")  # what a column may be called
 _SAMPLE, _SHOWN = 200, 30  # pairs that are looked at, and characters of a cell in a message
 
 
@@ -122,7 +122,7 @@ def read_table(source: str, option: str, languages, format_, left, right, label=
         say(f"{first}: columns {one} and {other} of {width} are read; --left and --right choose others, by name or by "
             "number")
     else:
-        names = [pair for pair in both[:20] if all(_NAME.fullmatch(cell) for cell in pair)]
+        names = [pair for pair in both[:20] if all(NAME.fullmatch(cell) for cell in pair)]
         if not table.named and len(both) > 1 and names == both[:1]:
             say(f"{first}; if it names columns, give {'them' if left is None else 'their names'} as --left and --right")
     for side, texts, language in zip(("left", "right"), zip(*both, strict=True), languages, strict=True):
@@ -131,6 +131,28 @@ def read_table(source: str, option: str, languages, format_, left, right, label=
             say(f"{table.pairs.name}: {side} texts have no spaces between words, where the code {language} cuts them; "
                 f"train with the code {meant} for them in --languages")
     return table
+
+
+def plain(source: str, table: str = "", keys: str = "") -> Iterator[tuple[int, str]]:
+    """Texts of a file, one a line; says so if lines of a table or of JSON are taken as they are.
+
+    Args:
+      source: a path, or ``"-"``.
+      table: how a column of a table would be read, for the message.
+      keys: how the text under a key would be.
+
+    Yields:
+      Line number, from 1, and text.
+    """
+    from jaxsim.data import streams, tables
+
+    place, alone = streams.name(source), "give a file of the texts alone"
+    for number, text in streams.texts(source):
+        if number == 1 and ("\t" in text or (tables.kind_of(source) == "csv" and "," in text)):
+            say(f"{place}: a line is read as a text; {table or alone}")
+        elif number == 1 and text.startswith('{"') and text.rstrip().endswith("}"):
+            say(f"{place}: JSON is read as plain text; {keys or alone}")
+        yield number, text
 
 
 def uncut(texts: Iterable[str], language: str) -> str | None:

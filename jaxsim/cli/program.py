@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from jaxsim.cli.output import called, flush, interruption, say, show
 
@@ -18,6 +18,8 @@ INTERRUPTED = 2
 """Exit status after Ctrl-C."""
 _OTHERWISE = {"grades": "--label", "dev_grades": "--dev", "pair_weights": "--label-weights",
               "run": "--run-out"}  # arguments that options become besides
+_INSTEAD = {"query": " (--queries takes a file of them)", "pairs": " (put the pairs into one file)",
+            "documents": " (put the documents into one file)", "texts": " (put the texts into one file)"}
 _TYPERS = 130  # of Typer itself, for a Ctrl-C before the command began
 
 
@@ -34,7 +36,37 @@ class _Commands(TyperGroup):
             raise _Interrupted(interruption(error)) from error
 
 
-app = typer.Typer(cls=_Commands, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+class _Once(TyperCommand):
+    """A command that refuses a second value where it would take the place of the first one: of data, none is left out.
+
+    Of settings the last value counts, as usual, so that a script's can be overridden.
+    """
+
+    def parse_args(self, ctx, args):
+        """Reads the words behind the command."""
+        from jaxsim.checks import expect
+
+        given = [param for param in self.make_parser(ctx).parse_args(args=[*args])[2] if _is_data(param)]
+        for param in dict.fromkeys(given):
+            times = given.count(param)
+            got = f"{'twice' if times == 2 else f'{times} times'}{_INSTEAD.get(param.name, '')}"
+            expect(times == 1, param.opts[0], "once", f"it {got}")
+        return super().parse_args(ctx, args)
+
+
+def _is_data(param) -> bool:
+    """Whether an option names data, and has one value."""
+    one = getattr(param, "nargs", None) == 1 and not getattr(param, "multiple", False)
+    return one and (getattr(param, "metavar", None) == "FILE" or param.name == "query")
+
+
+class _App(typer.Typer):
+    def command(self, name=None, *, cls=_Once, **options):
+        """Adds a command."""
+        return super().command(name, cls=cls, **options)
+
+
+app = _App(cls=_Commands, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
 @app.callback(help="Learned text similarity: train a projection from pairs of documents and compare it with baselines.",

@@ -73,7 +73,6 @@ def search(
     import numpy as np
 
     from jaxsim import checks
-    from jaxsim.data import streams
     from jaxsim.model import index as room
     from jaxsim.model import ranker
 
@@ -84,8 +83,8 @@ def search(
     checks.expect(documents is not None or id is None, "--id", "--documents as well", "none")
     checks.expect(column is not None or id is None, "--id", "--column as well, for the texts", "none")
     options.one_stdin(documents=documents, queries=queries, csls=csls, exclude=exclude)
-    like = None if csls is None else _columns(streams.texts(csls))[0]
-    wanted = [query] if queries is None else _columns(streams.texts(queries))[0]
+    like = None if csls is None else _columns(options.plain(csls))[0]
+    wanted = [query] if queries is None else _columns(options.plain(queries))[0]
     checks.expect(len(wanted) > 0, "--queries", "at least one query", f"an empty file ({queries})")
     trained = load(model)
     terms = ranker.default_terms(trained) if terms is None else terms

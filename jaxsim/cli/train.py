@@ -345,7 +345,7 @@ def _texts(source: str) -> list[str]:
     from jaxsim import checks
     from jaxsim.data import streams
 
-    found = [line for _, line in streams.texts(source)]
+    found = [line for _, line in options.plain(source)]
     checks.expect(len(found) > 0, streams.name(source), "documents", "an empty file")
     return found
 
@@ -380,12 +380,11 @@ def _judged(queries: str, documents: str, qrels: str, negatives: int, seed: int,
 def _unpaired(source: str | None, languages: tuple[str, str]) -> list[str]:
     """Texts of a file; none without one."""
     from jaxsim import checks
-    from jaxsim.data import streams
 
     if source is None:
         return []
     checks.expect(len(set(languages)) == 1, "--texts", "pairs of one language", ",".join(languages))
-    found = [line for _, line in streams.texts(source)]
+    found = [line for _, line in options.plain(source)]
     say(f"{checks.counted(len(found), 'text')} beside the pairs")
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from functools import partial
@@ -228,12 +229,8 @@ def texts_of(source: str, column: str | None) -> Iterator[tuple[int, str]]:
     if column is not None:
         yield from ((number, text) for number, (text,) in columns_of(source, [column]))
         return
-    for number, text in streams.texts(source):
-        if number == 1 and {"tsv": "\t", "csv": ","}.get(kind, "\n") in text:
-            say(f"{name}: a line is read as a text; --column NAME reads a column")
-        if number == 1 and text.startswith('{"') and text.rstrip().endswith("}"):
-            say(f"{name}: JSON is read as plain text; --column KEY reads the text under a key")
-        yield number, text
+    ends = "" if kind in ("tsv", "csv") else " of a file whose name ends in .tsv"
+    yield from options.plain(source, f"--column NAME reads a column{ends}", "--column KEY reads the text under a key")
 
 
 def columns_of(source: str, columns: Sequence[str]) -> Iterator[tuple[int, tuple[str, ...]]]:
@@ -246,10 +243,31 @@ def columns_of(source: str, columns: Sequence[str]) -> Iterator[tuple[int, tuple
     Returns:
       Of each row the line number, from 1, and a text of each column.
     """
+    from jaxsim import checks
     from jaxsim.data import streams, tables
 
-    table = tables.kind_of(source) in ("tsv", "csv", "parquet")
-    return tables.columns(source, columns) if table else streams.keys(source, columns)
+    if tables.kind_of(source) in ("tsv", "csv", "parquet"):
+        return _below_names(tables.columns(source, columns), source, columns)
+    json_like, rows = streams.sniffed(source)
+    first = None if json_like else next((row for row in rows if row.strip()), None)
+    checks.expect(first is None, streams.name(source), "JSON objects, for --column (the columns of a table are found "
+                  "where the file's name ends in .tsv, .csv or .parquet)", repr((first or "")[:30].strip()))
+    return streams.keys_of(rows, streams.name(source), columns)
+
+
+def _below_names(rows: Iterable[tuple[int, tuple[str, ...]]], source: str, columns: Sequence[str]) -> Iterator:
+    """The same rows; says so where columns are given by number and the first row seems to name them."""
+    from jaxsim.data import streams
+
+    rows = iter(rows)
+    first = list(itertools.islice(rows, 2))
+    names = [row for row in first if all(options.NAME.fullmatch(cell) for cell in row[1])]
+    if all(column.isdecimal() for column in columns) and len(first) == 2 and names == first[:1]:
+        shown = " and ".join(map(repr, first[0][1]))
+        say(f"{streams.name(source)}: the first row, {shown}, is taken as a text; if it names columns, give their "
+            "names")
+    yield from first
+    yield from rows
 
 
 @app.command(epilog="\b\nExample:\n  jaxsim export --model model --to sentence-transformers --out exported\n"

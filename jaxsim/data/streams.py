@@ -143,7 +143,8 @@ def _decoded(line: bytes, where: str, position: int) -> str:
     packed = head.startswith(b"PK\3\4")
     checks.expect(not packed, where, "UTF-8 text", "a ZIP file, as of a spreadsheet; save it as CSV")
     parquet = head.startswith(b"PAR1")
-    checks.expect(not parquet, where, "UTF-8 text", "a Parquet file; the suffix .parquet tells it, or --format")
+    checks.expect(not parquet, where, "UTF-8 text", "a Parquet file; its name has to end in .parquet (a command with "
+                  "--format takes that too)")
     wide = "as in UTF-16; save it as UTF-8"
     try:
         result = line.decode("utf-8")
@@ -208,7 +209,28 @@ def keys(source: str | os.PathLike, wanted: Sequence[str]) -> Iterator[tuple[int
       ...     list(keys(file.name, ["body", "id"]))
       [(1, ('one', '7'))]
     """
-    for number, where, record in objects(lines(source), name(source)):
+    yield from keys_of(lines(source), name(source), wanted)
+
+
+def keys_of(rows: Iterable[str], place: str, wanted: Sequence[str]) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """`keys` of lines.
+
+    Args:
+      rows: the lines.
+      place: what messages call the file.
+      wanted: the keys.
+
+    Yields:
+      As `keys`.
+
+    Raises:
+      ValueError: as `objects` and `string`.
+
+    Example:
+      >>> list(keys_of(['{"id": 7}'], "x.jsonl", ["id"]))
+      [(1, ('7',))]
+    """
+    for number, where, record in objects(rows, place):
         yield number, tuple(string(record, key, where) for key in wanted)
 
 

@@ -228,18 +228,13 @@ class _Search:
     def run(self) -> Settings:
         """The best settings."""
         self.tell()
-        given = self.settings
+        given, several = self.settings, len(set(self.texts.pairs.languages)) > 1
         if self.ranks is not None:
             given = replace(given, **{name: value for name, value in SEARCH.items() if name in self.free})
-        several = len(set(self.texts.pairs.languages)) > 1
         methods = tuple("cca" if several and method == "lsa" else method for method in METHODS)
         methods = tuple(method for method in methods if method in DISTILLED or not self.distilled)
         methods = methods if "method" in self.free else (given.method,)
-        closed = ["opca" if method in S2NET else method for method in methods[: 1 if self.too_few else 2]]
-        for method in dict.fromkeys(closed):
-            if not self.scores or self.allows(self.cost(given), method=method):
-                self.closed(replace(given, method=method, dim=self.first(given)))
-                self.beginning = self.beginning or self.scores[-1][1]  # at its largest dimension
+        self.begin(given, methods)
         if self.too_few:
             return replace(self.beginning, method=methods[0])
         for values in ({"subwords": (0.0, 0.5), "min_df": (1, 2)}, {"subwords": (0.75, 0.25)}):
@@ -263,6 +258,14 @@ class _Search:
         if self.beginning in [settings for _, settings in allowed]:
             best = self.clearly(best)
         return best if allowed else replace(best, method=given.method)
+
+    def begin(self, given: Settings, methods: tuple[str, ...]) -> None:
+        """The first trainings: in closed form, by two methods where there is something to choose by."""
+        closed = ["opca" if method in S2NET else method for method in methods[: 1 if self.too_few else 2]]
+        for method in dict.fromkeys(closed):
+            if not self.scores or self.allows(self.cost(given), method=method):
+                self.closed(replace(given, method=method, dim=self.first(given)))
+                self.beginning = self.beginning or self.scores[-1][1]  # at its largest dimension
 
     def clearly(self, best: Settings) -> Settings:
         """The best, or what a choice for a search has begun with, where it may be as good."""

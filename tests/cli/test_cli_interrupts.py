@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import filelock
 import pytest
-from command_line import OPCA, interrupting, refused, run
+from command_line import OPCA, interrupting, of_other, refused, run
 
 import jaxsim
 from jaxsim import cli
@@ -116,7 +116,7 @@ def test_one_training_at_a_time_writes_a_folder(folder, capsys):
                                "running (give another --out)")  # fmt: skip
         assert (folder / "model.checkpoint" / "checkpoint.safetensors").read_bytes() == b"state"
         (folder / "blank.tsv").write_text("!\t?\n-\t.\n")
-        assert "--pairs: expected texts" in refused(capsys, *S2NET, "--out", "other", "--pairs", "blank.tsv")
+        assert "--pairs: expected texts" in refused(capsys, *of_other(S2NET, out="other", pairs="blank.tsv"))
     assert not os.path.exists("other.checkpoint")
     assert cli.main(S2NET) == 0 and not os.path.exists("model.checkpoint")
 
@@ -154,7 +154,7 @@ def test_ctrl_c_says_how_to_go_on_and_without_resume_training_starts_anew(folder
     assert "model.checkpoint: stopped here; the same command with --resume goes on" in err
     assert err.splitlines()[-1].startswith("jaxsim: interrupted")
     assert not os.path.exists("model")
-    assert "none.tsv" in refused(capsys, *S2NET, "--pairs", "none.tsv") and os.path.exists("model.checkpoint")
+    assert "none.tsv" in refused(capsys, *of_other(S2NET, pairs="none.tsv")) and os.path.exists("model.checkpoint")
     assert cli.main([*S2NET, "--batch-size", "0", "--max-iter", "2"]) == 0
     assert "model.checkpoint: deleted, starting anew" in capsys.readouterr().err
     assert sorted(os.listdir()) == ["model", "pairs.tsv", "texts.txt"]

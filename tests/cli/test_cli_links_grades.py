@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from command_line import LEFT, OPCA, RIGHT, interrupting, refused, run
+from command_line import LEFT, OPCA, RIGHT, interrupting, of_other, refused, run
 
 from jaxsim import cli
 from jaxsim.cli import train
@@ -207,10 +207,10 @@ def test_dev_grades_come_from_the_same_column(graded, capsys):
     ([*MSE], "--label: expected a column of grades, for s2net-mse, got none"),
     ([*MSE, "--label", "4"], "graded.tsv, line 1: --label: expected a column from 1 to 3, got 4"),
     ([*MSE, "--label", "1"], "graded.tsv, line 1: expected a number in the column '1'"),
-    ([*MSE, "--pairs", "equal.tsv", "--label", "3"], "--label: expected at least two different grades, got 2 for eve"),
+    ([*of_other(MSE, pairs="equal.tsv"), "--label", "3"], "--label: expected at least two different grades, got 2 for eve"),
     ([*MSE, "--label", "3", "--dev", "equal.tsv"], "--dev: expected at least two different grades, got 2 for every"),
-    ([*SSI, "--pairs", "one.tsv"], "--pairs: expected at least two training pairs that differ, got 1"),
-    ([*SSI, "--pairs", "same.tsv"], "--pairs: expected right texts that differ (a query's negatives are"),
+    (of_other(SSI, pairs="one.tsv"), "--pairs: expected at least two training pairs that differ, got 1"),
+    (of_other(SSI, pairs="same.tsv"), "--pairs: expected right texts that differ (a query's negatives are"),
     ([*SSI, "--identity", "-1"], "Invalid value for '--identity'"),
     ([*SSI, "--identity", "1e39"], "Invalid value for '--identity'"),
     ([*SSI, "--identity", "nan"], "--identity"),

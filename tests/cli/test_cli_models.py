@@ -566,7 +566,7 @@ def _bare(model):
     (["search", "--model", "MODEL", "--documents", "texts.txt", "--queries", "empty"], "--queries: expected at least"),
     (["search", "--model", "MODEL", "--documents", "texts.txt", "--query", "x", "--terms", "2"], "Invalid value for"),
     (["search", "--model", "MODEL", "--documents", "texts.txt", "--query", "x", "--column", "a"],
-     "texts.txt, line 1: expected a JSON object"),
+     "texts.txt: expected JSON objects, for --column (the columns of a table are found where "),
     (["evaluate", "--model", "MODEL"], "--pairs, --queries, --run: expected one of them, got none"),
     (["evaluate", "--pairs", "pairs.tsv"], "--model: expected a value, with --pairs, got none"),
     (["evaluate", "--model", "MODEL", "--queries", "x", "--documents", "y"], "--qrels: expected a value, with --q"),

@@ -124,6 +124,57 @@ def test_json_that_is_read_as_text_is_said_and_column_reads_it(model, folder, ca
             "--column: expected a column of texts.parquet, got none")
 
 
+def test_tables_and_json_are_told_wherever_lines_are_texts(model, folder, capsys):
+    (folder / "ids.tsv").write_text("".join(f"{i}\t{one}\n" for i, one in enumerate(LEFT)))
+    (folder / "ids.jsonl").write_text("".join(json.dumps({"text": one}) + "\n" for one in LEFT))
+    (folder / "ids.txt").write_text((folder / "ids.tsv").read_text())
+    search = ["search", "--model", "model", "--documents", "texts.txt"]
+    train = ["train", "--pairs", "pairs.tsv", "--out", "m", "--method"]
+    for words in ([*search, "--queries"], [*search, "--query", LEFT[0], "--csls"], [*train, "log-tfidf", "--texts"],
+                  [*train, "s2net", "--max-iter", "1", "--dim", "3", "--negatives", "1", "--documents"],
+                  ["evaluate", "--model", "model", "--pairs", "pairs.tsv", "--csls"]):  # fmt: skip
+        for name, said in (("ids.tsv", "a line is read as a text"), ("ids.txt", "a line is read as a text"),
+                           ("ids.jsonl", "JSON is read as plain text")):
+            assert cli.main([*words, name]) == 0
+            assert f"{name}: {said}; give a file of the texts alone\n" in capsys.readouterr().err
+        assert cli.main([*words, "texts.txt"]) == 0
+        assert "read as" not in capsys.readouterr().err
+
+
+def test_a_column_of_a_file_that_is_no_table_says_how_tables_are_known(model, folder, capsys, monkeypatch):
+    words = ["search", "--model", "model", "--query", LEFT[0], "--documents"]
+    expected = "expected JSON objects, for --column (the columns of a table are found where the file's name ends in "
+    (folder / "ids.txt").write_text(f"\n7\t{LEFT[0]}\n")
+    assert refused(capsys, *words, "ids.txt", "--column", "2").startswith(f"ids.txt: {expected}")
+    feed(monkeypatch, "id,body\n1,a\n")
+    assert refused(capsys, *words, "-", "--column", "body").startswith(f"standard input: {expected}")
+    feed(monkeypatch, '{"body": "matrix"}\n')
+    assert run(capsys, *words, "-", "--column", "body").endswith("matrix\n")
+    (folder / "none.jsonl").write_text("\n")
+    assert refused(capsys, *words, "none.jsonl", "--column", "body").startswith("none.jsonl: expected documents")
+
+
+def test_a_first_row_of_names_is_told_where_columns_are_numbers(model, folder, capsys):
+    words = ["search", "--model", "model", "--query", LEFT[0], "--documents", "ids.csv", "--column"]
+    (folder / "ids.csv").write_text("id,body\n" + "".join(f'{i},"{one}, {one}"\n' for i, one in enumerate(RIGHT)))
+    assert cli.main([*words, "2"]) == 0
+    assert "ids.csv: the first row, 'body', is taken as a text; if it names columns, give their names\n" in (
+        capsys.readouterr().err)
+    assert cli.main([*words, "body", "--id", "1"]) == 0
+    assert "first row" not in capsys.readouterr().err
+
+
+def test_data_that_is_given_twice_is_refused_and_of_settings_the_last_one_counts(folder, capsys):
+    words = ["train", "--pairs", "pairs.tsv", "--out", "m", "--method", "lsa", "--dim", "2", "--dim", "3"]
+    assert refused(capsys, *words, "--pairs=pairs.tsv") == (
+        "--pairs: expected once, got it twice (put the pairs into one file)")
+    assert refused(capsys, *words, *["--qrels", "texts.txt"] * 3) == "--qrels: expected once, got it 3 times"
+    assert refused(capsys, "search", "--model", "m", "--query", "a", "--query", "--query", "--documents", "x") == (
+        "--query: expected once, got it twice (--queries takes a file of them)")
+    run(capsys, *words, "--json", "--json")
+    assert Model.load("m").dim == 3
+
+
 def test_csv_on_standard_input_is_named(folder, capsys, monkeypatch):
     feed(monkeypatch, "query,document\na,b\n")
     message = refused(capsys, "train", "--pairs", "-", "--out", "m")

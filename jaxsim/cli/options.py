@@ -80,6 +80,7 @@ CslsOption = Annotated[str | None, file(
     "Texts like the queries, one a line, such as the left texts of the training pairs: documents that are near to "
     "all of them are ranked lower (CSLS). For search across languages.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+JsonLinesOption = Annotated[bool, typer.Option("--json", help="Print JSON, an object a line.")]
 FormatOption = Annotated[
     Format | None, typer.Option(help="Format of the pairs; by the file's suffix unless given, else by its first line.")
 ]

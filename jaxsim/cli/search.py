@@ -51,7 +51,7 @@ def search(
                                                 "identifier where documents have some (--id, or an index that was made "
                                                 "with it).")] = None,
     csls: options.CslsOption = None,
-    json: options.JsonOption = False,
+    json: options.JsonLinesOption = False,
 ) -> None:
     """Find the documents nearest to queries. Prints lines of rank, score, line number and text, tabs between them.
 

@@ -47,7 +47,7 @@ def topics(
     languages: Annotated[str, typer.Option(metavar="CODE,CODE", help="Languages of left and right texts.")] = "en,en",
     resume: Annotated[bool, typer.Option("--resume/--no-resume", help="Continue from OUT.checkpoint; without this "
                                                                       "option it is deleted.")] = False,
-    json: options.JsonOption = False,
+    json: options.JsonLinesOption = False,
 ) -> None:
     """Find the topics of pairs of texts. Prints the words of each topic in both languages, the largest topic first.
 

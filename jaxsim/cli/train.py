@@ -76,7 +76,7 @@ def train(
     id: options.IdOption = None,
     languages: Annotated[str, typer.Option(metavar="CODE,CODE", help="Languages of left and right texts: ja is split "
                                            "by a dictionary, zh, th, lo, km and my into pairs of letters, all others "
-                                           "at everything but letters and digits.")] = "en,en",
+                                           "at everything but letters, digits and underscores.")] = "en,en",
     texts: Annotated[str | None, options.file("More texts of the pairs' language, one a line. They count when the "
                                               "rarity of a word is measured, and lsa learns from them.")] = None,
     tune: Annotated[bool, typer.Option("--tune", help="Choose --min-df and --subwords, unless given, by the scores of "

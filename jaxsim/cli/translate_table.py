@@ -55,7 +55,7 @@ def translate_table(
     languages: Annotated[str, typer.Option(metavar="CODE,CODE", help="Languages of left and right texts.")] = "en,en",
     resume: Annotated[bool, typer.Option("--resume/--no-resume", help="Continue from OUT.checkpoint; without this "
                                                                       "option it is deleted.")] = False,
-    json: options.JsonOption = False,
+    json: options.JsonLinesOption = False,
 ) -> None:
     """Make a table of word translations, or print the best translations of words.
 

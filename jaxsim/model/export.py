@@ -172,7 +172,8 @@ def _weights(model: Model) -> np.ndarray:
 def _exportable(model: Model, to: str) -> tuple[str, ...]:
     """The terms of a model that a folder of this format can hold; others are refused."""
     checks.expect(model.params is not None, "model", "one with a projection", f"bare term weights ({model.method})")
-    checks.expect(not model.bilinear, "model", "one with a projection alone (no other tool has the words in its score)",
+    checks.expect(not model.bilinear, "model",
+                  "one whose score is the cosine of two vectors (that of SSI is an inner product)",
                   f"{parts.formula(model.params)} ({model.method})")
     checks.expect(not model.topical, "model", "one that is compared by the cosine (no other tool compares topics)",
                   model.method)

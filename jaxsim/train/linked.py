@@ -276,14 +276,15 @@ def _best(trial: Fit, epochs: int) -> tuple[float, float]:
 def _reasons(
     tried: Mapping[Choice, tuple[float, float]], choice: Choice, say: Callable[[str], None]
 ) -> dict[str, dict[str, float]]:
-    """The best score of each value where there were several; says them."""
-    notes = {}
+    """The best score of each value where there were several; says them. The other start was tried with one b alone."""
+    notes, first = {}, next((one.start for one in tried), "")
     for field, plural, name in (("identity", "identities", "b"), ("learning_rate", "learning_rates", "learning rate"),
                                 ("start", "starts", "start")):  # fmt: skip
         best: dict[str, float] = {}
         for one, (score, _) in tried.items():
-            value = _shown(getattr(one, field))
-            best[value] = max(score, best.get(value, score))
+            if field == "start" or one.start == first:
+                value = _shown(getattr(one, field))
+                best[value] = max(score, best.get(value, score))
         if len(best) > 1:
             if field != "start":
                 best = {value: best[value] for value in sorted(best, key=float)}

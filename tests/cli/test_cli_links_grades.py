@@ -95,7 +95,7 @@ def test_ssi_has_no_vectors_to_encode_or_export(learned, folder, capsys):
     for words in (["encode", "--input", "texts.txt"], ["encode", "--input", "texts.txt", "--side", "query"]):
         assert refused(capsys, words[0], "--model", learned, *words[1:]).startswith(ALONE)
     message = refused(capsys, "export", "--model", learned, "--to", "word2vec", "--out", "x")
-    assert message.startswith("--model: expected one with a projection alone") and not os.path.exists("x")
+    assert message.startswith("--model: expected one whose score is the cosine of two vectors") and not os.path.exists("x")
     search = ["search", "--model", learned, "--documents", "texts.txt", "--query", LEFT[3], "--terms"]
     assert "--terms: expected 0 or 1 (the score of this model has the words in it), got 0.5" in refused(
         capsys, *search, 0.5, "--words", "cosine")  # fmt: skip
@@ -207,7 +207,8 @@ def test_dev_grades_come_from_the_same_column(graded, capsys):
     ([*MSE], "--label: expected a column of grades, for s2net-mse, got none"),
     ([*MSE, "--label", "4"], "graded.tsv, line 1: --label: expected a column from 1 to 3, got 4"),
     ([*MSE, "--label", "1"], "graded.tsv, line 1: expected a number in the column '1'"),
-    ([*of_other(MSE, pairs="equal.tsv"), "--label", "3"], "--label: expected at least two different grades, got 2 for eve"),
+    ([*of_other(MSE, pairs="equal.tsv"), "--label", "3"],
+     "--label: expected at least two different grades, got 2 for eve"),
     ([*MSE, "--label", "3", "--dev", "equal.tsv"], "--dev: expected at least two different grades, got 2 for every"),
     (of_other(SSI, pairs="one.tsv"), "--pairs: expected at least two training pairs that differ, got 1"),
     (of_other(SSI, pairs="same.tsv"), "--pairs: expected right texts that differ (a query's negatives are"),

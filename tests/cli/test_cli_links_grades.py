@@ -95,7 +95,8 @@ def test_ssi_has_no_vectors_to_encode_or_export(learned, folder, capsys):
     for words in (["encode", "--input", "texts.txt"], ["encode", "--input", "texts.txt", "--side", "query"]):
         assert refused(capsys, words[0], "--model", learned, *words[1:]).startswith(ALONE)
     message = refused(capsys, "export", "--model", learned, "--to", "word2vec", "--out", "x")
-    assert message.startswith("--model: expected one whose score is the cosine of two vectors") and not os.path.exists("x")
+    assert message.startswith("--model: expected one whose score is the cosine of two vectors")
+    assert not os.path.exists("x")
     search = ["search", "--model", learned, "--documents", "texts.txt", "--query", LEFT[3], "--terms"]
     assert "--terms: expected 0 or 1 (the score of this model has the words in it), got 0.5" in refused(
         capsys, *search, 0.5, "--words", "cosine")  # fmt: skip

@@ -35,7 +35,7 @@ def check_place(folder: Path | None, option: str) -> None:
 
 
 def read(model: Model, source: str, *columns) -> Table:
-    """A table of pairs to measure a model by; says so where it is the one that the model was trained on.
+    """A table of pairs to measure a model by; says so where the model was trained on some of them.
 
     Args:
       model: the model.
@@ -45,9 +45,17 @@ def read(model: Model, source: str, *columns) -> Table:
     Returns:
       `Table`.
     """
+    from jaxsim import checks
+    from jaxsim.data import sketches
+
     table = options.read_table(source, "--pairs", model.languages, *columns)
     if _trained_on(model, table):
         say(f"{table.pairs.name}: the model was trained on these pairs, so the figures are not those of new ones")
+        return table
+    number, exact = sketches.known(model.training.get("data", {}).get("sketch", ""), table.pairs)
+    if number:
+        share = f"{'' if exact else 'about '}{number:,} of the {checks.counted(len(table.pairs), 'pair')}"
+        say(f"{table.pairs.name}: {share} were in the model's training, so the figures are not those of new ones")
     return table
 
 

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 
 from jaxsim import checks, sparse, text
 from jaxsim.checks import counted
-from jaxsim.data import splits
+from jaxsim.data import sketches, splits
 from jaxsim.data.pairs import Pairs
 from jaxsim.evaluate import mates, metrics, retrieval
 from jaxsim.linalg.row_space import distinct_rows
@@ -187,7 +187,7 @@ def train(
         **({} if weighted.subwords is None else {"ngrams": len(weighted.subwords)}),
         **({} if learned is None else learned.notes), **crossed,
         "settings": asdict(settings), "data": {"name": pairs.name, "sha256": pairs.sha256,
-                                                "texts_sha256": [pairs.texts_sha256]},
+                                                "texts_sha256": [pairs.texts_sha256], "sketch": sketches.of(pairs)},
         **_dev_scores(model, held), **_course(learned), "seconds": round(time.perf_counter() - begun, 1),
     })  # fmt: skip
 

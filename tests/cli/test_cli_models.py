@@ -188,6 +188,7 @@ def test_evaluate_tells_of_pairs_with_a_text_of_unknown_words(trained, folder, c
 
 
 WARNED = "the model was trained on these pairs, so the figures are not those of new ones"
+KNOWN = "{} of the {} pairs were in the model's training, so the figures are not those of new ones"
 
 
 @pytest.mark.programs
@@ -202,10 +203,25 @@ def test_evaluate_knows_the_file_of_the_training_with_and_without_labels(folder,
     (folder / "moved.tsv").write_bytes((folder / "labelled.tsv").read_bytes())
     words = ["train", "--pairs", "labelled.tsv", "--out", "model", "--dim", "3", "--dev", "0", "--method", method]
     run(capsys, *words, *options, *(["--max-iter", "1"] if method.startswith("s2net") else []))
+    known = 13 if "--label" in options and method != "s2net-mse" else 20  # pairs of the first 20 that belong together
     for file in ("labelled.tsv", "moved.tsv", "others.tsv"):
         for label in ([], ["--label", "3"]):
             assert cli.main(["evaluate", "--model", "model", "--pairs", file, *label]) == 0
-            assert (f"{file}: {WARNED}\n" in capsys.readouterr().err) == (file != "others.tsv"), (file, label)
+            told = capsys.readouterr().err
+            assert (f"{file}: {WARNED}\n" in told) == (file != "others.tsv"), (file, label)
+            assert (KNOWN.format(known, 20) in told) == (file == "others.tsv"), (file, label)
+
+
+def test_evaluate_and_report_know_some_of_the_training_pairs_on_either_side(trained, folder, capsys):
+    new = [("a new text", "and its mate"), ("another one", "and another")]
+    rows = [*zip(LEFT[:3], RIGHT[:3], strict=True), *zip(RIGHT[3:5], LEFT[3:5], strict=True), *new]
+    (folder / "some.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in rows))
+    (folder / "new.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in new))
+    for words in (["evaluate"], ["report", "--out", "deep"]):
+        for name, said in (("some.tsv", True), ("new.tsv", False)):
+            assert cli.main([*words, "--model", trained, "--pairs", name]) == 0
+            told = capsys.readouterr().err
+            assert (f"{name}: {KNOWN.format(5, 7)}" in told) == said == ("training, so" in told)
 
 
 def test_evaluate_knows_the_file_of_a_model_of_an_earlier_version(trained, folder, capsys):

@@ -130,15 +130,18 @@ def test_tables_and_json_are_told_wherever_lines_are_texts(model, folder, capsys
     (folder / "ids.txt").write_text((folder / "ids.tsv").read_text())
     search = ["search", "--model", "model", "--documents", "texts.txt"]
     train = ["train", "--pairs", "pairs.tsv", "--out", "m", "--method"]
-    for words in ([*search, "--queries"], [*search, "--query", LEFT[0], "--csls"], [*train, "log-tfidf", "--texts"],
-                  [*train, "s2net", "--max-iter", "1", "--dim", "3", "--negatives", "1", "--documents"],
-                  ["evaluate", "--model", "model", "--pairs", "pairs.tsv", "--csls"]):  # fmt: skip
-        for name, said in (("ids.tsv", "a line is read as a text"), ("ids.txt", "a line is read as a text"),
-                           ("ids.jsonl", "JSON is read as plain text")):
+    table, keys = "a line is read as a text", "JSON is read as plain text"
+    for words, names in (([*search, "--queries"], {"ids.tsv": table, "ids.txt": table, "ids.jsonl": keys}),
+                         ([*search, "--query", LEFT[0], "--csls"], {"ids.jsonl": keys}),
+                         ([*train, "log-tfidf", "--texts"], {"ids.tsv": table}),
+                         ([*train, "s2net", "--max-iter", "1", "--dim", "3", "--negatives", "1", "--subwords", "0",
+                           "--dev", "0.2", "--documents"], {"ids.jsonl": keys}),
+                         (["evaluate", "--model", "model", "--pairs", "pairs.tsv", "--csls"], {"ids.txt": table})):
+        for name, said in names.items():
             assert cli.main([*words, name]) == 0
             assert f"{name}: {said}; give a file of the texts alone\n" in capsys.readouterr().err
-        assert cli.main([*words, "texts.txt"]) == 0
-        assert "read as" not in capsys.readouterr().err
+    assert cli.main([*search, "--queries", "texts.txt"]) == 0
+    assert "read as" not in capsys.readouterr().err
 
 
 def test_a_column_of_a_file_that_is_no_table_says_how_tables_are_known(model, folder, capsys, monkeypatch):

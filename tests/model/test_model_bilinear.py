@@ -140,7 +140,7 @@ def test_dense_vectors_and_exports_are_refused(model, tmp_path):
         with pytest.raises(ValueError, match=ALONE):
             encode(["cat"])
     for to in export.FORMATS:
-        with pytest.raises(ValueError, match="model: expected one with a projection alone .*got W = UᵀV"):
+        with pytest.raises(ValueError, match="model: expected one whose score is the cosine .*got W = UᵀV"):
             export.export(model, to, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

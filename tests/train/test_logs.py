@@ -11,7 +11,7 @@ import sys
 
 import jax.numpy as jnp
 import pytest
-from command_line import OPCA, refused, run
+from command_line import OPCA, of_other, refused, run
 
 from jaxsim import cli, optim
 from jaxsim.train import Settings, linked, logs
@@ -192,10 +192,10 @@ def test_bad_places_for_a_log_are_refused_before_any_work(folder, capsys, monkey
         ("model.checkpoint/logs", "--log: expected a folder outside --out and its checkpoints, got "
                                   "model.checkpoint/logs"),
     ]:  # fmt: skip
-        assert refused(capsys, *S2NET[:-1], place, "--pairs", "none.tsv") == message
+        assert refused(capsys, *of_other(S2NET, log=place, pairs="none.tsv")) == message
     message = refused(capsys, "train", "--pairs", "pairs.tsv", "--out", "model", "--log", "logs", *OPCA)
     assert message.startswith("--log: expected a method that uses it (s2net,")
-    assert "none.tsv" in refused(capsys, *S2NET, "--pairs", "none.tsv")
+    assert "none.tsv" in refused(capsys, *of_other(S2NET, pairs="none.tsv"))
     assert sorted(os.listdir()) == ["broken", "mine", "new", "pairs.tsv", "texts.txt"]
     assert (folder / "mine" / "log.csv").read_text() == "step,loss\n" and os.listdir("mine") == ["log.csv"]
 

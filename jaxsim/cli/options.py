@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 Format = StrEnum("Format", {name.upper(): name for name in ("tsv", "csv", "jsonl", "parquet")})
 Weights = StrEnum("Weights", {name.upper(): name for name in ("float16", "int8")})
 Side = StrEnum("Side", {name.upper(): name for name in ("query", "document")})
-NAME = re.compile(r"[^\W\d]\w*([ .:/-]\w+){0,2}")  # what a column may be called
+_NAME = re.compile(r"[^\W\d]\w*([ .:/-]\w+){0,2}")  # what a column may be called
+_JSON = re.compile(r"\s*(\{\s*\"|\[\s*(\{\s*\"|$))")  # how objects, or an array of them, begin
 _SAMPLE, _SHOWN = 200, 30  # pairs that are looked at, and characters of a cell in a message
 
 
@@ -123,8 +124,7 @@ def read_table(source: str, option: str, languages, format_, left, right, label=
         say(f"{first}: columns {one} and {other} of {width} are read; --left and --right choose others, by name or by "
             "number")
     else:
-        names = [pair for pair in both[:20] if all(NAME.fullmatch(cell) for cell in pair)]
-        if not table.named and len(both) > 1 and names == both[:1]:
+        if not table.named and begins_with_names(both):
             say(f"{first}; if it names columns, give {'them' if left is None else 'their names'} as --left and --right")
     for side, texts, language in zip(("left", "right"), zip(*both, strict=True), languages, strict=True):
         meant = uncut(texts, language)
@@ -132,6 +132,23 @@ def read_table(source: str, option: str, languages, format_, left, right, label=
             say(f"{table.pairs.name}: {side} texts have no spaces between words, where the code {language} cuts them; "
                 f"train with the code {meant} for them in --languages")
     return table
+
+
+def begins_with_names(rows: Sequence[tuple[str, ...]]) -> bool:
+    """Whether the first of some rows may name the columns: alone of the first twenty, all of its cells may be names.
+
+    Args:
+      rows: of a table.
+
+    Returns:
+      Whether it may.
+
+    Example:
+      >>> begins_with_names([("id", "body"), ("7", "a, b")]), begins_with_names([("id", "body")])
+      (True, False)
+    """
+    names = [row for row in rows[:20] if all(_NAME.fullmatch(cell) for cell in row)]
+    return len(rows) > 1 and names == [*rows[:1]]
 
 
 def plain(source: str, table: str = "", keys: str = "") -> Iterator[tuple[int, str]]:
@@ -147,12 +164,14 @@ def plain(source: str, table: str = "", keys: str = "") -> Iterator[tuple[int, s
     """
     from jaxsim.data import streams, tables
 
-    place, alone = streams.name(source), "give a file of the texts alone"
+    place, alone, begun = streams.name(source), "give a file of the texts alone", False
     for number, text in streams.texts(source):
-        if number == 1 and ("\t" in text or (tables.kind_of(source) == "csv" and "," in text)):
-            say(f"{place}: a line is read as a text; {table or alone}")
-        elif number == 1 and text.startswith('{"') and text.rstrip().endswith("}"):
-            say(f"{place}: JSON is read as plain text; {keys or alone}")
+        if not begun and text.strip():
+            begun = True
+            if _JSON.match(text):
+                say(f"{place}: JSON is read as plain text; {keys or alone}")
+            elif "\t" in text or (tables.kind_of(source) == "csv" and "," in text):
+                say(f"{place}: a line is read as a text; {table or alone}")
         yield number, text
 
 

@@ -52,10 +52,13 @@ def read(model: Model, source: str, *columns) -> Table:
     if _trained_on(model, table):
         say(f"{table.pairs.name}: the model was trained on these pairs, so the figures are not those of new ones")
         return table
-    number, exact = sketches.known(model.training.get("data", {}).get("sketch", ""), table.pairs)
+    number, told = sketches.known(model.training.get("data", {}).get("sketch", ""), table.pairs)
     if number:
-        share = f"{'' if exact else 'about '}{number:,} of the {checks.counted(len(table.pairs), 'pair')}"
-        say(f"{table.pairs.name}: {share} were in the model's training, so the figures are not those of new ones")
+        every = told == len(table.pairs)
+        of = f"{told:,}" if every else checks.counted(told, "pair that can be told", "pairs that can be told")
+        of = f"{number:,} of the {of}" + " pairs" * every
+        say(f"{table.pairs.name}: {of} {'was' if number == 1 else 'were'} in the model's training, so the figures are "
+            "not those of new ones")
     return table
 
 

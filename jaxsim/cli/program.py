@@ -20,6 +20,7 @@ _OTHERWISE = {"grades": "--label", "dev_grades": "--dev", "pair_weights": "--lab
               "run": "--run-out"}  # arguments that options become besides
 _INSTEAD = {"query": " (--queries takes a file of them)", "pairs": " (put the pairs into one file)",
             "documents": " (put the documents into one file)", "texts": " (put the texts into one file)"}
+_WRITTEN = ("output", "run_out", "figure")
 _TYPERS = 130  # of Typer itself, for a Ctrl-C before the command began
 
 
@@ -37,27 +38,30 @@ class _Commands(TyperGroup):
 
 
 class _Once(TyperCommand):
-    """A command that refuses a second value where it would take the place of the first one: of data, none is left out.
+    """A command that refuses a second file of data where it would take the place of the first one.
 
-    Of settings the last value counts, as usual, so that a script's can be overridden.
+    Of settings, and of what is written, the last value counts, as usual, so that a script's can be overridden.
     """
 
     def parse_args(self, ctx, args):
         """Reads the words behind the command."""
         from jaxsim.checks import expect
 
-        given = [param for param in self.make_parser(ctx).parse_args(args=[*args])[2] if _is_data(param)]
+        words = [*args]
+        rest = super().parse_args(ctx, args)  # --help ends here
+        given = [param for param in self.make_parser(ctx).parse_args(args=words)[2] if _is_data(param)]
         for param in dict.fromkeys(given):
             times = given.count(param)
             got = f"{'twice' if times == 2 else f'{times} times'}{_INSTEAD.get(param.name, '')}"
             expect(times == 1, param.opts[0], "once", f"it {got}")
-        return super().parse_args(ctx, args)
+        return rest
 
 
 def _is_data(param) -> bool:
-    """Whether an option names data, and has one value."""
+    """Whether an option names data that are read, and has one value."""
     one = getattr(param, "nargs", None) == 1 and not getattr(param, "multiple", False)
-    return one and (getattr(param, "metavar", None) == "FILE" or param.name == "query")
+    names = "FILE" in (getattr(param, "metavar", None) or "") or param.name in ("query", "texts")
+    return one and names and param.name not in _WRITTEN
 
 
 class _App(typer.Typer):

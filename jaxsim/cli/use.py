@@ -246,26 +246,27 @@ def columns_of(source: str, columns: Sequence[str]) -> Iterator[tuple[int, tuple
     from jaxsim import checks
     from jaxsim.data import streams, tables
 
-    if tables.kind_of(source) in ("tsv", "csv", "parquet"):
-        return _below_names(tables.columns(source, columns), source, columns)
+    kind = tables.kind_of(source)
+    if kind == "parquet":
+        return tables.columns(source, columns)
+    if kind in ("tsv", "csv"):
+        return _below_names(tables.columns(source, columns), streams.name(source), columns)
+    if kind is not None:
+        return streams.keys(source, columns)
     json_like, rows = streams.sniffed(source)
-    first = None if json_like else next((row for row in rows if row.strip()), None)
-    checks.expect(first is None, streams.name(source), "JSON objects, for --column (the columns of a table are found "
-                  "where the file's name ends in .tsv, .csv or .parquet)", repr((first or "")[:30].strip()))
+    for number, row in enumerate(() if json_like else rows, start=1):
+        checks.expect(not row.strip(), f"{streams.name(source)}, line {number}", "a JSON object, for --column (a table "
+                      "is known by the end of its name: .tsv, .csv or .parquet)", repr(row[:30].strip()))
     return streams.keys_of(rows, streams.name(source), columns)
 
 
-def _below_names(rows: Iterable[tuple[int, tuple[str, ...]]], source: str, columns: Sequence[str]) -> Iterator:
+def _below_names(rows: Iterable[tuple[int, tuple[str, ...]]], name: str, columns: Sequence[str]) -> Iterator:
     """The same rows; says so where columns are given by number and the first row seems to name them."""
-    from jaxsim.data import streams
-
     rows = iter(rows)
-    first = list(itertools.islice(rows, 2))
-    names = [row for row in first if all(options.NAME.fullmatch(cell) for cell in row[1])]
-    if all(column.isdecimal() for column in columns) and len(first) == 2 and names == first[:1]:
+    first = list(itertools.islice(rows, 20))
+    if all(column.isdecimal() for column in columns) and options.begins_with_names([cells for _, cells in first]):
         shown = " and ".join(map(repr, first[0][1]))
-        say(f"{streams.name(source)}: the first row, {shown}, is taken as a text; if it names columns, give their "
-            "names")
+        say(f"{name}: the first row, {shown}, is taken as a text; if it names columns, give their names")
     yield from first
     yield from rows
 

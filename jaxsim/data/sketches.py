@@ -1,4 +1,4 @@
-"""Which pairs a model was trained on, in a few kilobytes: the smallest digests of them.
+"""Which pairs a model was trained on, in twenty kilobytes: the smallest digests of them.
 
 Digests are as good as random numbers, so the smallest ones are those of a random sample of the pairs, and whoever meets
 one of these pairs again finds its digest among them. It is the bottom-k sketch of Broder (1997).
@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 from jaxsim.data.pairs import Pairs
 
-SIZE = 256
-"""Digests that are kept: of as many pairs, or fewer, all."""
-_DIGITS = 12  # of one: 48 bits
+SIZE = 2_048
+"""Digests that are kept: of fewer pairs all."""
+_DIGITS = 10  # of one: 40 bits
 
 
 def of(pairs: Pairs) -> str:
@@ -23,41 +23,40 @@ def of(pairs: Pairs) -> str:
       pairs: ``n`` of them.
 
     Returns:
-      At most `SIZE` numbers of 12 hexadecimal digits, ascending, with nothing between them.
+      At most `SIZE` numbers of 10 hexadecimal digits, ascending, with nothing between them.
 
     Example:
       >>> from jaxsim.data import pairs
       >>> len(of(pairs.make("own", "12", ["one", "one"], ["uno", "uno"], languages=("en", "es"))))
-      12
+      10
     """
     return "".join(sorted(set(_digests(pairs)))[:SIZE])
 
 
-def known(sketch: str, pairs: Pairs) -> tuple[int, bool]:
-    """How many of some pairs are among those of a sketch, whichever side their texts are on.
+def known(sketch: str, pairs: Pairs) -> tuple[int, int]:
+    """How many of some pairs are those of a sketch, whichever side their texts are on.
 
     Args:
-      sketch: of `of`.
-      pairs: other pairs.
+      sketch: of `of`; an empty one knows nothing.
+      pairs: ``n`` other pairs.
 
     Returns:
-      Their number, and whether it is exact: of many pairs it is estimated from the sample, and may be 0 where a few of
-      them are the same.
+      Their number, and of how many of the n pairs the sketch tells: all, if it holds all digests; otherwise those whose
+      digests are no larger than its own, a random sample, about `SIZE` / m of them for a sketch of m pairs.
 
     Example:
       >>> from jaxsim.data import pairs
       >>> one, other = (pairs.make("own", "12", *sides, languages=("en", "en"))
       ...               for sides in ((["a", "b"], ["c", "d"]), (["c", "e"], ["a", "d"])))
       >>> known(of(one), other)
-      (1, True)
+      (1, 2)
     """
+    if not sketch:
+        return 0, 0
     kept = {sketch[begin : begin + _DIGITS] for begin in range(0, len(sketch), _DIGITS)}
-    found = list(_digests(pairs))
-    if len(kept) < SIZE:
-        return sum(one in kept for one in found), True
-    largest = max(kept)
-    sample = [one in kept for one in found if one <= largest]
-    return round(len(found) * sum(sample) / max(len(sample), 1)), False
+    largest = max(kept) if len(kept) == SIZE else "g"  # beyond all digits
+    told = [one in kept for one in _digests(pairs) if one <= largest]
+    return sum(told), len(told)
 
 
 def _digests(pairs: Pairs) -> Iterator[str]:

@@ -84,13 +84,14 @@ def mean(found: Sequence[np.ndarray]) -> float:
       found: of `values`: arrays of 1 / rank, one for each set.
 
     Returns:
-      The mean of their means; that of an empty one is 0.
+      The mean of their means; sets of fewer than two texts do not count.
 
     Example:
       >>> mean([np.array([1.0, 0.5]), np.zeros(0)])
-      0.375
+      0.75
     """
-    return float(np.mean([one.mean() if len(one) else 0.0 for one in found]))
+    means = [one.mean() for one in found if len(one) > 1]
+    return float(np.mean(means)) if means else 0.0
 
 
 def gain(one: Sequence[np.ndarray], other: Sequence[np.ndarray]) -> tuple[float, float]:
@@ -101,14 +102,14 @@ def gain(one: Sequence[np.ndarray], other: Sequence[np.ndarray]) -> tuple[float,
       other: of `values` of the other model, on the same pairs.
 
     Returns:
-      The difference of their scores, and its standard error; infinite where there are fewer than two texts in a set.
+      The difference of their scores, and its standard error; infinite where no set counts.
 
     Example:
       >>> gain([np.array([1.0, 0.5, 0.5])], [np.array([0.5, 0.5, 0.5])])  # doctest: +NUMBER
       (0.1667, 0.1667)
     """
-    apart = [ours - theirs for ours, theirs in zip(one, other, strict=True)]
-    if any(len(each) < 2 for each in apart):
+    apart = [ours - theirs for ours, theirs in zip(one, other, strict=True) if len(ours) > 1]
+    if not apart:
         return 0.0, np.inf
     error = np.sqrt(sum(each.var(ddof=1) / len(each) for each in apart)) / len(apart)
     return float(np.mean([each.mean() for each in apart])), float(error)

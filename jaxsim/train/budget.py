@@ -213,17 +213,19 @@ class _Search:
     @property
     def too_few(self) -> bool:
         """Whether hardly any left text has words to rank by, so that nothing can be chosen."""
-        return min(self.counted, default=2) < 2
+        return max(self.counted, default=2) < 2
 
     def tell(self) -> None:
         """Says how many left texts choose."""
         if not self.counted:
             return
-        self.say(f"{sum(self.counted):,} of {len(self.held.dev):,} held-out left texts have words that their right "
-                 "texts lack: by these settings are chosen")
-        if self.too_few:
-            self.say("nothing is chosen: they are too few. A title that its own text repeats has no such words: cut it "
-                     "out of the text, or choose by judged queries")
+        some = f"{sum(self.counted):,} of {len(self.held.dev):,} held-out left texts"
+        if not self.too_few:
+            self.say(f"settings are chosen by {some}, those with words that their right texts lack")
+            return
+        self.say(f"no setting is chosen, those that a search begins with are taken: {some} have words that their right "
+                 "texts lack. A title that its own text repeats has none: cut it out of the text, or choose by judged "
+                 "queries")
 
     def run(self) -> Settings:
         """The best settings."""
@@ -234,9 +236,9 @@ class _Search:
         methods = tuple("cca" if several and method == "lsa" else method for method in METHODS)
         methods = tuple(method for method in methods if method in DISTILLED or not self.distilled)
         methods = methods if "method" in self.free else (given.method,)
-        self.begin(given, methods)
         if self.too_few:
-            return replace(self.beginning, method=methods[0])
+            return replace(given, method=methods[0], dim=self.first(given))
+        self.begin(given, methods)
         for values in ({"subwords": (0.0, 0.5), "min_df": (1, 2)}, {"subwords": (0.75, 0.25)}):
             self.features(values)
         self.climb("noise")
@@ -260,8 +262,8 @@ class _Search:
         return best if allowed else replace(best, method=given.method)
 
     def begin(self, given: Settings, methods: tuple[str, ...]) -> None:
-        """The first trainings: in closed form, by two methods where there is something to choose by."""
-        closed = ["opca" if method in S2NET else method for method in methods[: 1 if self.too_few else 2]]
+        """The first trainings, in closed form."""
+        closed = ["opca" if method in S2NET else method for method in methods[:2]]
         for method in dict.fromkeys(closed):
             if not self.scores or self.allows(self.cost(given), method=method):
                 self.closed(replace(given, method=method, dim=self.first(given)))

@@ -140,21 +140,32 @@ def test_tables_and_json_are_told_wherever_lines_are_texts(model, folder, capsys
         for name, said in names.items():
             assert cli.main([*words, name]) == 0
             assert f"{name}: {said}; give a file of the texts alone\n" in capsys.readouterr().err
+    (folder / "ids.json").write_text(json.dumps([{"text": one} for one in LEFT], indent=1))
+    (folder / "late.jsonl").write_text('\n{ "text": "a" }\n')
+    for name in ("ids.json", "late.jsonl"):
+        assert cli.main([*search, "--queries", name]) == 0
+        assert f"{name}: {keys}; give a file of the texts alone\n" in capsys.readouterr().err
+    (folder / "brace.txt").write_text("{a} b\n[1] c\n")
+    assert cli.main([*search, "--queries", "brace.txt"]) == 0
     assert cli.main([*search, "--queries", "texts.txt"]) == 0
     assert "read as" not in capsys.readouterr().err
 
 
 def test_a_column_of_a_file_that_is_no_table_says_how_tables_are_known(model, folder, capsys, monkeypatch):
     words = ["search", "--model", "model", "--query", LEFT[0], "--documents"]
-    expected = "expected JSON objects, for --column (the columns of a table are found where the file's name ends in "
+    expected = "expected a JSON object, for --column (a table is known by the end of its name: .tsv, .csv or .parquet"
     (folder / "ids.txt").write_text(f"\n7\t{LEFT[0]}\n")
-    assert refused(capsys, *words, "ids.txt", "--column", "2").startswith(f"ids.txt: {expected}")
+    assert refused(capsys, *words, "ids.txt", "--column", "2").startswith(f"ids.txt, line 2: {expected}")
     feed(monkeypatch, "id,body\n1,a\n")
-    assert refused(capsys, *words, "-", "--column", "body").startswith(f"standard input: {expected}")
+    assert refused(capsys, *words, "-", "--column", "body").startswith(f"standard input, line 1: {expected}")
     feed(monkeypatch, '{"body": "matrix"}\n')
     assert run(capsys, *words, "-", "--column", "body").endswith("matrix\n")
-    (folder / "none.jsonl").write_text("\n")
-    assert refused(capsys, *words, "none.jsonl", "--column", "body").startswith("none.jsonl: expected documents")
+    for name in ("none.jsonl", "none.txt"):
+        (folder / name).write_text("\n")
+        assert refused(capsys, *words, name, "--column", "body").startswith(f"{name}: expected documents")
+    (folder / "log.jsonl").write_text("# made by hand\n")
+    assert refused(capsys, *words, "log.jsonl", "--column", "body") == (
+        "log.jsonl, line 1: expected a JSON object, got invalid JSON (Expecting value, column 1)")
 
 
 def test_a_first_row_of_names_is_told_where_columns_are_numbers(model, folder, capsys):
@@ -164,6 +175,9 @@ def test_a_first_row_of_names_is_told_where_columns_are_numbers(model, folder, c
     assert "ids.csv: the first row, 'body', is taken as a text; if it names columns, give their names\n" in (
         capsys.readouterr().err)
     assert cli.main([*words, "body", "--id", "1"]) == 0
+    (folder / "ids.csv").write_text("".join(f"{i},{one}\n" for i, one in enumerate(("cats", "a, b", "dogs"))
+                                            ).replace("a, b", '"a, b"'))  # words alone are no names
+    assert cli.main([*words, "2"]) == 0
     assert "first row" not in capsys.readouterr().err
 
 
@@ -174,6 +188,9 @@ def test_data_that_is_given_twice_is_refused_and_of_settings_the_last_one_counts
     assert refused(capsys, *words, *["--qrels", "texts.txt"] * 3) == "--qrels: expected once, got it 3 times"
     assert refused(capsys, "search", "--model", "m", "--query", "a", "--query", "--query", "--documents", "x") == (
         "--query: expected once, got it twice (--queries takes a file of them)")
+    assert refused(capsys, "topics", "--pairs", "pairs.tsv", "--out", "t", "--dev", "0.1", "--dev", "a.tsv") == (
+        "--dev: expected once, got it twice")
+    assert "Usage:" in run(capsys, *words, "--pairs", "pairs.tsv", "--help")
     run(capsys, *words, "--json", "--json")
     assert Model.load("m").dim == 3
 

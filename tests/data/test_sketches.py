@@ -14,21 +14,25 @@ def some(first, last, *, exchanged=False):
 
 @pytest.mark.parametrize("exchanged", [False, True])
 def test_of_few_pairs_the_number_is_exact(exchanged):
-    sketch = sketches.of(some(0, sketches.SIZE - 1))
+    sketch = sketches.of(some(0, 255))
     for other, number in ((some(0, 3), 3), (some(250, 260), 5), (some(255, 300), 0), (some(0, 0), 0)):
-        assert sketches.known(sketch, other) == (number, True)
-    assert sketches.known(sketch, some(100, 300, exchanged=exchanged)) == (155, True)
-    assert sketches.known("", some(0, 3)) == (0, True)  # a model of an earlier version
+        assert sketches.known(sketch, other) == (number, len(other))
+    assert sketches.known(sketch, some(100, 300, exchanged=exchanged)) == (155, 200)
+    assert sketches.known("", some(0, 3)) == (0, 0)  # a model of an earlier version
+    whole = sketches.of(some(0, sketches.SIZE))
+    assert sketches.known(whole, some(0, 10))[0] == sketches.known(whole, some(0, 10))[1] <= 10
 
 
-def test_of_many_pairs_it_is_estimated_from_a_sample():
+def test_of_many_pairs_a_sample_is_told():
     whole = some(0, 20_000)
     sketch = sketches.of(whole)
-    assert len(sketch) == 12 * sketches.SIZE and sketch == sketches.of(whole.take(range(20_000)[::-1]))
-    for other, number in ((whole, 20_000), (some(10_000, 30_000), 10_000), (some(20_000, 40_000), 0)):
-        found, exact = sketches.known(sketch, other)
-        assert not exact and found == pytest.approx(number, rel=0.15)
-    assert sketches.known(sketch, some(0, 0)) == (0, False)
+    assert len(sketch) == 10 * sketches.SIZE and sketch == sketches.of(whole.take(range(20_000)[::-1]))
+    assert sketches.known(sketch, whole) == (sketches.SIZE, sketches.SIZE)
+    for other, share in ((some(500, 1000), 1), (some(19_000, 21_000), 0.5), (some(20_000, 22_000), 0)):
+        found, told = sketches.known(sketch, other)
+        assert told == pytest.approx(len(other) * sketches.SIZE / 20_000, rel=0.3)
+        assert found == pytest.approx(share * told, rel=0.15)
+    assert sketches.known(sketch, some(0, 0)) == (0, 0)
 
 
 def test_a_text_is_told_from_its_parts_and_need_not_be_unicode():

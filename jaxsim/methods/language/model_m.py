@@ -84,6 +84,7 @@ class ClassData(NamedTuple):
 
     Attributes:
       of_word: ``[size]`` int32.
+      had: ``[C]`` bool, the classes of other words than ``<s>``, which no word is.
       places: table -> ``[n]`` int32 places of its features.
       seen: feature -> ``[n]`` how often it was seen.
       context: ``[R, 2]`` int32, class of v and word u of every distinct history of the shorter features; padded.
@@ -96,6 +97,7 @@ class ClassData(NamedTuple):
     """
 
     of_word: jax.Array
+    had: jax.Array
     places: dict
     seen: dict
     context: jax.Array
@@ -165,9 +167,7 @@ def class_objective(params: dict, data: ClassData) -> jax.Array:
       Scalar, in nats.
     """
     tables = _tables(params, data)
-    # No word is <s>: a class of nothing else has no share.
-    had = jnp.zeros(len(params["one"]), bool).at[data.of_word].max(jnp.arange(len(data.of_word)) != START)
-    tables["one"] = jnp.where(had, params["one"], -jnp.inf)
+    tables["one"] = jnp.where(data.had, params["one"], -jnp.inf)
     total = sum(jnp.sum(params[name] * data.seen[name]) for name in params)
 
     @jax.checkpoint
@@ -281,7 +281,7 @@ def _class_data(v, u, c, counts, of_word, number: int, least: int, penalty: Pena
     dtype = jnp.result_type(float)
     seen = {"one": one, "pair": pair_seen, **{name: table[1] for name, table in tables.items()}}
     data = ClassData(
-        _int(of_word), {name: _int(table[0]) for name, table in tables.items()},
+        _int(of_word), jnp.asarray(_had(of_word, number)), {name: _int(table[0]) for name, table in tables.items()},
         {name: jnp.asarray(value, dtype) for name, value in seen.items()},
         _int(np.pad(context, ((0, padding), (0, 0)))),
         jnp.asarray(np.pad(context_count, (0, padding)), dtype), _int(pair_context), jnp.asarray(pair_count, dtype),
@@ -290,6 +290,11 @@ def _class_data(v, u, c, counts, of_word, number: int, least: int, penalty: Pena
     start = _class_start(tables, one, number, size, of_word)
     start = {name: jnp.asarray(values, dtype) for name, values in (start | {"pair": np.zeros(len(pair_keys))}).items()}
     return data, pair_keys, start
+
+
+def _had(of_word, number: int) -> np.ndarray:
+    """Which classes have other words than ``<s>``."""
+    return np.isin(np.arange(number), np.delete(of_word, START))
 
 
 def _class_start(tables, one, number: int, size: int, of_word) -> dict:
@@ -439,7 +444,7 @@ def _class_logs(model: ModelM, v, u, c) -> np.ndarray:
     logits = _logits({name: np.asarray(model.of_class[name], np.float64) if name != "pair" else None
                       for name in ("one", "two")} | {name: model.of_class[name] for name in ("three", "word")},
                      model.of_word, context)
-    logits[:, np.setdiff1d(np.arange(number), np.delete(model.of_word, START))] = -np.inf  # a class of <s> alone
+    logits[:, ~_had(model.of_word, number)] = -np.inf
     logs = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
     pair = (v * size + u) * number
     at, owner = _range(model.pair_keys, pair, pair + number)

@@ -267,7 +267,7 @@ def fit(
 
     Raises:
       ValueError: for sides that do not agree, rows out of range, labels other than 0 and 1, a start that does not fit,
-        is not finite or has dependent columns (with ``identity``), or bad settings.
+        is not finite or has dependent columns (with ``identity``), bad settings, or a score that is not a number.
       FloatingPointError: if multipliers, bounds or metric leave the range of their type.
 
     Example:

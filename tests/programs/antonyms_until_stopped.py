@@ -26,7 +26,7 @@ def train(folder=None, *, wait=0.0):
         return float(len(calls))  # grows, so that the best epoch is none of the first
 
     fit = s2net_antonym.fit(words, pairs, init=pilsa.fit(words, k=3).params, key=jax.random.key(0), batch_size=6,
-                            learning_rate=0.05, max_iter=EPOCHS, checkpoint=folder, validate=validate)
+                            learning_rate=0.05, max_iter=EPOCHS, patience=EPOCHS, checkpoint=folder, validate=validate)
     return fit, len(calls)
 
 

@@ -52,7 +52,7 @@ def read(model: Model, source: str, *columns) -> Table:
     if _trained_on(model, table):
         say(f"{table.pairs.name}: the model was trained on these pairs, so the figures are not those of new ones")
         return table
-    number, told = sketches.known(model.training.get("data", {}).get("sketch", ""), table.pairs)
+    number, told = sketches.known(model.training.get("sketch", ""), table.pairs)
     if number:
         every = told == len(table.pairs)
         of = f"{told:,}" if every else checks.counted(told, "pair that can be told", "pairs that can be told")

@@ -188,7 +188,7 @@ def train(
     model = trained(data, held_out, settings, choice, out, resume, _command(context), more, log_of_steps)
     _compare(model)
     if json:
-        show_json({"model": str(out), **model.training})
+        show_json({"model": str(out)} | {name: value for name, value in model.training.items() if name != "sketch"})
     else:
         show_result(_shown(model, out))
 

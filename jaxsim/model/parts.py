@@ -468,7 +468,7 @@ def card(model: Any) -> str:
     Returns:
       Markdown.
     """
-    long = ("history", "irregular")  # as long as the training, and thousands of forms of words
+    long = ("history", "irregular", "sketch")  # of the training, and thousands of forms of words and of digests
     shown = {name: value for name, value in model.training.items() if name not in long}
     several = {"dev": f"dev, mean of {len(shown['dev_sets'])} sets"} if "dev_sets" in shown else {}
     told = "\n".join(f"- {several.get(name, name)}: {_words(value)}" for name, value in shown.items())

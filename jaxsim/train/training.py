@@ -187,7 +187,7 @@ def train(
         **({} if weighted.subwords is None else {"ngrams": len(weighted.subwords)}),
         **({} if learned is None else learned.notes), **crossed,
         "settings": asdict(settings), "data": {"name": pairs.name, "sha256": pairs.sha256,
-                                                "texts_sha256": [pairs.texts_sha256], "sketch": sketches.of(pairs)},
+                                                "texts_sha256": [pairs.texts_sha256]}, "sketch": sketches.of(pairs),
         **_dev_scores(model, held), **_course(learned), "seconds": round(time.perf_counter() - begun, 1),
     })  # fmt: skip
 

@@ -203,7 +203,8 @@ def test_evaluate_knows_the_file_of_the_training_with_and_without_labels(folder,
                                                enumerate(zip(LEFT[:20], RIGHT[:20], strict=True))))  # fmt: skip
     (folder / "moved.tsv").write_bytes((folder / "labelled.tsv").read_bytes())
     words = ["train", "--pairs", "labelled.tsv", "--out", "model", "--dim", "3", "--dev", "0", "--method", method]
-    run(capsys, *words, *options, *(["--max-iter", "1"] if method.startswith("s2net") else []))
+    told = run(capsys, *words, *options, *(["--max-iter", "1"] if method.startswith("s2net") else []), "--json")
+    assert "sketch" not in told
     known = 13 if "--label" in options and method != "s2net-mse" else 20  # pairs of the first 20 that belong together
     for file in ("labelled.tsv", "moved.tsv", "others.tsv"):
         for label in ([], ["--label", "3"]):
@@ -230,8 +231,9 @@ def test_evaluate_and_report_know_some_of_the_training_pairs_on_either_side(trai
 def test_evaluate_says_of_how_many_pairs_it_can_tell(trained, folder, capsys, monkeypatch):
     monkeypatch.setattr(sketches, "SIZE", 10)
     model = Model.load(trained)
-    sketch = model.training["data"]["sketch"][:100]
-    dataclasses.replace(model, training={**model.training, "data": {"sketch": sketch}}).save(folder / "model")
+    few = {"sketch": model.training["sketch"][:100], "data": {}}
+    dataclasses.replace(model, training={**model.training, **few}).save(folder / "model")
+    assert "sketch" not in (folder / "model" / "README.md").read_text()
     assert cli.main(["evaluate", "--model", "model", "--pairs", "pairs.tsv"]) == 0
     assert "pairs.tsv: 10 of the 10 pairs that can be told were in the model's training, so" in capsys.readouterr().err
 

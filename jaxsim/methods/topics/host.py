@@ -17,6 +17,10 @@ import scipy.sparse as sp
 
 from jaxsim.sparse import host
 
+_CACHE = 2**24
+"""Bytes of topic vectors that the words read at a time: many words read the same documents, here from a cache."""
+_LANES = 64  # topics, a multiple of what the loops hold at a time
+
 
 class Rows(NamedTuple):
     """Compressed rows of counts.
@@ -140,8 +144,16 @@ def of_words(counts: Counts, ratios: np.ndarray, theta: np.ndarray, words: np.nd
       >>> words is False or words.tolist() == [[1.0, 0.0], [0.0, 3.0]]
       True
     """
-    found = host.product(counts.starts, counts.rows, ratios[counts.slots], theta)
-    return np.multiply(found, words, out=found)
+    ratios, (n, k) = ratios[counts.slots], theta.shape
+    width = max(_CACHE // (max(n, 1) * theta.itemsize) // _LANES, 1) * _LANES
+    if width >= k:
+        found = host.product(counts.starts, counts.rows, ratios, theta)
+        return np.multiply(found, words, out=found)
+    found = host.empty(words.shape, words.dtype)
+    for first in range(0, k, width):
+        those = np.s_[:, first : first + width]
+        np.multiply(host.product(counts.starts, counts.rows, ratios, theta[those]), words[those], out=found[those])
+    return found
 
 
 def fold(matrix: sp.csr_matrix, words: np.ndarray, *, prior: float, iterations: int) -> np.ndarray:

@@ -275,6 +275,24 @@ def test_a_killed_fit_goes_on_bit_for_bit(tmp_path):
 
 
 @pytest.mark.skipif(host.compiled() is None, reason="numba is not installed, or JAX has an accelerator")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_words_read_the_topics_in_blocks_where_no_cache_holds_them(monkeypatch, rng, dtype):
+    counts = rng.poisson(0.5, (30, 20)).astype(dtype)
+    counts[:, 3] = counts[5] = 0
+    theta, words = rng.dirichlet(np.ones(150), 30).astype(dtype), rng.dirichlet(np.ones(150), 20).astype(dtype)
+    parts = host.counts_of(scipy.sparse.csr_matrix(counts))
+    ratios = host.of_documents(parts.documents, theta, words)[1]
+    monkeypatch.setattr(host, "_CACHE", 1)
+    blocks = []
+    product = host.host.product
+    monkeypatch.setattr(host.host, "product", lambda *given: blocks.append(given[-1].shape[1]) or product(*given))
+    found = host.of_words(parts, ratios, theta, words)
+    rates = np.where(counts > 0, counts / (theta.astype(float) @ words.T.astype(float)), 0)
+    np.testing.assert_allclose(found, words * (rates.T @ theta), rtol=1e-5 if dtype == np.float32 else 1e-12)
+    assert blocks == [64, 64, 22]
+
+
+@pytest.mark.skipif(host.compiled() is None, reason="numba is not installed, or JAX has an accelerator")
 @pytest.mark.parametrize(("languages", "coupling"), [(1, None), (3, None), (3, cplsa.Coupling(2, "scaling")),
                                                      (2, cplsa.Coupling(1, "gradient"))])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -192,10 +192,10 @@ def keys(source: str | os.PathLike, wanted: Sequence[str]) -> Iterator[tuple[int
 
     Args:
       source: a path, plain or compressed, or ``"-"``.
-      wanted: the keys.
+      wanted: the keys, that of the text first.
 
     Yields:
-      Line number (in an array the object's number), from 1, and the text under each key.
+      Line number (in an array the object's number), from 1, and what is under each key; of the first as `text` has it.
 
     Raises:
       OSError: if the file cannot be opened.
@@ -231,7 +231,7 @@ def keys_of(rows: Iterable[str], place: str, wanted: Sequence[str]) -> Iterator[
       [(1, ('7',))]
     """
     for number, where, record in objects(rows, place):
-        yield number, tuple(string(record, key, where) for key in wanted)
+        yield number, row(record, wanted, where)
 
 
 def batches(items: Iterable, size: int) -> Iterator[list]:
@@ -355,6 +355,48 @@ def string(record: dict[str, Any], key: str, where: str) -> str:
     checks.expect(isinstance(value, str), where, f"text in the column {key!r}",
                   "null" if value is None else type(value).__name__)
     return value
+
+
+def text(record: dict[str, Any], key: str, where: str) -> str:
+    """`string`, but null, which tables have for a cell without a text, is an empty text.
+
+    Args:
+      record: as there.
+      key: as there.
+      where: as there.
+
+    Returns:
+      The text.
+
+    Raises:
+      ValueError: as there.
+
+    Example:
+      >>> text({"body": None}, "body", "x.jsonl, line 1")
+      ''
+    """
+    return "" if key in record and record[key] is None else string(record, key, where)
+
+
+def row(record: dict[str, Any], wanted: Sequence[str], where: str) -> tuple[str, ...]:
+    """A text and what belongs to it, as its identifier, of which none may be null.
+
+    Args:
+      record: a JSON object, or a row of a table.
+      wanted: keys, that of the text first.
+      where: file and line, for messages.
+
+    Returns:
+      What is under each key.
+
+    Raises:
+      ValueError: as `string`.
+
+    Example:
+      >>> row({"id": 7, "body": None}, ["body", "id"], "x.jsonl, line 1")
+      ('', '7')
+    """
+    return tuple((string if i else text)(record, key, where) for i, key in enumerate(wanted))
 
 
 def listed(names: Iterable[str]) -> str:

@@ -95,7 +95,8 @@ def read(
       languages: language codes of left and right texts.
 
     Returns:
-      `Table`. Identifiers are the numbers of the pairs unless there is a column of them; empty texts are legal.
+      `Table`. Identifiers are the numbers of the pairs unless there is a column of them; empty texts are legal, as null
+      in JSON and Parquet too.
 
     Raises:
       OSError: if the file cannot be opened.
@@ -147,8 +148,8 @@ def columns(source: str | os.PathLike, wanted: Sequence[str]) -> Iterator[tuple[
 
     Args:
       source: a path with such a suffix, plain or compressed.
-      wanted: names, which the first row has, or numbers from 1; by numbers alone the first row of TSV and CSV is read
-        too.
+      wanted: names, that of the text first, which the first row has, or numbers from 1; by numbers alone the first row
+        of TSV and CSV is read too.
 
     Yields:
       Line number (of Parquet the row's), from 1, and a text of each column. Blank lines are skipped.
@@ -171,7 +172,7 @@ def columns(source: str | os.PathLike, wanted: Sequence[str]) -> Iterator[tuple[
     if kind == "parquet":
         rows = _parquet(source, lambda names: [names[_find(names, one, None, place)] for one in wanted])
         for number, (where, keys, record) in enumerate(rows, start=1):
-            yield number, tuple(streams.string(record, key, where) for key in keys)
+            yield number, streams.row(record, keys, where)
         return
     split = _csv(streams.lines(source), place) if kind == "csv" else _tsv(streams.lines(source))
     for number, cells in split:
@@ -302,7 +303,7 @@ def _row(record: dict[str, Any], keys: Sequence[str | None], where: str) -> Colu
     fits = label is None or label in record
     checks.expect(fits, where, f"the column {label!r}", f"the columns {streams.listed(record)}")
     return Columns(
-        streams.string(record, left, where), streams.string(record, right, where),
+        streams.text(record, left, where), streams.text(record, right, where),
         None if label is None else record[label], None if id_ is None else streams.string(record, id_, where),
     )  # fmt: skip
 

@@ -61,7 +61,7 @@ def read_texts(source: str | os.PathLike) -> dict[str, str]:
 def _objects(rows: Iterable[str], place: str) -> Iterator[tuple[str, str, str]]:
     for _, where, record in streams.objects(rows, place):
         key = "_id" if "id" not in record and "_id" in record else "id"
-        text = streams.string(record, "text", where)
+        text = streams.text(record, "text", where)
         title = "" if record.get("title") is None else streams.string(record, "title", where)
         yield where, streams.string(record, key, where), f"{title} {text}".strip() if title else text
 

@@ -157,7 +157,10 @@ FAULTS = {
     "unknown keys": ("x.jsonl", b'{"a": "b"}', {}, "expected the columns left and right .* got the columns .a."),
     "missing key": ("x.jsonl", b'{"left": "a", "right": "b"}\n{"left": "a"}', {},
                     "x.jsonl, line 2: expected the column 'right', got the columns 'left'"),
-    "null": ("x.jsonl", b'{"left": null, "right": "b"}', {}, "line 1: expected text in the column 'left', got null"),
+    "null as identifier": ("x.jsonl", b'{"left": "a", "right": "b", "id": null}', {"id": "id"},
+                           "line 1: expected text in the column 'id', got null"),
+    "null as label": ("x.jsonl", b'{"left": "a", "right": "b", "score": null}', {"label": "score"},
+                      "line 1: expected a number in the column 'score', got None"),
     "NaN": ("x.jsonl", b'{"left": NaN, "right": "b"}', {}, "line 1: expected text in the column 'left', got nan"),
     "infinity": ("x.jsonl", b'{"left": "a", "right": -Infinity}', {}, "expected text in the column 'right', got -inf"),
     "no label key": ("x.jsonl", b'{"left": "a", "right": "b", "s": 1}\n{"left": "a", "right": "b"}', {"label": "s"},
@@ -227,6 +230,20 @@ def test_documents_of_a_column(tmp_path):
                             ("a", "line 2: expected 2 columns, as in the first line, got 1")):
         with pytest.raises(ValueError, match=f"texts.tsv, {message}"):
             list(tables.columns(tmp_path / "texts.tsv", [wanted]))
+
+
+def test_null_is_an_empty_text(tmp_path):
+    (tmp_path / "x.jsonl").write_text('{"left": null, "right": "b", "id": 7}\n{"left": "c", "right": null, "id": 8}\n')
+    found = tables.read(tmp_path / "x.jsonl").pairs
+    assert (found.left, found.right) == (("", "c"), ("b", ""))
+    assert list(streams.keys(tmp_path / "x.jsonl", ["left", "id"])) == [(1, ("", "7")), (2, ("c", "8"))]
+    with pytest.raises(ValueError, match="x.jsonl, line 1: expected text in the column 'left', got null"):
+        list(streams.keys(tmp_path / "x.jsonl", ["right", "left"]))
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pyarrow.table({"left": ["a", None], "right": [None, "d"]}), tmp_path / "x.parquet")
+    found = tables.read(tmp_path / "x.parquet").pairs
+    assert (found.left, found.right) == (("a", ""), ("", "d"))
+    assert list(tables.columns(tmp_path / "x.parquet", ["left"])) == [(1, ("a",)), (2, ("",))]
 
 
 def test_documents_of_a_column_of_parquet(tmp_path):

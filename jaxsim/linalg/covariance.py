@@ -275,6 +275,27 @@ class Ridge:
         inner = eigen.cholesky_solve(self.cholesky, self.factor.down(x))
         return (x - self.factor.up(inner)) / self.ridge
 
+    def regress(self, y: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Coefficients ``N⁻¹ Fᵀ y`` of a ridge regression, and its residual ``y - F N⁻¹ Fᵀ y``.
+
+        With fewer documents than terms they are ``Fᵀ`` and ``γ`` times ``(F Fᵀ + γ I)⁻¹ y``. `solve` of ``Fᵀ y`` would
+        give the same, but as a difference of large numbers, of which a small ``γ`` leaves little.
+
+        Args:
+          y: ``[num_docs, b]``.
+
+        Returns:
+          ``([num_terms, b], [num_docs, b])``.
+
+        Raises:
+          ValueError: as `solve`.
+        """
+        if self.dual and self.cholesky is not None:
+            inner = eigen.cholesky_solve(self.cholesky, y)
+            return self.factor.up(inner), self.ridge * inner
+        coefficients = self.solve(self.factor.up(y))
+        return coefficients, y - self.factor.down(coefficients)
+
 
 @functools.partial(jax.jit, static_argnames="most")
 def _conjugate_gradients(

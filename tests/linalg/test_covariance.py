@@ -67,6 +67,23 @@ def test_ridge_applies_and_solves(rng, shape, dtype):
     tolerance = 1e-4 if dtype == np.float32 else 1e-11
     np.testing.assert_allclose(ridge.apply(x), matrix @ x, atol=tolerance)
     np.testing.assert_allclose(ridge.solve(x), np.linalg.solve(matrix, x), atol=tolerance)
+    y = jnp.asarray(rng.normal(size=(shape[0], 2)).astype(dtype))
+    coefficients, residual = ridge.regress(y)
+    wanted = np.linalg.solve(matrix, centred.T @ y)
+    np.testing.assert_allclose(coefficients, wanted, atol=tolerance)
+    np.testing.assert_allclose(residual, y - centred @ wanted, atol=tolerance)
+    assert coefficients.dtype == residual.dtype == dtype
+
+
+@pytest.mark.parametrize("ridge", [1e-3, 1e-5])
+def test_a_regression_with_a_small_ridge_keeps_its_digits(rng, ridge):
+    dense, rows = documents(rng, (20, 60), np.float32)
+    y = rng.normal(size=(20, 2)).astype(np.float32)
+    found = Ridge(Factor(rows, centred=False, scale=1.0), ridge, argument="ridge").regress(jnp.asarray(y))
+    exact = dense.astype(float)
+    inner = np.linalg.solve(exact @ exact.T + ridge * np.eye(20), y)
+    for result, wanted in zip(found, (exact.T @ inner, ridge * inner), strict=True):
+        assert np.linalg.norm(result - wanted) < 1e-4 * np.linalg.norm(wanted)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import reference_models as reference
+import scipy.linalg
 import scipy.sparse
 from methods_table import METHODS, TRAIN, K, M, V, assert_same, corpus, fitted, learned, start
 
@@ -120,6 +121,47 @@ def test_cr5_matches_the_regression_with_all_matrices_formed(power):
                       singular_power=power)
         for found, weights in zip(fit.params, reference.cr5(sides, K, 10.0, power), strict=True):
             np.testing.assert_allclose(found.weights, weights, atol=1e-9)
+
+
+@pytest.mark.parametrize("ridge", [1e-2, 1e-4, 1e-6])
+def test_cr5_with_a_small_ridge_has_directions_of_its_regression_alone(rng, ridge):
+    sides = [rng.random((30, 80)) * (rng.random((30, 80)) < 0.2) for _ in range(2)]
+    sides = [(side / np.linalg.norm(side, axis=1, keepdims=True)).astype(np.float32) for side in sides]
+    fit = cr5.fit([sparse.from_scipy(scipy.sparse.csr_matrix(side)) for side in sides], k=3, ridge=ridge)
+    found = np.concatenate([np.asarray(side.weights, np.float64) for side in fit.params])
+    texts, concepts = scipy.linalg.block_diag(*sides).astype(np.float64), np.concatenate([np.eye(30)] * 2)
+    centred = texts - texts.mean(axis=0)
+    regression = np.linalg.solve(centred.T @ centred + ridge * np.eye(160), centred.T @ concepts)  # Eq. (2)
+    inside = regression @ np.linalg.lstsq(regression, found, rcond=None)[0]
+    assert np.linalg.norm(found - inside) < 1e-5 * np.linalg.norm(found)
+
+
+@pytest.mark.parametrize(("scale", "ridge"), [(1e4, 3.0), (1.0, 1e-8)])
+def test_both_sides_of_cca_have_unit_variance_however_small_the_ridge_is(rng, scale, ridge):
+    sides = [(scale * rng.random((12, v)) * (rng.random((12, v)) < 0.2)).astype(np.float32) for v in (60, 50)]
+    fit = cca.fit(*(sparse.from_scipy(scipy.sparse.csr_matrix(side)) for side in sides), k=3, ridge=ridge)
+    for side, projection in zip(sides, fit.params, strict=True):
+        found, exact = np.asarray(projection.weights, np.float64), side.astype(np.float64)
+        covariance = np.cov(exact, rowvar=False, bias=True) + ridge * np.eye(side.shape[1])
+        np.testing.assert_allclose(np.diag(found.T @ covariance @ found), 1, atol=1e-4)
+
+
+def test_opca_of_a_noise_that_float32_loses_beside_the_documents_is_solved_in_float64_or_refused(rng, monkeypatch):
+    sides = [(3e3 * rng.random((40, 60)) * (rng.random((40, 60)) < 0.2)).astype(np.float32) for _ in range(2)]
+    views = [sparse.from_scipy(scipy.sparse.csr_matrix(side)) for side in sides]
+    found = np.asarray(opca.fit(views, k=4).params.weights, np.float64)
+    exact = [side.astype(np.float64) for side in sides]
+    apart = (exact[0] - exact[1]) / np.sqrt(80)
+    noise = apart.T @ apart + 0.1 * np.eye(60)
+    signal = sum(np.cov(side, rowvar=False, bias=True) for side in exact)
+    np.testing.assert_allclose(found.T @ noise @ found, np.eye(4), atol=1e-5)
+    wanted = scipy.linalg.eigh(signal, noise, eigvals_only=True)[:-5:-1]
+    np.testing.assert_allclose(np.diag(found.T @ signal @ found), wanted, rtol=1e-5)
+    monkeypatch.setattr(opca, "_DENSE", 59)
+    with pytest.raises(ValueError, match="noise: expected a value that float32 holds beside the squared differences"):
+        opca.fit(views, k=4)
+    smaller = [sparse.from_scipy(scipy.sparse.csr_matrix(side / 1e3)) for side in sides]
+    assert opca.fit(smaller, k=4).params.weights.shape == (60, 4)
 
 
 def test_cr5_keeps_eigenvalues_apart_that_lie_close_together(rng):

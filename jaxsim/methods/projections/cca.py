@@ -95,7 +95,7 @@ def fit(left: Terms, right: Terms, *, k: int, ridge: float = 3.0) -> Fit:
 
 
 def _across(a: _Side, b: _Side, x):
-    return b.ridge.solve(b.factor.up(a.factor.down(x)))
+    return b.ridge.regress(a.factor.down(x))[0]
 
 
 def _over(a: _Side, b: _Side, k: int):

@@ -66,21 +66,23 @@ class _Regression:
         self.covered = sum(language.present for language in languages)  # languages that have a text of the concept
         self.num_docs = jnp.maximum(jnp.sum(self.covered), 1)
         # B is block-diagonal but for the mean: B = diag(Z_lᵀ Z_l + λ I) - s sᵀ / N, which Sherman and Morrison invert.
-        self.sums = [language.factor.up(language.present) for language in languages]
-        self.solved = [language.ridge.solve(s) for language, s in zip(languages, self.sums, strict=True)]
-        self.rest = self.num_docs - self._along(self.solved)
+        # sᵀ N⁻¹ Zᵀ y is pᵀ y less pᵀ times the residual of y, p being 1 where a text is there; the sum of all pᵀ y is
+        # N for p, and 0 for a centred y. So what a small λ leaves, the residual, is nowhere a difference.
+        found = [language.ridge.regress(language.present) for language in languages]
+        self.solved = [coefficients for coefficients, _ in found]
+        self.rest = self._present([residual for _, residual in found])
 
-    def _along(self, blocks) -> jax.Array:
-        """``sᵀ x``, ``[1, b]``."""
-        return sum(s.T @ x for s, x in zip(self.sums, blocks, strict=True))
+    def _present(self, residuals) -> jax.Array:
+        """Sums over the texts that are there, ``[1, b]``."""
+        return sum(language.present.T @ x for language, x in zip(self.languages, residuals, strict=True))
 
     def weights(self, x: jax.Array) -> list[jax.Array]:
         """``W_0 x``, Eq. (2), of ``[num_concepts, b]``: a block of rows a language."""
         # Rows of documents that a language lacks are empty, so they need no mask.
         x = x - self.covered.T @ x / self.num_docs
-        blocks = [language.ridge.solve(language.factor.up(x)) for language in self.languages]
-        mean = self._along(blocks) / self.rest
-        return [block + solved * mean for block, solved in zip(blocks, self.solved, strict=True)]
+        found = [language.ridge.regress(x) for language in self.languages]
+        mean = self._present([residual for _, residual in found]) / self.rest
+        return [block - solved * mean for (block, _), solved in zip(found, self.solved, strict=True)]
 
     def concepts(self, blocks: Sequence[jax.Array]) -> jax.Array:
         """``Yᵀ C Z w``, ``[num_concepts, b]``."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy.linalg
 import scipy.sparse
 
 from jaxsim import checks, linalg, sparse
@@ -23,9 +24,11 @@ from jaxsim.text import weightings
 VERSION = 2
 """Eigenvectors are iterated until their residuals are small."""
 
-_CLOSE = 1e-3  # error of a squared length; of documents without such directions it is a hundredth of that
+_CLOSE = 1e-3  # error of a squared length; where all is well it is a hundredth of that
 _CLOSE_SUMS = 1e-4  # the same of sums of all vectors, of which one wrong vector is a part alone
 _FIRST, _LAST, _SUMS = 8, 32, 8
+_WRONG = 0.1  # error of a squared length that is refused where float64 would take too long
+_DENSE = 4_000  # terms up to which a solution in float64 takes seconds
 
 
 def _differences(matrices: Sequence[scipy.sparse.csr_matrix]):
@@ -54,11 +57,11 @@ def fit(views: Sequence[Terms], *, k: int, noise: float = 0.1, spread: Terms | N
 
     Returns:
       `Fit` of `Projection` with ``vᵀ N v = 1``, in descending order of ``λ``, so that the first ``j`` dimensions are
-      the fit at ``k = j``.
+      the fit at ``k = j``. With ``k`` beyond the terms in use the last columns, whose λ is 0, are shorter, or 0.
 
     Raises:
-      ValueError: if the views do not agree, ``k`` is out of range, ``noise`` is not positive,
-        or so large that the documents are lost beside it, or ``spread`` does not fit the views.
+      ValueError: if the views do not agree, ``k`` is out of range, ``noise`` is not positive, so large that the
+        documents are lost beside it, or too small beside them, or ``spread`` does not fit the views.
 
     Example:
       >>> import scipy.sparse
@@ -99,7 +102,36 @@ def directions(views: Sequence[Terms], *, k: int, noise: float, spread: Terms | 
         # As a rule they do not matter; where they do, these vectors lose their length.
         if _normalised(views, found, noise, spread):
             return found
-    return _solutions(views, functools.partial(Factor, spread=spread), v, k, noise)
+    return _exact(views, spread, _solutions(views, functools.partial(Factor, spread=spread), v, k, noise), noise)
+
+
+def _exact(views: Sequence[Terms], spread: Terms | None, found: jax.Array, noise: float) -> jax.Array:
+    """What was found over all terms; solved again in float64 where float32 does not hold the noise beside ``N``."""
+    if found.dtype != np.float32 or _normalised(views, found, noise, spread):
+        return found
+    if len(found) <= _DENSE:
+        return _in_float64(_matrices(views, spread), found.shape[1], noise)
+    if not _normalised(views, found, noise, spread, single=_WRONG, sums=_WRONG):
+        raise ValueError(f"noise: expected a value that float32 holds beside the squared differences of the views, got "
+                         f"{noise:g}; a larger noise, or documents of length one, are solved")
+    return found
+
+
+def _in_float64(matrices: Sequence[scipy.sparse.csr_matrix], k: int, noise: float) -> jax.Array:
+    """The solutions over all terms by LAPACK, in float64."""
+    n, size = matrices[0].shape
+    means = np.concatenate([np.asarray(matrix.mean(axis=0)) for matrix in matrices])
+    signal = sum((matrix.T @ matrix).toarray() for matrix in matrices) / n - means.T @ means
+    rows = _differences(matrices)
+    apart = (rows.T @ rows).toarray() + noise * np.eye(size)
+    vectors = scipy.linalg.eigh(signal, apart, subset_by_index=[size - k, size - 1])[1]
+    return linalg.fix_signs(jnp.asarray(vectors[:, ::-1], np.float32))
+
+
+def _matrices(views: Sequence[Terms], spread: Terms | None) -> list[scipy.sparse.csr_matrix]:
+    """The documents in float64."""
+    matrices = [sparse.to_scipy(view).astype(np.float64) for view in views]
+    return matrices if spread is None else [matrix @ sparse.to_scipy(spread).astype(np.float64) for matrix in matrices]
 
 
 def _inside(space: RowSpace, k: int, noise: float) -> jax.Array:
@@ -113,15 +145,13 @@ def _inside(space: RowSpace, k: int, noise: float) -> jax.Array:
     return linalg.fix_signs(space.unfolded(krylov.times(weights, rotation)))
 
 
-def _normalised(views: Sequence[Terms], vectors: jax.Array, noise: float, spread: Terms | None) -> bool:
+def _normalised(views: Sequence[Terms], vectors: jax.Array, noise: float, spread: Terms | None, *,
+                single: float = _CLOSE, sums: float = _CLOSE_SUMS) -> bool:
     """Whether ``vᵀ N v`` is 1, from the documents in float64: of the first and last vectors, and of sums of all.
 
     The last ones are wrong first. Measuring all of them would take a fifth of a fit's time.
     """
-    matrices = [sparse.to_scipy(view).astype(np.float64) for view in views]
-    if spread is not None:
-        wide = sparse.to_scipy(spread).astype(np.float64)
-        matrices = [matrix @ wide for matrix in matrices]
+    matrices = _matrices(views, spread)
     k = vectors.shape[1]
     signs = np.random.default_rng(0).choice([-1.0, 1.0], (k, _SUMS)).astype(np.float32)
     few = np.unique(np.r_[0 : min(_FIRST, k), max(k - _LAST, 0) : k])
@@ -135,7 +165,7 @@ def _normalised(views: Sequence[Terms], vectors: jax.Array, noise: float, spread
         return np.all(np.abs(squares - 1) <= tolerance)  # NaN is not close either
 
     with np.errstate(over="ignore", invalid="ignore"):
-        return bool(close(vectors[:, few], _CLOSE) and close(vectors @ (signs / np.sqrt(k)), _CLOSE_SUMS))
+        return bool(close(vectors[:, few], single) and close(vectors @ (signs / np.sqrt(k)), sums))
 
 
 def seen(views: Sequence[Terms], spread: Terms | None = None) -> np.ndarray:

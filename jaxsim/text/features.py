@@ -18,7 +18,7 @@ import scipy.sparse
 
 from jaxsim import checks, sparse
 from jaxsim.sparse import Terms
-from jaxsim.text.tokens import lowered
+from jaxsim.text.tokens import lowering
 from jaxsim.text.vocabulary import Vocabulary
 
 __all__ = ["LOGARITHMS", "NAMES", "PLAIN_TEXT", "TABLE_1", "TF_DF", "Featured", "Scale", "choose", "extract",
@@ -85,6 +85,7 @@ def extract(
     *,
     names: Sequence[str] = TABLE_1,
     query_frequency: np.ndarray | None = None,
+    language: str = "en",
 ) -> Featured:
     """Counts documents and reads the features of every term in every document, in one pass.
 
@@ -94,13 +95,14 @@ def extract(
       vocabulary: lower-case terms, with their document frequencies. Words outside it count for positions and lengths.
       names: columns wanted, of `NAMES`.
       query_frequency: ``[num_terms]`` of at least 0, required for the columns ``qf`` and ``log_qf``.
+      language: code whose `text.tokenizer` cut the documents; Turkish and Azeri lower an I in their own way.
 
     Returns:
       `Featured` with float32 columns.
 
     Raises:
       ValueError: unknown or repeated names, no query frequencies where they are wanted, or of another shape, a
-        document given as one string.
+        document given as one string, or what is no code of a language.
 
     Example:
       >>> words = Vocabulary(("tea", "up"), np.array([3, 1]), 4)
@@ -117,7 +119,7 @@ def extract(
         checks.expect(bool(np.min(query_frequency, initial=0) >= 0), "query_frequency", "numbers of at least 0",
                       np.min(query_frequency, initial=0))
     lengths, ids, capitals = [], [], []
-    find = vocabulary.index.get
+    find, lowered = vocabulary.index.get, lowering(language)
     for tokens in token_lists:
         checks.expect(not isinstance(tokens, str), "token_lists", "a list of words for each document", "a string")
         lengths.append(len(tokens))

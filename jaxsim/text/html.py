@@ -17,7 +17,7 @@ import numpy as np
 
 from jaxsim import checks, sparse
 from jaxsim.text.features import Featured
-from jaxsim.text.tokens import lowered
+from jaxsim.text.tokens import composed, lowering
 from jaxsim.text.vocabulary import Vocabulary
 
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
@@ -140,7 +140,7 @@ def read(page: str) -> Page:
 
 
 def in_fields(
-    documents: Featured, vocabulary: Vocabulary, fields: Mapping[str, Sequence[Sequence[str]]]
+    documents: Featured, vocabulary: Vocabulary, fields: Mapping[str, Sequence[Sequence[str]]], *, language: str = "en"
 ) -> Featured:
     """A column a field: 1 where the field of the document has the term.
 
@@ -148,6 +148,7 @@ def in_fields(
       documents: with features.
       vocabulary: of their terms.
       fields: name of the column -> words of that field, one list a document, in any case.
+      language: code that says how they are lowered, as for `features.extract`.
 
     Returns:
       `Featured` with as many more columns.
@@ -163,7 +164,7 @@ def in_fields(
       [[1.0, 0.0], [1.0, 1.0], [1.0, 0.0]]
     """
     row, column = _slots(documents, vocabulary)
-    new = []
+    new, lowered = [], lowering(language)
     for name, lists in fields.items():
         checks.expect(len(lists) == documents.num_docs, f"fields.{name}", f"{documents.num_docs} lists (documents)",
                       len(lists))
@@ -173,7 +174,9 @@ def in_fields(
     return _beside(documents, tuple(fields), new)
 
 
-def in_strings(documents: Featured, vocabulary: Vocabulary, name: str, strings: Sequence[str]) -> Featured:
+def in_strings(
+    documents: Featured, vocabulary: Vocabulary, name: str, strings: Sequence[str], *, language: str = "en"
+) -> Featured:
     """One column: 1 where the term is part of the document's string, such as its address (004 §4.2.2).
 
     Args:
@@ -181,6 +184,7 @@ def in_strings(documents: Featured, vocabulary: Vocabulary, name: str, strings: 
       vocabulary: of their terms.
       name: of the column.
       strings: one a document, in any case.
+      language: as for `in_fields`.
 
     Returns:
       `Featured` with one more column.
@@ -197,7 +201,7 @@ def in_strings(documents: Featured, vocabulary: Vocabulary, name: str, strings: 
     """
     row, column = _slots(documents, vocabulary)
     checks.expect(len(strings) == documents.num_docs, name, f"{documents.num_docs} strings (documents)", len(strings))
-    lower = [one.lower() for one in strings]
+    lower = list(map(lowering(language), map(composed, strings)))
     inside = (vocabulary.terms[term] in lower[number]
               for number, term in zip(row.tolist(), column.tolist(), strict=True))
     return _beside(documents, (name,), [np.fromiter(inside, bool, len(row))])

@@ -142,6 +142,29 @@ def lowered(text: str) -> str:
     return unicodedata.normalize("NFC", text.lower())
 
 
+def lowering(language: str) -> Callable[[str], str]:
+    """How `tokenizer` of a language lowers a word.
+
+    Args:
+      language: as there.
+
+    Returns:
+      Function of a word in its own case giving its lower case: `lowered`, but for Turkish and Azeri.
+
+    Raises:
+      ValueError: as `tokenizer`.
+
+    Example:
+      >>> lowering("tr")("ILIK"), lowering("en")("ILIK")
+      ('ılık', 'ilik')
+    """
+    return _lowered_dotted if tokenizer(language) is words_dotted else lowered
+
+
+def _lowered_dotted(text: str) -> str:
+    return lowered(text.translate(DOTTED))
+
+
 @functools.cache
 def _marked(beyond: bool) -> re.Pattern[str]:
     """A word that may have marks: finding it is slower.

@@ -272,6 +272,19 @@ def test_the_penalty_with_the_lowest_held_out_loss_is_chosen(rng, key):
     assert l2 == 10.0 and tried[1]["loss"] < tried[0]["loss"]  # nothing but noise
 
 
+def test_a_score_of_the_combination_sees_the_model_that_is_returned(rng):
+    inputs, answers = rng.normal(size=(12, 3, 2)) * [1, 50], np.arange(12) % 3
+    seen = []
+
+    def validate(model):
+        seen.append(combination.scores(model, inputs))
+        return float((seen[-1].argmax(axis=1) == answers).mean())
+
+    fit = combination.fit(inputs, answers, l2=0.01, validate=validate, patience=100)
+    best = max(entry["validation"] for entry in fit.history)
+    assert (combination.scores(fit.params, inputs).argmax(axis=1) == answers).mean() == best and len(seen) > 2
+
+
 @pytest.mark.parametrize(("function", "least"), [(combination.pooled, 3), (combination.choose, 2)])
 def test_too_few_parts_are_refused(rng, key, function, least):
     inputs, answers = rng.normal(size=(9, 3, 2)), rng.integers(0, 3, 9)
@@ -283,6 +296,9 @@ def test_too_few_parts_are_refused(rng, key, function, least):
 @pytest.mark.parametrize(("inputs", "answers", "message"), [
     (np.full((2, 2, 1), np.nan), [0, 1], "inputs: expected no NaN"), (np.full((2, 2, 1), np.inf), [0, 1], "finite"),
     (np.zeros((2, 2)), [0, 1], "inputs: expected shape"), (np.zeros((2, 2, 1)), [0], "answers: expected shape"),
+    (np.zeros((2, 2, 1)), [0, 2], r"answers: expected indices from 0 to 1, got \[2\]"),
+    (np.zeros((2, 2, 1)), [0, -1], r"answers: expected indices from 0 to 1, got \[-1\]"),
+    (np.zeros((2, 2, 1)), [0, 0.5], "answers: expected indices of choices, whole numbers, got float64"),
 ])
 def test_bad_inputs_of_the_combination_are_refused(inputs, answers, message):
     with pytest.raises(ValueError, match=message):

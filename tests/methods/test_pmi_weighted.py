@@ -99,6 +99,15 @@ def test_it_learns_from_the_text_alone_what_belongs_together(asked, model):
     assert (found[:3].argmax(axis=1) == 0).all() and model.loss < 0.7 * math.log(5)
 
 
+def test_a_score_sees_the_model_that_is_returned(text, asked, key):
+    found, filled = asked
+    fit = pmi_weighted.fit(text, filled, key=key, rare=1.0, gaps=50, max_iter=2, patience=9,
+                           validate=lambda model: float(pmi_weighted.scores(model, filled)[0, 0]))
+    best = max(fit.history, key=lambda entry: entry["validation"])
+    assert best["validation"] == pytest.approx(float(pmi_weighted.scores(fit.params, filled)[0, 0]))
+    assert best["step"] > 0 or fit.history[0]["validation"] == 0
+
+
 def test_wrong_choices_are_rare_options_that_fit_and_never_the_right_one(text, asked, monkeypatch, key):
     drawn = {}
     wrong = pmi_weighted._wrong

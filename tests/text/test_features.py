@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse
 
 from jaxsim import sparse, text
-from jaxsim.text import features
+from jaxsim.text import features, html
 
 DOCUMENTS = [
     "Tea prices rise: TEA, coffee and the world tea market".split(),
@@ -63,6 +63,19 @@ def test_documents_without_any_known_word():
         assert result.num_docs == len(documents) and not np.any(result.columns)
         scale = features.scale_of(result)
         assert np.all(np.isfinite(features.scaled(result, scale).columns))
+
+
+def test_turkish_words_are_found_by_their_own_lower_case():
+    cut = text.tokenizer("tr")
+    words = text.Vocabulary.build([cut("ILIK İçecek"), cut("ılık su")], drop_top=0)
+    tokens = [cut("ILIK İçecek", lower=False)]
+    found = features.extract(tokens, words, names=("tf", "cap"), language="tr")
+    assert {words.terms[i] for i in found.terms.indices} == {"ılık", "içecek"} and np.all(found.columns == 1)
+    assert not np.any(features.extract(tokens, words, names=("tf",)).columns)
+    assert html.in_fields(found, words, {"title": [["ILIK"]]}, language="tr").columns[:, 2].tolist() == [1, 0]
+    assert html.in_strings(found, words, "url", ["/İÇECEK"], language="tr").columns[:, 2].tolist() == [0, 1]
+    with pytest.raises(ValueError, match="language: expected a code"):
+        features.extract(tokens, words, names=("tf",), language="turkish")
 
 
 def test_counts_give_the_same_columns_inside_jit():

@@ -78,7 +78,7 @@ def fit(inputs, answers, *, l2: float, rows=None, run: Run | None = None, **opti
       `Fit` of a `Combination`.
 
     Raises:
-      ValueError: other shapes, values that are not finite, no question.
+      ValueError: other shapes, values that are not finite, answers that are no choice, no question.
       FloatingPointError: the loss is not finite.
 
     Example:
@@ -100,9 +100,12 @@ def fit(inputs, answers, *, l2: float, rows=None, run: Run | None = None, **opti
     dtype = jnp.result_type(float)
     data = {"differences": jnp.asarray(((right - inputs) / scale).reshape(-1, inputs.shape[2]), dtype),
             "counted": jnp.asarray(counted.ravel(), dtype), "l2": jnp.asarray(l2, dtype)}  # fmt: skip
-    result = optim.minimize_lbfgs(objective, jnp.zeros(inputs.shape[2], dtype), data, label="combination",
-                                  run=Run.of(run, options, RUN))  # fmt: skip
-    return result._replace(params=Combination(np.asarray(result.params), scale.astype(np.float32)))
+
+    def whole(weights) -> Combination:
+        return Combination(np.asarray(weights), scale.astype(np.float32))
+
+    start = jnp.zeros(inputs.shape[2], dtype)
+    return Run.of(run, options, RUN).run(optim.minimize_lbfgs, whole, objective, start, data, label="combination")
 
 
 def scores(params: Combination, inputs) -> np.ndarray:
@@ -141,7 +144,7 @@ def choose(
       λ, and one dict a value: ``l2, loss``.
 
     Raises:
-      ValueError: other shapes, values that are not finite, another number of parts.
+      ValueError: other shapes, values that are not finite, answers that are no choice, another number of parts.
     """
     inputs, answers = _checked(inputs, answers)
     checks.whole(num_parts, "num_parts", 2)
@@ -173,7 +176,7 @@ def pooled(
       each part.
 
     Raises:
-      ValueError: other shapes, values that are not finite, another number of parts.
+      ValueError: other shapes, values that are not finite, answers that are no choice, another number of parts.
     """
     inputs, answers = _checked(inputs, answers)
     checks.whole(num_parts, "num_parts", 3)
@@ -203,4 +206,8 @@ def _checked(inputs, answers) -> tuple[np.ndarray, np.ndarray]:
                   inputs.shape)  # fmt: skip
     checks.expect(bool(np.isfinite(inputs).all()), "inputs", "finite scores", "infinity")
     checks.expect(answers.shape == inputs.shape[:1], "answers", f"shape {inputs.shape[:1]}", answers.shape)
-    return inputs, answers
+    whole = answers.size == 0 or np.issubdtype(answers.dtype, np.integer)
+    checks.expect(whole, "answers", "indices of choices, whole numbers", answers.dtype)
+    wrong = answers[(answers < 0) | (answers >= inputs.shape[1])]
+    checks.expect(wrong.size == 0, "answers", f"indices from 0 to {inputs.shape[1] - 1}", wrong[:1])
+    return inputs, answers.astype(np.int64)

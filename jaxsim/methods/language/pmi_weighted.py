@@ -184,10 +184,12 @@ def fit(sentences: Sentences, filled: Filled, *, key: jax.Array, language: str =
     scale = np.where(scale > 0, scale, 1.0)
     dtype = jnp.result_type(float)
     data = {"inputs": jnp.asarray(values / scale.astype(np.float32), dtype), "l2": jnp.asarray(l2, dtype)}
-    result = optim.minimize_lbfgs(objective, jnp.zeros(len(scale), dtype), data, label="weights of mutual information",
-                                  run=Run.of(run, options, RUN))  # fmt: skip
-    weights = np.asarray(result.params, np.float64) / scale
-    return result._replace(params=WeightedAssociation(tuple(tables), weights, classes, EPS))
+
+    def whole(weights) -> WeightedAssociation:
+        return WeightedAssociation(tuple(tables), np.asarray(weights, np.float64) / scale, classes, EPS)
+
+    return Run.of(run, options, RUN).run(optim.minimize_lbfgs, whole, objective, jnp.zeros(len(scale), dtype), data,
+                                         label="weights of mutual information")
 
 
 def count(sentences: Sentences, filled: Filled, weights: np.ndarray, *, language: str = "en") -> WeightedAssociation:

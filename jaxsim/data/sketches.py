@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Iterator
 
 from jaxsim.data.pairs import Pairs
+from jaxsim.text.tokens import composed, lowered
 
 SIZE = 2_048
 """Digests that are kept: of fewer pairs all."""
@@ -34,7 +35,7 @@ def of(pairs: Pairs) -> str:
 
 
 def known(sketch: str, pairs: Pairs) -> tuple[int, int]:
-    """How many of some pairs are those of a sketch, whichever side their texts are on.
+    """How many of some pairs are those of a sketch, as `alike` compares them.
 
     Args:
       sketch: of `of`; an empty one knows nothing.
@@ -59,9 +60,27 @@ def known(sketch: str, pairs: Pairs) -> tuple[int, int]:
     return sum(told), len(told)
 
 
+def alike(left: str, right: str) -> tuple[str, str]:
+    """What two pairs have in common that are one to most methods, whichever side their texts are on.
+
+    Args:
+      left: a text.
+      right: the other.
+
+    Returns:
+      Both in lower case and with single blanks, in alphabetical order.
+
+    Example:
+      >>> alike("One  word", "A text") == alike("a text", "one word ")
+      True
+    """
+    first, second = sorted(" ".join(lowered(composed(text)).split()) for text in (left, right))
+    return first, second
+
+
 def _digests(pairs: Pairs) -> Iterator[str]:
-    """One of each pair, the same with its texts exchanged."""
+    """One of each pair, the same for those that are `alike`."""
     for both in zip(pairs.left, pairs.right, strict=True):
-        first, second = sorted(text.encode("utf-8", "surrogatepass") for text in both)
+        first, second = (text.encode("utf-8", "surrogatepass") for text in alike(*both))
         whole = len(first).to_bytes(8, "little") + first + second
         yield hashlib.blake2b(whole, digest_size=_DIGITS // 2).hexdigest()

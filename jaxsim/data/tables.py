@@ -1,16 +1,19 @@
 """Pairs of texts from tables: TSV, CSV, JSON Lines (or one JSON array) or Parquet, from a file or standard input.
 
 Columns are given by name (where there is a header, or keys) or by number from 1. TSV has no quoting: a cell is the text
-between two tabs. CSV has quoted fields, which may hold line ends.
+between two tabs. CSV has quoted fields, which may hold line ends. A first line ``sep=;`` of CSV names the character
+between its columns, as spreadsheets have it.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import itertools
 import lzma
 import math
 import os
+import re
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -38,6 +41,7 @@ _ONE_COLUMN = {  # what may be between columns in place of what is read -> what 
     "tsv": (",", "put a tab between the two texts",
             "put a tab between the two texts; where commas are between columns, --format csv reads them"),
 }
+_SEPARATOR = re.compile(r'sep=([^"\s]|\t)[,;\t]*\r?\n?')  # before what it separates; the csv module takes one character
 _LONGEST = 2**31 - 1  # of a field, in characters; the csv module takes no more everywhere
 
 
@@ -178,7 +182,11 @@ def columns(source: str | os.PathLike, wanted: Sequence[str]) -> Iterator[tuple[
     for number, cells in split:
         where = f"{place}, line {number}"
         if positions is None:
-            width, positions = len(cells), [_find(cells, one, None, where) for one in wanted]
+            width = len(cells)
+            other, _, remedy = _ONE_COLUMN[kind]
+            if width == 1 and other in cells[0]:
+                where = f"{where} ({remedy})"
+            positions = [_find(cells, one, None, where) for one in wanted]
             if not all(one.isdecimal() for one in wanted):
                 continue
         checks.expect(len(cells) == width, where, f"{width} columns, as in the first line", len(cells))
@@ -342,16 +350,21 @@ def _tsv(rows: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
 
 
 def _csv(rows: Iterable[str], place: str) -> Iterator[tuple[int, list[str]]]:
-    before = csv.field_size_limit(_LONGEST)
-    reader = csv.reader(rows, strict=True)
-    start = 1
+    before, rows = csv.field_size_limit(_LONGEST), iter(rows)
+    first = next(rows, "")
+    named = _SEPARATOR.fullmatch(first)
+    between, above = (named[1], 1) if named else (",", 0)
+    reader = csv.reader(rows if named else itertools.chain([first], rows), strict=True, delimiter=between)
+    start = 1 + above
     try:
         for cells in reader:
             if cells and (len(cells) > 1 or cells[0].strip()):
                 yield start, cells
-            start = reader.line_num + 1
+            start = reader.line_num + above + 1
     except csv.Error as error:
-        raise ValueError(f"{place}, line {start}: expected CSV, got a row that is not ({error})") from error
+        other, _, remedy = _ONE_COLUMN["csv"]
+        remedy = f"; {remedy}" if start == 1 and other in first else ""
+        raise ValueError(f"{place}, line {start}: expected CSV, got a row that is not ({error}){remedy}") from error
     finally:
         csv.field_size_limit(before)
 

@@ -613,8 +613,8 @@ def _check_dev(pairs: Pairs, dev: Pairs, name: str, say: Callable) -> None:
     """Refuses dev pairs that cannot measure, and counts those that are trained on."""
     checks.expect(dev.languages == pairs.languages, name, f"languages {pairs.languages} (as pairs)", dev.languages)
     checks.expect(len(dev) >= 2, name, "at least two pairs (one alone always finds its mate)", len(dev))
-    known = set(zip(pairs.left, pairs.right, strict=True))
-    both = sum(pair in known for pair in zip(dev.left, dev.right, strict=True))
+    known = set(map(sketches.alike, pairs.left, pairs.right))
+    both = sum(pair in known for pair in map(sketches.alike, dev.left, dev.right))
     if both:
         which, score = ("dev pairs", "the dev score") if name == "dev" else (f"pairs of {name}", "its score")
         say(f"{both:,} of the {len(dev):,} {which} are training pairs too: {score} is not that of new pairs")

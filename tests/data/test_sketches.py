@@ -35,6 +35,12 @@ def test_of_many_pairs_a_sample_is_told():
     assert sketches.known(sketch, some(0, 0)) == (0, 0)
 
 
+def test_pairs_that_differ_in_case_and_blanks_are_one():
+    one, other = (pairs.make("one", "1", *sides, languages=("en", "en"))
+                  for sides in ((["A  red\nhat"], ["Ein Hut"]), (["ein hut"], ["a red hat "])))
+    assert sketches.known(sketches.of(one), other) == (1, 1)
+
+
 def test_a_text_is_told_from_its_parts_and_need_not_be_unicode():
     texts = (["ab"], ["c"]), (["a"], ["bc"])
     one, other = (pairs.make("one", "1", *sides, languages=("en", "en")) for sides in texts)

@@ -232,6 +232,29 @@ def test_documents_of_a_column(tmp_path):
             list(tables.columns(tmp_path / "texts.tsv", [wanted]))
 
 
+@pytest.mark.parametrize(("between", "line"), [(",", "sep=,\r\n"), (";", "sep=;\n"), ("\t", "sep=\t\n"),
+                                               ("|", "sep=|;;\n")])  # fmt: skip
+def test_a_first_line_of_a_spreadsheet_names_what_is_between_columns(tmp_path, between, line):
+    rows = [line, "title|text\n".replace("|", between), f'"a{between} b"|c\n'.replace("|", between), "\n"]
+    (tmp_path / "x.csv").write_bytes(b"\xef\xbb\xbf" + "".join(rows).encode())
+    found = tables.read(tmp_path / "x.csv")
+    assert found.named and (found.pairs.left, found.pairs.right) == ((f"a{between} b",), ("c",))
+    assert list(tables.columns(tmp_path / "x.csv", ["text"])) == [(3, ("c",))]
+    with (tmp_path / "x.csv").open("a") as file:
+        file.write("d\n")
+    with pytest.raises(ValueError, match="x.csv, line 5: expected 2 columns"):
+        tables.read(tmp_path / "x.csv")
+
+
+def test_semicolons_are_named_where_quotes_hide_them(tmp_path):
+    (tmp_path / "x.csv").write_text('"title";"text"\n"a, b";"c"\n')
+    with pytest.raises(ValueError, match="x.csv, line 1: expected CSV, got .*; save it with commas between columns"):
+        tables.read(tmp_path / "x.csv")
+    (tmp_path / "x.csv").write_text("title;text\na;c\n")
+    with pytest.raises(ValueError, match="line 1 .save it with commas .*semicolons.: expected the column 'text', got"):
+        list(tables.columns(tmp_path / "x.csv", ["text"]))
+
+
 def test_null_is_an_empty_text(tmp_path):
     (tmp_path / "x.jsonl").write_text('{"left": null, "right": "b", "id": 7}\n{"left": "c", "right": null, "id": 8}\n')
     found = tables.read(tmp_path / "x.jsonl").pairs

@@ -307,8 +307,13 @@ def test_rare_words_are_named_where_none_is_left():
 
 def test_dev_pairs_that_are_trained_on_are_counted(corpus):
     messages = []
-    train(corpus, Settings(method="log-tfidf"), dev=corpus.take([0, 1, 2]), say=messages.append)
-    assert any(line.startswith("3 of the 3 dev pairs are training pairs too") for line in messages), messages
+    same = corpus.take([0, 1, 2])
+    exchanged = pairs.make("dev", "123", [*same.right[:2], same.left[2].upper()], [*same.left[:2], same.right[2]],
+                           languages=corpus.languages)
+    for dev in (same, exchanged):
+        messages.clear()
+        train(corpus, Settings(method="log-tfidf"), dev=dev, say=messages.append)
+        assert any(line.startswith("3 of the 3 dev pairs are training pairs too") for line in messages), messages
 
 
 def test_equal_dev_pairs_count_once(corpus):

@@ -37,6 +37,8 @@ def search(
                                                  "is.")] = None,
     query: Annotated[str | None, typer.Option(metavar="TEXT", help="What to look for (a left text).")] = None,
     queries: Annotated[str | None, options.file("Queries, one a line; - for stdin.")] = None,
+    query_column: Annotated[str | None, options.column("Column of the queries in TSV, CSV or Parquet, or their key in "
+                                                       "JSON Lines.")] = None,
     column: options.ColumnOption = None,
     id: options.DocumentIdOption = None,
     k: Annotated[int, typer.Option(min=1, help="Number of documents for each query.")] = 10,
@@ -82,9 +84,10 @@ def search(
     checks.expect(documents is not None or column is None, "--column", "--documents as well", "none")
     checks.expect(documents is not None or id is None, "--id", "--documents as well", "none")
     checks.expect(column is not None or id is None, "--id", "--column as well, for the texts", "none")
+    checks.expect(queries is not None or query_column is None, "--query-column", "--queries as well", "none")
     options.one_stdin(documents=documents, queries=queries, csls=csls, exclude=exclude)
     like = None if csls is None else _columns(options.plain(csls))[0]
-    wanted = [query] if queries is None else _columns(options.plain(queries))[0]
+    wanted = [query] if queries is None else _columns(texts_of(queries, query_column, "--query-column"))[0]
     checks.expect(len(wanted) > 0, "--queries", "at least one query", f"an empty file ({queries})")
     trained = load(model)
     terms = ranker.default_terms(trained) if terms is None else terms

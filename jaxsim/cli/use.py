@@ -211,12 +211,13 @@ def rounded(value: float) -> float:
     return round(float(value), 6) + 0.0
 
 
-def texts_of(source: str, column: str | None) -> Iterator[tuple[int, str]]:
+def texts_of(source: str, column: str | None, option: str = "--column") -> Iterator[tuple[int, str]]:
     """Texts of a file; says so if lines of JSON or of a table are taken as they are.
 
     Args:
       source: a path, or ``"-"``.
       column: that of the text in TSV, CSV or Parquet, by the file's suffix, else its key in JSON Lines.
+      option: that gives the column, for messages.
 
     Yields:
       Line number, from 1, and text.
@@ -225,20 +226,21 @@ def texts_of(source: str, column: str | None) -> Iterator[tuple[int, str]]:
     from jaxsim.data import streams, tables
 
     kind, name = tables.kind_of(source), streams.name(source)
-    checks.expect(column is not None or kind != "parquet", "--column", f"a column of {name}", "none")
+    checks.expect(column is not None or kind != "parquet", option, f"a column of {name}", "none")
     if column is not None:
-        yield from ((number, text) for number, (text,) in columns_of(source, [column]))
+        yield from ((number, text) for number, (text,) in columns_of(source, [column], option))
         return
     ends = "" if kind in ("tsv", "csv") else " of a file whose name ends in .tsv"
-    yield from options.plain(source, f"--column NAME reads a column{ends}", "--column KEY reads the text under a key")
+    yield from options.plain(source, f"{option} NAME reads a column{ends}", f"{option} KEY reads the text under a key")
 
 
-def columns_of(source: str, columns: Sequence[str]) -> Iterator[tuple[int, tuple[str, ...]]]:
+def columns_of(source: str, columns: Sequence[str], option: str = "--column") -> Iterator[tuple[int, tuple[str, ...]]]:
     """Some columns of a file.
 
     Args:
       source: a path, or ``"-"``.
-      columns: those in TSV, CSV or Parquet, by the file's suffix, else keys in JSON Lines.
+      columns: those in TSV, CSV or Parquet, by the file's suffix, else keys in JSON Lines; the text first.
+      option: that gives the text, for messages.
 
     Returns:
       Of each row the line number, from 1, and a text of each column.
@@ -255,8 +257,8 @@ def columns_of(source: str, columns: Sequence[str]) -> Iterator[tuple[int, tuple
         return streams.keys(source, columns)
     json_like, rows = streams.sniffed(source)
     for number, row in enumerate(() if json_like else rows, start=1):
-        checks.expect(not row.strip(), f"{streams.name(source)}, line {number}", "a JSON object, for --column (a table "
-                      "is known by the end of its name: .tsv, .csv or .parquet)", repr(row[:30].strip()))
+        checks.expect(not row.strip(), f"{streams.name(source)}, line {number}", f"a JSON object, for {option} (a "
+                      "table is known by the end of its name: .tsv, .csv or .parquet)", repr(row[:30].strip()))
     return streams.keys_of(rows, streams.name(source), columns)
 
 

@@ -124,6 +124,22 @@ def test_json_that_is_read_as_text_is_said_and_column_reads_it(model, folder, ca
             "--column: expected a column of texts.parquet, got none")
 
 
+def test_queries_are_read_from_a_column(model, folder, capsys):
+    search = ["search", "--model", "model", "--documents", "texts.txt", "--k", "2"]
+    (folder / "plain").write_text(f"{LEFT[3]}\n\n{LEFT[5]}\n")
+    expected = run(capsys, *search, "--queries", "plain")
+    (folder / "asked.csv").write_text(f'id,question\n7,"{LEFT[3]}"\n8,\n9,"{LEFT[5]}"\n')
+    (folder / "asked.jsonl").write_text("".join(json.dumps({"q": one}) + "\n" for one in (LEFT[3], None, LEFT[5])))
+    assert run(capsys, *search, "--queries", "asked.csv", "--query-column", "question") == expected
+    assert run(capsys, *search, "--queries", "asked.jsonl", "--query-column", "q") == expected
+    assert refused(capsys, *search, "--queries", "asked.csv", "--query-column", "none") == (
+        "asked.csv, line 1: expected the column 'none', got the columns 'id', 'question'")
+    assert refused(capsys, *search, "--queries", "plain", "--query-column", "q").startswith(
+        "plain, line 1: expected a JSON object, for --query-column (a table is known by the end of its name")
+    assert refused(capsys, *search, "--query", "a", "--query-column", "q") == (
+        "--query-column: expected --queries as well, got none")
+
+
 def test_tables_and_json_are_told_wherever_lines_are_texts(model, folder, capsys):
     (folder / "ids.tsv").write_text("".join(f"{i}\t{one}\n" for i, one in enumerate(LEFT)))
     (folder / "ids.jsonl").write_text("".join(json.dumps({"text": one}) + "\n" for one in LEFT))
@@ -131,8 +147,7 @@ def test_tables_and_json_are_told_wherever_lines_are_texts(model, folder, capsys
     search = ["search", "--model", "model", "--documents", "texts.txt"]
     train = ["train", "--pairs", "pairs.tsv", "--out", "m", "--method"]
     table, keys = "a line is read as a text", "JSON is read as plain text"
-    for words, names in (([*search, "--queries"], {"ids.tsv": table, "ids.txt": table, "ids.jsonl": keys}),
-                         ([*search, "--query", LEFT[0], "--csls"], {"ids.jsonl": keys}),
+    for words, names in (([*search, "--query", LEFT[0], "--csls"], {"ids.jsonl": keys}),
                          ([*train, "log-tfidf", "--texts"], {"ids.tsv": table}),
                          ([*train, "s2net", "--max-iter", "1", "--dim", "3", "--negatives", "1", "--subwords", "0",
                            "--dev", "0.2", "--documents"], {"ids.jsonl": keys}),
@@ -142,9 +157,12 @@ def test_tables_and_json_are_told_wherever_lines_are_texts(model, folder, capsys
             assert f"{name}: {said}; give a file of the texts alone\n" in capsys.readouterr().err
     (folder / "ids.json").write_text(json.dumps([{"text": one} for one in LEFT], indent=1))
     (folder / "late.jsonl").write_text('\n{ "text": "a" }\n')
-    for name in ("ids.json", "late.jsonl"):
+    by_key = f"{keys}; --query-column KEY reads the text under a key"
+    for name, said in {"ids.tsv": f"{table}; --query-column NAME reads a column", "ids.jsonl": by_key,
+                       "ids.txt": f"{table}; --query-column NAME reads a column of a file whose name ends in .tsv",
+                       "ids.json": by_key, "late.jsonl": by_key}.items():
         assert cli.main([*search, "--queries", name]) == 0
-        assert f"{name}: {keys}; give a file of the texts alone\n" in capsys.readouterr().err
+        assert f"{name}: {said}\n" in capsys.readouterr().err
     (folder / "brace.txt").write_text("{a} b\n[1] c\n")
     assert cli.main([*search, "--queries", "brace.txt"]) == 0
     assert cli.main([*search, "--queries", "texts.txt"]) == 0

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim import checks
+from jaxsim.sparse import host
 
 NAMES = ("blocks", "soft", "hard")
 """`blocks`, the paper's; `soft` and `hard`, random."""
@@ -49,15 +50,14 @@ def make(frequencies: Sequence[np.ndarray], *, k: int, start: str, key: jax.Arra
         used = np.flatnonzero(counts > 0)
         checks.between(k, "k", used.size, f"words of views[{i}]" if len(frequencies) > 1 else "words")
         own = None if key is None else jax.random.fold_in(key, i)
+        whole = host.empty((counts.size, k), dtype)
+        whole[:] = 0
         if start == "soft":
-            drawn = np.asarray(_uniform_shares(own, used.size, k, dtype))
+            whole[used] = _uniform_shares(own, used.size, k, dtype)
         else:
             order = np.argsort(-counts[used], kind="stable") if start == "blocks" else np.asarray(
                 jax.random.permutation(own, used.size))
-            drawn = np.zeros((used.size, k))
-            drawn[order, np.arange(used.size) * k // used.size] = 1
-        whole = np.zeros((counts.size, k), dtype)
-        whole[used] = drawn
+            whole[used[order], np.arange(used.size) * k // used.size] = 1
         shares.append(jnp.asarray(whole))
     return shares
 

@@ -20,9 +20,11 @@ from jaxsim.methods.topics.topics import Topics, shares
 from jaxsim.optim import Fit, Run, checkpoints, em
 from jaxsim.parallel import gathering, sharding
 from jaxsim.sparse import Terms, precision
+from jaxsim.sparse import host as sparse_host
 
 _LARGEST = 30.0  # |log tilt|, so that its exponential stays finite
 _FLOOR = 1e-12  # of an expected share of a topic, before its logarithm
+_TOPICS = 256  # of a start that are made at a time
 
 
 class Data(NamedTuple):
@@ -344,12 +346,14 @@ def first_state(layout: Layout, start: np.ndarray, *, languages: int, coupled: b
     theta = np.pad(theta, ((0, 0), (0, spare), (0, 0))) + float(data.alpha)
     frequency = np.asarray(counts.sum(axis=0)).ravel()
     there = layout.columns >= 0
-    words = np.zeros((there.size, k))
-    words[there] = frequency[layout.columns[there], None] * start[layout.columns[there]] + float(data.beta)
-    block = np.asarray(data.block)
-    words /= np.maximum(block @ (block.T @ words), np.finfo(np.float32).tiny)
+    words, block = sparse_host.empty((there.size, k), dtype), np.asarray(data.block)
+    for first in range(0, k, _TOPICS):  # float64 of all topics at once would be the most that a fit holds
+        those = np.s_[:, first : first + _TOPICS]
+        part = np.zeros(words[those].shape)
+        part[there] = frequency[layout.columns[there], None] * start[those][layout.columns[there]] + float(data.beta)
+        words[those] = part / np.maximum(block @ (block.T @ part), np.finfo(np.float32).tiny)
     tilt = jnp.zeros((views, n + spare, k), dtype) if coupled else None
-    return State(jnp.asarray(words, dtype), shares(jnp.asarray(theta, dtype)), tilt)
+    return State(jnp.asarray(words), shares(jnp.asarray(theta, dtype)), tilt)
 
 
 def views_of(views: Sequence[Terms]) -> list[sp.csr_matrix]:
@@ -391,6 +395,13 @@ def iterations(layout: Layout, coupling: Coupling | None) -> Callable:
         return tuple(state), loss
 
     return advance
+
+
+def _of_language(words: jax.Array, columns: np.ndarray, first: int, num_terms: int) -> Topics:
+    """The rows of φ whose columns are those of one language, from ``first`` on, in their places."""
+    own = np.flatnonzero((columns >= first) & (columns < first + num_terms))
+    empty = jnp.zeros((num_terms, words.shape[1]), words.dtype)
+    return Topics(empty.at[columns[own] - first].set(words[own]))
 
 
 def fit(views: Sequence[sp.csr_matrix], *, k: int, start: str, key, alpha: float, beta: float, merged: bool,
@@ -450,13 +461,12 @@ def fit(views: Sequence[sp.csr_matrix], *, k: int, start: str, key, alpha: float
     on_host = mesh is None and host.takes(dtype)
     layout = lay_out_on_host(views, blocks, **priors) if on_host else lay_out(views, blocks, k=k, mesh=mesh, **priors)
     state = first_state(layout, first, languages=languages, coupled=coupling is not None)
+    del first  # as large as all topics
 
     def whole(words) -> tuple[Topics, ...]:
         words = words if layout.mesh is None else sharding.local(jax.device_put(words, NamedSharding(layout.mesh, P())))
-        there = layout.columns >= 0
-        full = jnp.zeros((num_terms * len(frequencies), k), words.dtype)
-        full = full.at[layout.columns[there]].set(words[np.flatnonzero(there)])
-        sides = [Topics(full[i * num_terms : (i + 1) * num_terms]) for i in range(len(frequencies))]
+        sides = [_of_language(words, layout.columns, first, num_terms)
+                 for first in range(0, num_terms * len(frequencies), num_terms)]
         return sides[0] if single else tuple(sides * (number if merged else 1))
 
     def mark() -> str:

@@ -156,16 +156,25 @@ def row(table: kit.Table, method: ModuleType, folding: Folding, options: Sequenc
     ks = kit.up_to_rank(ks or numbers(settings, method, folding), most)
     choice = chosen_options(table, method, folding, options, min(ks))
     chosen = {name: value for name, value in choice.best.items() if name != "k"}
-    fits = {k: fit_topics(table, method, folding, k=k, **chosen) for k in ks}
-    size = kit.choose([{"k": k} for k in ks], lambda k: score(fits[k]), by="mrr", split="dev", rank=most)
-    k, similar = size.best["k"], {"similarity": folding.similarity}
-    test = encode(fits[k].params, counts(table, "test"), folding)
+    kept = {}
+
+    def scored(k: int) -> dict[str, Any]:
+        """The score of ``k`` topics; only the best fit so far is kept, as models of many topics are large."""
+        fit = fit_topics(table, method, folding, k=k, **chosen)
+        found = score(fit)
+        if not kept or found["mrr"] > kept["mrr"]:
+            kept.update(mrr=found["mrr"], fit=fit)
+        return found
+
+    size = kit.choose([{"k": k} for k in ks], scored, by="mrr", split="dev", rank=most)
+    k, fit, similar = size.best["k"], kept["fit"], {"similarity": folding.similarity}
+    test = encode(fit.params, counts(table, "test"), folding)
     config = {**choice.best, "k": k, "alpha": 1.1, "beta": 1.01, "fold_in": folding.iterations,
               "similarity": folding.similarity.__name__, "iterations_a_step": EACH[method],
               "max_iter": settings.steps, "patience": settings.patience}
     if method is cplsa:
         config["sigma"] = "infinity"
-    return kit.Row(config, mates.per_query(*test, **similar), fit=fits[k], curve=size.tried,
+    return kit.Row(config, mates.per_query(*test, **similar), fit=fit, curve=size.tried,
                    by_group=mates.by_source(*test, table.data.task.sources["test"], **similar),
                    dev={"grid": choice.tried, "mrr": size.score}, seeds=(0,) if chosen["start"] != "blocks" else ())
 

@@ -193,5 +193,7 @@ def maximize(
         losses = np.asarray(jax.device_get(losses), np.float64)
         return state, losses, float(losses.mean()), float("nan")
 
-    return epochs.run(steps, state, mark=mark, run=Run.of(run, options, RUN), label=label, shared=shared)
+    begin = [state]
+    del state  # else this call would hold it to the end
+    return epochs.run(steps, begin.pop(), mark=mark, run=Run.of(run, options, RUN), label=label, shared=shared)
 

@@ -469,12 +469,14 @@ def fit(views: Sequence[sp.csr_matrix], *, k: int, start: str, key, alpha: float
                  for first in range(0, num_terms * len(frequencies), num_terms)]
         return sides[0] if single else tuple(sides * (number if merged else 1))
 
-    def mark() -> str:
-        return checkpoints.fingerprint([str(coupling), str(layout.data.tokens.shape)], state, layout.data,
-                                       *() if layout.host is None else layout.host)
+    mark = "" if run.checkpoint is None else checkpoints.fingerprint(
+        [str(coupling), str(layout.data.tokens.shape)], state, layout.data,
+        *() if layout.host is None else layout.host)
+    begin = [tuple(state)]
+    del state  # nothing holds it beside the states that follow
 
     def minimize(*, run):
-        return em.maximize(iterations(layout, coupling), tuple(state), each=each, mark=mark, label="topics", run=run,
-                           shared=several)
+        return em.maximize(iterations(layout, coupling), begin.pop(), each=each, mark=lambda: mark, label="topics",
+                           run=run, shared=several)
 
     return run.run(minimize, whole)

@@ -156,7 +156,8 @@ def group_near_duplicates(
       left_tokens: one list of words a pair.
       right_tokens: the same for the other side; None groups single documents.
       threshold: least Jaccard similarity of two word sets, in (0, 1].
-      num_perm: length of the MinHash signatures; 128 finds 99.5 % or more of the pairs that are just at the threshold.
+      num_perm: length of the MinHash signatures; 128 finds 99.5 % or more of the pairs that are just at the threshold,
+        if that is .041 or more.
       seed: of the hash functions; part of the definition of a split, so it has a fixed default.
 
     Returns:

@@ -76,13 +76,11 @@ def checked(csr, argument: str) -> scipy.sparse.csr_matrix:
             i = np.flatnonzero(steps < 0)[:1]
             got = f"{pointers[i[0] + 1]} after {pointers[i[0]]}" if i.size else f"{pointers[0]} to {pointers[-1]}"
             raise ValueError(f"{argument}.indptr: expected ascending row pointers from 0 to at most {slots}, got {got}")
-    matrix = scipy.sparse.csr_matrix(csr, copy=True)
-    if not np.issubdtype(matrix.dtype, np.floating):
-        checks.expect(np.issubdtype(matrix.dtype, np.integer) or matrix.dtype == bool, argument,
-                      "real numbers", matrix.dtype)
-        matrix = matrix.astype(np.float32)
-    elif matrix.dtype == np.float16:
-        matrix = matrix.astype(np.float32)
+    if not np.issubdtype(csr.dtype, np.floating):
+        checks.expect(np.issubdtype(csr.dtype, np.integer) or csr.dtype == bool, argument, "real numbers", csr.dtype)
+    # Coordinates are summed on the way to rows: in a type that holds the sums.
+    narrow = not np.issubdtype(csr.dtype, np.floating) or csr.dtype == np.float16
+    matrix = scipy.sparse.csr_matrix(csr.astype(np.float32) if narrow else csr, copy=not narrow)
     if matrix.dtype != np.float32:
         with np.errstate(over="ignore"):  # what overflows is refused below
             matrix = matrix.astype(jnp.result_type(float))

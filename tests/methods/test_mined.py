@@ -40,6 +40,14 @@ def test_the_nearest_are_mined_but_for_what_may_be_right(rng):
             mined.mine(left, right, documents, **{"count": 1, **changes})
 
 
+def test_a_share_of_one_excepts_the_right_answer_itself(rng):
+    left, right = rng.normal(size=(9, 4)), rng.normal(size=(9, 4))
+    for side in (right, left + 0.1 * right):
+        near = np.sum(left * side, axis=1) > 0  # of a mate that is not near nothing is excepted
+        found = mined.mine(left, side, side, count=9, share=1.0)
+        assert near.any() and not any(i in found[i] for i in np.flatnonzero(near))
+
+
 @pytest.mark.parametrize("scale", [1e-60, 1e-25, 1e-21, 1e25, 1e60])
 def test_the_scale_of_the_vectors_does_not_matter(rng, scale):
     left, right, documents = rng.normal(size=(5, 3)), rng.normal(size=(5, 3)), rng.normal(size=(20, 3))

@@ -271,3 +271,19 @@ def test_senses_are_of_entries_and_the_most_opposite_ones_count(rng):
 def test_senses_refuse_entries_of_other_words(entries, share, message):
     with pytest.raises(ValueError, match=message):
         Senses(Space(Lexicon(["a", "b"]), np.eye(2)), sp.csr_matrix(entries), share)
+
+
+def test_words_of_many_equal_entries_keep_their_vectors():
+    rows = [(f"hot{i}", [f"warm{i}"], [f"cold{i}"]) for i in range(40)]
+    small = [(f"wet{i}", [], [f"dry{i}"]) for i in range(5)]  # with smaller singular values than those of the others
+    entries = signed.documents([thesauri.thesaurus("mine", rows + small)])
+    words = entries.terms()
+    vectors = np.asarray(encode(pilsa.without_rest(pilsa.fit(words, k=6).params, entries), words).dense, np.float64)
+    there = dict(zip(entries.words, vectors.any(axis=1), strict=True))
+    assert all(there[f"{word}{i}"] for word in ("hot", "warm", "cold") for i in range(40))
+    assert not any(there[f"{word}{i}"] for word in ("wet", "dry") for i in range(5))
+    place = {word: row for row, word in enumerate(entries.words)}
+    unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-30)
+    for i in range(40):
+        hot, warm, cold = (unit[place[f"{word}{i}"]] for word in ("hot", "warm", "cold"))
+        assert hot @ warm > 0.99 and hot @ cold < -0.99

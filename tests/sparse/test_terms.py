@@ -274,3 +274,14 @@ def test_wide_products_are_those_of_narrow_ones(rng, monkeypatch, reused):
     monkeypatch.setattr(products, "_REUSED", reused)
     for mine, theirs in zip(jax.value_and_grad(both)(weights), expected, strict=True):
         np.testing.assert_array_equal(mine, theirs)  # every column is computed as before
+
+
+@pytest.mark.parametrize(("kind", "number"), [(np.int8, 300), (np.uint8, 300), (bool, 300), (np.int16, 40_000)])
+@pytest.mark.parametrize("form", ["coo", "csr", "csc"])
+def test_equal_coordinates_of_small_integers_are_summed_without_overflow(kind, number, form):
+    where = np.zeros(number, int)
+    counted = scipy.sparse.coo_matrix((np.ones(number, kind), (where, where)), shape=(1, 2))
+    if form != "coo":
+        starts = [0, number] if form == "csr" else [0, number, number]
+        counted = getattr(scipy.sparse, f"{form}_matrix")((np.ones(number, kind), where, starts), shape=(1, 2))
+    assert sparse.to_scipy(sparse.from_scipy(counted)).toarray().tolist() == [[number, 0]]

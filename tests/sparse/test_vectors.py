@@ -95,6 +95,20 @@ def test_number_of_documents_of_either_part():
         _ = Vectors().num_docs
 
 
+@pytest.mark.parametrize("apart", [1e-5, 1e-3, 0.05, 0.099, 0.101, 0.5])
+def test_the_divergence_of_nearly_equal_shares_keeps_its_digits(rng, apart):
+    first = rng.dirichlet(np.ones(50))
+    second = first * (1 + apart * rng.choice([-1.0, 1.0], 50))
+    first, second = (one.astype(np.float32) for one in (first, second / second.sum()))
+    exact, other = first.astype(float), second.astype(float)
+    middle, difference = (exact + other) / 2, (exact - other) / (exact + other)
+    wanted = np.sum(middle * ((1 + difference) * np.log1p(difference) + (1 - difference) * np.log1p(-difference))) / 2
+    assert float(sparse.jensen_shannon(first, second)) == pytest.approx(wanted, rel=1e-3 if apart < 1e-3 else 1e-5)
+    given = jnp.asarray(exact), jnp.asarray(other)
+    slope = np.log(exact / middle) / 2
+    np.testing.assert_allclose(jax.grad(sparse.jensen_shannon)(*given), slope, rtol=1e-5, atol=1e-9)
+
+
 @pytest.mark.parametrize("function", [sparse.cosine, sparse.dot, sparse.l1, sparse.jensen_shannon])
 def test_shapes_that_do_not_fit_are_refused(function):
     with pytest.raises(ValueError, match=r"b: expected last axis 3 \(as a\), got 2"):

@@ -22,6 +22,7 @@ SHARE = 0.95
 WEIGHT = 1e-05
 """Weight of the mined negatives beside the mean over all pairs."""
 _BLOCK = 512
+_ROUNDING = 1e-6  # of a cosine
 _LEAST = 2.0**-60  # length of a vector whose squares float32 holds with all digits
 
 
@@ -70,13 +71,14 @@ def mine(
     answers = right_answers is None or len(right_answers) == len(left)
     checks.expect(answers, "right_answers", f"{len(left)} (as left)", right_answers and len(right_answers))
     own = (left * right).sum(axis=1)
+    least = min(share, 1 - _ROUNDING)  # the mate itself may be a rounding below its cosine
     empty = ~documents.any(axis=1)
     result = np.full((len(left), count), -1, np.int32)
     for start in range(0, len(left), _BLOCK):
         cosines = left[start : start + _BLOCK] @ documents.T
         # Where the mate is not near at all, a share of its cosine says nothing about other documents.
         bound = own[start : start + _BLOCK]
-        cosines[(cosines > share * bound[:, None]) & (bound > 0)[:, None]] = -np.inf
+        cosines[(cosines > least * bound[:, None]) & (bound > 0)[:, None]] = -np.inf
         cosines[:, empty] = -np.inf
         for place, some in enumerate(() if right_answers is None else right_answers[start : start + _BLOCK]):
             cosines[place, list(some)] = -np.inf

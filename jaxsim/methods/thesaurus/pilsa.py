@@ -14,13 +14,15 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse import csgraph
 
-from jaxsim import checks, linalg
+from jaxsim import checks, linalg, sparse
 from jaxsim.methods.projections.projection import Projection, encode
 from jaxsim.methods.thesaurus.signed import Signed
 from jaxsim.optim import Fit, closed_form
 from jaxsim.sparse import Terms
 
 VERSION = 2
+_TIE = 1e-3  # of the square of a singular value: what a search that ends early may miss
+_POWER = 100
 
 
 def fit(words: Terms, *, k: int, iterations: int = 4) -> Fit:
@@ -63,7 +65,8 @@ def fit(words: Terms, *, k: int, iterations: int = 4) -> Fit:
 def without_rest(params: Projection, entries: Signed) -> Projection:
     """The projection, 0 for entries that have no part in its dimensions.
 
-    Entries that share no word, by however many steps, with those of the leading dimensions have none. What rounding,
+    Entries that share no word, by however many steps, with those of the leading dimensions have none, as all their
+    singular values are smaller. What rounding,
     and a search that ends after some iterations, leave there is a random projection of a word's signed vector: its
     cosines are those of signed TFIDF with errors of about one over the root of ``k``. With this, such words have the
     zero vector, here and after `s2net_antonym`.
@@ -90,5 +93,20 @@ def without_rest(params: Projection, entries: Signed) -> Projection:
     squares = np.square(np.asarray(encode(params, entries.terms()).dense, np.float64))
     # A group that has a part in the dimensions has one of their singular values at least, and the others have nearly 0.
     part = np.bincount(group[number:], weights=squares.sum(axis=1), minlength=group.max() + 1)
-    kept = part > squares.sum(axis=0).min() / 2
+    last = squares.sum(axis=0).min()
+    # Of groups whose largest values are all that of the last dimension, each has a share of it, however small.
+    kept = (part > last / 2) | (_largest_squares(entries, group) >= (1 - _TIE) * last)
     return Projection(jnp.where(kept[group[:number], None], params.weights, 0))
+
+
+def _largest_squares(entries: Signed, group: np.ndarray) -> np.ndarray:
+    """The square of the largest singular value of every group of entries and words, by the power method for all."""
+    words = sparse.to_scipy(entries.terms()).astype(np.float64)
+    of_words, of_entries = group[words.shape[1] :], group[: words.shape[1]]
+    vector, squares = np.random.default_rng(0).normal(size=words.shape[1]), np.zeros(group.max() + 1)
+    for _ in range(_POWER):
+        lengths = np.sqrt(np.bincount(of_entries, weights=vector**2, minlength=squares.size))[of_entries]
+        image = words @ np.divide(vector, lengths, out=np.zeros_like(vector), where=lengths > 0)
+        squares = np.bincount(of_words, weights=image**2, minlength=squares.size)
+        vector = words.T @ image
+    return squares

@@ -88,6 +88,23 @@ def test_the_objective_of_words_is_that_with_its_denominators_written_out(parts,
 
 
 @pytest.mark.parametrize("which", ["class", "word"])
+def test_features_that_make_every_word_of_a_group_rarer_cancel_in_float32_too(parts, which):
+    _, _, (of_class, _, class_start), (of_member, _, _, word_start) = parts
+    objective, params, data, names = {
+        "class": (model_m.class_objective, class_start, of_class, ["pair"]),
+        "word": (model_m.word_objective, word_start, of_member, ["two", "three"])}[which]  # fmt: skip
+    assert all(bool(data._asdict()[f"{name}_whole"].any()) for name in names)
+    lowered = {name: values - (20.0 if name in names else 0.0) for name, values in params.items()}
+    exact = objective(lowered, data)
+    assert np.isfinite(exact)
+
+    def narrow(leaf):
+        return leaf.astype(jnp.float32) if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf
+
+    np.testing.assert_allclose(objective(*jax.tree.map(narrow, (lowered, data))), exact, rtol=1e-4)
+
+
+@pytest.mark.parametrize("which", ["class", "word"])
 def test_gradients_are_finite_differences(parts, which, rng):
     _, _, (of_class, _, class_start), (of_member, _, _, word_start) = parts
     objective, start, data = {"class": (model_m.class_objective, class_start, of_class),

@@ -61,7 +61,7 @@ def test_it_learns_and_one_seed_gives_one_result_bit_for_bit(sides, batch_size):
     assert first.evaluations == 30 * max(M // batch_size, 1)
 
 
-@pytest.mark.parametrize("power", [-110, -73, 60, 100])
+@pytest.mark.parametrize("power", [-110, -73, -20, 10, 25, 29, 60, 100])
 def test_the_scale_of_the_start_does_not_matter(sides, without_64_bits, power):
     matrices = [sparse.to_scipy(side).astype(np.float32) for side in sides]
     with without_64_bits():
@@ -71,6 +71,9 @@ def test_the_scale_of_the_start_does_not_matter(sides, without_64_bits, power):
                       for init in (first, Projection(np.ldexp(np.asarray(first.weights), power))))  # fmt: skip
     assert first.loss < 0.9 * first.history[1]["loss"]
     assert far.loss == pytest.approx(first.loss, rel=1e-3)
+    expected = np.ldexp(np.asarray(first.params.weights), power if abs(power) < 30 else 0)
+    apart = np.abs(np.log2(np.abs(far.params.weights).max() / np.abs(expected).max()))
+    assert apart < 2 if abs(power) >= 30 else apart < 1e-5
 
 
 def test_sides_without_a_common_term_learn_the_same_from_one_matrix_and_from_two(sides):

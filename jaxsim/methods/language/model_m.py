@@ -32,7 +32,7 @@ from jaxsim.optim import Fit, Run
 
 __all__ = ["ModelM", "class_objective", "fit", "log_probs", "scores", "word_objective"]
 
-VERSION = 2
+VERSION = 3
 _ROWS = 2048  # histories whose denominators are in memory at once
 
 
@@ -93,6 +93,7 @@ class ClassData(NamedTuple):
       pair_count: ``[P]``.
       pair_of: ``[n]`` int32, ascending, the v u of each feature v u c.
       pair_class: ``[n]`` int32, its c.
+      pair_whole: ``[P]`` bool, whether all classes have features there.
       penalty: the regulariser.
     """
 
@@ -106,6 +107,7 @@ class ClassData(NamedTuple):
     pair_count: jax.Array
     pair_of: jax.Array
     pair_class: jax.Array
+    pair_whole: jax.Array
     penalty: Penalty
 
 
@@ -119,10 +121,12 @@ class WordData(NamedTuple):
       two_word: ``[n]`` int32, w of each feature u w.
       two_of: ``[n]`` int32, ascending, its group u c.
       two_count: ``[G]`` words that followed in each group.
+      two_whole: ``[G]`` bool, whether all words of its class have features there.
       three_word: ``[m]`` int32, w of each feature v u w.
       three_two: ``[m]`` int32, its feature u w.
       three_of: ``[m]`` int32, ascending, its group v u c.
       three_count: ``[H]``.
+      three_whole: ``[H]`` bool.
       penalty: the regulariser.
     """
 
@@ -132,10 +136,12 @@ class WordData(NamedTuple):
     two_word: jax.Array
     two_of: jax.Array
     two_count: jax.Array
+    two_whole: jax.Array
     three_word: jax.Array
     three_two: jax.Array
     three_of: jax.Array
     three_count: jax.Array
+    three_whole: jax.Array
     penalty: Penalty
 
 
@@ -184,10 +190,21 @@ def class_objective(params: dict, data: ClassData) -> jax.Array:
     score = (params["one"][data.pair_class] + tables["two"][last, data.pair_class]
              + tables["three"][context[:, 0] * number + last, data.pair_class]
              + tables["word"][context[:, 1], data.pair_class])
-    change = jnp.exp(score - logs[row]) * jnp.expm1(params["pair"])
-    change = jax.ops.segment_sum(change, data.pair_of, len(data.pair_count), indices_are_sorted=True)
-    total -= jnp.sum(data.pair_count * jnp.log1p(change))
+    logs = _changes(jnp.exp(score - logs[row]), params["pair"], data.pair_of, data.pair_whole)
+    total -= jnp.sum(data.pair_count * logs)
     return (data.penalty.of(params) - total) / data.penalty.total
+
+
+def _changes(share, feature, group, whole):
+    """Logarithms of denominators: what features make of the shares of a group, and what has none, ``[number]``.
+
+    What has no feature keeps 1 less the other shares. Where all have one (``whole``) that is 0, and not a rounding,
+    beside which features could not make a denominator small.
+    """
+    both = jax.ops.segment_sum(jnp.stack([share, share * jnp.exp(feature)], axis=1), group, len(whole),
+                               indices_are_sorted=True)
+    rest = jnp.where(whole, 0, jnp.maximum(1 - both[:, 0], 0))
+    return jnp.log(rest + both[:, 1])
 
 
 def _word_logs(params: dict, data: WordData):
@@ -197,12 +214,10 @@ def _word_logs(params: dict, data: WordData):
     logs = jnp.log(jnp.where(sums > 0, sums, 1))
     alone = params["one"] - logs[data.of_word]
     share = jnp.exp(alone[data.two_word])
-    two = jnp.log1p(jax.ops.segment_sum(share * jnp.expm1(params["two"]), data.two_of, len(data.two_count),
-                                        indices_are_sorted=True))
+    two = _changes(share, params["two"], data.two_of, data.two_whole)
     after_two = alone[data.two_word] + params["two"] - two[data.two_of]
     share = jnp.exp(after_two[data.three_two])
-    three = jnp.log1p(jax.ops.segment_sum(share * jnp.expm1(params["three"]), data.three_of, len(data.three_count),
-                                          indices_are_sorted=True))
+    three = _changes(share, params["three"], data.three_of, data.three_whole)
     return logs, two, three
 
 
@@ -279,13 +294,15 @@ def _class_data(v, u, c, counts, of_word, number: int, least: int, penalty: Pena
     context = np.stack([contexts // size, contexts % size], axis=1)
     one = np.bincount(c, counts, minlength=number)
     dtype = jnp.result_type(float)
+    had, pair_of = _had(of_word, number), _find(featured, pair_keys // number)
     seen = {"one": one, "pair": pair_seen, **{name: table[1] for name, table in tables.items()}}
     data = ClassData(
-        _int(of_word), jnp.asarray(_had(of_word, number)), {name: _int(table[0]) for name, table in tables.items()},
+        _int(of_word), jnp.asarray(had), {name: _int(table[0]) for name, table in tables.items()},
         {name: jnp.asarray(value, dtype) for name, value in seen.items()},
         _int(np.pad(context, ((0, padding), (0, 0)))),
         jnp.asarray(np.pad(context_count, (0, padding)), dtype), _int(pair_context), jnp.asarray(pair_count, dtype),
-        _int(_find(featured, pair_keys // number)), _int(pair_keys % number), penalty,
+        _int(pair_of), _int(pair_keys % number),
+        jnp.asarray(np.bincount(pair_of, minlength=len(featured)) == had.sum()), penalty,
     )
     start = _class_start(tables, one, number, size, of_word)
     start = {name: jnp.asarray(values, dtype) for name, values in (start | {"pair": np.zeros(len(pair_keys))}).items()}
@@ -336,11 +353,14 @@ def _word_data(v, u, w, c, counts, of_word, number: int, least: int, penalty: Pe
     class_count = np.bincount(c, counts, minlength=number)
     two_of, three_of = _find(two_distinct, two_group), _find(three_distinct, three_group)
     two_count, three_count = group_count[_find(groups, two_distinct)], long_count[_find(long_groups, three_distinct)]
+    words = np.bincount(np.delete(of_word, START), minlength=number)
+    two_whole, three_whole = (jnp.asarray(np.bincount(of, minlength=len(groups)) == words[groups % number])
+                              for of, groups in ((two_of, two_distinct), (three_of, three_distinct)))
     seen = {"one": one, "two": two_seen, "three": three_seen}
     data = WordData(
         _int(of_word), jnp.asarray(class_count, dtype), {name: jnp.asarray(x, dtype) for name, x in seen.items()},
-        _int(two_keys % size), _int(two_of), jnp.asarray(two_count, dtype), _int(three_keys % size), _int(three_two),
-        _int(three_of), jnp.asarray(three_count, dtype), penalty,
+        _int(two_keys % size), _int(two_of), jnp.asarray(two_count, dtype), two_whole, _int(three_keys % size),
+        _int(three_two), _int(three_of), jnp.asarray(three_count, dtype), three_whole, penalty,
     )
     shorter = (one[two_keys % size] + 0.5) / (class_count[of_word[two_keys % size]] + 1)
     likely = np.log((two_seen - 0.5) / two_count[two_of] / shorter)

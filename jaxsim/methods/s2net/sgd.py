@@ -28,6 +28,7 @@ from jaxsim.text.corpus import Documents
 
 _SAMPLE = 4096  # documents of a corpus on disk that a start is checked against
 _FAR = 30  # power of two of a start's largest weight from which on its scale is taken away
+_SMALL = -20  # power of two of the largest weight while it learns: gradients are then far above Adam's ``eps``
 
 
 @functools.partial(
@@ -129,16 +130,20 @@ def _told(side: Terms | Documents, lengths: np.ndarray, some: Terms) -> tuple:
     return lengths, side.vocabulary.df, [np.array(one) for one in side.seals()], some
 
 
-def _moderate(start: Sides) -> Sides:
-    """The start, times a power of two where it is far from 1: Adam's squares of gradients and its ``eps`` have a scale.
+def _scaled(start: Sides) -> tuple[Sides, int]:
+    """The start times a power of two, and the power that brings what is learned to its scale, or to 1 if it is far off.
 
-    The cosines that are learned have none.
+    The cosines that are learned have no scale, but Adam's ``eps`` has: of large weights, whose gradients are small, it
+    would let none move.
     """
     leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(start)]
     power = int(np.frexp(max(np.max(np.abs(leaf)) for leaf in leaves))[1])
-    if abs(power) <= _FAR:
-        return start
-    return jax.tree.map(lambda leaf: jnp.asarray(np.ldexp(np.asarray(leaf), -power)), start)
+    return _times(start, _SMALL - power), (power if abs(power) <= _FAR else 0) - _SMALL
+
+
+def _times(weights: Sides, power: int) -> Sides:
+    """Weights times a power of two, which rounds nothing."""
+    return jax.tree.map(lambda leaf: jnp.asarray(np.ldexp(np.asarray(leaf), power)), weights)
 
 
 def fit(
@@ -210,7 +215,7 @@ def fit(
     some = [side if isinstance(side, Terms) else sparse.from_scipy(side.rows(slice(0, _SAMPLE)))
             for side in (left, right)]
     start = checked_start(init, *some, activation=activation)
-    start = start if activation is not None else _moderate(start)
+    start, power = (start, 0) if activation is not None else _scaled(start)
     groups = np.asarray(checked_groups(np.arange(m) if groups is None else groups, m))
     weights = checked_weights(weights, m, some[0].values.dtype)
     weights = None if weights is None else np.asarray(weights)
@@ -238,9 +243,9 @@ def fit(
         rms = start_norm(start) / math.sqrt(size)
     # Batches are made of all of these, which a function of this library does not tell a checkpoint.
     told = (_told(*facts) for facts in zip((left, right), lengths, some, strict=True))
-    constants = Batch(*told, scale, groups, activation, precision, weights), batch_size
-    return optim.minimize_sgd(
-        objective, start, batches, key=key, optimizer=optim.adam(learning_rate * rms, per_epoch * run.max_iter),
-        constants=constants, run=run, label="S2Net (SGD)",
+    constants = Batch(*told, scale, groups, activation, precision, weights), batch_size, _SMALL
+    return run.run(
+        optim.minimize_sgd, lambda learned: _times(learned, power), objective, start, batches, key=key,
+        optimizer=optim.adam(learning_rate * rms, per_epoch * run.max_iter), constants=constants, label="S2Net (SGD)",
     )
 

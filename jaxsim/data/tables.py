@@ -183,8 +183,8 @@ def columns(source: str | os.PathLike, wanted: Sequence[str]) -> Iterator[tuple[
         where = f"{place}, line {number}"
         if positions is None:
             width = len(cells)
-            other, _, remedy = _ONE_COLUMN[kind]
-            if width == 1 and other in cells[0]:
+            other, _, remedy = _ONE_COLUMN["csv"]
+            if kind == "csv" and width == 1 and other in cells[0]:
                 where = f"{where} ({remedy})"
             positions = [_find(cells, one, None, where) for one in wanted]
             if not all(one.isdecimal() for one in wanted):

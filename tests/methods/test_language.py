@@ -165,6 +165,9 @@ def test_the_space_of_a_question_is_that_of_the_leading_singular_vectors(rng, nu
     basis = np.linalg.svd(docs.astype(float), full_matrices=False)[2][: min(24, rank or 24)]
     found = lsa_recon._errors(scipy.sparse.csr_matrix(docs), vectors, 24, rng)
     np.testing.assert_allclose(found, (vectors**2).sum(axis=1) - ((vectors @ basis.T) ** 2).sum(axis=1), rtol=1e-9)
+    nothing = scipy.sparse.csr_matrix((np.zeros(num_docs, np.float32), np.arange(num_docs) % 200,
+                                       np.arange(num_docs + 1)), docs.shape)  # fmt: skip
+    np.testing.assert_allclose(lsa_recon._errors(nothing, vectors, 24, rng), (vectors**2).sum(axis=1))
 
 
 def test_reconstruction_goes_on_where_it_was(text, asked):

@@ -120,6 +120,8 @@ def _errors(docs: scipy.sparse.csr_matrix, vectors: np.ndarray, k: int, rng: np.
 def _leading(docs: scipy.sparse.csr_matrix, k: int, rng: np.random.Generator) -> np.ndarray:
     """The ``k`` leading right singular vectors as rows, or those up to the rank."""
     least = min(docs.shape)
+    if not docs.data.any():  # terms of all sentences have no weight
+        return np.zeros((0, docs.shape[1]))
     if 2 * k < least:
         _, values, rows = scipy.sparse.linalg.svds(docs, k=k, v0=rng.normal(size=least))
         order = np.argsort(-values)

@@ -104,7 +104,8 @@ def test_train_on_your_pairs(shell):
     assert "s2net" in mined and "mrr_any" in found and "mrr_any" not in measured
     assert [line.split("\t")[0] for line in ranked.splitlines()] == ["1", "2", "3"] * 2
     assert indexed == ranked and (work / "documents.index" / "index.json").is_file()
-    (code,) = re.findall(r"^```python\n(from pathlib.*?)^```", page("train-on-your-pairs"), re.MULTILINE | re.DOTALL)
+    shown = re.findall(r"^```python\n(from jaxsim\.data.*?)^```", page("train-on-your-pairs"), re.MULTILINE | re.DOTALL)
+    (code,) = shown
     in_python = shell(f"python -c '{code}'").splitlines()
     assert [f"{rank}\t{line}"[:100] for rank, line in enumerate(in_python, start=1)] == ranked.splitlines()[:3]
     assert np.load(work / "documents.npy").shape[0] == 20 and -1 <= float(encoded) <= 1

@@ -157,6 +157,14 @@ def test_opca_of_a_noise_that_float32_loses_beside_the_documents_is_solved_in_fl
     np.testing.assert_allclose(found.T @ noise @ found, np.eye(4), atol=1e-5)
     wanted = scipy.linalg.eigh(signal, noise, eigvals_only=True)[:-5:-1]
     np.testing.assert_allclose(np.diag(found.T @ signal @ found), wanted, rtol=1e-5)
+
+    def unsolved(*given, **options):
+        raise np.linalg.LinAlgError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(opca, "_in_float64", unsolved)
+        with pytest.raises(ValueError, match="noise: expected a value that float32 holds beside the squared differe"):
+            opca.fit(views, k=4)
     monkeypatch.setattr(opca, "_DENSE", 59)
     with pytest.raises(ValueError, match="noise: expected a value that float32 holds beside the squared differences"):
         opca.fit(views, k=4)

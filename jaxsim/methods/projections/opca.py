@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Sequence
 
@@ -110,8 +111,9 @@ def _exact(views: Sequence[Terms], spread: Terms | None, found: jax.Array, noise
     if found.dtype != np.float32 or _normalised(views, found, noise, spread):
         return found
     if len(found) <= _DENSE:
-        return _in_float64(_matrices(views, spread), found.shape[1], noise)
-    if not _normalised(views, found, noise, spread, single=_WRONG, sums=_WRONG):
+        with contextlib.suppress(np.linalg.LinAlgError):  # float64 does not hold it either
+            return _in_float64(_matrices(views, spread), found.shape[1], noise)
+    if len(found) <= _DENSE or not _normalised(views, found, noise, spread, single=_WRONG, sums=_WRONG):
         raise ValueError(f"noise: expected a value that float32 holds beside the squared differences of the views, got "
                          f"{noise:g}; a larger noise, or documents of length one, are solved")
     return found

@@ -143,6 +143,9 @@ DOCSTRINGS = replace(FULL, ks=(50, 100, 200, 300, 500, 1000, 2000, 3000, 4000),
                      variant_ks=(100, 300, 500, 1000, 2000, 3000),
                      random_ks=(100, 300, 500, 1000), paper_ks=(100, 300, 500, 1000, 2000, 3000, 4000),
                      noises=(1e-6, 1e-5, 1e-4, 1e-3), ridges=(1e-6, 1e-5, 1e-4, 1e-3), from_identity=True)
+SPEECHES = replace(FULL, ks=(*UP_TO_500.ks, 1000, 1500, 2000), trained_ks=UP_TO_500.ks, variant_ks=(100, 300, 500),
+                   noises=(1e-7, 1e-6, 1e-5, 1e-4, 1e-3), ridges=(1e-7, 1e-6, 1e-5, 1e-4, 1e-3),
+                   lsi_ks=(*UP_TO_500.ks, 1000, 1500, 2000, 3000))
 LINES = replace(FULL, ks=(100, 300, 500, 1000, 1500, 2000), trained_ks=(300, 1000, 1500, 2000),
                 variant_ks=(300, 1000, 1500), random_ks=(100, 300), noises=(1e-7, 1e-6, 1e-5, 1e-4, 1e-3),
                 ridges=(1e-7, 1e-6, 1e-5, 1e-4, 1e-3), lsi_ks=(100, 300, 500, 1000, 1500, 2000, 3000, 4000),
@@ -578,7 +581,7 @@ SETTINGS = {
     "en-es-halves-all": ALL_SOURCES,
     "docstrings": DOCSTRINGS,
     "en-es-human": FULL,
-    "en-it-speeches": replace(UP_TO_500, lsi_ks=(50, 100, 200, 300, 500, 1000, 1500, 2000, 3000)),
+    "en-it-speeches": SPEECHES,
     "en-it-lines": LINES,
     "en-fr": UP_TO_500,
     "en-ja": UP_TO_500,

@@ -46,7 +46,7 @@ from jaxsim.data import labelled_pairs, wordnet
 from jaxsim.data.labelled_pairs import LabelledPairs
 from jaxsim.evaluate import all_pairs, metrics, retrieval
 from jaxsim.methods import cca, itml, lsa, opca, projections, s2net, tweak, vl_cv, vl_ext
-from jaxsim.methods.weights import concepts, metric, related_terms, term_extension, term_weights
+from jaxsim.methods.weights import concepts, itml_kernel, metric, related_terms, term_extension, term_weights
 from jaxsim.methods.weights.concepts import Concepts
 from jaxsim.methods.weights.metric import Metric
 from jaxsim.optim import Fit
@@ -82,7 +82,7 @@ class Settings:
       slacks: Grid of ITML's slack (ITML fits the metrics of HDLR and HDILR).
       percentiles: Grid of the percentiles of distances that become ITML's bounds.
       cycles: ITML's passes over the pairs at most.
-      metric_ks: Grid of the rank of HDILR's metric.
+      metric_ks: Grid of the rank of HDILR's metric; as many as there are documents stand for more.
       curve_ks: Dimensions of the rows ``-k``.
       mates: Number of similar pairs that OPCA, CCA and S2Net learn from.
       noises: Grid of the noise of OPCA as a start of S2Net.
@@ -108,7 +108,7 @@ class Settings:
     slacks: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0, 100.0)
     percentiles: tuple[tuple[float, float], ...] = ((5.0, 95.0), (25.0, 75.0))
     cycles: int = 300
-    metric_ks: tuple[int, ...] = (5, 20, 50, 100, 200, 400, 800, 1600)
+    metric_ks: tuple[int, ...] = (5, 20, 50, 100, 200, 400, 800, 1600, 10_000)
     curve_ks: tuple[int, ...] = (2, 5, 10, 20, 50, 100, 300, 1000)
     mates: int = 5_000
     noises: tuple[float, ...] = (0.1, 10.0)
@@ -122,8 +122,8 @@ FULL = Settings()
 QUICK = Settings(pairs=1000, more_pairs=3000, max_iter=6, patience=3, seeds=(0, 1), tweak_gammas=(10.0,),
                  concept_gammas=(5.0,), concept_betas=(0.0,), alphas=(0.0,), ks=(2, 5), limit=(500, 250),
                  extension_gammas=(30.0,), extension_betas=(1e-6,), literal=(1e-5,), relations=500, slacks=(1.0,),
-                 percentiles=((5.0, 95.0),), cycles=3, metric_ks=(5,), curve_ks=(2, 5), mates=300, noises=(10.0,),
-                 curve_pairs=(200, 500))
+                 percentiles=((5.0, 95.0),), cycles=3, metric_ks=(5, 10_000), curve_ks=(2, 5), mates=300,
+                 noises=(10.0,), curve_pairs=(200, 500))
 
 
 def load(name: str, settings: Settings) -> kit.Data:
@@ -223,11 +223,12 @@ def held_out(table: kit.Table, inputs: Inputs, encode: Callable, sample: Sample)
 
 
 def best_of(table: kit.Table, seed: int, num: int, options: Options, inputs: Inputs, encode: Callable,
-            train: Callable[..., Fit]) -> tuple[kit.Choice, Fit]:
+            train: Callable[..., Fit], **said) -> tuple[kit.Choice, Fit]:
     """The option with the best AUC on a seed's development documents, and its fit.
 
     ``train(sample, validate, reads, **option)`` fits: ``validate`` scores parameters on development documents, and
-    ``reads`` is what it reads, for the cache. ``num`` similar and ``num`` other pairs are drawn.
+    ``reads`` is what it reads, for the cache. ``num`` similar and ``num`` other pairs are drawn. ``said`` is more for
+    every entry of the choice.
     """
     sample = table.data.sample(seed, num)
     validate, reads = held_out(table, inputs, encode, sample)
@@ -242,20 +243,21 @@ def best_of(table: kit.Table, seed: int, num: int, options: Options, inputs: Inp
                 "best_step": at["step"], "steps": fit.steps, "start": (steps or [at])[0]["validation"]}
 
     choose = kit.climb if isinstance(options, Mapping) else kit.choose
-    choice = choose(options, score, by="dev_documents_auc", seed=seed)
+    choice = choose(options, score, by="dev_documents_auc", seed=seed, **said)
     return choice, fits[tuple(choice.best.items())]
 
 
 def learned(table: kit.Table, train: Callable[..., Fit], encode: Callable, inputs: Inputs, options: Options, *,
-            num: int | None = None, describe: Callable | None = None, **config) -> kit.Row:
+            num: int | None = None, describe: Callable | None = None, rank: int | None = None, **config) -> kit.Row:
     """The option that development documents prefer for the first seed, fitted with every seed's documents and pairs.
 
     ``train(sample, validate, reads, **option)`` fits; ``describe(table, fits)`` adds to the record's configuration.
+    ``rank`` is the largest k that there is.
     """
     settings = table.settings
     num = settings.pairs if num is None else num
     seeds = settings.seeds
-    first, fit = best_of(table, seeds[0], num, options, inputs, encode, train)
+    first, fit = best_of(table, seeds[0], num, options, inputs, encode, train, **({"rank": rank} if rank else {}))
     fits, tried = [fit], first.tried
     for seed in seeds[1:]:
         choice, fit = best_of(table, seed, num, [first.best], inputs, encode, train)
@@ -436,40 +438,61 @@ ITML_PATIENCE = 5
 """Cycles of ITML without a better development score before it stops."""
 
 
+WIDE = 1000
+"""Dimensions of HDILR from which on its metric is learned in the documents' inner products, in less time."""
+
+
 def fit_itml(table: kit.Table, sample: Sample, validate: Callable, reads: list, *, identity: bool, slack: float,
-             k: int, percentiles: tuple[float, float]) -> Fit:
+             k: int, percentiles: tuple[float, float], most: int | None = None) -> Fit:
     """ITML, which starts from LSA (001 §2.2), on documents scaled to length one.
 
     The length is that in the space whose distances are learned: of terms with the identity (HDILR), of LSA without it
-    (HDLR).
+    (HDLR). With ``most`` dimensions HDILR needs no start: it is ITML in all that the pairs' documents span.
     """
     train = sparse.from_scipy(weighted(table, text.tf_idf)["train"])
-    start = table.fit(lsa)(emptied(train, sample), k=k, singular_power=0.0 if identity else -1.0).params
-    csr = sparse.to_scipy(train)
+    csr, start = sparse.to_scipy(train), None
+    if k != most:
+        start = table.fit(lsa)(emptied(train, sample), k=k, singular_power=0.0 if identity else -1.0).params
     if identity:
         length = np.sqrt(np.asarray(csr.multiply(csr).sum(axis=1), np.float64)).ravel()
     else:
         length = np.linalg.norm(projections.encode(start, train).dense, axis=1)
     scale = 1 / np.where(length > 0, length, 1)
     unit = sparse.with_values(train, train.values * np.repeat(scale, np.diff(csr.indptr)).astype(csr.dtype))
+    how = {"slack": slack, "percentiles": percentiles, "max_iter": table.settings.cycles, "patience": ITML_PATIENCE}
+    if identity and (k >= WIDE or k == most):
+        score = functools.partial(kernel_auc, sparse.take(unit, sample.dev), table.data.labels["train"][sample.dev])
+        return table.fit(itml_kernel, reads=reads)(unit, unit, alternating(sample.pairs), init=start, validate=score,
+                                                   **how)
     return table.fit(itml, reads=reads)(
-        unit, unit, alternating(sample.pairs), init=start, identity=identity, slack=slack, percentiles=percentiles,
-        max_iter=table.settings.cycles, patience=ITML_PATIENCE, validate=validate)
+        unit, unit, alternating(sample.pairs), init=start, identity=identity, validate=validate, **how)
+
+
+def kernel_auc(documents: Terms, labels: scipy.sparse.csr_matrix, params: itml_kernel.Kernel) -> float:
+    """The AUC over all pairs of documents under a metric that is given by inner products."""
+    values, vectors = np.linalg.eigh(itml_kernel.products(params, documents))
+    rooted = (vectors * np.sqrt(np.maximum(values, 0))).astype(np.float32)
+    return all_pairs.auc(Vectors(dense=jnp.asarray(rooted)), labels)
 
 
 def learn_metric(table: kit.Table, ks: tuple[int, ...], *, identity: bool,
                  percentiles: tuple[tuple[float, float], ...] = ()) -> kit.Row:
     """HDILR, a low-rank metric added to the identity, or HDLR, a low-rank metric alone.
 
-    Chosen together: the rank (of ``ks``), the slack and the percentiles.
+    Chosen together: the rank (of ``ks``), the slack and the percentiles. HDILR's rank is at most the number of the
+    documents of the first seed's pairs.
     """
-    settings = table.settings
+    settings, most = table.settings, None
+    if identity:
+        pairs = table.data.sample(settings.seeds[0], settings.pairs).pairs
+        most = np.unique(np.concatenate([pairs.left, pairs.right])).size
+        ks = kit.up_to_rank(ks, most)
     options = [{"slack": slack, "k": k, "percentiles": ranks} for k in ks
                for ranks in percentiles or settings.percentiles for slack in settings.slacks]
     encode = metric.encode if identity else projections.encode
-    return learned(table, functools.partial(fit_itml, table, identity=identity),
+    return learned(table, functools.partial(fit_itml, table, identity=identity, most=most),
                    lambda params, documents: encode(params, documents.terms), single_feature(table), options,
-                   unit_length=True, max_iter=settings.cycles, patience=ITML_PATIENCE)
+                   rank=most, unit_length=True, max_iter=settings.cycles, patience=ITML_PATIENCE)
 
 
 def single_feature(table: kit.Table) -> dict[str, Featured]:

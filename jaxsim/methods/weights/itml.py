@@ -36,6 +36,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -73,7 +74,7 @@ class State(NamedTuple):
     multipliers: jax.Array
 
 
-def multiplier(p, r, bound, slack):
+def multiplier(p, r, bound, slack, of=jnp):
     """The μ that puts one pair at its bound (see the module's equations); elementwise.
 
     Args:
@@ -81,6 +82,7 @@ def multiplier(p, r, bound, slack):
       r: residual, at least 0.
       bound: ``ξ``, positive.
       slack: weight of the slack, positive.
+      of: `jax.numpy` or NumPy, whichever the numbers are of.
 
     Returns:
       ``μ``; 0 where p is 0. Negative where the pair is to move apart.
@@ -89,7 +91,7 @@ def multiplier(p, r, bound, slack):
       >>> float(multiplier(jnp.array(4.0), jnp.array(0.0), jnp.array(1.0), 1.0))  # (1 / 1 - 1 / 4) / 2
       0.375
     """
-    return _root(p, r, bound, slack, 1)
+    return _root(p, r, bound, slack, 1, of)
 
 
 def _guarded(p, r, bound, slack):
@@ -104,17 +106,17 @@ def _power(x):
     return jnp.ldexp(one, jnp.clip(power, -_MOST, _MOST))
 
 
-def _root(p, r, bound, slack, unit):
-    """The larger root of the equation, times ``unit``."""
+def _root(p, r, bound, slack, unit, of=jnp):
+    """The larger root of the equation, times ``unit``; ``of`` is the module of arrays."""
     a = r * p * bound * unit
     b = (p + r) * bound * unit + slack * p * bound - slack * r * p
     c = slack * (p + r - bound)
-    root = jnp.sqrt(jnp.maximum(b * b + 4 * a * c, 0))
+    root = of.sqrt(of.maximum(b * b + 4 * a * c, 0))
     # Of the two forms of the larger root, the one that does not cancel.
-    safe = jnp.where(a > 0, a, 1)
-    plain = 2 * c / jnp.where(b + root > 0, b + root, 1)
-    result = jnp.where((b > 0) | (a <= 0), plain, (root - b) / (2 * safe))
-    return jnp.where(p > 0, result, 0)
+    safe = of.where(a > 0, a, 1)
+    plain = 2 * c / of.where(b + root > 0, b + root, 1)
+    result = of.where((b > 0) | (a <= 0), plain, (root - b) / (2 * safe))
+    return of.where(p > 0, result, 0)
 
 
 @functools.partial(jax.jit, static_argnames="guarded")
@@ -224,6 +226,32 @@ def bounds_of(distances: np.ndarray, low: float = 5.0, high: float = 95.0) -> tu
     return float(np.percentile(distances, low)), float(np.percentile(distances, high))
 
 
+def bounds_from(distances: np.ndarray, bounds, percentiles) -> tuple[float, float]:
+    """The bounds of a fit: those given, or else percentiles of the distances.
+
+    Args:
+      distances: ``[n]`` squared distances at the start.
+      bounds: two of them, or None.
+      percentiles: the two of `bounds_of`.
+
+    Returns:
+      ``(upper bound of similar pairs, lower bound of others)``.
+
+    Raises:
+      ValueError: for percentiles outside of [0, 100], or bounds that are not positive and finite.
+
+    Example:
+      >>> bounds_from(np.arange(101.0), None, (5.0, 95.0)), bounds_from(np.arange(101.0), (1.0, 2.0), (5.0, 95.0))
+      ((5.0, 95.0), (1.0, 2.0))
+    """
+    ranks = [isinstance(one, int | float) and 0 <= one <= 100 for one in percentiles]
+    checks.expect(ranks == [True, True], "percentiles", "two numbers in [0, 100]", percentiles)
+    upper, lower = bounds_of(distances, *percentiles) if bounds is None else bounds
+    for value in (upper, lower):
+        checks.expect(0 < value < float("inf"), "bounds", "two positive squared distances", (upper, lower))
+    return upper, lower
+
+
 @dataclasses.dataclass(frozen=True)
 class _Best:
     score: float
@@ -285,21 +313,14 @@ def fit(
     """
     run = Run.of(run, options, Run(max_iter=100, tol=1e-3))
     run.expect_only("ITML", "max_iter", "tol", "validate", "patience")
-    pairs, start = _checked(left, right, pairs, init, slack)
+    pairs, start = checked(left, right, pairs, slack), started(init, left)
     labels = np.asarray(pairs.labels)
     dtype = left.values.dtype
     if identity:
-        basis, triangle = np.linalg.qr(start)
-        spread = np.abs(np.diag(triangle))
-        checks.expect(bool(spread.min() > 1e-6 * spread.max()), "init", "independent columns", "dependent ones")
-        start = basis
+        start = orthonormal(start)
     z, residuals = _differences(left, right, pairs, start, identity)
     distances = np.sum(z * z, axis=1) + residuals
-    ranks = [isinstance(one, int | float) and 0 <= one <= 100 for one in percentiles]
-    checks.expect(ranks == [True, True], "percentiles", "two numbers in [0, 100]", percentiles)
-    upper, lower = bounds_of(distances, *percentiles) if bounds is None else bounds
-    for value in (upper, lower):
-        checks.expect(0 < value < float("inf"), "bounds", "two positive squared distances", (upper, lower))
+    upper, lower = bounds_from(distances, bounds, percentiles)
     similar = np.where(labels == 1, 1.0, -1.0)
     # The metric does not depend on the unit of distances: a power of two that rounds nothing.
     largest = max(float(np.max(distances)), upper, lower)
@@ -313,40 +334,77 @@ def fit(
                   jnp.zeros(labels.size, dtype))
     model = functools.partial(_model, jnp.asarray(start, dtype), identity)
     large = start.shape[1] >= _LARGE
+
+    def advance(state: State) -> State:
+        return (cycle_in_blocks if large else cycle)(state, *given, guarded=guarded)
+
+    return until_done(run, state, advance, model, slack)
+
+
+def until_done(run: Run, state: State, advance: Callable[[State], State], model: Callable, slack: float) -> Fit:
+    """Cycles until the multipliers stand still, patience is at its end, or there are as many as ``run`` allows.
+
+    Args:
+      run: of `fit`.
+      state: the start.
+      advance: function of a state that returns the one after a cycle.
+      model: function of a state's ``factor`` that returns parameters.
+      slack: of `fit`, for messages.
+
+    Returns:
+      `Fit` of what ``model`` gives.
+
+    Raises:
+      FloatingPointError: as `fit`.
+
+    Example:
+      >>> state = State(np.eye(2), np.ones(1), np.zeros(1))
+      >>> until_done(Run(max_iter=5, tol=1e-3), state, lambda state: state, lambda factor: factor, 1.0).steps
+      1
+    """
     history, best, converged, step = [], None, False, 0
     while True:
         entry = {"step": step, "loss": float("nan"), "grad_norm": float("nan"), "evaluations": step}
         if step:
             before = state
-            state = (cycle_in_blocks if large else cycle)(state, *given, guarded=guarded)
-            total = float(jnp.sum(before.multipliers) + jnp.sum(state.multipliers))
-            change = float(jnp.sum(jnp.abs(state.multipliers - before.multipliers)))
+            state = advance(state)
+            total = float(before.multipliers.sum() + state.multipliers.sum())
+            change = float(abs(state.multipliers - before.multipliers).sum())
             _expect_finite(state, change, step, slack)
             entry["change"] = change / total if total > 0 else 0.0
             converged = entry["change"] <= run.tol
         if run.validate is not None:
             entry["validation"] = scored(run.validate, model(state.factor), step)
             if best is None or entry["validation"] > best.score:
-                best = _Best(entry["validation"], np.asarray(state.factor), step)
+                best = _Best(entry["validation"], np.array(state.factor, order="K"), step)
         history.append(entry)
         waited = run.patience is not None and best is not None and step - best.step >= run.patience
         if step == run.max_iter or converged or waited:
             break
         step += 1
-    params = model(state.factor if best is None else jnp.asarray(best.factor))
+    params = model(state.factor if best is None else best.factor)
     return Fit(params, float("nan"), float("nan"), converged, step, step, history)
 
 
 def _expect_finite(state: State, change: float, step: int, slack: float) -> None:
     if not np.isfinite(change):
         raise FloatingPointError(f"itml: cycle {step}: expected finite multipliers, got {change}")
-    if not bool(jnp.all(jnp.isfinite(state.factor)) & jnp.all(jnp.isfinite(state.bounds) & (state.bounds > 0))):
+    bounds = np.asarray(state.bounds)
+    if not (np.isfinite(state.factor).all() and np.isfinite(bounds).all() and (bounds > 0).all()):
         raise FloatingPointError(f"itml: cycle {step}: expected a finite metric and positive bounds, got others "
                                  f"(bounds out of reach, or a slack too large for {state.factor.dtype}: {slack:g})")
 
 
-def _checked(left, right, pairs, init, slack) -> tuple[LabelledPairs, np.ndarray]:
-    """The pairs, and the start in float64, if all of them fit."""
+def orthonormal(start: np.ndarray) -> np.ndarray:
+    """An orthonormal basis of the columns of a start, or an error where these are dependent."""
+    basis, triangle = np.linalg.qr(start)
+    spread = np.abs(np.diag(triangle))
+    checks.expect(bool(spread.min() > 1e-6 * spread.max()), "init", "independent columns", "dependent ones")
+    return basis
+
+
+def checked(left: Terms, right: Terms, pairs: LabelledPairs, slack: float) -> LabelledPairs:
+    """The pairs, if they, the documents and the slack fit."""
     statistics.expect_sides(left, right, same="terms")
     pairs = labelled(*pairs, num_left=left.num_docs, num_right=right.num_docs)
     labels = np.asarray(pairs.labels)
@@ -356,13 +414,18 @@ def _checked(left, right, pairs, init, slack) -> tuple[LabelledPairs, np.ndarray
     with np.errstate(over="ignore"):
         held = float(np.asarray(slack, left.values.dtype))
     checks.expect(0 < held < float("inf"), "slack", f"a number that {left.values.dtype} holds", slack)
+    return pairs
+
+
+def started(init: Projection, left: Terms) -> np.ndarray:
+    """The start in float64, if it fits."""
     checks.kind(init, "init", Projection)
     start = np.asarray(init.weights, np.float64)
     checks.expect(start.ndim == 2 and start.shape[0] == left.num_terms, "init", f"shape ({left.num_terms}, k)",
                   start.shape)
     checks.expect(bool(np.isfinite(start).all()) and bool(np.any(start)), "init", "finite weights, not all zero",
                   "others")
-    return pairs, start
+    return start
 
 
 def _differences(left, right, pairs, start, identity) -> tuple[np.ndarray, np.ndarray]:

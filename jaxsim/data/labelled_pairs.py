@@ -32,7 +32,7 @@ def labelled(left, right, labels, *, num_left: int, num_right: int) -> LabelledP
     Args:
       left: ``[n]`` integers in ``[0, num_left)``.
       right: ``[n]`` integers in ``[0, num_right)``.
-      labels: ``[n]`` finite numbers.
+      labels: ``[n]`` finite numbers, kept in JAX's type of them: float32 tells integers apart up to 16,777,216.
       num_left: documents of the left collection.
       num_right: documents of the right collection.
 

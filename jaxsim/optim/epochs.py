@@ -41,7 +41,7 @@ def run(
 
     Raises:
       ValueError: for bad settings, an unwritable folder, or a checkpoint of another problem.
-      FloatingPointError: if a loss is not finite, naming the step and the epoch.
+      FloatingPointError: if a loss is not finite, naming the step and the epoch, or the parameters are NaN in the end.
     """
     # Updates are donated, so the caller's arrays are copied once.
     state = jax.tree.map(lambda leaf: jnp.array(leaf, copy=True), state)
@@ -65,10 +65,7 @@ def run(
     try:
         while step < run.max_iter and not monitor.exhausted(step):
             state, losses, loss, norm = epoch(state, step)
-            if not np.isfinite(loss):
-                first = int(np.argmin(np.isfinite([*losses[:-1], loss])))
-                value = loss if first == len(losses) - 1 else float(losses[first])
-                expect_finite(value, f"{evaluations + first + 1} (epoch {step + 1})", label)
+            _expect_losses(losses, loss, evaluations, step, label)
             step, evaluations = step + 1, evaluations + len(losses)
             monitor.record(step, loss, norm, evaluations, jax.tree.map(jnp.copy, state[0]))
             if folder is None:
@@ -83,5 +80,21 @@ def run(
         if unsaved is not None and not shared:
             checkpoints.save(folder, *unsaved)
         raise
+    if monitor.best_params is None:
+        _expect_numbers(state[0], step, label)
     return monitor.result(state[0], monitor.exhausted(step))
 
+
+def _expect_losses(losses, loss: float, evaluations: int, step: int, label: str) -> None:
+    """Refuses a mean that is not finite, naming the first step whose loss is not."""
+    if not np.isfinite(loss):
+        first = int(np.argmin(np.isfinite([*losses[:-1], loss])))
+        value = loss if first == len(losses) - 1 else float(losses[first])
+        expect_finite(value, f"{evaluations + first + 1} (epoch {step + 1})", label)
+
+
+def _expect_numbers(params, step: int, label: str) -> None:
+    """Refuses NaN in the end: a loss is that before its step, so the last step's own result has been in none."""
+    if any(bool(jnp.isnan(leaf).any()) for leaf in jax.tree.leaves(params)):
+        raise FloatingPointError(f"{label}: expected parameters that are numbers, got NaN after epoch {step}; "
+                                 "check the input for extreme values, or lower the step size")

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from jaxsim import checks
 from jaxsim.optim.lbfgs import RUN, _advance, _expect_jaxopt, _Lbfgs, _search
-from jaxsim.optim.monitor import Fit, Run, dot, evaluate, expect_finite, start_of
+from jaxsim.optim.monitor import Fit, Run, evaluate, expect_finite, expect_gradient, first_scale, start_of
 
 # The number of the iteration is that of every fit that has not ended, so that one slot of the history is written.
 _FITS = _Lbfgs(0, 0, 0, 0, 0, 0, 0, None)
@@ -82,6 +82,7 @@ def minimize_lbfgs_grid(
         history = []
         for step, (loss, norm, _, evaluations) in enumerate(trace[: steps + 1, :, i]):
             expect_finite(float(loss), step, f"{label}, fit {i}")
+            expect_gradient(float(norm), step, f"{label}, fit {i}")
             history.append({"step": step, "loss": float(loss), "grad_norm": float(norm),
                             "evaluations": int(evaluations), "validation": None, "seconds": seconds * step})
         evaluations = int(trace[last, 3, i])
@@ -95,9 +96,7 @@ def minimize_lbfgs_grid(
 def _start(objective, history_size, first_step, params, data) -> tuple[_Lbfgs, jax.Array]:
     """The state before the first iteration, and the norm of the gradient."""
     value, grad, norm = evaluate(objective, params, data)
-    scale = jnp.ones_like(value)
-    if first_step is not None:
-        scale = jnp.where(norm > 0, first_step * jnp.sqrt(dot(params, params)) / jnp.where(norm > 0, norm, 1), scale)
+    scale = first_scale(params, norm, first_step).astype(value.dtype)
     pairs = jax.tree.map(lambda leaf: jnp.zeros((2 * history_size, *leaf.shape), leaf.dtype), params)
     square = jnp.zeros((history_size, history_size), value.dtype)
     direction = jax.tree.map(lambda g: (-scale * g).astype(g.dtype), grad)

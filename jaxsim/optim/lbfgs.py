@@ -22,7 +22,18 @@ from jax.sharding import PartitionSpec as P
 
 from jaxsim import checks
 from jaxsim.optim import checkpoints
-from jaxsim.optim.monitor import Fit, Monitor, Run, dot, evaluate, expect_finite, mark_of, start_of
+from jaxsim.optim.monitor import (
+    Fit,
+    Monitor,
+    Run,
+    dot,
+    evaluate,
+    expect_finite,
+    expect_gradient,
+    first_scale,
+    mark_of,
+    start_of,
+)
 from jaxsim.parallel import gathering
 from jaxsim.sparse.compilation import seldom
 from jaxsim.sparse.precision import EVALUATION
@@ -268,9 +279,8 @@ def _start(objective, params, data, run: Run, places: _Lbfgs | None, label: str)
     value, grad, norm = evaluate(objective, params, data)
     expect_finite(float(value), 0, label)
     dtype = value.dtype
-    scale = jnp.ones((), dtype)
-    if run.first_step is not None and float(norm) > 0:
-        scale = (run.first_step * jnp.sqrt(dot(params, params)) / norm).astype(dtype)
+    expect_gradient(float(norm), 0, label)
+    scale = first_scale(params, norm, run.first_step).astype(dtype)
     history = params if places is None else places.pairs
     pairs = jax.tree.map(lambda leaf, place: jnp.zeros((2 * run.history_size, *leaf.shape), leaf.dtype,
                                                        device=None if places is None else place), params, history)
@@ -336,6 +346,7 @@ def _iterate(course: _Course, objective, data, run: Run, places: _Lbfgs | None, 
         if bool(failed) and not float(value) < float(state.value):
             history[-1].update(stop="line search failed", evaluations=course.evaluations)
             return
+        expect_gradient(course.norm, course.step, label)
         with checkpoints.uninterrupted():
             moved = _advance(state.pairs, state.sy, state.yy, state.count, state.params, state.grad, found, grad)
             pairs, sy, yy, count, direction = moved

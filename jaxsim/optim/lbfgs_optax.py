@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from jaxsim.optim.monitor import Fit, Monitor, Run, dot, evaluate, expect_finite
+from jaxsim.optim.monitor import Fit, Monitor, Run, dot, evaluate, expect_finite, expect_gradient, first_scale
 
 
 def _solver(history_size: int, max_linesearch: int):
@@ -72,14 +72,13 @@ def minimize(objective: Callable, params, data, *, max_linesearch: int, label: s
     monitor, params = Monitor(run, label), _typed(params)
     value, grad, norm = evaluate(objective, params, data)
     expect_finite(float(value), 0, label)
+    expect_gradient(float(norm), 0, label)
     sizes = run.history_size, max_linesearch
     # A number without a type of its own would get one in the first step, and the second would compile again.
     states = _typed(tuple(part.init(params) for part in _solver(*sizes)))
     step, evaluations = 0, 1
     monitor.record(step, float(value), float(norm), evaluations, params)
-    scale = jnp.ones_like(value)
-    if run.first_step is not None and float(norm) > 0:
-        scale = (run.first_step * jnp.sqrt(dot(params, params)) / norm).astype(value.dtype)
+    scale = first_scale(params, norm, run.first_step).astype(value.dtype)
     while step < run.max_iter and float(norm) > run.tol and not monitor.exhausted(step):
         new_params, new_value, grad, states, norm, used, failed = _step(objective, sizes, scale, params, value, grad,
                                                                         states, data)
@@ -88,6 +87,7 @@ def minimize(objective: Callable, params, data, *, max_linesearch: int, label: s
         if bool(failed) and not float(new_value) < float(value):
             monitor.history[-1].update(stop="line search failed", evaluations=evaluations)
             break
+        expect_gradient(float(norm), step, label)
         params, value = new_params, new_value
         monitor.record(step, float(value), float(norm), evaluations, params)
         if bool(failed):

@@ -138,8 +138,8 @@ class Run:
         (the score, or None) and seconds; called at the start and after every step. A fit that goes on from a
         checkpoint calls it for the steps that are kept there too, so that what it writes down is whole, no step twice.
       tol: stop when the gradient's norm, in the units that the method names, is at most this. L-BFGS.
-      first_step: length of the first trial step relative to the norm of the start; None for jaxopt's rule (the negative
-        gradient itself, which depends on the scale of the parameters). L-BFGS.
+      first_step: length of the first trial step relative to the norm of the start; None, or a start of zeros, for
+        jaxopt's rule (the negative gradient itself, which depends on the scale of the parameters). L-BFGS.
       history_size: pairs of steps and changes kept; each costs twice the size of the parameters. L-BFGS.
       solver: ``"jaxopt"`` or ``"optax"``, whose line search runs; optax's keeps no checkpoints. L-BFGS.
 
@@ -378,9 +378,17 @@ def mark_of(objective, *trees) -> str:
     A function of this library counts by its name; one of a user also by its code and by what it holds on to, so that it
     may be edited between two runs. What it calls does not count.
     """
-    names, held = _told_apart(objective, set())
+    names, held = _told_apart([objective, *_static(jax.tree.structure(trees))], set())
     shape = re.sub(r" at 0x[0-9a-f]+", "", str(jax.tree.structure(trees)))
     return checkpoints.fingerprint([*names, shape], held, trees)
+
+
+def _static(structure) -> list:
+    """A user's functions among the static settings of a pytree, whose own words tell the names of others."""
+    _, settings = structure.node_data() or (None, ())
+    own = [one for one in settings if callable(one)] if isinstance(settings, tuple | list) else []
+    own = [one for one in own if (getattr(one, "__module__", None) or "").split(".")[0] not in ("jax", "jaxsim")]
+    return [*own, *(one for child in structure.children() for one in _static(child))]
 
 
 def _told_apart(value, seen: set[int]) -> tuple[list[str], list]:
@@ -446,6 +454,25 @@ def _of_code(code: types.CodeType) -> list[str]:
     inner = [word for part in code.co_consts if isinstance(part, types.CodeType) for word in _of_code(part)]
     constants = [repr(part) for part in code.co_consts if not isinstance(part, types.CodeType | frozenset)]
     return [code.co_code.hex(), *code.co_names, *constants, *inner]
+
+
+def first_scale(params, norm: jax.Array, first_step: float | None) -> jax.Array:
+    """How many times the negative gradient the first trial step is, by `Run.first_step`.
+
+    A start of zeros has no length that a step could be a part of: from there it is the gradient itself.
+    """
+    if first_step is None:
+        return jnp.ones_like(norm)
+    length = jnp.sqrt(dot(params, params))
+    some = (norm > 0) & (length > 0)
+    return jnp.where(some, first_step * length / jnp.where(some, norm, 1), 1)
+
+
+def expect_gradient(norm: float, step: int, what: str) -> None:
+    """Raises FloatingPointError naming the step if a gradient has NaN; one whose norm only overflows is followed."""
+    if np.isnan(norm):
+        raise FloatingPointError(f"{what}: expected a gradient of numbers, got NaN at step {step}, where the loss is "
+                                 "finite; look for roots, norms and logarithms at 0 in the objective")
 
 
 def expect_finite(value: float, step: int | str, what: str) -> None:

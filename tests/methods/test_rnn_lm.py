@@ -238,6 +238,19 @@ def test_bad_settings_are_refused(options, message):
         example.train(steps=1, **options)
 
 
+@pytest.mark.parametrize("steps", [1, 2, 8])
+def test_every_pass_has_its_rate_however_many_words_a_step_has(steps):
+    options = {"halve_after": 1, "adagrad": None, "learning_rate": 0.1, "negatives": None, "streams": 4, "window": 8,
+               "network": rnn_lm.Network(rnn_lm.TANH, 4, 4)}  # fmt: skip
+    passes = example.train(steps=4, **options)
+    found = example.train(steps=steps, words_a_step=passes.evaluations // steps * 32, **options)
+    assert found.evaluations == passes.evaluations
+    for mine, theirs in zip(jax.tree.leaves(found.params), jax.tree.leaves(passes.params), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-12)
+    fixed = example.train(steps=4, **{**options, "halve_after": None})
+    assert not np.allclose(fixed.params.outputs, passes.params.outputs, rtol=1e-3)
+
+
 def test_tokens_without_marks_and_losses_that_are_no_numbers_are_refused():
     model = example.train(steps=1).params
     with pytest.raises(ValueError, match="tokens: expected sentences, each with <s> before"):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 import reference_models as reference
 import scipy.sparse
 
 from jaxsim import sparse
-from jaxsim.methods import ssi_diag
+from jaxsim.methods import ssi_diag, ssi_sgd
 from jaxsim.methods.ssi import bilinear, host, products, triples
 from jaxsim.methods.ssi import low_rank as ssi
 from jaxsim.methods.ssi import shared as ssi_shared
@@ -274,3 +275,17 @@ def test_links_twice_count_once(rng, key):
                    for links in (LINKS, np.concatenate([LINKS, LINKS[::-1]])))
     for a, b in zip(jax.tree.leaves(once.params), jax.tree.leaves(twice.params), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_minibatches_with_another_optimizer_are_another_problem(tmp_path, key):
+    documents = sparse.from_scipy(scipy.sparse.identity(6, format="csr"))
+
+    def run(optimizer):
+        return ssi_sgd.fit(documents, documents, [[0, 1], [2, 3], [4, 5]], k=3, key=key, batch=4, triples=40,
+                                   max_iter=1, optimizer=optimizer, checkpoint=tmp_path)  # fmt: skip
+
+    run(optax.adam(0.1))
+    assert run(optax.adam(0.1)).steps == 1
+    for other in (optax.adam(1e-5), None):
+        with pytest.raises(ValueError, match="got another problem's"):
+            run(other)

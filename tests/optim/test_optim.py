@@ -232,6 +232,45 @@ def test_a_loss_that_is_not_finite_names_the_step():
         optim.minimize_lbfgs(lambda x, data: jnp.where(x == data, 0.0, jnp.nan) + x, jnp.zeros(()), jnp.zeros(()))
 
 
+def from_zeros(**options):
+    target = jnp.array([1.0, -2.0])
+    if options.pop("grid", False):
+        return optim.minimize_lbfgs_grid(quadratic, jnp.zeros((1, 2)), target[None], 0, **options)[0]
+    return optim.minimize_lbfgs(quadratic, jnp.zeros(2), target, **options)
+
+
+@pytest.mark.parametrize("options", [{}, {"solver": "optax"}, {"grid": True}], ids=str)
+def test_a_first_step_relative_to_a_start_of_zeros_is_the_gradient(options):
+    fit = from_zeros(first_step=0.1, **options)
+    np.testing.assert_allclose(fit.params, [1.0, -2.0], atol=1e-6)
+    assert fit.converged and fit.steps == from_zeros(**options).steps
+
+
+def rooted(x, data):
+    return jnp.sum((x - data) ** 2) + jnp.sqrt(jnp.maximum(0.3 - x[0], 0.0))  # at 0.3 and beyond its slope is NaN
+
+
+def test_a_gradient_that_is_no_number_names_the_step():
+    for options in ({}, {"solver": "optax"}):
+        with pytest.raises(FloatingPointError, match="L-BFGS: expected a gradient of numbers, got NaN at step 0"):
+            optim.minimize_lbfgs(rooted, jnp.ones(2), jnp.array([1.0, 5.0]), **options)
+    with pytest.raises(FloatingPointError, match=r"L-BFGS: expected a gradient of numbers, got NaN at step [1-9]"):
+        optim.minimize_lbfgs(rooted, jnp.zeros(2), jnp.array([1.0, 5.0]))
+    with pytest.raises(FloatingPointError, match=r"fit 1: expected a gradient of numbers, got NaN at step 0"):
+        optim.minimize_lbfgs_grid(rooted, jnp.array([[0.0, 5.0], [1.0, 1.0]]), jnp.array([0.0, 5.0]), None)
+
+
+def test_a_last_step_to_nan_is_refused_though_its_loss_was_a_number(key):
+    def run(start, **options):
+        return optim.minimize_sgd(rooted, jnp.full(2, start), lambda _: [jnp.zeros(2)], key=key, max_iter=1, **options)
+
+    assert np.isfinite(run(0.0).params).all()
+    with pytest.raises(FloatingPointError, match="SGD: expected parameters that are numbers, got NaN after epoch 1"):
+        run(1.0)
+    with pytest.raises(ValueError, match="validate: expected a number after step 1"):
+        run(1.0, validate=lambda x: x[0])
+
+
 def test_sgd_with_a_loss_that_is_not_finite_names_the_step(key):
     with pytest.raises(FloatingPointError, match=r"SGD: expected a finite loss, got inf at step 2 \(epoch 1\)"):
         optim.minimize_sgd(quadratic, jnp.zeros(2), lambda key: [jnp.ones(2)] * 3, key=key, learning_rate=1e200)

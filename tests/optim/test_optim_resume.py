@@ -18,8 +18,10 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+import scipy.sparse
 
-from jaxsim import optim
+from jaxsim import optim, sparse
+from jaxsim.methods import s2net
 from jaxsim.optim import checkpoints, lbfgs
 from jaxsim.optim.monitor import mark_of
 
@@ -227,6 +229,23 @@ def test_a_function_is_told_from_others_of_its_name(tmp_path, other, same):
         return
     with pytest.raises(ValueError, match="got another problem's"):
         optim.minimize_lbfgs(other, jnp.zeros(3), jnp.ones(3), checkpoint=tmp_path, max_iter=3)
+
+
+@pytest.mark.parametrize(("other", "same"), [("jnp.tanh(x)", True), ("jnp.tanh(2 * x)", False), ("jnp.sin(x)", False)])
+def test_functions_in_the_data_are_told_apart_by_what_they_do(tmp_path, rng, other, same):
+    documents = sparse.from_scipy(scipy.sparse.csr_matrix(rng.normal(size=(6, 4))))
+    start = s2net.random_init(4, 2, key=jax.random.key(0))
+
+    def run(does, steps):
+        return s2net.fit(documents, documents, init=start, activation=eval(f"lambda x: {does}", {"jnp": jnp}),
+                         max_iter=steps, checkpoint=tmp_path)  # fmt: skip
+
+    run("jnp.tanh(x)", 1)
+    if same:
+        assert run(other, 2).steps == 2
+        return
+    with pytest.raises(ValueError, match="got another problem's"):
+        run(other, 2)
 
 
 @dataclasses.dataclass

@@ -121,12 +121,16 @@ def fit(
     def epoch(state, number):
         learned, rest = state
         losses, first = [], number * a_step
-        halved = 0 if halve_after is None else max(0, first // windows - halve_after + 1)
-        now = constants._replace(rate=constants.rate * 0.5**halved)
         bar = tqdm(total=a_step * streams * window, unit=" words", unit_scale=True, leave=False, desc="RNN",
                    disable=None if chosen.progress else True)
-        for begin in range(first, first + a_step, _PIECE):
-            numbers = np.arange(begin, min(begin + _PIECE, first + a_step))
+        end = begin = first
+        while end < first + a_step:
+            begin, end = end, min(end + _PIECE, first + a_step)
+            halved = 0
+            if halve_after is not None:  # a piece ends where its pass does, as the next pass has another rate
+                end, halved = min(end, (begin // windows + 1) * windows), max(0, begin // windows - halve_after + 1)
+            now = constants._replace(rate=constants.rate * 0.5**halved)
+            numbers = np.arange(begin, end)
             parts = _windows(text, numbers, streams, window, windows, backward)
             learned, rest, values = train_windows(learned, rest, parts, jax.random.fold_in(keys[1], begin), now,
                                                   network=network, number=negatives, optimizer=optimizer)

@@ -177,6 +177,8 @@ def fit(
 
     return problem.training.run(
         optim.minimize_sgd, lambda learned: bilinear.sides(*learned, problem.diagonal),
-        objective, tables, batches, key=draw_key, optimizer=optimizer, learning_rate=learning_rate,
+        objective, tables, batches, key=draw_key, optimizer=optimizer,
+        # The rate is unused beside an optimizer, which then tells one checkpoint from another.
+        learning_rate=learning_rate if optimizer is None else None,
         constants=(problem.links, problem.diagonal, left, right, *constants, triples, batch), label="SSI, minibatches",
     )

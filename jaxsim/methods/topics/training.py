@@ -109,7 +109,7 @@ def _loss(likelihood, words, theta, data: Data, total: Callable) -> jax.Array:
 
 
 def iteration(state: State, data: Data, coupling: Coupling | None, total: Callable) -> tuple[State, jax.Array]:
-    """One iteration of EM and the loss of the state that it was given; of a coupled model the loss is an upper bound.
+    """One iteration of EM and the loss of the state that it was given; of a coupled model, at most the objective's.
 
     Args:
       state: `State`.

@@ -34,7 +34,7 @@ from jaxsim.optim import Fit, Run
 from jaxsim.sparse import Terms
 
 _BLOCK = 256  # pairs
-_EQUAL = 1e-10  # of two documents' squared lengths: a shorter squared distance is rounding
+_EQUAL = 1e-12  # of two documents' squared lengths: a shorter squared distance is rounding
 _SPAN = 1e-13  # of the documents' squared lengths, summed: an eigenvalue below is rounding
 
 
@@ -151,7 +151,8 @@ def fit(
     basis, inside, inverse = _coordinates(documents, given)
     start = inside @ inside.T
     squares = np.asarray(documents.multiply(documents).sum(axis=1)).ravel()
-    whole = _distances(documents, squares, rows)
+    whole = _distances(documents, rows)
+    lengths = np.where(whole > 0, squares[rows[0]] + squares[rows[1]], np.inf)  # of equal documents no distance counts
     residuals = np.maximum(whole - _within(start, rows), 0) if given is not None else np.zeros(len(whole))
     upper, lower = itml.bounds_from(whole, bounds, percentiles)
     labels = np.asarray(pairs.labels)
@@ -164,8 +165,8 @@ def fit(
         bounds, multipliers = state.bounds.copy(), state.multipliers.copy()
         for at in range(0, labels.size, _BLOCK):
             part = slice(at, at + _BLOCK)
-            _block(state.factor, rows[:, part], residuals[part] * unit, similar[part], bounds[part], multipliers[part],
-                   slack)
+            _block(state.factor, rows[:, part], lengths[part] * unit, residuals[part] * unit, similar[part],
+                   bounds[part], multipliers[part], slack)
         return itml.State(state.factor, bounds, multipliers)
 
     def model(factor: np.ndarray) -> Kernel:
@@ -207,11 +208,10 @@ def _coordinates(documents: scipy.sparse.csr_matrix, given: np.ndarray | None) -
     return documents.T @ inverse.T, vectors * roots, inverse
 
 
-def _distances(documents: scipy.sparse.csr_matrix, squares: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """``[m]`` squared distances; of equal documents, 0."""
+def _distances(documents: scipy.sparse.csr_matrix, rows: np.ndarray) -> np.ndarray:
+    """``[m]`` squared distances."""
     apart = documents[rows[0]] - documents[rows[1]]
-    found = np.asarray(apart.multiply(apart).sum(axis=1)).ravel()
-    return np.where(found > _EQUAL * (squares[rows[0]] + squares[rows[1]]), found, 0)
+    return np.asarray(apart.multiply(apart).sum(axis=1)).ravel()
 
 
 def _within(kernel: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -226,7 +226,7 @@ def _at(kernel: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return kernel[np.maximum(one, other), np.minimum(one, other)]
 
 
-def _block(kernel, rows, residuals, similar, bounds, multipliers, slack) -> None:
+def _block(kernel, rows, lengths, residuals, similar, bounds, multipliers, slack) -> None:
     r"""Projects onto the bounds of a block of pairs, in order; in place, of ``kernel`` the lower triangle.
 
     ``within`` is :math:`Z^\top M Z` of the block's pairs, kept up to date, and so each pair's own distance; ``past``
@@ -235,7 +235,7 @@ def _block(kernel, rows, residuals, similar, bounds, multipliers, slack) -> None
     """
     i, j = rows
     within = _at(kernel, i, i) - _at(kernel, i, j) - _at(kernel, j, i) + _at(kernel, j, j)
-    least = _EQUAL * (kernel[i, i] + kernel[j, j])
+    least = _EQUAL * (lengths + kernel[i, i] + kernel[j, j])
     places, betas, past = [], [], []
     for b in range(len(i)):
         p = within[b, b]

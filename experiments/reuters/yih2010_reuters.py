@@ -438,16 +438,13 @@ ITML_PATIENCE = 5
 """Cycles of ITML without a better development score before it stops."""
 
 
-WIDE = 1000
-"""Dimensions of HDILR from which on its metric is learned in the documents' inner products, in less time."""
-
-
 def fit_itml(table: kit.Table, sample: Sample, validate: Callable, reads: list, *, identity: bool, slack: float,
              k: int, percentiles: tuple[float, float], most: int | None = None) -> Fit:
     """ITML, which starts from LSA (001 §2.2), on documents scaled to length one.
 
     The length is that in the space whose distances are learned: of terms with the identity (HDILR), of LSA without it
-    (HDLR). With ``most`` dimensions HDILR needs no start: it is ITML in all that the pairs' documents span.
+    (HDLR). With ``most`` dimensions HDILR needs no start: it is ITML in all that the pairs' documents span, which is
+    learned in their inner products.
     """
     train = sparse.from_scipy(weighted(table, text.tf_idf)["train"])
     csr, start = sparse.to_scipy(train), None
@@ -460,10 +457,9 @@ def fit_itml(table: kit.Table, sample: Sample, validate: Callable, reads: list, 
     scale = 1 / np.where(length > 0, length, 1)
     unit = sparse.with_values(train, train.values * np.repeat(scale, np.diff(csr.indptr)).astype(csr.dtype))
     how = {"slack": slack, "percentiles": percentiles, "max_iter": table.settings.cycles, "patience": ITML_PATIENCE}
-    if identity and (k >= WIDE or k == most):
+    if k == most:
         score = functools.partial(kernel_auc, sparse.take(unit, sample.dev), table.data.labels["train"][sample.dev])
-        return table.fit(itml_kernel, reads=reads)(unit, unit, alternating(sample.pairs), init=start, validate=score,
-                                                   **how)
+        return table.fit(itml_kernel, reads=reads)(unit, unit, alternating(sample.pairs), validate=score, **how)
     return table.fit(itml, reads=reads)(
         unit, unit, alternating(sample.pairs), init=start, identity=identity, validate=validate, **how)
 

@@ -7,7 +7,7 @@ documents of the pairs and :math:`K = Y M Y^\top`, the projection onto the bound
 
 .. math:: K' = K + \beta\, K e e^\top K, \qquad e = e_i - e_j,
 
-whose distance :math:`p = e^\top K e` needs four entries of K. So a pair that stays as it is, as it is within its bound,
+whose distance :math:`p = e^\top K e` needs four entries of K. So a pair that is within its bound, and stays as it is,
 costs next to nothing, and what a block of pairs changes is one product:
 :math:`K' = K + E \operatorname{diag}(\pm 1) E^\top`. That is n² products a pair that changes, in float64, whatever k is,
 where the blocks of `itml` take 6 k² a pair: it is for dimensions that are not far fewer than the documents.

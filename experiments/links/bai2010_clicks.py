@@ -318,6 +318,16 @@ ROWS = {
     "ssi-asym-b1": low_rank(identities=(1.0,)), "ssi-asym-no-i": low_rank(identities=(None,)),
     "ssi-asym+popularity": ssi_popularity, "ssi-hash-1m": hashed("1m"), "ssi-hash-10m": hashed("10m"),
 }
+ALIKE = 0.05
+"""How far two rank losses may be apart, as a share of the larger one, to be called similar; in print it is 1 %."""
+
+
+def alike(rows) -> tuple[bool, str]:
+    """Whether the rank losses of hash kernels and low rank are similar: within `ALIKE` of each other."""
+    hashed, low = (rows[row]["metrics"]["rank_loss"]["mean"] for row in ("ssi-hash-10m", "ssi-asym-10k"))
+    return abs(hashed - low) <= ALIKE * max(hashed, low), f"{abs(hashed - low) / max(hashed, low):.1%} apart"
+
+
 CLAIMS = [
     kit.Claim(f"003-clicks-{row}-tfidf", sentence=f"low-rank SSI of the {words} most frequent words strongly "
               "outperforms TFIDF on clicks", place="003 §4.4, Table 11", tables=("clicks",), better=row, worse="tfidf",
@@ -330,14 +340,16 @@ CLAIMS += [
     kit.Claim(f"003-clicks-{better}-{worse}", sentence=sentence, place="003 §4.4, Table 11", tables=("clicks",),
               better=better, worse=worse, metric="rank_loss", lower=True,
               printed=dict(zip((better, worse), printed, strict=True)),
+              holds=alike if worse == "ssi-asym-10k" else None,
               why={"clicks": "not known; hash kernels see the 100 strongest terms of a document, low rank 200, and the "
                              "rate and b of the table of a million weights are taken for ten million, which is better"}
               if worse == "ssi-asym-10k" else {})
     for better, worse, printed, sentence in (
         ("ssi-hash-1m", "tfidf", (0.2615, 0.4560), "hash kernels of a million weights strongly outperform TFIDF"),
         ("ssi-hash-10m", "tfidf", (0.2556, 0.4560), "hash kernels of ten million weights strongly outperform TFIDF"),
-        ("ssi-hash-10m", "ssi-hash-1m", (0.2556, 0.2615), "larger hash tables are better"),
-        ("ssi-hash-10m", "ssi-asym-10k", (0.2556, 0.2583), "hash kernels are slightly better than low rank on clicks"))
+        ("ssi-hash-10m", "ssi-hash-1m", (0.2556, 0.2615), "larger hash tables are better (figures alone)"),
+        ("ssi-hash-10m", "ssi-asym-10k", (0.2556, 0.2583), "hash kernels and low rank perform rather similarly on "
+         "clicks"))
 ]
 EXPERIMENT = kit.Experiment("bai2010_clicks", __doc__, load,
                             {"clicks": kit.Plan(ROWS, {"quick": QUICK, "full": FULL})}, CLAIMS)

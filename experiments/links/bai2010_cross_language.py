@@ -702,7 +702,7 @@ WHY = {
                             "(.272 and .243). A tenth of that share has less rank loss on development queries (.048; "
                             "the chosen one .053, TFIDF alone .050)"},
     **dict.fromkeys(("n50-3", "n50-10"), {"figure2-ja": "not known; five seeds, trained to their end: 50 dimensions "
-                                                        "learn these few links as well as 100"}),
+                                                        "have as little rank loss as 100 on these few links"}),
 }
 """Why a verdict is against the paper, as far as the records tell."""
 

@@ -25,8 +25,8 @@ from jaxsim.sparse import precision
 from jaxsim.train import estimate
 
 ROOT = Path(__file__).resolve().parents[2]
-PAPER_PAIRS, PAPER_TERMS, PAPER_DIM, PAPER_SECONDS = 43_380, 20_000, 1_000, 48 * 60.0  # 000 §4 and §6
-PAPER_WORDS = 41_000  # terms a second and core into 2,000 dimensions, 002 §4
+PAPER_PAIRS, PAPER_TERMS, PAPER_DIM, PAPER_SECONDS = 43_380, 20_000, 1_000, 48 * 60.0  # 000 §4.1.1 and §4.3
+PAPER_WORDS = 41_000  # terms a second and core into 2,000 dimensions, 002 §3.1
 
 
 class Sizes(NamedTuple):

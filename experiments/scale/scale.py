@@ -2,9 +2,9 @@
 
 On made-up documents of the shape of the papers' term vectors (20,000 terms; called synthetic everywhere): seconds of an
 L-BFGS iteration, the share of the device's matrix-product rate that they are, and what `jaxsim estimate` predicted,
-from rates measured just before. Beside: 48 minutes an iteration on eight cores (000 §6) at 43,380 pairs and 1,000
-dimensions, 41,000 words a second and core into 2,000 dimensions (002 §4), PyTorch and faiss. Expected on two cores: at
-most 150 s an iteration in at most 6 GB at the paper's size; on one H200 at most 1 s in float32, and at least 60 % of
+from rates measured just before. Beside: 48 minutes an iteration (000 §4.3) at 43,380 pairs and 1,000 dimensions, 41,000
+words a second and core into 2,000 dimensions (002 §3.1), PyTorch and faiss. Expected on two cores: at most 150 s an
+iteration in at most 6 GB at the paper's size; on one H200 at most 1 s in float32, and at least 60 % of
 its product rate in TF32 or bfloat16. The rows lsa, opca and cca are closed forms of the same documents on the CPU, with
 20,000 and 100,000 terms and 1,000 dimensions, within 24 GB, beside gensim and a dense solver (that one at 5,000 terms).
 

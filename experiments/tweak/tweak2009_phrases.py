@@ -401,9 +401,10 @@ OURS = {"tweak-sse-more": "squared error with our columns", "tweak-log-more": "l
 
 
 LACKING = ("the paper's features lack tf·idf itself: with it and four columns more (`-more`) the same loss is above "
-           "TFIDF by AUC (.698 to .714 against .690)")
-FOLDS = ("in the paper's direction, by .013 of MAP, which ten folds that share most of what is trained on do not show; "
-         "the paper's own test does not count that")
+           "TFIDF by AUC (squared error .696, log loss .708, preferences .714, against .690; the first is within what "
+           "ten folds show)")
+FOLDS = ("in the paper's direction, by .012 to .013 of MAP, which ten folds that share most of what is trained on do "
+         "not show; the paper's own test does not count that")
 LEVEL = "not known; the three losses differ by less than their folds do"
 """Why verdicts are against the paper, as far as the records tell."""
 
@@ -425,14 +426,18 @@ def above_with_ours(better: str, metric: str) -> kit.Claim:
                      better=better, worse="tfidf", metric=metric, test="paired t", alpha=0.05,
                      why={"patent-phrases": "not known; settings and the moment to stop are chosen by AUC, by which "
                                             "the row is above" if metric == "map" else
-                                            "the row is above by .009, which ten folds that share most of what is "
+                                            "the row is above by .007, which ten folds that share most of what is "
                                             "trained on do not show"})
 
 
 def only_preferences_at_three(rows: Mapping[str, Mapping]) -> tuple[bool, str]:
-    """Whether preferences are the only one of the three losses above the baseline by P@3, over folds with p < .05."""
-    above_it, line = kit.above_over_folds(rows, PRINTED, "tfidf", "p@3")
-    return above_it == ["tweak-pref"], line
+    """Whether preferences are the only one of the three losses whose P@3 is higher than the baseline's.
+
+    The paper says that its own difference is not significant, so none is asked for; p stands in the line.
+    """
+    _, line = kit.above_over_folds(rows, PRINTED, "tfidf", "p@3")
+    means = {row: rows[row]["metrics"]["p@3"]["mean"] for row in PRINTED}
+    return [row for row in PRINTED if means[row] > means["tfidf"]] == ["tweak-pref"], line
 
 
 CLAIMS = [
@@ -441,7 +446,8 @@ CLAIMS = [
     kit.Claim("004-p@3", sentence="by precision at 3 only preference learning is above the TFIDF scheme",
               place="004 §4.1.3, Table 1", tables=("patent-phrases",), better="tweak-pref", worse="tfidf", metric="p@3",
               printed={row: figures[2] for row, figures in PRINTED.items()}, test="paired t",
-              holds=only_preferences_at_three, why={"patent-phrases": "all three losses are above it here"}),
+              holds=only_preferences_at_three,
+              why={"patent-phrases": "all three losses are above it here, none of them by what ten folds show"}),
     *(above_with_ours(row, metric) for row in OURS for metric in ("auc", "map")),
 ]
 EXPERIMENT = kit.Experiment("tweak2009_phrases", __doc__, load, TABLES, CLAIMS)

@@ -482,9 +482,9 @@ def _points(record: Mapping[str, Any], claim: Claim, split: str) -> dict[tuple, 
 
 
 def _rounded(value: Any) -> Any:
-    """Numbers to six digits, so that the ledger is the same on every machine."""
+    """Numbers to five digits, so that the ledger is the same on every machine."""
     if isinstance(value, dict):
         return {key: _rounded(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_rounded(item) for item in value]
-    return float(f"{value:.6g}") if isinstance(value, float) else value
+    return float(f"{value:.5g}") if isinstance(value, float) else value

@@ -437,8 +437,9 @@ def test_claims_on_single_rows_name_all_figures():
     assert tweak2009_phrases.only_preferences_at_three(rows(tweak2009_phrases, "p@3"))[0]
     holds, line = tweak2009_phrases.only_preferences_at_three(rows(tweak2009_phrases, "p@3", **{"tweak-log": 0.56}))
     assert not holds and line.startswith("tfidf 0.5") and "tweak-log 0.5" in line and "(p = 0." in line
-    few = {"tweak-pref": 0.5563}  # above, but by less than its folds differ
-    assert not tweak2009_phrases.only_preferences_at_three(rows(tweak2009_phrases, "p@3", **few))[0]
+    for mean, above in ((0.5563, True), (0.5557, False)):  # the paper's own difference is within what folds show
+        few = rows(tweak2009_phrases, "p@3", **{"tweak-pref": mean})
+        assert tweak2009_phrases.only_preferences_at_three(few)[0] == above
     assert tweak2009_search.html_alone_at_a_tenth(rows(tweak2009_search, "tpr@0.1"))[0]
     assert not tweak2009_search.html_alone_at_a_tenth(rows(tweak2009_search, "tpr@0.1", **{"tweak-html": 0.5}))[0]
 

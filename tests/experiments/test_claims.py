@@ -1,0 +1,40 @@
+"""What claims that are no comparison of two means ask of records."""
+
+from __future__ import annotations
+
+import pytest
+
+from experiments.links import bai2010_clicks, bai2010_links
+from experiments.mates import yih2011
+
+
+def _curves(**rows):
+    return {row: {"curve": [{"k": k, "mrr": mrr} for k, mrr in points.items()]} for row, points in rows.items()}
+
+
+@pytest.mark.parametrize(("trained", "holds", "line"), [
+    ({100: 0.7, 500: 0.81, 1000: 0.9}, True, "+0.1000 at k = 100, +0.0100 at k = 500"),
+    ({100: 0.6, 500: 0.81, 1000: 0.9}, False, "+0.0000 at k = 100, +0.0100 at k = 500"),
+])  # fmt: skip
+def test_the_gap_is_compared_at_dimensions_that_both_have(trained, holds, line):
+    rows = _curves(opca={50: 0.1, 100: 0.6, 500: 0.8}, s2net=trained)
+    assert yih2011.gap_in_few_dimensions(rows) == (holds, line)
+
+
+@pytest.mark.parametrize(("best", "holds"), [(0.7, True), (0.7009, True), (0.7011, False)])
+def test_hdlr_gains_nothing_where_its_best_cycle_is_near_its_start(best, holds):
+    course = [0.7, None, 0.6, best]
+    found, line = yih2011.hdlr_gains_nothing({"hdlr": {"fit": {"history": {"validation": course}}}})
+    assert found == holds and line == f"dev MRR 0.7000 at the start, {best:.4f} at best"
+
+
+@pytest.mark.parametrize(("function", "metric", "one", "other", "holds"), [
+    (bai2010_links.barely_better, "map", ("tfidf", 0.2), ("qe", 0.209), True),
+    (bai2010_links.barely_better, "map", ("tfidf", 0.2), ("qe", 0.1), True),
+    (bai2010_links.barely_better, "map", ("tfidf", 0.2), ("qe", 0.211), False),
+    (bai2010_clicks.alike, "rank_loss", ("ssi-hash-10m", 0.26), ("ssi-asym-10k", 0.25), True),
+    (bai2010_clicks.alike, "rank_loss", ("ssi-hash-10m", 0.25), ("ssi-asym-10k", 0.27), False),
+])  # fmt: skip
+def test_what_is_alike_is_within_a_twentieth(function, metric, one, other, holds):
+    rows = {row: {"metrics": {metric: {"mean": value}}} for row, value in (one, other)}
+    assert function(rows)[0] == holds

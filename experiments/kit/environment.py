@@ -7,6 +7,7 @@ import platform
 import shlex
 import subprocess
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -23,8 +24,11 @@ _PACKAGES = (
 )  # fmt: skip
 
 
-def environment() -> dict[str, Any]:
+def environment(command: Sequence[str] | None = None) -> dict[str, Any]:
     """Describes this run; call it once, at the start, and hand it to `records.new`.
+
+    Args:
+      command: What to type, ``python`` first, where that is not how this process began, as in a notebook.
 
     Returns:
       `versions, device, precision, commits, dirty, command, started`. The one commit is `"unknown"`, and `dirty`
@@ -38,7 +42,7 @@ def environment() -> dict[str, Any]:
         "precision": _precision(),
         "commits": [commit],
         "dirty": dirty,
-        "command": _command(sys.orig_argv),
+        "command": _command(sys.orig_argv if command is None else list(command)),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 

@@ -7,6 +7,7 @@ S2Net in another. A method whose numbers change states a higher `VERSION`; sourc
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -14,19 +15,23 @@ import pickle
 import shutil
 import sys
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import filelock
 import jax
 import numpy as np
 import scipy.sparse
 
-from jaxsim import io
+from jaxsim import checks, io
 from jaxsim.optim import Fit
 
 __all__ = ["Fits", "digest", "version_of"]
+
+_MAGIC, _DIGEST = b"jaxsim fit, digest, pickle\n", 32
+"""What a file begins with, and the bytes of the digest that follows it."""
 
 
 class Fits:
@@ -94,40 +99,74 @@ class Fits:
             keyed = {key: value for key, value in settings.items() if key not in ignore}
             key = digest([name, version, list(data), keyed, reads], functions=reads is not None)
             path = self.folder / f"{name}-{key[:24]}.fit"
-            fit, seconds = self._read(path) or (None, 0.0)
-            if fit is None:
-                fit, seconds = self._make(function, path, data, settings, checkpoint)
-                shown = {key: value for key, value in keyed.items() if isinstance(value, str | int | float | bool)}
-                self.say(f"{name} {shown} fitted in {seconds:.1f} s")
-            self._seconds[path] = seconds
+            found = self._read(path)
+            if found is None:
+                with self._alone(path):
+                    found = self._read(path)  # another run may have made it
+                    if found is None:
+                        found = self._make(function, path, data, settings, checkpoint)
+                        self.say(f"{name} {_shown(keyed)} fitted in {found[1]:.1f} s")
+            fit, self._seconds[path] = found
             self.spent += time.perf_counter() - begun
             return fit
 
         return kept
 
+    @contextlib.contextmanager
+    def _alone(self, path: Path) -> Iterator[None]:
+        """Waits while another run makes a fit, which has one folder of checkpoints."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        place = self.folder / f".{path.stem}.lock"
+        lock = filelock.FileLock(place)
+        with contextlib.suppress(NotImplementedError):  # of file systems without locks
+            try:
+                lock.acquire(timeout=0)
+            except filelock.Timeout:
+                self.say(f"{path.name} is being fitted by another run, which is waited for")
+                lock.acquire()
+        try:
+            yield
+        finally:
+            place.unlink(missing_ok=True)
+            lock.release()
+
     def _read(self, path: Path) -> tuple[Fit, float] | None:
-        """A fit and its seconds; none where there is no file, or one that cannot be read."""
+        """A fit and its seconds; none where there is no file, or one that is damaged or cannot be read."""
         try:
             content = path.read_bytes()
         except FileNotFoundError:
             return None
         try:
-            return pickle.loads(content)
+            if content.startswith(_MAGIC):  # files of before have no digest
+                told, content = content[len(_MAGIC) : len(_MAGIC) + _DIGEST], content[len(_MAGIC) + _DIGEST :]
+                checks.expect(_digest(content) == told, path.name, "the bytes that were written", "others")
+            fit, seconds = pickle.loads(content)
+            checks.kind(fit, path.name, Fit)
+            return fit, float(seconds)
         except Exception as error:  # a file that was changed, or classes that have moved: pickle raises anything
             self.say(f"{path.name} is fitted again: {type(error).__name__}: {error}")
             return None
 
     def _make(self, function, path: Path, data: tuple, settings: dict, checkpoint: bool) -> tuple[Fit, float]:
         """Fits and writes the file."""
-        self.folder.mkdir(parents=True, exist_ok=True)
         folder = path.with_suffix(".checkpoint")
         begun = time.perf_counter()
         fit = function(*data, **settings, **({"checkpoint": folder} if checkpoint else {}))
         jax.block_until_ready(fit.params)
         seconds = time.perf_counter() - begun
-        io.write_bytes(path, pickle.dumps((fit, seconds)))
+        content = pickle.dumps((fit, seconds))
+        io.write_bytes(path, _MAGIC + _digest(content) + content)
         shutil.rmtree(folder, ignore_errors=True)
         return fit, seconds
+
+
+def _shown(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings that a line has room for."""
+    return {key: value for key, value in settings.items() if isinstance(value, str | int | float | bool)}
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=_DIGEST).digest()
 
 
 def version_of(function: Callable) -> tuple[str, int]:

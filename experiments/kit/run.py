@@ -99,7 +99,7 @@ def run(experiment: Experiment, arguments: Sequence[str] | None = None) -> Path:
     quick = given.preset == "quick"
     names = _tables(parser, experiment, given.preset, given.tables)
     out, cache = _folders(parser, given.out, given.cache, quick=quick)
-    described = environment()
+    described = environment(None if arguments is None else ["python", "-m", experiment.load.__module__, *arguments])
     if described["dirty"] and out.is_relative_to(RESULTS):
         parser.exit(2, f"{parser.prog}: expected a committed tree, got uncommitted changes (or give --out)\n")
     options = {name: getattr(given, name) for name in experiment.options}

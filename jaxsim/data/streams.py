@@ -27,6 +27,7 @@ STDIN = "-"
 _OPENERS: dict[str, Callable[..., IO[bytes]]] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
 SUFFIXES = tuple(_OPENERS)
 _MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\0": ".xz", b"BZh": ".bz2"}
+_ZSTD = b"\x28\xb5\x2f\xfd"
 _BOM = "\ufeff"
 _ARRAY = re.compile(r"\s*\[\s*(\{|$)")  # of objects; JSON, or a text that nobody would begin so
 
@@ -140,6 +141,8 @@ def _decoded(line: bytes, where: str, position: int) -> str:
     zeros = 3 * head.count(0) > len(head) and not (head[::2].count(0) and head[1::2].count(0))
     kind = _compressed(head)
     checks.expect(kind is None, where, "UTF-8 text", f"compressed data; give the file's name the suffix {kind}")
+    checks.expect(not head.startswith(_ZSTD), where, "UTF-8 text", "data of zstd, which is not read; unpack it first, "
+                  f"or take one of {', '.join(SUFFIXES)}")
     packed = head.startswith(b"PK\3\4")
     checks.expect(not packed, where, "UTF-8 text", "a ZIP file, as of a spreadsheet; save it as CSV")
     parquet = head.startswith(b"PAR1")

@@ -48,7 +48,7 @@ def run(
     run = Run.of(run, {}, RUN)
     run.expect_only(label, "max_iter", "validate", "patience", "checkpoint", "checkpoint_every", "progress",
                     "callback")
-    monitor = Monitor(run, label)
+    monitor = Monitor(run, label, shared=shared)
     step, evaluations = 0, 0
     folder = found = None
     if run.checkpoint is not None:

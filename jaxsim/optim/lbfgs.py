@@ -253,8 +253,8 @@ def minimize_lbfgs(
 
         return lbfgs_optax.minimize(objective, params, data, max_linesearch=max_linesearch, label=label, run=run)
     _expect_jaxopt()
-    monitor = Monitor(run, label)
     places, shared = _places(params), gathering.spans((params, data))
+    monitor = Monitor(run, label, shared=shared)
     state, norm = _start(objective, params, data, run, places, label)
     course = _Course(state, norm, monitor, shared)
     if run.checkpoint is not None:

@@ -21,6 +21,7 @@ from tqdm import tqdm
 
 from jaxsim import checks
 from jaxsim.optim import checkpoints
+from jaxsim.parallel import gathering
 from jaxsim.sparse.compilation import seldom
 
 
@@ -275,8 +276,9 @@ class Run:
 class Monitor:
     """History, progress, validation and patience, shared by the optimisers."""
 
-    def __init__(self, run: Run, label: str):
-        """Opens the bar."""
+    def __init__(self, run: Run, label: str, *, shared: bool = False):
+        """Opens the bar; ``shared`` is a fit of several processes, for which the scores of process 0 count."""
+        self.shared = shared
         self.validate, self.patience, self.callback = run.validate, run.patience, run.callback
         self.history: list[dict] = []
         self.best_score, self.best_step, self.best_params = -np.inf, 0, None
@@ -303,7 +305,11 @@ class Monitor:
 
     def _score(self, step: int, params) -> float:
         """The score of the parameters after a step, which may be the best."""
-        score = scored(self.validate, params, step)
+        if self.shared:  # each process has its own, and all have to go on alike
+            score = gathering.agreed(lambda: scored(self.validate, params, step), "validate")
+            score = float(np.frombuffer(gathering.all_of(np.float64(score).tobytes())[0])[0])
+        else:
+            score = scored(self.validate, params, step)
         if score > self.best_score:
             self.best_score, self.best_step, self.best_params = score, step, params
         return score

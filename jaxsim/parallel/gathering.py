@@ -48,7 +48,15 @@ def whole(array, *, copy: bool = True) -> np.ndarray:
     """
     if not spans(array) or array.is_fully_replicated:
         return np.array(array, copy=True if copy else None)
-    return np.array(multihost_utils.process_allgather(array, tiled=True))
+    return np.array(_gathered(array, tiled=True))
+
+
+def _gathered(array, **settings):
+    """JAX's gathering, whose broken connections are its runtime errors, as those of other programs are."""
+    try:
+        return multihost_utils.process_allgather(array, **settings)
+    except ValueError as error:
+        raise jax.errors.JaxRuntimeError(str(error)) from error
 
 
 def bytes_of(array) -> Iterator[memoryview]:
@@ -86,7 +94,7 @@ def all_of(value: bytes) -> list[bytes]:
     """
     if jax.process_count() == 1:
         return [value]
-    found = np.asarray(multihost_utils.process_allgather(np.frombuffer(value, np.uint8)))
+    found = np.asarray(_gathered(np.frombuffer(value, np.uint8)))
     return [row.tobytes() for row in found.reshape(jax.process_count(), len(value))]
 
 

@@ -7,6 +7,7 @@ the texts of finished shards only to check that they are the same, and continues
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import filelock
 import numpy as np
 import scipy.sparse as sp
 from tqdm import tqdm
@@ -40,6 +42,7 @@ from jaxsim.text.corpus import (
 from jaxsim.text.corpus_words import Texts, counted, digest, texts_of
 
 _BATCH = 4_000  # documents that one worker counts at once
+_LOCK = "lock"  # in the folder of what is read, which goes when the corpus is done
 _NONE = object()  # what a stream without documents gives: None is a document, and a wrong one
 _OTHERS = "; build it in a new folder, or open this one by corpus.read"  # where the texts are others
 _PLAN = "plan.json"
@@ -147,7 +150,7 @@ def build(
 
     Raises:
       ValueError: for bad settings, no documents, documents of different numbers of texts, a folder of other settings or
-        of other texts, or a damaged shard.
+        of other texts, or into which another build writes, or a damaged shard.
       OSError: if a file cannot be written; finished shards stay.
 
     Example:
@@ -165,15 +168,40 @@ def build(
     first = next(stream, _NONE)
     checks.expect(first is not _NONE, "documents", "at least one document", "none")
     width, plan = _plan(settings, languages, first)
-    languages = plan["languages"]
     folder = Path(folder)
-    _remove_stale(folder)
     stream = (_tuple(document, width, place) for place, document in enumerate(itertools.chain([first], stream)))
     if (folder / CONFIG).is_file():
+        _remove_stale(folder)
         with tqdm(stream, "comparing", unit=" documents", disable=None if progress else True) as bar:
             return _finished(folder, plan, lambda: texts_of(bar))
+    with _alone(folder):
+        _remove_stale(folder)
+        _build(folder, plan, stream, max_words=max_words, workers=workers, progress=progress)
+    return read(folder)
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Keeps other builds out of a folder, which would put their shards among those of this one."""
     reading = folder / READING
     reading.mkdir(parents=True, exist_ok=True)
+    lock = filelock.FileLock(reading / _LOCK)
+    try:
+        with contextlib.suppress(NotImplementedError):  # of file systems without locks
+            lock.acquire(timeout=0)
+    except filelock.Timeout:
+        raise ValueError(f"{folder}: expected no other build into this folder, got one that is running") from None
+    try:
+        yield
+    finally:
+        (reading / _LOCK).unlink(missing_ok=True)
+        lock.release()
+
+
+def _build(folder: Path, plan: dict[str, Any], stream: Iterator[tuple[str, ...]], *, max_words: int, workers: int,
+           progress: bool) -> None:
+    """Reads the texts, from where an earlier build got to, and writes the shards."""
+    reading = folder / READING
     if (reading / _PLAN).is_file():
         found = io.parsed((reading / _PLAN).read_bytes(), str(reading / _PLAN), _remedy(reading))
         checks.kind(found, str(reading / _PLAN), dict)
@@ -183,9 +211,8 @@ def build(
         io.write_bytes(reading / _PLAN, json.dumps(plan).encode())
     words = _Words(max_words)
     with tqdm(desc="words", unit=" documents", disable=None if progress else True) as bar:
-        shards, texts = _read(reading, stream, words, languages, shard_docs, workers, bar)
+        shards, texts = _read(reading, stream, words, plan["languages"], plan["shard_docs"], workers, bar)
     _finish(folder, reading, words, shards, plan, texts)
-    return read(folder)
 
 
 def _settings(**settings: int) -> dict[str, int]:
@@ -260,8 +287,14 @@ def _remove_stale(folder: Path) -> None:
 
 
 def _save(path: Path, array: np.ndarray) -> None:
-    with io.placed(path) as file:  # by a name of its own also among machines
-        np.save(file, array)
+    try:
+        with io.placed(path) as file:  # by a name of its own also among machines
+            np.save(file, array)
+    except OSError as error:  # NumPy's own, of a full disk, names no file
+        if error.filename is None:
+            raise OSError(f"{path}: expected a disk that takes {array.nbytes:,} bytes, got one that does not "
+                          f"({error})") from error
+        raise
 
 
 def _save_rows(folder: Path, number: int, side: int, rows: sp.csr_matrix) -> dict[str, dict]:

@@ -218,7 +218,7 @@ def test_mcnemar_needs_right_and_wrong(tables):
     tables[1]("e", [0.0] * 8 + [1.0] * 4, metric="accuracy")
     tables[1]("f", [0.0, 0.5] * 6, metric="accuracy")
     unpaired = {"better": "d", "metric": "accuracy", "test": "unpaired t"}  # McNemar's test stands beside
-    assert only(tables, claim(worse="e", **unpaired))[0]["tests"]["paper"]["mcnemar"] == pytest.approx(20 / 2**9, rel=1e-4)
+    assert only(tables, claim(worse="e", **unpaired))[0]["tests"]["paper"]["mcnemar"] == pytest.approx(20 / 2**9, 1e-4)
     assert "mcnemar" not in only(tables, claim(worse="f", **unpaired))[0]["tests"]["paper"]
 
 

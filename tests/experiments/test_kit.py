@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import json
 import os
+import pickle
 import subprocess
 import sys
+import threading
+import time
 from dataclasses import dataclass
 
 import jax
@@ -15,7 +19,7 @@ import scipy.sparse
 from local_server import TWO
 
 from experiments import kit
-from experiments.kit import compare, fits, records
+from experiments.kit import compare, environment, fits, records
 from experiments.kit.choose import at_edge
 from experiments.kit.run import with_corpora
 from jaxsim import sparse
@@ -161,6 +165,46 @@ def test_a_fit_cut_short_or_of_a_class_that_is_gone_is_made_again(cache):
     assert len(CALLS) == 4 and len(path.read_bytes()) == len(whole)
 
 
+def test_a_fit_with_one_damaged_number_is_made_again_and_one_of_before_digests_is_read(cache):
+    cache.fit(halves)(np.arange(4.0), k=2)
+    path, = cache.folder.iterdir()
+    whole = path.read_bytes()
+    at = whole.index(np.float64(3.0).tobytes()) if np.float64(3.0).tobytes() in whole else len(whole) - 40
+    path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+    assert cache.fit(halves)(np.arange(4.0), k=2).params["k"] == 2 and len(CALLS) == 2
+    bare = whole.removeprefix(fits._MAGIC)[fits._DIGEST :]
+    for content, calls in ((bare, 2), (pickle.dumps(7), 3), (pickle.dumps((None, 1.0)), 4)):
+        path.write_bytes(content)
+        assert cache.fit(halves)(np.arange(4.0), k=2).params["k"] == 2 and len(CALLS) == calls
+
+
+def test_two_runs_that_want_one_fit_make_it_once(cache):
+    begun, going = threading.Event(), threading.Event()
+
+    def slow(x, *, k, checkpoint):
+        begun.set()
+        assert going.wait(60)
+        return halves(x, k=k, checkpoint=checkpoint)
+
+    said = []
+    other = kit.Fits(cache.folder, say=said.append)
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        one = pool.submit(cache.fit(slow, checkpoint=True), np.ones(2), k=1)
+        assert begun.wait(60)
+        two = pool.submit(other.fit(slow, checkpoint=True), np.ones(2), k=1)
+        while not said:
+            time.sleep(0.01)
+        going.set()
+        assert one.result().params["k"] == two.result().params["k"] == 1
+    assert len(CALLS) == 1 and said[0].endswith("is being fitted by another run, which is waited for")
+    assert [path.suffix for path in cache.folder.iterdir()] == [".fit"]
+
+
+def test_a_run_with_arguments_of_its_own_says_what_to_type():
+    described = environment.environment(["python", "-m", "experiments.mates.yih2011", "--out", os.path.abspath("runs")])
+    assert described["command"] == "python -m experiments.mates.yih2011 --out runs"
+
+
 def test_digests_tell_content_apart(rng):
     matrix = scipy.sparse.random_array((5, 4), density=0.5, rng=rng, format="csr")
     values = [matrix, sparse.from_scipy(matrix), matrix.toarray(), jax.random.key(0), jax.random.key(1), {"a": 1}, [1],
@@ -265,7 +309,7 @@ def test_bad_input_is_one_line_and_status_2(tmp_path, capsys, monkeypatch, optio
 
 def test_an_uncommitted_tree_is_refused_before_any_work(capsys, monkeypatch):
     module = sys.modules["experiments.kit.run"]
-    monkeypatch.setattr(module, "environment", lambda: {"dirty": True})
+    monkeypatch.setattr(module, "environment", lambda command: {"dirty": True})
     with pytest.raises(SystemExit) as stopped:
         kit.run(EXPERIMENT, ["--preset", "full"])
     assert stopped.value.code == 2 and "expected a committed tree" in capsys.readouterr().err and not CALLS

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import mesh_processes
+import numpy as np
 import pytest
 from light import with_devices
 
@@ -80,6 +81,16 @@ def test_different_settings_are_refused_in_every_process(tmp_path):
     assert [lines[0][4], lines[1][4]] == [
         "arguments: expected something that works in every process, got a failure in process [1]",
         "gamma: expected a positive number, got 0.0"]
+
+
+@pytest.mark.programs
+def test_scores_that_differ_are_those_of_process_0_in_every_process(tmp_path):
+    mesh_processes.write(tmp_path)
+    lines, errors, codes = run(tmp_path, "scores", 2, 1)
+    assert codes == [0, 0] and lines[0] == lines[1] and len(lines[0]) == 4, "\n".join(errors)
+    results = [json.loads(line) for line in lines[0]]
+    assert all(steps == 6 and best == 6.0 for steps, best, _ in results)
+    np.testing.assert_allclose(results[0][2], results[2][2], rtol=1e-4, atol=1e-5)  # terms shared out or not
 
 
 @pytest.mark.programs

@@ -3,8 +3,8 @@
 Run as ``mesh_processes.py ADDRESS PROCESSES NUMBER FOLDER WHAT``. Each process reads the pairs from shards on disk,
 FOLDER/corpus (`write`). Prints a line of JSON, and "waiting" before the other is lost. With "go on" for WHAT, the fit
 is continued from its checkpoints in FOLDER/kept and compared with a whole one; with "settings" the processes have
-different ones; with "raises" process 1 has an error of its own. With "topics" JPLSA is learned in place of S2Net:
-of one device, whole, and stopped and gone on, and then with different arguments.
+different ones; with "scores" each has other scores; with "raises" process 1 has an error of its own. With "topics"
+JPLSA is learned in place of S2Net: of one device, whole, and stopped and gone on, and then with different arguments.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def error(ours, theirs) -> float:
 def fit(weights, *, left=1, **settings):
     """Over the devices of all processes, the terms shared out."""
     mesh = jax.make_mesh((jax.device_count(),), ("pairs",))
-    return s2net.fit(documents(left), documents(2), init=Projection(weights), max_iter=6, mesh=mesh, shard_terms=True,
-                     checkpoint_every=3, **settings)
+    return s2net.fit(documents(left), documents(2), init=Projection(weights), max_iter=6, mesh=mesh,
+                     checkpoint_every=3, **{"shard_terms": True} | settings)
 
 
 def topics(number: int, folder: str) -> None:
@@ -88,6 +88,16 @@ def topics(number: int, folder: str) -> None:
             learn(**different)
         except ValueError as refused:
             tell(str(refused))
+
+
+def scores(weights, sign: int) -> None:
+    """Fits whose last iteration is best in one process, where scores rise, and the first in the other."""
+    for shard_terms in (True, False):
+        for settings in ({}, {"patience": 2}):
+            rising = itertools.count()
+            found = fit(weights, validate=lambda params, rising=rising: sign * next(rising), tol=0.0,
+                        shard_terms=shard_terms, **settings)
+            tell(json.dumps([found.steps, found.best_score, np.asarray(found.params.weights, np.float64).tolist()]))
 
 
 def parity(weights) -> dict:
@@ -130,6 +140,9 @@ def main(number: str, folder: str, what: str) -> None:
                 fit(start, **settings)
             except ValueError as error:
                 tell(str(error))
+        return
+    if what == "scores":
+        scores(weights, 1 - 2 * int(number))
         return
     if what == "raises":
         fit(weights, validate=lambda params: 1 // (1 - int(number)))

@@ -216,6 +216,28 @@ def test_what_killed_builds_left_is_removed_and_what_others_write_is_not(tmp_pat
         path.name for path in others if path.parent == tmp_path)
 
 
+def test_a_second_build_into_a_folder_is_refused_while_the_first_one_runs(tmp_path, pairs):
+    def texts():
+        for number, pair in enumerate(pairs):
+            if number == 250:  # two shards are written
+                with pytest.raises(ValueError, match="expected no other build into this folder, got one that is run"):
+                    build(tmp_path, pairs, shard_docs=100)
+            yield pair
+
+    settings = {"drop_top": 0, "max_terms": 50_000, "min_df": 2}
+    same(build(tmp_path, texts(), shard_docs=100, **settings), pairs, **settings)
+    assert not (tmp_path / "reading").exists()
+
+
+def test_a_full_disk_is_named_with_its_file(tmp_path, pairs, monkeypatch):
+    def full(file, array):
+        raise OSError(f"{array.size} requested and 0 written")  # as NumPy says it
+
+    monkeypatch.setattr(np, "save", full)
+    with pytest.raises(OSError, match=r"ends.*: expected a disk that takes [\d,]+ bytes, got one that does not \("):
+        build(tmp_path, pairs, shard_docs=100)
+
+
 def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path, pairs, monkeypatch):
     def full(file, array):
         file.write(b"half")

@@ -1,16 +1,16 @@
 r"""ITML of inner products: HDILR of as many dimensions as the documents have (001 §2.2).
 
 `itml` with the identity learns :math:`A = I + U (M - I) U^\top`, ``M`` being ``[k, k]``, and a pair takes it
-:math:`O(k^2)`. But it sees documents in their inner products alone (Davis, Kulis, Jain, Sra, Dhillon 2007: their
-metric and what low-rank kernel learning finds are the same). With the coordinates :math:`Y = X U`, ``[n, k]``, of the n
+:math:`O(k^2)`. But it sees documents in their inner products alone (Davis, Kulis, Jain, Sra, Dhillon 2007: their metric
+and what low-rank kernel learning finds are the same). With the coordinates :math:`Y = X U`, ``[n, k]``, of the n
 documents of the pairs and :math:`K = Y M Y^\top`, the projection onto the bound of the pair (i, j) is
 
 .. math:: K' = K + \beta\, K e e^\top K, \qquad e = e_i - e_j,
 
 whose distance :math:`p = e^\top K e` needs four entries of K. So a pair that is within its bound, and stays as it is,
 costs next to nothing, and what a block of pairs changes is one product:
-:math:`K' = K + E \operatorname{diag}(\pm 1) E^\top`. That is n² products a pair that changes, in float64, whatever k is,
-where the blocks of `itml` take 6 k² a pair: it is for dimensions that are not far fewer than the documents.
+:math:`K' = K + E \operatorname{diag}(\pm 1) E^\top`. That is n² products a pair that changes, in float64, whatever k
+is, where the blocks of `itml` take 6 k² a pair: it is for dimensions that are not far fewer than the documents.
 
 In the end :math:`M - I = P (K - K_0) P^\top` with :math:`P` the pseudo-inverse of Y, as all that is learned lies in the
 documents' span.

@@ -3,6 +3,7 @@
 - `status` goes. What it said of limits becomes `limits`; what else somebody explained becomes a sentence of `notes`;
   that a row stands where it should is no claim of the paper, and is said no more.
 - `commit` becomes `commits`; `--moved` adds the commit at which an experiment's script was rewritten.
+- `paper` names the place where a table's figures stand: some had another one.
 
 All else stays byte for byte, and the command changes nothing the second time.
 """
@@ -20,6 +21,7 @@ from experiments.kit import records
 from jaxsim import io
 
 _EMPTY = ("reproduced", "within noise", "off", "no row of the paper's table", "no expectation")
+_PLACES = {"000 §4.1.2": "000 §4.1.1"}
 _LIMIT = re.compile(r"(.+) (\S+) \(expected (<=|>=) (\S+)\)")
 
 
@@ -71,6 +73,8 @@ def migrated(record: dict[str, Any], *, moved: str | None = None) -> dict[str, A
                 new["notes"] = [*record.get("notes", []), sentence]
         elif name == "commit":
             new["commits"] = [value]
+        elif name == "paper":
+            new["paper"] = _PLACES.get(value, value)
         elif name != "notes" or "notes" not in new:
             new[name] = value
     if moved is not None and moved not in new["commits"]:

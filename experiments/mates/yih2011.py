@@ -8,7 +8,7 @@ are negatives of each other too. Where they are not, the row `s2net-all-negative
 near-duplicates among the negatives.
 
 Tables: the closest to the paper's Wikipedia is `en-es-halves`, the first half of an English page against the second
-half of its human translation (`en-es-halves-1000` has its rows of 1,000 dimensions, as §4.1.2). The same with other
+half of its human translation (`en-es-halves-1000` has its rows of 1,000 dimensions, as footnote 2). The same with other
 pages: `en-es-halves-all` (three quarters machine translated), `en-fr-halves`, `en-ja-halves`. `en-es-first20`, the
 first 20 words against the last two thirds, is harder. Whole pages are nearly too easy to tell: `en-es-human`, `en-es`,
 `en-fr`, `en-ja`, and `en-es-unseen`, tested on sources (web sites) that are not trained on. `docstrings`, summaries and
@@ -155,7 +155,7 @@ LINES = replace(FULL, ks=(100, 300, 500, 1000, 1500, 2000), trained_ks=(300, 100
 
 IN_PLACE_OF_WIKIPEDIA = ("en-es-halves", "en-es-halves-all", "en-es", "en-es-human")
 AT_1000 = "-1000"
-"""Of a table's name: its rows all have 1,000 dimensions, as in §4.1.2."""
+"""Of a table's name: its rows all have 1,000 dimensions, as in footnote 2."""
 
 
 def load(name: str, settings: Settings) -> kit.Data:
@@ -168,7 +168,7 @@ def load(name: str, settings: Settings) -> kit.Data:
     corpus = corpora.load(of, settings.limit)
     return kit.Data(corpus, name=corpus.pairs.name, sha256=corpus.pairs.sha256, differs=corpora.DIFFERS[of],
                     counts={**corpus.pairs.counts, "split": corpus.sizes}, groups=corpus.task.groups,
-                    paper="000 §4.1.2" if name.endswith(AT_1000) else paper)
+                    paper="000 §4.1.1" if name.endswith(AT_1000) else paper)
 
 
 # The kit in short: `table.fit(opca)` is `opca.fit` with a cache, for which `reads=` names what a function among the

@@ -162,6 +162,11 @@ def test_an_old_record_keeps_every_figure_and_loses_its_status(tmp_path, capsys,
     assert records.read(path)["commits"] == [ENVIRONMENT["commit"], "ab" * 20]
 
 
+def test_a_table_whose_figures_stand_elsewhere_in_the_paper_is_named_by_that_place():
+    assert migrate.migrated({"paper": "000 §4.1.2", "commits": []}) == {"paper": "000 §4.1.1", "commits": []}
+    assert migrate.migrated({"paper": "000 Table 1", "commits": []})["paper"] == "000 Table 1"
+
+
 def test_what_rows_read_are_settings_of_their_tables():
     declared = 0
     for experiment in collect().values():

@@ -26,11 +26,44 @@ from jaxsim import checks
 
 PAGE = "topics.html"
 """What `jaxsim topics` adds to a model's folder."""
+_NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 _LITTER = (".DS_Store", "Thumbs.db", "desktop.ini")  # that file managers leave
 _TRIES, _LOOKS = 100, 5  # of one process while others write to the same place
 _WAITS = (0.001,) * 10 + (0.01,) * 10 + (0.1,) * 3  # seconds between reads while another process replaces a folder
 _KINDS = {"completion model": "completion", "corpus": "sentences", "translation table": "translation table"}
 CONFIG, TENSORS, VOCABULARY, CARD = "config.json", "model.safetensors", "vocabulary.json", "README.md"
+
+
+def acquire(lock, timeout: float = 0) -> None:
+    """Takes a lock, or goes on without it where the file system has none.
+
+    Args:
+      lock: of filelock.
+      timeout: seconds to wait for another process; -1 for ever.
+
+    Raises:
+      filelock.Timeout: if another process still holds it.
+      OSError: if its file cannot be written.
+
+    Example:
+      >>> import filelock
+      >>> with tempfile.TemporaryDirectory() as place:
+      ...     lock, other = (filelock.FileLock(os.path.join(place, "lock")) for _ in range(2))
+      ...     acquire(lock)
+      ...     try:
+      ...         acquire(other)
+      ...     except filelock.Timeout:
+      ...         print("held")
+      ...     lock.release()
+      held
+    """
+    try:
+        lock.acquire(timeout=timeout)
+    except NotImplementedError:
+        return
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:  # of filelock's own Timeout, None
+            raise
 
 
 def write_bytes(path: Path, content: bytes) -> None:

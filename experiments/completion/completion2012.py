@@ -30,9 +30,9 @@ log-probability of its sentence, or of the gap.
 
 The paper has on Holmes, all questions: Good–Turing n-grams .39, a recurrent network .45, total similarity .49,
 reconstruction .41, LSA-LM .42, their combination .52. Its best one blends total similarity, n-grams and the network;
-`combination` here has no network, which `combination-network` has. One standard error is 1.5 points. The row
-`combination-weighted` is the one that was tested once: its sets of inputs were fixed before, with the first 520
-questions.
+`combination` here has no network; `combination-network` has it, and no record yet. One standard error is 1.5 points.
+The row `combination-weighted` is the one that was tested once: its sets of inputs were fixed before, with the first
+520 questions.
 
     JAXSIM_DATA=/path/to/corpora python -m experiments.completion.completion2012 --preset full
     python -m experiments.completion.completion2012 --preset quick --out /tmp/quick     # synthetic text and questions
@@ -884,7 +884,7 @@ CLAIMS = [
     above("rnn-lm", "ngram-gt", ("holmes",), "completion §6, Table 6"),
     above("combination", "lsa-totsim", ("holmes",), "completion §6, Table 6"),
     above("combination", "ngram-gt", ("holmes",), "completion §6, Table 6"),
-    *(above("combination", row, ("holmes",), "completion §6, Table 6") for row in ("lsa-recon", "rnn-lm", "lsa-lm")),
+    *(above("combination", row, ("holmes",), "completion §5.6, Table 6") for row in ("lsa-recon", "rnn-lm", "lsa-lm")),
     *(above("lsa-totsim", row, ("holmes",), "completion §5.6, Table 6") for row in ("lsa-recon", "lsa-lm")),
     above("lsa-lm", "ngram-gt", ("holmes",), "completion Table 6"),
     above("lsa-recon", "ngram-gt", ("holmes",), "completion Table 6"),

@@ -118,12 +118,11 @@ class Fits:
         self.folder.mkdir(parents=True, exist_ok=True)
         place = self.folder / f".{path.stem}.lock"
         lock = filelock.FileLock(place)
-        with contextlib.suppress(NotImplementedError):  # of file systems without locks
-            try:
-                lock.acquire(timeout=0)
-            except filelock.Timeout:
-                self.say(f"{path.name} is being fitted by another run, which is waited for")
-                lock.acquire()
+        try:
+            io.acquire(lock)
+        except filelock.Timeout:
+            self.say(f"{path.name} is being fitted by another run, which is waited for")
+            io.acquire(lock, -1)
         try:
             yield
         finally:

@@ -1099,7 +1099,7 @@ PRINTED = {  # MAP
                 "ssi-sparse-1000": 0.461, "ssi-sparse-100": 0.462, "ssi-sparse-10": 0.425, "ssi-sym": 0.506,
                 "ssi-asym": 0.517},
     "§4.1": {"ssi-asym": 0.51, "ssi-asym-no-i": 0.42},
-    "Table 2": {"tfidf": 0.432, "lsi+tfidf": 0.433, "ssi-all": 0.503, "ssi-top-30k": 0.547,
+    "Table 2": {"tfidf": 0.432, "qe": 0.432, "lsi+tfidf": 0.433, "ssi-all": 0.503, "ssi-top-30k": 0.547,
                 "ssi-top-60k": 0.541, "ssi-top-100k": 0.536, "hash-1m": 0.239,
                 "hash-3m": 0.301, "hash-6m": 0.335, "hash-1m+i": 0.466, "hash-3m+i": 0.474, "hash-6m+i": 0.485,
                 "cfh-2": 0.559, "cfh-1": 0.614},
@@ -1165,9 +1165,12 @@ def alike(rows) -> tuple[bool, str]:
 
 
 def barely_better(rows) -> tuple[bool, str]:
-    """Whether query expansion gains less than `ALIKE` of TFIDF's MAP; .3 % and nothing in the paper."""
+    """Whether query expansion gains less than `ALIKE` of TFIDF's MAP; .3 % and nothing in the paper.
+
+    Development queries choose from how many documents a query is expanded; from none it is TFIDF.
+    """
     plain, expanded = (rows[row]["metrics"]["map"]["mean"] for row in ("tfidf", "qe"))
-    return expanded <= (1 + ALIKE) * plain, f"{expanded / plain - 1:+.1%}"
+    return expanded <= (1 + ALIKE) * plain, f"{expanded / plain - 1:+.1%}, with {rows['qe']['config']['E']} documents"
 
 
 def invariant(rows) -> tuple[bool, str]:
@@ -1214,9 +1217,10 @@ CLAIMS = [
               metric="map", printed=PRINTED["Table 3"], holds=alike,
               why={"table3": "articles that are not trained on are harder here: this collection has 4,598 articles, "
                              "that of the paper 1.8 million"}),
-    kit.Claim("003-links-qe", sentence="query expansion does not improve much over TFIDF", place="003 §4.1, Table 1",
-              tables=("table1", "table2"), better="qe", worse="tfidf", metric="map", holds=barely_better,
-              printed={row: PRINTED["Table 1"][row] for row in ("qe", "tfidf")}),
+    *(kit.Claim(id, sentence="query expansion does not improve much over TFIDF", place=f"003 §4.1, {printed}",
+                tables=(table,), better="qe", worse="tfidf", metric="map", holds=barely_better,
+                printed={row: PRINTED[printed][row] for row in ("qe", "tfidf")})
+      for id, table, printed in (("003-links-qe", "table1", "Table 1"), ("003-links-qe-all", "table2", "Table 2"))),
     kit.Claim("003-links-invariant", sentence="the rank loss is fairly invariant to the number of dimensions",
               place="003 §4.1, Table 4", tables=("table4",), better="ssi-asym-200", worse="ssi-asym-100",
               metric="rank_loss", lower=True, holds=invariant,

@@ -72,9 +72,10 @@ def _taken(lock: FileLock, folder: Path) -> FileLock:
     """A lock that this process holds, or an error where another one does."""
     import filelock
 
+    from jaxsim import io
+
     try:
-        with contextlib.suppress(NotImplementedError):  # of file systems without locks
-            lock.acquire(timeout=0)
+        io.acquire(lock)
     except filelock.Timeout:
         raise ValueError(f"{folder}: expected no other training in this folder, got one that is running "
                          "(give another --out)") from None

@@ -392,7 +392,8 @@ def mark_of(objective, *trees) -> str:
 def _static(structure) -> list:
     """A user's functions among the static settings of a pytree, whose own words tell the names of others."""
     _, settings = structure.node_data() or (None, ())
-    own = [one for one in settings if callable(one)] if isinstance(settings, tuple | list) else []
+    settings = settings if isinstance(settings, tuple | list) else (settings,)
+    own = [one for one in settings if callable(one)]
     own = [one for one in own if (getattr(one, "__module__", None) or "").split(".")[0] not in ("jax", "jaxsim")]
     return [*own, *(one for child in structure.children() for one in _static(child))]
 

@@ -170,14 +170,15 @@ def build(
     width, plan = _plan(settings, languages, first)
     folder = Path(folder)
     stream = (_tuple(document, width, place) for place, document in enumerate(itertools.chain([first], stream)))
-    if (folder / CONFIG).is_file():
-        _remove_stale(folder)
-        with tqdm(stream, "comparing", unit=" documents", disable=None if progress else True) as bar:
-            return _finished(folder, plan, lambda: texts_of(bar))
-    with _alone(folder):
-        _remove_stale(folder)
-        _build(folder, plan, stream, max_words=max_words, workers=workers, progress=progress)
-    return read(folder)
+    if not (folder / CONFIG).is_file():
+        with _alone(folder):
+            if not (folder / CONFIG).is_file():  # another build may just have ended
+                _remove_stale(folder)
+                _build(folder, plan, stream, max_words=max_words, workers=workers, progress=progress)
+                return read(folder)
+    _remove_stale(folder)
+    with tqdm(stream, "comparing", unit=" documents", disable=None if progress else True) as bar:
+        return _finished(folder, plan, lambda: texts_of(bar))
 
 
 @contextlib.contextmanager
@@ -187,8 +188,7 @@ def _alone(folder: Path) -> Iterator[None]:
     reading.mkdir(parents=True, exist_ok=True)
     lock = filelock.FileLock(reading / _LOCK)
     try:
-        with contextlib.suppress(NotImplementedError):  # of file systems without locks
-            lock.acquire(timeout=0)
+        io.acquire(lock)
     except filelock.Timeout:
         raise ValueError(f"{folder}: expected no other build into this folder, got one that is running") from None
     try:

@@ -25,7 +25,7 @@ def test_the_gap_is_compared_at_dimensions_that_both_have(trained, holds, line):
 def test_hdlr_gains_nothing_where_its_best_cycle_is_near_its_start(best, holds):
     course = [0.7, None, 0.6, best]
     found, line = yih2011.hdlr_gains_nothing({"hdlr": {"fit": {"history": {"validation": course}}}})
-    assert found == holds and line == f"dev MRR 0.7000 at the start, {best:.4f} at best"
+    assert found == holds and line.startswith(f"dev MRR 0.7000 at the start, {best:.4f} at best (")
 
 
 @pytest.mark.parametrize(("function", "metric", "one", "other", "holds"), [
@@ -36,5 +36,5 @@ def test_hdlr_gains_nothing_where_its_best_cycle_is_near_its_start(best, holds):
     (bai2010_clicks.alike, "rank_loss", ("ssi-hash-10m", 0.25), ("ssi-asym-10k", 0.27), False),
 ])  # fmt: skip
 def test_what_is_alike_is_within_a_twentieth(function, metric, one, other, holds):
-    rows = {row: {"metrics": {metric: {"mean": value}}} for row, value in (one, other)}
+    rows = {row: {"metrics": {metric: {"mean": value}}, "config": {"E": 3}} for row, value in (one, other)}
     assert function(rows)[0] == holds

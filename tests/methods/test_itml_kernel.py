@@ -65,6 +65,20 @@ def test_it_is_itml_of_projected_documents(dense, rng, k, two_sides):
         np.testing.assert_allclose(mine["change"], theirs["change"], rtol=1e-8)
 
 
+def test_documents_that_depend_on_one_another_but_for_rounding_do_not_spoil_the_metric(rng):
+    """Texts that quote two others, of length one in float32: directions in which they differ are rounding."""
+    rows = rng.normal(size=(60, 90)) * (rng.random((60, 90)) < 0.1)
+    rows[40:50] = rows[:10] + rows[10:20]
+    rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    documents, chosen = sparse.from_scipy(scipy.sparse.csr_matrix(rows)), every_pair(rng, 60)
+    basis = np.linalg.svd(rows.astype(np.float64), full_matrices=False)[2][:55].T
+    options = {"init": Projection(jnp.asarray(basis)), "bounds": (0.3, 1.9), "max_iter": 5, "tol": 0.0}
+    found = itml_kernel.fit(documents, documents, chosen, **options).params
+    expected = itml.fit(documents, documents, chosen, identity=True, **options).params
+    np.testing.assert_allclose(learned(found), learned(expected), atol=1e-3)
+    assert np.abs(learned(expected) - np.eye(90)).max() > 0.1
+
+
 @pytest.mark.parametrize("times", [1e-60, 1e-6, 1e5, 1e60])
 def test_the_unit_of_the_weights_does_not_matter(dense, rng, times):
     chosen = every_pair(rng)

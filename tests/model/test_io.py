@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -290,3 +291,16 @@ def test_an_older_model_is_looked_for_by_its_name_alone(tmp_path):
         folders.load(tmp_path / "model[1]")
     with pytest.raises(FileNotFoundError, match="got nothing$"):
         folders.load(tmp_path / "model?")
+
+
+@pytest.mark.parametrize(("number", "refused"), [(errno.ENOLCK, False), (errno.EOPNOTSUPP, False), (errno.EACCES, True)])
+def test_where_the_file_system_has_no_locks_there_is_none(number, refused):
+    class Lock:
+        def acquire(self, timeout):
+            raise OSError(number, os.strerror(number))
+
+    if not refused:
+        io.acquire(Lock())
+        return
+    with pytest.raises(PermissionError):
+        io.acquire(Lock())

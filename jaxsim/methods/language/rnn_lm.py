@@ -148,7 +148,7 @@ def fit(
     if dev is not None and chosen.validate is None:
         chosen = Run.of(chosen, {"validate": lambda found: -perplexity(found, dev)})
     settings = (learning_rate, network.dropout, clip, adagrad or 0, negatives or 0, streams, window, a_step,
-                halve_after or 0, int(backward))
+                halve_after or 0, int(backward), *([] if halve_after is None or a_step == windows else [1]))
     learned = (*tables, core)
     data = np.frombuffer(sentences.sha256.encode(), np.uint8), shares
     return chosen.run(

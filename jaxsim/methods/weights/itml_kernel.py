@@ -35,7 +35,7 @@ from jaxsim.sparse import Terms
 
 _BLOCK = 256  # pairs
 _EQUAL = 1e-12  # of two documents' squared lengths: a shorter squared distance is rounding
-_SPAN = 1e-13  # of the documents' squared lengths, summed: an eigenvalue below is rounding
+_SPAN = 1e-13  # of the documents' squared lengths: what is below, of directions in which they differ, is rounding
 
 
 class Kernel(NamedTuple):
@@ -126,7 +126,7 @@ def fit(
       **options: fields of `optim.Run`, in place of those of ``run``.
 
     Returns:
-      What `itml.fit` with ``identity`` gives, up to rounding: `Fit` of a `Metric`. Memory is for some six matrices of
+      What `itml.fit` with ``identity`` gives, up to rounding: `Fit` of a `Metric`. Memory is for some nine matrices of
       ``[n, n]`` and one of ``[num_terms, k]``, n being the number of the pairs' documents.
 
     Raises:
@@ -197,7 +197,7 @@ def _coordinates(documents: scipy.sparse.csr_matrix, given: np.ndarray | None) -
     if given is not None:
         basis = itml.orthonormal(given)
         inside = documents @ basis
-        return basis, inside, np.linalg.pinv(inside)
+        return basis, inside, np.linalg.pinv(inside, rcond=np.sqrt(_SPAN))
     gram = (documents @ documents.T).toarray()
     least = _SPAN * np.trace(gram)
     values, vectors = scipy.linalg.eigh(gram, overwrite_a=True)

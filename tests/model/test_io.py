@@ -293,7 +293,7 @@ def test_an_older_model_is_looked_for_by_its_name_alone(tmp_path):
         folders.load(tmp_path / "model?")
 
 
-@pytest.mark.parametrize(("number", "refused"), [(errno.ENOLCK, False), (errno.EOPNOTSUPP, False), (errno.EACCES, True)])
+@pytest.mark.parametrize(("number", "refused"), [(errno.ENOLCK, False), (errno.ENOTSUP, False), (errno.EACCES, True)])
 def test_where_the_file_system_has_no_locks_there_is_none(number, refused):
     class Lock:
         def acquire(self, timeout):

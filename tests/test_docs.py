@@ -517,7 +517,7 @@ def test_what_is_said_of_s2net_holds_in_the_records():
         ours, start_ = dev(rows["s2net"]), dev(rows["opca"])
         few, many = min(ours.keys() & start_.keys()), max(ours.keys() & start_.keys())
         gains.append(ours[few] - start_[few] > ours[many] - start_[many])
-    assert sum(gains) > len(gains) / 2
+    assert sum(gains) == 9 and len(gains) == 13
     lines, docstrings = tables["en-it-lines"], tables["docstrings"]
     assert mrr(lines["s2net-random"]) < mrr(lines["opca"])
     assert mrr(docstrings["s2net-random"]) > mrr(docstrings["opca"])
@@ -525,7 +525,7 @@ def test_what_is_said_of_s2net_holds_in_the_records():
              and rows["s2net"]["config"]["k"] == rows["s2net-all-negatives"]["config"]["k"]}  # fmt: skip
     assert equal == {"en-it-lines"}
     assert abs(mrr(lines["s2net"]) - mrr(lines["s2net-all-negatives"])) < 0.0005
-    assert [rows["s2net"]["config"]["negatives"] for rows in tables.values()].count("other groups") == 7
+    assert [rows["s2net"]["config"]["negatives"] for rows in tables.values()].count("other groups") == 8
     assert [name for name, rows in tables.items() if "s2net-mse" in rows] == ["docstrings", "en-it-speeches"]
     assert all(mrr(rows["s2net-mse"]) < mrr(rows["s2net"]) for rows in (docstrings, tables["en-it-speeches"]))
     named = {row for rows in (*tables.values(), *records("platt2010_mates").values()) for row in rows}

@@ -169,7 +169,7 @@ def test_a_fit_with_one_damaged_number_is_made_again_and_one_of_before_digests_i
     cache.fit(halves)(np.arange(4.0), k=2)
     path, = cache.folder.iterdir()
     whole = path.read_bytes()
-    at = whole.index(np.float64(3.0).tobytes()) if np.float64(3.0).tobytes() in whole else len(whole) - 40
+    at = len(whole) - 40
     path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
     assert cache.fit(halves)(np.arange(4.0), k=2).params["k"] == 2 and len(CALLS) == 2
     bare = whole.removeprefix(fits._MAGIC)[fits._DIGEST :]

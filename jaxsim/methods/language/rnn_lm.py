@@ -147,6 +147,7 @@ def fit(
     chosen = Run.of(run, options, default)
     if dev is not None and chosen.validate is None:
         chosen = Run.of(chosen, {"validate": lambda found: -perplexity(found, dev)})
+    # The last number: checkpoints of before halved the rate by steps, not by passes.
     settings = (learning_rate, network.dropout, clip, adagrad or 0, negatives or 0, streams, window, a_step,
                 halve_after or 0, int(backward), *([] if halve_after is None or a_step == windows else [1]))
     learned = (*tables, core)

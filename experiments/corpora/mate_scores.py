@@ -53,6 +53,11 @@ def tested(table: kit.Table, *seeds: Sequence) -> dict:
             "by_group": [mates.by_source(*sides, table.data.task.sources["test"]) for sides in seeds]}
 
 
+def test_points(encoded: Mapping[int, Sequence]) -> list[dict]:
+    """MRR of test pairs by dimension, of both sides encoded with each: points of a curve, which choose nothing."""
+    return [{"k": k, "mrr": mates.mrr(*sides), "split": "test"} for k, sides in encoded.items()]
+
+
 def learning_curve(table: kit.Table, fit: Callable[[Task, int], Any]) -> list[dict]:
     """Test scores by the number of training pairs, with the row's settings and at most `grid_k` dimensions.
 
@@ -90,6 +95,7 @@ def closed_form(table: kit.Table, fit: Callable[..., Any], options: Sequence[Map
         return projections.truncate(largest, k) if ordered else fit(table.data.task, k)
 
     size = kit.choose([{"k": k} for k in ks], lambda k: dev_mrr(table, at(k)), by="mrr", split="dev", **said)
-    encoded = mates.encode(at(size.best["k"]), weighted(table, "test"))
-    return kit.Row({**choice.best, **size.best}, **tested(table, encoded),
-                   curve=[*size.tried, *learning_curve(table, fit)], dev={"grid": choice.tried, "mrr": size.score})
+    encoded = {k: mates.encode(at(k), weighted(table, "test")) for k in ks}
+    return kit.Row({**choice.best, **size.best}, **tested(table, encoded[size.best["k"]]),
+                   curve=[*size.tried, *test_points(encoded), *learning_curve(table, fit)],
+                   dev={"grid": choice.tried, "mrr": size.score})

@@ -52,8 +52,9 @@ LEVEL = 0.05
 """Of the false-discovery rate over the ledger."""
 UNWRITTEN = "not known; nobody has looked yet"
 """Stands where the claim has no written reason for a verdict against the paper."""
-BOTH_DIRECTIONS = ("yih2011_mates", "platt2010_mates", "mate_hubs")
-"""Experiments whose values are those of all pairs in one direction, then of all pairs in the other."""
+BOTH_DIRECTIONS = ("yih2011_mates", "platt2010_mates", "mate_hubs", "peers/docstrings", "peers/en-es-human",
+                   "hard_negatives/docstrings")
+"""Experiments, or tables of one, whose values are those of all pairs in one direction, then of all in the other."""
 OVER_PARTS = {"yih2011_ads": ("auc",)}
 """Experiment -> metrics of all pairs, of which the values beside a record are those of random parts of the pairs: a
 test is of the mean over the parts, which is not quite the figure of all pairs."""
@@ -87,7 +88,8 @@ class Claim:
       equal: Settings at which the rows are compared beside, such as `("k",)`: at points that both curves have.
       equal_rows: ``(better, worse)`` rows of equal budget, where these are rows of their own.
       holds: For a sentence of another form: function of the table's rows (row -> record) that returns whether it holds
-        and a line that says by what figures; ``better`` and ``worse`` are then only shown.
+        (None where the records do not tell, which is "not run") and a line that says by what figures; ``better`` and
+        ``worse`` are then only shown.
       ceiling: As `CEILING`.
       own: Whether it is a question of this project, which no paper answers; counted apart.
       why: Table -> why it is otherwise there, as far as records tell, written by somebody who looked; "not known"
@@ -108,7 +110,7 @@ class Claim:
     alpha: float = 0.05
     equal: tuple[str, ...] = ()
     equal_rows: tuple[str, str] | None = None
-    holds: Callable[[Mapping[str, Mapping[str, Any]]], tuple[bool, str]] | None = None
+    holds: Callable[[Mapping[str, Mapping[str, Any]]], tuple[bool | None, str]] | None = None
     ceiling: float = CEILING
     own: bool = False
     why: Mapping[str, str] = field(default_factory=dict)
@@ -250,6 +252,8 @@ def _entry(
     easy = claim.metric in _EASY and all(one["mean"] > claim.ceiling for one in entry["ours"].values())
     if claim.holds is not None:
         holds, line = claim.holds(rows)
+        if holds is None and not easy:
+            return {**entry, "verdict": "not run", "why": f"the records do not tell: {line}"}
         return {**entry, "verdict": "too easy to tell" if easy else "supported" if holds else "not supported",
                 "tests": {"figures": {"holds": bool(holds), "line": line}}}  # fmt: skip
     tests = entry["tests"]
@@ -299,7 +303,8 @@ def per_query(record: Mapping[str, Any], metric: str, results: Path) -> np.ndarr
         same = abs(values.mean() - mean) <= _ROUNDING * max(1.0, abs(mean))
         checks.expect(same, f"{path}: {metric}", f"values of the mean {mean:g}, as the record beside it has",
                       f"{values.mean():g}")  # fmt: skip
-    return values.reshape(2, -1).mean(axis=0) if record["experiment"] in BOTH_DIRECTIONS else values
+    places = record["experiment"], f"{record['experiment']}/{record['table']}"
+    return values.reshape(2, -1).mean(axis=0) if set(places).intersection(BOTH_DIRECTIONS) else values
 
 
 def compare(

@@ -43,7 +43,8 @@ _TABLES_HEAD = """
 
 **paper**: as printed, with its dimension. **ours**: test data, mean over seeds ± standard deviation (of the metric by
 which rows are compared), seeds in brackets. Ties count as errors, both directions of a pair are averaged, and
-near-duplicates never cross a split, but for a few queries of NFCorpus, whose split is that of its authors. **Bold**:
+near-duplicates never cross a split of ours; the splits of NFCorpus and Reuters-21578 are their authors', which a few
+cross, and tables of queries and candidates (ads) split the queries: a candidate may stand in several parts. **Bold**:
 rows that do not differ from the best one (paired test, p ≥ .05).
 
 **notes**, computed from the record: `start-unchanged` (training returned its start), `edge-of-grid` (the best value is

@@ -31,8 +31,8 @@ def against_sizes(title: str, rows: Mapping[str, dict[str, Any]], paper: str) ->
 
     Returns:
       Suffix of the figure's file -> what it shows, and the SVG file (None where no record has such a curve). Points of
-      the test set are drawn where a row has any. The score is the first of MRR, MAP,
-      AUC, accuracy and F1 that any curve has.
+      the test set are drawn where every row that has points has some of it, and else those of development. The score is
+      the first of MRR, MAP, AUC, accuracy and F1 that any curve has.
 
     Raises:
       ValueError: for two points of one row at one size.
@@ -80,21 +80,21 @@ def roc(title: str, rows: Mapping[str, dict[str, Any]], paper: str, results: Pat
 
 def _drawn(title: str, rows: Mapping[str, dict[str, Any]], paper: str, size: str, label: str, metric: str
            ) -> bytes | None:
-    series, splits = {}, set()
+    series, told = {}, {path: [point for point in record["curve"] if point.get(size) and point.get(metric) is not None]
+                        for path, record in rows.items()}
+    kinds = [{point.get("split", "dev") for point in points} for points in told.values() if points]
+    split = "test" if all("test" in own for own in kinds) else "dev"
     for path, record in report_tables.ordered(rows, paper):
-        points = [point for point in record["curve"] if point.get(size) and point.get(metric) is not None]
-        if any(point.get("split") == "test" for point in points):
-            points = [point for point in points if point.get("split") == "test"]
+        points = [point for point in told[path] if point.get("split", "dev") == split]
         sizes = [point[size] for point in points]
         if len(set(sizes)) < len(sizes):
             raise ValueError(f"{path}: curve: expected one point a size with {metric}, got two at one {size}")
         if len(points) > 1:
             series[record["row"]] = sorted((point[size], point[metric]) for point in points)
-            splits |= {point.get("split", "dev") for point in points}
     if not series:
         return None
-    where = "" if len(splits) > 1 else f" ({'test' if 'test' in splits else 'development'} set)"
-    return figures.lines(series, title=title, xlabel=label, ylabel=f"{_METRICS[metric]}{where}")
+    where = "test" if split == "test" else "development"
+    return figures.lines(series, title=title, xlabel=label, ylabel=f"{_METRICS[metric]} ({where} set)")
 
 
 def training(title: str, rows: Mapping[str, dict[str, Any]], paper: str) -> bytes | None:

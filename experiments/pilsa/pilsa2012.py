@@ -782,11 +782,11 @@ def above(better: str, worse: str, tables: tuple[str, ...], sentence: str, print
 
 
 def best_at_300(rows: Mapping[str, Mapping]) -> tuple[bool, str]:
-    """Whether no other number of dimensions has a higher precision on development questions than 300 (Table 5)."""
+    """Whether 300 dimensions have a higher precision on development questions than all others (Table 5)."""
     found = {row: rows[row]["metrics"]["precision"]["mean"] for row in (f"pilsa-{k}" for k in CURVE)}
     best = max(found.values())
     first = [row for row, precision in found.items() if precision == best]
-    return found["pilsa-300"] == best, f"pilsa-300 {found['pilsa-300']:.3f}, at best {best:.3f} ({', '.join(first)})"
+    return first == ["pilsa-300"], f"pilsa-300 {found['pilsa-300']:.3f}, at best {best:.3f} ({', '.join(first)})"
 
 
 ALL = ("table6-public", "table6-union", "table6-wordnet")
@@ -803,7 +803,8 @@ CLAIMS = [
                 tables=(table,), better="pilsa-300", worse="pilsa-3000", metric="precision", holds=best_at_300,
                 printed=dict(zip(("pilsa-300", "pilsa-3000"), printed, strict=True)), why=why)
       for id, table, thesaurus, printed, why in (
-          ("pilsa-300", "table5", "Bloomsbury's thesaurus", (0.863, 0.778), {}),
+          ("pilsa-300", "table5", "Bloomsbury's thesaurus", (0.863, 0.778),
+           {"table5": "as good with 100 and with 200 on these 151 development questions"}),
           ("pilsa-300-wordnet", "table5-wordnet", "WordNet", (0.625, 0.494),
            {"table5-wordnet": "not known; fewer dimensions are better here: .581 at 100"}))),
     *(kit.Claim(f"pilsa-{row}-mohammad", sentence=f"{row} is better than Mohammad et al. 2008 at the 99 % level of a "

@@ -57,11 +57,15 @@ BOTH_DIRECTIONS = ("yih2011_mates", "platt2010_mates", "mate_hubs", "peers/docst
 """Experiments, or tables of one, whose values are those of all pairs in one direction, then of all in the other."""
 OVER_PARTS = {"yih2011_ads": ("auc",)}
 """Experiment -> metrics of all pairs, of which the values beside a record are those of random parts of the pairs: a
-test is of the mean over the parts, which is not quite the figure of all pairs."""
+test is of the mean over the parts, which is not quite the figure of all pairs. It decides nothing, since the pairs of
+one query are not independent of one another; the jackknife values of queries do (`BY_QUERY`)."""
+BY_QUERY = "_by_query"
+"""What the name of such a metric has behind it where the values are jackknife pseudo-values, one a query."""
 VERDICTS = ("supported", "not supported", "too easy to tell", "not run")
 _EASY = ("accuracy", "mrr", "auc")
 _POWER = 0.8
 _SEVERAL = 2
+_PARTS = " parts"
 _ROUNDING = 2e-6  # of values kept as float32, in their mean
 
 
@@ -260,13 +264,16 @@ def _entry(
     paired = compare(better, worse, claim.metric, results, lower=claim.lower)
     if paired is not None:
         tests["paired"] = paired
+        if paired["test"].endswith(_PARTS) and not easy:
+            entry |= {"verdict": "not run", "why": "no values of queries: a test over random parts of the pairs takes "
+                                                   "those of one query as independent"}
     own = _own_test(claim, better, worse, results)
     if own is not None:
         tests["paper"] = own
     equal = _equal_budget(claim, rows, results)
     if equal is not None:
         tests["equal"] = equal
-    return {**entry, "verdict": "too easy to tell" if easy else ""}
+    return {**entry, "verdict": "too easy to tell"} if easy else entry
 
 
 def _of_full(rows: Mapping[str, Mapping[str, Any]], names: Iterable[str]) -> bool:
@@ -319,7 +326,7 @@ def compare(
       metric: By which.
       results: Root of the records.
       lower: Whether a lower value is better.
-      overlap: Whether the overlap of folds is corrected for.
+      overlap: Whether the overlap of folds is corrected for, and the pairs of one query are one observation.
 
     Returns:
       ``test, metric, difference, interval, p, n, smallest``: the difference is positive where ``better`` is better,
@@ -330,10 +337,14 @@ def compare(
     values = [per_query(record, metric, results) for record in (better, worse)]
     seeds = [np.asarray(record["metrics"][metric]["per_seed"], np.float64) for record in (better, worse)]
     spreads = [(float(np.var(runs, ddof=1)) / runs.size, runs.size - 1) for runs in seeds if runs.size > 1]
+    of_parts = metric in OVER_PARTS.get(better["experiment"], ())
+    if of_parts and overlap:
+        by_query = [per_query(record, metric + BY_QUERY, results) for record in (better, worse)]
+        of_parts = any(value is None for value in by_query)
+        values = values if of_parts else by_query
     if all(value is not None for value in values) and values[0].shape == values[1].shape:
         test = paired(*(sign * value for value in values), metric=metric, seeds=seeds)
-        of_parts = metric in OVER_PARTS.get(better["experiment"], ())
-        return {**test, "test": f"paired t over {test['n']} parts"} if of_parts else test
+        return {**test, "test": f"paired t over {test['n']}{_PARTS}"} if of_parts else test
     if seeds[0].size == seeds[1].size > 1 and better["seeds"] == worse["seeds"]:
         apart = sign * (seeds[0] - seeds[1])
         folds = any(len(record["dev"].get("folds", ())) == apart.size for record in (better, worse))

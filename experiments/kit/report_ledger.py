@@ -28,9 +28,8 @@ that the paper has above is better, with its 95 % interval. **p**: of the paired
 false-discovery rate over the ledger, by which the verdict goes (`experiments/kit/judge.py` says how seeds count).
 **Could show**: the smallest difference that such a test finds four times in five. **Own test**: the paper's, on its
 metric at its level; it decides nothing here. **Equal budget**: at how many shared settings the better row is above, or
-a test of rows of equal budget. A test over parts compares the means over random parts of the test pairs, as the paper
-does: its difference is not quite that of **ours**, which are of all pairs, and may have the other sign where both are
-small.
+a test of rows of equal budget. AUC over all pairs is tested by jackknife values, one a query. A test over random parts
+of the test pairs, as the paper's, decides nothing: it takes the pairs of one query as independent.
 """
 
 Tables = Mapping[tuple[str, str], Mapping[str, Mapping[str, Any]]]

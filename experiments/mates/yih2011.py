@@ -695,7 +695,7 @@ TOPICS = ("not known; the paper of 2010 has both below CL-LSI on the same Wikipe
           "against .613). What that of 2011 changes is as there: words of each language apart, ten iterations of "
           "folding in, the Jensen-Shannon divergence")
 SPEECH_TOPICS = ("not known; one number of topics alone is tried here, 100, against a grid to 3,000 dimensions for "
-                 "CL-LSI; the paper of 2010 has both above CL-LSI on speeches (002 Table 1: .978 and .973 against .960)")
+                 "CL-LSI; the paper of 2010 has both above it on speeches (002 Table 1: .978 and .973 against .960)")
 LINE_TOPICS = ("not known; 300 topics are the most that are tried here, where both still rise, against a grid to 4,000 "
                "dimensions for CL-LSI; the paper of 2010 has both above CL-LSI on speeches (002 Table 1)")
 CLOSE_START = ("OPCA with the noise that is best for itself fits the training pairs so closely that little is left to "

@@ -16,11 +16,12 @@ def tables(tmp_path):
     """Adds rows and returns `tables` and the folder."""
     result = {}
 
-    def add(row, values, *, table="en-es", metric="mrr", seeds=(), per_seed=None, stored=True, **changes):
+    def add(row, values, *, table="en-es", metric="mrr", seeds=(), per_seed=None, stored=True, arrays=None,
+            **changes):
         values = np.asarray(values)
         metrics = {metric: per_seed if per_seed is not None else [float(values.mean())] * max(1, len(seeds))}
         record = made_up(row=row, table=table, seeds=list(seeds), metrics=metrics, **{"curve": [], **changes})
-        path = records.write(record, tmp_path, per_query={metric: values} if stored else None)
+        path = records.write(record, tmp_path, per_query=(arrays or {metric: values}) if stored else None)
         result.setdefault(("made_up", table), {})[row] = records.read(path)
 
     return result, add, tmp_path
@@ -176,17 +177,30 @@ def test_rows_without_queries_are_compared_over_folds_or_seeds(tables):
     assert none["verdict"] == "not supported" and "no test is possible" in none["why"]
 
 
-def test_a_test_of_random_parts_of_the_pairs_says_so(tables, rng, monkeypatch):
+def test_a_test_of_random_parts_of_the_pairs_decides_nothing(tables, rng, monkeypatch):
     monkeypatch.setitem(judge.OVER_PARTS, "made_up", ("auc",))
-    for row, all_pairs, shift in (("a", 0.61, 0.0), ("b", 0.6, 0.001)):
-        tables[1](row, 0.6 + shift + 0.01 * rng.standard_normal(50), metric="auc", per_seed=[all_pairs])
+    for row, all_pairs, shift in (("a", 0.62, 0.0), ("b", 0.6, 0.02)):
+        tables[1](row, 0.62 - shift + 0.001 * rng.standard_normal(50), metric="auc", per_seed=[all_pairs])
     entry, = only(tables, claim(metric="auc", test="paired t"))
     assert entry["tests"]["paired"]["test"] == "paired t over 50 parts" and entry["tests"]["paired"]["n"] == 50
+    assert entry["tests"]["paired"]["p"] < 1e-6 and entry["verdict"] == "not run" and "of one query" in entry["why"]
     page = report_ledger.claims_page([entry])
     assert ", paired t over 50 parts |" in page and "over parts of the pairs" in report_ledger.claims([entry], "x.md")
     for row in "ab":
         tables[1](row, rng.uniform(size=50), metric="mrr")
     assert only(tables)[0]["tests"]["paired"]["test"] == "paired t"
+
+
+def test_values_of_queries_decide_beside_random_parts_of_the_pairs(tables, rng, monkeypatch):
+    monkeypatch.setitem(judge.OVER_PARTS, "made_up", ("auc",))
+    parts, queries = 0.001 * rng.standard_normal((2, 50)), 0.1 * rng.standard_normal((2, 30))
+    for row, all_pairs, part, query in zip("ab", (0.62, 0.6), parts, queries, strict=True):
+        arrays = {"auc": all_pairs + part, "auc" + judge.BY_QUERY: all_pairs + query}
+        tables[1](row, arrays["auc"], metric="auc", per_seed=[all_pairs], arrays=arrays)
+    entry, = only(tables, claim(metric="auc", test="paired t"))
+    assert entry["tests"]["paired"]["test"] == "paired t" and entry["tests"]["paired"]["n"] == 30
+    assert entry["verdict"] == "not supported"
+    assert entry["tests"]["paper"]["n"] == 50 and entry["tests"]["paper"]["holds"]
 
 
 def test_equal_budget_is_judged_beside(tables, rng):

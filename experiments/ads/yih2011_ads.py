@@ -436,7 +436,8 @@ def s2net_of_dimension(table: kit.Table, k: int) -> kit.Row | None:
 def fit_hdlr(table: kit.Table) -> kit.Row:
     """HDLR from PCA, 5,000 random training pairs. Chosen by AUC: slack at 50 dimensions, then the dimension.
 
-    Development AUC also says when to stop.
+    Development AUC also says when to stop. In few dimensions two phrases may lie so close that float32 cannot move them
+    apart, and the fit ends in an error: it has no score.
     """
     data, pairs = table.data, table.data.pairs["train"]
     rows = np.random.default_rng(0).permutation(len(pairs.left))[: table.settings.hdlr_pairs]
@@ -450,13 +451,17 @@ def fit_hdlr(table: kit.Table) -> kit.Row:
                                           slack=slack, max_iter=CYCLES, patience=10,
                                           validate=lambda params: auc(table, params))  # fmt: skip
 
+    def score(slack: float, k: int) -> float | None:
+        try:
+            return auc(table, train(slack, k).params)
+        except FloatingPointError:
+            return None
+
     ks = dimensions(table, table.settings.hdlr_ks)
     middle = min((k for k in ks if k >= 50), default=max(ks))
-    choice = kit.climb({"slack": table.settings.slacks, "k": (middle,)},
-                       lambda **option: auc(table, train(**option).params), by="auc", beyond=0)
+    choice = kit.climb({"slack": table.settings.slacks, "k": (middle,)}, score, by="auc", beyond=0)
     slack = choice.best["slack"]
-    size = kit.choose([{"k": k} for k in ks], lambda k: auc(table, train(slack, k).params), by="auc", split="dev",
-                      rank=rank(table))
+    size = kit.choose([{"k": k} for k in ks], partial(score, slack), by="auc", split="dev", rank=rank(table))
     fit = train(slack, size.best["k"])
     config = {"slack": slack, **size.best, "pairs": len(rows), "max_iter": CYCLES, "patience": 10}
     return kit.Row(config, **tested(table, [fit.params]), curve=size.tried, fit=fit,

@@ -9,6 +9,7 @@ Where choices are made fold by fold, a code says in how many folds.
 - `cap-reached`: training stopped at its last allowed iteration or epoch.
 - `fewer-than-five-seeds`: something is random, and there are fewer than five seeds.
 - `not-chosen-on-dev`: settings with no development value behind them, or chosen by a training value.
+- `uncommitted`: the tree had changes that no commit has, so that the record's commit may not make it again.
 - `stale`: the settings are not those of the script's preset, the data were dealt to parts by an older rule, or a method
   has a newer version.
 """
@@ -26,7 +27,8 @@ from experiments.kit.records import plain
 
 __all__ = ["CODES", "EXCEPTIONS", "codes", "excepted", "stale"]
 
-CODES = ("start-unchanged", "edge-of-grid", "cap-reached", "fewer-than-five-seeds", "not-chosen-on-dev", "stale")
+CODES = ("start-unchanged", "edge-of-grid", "cap-reached", "fewer-than-five-seeds", "not-chosen-on-dev", "uncommitted",
+         "stale")
 SEEDS = 5
 _SCORES = ("dev", "mrr", "auc", "both", "map", "accuracy", "dev_documents_auc")
 """What entries of a grid, or points of a curve, call the score that chooses."""
@@ -67,6 +69,7 @@ def codes(record: Mapping[str, Any], *, is_stale: bool = False) -> list[str]:
         *["cap-reached"] * _cap_reached(record),
         *["fewer-than-five-seeds"] * (0 < len(record["seeds"]) < SEEDS),
         *["not-chosen-on-dev"] * _not_chosen_on_dev(record),
+        *["uncommitted"] * bool(record.get("dirty")),
         *["stale"] * is_stale,
     ]
 

@@ -49,8 +49,8 @@ rows that do not differ from the best one (paired test, p ≥ .05).
 
 **notes**, computed from the record: `start-unchanged` (training returned its start), `edge-of-grid` (the best value is
 the last one tried, and its development score is that much above the one before), `cap-reached` (of iterations or
-epochs), `fewer-than-five-seeds`, `not-chosen-on-dev`, `stale` (not the settings, or not the split, of the script
-today).{unchecked}
+epochs), `fewer-than-five-seeds`, `not-chosen-on-dev`, `uncommitted` (the tree had changes that no commit has), `stale`
+(not the settings, or not the split, of the script today).{unchecked}
 """
 
 _TABLES = {
@@ -185,7 +185,8 @@ def _render(
     quick = _quick(by_path)
     text = [_HEAD.format(results=link, details=details, quick=quick),
             report_ledger.claims(entries, f"{details}/claims.md"),
-            "\n## The papers' rows\n\n", report_ledger.coverage(tables), _contests(tables, results),
+            "\n## The papers' rows\n\n", report_ledger.coverage(tables),
+            _contests(tables, results, scripts),
             _repeated(tables), _TABLES_HEAD.format(unchecked=_unchecked(by_path))]  # fmt: skip
     drawn: dict[Path, bytes] = {}
     for experiment in experiments:
@@ -232,8 +233,9 @@ def _unchecked(found: Mapping[str, Mapping[str, Any]]) -> str:
             "methods: they are called stale only where their configuration or their split shows it.") if old else ""
 
 
-def _contests(tables: report_ledger.Tables, results: Path) -> str:
-    parts = [report_ledger.contests(tables, results), report_ledger.speeds(tables), report_ledger.limits(tables)]
+def _contests(tables: report_ledger.Tables, results: Path, scripts: Mapping[str, Experiment]) -> str:
+    seen = {(name, table) for name, script in scripts.items() for table, plan in script.tables.items() if plan.seen}
+    parts = [report_ledger.contests(tables, results, seen), report_ledger.speeds(tables), report_ledger.limits(tables)]
     parts = [part for part in parts if part]
     return "\n## Wins and losses\n\n" + "\n".join(parts) if parts else ""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,8 @@ metric at its level; it decides nothing here. **Equal budget**: at how many shar
 a test of rows of equal budget. AUC over all pairs is tested by jackknife values, one a query. A test over random parts
 of the test pairs, as the paper's, decides nothing: it takes the pairs of one query as independent.
 """
+
+_HOW = "Paired tests at p < .05, each for itself; rows of ours with other settings stand among the peers.\n\n"
 
 Tables = Mapping[tuple[str, str], Mapping[str, Mapping[str, Any]]]
 """``(experiment, table)`` -> row -> record."""
@@ -243,18 +245,21 @@ def _run(tables: Tables) -> dict[str, set[str]]:
     return run
 
 
-def contests(tables: Tables, results: Path) -> str:
+def contests(tables: Tables, results: Path, seen: Collection[tuple[str, str]] = ()) -> str:
     """Wins and losses against peers: by a paired test of quality, and by cost.
 
     Args:
       tables: All records.
       results: Root of the records.
+      seen: ``(experiment, table)`` whose test queries were in view when our own row was settled (`Plan.seen`).
 
     Returns:
-      Markdown; empty where no table of peers has a record.
+      Markdown; empty where no table of peers has a record. A row that has fewer seeds than in another table of its
+      experiment is older than its script: it is compared with nothing, and that is said.
     """
-    lines = []
-    for (experiment, table), rows in tables.items():
+    lines, most, older = [], _most_seeds(tables), []
+    for (experiment, table), every in tables.items():
+        rows = {row: record for row, record in every.items() if len(record["seeds"]) == most[experiment, row]}
         name = next((row for row in _OURS if row in rows), "")
         ours = rows.get(name)
         if ours is None or ours["paper"] != "none" or not ours["metrics"] or len(rows) < 2:
@@ -270,10 +275,28 @@ def contests(tables: Tables, results: Path) -> str:
             side = "even" if test["p"] >= judge.LEVEL else "wins" if test["difference"] > 0 else "losses"
             sides[side].append(f"{row} {test['difference']:+.3f}")
         score = f"{number(ours['metrics'][metric]['mean'])} {metric_name(metric)}"
-        lines.append((f"{experiment}, {table}", f"{name} {score}", *[", ".join(sides[side]) or DASH for side in sides],
+        place = f"{experiment}, {table}" + " (seen)" * ((experiment, table) in seen)
+        lines.append((place, f"{name} {score}", *[", ".join(sides[side]) or DASH for side in sides],
                       "; ".join(_costs(ours, rows)) or DASH))
+    for (experiment, table), every in tables.items():
+        fewer = [row for row, record in every.items() if len(record["seeds"]) < most[experiment, row]]
+        if fewer and any(name in every and every[name]["paper"] == "none" for name in _OURS):
+            older.append(f"{experiment}, {table}: {', '.join(fewer)}")
     head = ("table", "ours", "wins against", "no difference", "**loses against**", "times as costly as")
-    return markdown(head, lines) if lines else ""
+    text = _HOW + markdown(head, lines) if lines else ""
+    if any(line[0].endswith(" (seen)") for line in lines):
+        text += "\n**seen**: ours was settled with these test queries in view; its wins there are no test.\n"
+    return text + (f"\nNot compared, since they are trained with fewer seeds than in other tables, by an older script: "
+                   f"{'; '.join(older)}.\n" if older else "")
+
+
+def _most_seeds(tables: Tables) -> dict[tuple[str, str], int]:
+    """``(experiment, row)`` -> the most seeds that it has in any table."""
+    most: dict[tuple[str, str], int] = {}
+    for (experiment, _), rows in tables.items():
+        for row, record in rows.items():
+            most[experiment, row] = max(most.get((experiment, row), 0), len(record["seeds"]))
+    return most
 
 
 def speeds(tables: Tables) -> str:

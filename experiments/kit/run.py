@@ -43,6 +43,7 @@ class Plan:
       reads: Row -> the settings that it reads, for rows that do not read all; a change of others leaves their records.
       needs: Row -> what it needs that a machine may lack: a preset, a program; the report says so of rows without a
         record.
+      seen: Whether what our own row does was settled with this table's test queries in view: a win there is no test.
     """
 
     rows: Mapping[str, Callable[[Table], Row | None]]
@@ -52,6 +53,7 @@ class Plan:
     split: int = 1
     reads: Mapping[str, Collection[str]] = field(default_factory=dict)
     needs: Mapping[str, str] = field(default_factory=dict)
+    seen: bool = False
 
 
 @dataclass(frozen=True)

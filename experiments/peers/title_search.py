@@ -482,7 +482,7 @@ def read(row: str) -> set[str]:
 TABLES = {name: kit.Plan(ROWS, {"quick": QUICK, "full": FULL if name in LINKED else OF_TESTS},
                          on_request=("quick",) * (name != "cranfield"),
                          rows_on_request=("tuned-search", "tuned-for-search", "static-embedding"),
-                         reads={row: read(row) for row in ROWS})
+                         reads={row: read(row) for row in ROWS}, seen=name in ("cranfield", "cacm"))
           for name in (*classic.COLLECTIONS, "nfcorpus", *LINKED)}
 EXPERIMENT = kit.Experiment("title_search", __doc__, load, TABLES, shown=tuple(TABLES))
 

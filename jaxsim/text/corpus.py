@@ -5,14 +5,17 @@ gives rows as SciPy matrices, by number, and holds nothing else in memory, so th
 walk over collections of any size.
 
 The digest of every file stands in ``corpus.json``, which holds its own. On opening, sizes, types and the first and last
-row pointers are compared. The files of a shard are read once, as a whole, when the shard is first used: their digests
-are compared, and that row pointers and columns are such as products can walk over, whoever wrote them.
+row pointers are compared, and files are closed again. The files of a shard are read once, as a whole, when the shard is
+first used: their digests are compared, and that row pointers and columns are such as products can walk over, whoever
+wrote them. The files that were used last stay mapped, at most a quarter as many as the process may open, so that a
+corpus of any number of shards can be read.
 """
 
 from __future__ import annotations
 
 import functools
 import os
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +35,8 @@ READING, PASSING = "reading", ".passing-beam"
 """Folders of what a build, and one by Beam, hold on the way."""
 REMEDY = "; build it again in a new folder"
 _KINDS = {"ends": "int64", "terms": "int32", "counts": "int32"}
+_HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+_MAPPED = 120  # arrays of a corpus, three a shard of a side, where a process may open any number of files
 
 
 def shard_file(number: int, side: int, what: str) -> str:
@@ -80,8 +85,8 @@ def expect_seals(files: Any, argument: str, *names: str) -> None:
     checks.expect(fits and set(names) <= set(files), argument, "the digest of every file", files)
 
 
-def mapped(path: Path, dtype: str, told: Mapping[str, str | int] | None, remedy: str = REMEDY) -> np.ndarray:
-    """Maps an array of one axis; its values are not read.
+def heading(path: Path, dtype: str, told: Mapping[str, str | int] | None, remedy: str = REMEDY) -> tuple[int, int]:
+    """Where the values of an array of one axis begin, and how many there are; the file is closed again.
 
     Args:
       path: a file of NumPy's format.
@@ -90,23 +95,53 @@ def mapped(path: Path, dtype: str, told: Mapping[str, str | int] | None, remedy:
       remedy: what to do about another file, for messages.
 
     Returns:
-      The array, read-only.
+      Bytes before the first value, and the number of values.
 
     Raises:
       ValueError: for a missing file, another size, a header that is none, and another type or shape.
+      OSError: if it cannot be opened.
     """
     checks.expect(path.is_file(), str(path), "a shard's file", "none")
-    size = path.stat().st_size
-    checks.expect(told is None or told["bytes"] == size, str(path),
-                  f"a whole shard of {told and told['bytes']} bytes", f"a truncated or altered file of {size}{remedy}")
-    try:
-        array = np.lib.format.open_memmap(path, mode="r")
-    except Exception as error:  # of every type, as the header is Python
-        reason = " ".join(str(error).split())[:200]
-        raise ValueError(f"{path}: expected a whole shard, got a truncated or altered file ({reason}){remedy}"
-                         ) from error
-    checks.array(array, str(path), dtype, (None,))
-    return array
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        checks.expect(told is None or told["bytes"] == size, str(path),
+                      f"a whole shard of {told and told['bytes']} bytes",
+                      f"a truncated or altered file of {size}{remedy}")
+        try:
+            version = np.lib.format.read_magic(file)
+            shape, _, found = _HEADERS[version](file)
+            offset = file.tell()
+            values = np.broadcast_to(np.zeros((), found), shape)  # in place of those of the file, which are not read
+            if size - offset < values.nbytes:
+                raise ValueError(f"{size - offset:,} bytes in place of {values.nbytes:,}")
+        except OSError:
+            raise
+        except Exception as error:  # of every type, as the header is Python
+            reason = " ".join(str(error).split())[:200]
+            raise ValueError(f"{path}: expected a whole shard, got a truncated or altered file ({reason}){remedy}"
+                             ) from error
+    checks.array(values, str(path), dtype, (None,))
+    return offset, len(values)
+
+
+def mapped(path: Path, dtype: str, told: Mapping[str, str | int] | None, remedy: str = REMEDY) -> np.ndarray:
+    """Maps an array of one axis; its values are not read. It takes a file descriptor for as long as it lives.
+
+    Args:
+      path: as for `heading`.
+      dtype: as for `heading`.
+      told: as for `heading`.
+      remedy: as for `heading`.
+
+    Returns:
+      The array, read-only.
+
+    Raises:
+      ValueError: as `heading`.
+      OSError: as `heading`.
+    """
+    offset, number = heading(path, dtype, told, remedy)
+    return np.asarray(np.memmap(path, dtype, "r", offset, (number,)))
 
 
 def expect_same(path: Path, told: Mapping[str, str | int] | None, remedy: str = REMEDY) -> None:
@@ -125,15 +160,56 @@ def expect_same(path: Path, told: Mapping[str, str | int] | None, remedy: str = 
     checks.expect(whole, str(path), "the file that was written", f"an altered one{remedy}")
 
 
+class Mappings:
+    """The arrays of a corpus that were used last: those of all its shards may be more than the files one can open."""
+
+    def __init__(self):
+        """Begins with none."""
+        self._most = _most()
+        self._arrays: OrderedDict[Path, np.ndarray] = OrderedDict()
+
+    def get(self, path: Path, make: Callable[[], np.ndarray]) -> np.ndarray:
+        """An array, made where it is not held; the one that was not used for longest is let go.
+
+        Two threads may make the same array, of which one is held.
+
+        Args:
+          path: its file.
+          make: maps it.
+
+        Returns:
+          The array.
+        """
+        array = self._arrays.pop(path, None)
+        array = make() if array is None else array
+        self._arrays[path] = array
+        while len(self._arrays) > self._most:
+            self._arrays.popitem(last=False)
+        return array
+
+
+def _most() -> int:
+    """Arrays of a corpus to hold: each takes a file descriptor, of which a quarter of the process's are taken."""
+    try:
+        import resource
+    except ImportError:  # of Windows, where it takes none
+        return _MAPPED
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return _MAPPED if files == resource.RLIM_INFINITY else min(max(files // 4, 3), 25 * _MAPPED)
+
+
 class Shard:
-    """Some documents of one side, mapped from files that are looked at once, when they are first used.
+    """Some documents of one side. Files are mapped while they are used, and looked at once, when they are first used.
+
+    A file that is mapped again is read as a whole again only if another was put in its place, or it was written to.
 
     Attributes:
       docs: number of documents.
     """
 
-    def __init__(self, folder: Path, number: int, side: int, docs: int, num_terms: int, files: Mapping | None):
-        """Maps the files and compares what can be seen without reading them.
+    def __init__(self, folder: Path, number: int, side: int, docs: int, num_terms: int, files: Mapping | None,
+                 mappings: Mappings):
+        """Compares what can be seen without reading the files, and leaves them closed.
 
         Args:
           folder: of the corpus.
@@ -142,42 +218,78 @@ class Shard:
           docs: how many it has.
           num_terms: size of the vocabulary.
           files: what `seal` said of every file; None where that is not known.
+          mappings: of the corpus.
 
         Raises:
-          ValueError: as `mapped`, and for another number of documents, or of terms than of counts.
+          ValueError: as `heading`, and for another number of documents, or of terms than of counts.
+          OSError: if a file cannot be opened.
         """
-        self.docs, self._num_terms = docs, num_terms
+        self.docs, self._num_terms, self._mappings = docs, num_terms, mappings
         self._paths = {what: folder / shard_file(number, side, what) for what in _KINDS}
         self._told = {what: None if files is None else files.get(path.name) for what, path in self._paths.items()}
-        ends, terms, counts = self._arrays = [mapped(path, _KINDS[what], self._told[what])
-                                              for what, path in self._paths.items()]
-        fits = len(ends) == docs + 1 and ends[0] == 0 and len(terms) == len(counts) == ends[-1]
+        self._headings = {what: heading(path, _KINDS[what], self._told[what]) for what, path in self._paths.items()}
+        self._seen: dict[str, tuple[int, ...]] = {}  # state of every file that was looked at
+        pointers, terms, counts = (number for _, number in self._headings.values())
+        first, last = _first_and_last(self._paths["ends"], *self._headings["ends"])
+        fits = pointers == docs + 1 and first == 0 and terms == counts == last
         checks.expect(fits, str(self._paths["ends"]), f"{docs} documents and as many terms as counts",
-                      f"{len(ends) - 1} documents, {len(terms)} terms, {len(counts)} counts")
+                      f"{pointers - 1} documents, {terms} terms, {counts} counts")
 
     def seals(self) -> list[str]:
         """SHA-256 of its files as the description has them, without reading them; none where it has none."""
         return [str(told["sha256"]) for told in self._told.values() if told is not None]
 
-    @functools.cached_property
+    @property
     def ends(self) -> np.ndarray:
         """``[docs + 1]`` int64 row pointers."""
-        ends, path = self._arrays[0], self._paths["ends"]
-        expect_same(path, self._told["ends"])
-        down = np.flatnonzero(ends[1:] < ends[:-1])
-        checks.expect(not down.size, str(path), "row pointers that rise", f"a fall after document {down[:1]}")
-        return ends
+        return self._array("ends")
 
-    @functools.cached_property
+    @property
     def rows(self) -> tuple[np.ndarray, np.ndarray]:
         """Terms and counts of all documents, one after the other, ``[ends[-1]]`` int32 each."""
-        _, terms, counts = self._arrays
-        for what in ("terms", "counts"):
-            expect_same(self._paths[what], self._told[what])
-        checks.compressed(self.ends, terms, self._num_terms, str(self._paths["terms"]))
-        least = min((int(counts[start : start + 2**20].min()) for start in range(0, len(counts), 2**20)), default=1)
-        checks.expect(least >= 1, str(self._paths["counts"]), "counts of at least 1", least)
-        return terms, counts
+        return self._array("terms"), self._array("counts")
+
+    def _array(self, what: str) -> np.ndarray:
+        return self._mappings.get(self._paths[what], functools.partial(self._mapped, what))
+
+    def _mapped(self, what: str) -> np.ndarray:
+        path, (offset, number) = self._paths[what], self._headings[what]
+        with open(path, "rb") as file:
+            found = os.fstat(file.fileno())
+            state = found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+            seen = self._seen.get(what) == state
+            if not seen:
+                expect_same(path, self._told[what])
+                same = heading(path, _KINDS[what], self._told[what]) == (offset, number)
+                checks.expect(same, str(path), "the file that was there when the corpus was opened", "another")
+            array = np.asarray(np.memmap(file, _KINDS[what], "r", offset, (number,)))
+        if not seen:
+            self._check(what, array)
+            self._seen[what] = state
+        return array
+
+    def _check(self, what: str, array: np.ndarray) -> None:
+        """Refuses values that products cannot walk over."""
+        path = str(self._paths[what])
+        if what == "ends":
+            down = np.flatnonzero(array[1:] < array[:-1])
+            checks.expect(not down.size, path, "row pointers that rise", f"a fall after document {down[:1]}")
+        elif what == "terms":
+            checks.compressed(self.ends, array, self._num_terms, path)
+        else:
+            least = min((int(array[start : start + 2**20].min()) for start in range(0, len(array), 2**20)), default=1)
+            checks.expect(least >= 1, path, "counts of at least 1", least)
+
+
+def _first_and_last(path: Path, offset: int, number: int) -> tuple[int, int]:
+    """The first and the last row pointer; 0 and -1 where there is none."""
+    if number == 0:
+        return 0, -1
+    with open(path, "rb") as file:
+        file.seek(offset)
+        first = file.read(8)
+        file.seek(offset + 8 * (number - 1))
+        return int(np.frombuffer(first, np.int64)[0]), int(np.frombuffer(file.read(8), np.int64)[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,18 +349,28 @@ class Documents:
         wrong = numbers[(numbers < 0) | (numbers >= self.num_docs)]
         checks.expect(not wrong.size, "chosen", f"documents from 0 to {self.num_docs - 1}", wrong[:1].tolist())
         where = np.searchsorted(self.starts, numbers, side="right") - 1
-        terms, counts, ends = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)], np.zeros(numbers.size + 1, np.int64)
-        for i, (shard, number) in enumerate(zip(where, numbers, strict=True)):
-            shard_terms, shard_counts = self.shards[shard].rows
-            first, last = self.shards[shard].ends[number - self.starts[shard] :][:2]
-            terms.append(shard_terms[first:last])
-            counts.append(shard_counts[first:last])
-            ends[i + 1] = ends[i] + last - first
-        parts = np.concatenate(counts).astype(np.float32), np.concatenate(terms), ends
-        matrix = sp.csr_matrix(parts, shape=(numbers.size, self.num_terms))
+        order = np.argsort(where, kind="stable")  # shard by shard: each is mapped once
+        cuts = np.flatnonzero(np.diff(where[order])) + 1
+        parts = [self._part(int(where[some[0]]), numbers[some]) for some in np.split(order, cuts) if some.size]
+        lengths, terms, counts = zip((np.zeros(0, np.int64), *[np.zeros(0, np.int32)] * 2), *parts, strict=True)
+        ends = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
+        matrix = sp.csr_matrix((np.concatenate(counts).astype(np.float32), np.concatenate(terms), ends),
+                               shape=(numbers.size, self.num_terms))
+        if np.any(order[1:] < order[:-1]):
+            back = np.empty_like(order)
+            back[order] = np.arange(order.size)
+            matrix = matrix[back]
         if self.weigh is None:
             return matrix
         return unit_rows(self.weigh(matrix, self.vocabulary.df, self.vocabulary.num_docs)).astype(np.float32)
+
+    def _part(self, number: int, documents: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Lengths, terms and counts of documents of one shard, as copies: of all shards, no views are held."""
+        shard, places = self.shards[number], documents - self.starts[number]
+        first, last = shard.ends[places], shard.ends[places + 1]
+        slots = list(map(slice, first.tolist(), last.tolist()))
+        terms, counts = (np.concatenate([array[slot] for slot in slots]) for array in shard.rows)
+        return last - first, terms, counts
 
     def batches(self, size: int) -> Iterator[sp.csr_matrix]:
         """All documents in order, ``size`` at a time.
@@ -314,14 +436,15 @@ def read(folder: str | os.PathLike) -> Corpus:
       ...     corpus.vocabulary.terms, corpus.sides[0].rows([1, 0]).toarray().tolist()
       (('b', 'a', 'c'), [[2.0, 0.0, 0.0], [1.0, 1.0, 0.0]])
     """
-    folder = Path(folder)
+    folder = Path(folder).absolute()  # shards are mapped later on, when the program may work in another folder
     config = described(folder)
     files, sizes = config.get("files"), config["shard_docs"]
     vocabulary = _vocabulary(folder, config["df_docs"], files)
     starts = np.cumsum([0, *sizes], dtype=np.int64)
-    sides = []
+    sides, mappings = [], Mappings()
     for side in range(len(config["languages"])):
-        shards = tuple(Shard(folder, number, side, docs, len(vocabulary), files) for number, docs in enumerate(sizes))
+        shards = tuple(Shard(folder, number, side, docs, len(vocabulary), files, mappings)
+                       for number, docs in enumerate(sizes))
         sides.append(Documents(vocabulary, shards, starts))
     return Corpus(vocabulary, tuple(sides), tuple(config["languages"]))
 

@@ -1,6 +1,7 @@
 """Corpora on disk: the same vocabulary, counts and training as in memory; kills, other texts and damaged shards."""
 
 import collections
+import errno
 import json
 import os
 import shutil
@@ -396,6 +397,60 @@ def test_a_shard_is_looked_at_when_it_is_first_used_and_once(kept, monkeypatch):
     for _ in range(3):
         side.rows([0, 5])
     assert sorted(read[2:]) == [corpus.shard_file(0, 0, what) for what in ("counts", "ends", "terms")]
+
+
+def test_more_shards_than_files_may_be_open_are_built_and_read_and_hashed_once(tmp_path):
+    program = (
+        "import resource\nimport numpy as np\nfrom jaxsim import io\nfrom jaxsim.text import corpus, corpus_build\n"
+        "_, hard = resource.getrlimit(resource.RLIMIT_NOFILE)\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (200, hard))\n"
+        "digest, read = io.file_digest, []\n"
+        "io.file_digest = lambda path: read.append(path.name) or digest(path)\n"
+        "pairs = [(f'a b{number % 7}', 'a c') for number in range(180)]\n"
+        "corpus_build.build('c', pairs, min_df=1, shard_docs=1)\n"
+        "sides = corpus.read('c').sides\n"
+        "read.clear()\n"
+        "for side in sides:\n"
+        "    whole = side.rows(slice(None))\n"
+        "    assert whole.nnz == 360 and side.lengths().sum() == 360\n"
+        "    for _ in range(3):\n"
+        "        chosen = np.random.default_rng(0).permutation(180)\n"
+        "        assert (side.rows(chosen) != whole[chosen]).nnz == 0\n"
+        "assert len(read) == len(set(read)) == 6 * 180\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env=environment, check=False,
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_system_that_opens_no_more_files_is_not_taken_for_an_altered_shard(kept, monkeypatch):
+    def full(*_):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(np.lib.format, "read_magic", full)
+    monkeypatch.setattr(np.lib.format, "open_memmap", full)
+    with pytest.raises(OSError, match="Too many open files"):
+        corpus.read(kept)
+
+
+def test_a_file_that_is_put_in_place_of_one_that_was_looked_at_is_looked_at(kept, monkeypatch):
+    monkeypatch.setattr(corpus, "_most", lambda: 3)
+    side = corpus.read(kept).sides[0]
+    before = side.rows([0])
+    side.rows([25])  # of another shard: the first one is let go
+    assert (side.rows([0]) != before).nnz == 0
+    side.rows([25])
+    edited(kept / corpus.shard_file(0, 0, "counts"), 0, 9)
+    with pytest.raises(ValueError, match="shard-00000-0-counts.npy: expected the file that was written, got an alt"):
+        side.rows([0])
+
+
+def test_a_corpus_of_a_relative_folder_is_read_from_every_folder(kept, monkeypatch):
+    monkeypatch.chdir(kept.parent)
+    side = corpus.read(kept.name).sides[0]
+    monkeypatch.chdir("/")
+    assert side.rows([0]).nnz > 0
 
 
 @pytest.mark.parametrize(("name", "content", "message"), [

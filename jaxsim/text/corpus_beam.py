@@ -5,8 +5,9 @@ word: it has the same shards, vocabulary and digests, so that either opens what 
 runs wherever Beam does (Flink, Spark, Dataflow); every worker has to see the files and the folder under the same paths.
 
 There are three passes, of which only the second reads words: the documents of each file are numbered and hashed; the
-words of batches are counted (`corpus_words.count`) and summed up; shards are written with the chosen columns. A shard
-is assembled by one worker, which holds its counts in memory, and the vocabulary is held by all of them.
+words of batches are counted (`corpus_words.count`) and summed up, and the hashes compared; shards are written with the
+chosen columns. A shard is assembled by one worker, which holds its counts in memory, and the vocabulary is held by all
+of them.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ def build(
 
     Raises:
       ValueError: for bad settings, no documents, documents of different numbers of texts, more distinct words than
-        ``max_words``, or a finished folder of other settings or texts.
+        ``max_words``, a file that changes meanwhile, or a finished folder of other settings or texts.
       ImportError: if Beam is missing; the message says how to install it.
       OSError: if a file cannot be read or written.
 
@@ -173,7 +174,7 @@ def build(
         chosen = passing / "chosen.json"
         told = passing / "told.json"
         with piped() as pipeline:
-            counted = (pipeline | "files" >> beam.Create(list(zip(paths, starts[:-1], strict=True)))
+            counted = (pipeline | "files" >> beam.Create(list(zip(paths, starts[:-1], map(_coded, found), strict=True)))
                        | "apart" >> beam.Reshuffle()
                        | "count" >> beam.FlatMap(_count, documents=documents, languages=plan["languages"],
                                                  width=width, shard_docs=shard_docs,
@@ -244,20 +245,34 @@ def _keep(found: Any, path: str) -> None:
     io.write_bytes(Path(path), json.dumps(found).encode())
 
 
-def _count(file: tuple[str, int], documents: Callable, languages: Sequence[str], width: int, shard_docs: int,
-           refused: str):
-    """Batches of a file, none over two shards: number of the shard, first document, words, counts."""
-    path, start = file
+def _coded(texts: Texts) -> tuple[int, str]:
+    """Texts as Beam can hand them on, which takes no whole numbers of more than 64 bits."""
+    return texts.number, _hexadecimal(texts)
+
+
+def _count(file: tuple[str, int, tuple[int, str]], documents: Callable, languages: Sequence[str], width: int,
+           shard_docs: int, refused: str):
+    """Batches of a file, none over two shards: number of the shard, first document, words, counts.
+
+    Whoever reads the file compares its texts with those of the first pass, so that no other ones are ever counted to
+    the end, however often a runner tries.
+    """
+    path, start, numbered = file
+    texts = Texts()
     stream = (_tuple(document, width, place, path) for place, document in enumerate(documents(path)))
     while True:
         with _refusing(refused):
             batch = list(itertools.islice(stream, min(_BATCH, shard_docs - start % shard_docs)))
         if not batch:
-            return
+            break
         found = count(batch, languages)
+        texts = texts.then(found.texts)
         sides = [(side.indptr, side.indices, side.data) for side in found.sides]
         yield start // shard_docs, (start, found.words, sides)
         start += len(batch)
+    with _refusing(refused):
+        checks.expect(_coded(texts) == tuple(numbered), path,
+                      f"the {numbered[0]:,} documents that were numbered before", f"{texts.number:,}, of other texts; leave the file as it is while it is read")
 
 
 def _words(counted) -> Iterator[tuple[str, tuple[int, int]]]:
@@ -326,6 +341,7 @@ def _finish(folder: Path, plan: dict, chosen: Path, shards: list, texts: Texts) 
     _save(folder / DF, np.array(df, np.int64))
     files |= {name: seal(folder / name) for name in (VOCABULARY, DF)}
     sizes = [docs for _, docs, _ in shards]
+    checks.expect(sum(sizes) == texts.number, str(folder), f"shards of {texts.number:,} documents", f"{sum(sizes):,}")
     config = {"library": "jaxsim", "format": FORMAT, "languages": plan["languages"], "shard_docs": sizes,
               "df_docs": sum(sizes) * len(plan["languages"]), "plan": plan, "texts": _hexadecimal(texts),
               "files": files}

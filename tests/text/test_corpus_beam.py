@@ -8,6 +8,7 @@ import pytest
 
 from jaxsim.data import docstrings, streams
 from jaxsim.text import corpus, corpus_beam, corpus_build
+from jaxsim.text.corpus_words import texts_of
 
 HERE = importlib.util.find_spec("apache_beam") is not None
 needs_beam = pytest.mark.skipif(not HERE, reason="apache-beam is not installed (pip install 'jaxsim-text[beam]')")
@@ -70,6 +71,38 @@ def test_what_cannot_be_counted_is_refused(files, tmp_path):
     with pytest.raises(ValueError, match="files: expected a list of paths, got one path"):
         corpus_beam.build(tmp_path / "three", str(files[0]))
     assert not (tmp_path / "one" / "corpus.json").exists()
+
+
+def counted(path, documents, refused):
+    """The counting pass over one file whose documents were numbered as these."""
+    file = path, 3, corpus_beam._coded(texts_of(documents))
+    return list(corpus_beam._count(file, corpus_beam.lines, ("en",), 1, 2, refused))
+
+
+def test_other_texts_than_those_that_were_numbered_are_not_counted_to_the_end(tmp_path):
+    (tmp_path / "a").write_text("one\ntwo\nthree\n")
+    path, refused = str(tmp_path / "a"), str(tmp_path / "refused.json")
+    assert [shard for shard, _ in counted(path, [("one",), ("two",), ("three",)], refused)] == [1, 2]
+    for others in ([("one",), ("two",), ("drei",)], [("one",), ("two",)], [("one",)] * 4, []):
+        with pytest.raises(ValueError, match=f"a: expected the {len(others)} documents that were numbered before, got"):
+            counted(path, others, refused)
+        assert "numbered before" in (tmp_path / "refused.json").read_text()
+
+
+@needs_beam
+def test_a_file_that_changes_between_the_passes_is_refused_by_its_name(files, tmp_path, monkeypatch):
+    number = corpus_beam._number
+
+    def changing(numbered, **settings):
+        result = number(numbered, **settings)
+        if numbered[1] == str(files[2]):
+            files[2].write_bytes(files[2].read_bytes().replace(b"the", b"teh"))
+        return result
+
+    monkeypatch.setattr(corpus_beam, "_number", changing)
+    with pytest.raises(ValueError, match="c: expected the 260 documents that were numbered before, got 260, of other"):
+        corpus_beam.build(tmp_path / "built", files, **SETTINGS)
+    assert not (tmp_path / "built" / "corpus.json").exists()
 
 
 @needs_beam

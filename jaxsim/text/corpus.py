@@ -33,6 +33,8 @@ FORMAT = 2
 CONFIG, VOCABULARY, DF = "corpus.json", "vocabulary.json", "df.npy"
 READING, PASSING = "reading", ".passing-beam"
 """Folders of what a build, and one by Beam, hold on the way."""
+PLAN = "plan.json"
+"""In the first of them, what an unfinished corpus is to be."""
 REMEDY = "; build it again in a new folder"
 _KINDS = {"ends": "int64", "terms": "int32", "counts": "int32"}
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
@@ -465,7 +467,7 @@ def described(folder: Path) -> dict[str, Any]:
     """
     path = folder / CONFIG
     checks.expect(path.is_file(), str(folder), f"a finished corpus ({CONFIG})",
-                  "an unfinished one (build it again; it goes on)" if (folder / READING).is_dir() else
+                  "an unfinished one (build it again; it goes on)" if (folder / READING / PLAN).is_file() else
                   "an unfinished one (build it again)" if (folder / PASSING).is_dir() else "none")
     config = io.parsed(path.read_bytes(), str(path), REMEDY)
     earlier = isinstance(config, dict) and config.get("format") == 1 and not {"library", "digest"} & set(config)

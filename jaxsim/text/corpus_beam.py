@@ -17,7 +17,6 @@ import functools
 import itertools
 import json
 import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,6 +29,7 @@ from jaxsim.text.corpus import CONFIG, DF, FORMAT, PASSING, VOCABULARY, Corpus, 
 from jaxsim.text.corpus_build import (
     _BATCH,
     _NONE,
+    _alone,
     _finished,
     _hexadecimal,
     _plan,
@@ -103,7 +103,7 @@ def build(
 
     Args:
       folder: where; a finished corpus of the same settings and texts is opened as it is, after a pass that compares
-        the texts; `corpus.read` opens it without that.
+        the texts; `corpus.read` opens it without that. One program at a time may build or compare.
       files: paths in the order of their documents; file names count for nothing else.
       documents: function of a path giving its documents, as `corpus_build.build` takes them; of a module, since it is
         called in other processes, and the same each time.
@@ -122,7 +122,8 @@ def build(
 
     Raises:
       ValueError: for bad settings, no documents, documents of different numbers of texts, more distinct words than
-        ``max_words``, a file that changes meanwhile, or a finished folder of other settings or texts.
+        ``max_words``, a file that changes meanwhile, a finished folder of other settings or texts, or one into which
+        another build writes.
       ImportError: if Beam is missing; the message says how to install it.
       OSError: if a file cannot be read or written.
 
@@ -139,7 +140,6 @@ def build(
     checks.expect(first is not _NONE, "files", "at least one document", "none")
     width, plan = _plan(settings, languages, first)
     folder = Path(folder)
-    _remove_stale(folder)
     runner, options = (runner, options) if runner is not None else _local(workers)
     passing = folder / PASSING
     refused = passing / "refused.json"
@@ -165,7 +165,7 @@ def build(
     def together(parts: Iterable[Texts]) -> Texts:
         return functools.reduce(Texts.then, parts, Texts())
 
-    with _removed(passing):
+    with _alone(folder), _removed(folder):
         if (folder / CONFIG).is_file():
             return _finished(folder, plan, lambda: together(numbered()))
         found = numbered()
@@ -188,6 +188,8 @@ def build(
                  | "write" >> beam.Map(_shard, terms=beam.pvalue.AsSingleton(vocabulary), folder=os.fspath(folder))
                  | "seals" >> beam.combiners.ToList()
                  | "keep seals" >> beam.Map(_keep, path=os.fspath(told)))  # fmt: skip
+        if (folder / CONFIG).is_file():  # of another machine, on a file system without locks
+            return _finished(folder, plan, lambda: together(found))
         _finish(folder, plan, chosen, sorted(json.loads(told.read_text())), together(found))
     return read(folder)
 
@@ -202,12 +204,13 @@ def _local(workers: int):
 
 
 @contextlib.contextmanager
-def _removed(passing: Path) -> Iterator[None]:
-    """Leaves nothing of what a build holds on the way: an unfinished one begins anew."""
+def _removed(folder: Path) -> Iterator[None]:
+    """Leaves nothing of what a build holds on the way, this one or one that was killed: unfinished ones begin anew."""
+    _remove_stale(folder)
     try:
         yield
     finally:
-        shutil.rmtree(passing, ignore_errors=True)  # not there where nothing was compared
+        _remove_stale(folder)
 
 
 @contextlib.contextmanager
@@ -272,7 +275,8 @@ def _count(file: tuple[str, int, tuple[int, str]], documents: Callable, language
         start += len(batch)
     with _refusing(refused):
         checks.expect(_coded(texts) == tuple(numbered), path,
-                      f"the {numbered[0]:,} documents that were numbered before", f"{texts.number:,}, of other texts; leave the file as it is while it is read")
+                      f"the {numbered[0]:,} documents that were numbered before",
+                      f"{texts.number:,}, of other texts; leave the file as it is while it is read")
 
 
 def _words(counted) -> Iterator[tuple[str, tuple[int, int]]]:

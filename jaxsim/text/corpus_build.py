@@ -28,6 +28,7 @@ from jaxsim.text.corpus import (
     DF,
     FORMAT,
     PASSING,
+    PLAN,
     READING,
     VOCABULARY,
     Corpus,
@@ -45,7 +46,6 @@ _BATCH = 4_000  # documents that one worker counts at once
 _LOCK = "lock"  # in the folder of what is read, which goes when the corpus is done
 _NONE = object()  # what a stream without documents gives: None is a document, and a wrong one
 _OTHERS = "; build it in a new folder, or open this one by corpus.read"  # where the texts are others
-_PLAN = "plan.json"
 _PLANS = 1  # version of the plan, which finished corpora of every format have
 
 
@@ -176,14 +176,14 @@ def build(
                 _remove_stale(folder)
                 _build(folder, plan, stream, max_words=max_words, workers=workers, progress=progress)
                 return read(folder)
-    _remove_stale(folder)
+    _tidy(folder)
     with tqdm(stream, "comparing", unit=" documents", disable=None if progress else True) as bar:
         return _finished(folder, plan, lambda: texts_of(bar))
 
 
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Keeps other builds out of a folder, which would put their shards among those of this one."""
+    """Keeps other builds out of a folder, here or by Beam, which would put their shards among those of this one."""
     reading = folder / READING
     reading.mkdir(parents=True, exist_ok=True)
     lock = filelock.FileLock(reading / _LOCK)
@@ -195,6 +195,8 @@ def _alone(folder: Path) -> Iterator[None]:
         yield
     finally:
         (reading / _LOCK).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # of a folder in which something was counted
+            reading.rmdir()
         lock.release()
 
 
@@ -202,13 +204,13 @@ def _build(folder: Path, plan: dict[str, Any], stream: Iterator[tuple[str, ...]]
            progress: bool) -> None:
     """Reads the texts, from where an earlier build got to, and writes the shards."""
     reading = folder / READING
-    if (reading / _PLAN).is_file():
-        found = io.parsed((reading / _PLAN).read_bytes(), str(reading / _PLAN), _remedy(reading))
-        checks.kind(found, str(reading / _PLAN), dict)
+    if (reading / PLAN).is_file():
+        found = io.parsed((reading / PLAN).read_bytes(), str(reading / PLAN), _remedy(reading))
+        checks.kind(found, str(reading / PLAN), dict)
         checks.expect(found == plan, str(folder), "an unfinished corpus of the same settings and texts",
                       _difference(found, plan))
     else:
-        io.write_bytes(reading / _PLAN, json.dumps(plan).encode())
+        io.write_bytes(reading / PLAN, json.dumps(plan).encode())
     words = _Words(max_words)
     with tqdm(desc="words", unit=" documents", disable=None if progress else True) as bar:
         shards, texts = _read(reading, stream, words, plan["languages"], plan["shard_docs"], workers, bar)
@@ -277,10 +279,26 @@ def _difference(found: dict, plan: dict) -> str:
 
 
 def _remove_stale(folder: Path) -> None:
-    """Removes what processes that were killed left in a corpus's folder, and what a finished one no longer needs."""
+    """Removes what processes that were killed left in a corpus's folder, and what a finished one no longer needs.
+
+    Only by whoever holds the folder (`_alone`): others may be at work in it.
+    """
     if (folder / CONFIG).is_file():
         shutil.rmtree(folder / READING, ignore_errors=True)
     shutil.rmtree(folder / PASSING, ignore_errors=True)
+    _remove_parts(folder)
+
+
+def _tidy(folder: Path) -> None:
+    """`_remove_stale` of a finished corpus, unless a build is at work in its folder, or it cannot be written to."""
+    if (folder / READING).is_dir() or (folder / PASSING).is_dir():
+        with contextlib.suppress(ValueError, OSError), _alone(folder):
+            _remove_stale(folder)
+    _remove_parts(folder)
+
+
+def _remove_parts(folder: Path) -> None:
+    """Removes files that killed processes left half written."""
     for inside in (folder, folder / READING):
         for name in {path.name[1:].rsplit(".", 3)[0] for path in inside.glob(".*.part")}:
             io.remove_stale(inside / name)

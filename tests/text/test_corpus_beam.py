@@ -62,8 +62,9 @@ def test_what_cannot_be_counted_is_refused(files, tmp_path):
             corpus_beam.build(tmp_path / "one", files[:1], max_words=3, workers=workers)
     with pytest.raises(OSError, match="nothing"):
         corpus_beam.build(tmp_path / "one", [files[0], str(tmp_path / "nothing")])
-    assert not (tmp_path / "one" / corpus.PASSING).exists()
+    assert not (tmp_path / "one" / corpus.PASSING).exists() and not (tmp_path / "one" / corpus.READING).exists()
     (tmp_path / "one" / corpus.PASSING).mkdir(parents=True, exist_ok=True)  # of one that was killed
+    (tmp_path / "one" / corpus.READING).mkdir()  # for its lock
     with pytest.raises(ValueError, match=r"expected a finished corpus .*, got an unfinished one \(build it again\)"):
         corpus.read(tmp_path / "one")
     with pytest.raises(ValueError, match="files: expected at least one document, got none"):
@@ -103,6 +104,35 @@ def test_a_file_that_changes_between_the_passes_is_refused_by_its_name(files, tm
     with pytest.raises(ValueError, match="c: expected the 260 documents that were numbered before, got 260, of other"):
         corpus_beam.build(tmp_path / "built", files, **SETTINGS)
     assert not (tmp_path / "built" / "corpus.json").exists()
+
+
+def test_two_builds_into_one_folder_refuse_one_another(files, tmp_path, monkeypatch):
+    monkeypatch.setattr(corpus_beam, "_beam", lambda: None)
+    folder, seen = tmp_path / "built", []
+
+    def documents():
+        for number, document in enumerate(document for path in files for document in corpus_beam.lines(path)):
+            if number == 300:
+                with pytest.raises(ValueError, match="expected no other build into this folder, got one that is runn"):
+                    corpus_beam.build(folder, files, runner="none", **SETTINGS)
+                seen.append(number)
+            yield document
+
+    corpus_build.build(folder, documents(), **SETTINGS)
+    assert seen and not (folder / corpus.READING).exists()
+
+
+def test_what_a_running_build_holds_is_left_alone(files, tmp_path):
+    folder, documents = tmp_path / "built", list(corpus_beam.lines(files[0]))
+    corpus_build.build(folder, documents, **SETTINGS)
+    passing = folder / corpus.PASSING
+    passing.mkdir()
+    with corpus_build._alone(folder):  # as a build by Beam that compares texts
+        corpus_build.build(folder, documents, **SETTINGS)
+        assert passing.is_dir() and (folder / corpus.READING).is_dir()
+    assert not (folder / corpus.READING).exists()
+    corpus_build.build(folder, documents, **SETTINGS)
+    assert not passing.exists()
 
 
 @needs_beam

@@ -45,16 +45,23 @@ from jaxsim.text.corpus_words import Texts, counted, digest, texts_of
 _BATCH = 4_000  # documents that one worker counts at once
 _LOCK = "lock"  # in the folder of what is read, which goes when the corpus is done
 _NONE = object()  # what a stream without documents gives: None is a document, and a wrong one
+_NUMBERS = 2**31 - 1  # of words that the int32 of a shard tells apart
 _OTHERS = "; build it in a new folder, or open this one by corpus.read"  # where the texts are others
 _PLANS = 1  # version of the plan, which finished corpora of every format have
 
 
 class _Words:
-    """The words met so far: number, collection frequency and document frequency of each."""
+    """The words met so far: number, collection frequency and document frequency of each that is remembered.
+
+    Numbers rise, and one that is forgotten is not given again: shards on disk have it. Counts are kept by slots, in the
+    order of the remembered words: those of before the last forgetting, then the newer ones, whose numbers have no gaps.
+    """
 
     def __init__(self, limit: int):
         self.limit, self.next = limit, 0
         self.numbers: dict[str, int] = {}
+        self.kept = np.zeros(0, np.int64)  # numbers that were remembered when words were forgotten last
+        self.base = 0  # the next number at that time
         self.frequency = self.df = np.zeros(0, np.int64)
 
     def add(self, words: Sequence[str]) -> tuple[np.ndarray, list[str]]:
@@ -63,19 +70,35 @@ class _Words:
         numbers = np.fromiter(map(known.get, words, itertools.repeat(-1)), np.int32, len(words))
         places = np.flatnonzero(numbers < 0)
         new = [words[place] for place in places]
+        checks.expect(self.next + len(new) <= _NUMBERS, "documents", f"at most {_NUMBERS:,} words, where one that was "
+                      "forgotten and comes back is another (take a larger max_words or shard_docs)", "more")
         numbers[places] = range(self.next, self.next + len(new))
         known.update(zip(new, numbers[places].tolist(), strict=True))
         self.next += len(new)
-        room = len(self.df)
-        if self.next > room:
-            more = np.zeros(max(self.next, 2 * room) - room, np.int64)
+        room, slots = len(self.df), len(self.kept) + self.next - self.base
+        if slots > room:
+            more = np.zeros(max(slots, 2 * room) - room, np.int64)
             self.frequency, self.df = np.concatenate([self.frequency, more]), np.concatenate([self.df, more])
         return numbers, new
 
     def use(self, numbers: np.ndarray, frequency: np.ndarray, df: np.ndarray) -> None:
-        """Counts what a batch or a shard holds; every number stands once."""
-        self.frequency[numbers] += frequency
-        self.df[numbers] += df
+        """Counts what a batch or a shard holds, of remembered words; every number stands once."""
+        slots = self.slots(numbers)
+        self.frequency[slots] += frequency
+        self.df[slots] += df
+
+    def slots(self, numbers: np.ndarray) -> np.ndarray:
+        """Where the counts of remembered words stand."""
+        slots = numbers.astype(np.int64) - self.base + len(self.kept)
+        older = numbers < self.base
+        slots[older] = np.searchsorted(self.kept, numbers[older])
+        return slots
+
+    def remembers(self, numbers: np.ndarray) -> bool:
+        """Whether all numbers are those of remembered words."""
+        older = numbers[numbers < self.base]
+        places = np.searchsorted(self.kept, older)
+        return bool(np.all(places < len(self.kept))) and np.array_equal(self.kept[places], older)
 
     def prune(self) -> None:
         """Forgets the rarest words above the limit, of equals the last ones in the order of words.
@@ -86,26 +109,37 @@ class _Words:
         if gone <= 0:
             return
         words = list(self.numbers)
-        frequency = self.frequency[np.fromiter(self.numbers.values(), np.int64, len(words))]
+        frequency = self.frequency[: len(words)]
         least = np.partition(frequency, gone)[gone]  # of a word that stays
         stays = frequency > least
         equal = sorted(np.flatnonzero(frequency == least).tolist(), key=words.__getitem__)
         stays[equal[: self.limit - np.count_nonzero(stays)]] = True
+        self.kept, self.base = np.fromiter(self.numbers.values(), np.int64, len(words))[stays], self.next
+        self.frequency, self.df = frequency[stays], self.df[: len(words)][stays]
         self.numbers = dict(itertools.compress(self.numbers.items(), stays.tolist()))
 
-    def choose(self, drop_top: int, max_terms: int, min_df: int) -> tuple[list[str], np.ndarray]:
-        """Terms as `text.Vocabulary.build` orders them, and their numbers."""
-        wanted = drop_top + max_terms
-        numbers = np.fromiter(self.numbers.values(), np.int64, len(self.numbers))
-        enough = numbers[self.df[numbers] >= min_df]
-        if enough.size > wanted > 0:  # sort only what can be chosen, with all equals of the last
-            least = np.partition(self.frequency[enough], enough.size - wanted)[enough.size - wanted]
-            enough = enough[self.frequency[enough] >= least]
-        keep = np.zeros(len(self.df), bool)
-        keep[enough] = True
-        ranked = sorted((-self.frequency[number], word) for word, number in self.numbers.items() if keep[number])
+    def choose(self, drop_top: int, max_terms: int, min_df: int) -> tuple[list[str], np.ndarray, np.ndarray]:
+        """Terms as `text.Vocabulary.build` orders them, their numbers and their document frequencies."""
+        wanted, size = drop_top + max_terms, len(self.numbers)
+        keep = self.df[:size] >= min_df
+        if np.count_nonzero(keep) > wanted > 0:  # sort only what can be chosen, with all equals of the last
+            found = self.frequency[:size][keep]
+            keep &= self.frequency[:size] >= np.partition(found, found.size - wanted)[found.size - wanted]
+        ranked = sorted((-frequency, word) for frequency, word in zip(
+            self.frequency[:size][keep].tolist(), itertools.compress(self.numbers, keep.tolist()), strict=True))
         terms = [word for _, word in ranked[drop_top : drop_top + max_terms]]
-        return terms, np.fromiter((self.numbers[word] for word in terms), np.int64, len(terms))
+        numbers = np.fromiter((self.numbers[word] for word in terms), np.int64, len(terms))
+        return terms, numbers, self.df[self.slots(numbers)]
+
+
+def _columns(numbers: np.ndarray, ids: np.ndarray) -> np.ndarray:
+    """Places of words among the chosen ones, by number; -1 for others."""
+    if not numbers.size:
+        return np.full(len(ids), -1, np.int32)
+    order = np.argsort(numbers)
+    ranked = numbers[order].astype(ids.dtype)
+    places = np.minimum(np.searchsorted(ranked, ids), numbers.size - 1)
+    return np.where(ranked[places] == ids, order[places], -1).astype(np.int32)
 
 
 def build(
@@ -438,30 +472,30 @@ def _skip(reading: Path, number: int, batches: Iterator, shard_docs: int, words:
     checks.expect(unseen == new, str(names), "words that were not there before", f"others{_remedy(reading)}")
     for side in range(sides):
         _, terms, counts = _rows(reading, number, side, told["docs"], words.next, told["files"])
-        everything = np.arange(words.next)
-        words.use(everything, np.bincount(terms, counts, words.next).astype(np.int64),
-                  np.bincount(terms, minlength=words.next))
+        numbers, places = np.unique(terms, return_inverse=True)
+        checks.expect(words.remembers(numbers), str(reading / shard_file(number, side, "terms")),
+                      "words that were remembered", f"others{_remedy(reading)}")
+        words.use(numbers, np.bincount(places, counts, len(numbers)).astype(np.int64),
+                  np.bincount(places, minlength=len(numbers)))
     return told["docs"], texts
 
 
 def _finish(folder: Path, reading: Path, words: _Words, sizes: list[int], plan: dict, texts: Texts) -> None:
     """Chooses the vocabulary and writes the shards under its columns."""
-    terms, numbers = words.choose(plan["drop_top"], plan["max_terms"], plan["min_df"])
-    columns = np.full(max(words.next, 1), -1, np.int32)
-    columns[numbers] = np.arange(len(terms), dtype=np.int32)
+    terms, numbers, df = words.choose(plan["drop_top"], plan["max_terms"], plan["min_df"])
     files = {}
     for number, docs in enumerate(sizes):
         told = _noted(reading, number)["files"]
         for side in range(len(plan["languages"])):
             ends, ids, counts = _rows(reading, number, side, docs, words.next, told)
-            found = columns[ids]
+            found = _columns(numbers, ids)
             kept = found >= 0
             inside = np.concatenate([[0], np.cumsum(kept)])[ends]
             rows = sp.csr_matrix((counts[kept], found[kept], inside), shape=(docs, max(len(terms), 1)))
             rows.sort_indices()
             files |= _save_rows(folder, number, side, rows)
     io.write_bytes(folder / VOCABULARY, json.dumps(terms, ensure_ascii=True).encode())
-    _save(folder / DF, words.df[numbers])
+    _save(folder / DF, df)
     files |= {name: seal(folder / name) for name in (VOCABULARY, DF)}
     config = {"library": "jaxsim", "format": FORMAT, "languages": plan["languages"], "shard_docs": sizes,
               "df_docs": sum(sizes) * len(plan["languages"]), "plan": plan, "texts": _hexadecimal(texts),

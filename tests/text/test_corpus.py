@@ -19,7 +19,7 @@ from jaxsim import io, sparse, text
 from jaxsim.methods import s2net_sgd
 from jaxsim.methods.s2net.exact import random_init
 from jaxsim.text import corpus
-from jaxsim.text.corpus_build import build
+from jaxsim.text.corpus_build import _Words, build
 from jaxsim.text.corpus_words import count
 
 WORDS = [f"word{i}" for i in range(400)] + ["été", "हिन्दी", "Groß"]
@@ -155,6 +155,20 @@ def test_words_of_equal_frequency_are_not_forgotten_together(tmp_path):
     assert build(tmp_path / "one", texts, min_df=1, max_words=3).vocabulary.terms == tuple("abcdefg")
     found = build(tmp_path / "three", texts, min_df=1, max_words=3, shard_docs=1).vocabulary
     assert found.terms == tuple("abcg")
+
+
+def test_the_memory_of_words_does_not_grow_with_the_shards(tmp_path, monkeypatch):
+    room, use = [], _Words.use
+    monkeypatch.setattr(_Words, "use", lambda words, *counts: room.append(len(words.df)) or use(words, *counts))
+    texts = [f"often rare{number} seldom{number}" for number in range(300)]
+    build(tmp_path, texts, max_words=5, shard_docs=10, min_df=1)
+    assert max(room) <= 2 * (5 + 2 * 10 + 1)
+
+
+def test_more_words_than_have_numbers_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("jaxsim.text.corpus_build._NUMBERS", 5)
+    with pytest.raises(ValueError, match=r"documents: expected at most 5 words, where .* \(take a larger max_words"):
+        build(tmp_path, ["a b c", "d e f"], max_words=2, shard_docs=1)
 
 
 def test_an_unfinished_corpus_that_forgot_other_words_does_not_go_on(tmp_path, pairs, monkeypatch):

@@ -22,13 +22,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from jaxsim import checks
+from jaxsim.text import encodings
 
 STDIN = "-"
 _OPENERS: dict[str, Callable[..., IO[bytes]]] = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
 SUFFIXES = tuple(_OPENERS)
-_MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\0": ".xz", b"BZh": ".bz2"}
-_ZSTD = b"\x28\xb5\x2f\xfd"
-_BOM = "\ufeff"
 _ARRAY = re.compile(r"\s*\[\s*(\{|$)")  # of objects; JSON, or a text that nobody would begin so
 
 
@@ -89,15 +87,8 @@ def opened(source: str | os.PathLike) -> Iterator[IO[bytes]]:
     if sys.stdin.isatty():
         print("reading standard input (end with Ctrl-D) …", file=sys.stderr, flush=True)
     stream = sys.stdin.buffer
-    kind = _compressed(stream.peek(8) if hasattr(stream, "peek") else b"")
+    kind = encodings.compressed(stream.peek(8) if hasattr(stream, "peek") else b"")
     yield stream if kind is None else _OPENERS[kind](stream, "rb")
-
-
-def _compressed(head: bytes) -> str | None:
-    """Suffix of the compressor of which data begin so; None if there is none."""
-    kind = next((_MAGIC[magic] for magic in _MAGIC if head.startswith(magic)), None)
-    text = kind == ".bz2" and head[4:8] not in (b"1AY&", b"\x17rE8")  # that begins like bzip2
-    return None if text else kind
 
 
 def lines(source: str | os.PathLike) -> Iterator[str]:
@@ -114,16 +105,12 @@ def lines(source: str | os.PathLike) -> Iterator[str]:
       ValueError: for a damaged compressed file, one without its suffix, or text that is not UTF-8; names file, line
         and byte.
     """
-    place, number, position = name(source), 0, 0
+    place, number = name(source), 0
     try:
         with opened(source) as file:
-            for chunk in file:
-                # The first chunk is the whole file if it has no line feed.
-                whole = number == 0 and not chunk.endswith(b"\n")
-                for line in chunk.splitlines(keepends=True) if whole else (chunk,):
-                    number += 1
-                    yield _decoded(line, f"{place}, line {number}", position).removeprefix(_BOM if number == 1 else "")
-                    position += len(line)
+            for line in encodings.lines(file, place):
+                number += 1
+                yield line
     except (lzma.LZMAError, EOFError, zlib.error, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
@@ -133,32 +120,6 @@ def lines(source: str | os.PathLike) -> Iterator[str]:
         raise ValueError(
             f"{place}, after line {number}: expected a whole compressed file, got a damaged or truncated one ({error})"
         ) from error
-
-
-def _decoded(line: bytes, where: str, position: int) -> str:
-    head = line[:200] if position == 0 else b""
-    # Letters of two bytes, one of them zero: always the first or always the second.
-    zeros = 3 * head.count(0) > len(head) and not (head[::2].count(0) and head[1::2].count(0))
-    kind = _compressed(head)
-    checks.expect(kind is None, where, "UTF-8 text", f"compressed data; give the file's name the suffix {kind}")
-    checks.expect(not head.startswith(_ZSTD), where, "UTF-8 text", "data of zstd, which is not read; unpack it first, "
-                  f"or take one of {', '.join(SUFFIXES)}")
-    packed = head.startswith(b"PK\3\4")
-    checks.expect(not packed, where, "UTF-8 text", "a ZIP file, as of a spreadsheet; save it as CSV")
-    parquet = head.startswith(b"PAR1")
-    checks.expect(not parquet, where, "UTF-8 text", "a Parquet file; its name has to end in .parquet (a command with "
-                  "--format takes that too)")
-    wide = "as in UTF-16; save it as UTF-8"
-    try:
-        result = line.decode("utf-8")
-    except UnicodeDecodeError as error:
-        reason = wide if zeros or head[:2] in (b"\xff\xfe", b"\xfe\xff") else f"{error.reason}; save it as UTF-8"
-        raise ValueError(
-            f"{where}: expected UTF-8 text, got the byte 0x{line[error.start]:02x} at byte {position + error.start} of "
-            f"the file ({reason})"
-        ) from error
-    checks.expect(not zeros, where, "UTF-8 text", f"zero bytes ({wide})")
-    return result
 
 
 def texts(source: str | os.PathLike, *, column: str | None = None) -> Iterator[tuple[int, str]]:

@@ -25,6 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from jaxsim import checks, io
+from jaxsim.text import encodings
 from jaxsim.text.corpus import CONFIG, DF, FORMAT, PASSING, VOCABULARY, Corpus, read, seal
 from jaxsim.text.corpus_build import (
     _BATCH,
@@ -58,7 +59,7 @@ def lines(path: str) -> Iterator[tuple[str, ...]]:
 
     Raises:
       OSError: if the file cannot be opened.
-      ValueError: for text that is not UTF-8; names file and line.
+      ValueError: for text that is not UTF-8, and for compressed files and Parquet; names file and line.
 
     Example:
       >>> import tempfile
@@ -68,18 +69,9 @@ def lines(path: str) -> Iterator[tuple[str, ...]]:
       ...     list(lines(file.name))
       [('a dog', 'un perro'), ('a cat', 'un gato')]
     """
-    number = 0
     with open(path, "rb") as file:
-        for chunk in file:
-            whole = number == 0 and not chunk.endswith(b"\n")  # the file has no line feed
-            for line in chunk.splitlines() if whole else (chunk,):
-                number += 1
-                try:
-                    text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-                except UnicodeDecodeError as error:
-                    raise ValueError(f"{path}, line {number}: expected UTF-8 text, got the byte "
-                                     f"0x{line[error.start]:02x} ({error.reason}; save it as UTF-8)") from error
-                yield tuple(text.rstrip("\r\n").split("\t"))
+        for line in encodings.lines(file, str(path), unpacks=False):
+            yield tuple(line.rstrip("\r\n").split("\t"))
 
 
 def build(

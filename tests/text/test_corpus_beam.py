@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import importlib.util
 
 import pytest
@@ -155,6 +157,19 @@ def test_lines_are_those_of_every_other_file(data, tmp_path):
 def test_other_encodings_are_refused(tmp_path):
     (tmp_path / "a").write_bytes(b"a\nb\xffc\n")
     with pytest.raises(ValueError, match="a, line 2: expected UTF-8 text, got the byte 0xff .*; save it as UTF-8"):
+        list(corpus_beam.lines(str(tmp_path / "a")))
+
+
+@pytest.mark.parametrize(("data", "message"), [
+    ("left\tright\n".encode("utf-16-le"), "zero bytes .as in UTF-16; save it as UTF-8"),
+    (b"PAR1\x15\x04", "a Parquet file; write its texts as lines first"),
+    (gzip.compress(b"a\tb\n"), r"compressed data; unpack it first \(it is a .gz\)"),
+    (bz2.compress(b"a\tb\n"), r"compressed data; unpack it first \(it is a .bz2\)"),
+    (b"\x28\xb5\x2f\xfd\x04", "data of zstd, which is not read; unpack it first$"),
+])  # fmt: skip
+def test_files_of_other_kinds_are_refused(data, message, tmp_path):
+    (tmp_path / "a").write_bytes(data)
+    with pytest.raises(ValueError, match=f"a, line 1: expected UTF-8 text, got {message}"):
         list(corpus_beam.lines(str(tmp_path / "a")))
 
 

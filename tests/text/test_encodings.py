@@ -94,6 +94,20 @@ def test_utf_16_is_refused_as_such(code, mark, tmp_path):
         read(tmp_path / "x.tsv", f"{mark}left\tright\ra\tb\r".encode(code))
 
 
+@pytest.mark.parametrize("begin", ["", "\n", "\r\n\n"])
+@pytest.mark.parametrize("code", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be", "utf-16", "utf-32"])
+def test_wide_letters_are_refused_after_empty_lines_too(code, begin, tmp_path):
+    for rest in ("a", "left\tright\na\tb\n"):
+        (tmp_path / "x").write_bytes((begin + rest).encode(code))
+        with pytest.raises(ValueError, match=f"expected UTF-8 text, .*as in {code[:6].upper()}; save it as UTF-8"):
+            list(streams.lines(tmp_path / "x"))
+
+
+def test_zero_bytes_in_a_text_are_kept(tmp_path):
+    (tmp_path / "x").write_bytes(b"\na\0b c\n\0\na\0\n")
+    assert list(streams.lines(tmp_path / "x")) == ["\n", "a\0b c\n", "\0\n", "a\0\n"]
+
+
 def test_a_spreadsheet_and_bytes_that_are_no_text_are_told_apart_from_utf_16(tmp_path):
     (tmp_path / "x").write_bytes(b"PAR1\x15\x04\xb0")
     with pytest.raises(ValueError, match="x, line 1: expected UTF-8 text, got a Parquet file"):

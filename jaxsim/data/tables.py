@@ -350,14 +350,14 @@ def _tsv(rows: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
 
 
 def _csv(rows: Iterable[str], place: str) -> Iterator[tuple[int, list[str]]]:
-    before, rows = csv.field_size_limit(_LONGEST), iter(rows)
+    rows = iter(rows)
     first = next(rows, "")
     named = _SEPARATOR.fullmatch(first)
     between, above = (named[1], 1) if named else (",", 0)
     reader = csv.reader(rows if named else itertools.chain([first], rows), strict=True, delimiter=between)
     start = 1 + above
     try:
-        for cells in reader:
+        while (cells := _next_row(reader)) is not None:
             if cells and (len(cells) > 1 or cells[0].strip()):
                 yield start, cells
             start = reader.line_num + above + 1
@@ -365,6 +365,13 @@ def _csv(rows: Iterable[str], place: str) -> Iterator[tuple[int, list[str]]]:
         other, _, remedy = _ONE_COLUMN["csv"]
         remedy = f"; {remedy}" if start == 1 and other in first else ""
         raise ValueError(f"{place}, line {start}: expected CSV, got a row that is not ({error}){remedy}") from error
+
+
+def _next_row(reader: Iterator[list[str]]) -> list[str] | None:
+    """The next row, None after the last one. The limit is the process's: others read between two rows of this file."""
+    before = csv.field_size_limit(_LONGEST)
+    try:
+        return next(reader, None)
     finally:
         csv.field_size_limit(before)
 

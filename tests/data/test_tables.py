@@ -114,6 +114,15 @@ def test_byte_order_marks_windows_lines_blank_lines_nul_bytes_and_long_lines(tmp
     assert csv.field_size_limit() == before
 
 
+def test_two_tables_with_long_cells_are_read_in_turns(tmp_path):
+    for name in "ab":
+        (tmp_path / f"{name}.csv").write_text("".join(f"{name}{row},{'x' * 200_000}\n" for row in range(3)))
+    one, two = (tables._csv(streams.lines(tmp_path / f"{name}.csv"), name) for name in "ab")
+    first = [next(one)[1][0], next(two)[1][0], next(one)[1][0], next(one)[1][0]]
+    one.close()
+    assert [*first, *(cells[0] for _, cells in two)] == ["a0", "b0", "a1", "a2", "b1", "b2"]
+
+
 FAULTS = {
     "empty": ("x.tsv", b"", {}, "x.tsv: expected pairs, got an empty file"),
     "blank": ("x.csv", b"\n\n", {}, "x.csv: expected pairs, got an empty file"),

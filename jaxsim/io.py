@@ -362,11 +362,11 @@ def _free(folder: Path, marker: str, argument: str, what: str) -> Path:
     for _ in range(_LOOKS):  # another process that replaces the folder can take it away between two looks
         told = _told(folder / marker, what)
         free = not folder.exists() or (folder.is_dir() and (told is not None or _empty(folder)))
-        if free:
+        others = _others(folder, marker, told) if told is not None else []
+        if free and not others:
             break
         time.sleep(0.001)
     checks.expect(free, argument, f"a new folder, or one that holds an older {what} of ours ({marker})", folder)
-    others = _others(folder, marker, told) if told is not None else []
     checks.expect(not others, argument, f"nothing in {folder} but the older {what} (it would be lost)",
                   ", ".join(others[:3]) + ", …" * (len(others) > 3))  # fmt: skip
     place = folder.resolve()
@@ -397,10 +397,13 @@ def _told(path: Path, what: str) -> dict[str, Any] | None:
 
 
 def _others(folder: Path, marker: str, told: Mapping[str, Any]) -> list[str]:
-    """Files in a folder of ours that somebody else put there."""
+    """Files in a folder of ours that somebody else put there; none in one that is taken away meanwhile."""
     listed = told.get("files")
     ours = {marker, TENSORS, VOCABULARY, CARD, PAGE, *_LITTER, *(listed if isinstance(listed, list | dict) else ())}
-    found = (path for path in sorted(folder.rglob("*")) if path.is_symlink() or not path.is_dir())
+    try:
+        found = [path for path in sorted(folder.rglob("*")) if path.is_symlink() or not path.is_dir()]
+    except FileNotFoundError:
+        return []
     return [name for path in found if (name := path.relative_to(folder).as_posix()) not in ours]
 
 

@@ -104,6 +104,23 @@ def test_a_marker_says_which_files_are_ours(tmp_path, files):
             io.replace_folder(place, {"new": b""}, marker="marker.json", what="export")
 
 
+def test_a_folder_that_another_process_takes_away_while_it_is_looked_at_is_written_anew(tmp_path, monkeypatch):
+    place, marker = tmp_path / "export", {"marker.json": json.dumps({"library": "jaxsim"}).encode()}
+    io.replace_folder(place, marker, marker="marker.json")
+    scan, looks = os.scandir, []
+
+    def slow(path="."):
+        looks.append(path)
+        if len(looks) == 1:
+            place.rename(tmp_path / "taken")  # as another process that replaces it
+        return scan(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "scandir", slow)
+        io.replace_folder(place, marker, marker="marker.json")
+    assert looks and os.listdir(place) == ["marker.json"]
+
+
 def test_a_failed_write_leaves_the_older_model(tmp_path, monkeypatch):
     save(tmp_path / "model")
 

@@ -184,7 +184,7 @@ def _render(
     entries = judge.ledger(sorted(stated, key=lambda item: item[1].place.split()[0]), tables, results)
     quick = _quick(by_path)
     text = [_HEAD.format(results=link, details=details, quick=quick),
-            report_ledger.claims(entries, f"{details}/claims.md"),
+            report_ledger.claims(entries, f"{details}/claims.md", _unfinished(by_path, codes)),
             "\n## The papers' rows\n\n", report_ledger.coverage(tables),
             _contests(tables, results, scripts),
             _repeated(tables), _TABLES_HEAD.format(unchecked=_unchecked(by_path))]  # fmt: skip
@@ -205,6 +205,12 @@ def _render(
     return {benchmarks: "".join(text).encode(), results / "claims.json": ledger.encode(),
             pages / "claims.md": report_ledger.claims_page(entries, quick).encode(),
             pages / report_page.FILE: report_page.page(by_path, codes, quick).encode(), **drawn}  # fmt: skip
+
+
+def _unfinished(found: Mapping[str, Mapping[str, Any]], codes: Mapping[str, list[str]]) -> set[tuple[str, str, str]]:
+    """Experiment, table and row of what is best at the edge of a grid, or stopped at a cap."""
+    return {(record["experiment"], record["table"], record["row"]) for path, record in found.items()
+            if any(code.startswith(("edge-of-grid", "cap-reached")) for code in codes[path])}
 
 
 def _closest(tables: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> set[str]:

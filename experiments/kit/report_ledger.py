@@ -38,12 +38,14 @@ Tables = Mapping[tuple[str, str], Mapping[str, Mapping[str, Any]]]
 """``(experiment, table)`` -> row -> record."""
 
 
-def claims(entries: Sequence[Mapping[str, Any]], page: str) -> str:
+def claims(entries: Sequence[Mapping[str, Any]], page: str, unfinished: Collection[tuple[str, str, str]] = ()) -> str:
     """A line for each printed table: what became of its claims, and the first of them with its figures.
 
     Args:
       entries: The ledger (`judge.ledger`).
       page: Address of the page of details, which has a line for every claim.
+      unfinished: ``(experiment, table, row)`` of rows that are best at the edge of a grid, or stopped at a cap. That
+        such a row is below another is not called the reverse of the paper.
 
     Returns:
       Markdown.
@@ -73,11 +75,13 @@ def claims(entries: Sequence[Mapping[str, Any]], page: str) -> str:
     text += "\n" + markdown(head, [_place(place, places[place], page) for place in sorted(places, key=_place_order)])
     reversed_in: dict[str, list[Mapping[str, Any]]] = {}
     for entry in entries:
-        if reverse(entry) and entry["verdict"] == "not supported":
+        ended = (entry["experiment"], entry["table"], entry["better"]) not in unfinished
+        if reverse(entry) and entry["verdict"] == "not supported" and ended:
             reversed_in.setdefault(entry["id"], []).append(entry)
     named = [f"[{own[0]['worse']} over {own[0]['better']}]({page}#{name.lower()}) ({own[0]['paper']}: "
              f"{', '.join(entry['table'] for entry in own)})" for name, own in reversed_in.items()]
-    return text + (f"\n**Clearly the reverse of the paper** (adjusted p < .05): {'; '.join(named)}.\n" if named else "")
+    return text + (f"\n**Clearly the reverse of the paper** (adjusted p < .05; none whose loser is at the edge of its "
+                   f"grid or its cap): {'; '.join(named)}.\n" if named else "")
 
 
 def _counted(entries: Sequence[Mapping[str, Any]]) -> str:

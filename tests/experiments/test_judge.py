@@ -203,6 +203,28 @@ def test_values_of_queries_decide_beside_random_parts_of_the_pairs(tables, rng, 
     assert entry["tests"]["paper"]["n"] == 50 and entry["tests"]["paper"]["holds"]
 
 
+def test_a_loser_at_the_edge_of_its_grid_is_not_called_the_reverse(tables, rng):
+    for row, mean in (("a", 0.5), ("b", 0.6)):
+        tables[1](row, mean + 0.01 * rng.standard_normal(100))
+    entries = only(tables)
+    assert "[b over a](x.md#000-a-b)" in report_ledger.claims(entries, "x.md")
+    assert "over a]" not in report_ledger.claims(entries, "x.md", {("made_up", "en-es", "a")})
+    assert "[b over a]" in report_ledger.claims(entries, "x.md", {("made_up", "en-es", "b")})
+
+
+def test_peers_of_fewer_seeds_are_not_compared_and_queries_in_view_are_marked(tables, rng):
+    hard = rng.uniform(0.2, 0.8, 50)
+    for table, seeds in (("en-es", range(5)), ("en-fr", ())):
+        tables[1]("s2net", hard + 0.1, table=table, paper="none")
+        for row, own in (("lsa", ()), ("static-embedding", seeds)):
+            tables[1](row, hard + 0.01 * rng.standard_normal(50), table=table, paper="none", seeds=own)
+    text = report_ledger.contests(tables[0], tables[2], {("made_up", "en-fr")})
+    lines = [line.split(" | ") for line in text.splitlines() if line.startswith("| made_up")]
+    assert lines[0][0] == "| made_up, en-es" and "static-embedding +" in lines[0][2]
+    assert lines[1][0] == "| made_up, en-fr (seen)" and lines[1][2].startswith("lsa +") and "static" not in lines[1][2]
+    assert "in view" in text and "by an older script: made_up, en-fr: static-embedding." in text
+
+
 def test_equal_budget_is_judged_beside(tables, rng):
     curves = {"a": [(10, 0.5), (20, 0.6), (40, 0.7)], "b": [(20, 0.65), (40, 0.6), (80, 0.9)]}
     for row, curve in curves.items():

@@ -8,7 +8,7 @@ from typing import Any
 
 from jaxsim import checks
 from jaxsim.optim import checkpoints
-from jaxsim.train.settings import Settings
+from jaxsim.train.settings import TOPICS, Settings
 
 START = "checkpoint.start"
 """Folder, among a training's checkpoints, of its closed-form start."""
@@ -25,7 +25,8 @@ def choice_of(settings: Settings) -> dict[str, Any]:
       settings: of a training.
 
     Returns:
-      ``method``, ``identity`` and ``dim``; of a training in batches also ``max_iter``, over which its rate falls.
+      ``method``, ``identity`` and ``dim``; also ``max_iter`` of a training in batches, over which its rate falls, and
+      of topics, whose steps have as many iterations as go into it.
 
     Example:
       >>> choice_of(Settings(method="ssi", identity=3.0))
@@ -34,7 +35,7 @@ def choice_of(settings: Settings) -> dict[str, Any]:
       8
     """
     told = {"method": settings.method, "identity": settings.identity, "dim": settings.dim}
-    return told | ({"max_iter": settings.max_iter} if settings.batch_size else {})
+    return told | ({"max_iter": settings.max_iter} if settings.batch_size or settings.method in TOPICS else {})
 
 
 def kept_choice(folder) -> dict[str, Any] | None:

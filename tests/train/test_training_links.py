@@ -164,6 +164,14 @@ def test_a_choice_before_the_first_iteration_binds_nobody(tmp_path):
         resume.keep_choice(tmp_path / "file", Settings(), "a")
 
 
+def test_topics_go_on_with_steps_of_the_same_length_alone(corpus, tmp_path):
+    some = corpus.take(range(40))
+    settings = {"method": "jplsa", "dim": 3, "max_terms": 100}
+    train(some, Settings(**settings, max_iter=6), dev=0.0, checkpoint=tmp_path / "c")
+    with pytest.raises(ValueError, match="checkpoint: expected one of method jplsa.* max_iter 4, got .* max_iter 6"):
+        train(some, Settings(**settings, max_iter=4), dev=0.0, checkpoint=tmp_path / "c")
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_words_that_no_pair_shares_are_learned(method):
     """Two languages without a word in common: bare terms know nothing."""

@@ -469,8 +469,10 @@ def fit(views: Sequence[sp.csr_matrix], *, k: int, start: str, key, alpha: float
                  for first in range(0, num_terms * len(frequencies), num_terms)]
         return sides[0] if single else tuple(sides * (number if merged else 1))
 
+    # Steps are counted in iterations of each; checkpoints of before do not say how many, so that one tells nothing.
+    settings = [str(coupling), str(layout.data.tokens.shape), *([] if each == 1 else [f"each {each}"])]
     mark = "" if run.checkpoint is None else checkpoints.fingerprint(
-        [str(coupling), str(layout.data.tokens.shape)], state, layout.data,
+        settings, state, layout.data,
         *() if layout.host is None else layout.host)
     begin = [tuple(state)]
     del state  # nothing holds it beside the states that follow

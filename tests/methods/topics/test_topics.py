@@ -272,6 +272,8 @@ def test_a_killed_fit_goes_on_bit_for_bit(tmp_path):
         np.testing.assert_array_equal(result.words, wanted.words)
     with pytest.raises(ValueError, match="checkpoint"):
         cplsa.fit(views, max_iter=5, checkpoint=tmp_path, **options | {"k": K - 1})
+    with pytest.raises(ValueError, match="checkpoint"):  # its steps would be of other lengths
+        cplsa.fit(views, max_iter=5, checkpoint=tmp_path, each=2, **options)
 
 
 @pytest.mark.skipif(host.compiled() is None, reason="numba is not installed, or JAX has an accelerator")

@@ -49,6 +49,9 @@ def npmi(words: np.ndarray, counts: Terms) -> np.ndarray:
       ``[k]`` in [-1, 1]: -1 for words that never meet, 0 for independent ones, 1 for words that never part. Words
       that no document has are left out; NaN with fewer than two others.
 
+    Raises:
+      ValueError: for word ids beyond those of ``counts``, or negative counts.
+
     Example:
       >>> import scipy.sparse
       >>> from jaxsim.sparse import from_scipy
@@ -56,9 +59,12 @@ def npmi(words: np.ndarray, counts: Terms) -> np.ndarray:
       >>> npmi(np.array([[0, 1], [1, 2]]), counts).tolist()
       [1.0, -1.0]
     """
+    words = np.asarray(words)
+    largest = int(np.max(words, initial=-1))
+    checks.expect(largest < counts.num_terms, "words", f"word ids below {counts.num_terms} (terms)", largest)
     there = (statistics.counts_of(counts, "counts") > 0).astype(np.float64).tocsc()
     n, found = there.shape[0], np.full(len(words), np.nan)
-    for topic, row in enumerate(np.asarray(words)):
+    for topic, row in enumerate(words):
         chosen = there[:, row[row >= 0]]
         both = (chosen.T @ chosen).toarray() / max(n, 1)
         single = np.diagonal(both)

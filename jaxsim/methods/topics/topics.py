@@ -14,6 +14,8 @@ from jaxsim.methods.topics import host
 from jaxsim.optim import em
 from jaxsim.sparse import Terms, Vectors
 
+_BLOCK = 2**21  # numbers gathered at a time
+
 
 class Topics(NamedTuple):
     """What PLSA, JPLSA and CPLSA learn of one language.
@@ -75,6 +77,7 @@ def encode(params: Topics, terms: Terms, *, iterations: int = 1, alpha: float = 
       terms: **counts**, ``[num_docs, num_terms]``; for one iteration in any storage that `sparse.project` takes.
       iterations: 1 in 002, 10 in 000.
       alpha: Dirichlet prior of θ, at least 1. At 1, the default, short documents are not drawn towards the middle.
+        Numbers whose sum over the topics ``params`` could not hold are refused.
 
     Returns:
       `Vectors` whose dense part ``[num_docs, k]`` has rows that sum to 1; the uniform vector for a document without a
@@ -93,13 +96,15 @@ def encode(params: Topics, terms: Terms, *, iterations: int = 1, alpha: float = 
     checks.kind(params, "params", Topics)
     checks.positive_int(iterations, "iterations")
     checks.expect(1 <= alpha < np.inf, "alpha", "a number of at least 1", alpha)
+    most = float(jnp.finfo(params.words.dtype).max) / (2 * max(params.words.shape[1], 1))
+    checks.expect(alpha <= most, "alpha", f"a number that sums of {params.words.dtype} hold, at most {most:.0e}", alpha)
     if iterations == 1 or not terms.num_docs:
         return Vectors(dense=shares(sparse.project(terms, responsibilities(params)) + (alpha - 1)))
     matrix = statistics.counts_of(terms, "terms")
-    checks.expect(matrix.shape[1] == params.words.shape[0], "terms", f"{params.words.shape[0]} terms (as params)",
-                  matrix.shape[1])
+    _expect_terms(params, terms, "terms")
     words = params.words
-    if host.takes(words.dtype) and matrix.dtype == words.dtype and not isinstance(words, jax.core.Tracer):
+    matrix = matrix.astype(words.dtype, copy=False)
+    if host.takes(words.dtype) and not isinstance(words, jax.core.Tracer):
         theta = jnp.asarray(host.fold(matrix, np.asarray(words), prior=alpha - 1, iterations=iterations))
         elsewhere = isinstance(words, jax.Array) and len(words.devices()) == 1 and words.devices() != theta.devices()
         return Vectors(dense=jax.device_put(theta, words.sharding) if elsewhere else theta)
@@ -108,6 +113,14 @@ def encode(params: Topics, terms: Terms, *, iterations: int = 1, alpha: float = 
     place = np.empty(matrix.shape[0], np.int64)
     place[order[order >= 0]] = np.flatnonzero(order >= 0)
     return Vectors(dense=theta[place])
+
+
+def _expect_terms(params: Topics, terms: Terms, argument: str) -> None:
+    """Refuses documents over another vocabulary than that of the topics."""
+    checks.kind(params, "params", Topics)
+    checks.kind(terms, argument, Terms)
+    number = params.words.shape[0]
+    checks.expect(terms.num_terms == number, argument, f"{number} terms (as params)", terms.num_terms)
 
 
 @jax.jit
@@ -144,13 +157,22 @@ def recount(params: Topics, terms: Terms, vectors: Vectors) -> Topics:
     Returns:
       `Topics` whose columns sum to 1 (0 for a topic that no document has).
 
+    Raises:
+      ValueError: if ``terms`` has another vocabulary than ``params``, ``vectors`` are of other documents or topics by
+        their number, or a count is negative.
+
     Example:
       >>> import scipy.sparse
       >>> documents = sparse.from_scipy(scipy.sparse.csr_matrix([[3.0, 1.0]]))
       >>> recount(Topics(jnp.ones((2, 2))), documents, Vectors(jnp.array([[1.0, 0.0]]))).words.tolist()
       [[0.75, 0.0], [0.25, 0.0]]
     """
-    columns = statistics.counts_of(terms, "terms").T.tocsr()
+    _expect_terms(params, terms, "terms")
+    checks.kind(vectors, "vectors", Vectors)
+    shape = terms.num_docs, params.words.shape[1]
+    checks.expect(np.shape(vectors.dense) == shape, "vectors", f"a dense part of shape {shape} (as terms and params)",
+                  np.shape(vectors.dense))
+    columns = statistics.counts_of(terms, "terms").T.tocsr().astype(params.words.dtype, copy=False)
     packed, order = em.buckets([columns], k=params.words.shape[1])
     counts, _ = jax.jit(em.expected)(packed, params.words[np.maximum(order, 0)], vectors.dense)
     there = order >= 0
@@ -168,22 +190,29 @@ def known(params: Topics, terms: Terms) -> np.ndarray:
     Returns:
       ``[num_docs]`` of bool.
 
+    Raises:
+      ValueError: if ``terms`` has another vocabulary than ``params``.
+
     Example:
       >>> import scipy.sparse
       >>> known(Topics(jnp.eye(2)), sparse.from_scipy(scipy.sparse.csr_matrix([[3.0, 1.0], [0.0, 0.0]]))).tolist()
       [True, False]
     """
+    _expect_terms(params, terms, "terms")
     some = np.asarray(jnp.any(params.words > 0, axis=1))
     return np.asarray(sparse.to_scipy(terms)[:, some].sum(axis=1)).ravel() > 0
 
 
-def _impossible(rows, theta: np.ndarray, words: np.ndarray) -> bool:
-    """Whether a document has a word that its topics give a probability of 0."""
-    if theta.all() or words.all():  # a word that is in some topic, or a document that has all
-        return False
-    block = max(1, 2**22 // theta.shape[1])
-    return any(not np.einsum("ij,ij->i", theta[rows.row[at : at + block]], words[rows.col[at : at + block]]).all()
-               for at in range(0, rows.nnz, block))
+def _log_likelihood(counts, theta: np.ndarray, words: np.ndarray) -> float:
+    """Of counts in coordinates, in nats, in float64: float32 has no logarithm of what it rounds to 0, or nearly so."""
+    block, total = max(1, _BLOCK // theta.shape[1]), 0.0
+    for at in range(0, counts.nnz, block):
+        some = np.s_[at : at + block]
+        rate = np.einsum("ij,ij->i", *(part.astype(np.float64) for part in (theta[counts.row[some]],
+                                                                            words[counts.col[some]])))  # fmt: skip
+        with np.errstate(divide="ignore"):
+            total += float(counts.data[some].astype(np.float64) @ np.log(rate))
+    return total
 
 
 def perplexity(params: Topics, observed: Terms, held_out: Terms, *, iterations: int = 10, alpha: float = 1.1) -> float:
@@ -203,7 +232,7 @@ def perplexity(params: Topics, observed: Terms, held_out: Terms, *, iterations: 
       none of its document's topics.
 
     Raises:
-      ValueError: if the documents differ in number, or no held-out word is known.
+      ValueError: if the documents differ in number, or in vocabulary from ``params``, or no held-out word is known.
 
     Example:
       >>> import scipy.sparse
@@ -211,14 +240,15 @@ def perplexity(params: Topics, observed: Terms, held_out: Terms, *, iterations: 
       >>> round(perplexity(Topics(jnp.eye(2)), documents, documents, alpha=1.0), 4)
       1.0
     """
-    statistics.expect_sides(observed, held_out, same="documents")
+    _expect_terms(params, observed, "observed")
+    _expect_terms(params, held_out, "held_out")
+    checks.expect(held_out.num_docs == observed.num_docs, "held_out", f"{observed.num_docs} documents (as observed)",
+                  held_out.num_docs)
     rows = statistics.counts_of(held_out, "held_out")
     rows = rows.multiply(np.asarray(jnp.any(params.words > 0, axis=1))[None, :]).tocsr()
     rows.eliminate_zeros()
     checks.expect(rows.nnz > 0, "held_out", "a word that the topics know", "none")
     theta = encode(params, observed, iterations=iterations, alpha=alpha).dense
-    packed, order = em.buckets([rows], k=theta.shape[1])
-    if _impossible(rows.tocoo(), np.asarray(theta), np.asarray(params.words)):
-        return float("inf")
-    _, likelihood = jax.jit(em.expected)(packed, theta[np.maximum(order, 0)], params.words)
-    return float(np.exp(-float(likelihood) / rows.sum(dtype=np.float64)))
+    likelihood = _log_likelihood(rows.tocoo(), np.asarray(theta), np.asarray(params.words))
+    with np.errstate(over="ignore"):
+        return float(np.exp(-likelihood / rows.sum(dtype=np.float64)))

@@ -238,6 +238,30 @@ def test_an_impossible_word_has_an_infinite_perplexity():
     assert np.isfinite(topics.perplexity(model, observed, held_out))
 
 
+def test_a_nearly_impossible_word_is_no_certain_one():
+    """From the uniform vector on, the share of the topic that has the word falls by a factor of 1e9 an iteration."""
+    model = topics.Topics(jnp.array([[1.0, 1e-9], [0.0, 1e-3], [0.0, 1 - 1e-3]], jnp.float32))
+    observed, held_out = (terms(np.array([row], np.float32)) for row in ([50.0, 0.0, 0.0], [0.0, 1.0, 0.0]))
+    found = [topics.perplexity(model, observed, held_out, iterations=steps, alpha=1.0) for steps in range(1, 7)]
+    np.testing.assert_allclose(found[:4], [1e12, 1e21, 1e30, 1e39], rtol=1e-3)
+    assert np.all(np.diff(found[:5]) > 0) and found[5] == np.inf
+
+
+@pytest.mark.usefixtures("loop")
+def test_documents_of_another_precision_are_folded_in_as_those_of_the_topics(rng):
+    words, side = rng.random((V, K)), made_up()[0]
+    for mine, other in ((np.float32, np.float64), (np.float64, np.float32)):
+        alike, unlike = terms(side.astype(mine)), terms(side.astype(other))
+        model = topics.Topics(jnp.asarray(words, mine))
+        wanted = topics.encode(model, alike, iterations=3).dense
+        found = topics.encode(model, unlike, iterations=3).dense
+        assert found.dtype == mine
+        np.testing.assert_array_equal(found, wanted)
+        assert topics.perplexity(model, unlike, unlike) == topics.perplexity(model, alike, alike)
+        again = (topics.recount(model, each, sparse.Vectors(wanted)).words for each in (alike, unlike))
+        np.testing.assert_array_equal(*again)
+
+
 @pytest.mark.usefixtures("loop")
 def test_documents_without_known_words_have_the_uniform_vector_and_are_flagged():
     model = topics.Topics(jnp.asarray(np.eye(3)[:, :2]))
@@ -333,6 +357,7 @@ def test_npmi_and_top_words_are_those_of_their_definitions():
 
 
 ONE, NONE = terms(np.eye(3)), terms(np.zeros((3, 3)))
+OTHER, FEWER, THREE = terms(np.eye(3, 4)), terms(np.eye(2, 3)), topics.Topics(jnp.eye(3))
 
 
 @pytest.mark.parametrize(("call", "message"), [
@@ -353,6 +378,15 @@ ONE, NONE = terms(np.eye(3)), terms(np.zeros((3, 3)))
     (lambda: topics.encode(topics.Topics(jnp.eye(3)), ONE, iterations=0), "iterations: expected a whole number"),
     (lambda: topics.encode(topics.Topics(jnp.eye(4)), ONE, iterations=2), r"terms: expected 4 terms \(as params\)"),
     (lambda: topics.perplexity(topics.Topics(jnp.eye(3)), ONE, NONE), "held_out: expected a word that the topics know"),
+    (lambda: topics.perplexity(THREE, ONE, OTHER), r"held_out: expected 3 terms \(as params\), got 4"),
+    (lambda: topics.perplexity(THREE, OTHER, ONE), r"observed: expected 3 terms \(as params\), got 4"),
+    (lambda: topics.perplexity(THREE, ONE, FEWER), r"held_out: expected 3 documents \(as observed\), got 2"),
+    (lambda: topics.known(THREE, OTHER), r"terms: expected 3 terms \(as params\), got 4"),
+    (lambda: topics.recount(THREE, OTHER, sparse.Vectors(jnp.eye(3))), r"terms: expected 3 terms \(as params\)"),
+    (lambda: topics.recount(THREE, FEWER, sparse.Vectors(jnp.eye(3))), r"vectors: expected a dense part of shape"),
+    (lambda: topics.recount(THREE, ONE, sparse.Vectors(jnp.eye(4)[:3])), r"vectors: expected .*, got \(3, 4\)"),
+    (lambda: topics.encode(topics.Topics(jnp.eye(3, dtype=jnp.float32)), ONE, alpha=1e39), "alpha: expected a number"),
+    (lambda: topics.coherence.npmi(np.array([[0, 3]]), ONE), r"words: expected word ids below 3 \(terms\), got 3"),
 ])
 def test_bad_input_is_refused_by_name(call, message):
     with pytest.raises(ValueError, match=message):

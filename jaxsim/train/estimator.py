@@ -36,7 +36,8 @@ class TextProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     split flatter it; `data.splits.group_near_duplicates` makes the groups that a ``GroupKFold`` keeps together.
 
     Args:
-      method: ``"s2net"``, ``"s2net-2"``, ``"opca"``, ``"cca"``, ``"cl-lsi"``, or ``"lsa"``, which can do without ``y``.
+      method: ``"s2net"``, ``"s2net-2"``, ``"opca"``, ``"cca"``, ``"cl-lsi"``, ``"jplsa"``, ``"cplsa"``, ``"plsa"``, or
+        ``"lsa"``, which can do without ``y``.
       dim: dimension; smaller where the data bears less.
       weighting: ``"log_tf_idf"``, ``"tf_idf"`` or ``"tf"``.
       drop_top: most frequent terms left out.
@@ -47,7 +48,7 @@ class TextProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
       distill: share of the bare terms in the scores that the vectors then learn to give; for S2Net, OPCA and LSA.
       noise: of OPCA, also as S2Net's start; the ridge of CCA.
       gamma: scale of S2Net's loss.
-      max_iter: iterations (or epochs) of S2Net at most; by the number of pairs unless given.
+      max_iter: iterations of S2Net (or its epochs) and of topics at most; by the number of pairs unless given.
       batch_size: pairs a batch of S2Net; 0 for all at once, by the number of pairs unless given.
       random_state: seed of whatever is random, and of the split off dev pairs; an integer, None or a ``RandomState``.
       dev: share of the pairs that S2Net stops by, or pairs of your own. They are kept from the fit. Or a list of these,
@@ -57,7 +58,7 @@ class TextProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     Attributes:
       model_: the `Model`, for search, saving and export.
       n_features_out_: length of a vector.
-      n_iter_: steps that S2Net took; 1 for the closed forms.
+      n_iter_: steps that S2Net took, or iterations of topics; 1 for the closed forms.
 
     Example:
       >>> from jaxsim.data import docstrings
@@ -136,7 +137,8 @@ class TextProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         given = pairs.make("texts", map(str, range(len(left))), left, right, languages=self.languages)
         self.model_ = train(given, settings, dev=0.0 if alone else self.dev, cross_fit=False)
         self.n_features_out_ = self.model_.dim
-        self.n_iter_ = self.model_.training.get("fit", {}).get("steps", 1)
+        facts = self.model_.training
+        self.n_iter_ = facts.get("iterations", facts.get("fit", {}).get("steps", 1))
         return self
 
     def transform(self, X: Iterable[str]) -> np.ndarray:  # noqa: N803
@@ -172,7 +174,9 @@ class TextProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return self.model_.encode_document(_texts(y, "y"))
 
     def score(self, X: Iterable[str], y: Iterable[str] | None = None) -> float:  # noqa: N803
-        """Mean reciprocal rank of mates by cosine, both directions averaged; ties are errors.
+        """Mean reciprocal rank of mates, both directions averaged; ties are errors.
+
+        Vectors are compared as the model's search compares them: by the cosine, topics by the share that both have.
 
         Args:
           X: ``n`` texts.
@@ -192,7 +196,7 @@ class TextProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         checks.expect(len(right) == len(left), "y", as_many, len(right))
         checks.expect(len(left) > 0, "X", "at least one text", "none")
         sides = self.model_.vectors(left, side="query"), self.model_.vectors(right, side="document")
-        return mates.scores(*sides)["mrr"]
+        return mates.scores(*sides, similarity=self.model_.scorer)["mrr"]
 
     @property
     def _n_features_out(self) -> int:

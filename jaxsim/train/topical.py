@@ -12,6 +12,7 @@ from jaxsim import sparse
 from jaxsim.evaluate import mates, retrieval
 from jaxsim.methods import cplsa, jplsa, plsa, topics
 from jaxsim.methods.projections import Projection
+from jaxsim.optim import Fit
 from jaxsim.train import held_out
 from jaxsim.train.problem import Learned, Problem
 
@@ -46,7 +47,8 @@ def fit(problem: Problem) -> Learned:
       problem: training pairs, held-out pairs and settings.
 
     Returns:
-      `Learned`, of a `Projection` that gives the topics of each word, one a side (one for both by ``plsa``).
+      `Learned`, of a `Projection` that gives the topics of each word, one a side (one for both by ``plsa``); its notes
+      say how many ``iterations`` were made.
 
     Raises:
       ValueError: for a side without words.
@@ -63,11 +65,17 @@ def fit(problem: Problem) -> Learned:
     if method == "plsa":
         both = sparse.from_scipy(sp.vstack(problem.counts, format="csr"))
         result = plsa.fit(both, k=k, **options)
-        return Learned(result._replace(params=Projection(topics.responsibilities(result.params))))
+        return Learned(result._replace(params=Projection(topics.responsibilities(result.params))), _notes(result))
     views = [sparse.from_scipy(side) for side in problem.counts]
     model, more = (cplsa, {"shared": True}) if method == "cplsa" else (jplsa, {})
     result = model.fit(views, k=k, **options, **more)
-    return Learned(result._replace(params=tuple(Projection(topics.responsibilities(side)) for side in result.params)))
+    sides = tuple(Projection(topics.responsibilities(side)) for side in result.params)
+    return Learned(result._replace(params=sides), _notes(result))
+
+
+def _notes(result: Fit) -> dict[str, int]:
+    """What a model notes of a fit, whose steps have several iterations each."""
+    return {"iterations": result.evaluations}
 
 
 def _steps(length: int, most: int) -> tuple[int, int]:

@@ -73,6 +73,19 @@ def test_every_method_is_better_than_chance(pairs, method):
     assert projection.n_iter_ >= 1
 
 
+@pytest.mark.parametrize("method", ["jplsa", "plsa"])
+def test_topics_are_compared_by_what_they_share_and_counted_in_iterations(pairs, method):
+    projection = TextProjection(method, 12, max_iter=7, max_terms=400, dev=0.0).fit(pairs.left, pairs.right)
+    left, right = projection.transform(pairs.left), projection.transform_mates(pairs.right)
+    shared = 1 - np.abs(left[:, None].astype(float) - right[None]).sum(axis=2) / 2
+    ranks = [np.sum(table >= np.diagonal(table)[:, None] - 1e-6, axis=1) for table in (shared, shared.T)]
+    assert projection.score(pairs.left, pairs.right) == pytest.approx(np.mean([(1 / rank).mean() for rank in ranks]),
+                                                                      abs=0.01)
+    assert projection.n_iter_ == 7 and projection.model_.training["fit"]["steps"] == 1
+    again = TextProjection(method, 12, max_iter=21, max_terms=400, dev=0.0).fit(pairs.left, pairs.right)
+    assert 15 <= again.n_iter_ <= 21 and again.model_.training["fit"]["steps"] < again.n_iter_
+
+
 def test_two_sides_are_encoded_by_their_own_projections(pairs):
     projection = TextProjection("cca", 12, max_terms=400).fit(pairs.left, pairs.right)
     assert isinstance(projection.model_.params, tuple)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -129,11 +130,7 @@ def _train(texts: Path, out: Path, path: Path | None, *, order: int, min_count: 
     for left in out.glob(".sentences.*.part"):  # of a command that was killed
         shutil.rmtree(left, ignore_errors=True)
     done = _begun(out, state, files)
-    if not _kept(out, done, "sentences/config.json"):
-        sentences.build(novels.read_folder(texts), out / "sentences", progress=True)
-        say("sentences: written")
-        _note(out, state, done, files[0], files[2])
-    text = sentences.load(out / "sentences")
+    text = _text(texts, out, state, done)
     for name, smoothing in _SMOOTHINGS.items():
         if not _kept(out, done, _file(name)):
             params = ngram.fit(text, order=order, smoothing=smoothing, min_count=min_count).params
@@ -163,6 +160,22 @@ def _train(texts: Path, out: Path, path: Path | None, *, order: int, min_count: 
     io.put_folder(out, place, what="completion model")
     (place / _BEGUN).unlink()  # after that, since the same command continues from it
     say(f"{place}: {len(text.tokens):,} tokens, {text.size(min_count):,} words")
+
+
+def _text(texts: Path, out: Path, state: dict[str, Any], done: dict[str, str]) -> Sentences:
+    """The sentences that an earlier command wrote, or, where they are missing or damaged, new ones."""
+    from jaxsim.data import novels, sentences
+
+    folder, names = out / "sentences", ("sentences/config.json", "sentences/words.txt")
+    if _kept(out, done, names[0]):
+        with contextlib.suppress(FileNotFoundError, ValueError):
+            return sentences.load(folder)
+    for name in (*names, "sentences/tokens.npy"):
+        (out / name).unlink(missing_ok=True)  # what is damaged could stand in the way
+    text = sentences.build(novels.read_folder(texts), folder, progress=True)
+    say("sentences: written")
+    _note(out, state, done, *names)
+    return text
 
 
 def _expect_place(out: Path, texts: Path) -> None:
@@ -368,11 +381,13 @@ def _scores(folder: Path, text: Sentences, asked: Questions, models: Sequence[st
 def _standard(scores: np.ndarray) -> np.ndarray:
     """Scores as deviations from a question's mean, so that questions of different lengths compare.
 
+    What is impossible is below all that is possible, by -1e4 unless a sentence is so long that possible words are, too.
     Choices that a model finds equal but for the rounding of float32 have 0.
     """
     import numpy as np
 
-    bounded = np.maximum(scores, -1e4)
+    least = np.min(scores, axis=1, keepdims=True, initial=0, where=np.isfinite(scores))
+    bounded = np.where(np.isneginf(scores), np.where(least > -1e4, -1e4, 2 * least), scores)
     centred = bounded - bounded.mean(axis=1, keepdims=True)
     largest = np.abs(bounded).max(axis=1, keepdims=True)
     return np.where(np.abs(centred).max(axis=1, keepdims=True) > _ROUNDING * largest, centred, 0.0)

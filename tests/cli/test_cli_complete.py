@@ -187,6 +187,24 @@ def test_an_interrupted_training_goes_on_to_the_same_files(place, monkeypatch, c
     assert arrays(place / "again") == arrays(place / "model") and not unfinished.exists()
 
 
+@pytest.mark.parametrize("name", ["tokens.npy", "words.txt", "config.json"])
+@pytest.mark.parametrize("damage", ["cut", "gone"])
+def test_damaged_sentences_of_an_unfinished_folder_are_written_anew(place, tmp_path, monkeypatch, capsys, name, damage):
+    from jaxsim.methods.language import ngram
+
+    command = ["complete", "--texts", str(place / "texts"), "--out", str(tmp_path / "again"), "--min-count", "1"]
+    with monkeypatch.context() as patch:
+        patch.setattr(ngram, "fit", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+        assert cli.main(command) == 2
+        path = tmp_path / "again.unfinished" / "sentences" / name
+        whole = path.read_bytes()
+        path.write_bytes(whole[:-40])
+        if damage == "gone":
+            path.unlink()
+        assert cli.main(command) == 2  # interrupted again, at the n-grams
+    assert capsys.readouterr().err.count("sentences: written") == 2 and path.read_bytes() == whole
+
+
 def test_an_older_model_is_usable_until_a_new_one_is_whole(place, tmp_path, monkeypatch, capsys):
     from jaxsim.methods.language import ngram
 
@@ -351,3 +369,5 @@ def test_scores_that_differ_by_rounding_are_equal():
     assert complete._standard(rounding)[0, :, 0].tolist() == [0, 0]
     np.testing.assert_allclose(complete._standard(rounding)[0, :, 1], [0.05155, -0.05155])
     assert complete._standard(np.array([[[-np.inf], [-np.inf]]])).tolist() == [[[0], [0]]]
+    assert complete._standard(np.array([[[-np.inf], [-1e3]]])).tolist() == [[[-4500], [4500]]]
+    assert complete._standard(np.array([[[-2e4], [-4e4], [-np.inf]]])).ravel().argsort().tolist() == [2, 1, 0]

@@ -260,3 +260,18 @@ def test_tokens_without_marks_and_losses_that_are_no_numbers_are_refused():
     empty = Sentences(np.zeros(0, np.int32), ("<unk>", "<s>", "</s>"), np.zeros(3, np.int64), "0", {})
     with pytest.raises(ValueError, match="sentences: expected at least one word"):
         rnn_lm.fit(empty, size=5, key=jax.random.key(0))
+
+
+def test_a_checkpoint_of_another_cell_of_the_same_shapes_is_refused(tmp_path):
+    def network(name, function):
+        return first._replace(cell=rnn_lm.Cell(name, 1, 1, lambda inputs, states, product, _: (
+            function(inputs + product),)))  # fmt: skip
+
+    first = rnn_lm.Network(rnn_lm.TANH, embed=4, hidden=4)
+    mine, other = network("mine", jax.nn.relu), network("mine", jnp.sin)
+    for folder, own in ((tmp_path / "tanh", first), (tmp_path / "mine", mine)):
+        for steps in (1, 2):
+            assert example.train(steps=steps, checkpoint=folder, **SMALL | {"network": own}).steps == steps
+    for folder, another in ((tmp_path / "tanh", mine), (tmp_path / "mine", first), (tmp_path / "mine", other)):
+        with pytest.raises(ValueError, match="checkpoint: expected a checkpoint of the same data"):
+            example.train(steps=3, checkpoint=folder, **SMALL | {"network": another})

@@ -2,7 +2,7 @@
 
 It needs two blocks of columns where the Krylov basis of `eigen.truncated_svd` needs several times as many, and its
 products are wide: for hundreds of dimensions of a large matrix whose singular values fall slowly, it is the cheaper.
-The last dimensions are approximate.
+The last dimensions are approximate, unless one side of the matrix is small.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from jaxsim import checks, sparse
 from jaxsim.linalg.eigen import fix_signs, moderate, precise, times_power
 from jaxsim.sparse import Terms
 from jaxsim.sparse.compilation import seldom
+
+_SMALL = 256  # columns of a block that spans all of a side, and costs next to nothing
 
 
 @precise
@@ -27,7 +29,8 @@ def randomised_svd(
       k: number of singular triples, at most ``min(num_docs, num_terms)``.
       key: PRNG key of the random start.
       iterations: products with ``D Dᵀ`` beyond the first; more is more accurate.
-      oversampling: columns beyond ``k``, as a share of it; at least 10.
+      oversampling: columns beyond ``k``, as a share of it; at least 10. Where documents or terms are at most 256, the
+        block has all of them, and the result is exact but for rounding.
 
     Returns:
       ``(singular_values, right)``: ``[k]`` descending and ``[num_terms, k]``; beyond the numerical rank both are 0.
@@ -47,7 +50,7 @@ def randomised_svd(
     checks.between(k, "k", min(sizes), "the largest possible rank")
     checks.whole(iterations, "iterations", 0)
     checks.expect(oversampling >= 0, "oversampling", "a number of at least 0", oversampling)
-    width = min(*sizes, k + max(10, int(oversampling * k)))
+    width = min(sizes) if min(sizes) <= _SMALL else min(*sizes, k + max(10, int(oversampling * k)))
     of_terms = sizes[1] < sizes[0]  # the basis is of the shorter side, where its products cost less
     start = jax.random.normal(key, (max(sizes), width), documents.values.dtype)
     documents, scale = moderate(documents)

@@ -31,9 +31,9 @@ def fit(words: Terms, *, k: int, iterations: int = 4) -> Fit:
     Args:
       words: `Signed.terms`, ``[num_words, num_entries]``; unsigned entries give the LSA of a thesaurus (§3.1).
       k: dimension, at most ``min(num_words, num_entries)``.
-      iterations: of the randomised SVD; more make the last dimensions more accurate. Words that share no entry, by
-        however many steps, with those of the leading dimensions have no part in these: their vectors are what rounding
-        leaves (see `without_rest`).
+      iterations: of the randomised SVD; more make the last dimensions more accurate, where there are more than 256 of
+        both words and entries. Words that share no entry, by however many steps, with those of the leading dimensions
+        have no part in these: their vectors are what rounding leaves (see `without_rest`).
 
     Returns:
       `Fit` of `Projection`, ``[num_entries, k]``; the first ``j`` columns are the fit at ``k = j``. ``encode`` of

@@ -82,6 +82,47 @@ def test_randomised_svd_keeps_small_singular_values(rng):
     assert np.all(np.asarray(values)[2:] == 0) and not np.asarray(right)[:, 2:].any()
 
 
+def test_pilsa_of_a_small_thesaurus_is_exact_where_singular_values_are_close():
+    rng, senses = np.random.default_rng(0), []
+    for group in range(4):
+        words = [f"{group} {number}" for number in range(8)]
+        senses += [(order[0], order[1:4], order[4:7]) for order in (rng.permutation(words).tolist() for _ in range(6))]
+    entries = signed.documents([thesauri.thesaurus("mine", senses)])
+    dense = entries.columns.toarray().astype(np.float64)
+    values, right = np.linalg.svd(dense)[1:]
+    assert values[1] > 0.96 * values[0]
+    for k in (1, 2, 6):
+        found = np.asarray(encode(pilsa.fit(entries.terms(), k=k).params, entries.terms()).dense, np.float64)
+        expected = dense @ right[:k].T
+        difference = np.linalg.norm(found @ found.T - expected @ expected.T)
+        assert difference < 1e-4 * np.linalg.norm(expected @ expected.T)
+
+
+def test_the_scale_of_weights_does_not_count_and_what_float32_cannot_hold_is_refused():
+    source = thesauri.thesaurus("mine", [("hot", ["warm"], ["cold"]), ("big", ["large"], ["small"])])
+    spaces = [Space.of(entries, Lexicon(entries.words))
+              for entries in (signed.documents([source], weights=[weight]) for weight in (2.0**-100, 1e-30, 1e20, 1.0))]
+    for space in spaces:
+        assert space.cosines(["hot", "hot", "hot"], ["cold", "warm", "big"]).round(6).tolist() == [-1, 1, 0]
+    np.testing.assert_array_equal(spaces[0].vectors.toarray(), spaces[-1].vectors.toarray())
+    for weight in (1e-50, 1e39, 3e38):
+        with pytest.raises(ValueError, match=r"weights: expected numbers from 1.2e-38 to 5.3e\+36 \(float32\), got"):
+            signed.documents([source], weights=[weight])
+    with pytest.raises(ValueError, match=r"right: expected 1 word \(as left\), got 2"):
+        spaces[0].cosines(["hot"], ["cold", "warm"])
+
+
+@pytest.mark.parametrize(("pairs", "message"), [
+    (np.zeros((0, 2), int), "at least one pair, got 0"),
+    (np.array([[-1, 0]]), r"rows of words in \[0, 3\), got \[-1\]"),
+    (np.array([[0, 3]]), r"rows of words in \[0, 3\), got \[3\]"),
+    (np.zeros((2, 2)), "integers of shape"),
+])
+def test_mean_cosines_of_other_rows_are_refused(pairs, message):
+    with pytest.raises(ValueError, match=f"pairs: expected {message}"):
+        s2net_antonym.mean_cosine(Projection(jnp.eye(3)), sparse.from_scipy(sp.identity(3, format="csr")), pairs)
+
+
 def slow_loss(weights, columns, pairs, gamma):
     """The loss as printed, pair by pair, in float64; pairs that share a word are passed over."""
     vectors = columns @ weights

@@ -74,8 +74,11 @@ def mean_cosine(params: Projection, words: Terms, pairs: Any) -> float:
 
     Returns:
       The mean; words without entries count as 0.
+
+    Raises:
+      ValueError: for no pairs, or rows out of range.
     """
-    pairs = np.asarray(pairs)
+    pairs = _checked_pairs(pairs, "pairs", words.num_docs, least=1)
     some, places = np.unique(pairs, return_inverse=True)
     dense = encode(params, sparse.from_scipy(sparse.to_scipy(words)[some])).dense
     places = places.reshape(pairs.shape)
@@ -216,11 +219,11 @@ def batches(words: Terms, pairs: np.ndarray, batch_size: int) -> Callable[[jax.A
     return epoch
 
 
-def _checked_pairs(pairs: Any, argument: str, num_words: int) -> np.ndarray:
+def _checked_pairs(pairs: Any, argument: str, num_words: int, least: int = 2) -> np.ndarray:
     pairs = np.asarray(pairs)
     right = pairs.ndim == 2 and pairs.shape[1] == 2 and np.issubdtype(pairs.dtype, np.integer)
     checks.expect(right, argument, "integers of shape (m, 2)", f"{pairs.dtype} of shape {pairs.shape}")
-    checks.expect(len(pairs) >= 2, argument, "at least two pairs", len(pairs))
+    checks.expect(len(pairs) >= least, argument, f"at least {'two pairs' if least == 2 else 'one pair'}", len(pairs))
     outside = pairs[(pairs < 0) | (pairs >= num_words)]
     checks.expect(not outside.size, argument, f"rows of words in [0, {num_words})", outside[:1].tolist())
     return pairs

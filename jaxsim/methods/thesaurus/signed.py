@@ -19,6 +19,8 @@ from jaxsim import checks, sparse
 from jaxsim.data.corpora.thesauri import Thesaurus
 from jaxsim.sparse import Terms
 
+_IDF = 64.0  # more than the logarithm of any number of entries
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Signed:
@@ -106,7 +108,7 @@ def documents(sources: Sequence[Thesaurus], *, weights: Sequence[float] | None =
 
     Args:
       sources: the thesauri, at least one entry in all.
-      weights: one positive factor a source, for its rows; 1 unless given.
+      weights: one positive factor a source, for its rows, in the range of float32; 1 unless given.
       idf: whether weights have the factor log(N / df), with df over the entries of all sources.
 
     Returns:
@@ -125,7 +127,10 @@ def documents(sources: Sequence[Thesaurus], *, weights: Sequence[float] | None =
     """
     weights = [1.0] * len(sources) if weights is None else list(weights)
     checks.expect(len(weights) == len(sources), "weights", f"{len(sources)} (as sources)", len(weights))
+    least, most = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max) / _IDF
     checks.expect(all(0 < weight < float("inf") for weight in weights), "weights", "positive numbers", weights)
+    checks.expect(all(least <= weight <= most for weight in weights), "weights",
+                  f"numbers from {least:.2g} to {most:.2g} (float32)", weights)
     index: dict[str, int] = {}
     rows, columns, values, heads, number = [], [], [], [], 0
     for source, weight in zip(sources, weights, strict=True):
@@ -168,5 +173,9 @@ def unit_rows(vectors: np.ndarray | sp.csr_matrix) -> np.ndarray | sp.csr_matrix
         vectors = np.asarray(vectors, np.float32)
         norms = np.sqrt(np.square(vectors, dtype=np.float64).sum(axis=1, keepdims=True))
         return np.divide(vectors, norms, out=np.zeros_like(vectors), where=norms > 0, casting="same_kind")
+    # Squares of what is near 1: powers of two change no digit, and float32 has no squares of 1e-30 or 1e20.
+    vectors = vectors.tocsr(copy=True)
+    largest = abs(vectors).max(axis=1).toarray().ravel() if vectors.nnz else np.zeros(vectors.shape[0])
+    vectors.data = np.ldexp(vectors.data, -np.repeat(np.frexp(largest)[1], np.diff(vectors.indptr)))
     norms = np.sqrt(np.asarray(vectors.multiply(vectors).sum(axis=1)).ravel())
     return sp.diags(np.where(norms > 0, 1 / np.where(norms > 0, norms, 1), 0).astype(np.float32)) @ vectors

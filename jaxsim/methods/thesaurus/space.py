@@ -92,7 +92,11 @@ class Space:
 
         Returns:
           ``[n]`` float32; NaN where either word is unknown.
+
+        Raises:
+          ValueError: for lists of different lengths.
         """
+        checks.expect(len(left) == len(right), "right", f"{checks.counted(len(left), 'word')} (as left)", len(right))
         words = list(dict.fromkeys((*left, *right)))
         place = {word: at for at, word in enumerate(words)}
         vectors, matches = self.embed(words)

@@ -318,6 +318,46 @@ def test_bad_inputs_of_the_combination_are_refused(inputs, answers, message):
         combination.fit(inputs, answers, l2=0.1)
 
 
+@pytest.mark.parametrize(("rows", "message"), [
+    ([0, 99], r"rows: expected numbers of questions below 6, got \[99\]"), ([], "rows: expected at least one question"),
+    ([0.0, 1.0], "rows: expected numbers of questions, whole numbers, got float64"),
+])
+def test_rows_that_are_none_are_refused(rng, rows, message):
+    with pytest.raises(ValueError, match=message):
+        combination.fit(rng.normal(size=(6, 2, 1)), [0] * 6, l2=0.1, rows=rows)
+
+
+def test_a_mask_of_questions_is_their_numbers(rng):
+    inputs, mask = rng.normal(size=(6, 2, 1)), np.array([True, False, True, True, False, False])
+    found, wanted = (combination.fit(inputs, [0] * 6, l2=0.1, rows=rows).params for rows in (mask, [0, 2, 3]))
+    np.testing.assert_array_equal(found.weights, wanted.weights)
+
+
+@pytest.mark.parametrize("power", [-1000, -200, 200, 1000])
+def test_inputs_of_any_scale_have_one_combination(rng, power):
+    inputs, answers = rng.normal(size=(12, 3, 2)), np.arange(12) % 3
+    other = inputs * np.array([1.0, 2.0**power])
+    models = [combination.fit(some, answers, l2=0.01).params for some in (inputs, other)]
+    np.testing.assert_array_equal(models[0].weights, models[1].weights)
+    assert models[0].scale.dtype == np.float32 and models[1].scale.dtype == np.float64
+    found = [combination.scores(model, some) for model, some in zip(models, (inputs, other), strict=True)]
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("function", [combination.pooled, combination.choose])
+def test_no_penalty_to_try_is_refused(rng, key, function):
+    with pytest.raises(ValueError, match="l2s: expected at least one value, got none"):
+        function(rng.normal(size=(9, 3, 2)), [0] * 9, l2s=[], num_parts=3, key=key)
+
+
+def test_settings_that_are_not_finite_are_refused(text, asked):
+    with pytest.raises(ValueError, match="eps: expected a positive number, got inf"):
+        pmi_window.fit(text, asked[1], eps=np.inf)
+    found = documents.collect(text, documents.terms_of(asked[1], text, longest=3))
+    with pytest.raises(ValueError, match="factor: expected a positive number, got inf"):
+        lsa_recon.errors(found, asked[1], factor=np.inf, rng=np.random.default_rng(0))
+
+
 def test_questions_of_other_words_are_refused(text):
     one = questions.collect([questions.question("Zzz _____ .", ["qqq", "vvv"])])
     filled = questions.encode(one, text.numbers)

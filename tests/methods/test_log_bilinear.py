@@ -95,6 +95,7 @@ def test_one_target_is_no_choice(text):
 @pytest.mark.parametrize(("options", "message"), [
     ({"k": 0}, "k: expected"), ({"adagrad": 0}, "adagrad: expected a positive number"),
     ({"batch": 10_000}, "sentences: expected at least 10000 occurrences of the targets"),
+    ({"dev": np.array([1, 2])}, "dev: expected at least one word that can be asked for, got none"),
 ])  # fmt: skip
 def test_bad_settings_are_refused(text, options, message):
     with pytest.raises(ValueError, match=message):
@@ -106,5 +107,7 @@ def test_targets_that_are_none_and_losses_that_are_no_numbers_are_refused(text):
         log_bilinear.fit(text, [6, 10], size=9, key=jax.random.key(0))
     with pytest.raises(ValueError, match="targets: expected numbers of words below 11"):
         log_bilinear.fit(text, [6, 99], size=9, key=jax.random.key(0))
+    with pytest.raises(ValueError, match="targets: expected numbers of words, whole numbers, got float64"):
+        log_bilinear.fit(text, [6.9, 8.2], size=9, key=jax.random.key(0))
     with pytest.raises(FloatingPointError, match="log-bilinear: expected a finite loss"):
         train(text, learning_rate=1e307, adagrad=1e-30)

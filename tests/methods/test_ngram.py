@@ -238,7 +238,9 @@ def test_damaged_arpa_files_are_refused(tmp_path, content, message):
 
 @pytest.mark.parametrize(("options", "message"), [
     ({"order": 6}, "order: expected 2 to 5"), ({"order": 1}, "order"), ({"smoothing": "none"}, "smoothing"),
-    ({"cutoffs": (1, 2, 1, 1)}, "cutoffs"), ({"cutoffs": (1, 1)}, "cutoffs"), ({"min_count": 0}, "min_count"),
+    ({"cutoffs": (1, 2, 1, 1)}, "cutoffs"), ({"cutoffs": (1, 1)}, "cutoffs"),
+    ({"cutoffs": (1, float("nan")), "order": 2}, "cutoffs: expected 2 whole numbers"),
+    ({"cutoffs": (1, 1.5), "order": 2}, "cutoffs: expected 2 whole numbers"), ({"min_count": 0}, "min_count"),
 ])
 def test_settings_out_of_range_are_refused(text, options, message):
     with pytest.raises(ValueError, match=message):

@@ -232,6 +232,7 @@ def test_dropout_changes_the_training_of_the_published_network_and_no_evaluation
     ({"streams": 5000}, "sentences: expected at least"),
     ({"negatives": 0}, "negatives: expected"),
     ({"learning_rate": -1.0}, "learning_rate: expected a positive number"),
+    ({"dev": np.array([3, 5])}, "dev: expected sentences, each with <s> before and </s> behind"),
 ])  # fmt: skip
 def test_bad_settings_are_refused(options, message):
     with pytest.raises(ValueError, match=message):

@@ -33,7 +33,8 @@ class Combination(NamedTuple):
 
     Attributes:
       weights: ``[num_inputs]`` float32, w.
-      scale: ``[num_inputs]`` float32, spread of each input between the choices of a training question.
+      scale: ``[num_inputs]`` float32, or float64 where float32 does not hold it: spread of each input between the
+        choices of a training question.
     """
 
     weights: np.ndarray
@@ -78,7 +79,8 @@ def fit(inputs, answers, *, l2: float, rows=None, run: Run | None = None, **opti
       `Fit` of a `Combination`.
 
     Raises:
-      ValueError: other shapes, values that are not finite, answers that are no choice, no question.
+      ValueError: other shapes, values that are not finite, answers that are no choice, no question, or rows that
+        are none.
       FloatingPointError: the loss is not finite.
 
     Example:
@@ -88,11 +90,8 @@ def fit(inputs, answers, *, l2: float, rows=None, run: Run | None = None, **opti
     """
     inputs, answers = _checked(inputs, answers)
     checks.expect(l2 >= 0, "l2", "a number of at least 0", l2)
-    rows = np.arange(len(inputs)) if rows is None else np.asarray(rows)
-    checks.expect(len(rows) > 0, "rows", "at least one question", "none")
-    centred = inputs - inputs.mean(axis=1, keepdims=True)
-    scale = np.sqrt((centred[rows] ** 2).mean(axis=(0, 1)))
-    scale = np.where(scale > 0, scale, 1.0)
+    rows = _numbers(rows, len(inputs))
+    scale = _spread(inputs[rows])
     right = np.take_along_axis(inputs, answers[:, None, None], axis=1)
     counted = np.zeros(inputs.shape[:2], bool)
     counted[rows] = True
@@ -102,10 +101,41 @@ def fit(inputs, answers, *, l2: float, rows=None, run: Run | None = None, **opti
             "counted": jnp.asarray(counted.ravel(), dtype), "l2": jnp.asarray(l2, dtype)}  # fmt: skip
 
     def whole(weights) -> Combination:
-        return Combination(np.asarray(weights), scale.astype(np.float32))
+        return Combination(np.asarray(weights), _held(scale))
 
     start = jnp.zeros(inputs.shape[2], dtype)
     return Run.of(run, options, RUN).run(optim.minimize_lbfgs, whole, objective, start, data, label="combination")
+
+
+def _numbers(rows, num_questions: int) -> np.ndarray:
+    """Numbers of questions, checked; a mask of booleans tells which."""
+    rows = np.arange(num_questions) if rows is None else np.asarray(rows)
+    if rows.dtype == bool and rows.shape == (num_questions,):
+        rows = np.flatnonzero(rows)
+    checks.expect(rows.size > 0, "rows", "at least one question", "none")
+    right = rows.ndim == 1 and np.issubdtype(rows.dtype, np.integer)
+    checks.expect(right, "rows", "numbers of questions, whole numbers", f"{rows.dtype} of shape {rows.shape}")
+    wrong = rows[(rows < -num_questions) | (rows >= num_questions)]
+    checks.expect(not wrong.size, "rows", f"numbers of questions below {num_questions}", wrong[:1].tolist())
+    return rows
+
+
+def _spread(inputs: np.ndarray) -> np.ndarray:
+    """Root mean square of each input's deviations from the mean of a question, 1 where there are none.
+
+    Powers of two keep the squares of very small and very large inputs in range and change no digit of others.
+    """
+    power = np.frexp(np.abs(inputs).max(axis=(0, 1)))[1]
+    scaled = np.ldexp(inputs, -power)
+    centred = scaled - scaled.mean(axis=1, keepdims=True)
+    scale = np.ldexp(np.sqrt((centred**2).mean(axis=(0, 1))), power)
+    return np.where(scale > 0, scale, 1.0)
+
+
+def _held(scale: np.ndarray) -> np.ndarray:
+    """As float32, if that holds all of it."""
+    range32 = np.finfo(np.float32)
+    return scale.astype(np.float32) if np.all((scale >= range32.tiny) & (scale <= range32.max)) else scale
 
 
 def scores(params: Combination, inputs) -> np.ndarray:
@@ -144,10 +174,11 @@ def choose(
       λ, and one dict a value: ``l2, loss``.
 
     Raises:
-      ValueError: other shapes, values that are not finite, answers that are no choice, another number of parts.
+      ValueError: other shapes, values that are not finite, answers that are no choice, another number of parts, no λ.
     """
     inputs, answers = _checked(inputs, answers)
     checks.whole(num_parts, "num_parts", 2)
+    checks.expect(len(l2s) > 0, "l2s", "at least one value", "none")
     part = parts(len(inputs), num_parts, key=key)
     tried = []
     for l2 in l2s:
@@ -176,10 +207,11 @@ def pooled(
       each part.
 
     Raises:
-      ValueError: other shapes, values that are not finite, answers that are no choice, another number of parts.
+      ValueError: other shapes, values that are not finite, answers that are no choice, another number of parts, no λ.
     """
     inputs, answers = _checked(inputs, answers)
     checks.whole(num_parts, "num_parts", 3)
+    checks.expect(len(l2s) > 0, "l2s", "at least one value", "none")
     part = parts(len(inputs), num_parts, key=key)
     total, chosen = np.zeros(inputs.shape[:2]), []
     for at in range(num_parts):

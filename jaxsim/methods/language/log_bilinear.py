@@ -246,6 +246,7 @@ def fit(
     default = Run(max_iter=10, checkpoint_every=1, progress=True, patience=None if dev is None else 1)
     chosen = Run.of(run, options, default)
     if dev is not None and chosen.validate is None:
+        checks.expect(_asked(rows, np.asarray(dev)).any(), "dev", "at least one word that can be asked for", "none")
         chosen = Run.of(chosen, {"validate": lambda found: -cross_entropy(found, dev)})
     settings = learning_rate, adagrad, negatives, batch, window
     data = np.frombuffer(sentences.sha256.encode(), np.uint8), rows
@@ -261,7 +262,10 @@ def _epochs(epoch, state, *, mark, label: str, run: Run) -> Fit:
 
 def _targets(sentences: Sentences, targets) -> tuple[np.ndarray, np.ndarray]:
     """The row of every word among the targets that occur, and their counts."""
-    targets = np.unique(np.asarray(targets, np.int64).reshape(-1))
+    targets = np.asarray(targets).reshape(-1)
+    right = not targets.size or np.issubdtype(targets.dtype, np.integer)
+    checks.expect(right, "targets", "numbers of words, whole numbers", targets.dtype)
+    targets = np.unique(targets.astype(np.int64))
     wrong = targets[(targets < 0) | (targets >= len(sentences.counts))]
     checks.expect(not wrong.size, "targets", f"numbers of words below {len(sentences.counts)}", wrong[:1].tolist())
     targets = targets[(targets > END) & (sentences.counts[targets] > 0)]
@@ -314,14 +318,13 @@ def cross_entropy(model: LogBilinear, tokens, *, batch: int = 1024) -> float:
       ValueError: for a text without targets.
     """
     tokens = np.asarray(tokens)
-    places = np.flatnonzero(_asked(model, tokens))
+    places = np.flatnonzero(_asked(np.asarray(model.targets), tokens))
     checks.expect(len(places) > 0, "tokens", "at least one word that can be asked for", "none")
     return float(-_at(model, tokens, places, batch).mean())
 
 
-def _asked(model: LogBilinear, tokens: np.ndarray) -> np.ndarray:
-    """Which tokens are targets."""
-    rows = np.asarray(model.targets)
+def _asked(rows: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+    """Which tokens are targets, of which each word has a row, or -1."""
     known = (tokens >= 0) & (tokens < len(rows))
     return known & (rows[np.where(known, tokens, 0)] >= 0)
 
@@ -339,7 +342,7 @@ def scores(model: LogBilinear, filled: Filled, *, batch: int = 1024) -> np.ndarr
     """
     tokens = np.where(filled.tokens < 0, END, filled.tokens)
     places = np.flatnonzero(filled.chosen)
-    asked = _asked(model, tokens.reshape(-1)[places])
+    asked = _asked(np.asarray(model.targets), tokens.reshape(-1)[places])
     logs = np.full(len(places), float(model.rarest))
     logs[asked] = _at(model, tokens.reshape(-1), places[asked], batch)
     owners = places // tokens.shape[-1]

@@ -63,7 +63,7 @@ def errors(
     Raises:
       ValueError: settings out of range.
     """
-    checks.expect(factor > 0, "factor", "a positive number", factor)
+    checks.positive(factor, "factor")
     checks.positive_int(most, "most")
     shape = filled.tokens.shape[:2]
     idf = found.idf().astype(np.float32)

@@ -20,6 +20,7 @@ all orders without the 4-grams that occur once.
 
 from __future__ import annotations
 
+import numbers
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -109,7 +110,8 @@ def fit(
     checks.expect(order <= 5, "order", "2 to 5", order)
     checks.expect(smoothing in SMOOTHINGS, "smoothing", f"one of {', '.join(SMOOTHINGS)}", repr(smoothing))
     cutoffs = tuple(cutoffs)[:order]
-    fits = len(cutoffs) == order and cutoffs[0] == 1 and list(cutoffs) == sorted(cutoffs)
+    whole = all(isinstance(one, numbers.Integral) for one in cutoffs)
+    fits = whole and len(cutoffs) == order and cutoffs[0] == 1 and list(cutoffs) == sorted(cutoffs)
     checks.expect(fits, "cutoffs", f"{order} whole numbers, the first 1, none below the one before", cutoffs)
     size = sentences.size(min_count)
     tokens = np.where(sentences.tokens < size, sentences.tokens, UNKNOWN).astype(np.int32)

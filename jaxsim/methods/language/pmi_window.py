@@ -65,7 +65,7 @@ def fit(
     low, high = window
     checks.whole(low, "window[0]", 1)
     checks.whole(high, "window[1]", low)
-    checks.expect(eps > 0, "eps", "a positive number", eps)
+    checks.positive(eps, "eps")
     checks.whole(reach, "reach", 0)
     inside = filled.tokens >= len(MARKS)
     options, words = np.unique(filled.tokens[inside & filled.chosen]), np.unique(filled.tokens[inside])

@@ -146,6 +146,7 @@ def fit(
     default = Run(max_iter=10, checkpoint_every=1, progress=True, patience=None if dev is None else 2)
     chosen = Run.of(run, options, default)
     if dev is not None and chosen.validate is None:
+        _bounds(np.asarray(dev), "dev")
         chosen = Run.of(chosen, {"validate": lambda found: -perplexity(found, dev)})
     # The last number: checkpoints of before halved the rate by steps, not by passes.
     settings = (learning_rate, network.dropout, clip, adagrad or 0, negatives or 0, streams, window, a_step,
@@ -207,6 +208,15 @@ def _windows(text: np.ndarray, numbers: np.ndarray, streams: int, window: int, w
     return words[:, :-1], words[:, 1:], within == 0
 
 
+def _bounds(tokens: np.ndarray, argument: str) -> tuple[np.ndarray, np.ndarray]:
+    """Where sentences start and where they end."""
+    starts, ends = np.flatnonzero(tokens == START), np.flatnonzero(tokens == END)
+    whole = len(starts) > 0 and len(starts) == len(ends) and starts[0] == 0 and ends[-1] == len(tokens) - 1
+    whole = whole and bool((starts < ends).all() and (ends[:-1] < starts[1:]).all())
+    checks.expect(whole, argument, "sentences, each with <s> before and </s> behind", "others, or none")
+    return starts, ends
+
+
 def log_probs(model: RnnLm, tokens, *, batch: int = 128) -> np.ndarray:
     """Natural logarithms of the probabilities of tokens, each sentence from its start.
 
@@ -225,10 +235,7 @@ def log_probs(model: RnnLm, tokens, *, batch: int = 128) -> np.ndarray:
     """
     checks.whole(batch, "batch", 1)
     tokens = np.asarray(tokens)
-    starts, ends = np.flatnonzero(tokens == START), np.flatnonzero(tokens == END)
-    whole = len(starts) > 0 and len(starts) == len(ends) and starts[0] == 0 and ends[-1] == len(tokens) - 1
-    whole = whole and bool((starts < ends).all() and (ends[:-1] < starts[1:]).all())
-    checks.expect(whole, "tokens", "sentences, each with <s> before and </s> behind", "others, or none")
+    starts, ends = _bounds(tokens, "tokens")
     shares = np.asarray(model.shares, np.float64)
     numbers = np.where((tokens >= 0) & (tokens < len(shares)), tokens, UNKNOWN)
     size = len(model.bias)

@@ -271,7 +271,8 @@ def load(folder: Path, like, *, fingerprint: str, shared: bool = False):
     if meta.get("fingerprint") != fingerprint or not same:
         raise ValueError(
             "checkpoint: expected a checkpoint of the same data, start and settings, got another problem's, or one of "
-            f"another number of devices, in {path}; use another folder or delete this one"
+            "another number of devices, with or without numba, or of another kind of device, "
+            f"in {path}; use another folder or delete this one"
         )
     return jax.tree.unflatten(structure, found), meta
 

@@ -43,8 +43,8 @@ from scipy import stats
 from jaxsim import checks
 from jaxsim.evaluate import significance
 
-__all__ = ["CEILING", "LEVEL", "OVER_PARTS", "UNWRITTEN", "VERDICTS", "Claim", "above_over_folds", "compare", "ledger",
-           "paired", "per_query"]
+__all__ = ["CEILING", "LEVEL", "OVER_PARTS", "PARTS", "UNWRITTEN", "VERDICTS", "Claim", "above_over_folds", "compare",
+           "ledger", "paired", "per_query"]
 
 CEILING = 0.95
 """Above this accuracy, MRR or AUC of both rows a table is too easy to tell; written down before any run."""
@@ -61,11 +61,12 @@ test is of the mean over the parts, which is not quite the figure of all pairs. 
 one query are not independent of one another; the jackknife values of queries do (`BY_QUERY`)."""
 BY_QUERY = "_by_query"
 """What the name of such a metric has behind it where the values are jackknife pseudo-values, one a query."""
+PARTS = " parts"
+"""How the name of a test over random parts of the pairs ends."""
 VERDICTS = ("supported", "not supported", "too easy to tell", "not run")
 _EASY = ("accuracy", "mrr", "auc")
 _POWER = 0.8
 _SEVERAL = 2
-_PARTS = " parts"
 _ROUNDING = 2e-6  # of values kept as float32, in their mean
 
 
@@ -264,7 +265,7 @@ def _entry(
     paired = compare(better, worse, claim.metric, results, lower=claim.lower)
     if paired is not None:
         tests["paired"] = paired
-        if paired["test"].endswith(_PARTS) and not easy:
+        if paired["test"].endswith(PARTS) and not easy:
             entry |= {"verdict": "not run", "why": "no values of queries: a test over random parts of the pairs takes "
                                                    "those of one query as independent"}
     own = _own_test(claim, better, worse, results)
@@ -344,7 +345,7 @@ def compare(
         values = values if of_parts else by_query
     if all(value is not None for value in values) and values[0].shape == values[1].shape:
         test = paired(*(sign * value for value in values), metric=metric, seeds=seeds)
-        return {**test, "test": f"paired t over {test['n']}{_PARTS}"} if of_parts else test
+        return {**test, "test": f"paired t over {test['n']}{PARTS}"} if of_parts else test
     if seeds[0].size == seeds[1].size > 1 and better["seeds"] == worse["seeds"]:
         apart = sign * (seeds[0] - seeds[1])
         folds = any(len(record["dev"].get("folds", ())) == apart.size for record in (better, worse))

@@ -80,8 +80,9 @@ def roc(title: str, rows: Mapping[str, dict[str, Any]], paper: str, results: Pat
 
 def _drawn(title: str, rows: Mapping[str, dict[str, Any]], paper: str, size: str, label: str, metric: str
            ) -> bytes | None:
-    series, told = {}, {path: [point for point in record["curve"] if point.get(size) and point.get(metric) is not None]
-                        for path, record in rows.items()}
+    series = {}
+    told = {path: [point for point in record["curve"] if point.get(size) and point.get(metric) is not None]
+            for path, record in rows.items()}
     kinds = [{point.get("split", "dev") for point in points} for points in told.values() if points]
     split = "test" if all("test" in own for own in kinds) else "dev"
     for path, record in report_tables.ordered(rows, paper):

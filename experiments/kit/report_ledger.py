@@ -132,7 +132,7 @@ def _brief_test(own: Sequence[Mapping[str, Any]], shown: Mapping[str, Any]) -> s
     text = tests["figures"]["line"] if "figures" in tests else DASH
     if "paired" in tests:
         name = tests["paired"]["test"]
-        over = _OVER.get(name, ", over parts of the pairs" if name.endswith(" parts") else "")
+        over = _OVER.get(name, ", over parts of the pairs" if name.endswith(judge.PARTS) else "")
         text = f"p = {_p(tests['paired'].get('p_adjusted', tests['paired']['p']))}{over}"
     papers_own = [entry["tests"]["paper"]["holds"] for entry in own if "paper" in entry["tests"]]
     if papers_own:
@@ -264,6 +264,8 @@ def contests(tables: Tables, results: Path, seen: Collection[tuple[str, str]] = 
     lines, most, older = [], _most_seeds(tables), []
     for (experiment, table), every in tables.items():
         rows = {row: record for row, record in every.items() if len(record["seeds"]) == most[experiment, row]}
+        if len(rows) < len(every) and any(row in every and every[row]["paper"] == "none" for row in _OURS):
+            older.append(f"{experiment}, {table}: {', '.join(row for row in every if row not in rows)}")
         name = next((row for row in _OURS if row in rows), "")
         ours = rows.get(name)
         if ours is None or ours["paper"] != "none" or not ours["metrics"] or len(rows) < 2:
@@ -282,10 +284,6 @@ def contests(tables: Tables, results: Path, seen: Collection[tuple[str, str]] = 
         place = f"{experiment}, {table}" + " (seen)" * ((experiment, table) in seen)
         lines.append((place, f"{name} {score}", *[", ".join(sides[side]) or DASH for side in sides],
                       "; ".join(_costs(ours, rows)) or DASH))
-    for (experiment, table), every in tables.items():
-        fewer = [row for row, record in every.items() if len(record["seeds"]) < most[experiment, row]]
-        if fewer and any(name in every and every[name]["paper"] == "none" for name in _OURS):
-            older.append(f"{experiment}, {table}: {', '.join(fewer)}")
     head = ("table", "ours", "wins against", "no difference", "**loses against**", "times as costly as")
     text = _HOW + markdown(head, lines) if lines else ""
     if any(line[0].endswith(" (seen)") for line in lines):

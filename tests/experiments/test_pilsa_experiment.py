@@ -11,7 +11,7 @@ import pytest
 from experiments import kit
 from experiments.corpora import contexts
 from experiments.corpora import thesauri as corpora
-from experiments.kit import papers, records
+from experiments.kit import judge, papers, records
 from experiments.pilsa import further, pilsa2012
 from jaxsim import sparse
 from jaxsim.data import thesauri
@@ -29,10 +29,14 @@ def test_signs_answer_questions_that_unsigned_lsa_gets_wrong(tmp_path):
             for row in ("lookup", "lsa", "pilsa", "s2net-antonym")}  # fmt: skip
     f1 = {row: record["metrics"]["f1"]["mean"] for row, record in rows.items()}
     assert f1["lsa"] < 0.1 < f1["lookup"] < f1["pilsa"] and f1["s2net-antonym"] > 0.95
-    assert set(rows["pilsa"]["metrics"]) == {"precision", "recall", "f1", "f1@790"}
+    assert set(rows["pilsa"]["metrics"]) == {"precision", "recall", "recall@790", "f1", "f1@790"}
+    sizes = [judge.per_query(rows["pilsa"], metric, tmp_path).size for metric in ("recall", "recall@790")]
+    assert sizes == [120, 100]  # and their means are those of the record, or this is an error
     assert rows["s2net-antonym"]["seeds"] == [0, 1] and rows["s2net-antonym"]["dev"]["grid"]
     holds, line = pilsa2012.above_mohammad("pilsa")(rows)
     assert holds and "binomial" in line
+    rows["pilsa"]["metrics"]["recall@790"]["mean"] = pilsa2012.MOHAMMAD  # that of all questions decides nothing
+    assert not pilsa2012.above_mohammad("pilsa")(rows)[0]
 
 
 def test_pairs_that_questions_ask_about_are_removed():

@@ -42,7 +42,7 @@ from experiments.kit import judge
 from jaxsim import sparse, text
 from jaxsim.data import judged, nfcorpus, splits
 from jaxsim.data.labelled_pairs import LabelledPairs
-from jaxsim.evaluate import mates, metrics
+from jaxsim.evaluate import mates, metrics, significance
 from jaxsim.methods import cca, cplsa, itml, jplsa, lsa, opca, pca, plsa, projections, s2net_pref, topics
 from jaxsim.methods.projections import Projection
 from jaxsim.optim import Fit
@@ -274,26 +274,12 @@ def tested(table: kit.Table, found: list) -> dict:
     grid = np.linspace(0, 0.2, 101)
     subsets = [np.mean([metrics.auc(value[part], relevant[part]) for value in values]) for part in parts
                if 0 < relevant[part].sum() < part.size]
-    left_out = np.mean([without_each(value, relevant, pairs.left) for value in values], axis=0)
+    left_out = np.mean([significance.jackknife_auc(value, relevant, pairs.left) for value in values], axis=0)
     return {"per_query": [ndcg(value, pairs) for value in values],
             "metrics": {"auc": [float(metrics.auc(value, relevant)) for value in values],
                         "tpr@0.1": [float(metrics.tpr_at_fpr(value, relevant, fpr=0.1)) for value in values]},
             "arrays": {"auc": np.array(subsets), "auc" + judge.BY_QUERY: left_out, "roc_fpr": grid,
                        "roc_tpr": np.interp(grid, fpr, tpr)}}
-
-
-def without_each(values: np.ndarray, relevant: np.ndarray, queries: np.ndarray) -> np.ndarray:
-    """Jackknife pseudo-values of the AUC, one a query: n times that of all pairs, less n - 1 times that without it.
-
-    Their mean is the AUC less a bias of order 1 / n, and their variance over n that of the AUC over other queries: the
-    pairs of one query are not independent of one another.
-    """
-    names = np.unique(queries)
-    whole, without = metrics.auc(values, relevant), []
-    for name in names:
-        others = queries != name
-        without.append(metrics.auc(values[others], relevant[others]))
-    return names.size * whole - (names.size - 1) * np.array(without, np.float64)
 
 
 def rank(table: kit.Table) -> int:

@@ -9,11 +9,11 @@ queries and not how it varies over seeds. The standard error of a difference is 
 variance of the differences over the number of queries, and for each row with several seeds its variance between seeds
 over their number. Degrees of freedom are Welch and Satterthwaite's. What varies over both is counted twice, which makes
 the test a little strict. A row with a single seed adds nothing, since its variance is not known: the row's note
-`fewer-than-five-seeds` says so. Where records hold no per-query values of a metric (AUC over all pairs, say), rows over
-the same folds or seeds are paired by these; otherwise seeds alone are compared, and the entry says so. Folds share
-most of what is trained on, so that their differences vary less than those of fresh data would: the variance of a mean
-over J folds is taken as ``(1 / J + 1 / (J - 1))`` times that of the differences (Nadeau and Bengio, Machine Learning
-52, 2003).
+`fewer-than-five-seeds` says so. AUC over all pairs has jackknife values of queries or documents (`BY_QUERY`). Where
+records hold no per-query values of a metric, rows over the same folds or seeds are paired by these; otherwise seeds
+alone are compared, and the entry says so. Folds share most of what is trained on, so that their differences vary less
+than those of fresh data would: the variance of a mean over J folds is taken as ``(1 / J + 1 / (J - 1))`` times that of
+the differences (Nadeau and Bengio, Machine Learning 52, 2003).
 
 **Pairs that are searched in both directions** are one observation: whatever makes a page hard to find makes its mate
 hard to find too, so that the two values of a pair are averaged before any test (`BOTH_DIRECTIONS`).
@@ -60,7 +60,8 @@ OVER_PARTS = {"yih2011_ads": ("auc",)}
 test is of the mean over the parts, which is not quite the figure of all pairs. It decides nothing, since the pairs of
 one query are not independent of one another; the jackknife values of queries do (`BY_QUERY`)."""
 BY_QUERY = "_by_query"
-"""What the name of such a metric has behind it where the values are jackknife pseudo-values, one a query."""
+"""What the name of such a metric has behind it where the values are jackknife pseudo-values, one a query or one a
+document (`jaxsim.evaluate.significance.jackknife_auc`)."""
 PARTS = " parts"
 """How the name of a test over random parts of the pairs ends."""
 VERDICTS = ("supported", "not supported", "too easy to tell", "not run")
@@ -339,10 +340,9 @@ def compare(
     seeds = [np.asarray(record["metrics"][metric]["per_seed"], np.float64) for record in (better, worse)]
     spreads = [(float(np.var(runs, ddof=1)) / runs.size, runs.size - 1) for runs in seeds if runs.size > 1]
     of_parts = metric in OVER_PARTS.get(better["experiment"], ())
-    if of_parts and overlap:
-        by_query = [per_query(record, metric + BY_QUERY, results) for record in (better, worse)]
-        of_parts = any(value is None for value in by_query)
-        values = values if of_parts else by_query
+    by_query = [per_query(record, metric + BY_QUERY, results) for record in (better, worse)]
+    if overlap and all(value is not None for value in by_query):
+        values, of_parts = by_query, False
     if all(value is not None for value in values) and values[0].shape == values[1].shape:
         test = paired(*(sign * value for value in values), metric=metric, seeds=seeds)
         return {**test, "test": f"paired t over {test['n']}{PARTS}"} if of_parts else test

@@ -28,8 +28,9 @@ that the paper has above is better, with its 95 % interval. **p**: of the paired
 false-discovery rate over the ledger, by which the verdict goes (`experiments/kit/judge.py` says how seeds count).
 **Could show**: the smallest difference that such a test finds four times in five. **Own test**: the paper's, on its
 metric at its level; it decides nothing here. **Equal budget**: at how many shared settings the better row is above, or
-a test of rows of equal budget. AUC over all pairs is tested by jackknife values, one a query. A test over random parts
-of the test pairs, as the paper's, decides nothing: it takes the pairs of one query as independent.
+a test of rows of equal budget. AUC over all pairs is tested by jackknife values, one a query, or one a document (001).
+A test over random parts of the test pairs, as the paper's, decides nothing: it takes the pairs of one query as
+independent.
 """
 
 _HOW = "Paired tests at p < .05, each for itself; rows of ours with other settings stand among the peers.\n\n"

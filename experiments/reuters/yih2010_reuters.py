@@ -41,6 +41,7 @@ import scipy.sparse
 from experiments import kit
 from experiments.corpora import reuters, wordnet_terms
 from experiments.corpora.reuters import Sample
+from experiments.kit import judge
 from jaxsim import losses, sparse, text
 from jaxsim.data import labelled_pairs, wordnet
 from jaxsim.data.labelled_pairs import LabelledPairs
@@ -159,6 +160,8 @@ def tested(table: kit.Table, encoded: list[Vectors], similarities: list[Callable
     data = table.data
     models = list(zip(encoded, similarities or [retrieval.cosine] * len(encoded), strict=True))
     scores = [all_pairs.score(vectors, data.labels["test"], similarity=similarity) for vectors, similarity in models]
+    left_out = np.mean([all_pairs.auc_by_document(vectors, data.labels["test"], similarity=similarity)
+                        for vectors, similarity in models], axis=0)  # fmt: skip
     groups = [{} for _ in models]
     for name, rows in data.test_parts.items():
         if len(rows) >= 50:
@@ -167,7 +170,8 @@ def tested(table: kit.Table, encoded: list[Vectors], similarities: list[Callable
                 means = all_pairs.score(part, data.labels["test"][rows], similarity=similarity).means()
                 group[name] = {key: means[key] for key in ("auc", "map")}
     return {"metrics": {"auc": [score.auc for score in scores], "max_f1": [score.max_f1 for score in scores]},
-            "per_query": [score.per_query for score in scores], "by_group": groups}
+            "per_query": [score.per_query for score in scores], "by_group": groups,
+            "arrays": {"auc" + judge.BY_QUERY: left_out}}
 
 
 def pair_auc(vectors: Vectors, pairs: LabelledPairs, params=None) -> float:

@@ -14,10 +14,10 @@ import numpy as np
 import scipy.sparse
 
 from jaxsim import checks
-from jaxsim.evaluate import metrics, retrieval
+from jaxsim.evaluate import metrics, retrieval, significance
 from jaxsim.sparse import Vectors
 
-__all__ = ["Scores", "auc", "incidence", "score", "share"]
+__all__ = ["Scores", "auc", "auc_by_document", "incidence", "score", "share"]
 
 
 class Scores(NamedTuple):
@@ -153,6 +153,33 @@ def auc(
       1.0
     """
     return float(metrics.auc(*_every_pair(vectors, labels, similarity, block, lambda *_: None)))
+
+
+def auc_by_document(
+    vectors: Vectors, labels: scipy.sparse.csr_matrix, *, similarity: Callable = retrieval.cosine, block: int = 256
+) -> np.ndarray:
+    """Jackknife values of the AUC, one a document (`significance.jackknife_auc`), for a test of two similarities.
+
+    Args:
+      vectors: the documents.
+      labels: as `incidence` gives them.
+      similarity: as for `score`.
+      block: as for `score`.
+
+    Returns:
+      ``[num_docs]`` float64, whose mean is about the AUC.
+
+    Raises:
+      ValueError: as `score`, and where all pairs without some document are of one kind.
+
+    Example:
+      >>> documents = Vectors(dense=np.array([[1.0, 0.0], [1.0, 0.5], [0.0, 1.0], [0.1, 1.0]]))
+      >>> labels = incidence([["tea"], ["tea"], ["gold"], ["gold"]])
+      >>> auc(documents, labels), auc_by_document(documents, labels).tolist()
+      (1.0, [1.0, 1.0, 1.0, 1.0])
+    """
+    pairs = np.triu_indices(vectors.num_docs, 1)
+    return significance.jackknife_auc(*_every_pair(vectors, labels, similarity, block, lambda *_: None), *pairs)
 
 
 def _every_pair(vectors, labels, similarity, block: int, each: Callable) -> tuple[np.ndarray, np.ndarray]:

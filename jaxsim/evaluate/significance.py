@@ -17,8 +17,8 @@ from scipy import stats
 
 from jaxsim import checks
 
-__all__ = ["Comparison", "bonferroni", "bootstrap_interval", "false_discovery_rate", "interval", "mcnemar", "paired_t",
-           "smallest_best_set", "standard_error", "unpaired_t"]
+__all__ = ["Comparison", "bonferroni", "bootstrap_interval", "false_discovery_rate", "interval", "jackknife_auc",
+           "mcnemar", "paired_t", "smallest_best_set", "standard_error", "unpaired_t"]
 
 _DRAWS = 2**20  # at once
 _FAR = 100  # power of two of a largest value from which on its squares are kept away from the edges of their type
@@ -224,6 +224,65 @@ def interval(
         result.append(np.asarray(statistic(*(one[rows] for one in arrays))))
     low, high = np.quantile(np.concatenate(result), [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
+
+
+def jackknife_auc(scores, labels, *groups) -> np.ndarray:
+    """Jackknife pseudo-values of an AUC over pairs that depend on one another, one a group of pairs.
+
+    The pairs of one query, or of one document, are not independent, but queries and documents are. A value is G times
+    the AUC of all pairs less G - 1 times that without the pairs of a group, of G groups. The mean of these values is
+    the AUC less a bias of order 1 / G; their variance over G is that of the AUC over other groups. So the paired test
+    of two systems is `paired_t` of their values.
+
+    Args:
+      scores: ``[n]`` real, higher is better.
+      labels: ``[n]`` 0 or 1.
+      *groups: ``[n]`` integers each: the query of every pair; or, in two arrays, its two documents.
+
+    Returns:
+      ``[num_groups]`` float64, in the order of the groups' numbers. Computed from one sort, and one more a group.
+
+    Raises:
+      ValueError: As `jaxsim.evaluate.metrics.auc`; also without groups, for groups of another shape, or where the pairs
+        without one group have one label only.
+
+    Example:
+      >>> jackknife_auc([0.9, 0.1, 0.5, 0.7], [1, 0, 1, 0], [0, 0, 1, 1]).round(6).tolist()
+      [1.5, 0.5]
+    """
+    scores, labels = checks.binary_lists(scores, labels, both=True)
+    checks.expect(scores.ndim == 1, "scores", "shape (n,)", f"shape {scores.shape}")
+    checks.expect(bool(groups), "groups", "one array or more", "none")
+    columns = [np.asarray(group) for group in groups]
+    for column in columns:
+        checks.expect(column.shape == scores.shape, "groups", f"arrays of shape {scores.shape} (as scores)",
+                      column.shape)  # fmt: skip
+    good = labels == 1
+    right = np.empty(scores.size)  # of its comparisons with pairs of the other label
+    right[good] = _below(scores[~good], scores[good])
+    right[~good] = good.sum() - _below(scores[good], scores[~good])
+    names, member = np.unique(np.stack(columns), return_inverse=True)
+    member = member.reshape(len(columns), -1)
+    once = [np.all(member[:place] != member[place], axis=0) for place in range(len(columns))]
+    owner, pairs = (np.concatenate(parts) for parts in zip(*((member[place][kept], np.flatnonzero(kept))
+                                                             for place, kept in enumerate(once)), strict=True))
+    pairs = pairs[np.argsort(owner, kind="stable")]
+    ends = np.cumsum(np.bincount(owner, minlength=names.size))
+    whole, number, all_right = right[good].sum(), good.sum(), np.empty(names.size)
+    for group, rows in enumerate(np.split(pairs, ends[:-1])):
+        inside = good[rows]
+        inner = _below(scores[rows][~inside], scores[rows][inside]).sum()
+        compared = float(number - inside.sum()) * float(good.size - number - (~inside).sum())
+        checks.expect(compared > 0, "labels", "both labels without any one group", f"one label without {names[group]}")
+        all_right[group] = (whole - right[rows].sum() + inner) / compared
+    auc = whole / (float(number) * float(good.size - number))
+    return names.size * auc - (names.size - 1) * all_right
+
+
+def _below(others: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """How many of the others each value is above; a tie counts one half."""
+    others = np.sort(others)
+    return (np.searchsorted(others, values, "left") + np.searchsorted(others, values, "right")) / 2
 
 
 def bonferroni(pvalues, *, num_tests: int | None = None) -> np.ndarray:

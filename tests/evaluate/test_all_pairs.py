@@ -107,3 +107,14 @@ def test_sharing_a_label():
 def test_bad_input_is_refused(labels, size, message):
     with pytest.raises(ValueError, match=message):
         all_pairs.score(Vectors(dense=jnp.ones((size, 2))), all_pairs.incidence(labels))
+
+
+def test_jackknife_values_of_documents_are_those_without_each(rng):
+    labels, dense = made_up(rng)
+    vectors, kept = Vectors(dense=jnp.asarray(dense)), all_pairs.incidence(labels)
+    values = all_pairs.auc_by_document(vectors, kept, similarity=rounded, block=8)
+    whole, n = loop(labels, dense)[0], len(labels)
+    for document in (0, 3, 5, n - 1):  # one without labels, one of zeros
+        others = np.arange(n) != document
+        without = loop([one for one, other in zip(labels, others, strict=True) if other], dense[others])[0]
+        np.testing.assert_allclose(values[document], n * whole - (n - 1) * without, rtol=1e-9)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from experiments.ads import yih2011_ads
 from experiments.links import bai2010_clicks, bai2010_links
 from experiments.mates import yih2011
 
@@ -54,18 +52,3 @@ def test_hdlr_gains_nothing_where_its_best_cycle_is_near_its_start(best, holds):
 def test_what_is_alike_is_within_a_twentieth(function, metric, one, other, holds):
     rows = {row: {"metrics": {metric: {"mean": value}}, "config": {"E": 3}} for row, value in (one, other)}
     assert function(rows)[0] == holds
-
-
-def test_jackknife_values_of_queries_have_the_variance_of_the_auc_over_queries(rng):
-    relevant = rng.uniform(size=400) < 0.4
-    scores = relevant + rng.standard_normal(400)
-    alone = yih2011_ads.without_each(scores, relevant, np.arange(400))
-    ranks = {kind: scores[relevant == kind] for kind in (True, False)}
-    above = (ranks[True][:, None] > ranks[False]).astype(float)
-    np.testing.assert_allclose(alone.mean(), above.mean(), rtol=1e-3)
-    # DeLong, DeLong and Clarke-Pearson 1988: the variance of the AUC of independent pairs.
-    expected = sum(above.mean(axis=axis).var(ddof=1) / above.shape[1 - axis] for axis in (0, 1))
-    np.testing.assert_allclose(alone.var(ddof=1) / 400, expected, rtol=0.02)
-    # Pairs that stand ten times in their query say nothing more.
-    again = yih2011_ads.without_each(*(np.repeat(one, 10) for one in (scores, relevant, np.arange(400))))
-    np.testing.assert_allclose(again, alone, atol=1e-9)

@@ -203,6 +203,18 @@ def test_values_of_queries_decide_beside_random_parts_of_the_pairs(tables, rng, 
     assert entry["tests"]["paper"]["n"] == 50 and entry["tests"]["paper"]["holds"]
 
 
+def test_values_of_documents_decide_where_both_rows_have_them(tables, rng):
+    for row, mean in (("a", 0.61), ("b", 0.6)):
+        tables[1](row, [0.0], seeds=range(5), per_seed=mean + 0.001 * rng.standard_normal(5), metric="auc",
+                  arrays={"auc" + judge.BY_QUERY: mean + 0.1 * rng.standard_normal(30)})  # fmt: skip
+    entry, = only(tables, claim(metric="auc"))
+    assert entry["tests"]["paired"]["test"] == "paired t" and entry["tests"]["paired"]["n"] == 30
+    assert entry["verdict"] == "not supported"
+    tables[1]("b", [0.0], seeds=range(5), per_seed=0.6 + 0.001 * rng.standard_normal(5), metric="auc", stored=False)
+    entry, = only(tables, claim(metric="auc"))
+    assert entry["tests"]["paired"]["test"] == "paired t over seeds" and entry["verdict"] == "supported"
+
+
 def test_a_loser_at_the_edge_of_its_grid_is_not_called_the_reverse(tables, rng):
     for row, mean in (("a", 0.5), ("b", 0.6)):
         tables[1](row, mean + 0.01 * rng.standard_normal(100))

@@ -96,6 +96,8 @@ class Claim:
       holds: For a sentence of another form: function of the table's rows (row -> record) that returns whether it holds
         (None where the records do not tell, which is "not run") and a line that says by what figures; ``better`` and
         ``worse`` are then only shown.
+      no_gain: Whether the sentence is that ``worse``, which goes on from ``better``, is not above it: supported unless
+        the paired test shows a gain at `LEVEL`, for itself. Its interval says how large a gain there may be.
       ceiling: As `CEILING`.
       own: Whether it is a question of this project, which no paper answers; counted apart.
       why: Table -> why it is otherwise there, as far as records tell, written by somebody who looked; "not known"
@@ -117,6 +119,7 @@ class Claim:
     equal: tuple[str, ...] = ()
     equal_rows: tuple[str, str] | None = None
     holds: Callable[[Mapping[str, Mapping[str, Any]]], tuple[bool | None, str]] | None = None
+    no_gain: bool = False
     ceiling: float = CEILING
     own: bool = False
     why: Mapping[str, str] = field(default_factory=dict)
@@ -266,9 +269,7 @@ def _entry(
     paired = compare(better, worse, claim.metric, results, lower=claim.lower)
     if paired is not None:
         tests["paired"] = paired
-        if paired["test"].endswith(PARTS) and not easy:
-            entry |= {"verdict": "not run", "why": "no values of queries: a test over random parts of the pairs takes "
-                                                   "those of one query as independent"}
+        entry |= {} if easy else _at_once(claim, paired)
     own = _own_test(claim, better, worse, results)
     if own is not None:
         tests["paper"] = own
@@ -276,6 +277,17 @@ def _entry(
     if equal is not None:
         tests["equal"] = equal
     return {**entry, "verdict": "too easy to tell"} if easy else entry
+
+
+def _at_once(claim: Claim, paired: dict[str, Any]) -> dict[str, Any]:
+    """The verdict of a test whose p is not among those that are adjusted, with its reason; empty for others."""
+    if paired["test"].endswith(PARTS):
+        return {"verdict": "not run", "why": "no values of queries: a test over random parts of the pairs takes those "
+                                             "of one query as independent"}  # fmt: skip
+    if not claim.no_gain:
+        return {}
+    paired["p_adjusted"] = paired["p"]  # that there is no gain is no discovery
+    return {"verdict": "not supported" if paired["difference"] < 0 and paired["p"] < LEVEL else "supported"}
 
 
 def _of_full(rows: Mapping[str, Mapping[str, Any]], names: Iterable[str]) -> bool:

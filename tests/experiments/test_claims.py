@@ -35,13 +35,6 @@ def test_test_pairs_decide_where_every_row_has_them():
         True, "test pairs: OPCA needs more than 2.0 × at k = 100")
 
 
-@pytest.mark.parametrize(("best", "holds"), [(0.7, True), (0.7009, True), (0.7011, False)])
-def test_hdlr_gains_nothing_where_its_best_cycle_is_near_its_start(best, holds):
-    course = [0.7, None, 0.6, best]
-    found, line = yih2011.hdlr_gains_nothing({"hdlr": {"fit": {"history": {"validation": course}}}})
-    assert found == holds and line.startswith(f"dev MRR 0.7000 at the start, {best:.4f} at best (")
-
-
 @pytest.mark.parametrize(("function", "metric", "one", "other", "holds"), [
     (bai2010_links.barely_better, "map", ("tfidf", 0.2), ("qe", 0.209), True),
     (bai2010_links.barely_better, "map", ("tfidf", 0.2), ("qe", 0.1), True),

@@ -215,6 +215,19 @@ def test_values_of_documents_decide_where_both_rows_have_them(tables, rng):
     assert entry["tests"]["paired"]["test"] == "paired t over seeds" and entry["verdict"] == "supported"
 
 
+def test_that_one_row_gains_nothing_stands_until_a_gain_is_shown(tables, rng):
+    start = rng.uniform(0.2, 0.8, 200)
+    tables[1]("a", start)
+    sentence = claim(no_gain=True, printed={})
+    for change, verdict in ((np.zeros(200), "supported"), (0.1 * rng.standard_normal(200), "supported"),
+                            (np.full(200, -0.1), "supported"), (0.1 + 0.1 * rng.standard_normal(200), "not supported")):
+        tables[1]("b", start + change)
+        gain, other = only(tables, sentence, claim(id="000-other"))
+        assert gain["verdict"] == verdict and gain["tests"]["paired"]["p_adjusted"] == gain["tests"]["paired"]["p"]
+        assert other["tests"]["paired"]["p_adjusted"] == other["tests"]["paired"]["p"]  # one p is adjusted, not two
+    assert "not supported" in report_ledger.claims_page([gain]) and report_ledger.reverse(gain)
+
+
 def test_a_loser_at_the_edge_of_its_grid_is_not_called_the_reverse(tables, rng):
     for row, mean in (("a", 0.5), ("b", 0.6)):
         tables[1](row, mean + 0.01 * rng.standard_normal(100))

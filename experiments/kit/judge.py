@@ -32,7 +32,7 @@ import io
 import math
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -62,6 +62,8 @@ one query are not independent of one another; the jackknife values of queries do
 BY_QUERY = "_by_query"
 """What the name of such a metric has behind it where the values are jackknife pseudo-values, one a query or one a
 document (`jaxsim.evaluate.significance.jackknife_auc`)."""
+BY_FOLD = "_by_fold"
+"""What it has behind it where the values are means of the folds of a cross-validation, ``[repetitions, folds]``."""
 PARTS = " parts"
 """How the name of a test over random parts of the pairs ends."""
 VERDICTS = ("supported", "not supported", "too easy to tell", "not run")
@@ -126,7 +128,8 @@ class Claim:
 
 
 def ledger(
-    claims: Iterable[tuple[str, Claim]], tables: Mapping[tuple[str, str], Mapping[str, Any]], results: Path
+    claims: Iterable[tuple[str, Claim]], tables: Mapping[tuple[str, str], Mapping[str, Any]], results: Path,
+    seen: Collection[tuple[str, str]] = (),
 ) -> list[dict[str, Any]]:
     """Judges every claim in every table that it names.
 
@@ -134,6 +137,8 @@ def ledger(
       claims: ``(experiment, claim)``.
       tables: ``(experiment, table)`` -> row -> record.
       results: Root of the records, for per-query values.
+      seen: ``(experiment, table)`` whose test queries were in view when a method was settled (`Plan.seen`): no claim is
+        supported there.
 
     Returns:
       One dict a claim and table, in their order, as `experiments/results/claims.json` holds them: ``id, experiment,
@@ -154,6 +159,8 @@ def ledger(
     _correct(entries)
     for entry in entries:
         _decide(entry)
+        if entry["verdict"] == "supported" and (entry["experiment"], entry["table"]) in seen:
+            entry |= {"verdict": "not run", "why": "its test queries were in view when the method was settled"}
     return [_rounded(entry) for entry in entries]
 
 
@@ -309,23 +316,33 @@ def per_query(record: Mapping[str, Any], metric: str, results: Path) -> np.ndarr
     Raises:
       ValueError: for a damaged file, or one whose mean is not that of the record: it is of another row, or older.
     """
-    path = results / record["experiment"] / record["table"] / record.get("per_query", "none")
-    if not path.is_file():
-        return None
-    try:
-        with np.load(io.BytesIO(path.read_bytes())) as arrays:
-            values = np.asarray(arrays[metric], np.float64) if metric in arrays else None
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise ValueError(f"{path}: expected the values of a record, got a damaged file ({error})") from error
+    values = _kept(record, metric, results)
     if values is None or values.ndim != 1 or values.size < _SEVERAL:
         return None
     if metric in record["metrics"] and metric not in OVER_PARTS.get(record["experiment"], ()):
         mean = record["metrics"][metric]["mean"]
         same = abs(values.mean() - mean) <= _ROUNDING * max(1.0, abs(mean))
-        checks.expect(same, f"{path}: {metric}", f"values of the mean {mean:g}, as the record beside it has",
-                      f"{values.mean():g}")  # fmt: skip
+        checks.expect(same, f"{_path(record, results)}: {metric}",
+                      f"values of the mean {mean:g}, as the record beside it has", f"{values.mean():g}")  # fmt: skip
     places = record["experiment"], f"{record['experiment']}/{record['table']}"
     return values.reshape(2, -1).mean(axis=0) if set(places).intersection(BOTH_DIRECTIONS) else values
+
+
+def _path(record: Mapping[str, Any], results: Path) -> Path:
+    """The file of arrays beside a record."""
+    return results / record["experiment"] / record["table"] / record.get("per_query", "none")
+
+
+def _kept(record: Mapping[str, Any], name: str, results: Path) -> np.ndarray | None:
+    """An array that stands beside a record; None where there is none of that name."""
+    path = _path(record, results)
+    if not path.is_file():
+        return None
+    try:
+        with np.load(io.BytesIO(path.read_bytes())) as arrays:
+            return np.asarray(arrays[name], np.float64) if name in arrays else None
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(f"{path}: expected the values of a record, got a damaged file ({error})") from error
 
 
 def compare(
@@ -351,6 +368,9 @@ def compare(
     values = [per_query(record, metric, results) for record in (better, worse)]
     seeds = [np.asarray(record["metrics"][metric]["per_seed"], np.float64) for record in (better, worse)]
     spreads = [(float(np.var(runs, ddof=1)) / runs.size, runs.size - 1) for runs in seeds if runs.size > 1]
+    by_fold = [_kept(record, metric + BY_FOLD, results) for record in (better, worse)]
+    if overlap and all(value is not None for value in by_fold) and by_fold[0].shape == by_fold[1].shape:
+        return _over_folds(sign * (by_fold[0] - by_fold[1]), metric)
     of_parts = metric in OVER_PARTS.get(better["experiment"], ())
     by_query = [per_query(record, metric + BY_QUERY, results) for record in (better, worse)]
     if overlap and all(value is not None for value in by_query):
@@ -424,10 +444,9 @@ def above_over_folds(
 
 
 def _over_folds(apart: np.ndarray, metric: str) -> dict[str, Any]:
-    """The test of differences over the folds of a cross-validation, whose training parts overlap."""
-    folds = apart.size
-    part = float(np.var(apart, ddof=1)) * (1 / folds + 1 / (folds - 1))
-    return _t(float(apart.mean()), [(part, folds - 1)], "paired t over folds, corrected", metric, folds)
+    """The test of differences ``[..., folds]`` of a cross-validation, repeated or not, whose training parts overlap."""
+    part = float(np.var(apart, ddof=1)) * (1 / apart.size + 1 / (apart.shape[-1] - 1))
+    return _t(float(apart.mean()), [(part, apart.size - 1)], "paired t over folds, corrected", metric, apart.size)
 
 
 def _t(difference: float, parts: Sequence[tuple[float, float]], test: str, metric: str, n: int) -> dict[str, Any]:

@@ -181,7 +181,8 @@ def _render(
     codes = {path: notes.codes(record, is_stale=notes.stale(record, scripts) is not None)
              for path, record in by_path.items()}  # fmt: skip
     stated = [(name, claim) for name, experiment in scripts.items() for claim in experiment.claims]
-    entries = judge.ledger(sorted(stated, key=lambda item: item[1].place.split()[0]), tables, results)
+    stated.sort(key=lambda item: item[1].place.split()[0])
+    entries = judge.ledger(stated, tables, results, _seen(scripts))
     quick = _quick(by_path)
     text = [_HEAD.format(results=link, details=details, quick=quick),
             report_ledger.claims(entries, f"{details}/claims.md", _unfinished(by_path, codes)),
@@ -239,9 +240,14 @@ def _unchecked(found: Mapping[str, Mapping[str, Any]]) -> str:
             "methods: they are called stale only where their configuration or their split shows it.") if old else ""
 
 
+def _seen(scripts: Mapping[str, Experiment]) -> set[tuple[str, str]]:
+    """``(experiment, table)`` whose test queries were in view when a method was settled."""
+    return {(name, table) for name, script in scripts.items() for table, plan in script.tables.items() if plan.seen}
+
+
 def _contests(tables: report_ledger.Tables, results: Path, scripts: Mapping[str, Experiment]) -> str:
-    seen = {(name, table) for name, script in scripts.items() for table, plan in script.tables.items() if plan.seen}
-    parts = [report_ledger.contests(tables, results, seen), report_ledger.speeds(tables), report_ledger.limits(tables)]
+    parts = [report_ledger.contests(tables, results, _seen(scripts)), report_ledger.speeds(tables),
+             report_ledger.limits(tables)]
     parts = [part for part in parts if part]
     return "\n## Wins and losses\n\n" + "\n".join(parts) if parts else ""
 

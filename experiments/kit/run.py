@@ -43,7 +43,8 @@ class Plan:
       reads: Row -> the settings that it reads, for rows that do not read all; a change of others leaves their records.
       needs: Row -> what it needs that a machine may lack: a preset, a program; the report says so of rows without a
         record.
-      seen: Whether what our own row does was settled with this table's test queries in view: a win there is no test.
+      seen: Whether what our own row does was settled with this table's test queries in view: a win there is no test,
+        and no claim is supported.
     """
 
     rows: Mapping[str, Callable[[Table], Row | None]]

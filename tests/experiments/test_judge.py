@@ -228,6 +228,28 @@ def test_that_one_row_gains_nothing_stands_until_a_gain_is_shown(tables, rng):
     assert "not supported" in report_ledger.claims_page([gain]) and report_ledger.reverse(gain)
 
 
+def test_values_of_a_repeated_cross_validation_are_tested_over_its_folds(tables, rng):
+    apart, base = 0.02 + 0.02 * rng.standard_normal((5, 10)), rng.uniform(0.3, 0.5, (5, 10))
+    for row, folds in (("a", base + apart), ("b", base)):
+        tables[1](row, folds.ravel(), arrays={"mrr": folds.ravel(), "mrr" + judge.BY_FOLD: folds})
+    test = only(tables)[0]["tests"]["paired"]
+    # Bouckaert and Frank 2004: ten folds, dealt five times.
+    expected = apart.mean() / np.sqrt(apart.var(ddof=1) * (1 / 50 + 1 / 9))
+    np.testing.assert_allclose(test["p"], 2 * stats.t.sf(expected, 49), rtol=1e-4)
+    assert test["test"] == "paired t over folds, corrected" and test["n"] == 50
+    tables[1]("b", base.ravel())  # an older record has none
+    assert only(tables)[0]["tests"]["paired"]["test"] == "paired t"
+
+
+def test_no_claim_is_supported_where_test_queries_were_in_view(tables):
+    for row, mean in (("a", 0.7), ("b", 0.6)):
+        tables[1](row, mean + 0.01 * np.arange(20))
+    one = judge.ledger([("made_up", claim())], tables[0], tables[2], {("made_up", "en-es")})[0]
+    assert one["verdict"] == "not run" and "in view" in one["why"] and only(tables)[0]["verdict"] == "supported"
+    other, = judge.ledger([("made_up", claim(better="b", worse="a"))], tables[0], tables[2], {("made_up", "en-es")})
+    assert other["verdict"] == "not supported"
+
+
 def test_a_loser_at_the_edge_of_its_grid_is_not_called_the_reverse(tables, rng):
     for row, mean in (("a", 0.5), ("b", 0.6)):
         tables[1](row, mean + 0.01 * rng.standard_normal(100))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from experiments import kit
-from experiments.kit import records
+from experiments.kit import judge, records
 from experiments.tweak import verbose_queries as script
 
 NUM = 30
@@ -147,9 +147,15 @@ def test_rows_have_a_value_a_query_and_learning_tells_topics_from_common_words(t
     for row, record in found.items():
         with np.load(table.path(row).with_suffix(".npz")) as values:
             assert values["map"].shape == (NUM,) and not np.isnan(values["map"]).any()
+            assert values["map_by_fold"].shape == (2, 3)
+            parts = script.tested_parts(table)  # means of the queries that a fold tests
+            sizes = np.array([[part.size for part in one] for one in parts])
+            np.testing.assert_allclose((values["map_by_fold"] * sizes).sum(axis=1).mean() / NUM, values["map"].mean(), rtol=1e-5)
         assert record["seeds"] == ([0, 1] if row.startswith("tweak") else [])
     assert found["tweak-bm25"]["metrics"]["map"]["mean"] > found["bm25"]["metrics"]["map"]["mean"]
     assert len(found["tweak-bm25"]["dev"]["folds"]) == 6
+    test = judge.compare(found["tweak-bm25"], found["bm25"], "map", tmp_path)
+    assert test["test"] == "paired t over folds, corrected" and test["n"] == 6
     for claim in script.CLAIMS:
         assert {claim.better, claim.worse} <= set(script.ROWS) and set(claim.tables) == set(script.TABLES)
 

@@ -8,6 +8,7 @@ one such group), so dev and test keep one pair of each group (`lone`).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from experiments.kit import judge
 from jaxsim import text
 from jaxsim.data import catalogue, doc_pairs, docstrings, europarl, mdn, pairs
 from jaxsim.data.pairs import Pairs
@@ -311,3 +313,15 @@ DIFFERS = {
     "lines of at least 20 words",
     "paper": "resampled: the official Europarl release, the papers' years, speeches aligned by speaker",
 }
+
+
+def groups_of_test_pairs() -> dict[str, list[int]]:
+    """Tables whose test pairs have near-copies among them -> the group of each pair, numbered as they appear."""
+    texts = mates.read(docstrings.load())
+    groups = texts.groups[mates.split(texts)["test"]]
+    firsts, inverse = np.unique(groups, return_index=True, return_inverse=True)[1:]
+    return {"docstrings": np.argsort(np.argsort(firsts))[inverse].tolist()}
+
+
+if __name__ == "__main__":  # docstrings are those of the installed packages, whose versions a record has
+    judge.GROUPS.write_text(json.dumps(groups_of_test_pairs(), separators=(",", ":")) + "\n")

@@ -16,7 +16,8 @@ than those of fresh data would: the variance of a mean over J folds is taken as 
 the differences (Nadeau and Bengio, Machine Learning 52, 2003).
 
 **Pairs that are searched in both directions** are one observation: whatever makes a page hard to find makes its mate
-hard to find too, so that the two values of a pair are averaged before any test (`BOTH_DIRECTIONS`).
+hard to find too, so that the two values of a pair are averaged before any test (`BOTH_DIRECTIONS`). So are near-copies
+among the test pairs of a table that has them (`GROUPS`): their values count together, as a cluster.
 
 **Equal budget.** Where a claim names rows of equal budget, or settings that both curves have, and it is the reverse
 there, the claim is not supported, whatever the rows with the best settings of each say: these may have been tried at
@@ -28,7 +29,9 @@ test whose figures are those of an earlier one is marked and counts once for the
 
 from __future__ import annotations
 
+import functools
 import io
+import json
 import math
 import zipfile
 import zlib
@@ -55,6 +58,9 @@ UNWRITTEN = "not known; nobody has looked yet"
 BOTH_DIRECTIONS = ("yih2011_mates", "platt2010_mates", "mate_hubs", "peers/docstrings", "peers/en-es-human",
                    "hard_negatives/docstrings")
 """Experiments, or tables of one, whose values are those of all pairs in one direction, then of all in the other."""
+GROUPS = Path(__file__).parents[1] / "groups.json"
+"""Table whose test pairs have near-copies among them -> the group of each pair (`python -m experiments.corpora.mates`
+writes it)."""
 OVER_PARTS = {"yih2011_ads": ("auc",)}
 """Experiment -> metrics of all pairs, of which the values beside a record are those of random parts of the pairs: a
 test is of the mean over the parts, which is not quite the figure of all pairs. It decides nothing, since the pairs of
@@ -311,7 +317,8 @@ def per_query(record: Mapping[str, Any], metric: str, results: Path) -> np.ndarr
       results: Root of the records.
 
     Returns:
-      ``[n]`` float64, the two directions of a pair averaged (`BOTH_DIRECTIONS`); None where there are none.
+      ``[n]`` float64, the two directions of a pair averaged (`BOTH_DIRECTIONS`), and near-copies together (`GROUPS`);
+      None where there are none.
 
     Raises:
       ValueError: for a damaged file, or one whose mean is not that of the record: it is of another row, or older.
@@ -325,7 +332,24 @@ def per_query(record: Mapping[str, Any], metric: str, results: Path) -> np.ndarr
         checks.expect(same, f"{_path(record, results)}: {metric}",
                       f"values of the mean {mean:g}, as the record beside it has", f"{values.mean():g}")  # fmt: skip
     places = record["experiment"], f"{record['experiment']}/{record['table']}"
-    return values.reshape(2, -1).mean(axis=0) if set(places).intersection(BOTH_DIRECTIONS) else values
+    if not set(places).intersection(BOTH_DIRECTIONS):
+        return values
+    values = values.reshape(2, -1).mean(axis=0)
+    groups = _groups(GROUPS).get(record["table"], ())
+    return _clustered(values, np.asarray(groups)) if len(groups) == values.size else values
+
+
+@functools.cache
+def _groups(path: Path) -> dict[str, list[int]]:
+    """Table -> the group of each of its test pairs."""
+    return json.loads(path.read_text())
+
+
+def _clustered(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """One value a group, of the same mean, whose variance over groups is that of the mean: groups differ in size."""
+    sizes = np.bincount(groups)
+    apart = np.bincount(groups, values) - sizes * values.mean()
+    return values.mean() + apart * (sizes.size / values.size)
 
 
 def _path(record: Mapping[str, Any], results: Path) -> Path:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -303,6 +305,27 @@ def test_mcnemar_needs_right_and_wrong(tables):
     unpaired = {"better": "d", "metric": "accuracy", "test": "unpaired t"}  # McNemar's test stands beside
     assert only(tables, claim(worse="e", **unpaired))[0]["tests"]["paper"]["mcnemar"] == pytest.approx(20 / 2**9, 1e-4)
     assert "mcnemar" not in only(tables, claim(worse="f", **unpaired))[0]["tests"]["paper"]
+
+
+def test_near_copies_among_test_pairs_count_together(tables, rng, monkeypatch, tmp_path):
+    monkeypatch.setattr(judge, "BOTH_DIRECTIONS", ("made_up",))
+    groups = np.sort(rng.integers(0, 40, 120))
+    groups = np.unique(groups, return_inverse=True)[1]
+    monkeypatch.setattr(judge, "GROUPS", tmp_path / "groups.json")
+    judge.GROUPS.write_text(json.dumps({"en-es": groups.tolist()}))
+    apart = (0.01 + 0.05 * rng.standard_normal(groups.max() + 1))[groups] + 0.02 * rng.standard_normal(120)
+    base = rng.uniform(0.3, 0.6, 120)
+    for row, values in (("a", base + apart), ("b", base)):
+        tables[1](row, np.tile(values, 2))
+    test = only(tables)[0]["tests"]["paired"]
+    # The variance of a mean of clusters, from residuals (Liang and Zeger 1986), and of G values G / (G - 1) times that.
+    sums, number = np.bincount(groups, apart - apart.mean()), groups.max() + 1
+    error = np.sqrt((sums**2).sum() * number / (number - 1)) / 120
+    np.testing.assert_allclose(test["difference"], apart.mean(), rtol=1e-4)
+    np.testing.assert_allclose(test["p"], 2 * stats.t.sf(apart.mean() / error, number - 1), rtol=1e-3)
+    assert test["n"] == number
+    tables[1]("a", np.tile(base + apart, 2)[:-2])  # other pairs than those whose groups are known
+    assert judge.per_query(tables[0]["made_up", "en-es"]["a"], "mrr", tables[2]).size == 119
 
 
 def test_both_directions_of_a_pair_are_one_observation(tables, rng, monkeypatch):

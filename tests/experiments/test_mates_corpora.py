@@ -1,10 +1,14 @@
 """The corpora of the mate tables, on made-up pages: how they are dealt and parted."""
 
+import json
+
 import numpy as np
 import pytest
 
 from experiments.corpora import mates as corpora
-from jaxsim.data import europarl, pairs
+from experiments.kit import judge
+from experiments.kit.run import RESULTS
+from jaxsim.data import docstrings, europarl, pairs
 
 
 def pages(num, words, prefix="page", languages=("en", "es")):
@@ -132,3 +136,12 @@ def test_long_speeches_have_enough_words_in_both_languages(monkeypatch):
         str(years), [pages(2, 30, "dev")] if years == (2001,) else [long, short, half]))
     assert corpora.CORPORA["en-it-speeches"](None).sizes["test"] > 3
     assert corpora.CORPORA["en-it-speeches-long"](None).sizes == {"train": 6, "dev": 2, "test": 3}
+
+
+@pytest.mark.programs
+def test_the_groups_of_docstrings_are_those_that_tests_count_by():
+    path = RESULTS / "yih2011_mates" / "docstrings" / "s2net.json"
+    told = json.loads(path.read_text())["dataset"]["counts"]["versions"]
+    if told != docstrings.load().counts["versions"]:
+        pytest.skip("the records are of docstrings of other versions of these packages")
+    assert json.loads(judge.GROUPS.read_text()) == corpora.groups_of_test_pairs()

@@ -150,7 +150,8 @@ def test_rows_have_a_value_a_query_and_learning_tells_topics_from_common_words(t
             assert values["map_by_fold"].shape == (2, 3)
             parts = script.tested_parts(table)  # means of the queries that a fold tests
             sizes = np.array([[part.size for part in one] for one in parts])
-            np.testing.assert_allclose((values["map_by_fold"] * sizes).sum(axis=1).mean() / NUM, values["map"].mean(), rtol=1e-5)
+            means = (values["map_by_fold"] * sizes).sum(axis=1) / NUM
+            np.testing.assert_allclose(means.mean(), values["map"].mean(), rtol=1e-5)
         assert record["seeds"] == ([0, 1] if row.startswith("tweak") else [])
     assert found["tweak-bm25"]["metrics"]["map"]["mean"] > found["bm25"]["metrics"]["map"]["mean"]
     assert len(found["tweak-bm25"]["dev"]["folds"]) == 6

@@ -362,6 +362,11 @@ def mrr(record: dict) -> float:
     return record["metrics"]["mrr"]["mean"]
 
 
+def paired_by_map(rows: dict[str, dict], better: str, worse: str) -> dict:
+    """The paired test of two rows of a table by MAP."""
+    return judge.compare(rows[better], rows[worse], "map", ROOT / "experiments" / "results")
+
+
 def dev(record: dict) -> dict[int, float]:
     """MRR of the dev pairs at each dimension."""
     return {point["k"]: point["mrr"] for point in record["curve"] if point["split"] == "dev"}
@@ -547,10 +552,10 @@ def test_what_is_said_of_feedback_holds_in_the_records():
         once, twice = (f"{rows[row]['metrics']['map']['mean']:.3f}"[1:] for row in rows)
         assert re.search(rf"{once} to {twice} \({name}\)", facts), (table, once, twice)
         assert rows["opca-feedback"]["config"]["feedback"] == 3
-        chance[table] = rows["opca-feedback"]["limits"][0]["value"] < 0
+        chance[table] = paired_by_map(rows, "opca-feedback", "opca-search")["interval"][0] < 0
     assert [table for table, no in chance.items() if no] == ["npl", "cacm", "cisi"]
     worse = [tables["wikispeedia"][row] for row in ("opca-feedback", "opca-search")]
-    assert worse[0]["limits"][0]["at_least"] > worse[0]["limits"][0]["value"]
+    assert paired_by_map(tables["wikispeedia"], "opca-feedback", "opca-search")["interval"][1] < 0
     assert "MAP {} in place of {}".format(*(f"{one['metrics']['map']['mean']:.3f}"[1:] for one in worse)) in facts
     for table in ("cacm", "cisi"):
         rows = [tables[table][row]["metrics"]["mrr"]["mean"] for row in ("opca-search", "opca-feedback")]
@@ -568,16 +573,16 @@ def test_what_is_said_of_tuning_for_search_holds_in_the_records():
     chosen = {"cranfield": ["s2net", 50, 1], "npl": ["opca", 100, 2]}
     for table, one in found.items():
         assert [one["config"][name] for name in ("method", "dim", "min_df")] == chosen.get(table, ["opca", 600, 1])
-        assert {limit["name"].split()[4].rstrip(":") for limit in one["limits"]} >= {"bm25", "tfidf", "lsa"}
-        assert all(limit["value"] >= limit["at_least"] for limit in one["limits"])
+        ahead = {other["worse"] for other in one["comparisons"]}
+        assert ahead >= {"bm25", "tfidf", "lsa"}
+        assert all(paired_by_map(tables[table], "tuned-for-search", row)["interval"][0] >= 0 for row in ahead)
     by_mates = tables["cacm"]["tuned-search"]["metrics"]["map"]["mean"]
     assert f"on CACM it has {by_mates:.3f}".replace("0.", ".") in facts
     by_mates = tables["wikispeedia"]["tuned-search"]
     assert [by_mates["config"][name] for name in ("method", "dim")] == ["s2net", 300]
     score = f"{by_mates['metrics']['map']['mean']:.3f}"[1:]
     assert f"on Wikispeedia, where it is S2Net in 300 dimensions, {score}, no more than BM25" in facts
-    (than_bm25,) = (one for one in by_mates["limits"] if "bm25" in one["name"])
-    assert than_bm25["value"] < than_bm25["at_least"]
+    assert paired_by_map(tables["wikispeedia"], "tuned-search", "bm25")["interval"][0] < 0
 
 
 def test_what_is_said_of_weighed_dimensions_holds_in_the_records():
@@ -777,8 +782,7 @@ def test_what_the_readme_says_of_titles_holds_in_the_records():
         assert f"{result['bm25']['metrics']['map']['mean']:.3f}"[1:] == bm25[place]
         for row, (values, chances) in rows.items():
             assert f"{result[row]['metrics']['map']['mean']:.3f}"[1:] == values[place] and chances[0] == "p"
-            facts = next(limit["name"] for limit in result[row]["limits"] if "bm25" in limit["name"])
-            assert float(re.search(r"p = (\S+)\)", facts)[1]) == float(chances[place])
+            assert float(judge.p_text(paired_by_map(result, row, "bm25")["p"])) == float(chances[place])
     seconds = {name: next(one["value"] for one in tables[name]["opca-search"]["measurements"] if one["unit"] == "s")
                for name in ("cranfield", "cacm", "cisi", "nfcorpus", "npl")}
     few = [seconds.pop(name) for name in ("cranfield", "cacm", "cisi")]
@@ -788,8 +792,7 @@ def test_what_the_readme_says_of_titles_holds_in_the_records():
     said = []
     for name in ("wikispeedia", "mdn"):
         search, bm25 = (f"{tables[name][row]['metrics']['map']['mean']:.3f}"[1:] for row in ("opca-search", "bm25"))
-        facts = next(limit["name"] for limit in tables[name]["opca-search"]["limits"] if "bm25" in limit["name"])
-        said += [search, bm25, re.search(r"p = (\S+)\)", facts)[1].removeprefix("0")]
+        said += [search, bm25, judge.p_text(paired_by_map(tables[name], "opca-search", "bm25")["p"]).removeprefix("0")]
     assert ("{} on Wikispeedia (BM25 {}, p = {}) and {} on the English pages of MDN ({}, p = {})".format(*said)
             in " ".join(text.split()))
 
@@ -803,8 +806,7 @@ def test_what_is_said_of_searches_with_ngrams_holds_in_the_records():
     told = ("a MAP of {} on CISI ({} without), {} on Cranfield ({}, which may be chance, p = .1), {} on CACM ({}), "
             "but of {} on Wikispeedia ({})")  # fmt: skip
     assert told.format(*(value for both in found.values() for value in both)) in facts
-    p = {name: float(re.search(r"p = (\S+)\)", tables[name]["opca-words"]["limits"][0]["name"])[1])
-         for name in found}  # fmt: skip
+    p = {name: float(judge.p_text(paired_by_map(tables[name], "opca-search", "opca-words")["p"])) for name in found}
     assert p.pop("cranfield") == 0.1 and max(p.values()) < 0.05
 
 

@@ -11,6 +11,7 @@ In the order in which a script meets them:
 - `choose`: the best of a grid on development data, with everything that was tried; `climb`: the best of its neighbours.
 - `up_to_rank`: the dimensions of a grid that the data are large enough for.
 - `Row`: what a row function returns: test values and the configuration that development data chose.
+- `compared`: that the report is to compare two rows of the table, and what was expected.
 - `Claim`: a sentence of the paper as data, judged from the records by the report.
 - `Plan`, `Experiment`, `run`: the tables with their presets, and the command line.
 
@@ -23,9 +24,9 @@ from experiments.kit.choose import Choice, choose, climb, up_to_rank
 from experiments.kit.fits import Fits
 from experiments.kit.judge import Claim, above_over_folds
 from experiments.kit.run import RESULTS, Experiment, Plan, run
-from experiments.kit.table import Data, Row, Table, say
+from experiments.kit.table import Data, Row, Table, compared, say
 
 _MODULES = ["compare", "environment", "papers", "record_schema", "records", "report"]
 __all__ = ["RESULTS", "Choice", "Claim", "Data", "Experiment", "Fits", "Plan", "Row", "Table", "above_over_folds",
-           "choose", "climb", "run", "say", "up_to_rank", *_MODULES]
+           "choose", "climb", "compared", "run", "say", "up_to_rank", *_MODULES]
 __getattr__, __dir__, _ = lazy_loader.attach(__name__, submodules=_MODULES)

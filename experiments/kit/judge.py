@@ -47,7 +47,7 @@ from jaxsim import checks
 from jaxsim.evaluate import significance
 
 __all__ = ["CEILING", "LEVEL", "OVER_PARTS", "PARTS", "UNWRITTEN", "VERDICTS", "Claim", "above_over_folds", "compare",
-           "ledger", "paired", "per_query"]
+           "ledger", "p_text", "paired", "per_query"]
 
 CEILING = 0.95
 """Above this accuracy, MRR or AUC of both rows a table is too easy to tell; written down before any run."""
@@ -438,6 +438,16 @@ def paired(
     spreads = [(float(np.var(runs, ddof=1)) / len(runs), len(runs) - 1) for runs in seeds if len(runs) > 1]
     parts = [(float(np.var(apart, ddof=1)) / apart.size, apart.size - 1), *spreads]
     return _t(float(apart.mean()), parts, "paired t", metric, apart.size)
+
+
+def p_text(value: float) -> str:
+    """A p value in one digit; of the smallest, whose digits depend on the machine, a bound.
+
+    Example:
+      >>> p_text(0.0421), p_text(3e-156)
+      ('0.04', '1e-100 or less')
+    """
+    return f"{value:.1g}" if value >= 1e-100 else "1e-100 or less"
 
 
 def above_over_folds(

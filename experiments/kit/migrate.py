@@ -4,6 +4,8 @@
   that a row stands where it should is no claim of the paper, and is said no more.
 - `commit` becomes `commits`; `--moved` adds the commit at which an experiment's script was rewritten.
 - `paper` names the place where a table's figures stand: some had another one.
+- What a limit or a measurement said of two rows of a table becomes one of `comparisons`, without figures: these were
+  about the rows of that day, and some p values took the two directions of a pair as independent.
 
 All else stays byte for byte, and the command changes nothing the second time.
 """
@@ -18,10 +20,15 @@ from pathlib import Path
 from typing import Any
 
 from experiments.kit import records
+from experiments.kit.table import compared
 from jaxsim import io
 
 _EMPTY = ("reproduced", "within noise", "off", "no row of the paper's table", "no expectation")
 _PLACES = {"000 §4.1.2": "000 §4.1.1"}
+_ROWS = re.compile(r"(test mrr|test map|MAP|MRR)(?: of (?P<better>[\w-]+))? less (?:that of )?"
+                   r"(?P<worse>this|the best dimension|[\w-]+?)(?:'s)?(?:: [-+.\d]+)? \(paired t, p = [^)]+\)"
+                   r"(?P<end>, the lower end of the 95 % interval)?")  # fmt: skip
+"""What older records called the difference of two rows: `this` and `the best dimension` are the record's own row."""
 _LIMIT = re.compile(r"(.+) (\S+) \(expected (<=|>=) (\S+)\)")
 
 
@@ -79,7 +86,31 @@ def migrated(record: dict[str, Any], *, moved: str | None = None) -> dict[str, A
             new[name] = value
     if moved is not None and moved not in new["commits"]:
         new["commits"] = [*new["commits"], moved]
+    return _without_comparisons(new)
+
+
+def _without_comparisons(record: dict[str, Any]) -> dict[str, Any]:
+    """The record with its differences to other rows among `comparisons`."""
+    new, found = dict(record), []
+    for place in ("limits", "measurements"):
+        lines = [(line, _ROWS.fullmatch(line["name"])) for line in record.get(place, ())]
+        found += [_comparison(record["row"], line, match) for line, match in lines if match]
+        kept = [line for line, match in lines if not match]
+        if len(kept) < len(lines):
+            new[place] = kept
+            if not kept:
+                del new[place]
+    if found:
+        last = {"per_query": new.pop("per_query")} if "per_query" in new else {}
+        new |= {"comparisons": [*record.get("comparisons", ()), *found], **last}
     return new
+
+
+def _comparison(row: str, line: dict[str, Any], match: re.Match) -> dict[str, Any]:
+    """One of them: which rows, by which metric, and the bound if there was one."""
+    worse = row if match["worse"] in ("this", "the best dimension") else match["worse"]
+    return compared(match["better"] or row, worse, match[1].removeprefix("test ").lower(),
+                    at_least=line.get("at_least"), by="lower end" if match["end"] else "difference")  # fmt: skip
 
 
 def written(record: dict[str, Any]) -> str:

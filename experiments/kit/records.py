@@ -122,8 +122,8 @@ def new(
       seconds: `load`, `fit` and `evaluate`, wall-clock.
       notes: Sentences that explain something about the row.
       method_version: Method -> the version that its module states.
-      **extra: Any of `best_set, limits, measurements, metrics_by_group, metrics_naive, per_query, preset`; and
-        `status`, while there are scripts that give one.
+      **extra: Any of `best_set, comparisons, limits, measurements, metrics_by_group, metrics_naive, per_query,
+        preset`; and `status`, while there are scripts that give one.
 
     Returns:
       A dict that passes `check` and that JSON can hold.

@@ -16,6 +16,7 @@ from experiments.kit import (
     records,
     report_curves,
     report_ledger,
+    report_limits,
     report_page,
     report_scale,
     report_tables,
@@ -247,7 +248,7 @@ def _seen(scripts: Mapping[str, Experiment]) -> set[tuple[str, str]]:
 
 def _contests(tables: report_ledger.Tables, results: Path, scripts: Mapping[str, Experiment]) -> str:
     parts = [report_ledger.contests(tables, results, _seen(scripts)), report_ledger.speeds(tables),
-             report_ledger.limits(tables)]
+             report_limits.counted(tables, results)]
     parts = [part for part in parts if part]
     return "\n## Wins and losses\n\n" + "\n".join(parts) if parts else ""
 
@@ -328,7 +329,7 @@ def _section(
     if measured:
         text += ("\n" if tested else "") + report_tables.speed(measured)
     text += report_tables.unrecorded(plan, rows)
-    text += report_tables.limits(rows) + report_tables.sentences(rows, paper)
+    text += report_limits.table(rows, results) + report_tables.sentences(rows, paper)
     text += report_tables.naive(paper, tested) + report_tables.by_group(tested, paper) + report_tables.provenance(rows)
     title = f"{experiment}: {_title(experiment, table)}"
     figures = {**report_curves.against_sizes(title, tested, paper),

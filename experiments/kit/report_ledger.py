@@ -134,7 +134,7 @@ def _brief_test(own: Sequence[Mapping[str, Any]], shown: Mapping[str, Any]) -> s
     if "paired" in tests:
         name = tests["paired"]["test"]
         over = _OVER.get(name, ", over parts of the pairs" if name.endswith(judge.PARTS) else "")
-        text = f"p = {_p(tests['paired'].get('p_adjusted', tests['paired']['p']))}{over}"
+        text = f"p = {judge.p_text(tests['paired'].get('p_adjusted', tests['paired']['p']))}{over}"
     papers_own = [entry["tests"]["paper"]["holds"] for entry in own if "paper" in entry["tests"]]
     if papers_own:
         text += f"; the paper's own test holds in {sum(papers_own)} of {len(papers_own)} tables"
@@ -162,7 +162,7 @@ def _against(entries: Sequence[Mapping[str, Any]]) -> str:
     for entry in entries:
         if entry["verdict"] == "not supported":
             paired = entry["tests"].get("paired")
-            figures = f"{paired['difference']:+.4f}, p = {_p(paired['p_adjusted'])}" if paired else DASH
+            figures = f"{paired['difference']:+.4f}, p = {judge.p_text(paired['p_adjusted'])}" if paired else DASH
             lines.append((f"[{entry['sentence']}](#{entry['id'].lower()}) ({entry['place']})", entry["table"], figures,
                           _seen(entry), entry["why"]))  # fmt: skip
     return markdown(("claim", "table", "difference", "in figures", "why"), lines) if lines else "None.\n"
@@ -352,31 +352,6 @@ def advantage(line: Mapping[str, Any]) -> float | None:
     return ratio if ours == unit.endswith("/s") else 1 / ratio
 
 
-def limits(tables: Tables) -> str:
-    """How many limits written before the run hold, and which do not.
-
-    Args:
-      tables: All records.
-
-    Returns:
-      Markdown; empty where no record has limits.
-    """
-    lines = [(f"{experiment}, {table}, {row}", line) for (experiment, table), rows in tables.items()
-             for row, record in rows.items() for line in record.get("limits", ())]  # fmt: skip
-    if not lines:
-        return ""
-    missed = [f"{where}: {line['name']} {line['value']:.3g}, at "
-              + (f"most {line['at_most']:.3g}" if "at_most" in line else f"least {line['at_least']:.3g}")
-              for where, line in lines if not holds(line)]  # fmt: skip
-    return (f"Limits written before the run: {len(lines) - len(missed)} of {len(lines)} hold"
-            + ("." if not missed else "; missed: " + "; ".join(missed) + ".") + "\n")  # fmt: skip
-
-
-def holds(limit: Mapping[str, Any]) -> bool:
-    """Whether a limit holds."""
-    return limit["value"] <= limit["at_most"] if "at_most" in limit else limit["value"] >= limit["at_least"]
-
-
 def alike(tables: Tables) -> str:
     """Rows with equal figures, in all digits: in one table, and of one name in two tables of an experiment.
 
@@ -466,7 +441,7 @@ def _tests(own: Sequence[Mapping[str, Any]], shown: Sequence[Mapping[str, Any]])
     paired = [entry["tests"]["paired"] for entry in shown if "paired" in entry["tests"]]
     if paired:
         parts.append(f"{paired[0]['test']}, p = "
-                     + " · ".join(_p(test.get("p_adjusted", test["p"])) for test in paired))  # fmt: skip
+                     + " · ".join(judge.p_text(test.get("p_adjusted", test["p"])) for test in paired))  # fmt: skip
     figures = [entry["tests"]["figures"]["line"] for entry in shown if "figures" in entry["tests"]]
     parts += figures[:1]
     papers_own = [entry["tests"]["paper"] for entry in own if "paper" in entry["tests"]]
@@ -480,28 +455,26 @@ def _tests(own: Sequence[Mapping[str, Any]], shown: Sequence[Mapping[str, Any]])
     return "; ".join(parts) or DASH
 
 
-def _p(value: float) -> str:
-    return f"{value:.1g}" if value >= 1e-100 else "1e-100 or less"
-
-
 def _line(entry: Mapping[str, Any]) -> tuple[str, ...]:
     tests, why = entry["tests"], entry["why"] or ""
     paired, own, equal = (tests.get(name) for name in ("paired", "paper", "equal"))
     cells = [DASH] * 5
     if paired:
         low, high = paired["interval"]
-        adjusted = f" ({_p(paired['p_adjusted'])})" if "p_adjusted" in paired else ""
+        adjusted = f" ({judge.p_text(paired['p_adjusted'])})" if "p_adjusted" in paired else ""
         cells[0] = f"{paired['difference']:+.4f} [{low:+.4f}, {high:+.4f}]"
-        cells[1] = f"{_p(paired['p'])}{adjusted}" + ("" if paired["test"] == "paired t" else f", {paired['test']}")
+        other = "" if paired["test"] == "paired t" else f", {paired['test']}"
+        cells[1] = f"{judge.p_text(paired['p'])}{adjusted}{other}"
         cells[2] = number(paired["smallest"])
     if "figures" in tests:
         cells[0] = tests["figures"]["line"]
     if own:
-        cells[3] = f"{own['test']}, {own['metric']}: p = {_p(own['p'])}, {'holds' if own['holds'] else 'does not hold'}"
+        holds = "holds" if own["holds"] else "does not hold"
+        cells[3] = f"{own['test']}, {own['metric']}: p = {judge.p_text(own['p'])}, {holds}"
         if "mcnemar" in own:
-            cells[3] += f"; McNemar: p = {_p(own['mcnemar'])}"
+            cells[3] += f"; McNemar: p = {judge.p_text(own['mcnemar'])}"
     if equal and "rows" in equal:
-        cells[4] = f"{' / '.join(equal['rows'])}: {equal['difference']:+.4f}, p = {_p(equal['p'])}"
+        cells[4] = f"{' / '.join(equal['rows'])}: {equal['difference']:+.4f}, p = {judge.p_text(equal['p'])}"
     elif equal:
         settings = ", ".join(equal["settings"])
         cells[4] = f"above at {equal['above']} of {len(equal['points'])} {settings} ({equal['split']})"

@@ -143,18 +143,6 @@ def best_set(rows: Rows, results: Path) -> str:
     return f"\nSmallest set of best rows by {metric_name(key)} (unpaired t, Bonferroni, p < .05): {which}.\n"
 
 
-def limits(rows: Rows) -> str:
-    """Limits written before the run, and what came out."""
-    lines = []
-    for _, record in sorted(rows.items()):
-        for limit in record.get("limits", ()):
-            side, bound = ("most", limit["at_most"]) if "at_most" in limit else ("least", limit["at_least"])
-            good = limit["value"] <= bound if side == "most" else limit["value"] >= bound
-            lines.append((record["row"], limit["name"], f"{limit['value']:.3g}", f"at {side} {bound:.3g}",
-                          "holds" if good else "**missed**"))  # fmt: skip
-    return "\n" + markdown(("row", "limit", "value", "expected", ""), lines) if lines else ""
-
-
 def sentences(rows: Rows, paper: str) -> str:
     """What somebody explained about rows."""
     lines = [f"- {record['row']}: {' '.join(record['notes'])}\n" for _, record in ordered(rows, paper)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from experiments.kit import records
 from experiments.kit.fits import Fits, version_of
 from jaxsim.optim import Fit
 
-__all__ = ["Data", "Row", "Table", "say"]
+__all__ = ["Data", "Row", "Table", "compared", "say"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +68,7 @@ class Row:
       naive: Metric -> value of the same method on the naive split.
       measurements: Lines of a table of speed: dicts of ``name, value, unit`` and perhaps ``ratio, of, note``.
       limits: Bounds written before the run, and what came out: ``name, value`` and ``at_most`` or ``at_least`` each.
+      comparisons: With other rows of the table (`compared`); the report makes them.
       methods: Methods that were used without ``table.fit``, for their versions.
       seconds: ``fit`` or ``evaluate``, where they are not what the kit measures.
       notes: Sentences that explain something about the row; codes are computed from the record, not written here.
@@ -86,6 +87,7 @@ class Row:
     naive: Mapping[str, Any] | None = None
     measurements: Sequence[Mapping[str, Any]] = ()
     limits: Sequence[Mapping[str, Any]] = ()
+    comparisons: Sequence[Mapping[str, Any]] = ()
     methods: Sequence[ModuleType | Callable] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
     notes: Sequence[str] = ()
@@ -168,6 +170,8 @@ class Table:
         extra: dict[str, Any] = {"measurements": list(row.measurements)} if row.measurements else {}
         if row.limits:
             extra["limits"] = list(row.limits)
+        if row.comparisons:
+            extra["comparisons"] = list(row.comparisons)
         if row.by_group:
             extra["metrics_by_group"] = _by_group(row.by_group)
         if row.naive is not None:
@@ -186,6 +190,29 @@ class Table:
         shown = " ".join(f"{metric} {value['mean']:.4f}" for metric, value in record["metrics"].items())
         say(f"{self.name}: {name} {shown or f'{len(row.measurements)} measurements'}, {sum(seconds.values()):.0f} s")
         return path
+
+
+def compared(
+    better: str, worse: str, metric: str, *, at_least: float | None = None,
+    by: Literal["difference", "lower end"] = "difference",
+) -> dict[str, Any]:
+    """A comparison of two rows of a table, for a record: without a figure, since either row may be run again.
+
+    The report makes it from the records that are there then (`report_limits`).
+
+    Args:
+      better: The row that is expected to be better.
+      worse: The other one.
+      metric: By which.
+      at_least: Bound written before the run; None where nothing was expected.
+      by: What is bound: the difference, or the lower end of its 95 % interval.
+
+    Example:
+      >>> compared("s2net", "opca", "mrr", at_least=0.0)
+      {'better': 's2net', 'worse': 'opca', 'metric': 'mrr', 'by': 'difference', 'at_least': 0.0}
+    """
+    bound = {} if at_least is None else {"at_least": at_least}
+    return {"better": better, "worse": worse, "metric": metric, "by": by, **bound}
 
 
 def _by_group(groups: Mapping | Sequence[Mapping]) -> dict[str, dict[str, Any]]:

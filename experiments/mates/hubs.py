@@ -31,7 +31,7 @@ import numpy as np
 
 from experiments import kit
 from experiments.corpora import mates as corpora
-from jaxsim.evaluate import mates, significance
+from jaxsim.evaluate import mates
 from jaxsim.methods import opca, s2net
 from jaxsim.methods.projections import Projection
 from jaxsim.methods.projections.agreement import agreement
@@ -136,33 +136,22 @@ def _unit(rows: np.ndarray) -> np.ndarray:
     return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-30)
 
 
-def less(table: kit.Table, values: np.ndarray, other: str) -> dict:
-    """The difference to the plain cosines of a projection, with a paired test: what stands in a row's record.
-
-    The two directions of a pair are one observation.
-    """
-    plain = searched(table, other, weighed=False, csls=False)["mrr"]
-    pairs = [one.reshape(2, -1).mean(axis=0) for one in (values, plain)]
-    pvalue = significance.paired_t(*pairs).pvalue if np.any(pairs[0] != pairs[1]) else 1.0
-    return {"name": f"MRR less that of {other} (paired t, p = {pvalue:.1g})", "unit": "MRR",
-            "value": float(values.mean() - plain.mean())}  # fmt: skip
-
-
-def row(weighed: bool, csls: bool) -> Callable[[kit.Table], kit.Row]:
+def row(name: str, weighed: bool, csls: bool) -> Callable[[kit.Table], kit.Row]:
     """A row function of OPCA."""
 
     def fill(table: kit.Table) -> kit.Row:
         values = searched(table, weighed=weighed, csls=csls)
         config = {"k": vectors(table)["test"][0].shape[1], "noise": table.settings.noise, "power": float(weighed),
                   "csls": NEIGHBOURS if csls else 0}
-        return kit.Row(config, values, measurements=[less(table, values["mrr"], "opca")] if weighed or csls else (),
+        return kit.Row(config, values, comparisons=[kit.compared(name, "opca", "mrr")] if name != "opca" else (),
                        methods=[opca], notes=["Nothing is chosen: one OPCA of fixed settings serves all rows."])
 
     return fill
 
 
 def row_of_s2net(learned: str, weighed: bool = False) -> Callable[[kit.Table], kit.Row]:
-    """A row function of S2Net; the difference is to OPCA, and to plain S2Net."""
+    """A row function of S2Net, to be compared with OPCA and with plain S2Net."""
+    name = f"{learned}-r" if weighed else learned
 
     def fill(table: kit.Table) -> kit.Row:
         values, settings = searched(table, learned, weighed=weighed, csls=False), table.settings
@@ -174,15 +163,14 @@ def row_of_s2net(learned: str, weighed: bool = False) -> Callable[[kit.Table], k
             choice = table.once("blended", lambda: blended(table))[1]
             config |= choice.best
             dev["grid"] = choice.tried
-        others = ["opca"] + ["s2net"] * (weighed or learned != "s2net")
+        others = ["opca"] + ["s2net"] * (name != "s2net")
         return kit.Row(config, values, dev=dev, methods=[opca, s2net],
-                       measurements=[less(table, values["mrr"], other) for other in others])
+                       comparisons=[kit.compared(name, other, "mrr") for other in others])
 
     return fill
 
 
-OF_OPCA = {"opca": row(False, False), "opca-r": row(True, False), "opca-csls": row(False, True),
-           "opca-r-csls": row(True, True)}
+OF_OPCA = {name: row(name, "-r" in name, "-csls" in name) for name in ("opca", "opca-r", "opca-csls", "opca-r-csls")}
 ROWS = OF_OPCA | {"s2net": row_of_s2net("s2net"), "s2net-r": row_of_s2net("s2net", weighed=True)}
 UNSEEN = ROWS | {"s2net-blend": row_of_s2net("s2net-blend"), "s2net-beta": row_of_s2net("s2net-beta")}
 """Of tables whose test texts are of other sources than the training's."""

@@ -23,12 +23,11 @@ scale of its loss chosen by the same held-out titles, one step at a time until n
 (needs `pip install -e '.[peers]'`; the records of Wikispeedia and MDN are older: the scale as the library has it, 20,
 though a smaller one may be better for it, and one seed). Which titles are held out, and so the agreement, depends on a
 seed: `opca-r`, `opca-search`, `opca-words` and `opca-feedback` have five. Expected: `opca-search` above `opca-words`
-and below `opca-feedback`, and it, `tuned-search` and `tuned-for-search` above each of `bm25`, `tfidf`, `lsa` and,
-where its record is there already, `static-embedding`, in MAP by a paired t test: the lower end of the difference's 95
-% interval is at least 0 (of two records, the later one has the difference to `static-embedding`; what an earlier one
-says of it is about an earlier training; what records of searches say of `lsa` is about at most 600 dimensions, and the
-record of `lsa` has up to 4,000). `opca-best-k` takes the dimension that **the judged queries themselves** like best: no
-rival, but what choosing without judgements (`opca-r`) is to be measured by; expected within .01 of it.
+and below `opca-feedback`, and `opca-search`, `opca-feedback`, `tuned-search` and `tuned-for-search` above each of
+`bm25`, `tfidf`, `lsa` and `static-embedding`, in MAP by a paired t test: the lower end of the difference's 95 %
+interval is at least 0. The report makes these tests, of the records that are there. `opca-best-k` takes the dimension
+that **the judged queries themselves** like best: no rival, but what choosing without judgements (`opca-r`) is to be
+measured by; expected within .01 of it.
 
     JAXSIM_DATA=/path/to/corpora python -m experiments.peers.title_search --preset full
     python -m experiments.peers.title_search --preset quick --out /tmp/quick
@@ -39,18 +38,16 @@ minutes a table (Wikispeedia 65), each `tuned` row 5 to 20, and `static-embeddin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import NamedTuple
 
 import numpy as np
 
 from experiments import kit
-from experiments.kit import judge, records
 from jaxsim.data import pairs
 from jaxsim.data.corpora import classic, mdn_links, nfcorpus, wikispeedia
 from jaxsim.data.pairs import Pairs
-from jaxsim.evaluate import metrics, significance
+from jaxsim.evaluate import metrics
 from jaxsim.methods import opca, projections
 from jaxsim.model import Model, index, ranker
 from jaxsim.model.bm25 import K1, STOP, B, weigh
@@ -93,8 +90,8 @@ class Settings:
     lsa_ks: tuple[int, ...] = (50, 100, 200, 300, 600, 1000, 1500, 2000, 3000, 4000)
 
 
-OURS = ("opca-search", "tuned-search", "tuned-for-search")
-"""The rows that are expected ahead of what one would use instead."""
+INSTEAD = ("bm25", "tfidf", "lsa", "static-embedding")
+"""What one would use instead: our searches are expected ahead of it."""
 FEEDBACK = 3
 """Documents that the second search of `opca-feedback` is also after."""
 FULL = Settings()
@@ -302,12 +299,9 @@ def by_best(table: kit.Table) -> kit.Row:
     tried = {k: values(k) for k in table.settings.tried if k <= whole.dim}
     maps = {k: float(found["map"].mean()) for k, found in tried.items()}
     best = max(maps, key=maps.get)
-    weighed = measured(table.data, searched(table, whole, terms=0.0))["map"]
-    pvalue = significance.paired_t(weighed, tried[best]["map"]).pvalue
     return kit.Row({"k": best}, tried[best], methods=[opca],
                    curve=[{"k": k, "map": value, "split": "test"} for k, value in maps.items()],
-                   limits=[{"name": f"MAP of opca-r less that of the best dimension (paired t, p = {pvalue:.1g})",
-                            "value": float(weighed.mean()) - maps[best], "at_least": -0.01}],
+                   comparisons=[kit.compared("opca-r", "opca-best-k", "map", at_least=-0.01)],
                    notes=["The dimension is the one that the test queries like best: how far a choice could reach."])
 
 
@@ -341,11 +335,9 @@ def by_static(table: kit.Table) -> kit.Row:
         values.append(measured(table.data, scores))
         seconds.append(system.seconds)
     spent = {"name": "training from raw texts", "value": float(np.median(seconds)), "unit": "s"}
-    limits = [ahead_of_this(row, theirs, Maps.of(values)) for ours in OURS
-              for row, theirs in recorded(table, ours).items()]
     # A batch of all pairs, beyond which there is none, has their number, which is none of the ladder's.
     config = {"k": 300, **choice.best, "batch_size": min(choice.best["batch_size"], len(train))}
-    return kit.Row(config, values, measurements=[spent], limits=limits, seeds=settings.seeds,
+    return kit.Row(config, values, measurements=[spent], seeds=settings.seeds,
                    dev={"grid": choice.tried, "mrr": choice.score})
 
 
@@ -363,17 +355,17 @@ def by_both(table: kit.Table) -> kit.Row:
     config = {"k": every[0]["k"], "power": 1.0, "terms": ranker.TERMS}
     spent = {"name": "training from raw texts", "value": _mean(every, "seconds"), "unit": "s"}
     return kit.Row(config, values, methods=[opca], seeds=table.settings.seeds, measurements=[spent],
-                   limits=list(ahead(table, Maps.of(values))), dev={"mrr": _mean(every, "mrr")})
+                   comparisons=ahead("opca-search"), dev={"mrr": _mean(every, "mrr")})
 
 
 def by_feedback(table: kit.Table) -> kit.Row:
     """The search by default, and a second one that is also after the best documents of the first. No setting."""
     every = of_seeds(table)
     values = [one["opca-feedback"] for one in every]
-    ours, once = Maps.of(values), Maps.of([one["opca-search"] for one in every])
     config = {"k": every[0]["k"], "power": 1.0, "terms": ranker.TERMS, "feedback": FEEDBACK}
     return kit.Row(config, values, methods=[opca], seeds=table.settings.seeds,
-                   limits=[more_than("opca-search", ours, once), *ahead(table, ours)], dev={"mrr": _mean(every, "mrr")})
+                   comparisons=[*ahead("opca-feedback", "opca-search"), *ahead("opca-feedback")],
+                   dev={"mrr": _mean(every, "mrr")})
 
 
 def _mean(every: Sequence[dict], name: str) -> float:
@@ -384,80 +376,32 @@ def by_words(table: kit.Table) -> kit.Row:
     """The search by default, but without n-grams of words. No setting."""
     made = (learned(table, seed, subwords=0.0) for seed in table.settings.seeds)
     every, values = zip(*((one.training, measured(table.data, searched(table, one))) for one in made), strict=True)
-    theirs = recorded(table, "opca-search").get("opca-search")
-    if theirs is None:
-        theirs = Maps.of([one["opca-search"] for one in of_seeds(table)])
-    limit = ahead_of_this("opca-search", theirs, Maps.of(values))
     spent = {"name": "training from raw texts", "value": _mean(every, "seconds"), "unit": "s"}
     config = {"k": table.settings.dim, "power": 1.0, "terms": ranker.TERMS, "subwords": 0.0}
-    return kit.Row(config, values, methods=[opca], seeds=table.settings.seeds, measurements=[spent], limits=[limit],
+    return kit.Row(config, values, methods=[opca], seeds=table.settings.seeds, measurements=[spent],
+                   comparisons=ahead("opca-search", "opca-words"),
                    dev={"mrr": _mean([one["dev"] for one in every], "mrr")})
 
 
 def by_tuned_for_search(table: kit.Table) -> kit.Row:
     """As `by_tuned`, but the held-out titles have lost the words that are in their texts too."""
-    return by_tuned(table, by="apart")
+    return by_tuned(table, "tuned-for-search", by="apart")
 
 
-def by_tuned(table: kit.Table, by: str = "mrr") -> kit.Row:
+def by_tuned(table: kit.Table, row: str = "tuned-search", by: str = "mrr") -> kit.Row:
     """The search by default, of a model whose method and settings held-out titles choose within a budget of time."""
     settings, tried = budget.search(table.data.pairs, seconds=table.settings.seconds, by=by)
     trained = training.train(table.data.pairs, settings)
     values = measured(table.data, searched(table, trained))
     config = {name: getattr(settings, name) for name in budget.FREE} | {"terms": ranker.TERMS}
     spent = {"name": "training with what was chosen, from raw texts", "value": trained.training["seconds"], "unit": "s"}
-    return kit.Row(config, values, limits=list(ahead(table, Maps.of([values]))), measurements=[spent],
+    return kit.Row(config, values, comparisons=ahead(row), measurements=[spent],
                    dev={"mrr": trained.training["dev"]["mrr"], "grid": tried})
 
 
-class Maps(NamedTuple):
-    """MAP of a row: ``[n]`` of every query, means over seeds, and the mean of each seed."""
-
-    queries: np.ndarray
-    seeds: list[float]
-
-    @classmethod
-    def of(cls, values: Sequence[dict[str, np.ndarray]]) -> Maps:
-        """From what was measured with every seed."""
-        each = [one["map"] for one in values]
-        return cls(np.mean(each, axis=0), [float(one.mean()) for one in each])
-
-
-def ahead(table: kit.Table, ours: Maps) -> Iterator[dict]:
-    """Differences of MAP to what one would use instead: the lower end of the interval of each, by a paired t test."""
-    rivals = {row: table.once(("map", row), lambda function=function: Maps.of([function(table).per_query]))
-              for row, function in (("bm25", by_bm25), ("tfidf", by_tfidf), ("lsa", by_lsa))}
-    rivals |= recorded(table, "static-embedding")
-    for row, theirs in rivals.items():
-        yield more_than(row, ours, theirs)
-
-
-def more_than(row: str, ours: Maps, theirs: Maps) -> dict:
-    """The difference of MAP to a row, ours expected to be better."""
-    return _lower_end(f"MAP less that of {row}", ours, theirs)
-
-
-def ahead_of_this(row: str, theirs: Maps, ours: Maps) -> dict:
-    """The difference of MAP of another row to ours, the other expected to be better."""
-    return _lower_end(f"MAP of {row} less this", theirs, ours)
-
-
-def _lower_end(name: str, better: Maps, worse: Maps) -> dict:
-    test = judge.paired(better.queries, worse.queries, metric="map", seeds=[better.seeds, worse.seeds])
-    return {"name": f"{name}: {test['difference']:+.4f} (paired t, p = {test['p']:.1g}), the lower end of the 95 % "
-                    "interval", "value": test["interval"][0], "at_least": 0.0}
-
-
-def recorded(table: kit.Table, row: str) -> dict[str, Maps]:
-    """MAP of a row as its record has it, if there is one of the same preset and data; else nothing."""
-    if not table.path(row).exists():
-        return {}
-    record = records.read(table.path(row))
-    same = record.get("preset", {}).get("name") == table.preset and record["dataset"]["sha256"] == table.loaded.sha256
-    values = judge.per_query(record, "map", table.out)
-    if not same or values is None or len(values) != len(table.data.queries):
-        return {}
-    return {row: Maps(values, record["metrics"]["map"]["per_seed"])}
+def ahead(row: str, *others: str) -> list[dict]:
+    """That a row is expected ahead of others in MAP, and not by chance; of what one would use instead unless given."""
+    return [kit.compared(row, other, "map", at_least=0.0, by="lower end") for other in others or INSTEAD]
 
 
 ROWS: dict[str, Callable] = {"bm25": by_bm25, "tfidf": by_tfidf, "lsa": by_lsa, "opca": by_opca,

@@ -68,5 +68,14 @@ def test_mates_are_scored_both_ways_and_each_way(data):
     assert peers.test(graded, [System(lambda ranking: (ours, None), 0.0, {})]).by_way == {}
 
 
+def test_what_is_expected_of_the_quality_is_no_figure_in_the_record():
+    """Either row may be run again, and both directions of a pair are one observation: the report makes the test."""
+    wanted = {"better": "s2net", "worse": "static-embedding", "by": "difference", "at_least": 0.0}
+    rows = ["s2net", "static-embedding"]
+    assert peers.expectations("s2net", rows, "map") == [{**wanted, "metric": name} for name in ("map", "mrr")]
+    assert peers.expectations("s2net", rows, "mrr") == [{**wanted, "metric": "mrr"}]
+    assert peers.expectations("opca", rows, "mrr") == peers.expectations("s2net", rows[:1], "mrr") == []
+
+
 def test_letter_trigrams_of_odd_words():
     assert letter_trigrams(["", "a", "İx ß!", "  "]) == ["", "_a_", letter_trigrams(["İx"])[0] + " _ß_", ""]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import re
 
 import numpy as np
 import pytest
 
 from experiments import kit
-from experiments.kit import records
+from experiments.kit import records, report_limits
 from experiments.peers import title_search
 from jaxsim.data import docstrings
 
@@ -34,14 +36,15 @@ def table(task, tmp_path):
     return make
 
 
-def maps(*seeds):
-    """A row whose values of every query are given, once for each seed."""
-    return title_search.Maps.of([{"map": one} for one in seeds])
-
-
-def against(record):
-    """Rival -> its limit."""
-    return {limit["name"].split()[4].rstrip(":"): limit for limit in record["limits"]}
+def judged(made, **rows):
+    """``(better, worse)`` -> what the report finds, of rows whose values of MAP are given, and no other rows."""
+    for row, (values, asked) in rows.items():
+        seeds = tuple(range(len(values))) if isinstance(values, list) else ()
+        each = [{"map": one} for one in values] if seeds else {"map": values}
+        made.fill(row, lambda table, each=each, seeds=seeds, asked=asked: kit.Row({}, each, seeds=seeds,
+                                                                                  comparisons=asked))  # fmt: skip
+    found = report_limits.judged([records.read(made.path(row)) for row in rows], made.out)
+    return {re.match("MAP of (.+) less that of ([a-z0-9-]+)", one.name).groups(): one for one in found}
 
 
 @pytest.mark.programs
@@ -51,42 +54,39 @@ def test_rows_that_depend_on_what_is_held_out_have_a_value_a_seed(table):
     for record in (weighed, whole):
         assert record["seeds"] == [0, 1, 2] and len(record["metrics"]["map"]["per_seed"]) == 3
     assert len(set(weighed["metrics"]["map"]["per_seed"])) > 1
-    assert set(against(whole)) == {"bm25", "tfidf", "lsa"}
+    assert whole["comparisons"] == title_search.ahead("opca-search")
     one = records.read(table(seeds=(1,)).fill("opca-r", title_search.ROWS["opca-r"]))
     assert one["metrics"]["map"]["per_seed"] == weighed["metrics"]["map"]["per_seed"][1:2]
 
 
-def test_a_difference_that_may_be_chance_is_none(table, monkeypatch):
+def test_a_difference_that_may_be_chance_is_none(table):
     """Ahead in the mean, but not with any certainty: the limit does not hold."""
-    better = np.full(20, 0.5)
+    better, asked = np.full(20, 0.5), title_search.ahead("search", "bm25", "tfidf", "lsa", "gone")
     better[:2] = 0.9
-    monkeypatch.setattr(title_search, "by_bm25", lambda table: kit.Row({}, {"map": np.full(20, 0.5)}))
-    monkeypatch.setattr(title_search, "by_tfidf", lambda table: kit.Row({}, {"map": np.linspace(0.1, 0.3, 20)}))
-    monkeypatch.setattr(title_search, "by_lsa", lambda table: kit.Row({}, {"map": np.full(20, 0.6)}))
-    found = against({"limits": list(title_search.ahead(table(), maps(better)))})
-    assert "bm25: +0.0400 (paired t, p = 0.2), the lower end" in found["bm25"]["name"]
-    assert found["bm25"]["value"] < 0 < found["tfidf"]["value"] and found["lsa"]["value"] < 0
-    assert all(limit["at_least"] == 0 for limit in found.values())
-    seeds = maps(better, better - 0.2, better + 0.2)  # of the same mean, which is less certain
-    assert against({"limits": list(title_search.ahead(table(), seeds))})["tfidf"]["value"] < found["tfidf"]["value"]
+    rivals = {"bm25": (np.full(20, 0.5), ()), "tfidf": (np.linspace(0.1, 0.3, 20), ()), "lsa": (np.full(20, 0.6), ())}
+    found = {worse: one for (_, worse), one in judged(table(), search=(better, asked), **rivals).items()}
+    assert "bm25: +0.0400 (paired t, p = 0.2), the lower end" in found["bm25"].name
+    assert found["bm25"].value < 0 < found["tfidf"].value and found["lsa"].value < 0
+    assert [found[row].holds for row in ("bm25", "tfidf", "lsa", "gone")] == [False, True, False, None]
+    assert all(one.bound == "at least 0" for one in found.values())
+    seeds = [better, better - 0.2, better + 0.2]  # of the same mean, which is less certain
+    less = judged(table(), search=(seeds, asked), **rivals)["search", "tfidf"]
+    assert less.value < found["tfidf"].value
 
 
-def test_what_needs_another_library_is_compared_with_where_its_record_is_there(table):
-    made = table(seeds=(0,))
-    assert "static-embedding" not in against({"limits": list(title_search.ahead(made, maps(np.full(20, 0.5))))})
-    made.fill("static-embedding", lambda table: kit.Row({"k": 300}, {"map": np.linspace(0, 0.5, 20)}))
-    limit = against({"limits": list(title_search.ahead(made, maps(np.full(20, 0.5))))})["static-embedding"]
-    assert "+0.2500" in limit["name"] and limit["value"] > 0.15
-    other = dataclasses.replace(made, preset="full")
-    assert not title_search.recorded(other, "static-embedding")
+def test_every_search_is_expected_ahead_of_what_one_would_use_instead():
+    asked = title_search.ahead("opca-search")
+    assert [(one["better"], one["worse"]) for one in asked] == [
+        ("opca-search", row) for row in ("bm25", "tfidf", "lsa", "static-embedding")]  # fmt: skip
+    assert set(title_search.INSTEAD) <= set(title_search.ROWS)
 
 
-def test_the_later_record_is_compared_with_all_seeds_of_the_earlier_one(table):
-    made = table()
-    made.fill("opca-search", lambda table: kit.Row({}, [{"map": np.full(20, at)} for at in (0.4, 0.6)], seeds=(0, 1)))
-    theirs = title_search.recorded(made, "opca-search")["opca-search"]
-    assert theirs.seeds == pytest.approx([0.4, 0.6]) and theirs.queries == pytest.approx(np.full(20, 0.5))
-    limit = title_search.ahead_of_this("opca-search", theirs, maps(np.full(20, 0.45)))
-    assert "opca-search less this: +0.0500" in limit["name"] and limit["value"] < 0 == limit["at_least"]
-    one = theirs._replace(seeds=theirs.seeds[:1])
-    assert title_search.ahead_of_this("opca-search", one, maps(np.full(20, 0.45)))["value"] == pytest.approx(0.05)
+def test_a_row_that_is_run_again_is_compared_as_it_is_now(table):
+    """The search had been ahead of fewer dimensions; its record stays, and the limit is missed."""
+    made, search = table(), (np.linspace(0.2, 0.6, 20), title_search.ahead("search", "lsa"))
+    before = judged(made, search=search, lsa=(np.linspace(0.1, 0.5, 20), ()))["search", "lsa"]
+    text = made.path("search").read_bytes()
+    after = judged(made, lsa=(np.linspace(0.3, 0.7, 20), ()), search=search)["search", "lsa"]
+    assert before.holds and after.holds is False and "-0.1000" in after.name
+    assert json.loads(text)["comparisons"] == json.loads(made.path("search").read_bytes())["comparisons"]
+    assert "limits" not in json.loads(text)

@@ -8,7 +8,6 @@ one such group), so dev and test keep one pair of each group (`lone`).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.kit import judge
 from jaxsim import text
 from jaxsim.data import catalogue, doc_pairs, docstrings, europarl, mdn, pairs
 from jaxsim.data.pairs import Pairs
@@ -321,7 +319,3 @@ def groups_of_test_pairs() -> dict[str, list[int]]:
     groups = texts.groups[mates.split(texts)["test"]]
     firsts, inverse = np.unique(groups, return_index=True, return_inverse=True)[1:]
     return {"docstrings": np.argsort(np.argsort(firsts))[inverse].tolist()}
-
-
-if __name__ == "__main__":  # docstrings are those of the installed packages, whose versions a record has
-    judge.GROUPS.write_text(json.dumps(groups_of_test_pairs(), separators=(",", ":")) + "\n")

@@ -59,8 +59,7 @@ BOTH_DIRECTIONS = ("yih2011_mates", "platt2010_mates", "mate_hubs", "peers/docst
                    "hard_negatives/docstrings")
 """Experiments, or tables of one, whose values are those of all pairs in one direction, then of all in the other."""
 GROUPS = Path(__file__).parents[1] / "groups.json"
-"""Table whose test pairs have near-copies among them -> the group of each pair (`python -m experiments.corpora.mates`
-writes it)."""
+"""Table whose test pairs have near-copies among them -> the group of each pair; `corpora.near_copies` writes it."""
 OVER_PARTS = {"yih2011_ads": ("auc",)}
 """Experiment -> metrics of all pairs, of which the values beside a record are those of random parts of the pairs: a
 test is of the mean over the parts, which is not quite the figure of all pairs. It decides nothing, since the pairs of

@@ -67,7 +67,7 @@ def test_queries_are_different_words_of_their_article_and_weigh_something():
     assert all(draw[1].tolist() == [0, 0, 1, 0, 0] and not draw[2].any() and draw.max() == 1 for draw in draws)
 
 
-def test_an_article_has_other_words_in_training_and_test_and_known_links_are_out(keywords, table):
+def test_right_answers_of_test_queries_are_no_training_links_and_known_links_are_out(keywords, table):
     content = table(bai2010_queries, "k5").data
     test = content.parts["test"]
     assert content.left.num_docs == 2 * N and content.links[:, 0].max() >= N

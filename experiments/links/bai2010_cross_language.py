@@ -632,7 +632,8 @@ def ssi_translated(table: kit.Table) -> kit.Row:
     (scores, fits, choice), test, longest = english_ssi(table), table.data.parts["test"], directly(table)
     every = fits(longest.seeds)
     dev = [fit.best_score for fit in every]
-    config = {**choice.best, "k": table.settings.k, "max_iter": longest.max_iter, "patience": longest.patience}
+    config = {**choice.best, "learning_rate": table.settings.rates[0], "k": table.settings.k,
+              "max_iter": longest.max_iter, "patience": longest.patience}
     return kit.Row(config, [test.per_query(scores(fit, test)) for fit in every], fit=every[0], seeds=longest.seeds,
                    dev={"map": float(np.mean(dev)), "per_seed": dev, "grid": choice.tried})
 

@@ -35,17 +35,24 @@ def test_the_nearest_are_mined_but_for_what_may_be_right(rng):
         wanted = [row for _, row in sorted(near, reverse=True)][:4]
         assert [row for row in result[i].tolist() if row >= 0] == wanted
     for changes, message in (({"count": 0}, "count"), ({"share": 0.0}, "share: expected a number in"),
+                             ({"documents": documents[:, :2]}, r"documents: expected 3 dimensions \(as left\), got 2"),
                              ({"right_answers": [set()]}, r"right_answers: expected 9 \(as left\), got 1")):
         with pytest.raises(ValueError, match=message):
-            mined.mine(left, right, documents, **{"count": 1, **changes})
+            mined.mine(**{"left": left, "right": right, "documents": documents, "count": 1, **changes})
 
 
 def test_a_share_of_one_excepts_the_right_answer_itself(rng):
     left, right = rng.normal(size=(9, 4)), rng.normal(size=(9, 4))
     for side in (right, left + 0.1 * right):
-        near = np.sum(left * side, axis=1) > 0  # of a mate that is not near nothing is excepted
         found = mined.mine(left, side, side, count=9, share=1.0)
-        assert near.any() and not any(i in found[i] for i in np.flatnonzero(near))
+        assert not any(i in some for i, some in enumerate(found)) and np.any(found >= 0)
+
+
+@pytest.mark.parametrize("far", [1.0, 0.0, -1e-9])
+def test_a_mate_that_is_not_near_and_its_copies_are_no_negatives(far):
+    left, right = np.array([[1.0, 0.0]]), np.array([[-far, 1.0]])
+    documents = np.array([[-1.0, -1.0], *right, [-2.0, 1.0], *(3 * right), [0.0, 0.0]])
+    assert mined.mine(left, right, documents, count=5).tolist() == [[0, 2, -1, -1, -1]]
 
 
 @pytest.mark.parametrize("scale", [1e-60, 1e-25, 1e-21, 1e25, 1e60])

@@ -192,6 +192,25 @@ def test_the_start_of_vl_cv_has_concept_vectors_of_length_10(rng):
     assert float(jnp.sqrt(jnp.mean(lengths**2))) == pytest.approx(10.0)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_documents_whose_weights_are_all_zero_have_cosines_and_gradients_of_zero(rng, dtype):
+    _, documents = made_up(rng, 12, 20, 4, dtype)
+    columns = np.abs(np.asarray(documents.columns)) + 1
+    document = np.repeat(np.arange(12), np.diff(np.asarray(documents.terms.indptr)))
+    columns[document % 3 == 0, 3] = 0  # no capital letter in these, say
+    documents = Featured(documents.terms, jnp.asarray(columns), documents.names)
+    rows = np.triu_indices(12, 1)
+    forms = quadratic_forms.plan(documents, documents, *rows)
+    weights = jnp.asarray([0.0, 0.0, 0.0, 1.0], dtype)
+    zero = (rows[0] % 3 == 0) | (rows[1] % 3 == 0) | (rows[0] == 2) | (rows[1] == 2)  # 2 is empty
+    result = jax.jit(quadratic_forms.cosines)(weights, forms)
+    slopes = jax.jit(jax.jacobian(quadratic_forms.cosines))(weights, forms)
+    assert not np.any(result[zero]) and not np.any(slopes[zero]) and np.all(result[~zero] > 0.1)
+    assert np.all(np.isfinite(slopes)) and np.all(np.any(slopes[~zero], axis=1))
+    several = jax.vmap(quadratic_forms.cosines, (0, None))(jnp.stack([weights, 3 * weights]), forms)
+    np.testing.assert_allclose(several, [result, result], rtol=1e-6)
+
+
 @pytest.mark.parametrize("scale", [1.0, 1e-3, 1e-6, 1e-12])
 @pytest.mark.parametrize("empty", [False, True])
 def test_a_feature_of_small_numbers_is_not_dropped(scale, empty):

@@ -74,11 +74,16 @@ def test_a_fit_of_batches_is_the_plain_loop_over_pairs(rng, key, shared):
     assert fit.loss == pytest.approx(np.mean(losses)) and fit.evaluations == 8 and min(losses) > 0
 
 
-def test_a_batch_of_one_query_alone_teaches_nothing(rng, key):
+@pytest.mark.parametrize(("links", "known"), [
+    ([[0, 1]], None), ([[0, 1], [0, 2]], None), ([[0, 1], [2, 1], [3, 1]], None), ([[0, 1], [2, 3]], [[0, 3], [2, 1]]),
+])
+def test_links_that_are_no_negatives_of_each_other_are_refused(rng, key, links, known):
     side = documents(dense(rng))
-    fit = ssi_batch.fit(side, side, [[0, 1], [0, 2]], k=K, key=key, batch=B, triples=30, max_iter=1)
-    np.testing.assert_array_equal(fit.params[0].weights, start_of(key)[0])
-    assert fit.loss == 0
+    facts = {"k": K, "key": key, "batch": B, "triples": 30, "max_iter": 1}
+    with pytest.raises(ValueError, match="links: expected a document of another link left as a negative of a query"):
+        ssi_batch.fit(side, side, links, known=known, **facts)
+    # One query with a negative is enough: query 0 alone has none here.
+    assert ssi_batch.fit(side, side, [[0, 1], [0, 2], [3, 1]], **facts).loss > 0
 
 
 @pytest.mark.usefixtures("loop")

@@ -130,6 +130,15 @@ def test_places_tell_apart_words_that_always_stand_together(word_jumps):
     assert fit.history[-1]["loss"] < fit.history[6]["loss"]
 
 
+@pytest.mark.parametrize("word_jumps", [False, True])
+@pytest.mark.parametrize("sides", [("house dog", "casa perro"), ("house dog", "la casa;el perro")])
+def test_sentences_of_one_word_have_no_jumps_and_are_aligned(sides, word_jumps):
+    left, right = ([one.split() for one in side.split(";" if ";" in side else " ")] for side in sides)
+    fit = hmm.fit(bitext.from_words(left, right), word_jumps=word_jumps)
+    assert len(fit.history) == 10 and fit.params.best("house")[0][0] in right[0]
+    np.testing.assert_allclose(hmm.weights(jnp.zeros((1, 2 * hmm.WIDEST + 1)), 1.0), 1 / (2 * hmm.WIDEST + 1))
+
+
 def test_the_best_iteration_is_kept_and_stops_the_fit(rng):
     text_ = bitext.from_words(*sentences(rng))
     seen = []

@@ -138,6 +138,23 @@ def test_among_all_documents_similar_and_other_pairs_count_the_same(rng, monkeyp
         related_terms.choose_among_all(put, similar[:5])
 
 
+def test_terms_of_one_document_alone_do_not_meet(rng):
+    similar = np.array([[0, 0, 0], [0, 0, 1], [0, 1, 0]], bool)
+    for x, y in rng.random((20, 2)):  # the products of each kind of pair leave rounding when they are subtracted
+        counts = np.array([[x, y, 0], [0, 0, 1], [0, 0, 1]], np.float32)
+        put = sparse.from_scipy(scipy.sparse.csr_matrix(counts))
+        found = related_terms.choose_among_all(put, similar)
+        assert sorted(zip(*map(np.ndarray.tolist, found), strict=True)) == [(0, 2), (1, 2), (2, 0), (2, 1)]
+        put = sparse.from_scipy(scipy.sparse.csr_matrix(counts * [1, 1, 0]))
+        with pytest.raises(ValueError, match="documents: expected documents with different terms of positive weight"):
+            related_terms.choose_among_all(put, similar)
+
+
+def test_whole_numbers_as_features_keep_the_coefficients():
+    params = term_extension.make([1, 2], [0], [1], [0.5])
+    assert jnp.issubdtype(params.features.dtype, jnp.floating) and params.related.values.tolist() == [0.5]
+
+
 @pytest.mark.parametrize("combine", [np.add, np.maximum])
 def test_related_terms_have_the_largest_products(rng, combine, monkeypatch):
     monkeypatch.setattr(related_terms, "_PAIRS", 3)
@@ -227,6 +244,9 @@ START = term_extension.make(jnp.ones(1), [0], [1])
     (lambda: vl_ext.fit(EMPTY, EMPTY, ORDER, init=START), "left: expected documents with words, got only empty"),
     (lambda: related_terms.choose(WORDS, WORDS, ([0], [1])), "left: expected Terms, got Featured"),
     (lambda: related_terms.choose(WORDS.terms, WORDS.terms, ([0], [3])), r"pairs.right: expected indices in \[0, 3\)"),
+    (lambda: related_terms.choose(WORDS.terms, WORDS.terms, ([0.9], [1])), "pairs.left: expected one axis of integers"),
+    (lambda: related_terms.choose(WORDS.terms, WORDS.terms, ([0], [[1]])), "pairs.right: expected one axis of"),
+    (lambda: related_terms.choose(WORDS.terms, WORDS.terms, ([], [])), "pairs: expected documents with different"),
     (lambda: related_terms.choose(WORDS.terms, WORDS.terms, ([0], [0])), "pairs: expected documents with different"),
     (lambda: related_terms.choose(WORDS.terms, WORDS.terms, ([0], [1]), num=0), "num: expected a whole number of at"),
 ])

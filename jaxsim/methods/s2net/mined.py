@@ -1,8 +1,8 @@
 """Hard negatives for S2Net, mined from documents that need not belong to any pair.
 
 For every left document, the documents that a model finds nearest are taken, except those that may be right answers:
-documents equal to a right answer, or nearly as near as the mate (most likely false negatives). The model is the start,
-usually OPCA.
+documents equal to a right answer (those that are told, and the mate), or nearly as near as the mate (most likely false
+negatives). The model is the start, usually OPCA.
 """
 
 from __future__ import annotations
@@ -54,10 +54,13 @@ def mine(
       right_answers: for each left document, rows that are right and no negatives; none unless given.
 
     Returns:
-      ``[m, count]`` int32 rows, the nearest first; -1 where there are no more. Documents without words are never taken.
+      ``[m, count]`` int32 rows, the nearest first; -1 where there are no more. Documents without words are never taken,
+      and neither is the mate or a document of its vector, however far it is. A left document without words gets the
+      first ones, all being equally near; they teach it nothing, and count in the mean of `loss`.
 
     Raises:
-      ValueError: for a count that is not positive, a share that is not in (0, 1], or sides that do not agree.
+      ValueError: for a count that is not positive, a share that is not in (0, 1], or sides or documents that do not
+        agree.
 
     Example:
       >>> left, right = np.eye(2), np.array([[1.0, 0.2], [0.2, 1.0]])
@@ -68,6 +71,8 @@ def mine(
     checks.expect(0 < share <= 1, "share", "a number in (0, 1]", share)
     left, right, documents = (_unit(side) for side in (left, right, documents))
     checks.expect(left.shape == right.shape, "right", f"shape {left.shape} (as left)", right.shape)
+    width = left.shape[1]
+    checks.expect(documents.shape[1] == width, "documents", f"{width} dimensions (as left)", documents.shape[1])
     answers = right_answers is None or len(right_answers) == len(left)
     checks.expect(answers, "right_answers", f"{len(left)} (as left)", right_answers and len(right_answers))
     own = (left * right).sum(axis=1)
@@ -80,6 +85,9 @@ def mine(
         bound = own[start : start + _BLOCK]
         cosines[(cosines > least * bound[:, None]) & (bound > 0)[:, None]] = -np.inf
         cosines[:, empty] = -np.inf
+        # Where that keeps not even the mate out, or only by rounding, what has the mate's vector is left out by itself.
+        far = np.flatnonzero((1 - least) * bound <= _ROUNDING)
+        cosines[far] = np.where(right[start + far] @ documents.T > 1 - _ROUNDING, -np.inf, cosines[far])
         for place, some in enumerate(() if right_answers is None else right_answers[start : start + _BLOCK]):
             cosines[place, list(some)] = -np.inf
         few = min(count, cosines.shape[1])

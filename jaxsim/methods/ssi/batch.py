@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxsim import checks, losses, optim
 from jaxsim.methods.ssi import bilinear
@@ -151,7 +152,7 @@ def fit(
       a mean over the epoch's batches.
 
     Raises:
-      ValueError: as `ssi.fit`, and for a ``batch`` below 2.
+      ValueError: as `ssi.fit`, for a ``batch`` below 2, and for links none of whose documents is a negative of a query.
       FloatingPointError: if the loss is not finite, naming the batch.
 
     Example:
@@ -172,6 +173,8 @@ def fit(
     checks.expect(batch > 1, "batch", "at least 2 links", batch)
     checks.positive_int(triples, "triples")
     dtype = problem.margin.dtype
+    checks.expect(_has_negatives(problem.links), "links", "a document of another link left as a negative of a query",
+                  "none for any query")
     tables, draw_key = start_tables(key, (left.num_terms, right.num_terms), k, init_scale, dtype)
     data, unlearned = problem.documents(max_terms), problem.unlearned(products)
 
@@ -187,3 +190,11 @@ def fit(
         objective, tables, chunks, rows=rows, data=data, key=draw_key, learning_rate=learning_rate,
         depends=(problem.links, problem.diagonal, left, right, triples, batch), label="SSI, batches",
     )
+
+
+def _has_negatives(links: LinkTable) -> bool:
+    """Whether some query is not known to go with the documents of all links; without one, nothing is learned."""
+    sources, known, start = (np.asarray(part) for part in (links.sources, links.known, links.start))
+    linked = np.unique(np.asarray(links.targets))
+    among = np.r_[0, np.cumsum(np.isin(known, linked))]
+    return bool(np.any((among[start[1:]] - among[start[:-1]])[sources] < linked.size))

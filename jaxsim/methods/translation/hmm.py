@@ -56,9 +56,10 @@ def weights(jumps: jax.Array, prior: float) -> jax.Array:
       prior: how many jumps of the common distribution are added to a word's own.
 
     Returns:
-      The same shape; rows sum to 1.
+      The same shape; rows sum to 1. Where no jump was counted, all are alike.
     """
     common = jumps.sum(axis=0)
+    common = jnp.where(common.sum() > 0, common, 1)  # sentences of one word have no jumps
     common = (1 - _SMOOTH) * common / common.sum() + _SMOOTH / common.size
     if jumps.shape[0] == 1:
         return common[None]

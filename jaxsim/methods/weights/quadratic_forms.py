@@ -20,6 +20,7 @@ from jaxsim.sparse.precision import EVALUATION
 from jaxsim.text.features import Featured
 
 _PAIRS = 2048
+_ROUNDING = 16  # times the distance between floats, of the sum of the absolute values that a square is added up from
 _APART = 1e4  # ratio of the sizes of features from which on the small ones may look like rounding
 
 
@@ -110,13 +111,23 @@ def products(weights: jax.Array, forms: Forms) -> tuple[jax.Array, jax.Array, ja
       forms: as `plan` gives them.
 
     Returns:
-      ``[n]`` of the pairs, ``[num_left]`` and ``[num_right]``.
+      ``[n]`` of the pairs, ``[num_left]`` and ``[num_right]``. A square that is only rounding is 0, with gradient 0: in
+      the basis, terms whose weights are exactly 0 leave some.
     """
     with jax.default_matmul_precision(EVALUATION):
         inside = forms.basis @ weights
         row, column = np.triu_indices(inside.shape[0])
         quadratic = inside[row] * inside[column]
-        return forms.products @ quadratic, forms.left_squares @ quadratic, forms.right_squares @ quadratic
+        return (forms.products @ quadratic, _squares(forms.left_squares, quadratic),
+                _squares(forms.right_squares, quadratic))
+
+
+def _squares(triangles: jax.Array, quadratic: jax.Array) -> jax.Array:
+    """Squared lengths; 0 where they are not larger than the rounding of the sum."""
+    square = triangles @ quadratic
+    largest = jax.lax.stop_gradient(jnp.abs(triangles) @ jnp.abs(quadratic))
+    rounding = square <= _ROUNDING * jnp.finfo(square.dtype).eps * largest
+    return jnp.where(rounding & jnp.isfinite(largest), 0, square)  # infinite ones are left for the fit to refuse
 
 
 def quotients(product: jax.Array, left: jax.Array, right: jax.Array) -> jax.Array:

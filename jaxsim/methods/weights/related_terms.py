@@ -43,7 +43,8 @@ def choose(
       pairs first.
 
     Raises:
-      ValueError: for other vocabularies, rows out of range, or if no two different terms with positive weight meet.
+      ValueError: for other vocabularies, rows that are no integers or out of range, or if no two different terms with
+        positive weight meet.
 
     Example:
       >>> import scipy.sparse
@@ -59,7 +60,9 @@ def choose(
     rows = []
     for name, given, side in zip(("left", "right"), pairs, (left, right), strict=True):
         given = np.asarray(given)
-        inside = given.ndim == 1 and given.size == 0 or bool(np.all((given >= 0) & (given < side.num_docs)))
+        whole = given.ndim == 1 and (given.size == 0 or np.issubdtype(given.dtype, np.integer))
+        checks.expect(whole, f"pairs.{name}", "one axis of integers", f"{given.dtype} of shape {given.shape}")
+        inside = bool(np.all((given >= 0) & (given < side.num_docs)))
         checks.expect(inside, f"pairs.{name}", f"indices in [0, {side.num_docs}) (rows of terms)", "others")
         rows.append(given.astype(np.int64))
     checks.expect(rows[0].shape == rows[1].shape, "pairs", "as many left rows as right rows",
@@ -129,6 +132,7 @@ def choose_among_all(
     rows = np.repeat(np.arange(size), terms.shape[1])
     table = scipy.sparse.csr_matrix((weights.ravel(), (rows, terms.ravel())), (size, documents.num_terms))
     total = np.asarray(table.sum(axis=0), np.float64).ravel()
+    alone = _only_documents(terms, weights, documents.num_terms)
     order = np.argsort(-total, kind="stable")
     most = min(_TERMS, int(np.count_nonzero(total)))
     while True:
@@ -136,6 +140,7 @@ def choose_among_all(
         part = table[:, kept]
         alike = np.asarray(part.T @ (pairs @ part.toarray()), np.float64)
         sums = (1 - share) * alike + share * (np.outer(total[kept], total[kept]) - (part.T @ part).toarray())
+        sums[alone[kept][:, None] == alone[kept]] = 0  # they never meet: what is left is rounding
         low, high = np.triu_indices(most, 1)
         best = np.argsort(-sums[low, high], kind="stable")[:num]
         least = sums[low[best[-1]], high[best[-1]]] if len(best) == num else 0.0
@@ -163,6 +168,18 @@ def _heaviest(documents: Terms, most: int) -> tuple[np.ndarray, np.ndarray]:
     terms[row[kept], rank[kept]] = csr.indices[order[kept]]
     result[row[kept], rank[kept]] = np.maximum(weights[order[kept]], 0)
     return terms, result
+
+
+def _only_documents(terms: np.ndarray, weights: np.ndarray, num_terms: int) -> np.ndarray:
+    """The document of every term that has weight in one alone; of the others a number below 0, each its own.
+
+    Two different terms with weight meet in two documents unless one document is the only one of both.
+    """
+    document, place = np.nonzero(weights > 0)
+    term = terms[document, place]
+    result = -1 - np.arange(num_terms)
+    result[term] = np.where(np.bincount(term, minlength=num_terms)[term] == 1, document, result[term])
+    return result
 
 
 def _combined(codes: np.ndarray, products: np.ndarray, combine: np.ufunc) -> tuple[np.ndarray, np.ndarray]:

@@ -46,7 +46,7 @@ def make(features, sources, targets, weights=None) -> TermExtension:
       weights: ``[n]`` coefficients; 0, where the extension changes nothing yet, unless given.
 
     Returns:
-      `TermExtension` in the type of the features.
+      `TermExtension` in the type of the features, a floating one where they are whole numbers.
 
     Raises:
       ValueError: for lists of different lengths, no relation, terms below 0, a term related to itself, a relation that
@@ -58,6 +58,8 @@ def make(features, sources, targets, weights=None) -> TermExtension:
       ([2, 4], [[0.0, 0.5], [0.0, 0.0]])
     """
     features = jnp.asarray(features)
+    if not jnp.issubdtype(features.dtype, jnp.floating):  # coefficients in their type would all be 0
+        features = features.astype(jnp.result_type(float))
     lists = []
     for name, given in (("sources", sources), ("targets", targets)):
         given = np.asarray(given)

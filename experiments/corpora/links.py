@@ -120,6 +120,16 @@ def mixtures(table: kit.Table, pairs: Sequence[tuple[Callable, Callable]], weigh
     return kit.Row(choice.best, tested if seeds else tested[0], dev={"grid": choice.tried}, seeds=seeds)
 
 
+def other_seeds(seeds: Sequence[int]) -> tuple[int, ...]:
+    """As many seeds again: a second model beside each of the first, where one is mixed with another of its kind.
+
+    Example:
+      >>> other_seeds((0, 1, 2))
+      (3, 4, 5)
+    """
+    return tuple(max(seeds) + 1 + seed for seed in seeds)
+
+
 def tfidf(counts, df, num_docs) -> scipy.sparse.csr_matrix:
     """Unit tf · log(N / df)."""
     return text.unit_rows(text.tf_idf(counts, df, num_docs))

@@ -111,6 +111,16 @@ def test_hashed_words_are_the_other_ones_and_a_mixture_is_no_worse_on_dev(keywor
     assert scores[0.0] != scores[1.0]
 
 
+def test_two_seeds_are_two_fits_a_seed_of_which_the_first_are_those_of_the_row(keywords, table):
+    made = table(bai2010_queries, "k10-all-words", num_terms=60, identities=(1.0,), max_iter=4, mixtures=(0.0, 0.5))
+    rows = bai2010_queries.TABLES["k10-all-words"].rows
+    alone, mixed = (records.read(made.fill(row, rows[row])) for row in ("ssi-asym", "two-seeds"))
+    scores = {point["alpha"]: point["map"] for point in mixed["dev"]["grid"]}
+    assert scores[0.0] == pytest.approx(alone["dev"]["map"]) and scores[0.5] != scores[0.0]
+    assert mixed["seeds"] == alone["seeds"] == [0, 1]
+    assert mixed["config"]["learning_rate"] == alone["config"]["learning_rate"]
+
+
 def test_nfcorpus_is_scored_by_grade(articles, table, monkeypatch):
     qrels = {split: {f"{split}{i}": {f"a{j}": 1 + (j > 40) for j in range(N) if i % TOPICS == j % TOPICS}
                      for i in range(12)} for split in nfcorpus.SPLITS}

@@ -9,15 +9,17 @@ queries and not how it varies over seeds. The standard error of a difference is 
 variance of the differences over the number of queries, and for each row with several seeds its variance between seeds
 over their number. Degrees of freedom are Welch and Satterthwaite's. What varies over both is counted twice, which makes
 the test a little strict. A row with a single seed adds nothing, since its variance is not known: the row's note
-`fewer-than-five-seeds` says so. AUC over all pairs has jackknife values of queries or documents (`BY_QUERY`). Where
-records hold no per-query values of a metric, rows over the same folds or seeds are paired by these; otherwise seeds
-alone are compared, and the entry says so. Folds share most of what is trained on, so that their differences vary less
-than those of fresh data would: the variance of a mean over J folds is taken as ``(1 / J + 1 / (J - 1))`` times that of
-the differences (Nadeau and Bengio, Machine Learning 52, 2003).
+`fewer-than-five-seeds` says so. AUC over all pairs has jackknife values of queries or documents (`BY_QUERY`), and a
+cross-validation that was repeated has means of its folds (`BY_FOLD`): these go first where both records have them.
+Where records hold no per-query values of a metric, rows over the same folds or seeds are paired by these; otherwise
+seeds alone are compared, and the entry says so. Folds share most of what is trained on, so that their differences vary
+less than those of fresh data would: the variance of a mean over J folds is taken as ``(1 / J + 1 / (J - 1))`` times
+that of the differences (Nadeau and Bengio, Machine Learning 52, 2003).
 
 **Pairs that are searched in both directions** are one observation: whatever makes a page hard to find makes its mate
 hard to find too, so that the two values of a pair are averaged before any test (`BOTH_DIRECTIONS`). So are near-copies
-among the test pairs of a table that has them (`GROUPS`): their values count together, as a cluster.
+among the test pairs of a table that has them (`GROUPS`): their values count together, as a cluster. Both hold for the
+papers' own tests too.
 
 **Equal budget.** Where a claim names rows of equal budget, or settings that both curves have, and it is the reverse
 there, the claim is not supported, whatever the rows with the best settings of each say: these may have been tried at
@@ -47,7 +49,7 @@ from jaxsim import checks
 from jaxsim.evaluate import significance
 
 __all__ = ["CEILING", "LEVEL", "OVER_PARTS", "PARTS", "UNWRITTEN", "VERDICTS", "Claim", "above_over_folds", "compare",
-           "ledger", "p_text", "paired", "per_query"]
+           "ledger", "p_text", "paired", "parts_of", "per_query"]
 
 CEILING = 0.95
 """Above this accuracy, MRR or AUC of both rows a table is too easy to tell; written down before any run."""
@@ -59,7 +61,7 @@ BOTH_DIRECTIONS = ("yih2011_mates", "platt2010_mates", "mate_hubs", "peers/docst
                    "hard_negatives/docstrings")
 """Experiments, or tables of one, whose values are those of all pairs in one direction, then of all in the other."""
 GROUPS = Path(__file__).parents[1] / "groups.json"
-"""Table whose test pairs have near-copies among them -> the group of each pair; `corpora.near_copies` writes it."""
+"""Table with many near-copies among its test pairs -> the group of each pair; `corpora.near_copies` writes it."""
 OVER_PARTS = {"yih2011_ads": ("auc",)}
 """Experiment -> metrics of all pairs, of which the values beside a record are those of random parts of the pairs: a
 test is of the mean over the parts, which is not quite the figure of all pairs. It decides nothing, since the pairs of
@@ -263,9 +265,7 @@ def _entry(
     if missing:
         return {**entry, "verdict": "not run", "why": entry["why"] or f"no record of {' and '.join(missing)}"}
     better, worse = (rows[name] for name in names)
-    parts = [{part: rows[name]["dataset"].get("counts", {}).get(part) for part in ("split", "train", "dev", "test")}
-             for name in names]  # fmt: skip
-    if parts[0] != parts[1]:
+    if parts_of(better) != parts_of(worse):
         return {**entry, "verdict": "not run", "why": "the two rows are of different splits"}
     for name in names:
         value = rows[name]["metrics"][claim.metric]
@@ -289,6 +289,12 @@ def _entry(
     if equal is not None:
         tests["equal"] = equal
     return {**entry, "verdict": "too easy to tell"} if easy else entry
+
+
+def parts_of(record: Mapping[str, Any]) -> dict[str, Any]:
+    """How many of what a record's row was trained and tested on; rows of other parts are not compared."""
+    counts = record["dataset"].get("counts", {})
+    return {part: counts.get(part) for part in ("split", "train", "dev", "test")}
 
 
 def _at_once(claim: Claim, paired: dict[str, Any]) -> dict[str, Any]:
@@ -392,7 +398,8 @@ def compare(
     seeds = [np.asarray(record["metrics"][metric]["per_seed"], np.float64) for record in (better, worse)]
     spreads = [(float(np.var(runs, ddof=1)) / runs.size, runs.size - 1) for runs in seeds if runs.size > 1]
     by_fold = [_kept(record, metric + BY_FOLD, results) for record in (better, worse)]
-    if overlap and all(value is not None for value in by_fold) and by_fold[0].shape == by_fold[1].shape:
+    if overlap and all(value is not None and value.shape[-1] > 1 for value in by_fold) and (
+            by_fold[0].shape == by_fold[1].shape):
         return _over_folds(sign * (by_fold[0] - by_fold[1]), metric)
     of_parts = metric in OVER_PARTS.get(better["experiment"], ())
     by_query = [per_query(record, metric + BY_QUERY, results) for record in (better, worse)]

@@ -28,7 +28,9 @@ that the paper has above is better, with its 95 % interval. **p**: of the paired
 false-discovery rate over the ledger, by which the verdict goes (`experiments/kit/judge.py` says how seeds count).
 **Could show**: the smallest difference that such a test finds four times in five. **Own test**: the paper's, on its
 metric at its level; it decides nothing here. **Equal budget**: at how many shared settings the better row is above, or
-a test of rows of equal budget. AUC over all pairs is tested by jackknife values, one a query, or one a document (001).
+a test of rows of equal budget. AUC over all pairs is tested by jackknife values, one a query or one a document, where
+records have them, else over folds or seeds. That a row gains nothing over its start is supported unless the test shows
+a gain, by p itself; the interval says how large a gain there may be.
 A test over random parts of the test pairs, as the paper's, decides nothing: it takes the pairs of one query as
 independent.
 """
@@ -429,7 +431,8 @@ def _paper_pair(entry: Mapping[str, Any]) -> str:
     printed = [entry["printed"].get(row) for row in (entry["better"], entry["worse"])]
     if printed == [None, None]:
         return DASH
-    return " / ".join(DASH if x is None else number(x) for x in printed) + f" {metric_name(entry['metric'])}"
+    metric = entry["metric"].removesuffix("@790")  # the paper's recall is that of all questions
+    return " / ".join(DASH if x is None else number(x) for x in printed) + f" {metric_name(metric)}"
 
 
 def _printed(entry: Mapping[str, Any]) -> str:

@@ -110,6 +110,8 @@ def _comparison(row: str, asked: Mapping[str, Any], rows: Mapping[str, Mapping[s
     missing = [one for one in (better, worse) if one not in rows or metric not in rows[one]["metrics"]]
     if missing:
         return Judged(row, f"{name}: no record of {' and '.join(missing)}", None, bound, None)
+    if judge.parts_of(rows[better]) != judge.parts_of(rows[worse]):
+        return Judged(row, f"{name}: the two rows are of different splits", None, bound, None)
     test = judge.compare(rows[better], rows[worse], metric, results)
     if test is None:
         return Judged(row, f"{name}: no test is possible, each row is one value", None, bound, None)

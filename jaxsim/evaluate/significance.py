@@ -240,11 +240,11 @@ def jackknife_auc(scores, labels, *groups) -> np.ndarray:
       *groups: ``[n]`` integers each: the query of every pair; or, in two arrays, its two documents.
 
     Returns:
-      ``[num_groups]`` float64, in the order of the groups' numbers. Computed from one sort, and one more a group.
+      ``[num_groups]`` float64, in the order of the groups' numbers.
 
     Raises:
-      ValueError: As `jaxsim.evaluate.metrics.auc`; also without groups, for groups of another shape, or where the pairs
-        without one group have one label only.
+      ValueError: As `jaxsim.evaluate.metrics.auc`; also without groups, for groups of another shape or of no
+        integers, or where the pairs without one group have one label only.
 
     Example:
       >>> jackknife_auc([0.9, 0.1, 0.5, 0.7], [1, 0, 1, 0], [0, 0, 1, 1]).round(6).tolist()
@@ -257,6 +257,7 @@ def jackknife_auc(scores, labels, *groups) -> np.ndarray:
     for column in columns:
         checks.expect(column.shape == scores.shape, "groups", f"arrays of shape {scores.shape} (as scores)",
                       column.shape)  # fmt: skip
+        checks.expect(np.issubdtype(column.dtype, np.integer), "groups", "integers", column.dtype)
     good = labels == 1
     right = np.empty(scores.size)  # of its comparisons with pairs of the other label
     right[good] = _below(scores[~good], scores[good])

@@ -195,11 +195,12 @@ def _refusals():
         (lambda: s.jackknife_auc([good], [[0, 1, 1]], [0, 1, 2]), "scores: expected shape (n,), got shape (1, 3)"),
         (lambda: s.jackknife_auc(good, [0, 1, 1], [7, 8, 8]),
          "labels: expected both labels without any one group, got one label without 7"),
+        (lambda: s.jackknife_auc(good, [0, 1, 1], [0.5, 1.5, 2.5]), "groups: expected integers, got float64"),
         (lambda: s.jackknife_auc(good, [0, 2, 1], [7, 8, 8]), "labels: expected 0 or 1, got 2"),
     ]
 
 
-@pytest.mark.parametrize("number", range(20))
+@pytest.mark.parametrize("number", range(21))
 def test_refuses(number):
     call, message = _refusals()[number]
     with pytest.raises(ValueError, match=re.escape(message)):

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from experiments.kit import Claim, judge, records, report_ledger
+from experiments.kit.run import RESULTS
 from jaxsim.evaluate import significance
 from tests.experiments.test_records import made_up
 
@@ -326,6 +327,16 @@ def test_near_copies_among_test_pairs_count_together(tables, rng, monkeypatch, t
     assert test["n"] == number
     tables[1]("a", np.tile(base + apart, 2)[:-2])  # other pairs than those whose groups are known
     assert judge.per_query(tables[0]["made_up", "en-es"]["a"], "mrr", tables[2]).size == 119
+
+
+def test_the_groups_are_of_the_test_pairs_that_all_records_of_docstrings_have():
+    pairs = len(json.loads(judge.GROUPS.read_text())["docstrings"])
+    found = [path for name in ("yih2011_mates", "platt2010_mates", "mate_hubs", "peers", "hard_negatives")
+             for path in (RESULTS / name / "docstrings").glob("*.npz")]  # fmt: skip
+    assert len(found) > 40
+    for path in found:
+        with np.load(path) as arrays:
+            assert arrays["mrr"].shape == (2 * pairs,), path
 
 
 def test_both_directions_of_a_pair_are_one_observation(tables, rng, monkeypatch):

@@ -55,7 +55,7 @@ def mine(
 
     Returns:
       ``[m, count]`` int32 rows, the nearest first; -1 where there are no more. Documents without words are never taken,
-      and neither is the mate or a document of its vector, however far it is. A left document without words gets the
+      and neither is the mate, or a document with its vector, however far. A left document without words gets the
       first ones, all being equally near; they teach it nothing, and count in the mean of `loss`.
 
     Raises:

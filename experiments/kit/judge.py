@@ -14,7 +14,8 @@ cross-validation that was repeated has means of its folds (`BY_FOLD`): these go 
 Where records hold no per-query values of a metric, rows over the same folds or seeds are paired by these; otherwise
 seeds alone are compared, and the entry says so. Folds share most of what is trained on, so that their differences vary
 less than those of fresh data would: the variance of a mean over J folds is taken as ``(1 / J + 1 / (J - 1))`` times
-that of the differences (Nadeau and Bengio, Machine Learning 52, 2003).
+that of the differences (Nadeau and Bengio, Machine Learning 52, 2003), and as ``(1 / RJ + 1 / (J - 1))`` times where
+the folds were dealt R times (Bouckaert and Frank, PAKDD 2004).
 
 **Pairs that are searched in both directions** are one observation: whatever makes a page hard to find makes its mate
 hard to find too, so that the two values of a pair are averaged before any test (`BOTH_DIRECTIONS`). So are near-copies

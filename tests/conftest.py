@@ -17,15 +17,19 @@ import jax
 import numpy as np
 import pytest
 from half_written import half_written_program
-from light import light
+from light import light, one_context
 
 # Three quarters of the tests' time went into compiling programs that run once. So they, and those of the commands that
-# they start, are compiled with few optimisations, in less time; what pages and notebooks show is compiled as users have
-# it. JAX_DISABLE_MOST_OPTIMIZATIONS=0 has all compiled so, as in .ci/versions. `light` gives XLA flags to the same end.
+# they start, are compiled with few optimisations, in less time; figures that pages and notebooks show are made as users
+# make them. JAX_DISABLE_MOST_OPTIMIZATIONS=0 has all compiled so, as in .ci/versions. `light` gives flags to that end.
 LIGHT = os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1") != "0"
 jax.config.update("jax_disable_most_optimizations", LIGHT)
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
+if LIGHT:
+    one_context()
+    # Programs need not know which lines of Python they come from: a twentieth of the time of making them.
+    jax.config.update("jax_traceback_in_locations_limit", 0)
 
 
 MOST_MAPS = 20_000

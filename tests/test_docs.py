@@ -49,16 +49,15 @@ def files(name: str) -> dict[str, str]:
     return result
 
 
-@pytest.fixture
-def shell(tmp_path):
+def shell_in(folder: Path, environment: dict[str, str]):
     """A function that runs a block of commands in one empty folder, and returns what it prints."""
-    programs, work = tmp_path / "bin", tmp_path / "work"
+    programs, work = folder / "bin", folder / "work"
     programs.mkdir()
     work.mkdir()
     for name, words in (("python", ""), ("jaxsim", "-m jaxsim")):
         (programs / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {words} "$@"\n')
         (programs / name).chmod(0o755)
-    environment = {**as_users_have_it(), "PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+    environment = {**environment, "PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
 
     def run(block: str) -> str:
         done = subprocess.run(["bash", "-euo", "pipefail", "-c", block], cwd=work, env=environment, capture_output=True,
@@ -69,6 +68,18 @@ def shell(tmp_path):
 
     run.work = work
     return run
+
+
+@pytest.fixture
+def shell(tmp_path):
+    """A shell whose programs are compiled in little time, as those of the tests are."""
+    return shell_in(tmp_path, dict(os.environ))
+
+
+@pytest.fixture
+def shell_of_users(tmp_path):
+    """A shell for figures that the page shows, and for memory, which depend on how programs are compiled."""
+    return shell_in(tmp_path, as_users_have_it())
 
 
 def start(shell, name: str) -> list[str]:
@@ -131,7 +142,7 @@ def test_vectors_of_another_model_gain_what_the_page_says(capsys):
 
 
 @pytest.mark.pages
-def test_scores_without_learning_are_those_that_the_page_shows(shell):
+def test_scores_without_learning_are_those_that_the_page_shows(shell_of_users):
     """They are the same whatever is learned, so that a small model will do; other docstrings have other scores."""
     from jaxsim.data import docstrings
 
@@ -139,7 +150,7 @@ def test_scores_without_learning_are_those_that_the_page_shows(shell):
     if docstrings.load().sha256 != record["dataset"]["sha256"]:
         pytest.skip("other versions of the packages whose docstrings the page's pairs are")
     first, train, *_ = blocks("train-on-your-pairs")
-    shown = shell(f"{first}\n{train.strip()} --dim 2 --subwords 0").splitlines()
+    shown = shell_of_users(f"{first}\n{train.strip()} --dim 2 --subwords 0").splitlines()
     (table,) = re.findall(r"^```\n(dev \(.*?)^```$", page("train-on-your-pairs"), re.MULTILINE | re.DOTALL)
     expected = table.splitlines()
     assert [line for line in expected if line.split()[0] in ("dev", "untrained", "bm25")] == \
@@ -307,20 +318,20 @@ def test_the_method_of_the_page_refuses_bad_settings(info_nce, rng, key, argumen
 
 
 @pytest.mark.pages
-def test_accelerators(shell):
-    devices, memory, where, speed = start(shell, "accelerators")
-    assert "CpuDevice" in shell(devices)
-    for line in shell(memory).splitlines():
+def test_accelerators(shell_of_users):
+    devices, memory, where, speed = start(shell_of_users, "accelerators")
+    assert "CpuDevice" in shell_of_users(devices)
+    for line in shell_of_users(memory).splitlines():
         asked, formula, scores = map(int, re.findall(r"(\d+) MB", line))
         assert asked == pytest.approx(formula, rel=0.3) and asked < scores / 4
-    lines = shell(where).splitlines()
+    lines = shell_of_users(where).splitlines()
     assert [line.split()[1] for line in lines if line.startswith("devices")] == ["1", "4"]
     values = [float(value) for line in lines if line.startswith("loss") for value in re.findall(r"\d\S*", line)]
     assert len(values) == 4 and values == pytest.approx([values[0]] * 4, rel=1e-5)
     assert lines.count("same projection: True") == 2
-    (shell.work / "experiments").symlink_to(ROOT / "experiments")
-    shell(speed)
-    record = json.loads((shell.work / "speed" / "speed" / "one-core" / "all-pairs.json").read_text())
+    (shell_of_users.work / "experiments").symlink_to(ROOT / "experiments")
+    shell_of_users(speed)
+    record = json.loads((shell_of_users.work / "speed" / "speed" / "one-core" / "all-pairs.json").read_text())
     assert "quick" in (record.get("preset"), record["config"].get("preset"))
 
 

@@ -84,6 +84,7 @@ class Settings:
       percentiles: Grid of the percentiles of distances that become ITML's bounds.
       cycles: ITML's passes over the pairs at most.
       metric_ks: Grid of the rank of HDILR's metric; as many as there are documents stand for more.
+      whole_slacks: More slacks, for HDILR's metric of as many dimensions as there are documents.
       curve_ks: Dimensions of the rows ``-k``.
       mates: Number of similar pairs that OPCA, CCA and S2Net learn from.
       noises: Grid of the noise of OPCA as a start of S2Net.
@@ -110,6 +111,7 @@ class Settings:
     percentiles: tuple[tuple[float, float], ...] = ((5.0, 95.0), (25.0, 75.0))
     cycles: int = 300
     metric_ks: tuple[int, ...] = (5, 20, 50, 100, 200, 400, 800, 1600, 10_000)
+    whole_slacks: tuple[float, ...] = (1000.0, 10_000.0)
     curve_ks: tuple[int, ...] = (2, 5, 10, 20, 50, 100, 300, 1000)
     mates: int = 5_000
     noises: tuple[float, ...] = (0.1, 10.0)
@@ -123,8 +125,8 @@ FULL = Settings()
 QUICK = Settings(pairs=1000, more_pairs=3000, max_iter=6, patience=3, seeds=(0, 1), tweak_gammas=(10.0,),
                  concept_gammas=(5.0,), concept_betas=(0.0,), alphas=(0.0,), ks=(2, 5), limit=(500, 250),
                  extension_gammas=(30.0,), extension_betas=(1e-6,), literal=(1e-5,), relations=500, slacks=(1.0,),
-                 percentiles=((5.0, 95.0),), cycles=3, metric_ks=(5, 10_000), curve_ks=(2, 5), mates=300,
-                 noises=(10.0,), curve_pairs=(200, 500))
+                 percentiles=((5.0, 95.0),), cycles=3, metric_ks=(5, 10_000), whole_slacks=(), curve_ks=(2, 5),
+                 mates=300, noises=(10.0,), curve_pairs=(200, 500))
 
 
 def load(name: str, settings: Settings) -> kit.Data:
@@ -488,7 +490,8 @@ def learn_metric(table: kit.Table, ks: tuple[int, ...], *, identity: bool,
         most = np.unique(np.concatenate([pairs.left, pairs.right])).size
         ks = kit.up_to_rank(ks, most)
     options = [{"slack": slack, "k": k, "percentiles": ranks} for k in ks
-               for ranks in percentiles or settings.percentiles for slack in settings.slacks]
+               for ranks in percentiles or settings.percentiles
+               for slack in (*settings.slacks, *(settings.whole_slacks if k == most else ()))]
     encode = metric.encode if identity else projections.encode
     return learned(table, functools.partial(fit_itml, table, identity=identity, most=most),
                    lambda params, documents: encode(params, documents.terms), single_feature(table), options,
@@ -862,7 +865,7 @@ READS = {
     **dict.fromkeys(("tweak-sse", "tweak-log"), (*PAIRS_READ, "alphas")),
     **dict.fromkeys(("tweak-pref", "tweak-pos"), (*PAIRS_READ, "alphas", "tweak_gammas")),
     "tweak-literal": (*PAIRS_READ, "literal"), "tweak-pref-more": (*PAIRS_READ, "more_pairs", "tweak_gammas"),
-    "tweak-curve": (*PAIRS_READ, "curve_pairs"), "hdilr": (*METRIC_READ, "metric_ks"),
+    "tweak-curve": (*PAIRS_READ, "curve_pairs"), "hdilr": (*METRIC_READ, "metric_ks", "whole_slacks"),
     **dict.fromkeys(("hdilr-5", "hdlr", *(f"hdlr-{k}" for k in HIGHER)), METRIC_READ),
     **dict.fromkeys((row for row in TABLE_2 if row.startswith("vl-ext")), EXTENSION_READ),
     "vl-ext-literal": (*EXTENSION_READ, "literal"), "vl-ext-more": (*EXTENSION_READ, "more_pairs"),

@@ -28,7 +28,7 @@ jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
 if LIGHT:
     one_context()
-    # Programs need not know which lines of Python they come from: a twentieth of the time of making them.
+    # Programs need not know which lines of Python they come from: finding these takes time for each operation.
     jax.config.update("jax_traceback_in_locations_limit", 0)
 
 

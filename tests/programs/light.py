@@ -24,7 +24,7 @@ def light() -> str:
 
 
 def one_context() -> None:
-    """Has JAX lower programs in one MLIR context, where it makes one for each: 5 ms, a tenth of the tests' time.
+    """Has JAX lower programs in one MLIR context, where it makes one for each, in 5 ms: a tenth of the time.
 
     What MLIR keeps once for all that has the same value, constants too, lives as long as its context: after
     ``MOST_MODULES`` programs comes a new one. A JAX that makes contexts elsewhere goes on as it is.
@@ -46,7 +46,7 @@ def one_context() -> None:
 
 
 def as_users_have_it() -> dict[str, str]:
-    """This process's environment without what makes compiling cheap: for what pages and notebooks show."""
+    """This process's environment without what makes compiling cheap: for figures that pages and notebooks show."""
     flags = os.environ.get("XLA_FLAGS", "").replace(LIGHT, "").strip()
     return {**os.environ, "XLA_FLAGS": flags, "JAX_DISABLE_MOST_OPTIMIZATIONS": "0"}
 

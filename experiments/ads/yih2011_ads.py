@@ -520,7 +520,8 @@ READS = {  # closed forms are starts of any dimension
 ORDER = ("nfcorpus", "patent-phrases", "product-search")
 # The more dimensions the better, up to the rank of the texts.
 MANY_TOPICS = (*FULL.topic_ks, 2000, 3000, 4000)
-FULL_OF = {"nfcorpus": replace(FULL, pair_topic_ks=MANY_TOPICS),
+FULL_OF = {"nfcorpus": replace(FULL, ks=(*FULL.ks, 1500, 2500, 4000), closed_k=4000,
+                               closed_ks=(*FULL.closed_ks, 2500, 3000, 4000), pair_topic_ks=MANY_TOPICS),
            "product-search": replace(FULL, ks=(*FULL.ks, 1500, 2000, 3000, 4000), closed_k=4000,
                                      closed_ks=(*FULL.closed_ks, 2500, 3000, 4000), pair_topic_ks=MANY_TOPICS,
                                      hdlr_ks=(*FULL.hdlr_ks, 800, 1500, 2500, 4000)),

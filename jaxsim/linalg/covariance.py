@@ -68,9 +68,9 @@ def gram(documents: Terms) -> jax.Array:
     total = np.empty((documents.num_terms, documents.num_terms), rows.dtype)
     for start in range(0, documents.num_terms, _BLOCK):
         (across[start : start + _BLOCK] @ short).toarray(out=total[start : start + _BLOCK])
-    total = jnp.asarray(total)
+    total = jax.device_put(total)
     for start in range(0, rest.shape[0], _BLOCK):
-        total = _with_squares(total, jnp.asarray(rest[start : start + _BLOCK].toarray()))
+        total = _with_squares(total, rest[start : start + _BLOCK].toarray())
     return total
 
 
@@ -102,11 +102,12 @@ class Factor:
         # A NumPy scalar would turn float32 into float64 where 64-bit types are on.
         self.documents, self.scale, self.spread = documents, float(scale), spread
         self.num_docs, self.num_terms = documents.num_docs, (documents if spread is None else spread).num_terms
-        self.mean = jnp.zeros((self.num_terms, 1))
         if centred:
             mean = eigen.means(documents)[:, None]
-            self.mean = mean if spread is None else sparse.project_transpose(spread, mean)
-        self.mean = self.mean.astype(documents.values.dtype)
+            mean = mean if spread is None else sparse.project_transpose(spread, mean)
+            self.mean = mean.astype(documents.values.dtype)
+        else:
+            self.mean = jax.device_put(np.zeros((self.num_terms, 1), documents.values.dtype))
 
     @functools.cached_property
     def multiplied(self) -> tuple[Held, Held | None]:
@@ -255,7 +256,7 @@ class Ridge:
 
     def apply(self, x: jax.Array) -> jax.Array:
         """``N x``, ``[num_terms, b]``."""
-        return self.factor.covariance(x) + self.ridge * x
+        return _ridged(self.factor.covariance(x), self.ridge, x)
 
     def solve(self, x: jax.Array) -> jax.Array:
         """``N⁻¹ x``, ``[num_terms, b]``.
@@ -328,6 +329,11 @@ def _conjugate_gradients(
     start = 0, jnp.zeros_like(right), right, scaled, jnp.sum(right * scaled, axis=0)
     _, x, residual, _, _ = jax.lax.while_loop(unfinished, step, start)
     return x, left(residual)
+
+
+@jax.jit
+def _ridged(image, ridge, x):
+    return image + ridge * x
 
 
 @functools.partial(jax.jit, donate_argnums=0)

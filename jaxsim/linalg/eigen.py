@@ -121,7 +121,7 @@ def top_eigh(
     dtype = jnp.dtype(dtype or jnp.result_type(float))
     shape = basis_shape(k, basis_factor, block_size)
     if _dense(solver, dim, k, shape, 2.0 * dim**2 if work is None else work):
-        return leading_eigh(_symmetric(matvec(jnp.eye(dim, dtype=dtype))), k)
+        return leading_eigh(_symmetric(matvec(_unit(dim, dtype))), k)
     start = jax.random.normal(key, (dim, shape[0]), dtype)
     return _iterated(lambda x: (matvec(x), None), None, k, start, shape, tolerance)
 
@@ -185,7 +185,7 @@ def top_generalised(
     dtype = jnp.dtype(dtype or jnp.result_type(float))
     shape = basis_shape(k, basis_factor, block_size)
     if _dense(solver, dim, k, shape, 4.0 * dim**2 if work is None else work, solve_work):
-        unit = jnp.eye(dim, dtype=dtype)
+        unit = _unit(dim, dtype)
         apart = _symmetric(noise(unit))
         images = signal(unit) + shift * apart if shift else signal(unit)
         factor = cholesky(apart, argument=argument)
@@ -264,6 +264,12 @@ def _iterated(products, solve, k: int, block, shape, tolerance) -> tuple[jax.Arr
     return values[:k], fix_signs(krylov.times(whole, rotation[:, :k]))
 
 
+@functools.partial(jax.jit, static_argnums=(0, 1))
+def _unit(size: int, dtype):
+    """The unit matrix, by one program in place of the five of `jnp.eye`."""
+    return jnp.eye(size, dtype=dtype)
+
+
 @jax.jit
 def _orthonormal(columns):
     return jnp.linalg.qr(columns)[0]
@@ -302,7 +308,7 @@ def leading_eigh(matrix: jax.Array, k: int) -> tuple[jax.Array, jax.Array]:
     checks.expect(bool(np.isfinite(host).all()), "matrix", "finite numbers", "some that are not")
     values, vectors = scipy.linalg.eigh(host, subset_by_index=(n - k, n - 1), driver="evr", overwrite_a=True,
                                         check_finite=False)
-    return jnp.asarray(values[::-1].copy()), fix_signs(jnp.asarray(np.ascontiguousarray(vectors[:, ::-1])))
+    return jax.device_put(values[::-1].copy()), fix_signs(jax.device_put(np.ascontiguousarray(vectors[:, ::-1])))
 
 
 @functools.partial(jax.jit, donate_argnums=0)
@@ -347,7 +353,7 @@ def moderate(documents: Terms) -> tuple[Terms, float]:
         return documents, 1.0
     with np.errstate(over="ignore"):
         factor = float(np.ldexp(1.0, power))  # infinite for the largest numbers of float64
-    return dataclasses.replace(documents, values=jnp.asarray(np.ldexp(values, -power))), factor
+    return dataclasses.replace(documents, values=jax.device_put(np.ldexp(values, -power))), factor
 
 
 @precise
@@ -468,10 +474,17 @@ def cholesky(matrix: jax.Array, *, argument: str) -> jax.Array:
       >>> cholesky(jnp.array([[4.0]]), argument="noise").tolist()
       [[2.0]]
     """
-    factor = jnp.linalg.cholesky(matrix, symmetrize_input=False)
-    if not bool(jnp.isfinite(jnp.sum(jnp.diagonal(factor)))):
+    factor, finite = _factored(matrix)
+    if not bool(finite):
         raise ValueError(f"{argument}: expected a value that makes the matrix positive definite, got one too small")
     return factor
+
+
+@jax.jit
+def _factored(matrix):
+    """The factor, and whether it is one."""
+    factor = jnp.linalg.cholesky(matrix, symmetrize_input=False)
+    return factor, jnp.isfinite(jnp.sum(jnp.diagonal(factor)))
 
 
 @jax.jit

@@ -77,10 +77,15 @@ def closed_form(params) -> Fit:
     """
     for leaf in jax.tree.leaves(params):
         known = isinstance(leaf, jax.Array | np.ndarray) and not isinstance(leaf, jax.core.Tracer)
-        if known and jnp.issubdtype(leaf.dtype, jnp.floating) and not bool(jnp.all(jnp.isfinite(leaf))):
+        if known and jnp.issubdtype(leaf.dtype, jnp.floating) and not bool(_finite(leaf)):
             raise FloatingPointError("params: expected finite parameters, got NaN or infinity; check the documents for "
                                      "extreme values, or scale them")
     return Fit(params, float("nan"), float("nan"), True, 0, 0, [])
+
+
+@seldom
+def _finite(array):
+    return jnp.all(jnp.isfinite(array))
 
 
 def start_of(params):

@@ -14,7 +14,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import jax.numpy as jnp
+import jax
 import numpy as np
 import scipy.sparse as sp
 
@@ -744,7 +744,8 @@ def _model(weighted: Weighted, learned: Learned | None, settings: Settings, lang
     if params is not None and not isinstance(params, Projection):
         params = tuple(params)
     if params is not None and weighted.spread is not None:  # rows of known words, and of the n-grams of others
-        folded = [Projection(jnp.asarray(weighted.spread @ np.asarray(side.weights))) for side in parts.sides(params)]
+        folded = [Projection(jax.device_put(weighted.spread @ np.asarray(side.weights)))
+                  for side in parts.sides(params)]
         params = folded[0] if isinstance(params, Projection) else tuple(folded)
     activation = settings.activation if settings.method in S2NET else "none"
     return Model(

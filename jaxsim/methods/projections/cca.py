@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -37,7 +39,7 @@ class _Side:
                            columns=columns)
 
     def full(self, x, num_terms: int) -> Projection:
-        return Projection(jnp.zeros((num_terms, x.shape[1]), x.dtype).at[self.used].set(x))
+        return Projection(_filled(x, self.used, num_terms))
 
 
 @linalg.precise
@@ -92,6 +94,12 @@ def fit(left: Terms, right: Terms, *, k: int, ridge: float = 3.0) -> Fit:
     first = jnp.where(kept, first, 0)
     second = jnp.where(kept, _across(a, b, first) / jnp.sqrt(jnp.where(kept, squares[None, :], 1)), 0)
     return closed_form((a.full(first, left.num_terms), b.full(second, right.num_terms)))
+
+
+@functools.partial(jax.jit, static_argnames="num_terms")
+def _filled(weights, used, num_terms: int):
+    """Weights of all terms: 0 but for those that are used."""
+    return jnp.zeros((num_terms, weights.shape[1]), weights.dtype).at[used].set(weights)
 
 
 def _across(a: _Side, b: _Side, x):

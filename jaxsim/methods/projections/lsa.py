@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import jax
 import jax.numpy as jnp
 
@@ -45,5 +47,10 @@ def fit(terms: Terms, *, k: int, singular_power: float = 0.0, tolerance: float =
     values, right = linalg.truncated_svd(terms, k, key=jax.random.key(0), tolerance=tolerance)
     finite = singular_power == 0 or bool(jnp.all(jnp.isfinite(values)))
     checks.expect(finite, "terms", "singular values within their precision, or singular_power 0", "larger ones")
-    scale = jnp.where(values > 0, jnp.where(values > 0, values, 1) ** singular_power, 0)
-    return closed_form(Projection(right * scale[None, :]))
+    return closed_form(Projection(_scaled(right, values, power=singular_power)))
+
+
+@functools.partial(jax.jit, static_argnames="power")
+def _scaled(right, values, power: float):
+    """Singular vectors times a power of their values, 0 where these are."""
+    return right * jnp.where(values > 0, jnp.where(values > 0, values, 1) ** power, 0)[None, :]

@@ -20,6 +20,7 @@ from jaxsim.methods import statistics
 from jaxsim.methods.projections.projection import Projection
 from jaxsim.optim import Fit, closed_form
 from jaxsim.sparse import Terms
+from jaxsim.sparse.compilation import seldom
 from jaxsim.text import weightings
 
 VERSION = 2
@@ -167,7 +168,14 @@ def _normalised(views: Sequence[Terms], vectors: jax.Array, noise: float, spread
         return np.all(np.abs(squares - 1) <= tolerance)  # NaN is not close either
 
     with np.errstate(over="ignore", invalid="ignore"):
-        return bool(close(vectors[:, few], single) and close(vectors @ (signs / np.sqrt(k)), sums))
+        some, mixed = _columns(vectors, few, signs / np.sqrt(k))
+        return bool(close(some, single) and close(mixed, sums))
+
+
+@seldom
+def _columns(matrix, few, weights):
+    """Some columns, and sums of all."""
+    return matrix[:, few], matrix @ weights
 
 
 def seen(views: Sequence[Terms], spread: Terms | None = None) -> np.ndarray:
@@ -191,7 +199,7 @@ def _covariances(views: Sequence[Terms], factor: Callable[..., Factor]) -> tuple
     matrices = [sparse.to_scipy(view).astype(np.float64) for view in views]
     total = sum(matrices[1:], start=matrices[0]) / np.sqrt(len(views) * n)
     together = factor(sparse.from_scipy(total.tocsr().astype(dtype)), centred=False, scale=1.0)
-    ones = jnp.ones((n, 1), dtype)
+    ones = np.ones((n, 1), dtype)
     means = jnp.concatenate([factor(view, centred=False, scale=1 / n).up(ones) for view in views], axis=1)
     spread = sparse.from_scipy(_differences(matrices).tocsr().astype(dtype))
     return (lambda x: _less(together.covariance(x), means, x)), factor(spread, centred=False, scale=1.0)

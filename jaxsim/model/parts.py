@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sp
 
@@ -255,7 +254,7 @@ def project(weights: jax.Array | ScaledRows, rows: sp.csr_matrix, activation: Ca
     """
     if narrow.is_narrow(weights):
         found = narrow.rows_product(rows, weights)
-        return found if activation is None else np.asarray(sparse.activated(jnp.asarray(found), activation))
+        return found if activation is None else np.asarray(sparse.activated(jax.device_put(found), activation))
     if activation is None and host.compiled() is not None:
         return host.rows_product(rows, np.asarray(weights))
     documents = sparse.from_scipy(rows, pad_docs=sparse.size_class(rows.shape[0], DOCUMENTS),

@@ -212,7 +212,7 @@ def shared_validator(
     def validate(params) -> float:
         result = (term_shards.encode(one.weights, side, mesh, activation=activation)
                   for one, side in zip(s2net.sides(params), sides, strict=True))
-        return score(*(Vectors(jnp.asarray(dense)) for dense in result))
+        return score(*(Vectors(jax.device_put(dense)) for dense in result))
 
     return validate
 

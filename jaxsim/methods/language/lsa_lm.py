@@ -55,7 +55,7 @@ def history_shares(params: WordVectors, filled: Filled) -> np.ndarray:
     before = np.cumsum(filled.chosen.reshape(tokens.shape), axis=1) == 0
     asked = known & ~before
     row, column = np.nonzero(asked)
-    units = jnp.asarray(params.vectors / np.where(norms > 0, norms, 1)[:, None])
+    units = jax.device_put(params.vectors / np.where(norms > 0, norms, 1)[:, None])
     values = []
     for begin in range(0, len(row), _BLOCK):
         part = slice(begin, begin + _BLOCK)

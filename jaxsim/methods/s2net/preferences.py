@@ -117,7 +117,7 @@ def _block(queries, start, sizes, right, grades, chosen: np.ndarray) -> Block:
     of = np.zeros(chunks * n, np.int32)
     of[: len(chosen)] = queries[chosen]
     parts = of, np.where(there, right[rows], 0).astype(np.int32), np.where(there, grades[rows], 0), there
-    return Block(*(jnp.asarray(part.reshape(chunks, n, *part.shape[1:])) for part in parts))
+    return Block(*(jax.device_put(part.reshape(chunks, n, *part.shape[1:])) for part in parts))
 
 
 @functools.partial(

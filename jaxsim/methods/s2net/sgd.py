@@ -143,7 +143,7 @@ def _scaled(start: Sides) -> tuple[Sides, int]:
 
 def _times(weights: Sides, power: int) -> Sides:
     """Weights times a power of two, which rounds nothing."""
-    return jax.tree.map(lambda leaf: jnp.asarray(np.ldexp(np.asarray(leaf), power)), weights)
+    return jax.tree.map(lambda leaf: jax.device_put(np.ldexp(np.asarray(leaf), power)), weights)
 
 
 def fit(
@@ -234,7 +234,7 @@ def fit(
                 documents = documents_of(scipy.sparse.vstack(both, format="csr"), sum(slots)), None
             else:
                 documents = tuple(map(documents_of, both, slots))
-            yield Batch(*documents, scale, jnp.asarray(groups[chosen]), activation, precision,
+            yield Batch(*documents, scale, jax.device_put(groups[chosen]), activation, precision,
                         None if weights is None else jnp.asarray(weights[chosen]))
 
     size = sum(leaf.size for leaf in jax.tree.leaves(start))

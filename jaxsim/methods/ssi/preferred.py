@@ -132,7 +132,7 @@ def products(left: Terms, right: Terms, diagonal, pairs) -> jax.Array:
     rows = [np.asarray(part) for part in pairs]
     result = [np.asarray(first[rows[0][i : i + _BLOCK]].multiply(second[rows[1][i : i + _BLOCK]]).sum(axis=1)).ravel()
               for i in range(0, rows[0].size, _BLOCK)]
-    return jnp.asarray(np.concatenate(result))
+    return jax.device_put(np.concatenate(result))
 
 
 def fit(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 
@@ -36,7 +35,7 @@ class Products:
             across = self._right.T.tocsr()
             blocks = [(self._left[start : start + _ROWS] @ across).toarray()
                       for start in range(0, left.num_docs, _ROWS)]
-            self._table = jnp.asarray(np.concatenate(blocks))
+            self._table = jax.device_put(np.concatenate(blocks))
 
     def apart(self, triples: Triples) -> jax.Array:
         """``qᵀ D d⁺ − qᵀ D d⁻`` of every triple.
@@ -53,4 +52,4 @@ class Products:
         queries = self._left[np.asarray(query)]
         first, second = (np.asarray(queries.multiply(self._right[np.asarray(rows)]).sum(axis=1)).ravel()
                          for rows in (better, worse))
-        return jnp.asarray(first - second)
+        return jax.device_put(first - second)

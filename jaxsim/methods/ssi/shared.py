@@ -230,7 +230,7 @@ def padded(documents: Terms, max_terms: int | None) -> tuple[jax.Array, jax.Arra
     if max_terms is not None:
         checks.positive_int(max_terms, "max_terms")
     cut = documents if max_terms is None else bilinear.strongest(documents, max_terms)
-    return tuple(map(jnp.asarray, rectangular(sparse.to_scipy(cut))))
+    return jax.device_put(rectangular(sparse.to_scipy(cut)))
 
 
 def rectangular(matrix, *, multiple: int = 1) -> tuple[np.ndarray, np.ndarray]:

@@ -83,7 +83,7 @@ def strongest(params: Full, p: int) -> Sparse:
         rows = slice(begin, begin + _BLOCK)
         columns[rows], values[rows] = _largest(across[rows] @ pulled, p, begin if bare else None)
     identity = jnp.zeros((), params.identity.dtype) if bare else params.identity
-    return Sparse(jnp.asarray(columns), jnp.asarray(values), identity)
+    return Sparse(jax.device_put(columns), jax.device_put(values), identity)
 
 
 def _largest(block: np.ndarray, p: int, diagonal: int | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -119,7 +119,7 @@ def prune(params: Sparse, p: int) -> Sparse:
     checks.between(p, "p", params.values.shape[1], "the entries there are")
     place, values = _largest(np.asarray(params.values), p)
     columns = np.take_along_axis(np.asarray(params.columns), place, axis=1)
-    return Sparse(jnp.asarray(columns), jnp.asarray(values), params.identity)
+    return Sparse(jax.device_put(columns), jax.device_put(values), params.identity)
 
 
 def rows(example: Example, data: Columns) -> jax.Array:

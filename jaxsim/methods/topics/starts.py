@@ -58,7 +58,7 @@ def make(frequencies: Sequence[np.ndarray], *, k: int, start: str, key: jax.Arra
             order = np.argsort(-counts[used], kind="stable") if start == "blocks" else np.asarray(
                 jax.random.permutation(own, used.size))
             whole[used[order], np.arange(used.size) * k // used.size] = 1
-        shares.append(jnp.asarray(whole))
+        shares.append(jax.device_put(whole))
     return shares
 
 

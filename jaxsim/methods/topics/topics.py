@@ -105,7 +105,7 @@ def encode(params: Topics, terms: Terms, *, iterations: int = 1, alpha: float = 
     words = params.words
     matrix = matrix.astype(words.dtype, copy=False)
     if host.takes(words.dtype) and not isinstance(words, jax.core.Tracer):
-        theta = jnp.asarray(host.fold(matrix, np.asarray(words), prior=alpha - 1, iterations=iterations))
+        theta = jax.device_put(host.fold(matrix, np.asarray(words), prior=alpha - 1, iterations=iterations))
         elsewhere = isinstance(words, jax.Array) and len(words.devices()) == 1 and words.devices() != theta.devices()
         return Vectors(dense=jax.device_put(theta, words.sharding) if elsewhere else theta)
     packed, order = em.buckets([matrix], k=params.words.shape[1])

@@ -308,7 +308,7 @@ def lay_out_on_host(views: Sequence[sp.csr_matrix], blocks: np.ndarray, *, alpha
     where = np.zeros((used.size, int(blocks.max()) + 1), whole.dtype)
     where[np.arange(used.size), blocks[used]] = 1
     tokens = np.asarray(whole.sum(axis=1), whole.dtype).reshape(len(views), -1)
-    data = Data(None, None, None, None, *map(jnp.asarray, (tokens, where, *_scalars(alpha, beta, sigma, whole.dtype))))
+    data = Data(None, None, None, None, *jax.device_put((tokens, where, *_scalars(alpha, beta, sigma, whole.dtype))))
     return Layout(data, used, whole, None, host.counts_of(whole[:, used]))
 
 
@@ -353,7 +353,7 @@ def first_state(layout: Layout, start: np.ndarray, *, languages: int, coupled: b
         part[there] = frequency[layout.columns[there], None] * start[those][layout.columns[there]] + float(data.beta)
         words[those] = part / np.maximum(block @ (block.T @ part), np.finfo(np.float32).tiny)
     tilt = jnp.zeros((views, n + spare, k), dtype) if coupled else None
-    return State(jnp.asarray(words), shares(jnp.asarray(theta, dtype)), tilt)
+    return State(jax.device_put(words), shares(jnp.asarray(theta, dtype)), tilt)
 
 
 def views_of(views: Sequence[Terms]) -> list[sp.csr_matrix]:

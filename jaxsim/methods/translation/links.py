@@ -140,7 +140,7 @@ def _blocks(left: np.ndarray, right: np.ndarray, pairs: np.ndarray, width: int, 
         backward[rows] = again[places][place].reshape(keys.shape)
 
     def cut(array: np.ndarray) -> jax.Array:
-        return jnp.asarray(array.reshape(chunks, n, *array.shape[1:]))
+        return jax.device_put(array.reshape(chunks, n, *array.shape[1:]))
 
     words = [np.zeros((chunks * n, length), np.int32) for _ in range(2)]
     for whole, side in zip(words, (left, right), strict=True):

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import jax.numpy as jnp
+import jax
 import numpy as np
 import scipy.linalg
 import scipy.sparse
@@ -97,7 +97,7 @@ def metric_of(params: Kernel) -> Metric:
     """
     change = params.inverse @ (params.learned - params.start) @ params.inverse.T
     gains, axes = scipy.linalg.eigh(change, overwrite_a=True)
-    return Metric(jnp.asarray(params.basis @ axes), jnp.asarray(gains))
+    return Metric(jax.device_put(params.basis @ axes), jax.device_put(gains))
 
 
 def fit(

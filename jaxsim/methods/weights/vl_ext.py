@@ -155,7 +155,7 @@ def _stack(first: Featured, second: Featured) -> Featured:
     both = sparse.from_scipy(scipy.sparse.vstack(parts, format="csr"))
     filled = np.zeros((both.nnz, columns[0].shape[1]), columns[0].dtype)
     filled[: sum(map(len, columns))] = np.concatenate(columns)
-    return Featured(both, jnp.asarray(filled), first.names)
+    return Featured(both, jax.device_put(filled), first.names)
 
 
 def _split(documents: Featured, touched: np.ndarray) -> tuple[Featured, Featured]:
@@ -174,7 +174,7 @@ def _split(documents: Featured, touched: np.ndarray) -> tuple[Featured, Featured
         part = sparse.from_scipy(part)
         filled = np.zeros((part.nnz, columns.shape[1]), columns.dtype)
         filled[: int(kept.sum())] = columns[kept]
-        result.append(Featured(part, jnp.asarray(filled), documents.names))
+        result.append(Featured(part, jax.device_put(filled), documents.names))
     return result[0], result[1]
 
 

@@ -126,8 +126,8 @@ class RowSpace:
             return None
         rows = every[first] if spread is None else (every[first] @ sparse.to_scipy(spread)).tocsr()
         gram = covariance.gram(sparse.from_scipy(rows.T.tocsr()))
-        triangle = _triangle(gram)
-        if not bool(jnp.isfinite(jnp.sum(jnp.diagonal(triangle)))):
+        triangle, finite = _triangle(gram)
+        if not bool(finite):
             return None  # nothing but empty documents, or some whose lengths are far apart
         ones, starts = np.ones(n, rows.dtype), np.arange(n + 1)
         picks = tuple(sparse.from_scipy(scipy.sparse.csr_matrix((ones, part, starts), shape=(n, r)))
@@ -205,4 +205,5 @@ def _times(matrix, x):
 def _triangle(gram):
     # As much as its rounding may have taken from the smallest eigenvalue.
     added = len(gram) * jnp.finfo(gram.dtype).eps * jnp.max(jnp.diagonal(gram))
-    return jnp.linalg.cholesky(gram + added * jnp.eye(len(gram), dtype=gram.dtype), symmetrize_input=False)
+    triangle = jnp.linalg.cholesky(gram + added * jnp.eye(len(gram), dtype=gram.dtype), symmetrize_input=False)
+    return triangle, jnp.isfinite(jnp.sum(jnp.diagonal(triangle)))

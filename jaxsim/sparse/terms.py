@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse
 
 from jaxsim import checks
+from jaxsim.sparse.compilation import seldom
 from jaxsim.sparse.products import in_blocks, mapped_rows_product, rows_product, sampled, vary_as, vary_with
 
 
@@ -396,6 +397,11 @@ def _(terms, dense):
     if terms.num_docs == 0 or terms.num_terms == 0:
         return jnp.zeros((terms.num_terms, dense.shape[1]), dense.dtype)
     dtype = jnp.result_type(terms.values, dense)
+    return _transpose_product(terms, dense, dtype)
+
+
+@functools.partial(seldom, static_argnames="dtype")
+def _transpose_product(terms, dense, dtype):
     return _transposed(terms.values.astype(dtype), terms, dense.astype(dtype))
 
 

@@ -142,9 +142,8 @@ def _inside(space: RowSpace, k: int, noise: float) -> jax.Array:
     weights = space.combined(_solutions(space.picks, space.inside, space.size, k, noise))
     # The orthonormal basis was rounded; what was found in it is made exact.
     signal, spread = _covariances(space.picks, space.exact)
-    little = noise * (space.gram @ weights)
-    apart = spread.covariance(weights)
-    rotation = krylov.ritz_generalised(weights, signal(weights) + apart, apart + little)[1]
+    moved, apart = _moved(space.gram, weights, signal(weights), spread.covariance(weights), noise)
+    rotation = krylov.ritz_generalised(weights, moved, apart)[1]
     return linalg.fix_signs(space.unfolded(krylov.times(weights, rotation)))
 
 
@@ -206,6 +205,17 @@ def _covariances(views: Sequence[Terms], factor: Callable[..., Factor]) -> tuple
 
 
 @jax.jit
+def _moved(gram, weights, image, apart, noise):
+    """What the generalised eigenvectors are of, times the weights: of both matrices."""
+    return image + apart, apart + noise * (gram @ weights)
+
+
+@jax.jit
+def _without(image, noise, x):
+    return image - noise * x
+
+
+@jax.jit
 def _less(image, means, x):
     return image - means @ (means.T @ x)
 
@@ -215,8 +225,8 @@ def _solutions(views: Sequence[Terms], factor: Callable[..., Factor], size: int,
     ridge = Ridge(spread, noise, argument="noise", tolerance=covariance.ROUGH, columns=4 * k)
     # The start of the Krylov iteration is fixed: the eigenvectors do not depend on it.
     _, vectors = linalg.top_generalised(
-        lambda x: signal(x) - ridge.ridge * x, ridge.apply, ridge.solve, size, k, key=jax.random.key(0), shift=1.0,
-        dtype=views[0].values.dtype, work=2 * ridge.work,
+        lambda x: _without(signal(x), ridge.ridge, x), ridge.apply, ridge.solve, size, k, key=jax.random.key(0),
+        shift=1.0, dtype=views[0].values.dtype, work=2 * ridge.work,
         solve_work=ridge.solve_work, argument="noise"
     )
     return vectors

@@ -41,6 +41,7 @@ class Settings:
       best_ks: Those of our best settings.
       options: How many of the options of our best settings are tried.
       steps: Scores on development pairs at most.
+      steps_2011: Those of `OF_2011`, where they are more.
       patience: Scores without a better one before a fit stops.
     """
 
@@ -51,6 +52,7 @@ class Settings:
     best_ks: tuple[int, ...] = (100, 300)
     options: int | None = None
     steps: int = 50
+    steps_2011: int | None = None
     patience: int = 3
 
 
@@ -60,8 +62,11 @@ TABLES = {"en-it-speeches": Settings(ks=(100,), best_ks=(100, 300)),
           "docstrings": Settings(ks=(100, 300, 600, 1000, 2000, 3000), ks_2011=(100, 300, 600, 1000, 2000, 3000),
                                  plsa_ks=(100, 300, 600, 1000, 2000)),
           "en-fr": Settings(ks_2011=(100, 300, 600, 1000)),
-          "en-es-halves-all": Settings(ks_2011=(100, 300, 600, 1000, 2000, 4000), plsa_ks=(100, 300, 600, 1000),
+          "en-es-halves-all": Settings(ks=(100, 300, 600, 1000, 2000),
+                                       ks_2011=(100, 300, 600, 1000, 2000, 4000), plsa_ks=(100, 300, 600, 1000),
                                        cplsa_ks=(100, 300, 600, 1000, 2000, 4000, 10_000)),
+          "en-it-lines": Settings(ks=(100, 300, 1000, 2000), ks_2011=(100, 300, 1000, 2000, 4000),
+                                  cplsa_ks=(100, 300, 1000, 2000), steps_2011=500),
           "en-ja-halves": Settings(ks=(50, 100, 300, 600, 1000),
                                    ks_2011=(50, 100, 300, 600, 1000, 1500, 2000, 3000, 4000),
                                    plsa_ks=(50, 100, 300, 600, 1000)),
@@ -94,6 +99,11 @@ def numbers(settings: Settings, method: ModuleType, folding: Folding) -> tuple[i
     return (own or settings.ks_2011 if folding is OF_2011 else ()) or settings.ks
 
 
+def most_steps(settings: Settings, folding: Folding) -> int:
+    """Scores on development pairs at most."""
+    return settings.steps_2011 or settings.steps if folding is OF_2011 else settings.steps
+
+
 def counts(table: kit.Table, split: str) -> tuple[sparse.Terms, ...]:
     """Counts of both sides."""
     return table.once(("counts", split), lambda: tuple(map(sparse.from_scipy, table.data.task.counts[split])))
@@ -121,9 +131,9 @@ def fit_topics(table: kit.Table, method: ModuleType, folding: Folding, *, k: int
         options["key"] = jax.random.key(seed)
     validate.__module__ = "experiments.mates.topic_models"  # where it stood: cached fits know it by this name
     draws = [starts.DRAWS] if options["start"] == "soft" else []
-    return table.fit(method, reads=[dev, folding.iterations, folding.similarity.__name__, *draws])(
-        views, k=k, validate=validate, each=EACH[method], max_iter=settings.steps, patience=settings.patience,
-        **options)
+    return table.fit(method, reads=[dev, folding.iterations, folding.similarity.__name__, *draws], checkpoint=True)(
+        views, k=k, validate=validate, each=EACH[method], max_iter=most_steps(settings, folding),
+        patience=settings.patience, **options)
 
 
 def score(fit) -> dict[str, Any]:
@@ -173,7 +183,7 @@ def row(table: kit.Table, method: ModuleType, folding: Folding, options: Sequenc
     test = encode(fit.params, counts(table, "test"), folding)
     config = {**choice.best, "k": k, "alpha": 1.1, "beta": 1.01, "fold_in": folding.iterations,
               "similarity": folding.similarity.__name__, "iterations_a_step": EACH[method],
-              "max_iter": settings.steps, "patience": settings.patience}
+              "max_iter": most_steps(settings, folding), "patience": settings.patience}
     if method is cplsa:
         config["sigma"] = "infinity"
     return kit.Row(config, mates.per_query(*test, **similar), fit=fit, curve=size.tried,

@@ -256,7 +256,7 @@ class Ridge:
 
     def apply(self, x: jax.Array) -> jax.Array:
         """``N x``, ``[num_terms, b]``."""
-        return _ridged(self.factor.covariance(x), self.ridge, x)
+        return ridged(self.factor.covariance(x), self.ridge, x)
 
     def solve(self, x: jax.Array) -> jax.Array:
         """``N⁻¹ x``, ``[num_terms, b]``.
@@ -332,7 +332,21 @@ def _conjugate_gradients(
 
 
 @jax.jit
-def _ridged(image, ridge, x):
+def ridged(image: jax.Array, ridge: float, x: jax.Array) -> jax.Array:
+    """``M x + γ x`` from ``M x``, by one program.
+
+    Args:
+      image: ``[n, b]`` floating, ``M x``.
+      ridge: ``γ``; below 0 to take a ridge away.
+      x: ``[n, b]``.
+
+    Returns:
+      ``[n, b]``.
+
+    Example:
+      >>> ridged(jnp.array([[1.0]]), -0.5, jnp.array([[4.0]])).tolist()
+      [[-1.0]]
+    """
     return image + ridge * x
 
 

@@ -474,15 +474,26 @@ def cholesky(matrix: jax.Array, *, argument: str) -> jax.Array:
       >>> cholesky(jnp.array([[4.0]]), argument="noise").tolist()
       [[2.0]]
     """
-    factor, finite = _factored(matrix)
+    factor, finite = factored(matrix)
     if not bool(finite):
         raise ValueError(f"{argument}: expected a value that makes the matrix positive definite, got one too small")
     return factor
 
 
 @jax.jit
-def _factored(matrix):
-    """The factor, and whether it is one."""
+def factored(matrix: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """The Cholesky factor, and whether the matrix has one.
+
+    Args:
+      matrix: ``[n, n]`` symmetric; the lower triangle is read.
+
+    Returns:
+      ``([n, n], [])``: lower triangular, and a boolean.
+
+    Example:
+      >>> factored(jnp.array([[4.0]]))[0].tolist(), bool(factored(jnp.array([[-1.0]]))[1])
+      ([[2.0]], False)
+    """
     factor = jnp.linalg.cholesky(matrix, symmetrize_input=False)
     return factor, jnp.isfinite(jnp.sum(jnp.diagonal(factor)))
 

@@ -205,5 +205,4 @@ def _times(matrix, x):
 def _triangle(gram):
     # As much as its rounding may have taken from the smallest eigenvalue.
     added = len(gram) * jnp.finfo(gram.dtype).eps * jnp.max(jnp.diagonal(gram))
-    triangle = jnp.linalg.cholesky(gram + added * jnp.eye(len(gram), dtype=gram.dtype), symmetrize_input=False)
-    return triangle, jnp.isfinite(jnp.sum(jnp.diagonal(triangle)))
+    return eigen.factored(gram + added * jnp.eye(len(gram), dtype=gram.dtype))

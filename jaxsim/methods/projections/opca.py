@@ -211,11 +211,6 @@ def _moved(gram, weights, image, apart, noise):
 
 
 @jax.jit
-def _without(image, noise, x):
-    return image - noise * x
-
-
-@jax.jit
 def _less(image, means, x):
     return image - means @ (means.T @ x)
 
@@ -225,8 +220,8 @@ def _solutions(views: Sequence[Terms], factor: Callable[..., Factor], size: int,
     ridge = Ridge(spread, noise, argument="noise", tolerance=covariance.ROUGH, columns=4 * k)
     # The start of the Krylov iteration is fixed: the eigenvectors do not depend on it.
     _, vectors = linalg.top_generalised(
-        lambda x: _without(signal(x), ridge.ridge, x), ridge.apply, ridge.solve, size, k, key=jax.random.key(0),
-        shift=1.0, dtype=views[0].values.dtype, work=2 * ridge.work,
+        lambda x: covariance.ridged(signal(x), -ridge.ridge, x), ridge.apply, ridge.solve, size, k,
+        key=jax.random.key(0), shift=1.0, dtype=views[0].values.dtype, work=2 * ridge.work,
         solve_work=ridge.solve_work, argument="noise"
     )
     return vectors

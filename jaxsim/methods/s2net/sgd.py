@@ -235,7 +235,7 @@ def fit(
             else:
                 documents = tuple(map(documents_of, both, slots))
             yield Batch(*documents, scale, jax.device_put(groups[chosen]), activation, precision,
-                        None if weights is None else jnp.asarray(weights[chosen]))
+                        None if weights is None else jax.device_put(weights[chosen]))
 
     size = sum(leaf.size for leaf in jax.tree.leaves(start))
     rms = float(jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(start)) / size))

@@ -111,7 +111,7 @@ class Settings:
     percentiles: tuple[tuple[float, float], ...] = ((5.0, 95.0), (25.0, 75.0))
     cycles: int = 300
     metric_ks: tuple[int, ...] = (5, 20, 50, 100, 200, 400, 800, 1600, 10_000)
-    whole_slacks: tuple[float, ...] = (1000.0, 10_000.0)
+    whole_slacks: tuple[float, ...] = (1000.0, 10_000.0, 1e6, 1e8, 1e10)
     curve_ks: tuple[int, ...] = (2, 5, 10, 20, 50, 100, 300, 1000)
     mates: int = 5_000
     noises: tuple[float, ...] = (0.1, 10.0)

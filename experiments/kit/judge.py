@@ -152,8 +152,8 @@ def ledger(
       One dict a claim and table, in their order: ``id, experiment, table, paper, of, place, sentence, metric, better,
       worse, printed, ours, tests, verdict, why, repeats``; `experiments/results/claims.json` holds what `written` makes
       of it. ``of`` is ``paper`` or ``project``. ``tests`` has ``paired`` (with ``p_adjusted``, by which the verdict
-      goes), ``paper`` and ``equal``, where these can be made. ``repeats`` is the ``(id, table)`` of an earlier test with
-      the same figures, or None.
+      goes), ``paper`` and ``equal``, where these can be made. ``repeats`` is the ``(id, table)`` of an earlier test
+      with the same figures, or None.
 
     Raises:
       ValueError: two claims have one id.

@@ -921,7 +921,8 @@ def above(better: str, worse: str, place: str, why: str = "",
     """
     table = "table3" if "Table 3" in place else "table2"
     return [kit.Claim(f"001-{better}-{worse}-{name}", place=place, tables=(table,), better=better, worse=worse,
-                      sentence=f"{NAMES[better]} has a higher {name.upper().replace('MAX_', 'Max-')} than {NAMES[worse]}",
+                      sentence=f"{NAMES[better]} has a higher {name.upper().replace('MAX_', 'Max-')} than "
+                               f"{NAMES[worse]}",
                       metric=name, printed=printed(name, better, worse), why={table: why} if why else {})
             for name in metrics]
 

@@ -700,8 +700,8 @@ TOPICS = ("not known; the paper of 2010 has both below CL-LSI on the same Wikipe
 SPEECH_TOPICS = ("not known; one number of topics alone is tried here, 100, against a grid to 3,000 dimensions for "
                  "CL-LSI; the paper of 2010 has both above it on speeches (002 Table 1: .978 and .973 against .960)")
 LINE_TOPICS = ("not known; perhaps since a line has few words to infer topics from. On development pairs JPLSA ends at "
-               ".944 with 2,000 topics, CPLSA at .925 with as many, and neither gains from 4,000 (CPLSA: .896), "
-               "and CL-LSI at .974; the paper of 2010 has both above CL-LSI on speeches (002 Table 1)")
+               ".944 and CPLSA at .925, both with 2,000 topics (4,000 gain nothing; CPLSA: .896), CL-LSI at .974; "
+               "the paper of 2010 has both above CL-LSI on speeches (002 Table 1)")
 CLOSE_START = ("OPCA with the noise that is best for itself fits the training pairs so closely that little is left to "
                "learn from; on development pairs, ")
 WHY = {

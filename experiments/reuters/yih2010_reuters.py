@@ -238,19 +238,22 @@ def best_of(table: kit.Table, seed: int, num: int, options: Options, inputs: Inp
     """
     sample = table.data.sample(seed, num)
     validate, reads = held_out(table, inputs, encode, sample)
-    fits = {}
+    best: list[tuple[float, dict, Fit]] = []  # no others: a metric of all that the documents span takes .2 GB
 
     def score(**option) -> dict:
-        fit = fits[tuple(option.items())] = train(sample, validate, reads, **option)
+        fit = train(sample, validate, reads, **option)
         steps = [entry for entry in fit.history if "validation" in entry]
         at = max(steps or [{"validation": validate(fit.params), "step": 0}], key=lambda entry: entry["validation"])
+        best[:] = [one for one in best if one[0] >= at["validation"]]
+        if not best or at["validation"] >= best[0][0]:
+            best.append((at["validation"], option, fit))
         return {"dev_documents_auc": at["validation"],
                 "dev_pairs_auc": pair_auc(encode(fit.params, inputs["train"]), sample.dev_pairs, fit.params),
                 "best_step": at["step"], "steps": fit.steps, "start": (steps or [at])[0]["validation"]}
 
     choose = kit.climb if isinstance(options, Mapping) else kit.choose
     choice = choose(options, score, by="dev_documents_auc", seed=seed, **said)
-    return choice, fits[tuple(choice.best.items())]
+    return choice, next(fit for _, option, fit in best if option == choice.best)
 
 
 def learned(table: kit.Table, train: Callable[..., Fit], encode: Callable, inputs: Inputs, options: Options, *,

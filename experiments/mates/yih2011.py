@@ -81,7 +81,7 @@ class Settings:
       variant_ks: Dimensions of the variants of S2Net and of Cr5.
       paper_ks: Those of `s2net-all-negatives`, `s2net-gamma1` and `s2net-cl-lsi`, which claims are about, where they
         are others than `variant_ks`.
-      late_ks: Those of `s2net-sigmoid` and `s2net-pca`, where they are others than `variant_ks`.
+      late_ks: Those of `s2net-tanh`, `s2net-sigmoid` and `s2net-pca`, where they are others than `variant_ks`.
       gammas: The scale of the loss for `s2net-sigmoid`; a ladder.
       random_ks: Those of `s2net-random` and `s2net-opca+random`, which every seed trains, where they are others than
         `variant_ks`.
@@ -149,8 +149,7 @@ ALL_SOURCES = replace(HALVES, ks=(*HALVES.ks, 3000), trained_ks=(100, 300, 500, 
 DOCSTRINGS = replace(FULL, ks=(50, 100, 200, 300, 500, 1000, 2000, 3000, 4000),
                      variant_ks=(100, 300, 500, 1000, 2000, 3000),
                      random_ks=(100, 300, 500, 1000), paper_ks=(100, 300, 500, 1000, 2000, 3000, 4000),
-                     noises=(1e-6, 1e-5, 1e-4, 1e-3), ridges=(1e-6, 1e-5, 1e-4, 1e-3), from_identity=True,
-                     late_ks=(100, 300, 500, 1000))
+                     noises=(1e-6, 1e-5, 1e-4, 1e-3), ridges=(1e-6, 1e-5, 1e-4, 1e-3), from_identity=True)
 SPEECHES = replace(FULL, ks=(*UP_TO_500.ks, 1000, 1500, 2000), trained_ks=UP_TO_500.ks, variant_ks=(100, 300, 500),
                    noises=(1e-7, 1e-6, 1e-5, 1e-4, 1e-3), ridges=(1e-7, 1e-6, 1e-5, 1e-4, 1e-3),
                    lsi_ks=LSI_WIDE)
@@ -534,6 +533,11 @@ def fit_cl_lsi_start(table: kit.Table) -> kit.Row:
                    negatives=choose_negatives(table).best["negatives"])
 
 
+def late_ks(table: kit.Table) -> tuple[int, ...]:
+    """Dimensions of `s2net-tanh`, `s2net-sigmoid` and `s2net-pca`."""
+    return table.settings.late_ks or table.settings.variant_ks
+
+
 def fit_pca_start(table: kit.Table) -> kit.Row:
     """S2Net from PCA of both sides' documents of unit length, which does not know the pairs. No claim."""
     ks = late_ks(table)
@@ -560,13 +564,8 @@ def fit_mse(table: kit.Table) -> kit.Row:
 def fit_tanh(table: kit.Table) -> kit.Row:
     """S2Net with tanh as its output (§3.1 and §6 name a sigmoid), from OPCA. No claim."""
     start, unit_length = opca_start(table)
-    return trained(table, table.settings.variant_ks, start, unit_length=unit_length, activation=jnp.tanh,
+    return trained(table, late_ks(table), start, unit_length=unit_length, activation=jnp.tanh,
                    negatives=choose_negatives(table).best["negatives"])
-
-
-def late_ks(table: kit.Table) -> tuple[int, ...]:
-    """Dimensions of `s2net-sigmoid` and `s2net-pca`."""
-    return table.settings.late_ks or table.settings.variant_ks
 
 
 def fit_sigmoid(table: kit.Table) -> kit.Row:
@@ -637,7 +636,7 @@ ROWS = {"log-tfidf": log_tf_idf, "cl-lsi": fit_cl_lsi, "opca": fit_opca, "cca": 
         "hdlr-start": fit_hdlr_start, "s2net-noise": fit_own_noise, "s2net-opca+random": fit_mixed, "cr5": fit_cr5,
         "lsa": fit_lsa, "pca": fit_pca, **TOPIC_MODELS}
 SETTINGS = {
-    "en-es-halves": replace(HALVES, random_ks=(100, 300, 500, 1000, 2000, 3000, 4000)),
+    "en-es-halves": replace(HALVES, random_ks=(100, 300, 500, 1000, 2000, 3000, 4000), late_ks=(100, 300, 500, 700)),
     **dict.fromkeys(("en-fr-halves", "en-ja-halves"), HALVES),
     "en-es-first20": FIRST_20,
     "en-es-halves-all": ALL_SOURCES,
@@ -661,8 +660,9 @@ READS = {  # row -> settings that its record depends on; topic models have their
     "s2net-random": (*TRAINED, "variant_ks", "random_ks", "seeds", "from_identity"),
     "s2net-opca+random": (*TRAINED, "variant_ks", "random_ks", "seeds"),
     "s2net-noise": (*TRAINED, "variant_ks", "noise_ks", "start_noises"),
-    **dict.fromkeys(("s2net-2", "s2net-mse", "s2net-tanh"), (*TRAINED, "variant_ks")),
-    "s2net-sigmoid": (*TRAINED, "variant_ks", "late_ks", "gammas"), "s2net-pca": (*TRAINED, "variant_ks", "late_ks"),
+    **dict.fromkeys(("s2net-2", "s2net-mse"), (*TRAINED, "variant_ks")),
+    **dict.fromkeys(("s2net-tanh", "s2net-pca"), (*TRAINED, "variant_ks", "late_ks")),
+    "s2net-sigmoid": (*TRAINED, "variant_ks", "late_ks", "gammas"),
     **dict.fromkeys(("s2net-all-negatives", "s2net-gamma1", "s2net-cl-lsi"), (*TRAINED, "variant_ks", "paper_ks")),
 }
 OF_1000 = {"opca-1000": fit_opca_of_one_size, "s2net-1000": fit_s2net, "s2net-cl-lsi-1000": fit_cl_lsi_start}

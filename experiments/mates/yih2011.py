@@ -81,7 +81,7 @@ class Settings:
       variant_ks: Dimensions of the variants of S2Net and of Cr5.
       paper_ks: Those of `s2net-all-negatives`, `s2net-gamma1` and `s2net-cl-lsi`, which claims are about, where they
         are others than `variant_ks`.
-      late_ks: Those of `s2net-tanh`, `s2net-sigmoid` and `s2net-pca`, where they are others than `variant_ks`.
+      late_ks: Those of `s2net-sigmoid` and `s2net-pca`, where they are others than `variant_ks`.
       gammas: The scale of the loss for `s2net-sigmoid`; a ladder.
       random_ks: Those of `s2net-random` and `s2net-opca+random`, which every seed trains, where they are others than
         `variant_ks`.
@@ -534,7 +534,7 @@ def fit_cl_lsi_start(table: kit.Table) -> kit.Row:
 
 
 def late_ks(table: kit.Table) -> tuple[int, ...]:
-    """Dimensions of `s2net-tanh`, `s2net-sigmoid` and `s2net-pca`."""
+    """Dimensions of `s2net-sigmoid` and `s2net-pca`."""
     return table.settings.late_ks or table.settings.variant_ks
 
 
@@ -564,7 +564,7 @@ def fit_mse(table: kit.Table) -> kit.Row:
 def fit_tanh(table: kit.Table) -> kit.Row:
     """S2Net with tanh as its output (§3.1 and §6 name a sigmoid), from OPCA. No claim."""
     start, unit_length = opca_start(table)
-    return trained(table, late_ks(table), start, unit_length=unit_length, activation=jnp.tanh,
+    return trained(table, table.settings.variant_ks, start, unit_length=unit_length, activation=jnp.tanh,
                    negatives=choose_negatives(table).best["negatives"])
 
 
@@ -660,9 +660,8 @@ READS = {  # row -> settings that its record depends on; topic models have their
     "s2net-random": (*TRAINED, "variant_ks", "random_ks", "seeds", "from_identity"),
     "s2net-opca+random": (*TRAINED, "variant_ks", "random_ks", "seeds"),
     "s2net-noise": (*TRAINED, "variant_ks", "noise_ks", "start_noises"),
-    **dict.fromkeys(("s2net-2", "s2net-mse"), (*TRAINED, "variant_ks")),
-    **dict.fromkeys(("s2net-tanh", "s2net-pca"), (*TRAINED, "variant_ks", "late_ks")),
-    "s2net-sigmoid": (*TRAINED, "variant_ks", "late_ks", "gammas"),
+    **dict.fromkeys(("s2net-2", "s2net-mse", "s2net-tanh"), (*TRAINED, "variant_ks")),
+    "s2net-sigmoid": (*TRAINED, "variant_ks", "late_ks", "gammas"), "s2net-pca": (*TRAINED, "variant_ks", "late_ks"),
     **dict.fromkeys(("s2net-all-negatives", "s2net-gamma1", "s2net-cl-lsi"), (*TRAINED, "variant_ks", "paper_ks")),
 }
 OF_1000 = {"opca-1000": fit_opca_of_one_size, "s2net-1000": fit_s2net, "s2net-cl-lsi-1000": fit_cl_lsi_start}

@@ -10,18 +10,21 @@ sources are parts of their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse
 
 from jaxsim import text
 from jaxsim.data import catalogue, doc_pairs, docstrings, europarl, mdn, pairs
 from jaxsim.data.pairs import Pairs
 from jaxsim.evaluate import mates
 from jaxsim.evaluate.mates import Task, Texts
+from jaxsim.sparse import Terms
 
 UNSEEN_TEST = ("astro", "kubernetes", "opensource_guide", "python_docs", "react", "tico19", "xquad_wikipedia")
 UNSEEN_DEV = ("electron", "fastapi", "mdn_archived")
@@ -30,6 +33,55 @@ LONG = 120
 """Words of either page of a pair, at least, where pages are parted."""
 LONG_SPEECH = 100
 """Words of either side of a long speech, at least (002 §3.2)."""
+
+
+class Views(NamedTuple):
+    """Training pages in two languages or more, and dev and test pairs in two, over the vocabulary of the former.
+
+    Attributes:
+      counts: Part -> counts ``[m, num_terms]`` of each language; row i of one is the same page as row i of another.
+      vocabulary: Terms and document frequencies of the training pages in all their languages.
+    """
+
+    counts: dict[str, tuple[scipy.sparse.csr_matrix, ...]]
+    vocabulary: text.Vocabulary
+
+    def weighted(self, part: str) -> tuple[Terms, ...]:
+        """log2(tf + 1) · log2(n / df) vectors at unit length (as `Task.weighted`), a collection a language."""
+        return tuple(mates.unit_terms(text.log_tf_idf(counts, self.vocabulary.df, self.vocabulary.num_docs))
+                     for counts in self.counts[part])
+
+
+class Shared(NamedTuple):
+    """The training pages that exist in more languages than the two of their table.
+
+    Attributes:
+      texts: Pages of the table.
+      parts: Their rows.
+      documents: Language -> word lists of these training pages; the table's two languages come first.
+    """
+
+    texts: Texts
+    parts: dict[str, np.ndarray]
+    documents: dict[str, list[list[str]]]
+
+    @property
+    def size(self) -> int:
+        """Pages, the same in every language."""
+        return len(next(iter(self.documents.values())))
+
+    def views(self, languages: Sequence[str]) -> Views:
+        """The training pages in these languages. For each, the vocabulary has half as many terms as for two.
+
+        Args:
+          languages: of `documents`, in any order.
+        """
+        sides = [self.documents[language] for language in languages]
+        vocabulary = mates.vocabulary_of([document for side in sides for document in side],
+                                         drop_top=25 * len(sides), max_terms=10_000 * len(sides))
+        pairs = {part: self.texts.words(self.parts[part]) for part in ("dev", "test")}
+        return Views({part: tuple(text.counts(side, vocabulary) for side in found)
+                      for part, found in {"train": sides, **pairs}.items()}, vocabulary)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,12 +94,14 @@ class Corpus:
       naive: Makes the task of the naive split, where near-duplicates cross; None where the table has no such split.
       of_size: Makes the task with some of the training pairs, by their number, for learning curves; smaller samples are
         parts of larger ones, and have vocabularies of their own. None where the table has no such curve.
+      shared: Reads the training pages that exist in more languages too; None where the table has no rows of them.
     """
 
     pairs: Pairs
     task: Task
     naive: Callable[[], Task] | None = None
     of_size: Callable[[int], Task] | None = None
+    shared: Callable[[], Shared] | None = None
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -89,11 +143,12 @@ def sampled(parts: dict[str, np.ndarray], size: int) -> dict[str, np.ndarray]:
     return {**parts, "train": np.sort(np.random.default_rng(0).permutation(parts["train"])[:size])}
 
 
-def _parted(corpus: Pairs, left: Callable, right: Callable, parts_of: Callable[[Texts], dict[str, np.ndarray]] = lone
-            ) -> Corpus:
+def _parted(corpus: Pairs, left: Callable, right: Callable, parts_of: Callable[[Texts], dict[str, np.ndarray]] = lone,
+            more: Mapping[str, Callable[[], Pairs]] | None = None) -> Corpus:
     """Long pages alone, a part of the words of each: pairs are comparable then, not parallel.
 
-    ``left`` and ``right`` cut word lists. Groups of near-duplicates are those of whole pages.
+    ``left`` and ``right`` cut word lists. Groups of near-duplicates are those of whole pages. ``more`` has the pages
+    with their versions in other languages, which ``right`` cuts.
     """
     whole = mates.read(corpus)
     long = np.array([min(len(one), len(other)) >= LONG for one, other in zip(whole.left, whole.right, strict=True)])
@@ -104,7 +159,23 @@ def _parted(corpus: Pairs, left: Callable, right: Callable, parts_of: Callable[[
     parts = parts_of(texts)
     return Corpus(texts.pairs, mates.of_texts(texts, parts),
                   lambda: mates.of_texts(texts, mates.split(texts, naive=True)),
-                  lambda size: mates.of_texts(texts, sampled(parts, size)))
+                  lambda size: mates.of_texts(texts, sampled(parts, size)),
+                  partial(_shared, texts, parts, right, more) if more else None)
+
+
+def _shared(texts: Texts, parts: dict[str, np.ndarray], cut_page: Callable, more: Mapping[str, Callable[[], Pairs]]
+            ) -> Shared:
+    """The training pages that are in all of ``more``, with at least `LONG` words in each language."""
+    ids, train = texts.pairs.ids, parts["train"]
+    wanted = {ids[row] for row in train}
+    pages = {}
+    for language, load in more.items():
+        found, words = load(), text.tokenizer(language)
+        known = {name: words(page) for name, page in zip(found.ids, found.right, strict=True) if name in wanted}
+        pages[language] = {name: page for name, page in known.items() if len(page) >= LONG}
+    rows = [row for row in train if all(ids[row] in known for known in pages.values())]
+    others = {language: [cut_page(known[ids[row]]) for row in rows] for language, known in pages.items()}
+    return Shared(texts, parts, dict(zip(texts.pairs.languages, texts.words(rows), strict=True)) | others)
 
 
 def first_half(words: list[str]) -> list[str]:
@@ -117,9 +188,9 @@ def second_half(words: list[str]) -> list[str]:
     return words[len(words) // 2 :]
 
 
-def _halves(load: Callable[[], Pairs], parts_of=lone) -> Callable[[int | None], Corpus]:
+def _halves(load: Callable[[], Pairs], parts_of=lone, more=None) -> Callable[[int | None], Corpus]:
     """The first half of the English page, the second half of the other."""
-    return lambda limit: _parted(cut(load(), limit), first_half, second_half, parts_of)
+    return lambda limit: _parted(cut(load(), limit), first_half, second_half, parts_of, more)
 
 
 def _first20(limit):
@@ -254,7 +325,7 @@ CORPORA: dict[str, Callable[[int | None], Corpus]] = {
     "en-ja": _mdn("ja"),
     "en-es": _en_es,
     "en-es-unseen": _en_es_unseen,
-    "en-es-halves": _halves(human_pairs, mates.split),
+    "en-es-halves": _halves(human_pairs, mates.split, {other: partial(human_pairs, other) for other in ("fr", "ja")}),
     "en-es-halves-all": _halves(partial(_load, "es")),
     "en-fr-halves": _halves(partial(_load, "fr")),
     "en-ja-halves": _halves(partial(_load, "ja")),

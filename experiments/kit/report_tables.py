@@ -12,8 +12,9 @@ from jaxsim.evaluate import significance
 
 _SANITY = ("random", "tfidf", "log-tfidf", "tf")
 _USUAL = (
-    "bm25", "lsa", "pca", "cl-lsi", "cca", "cr5", "dda", "opca", "hdlr-start", "hdlr", "s2net", "s2net-all-negatives",
-    "s2net-cl-lsi", "s2net-random", "s2net-gamma1", "s2net-mse", "s2net-2", "s2net-tanh",
+    "bm25", "lsa", "pca", "cl-lsi", "cca", "cr5", "dda", "opca", "opca-two", "opca-many", "hdlr-start", "hdlr", "s2net",
+    "s2net-all-negatives", "s2net-cl-lsi", "s2net-pca", "s2net-random", "s2net-gamma1", "s2net-mse", "s2net-2",
+    "s2net-tanh", "s2net-sigmoid",
 )  # fmt: skip
 _MAIN = ("method", "paper", "ours (mean ± sd, seeds)", "difference", "notes")
 _SPEED = ("row", "what", "value", "ratio", "against", "note")

@@ -10,7 +10,8 @@ untranslated (the row `log-tfidf`) .5383 / .2564.
 Rows: untranslated documents (`tf`, `log-tfidf`), projections (`cl-lsi`, `opca`, `cca`, and without a claim `lsa`,
 `pca`, `cr5`, `dda`), topic models (`plsa`, `jplsa`, `cplsa`, and with our settings `jplsa-best`, `cplsa-best`), and
 documents translated word by word (`wbw`, and rows whose names begin with it) by a table of word translations. The table
-is learned from lines of the training pairs; the paper's is learned from Europarl.
+is learned from lines of the training pairs; the paper's is learned from Europarl. `en-es-halves` also has OPCA of pages
+in three or four languages at once (`opca-many`), without a claim, and of the same pages in two (`opca-two`).
 
 Tables, by what stands in for the paper's corpora. In place of Wikipedia, whose pages are comparable, not parallel:
 `en-es-halves`, the first half of an English page against the second half of its human translation, and the same with
@@ -34,6 +35,7 @@ from __future__ import annotations
 import itertools
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -52,6 +54,7 @@ from experiments.corpora.mate_scores import (
     dev_mrr,
     dimensions,
     rank,
+    test_points,
     tested,
     weighted,
 )
@@ -84,6 +87,7 @@ class Settings:
       limit: Number of pairs that are used, evenly spaced in the corpus; None for all.
       lsi_ks: Dimensions of CL-LSI, LSA and PCA; `ks` where empty.
       cr5_ks: Dimensions of Cr5, each of which is a fit of its own; `ks` where empty.
+      many_noises: Values of OPCA's noise for `opca-many` and `opca-two`, likewise.
       sizes: Numbers of training pairs on the learning curves, whose last point has all pairs; no curve where empty.
     """
 
@@ -99,6 +103,7 @@ class Settings:
     lsi_ks: tuple[int, ...] = ()
     cr5_ks: tuple[int, ...] = ()
     sizes: tuple[int, ...] = ()
+    many_noises: tuple[float, ...] = (3e-5, 1e-4, 3e-4, 1e-3, 3e-3)
 
 
 QUICK = Settings(ks=(20, 50), grid_k=20, cr5_ridges=(0.3, 1.0), limit=600)
@@ -255,6 +260,63 @@ def fit_dda(table: kit.Table) -> kit.Row:
     fit = table.fit(dda)(train, k=config["k"], noise=best["noise"], num_blocks=config["num_blocks"])
     encoded = mates.encode(fit.params, weighted(table, "test"))
     return kit.Row(config, **tested(table, encoded), dev={"mrr": dev_mrr(table, fit.params)})
+
+
+# OPCA in more languages than the two of the pairs (§2.2, "two or more languages"). Dev and test pairs are the table's.
+# Training pages are those of the table that exist in all of the languages here: of the English page the first half, of
+# the others the second, as in the tables of halves. `opca-two` is the control: the same pages in the two languages of
+# the pairs. Each set of languages has a vocabulary of its own, with the table's numbers of terms for two.
+
+
+def views_of(table: kit.Table, languages: str) -> corpora.Views:
+    """The training pages in these languages, named with spaces between, and dev and test pairs."""
+    shared = table.once("shared", table.data.shared)
+    return table.once(("views", languages), lambda: shared.views(languages.split()))
+
+
+def fit_languages(table: kit.Table, sets: Sequence[str]) -> kit.Row | None:
+    """OPCA of pages in one of some sets of languages. Chosen: the set and the noise at `grid_k`, then the dimension.
+
+    Training documents have unit length.
+    """
+    if table.data.shared is None:
+        return None
+    pages = table.once("shared", table.data.shared).size
+    ks = kit.up_to_rank(table.settings.ks, pages)
+
+    def fit(languages, k, noise):
+        return table.fit(opca)(views_of(table, languages).weighted("train"), k=k, noise=noise).params
+
+    def encoded(languages, params, part):
+        return mates.encode(params, views_of(table, languages).weighted(part))
+
+    def score(languages, **option):
+        return mates.mrr(*encoded(languages, fit(languages, **option), "dev"))
+
+    grid = [{"languages": languages, "k": min(table.settings.grid_k, max(ks)), "noise": noise} for languages in sets
+            for noise in table.settings.many_noises]  # fmt: skip
+    choice = kit.choose(grid, score, by="dev")
+    languages, noise = choice.best["languages"], choice.best["noise"]
+    largest = fit(languages, max(ks), noise)
+
+    def at(k, part):
+        return encoded(languages, projections.truncate(largest, k), part)
+
+    size = kit.choose([{"k": k} for k in ks], lambda k: mates.mrr(*at(k, "dev")), by="mrr", split="dev", rank=pages)
+    tests = {k: at(k, "test") for k in ks}
+    return kit.Row({**choice.best, **size.best, "unit_length": True, "pages": pages},
+                   **tested(table, tests[size.best["k"]]), curve=[*size.tried, *test_points(tests)],
+                   dev={"grid": choice.tried, "mrr": size.score})
+
+
+def fit_many(table: kit.Table) -> kit.Row | None:
+    """OPCA of pages in three or four languages at once. Chosen: the languages, the noise, the dimension. No claim."""
+    return fit_languages(table, ("en es fr", "en es ja", "en es fr ja"))
+
+
+def fit_two_of_many(table: kit.Table) -> kit.Row | None:
+    """The control of `opca-many`: OPCA of the training pages that it has, in the two languages of the pairs alone."""
+    return fit_languages(table, ("en es",))
 
 
 # Topic models, fitted on the counts of the training pairs. `topic_models.row` tries the options at the smallest number
@@ -461,6 +523,8 @@ def translate_by_eflomal(table: kit.Table) -> kit.Row | None:
 
 TOPIC_MODELS = {"plsa": fit_plsa, "jplsa": fit_jplsa, "cplsa": fit_cplsa, "jplsa-best": fit_jplsa_best,
                 "cplsa-best": fit_cplsa_best}
+MANY = {"opca-many": fit_many, "opca-two": fit_two_of_many}
+"""Rows of `en-es-halves` alone."""
 WORD_BY_WORD = {"wbw": translate_hmm, "wbw-lsa": translate_lsa, "wbw-best": translate_best, "wbw-ibm1": translate_ibm1,
                 "wbw-wdhmm": translate_wdhmm, "wbw-dictionary": translate_by_dictionary,
                 "wbw-eflomal": translate_by_eflomal}
@@ -485,11 +549,12 @@ READS = {  # row -> settings that its record depends on; topic models have their
     **dict.fromkeys(("tf", "log-tfidf", *TOPIC_MODELS, *WORD_BY_WORD), ("limit",)),
     **dict.fromkeys(("cl-lsi", "lsa", "pca"), (*COMMON, "lsi_ks")),
     "opca": (*COMMON, "noises", "paper_noise"), "cca": (*COMMON, "ridges", "paper_ridge"),
+    **dict.fromkeys(MANY, ("limit", "ks", "grid_k", "many_noises")),
     "dda": (*COMMON, "noises", "paper_noise", "dda_k"), "cr5": (*COMMON, "cr5_ridges", "cr5_ks"),
 }
 # The preset `quick` fills only `docstrings`, which needs no corpus, unless `--tables` names others. `split` is the
 # version of the rule that deals a table's pairs to train, dev and test.
-TABLES = {name: kit.Plan(ROWS, {"quick": QUICK, "full": settings},
+TABLES = {name: kit.Plan(ROWS | (MANY if name == "en-es-halves" else {}), {"quick": QUICK, "full": settings},
                          on_request=("quick",) * (name != "docstrings"),
                          rows_on_request=("lsa", "pca", "plsa", "jplsa-best", "cplsa-best"),
                          split=corpora.RULES.get(name, 1), reads=READS)

@@ -65,6 +65,49 @@ def test_parted_pages_hold_other_words_and_keep_the_groups_of_whole_pages(monkey
     assert small.counts["test"][0].shape[0] == corpus.sizes["test"]
 
 
+def in_languages(monkeypatch):
+    """40 pages in English and Spanish; all but the first two of them in French too, of which two are short."""
+    monkeypatch.setattr(corpora.mates, "vocabulary_of", lambda documents, **more: real(documents, drop_top=0))
+    whole = pages(40, 150)
+    texts = [" ".join(f"f{i}w{j}" for j in range(100 if i in (2, 3) else 150)) for i in range(2, 40)]
+    french = pairs.make("french", whole.ids[2:], whole.left[2:], texts, languages=("en", "fr"))
+    return corpora._halves(lambda: whole, more={"fr": lambda: french})(None)
+
+
+def test_pages_in_more_languages_are_training_pages_that_have_them_all(monkeypatch):
+    corpus = in_languages(monkeypatch)
+    shared, train = corpus.shared(), corpus.task.rows["train"]
+    rows = [row for row in train if row > 3]
+    assert list(shared.documents) == ["en", "es", "fr"] and shared.size == len(rows)
+    assert shared.documents["fr"] == [[f"f{row}w{j}" for j in range(75, 150)] for row in rows]  # the second half
+    assert shared.documents["en"] == [[f"lpage{row}w{j}" for j in range(75)] for row in rows]
+    two, three = shared.views(["en", "es"]), shared.views(["en", "es", "fr"])
+    assert [len(views.counts["train"]) for views in (two, three)] == [2, 3]
+    assert not any(term.startswith("f") for term in two.vocabulary.terms)
+    assert len(three.vocabulary) == 1.5 * len(two.vocabulary)
+    for part in ("dev", "test"):
+        assert [side.shape for side in three.counts[part]] == [(corpus.sizes[part], len(three.vocabulary))] * 2
+    assert {side.num_docs for side in three.weighted("train")} == {shared.size}
+
+
+def test_opca_of_more_languages_has_the_dev_and_test_pairs_of_its_table(monkeypatch, tmp_path):
+    from experiments import kit
+    from experiments.mates import platt2010
+
+    corpus = in_languages(monkeypatch)
+    data = kit.Data(corpus, name="made", sha256=None, differs="synthetic", counts={"pages": 40})
+    settings = platt2010.Settings(ks=(2, 3), grid_k=3, many_noises=(1e-3, 1e-2))
+    table = kit.Table("made", "made", settings, "quick", data, tmp_path, kit.Fits(tmp_path / "cache", say=str))
+    row = platt2010.fit_languages(table, ("en es", "en es fr"))
+    assert row.config["pages"] == corpus.shared().size and row.config["k"] in (2, 3)
+    assert [entry["languages"] for entry in row.dev["grid"]] == ["en es"] * 2 + ["en es fr"] * 2
+    assert row.per_query[0]["mrr"].size == 2 * corpus.sizes["test"]
+    assert {point["split"] for point in row.curve} == {"dev", "test"}
+    table.loaded = kit.Data(corpora._halves(lambda: pages(40, 150))(None), name="made", sha256=None,
+                            differs="synthetic", counts={"pages": 40})
+    assert platt2010.fit_many(table) is None
+
+
 def test_tables_are_dealt_without_a_salt(monkeypatch):
     seen = []
     split = corpora.mates.splits.split

@@ -18,7 +18,7 @@ _USUAL = (
 _MAIN = ("method", "paper", "ours (mean ± sd, seeds)", "difference", "notes")
 _SPEED = ("row", "what", "value", "ratio", "against", "note")
 _PRINCIPAL = ("mrr", "map", "auc", "ndcg@10", "accuracy")
-_LOWER = ("rank_loss", "perplexity")
+_LOWER = ("rank_loss", "rank_loss@half", "perplexity")
 DASH = "—"
 
 Rows = Mapping[str, Mapping[str, Any]]

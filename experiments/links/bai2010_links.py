@@ -40,7 +40,7 @@ import scipy.sparse
 
 from experiments import kit
 from experiments.corpora import links as corpora
-from experiments.corpora.links import MAX_TERMS
+from experiments.corpora.links import ALIKE, MAX_TERMS, barely_better
 from jaxsim import sparse, text
 from jaxsim.data import links as linked
 from jaxsim.data import splits
@@ -1158,29 +1158,10 @@ WHY = {
 }
 
 
-ALIKE = 0.05
-"""How far two MAPs may be apart, as a share of the larger one, to be called similar; the paper's are .6 % apart."""
-
-
 def alike(rows) -> tuple[bool, str]:
     """Whether the MAP of `ssi-asym-links` and `ssi-asym` are similar: within `ALIKE` of each other."""
     links, both = (rows[row]["metrics"]["map"]["mean"] for row in ("ssi-asym-links", "ssi-asym"))
     return abs(links - both) <= ALIKE * max(links, both), f"{abs(links - both) / max(links, both):.1%} apart"
-
-
-def barely_better(rows) -> tuple[bool, str]:
-    """Whether query expansion gains less than `ALIKE` of TFIDF's MAP; .3 % and nothing in the paper.
-
-    Development queries choose from how many documents a query is expanded; from none it is TFIDF, and how far the best
-    expansion is from that on them is said.
-    """
-    plain, expanded = (rows[row]["metrics"]["map"]["mean"] for row in ("tfidf", "qe"))
-    text = f"{expanded / plain - 1:+.1%}, with {rows['qe']['config']['E']} documents"
-    points = sorted(rows["qe"].get("curve", ()), key=lambda point: point["map"])
-    tried = {bool(point["E"]): point["map"] for point in points}  # the last of each kind is its best
-    if len(tried) > 1:
-        text += f"; {tried[True] / tried[False] - 1:+.1%} at best with some, on development queries"
-    return expanded <= (1 + ALIKE) * plain, text
 
 
 def invariant(rows) -> tuple[bool, str]:

@@ -325,6 +325,7 @@ def _section(
     tested = {path: record for path, record in rows.items() if record["metrics"]}
     if tested:
         text += report_tables.main(paper, tested, codes) + report_tables.best_set(tested, results)
+        text += report_tables.half_ties(paper, tested)
         text += report_terms.extensions(tested)
     if measured:
         text += ("\n" if tested else "") + report_tables.speed(measured)
@@ -336,6 +337,7 @@ def _section(
                "-training": ("Training curves", report_curves.training(title, tested, paper)),
                "-seconds": ("Dev score against seconds", report_curves.seconds(title, tested, paper)),
                "-roc": ("ROC curves at low false-positive rates", report_curves.roc(title, tested, paper, results)),
+               "-queries": ("Average precision, query by query", report_curves.queries(title, tested, paper, results)),
                "-terms": ("Weights of terms", report_terms.weights(title, tested)),
                "-cost": ("Seconds against work", report_scale.figure(title, measured))}  # fmt: skip
     return text, {suffix: (what, figure) for suffix, (what, figure) in figures.items() if figure is not None}

@@ -218,6 +218,16 @@ def naive(paper: str, rows: Rows) -> str:
     return "\n" + "".join(lines) if lines else ""
 
 
+def half_ties(paper: str, rows: Rows) -> str:
+    """The rank loss with ties as half an error, of the records that have it, where the table does not show it."""
+    key = "rank_loss@half"
+    if key in metric_keys(paper, rows):
+        return ""
+    cells = [f"{record['row']} {_values(record['metrics'], [key])}" for _, record in ordered(rows, paper)
+             if key in record["metrics"]]  # fmt: skip
+    return f"\nRank loss with ties as half an error, of newer records: {', '.join(cells)}.\n" if cells else ""
+
+
 def by_group(rows: Rows, paper: str) -> str:
     """MRR, or AUC and MAP, or the first metric there is, of every method inside each group of the test data."""
     records = [record for _, record in ordered(rows, paper) if record.get("metrics_by_group")]

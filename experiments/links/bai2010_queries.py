@@ -466,9 +466,11 @@ def two_seeds(table: kit.Table) -> kit.Row:
 
 
 ROWS = {"tfidf": tfidf, "bm25": okapi, "qe": expansion, "lsi+tfidf": lsi_tfidf, "popularity": popularity,
-        "ssi-sym": low_rank(symmetric=True), "ssi-asym": low_rank(), "ssi-asym+popularity": ssi_popularity}
+        "ssi-sym": low_rank(symmetric=True), "ssi-asym": low_rank()}
 LITERAL = {"ssi-sym-b1": low_rank(symmetric=True, identities=(1.0,)), "ssi-asym-b1": low_rank(identities=(1.0,))}
-MORE = {"k10": LITERAL, "k10-all-words": {"two-seeds": two_seeds, "ssi-cfh": feature_hashing}}
+POPULAR = {"ssi-asym+popularity": ssi_popularity}
+MORE = {"k10": LITERAL, "k20": POPULAR,
+        "k10-all-words": {**POPULAR, "two-seeds": two_seeds, "ssi-cfh": feature_hashing}}
 EVERY = tuple(field.name for field in fields(Settings))
 WITHOUT_LSI = tuple(name for name in EVERY if name not in ("ks", "shares", "ssi_boosts"))
 READS = {  # row -> settings that its record depends on; `WITHOUT_LSI` for those that are not here

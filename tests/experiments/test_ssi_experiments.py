@@ -118,8 +118,8 @@ def test_queries_are_expanded_by_retrieved_documents_without_their_own_article(k
 
 
 def test_popularity_is_added_to_the_fits_of_the_row(keywords, table):
-    made = table(bai2010_queries, "k20", identities=(1.0,), max_iter=4, ssi_boosts=(0.0, 0.3))
-    rows = bai2010_queries.TABLES["k20"].rows
+    made = table(bai2010_queries, "k10-all-words", identities=(1.0,), max_iter=4, ssi_boosts=(0.0, 0.3))
+    rows = bai2010_queries.TABLES["k10-all-words"].rows
     alone, added = (records.read(made.fill(row, rows[row])) for row in ("ssi-asym", "ssi-asym+popularity"))
     scores = {point["c"]: point["map"] for point in added["dev"]["grid"]}
     assert scores[0.0] == pytest.approx(alone["dev"]["map"]) and scores[0.3] != scores[0.0]

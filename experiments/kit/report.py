@@ -78,6 +78,7 @@ _TABLES = {
     "bai2010_links/table1": "Wikispeedia: links split at random",
     "bai2010_links/table3": "Wikispeedia: documents split, links inside each part",
     "bai2010_links/training-links": "Wikispeedia: some of the training links",
+    "bai2010_links/dice": "Wikispeedia: words that stand beside words and 2-grams, by DICE (003 Tables 7 and 8)",
     "bai2010_links/mdn": "MDN: English pages and their links",
     "bai2010_links/cacm": "CACM: articles and their citations",
     **report_scale.TABLES,

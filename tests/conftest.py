@@ -66,6 +66,11 @@ def pytest_unconfigure(config) -> None:
     shutil.rmtree(getattr(config, "compiled_programs", ""), ignore_errors=True)
 
 
+def pytest_collection_modifyitems(items) -> None:
+    """Pages come first: they take longest, and one that began last would leave the other process without work."""
+    items.sort(key=lambda item: item.get_closest_marker("pages") is None)
+
+
 def pytest_collection_finish(session) -> None:
     """Garbage collection need not walk over modules and tests, which live as long as the process."""
     gc.collect()

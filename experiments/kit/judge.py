@@ -50,7 +50,7 @@ from jaxsim import checks
 from jaxsim.evaluate import significance
 
 __all__ = ["CEILING", "LEVEL", "OVER_PARTS", "PARTS", "UNWRITTEN", "VERDICTS", "Claim", "above_over_folds", "compare",
-           "ledger", "p_text", "paired", "parts_of", "per_query"]
+           "ledger", "p_text", "paired", "parts_of", "per_query", "written"]
 
 CEILING = 0.95
 """Above this accuracy, MRR or AUC of both rows a table is too easy to tell; written down before any run."""
@@ -149,10 +149,11 @@ def ledger(
         supported there.
 
     Returns:
-      One dict a claim and table, in their order, as `experiments/results/claims.json` holds them: ``id, experiment,
-      table, paper, of, place, sentence, metric, printed, ours, tests, verdict, why, repeats``. ``of`` is ``paper`` or
-      ``project``. ``tests`` has ``paired`` (with ``p_adjusted``, by which the verdict goes), ``paper`` and ``equal``,
-      where these can be made. ``repeats`` is the ``(id, table)`` of an earlier test with the same figures, or None.
+      One dict a claim and table, in their order: ``id, experiment, table, paper, of, place, sentence, metric, better,
+      worse, printed, ours, tests, verdict, why, repeats``; `experiments/results/claims.json` holds what `written` makes
+      of it. ``of`` is ``paper`` or ``project``. ``tests`` has ``paired`` (with ``p_adjusted``, by which the verdict
+      goes), ``paper`` and ``equal``, where these can be made. ``repeats`` is the ``(id, table)`` of an earlier test
+      with the same figures, or None.
 
     Raises:
       ValueError: two claims have one id.
@@ -570,10 +571,41 @@ def _points(record: Mapping[str, Any], claim: Claim, split: str) -> dict[tuple, 
             and all(point.get(name) is not None for name in claim.equal)}  # fmt: skip
 
 
-def _rounded(value: Any) -> Any:
+def written(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """An entry of `ledger` as it stands in the file, which has no room for what says nothing.
+
+    Left out are ``of`` where it is the paper, ``repeats`` where there is none, seeds and their ``sd`` where there are
+    none, and the metric of a test where it is the claim's. A point is the list of its values: the ``settings``, then
+    ``better`` and ``worse``. Figures of tests have four digits.
+
+    Args:
+      entry: An entry of the ledger.
+
+    Returns:
+      What is written; the entry stays as it is.
+
+    Example:
+      >>> test = {"metric": "map", "difference": 0.12346, "points": [{"k": 100, "better": 0.5, "worse": 0.4}]}
+      >>> written({"of": "paper", "metric": "map", "ours": {"a": {"mean": 0.5, "sd": 0.0, "seeds": 0}},
+      ...          "tests": {"paired": test}, "repeats": None})  # doctest: +NORMALIZE_WHITESPACE
+      {'metric': 'map', 'ours': {'a': {'mean': 0.5}}, 'tests': {'paired': {'difference': 0.1235,
+       'points': [[100, 0.5, 0.4]]}}}
+    """
+    def of_test(test):
+        test = {key: value for key, value in test.items() if (key, value) != ("metric", entry["metric"])}
+        points = {"points": [[*point.values()] for point in test["points"]]} if "points" in test else {}
+        return _rounded({**test, **points}, digits=4)
+
+    silent = {"of": "paper", "repeats": None}
+    kept = {key: value for key, value in entry.items() if key not in silent or value != silent[key]}
+    ours = {row: one if one["seeds"] else {"mean": one["mean"]} for row, one in entry["ours"].items()}
+    return {**kept, "ours": ours, "tests": {name: of_test(test) for name, test in entry["tests"].items()}}
+
+
+def _rounded(value: Any, digits: int = 5) -> Any:
     """Numbers to five digits, so that the ledger is the same on every machine."""
     if isinstance(value, dict):
-        return {key: _rounded(item) for key, item in value.items()}
+        return {key: _rounded(item, digits) for key, item in value.items()}
     if isinstance(value, list):
-        return [_rounded(item) for item in value]
-    return float(f"{value:.5g}") if isinstance(value, float) else value
+        return [_rounded(item, digits) for item in value]
+    return float(f"{value:.{digits}g}") if isinstance(value, float) else value

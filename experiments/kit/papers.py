@@ -14,7 +14,7 @@ class PaperRow(NamedTuple):
 
     Attributes:
       row: Row id of our records.
-      label: The name as printed.
+      label: The name as printed, and what ours is where that is another model.
       figures: One value a metric of the table, None where the paper prints none.
       k: The dimension printed beside it, None where there is none.
       of: Where the row is another one at this dimension, that row: a point of its curve is a record of this.

@@ -203,7 +203,8 @@ def _render(
         if rest:
             text.append(f"\n{'Also there' if shown else 'There'}: {', '.join(rest)}.\n")
     # A line an entry: a third smaller than indented, and a difference still shows which entries changed.
-    lines = [json.dumps(entry, ensure_ascii=False, allow_nan=False, separators=(",", ":")) for entry in entries]
+    lines = [json.dumps(judge.written(entry), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+             for entry in entries]  # fmt: skip
     ledger = "[\n" + ",\n".join(lines) + "\n]\n"
     return {benchmarks: "".join(text).encode(), results / "claims.json": ledger.encode(),
             pages / "claims.md": report_ledger.claims_page(entries, quick).encode(),

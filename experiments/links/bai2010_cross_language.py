@@ -17,7 +17,8 @@ for 20 epochs (10 in `figure2-ja`), with five seeds. `ssi-translated` differs: i
 of `Settings.rates`; `ssi` chooses .1 too), its b is, by dev MAP, and it stops by all dev queries (660 in `ja`, 541 in
 `fr`, 245 in `es`) where `ssi` stops by an even sample of 300.
 
-Expected (003, Table 9, Japanese, MAP): SSI .438, CL-LSI .190, TFIDF of translated queries .319, SSI + TFIDF .493.
+Expected (003, Table 9, Japanese, MAP): SSI .438, CL-LSI .190, SSI + TFIDF .493, TFIDF of queries that ATLAS translates
+.290. Other rows that translate have ATLAS too, and the claims compare with it; Google's queries have .319.
 
     JAXSIM_DATA=/path/to/corpora python -m experiments.links.bai2010_cross_language --preset full
     python -m experiments.links.bai2010_cross_language --preset quick --out /tmp/quick
@@ -708,6 +709,8 @@ WHY = {
     "mixture-tfidf": {"ja": "the dimensions of CL-LSI and its share are chosen by MAP, by which the mixture is above "
                             "(.272 and .243). A tenth of that share has less rank loss on development queries (.048; "
                             "the chosen one .053, TFIDF alone .050)"},
+    "multitask-figure2-ja": {"figure2-ja": "not known; by MAP the second task loses there. In `ja`, where training "
+                                           "ends by MAP and not by rank loss, it lowers the rank loss by 3.8%"},
     **dict.fromkeys(("n50-3", "n50-10"), {"figure2-ja": "not known; five seeds, trained to their end: 50 dimensions "
                                                         "have as little rank loss as 100 on these few links"}),
 }
@@ -720,6 +723,17 @@ def above(id: str, better: str, worse: str, sentence: str, *, place: str = "Tabl
     return kit.Claim(f"003-cross-{id}", sentence=sentence, place=f"003 {place}", tables=tables, better=better,
                      worse=worse, metric=metric, lower=metric == "rank_loss", why={**WHY.get(id, {}), **dict(why)},
                      printed=dict(zip((better, worse), printed, strict=True)) if printed else {})
+
+
+LITTLE = 0.05
+"""Share of the rank loss up to which its fall is little, as `bai2010_links.ALIKE` has it; with few links 20 %."""
+
+
+def helps_little(better: str, worse: str, rows) -> tuple[bool, str]:
+    """Whether the second task lowers the rank loss by less than `LITTLE` of it; what it does to MAP is said."""
+    (loss, gain), (other, plain) = ([rows[row]["metrics"][name]["mean"] for name in ("rank_loss", "map")]
+                                    for row in (better, worse))
+    return loss > (1 - LITTLE) * other, f"rank loss {loss / other - 1:+.1%}, MAP {gain / plain - 1:+.1%}"
 
 
 CLAIMS = [
@@ -750,6 +764,16 @@ CLAIMS = [
     above("multitask", "ssi-multitask-3", "ssi-3", "the second task lowers the rank loss with few links "
           "across languages; there 1%", place="§4.3, in the text", printed=(0.0243, 0.0302), tables=("figure2-ja",),
           metric="rank_loss"),
+    *(kit.Claim(f"003-cross-multitask-{table}", sentence="the second task does not help much with all links",
+                place="003 §4.3, in the text", tables=(table,), better=better, worse=worse, metric="rank_loss",
+                lower=True, holds=functools.partial(helps_little, better, worse),
+                why=WHY.get(f"multitask-{table}", {}))
+      for table, better, worse in (("ja", "ssi-multitask", "ssi"), ("figure2-ja", "ssi-multitask-100", "ssi-100"))),
+    *(above(f"translated-{name}", "ssi-translated", row, f"SSI of translated queries outperforms {text}",
+            printed=(0.399, figure))
+      for name, row, text, figure in (
+          ("lsi-mixture", "lsi+tfidf-translated", "LSI with TFIDF, translated queries", 0.300),
+          ("cl-lsi-mixture", "cl-lsi+tfidf-translated", "CL-LSI with TFIDF of translated queries", 0.275))),
     above("mates", "ssi", "cl-lsi", "SSI finds mates with a lower rank loss than CL-LSI", place="§4.3, in the text",
           printed=(0.0053, 0.0081), tables=("mates-ja", "mates-es"), metric="rank_loss"),
 ]

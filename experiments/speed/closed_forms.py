@@ -17,7 +17,6 @@ import argparse
 import math
 import sys
 import time
-from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -43,40 +42,41 @@ PRESETS = {
 }
 
 
-def parts(views, way: str | None, k: int) -> tuple[Callable, Ridge]:
-    """Products with ``S``, and ``N`` solved in a way, as `opca.fit` has them; a cheap estimate of its own for None."""
+def parts(views, way: str | None, k: int):
+    """``S``, and ``N`` solved in a way, as `opca.fit` has them; a cheap estimate of its own for None."""
     signal, spread = opca._covariances(views, Factor)
     solver = {"dense": "cholesky", None: None}.get(way, way)
-    ridge = Ridge(spread, NOISE, argument="noise", tolerance=covariance.ROUGH, columns=4 * k, solver=solver)
-    return (lambda x: signal(x) - ridge.ridge * x), ridge
+    return signal, Ridge(spread, NOISE, argument="noise", tolerance=covariance.ROUGH, columns=4 * k, solver=solver)
 
 
 def solve(views, way: str | None, k: int) -> jax.Array:
     """OPCA in one of three ways, or as its estimate says."""
     signal, ridge = parts(views, way, k)
     solver = {"dense": "dense", None: None}.get(way, "iterated")
-    return linalg.top_generalised(signal, ridge.apply, ridge.solve, views[0].num_terms, k, key=jax.random.key(0),
-                                  dtype=jnp.float32, shift=1.0, work=2 * ridge.work,
-                                  solve_work=ridge.solve_work, solver=solver)[0]
+    return linalg.top_generalised(lambda x: covariance.ridged(signal.product(x), -ridge.ridge, x), ridge.apply,
+                                  ridge.solve, views[0].num_terms, k, key=jax.random.key(0), dtype=jnp.float32,
+                                  shift=1.0, work=2 * ridge.work, solve_work=ridge.solve_work, solver=solver,
+                                  whole=signal.whole(ridge))[0]
 
 
 def estimate(views, way: str, k: int) -> float:
     """Seconds expected of a way; infinite where it exceeds memory."""
-    _, ridge = parts(views, way, k)
+    signal, ridge = parts(views, way, k)
     v, shape = views[0].num_terms, linalg.basis_shape(k)
     if shape[0] * shape[1] >= v and way != "dense":
         return math.inf  # a basis of all there is: the dense way under another name
     if way == "dense":
-        return cost.dense_seconds(v, k, 2 * ridge.work)
+        return cost.dense_seconds(v, k, 2 * ridge.work, signal.whole(ridge).operations)
     made = cost.factor_seconds(ridge.size, ridge.factor.gram_operations(), 0) if way == "cholesky" else 0.0
     return made + cost.iterated_seconds(v, k, shape, 2 * ridge.work + ridge.solve_work)
 
 
 def chosen(views, k: int) -> str:
     """The way that `opca.fit` takes."""
-    _, ridge = parts(views, None, k)
+    signal, ridge = parts(views, None, k)
     v, shape = views[0].num_terms, linalg.basis_shape(k)
-    if shape[0] * shape[1] >= v or cost.cheapest(v, k, shape, 2 * ridge.work, ridge.solve_work) == "dense":
+    made = signal.whole(ridge).operations
+    if shape[0] * shape[1] >= v or cost.cheapest(v, k, shape, 2 * ridge.work, ridge.solve_work, made) == "dense":
         return "dense"
     return "iterated" if ridge.iterated else "cholesky"
 

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
+from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 
 from experiments.kit.measure import Sheet, installed, race
-from jaxsim import Model, data, text
+from jaxsim import Model, checks, data, text
 from jaxsim.methods.projections import Projection
 from jaxsim.text import weightings
 
 A_SECOND, MICROSECONDS = 40_000, 100.0
 _CALLS = 500
+_LINES = 400_000
+"""Texts of a file that `jaxsim encode` reads: with fewer, starting its processes would be much of the time."""
 
 
 def texts(sizes, cores: int, full: bool) -> Sheet:
@@ -48,10 +55,37 @@ def texts(sizes, cores: int, full: bool) -> Sheet:
         sheet.missing("scikit-learn CountVectorizer", "scikit-learn is not installed")
     if cores == 1:  # words are cut by one process, on one core; `jaxsim encode --workers` starts several
         sheet.expect("texts a second", len(given) / times["jaxsim"].median, A_SECOND, at_least=True)
+    if cores > 1 and full:
+        _by_processes(sheet, model, given, cores)
     seconds = [_seconds(model, given[2 * (i % (len(given) // 2))]) for i in range(_CALLS if full else 5)]
     sheet.add("one query, median", 1e6 * statistics.median(seconds), "µs", note=f"summaries, {len(seconds)} calls")
     sheet.expect("one query, µs", 1e6 * statistics.median(seconds), MICROSECONDS)
     return sheet
+
+
+def _by_processes(sheet: Sheet, model: Model, given: list[str], cores: int) -> None:
+    """The command line on a file of texts, by one process and by one a core; the start of Python is a part of it."""
+    lines = [" ".join(one.split()) for one in given]
+    with tempfile.TemporaryDirectory() as folder:
+        whole = Path(folder)
+        model.save(whole / "model")
+        with (whole / "texts.txt").open("w", encoding="utf-8") as file:
+            file.writelines(f"{lines[number % len(lines)]}\n" for number in range(_LINES))
+
+        def encode(workers: int) -> None:
+            subprocess.run([sys.executable, "-m", "jaxsim", "encode", "--model", whole / "model", "--input",
+                            whole / "texts.txt", "--output", whole / f"{workers}.npy", "--workers", str(workers)],
+                           check=True, capture_output=True)
+
+        names = {f"jaxsim encode, {workers} process{'es' if workers > 1 else ''}": workers for workers in (1, cores)}
+        times = race({name: functools.partial(encode, workers) for name, workers in names.items()}, repeats=3,
+                     budget=300.0)
+        first, *_ = names
+        same = all((whole / f"{workers}.npy").read_bytes() == (whole / "1.npy").read_bytes() for workers in (1, cores))
+        checks.expect(same, "--workers", "the same bytes from any number", "others")
+        for name in names:
+            sheet.time(name, times[name], *(() if name == first else (times[first], first)),
+                       note=f"{_LINES / times[name].median:,.0f} texts a second of {_LINES:,}")
 
 
 def _reference(words, vocabulary, weights) -> np.ndarray:

@@ -14,6 +14,8 @@ NARROW = 0.9e11
 """The same where one of them has the 48 columns of a block."""
 SPARSE = 1.5e10
 """The same of sparse documents times a block: two operations a slot and column."""
+GRAM = 1e9
+"""The same of sparse documents times one another, into a dense matrix."""
 BLOCKED = 1.7
 """Time a column of a block takes over one of all columns at once, in passes over sparse documents."""
 SOLVE = 3.8
@@ -44,13 +46,15 @@ def sparse(slots: int) -> float:
     return 2.0 * slots * NARROW / SPARSE
 
 
-def dense_seconds(dim: int, k: int, work: float) -> float:
-    """Making a matrix of its operator, and its ``k`` leading eigenvectors by LAPACK.
+def dense_seconds(dim: int, k: int, work: float, made: float | None = None) -> float:
+    """Making a matrix, and its ``k`` leading eigenvectors by LAPACK.
 
     Args:
       dim: size of the matrix.
       k: number of eigenpairs.
       work: operations of the operator a column.
+      made: operations of sparse rows with one another that make the matrix; unless given it is made by the operator, of
+        the unit matrix.
 
     Returns:
       Seconds; infinite where the matrices exceed memory.
@@ -62,7 +66,8 @@ def dense_seconds(dim: int, k: int, work: float) -> float:
     if 4 * 4.0 * dim**2 > _MOST_BYTES:
         return math.inf
     whitened = (1 / 3 + 2) * dim**3 / SQUARE
-    return dim * work / NARROW + whitened + _TRIDIAGONAL * dim**3 + _BACK * dim**2 * k
+    making = dim * work / NARROW if made is None else made / GRAM
+    return making + whitened + _TRIDIAGONAL * dim**3 + _BACK * dim**2 * k
 
 
 def iterated_seconds(dim: int, k: int, shape: tuple[int, int], work: float) -> float:
@@ -89,7 +94,8 @@ def iterated_seconds(dim: int, k: int, shape: tuple[int, int], work: float) -> f
     return narrower * (BLOCKED * columns * work / NARROW + orthogonal) + ritz
 
 
-def cheapest(dim: int, k: int, shape: tuple[int, int], work: float, solve: float = 0.0) -> str:
+def cheapest(dim: int, k: int, shape: tuple[int, int], work: float, solve: float = 0.0, made: float | None = None
+             ) -> str:
     """The faster way to ``k`` leading eigenvectors.
 
     Args:
@@ -98,6 +104,7 @@ def cheapest(dim: int, k: int, shape: tuple[int, int], work: float, solve: float
       shape: of the Krylov basis.
       work: operations of the operator a column.
       solve: those of a solve, which only an iteration needs.
+      made: as for `dense_seconds`.
 
     Returns:
       ``"dense"`` or ``"iterated"``.
@@ -106,7 +113,8 @@ def cheapest(dim: int, k: int, shape: tuple[int, int], work: float, solve: float
       >>> cheapest(1_000, 300, (48, 20), 1e6), cheapest(50_000, 300, (48, 20), 1e6)
       ('dense', 'iterated')
     """
-    return "dense" if dense_seconds(dim, k, work) <= iterated_seconds(dim, k, shape, work + solve) else "iterated"
+    dense, iterated = dense_seconds(dim, k, work, made), iterated_seconds(dim, k, shape, work + solve)
+    return "dense" if dense <= iterated else "iterated"
 
 
 def factor_seconds(size: int, made: float, columns: int) -> float:
@@ -114,7 +122,7 @@ def factor_seconds(size: int, made: float, columns: int) -> float:
 
     Args:
       size: rows of the factor.
-      made: operations that make the matrix.
+      made: operations of sparse rows with one another that make the matrix.
       columns: right sides, in blocks.
 
     Returns:
@@ -126,7 +134,7 @@ def factor_seconds(size: int, made: float, columns: int) -> float:
     """
     if 3 * 4.0 * size**2 > _MOST_BYTES:
         return math.inf
-    return made / SPARSE + size**3 / 3 / SQUARE + columns * SOLVE * 2.0 * size**2 / NARROW
+    return made / GRAM + size**3 / 3 / SQUARE + columns * SOLVE * 2.0 * size**2 / NARROW
 
 
 def conjugate_gradients_steps(largest: float, ridge: float, tolerance: float) -> float:

@@ -16,10 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim import checks, sparse
-from jaxsim.linalg import cost, eigen
+from jaxsim.linalg import cost, eigen, grams
 from jaxsim.sparse import Held, Terms
-from jaxsim.sparse.compilation import seldom
-from jaxsim.sparse.precision import EVALUATION
 
 
 # Jitted, because every operation outside jit is a program to compile of its own.
@@ -43,40 +41,6 @@ _LARGEST = 24_000  # rows of a factor, 2.3 GB in float32
 _STEPS = 1_000  # of conjugate gradients, at most
 _GUESS = 30  # steps, where nobody has estimated them
 _POWER = 6
-_BLOCK = 1024
-_DENSE = 5  # a row with more than one slot in so many is multiplied as a dense one
-
-
-def gram(documents: Terms) -> jax.Array:
-    """The dense matrix ``Fᵀ F``: products of sparse rows with themselves, long rows as dense ones.
-
-    Args:
-      documents: `Terms`, ``[num_docs, num_terms]``.
-
-    Returns:
-      ``[num_terms, num_terms]``, symmetric; 4 bytes an entry in float32 (1.6 GB at 20,000 terms).
-
-    Example:
-      >>> import scipy.sparse
-      >>> gram(sparse.from_scipy(scipy.sparse.csr_matrix([[1.0, 2.0]]))).tolist()
-      [[1.0, 2.0], [2.0, 4.0]]
-    """
-    rows = sparse.to_scipy(documents)
-    long = _DENSE * np.diff(rows.indptr.astype(np.int64)) > documents.num_terms
-    short, rest = rows[~long], rows[long]
-    across = short.T.tocsr()
-    total = np.empty((documents.num_terms, documents.num_terms), rows.dtype)
-    for start in range(0, documents.num_terms, _BLOCK):
-        (across[start : start + _BLOCK] @ short).toarray(out=total[start : start + _BLOCK])
-    total = jax.device_put(total)
-    for start in range(0, rest.shape[0], _BLOCK):
-        total = _with_squares(total, rest[start : start + _BLOCK].toarray())
-    return total
-
-
-@seldom(donate_argnums=0)
-def _with_squares(total, block):
-    return total + jnp.matmul(block.T, block, precision=EVALUATION)
 
 
 class Factor:
@@ -133,9 +97,14 @@ class Factor:
 
     def gram_operations(self) -> float:
         """Of the smaller of ``Fᵀ F`` and ``F Fᵀ``: two for every pair of slots of a row, or of a column."""
-        rows = sparse.to_scipy(self.made)
-        along = np.bincount(rows.indices) if self.dual_is_cheaper else np.diff(rows.indptr)
-        return 2.0 * float(np.sum(along.astype(np.float64) ** 2))
+        if not self.dual_is_cheaper:
+            return self.primal_operations()
+        along = np.bincount(sparse.to_scipy(self.made).indices).astype(np.float64)
+        return 2.0 * float(np.sum(along**2))
+
+    def primal_operations(self) -> float:
+        """Of ``Fᵀ F``."""
+        return grams.operations(self.made)
 
     def down(self, x: jax.Array) -> jax.Array:
         """``F x``, ``[num_docs, b]``."""
@@ -159,13 +128,13 @@ class Factor:
 
     def primal(self) -> jax.Array:
         """``Fᵀ F`` as a dense ``[num_terms, num_terms]`` matrix."""
-        return _centred(gram(self.made), self.mean, self.num_docs, self.scale)
+        return _centred(grams.gram(self.made), self.mean, self.num_docs, self.scale)
 
     def dual(self) -> jax.Array:
         """``F Fᵀ`` as a dense ``[num_docs, num_docs]`` matrix."""
         across = sparse.from_scipy(sparse.to_scipy(self.made).T.tocsr())
         along = sparse.project(self.made, self.mean)
-        return _centred_rows(gram(across), along, jnp.sum(self.mean**2), self.scale)
+        return _centred_rows(grams.gram(across), along, jnp.sum(self.mean**2), self.scale)
 
 
 class Ridge:
@@ -225,8 +194,12 @@ class Ridge:
         """
         if self.iterated:
             return None
-        matrix = self.factor.dual() if self.dual else self.factor.primal()
-        return eigen.cholesky(_add_diagonal(matrix, self.ridge), argument=self.argument)
+        matrix = _add_diagonal(self.factor.dual(), self.ridge) if self.dual else self.whole()
+        return eigen.cholesky(matrix, argument=self.argument)
+
+    def whole(self) -> jax.Array:
+        """``N``, ``[num_terms, num_terms]``."""
+        return _add_diagonal(self.factor.primal(), self.ridge)
 
     @functools.cached_property
     def diagonal(self) -> jax.Array:

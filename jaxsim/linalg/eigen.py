@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +20,7 @@ import numpy as np
 import scipy.linalg
 
 from jaxsim import checks, sparse
-from jaxsim.linalg import cost, krylov
+from jaxsim.linalg import cost, grams, krylov
 from jaxsim.sparse import Terms
 from jaxsim.sparse.precision import EVALUATION
 
@@ -32,6 +33,22 @@ _SWEEPS = 30
 _FEW = 128  # columns whose images are held at once, to measure them
 _FAR = 20  # of a largest value, the power of two beyond which squares of squares come near the edges of float32
 _ROUNDING = 10.0  # times the precision, and the root of the size: no residual can be expected below
+
+
+class Whole(NamedTuple):
+    """A way to the dense matrices of an eigenproblem that takes less time than products with the unit matrix.
+
+    Attributes:
+      make: gives ``[dim, dim]`` ``S``, or ``(S, N)`` of a generalised problem.
+      operations: those of ``make``, counted as products of sparse rows with one another (`cost.GRAM`).
+
+    Example:
+      >>> Whole(lambda: jnp.eye(2), operations=4.0).make().tolist()
+      [[1.0, 0.0], [0.0, 1.0]]
+    """
+
+    make: Callable
+    operations: float
 
 
 def precise(function: Callable) -> Callable:
@@ -89,6 +106,7 @@ def top_eigh(
     tolerance: float = TOLERANCE,
     solver: str | None = None,
     work: float | None = None,
+    whole: Whole | None = None,
 ) -> tuple[jax.Array, jax.Array]:
     """The ``k`` largest eigenvalues of a symmetric operator and their eigenvectors.
 
@@ -104,6 +122,7 @@ def top_eigh(
         started again from its best part until that is reached, thirty times at most.
       solver: ``"dense"`` or ``"iterated"``; whichever `cost.seconds` expects to be faster unless given.
       work: operations of ``matvec`` a column, ``2 dim²`` (those of a dense matrix) unless given.
+      whole: makes the matrix for a dense solution; ``matvec`` does, of the unit matrix, unless given.
 
     Returns:
       ``(values, vectors)``: ``[k]`` descending, ``[dim, k]`` orthonormal columns with fixed signs.
@@ -120,8 +139,8 @@ def top_eigh(
     checks.between(k, "k", dim, "size of the operator")
     dtype = jnp.dtype(dtype or jnp.result_type(float))
     shape = basis_shape(k, basis_factor, block_size)
-    if _dense(solver, dim, k, shape, 2.0 * dim**2 if work is None else work):
-        return leading_eigh(_symmetric(matvec(_unit(dim, dtype))), k)
+    if _dense(solver, dim, k, shape, 2.0 * dim**2 if work is None else work, whole=whole):
+        return leading_eigh(_symmetric(whole.make() if whole else matvec(_unit(dim, dtype))), k)
     start = jax.random.normal(key, (dim, shape[0]), dtype)
     return _iterated(lambda x: (matvec(x), None), None, k, start, shape, tolerance)
 
@@ -144,6 +163,7 @@ def top_generalised(
     solve_work: float = 0.0,
     shift: float = 0.0,
     argument: str = "noise",
+    whole: Whole | None = None,
 ) -> tuple[jax.Array, jax.Array]:
     """The ``k`` largest solutions of ``S v = λ N v`` for symmetric ``S`` and symmetric positive definite ``N``.
 
@@ -166,6 +186,7 @@ def top_generalised(
       solve_work: those of ``noise_solve``.
       shift: what ``signal`` leaves out: ``S x`` is then ``signal(x) + shift N x``, one product with ``N`` for both.
       argument: the caller's name for what makes ``N`` positive definite.
+      whole: as for `top_eigh`; its ``S`` leaves out nothing.
 
     Returns:
       ``(values, vectors)``: ``[k]`` descending, ``[dim, k]`` with ``vᵀ N v = 1`` and fixed signs.
@@ -184,11 +205,9 @@ def top_generalised(
     checks.between(k, "k", dim, "size of the operator")
     dtype = jnp.dtype(dtype or jnp.result_type(float))
     shape = basis_shape(k, basis_factor, block_size)
-    if _dense(solver, dim, k, shape, 4.0 * dim**2 if work is None else work, solve_work):
-        unit = _unit(dim, dtype)
-        apart = _symmetric(noise(unit))
-        images = signal(unit) + shift * apart if shift else signal(unit)
-        factor = cholesky(apart, argument=argument)
+    if _dense(solver, dim, k, shape, 4.0 * dim**2 if work is None else work, solve_work, whole):
+        images, apart = whole.make() if whole else _formed(signal, noise, _unit(dim, dtype), shift)
+        factor = cholesky(_symmetric(apart), argument=argument)
         values, vectors = leading_eigh(_whitened(factor, images), k)
         return values, fix_signs(_unwhitened(factor, vectors))
     start = jax.random.normal(key, (dim, shape[0]), dtype)
@@ -221,12 +240,19 @@ def basis_shape(k: int, basis_factor: float = 2.0, block_size: int | None = None
     return block, max(2, -(-size // block))
 
 
-def _dense(solver: str | None, dim: int, k: int, shape: tuple[int, int], work: float, solve: float = 0.0) -> bool:
+def _dense(solver: str | None, dim: int, k: int, shape: tuple[int, int], work: float, solve: float = 0.0,
+           whole: Whole | None = None) -> bool:
     """Whether the whole matrix is made: always where the basis would be as large."""
     checks.expect(solver in (None, "dense", "iterated"), "solver", "dense or iterated", solver)
     if shape[0] * shape[1] >= dim:
         return True
-    return (solver or cost.cheapest(dim, k, shape, work, solve)) == "dense"
+    return (solver or cost.cheapest(dim, k, shape, work, solve, whole and whole.operations)) == "dense"
+
+
+def _formed(signal: Callable, noise: Callable, unit: jax.Array, shift: float) -> tuple[jax.Array, jax.Array]:
+    """Both matrices, as images of the unit matrix."""
+    apart = noise(unit)
+    return signal(unit) + shift * apart if shift else signal(unit), apart
 
 
 def _iterated(products, solve, k: int, block, shape, tolerance) -> tuple[jax.Array, jax.Array]:
@@ -390,7 +416,8 @@ def truncated_svd(documents: Terms, k: int, *, key: jax.Array, basis_factor: flo
     down, up = functools.partial(_down, held), functools.partial(_up, held)
     small_side = (lambda x: up(down(x))) if v <= n else (lambda x: down(up(x)))
     squares, vectors = top_eigh(small_side, min(n, v), k, key=key, dtype=dtype, basis_factor=basis_factor,
-                                tolerance=tolerance, work=2 * cost.sparse(documents.values.shape[0]))
+                                tolerance=tolerance, work=2 * cost.sparse(documents.values.shape[0]),
+                                whole=_squares(documents))
     images = vectors if v <= n else up(vectors)
     values, right = _singular(squares, images, v > n)
     # A square that is small beside the first may be what rounding leaves of sums as long as these, or a dimension of
@@ -401,6 +428,15 @@ def truncated_svd(documents: Terms, k: int, *, key: jax.Array, basis_factor: flo
         order = doubtful[0] + np.argsort(-lengths, kind="stable")
         values, right = _measured(values, right, images[:, order], np.sort(lengths)[::-1], v > n)
     return values if scale == 1 else times_power(values, scale), fix_signs(right)
+
+
+def _squares(documents: Terms) -> Whole:
+    """``Dᵀ D``, or ``D Dᵀ`` of fewer documents than terms."""
+    if documents.num_terms <= documents.num_docs:
+        return Whole(lambda: grams.gram(documents), grams.operations(documents))
+    across = sparse.to_scipy(documents).T
+    return Whole(lambda: grams.gram(sparse.from_scipy(across.tocsr())),
+                 2.0 * float(np.sum(np.bincount(across.indices).astype(np.float64) ** 2)))
 
 
 def _lengths(vectors: jax.Array, start: int, of: Callable | None) -> np.ndarray:

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse
 
 from jaxsim import checks, sparse
-from jaxsim.linalg import cost, covariance, eigen
+from jaxsim.linalg import cost, eigen, grams
 from jaxsim.linalg.covariance import Factor
 from jaxsim.sparse import Terms
 from jaxsim.sparse.compilation import seldom
@@ -58,9 +58,9 @@ class Inside(Factor):
         """As many as make a pass as long as a product with the dense matrix."""
         return int(self.matrix.size * cost.SPARSE / cost.NARROW)
 
-    def gram_operations(self) -> float:
+    def primal_operations(self) -> float:
         """Of one product of two dense matrices."""
-        return 2.0 * self.matrix.shape[0] ** 3 * cost.SPARSE / cost.SQUARE
+        return 2.0 * self.matrix.shape[0] ** 3 * cost.GRAM / cost.SQUARE
 
     def down(self, x: jax.Array) -> jax.Array:
         """``F x``, ``[num_docs, b]``."""
@@ -125,7 +125,7 @@ class RowSpace:
         if not k < r <= most:
             return None
         rows = every[first] if spread is None else (every[first] @ sparse.to_scipy(spread)).tocsr()
-        gram = covariance.gram(sparse.from_scipy(rows.T.tocsr()))
+        gram = grams.gram(sparse.from_scipy(rows.T.tocsr()))
         triangle, finite = _triangle(gram)
         if not bool(finite):
             return None  # nothing but empty documents, or some whose lengths are far apart

@@ -272,7 +272,12 @@ def _start_bytes(t: Training) -> int:
     factor, shape = min(m, size), linalg.basis_shape(t.dim)
     passes = 2 * linalg.cost.sparse(slots)
     solve = linalg.cost.SOLVE / linalg.cost.BLOCKED * 2.0 * factor**2 + passes
-    dense = math.prod(shape) >= size or linalg.cost.cheapest(size, t.dim, shape, 2 * passes, solve) == "dense"
+    made = None  # with n-grams documents are not multiplied out
+    if span:
+        made = 2 * 2.0 * size**3 * linalg.cost.GRAM / linalg.cost.SQUARE
+    elif not t.ngrams:
+        made = 2 * 2.0 * m * (2 * t.slots) ** 2  # of sums and of differences of both sides
+    dense = math.prod(shape) >= size or linalg.cost.cheapest(size, t.dim, shape, 2 * passes, solve, made) == "dense"
     arrays = _DENSE * size**2 if dense else _FACTORS * factor**2 + _BASES * size * math.prod(shape)
     return _FLOAT * (span + arrays)
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from experiments.ads import yih2011_ads
 from experiments.corpora import links
-from experiments.links import bai2010_clicks
+from experiments.links import bai2010_clicks, bai2010_cross_language
 from experiments.mates import yih2011
+from experiments.reuters import yih2010_reuters
 
 
 def _curves(split="dev", **rows):
@@ -46,3 +48,37 @@ def test_test_pairs_decide_where_every_row_has_them():
 def test_what_is_alike_is_within_a_twentieth(function, metric, one, other, holds):
     rows = {row: {"metrics": {metric: {"mean": value}}, "config": {"E": 3}} for row, value in (one, other)}
     assert function(rows)[0] == holds
+
+
+def _means(**rows):
+    return {row: {"metrics": {name: {"mean": value} for name, value in values.items()}} for row, values in rows.items()}
+
+
+@pytest.mark.parametrize(("loss", "holds", "line"), [
+    (0.0192, True, "rank loss -4.0%, MAP +50.0%"), (0.0189, False, "rank loss -5.5%, MAP +50.0%"),
+    (0.022, True, "rank loss +10.0%, MAP +50.0%"),
+])  # fmt: skip
+def test_a_second_task_helps_little_below_a_twentieth_of_the_rank_loss(loss, holds, line):
+    rows = _means(both={"rank_loss": loss, "map": 0.3}, one={"rank_loss": 0.02, "map": 0.2})
+    assert bai2010_cross_language.helps_little("both", "one", rows) == (holds, line)
+
+
+def test_only_one_row_may_be_above_terms_by_every_metric():
+    def values(auc, *others):
+        return dict(zip(yih2011_ads.METRICS, (auc, *others), strict=True))
+
+    rows = dict.fromkeys(yih2011_ads.PRINTED, values(0.4, 0.6, 0.5, 0.6))
+    rows |= {"tfidf": values(0.5, 0.5, 0.5, 0.5), "s2net-pref": values(0.6, 0.6, 0.6, 0.6)}
+    holds, line = yih2011_ads.only_one_above_terms(_means(**rows))
+    assert holds and line.startswith("above: s2net-pref in all; hdlr in ndcg@1, ndcg@5; ")
+    assert not yih2011_ads.only_one_above_terms(_means(**{**rows, "pca": rows["s2net-pref"]}))[0]
+    assert not yih2011_ads.only_one_above_terms(_means(**{**rows, "s2net-pref": rows["tfidf"]}))[0]
+
+
+def test_lsa_is_best_where_its_development_auc_is():
+    rows = _means(**{row: {"auc": 0.9, "map": 0.6} for row in ("lsa", "lsa-10")})
+    rows["lsa"]["curve"] = [{"k": k, "auc": auc, "split": "dev"} for k, auc in ((2, 0.7), (5, 0.9), (10, 0.8))]
+    assert yih2010_reuters.lsa_at_five(rows) == (True, "development AUC 0.700 at 2, 0.900 at 5, 0.800 at 10; test AUC "
+                                                       "0.900 at 5, 0.900 at 10; test MAP 0.600 at 5, 0.600 at 10")
+    rows["lsa"]["curve"][2]["auc"] = 0.95
+    assert not yih2010_reuters.lsa_at_five(rows)[0]

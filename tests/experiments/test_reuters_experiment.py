@@ -185,9 +185,11 @@ def test_similarity_of_held_out_pairs_follows_the_models_metric(rng):
 
 def made_up(**changes):
     """Rows with the paper's own figures, but for some."""
-    figures = {**script.PRINTED, **changes}
-    return {row: {"metrics": {name: {"mean": value} for name, value in zip(script.METRICS, values, strict=True)}}
+    figures = {**script.PRINTED, "lsa-10": script.PRINTED["lsa"], **changes}
+    rows = {row: {"metrics": {name: {"mean": value} for name, value in zip(script.METRICS, values, strict=True)}}
             for row, values in figures.items()}
+    rows["lsa"]["curve"] = [{"k": k, "auc": auc, "split": "dev"} for k, auc in ((5, 0.9), (10, 0.8))]
+    return rows
 
 
 def test_claims_have_the_figures_that_the_tables_print_and_rows_that_are_run():

@@ -7,7 +7,7 @@ import reference_models as reference
 import scipy.sparse
 
 from jaxsim import sparse
-from jaxsim.linalg import cost, covariance, eigen
+from jaxsim.linalg import cost, covariance, eigen, grams
 from jaxsim.linalg.covariance import Factor, Ridge
 from jaxsim.methods import cca, opca
 
@@ -20,20 +20,20 @@ def documents(rng, shape, dtype=np.float64):
 @pytest.mark.parametrize("share", [0.02, 0.1, 1.0], ids=["short rows", "rows of both kinds", "long rows"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_gram_is_the_dense_one(rng, monkeypatch, share, dtype):
-    monkeypatch.setattr(covariance, "_BLOCK", 4)
+    monkeypatch.setattr(grams, "_BLOCK", 4)
     dense = (rng.normal(size=(30, 50)) * (rng.random((30, 50)) < share * np.linspace(0, 2, 30)[:, None])).astype(dtype)
     dense[3] = 0
     documents = sparse.from_scipy(scipy.sparse.csr_matrix(dense))
-    long = covariance._DENSE * (dense != 0).sum(axis=1) > 50
+    long = grams._LONG * (dense != 0).sum(axis=1) > 50
     assert {0.02: not long.any(), 0.1: long.any() and not long[dense.any(axis=1)].all(), 1.0: long.sum() > 20}[share]
-    result = covariance.gram(documents)
+    result = grams.gram(documents)
     assert result.dtype == dtype
     np.testing.assert_allclose(result, dense.T @ dense, atol=1e-12 if dtype == np.float64 else 1e-5)
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0)])
 def test_gram_of_nothing(shape):
-    result = covariance.gram(sparse.from_scipy(scipy.sparse.csr_matrix(shape)))
+    result = grams.gram(sparse.from_scipy(scipy.sparse.csr_matrix(shape)))
     assert result.shape == (shape[1], shape[1]) and not np.any(result)
 
 

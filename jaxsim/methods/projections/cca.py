@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxsim import checks, linalg, sparse
-from jaxsim.linalg import covariance
+from jaxsim.linalg import cost, covariance, grams
 from jaxsim.linalg.covariance import Factor, Ridge
 from jaxsim.methods import statistics
 from jaxsim.methods.projections.projection import Projection
@@ -112,8 +112,32 @@ def _over(a: _Side, b: _Side, k: int):
     return linalg.top_generalised(
         lambda x: a.factor.up(b.factor.down(_across(a, b, x))), a.ridge.apply, a.ridge.solve, a.used.size, k,
         key=jax.random.key(0), dtype=a.factor.documents.values.dtype, solve_work=a.ridge.solve_work,
-        work=2 * a.ridge.work + b.ridge.work + b.ridge.solve_work, argument="ridge"
+        work=2 * a.ridge.work + b.ridge.work + b.ridge.solve_work, argument="ridge", whole=_whole(a, b)
     )
+
+
+def _whole(a: _Side, b: _Side) -> linalg.Whole | None:
+    """``C₁₂ (C₂₂ + γ I)⁻¹ C₂₁`` and ``C₁₁ + γ I`` as dense matrices, where the right side has a factor of its terms."""
+    if b.ridge.dual or b.ridge.iterated:
+        return None
+    left, right = a.factor, b.factor
+    solved = right.num_terms * left.num_terms * (right.num_terms + 2.0 * left.num_terms)
+    operations = left.primal_operations() + right.primal_operations() + solved * cost.GRAM / cost.SQUARE
+
+    def make():
+        across = grams.gram(left.documents, right.documents)
+        return _signal(across, left.mean, right.mean, left.num_docs, b.ridge.cholesky), a.ridge.whole()
+
+    return linalg.Whole(make, operations + grams.operations(left.documents, right.documents))
+
+
+@jax.jit
+@linalg.precise
+def _signal(across, left, right, num_docs, cholesky):
+    """The dense signal, of the products of both sides' documents and their means."""
+    covariances = across / num_docs - left * right.T
+    half = jax.scipy.linalg.solve_triangular(cholesky, covariances.T, lower=True)
+    return half.T @ half
 
 
 def _inside(a: _Side, b: _Side, k: int):

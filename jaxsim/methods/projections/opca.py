@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -142,7 +143,7 @@ def _inside(space: RowSpace, k: int, noise: float) -> jax.Array:
     weights = space.combined(_solutions(space.picks, space.inside, space.size, k, noise))
     # The orthonormal basis was rounded; what was found in it is made exact.
     signal, spread = _covariances(space.picks, space.exact)
-    moved, apart = _moved(space.gram, weights, signal(weights), spread.covariance(weights), noise)
+    moved, apart = _moved(space.gram, weights, signal.product(weights), spread.covariance(weights), noise)
     rotation = krylov.ritz_generalised(weights, moved, apart)[1]
     return linalg.fix_signs(space.unfolded(krylov.times(weights, rotation)))
 
@@ -188,12 +189,38 @@ def seen(views: Sequence[Terms], spread: Terms | None = None) -> np.ndarray:
     return found[:, None]
 
 
-def _covariances(views: Sequence[Terms], factor: Callable[..., Factor]) -> tuple[Callable, Factor]:
-    r"""Products with ``S + γ I - N``, and the factor of ``N`` without ``γ``.
+class _Signal(NamedTuple):
+    r"""``S + γ I - N``.
 
-    With :math:`X = \sum_m D_m / \sqrt{M n}` the first is :math:`X^\top X - \sum_m \mu_m \mu_m^\top`: one sparse factor
-    for the documents of all languages.
+    With :math:`X = \sum_m D_m / \sqrt{M n}` it is :math:`X^\top X - \sum_m \mu_m \mu_m^\top`: one sparse factor for the
+    documents of all languages.
+
+    Attributes:
+      together: the factor ``X``.
+      means: ``[num_terms, M]``.
     """
+
+    together: Factor
+    means: jax.Array
+
+    def product(self, x: jax.Array) -> jax.Array:
+        """Its product with ``[num_terms, b]``."""
+        return _less(self.together.covariance(x), self.means, x)
+
+    def whole(self, noise: Ridge) -> linalg.Whole | None:
+        """Dense ``S`` and ``N``; none where documents would have to be multiplied out to know how long that takes."""
+        if noise.factor.spread is not None:
+            return None
+
+        def make():
+            apart = noise.whole()
+            return _plus(self.together.primal(), self.means, apart, noise.ridge), apart
+
+        return linalg.Whole(make, self.together.primal_operations() + noise.factor.primal_operations())
+
+
+def _covariances(views: Sequence[Terms], factor: Callable[..., Factor]) -> tuple[_Signal, Factor]:
+    """The signal and the factor of ``N`` without ``γ``."""
     n, dtype = views[0].num_docs, views[0].values.dtype
     matrices = [sparse.to_scipy(view).astype(np.float64) for view in views]
     total = sum(matrices[1:], start=matrices[0]) / np.sqrt(len(views) * n)
@@ -201,7 +228,7 @@ def _covariances(views: Sequence[Terms], factor: Callable[..., Factor]) -> tuple
     ones = np.ones((n, 1), dtype)
     means = jnp.concatenate([factor(view, centred=False, scale=1 / n).up(ones) for view in views], axis=1)
     spread = sparse.from_scipy(_differences(matrices).tocsr().astype(dtype))
-    return (lambda x: _less(together.covariance(x), means, x)), factor(spread, centred=False, scale=1.0)
+    return _Signal(together, means), factor(spread, centred=False, scale=1.0)
 
 
 @jax.jit
@@ -215,13 +242,18 @@ def _less(image, means, x):
     return image - means @ (means.T @ x)
 
 
+@functools.partial(jax.jit, donate_argnums=0)
+def _plus(together, means, apart, ridge):
+    return together - means @ means.T + (apart - ridge * jnp.eye(len(apart), dtype=apart.dtype))
+
+
 def _solutions(views: Sequence[Terms], factor: Callable[..., Factor], size: int, k: int, noise: float) -> jax.Array:
     signal, spread = _covariances(views, factor)
     ridge = Ridge(spread, noise, argument="noise", tolerance=covariance.ROUGH, columns=4 * k)
     # The start of the Krylov iteration is fixed: the eigenvectors do not depend on it.
     _, vectors = linalg.top_generalised(
-        lambda x: covariance.ridged(signal(x), -ridge.ridge, x), ridge.apply, ridge.solve, size, k,
+        lambda x: covariance.ridged(signal.product(x), -ridge.ridge, x), ridge.apply, ridge.solve, size, k,
         key=jax.random.key(0), shift=1.0, dtype=views[0].values.dtype, work=2 * ridge.work,
-        solve_work=ridge.solve_work, argument="noise"
+        solve_work=ridge.solve_work, argument="noise", whole=signal.whole(ridge)
     )
     return vectors

@@ -45,5 +45,6 @@ def fit(terms: Terms, *, k: int) -> Fit:
     factor = Factor(terms, centred=True, scale=1 / np.sqrt(n))
     # The start of the Krylov iteration is fixed: the eigenvectors do not depend on it.
     _, vectors = linalg.top_eigh(factor.covariance, v, k, key=jax.random.key(0), dtype=terms.values.dtype,
-                                 work=2 * linalg.cost.sparse(factor.slots))
+                                 work=2 * linalg.cost.sparse(factor.slots),
+                                 whole=linalg.Whole(factor.primal, factor.primal_operations()))
     return closed_form(Projection(vectors))
